@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The records of many mapped files under one numbering, from 0, in the order of the files.
+ *
+ * Opening and closing are for one thread; once every file is indexed, any number of threads may
+ * read records.
+ */
+#ifndef FASTREC_DATASET_H
+#define FASTREC_DATASET_H
+
+#include "index.h"
+#include "map.h"
+#include "reader.h"
+
+typedef struct {
+    fr_map map;
+    fr_index index;
+    uint64_t first; /* number of its first record */
+} fr_dataset_file;
+
+/* All-zero is a valid dataset of no files. */
+typedef struct {
+    fr_dataset_file *files;
+    size_t file_count;
+    size_t indexed; /* files whose index is done */
+    uint64_t count; /* records in the indexed files */
+    fr_frame_options options;
+} fr_dataset;
+
+/* Maps every file. err->file says which one failed. */
+FR_NODISCARD int fr_dataset_open(fr_dataset *dataset, const char *const *paths, size_t count,
+                                 const fr_frame_options *options, fr_error *err);
+
+/* Indexes at most `limit` more records. FR_AGAIN until all are. Errors name file and offset. */
+FR_NODISCARD int fr_dataset_scan(fr_dataset *dataset, uint64_t limit, fr_error *err);
+
+/* Which file record `number` is in, number < count. */
+size_t fr_dataset_find(const fr_dataset *dataset, uint64_t number);
+
+/*
+ * Record `number`, its frame checked as the options say; `data` is valid until close. After using
+ * the data of records that were not verified, ask fr_dataset_check(). Errors have file, record
+ * within the file, and offset.
+ */
+FR_NODISCARD int fr_dataset_record(const fr_dataset *dataset, uint64_t number, fr_record *record,
+                                   fr_error *err);
+
+/* FR_OK, or FR_ERR_TRUNCATED when the file of record `number` shrank while it was read. */
+FR_NODISCARD int fr_dataset_check(const fr_dataset *dataset, uint64_t number, fr_error *err);
+
+/* Gives `err` the coordinates of record `number` (file, record within it, offset). */
+void fr_dataset_locate(const fr_dataset *dataset, uint64_t number, fr_error *err);
+
+void fr_dataset_close(fr_dataset *dataset);
+
+#endif

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One serialized tf.train.Example -> one row of columns.
+ *
+ * The verdict on a message is protobuf's: fields in any order, unknown fields, repeated and merged
+ * messages, packed and unpacked lists; the last of several entries of one key counts. Values of
+ * features that nobody asked for are skipped without being looked at.
+ *
+ * A single parser is not safe to use by several threads at once; different parsers may share a
+ * schema.
+ */
+#ifndef FASTREC_PARSE_H
+#define FASTREC_PARSE_H
+
+#include "columns.h"
+
+/* All-zero is a valid parser that can only be freed. */
+typedef struct {
+    const fr_schema *schema; /* borrowed */
+    fr_span *values;         /* per feature: its Feature message in this record */
+    uint32_t *predicted;     /* entry i of the last record was feature predicted[i] - 1 */
+    size_t predicted_count;
+    fr_buffer merged; /* a value that had to be put together from pieces */
+} fr_parser;
+
+FR_NODISCARD int fr_parser_init(fr_parser *parser, const fr_schema *schema, fr_error *err);
+
+/*
+ * Appends the row of `record` to `columns`, which has room for it. FR_ERR_MALFORMED when the
+ * bytes are no Example, FR_ERR_SCHEMA when they are not the Example that the schema describes;
+ * the message names the feature, what was expected and what came. After an error the columns can
+ * only be begun anew or freed.
+ */
+FR_NODISCARD int fr_parse_row(fr_parser *parser, fr_span record, fr_columns *columns,
+                              fr_error *err);
+
+/* As fr_parse_row() for each record in turn. err->record is the number among these. */
+FR_NODISCARD int fr_parse_rows(fr_parser *parser, const fr_span *records, size_t count,
+                               fr_columns *columns, fr_error *err);
+
+void fr_parser_free(fr_parser *parser);
+
+#endif

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Records out of a source, one after the other. Knows framing and sources, not what is in a
+ * record.
+ *
+ * A single reader is not safe to use by several threads at once; different readers are
+ * independent.
+ */
+#ifndef FASTREC_READER_H
+#define FASTREC_READER_H
+
+#include "frame.h"
+#include "source.h"
+
+typedef struct {
+    fr_span data;    /* valid until the next call on the reader */
+    uint64_t offset; /* file position of its header */
+} fr_record;
+
+/* All-zero is a valid reader of an empty, fed source. */
+typedef struct {
+    fr_source source;
+    fr_frame_options options;
+    uint64_t count;  /* records given so far: the number of the next one */
+    size_t need;     /* the window that the next record needs */
+    size_t pending;  /* bytes of the record given last, not yet consumed */
+    fr_error failed; /* once status is not 0, every call says this again */
+} fr_reader;
+
+/*
+ * The next record. FR_END after the last; FR_AGAIN when fr_reader_fill() has to run first, which
+ * never happens on a mapped file.
+ */
+FR_NODISCARD int fr_reader_next(fr_reader *reader, fr_record *record, fr_error *err);
+
+/* Reads more bytes; may block. FR_AGAIN on a fed source, which must be fed, and on a signal. */
+FR_NODISCARD int fr_reader_fill(fr_reader *reader, fr_error *err);
+
+/*
+ * Appends up to `count` records to `data` and after each the end of it to `offsets` (int64, and a
+ * leading 0 if it was empty). FR_OK with *taken > 0; otherwise as fr_reader_next().
+ */
+FR_NODISCARD int fr_reader_take(fr_reader *reader, size_t count, fr_buffer *data,
+                                fr_buffer *offsets, size_t *taken, fr_error *err);
+
+/* FR_OK, or FR_ERR_TRUNCATED when the file shrank under what was given last: ask after copying. */
+FR_NODISCARD int fr_reader_check(fr_reader *reader, fr_error *err);
+
+void fr_reader_close(fr_reader *reader);
+
+#endif

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Which features are wanted of an Example, and as what.
+ *
+ * A schema does not change once it is made, so any number of threads may use one.
+ */
+#ifndef FASTREC_SCHEMA_H
+#define FASTREC_SCHEMA_H
+
+#include "raw.h"
+
+/* A Feature's kind is the number of its field in tf.train.Feature. */
+typedef enum {
+    FR_KIND_NONE = 0, /* in a schema: the whole record, as bytes */
+    FR_KIND_BYTES = 1,
+    FR_KIND_FLOAT = 2,
+    FR_KIND_INT64 = 3
+} fr_kind;
+
+/* "bytes_list", "float_list", "int64_list"; "no kind" for FR_KIND_NONE. */
+const char *fr_kind_name(fr_kind kind);
+
+typedef struct {
+    fr_span key;
+    fr_kind kind;   /* what the record must hold */
+    fr_dtype dtype; /* what the column holds */
+    bool ragged;    /* any number of elements a row; otherwise `count` */
+    bool raw;       /* of FR_KIND_BYTES: one value, whose bytes are the elements */
+    bool swap;      /* raw, in the other byte order than this machine's */
+    size_t count;   /* elements a row, unless ragged */
+    /* A serialized tf.train.Feature that stands for a missing one; data NULL when a row that
+       misses the feature is an error (ragged: is empty). */
+    fr_span fallback;
+} fr_feature;
+
+/* All-zero is a valid empty schema. */
+typedef struct {
+    fr_feature *features;
+    size_t count;
+    uint32_t *slots; /* open addressing: feature number + 1, or 0 */
+    size_t slot_mask;
+    uint8_t *bytes; /* keys and fallbacks */
+} fr_schema;
+
+/* Copies `features` with their keys and fallbacks. FR_ERR_ARG on two features of one key. */
+FR_NODISCARD int fr_schema_init(fr_schema *schema, const fr_feature *features, size_t count,
+                                fr_error *err);
+
+/* The number of the feature of that key, or -1. */
+ptrdiff_t fr_schema_find(const fr_schema *schema, fr_span key);
+
+void fr_schema_free(fr_schema *schema);
+
+#endif

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Records into a file that appears whole or not at all.
+ *
+ * Bytes go to a temporary file in the target's directory. Closing writes what is buffered, syncs
+ * the file, renames it over the target and syncs the directory; aborting, or any error, removes
+ * it and leaves the target as it was. A failed sync is final: the kernel has dropped the pages.
+ *
+ * A single writer is not safe to use by several threads at once; different writers are
+ * independent, also on one target, where the last to close wins whole.
+ */
+#ifndef FASTREC_WRITER_H
+#define FASTREC_WRITER_H
+
+#include "frame.h"
+
+typedef struct {
+    bool exclusive; /* refuse to replace a file that is there when the writer closes */
+    bool no_sync;   /* leave the syncing to the system */
+} fr_writer_options;
+
+/* All-zero is a valid closed writer. */
+typedef struct {
+    fr_writer_options options;
+    int fd;
+    bool open;
+    char *path, *temporary;
+    fr_buffer buffer;
+    uint64_t count;   /* records written */
+    uint64_t size;    /* bytes written, buffered ones included */
+    fr_error failed;  /* once status is not 0, every call says this again */
+} fr_writer;
+
+/* Creates the temporary file. A symbolic link is followed: its target is what is replaced. The
+   mode of a file that is replaced is kept. FR_ERR_IO with EEXIST when exclusive and there. */
+FR_NODISCARD int fr_writer_open(fr_writer *writer, const char *path,
+                                const fr_writer_options *options, fr_error *err);
+
+/* Frames one record into the buffer, writing when it is full. */
+FR_NODISCARD int fr_writer_record(fr_writer *writer, fr_span data, fr_error *err);
+
+/* Takes bytes that are whole frames already, `count` of them. */
+FR_NODISCARD int fr_writer_frames(fr_writer *writer, fr_span frames, uint64_t count, fr_error *err);
+
+/* Hands what is buffered to the system. */
+FR_NODISCARD int fr_writer_flush(fr_writer *writer, fr_error *err);
+
+/* Publishes. On failure the target is as it was and the temporary file is gone. */
+FR_NODISCARD int fr_writer_close(fr_writer *writer, fr_error *err);
+
+/* Publishes nothing and removes the temporary file. Safe at any time, any number of times. */
+void fr_writer_abort(fr_writer *writer);
+
+#endif
