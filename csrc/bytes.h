@@ -60,6 +60,13 @@ static inline bool fr_span_equal(fr_span a, fr_span b) {
     return a.size == b.size && (a.size == 0 || memcmp(a.data, b.data, a.size) == 0);
 }
 
+/* What of `span` follows its first `size` bytes, size <= span.size. */
+static inline fr_span fr_span_after(fr_span span, size_t size) {
+    if (size) span.data += size;
+    span.size -= size;
+    return span;
+}
+
 /* Every block that Python may see starts on a boundary of this many bytes. */
 #define FR_ALIGNMENT 64
 

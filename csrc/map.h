@@ -2,8 +2,8 @@
 /*
  * A regular file mapped whole for reading, so that losing its tail cannot kill the process.
  *
- * Touching a page of a mapping that the file no longer covers raises SIGBUS. The first map
- * installs a handler that, for an address inside one of our maps, puts zero pages there and marks
+ * Touching a page of a mapping that the file no longer covers raises SIGBUS. Opening a map
+ * installs a handler, unless it is in place, that, for an address inside one of our maps, puts zero pages there and marks
  * the map as lost; for any other address it does what was there before. Whoever read from a map
  * asks fr_map_lost() before believing what was read.
  *
@@ -32,6 +32,10 @@ FR_NODISCARD int fr_map_open_fd(fr_map *map, int fd, fr_error *err);
 
 /* Whether a page was touched that the file no longer covers. */
 bool fr_map_lost(const fr_map *map);
+
+/* Marks the map as lost by other evidence: within the last page, bytes that are gone read as zeros
+   and raise nothing. */
+void fr_map_lose(const fr_map *map);
 
 /* FR_OK, or FR_ERR_TRUNCATED with FR_FAULT_SHRUNK when the map is lost. */
 FR_NODISCARD int fr_map_check(const fr_map *map, fr_error *err);

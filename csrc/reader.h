@@ -17,7 +17,7 @@ typedef struct {
     uint64_t offset; /* file position of its header */
 } fr_record;
 
-/* All-zero is a valid reader of an empty, fed source. */
+/* With a source of FR_SOURCE_FED and the rest zero, a valid reader of bytes that are fed. */
 typedef struct {
     fr_source source;
     fr_frame_options options;

@@ -15,16 +15,18 @@
 
 #include "map.h"
 
-/* All-zero is a valid empty, fed source. */
+/* FR_SOURCE_FED is an empty, fed source. */
 typedef struct {
     fr_span window;  /* valid until the next fill, feed or close */
     uint64_t offset; /* file position of the window's first byte */
     bool ended;      /* nothing follows the window */
     bool reads;      /* refilled from `fd`, not fed */
-    int fd;
+    int fd;          /* of a file that is mapped or read, or -1 */
     fr_map map;
     fr_buffer buffer;
 } fr_source;
+
+#define FR_SOURCE_FED ((fr_source){.fd = -1})
 
 /* A regular file by path, mapped; anything else that opens, read. */
 FR_NODISCARD int fr_source_open(fr_source *source, const char *path, fr_error *err);
@@ -34,8 +36,7 @@ FR_NODISCARD int fr_source_open_fd(fr_source *source, int fd, fr_error *err);
 
 /* Gives up the window's first `size` bytes, size <= window.size. */
 static inline void fr_source_consume(fr_source *source, size_t size) {
-    source->window.data += size;
-    source->window.size -= size;
+    source->window = fr_span_after(source->window, size);
     source->offset += size;
 }
 
@@ -48,6 +49,9 @@ FR_NODISCARD int fr_source_fill(fr_source *source, size_t want, fr_error *err);
 
 /* Appends bytes to a fed source; size 0 says that no more will come. */
 FR_NODISCARD int fr_source_feed(fr_source *source, fr_span bytes, fr_error *err);
+
+/* FR_OK, or FR_ERR_TRUNCATED with FR_FAULT_SHRUNK when a mapped file is shorter than it was. */
+FR_NODISCARD int fr_source_check(const fr_source *source, fr_error *err);
 
 void fr_source_close(fr_source *source);
 
