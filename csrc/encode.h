@@ -22,8 +22,8 @@
  */
 typedef struct {
     fr_span key;
-    fr_kind kind;          /* FR_KIND_NONE: a Feature with no kind set */
-    fr_dtype dtype;        /* of values, native order: FR_BYTES, or anything that fits the kind */
+    fr_kind kind;   /* FR_KIND_NONE: a Feature with no kind set */
+    fr_dtype dtype; /* of values, native order: FR_BYTES, or anything that fits the kind */
     const uint8_t *values;
     const int64_t *splits;
     const int64_t *offsets;

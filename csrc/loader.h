@@ -41,9 +41,9 @@ FR_NODISCARD int fr_loader_next(fr_loader *loader, int timeout_ms, fr_columns **
                                 fr_error *err);
 
 typedef struct {
-    uint64_t batches;       /* given to the consumer */
-    uint64_t consumer_ns;   /* the consumer waited for a batch */
-    uint64_t workers_ns;    /* workers waited for room in the ring, all together */
+    uint64_t batches;     /* given to the consumer */
+    uint64_t consumer_ns; /* the consumer waited for a batch */
+    uint64_t workers_ns;  /* workers waited for room in the ring, all together */
 } fr_loader_stats;
 
 void fr_loader_get_stats(fr_loader *loader, fr_loader_stats *stats);

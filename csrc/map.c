@@ -24,6 +24,7 @@ struct fr_map_entry {
 };
 
 static _Atomic(fr_map_entry *) entries;
+static size_t spare; /* entries of closed maps */
 static pthread_mutex_t registry = PTHREAD_MUTEX_INITIALIZER;
 static struct sigaction previous;
 static uintptr_t page_size;
@@ -80,9 +81,13 @@ static int install_handler(fr_error *err) {
     return FR_OK;
 }
 
+/* Called with the registry locked. */
 static fr_map_entry *free_entry(void) {
-    for (fr_map_entry *e = atomic_load(&entries); e; e = e->next)
-        if (atomic_load(&e->base) == 0) return e;
+    for (fr_map_entry *e = spare ? atomic_load(&entries) : NULL; e; e = e->next)
+        if (atomic_load(&e->base) == 0) {
+            spare--;
+            return e;
+        }
     fr_map_entry *entry = calloc(1, sizeof *entry);
     if (!entry) return NULL;
     entry->next = atomic_load(&entries);
@@ -168,7 +173,10 @@ void fr_map_close(fr_map *map) {
     if (map->entry) {
         atomic_store(&map->entry->size, 0);
         munmap((void *)(uintptr_t)map->bytes.data, map->bytes.size);
+        pthread_mutex_lock(&registry);
         atomic_store(&map->entry->base, 0);
+        spare++;
+        pthread_mutex_unlock(&registry);
     }
     *map = (fr_map){0};
 }

@@ -3,9 +3,9 @@
  * A regular file mapped whole for reading, so that losing its tail cannot kill the process.
  *
  * Touching a page of a mapping that the file no longer covers raises SIGBUS. Opening a map
- * installs a handler, unless it is in place, that, for an address inside one of our maps, puts zero pages there and marks
- * the map as lost; for any other address it does what was there before. Whoever read from a map
- * asks fr_map_lost() before believing what was read.
+ * installs a handler, unless it is in place, that, for an address inside one of our maps, puts zero
+ * pages there and marks the map as lost; for any other address it does what was there before.
+ * Whoever read from a map asks fr_map_lost() before believing what was read.
  *
  * Reading one map from several threads at once is safe; opening and closing it is not.
  */

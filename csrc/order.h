@@ -35,7 +35,7 @@ typedef struct {
     uint64_t count; /* records in all */
     bool shuffle;   /* a fresh permutation of all records each epoch; otherwise as they stand */
     uint64_t seed;
-    uint64_t epochs; /* 0: for ever */
+    uint64_t epochs;                   /* 0: for ever */
     uint64_t shard_index, shard_count; /* this shard takes every shard_count-th position */
     uint64_t batch_size;
     bool drop_remainder; /* no batch shorter than batch_size */

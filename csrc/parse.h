@@ -20,7 +20,8 @@ typedef struct {
     fr_span *values;         /* per feature: its Feature message in this record */
     uint32_t *predicted;     /* entry i of the last record was feature predicted[i] - 1 */
     size_t predicted_count;
-    fr_buffer merged; /* a value that had to be put together from pieces */
+    fr_buffer merged; /* values of this record that came in pieces */
+    fr_buffer pieces; /* a list that came in pieces */
 } fr_parser;
 
 FR_NODISCARD int fr_parser_init(fr_parser *parser, const fr_schema *schema, fr_error *err);

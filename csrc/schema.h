@@ -33,6 +33,11 @@ typedef struct {
     fr_span fallback;
 } fr_feature;
 
+/* A key in printable ASCII, everything else and quotes escaped, clipped to about 120 characters:
+   keys come from files, and end up in messages. */
+#define FR_KEY_TEXT_SIZE 128
+void fr_key_text(fr_span key, char text[FR_KEY_TEXT_SIZE]);
+
 /* All-zero is a valid empty schema. */
 typedef struct {
     fr_feature *features;

@@ -30,15 +30,24 @@ int fr_fail_nomem(fr_error *err, uint64_t size) {
 
 const char *fr_fault_name(fr_fault fault) {
     switch (fault) {
-        case FR_FAULT_NONE: break;
-        case FR_FAULT_LENGTH_CRC: return "length-crc";
-        case FR_FAULT_DATA_CRC: return "data-crc";
-        case FR_FAULT_TORN_HEADER: return "torn-header";
-        case FR_FAULT_TORN_DATA: return "torn-data";
-        case FR_FAULT_TORN_FOOTER: return "torn-footer";
-        case FR_FAULT_TOO_LARGE: return "too-large";
-        case FR_FAULT_ZERO_FILL: return "zero-fill";
-        case FR_FAULT_SHRUNK: return "shrunk";
+        case FR_FAULT_NONE:
+            break;
+        case FR_FAULT_LENGTH_CRC:
+            return "length-crc";
+        case FR_FAULT_DATA_CRC:
+            return "data-crc";
+        case FR_FAULT_TORN_HEADER:
+            return "torn-header";
+        case FR_FAULT_TORN_DATA:
+            return "torn-data";
+        case FR_FAULT_TORN_FOOTER:
+            return "torn-footer";
+        case FR_FAULT_TOO_LARGE:
+            return "too-large";
+        case FR_FAULT_ZERO_FILL:
+            return "zero-fill";
+        case FR_FAULT_SHRUNK:
+            return "shrunk";
     }
     return "";
 }

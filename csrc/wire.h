@@ -30,8 +30,7 @@ enum {
 const uint8_t *fr_wire_varint_slow(const uint8_t *p, const uint8_t *end, uint64_t *value);
 
 /* At most ten bytes; bits beyond the 64th are dropped, as protobuf does. */
-static inline const uint8_t *fr_wire_varint(const uint8_t *p, const uint8_t *end,
-                                            uint64_t *value) {
+static inline const uint8_t *fr_wire_varint(const uint8_t *p, const uint8_t *end, uint64_t *value) {
     if (FR_LIKELY(p < end && *p < 0x80)) {
         *value = *p;
         return p + 1;
@@ -39,13 +38,15 @@ static inline const uint8_t *fr_wire_varint(const uint8_t *p, const uint8_t *end
     return fr_wire_varint_slow(p, end, value);
 }
 
-/* A field's number and wire type. The number is not 0 and the tag fits 32 bits. */
+const uint8_t *fr_wire_tag_slow(const uint8_t *p, const uint8_t *end, uint32_t *tag);
+
+/* A field's number and wire type: at most five bytes, and the number is not 0. */
 static inline const uint8_t *fr_wire_tag(const uint8_t *p, const uint8_t *end, uint32_t *tag) {
-    uint64_t value;
-    p = fr_wire_varint(p, end, &value);
-    if (FR_UNLIKELY(!p || value > UINT32_MAX || value < 8)) return NULL;
-    *tag = (uint32_t)value;
-    return p;
+    if (FR_LIKELY(p < end && *p < 0x80 && *p >= 8)) {
+        *tag = *p;
+        return p + 1;
+    }
+    return fr_wire_tag_slow(p, end, tag);
 }
 
 /* A size and the bytes it covers; never more than remain. */

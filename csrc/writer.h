@@ -26,9 +26,9 @@ typedef struct {
     bool open;
     char *path, *temporary;
     fr_buffer buffer;
-    uint64_t count;   /* records written */
-    uint64_t size;    /* bytes written, buffered ones included */
-    fr_error failed;  /* once status is not 0, every call says this again */
+    uint64_t count;  /* records written */
+    uint64_t size;   /* bytes written, buffered ones included */
+    fr_error failed; /* once status is not 0, every call says this again */
 } fr_writer;
 
 /* Creates the temporary file. A symbolic link is followed: its target is what is replaced. The

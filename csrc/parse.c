@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ *     Example  { Features features = 1; }
+ *     Features { map<string, Feature> feature = 1; }   as { repeated Entry feature = 1; }
+ *     Entry    { string key = 1; Feature value = 2; }
+ *
+ * A record is read in two passes. The first walks the entries and notes where the value of each
+ * wanted feature is; a later entry of the same key replaces an earlier one, as in every protobuf
+ * map. The second decodes the values into the row. So nothing that was decoded is ever taken back.
+ *
+ * Records of one file mostly hold the same features in the same order. The first pass therefore
+ * guesses that entry i is the feature that it was in the record before, and compares one key; only
+ * a wrong guess costs a hash.
+ */
+#include "parse.h"
+
+#include <stdlib.h>
+
+#include "feature.h"
+#include "wire.h"
+
+#define TAG_1 FR_TAG(1, FR_WIRE_SIZED)
+#define TAG_2 FR_TAG(2, FR_WIRE_SIZED)
+
+/* Entries beyond these are looked up each time. */
+#define MIN_PREDICTED 64
+
+int fr_parser_init(fr_parser *parser, const fr_schema *schema, fr_error *err) {
+    *parser = (fr_parser){.schema = schema};
+    if (schema->count == 0) return FR_OK;
+    parser->predicted_count = 2 * schema->count + MIN_PREDICTED;
+    parser->values = calloc(schema->count, sizeof *parser->values);
+    parser->predicted = calloc(parser->predicted_count, sizeof *parser->predicted);
+    if (parser->values && parser->predicted) return FR_OK;
+    fr_parser_free(parser);
+    return fr_fail_nomem(err, (uint64_t)schema->count * sizeof *parser->values);
+}
+
+void fr_parser_free(fr_parser *parser) {
+    free(parser->values);
+    free(parser->predicted);
+    fr_buffer_free(&parser->merged);
+    fr_buffer_free(&parser->pieces);
+    *parser = (fr_parser){0};
+}
+
+static int malformed(fr_error *err) {
+    return fr_fail(err, FR_ERR_MALFORMED, "not a valid tf.train.Example");
+}
+
+/* An entry that is not simply a key and then a value. Protobuf takes the fields in any order, the
+   last key, and the values merged. */
+static bool read_odd_entry(fr_parser *parser, fr_span entry, fr_span *key, fr_span *value,
+                           int *status, fr_error *err) {
+    const uint8_t *p = entry.data, *end = p + entry.size;
+    fr_buffer *merged = &parser->merged;
+    size_t start = merged->size;
+    *key = *value = (fr_span){end, 0};
+    while (p < end) {
+        uint32_t tag;
+        fr_span piece;
+        if (!(p = fr_wire_tag(p, end, &tag))) return false;
+        if (tag == TAG_1) {
+            if (!(p = fr_wire_sized(p, end, key))) return false;
+        } else if (tag == TAG_2) {
+            if (!(p = fr_wire_sized(p, end, &piece)) || !fr_feature_valid(piece)) return false;
+            *status = fr_buffer_append(merged, piece.data, piece.size, err);
+            if (*status != FR_OK) return true;
+            *value = (fr_span){merged->data + start, merged->size - start};
+        } else if (!(p = fr_wire_skip(p, end, tag))) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static inline bool read_plain_entry(fr_span entry, fr_span *key, fr_span *value) {
+    const uint8_t *p = entry.data, *end = p + entry.size;
+    if (p == end || *p != TAG_1 || !(p = fr_wire_sized(p + 1, end, key))) return false;
+    return p < end && *p == TAG_2 && fr_wire_sized(p + 1, end, value) == end;
+}
+
+/* Which feature the key of entry number `position` names, or -1. */
+static inline ptrdiff_t find(fr_parser *parser, size_t position, fr_span key) {
+    const fr_schema *schema = parser->schema;
+    if (FR_UNLIKELY(position >= parser->predicted_count)) return fr_schema_find(schema, key);
+    uint32_t guess = parser->predicted[position];
+    if (FR_LIKELY(guess && fr_span_equal(schema->features[guess - 1].key, key)))
+        return (ptrdiff_t)guess - 1;
+    ptrdiff_t number = fr_schema_find(schema, key);
+    if (number >= 0) parser->predicted[position] = (uint32_t)number + 1;
+    return number;
+}
+
+/* The pieces of merged values are pieces of the record, each taken once: with room for as many
+   bytes as the record has, values that were noted do not move. */
+static int note_entry(fr_parser *parser, size_t position, fr_span entry, size_t record_size,
+                      fr_error *err) {
+    fr_span key, value;
+    if (FR_UNLIKELY(!read_plain_entry(entry, &key, &value))) {
+        int status = FR_OK;
+        FR_TRY(fr_buffer_reserve(&parser->merged, record_size - parser->merged.size, err));
+        if (!read_odd_entry(parser, entry, &key, &value, &status, err)) return malformed(err);
+        FR_TRY(status);
+    }
+    ptrdiff_t number = find(parser, position, key);
+    if (number < 0) return FR_OK;
+    fr_span *noted = &parser->values[number];
+    if (FR_UNLIKELY(noted->data && !fr_feature_valid(*noted))) return malformed(err);
+    *noted = value;
+    return FR_OK;
+}
+
+static int note_features(fr_parser *parser, fr_span features, size_t *position, size_t record_size,
+                         fr_error *err) {
+    const uint8_t *p = features.data, *end = p + features.size;
+    while (p < end) {
+        uint32_t tag;
+        if (!(p = fr_wire_tag(p, end, &tag))) return malformed(err);
+        if (FR_LIKELY(tag == TAG_1)) {
+            fr_span entry;
+            if (!(p = fr_wire_sized(p, end, &entry))) return malformed(err);
+            FR_TRY(note_entry(parser, (*position)++, entry, record_size, err));
+        } else if (!(p = fr_wire_skip(p, end, tag))) {
+            return malformed(err);
+        }
+    }
+    return FR_OK;
+}
+
+static int note_record(fr_parser *parser, fr_span record, fr_error *err) {
+    const uint8_t *p = record.data, *end = p + record.size;
+    size_t position = 0;
+    while (p < end) {
+        uint32_t tag;
+        if (!(p = fr_wire_tag(p, end, &tag))) return malformed(err);
+        if (FR_LIKELY(tag == TAG_1)) {
+            fr_span features;
+            if (!(p = fr_wire_sized(p, end, &features))) return malformed(err);
+            FR_TRY(note_features(parser, features, &position, record.size, err));
+        } else if (!(p = fr_wire_skip(p, end, tag))) {
+            return malformed(err);
+        }
+    }
+    return FR_OK;
+}
+
+static int fill_row(fr_parser *parser, fr_columns *columns, fr_error *err) {
+    const fr_schema *schema = parser->schema;
+    for (size_t i = 0; i < schema->count; i++) {
+        fr_span value = parser->values[i];
+        int status = FR_END;
+        if (FR_LIKELY(value.data))
+            status = fr_feature_append(columns, i, value, &parser->pieces, err);
+        if (status == FR_END && schema->features[i].fallback.data)
+            status =
+                fr_feature_append(columns, i, schema->features[i].fallback, &parser->pieces, err);
+        if (status == FR_END) status = fr_feature_append_missing(columns, i, err);
+        if (FR_UNLIKELY(status != FR_OK)) return status;
+    }
+    return FR_OK;
+}
+
+/* A schema of the record itself. */
+static int append_record(fr_columns *columns, fr_span record, fr_error *err) {
+    fr_column *column = &columns->columns[0];
+    FR_TRY(fr_buffer_append(&column->values, record.data, record.size, err));
+    int64_t end = (int64_t)column->values.size;
+    FR_TRY(fr_buffer_append(&column->offsets, &end, sizeof end, err));
+    columns->rows++;
+    return FR_OK;
+}
+
+int fr_parse_row(fr_parser *parser, fr_span record, fr_columns *columns, fr_error *err) {
+    const fr_schema *schema = parser->schema;
+    if (schema->count == 1 && schema->features[0].kind == FR_KIND_NONE)
+        return append_record(columns, record, err);
+    if (record.size > INT32_MAX)
+        return fr_fail(err, FR_ERR_MALFORMED, "%zu bytes are more than a protobuf message can have",
+                       record.size);
+    parser->merged.size = 0;
+    if (schema->count) memset(parser->values, 0, schema->count * sizeof *parser->values);
+    FR_TRY(note_record(parser, record, err));
+    FR_TRY(fill_row(parser, columns, err));
+    columns->rows++;
+    return FR_OK;
+}
+
+int fr_parse_rows(fr_parser *parser, const fr_span *records, size_t count, fr_columns *columns,
+                  fr_error *err) {
+    for (size_t i = 0; i < count; i++) {
+        int status = fr_parse_row(parser, records[i], columns, err);
+        if (FR_LIKELY(status == FR_OK)) continue;
+        if (err) err->record = (int64_t)i;
+        return status;
+    }
+    return FR_OK;
+}
