@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: Apache-2.0
+# Every target makes what it needs, does its work or fails. CONTRIBUTING.md says which is for what.
+
+PYTHON ?= python3
+CC ?= cc
+# What pyproject.toml's [build-system] requires; building without isolation makes re-runs quick.
+BUILD_REQUIRES = 'setuptools>=77' 'Cython>=3.1'
+
+SOURCES := $(wildcard pyproject.toml setup.py README.md csrc/*.c csrc/*.h fastrec/*.p* fastrec/*/*.py)
+C_SOURCES := $(wildcard csrc/*.c)
+C_HEADERS := $(wildcard csrc/*.h tests/c/*.h)
+C_TESTS := $(patsubst tests/c/%.c,%,$(wildcard tests/c/test_*.c))
+C_THREADED := $(filter test_loader%,$(C_TESTS))
+BIN := .venv/bin
+
+PIP_ENV = PIP_DISABLE_PIP_VERSION_CHECK=1
+PIP = $(PIP_ENV) $(BIN)/python -m pip install --quiet
+CFLAGS_STRICT = -std=gnu11 -Wall -Wextra -Werror -Icsrc -pthread
+
+.PHONY: help test demo sanitize sanitize-c sanitize-python lint lint-c lint-python oracle dist \
+        wheel-check format clean
+.DELETE_ON_ERROR:
+
+help:
+	@sed -n 's/^## //p' $(firstword $(MAKEFILE_LIST))
+
+# Environments. A stamp is as new as the sources that it installed.
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10) and "fastrec needs Python 3.10 \
+	or newer; $(PYTHON) is %d.%d (make PYTHON=... names another)" % sys.version_info[:2])'
+	$(PYTHON) -m venv .venv
+	$(PIP) $(BUILD_REQUIRES)
+
+# setuptools never forgets a module that once lay in its build folder, so only objects stay there.
+.venv/installed-%: $(SOURCES) | $(BIN)/python
+	@if [ -d build ]; then find build/lib.* -type f ! -name '*.so' -delete 2>/dev/null || true; fi
+	$(PIP) --no-build-isolation '.[$*]'
+	@touch $@
+
+## make test         the test suite and the doctests, in .venv
+test: .venv/installed-test
+	$(BIN)/pytest --doctest-modules --pyargs tests fastrec
+
+## make demo         real pictures become record files, batches and a trained classifier
+demo: .venv/installed-demo
+	$(BIN)/fastrec demo
+
+## make sanitize     C drivers and the test suite under ASAN, UBSAN and TSAN
+sanitize: sanitize-c sanitize-python
+
+ASAN_FLAGS = -O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all
+TSAN_FLAGS = -O1 -g -fno-omit-frame-pointer -fsanitize=thread
+
+build/asan/%: tests/c/%.c $(C_SOURCES) $(C_HEADERS)
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS_STRICT) $(ASAN_FLAGS) -o $@ $< $(C_SOURCES) -lm
+
+build/tsan/%: tests/c/%.c $(C_SOURCES) $(C_HEADERS)
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS_STRICT) $(TSAN_FLAGS) -o $@ $< $(C_SOURCES) -lm
+
+sanitize-c: $(C_TESTS:%=build/asan/%) $(C_THREADED:%=build/tsan/%)
+	@test -n '$(C_TESTS)' || { echo 'there are no C drivers in tests/c'; exit 1; }
+	@set -e; for driver in $^; do for crc in '' sw; do \
+	    echo "$$driver$${crc:+ with FASTREC_CRC=$$crc}"; \
+	    env $${crc:+FASTREC_CRC=$$crc} $$driver; \
+	done; done
+
+# The interpreter is not sanitized, so the runtimes go in first and find no leaks.
+sanitize-python: .venv/installed-test
+	$(PIP) $(BUILD_REQUIRES)
+	FASTREC_SANITIZE=address,undefined $(BIN)/python setup.py --quiet build_py \
+	    --build-lib build/sanitize build_ext --build-lib build/sanitize --build-temp build/sanitize-temp
+	LD_PRELOAD="$$($(CC) -print-file-name=libasan.so) $$($(CC) -print-file-name=libubsan.so)" \
+	ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 PYTHONMALLOC=malloc \
+	PYTHONPATH=build/sanitize $(BIN)/pytest -p no:cacheprovider tests
+
+## make lint         formats, types, warnings and layers
+lint: lint-python lint-c
+
+lint-python: .venv/installed-test .venv/installed-lint
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(BIN)/stubtest fastrec._core
+	$(BIN)/pytest -q tests/test_layering.py
+
+lint-c: .venv/installed-lint
+	$(BIN)/clang-format --dry-run -Werror $(C_SOURCES) $(C_HEADERS) $(wildcard tests/c/*.c)
+	FASTREC_WERROR=1 $(BIN)/python setup.py --quiet build_ext \
+	    --build-lib build/lint --build-temp build/lint-temp
+	@set -e; for cc in $(CC) clang; do \
+	    command -v $$cc >/dev/null || { echo "no $$cc here"; continue; }; \
+	    echo "$$cc -Wall -Wextra -Werror"; \
+	    for source in $(C_SOURCES) $(wildcard tests/c/*.c); do \
+	        $$cc $(CFLAGS_STRICT) -O2 -c -o /dev/null $$source; \
+	    done; \
+	done
+
+## make format       rewrite everything in the form that `make lint` asks for
+format: .venv/installed-lint
+	$(BIN)/ruff check --fix
+	$(BIN)/ruff format
+	$(BIN)/clang-format -i $(C_SOURCES) $(C_HEADERS) $(wildcard tests/c/*.c)
+
+## make oracle       differential tests against TensorFlow, in .venv-oracle
+.venv-oracle/bin/python: | $(BIN)/python
+	$(PYTHON) -m venv .venv-oracle
+	$(PIP_ENV) .venv-oracle/bin/python -m pip install --quiet $(BUILD_REQUIRES) \
+	    tensorflow-cpu tfrecord || { rm -rf .venv-oracle; exit 1; }
+
+.venv-oracle/installed: $(SOURCES) .venv/installed-test | .venv-oracle/bin/python
+	$(PIP_ENV) .venv-oracle/bin/python -m pip install --quiet --no-build-isolation '.[test]'
+	@touch $@
+
+oracle: .venv-oracle/installed
+	.venv-oracle/bin/pytest tests/oracle
+
+## make dist         sdist and wheel, the wheel built from the sdist
+dist: .venv/installed-dist
+	rm -rf dist
+	$(BIN)/python -m build --outdir dist
+	$(BIN)/twine check --strict dist/*
+
+## make wheel-check  the wheel is a manylinux one, complete by itself, and passes the tests
+wheel-check: dist
+	rm -rf wheelhouse .venv-wheel
+	@case "$$(uname -s)" in \
+	    Linux) PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/auditwheel repair --wheel-dir wheelhouse \
+	               dist/*.whl && ls wheelhouse/*manylinux*.whl ;; \
+	    *) mkdir wheelhouse && cp dist/*.whl wheelhouse ;; \
+	esac
+	$(BIN)/cibuildwheel --print-build-identifiers --platform linux --archs x86_64,aarch64
+	$(BIN)/cibuildwheel --print-build-identifiers --platform macos --archs x86_64,arm64
+	@! unzip -l wheelhouse/*.whl | grep -E '\.(c|h|pyx|pxd|pxi)$$'
+	$(PYTHON) -m venv .venv-wheel
+	wheel=$$(ls wheelhouse/*.whl) && \
+	    $(PIP_ENV) .venv-wheel/bin/python -m pip install --quiet "$$wheel[test]"
+	.venv-wheel/bin/pytest -p no:cacheprovider tests
+
+## make clean        remove everything that the above made
+clean:
+	rm -rf build dist wheelhouse demo .venv .venv-oracle .venv-wheel fastrec/_core.c fastrec/*.so \
+	    *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .benchmarks
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
