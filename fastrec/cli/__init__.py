@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The ``fastrec`` command: each sub-command is a module with ``add_arguments`` and ``run``."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+import sys
+from collections.abc import Sequence
+
+from fastrec.cli import count, demo, schema, verify
+from fastrec.cli.report import Failure, Report, shown
+from fastrec.errors import FastrecError
+
+__all__ = ["main"]
+
+INTERRUPTED = 130
+BROKEN_PIPE = 141
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command.
+
+    Parameters
+    ----------
+    argv : sequence of str, optional
+        The words after the program's name; ``sys.argv[1:]`` by default.
+
+    Returns
+    -------
+    int
+        The exit status: 0 if all is well, 1 for a finding or a failure, 2 for a wrong request, 130
+        after Ctrl-C, 141 when whoever read our output has gone.
+
+    Raises
+    ------
+    SystemExit
+        From argparse, after ``--help`` and for words that it does not know.
+    """
+    _accept_any_name(sys.stdout)
+    arguments = _parser().parse_args(argv)
+    report = Report()
+    try:
+        status: int = arguments.run(arguments, report)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        _silence_stdout()
+        return BROKEN_PIPE
+    except KeyboardInterrupt:
+        report.complain("interrupted")
+        return INTERRUPTED
+    except (Failure, FastrecError, OSError, ImportError, MemoryError) as error:
+        report.complain(f"error: {_explained(error)}")
+        return error.status if isinstance(error, Failure) else 1
+    return status
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="fastrec", description="Look into TFRecord files, check them, and see fastrec at work."
+    )
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    for name, module in (("demo", demo), ("verify", verify), ("schema", schema), ("count", count)):
+        text = (module.__doc__ or "").strip().splitlines()[0]
+        command = commands.add_parser(name, help=text[0].lower() + text[1:-1], description=text)
+        module.add_arguments(command)
+        command.set_defaults(run=module.run)
+    return parser
+
+
+def _explained(error: BaseException) -> str:
+    """One line about `error`, with the file that it is about."""
+    if isinstance(error, OSError) and error.strerror:
+        where = f"{shown(os.fsdecode(error.filename))}: " if _is_name(error.filename) else ""
+        return f"{where}{error.strerror}"
+    if isinstance(error, MemoryError):
+        return "out of memory"
+    return shown(str(error)) or type(error).__name__
+
+
+def _is_name(filename: object) -> bool:
+    return isinstance(filename, (str, bytes, os.PathLike)) and bool(os.fspath(filename))
+
+
+def _accept_any_name(stream: object) -> None:
+    """File names may hold what the terminal's encoding does not: print those escaped."""
+    reconfigure = getattr(stream, "reconfigure", None)
+    if reconfigure is not None:
+        reconfigure(errors="backslashreplace")
+
+
+def _silence_stdout() -> None:
+    """Nobody reads it any more: keep the interpreter's last flush from failing, too."""
+    with contextlib.suppress(OSError, ValueError):
+        devnull = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(devnull, sys.stdout.fileno())
+        os.close(devnull)

@@ -1,0 +1,156 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where the demo's pictures come from: scikit-learn's, or a directory of the user's own."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from fastrec import image
+from fastrec.cli.report import Failure, shown
+
+__all__ = ["Picture", "Pictures", "digits", "from_directory", "photos"]
+
+UInt8Array = npt.NDArray[np.uint8]
+
+
+@dataclass(frozen=True)
+class Picture:
+    """One picture before it is written: `read` gives its pixels, (height, width, channels)."""
+
+    name: str
+    label: int
+    read: Callable[[], UInt8Array]
+
+
+@dataclass(frozen=True)
+class Pictures:
+    """A set of pictures with names of their own.
+
+    Attributes
+    ----------
+    stem : str
+        What its files are called: ``digits`` for ``digits-00000-of-00008.tfrecord``.
+    what : str
+        In words, for a line of text.
+    labels : tuple of str
+        The name of each label.
+    shape : (int, int, int) or None
+        Of every picture; None where each has its own.
+    brightest : int
+        The largest value of a pixel.
+    pictures : tuple of Picture
+    remember : callable
+        What to keep of a picture so that it can be recognised without its source.
+    """
+
+    stem: str
+    what: str
+    labels: tuple[str, ...]
+    shape: tuple[int, int, int] | None
+    brightest: int
+    pictures: tuple[Picture, ...]
+    remember: Callable[[UInt8Array], object]
+
+    def __len__(self) -> int:
+        return len(self.pictures)
+
+    def __iter__(self) -> Iterator[Picture]:
+        return iter(self.pictures)
+
+
+def itself(pixels: UInt8Array) -> UInt8Array:
+    """For pictures that are in memory anyway: the picture."""
+    return pixels
+
+
+def digest(pixels: UInt8Array) -> bytes:
+    """For pictures that are not to stay in memory: the SHA-256 of the shape and the bytes."""
+    shape = np.array(pixels.shape, dtype="<i8")
+    state = hashlib.sha256(shape.tobytes())
+    state.update(memoryview(np.ascontiguousarray(pixels)))
+    return state.digest()
+
+
+def same(remembered: object, pixels: UInt8Array) -> bool:
+    """Whether `pixels` are, bit for bit, the picture that was remembered."""
+    if isinstance(remembered, bytes):
+        return remembered == digest(pixels)
+    return np.array_equal(np.asarray(remembered), pixels)
+
+
+def digits() -> Pictures:
+    """scikit-learn's 1,797 handwritten digits, 8x8 pixels of 0 to 16."""
+    data = _scikit_learn_datasets().load_digits()
+    pixels = data.images.astype(np.uint8)[:, :, :, np.newaxis]
+    pictures = tuple(
+        Picture(f"digit-{number:04d}", int(label), _constant(pixels[number]))
+        for number, label in enumerate(data.target)
+    )
+    labels = tuple(str(label) for label in range(10))
+    return Pictures("digits", "handwritten digits", labels, (8, 8, 1), 16, pictures, itself)
+
+
+def photos() -> Pictures:
+    """scikit-learn's two photographs, 427x640 pixels in RGB."""
+    data = _scikit_learn_datasets().load_sample_images()
+    names = [os.path.basename(name) for name in data.filenames]
+    pictures = tuple(
+        Picture(name, label, _constant(np.ascontiguousarray(pixels, dtype=np.uint8)))
+        for label, (name, pixels) in enumerate(zip(names, data.images, strict=True))
+    )
+    labels = tuple(os.path.splitext(name)[0] for name in names)
+    return Pictures("photos", "photographs", labels, None, 255, pictures, itself)
+
+
+def from_directory(
+    directory: str, *, exclude: str | None, on_error: Callable[[OSError], object]
+) -> Pictures:
+    """The pictures below `directory`, labelled by the sub-directory of it that they are in.
+
+    Raises
+    ------
+    Failure
+        There is none.
+    OSError
+        `directory` cannot be listed.
+    """
+    root = Path(directory)
+    paths = image.find(root, exclude=exclude, on_error=on_error)
+    if not paths:
+        suffixes = " ".join(sorted(image.SUFFIXES))
+        raise Failure(f"no pictures in {shown(directory)} (looked for {suffixes})", 2)
+    parts = [path.relative_to(root).parts for path in paths]
+    own = os.path.basename(os.path.abspath(directory)) or "pictures"
+    kinds = [part[0] if len(part) > 1 else own for part in parts]
+    labels = tuple(sorted(set(kinds)))
+    numbers = {kind: number for number, kind in enumerate(labels)}
+    pictures = tuple(
+        Picture("/".join(part), numbers[kind], _decoder(path))
+        for part, kind, path in zip(parts, kinds, paths, strict=True)
+    )
+    return Pictures("pictures", "pictures", labels, None, 255, pictures, digest)
+
+
+def _constant(pixels: UInt8Array) -> Callable[[], UInt8Array]:
+    return lambda: pixels
+
+
+def _decoder(path: Path) -> Callable[[], UInt8Array]:
+    return lambda: image.decode(path)
+
+
+def _scikit_learn_datasets() -> Any:
+    try:
+        return importlib.import_module("sklearn.datasets")
+    except ImportError as error:
+        message = "the demo's own pictures need scikit-learn: pip install 'fastrec[demo]'"
+        raise ImportError(message, name=error.name) from error

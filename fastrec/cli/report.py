@@ -1,0 +1,204 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a command says: lines, tables and progress, with rich or without.
+
+Rich is used where it is installed and the stream is a terminal; everywhere else the same words come
+out as aligned plain text, fit for a log, ``grep`` and ``awk``.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, TextIO
+
+__all__ = ["Failure", "Report", "bytes_text", "count_text", "plain_table", "shown"]
+
+Advance = Callable[[int], object]
+
+_PATIENCE_S = 1.0
+"""What takes no longer than this shows no progress."""
+
+_LINE_EVERY_S = 5.0
+"""Between two plain lines of progress."""
+
+_INDENT = 3
+"""Of a table."""
+
+
+class Failure(Exception):
+    """A command cannot go on: one line for stderr, and the exit status."""
+
+    def __init__(self, message: str, status: int = 1) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+class Report:
+    """Writes to `out` and, for progress and complaints, to `err`.
+
+    Parameters
+    ----------
+    out, err : text stream, optional
+        Standard output and standard error by default.
+    rich : bool, optional
+        Whether to use rich; by default where it is installed and the stream is a terminal.
+    """
+
+    def __init__(
+        self, out: TextIO | None = None, err: TextIO | None = None, *, rich: bool | None = None
+    ) -> None:
+        self._out = sys.stdout if out is None else out
+        self._err = sys.stderr if err is None else err
+        self._console = _console(self._out, rich)
+        self._err_console = _console(self._err, rich)
+
+    def line(self, text: str = "", style: str = "") -> None:
+        """One line; `style`, such as ``"bold"``, is for terminals only."""
+        if self._console is None:
+            print(text, file=self._out, flush=True)
+        else:
+            self._console.print(text, style=style, markup=False, highlight=False, soft_wrap=True)
+
+    def complain(self, text: str) -> None:
+        """One line on stderr, beginning with the program's name."""
+        text = f"fastrec: {text}"
+        if self._err_console is None:
+            print(text, file=self._err, flush=True)
+        else:  # goes above the progress bar, if one is showing
+            self._err_console.print(text, markup=False, soft_wrap=True)
+
+    def table(
+        self, headers: Sequence[str], rows: Sequence[Sequence[str]], *, right: Sequence[int] = ()
+    ) -> None:
+        """Rows under headers; the columns numbered in `right` are set flush right."""
+        if self._console is None:
+            for text in plain_table(headers, rows, right=right):
+                self.line(f"{' ' * _INDENT}{text}")
+        else:
+            self._console.print(_rich_table(headers, rows, right))
+
+    @contextmanager
+    def progress(self, what: str, total: int) -> Iterator[Advance]:
+        """A bar that appears once the body has taken a second, and goes when it ends.
+
+        Yields a function to call with the number of steps just done. Without a terminal there is a
+        plain line on stderr from time to time instead.
+        """
+        bar: _Bar | _Lines
+        if self._err_console is not None:
+            bar = _Bar(self._err_console, what, total)
+        else:
+            bar = _Lines(self._err, what, total)
+        try:
+            yield bar.advance
+        finally:
+            bar.close()
+
+
+class _Bar:
+    def __init__(self, console: Any, what: str, total: int) -> None:
+        self._console, self._what, self._total = console, what, total
+        self._due = time.monotonic() + _PATIENCE_S
+        self._done = 0
+        self._progress: Any = None
+        self._task: Any = None
+
+    def advance(self, steps: int) -> None:
+        self._done += steps
+        if self._progress is not None:
+            self._progress.update(self._task, completed=self._done)
+        elif time.monotonic() >= self._due:
+            from rich.progress import Progress
+
+            self._progress = Progress(console=self._console, transient=True)
+            self._task = self._progress.add_task(
+                self._what, total=self._total, completed=self._done
+            )
+            self._progress.start()
+
+    def close(self) -> None:
+        if self._progress is not None:
+            self._progress.stop()
+
+
+class _Lines:
+    def __init__(self, stream: TextIO, what: str, total: int) -> None:
+        self._stream, self._what, self._total = stream, what, total
+        self._due = time.monotonic() + _PATIENCE_S
+        self._done = 0
+
+    def advance(self, steps: int) -> None:
+        self._done += steps
+        if time.monotonic() < self._due:
+            return
+        self._due = time.monotonic() + _LINE_EVERY_S
+        percent = 100 * self._done // max(self._total, 1)
+        done = f"{count_text(self._done)} of {count_text(self._total)}"
+        print(f"{self._what}: {done} ({percent} %)", file=self._stream, flush=True)
+
+    def close(self) -> None:
+        pass
+
+
+def _console(stream: TextIO, wanted: bool | None) -> Any:
+    if wanted is False or (wanted is None and not stream.isatty()):
+        return None
+    try:
+        from rich.console import Console
+    except ImportError:
+        return None
+    return Console(file=stream, highlight=False)
+
+
+def _rich_table(headers: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[int]) -> Any:
+    from rich import box
+    from rich.padding import Padding
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=box.SIMPLE_HEAD, header_style="bold", pad_edge=False, show_edge=False)
+    for number, header in enumerate(headers):
+        table.add_column(header, justify="right" if number in right else "left", overflow="fold")
+    for row in rows:
+        table.add_row(*(Text(cell) for cell in row))
+    return Padding(table, (0, 0, 0, _INDENT), expand=False)
+
+
+def plain_table(
+    headers: Sequence[str], rows: Sequence[Sequence[str]], *, right: Sequence[int] = ()
+) -> list[str]:
+    """The lines of a table: headers, a rule, rows; columns two spaces apart."""
+    widths = [max(len(cell) for cell in column) for column in zip(headers, *rows, strict=True)]
+    rule = ["-" * width for width in widths]
+    return [
+        "  ".join(
+            cell.rjust(width) if number in right else cell.ljust(width)
+            for number, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in (headers, rule, *rows)
+    ]
+
+
+def shown(path: str | os.PathLike[str]) -> str:
+    """`path` for a person: no control characters, nothing that a stream might refuse."""
+    text = os.fsencode(path).decode("utf-8", "backslashreplace")
+    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
+
+
+def count_text(count: int) -> str:
+    """``1797`` as ``1,797``."""
+    return f"{count:,}"
+
+
+def bytes_text(size: float) -> str:
+    """A size with a decimal unit: ``1.64 MB``."""
+    if size < 1000:
+        return f"{int(size)} B"
+    for unit in ("kB", "MB", "GB"):
+        size /= 1000
+        if size < 999.5:
+            return f"{size:.3g} {unit}"
+    return f"{size / 1000:.3g} TB"

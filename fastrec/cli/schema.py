@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Show which features the records of a file have, as a table and as code to paste."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+import fastrec
+from fastrec.cli.report import Failure, Report, shown
+
+__all__ = ["add_arguments", "feature_code", "feature_row", "features_code", "run"]
+
+HEADERS = ("feature", "kind", "dtype", "shape")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("path", metavar="PATH", help="a file or a pattern")
+    parser.add_argument(
+        "--limit",
+        type=int,
+        default=1000,
+        metavar="N",
+        help="how many records to look at (default 1000)",
+    )
+
+
+def run(arguments: argparse.Namespace, report: Report) -> int:
+    """Print what :func:`fastrec.infer_features` finds."""
+    if arguments.limit < 1:
+        raise Failure("--limit must be at least 1", 2)
+    features = fastrec.infer_features(arguments.path, limit=arguments.limit)
+    if not features:
+        raise Failure(f"{shown(arguments.path)}: no features found")
+    report.table(HEADERS, [feature_row(name, features[name]) for name in sorted(features)])
+    report.line()
+    for line in features_code(arguments.path, features):
+        report.line(line)
+    return 0
+
+
+def feature_row(name: str, feature: Any) -> tuple[str, str, str, str]:
+    """Name, kind, dtype and shape of a feature, as they go into a table."""
+    kind = type(feature).__name__.removesuffix("Feature")
+    shape = getattr(feature, "shape", None)
+    extent = "any length" if shape is None else str(tuple(shape))
+    return shown(name), kind, dtype_code(feature.dtype).removeprefix("np."), extent
+
+
+def features_code(path: str, features: Mapping[str, Any]) -> list[str]:
+    """Python that batches `path` with `features`."""
+    entries = (f"    {name!r}: {feature_code(features[name])}," for name in sorted(features))
+    source = f"fastrec.Batcher({path!r}, features, batch_size=32, shuffle=True)"
+    return [
+        "import numpy as np",
+        "import fastrec",
+        "",
+        "features = {",
+        *entries,
+        "}",
+        f"for batch in {source}:",
+        "    ...",
+    ]
+
+
+def feature_code(feature: Any) -> str:
+    """The expression that makes `feature`: ``fastrec.FixedLenFeature((), np.int64)``."""
+    dtype = dtype_code(feature.dtype)
+    name = f"fastrec.{type(feature).__name__}"
+    if not hasattr(feature, "shape"):
+        return f"{name}({dtype})"
+    shape = None if feature.shape is None else tuple(feature.shape)
+    arguments = [repr(shape), dtype]
+    default = getattr(feature, "default_value", None)
+    if default is not None:
+        value = default.tolist() if isinstance(default, (np.ndarray, np.generic)) else default
+        arguments.append(f"default_value={value!r}")
+    if not getattr(feature, "little_endian", True):
+        arguments.append("little_endian=False")
+    return f"{name}({', '.join(arguments)})"
+
+
+def dtype_code(dtype: Any) -> str:
+    """``np.int64``, ``bytes``: what to write for `dtype`."""
+    if dtype in (bytes, str):
+        return str(dtype.__name__)
+    numpy_dtype = np.dtype(dtype)
+    return "bytes" if numpy_dtype.kind in "SO" else f"np.{numpy_dtype.name}"
