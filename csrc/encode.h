@@ -3,7 +3,8 @@
  * Rows of typed values -> serialized tf.train.Example messages, framed or bare.
  *
  * The bytes are those of protobuf's deterministic serialization: features by ascending key bytes,
- * lists packed.
+ * lists packed. (upb, which Python's protobuf is built on, puts a key after those that it is a
+ * prefix of; C++, Java and pure Python ascend throughout, and so does this.)
  */
 #ifndef FASTREC_ENCODE_H
 #define FASTREC_ENCODE_H
@@ -18,7 +19,7 @@
  * A bytes element i is
  *     values[offsets[i] .. offsets[i + 1])             when offsets is given,
  *     values[i * element_size .. +element_size)        otherwise (raw arrays).
- * All of it is the caller's and is only read.
+ * All of it is the caller's and is only read. splits and offsets ascend, and end within values.
  */
 typedef struct {
     fr_span key;

@@ -64,7 +64,7 @@ const uint8_t *fr_wire_skip(const uint8_t *p, const uint8_t *end, uint32_t tag);
 
 /* How many bytes the varint of `value` takes, 1 to 10. */
 static inline size_t fr_wire_varint_size(uint64_t value) {
-    return (size_t)(63 - __builtin_clzll(value | 1)) * 9 / 64 + 1;
+    return ((size_t)(63 - __builtin_clzll(value | 1)) * 9 + 73) / 64;
 }
 
 /* Writes fr_wire_varint_size(value) bytes. */

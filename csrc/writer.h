@@ -5,9 +5,11 @@
  * Bytes go to a temporary file in the target's directory. Closing writes what is buffered, syncs
  * the file, renames it over the target and syncs the directory; aborting, or any error, removes
  * it and leaves the target as it was. A failed sync is final: the kernel has dropped the pages.
+ * Only a failure to sync the directory leaves a whole new file in place; its message says so.
  *
  * A single writer is not safe to use by several threads at once; different writers are
- * independent, also on one target, where the last to close wins whole.
+ * independent, also on one target, where the last to close wins whole. A child made by fork() can
+ * only abort its copy of a writer, which leaves the parent's file alone.
  */
 #ifndef FASTREC_WRITER_H
 #define FASTREC_WRITER_H
@@ -23,6 +25,7 @@ typedef struct {
 typedef struct {
     fr_writer_options options;
     int fd;
+    int64_t pid; /* of the process that opened it */
     bool open;
     char *path, *temporary;
     fr_buffer buffer;

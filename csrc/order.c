@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A Feistel network turns any keyed function of half a number into a permutation of whole numbers:
+ * each round replaces one half by itself xor a function of the other, which the other half, still
+ * there, can undo. The halves take turns, so they need not be equally wide, and the network covers
+ * any power of two. A count that is none is covered by walking: follow the permutation of the
+ * power of two from the position until it lands below the count. That is again a permutation, it
+ * is as uniform as the one it walks on, and the walks of all positions together visit no number
+ * twice: on average they take fewer than two steps each.
+ *
+ * Below 12 bits the halves are so narrow that one can tell the network from a random permutation;
+ * small counts walk on 12 bits instead, at most 4,096 steps for a whole epoch.
+ */
+#include "order.h"
+
+#define MIN_BITS 12
+
+/* The finalizer of splitmix64 (G. Steele, D. Lea, C. Flood, OOPSLA 2014; D. Stafford's mix 13). */
+static inline uint64_t mix(uint64_t x) {
+    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
+    x = (x ^ x >> 27) * 0x94d049bb133111ebu;
+    return x ^ x >> 31;
+}
+
+/* The next number of splitmix64. */
+static uint64_t draw(uint64_t *state) {
+    return mix(*state += 0x9e3779b97f4a7c15u);
+}
+
+static unsigned bits_for(uint64_t count) {
+    unsigned bits = MIN_BITS;
+    while (bits < 64 && count > (uint64_t)1 << bits)
+        bits++;
+    return bits;
+}
+
+void fr_permutation_init(fr_permutation *permutation, uint64_t count, uint64_t seed,
+                         uint64_t epoch) {
+    uint64_t state = seed;
+    state = draw(&state) ^ epoch;
+    state = draw(&state);
+    for (int i = 0; i < FR_PERMUTATION_ROUNDS; i++)
+        permutation->keys[i] = draw(&state);
+    unsigned bits = bits_for(count);
+    permutation->count = count;
+    permutation->left_bits = bits / 2;
+    permutation->right_bits = bits - bits / 2;
+}
+
+uint64_t fr_permutation_at(const fr_permutation *permutation, uint64_t position) {
+    const uint64_t *keys = permutation->keys;
+    const unsigned width = permutation->right_bits;
+    const uint64_t left_mask = ((uint64_t)1 << permutation->left_bits) - 1;
+    const uint64_t right_mask = ((uint64_t)1 << width) - 1;
+    uint64_t x = position;
+    do {
+        uint64_t left = x >> width, right = x & right_mask;
+        for (int i = 0; i < FR_PERMUTATION_ROUNDS; i += 2) {
+            left ^= mix(right ^ keys[i]) & left_mask;
+            right ^= mix(left ^ keys[i + 1]) & right_mask;
+        }
+        x = left << width | right;
+    } while (x >= permutation->count);
+    return x;
+}
+
+int fr_order_check(const fr_order *order, fr_error *err) {
+    if (order->count > INT64_MAX)
+        return fr_fail(err, FR_ERR_ARG, "%llu records are more than can be numbered",
+                       (unsigned long long)order->count);
+    if (order->batch_size == 0) return fr_fail(err, FR_ERR_ARG, "the batch size is 0");
+    if (order->shard_count == 0) return fr_fail(err, FR_ERR_ARG, "the number of shards is 0");
+    if (order->shard_index >= order->shard_count)
+        return fr_fail(err, FR_ERR_ARG, "shard %llu is not one of %llu, which count from 0",
+                       (unsigned long long)order->shard_index,
+                       (unsigned long long)order->shard_count);
+    return FR_OK;
+}
+
+uint64_t fr_order_shard_size(const fr_order *order) {
+    if (order->count <= order->shard_index) return 0;
+    return (order->count - order->shard_index - 1) / order->shard_count + 1;
+}
+
+uint64_t fr_order_epoch_batches(const fr_order *order) {
+    uint64_t size = fr_order_shard_size(order);
+    bool remainder = size % order->batch_size != 0 && !order->drop_remainder;
+    return size / order->batch_size + remainder;
+}
+
+int fr_order_slice(const fr_order *order, uint64_t serial, fr_slice *slice) {
+    uint64_t batches = fr_order_epoch_batches(order);
+    if (batches == 0) return FR_END;
+    uint64_t epoch = serial / batches;
+    if (order->epochs != 0 && epoch >= order->epochs) return FR_END;
+
+    slice->order = order;
+    slice->epoch = epoch;
+    slice->first = serial % batches * order->batch_size;
+    uint64_t left = fr_order_shard_size(order) - slice->first;
+    slice->rows = left < order->batch_size ? left : order->batch_size;
+    if (order->shuffle) fr_permutation_init(&slice->permutation, order->count, order->seed, epoch);
+    return FR_OK;
+}
+
+uint64_t fr_slice_record(const fr_slice *slice, uint64_t row) {
+    const fr_order *order = slice->order;
+    uint64_t position = (slice->first + row) * order->shard_count + order->shard_index;
+    return order->shuffle ? fr_permutation_at(&slice->permutation, position) : position;
+}
