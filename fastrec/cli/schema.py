@@ -32,7 +32,10 @@ def run(arguments: argparse.Namespace, report: Report) -> int:
     """Print what :func:`fastrec.infer_features` finds."""
     if arguments.limit < 1:
         raise Failure("--limit must be at least 1", 2)
-    features = fastrec.infer_features(arguments.path, limit=arguments.limit)
+    try:
+        features = fastrec.infer_features(arguments.path, limit=arguments.limit)
+    except fastrec.ExampleParseError as error:  # it numbers records through all files of a pattern
+        raise Failure(f"{shown(arguments.path)}: {shown(str(error))}") from error
     if not features:
         raise Failure(f"{shown(arguments.path)}: no features found")
     report.table(HEADERS, [feature_row(name, features[name]) for name in sorted(features)])
