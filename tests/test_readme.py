@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What README.md shows is run as it stands."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+import fastrec
+import fastrec.errors
+
+README = (Path(__file__).parent.parent / "README.md").read_text()
+
+
+def test_the_example_of_the_readme_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (code,) = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, object] = {}
+    exec(compile(code, "README.md", "exec"), names)
+    columns = names["columns"]
+    assert isinstance(columns, dict)
+    assert columns["image"].shape == (128, 32, 32, 3)
+    assert columns["image"].dtype == "uint8"
+    assert (tmp_path / "train.tfrecord").stat().st_size > 1000 * 32 * 32 * 3
+    assert len(fastrec.Reader("train.tfrecord")) == 1001
+
+
+def test_every_name_in_the_readme_exists() -> None:
+    table = README.split("## What there is")[1].split("## More")[0]
+    names = set(re.findall(r"`(\w+)(?:\([^`]*\))?`(?=[^`|]*\|)", table))
+    classes = {name for name in names if name[0].isupper()}
+    assert {"Writer", "Reader", "Batcher", "CorruptRecordError"} <= classes
+    for name in classes - {"OSError"}:
+        assert hasattr(fastrec, name) or hasattr(fastrec.errors, name), name
+
+
+def test_the_message_in_the_readme_has_the_form_of_the_librarys(tmp_path: Path) -> None:
+    (shown,) = re.findall(r"^    (corrupted record .*)$", README, re.MULTILINE)
+    path = tmp_path / "x.tfrecord"
+    with fastrec.Writer(path) as writer:
+        for _ in range(3):
+            writer.write(bytes(120))
+    damaged = bytearray(path.read_bytes())
+    damaged[272 + 12] ^= 1
+    path.write_bytes(damaged)
+    with pytest.raises(fastrec.CorruptRecordError) as caught:
+        fastrec.verify(path)
+    form = re.sub(r"0x[0-9a-f]{8}", "CRC", shown)
+    said = re.sub(r"0x[0-9a-f]{8}", "CRC", str(caught.value)).replace(str(path), "x.tfrecord")
+    assert said == form
