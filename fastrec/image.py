@@ -294,6 +294,7 @@ def _draw_caption(draw: ImageDraw.ImageDraw, tile: Tile, left: int, top: int, ce
 def _shortened(draw: ImageDraw.ImageDraw, text: str, font: Any, width: int) -> str:
     """`text` as far as it fits, in the characters that Pillow's own font has."""
     text = text.encode("latin-1", "replace").decode("latin-1")
+    text = "".join(character if character.isprintable() else "?" for character in text)
     if draw.textlength(text, font=font) <= width:
         return text
     while text and draw.textlength(text + "...", font=font) > width:

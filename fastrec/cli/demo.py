@@ -71,6 +71,7 @@ class _Job:
     features: dict[str, Any]
     batch_size: int
     trained: training.Trained | None = None
+    reduced: tuple[str, ...] = ()
 
 
 @dataclass
@@ -162,7 +163,7 @@ def _write(demo: _Demo, sets: list[sources.Pictures]) -> None:
         report.line(
             f"   {pictures.stem}: {count_text(written.measured.records)} records in "
             f"{len(written.paths)} files, {bytes_text(written.measured.size)}"
-            + (f"; {written.skipped} pictures skipped" if written.skipped else "")
+            + (f"; {count_text(written.skipped)} skipped" if written.skipped else "")
         )
 
 
@@ -240,6 +241,7 @@ def _trained(demo: _Demo, job: _Job) -> training.Trained:
     if job.pictures.shape is None:
         with demo.report.progress("reducing pictures", len(job.pictures)) as advance:
             paths = training.reduce(job.written, batch_size=job.batch_size, advance=advance)
+        job.reduced = tuple(paths)
         features = stages.features_for((training.SIDE, training.SIDE, 3))
         demo.report.line(
             f"   reduced to {training.SIDE}x{training.SIDE} pixels by area means, "
@@ -353,12 +355,12 @@ def _layout(job: _Job) -> tuple[int, int, int]:
 def _files(demo: _Demo, sheets: list[str]) -> None:
     demo.report.line()
     demo.report.line("Written", style="bold")
-    rows = []
-    for path in sorted(_all_files(demo)) + sheets:
-        rows.append((shown(path), bytes_text(os.path.getsize(path))))
+    paths = [*sorted(_all_files(demo)), *sheets]
+    rows = [(shown(path), bytes_text(os.path.getsize(path))) for path in paths]
     demo.report.table(("file", "size"), rows, right=(1,))
 
 
 def _all_files(demo: _Demo) -> Iterator[str]:
     for job in demo.jobs:
         yield from job.written.paths
+        yield from job.reduced

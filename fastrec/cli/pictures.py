@@ -76,7 +76,7 @@ def digest(pixels: UInt8Array) -> bytes:
     """For pictures that are not to stay in memory: the SHA-256 of the shape and the bytes."""
     shape = np.array(pixels.shape, dtype="<i8")
     state = hashlib.sha256(shape.tobytes())
-    state.update(memoryview(np.ascontiguousarray(pixels)))
+    state.update(np.ascontiguousarray(pixels).data)
     return state.digest()
 
 
@@ -101,7 +101,12 @@ def digits() -> Pictures:
 
 def photos() -> Pictures:
     """scikit-learn's two photographs, 427x640 pixels in RGB."""
-    data = _scikit_learn_datasets().load_sample_images()
+    datasets = _scikit_learn_datasets()
+    try:
+        data = datasets.load_sample_images()
+    except ImportError as error:  # in words of scikit-learn's own, which say nothing of extras
+        message = "photographs need Pillow: pip install 'fastrec[demo]'"
+        raise ImportError(message, name="PIL") from error
     names = [os.path.basename(name) for name in data.filenames]
     pictures = tuple(
         Picture(name, label, _constant(np.ascontiguousarray(pixels, dtype=np.uint8)))

@@ -150,7 +150,7 @@ def _console(stream: TextIO, wanted: bool | None) -> Any:
         from rich.console import Console
     except ImportError:
         return None
-    return Console(file=stream, highlight=False)
+    return Console(file=stream, highlight=False, force_terminal=wanted)
 
 
 def _rich_table(headers: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[int]) -> Any:

@@ -32,7 +32,10 @@ def run(arguments: argparse.Namespace, report: Report) -> int:
     """Print what :func:`fastrec.infer_features` finds."""
     if arguments.limit < 1:
         raise Failure("--limit must be at least 1", 2)
-    features = fastrec.infer_features(arguments.path, limit=arguments.limit)
+    try:
+        features = fastrec.infer_features(arguments.path, limit=arguments.limit)
+    except fastrec.ExampleParseError as error:  # it numbers records through all files of a pattern
+        raise Failure(f"{shown(arguments.path)}: {shown(str(error))}") from error
     if not features:
         raise Failure(f"{shown(arguments.path)}: no features found")
     report.table(HEADERS, [feature_row(name, features[name]) for name in sorted(features)])
@@ -45,8 +48,8 @@ def run(arguments: argparse.Namespace, report: Report) -> int:
 def feature_row(name: str, feature: Any) -> tuple[str, str, str, str]:
     """Name, kind, dtype and shape of a feature, as they go into a table."""
     kind = type(feature).__name__.removesuffix("Feature")
-    shape = getattr(feature, "shape", None)
-    extent = "any length" if shape is None else str(tuple(shape))
+    shape = shape_of(feature)
+    extent = "any length" if shape is None else str(shape)
     return shown(name), kind, dtype_code(feature.dtype).removeprefix("np."), extent
 
 
@@ -72,8 +75,7 @@ def feature_code(feature: Any) -> str:
     name = f"fastrec.{type(feature).__name__}"
     if not hasattr(feature, "shape"):
         return f"{name}({dtype})"
-    shape = None if feature.shape is None else tuple(feature.shape)
-    arguments = [repr(shape), dtype]
+    arguments = [repr(shape_of(feature)), dtype]
     default = getattr(feature, "default_value", None)
     if default is not None:
         value = default.tolist() if isinstance(default, (np.ndarray, np.generic)) else default
@@ -81,6 +83,14 @@ def feature_code(feature: Any) -> str:
     if not getattr(feature, "little_endian", True):
         arguments.append("little_endian=False")
     return f"{name}({', '.join(arguments)})"
+
+
+def shape_of(feature: Any) -> tuple[int, ...] | None:
+    """The shape of a record's value; None where that is the record's own affair."""
+    shape = getattr(feature, "shape", None)
+    if shape is None:
+        return None
+    return tuple(int(extent) for extent in np.atleast_1d(np.asarray(shape, np.int64)))
 
 
 def dtype_code(dtype: Any) -> str:

@@ -6,8 +6,9 @@ from __future__ import annotations
 import os
 import re
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -125,33 +126,41 @@ def train(
     train_paths, test_paths = train_and_test(paths)
     wanted = {name: features[name] for name in ("image", "label")}
 
-    def batches(files: list[str], **order: Any) -> Iterator[tuple[Float32Array, Int64Array]]:
-        with fastrec.Batcher(files, wanted, batch_size, **order) as batcher:
-            for batch in batcher:
-                yield scaled(batch["image"], brightest), batch["label"]
+    def prepared(batch: Batch) -> tuple[Float32Array, Int64Array]:
+        return scaled(batch["image"], brightest), batch["label"]
 
-    held_out = list(batches(test_paths))
-    x = np.concatenate([pictures for pictures, _ in held_out])
-    y = np.concatenate([labels for _, labels in held_out])
+    with fastrec.Batcher(test_paths, wanted, batch_size, transform=prepared) as batcher:
+        held_out = list(batcher)
+    x, y = (np.concatenate(parts) for parts in zip(*held_out, strict=True))
     height, width, channels = features["image"].shape
     classifier = Classifier(height * width * channels, _HIDDEN, classes, seed=seed)
     history = []
     seconds, records = 0.0, 0
-    for number in range(1, epochs + 1):
-        start = time.perf_counter()
-        records = 0
-        losses = []
-        for pictures, labels in batches(train_paths, shuffle=True, seed=seed + number):
-            losses.append(classifier.step(pictures, labels) * len(labels))
-            records += len(labels)
-        seconds += time.perf_counter() - start
-        history.append(Epoch(number, sum(losses) / records, _share(classifier.predict(x) == y)))
-        advance(1)
+    with fastrec.Batcher(
+        train_paths, wanted, batch_size, shuffle=True, seed=seed, epochs=epochs, transform=prepared
+    ) as batcher:
+        steps = len(batcher) // epochs
+        batches = iter(batcher)
+        for number in range(1, epochs + 1):
+            start = time.perf_counter()
+            losses = [_learn(classifier, *batch) for batch in islice(batches, steps)]
+            seconds += time.perf_counter() - start
+            loss, records = _totals(losses)
+            history.append(Epoch(number, loss / records, _share(classifier.predict(x) == y)))
+            advance(1)
     right = int(np.count_nonzero(classifier.predict(x) == y))
     commonest = int(np.bincount(y).max())
     size = sum(map(os.path.getsize, train_paths))
     measured = Measured(records, size, seconds, epochs)
     return Trained(classifier, tuple(history), measured, len(y), right, commonest / len(y))
+
+
+def _learn(classifier: Classifier, x: Float32Array, labels: Int64Array) -> tuple[float, int]:
+    return classifier.step(x, labels) * len(labels), len(labels)
+
+
+def _totals(losses: list[tuple[float, int]]) -> tuple[float, int]:
+    return sum(loss for loss, _ in losses), sum(count for _, count in losses)
 
 
 def _share(right: Any) -> float:

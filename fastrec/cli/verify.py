@@ -33,12 +33,12 @@ def run(arguments: argparse.Namespace, report: Report) -> int:
             continue
         records += found.records
         size += found.bytes
-        summary = f"{count_text(found.records)} records, {bytes_text(found.bytes)}"
+        summary = f"{count_text(found.records)} records, {bytes_text(found.bytes)} of data"
         report.line(f"ok       {shown(path)}: {summary}")
     for failure in unreadable:
         report.complain(f"error: {failure}")
     if len(files) > 1:
-        sound = f"{count_text(records)} records, {bytes_text(size)}"
+        sound = f"{count_text(records)} records, {bytes_text(size)} of data"
         report.line(f"total    {len(files)} files, {damaged} damaged; sound: {sound}")
     if damaged:
         report.complain(f"error: {damaged} of {len(files)} files damaged")

@@ -1,0 +1,207 @@
+# SPDX-License-Identifier: Apache-2.0
+from __future__ import annotations
+
+import os
+import sys
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from fastrec import image
+
+
+def picture(height: int, width: int, channels: int = 3, seed: int = 0) -> np.ndarray:
+    return np.random.default_rng(seed).integers(0, 256, (height, width, channels), dtype=np.uint8)
+
+
+def save(path: Path, pixels: np.ndarray, **how: object) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    Image.fromarray(pixels).save(path, **how)
+    return path
+
+
+def colours(sheet: Image.Image) -> set[tuple[int, ...]]:
+    return {tuple(pixel) for pixel in np.asarray(sheet).reshape(-1, 3).tolist()}
+
+
+def test_find_goes_into_sub_directories_and_takes_pictures_by_suffix(tmp_path: Path) -> None:
+    wanted = [
+        save(tmp_path / "b.PNG", picture(2, 3)),
+        save(tmp_path / "a" / "deep" / "c.jpg", picture(2, 3)),
+    ]
+    (tmp_path / "notes.txt").write_text("no picture")
+    assert image.find(tmp_path) == sorted(wanted)
+
+
+def test_find_passes_over_what_is_hidden_excluded_or_no_file(tmp_path: Path) -> None:
+    save(tmp_path / ".thumbnails" / "x.png", picture(2, 2))
+    save(tmp_path / "._x.png", picture(2, 2))
+    save(tmp_path / "out" / "sheet.png", picture(2, 2))
+    (tmp_path / "directory.png").mkdir()
+    os.mkfifo(tmp_path / "pipe.png")
+    (tmp_path / "dangling.png").symlink_to("nowhere")
+    (tmp_path / "loop").symlink_to(".")
+    assert image.find(tmp_path, exclude=tmp_path / "out") == []
+
+
+def test_find_in_a_missing_directory_is_an_error_that_names_it(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError) as caught:
+        image.find(tmp_path / "nowhere")
+    assert caught.value.filename == str(tmp_path / "nowhere")
+    (tmp_path / "file").touch()
+    with pytest.raises(NotADirectoryError):
+        image.find(tmp_path / "file")
+
+
+def test_a_lossless_picture_is_decoded_to_the_same_pixels(tmp_path: Path) -> None:
+    pixels = picture(7, 5)
+    decoded = image.decode(save(tmp_path / "x.png", pixels))
+    assert decoded.dtype == np.uint8
+    assert decoded.flags.c_contiguous
+    assert decoded.flags.writeable
+    np.testing.assert_array_equal(decoded, pixels)
+
+
+@pytest.mark.parametrize("depth", [8, 16])
+def test_grey_becomes_three_equal_channels(tmp_path: Path, depth: int) -> None:
+    grey = picture(4, 6)[:, :, 0]
+    stored = grey if depth == 8 else grey.astype(np.uint16) * 256 + 77
+    decoded = image.decode(save(tmp_path / "x.png", stored))
+    np.testing.assert_array_equal(decoded, np.repeat(grey[:, :, np.newaxis], 3, axis=2))
+
+
+def test_a_photograph_taken_sideways_is_put_upright(tmp_path: Path) -> None:
+    pixels = picture(4, 6)
+    exif = Image.Exif()
+    exif[0x0112] = 6  # to be shown turned by 90 degrees clockwise
+    decoded = image.decode(save(tmp_path / "x.png", pixels, exif=exif))
+    np.testing.assert_array_equal(decoded, np.rot90(pixels, -1))
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"", b"hello, I am no picture\n", b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff\xe0" + bytes(40)],
+    ids=["empty", "text", "signature", "zeros"],
+)
+def test_what_is_no_picture_is_an_error_that_names_the_file(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "broken.png"
+    path.write_bytes(content)
+    with pytest.raises(image.ImageError, match=r"broken\.png") as caught:
+        image.decode(path)
+    assert caught.value.path == str(path)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("suffix", ["png", "jpg", "bmp", "gif", "tif", "webp"])
+def test_a_picture_cut_short_anywhere_is_an_image_error(tmp_path: Path, suffix: str) -> None:
+    whole = save(tmp_path / f"whole.{suffix}", picture(24, 24)).read_bytes()
+    cut = tmp_path / f"cut.{suffix}"
+    refused = 0
+    for size in range(0, len(whole) - 1, max(1, len(whole) // 40)):
+        cut.write_bytes(whole[:size])
+        try:
+            assert image.decode(cut).shape == (24, 24, 3)
+        except image.ImageError:
+            refused += 1
+    assert refused > 20
+
+
+def test_a_picture_of_absurd_size_is_refused_before_it_is_decoded(tmp_path: Path) -> None:
+    bomb = tmp_path / "bomb.png"
+    Image.new("1", (20_000, 20_000)).save(bomb)
+    with pytest.raises(image.ImageError, match=r"bomb\.png"):
+        image.decode(bomb)
+    small = save(tmp_path / "small.png", picture(10, 11))
+    with pytest.raises(image.ImageError, match="11x10 pixels are over 109"):
+        image.decode(small, max_pixels=109)
+    assert image.decode(small, max_pixels=110).shape == (10, 11, 3)
+
+
+def test_a_large_picture_gives_no_warning(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", 60)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert image.decode(save(tmp_path / "x.png", picture(10, 10))).shape == (10, 10, 3)
+
+
+def test_a_file_that_cannot_be_opened_is_an_os_error(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError):
+        image.decode(tmp_path / "nowhere.png")
+
+
+def test_without_pillow_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "PIL", None)
+    with pytest.raises(ImportError, match=r"pip install 'fastrec\[demo\]'"):
+        image.decode(__file__)
+
+
+@pytest.mark.parametrize(
+    ("shape", "side", "fitted"),
+    [
+        ((8, 8, 1), 80, (80, 80, 3)),
+        ((8, 8, 3), 83, (80, 80, 3)),
+        ((50, 100, 3), 20, (10, 20, 3)),
+        ((1, 1, 3), 5, (5, 5, 3)),
+        ((1, 900, 3), 30, (1, 30, 3)),
+    ],
+)
+def test_fitted_keeps_the_proportions(
+    shape: tuple[int, int, int], side: int, fitted: tuple[int, int, int]
+) -> None:
+    assert image.fitted(picture(*shape), side).shape == fitted
+
+
+def test_small_pictures_are_magnified_by_whole_pixels() -> None:
+    pixels = picture(3, 3)
+    np.testing.assert_array_equal(image.fitted(pixels, 12), pixels.repeat(4, 0).repeat(4, 1))
+
+
+def test_a_contact_sheet_holds_every_picture_at_its_place(tmp_path: Path) -> None:
+    painted = [(200, 10, 10), (10, 200, 10), (10, 10, 200)]
+    tiles = [image.Tile(np.full((4, 4, 3), c, np.uint8), "label", None) for c in painted]
+    path = tmp_path / "sheet.png"
+    width, height = image.contact_sheet(path, tiles, title="three", columns=2, cell=300)
+    with Image.open(path) as sheet:
+        assert sheet.format == "PNG"
+        assert sheet.size == (width, height)
+        assert colours(sheet) >= set(painted)
+        assert sheet.getpixel((20 + 150, 40 + 150)) == painted[0]
+        assert sheet.getpixel((20 + 310 + 150, 40 + 150)) == painted[1]
+    assert os.listdir(tmp_path) == ["sheet.png"]
+
+
+def test_guesses_are_green_when_right_and_red_when_wrong(tmp_path: Path) -> None:
+    black = np.zeros((8, 8, 1), np.uint8)
+
+    def below_the_header(predicted: str) -> set[tuple[int, ...]]:
+        path = tmp_path / "sheet.png"
+        image.contact_sheet(path, [image.Tile(black, "cat", predicted)])
+        with Image.open(path) as sheet:
+            return colours(sheet.crop((0, 40, *sheet.size)))
+
+    right, wrong = (110, 214, 135), (255, 107, 107)
+    assert right in below_the_header("cat")
+    assert wrong not in below_the_header("cat")
+    assert wrong in below_the_header("dog")
+    assert right not in below_the_header("dog")
+
+
+def test_labels_of_any_length_and_script_can_be_written(tmp_path: Path) -> None:
+    tile = image.Tile(picture(5, 5), "日本語" * 40, "\udcff\n" * 30)
+    image.contact_sheet(tmp_path / "sheet.png", [tile], title="title " * 99, cell=30)
+    assert (tmp_path / "sheet.png").stat().st_size > 0
+
+
+def test_a_sheet_that_cannot_be_written_leaves_nothing_behind(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "replace", full)
+    with pytest.raises(OSError, match="No space left"):
+        image.contact_sheet(tmp_path / "sheet.png", [image.Tile(picture(5, 5), "x")])
+    assert os.listdir(tmp_path) == []
