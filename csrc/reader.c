@@ -37,9 +37,10 @@ int fr_reader_next(fr_reader *reader, fr_record *record, fr_error *err) {
         return FR_OK;
     }
     reader->need = frame.size;
-    if (status == FR_END) status = fr_source_check(&reader->source, &reader->failed);
-    if (status == FR_OK) return FR_END;
-    return status < 0 ? stay_failed(reader, status, err) : status;
+    if (status == FR_AGAIN) return FR_AGAIN;
+    if (status == FR_END && fr_source_check(&reader->source, &reader->failed) == FR_OK)
+        return FR_END;
+    return stay_failed(reader, reader->failed.status, err);
 }
 
 int fr_reader_fill(fr_reader *reader, fr_error *err) {
@@ -70,11 +71,23 @@ int fr_reader_take(fr_reader *reader, size_t count, fr_buffer *data, fr_buffer *
     *taken = 0;
     if (offsets->size == 0) FR_TRY(put_offset(offsets, 0, err));
     while (*taken < count) {
-        fr_record record;
+        fr_record record = {{0}, 0};
         int status = fr_reader_next(reader, &record, err);
         if (status != FR_OK) return *taken ? FR_OK : status;
         FR_TRY(put_record(reader, record.data, data, offsets, err));
         ++*taken;
+    }
+    return FR_OK;
+}
+
+int fr_reader_walk(fr_reader *reader, uint64_t count, size_t size, uint64_t *walked,
+                   fr_error *err) {
+    *walked = 0;
+    for (size_t sum = 0; *walked < count && sum <= size; ++*walked) {
+        fr_record record = {{0}, 0};
+        int status = fr_reader_next(reader, &record, err);
+        if (status != FR_OK) return *walked ? FR_OK : status;
+        sum += record.data.size < SIZE_MAX - sum ? record.data.size : SIZE_MAX - sum;
     }
     return FR_OK;
 }

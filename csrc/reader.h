@@ -43,6 +43,13 @@ FR_NODISCARD int fr_reader_fill(fr_reader *reader, fr_error *err);
 FR_NODISCARD int fr_reader_take(fr_reader *reader, size_t count, fr_buffer *data,
                                 fr_buffer *offsets, size_t *taken, fr_error *err);
 
+/*
+ * Goes past, and checks, up to `count` records or a record more than `size` bytes, whichever comes
+ * first: a slice of a long walk. FR_OK with *walked > 0; otherwise as fr_reader_next().
+ */
+FR_NODISCARD int fr_reader_walk(fr_reader *reader, uint64_t count, size_t size, uint64_t *walked,
+                                fr_error *err);
+
 /* FR_OK, or FR_ERR_TRUNCATED when the file shrank under what was given last: ask after copying. */
 FR_NODISCARD int fr_reader_check(fr_reader *reader, fr_error *err);
 

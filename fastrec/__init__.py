@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Write, check, read, parse, shuffle and batch TFRecord files, without TensorFlow.
+
+>>> import numpy as np, fastrec, os, tempfile
+>>> path = os.path.join(tempfile.mkdtemp(), "train.tfrecord")
+>>> with fastrec.Writer(path) as writer:
+...     writer.write_batch({"x": np.arange(6, dtype=np.float32).reshape(3, 2), "y": [0, 1, 0]})
+>>> for batch in fastrec.Batcher(path, fastrec.infer_features(path), batch_size=2):
+...     print(batch["x"].tolist(), batch["y"].tolist())
+[[0.0, 1.0], [2.0, 3.0]] [0, 1]
+[[4.0, 5.0]] [0]
+"""
+
+from __future__ import annotations
+
+from ._core import crc32c, crc32c_implementation, masked_crc32c
+from .arrays import Bytes, Ragged
+from .batcher import Batcher
+from .errors import (
+    CorruptRecordError,
+    ExampleParseError,
+    FastrecError,
+    LimitExceededError,
+    TruncatedFileError,
+)
+from .examples import encode_example, encode_examples, parse_example, parse_single_example
+from .features import FixedLenFeature, RaggedFeature, RawFeature
+from .infer import infer_features
+from .records import Reader, Verified, Writer, count, verify
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "Batcher",
+    "Bytes",
+    "CorruptRecordError",
+    "ExampleParseError",
+    "FastrecError",
+    "FixedLenFeature",
+    "LimitExceededError",
+    "Ragged",
+    "RaggedFeature",
+    "RawFeature",
+    "Reader",
+    "TruncatedFileError",
+    "Verified",
+    "Writer",
+    "count",
+    "crc32c",
+    "crc32c_implementation",
+    "encode_example",
+    "encode_examples",
+    "infer_features",
+    "masked_crc32c",
+    "parse_example",
+    "parse_single_example",
+    "verify",
+]
+
+
+def __getattr__(name: str) -> object:
+    if name == "train":  # protobuf is imported only when a message class is asked for
+        import importlib
+
+        return importlib.import_module(".train", __name__)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

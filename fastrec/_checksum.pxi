@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+
+
+cdef const c.fr_crc32c_impl *chosen() except NULL:
+    cdef const c.fr_crc32c_impl *impl = c.fr_crc32c_chosen()
+    if impl == NULL:
+        names = ", ".join(crc32c_implementations())
+        raise ValueError(
+            f"FASTREC_CRC={os.environ.get('FASTREC_CRC')!a} names no implementation that this "
+            f"machine supports; there are {names}")
+    return impl
+
+
+cdef uint32_t extend(const c.fr_crc32c_impl *impl, data, uint32_t value) except? 1:
+    cdef Py_buffer view
+    PyObject_GetBuffer(data, &view, PyBUF_SIMPLE)
+    try:
+        if view.len < GIL_THRESHOLD:
+            return impl.extend(value, <const uint8_t *>view.buf, <size_t>view.len)
+        with nogil:
+            value = impl.extend(value, <const uint8_t *>view.buf, <size_t>view.len)
+        return value
+    finally:
+        PyBuffer_Release(&view)
+
+
+def crc32c(data, uint32_t value=0):
+    """CRC-32C (Castagnoli, RFC 3720) of bytes.
+
+    Parameters
+    ----------
+    data : bytes-like
+        C-contiguous.
+    value : int, optional
+        The checksum of what comes before, to go on from.
+
+    Returns
+    -------
+    int
+        32 bits.
+
+    Examples
+    --------
+    >>> hex(crc32c(b"123456789"))
+    '0xe3069283'
+    """
+    return extend(chosen(), data, value)
+
+
+def masked_crc32c(data):
+    """The checksum of bytes as a TFRecord file stores it: rotated right by 15, plus 0xa282ead8.
+
+    Parameters
+    ----------
+    data : bytes-like
+        C-contiguous.
+    """
+    return c.fr_crc_mask(extend(chosen(), data, 0))
+
+
+def crc32c_implementation():
+    """Name of the implementation in use: ``"avx512"``, ``"sse42"``, ``"arm64"`` or ``"sw"``.
+
+    The environment variable ``FASTREC_CRC`` forces one of them.
+
+    Raises
+    ------
+    ValueError
+        When ``FASTREC_CRC`` names one that is unknown or that this machine lacks.
+    """
+    return chosen().name.decode("ascii")
+
+
+def crc32c_implementations():
+    """Names of the implementations that this machine supports, fastest first."""
+    names = []
+    cdef int i = 0
+    while c.fr_crc32c_impls[i].name != NULL:
+        if c.fr_crc32c_impls[i].supported():
+            names.append(c.fr_crc32c_impls[i].name.decode("ascii"))
+        i += 1
+    return names
+
+
+def crc32c_with(str name, data, uint32_t value=0):
+    """As :func:`crc32c`, by the implementation of that name."""
+    cdef int i = 0
+    while c.fr_crc32c_impls[i].name != NULL:
+        if c.fr_crc32c_impls[i].name.decode("ascii") == name and c.fr_crc32c_impls[i].supported():
+            return extend(&c.fr_crc32c_impls[i], data, value)
+        i += 1
+    raise ValueError(f"no implementation {name!r} here")

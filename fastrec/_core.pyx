@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: Apache-2.0
+# cython: language_level=3, binding=True, embedsignature=True, freethreading_compatible=True
+# cython: auto_pickle=False, autotestdict=False, boundscheck=False
+"""The native core: each method converts its arguments, makes one C call, checks, and wraps."""
+
+import errno
+import os
+import sys
+from threading import get_ident
+
+cimport cython
+from cpython.buffer cimport (
+    PyBUF_SIMPLE, PyBUF_WRITABLE, PyBuffer_FillInfo, PyBuffer_Release, PyObject_GetBuffer)
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
+from cpython.exc cimport PyErr_CheckSignals
+from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdlib cimport calloc, free, malloc
+from libc.string cimport memcpy, memset
+
+from . cimport _csrc as c
+
+import numpy as np
+
+from . import errors
+from .arrays import Bytes, Ragged
+
+# Below this many bytes a call is shorter than giving the interpreter to another thread.
+cdef enum:
+    GIL_THRESHOLD = 65536
+    # One slice of a long native walk, after which signals are looked at.
+    SLICE_RECORDS = 65536
+    SLICE_BYTES = 1 << 26
+    FEED_SIZE = 1 << 20
+
+include "_errors.pxi"
+include "_checksum.pxi"
+include "_buffers.pxi"
+include "_reader.pxi"
+include "_dataset.pxi"
+include "_writer.pxi"
+include "_schema.pxi"
+include "_encode.pxi"
+include "_loader.pxi"

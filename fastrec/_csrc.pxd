@@ -1,0 +1,288 @@
+# SPDX-License-Identifier: Apache-2.0
+# The headers of csrc/, once more, in their order and spelling; no logic.
+
+from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
+
+
+cdef extern from "status.h" nogil:
+    enum:
+        FR_OK
+        FR_END
+        FR_AGAIN
+        FR_ERR_NOMEM
+        FR_ERR_IO
+        FR_ERR_CORRUPT
+        FR_ERR_TRUNCATED
+        FR_ERR_LIMIT
+        FR_ERR_MALFORMED
+        FR_ERR_SCHEMA
+        FR_ERR_ARG
+        FR_ERR_STATE
+
+    ctypedef enum fr_fault:
+        FR_FAULT_NONE
+
+    ctypedef struct fr_error:
+        int status
+        fr_fault fault
+        int sys_errno
+        int64_t file
+        int64_t record
+        int64_t offset
+        uint64_t length
+        uint32_t stored_crc
+        uint32_t computed_crc
+        char message[256]
+
+    const char *fr_fault_name(fr_fault fault) noexcept
+
+
+cdef extern from "bytes.h" nogil:
+    ctypedef struct fr_span:
+        const uint8_t *data
+        size_t size
+
+    ctypedef struct fr_buffer:
+        uint8_t *data
+        size_t size
+        size_t capacity
+
+    int fr_buffer_append(fr_buffer *buffer, const void *data, size_t size, fr_error *err) noexcept
+    void fr_buffer_free(fr_buffer *buffer) noexcept
+
+
+cdef extern from "crc32c.h" nogil:
+    ctypedef struct fr_crc32c_impl:
+        const char *name
+        bint (*supported)() noexcept nogil
+        uint32_t (*extend)(uint32_t crc, const uint8_t *data, size_t size) noexcept nogil
+        uint32_t (*extend_copy)(
+            uint32_t crc, uint8_t *dst, const uint8_t *data, size_t size) noexcept nogil
+
+    const fr_crc32c_impl fr_crc32c_impls[]
+    const fr_crc32c_impl *fr_crc32c_chosen() noexcept
+    uint32_t fr_crc32c_extend(uint32_t crc, const uint8_t *data, size_t size) noexcept
+
+
+cdef extern from "frame.h" nogil:
+    size_t FR_FRAME_OVERHEAD
+
+    ctypedef struct fr_frame_options:
+        bint verify
+        uint64_t max_record
+
+    uint32_t fr_crc_mask(uint32_t crc) noexcept
+    void fr_frame_put(uint8_t *p, fr_span data) noexcept
+
+
+cdef extern from "source.h" nogil:
+    ctypedef struct fr_source:
+        fr_span window
+        uint64_t offset
+        bint ended
+        bint reads
+
+    const fr_source FR_SOURCE_FED
+
+    int fr_source_open(fr_source *source, const char *path, fr_error *err) noexcept
+    int fr_source_open_fd(fr_source *source, int fd, fr_error *err) noexcept
+    int fr_source_feed(fr_source *source, fr_span bytes, fr_error *err) noexcept
+
+
+cdef extern from "reader.h" nogil:
+    ctypedef struct fr_record:
+        fr_span data
+        uint64_t offset
+
+    ctypedef struct fr_reader:
+        fr_source source
+        fr_frame_options options
+        uint64_t count
+
+    int fr_reader_next(fr_reader *reader, fr_record *record, fr_error *err) noexcept
+    int fr_reader_fill(fr_reader *reader, fr_error *err) noexcept
+    int fr_reader_take(fr_reader *reader, size_t count, fr_buffer *data, fr_buffer *offsets,
+                       size_t *taken, fr_error *err) noexcept
+    int fr_reader_walk(fr_reader *reader, uint64_t count, size_t size, uint64_t *walked,
+                       fr_error *err) noexcept
+    int fr_reader_check(fr_reader *reader, fr_error *err) noexcept
+    void fr_reader_close(fr_reader *reader) noexcept
+
+
+cdef extern from "dataset.h" nogil:
+    ctypedef struct fr_dataset:
+        size_t file_count
+        size_t indexed
+        uint64_t count
+        fr_frame_options options
+
+    int fr_dataset_open(fr_dataset *dataset, const char *const *paths, size_t count,
+                        const fr_frame_options *options, fr_error *err) noexcept
+    int fr_dataset_scan(fr_dataset *dataset, uint64_t limit, fr_error *err) noexcept
+    size_t fr_dataset_find(const fr_dataset *dataset, uint64_t number) noexcept
+    int fr_dataset_record(const fr_dataset *dataset, uint64_t number, fr_record *record,
+                          fr_error *err) noexcept
+    int fr_dataset_check(const fr_dataset *dataset, uint64_t number, fr_error *err) noexcept
+    void fr_dataset_close(fr_dataset *dataset) noexcept
+
+
+cdef extern from "writer.h" nogil:
+    ctypedef struct fr_writer_options:
+        bint exclusive
+        bint no_sync
+
+    ctypedef struct fr_writer:
+        bint open
+        fr_buffer buffer
+        uint64_t count
+        uint64_t size
+
+    int fr_writer_open(fr_writer *writer, const char *path, const fr_writer_options *options,
+                       fr_error *err) noexcept
+    int fr_writer_record(fr_writer *writer, fr_span data, fr_error *err) noexcept
+    int fr_writer_frames(fr_writer *writer, fr_span frames, uint64_t count,
+                         fr_error *err) noexcept
+    int fr_writer_flush(fr_writer *writer, fr_error *err) noexcept
+    int fr_writer_close(fr_writer *writer, fr_error *err) noexcept
+    void fr_writer_abort(fr_writer *writer) noexcept
+
+
+cdef extern from "raw.h" nogil:
+    ctypedef enum fr_dtype:
+        FR_BOOL
+        FR_INT8
+        FR_UINT8
+        FR_INT16
+        FR_UINT16
+        FR_INT32
+        FR_UINT32
+        FR_INT64
+        FR_UINT64
+        FR_FLOAT16
+        FR_FLOAT32
+        FR_FLOAT64
+        FR_COMPLEX64
+        FR_COMPLEX128
+        FR_BYTES
+
+    size_t fr_dtype_size(fr_dtype dtype) noexcept
+
+
+cdef extern from "schema.h" nogil:
+    ctypedef enum fr_kind:
+        FR_KIND_NONE
+        FR_KIND_BYTES
+        FR_KIND_FLOAT
+        FR_KIND_INT64
+
+    ctypedef struct fr_feature:
+        fr_span key
+        fr_kind kind
+        fr_dtype dtype
+        bint ragged
+        bint raw
+        bint swap
+        size_t count
+        fr_span fallback
+
+    ctypedef struct fr_schema:
+        fr_feature *features
+        size_t count
+
+    int fr_schema_init(fr_schema *schema, const fr_feature *features, size_t count,
+                       fr_error *err) noexcept
+    void fr_schema_free(fr_schema *schema) noexcept
+
+
+cdef extern from "columns.h" nogil:
+    ctypedef struct fr_column:
+        size_t dense
+        fr_buffer values
+        fr_buffer offsets
+        fr_buffer splits
+
+    ctypedef struct fr_columns:
+        const fr_schema *schema
+        fr_column *columns
+        size_t column_count
+        fr_buffer dense
+        size_t rows
+
+
+cdef extern from "parse.h" nogil:
+    ctypedef struct fr_parser:
+        const fr_schema *schema
+
+    int fr_parser_init(fr_parser *parser, const fr_schema *schema, fr_error *err) noexcept
+    int fr_parse_rows(fr_parser *parser, const fr_span *records, size_t count,
+                      fr_columns *columns, fr_error *err) noexcept
+    void fr_parser_free(fr_parser *parser) noexcept
+
+
+cdef extern from "encode.h" nogil:
+    ctypedef struct fr_value:
+        fr_span key
+        fr_kind kind
+        fr_dtype dtype
+        const uint8_t *values
+        const int64_t *splits
+        const int64_t *offsets
+        size_t count
+        size_t element_size
+
+    int fr_encode_sort(fr_value *values, size_t count, fr_error *err) noexcept
+    int fr_encode_rows(const fr_value *values, size_t count, size_t begin, size_t end,
+                       bint framed, fr_buffer *out, fr_buffer *offsets, fr_error *err) noexcept
+
+
+cdef extern from "order.h" nogil:
+    ctypedef struct fr_order:
+        uint64_t count
+        bint shuffle
+        uint64_t seed
+        uint64_t epochs
+        uint64_t shard_index
+        uint64_t shard_count
+        uint64_t batch_size
+        bint drop_remainder
+
+    int fr_order_check(const fr_order *order, fr_error *err) noexcept
+    uint64_t fr_order_shard_size(const fr_order *order) noexcept
+    uint64_t fr_order_epoch_batches(const fr_order *order) noexcept
+
+
+cdef extern from "pool.h" nogil:
+    ctypedef struct fr_pool:
+        pass
+
+    int fr_pool_new(fr_schema *schema, size_t keep, fr_pool **pool, fr_error *err) noexcept
+    const fr_schema *fr_pool_schema(const fr_pool *pool) noexcept
+    int fr_pool_take(fr_pool *pool, size_t capacity, fr_columns **columns, fr_error *err) noexcept
+    void fr_pool_give(fr_pool *pool, fr_columns *columns) noexcept
+    void fr_pool_release(fr_pool *pool) noexcept
+    size_t fr_pool_taken(const fr_pool *pool) noexcept
+
+
+cdef extern from "loader.h" nogil:
+    ctypedef struct fr_loader:
+        pass
+
+    ctypedef struct fr_loader_options:
+        const fr_dataset *dataset
+        fr_pool *pool
+        fr_order order
+        size_t threads
+        size_t prefetch
+        uint64_t start
+
+    ctypedef struct fr_loader_stats:
+        uint64_t batches
+        uint64_t consumer_ns
+        uint64_t workers_ns
+
+    int fr_loader_start(const fr_loader_options *options, fr_loader **loader,
+                        fr_error *err) noexcept
+    int fr_loader_next(fr_loader *loader, int timeout_ms, fr_columns **batch,
+                       fr_error *err) noexcept
+    void fr_loader_get_stats(fr_loader *loader, fr_loader_stats *stats) noexcept
+    void fr_loader_free(fr_loader *loader) noexcept

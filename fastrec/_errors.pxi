@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: Apache-2.0
+# The one place where a status becomes an exception.
+
+
+cdef str _where(path):
+    return "" if path is None else f" in {ascii(os.fsdecode(path) if is_path(path) else str(path))}"
+
+
+cdef bint is_path(path):
+    return isinstance(path, (str, bytes, os.PathLike))
+
+
+cdef object _data_error(int status, c.fr_error *err, path, str message):
+    cdef str word = "truncated" if status == c.FR_ERR_TRUNCATED else "corrupted"
+    at = err.offset if err.offset >= 0 else "?"
+    which = f" (record {err.record})" if err.record >= 0 else ""
+    text = f"{word} record at {at}{_where(path)}{which}: {message}"
+    if status == c.FR_ERR_LIMIT:
+        error = errors.LimitExceededError(f"{text}; raise max_record_bytes to read it")
+    elif status == c.FR_ERR_TRUNCATED:
+        error = errors.TruncatedFileError(text)
+    else:
+        error = errors.CorruptRecordError(text)
+    error.kind = c.fr_fault_name(err.fault).decode("ascii")
+    error.length = err.length if error.kind not in ("torn-header", "zero-fill", "shrunk") else None
+    if error.kind in ("length-crc", "data-crc"):
+        error.stored_crc, error.computed_crc = err.stored_crc, err.computed_crc
+    return error
+
+
+cdef object _example_error(int status, c.fr_error *err, path, str message):
+    where = f"record {err.record}{_where(path)}: " if err.record >= 0 else ""
+    error = errors.ExampleParseError(where + message)
+    error.kind = "malformed" if status == c.FR_ERR_MALFORMED else "schema"
+    return error
+
+
+cdef int check(int status, c.fr_error *err, path=None) except -1:
+    """Raise what a negative status stands for. 0 and positive outcomes pass through."""
+    if status >= 0:
+        return status
+    message = err.message[:].decode("ascii", "backslashreplace")
+    if status == c.FR_ERR_NOMEM:
+        raise MemoryError(message)
+    if status == c.FR_ERR_IO:
+        raise OSError(err.sys_errno, os.strerror(err.sys_errno), path)
+    if status == c.FR_ERR_ARG or status == c.FR_ERR_STATE:
+        raise ValueError(message + _where(path))
+    if status == c.FR_ERR_MALFORMED or status == c.FR_ERR_SCHEMA:
+        error = _example_error(status, err, path, message)
+    else:
+        error = _data_error(status, err, path, message)
+    error.path = None if path is None else os.fsdecode(path) if is_path(path) else str(path)
+    error.record = err.record if err.record >= 0 else None
+    error.offset = err.offset if err.offset >= 0 else None
+    raise error
