@@ -203,10 +203,10 @@ cdef class Values:
     def encode_all(self):
         """Every row, as a Bytes."""
         cdef OwnedBuffer offsets = OwnedBuffer()
-        cdef OwnedBuffer out = self._encode(self.rows or 0, False, offsets)
-        if offsets.buffer.size == 0:
-            return Bytes.from_list([])
-        return bytes_column(out, offsets)
+        cdef c.fr_error err
+        cdef int64_t zero = 0
+        check(c.fr_buffer_append(&offsets.buffer, &zero, sizeof(zero), &err), &err)
+        return bytes_column(self._encode(self.rows or 0, False, offsets), offsets)
 
     def encode_frames(self):
         """Every row, framed, as one block."""
