@@ -20,6 +20,8 @@ CFLAGS_STRICT = -std=gnu11 -Wall -Wextra -Werror -Icsrc -pthread
 .PHONY: help test demo sanitize sanitize-c sanitize-python lint lint-c lint-python oracle dist \
         wheel-check format clean
 .DELETE_ON_ERROR:
+# Installations share .venv and build/, one at a time.
+.NOTPARALLEL:
 
 help:
 	@sed -n 's/^## //p' $(firstword $(MAKEFILE_LIST))

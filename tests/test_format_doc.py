@@ -40,7 +40,7 @@ def test_the_record_in_the_document_reads_as_the_document_says(tmp_path: Path) -
         "w": fastrec.FixedLenFeature((), np.float32),
     }
     row = fastrec.parse_single_example(data, features)
-    assert {name: value for name, value in row.items()} == ROW
+    assert dict(row.items()) == ROW
 
 
 def test_the_checksums_in_the_document_are_those_of_its_bytes() -> None:

@@ -3,14 +3,16 @@
 
 from __future__ import annotations
 
+import builtins
 import re
 from pathlib import Path
 
 import pytest
 
 import fastrec
-import fastrec.errors
+import fastrec.train
 
+COMMANDS = {"schema", "demo"}
 README = (Path(__file__).parent.parent / "README.md").read_text()
 
 
@@ -28,12 +30,13 @@ def test_the_example_of_the_readme_runs(tmp_path: Path, monkeypatch: pytest.Monk
 
 
 def test_every_name_in_the_readme_exists() -> None:
-    table = README.split("## What there is")[1].split("## More")[0]
-    names = set(re.findall(r"`(\w+)(?:\([^`]*\))?`(?=[^`|]*\|)", table))
-    classes = {name for name in names if name[0].isupper()}
-    assert {"Writer", "Reader", "Batcher", "CorruptRecordError"} <= classes
-    for name in classes - {"OSError"}:
-        assert hasattr(fastrec, name) or hasattr(fastrec.errors, name), name
+    tables = README.split("## What there is")[1].split("## More")[0]
+    cells = [row.split(" | ")[0] for row in tables.splitlines() if row.startswith("| `")]
+    names = {name for cell in cells for name in re.findall(r"`([\w.]+)(?:\([^`]*\))?`", cell)}
+    assert {"Writer", "parse_example", "fastrec.train", "OSError"} <= names
+    for name in names - COMMANDS:
+        name = name.removeprefix("fastrec.")
+        assert hasattr(fastrec, name) or hasattr(builtins, name), name
 
 
 def test_the_message_in_the_readme_has_the_form_of_the_librarys(tmp_path: Path) -> None:
