@@ -10,10 +10,10 @@
  *
  * The others rest on three more facts. The state may be XORed into the first four bytes of what
  * follows instead of being shifted along with it. Zero bytes in front of a message (before the
- * state is XORed in) do not change its remainder, so an odd length is rounded up at the front, and
- * there is no tail to finish byte by byte. And any piece of a message may be replaced by another
- * with the same remainder: 128 bits of it times a constant are 128 bits further on, which is how
- * the vector code folds a long message into a short one, and how two checksums are combined.
+ * state is XORed in) do not change its remainder, so an odd length can be rounded up at the front.
+ * And any piece of a message may be replaced by another with the same remainder: 128 bits of it
+ * times a constant are 128 bits further on, or further back, which is how the vector code folds a
+ * long message into a short one, and how two checksums are combined.
  */
 #include "crc32c.h"
 

@@ -21,8 +21,8 @@ from collections.abc import Iterable
 
 POLYNOMIAL = 0x11EDC6F41  # x^32 + x^28 + ... + 1 (Castagnoli), highest power in the highest bit
 
-# The period of x modulo P. P is (x + 1) times a primitive polynomial of degree 31, so x runs through
-# 2^31 - 1 residues before it comes back to 1. main() checks it.
+# The period of x modulo P. P is (x + 1) times a primitive polynomial of degree 31, so x runs
+# through 2^31 - 1 residues before it comes back to 1. main() checks it.
 PERIOD = 2**31 - 1
 
 # The longest of the three interleaved streams, in 64-bit words: 3 * 42 * 8 = 1008 bytes.
@@ -81,11 +81,14 @@ def slices() -> list[list[int]]:
 
 
 def fold(bits: int) -> tuple[int, int]:
-    """Constants that move 128 bits of message ``bits`` further to the left.
+    """Constants that move 128 bits of message ``bits`` further to the left, or right if negative.
 
     128 bits in memory are L x^64 + H, L the qword at the lower address. Moved, they are
     L x^(bits+64) + H x^bits. A constant K in the low half of a register stands for K x^32 and the
     multiplication adds x, so L needs K = x^(bits + 64 - 33) and H needs K = x^(bits - 33).
+
+    To the right is a division by a power of x. P has the term 1, so x has an inverse, and whatever
+    the 128 bits were, the result has the remainder that the quotient would have.
     """
     return x(bits + 31), x(bits - 33)
 
@@ -133,17 +136,27 @@ def header() -> Iterable[str]:
         yield f"    {{0x{first:08x}, 0x{second:08x}}},"
     yield "};"
     yield ""
-    yield "/* Constants that move 128 bits of message to the left by as many bits as the name says. */"
-    for bits in (128, 256, 384, 512, 1024, 1536, 2048):
+    yield "/* Constants that move 128 bits of message to the left: by as many as the name says, */"
+    for bits in (1024, 1536, 2048):
         low, high = fold(bits)
         yield f"#define FR_CRC32C_FOLD_{bits} 0x{low:08x}, 0x{high:08x}"
+    yield "/* and [r][4 - q]: by 16 * q + r bytes. */"
+    yield "static const uint64_t fr_crc32c_moves[16][9][2] = {"
+    for r in range(16):
+        pairs = [fold(8 * (16 * q + r)) for q in range(4, -5, -1)]
+        texts = [f"{{0x{low:08x}, 0x{high:08x}}}," for low, high in pairs]
+        yield "    {" + " ".join(texts[0:3])
+        yield "     " + " ".join(texts[3:6])
+        yield "     " + " ".join(texts[6:9])[:-1] + "},"
+    yield "};"
     yield ""
     yield "/* [k][byte]: the byte followed by k zero bytes. */"
     yield "static const uint32_t fr_crc32c_slices[8][256] = {"
     for table in slices():
-        yield "    {"
-        yield from rows(table)
-        yield "    },"
+        first, *middle, last = rows(table)
+        yield first.replace("    ", "   {", 1)
+        yield from middle
+        yield last + "},"
     yield "};"
     yield ""
     yield "/* clang-format on */"

@@ -8,8 +8,9 @@
  * memory that is read for the first time, where three distant streams defeat the prefetcher.
  *
  * `avx512` (Ice Lake, Zen 4 and later): VPCLMULQDQ folds four vectors of 64 bytes at a time,
- * walking linearly. The odd bytes come first, in one vector, right-aligned behind zeros by a masked
- * load; the rest are whole vectors. A message of up to 64 bytes is a chain of crc32 instructions.
+ * walking linearly. There is no tail: a masked load takes the odd bytes, or a message shorter than
+ * a vector, and a table says how far they have to move to lie where they would end. So no branch
+ * depends on size % 64; it would be mispredicted where sizes vary, as those of records do.
  *
  * Each function says what it needs with a target attribute, so that the file needs no flags.
  */
@@ -36,10 +37,10 @@ INLINE SSE42 uint32_t step8(uint32_t state, uint64_t word) {
 }
 
 /*
- * Takes the first `odd` bytes (1 to 8), so that whole words are left. They become
- * the last bytes of a word of which the others are zero. The state goes where they begin; of fewer
- * than four bytes its rest reaches into the next word, which is where the returned state is added.
- * REQUIRES: size >= 8.
+ * Takes the first `odd` bytes (1 to 8), so that whole words are left. They become the last bytes of
+ * a word of which the others are zero. The state goes where they begin; of fewer than four bytes
+ * its rest reaches into the next word, which is where the returned state is added.
+ * REQUIRES: 8 bytes at `data`.
  */
 INLINE SSE42 uint32_t first_word(uint32_t state, const uint8_t *data, unsigned odd) {
     uint64_t word = fr_load_u64(data) ^ state;
@@ -119,16 +120,8 @@ uint32_t fr_crc32c_sse42_extend_copy(uint32_t crc, uint8_t *dst, const uint8_t *
     return fr_crc32c_then_copy(fr_crc32c_sse42_extend, crc, dst, data, size);
 }
 
-/* Constants of fold(), for one 128-bit lane. */
-static const uint64_t by_512[2] = {FR_CRC32C_FOLD_512};
-static const uint64_t by_1024[2] = {FR_CRC32C_FOLD_1024};
-static const uint64_t by_1536[2] = {FR_CRC32C_FOLD_1536};
-static const uint64_t by_2048[2] = {FR_CRC32C_FOLD_2048};
-/* ... and for four, to bring the first three onto the last. */
-static const uint64_t onto_last[8] = {FR_CRC32C_FOLD_384, FR_CRC32C_FOLD_256, FR_CRC32C_FOLD_128};
-
-INLINE AVX512 __m512i every_lane(const uint64_t constants[2]) {
-    return _mm512_broadcast_i32x4(_mm_loadu_si128((const __m128i *)constants));
+INLINE AVX512 __m512i every_lane(uint64_t low, uint64_t high) {
+    return _mm512_broadcast_i32x4(_mm_set_epi64x((long long)high, (long long)low));
 }
 
 /* `z` moved to the left by as much as the constants say, added to `sum`. */
@@ -138,10 +131,28 @@ INLINE AVX512 __m512i fold(__m512i z, __m512i constants, __m512i sum) {
     return _mm512_ternarylogic_epi64(low, high, sum, 0x96); /* XOR of the three */
 }
 
-/* The state after 64 bytes that the state before has been added to. */
-INLINE AVX512 uint32_t reduce(__m512i z) {
-    __m512i last = _mm512_maskz_mov_epi64(0xC0, z);
-    __m512i four = fold(z, _mm512_loadu_si512(onto_last), last);
+/* ... by `size` bytes, 1 to 64. */
+INLINE AVX512 __m512i fold_bytes(__m512i z, size_t size, __m512i sum) {
+    const uint64_t *move = fr_crc32c_moves[size % 16][4 - size / 16];
+    return fold(z, _mm512_broadcast_i32x4(_mm_loadu_si128((const __m128i *)move)), sum);
+}
+
+/* The first `size` bytes at `data`, 1 to 64, and zeros behind them. Reads nothing else. */
+INLINE AVX512 __m512i load_part(const uint8_t *data, size_t size) {
+    return _mm512_maskz_loadu_epi8(_bzhi_u64(~UINT64_C(0), (unsigned)size), data);
+}
+
+INLINE AVX512 __m512i add_state(__m512i z, uint32_t state) {
+    return _mm512_xor_si512(z, _mm512_zextsi128_si512(_mm_cvtsi32_si128((int)state)));
+}
+
+/*
+ * The state after the first `size` bytes of `z`, 0 to 64. Each lane moves to where the message
+ * ends, to the left or to the right; their sum is 16 bytes that the crc32 instruction reduces.
+ */
+INLINE AVX512 uint32_t reduce(__m512i z, size_t size) {
+    const uint64_t *moves = fr_crc32c_moves[size % 16][5 - size / 16];
+    __m512i four = fold(z, _mm512_loadu_si512(moves), _mm512_setzero_si512());
     __m256i two =
         _mm256_xor_si256(_mm512_castsi512_si256(four), _mm512_extracti64x4_epi64(four, 1));
     __m128i one = _mm_xor_si128(_mm256_castsi256_si128(two), _mm256_extracti128_si256(two, 1));
@@ -149,61 +160,46 @@ INLINE AVX512 uint32_t reduce(__m512i z) {
     return step8(state, (uint64_t)_mm_extract_epi64(one, 1));
 }
 
-/*
- * The first ((size - 1) & 63) + 1 bytes at the end of a vector of zeros, with the state added where
- * they begin. Of fewer than four bytes, the rest of the state goes to `*spilled`, for the vector
- * that follows. The masked load reads nothing in front of `data`.
- */
-INLINE AVX512 __m512i first_vector(uint32_t state, const uint8_t *data, unsigned odd,
-                                   __m512i *spilled) {
-    unsigned zeros = 64 - odd;
-    /* Rotated so that byte `zeros` of the repeated state is the first of the state. */
-    __m512i states = _mm512_set1_epi32(
-        (int)(state << 8 * (zeros % 4) | (uint64_t)state >> (32 - 8 * (zeros % 4))));
-    *spilled = _mm512_maskz_mov_epi8(UINT64_C(0xF) >> 1 >> (odd - 1), states);
-    __m512i added = _mm512_maskz_mov_epi8(UINT64_C(0xF) << zeros, states);
-    const void *from = (const void *)((uintptr_t)data - zeros);
-    return _mm512_xor_si512(_mm512_maskz_loadu_epi8(~UINT64_C(0) << zeros, from), added);
-}
-
-INLINE AVX512 __m512i load(const uint8_t *data) {
-    return _mm512_loadu_si512(data);
-}
-
 /* The vector at `*i`, which moves behind it. */
 INLINE AVX512 __m512i next(uint8_t *dst, const uint8_t *data, size_t *i, bool copy) {
-    __m512i z = load(data + *i);
+    __m512i z = _mm512_loadu_si512(data + *i);
     if (copy) _mm512_storeu_si512(dst + *i, z);
     *i += 64;
     return z;
 }
 
-/* REQUIRES: size > 64. */
+/* Four vectors at a time, each folded onto that four further on; then the four onto the last. */
+INLINE AVX512 __m512i fold_fours(__m512i z, uint8_t *dst, const uint8_t *data, size_t size,
+                                 size_t *i, bool copy) {
+    const __m512i by = every_lane(FR_CRC32C_FOLD_2048);
+    __m512i y = next(dst, data, i, copy), x = next(dst, data, i, copy);
+    __m512i w = next(dst, data, i, copy);
+    while (size - *i >= 256) {
+        z = fold(z, by, next(dst, data, i, copy));
+        y = fold(y, by, next(dst, data, i, copy));
+        x = fold(x, by, next(dst, data, i, copy));
+        w = fold(w, by, next(dst, data, i, copy));
+    }
+    w = fold(z, every_lane(FR_CRC32C_FOLD_1536), w);
+    w = fold(y, every_lane(FR_CRC32C_FOLD_1024), w);
+    return fold_bytes(x, 64, w);
+}
+
+/*
+ * The odd bytes come first, so that whole vectors follow. They lie at the front of a vector and
+ * move by as many bytes as they are, not by 64, to the end of the next. There they belong.
+ * REQUIRES: size > 64.
+ */
 INLINE AVX512 uint32_t fold_all(uint32_t state, uint8_t *dst, const uint8_t *data, size_t size,
                                 bool copy) {
-    unsigned odd = (unsigned)(size - 1) % 64 + 1;
-    if (copy) _mm512_storeu_si512(dst, load(data)); /* the odd bytes, and more that come again */
-    __m512i spilled, z = first_vector(state, data, odd, &spilled);
-    size_t i = odd;
-    __m512i y = _mm512_xor_si512(next(dst, data, &i, copy), spilled);
-    if (size - i >= 128) {
-        __m512i x = next(dst, data, &i, copy), w = next(dst, data, &i, copy),
-                by = every_lane(by_2048);
-        while (size - i >= 256) {
-            z = fold(z, by, next(dst, data, &i, copy));
-            y = fold(y, by, next(dst, data, &i, copy));
-            x = fold(x, by, next(dst, data, &i, copy));
-            w = fold(w, by, next(dst, data, &i, copy));
-        }
-        z = fold(z, every_lane(by_1536), w);
-        z = fold(y, every_lane(by_1024), z);
-        z = fold(x, every_lane(by_512), z);
-    } else {
-        z = fold(z, every_lane(by_512), y);
-    }
+    size_t odd = (size - 1) % 64 + 1, i = odd;
+    if (copy) _mm512_storeu_si512(dst, _mm512_loadu_si512(data)); /* all odd bytes, and a few */
+    __m512i z = add_state(load_part(data, odd), state);
+    z = fold_bytes(z, odd, next(dst, data, &i, copy));
+    if (size - i >= 192) z = fold_fours(z, dst, data, size, &i, copy);
     while (i < size)
-        z = fold(z, every_lane(by_512), next(dst, data, &i, copy));
-    return reduce(z);
+        z = fold_bytes(z, 64, next(dst, data, &i, copy));
+    return reduce(z, 64);
 }
 
 bool fr_crc32c_avx512_supported(void) {
@@ -211,16 +207,17 @@ bool fr_crc32c_avx512_supported(void) {
 }
 
 AVX512 uint32_t fr_crc32c_avx512_extend(uint32_t crc, const uint8_t *data, size_t size) {
-    if (size <= 64) return ~chain(~crc, data, size);
+    if (size <= 8) return ~chain(~crc, data, size);
+    if (size <= 64) return ~reduce(add_state(load_part(data, size), ~crc), size);
     return ~fold_all(~crc, NULL, data, size, false);
 }
 
 AVX512 uint32_t fr_crc32c_avx512_extend_copy(uint32_t crc, uint8_t *dst, const uint8_t *data,
                                              size_t size) {
     if (size > 64) return ~fold_all(~crc, dst, data, size, true);
-    __mmask64 all = _bzhi_u64(~UINT64_C(0), (unsigned)size);
-    _mm512_mask_storeu_epi8(dst, all, _mm512_maskz_loadu_epi8(all, data));
-    return ~chain(~crc, data, size);
+    __m512i z = load_part(data, size);
+    _mm512_mask_storeu_epi8(dst, _bzhi_u64(~UINT64_C(0), (unsigned)size), z);
+    return size <= 8 ? ~chain(~crc, data, size) : ~reduce(add_state(z, ~crc), size);
 }
 
 #endif
