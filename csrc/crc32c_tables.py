@@ -132,8 +132,8 @@ def header() -> Iterable[str]:
     yield f"#define FR_CRC32C_STREAM_WORDS {STREAM_WORDS}"
     yield f"static const uint32_t fr_crc32c_merge[{STREAM_WORDS + 1}][2] = {{"
     for words in range(STREAM_WORDS + 1):
-        first, second = merge(words)
-        yield f"    {{0x{first:08x}, 0x{second:08x}}},"
+        of_first, of_second = merge(words)
+        yield f"    {{0x{of_first:08x}, 0x{of_second:08x}}},"
     yield "};"
     yield ""
     yield "/* Constants that move 128 bits of message to the left: by as many as the name says, */"
