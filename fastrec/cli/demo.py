@@ -14,7 +14,7 @@ from typing import Any
 import fastrec
 from fastrec.cli import pictures as sources
 from fastrec.cli import schema, stages, training
-from fastrec.cli.report import Failure, Report, bytes_text, count_text, shown
+from fastrec.cli.report import Failure, Report, bytes_text, count_text, counted, shown
 from fastrec.image import contact_sheet
 
 __all__ = ["add_arguments", "run"]
@@ -160,9 +160,10 @@ def _write(demo: _Demo, sets: list[sources.Pictures]) -> None:
         batch_size = max(1, min(arguments.batch_size, _BATCH_BYTES // max(written.largest, 1)))
         demo.jobs.append(_Job(pictures, written, features, batch_size))
         demo.timings.append((pictures.stem, "write", written.measured))
+        demo.timings.append((pictures.stem, "sync", written.synced))
         report.line(
-            f"   {pictures.stem}: {count_text(written.measured.records)} records in "
-            f"{len(written.paths)} files, {bytes_text(written.measured.size)}"
+            f"   {pictures.stem}: {counted(written.measured.records, 'record')} in "
+            f"{counted(len(written.paths), 'file')}, {bytes_text(written.measured.size)}"
             + (f"; {count_text(written.skipped)} skipped" if written.skipped else "")
         )
 
@@ -306,8 +307,8 @@ def _throughput(demo: _Demo) -> None:
     headers = ("files", "stage", "records", "bytes", "passes", "time", "records/s", "MB/s")
     demo.report.table(headers, rows, right=range(2, 8))
     demo.report.line(
-        "   Writing includes the flush to the disk. Verifying and loading are repeated until the\n"
-        "   time means something; the files are in the page cache. Training includes loading."
+        "   Syncing is the disk's own time. Verifying and loading are repeated until the time is\n"
+        "   measurable, and find their files in the page cache. Training includes loading."
     )
 
 

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, TextIO
 
-__all__ = ["Failure", "Report", "bytes_text", "count_text", "plain_table", "shown"]
+__all__ = ["Failure", "Report", "bytes_text", "count_text", "counted", "plain_table", "shown"]
 
 Advance = Callable[[int], object]
 
@@ -37,7 +37,7 @@ class Failure(Exception):
 
 
 class Report:
-    """Writes to `out` and, for progress and complaints, to `err`.
+    """Writes to `out`, and complaints to `err`.
 
     Parameters
     ----------
@@ -53,7 +53,7 @@ class Report:
         self._out = sys.stdout if out is None else out
         self._err = sys.stderr if err is None else err
         self._console = _console(self._out, rich)
-        self._err_console = _console(self._err, rich)
+        self._bar: _Bar | None = None
 
     def line(self, text: str = "", style: str = "") -> None:
         """One line; `style`, such as ``"bold"``, is for terminals only."""
@@ -64,11 +64,9 @@ class Report:
 
     def complain(self, text: str) -> None:
         """One line on stderr, beginning with the program's name."""
-        text = f"fastrec: {text}"
-        if self._err_console is None:
-            print(text, file=self._err, flush=True)
-        else:  # goes above the progress bar, if one is showing
-            self._err_console.print(text, markup=False, soft_wrap=True)
+        if self._bar is not None:
+            self._bar.hide()
+        print(f"fastrec: {text}", file=self._err, flush=True)
 
     def table(
         self, headers: Sequence[str], rows: Sequence[Sequence[str]], *, right: Sequence[int] = ()
@@ -85,17 +83,17 @@ class Report:
         """A bar that appears once the body has taken a second, and goes when it ends.
 
         Yields a function to call with the number of steps just done. Without a terminal there is a
-        plain line on stderr from time to time instead.
+        plain line from time to time instead.
         """
-        bar: _Bar | _Lines
-        if self._err_console is not None:
-            bar = _Bar(self._err_console, what, total)
-        else:
-            bar = _Lines(self._err, what, total)
+        if self._console is None:
+            yield _Lines(self._out, what, total).advance
+            return
+        self._bar = _Bar(self._console, what, total)
         try:
-            yield bar.advance
+            yield self._bar.advance
         finally:
-            bar.close()
+            self._bar.hide()
+            self._bar = None
 
 
 class _Bar:
@@ -111,17 +109,20 @@ class _Bar:
         if self._progress is not None:
             self._progress.update(self._task, completed=self._done)
         elif time.monotonic() >= self._due:
-            from rich.progress import Progress
+            self._show()
 
-            self._progress = Progress(console=self._console, transient=True)
-            self._task = self._progress.add_task(
-                self._what, total=self._total, completed=self._done
-            )
-            self._progress.start()
+    def _show(self) -> None:
+        from rich.progress import Progress
 
-    def close(self) -> None:
+        self._progress = Progress(console=self._console, transient=True)
+        self._task = self._progress.add_task(self._what, total=self._total, completed=self._done)
+        self._progress.start()
+
+    def hide(self) -> None:
+        """Clear the line that it is on; the next step shows it again."""
         if self._progress is not None:
             self._progress.stop()
+            self._progress = None
 
 
 class _Lines:
@@ -137,10 +138,7 @@ class _Lines:
         self._due = time.monotonic() + _LINE_EVERY_S
         percent = 100 * self._done // max(self._total, 1)
         done = f"{count_text(self._done)} of {count_text(self._total)}"
-        print(f"{self._what}: {done} ({percent} %)", file=self._stream, flush=True)
-
-    def close(self) -> None:
-        pass
+        print(f"   {self._what}: {done} ({percent}%)", file=self._stream, flush=True)
 
 
 def _console(stream: TextIO, wanted: bool | None) -> Any:
@@ -191,6 +189,11 @@ def shown(path: str | os.PathLike[str]) -> str:
 def count_text(count: int) -> str:
     """``1797`` as ``1,797``."""
     return f"{count:,}"
+
+
+def counted(count: int, noun: str) -> str:
+    """``1 record``, ``1,797 records``."""
+    return f"{count_text(count)} {noun}" + ("" if count == 1 else "s")
 
 
 def bytes_text(size: float) -> str:

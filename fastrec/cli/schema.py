@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 from collections.abc import Mapping
 from typing import Any
 
@@ -18,7 +19,7 @@ HEADERS = ("feature", "kind", "dtype", "shape")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("path", metavar="PATH", help="a file or a pattern")
+    parser.add_argument("path", metavar="PATH", help="a file, a directory or a pattern")
     parser.add_argument(
         "--limit",
         type=int,
@@ -32,15 +33,20 @@ def run(arguments: argparse.Namespace, report: Report) -> int:
     """Print what :func:`fastrec.infer_features` finds."""
     if arguments.limit < 1:
         raise Failure("--limit must be at least 1", 2)
+    path = arguments.path
+    if os.path.isdir(path):
+        path = os.path.join(path, "*.tfrecord*")
     try:
-        features = fastrec.infer_features(arguments.path, limit=arguments.limit)
+        features = fastrec.infer_features(path, limit=arguments.limit)
     except fastrec.ExampleParseError as error:  # it numbers records through all files of a pattern
-        raise Failure(f"{shown(arguments.path)}: {shown(str(error))}") from error
+        raise Failure(f"{shown(path)}: {shown(str(error))}") from error
     if not features:
-        raise Failure(f"{shown(arguments.path)}: no features found")
+        raise Failure(f"{shown(path)}: no features found")
     report.table(HEADERS, [feature_row(name, features[name]) for name in sorted(features)])
     report.line()
-    for line in features_code(arguments.path, features):
+    reader = fastrec.Reader(path)
+    shuffle = not any(reader.is_compressed(each) for each in reader.paths)
+    for line in features_code(path, features, shuffle=shuffle):
         report.line(line)
     return 0
 
@@ -53,10 +59,10 @@ def feature_row(name: str, feature: Any) -> tuple[str, str, str, str]:
     return shown(name), kind, dtype_code(feature.dtype).removeprefix("np."), extent
 
 
-def features_code(path: str, features: Mapping[str, Any]) -> list[str]:
+def features_code(path: str, features: Mapping[str, Any], *, shuffle: bool = True) -> list[str]:
     """Python that batches `path` with `features`."""
-    entries = (f"    {name!r}: {feature_code(features[name])}," for name in sorted(features))
-    source = f"fastrec.Batcher({path!r}, features, batch_size=32, shuffle=True)"
+    entries = (f"    {quoted(name)}: {feature_code(features[name])}," for name in sorted(features))
+    source = f"fastrec.Batcher({quoted(path)}, features, batch_size=32{', shuffle=True' * shuffle})"
     return [
         "import numpy as np",
         "import fastrec",
@@ -83,6 +89,12 @@ def feature_code(feature: Any) -> str:
     if not getattr(feature, "little_endian", True):
         arguments.append("little_endian=False")
     return f"{name}({', '.join(arguments)})"
+
+
+def quoted(text: str) -> str:
+    """`text` as a literal, in double quotes unless it has some itself."""
+    literal = repr(text)
+    return literal if '"' in text else f'"{literal[1:-1]}"'
 
 
 def shape_of(feature: Any) -> tuple[int, ...] | None:

@@ -71,10 +71,14 @@ class Original:
 
 @dataclass(frozen=True)
 class Written:
-    """The files of one set of pictures; `largest` is the most bytes that one picture has."""
+    """The files of one set of pictures; `largest` is the most bytes that one picture has.
+
+    `measured` is the writing, and `synced` is seeing to it that the files are on the disk.
+    """
 
     paths: tuple[str, ...]
     measured: Measured
+    synced: Measured
     originals: dict[str, Original]
     largest: int
     skipped: int
@@ -114,8 +118,9 @@ def write(
 ) -> Written:
     """Write a record a picture to `shards` files named after `path`.
 
-    Only the writing is timed: encoding, checksums, the files, and seeing them onto the disk. A
-    picture that cannot be read is passed to `on_skip` and left out.
+    The writing (encoding, checksums, handing it all to the system) is timed apart from what the
+    disk takes then, and reading the pictures not at all. A picture that cannot be read is passed to
+    `on_skip` and left out.
 
     Raises
     ------
@@ -150,11 +155,20 @@ def write(
         if not originals:
             raise Failure(f"none of the {len(pictures)} {pictures.what} could be read")
         start = time.perf_counter()
+        writer.flush()
+        flushed = time.perf_counter()
         writer.close()
-        seconds += time.perf_counter() - start
+        closed = time.perf_counter()
     paths = tuple(os.fspath(path) for path in writer.paths)
-    measured = Measured(len(originals), sum(map(os.path.getsize, paths)), seconds)
-    return Written(paths, measured, originals, largest, len(pictures) - len(originals))
+    count, size = len(originals), sum(map(os.path.getsize, paths))
+    return Written(
+        paths,
+        Measured(count, size, seconds + flushed - start),
+        Measured(count, size, closed - flushed),
+        originals,
+        largest,
+        len(pictures) - count,
+    )
 
 
 def record_of(picture: Picture, pixels: UInt8Array) -> dict[str, Any]:

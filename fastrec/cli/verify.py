@@ -7,7 +7,7 @@ import argparse
 
 import fastrec
 from fastrec.cli.files import expand
-from fastrec.cli.report import Report, bytes_text, count_text, shown
+from fastrec.cli.report import Report, bytes_text, counted, shown
 
 __all__ = ["add_arguments", "run"]
 
@@ -33,22 +33,22 @@ def run(arguments: argparse.Namespace, report: Report) -> int:
             continue
         records += found.records
         size += found.bytes
-        summary = f"{count_text(found.records)} records, {bytes_text(found.bytes)} of data"
+        summary = f"{counted(found.records, 'record')}, {bytes_text(found.bytes)} of data"
         report.line(f"ok       {shown(path)}: {summary}")
     for failure in unreadable:
         report.complain(f"error: {failure}")
     if len(files) > 1:
-        sound = f"{count_text(records)} records, {bytes_text(size)} of data"
+        sound = f"{counted(records, 'record')}, {bytes_text(size)} of data"
         report.line(f"total    {len(files)} files, {damaged} damaged; sound: {sound}")
     if damaged:
-        report.complain(f"error: {damaged} of {len(files)} files damaged")
+        report.complain(f"error: {damaged} of {counted(len(files), 'file')} damaged")
     return 2 if unreadable else 1 if damaged else 0
 
 
 def damage_text(path: str, error: fastrec.FastrecError) -> str:
     """Where the damage is, of which kind, and the numbers: one line."""
-    where = f"{shown(path)}: record {error.record} at offset {error.offset}"
-    kind = getattr(error, "kind", "")
-    return (
-        f"{where}: {kind}: {shown(str(error))}" if kind else f"{shown(path)}: {shown(str(error))}"
-    )
+    message, kind = str(error), getattr(error, "kind", "")
+    if error.record is None or not kind:
+        return f"{shown(path)}: {shown(message)}"
+    detail = message.rpartition(f"(record {error.record}): ")[2]
+    return f"{shown(path)}: record {error.record} at offset {error.offset}: {kind}: {shown(detail)}"
