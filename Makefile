@@ -76,7 +76,7 @@ sanitize-python: .venv/installed-test
 	    --build-lib build/sanitize build_ext --build-lib build/sanitize --build-temp build/sanitize-temp
 	LD_PRELOAD="$$($(CC) -print-file-name=libasan.so) $$($(CC) -print-file-name=libubsan.so)" \
 	ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 PYTHONMALLOC=malloc \
-	PYTHONPATH=build/sanitize $(BIN)/pytest -p no:cacheprovider tests
+	PYTHONPATH=$(CURDIR)/build/sanitize $(BIN)/pytest -p no:cacheprovider tests
 
 ## make lint         formats, types, warnings and layers
 lint: lint-python lint-c
@@ -86,7 +86,7 @@ lint-python: .venv/installed-test .venv/installed-lint
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(BIN)/stubtest fastrec._core
-	$(BIN)/pytest -q tests/test_layering.py
+	$(BIN)/pytest -q tests/test_layering.py tests/test_declarations.py
 
 lint-c: .venv/installed-lint
 	$(BIN)/clang-format --dry-run -Werror $(C_SOURCES) $(C_HEADERS) $(wildcard tests/c/*.c)

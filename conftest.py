@@ -1,0 +1,26 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every process that a test starts imports the package that the test itself imported."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import fastrec
+
+ROOT = Path(__file__).parent
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _away_from_the_sources(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    # `python -c` and `python -m` look for modules in the working directory first, and in that of
+    # a checkout they would find a package without its extension.
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(tmp_path_factory.mktemp("elsewhere"))
+        home = str(Path(fastrec.__file__).parent.parent)
+        if home == str(ROOT):  # built in place
+            patch.setenv("PYTHONPATH", home, prepend=os.pathsep)
+        yield
