@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -29,7 +30,7 @@ def flip(path: Path, position: int) -> None:
     path.write_bytes(content)
 
 
-def fastrec_command(*words: str, **how: object) -> subprocess.CompletedProcess[str]:
+def fastrec_command(*words: str, **how: Any) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "fastrec", *words]
     return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False, **how)
 

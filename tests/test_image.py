@@ -7,6 +7,7 @@ import sys
 import warnings
 import zlib
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -19,7 +20,7 @@ def picture(height: int, width: int, channels: int = 3, seed: int = 0) -> np.nda
     return np.random.default_rng(seed).integers(0, 256, (height, width, channels), dtype=np.uint8)
 
 
-def save(path: Path, pixels: np.ndarray, **how: object) -> Path:
+def save(path: Path, pixels: np.ndarray, **how: Any) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     Image.fromarray(pixels).save(path, **how)
     return path

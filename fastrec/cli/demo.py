@@ -180,7 +180,7 @@ def _verify(demo: _Demo) -> None:
         measured = stages.verify(job.written)
         demo.timings.append((job.pictures.stem, "verify", measured))
         demo.report.line(
-            f"   {job.pictures.stem}: {count_text(measured.records)} records are sound"
+            f"   {job.pictures.stem}: {counted(measured.records, 'record')}, all sound"
         )
 
 
@@ -298,7 +298,7 @@ def _throughput(demo: _Demo) -> None:
             count_text(m.records),
             bytes_text(m.size),
             count_text(m.passes),
-            f"{m.seconds * 1000:.1f} ms",
+            f"{m.seconds * 1000:,.1f} ms",
             count_text(round(m.records_per_second)),
             f"{m.bytes_per_second / 1e6:,.1f}",
         )

@@ -153,7 +153,7 @@ def write(
                 writer.write(row)
             seconds += time.perf_counter() - start
         if not originals:
-            raise Failure(f"none of the {len(pictures)} {pictures.what} could be read")
+            raise Failure(f"none of the {pictures.what} could be read")
         start = time.perf_counter()
         writer.flush()
         flushed = time.perf_counter()
