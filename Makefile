@@ -135,7 +135,7 @@ wheel-check: dist
 	esac
 	$(BIN)/cibuildwheel --print-build-identifiers --platform linux --archs x86_64,aarch64
 	$(BIN)/cibuildwheel --print-build-identifiers --platform macos --archs x86_64,arm64
-	@! unzip -l wheelhouse/*.whl | grep -E '\.(c|h|pyx|pxd|pxi)$$'
+	@! $(BIN)/python -m zipfile -l wheelhouse/*.whl | grep -E '\.(c|h|pyx|pxd|pxi)$$'
 	$(PYTHON) -m venv .venv-wheel
 	wheel=$$(ls wheelhouse/*.whl) && \
 	    $(PIP_ENV) .venv-wheel/bin/python -m pip install --quiet "$$wheel[test]"
