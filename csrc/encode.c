@@ -33,16 +33,13 @@
  */
 #include "encode.h"
 
-#include <math.h>
 #include <stdlib.h>
 
+#include "pack.h"
 #include "wire.h"
 
 /* Protobuf reads no message that is longer. */
 #define MAX_MESSAGE ((uint64_t)INT32_MAX)
-
-/* Integers converted and encoded at a time. */
-#define CHUNK 512
 
 /* Features for which a call needs no memory of its own. */
 #define FEW 64
@@ -71,131 +68,11 @@ static int fail_value(fr_error *err, int status, const fr_value *value, const ch
     return fr_fail(err, status, "feature '%s': %s", key, what);
 }
 
-/* ---- Integers ------------------------------------------------------------------------------- */
-
-#define WIDEN(type)                                                                                \
-    for (size_t i = 0; i < count; i++) {                                                           \
-        type element;                                                                              \
-        memcpy(&element, p + i * sizeof element, sizeof element);                                  \
-        out[i] = (int64_t)element;                                                                 \
-    }                                                                                              \
-    return
-
-/* `count` integers of any type as int64; those of uint64 wrap. */
-static void widen(int64_t *out, fr_dtype dtype, const uint8_t *p, size_t count) {
-    switch (dtype) {
-        case FR_BOOL:
-            for (size_t i = 0; i < count; i++)
-                out[i] = p[i] != 0;
-            return;
-        case FR_INT8:
-            WIDEN(int8_t);
-        case FR_UINT8:
-            WIDEN(uint8_t);
-        case FR_INT16:
-            WIDEN(int16_t);
-        case FR_UINT16:
-            WIDEN(uint16_t);
-        case FR_INT32:
-            WIDEN(int32_t);
-        case FR_UINT32:
-            WIDEN(uint32_t);
-        default:
-            memcpy(out, p, count * sizeof *out);
-            return;
-    }
-}
-
-/* Writes a varint and up to 10 bytes of anything after it. */
-static inline uint8_t *put_varint_fast(uint8_t *p, uint64_t v) {
-    if (v < 0x80) {
-        *p = (uint8_t)v;
-        return p + 1;
-    }
-    if (v >> 56) return fr_wire_put_varint(p, v);
-    /* Spread groups of 28, then 14, then 7 bits to where their bytes begin. */
-    size_t size = fr_wire_varint_size(v);
-    v = (v & 0x000000000fffffff) | (v & 0x00fffffff0000000) << 4;
-    v = (v & 0x00003fff00003fff) | (v & 0x0fffc0000fffc000) << 2;
-    v = (v & 0x007f007f007f007f) | (v & 0x3f803f803f803f80) << 1;
-    v |= 0x8080808080808080 & (((uint64_t)1 << (8 * (size - 1))) - 1);
-    fr_store_u64(p, v);
-    return p + size;
-}
-
-/* Appends the varints of a value's elements to the side buffer. */
-static int encode_ints(encoder *e, const fr_value *value, part *part, fr_error *err) {
-    const size_t width = fr_dtype_size(value->dtype);
-    const uint8_t *p = value->values + part->begin * width;
-    int64_t chunk[CHUNK];
-    uint64_t any = 0;
-    part->varints = e->varints.size;
-    for (size_t left = part->count; left > 0;) {
-        size_t count = left < CHUNK ? left : CHUNK;
-        widen(chunk, value->dtype, p, count);
-        FR_TRY(fr_buffer_reserve(&e->varints, count * FR_VARINT_MAX + 8, err));
-        uint8_t *out = e->varints.data + e->varints.size;
-        for (size_t i = 0; i < count; i++) {
-            any |= (uint64_t)chunk[i];
-            out = put_varint_fast(out, (uint64_t)chunk[i]);
-        }
-        e->varints.size = (size_t)(out - e->varints.data);
-        p += count * width;
-        left -= count;
-    }
-    if (value->dtype == FR_UINT64 && any >> 63)
-        return fail_value(err, FR_ERR_SCHEMA, value, "an integer is beyond int64");
-    return FR_OK;
-}
-
-/* ---- Floats --------------------------------------------------------------------------------- */
-
-/* The bits of a float32 of the same value as a float16. */
-static uint32_t widen_half(uint16_t half) {
-    uint32_t sign = (uint32_t)(half & 0x8000) << 16;
-    uint32_t exponent = half >> 10 & 0x1f, fraction = half & 0x3ff;
-    if (exponent == 0x1f) return sign | 0x7f800000 | fraction << 13;
-    if (exponent != 0) return sign | (exponent + 112) << 23 | fraction << 13;
-    if (fraction == 0) return sign;
-    uint32_t shift = (uint32_t)__builtin_clz(fraction) - 21; /* of a subnormal: to a leading 1 */
-    return sign | (113 - shift) << 23 | (fraction << shift & 0x3ff) << 13;
-}
-
-static int put_doubles(uint8_t *out, const fr_value *value, const uint8_t *p, size_t count,
-                       fr_error *err) {
-    bool beyond = false;
-    for (size_t i = 0; i < count; i++) {
-        double wide;
-        memcpy(&wide, p + i * sizeof wide, sizeof wide);
-        float narrow = (float)wide;
-        beyond |= isinf(narrow) && !isinf(wide);
-        uint32_t bits;
-        memcpy(&bits, &narrow, sizeof bits);
-        fr_store_u32(out + i * 4, bits);
-    }
-    if (beyond) return fail_value(err, FR_ERR_SCHEMA, value, "a finite value is beyond float32");
-    return FR_OK;
-}
-
-static int put_floats(uint8_t *out, const fr_value *value, const part *part, fr_error *err) {
-    const uint8_t *p = value->values + part->begin * fr_dtype_size(value->dtype);
-    if (value->dtype == FR_FLOAT64) return put_doubles(out, value, p, part->count, err);
-    if (value->dtype == FR_FLOAT32) {
-        fr_raw_copy(out, p, part->count, FR_FLOAT32, FR_BIG_ENDIAN);
-        return FR_OK;
-    }
-    for (size_t i = 0; i < part->count; i++) {
-        uint16_t half;
-        memcpy(&half, p + i * sizeof half, sizeof half);
-        fr_store_u32(out + i * 4, widen_half(half));
-    }
-    return FR_OK;
-}
-
 /* ---- First pass: sizes ---------------------------------------------------------------------- */
 
-static uint64_t sized(uint64_t size) {
-    return 1 + fr_wire_varint_size(size) + size;
+/* A tag, the size, and that many bytes. Most are short, and so is guessing that. */
+static inline uint64_t sized(uint64_t size) {
+    return 1 + (FR_LIKELY(size < 0x80) ? 1 : fr_wire_varint_size(size)) + size;
 }
 
 static int too_long(const fr_value *value, fr_error *err) {
@@ -222,6 +99,14 @@ static int measure_bytes(const fr_value *value, part *part, fr_error *err) {
     return FR_OK;
 }
 
+static int measure_ints(encoder *e, const fr_value *value, part *part, fr_error *err) {
+    const uint8_t *first = value->values + part->begin * fr_dtype_size(value->dtype);
+    fr_pack_fault fault;
+    part->varints = e->varints.size;
+    FR_TRY(fr_pack_ints(&e->varints, value->dtype, first, part->count, &fault, err));
+    return fault ? fail_value(err, FR_ERR_SCHEMA, value, fault) : FR_OK;
+}
+
 static int measure_list(encoder *e, const fr_value *value, part *part, fr_error *err) {
     part->body = part->list = 0;
     if (value->kind == FR_KIND_BYTES) return measure_bytes(value, part, err);
@@ -229,7 +114,7 @@ static int measure_list(encoder *e, const fr_value *value, part *part, fr_error 
     if (part->count > MAX_MESSAGE / 4) return too_long(value, err);
     uint64_t body = part->count * 4;
     if (value->kind == FR_KIND_INT64) {
-        FR_TRY(encode_ints(e, value, part, err));
+        FR_TRY(measure_ints(e, value, part, err));
         body = e->varints.size - part->varints;
     }
     if (sized(body) > MAX_MESSAGE) return too_long(value, err);
@@ -269,9 +154,27 @@ static inline uint8_t *put_sized(uint8_t *p, unsigned field, uint64_t size) {
     return fr_wire_put_varint(p, size);
 }
 
+/* memcpy() of what is mostly a key or a number, where the call would cost more than the copy. */
+static inline void copy_short(uint8_t *p, const uint8_t *data, size_t size) {
+    if (size > 16) {
+        memcpy(p, data, size);
+    } else if (size >= 8) {
+        uint64_t first = fr_load_u64(data), last = fr_load_u64(data + size - 8);
+        fr_store_u64(p, first);
+        fr_store_u64(p + size - 8, last);
+    } else if (size >= 4) {
+        uint32_t first = fr_load_u32(data), last = fr_load_u32(data + size - 4);
+        fr_store_u32(p, first);
+        fr_store_u32(p + size - 4, last);
+    } else {
+        for (size_t i = 0; i < size; i++)
+            p[i] = data[i];
+    }
+}
+
 static inline uint8_t *put_bytes(uint8_t *p, unsigned field, const uint8_t *data, size_t size) {
     p = put_sized(p, field, size);
-    if (size) memcpy(p, data, size);
+    copy_short(p, data, size);
     return p + size;
 }
 
@@ -292,9 +195,13 @@ static int put_list(const encoder *e, uint8_t *p, const fr_value *value, const p
     }
     if (part->count == 0) return FR_OK;
     p = put_sized(p, 1, part->body);
-    if (value->kind == FR_KIND_FLOAT) return put_floats(p, value, part, err);
-    memcpy(p, e->varints.data + part->varints, part->body);
-    return FR_OK;
+    if (value->kind == FR_KIND_INT64) {
+        copy_short(p, e->varints.data + part->varints, part->body);
+        return FR_OK;
+    }
+    const uint8_t *first = value->values + part->begin * fr_dtype_size(value->dtype);
+    fr_pack_fault fault = fr_pack_floats(p, value->dtype, first, part->count);
+    return fault ? fail_value(err, FR_ERR_SCHEMA, value, fault) : FR_OK;
 }
 
 /* Writes the e->message bytes of a row. */
