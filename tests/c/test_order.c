@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "order.h"
+#include "test.h"
+
+/* Six standard deviations above what chance gives. The seeds are fixed, so it passes or it does
+   not. */
+static void check_chi_square(const uint64_t *seen, size_t cells, double total, double freedom,
+                             const char *what) {
+    double expected = total / (double)cells, sum = 0;
+    for (size_t i = 0; i < cells; i++)
+        sum += ((double)seen[i] - expected) * ((double)seen[i] - expected) / expected;
+    double excess = sum - freedom;
+    CHECK_CASE(excess < 0 || excess * excess < 36 * 2 * freedom, "%s: chi-square %.1f of %.0f",
+               what, sum, freedom);
+}
+
+static void a_permutation_gives_each_number_once(uint64_t count) {
+    fr_permutation p;
+    fr_permutation_init(&p, count, 42, 7);
+    uint8_t *seen = calloc(count, 1);
+    CHECK(seen);
+    for (uint64_t i = 0; i < count; i++) {
+        uint64_t at = fr_permutation_at(&p, i);
+        CHECK_CASE(at < count && !seen[at], "count %llu, position %llu", (unsigned long long)count,
+                   (unsigned long long)i);
+        seen[at] = 1;
+    }
+    free(seen);
+}
+
+/* Which of the n! orders this is, by Lehmer code. */
+static size_t rank(const uint64_t *values, size_t count) {
+    size_t number = 0;
+    for (size_t i = 0; i < count; i++) {
+        size_t smaller = 0;
+        for (size_t j = i + 1; j < count; j++)
+            smaller += values[j] < values[i];
+        number = number * (count - i) + smaller;
+    }
+    return number;
+}
+
+static void all_orders_of_few_are_equally_likely(size_t count, size_t orders, int by_epoch) {
+    const uint64_t trials = 60 * orders;
+    uint64_t seen[120] = {0}, values[5];
+    for (uint64_t trial = 0; trial < trials; trial++) {
+        fr_permutation p;
+        fr_permutation_init(&p, count, by_epoch ? 1 : trial, by_epoch ? trial : 0);
+        for (size_t i = 0; i < count; i++)
+            values[i] = fr_permutation_at(&p, i);
+        seen[rank(values, count)]++;
+    }
+    check_chi_square(seen, orders, (double)trials, (double)orders - 1, "orders of few");
+}
+
+static void positions_say_nothing_about_values(uint64_t count) {
+    enum { SIDE = 20, TRIALS = 300 };
+    static uint64_t seen[SIDE * SIDE];
+    memset(seen, 0, sizeof seen);
+    for (uint64_t seed = 0; seed < TRIALS; seed++) {
+        fr_permutation p;
+        fr_permutation_init(&p, count, seed, 3);
+        for (uint64_t i = 0; i < count; i++)
+            seen[i * SIDE / count * SIDE + fr_permutation_at(&p, i) * SIDE / count]++;
+    }
+    check_chi_square(seen, SIDE * SIDE, (double)TRIALS * (double)count, (SIDE - 1) * (SIDE - 1),
+                     "positions and values");
+}
+
+static void neighbours_differ_by_anything(uint64_t count) {
+    enum { TRIALS = 200, MOST = 5000 };
+    static uint64_t seen[MOST];
+    memset(seen, 0, sizeof seen);
+    for (uint64_t seed = 0; seed < TRIALS; seed++) {
+        fr_permutation p;
+        fr_permutation_init(&p, count, seed, 0);
+        uint64_t before = fr_permutation_at(&p, 0);
+        for (uint64_t i = 1; i < count; i++) {
+            uint64_t at = fr_permutation_at(&p, i);
+            seen[(at + count - before) % count]++;
+            before = at;
+        }
+    }
+    CHECK(seen[0] == 0);
+    check_chi_square(seen + 1, count - 1, (double)TRIALS * (double)(count - 1), (double)count - 2,
+                     "differences");
+}
+
+static void seeds_and_epochs_give_different_orders(void) {
+    fr_permutation a, b, c;
+    fr_permutation_init(&a, 1000000, 1, 0);
+    fr_permutation_init(&b, 1000000, 1, 1);
+    fr_permutation_init(&c, 1000000, 2, 0);
+    int same = 0;
+    for (uint64_t i = 0; i < 1000; i++) {
+        uint64_t at = fr_permutation_at(&a, i);
+        same += at == fr_permutation_at(&b, i);
+        same += at == fr_permutation_at(&c, i);
+    }
+    CHECK(same <= 2);
+}
+
+static void a_permutation_can_be_huge(uint64_t count) {
+    fr_permutation p;
+    fr_permutation_init(&p, count, 9, 9);
+    uint64_t low = 0;
+    for (uint64_t i = 0; i < 1000; i++) {
+        uint64_t first = fr_permutation_at(&p, i), last = fr_permutation_at(&p, count - 1 - i);
+        CHECK(first < count && last < count && first != last);
+        low += first < count / 2;
+    }
+    CHECK(low > 400 && low < 600);
+}
+
+/* Whoever resumes a run with a newer version goes on with the same records. */
+static void an_order_is_for_ever(void) {
+    static const uint64_t expected[2][5] = {{16, 88, 35, 25, 30},
+                                            {724015, 669954, 364070, 452561, 674994}};
+    static const uint64_t counts[] = {100, 1000000};
+    for (int which = 0; which < 2; which++) {
+        fr_permutation p;
+        fr_permutation_init(&p, counts[which], 0, 0);
+        for (uint64_t i = 0; i < 5; i++) {
+            uint64_t at = fr_permutation_at(&p, i);
+            CHECK_CASE(at == expected[which][i], "of %llu, %llu became %llu",
+                       (unsigned long long)counts[which], (unsigned long long)i,
+                       (unsigned long long)at);
+        }
+    }
+}
+
+/* Reads all epochs of one shard; `seen` counts each record. Returns the records of an epoch. */
+static uint64_t read_shard(const fr_order *order, uint64_t *seen) {
+    uint64_t batches = 0, records = 0;
+    fr_slice slice;
+    while (fr_order_slice(order, batches, &slice) == FR_OK) {
+        CHECK(slice.epoch == batches / fr_order_epoch_batches(order));
+        CHECK(slice.rows >= 1 && slice.rows <= order->batch_size);
+        CHECK(!order->drop_remainder || slice.rows == order->batch_size);
+        for (uint64_t row = 0; row < slice.rows; row++) {
+            uint64_t record = fr_slice_record(&slice, row);
+            CHECK(record < order->count);
+            seen[record]++;
+        }
+        records += slice.rows;
+        batches++;
+    }
+    CHECK(batches == order->epochs * fr_order_epoch_batches(order));
+    CHECK(fr_order_slice(order, UINT64_MAX, &slice) == FR_END);
+    return records / order->epochs;
+}
+
+static void shards_cover_an_epoch_once(uint64_t count, uint64_t shards, uint64_t batch,
+                                       bool shuffle) {
+    uint64_t seen[128] = {0}, dropped[128] = {0}, total = 0;
+    for (uint64_t shard = 0; shard < shards; shard++) {
+        fr_order order = {count, shuffle, 5, 3, shard, shards, batch, false};
+        CHECK(fr_order_check(&order, NULL) == FR_OK);
+        uint64_t size = fr_order_shard_size(&order);
+        CHECK(size == count / shards + (shard < count % shards));
+        CHECK(read_shard(&order, seen) == size);
+        total += size;
+        order.drop_remainder = true;
+        CHECK(read_shard(&order, dropped) == size / batch * batch);
+    }
+    CHECK(total == count);
+    for (uint64_t i = 0; i < count; i++)
+        CHECK(seen[i] == 3 && dropped[i] <= 3);
+}
+
+static void an_unshuffled_order_is_as_it_stands(void) {
+    fr_order order = {10, false, 0, 1, 1, 3, 2, false};
+    fr_slice slice;
+    CHECK(fr_order_slice(&order, 0, &slice) == FR_OK && slice.rows == 2);
+    CHECK(fr_slice_record(&slice, 0) == 1 && fr_slice_record(&slice, 1) == 4);
+    CHECK(fr_order_slice(&order, 1, &slice) == FR_OK && slice.rows == 1);
+    CHECK(fr_slice_record(&slice, 0) == 7);
+    CHECK(fr_order_slice(&order, 2, &slice) == FR_END);
+}
+
+static void a_huge_order_does_not_overflow(void) {
+    fr_order order = {INT64_MAX, true, 0, 0, 6, 7, 1, false};
+    fr_slice slice;
+    CHECK(fr_order_check(&order, NULL) == FR_OK);
+    CHECK(fr_order_epoch_batches(&order) == (uint64_t)INT64_MAX / 7);
+    CHECK(fr_order_slice(&order, UINT64_MAX, &slice) == FR_OK);
+    CHECK(slice.rows == 1 && fr_slice_record(&slice, 0) < order.count);
+    CHECK(fr_order_slice(&order, fr_order_epoch_batches(&order) - 1, &slice) == FR_OK);
+    CHECK(fr_slice_record(&slice, 0) < order.count);
+    order.batch_size = UINT64_MAX;
+    CHECK(fr_order_slice(&order, 0, &slice) == FR_OK);
+    CHECK(slice.rows == fr_order_shard_size(&order));
+    order.shuffle = false;
+    CHECK(fr_slice_record(&slice, slice.rows - 1) < order.count);
+    order.shard_count = UINT64_MAX;
+    order.shard_index = UINT64_MAX - 1;
+    CHECK(fr_order_check(&order, NULL) == FR_OK && fr_order_shard_size(&order) == 0);
+    CHECK(fr_order_slice(&order, 0, &slice) == FR_END);
+}
+
+static void an_impossible_order_is_refused(void) {
+    const fr_order good = {10, false, 0, 1, 0, 1, 2, false};
+    fr_order order = good;
+    fr_error err;
+    CHECK(fr_order_check(&good, &err) == FR_OK);
+    order.batch_size = 0;
+    CHECK(fr_order_check(&order, &err) == FR_ERR_ARG && strstr(err.message, "batch"));
+    order = good, order.shard_count = 0;
+    CHECK(fr_order_check(&order, &err) == FR_ERR_ARG && strstr(err.message, "shards"));
+    order = good, order.shard_index = 1;
+    CHECK(fr_order_check(&order, &err) == FR_ERR_ARG && strstr(err.message, "shard 1 "));
+    order = good, order.count = UINT64_MAX;
+    CHECK(fr_order_check(&order, &err) == FR_ERR_ARG);
+}
+
+static void test_permutations(void) {
+    static const uint64_t counts[] = {4095, 4096, 4097, 65537, 1000000};
+    for (uint64_t count = 1; count <= 300; count++)
+        a_permutation_gives_each_number_once(count);
+    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
+        a_permutation_gives_each_number_once(counts[i]);
+    for (int by_epoch = 0; by_epoch < 2; by_epoch++) {
+        all_orders_of_few_are_equally_likely(3, 6, by_epoch);
+        all_orders_of_few_are_equally_likely(4, 24, by_epoch);
+        all_orders_of_few_are_equally_likely(5, 120, by_epoch);
+    }
+    positions_say_nothing_about_values(1000);
+    positions_say_nothing_about_values(4097);
+    neighbours_differ_by_anything(1000);
+    neighbours_differ_by_anything(5000);
+    seeds_and_epochs_give_different_orders();
+    a_permutation_can_be_huge((uint64_t)1 << 62);
+    a_permutation_can_be_huge(INT64_MAX);
+    a_permutation_can_be_huge(((uint64_t)1 << 63) + 1);
+    a_permutation_can_be_huge(UINT64_MAX);
+    an_order_is_for_ever();
+}
+
+int main(void) {
+    test_permutations();
+    static const uint64_t counts[] = {0, 1, 2, 7, 64, 100}, shards[] = {1, 2, 3, 8, 101};
+    static const uint64_t batches[] = {1, 3, 7, 1000};
+    for (int i = 0; i < 6 * 5 * 4 * 2; i++)
+        shards_cover_an_epoch_once(counts[i % 6], shards[i / 6 % 5], batches[i / 30 % 4], i >= 120);
+    an_unshuffled_order_is_as_it_stands();
+    a_huge_order_does_not_overflow();
+    an_impossible_order_is_refused();
+    printf("order: ok\n");
+    return 0;
+}
