@@ -54,13 +54,19 @@ sanitize: sanitize-c sanitize-python
 ASAN_FLAGS = -O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all
 TSAN_FLAGS = -O1 -g -fno-omit-frame-pointer -fsanitize=thread
 
+# A driver that makes system calls fail names them in a line `/* wrapped: ... */`.
+ifeq ($(shell uname -s),Linux)
+WRAPPED = $(addprefix -Wl$(comma)--wrap=,$(shell sed -n 's,^/\* wrapped: \(.*\) \*/$$,\1,p' $<))
+endif
+comma := ,
+
 build/asan/%: tests/c/%.c $(C_SOURCES) $(C_HEADERS)
 	@mkdir -p $(@D)
-	$(CC) $(CFLAGS_STRICT) $(ASAN_FLAGS) -o $@ $< $(C_SOURCES) -lm
+	$(CC) $(CFLAGS_STRICT) $(ASAN_FLAGS) -o $@ $< $(C_SOURCES) $(WRAPPED) -lm
 
 build/tsan/%: tests/c/%.c $(C_SOURCES) $(C_HEADERS)
 	@mkdir -p $(@D)
-	$(CC) $(CFLAGS_STRICT) $(TSAN_FLAGS) -o $@ $< $(C_SOURCES) -lm
+	$(CC) $(CFLAGS_STRICT) $(TSAN_FLAGS) -o $@ $< $(C_SOURCES) $(WRAPPED) -lm
 
 sanitize-c: $(C_TESTS:%=build/asan/%) $(C_THREADED:%=build/tsan/%)
 	@test -n '$(C_TESTS)' || { echo 'there are no C drivers in tests/c'; exit 1; }
