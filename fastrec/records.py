@@ -280,11 +280,12 @@ class _Shard:
             self._compress()
         self.file.flush()
 
-    def close(self) -> None:
-        if self._compressor is not None and not self.file.closed:
+    def finish(self) -> None:
+        """Hand over everything, so that what is left to do is to publish."""
+        if self._compressor is not None:
             self._compress()
             self.file.write_frames(self._compressor.flush(), 0)
-        self.file.close()
+        self.file.flush()
 
 
 class Writer:
@@ -394,7 +395,9 @@ class Writer:
         self._open = False
         try:
             for shard in self._shards:
-                shard.close()
+                shard.finish()
+            for shard in self._shards:
+                shard.file.close()
         except BaseException:
             self.abort()
             raise
