@@ -157,7 +157,8 @@ def test_a_sequence_example_has_context_and_feature_lists() -> None:
 def test_messages_survive_pickling(protocol: int) -> None:
     for message in (an_example(), an_example().features.feature["f"], train.SequenceExample()):
         again = pickle.loads(pickle.dumps(message, protocol))
-        assert type(again) is type(message) and again == message
+        assert type(again) is type(message)
+        assert again == message
 
 
 def test_messages_can_be_copied() -> None:

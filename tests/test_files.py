@@ -1,0 +1,285 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Files that are not what they seem, names that are odd, and files that change under the reader."""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+import reference
+from verbs import assert_one_ascii_line, gzipped, number_records, read, run_python, write
+
+import fastrec
+
+RECORDS = number_records(4)
+
+
+def read_one(source: object) -> bytes:
+    return next(iter(fastrec.Reader(source)))  # type: ignore[arg-type]
+
+
+def len_of(source: object) -> int:
+    return len(fastrec.Reader(source))  # type: ignore[arg-type]
+
+
+USES = [read_one, len_of, fastrec.count, fastrec.verify]
+
+PNG = b"\x89PNG\r\n\x1a\n" + bytes.fromhex("0000000d49484452000000010000000108060000001f15c489")
+PARQUET = b"PAR1\x15\x04\x15\x10\x15\x14L\x15\x02\x15\x00\x12\x00\x00"
+ZSTD = b"\x28\xb5\x2f\xfd\x04\x58\x39\x00\x00hello there"
+TEXT = b"This file is nothing but a line of text.\n"
+
+
+@pytest.mark.parametrize("data", [PNG, PARQUET, ZSTD, TEXT], ids=["png", "parquet", "zstd", "text"])
+def test_a_file_of_another_kind_is_refused_at_its_start(tmp_path: Path, data: bytes) -> None:
+    (tmp_path / "file").write_bytes(data)
+    records, error = read(tmp_path / "file")
+    assert records == []
+    assert isinstance(error, fastrec.CorruptRecordError)
+    assert (error.kind, error.record, error.offset) == ("length-crc", 0, 0)
+    assert_one_ascii_line(error)
+
+
+@pytest.mark.parametrize("use", USES)
+def test_a_directory_is_an_os_error_that_names_it(tmp_path: Path, use: type) -> None:
+    with pytest.raises(IsADirectoryError) as caught:
+        use(tmp_path)
+    assert caught.value.filename == str(tmp_path)
+
+
+@pytest.mark.parametrize("use", USES)
+def test_a_missing_file_is_an_os_error_that_names_it(tmp_path: Path, use: type) -> None:
+    with pytest.raises(FileNotFoundError) as caught:
+        use(tmp_path / "absent")
+    assert caught.value.filename == str(tmp_path / "absent")
+
+
+@pytest.mark.parametrize("use", USES)
+def test_a_pattern_without_a_match_is_no_empty_data_set(tmp_path: Path, use: type) -> None:
+    with pytest.raises(FileNotFoundError) as caught:
+        use(str(tmp_path / "*.tfrecord"))
+    assert caught.value.filename == str(tmp_path / "*.tfrecord")
+
+
+def test_one_missing_file_of_many_is_named(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError) as caught:
+        list(fastrec.Reader([write(tmp_path / "there", RECORDS), tmp_path / "absent"]))
+    assert caught.value.filename == str(tmp_path / "absent")
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
+def test_a_file_that_may_not_be_read_is_an_os_error(tmp_path: Path) -> None:
+    path = write(tmp_path / "secret", RECORDS)
+    path.chmod(0)
+    with pytest.raises(PermissionError) as caught:
+        list(fastrec.Reader(path))
+    assert caught.value.filename == str(path)
+
+
+def test_a_fifo_is_read_to_its_end(tmp_path: Path) -> None:
+    fifo = tmp_path / "fifo"
+    os.mkfifo(fifo)
+    feeder = threading.Thread(target=write, args=(fifo, RECORDS))
+    feeder.start()
+    assert read(fifo) == (RECORDS, None)
+    feeder.join()
+
+
+def test_a_device_that_never_ends_is_refused_at_once() -> None:
+    records, error = read("/dev/zero")
+    assert records == []
+    assert isinstance(error, fastrec.CorruptRecordError)
+    assert error.kind == "zero-fill"
+
+
+def test_the_null_device_is_empty() -> None:
+    assert read(os.devnull) == ([], None)
+
+
+# --- names --------------------------------------------------------------------------------------
+
+ODD = ["with space", "per%cent %s %n", "new\nline", "quote'\"", "\N{SNOWMAN}", "a" * 255, "-rf"]
+ODD.append(os.fsdecode(b"not utf-8 \xff\xfe"))
+
+
+@pytest.mark.skipif(sys.platform == "darwin", reason="its file system takes no arbitrary bytes")
+@pytest.mark.parametrize("name", ODD, ids=ascii)
+def test_any_name_that_the_system_takes_works_and_prints_as_ascii(
+    tmp_path: Path, name: str
+) -> None:
+    path = tmp_path / name
+    with fastrec.Writer(path) as writer:
+        writer.write(b"record")
+    assert os.listdir(os.fsencode(tmp_path)) == [os.fsencode(name)]
+    with fastrec.Reader(path) as reader:
+        assert list(reader) == [b"record"]
+        assert os.fspath(reader.path_of(0)) == str(path)
+    path.write_bytes(path.read_bytes()[:-1])
+    _, error = read(path)
+    assert isinstance(error, fastrec.TruncatedFileError)
+    assert error.path == str(path)
+    assert_one_ascii_line(error)
+
+
+def test_a_name_with_a_nul_is_refused(tmp_path: Path) -> None:
+    for use in (read_one, fastrec.Writer):
+        with pytest.raises(ValueError, match=r"null|NUL|embedded"):
+            use(str(tmp_path / "a\0b"))
+
+
+def test_a_name_that_is_too_long_is_an_os_error(tmp_path: Path) -> None:
+    for use in (read_one, fastrec.Writer):
+        with pytest.raises(OSError, match="too long") as caught:
+            use(tmp_path / ("a" * 300))
+        assert caught.value.filename == str(tmp_path / ("a" * 300))
+
+
+def test_names_may_be_bytes(tmp_path: Path) -> None:
+    path = os.fsencode(write(tmp_path / "file", RECORDS))
+    assert read(path) == (RECORDS, None)
+
+
+def test_a_relative_name_means_what_it_meant_when_it_was_given(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    write(tmp_path / "file", RECORDS)
+    monkeypatch.chdir(tmp_path)
+    reader = fastrec.Reader("file")
+    writer = fastrec.Writer("written")
+    batcher = fastrec.Batcher("file", batch_size=4)
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    assert list(reader) == RECORDS
+    assert [batch.to_list() for batch in batcher] == [RECORDS]
+    writer.write(b"record")
+    writer.close()
+    assert (tmp_path / "written").exists()
+    assert os.listdir(tmp_path / "elsewhere") == []
+
+
+# --- files that change --------------------------------------------------------------------------
+
+
+def test_a_file_that_is_replaced_stays_readable_as_it_was(tmp_path: Path) -> None:
+    path = write(tmp_path / "file", RECORDS)
+    reader = fastrec.Reader(path)
+    iterator, batches = iter(reader), reader.batches(1)
+    assert next(iterator) == reader[0] == next(batches)[0]
+    os.replace(write(tmp_path / "new", [b"something", b"else"]), path)
+    assert list(iterator) == [batch[0] for batch in batches] == RECORDS[1:]
+    assert reader[:] == RECORDS
+    assert read(path) == ([b"something", b"else"], None)
+
+
+def test_a_file_that_is_removed_stays_readable(tmp_path: Path) -> None:
+    path = write(tmp_path / "file", RECORDS)
+    reader = fastrec.Reader(path)
+    iterator, batches = iter(reader), iter(fastrec.Batcher(path, batch_size=1, threads=1))
+    assert next(iterator) == reader[0] == next(batches)[0]
+    path.unlink()
+    assert list(iterator) == [batch[0] for batch in batches] == RECORDS[1:]
+    assert reader[:] == RECORDS
+
+
+# The records are larger than any buffer, so that the cut lies in what has not been read.
+SHRINK = """
+    import os, sys
+    import fastrec
+
+    path, how = sys.argv[1:]
+    size = os.path.getsize(path)
+    kinds = []
+    try:
+        if how == "iterate":
+            for i, record in enumerate(fastrec.Reader(path)):
+                assert record == bytes([i]) * 100_000
+                if i == 3:
+                    os.truncate(path, size // 2)
+        elif how == "batches":
+            for i, batch in enumerate(fastrec.Reader(path).batches(4)):
+                assert batch[0] == bytes([4 * i]) * 100_000
+                if i == 1:
+                    os.truncate(path, size // 2)
+        elif how == "index":
+            reader = fastrec.Reader(path)
+            assert len(reader) == 100
+            os.truncate(path, size // 2)
+            assert reader[10] == bytes([10]) * 100_000
+            reader[90]
+        elif how == "batcher":
+            batcher = fastrec.Batcher(path, batch_size=2, prefetch=1, threads=1)
+            for i, batch in enumerate(batcher):
+                assert batch[1] == bytes([2 * i + 1]) * 100_000
+                if i == 3:
+                    os.truncate(path, size // 2)
+    except fastrec.TruncatedFileError as error:
+        assert error.kind == "shrunk", error.kind
+        assert error.path == path
+        assert "\\n" not in str(error)
+    else:
+        sys.exit("no error")
+"""
+
+
+@pytest.mark.parametrize("how", ["iterate", "batches", "index", "batcher"])
+def test_a_file_that_shrinks_is_an_error_and_not_a_crash(tmp_path: Path, how: str) -> None:
+    path = write(tmp_path / "file", [bytes([i]) * 100_000 for i in range(100)])
+    run_python(SHRINK, path, how)
+
+
+MEMORY = """
+    import resource, sys, time
+    import fastrec
+
+    resource.setrlimit(resource.RLIMIT_AS, (3 << 30, 3 << 30))
+    list(fastrec.Reader(sys.argv[2]))  # whatever the first read needs, once
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    begin = time.monotonic()
+    try:
+        source = sys.stdin.buffer if sys.argv[1] == "-" else sys.argv[1]
+        list(fastrec.Reader(source))
+    except (fastrec.TruncatedFileError, fastrec.LimitExceededError) as error:
+        assert error.record == 1, error
+    else:
+        sys.exit("no error")
+    grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
+    print(grown, time.monotonic() - begin)
+"""
+
+
+@pytest.mark.skipif(sys.platform == "darwin", reason="counts memory in other units")
+@pytest.mark.parametrize("length", [2**31 - 1, 2**31, 2**40, 2**62, 2**63, 2**64 - 16])
+@pytest.mark.parametrize("how", ["file", "fifo", "gzip"])
+def test_a_promise_of_much_takes_no_memory(tmp_path: Path, length: int, how: str) -> None:
+    path = tmp_path / "hostile"
+    data = reference.frame(b"good") + reference.header(length) + b"not much"
+    feeder = threading.Thread(target=path.write_bytes, args=(data,))
+    if how == "fifo":
+        os.mkfifo(path)
+        feeder.start()
+    else:
+        path.write_bytes(gzipped(data) if how == "gzip" else data)
+    done = run_python(MEMORY, path, write(tmp_path / "small", RECORDS))
+    grown_kib, seconds = map(float, done.stdout.split())
+    assert grown_kib < 16 * 1024
+    assert seconds < 10
+    if how == "fifo":
+        feeder.join()
+
+
+def test_positions_beyond_four_gibibytes_are_exact(tmp_path: Path) -> None:
+    path = tmp_path / "sparse"
+    size = 2**32 + 5
+    with open(path, "wb") as file:
+        file.write(reference.header(size))
+        file.seek(12 + size + 4)  # a hole: zeros that take no room
+        file.write(reference.frame(b"beyond") + reference.frame(b"further"))
+    with fastrec.Reader(path) as reader:
+        assert reader[1:] == [b"beyond", b"further"]
+    os.truncate(path, path.stat().st_size - 1)
+    with pytest.raises(fastrec.TruncatedFileError) as caught:
+        fastrec.count(path)
+    assert (caught.value.record, caught.value.offset) == (2, 16 + size + 22)

@@ -1,0 +1,261 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Ctrl-C, fork, threads and the end of the interpreter, each in a process of its own."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pytest
+from verbs import number_records, run_python, write, write_examples
+
+import fastrec
+
+NUMBER = {"i": fastrec.FixedLenFeature((), np.int64)}
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("interrupts")
+    return write_examples(folder / "file", ({"i": i} for i in range(2000)))
+
+
+LONG = {
+    "batches": "for batch in fastrec.Batcher(path, batch_size=100, epochs=None): pass",
+    "records": "for _ in range(10**9):\n    for record in fastrec.Reader(path): pass",
+    # One call each, over a hole that is read as zeros: gigabytes of one sound record.
+    "one verify": "fastrec.verify([sys.argv[2]] * 1000)",
+    "one record": "for _ in range(10**6): fastrec.Reader(sys.argv[2])[0]",
+    "one count": "fastrec.count([path] * 10**7)",
+    "a pipe": "r, w = os.pipe()\nlist(fastrec.Reader(open(r, 'rb')))",
+    "a fifo": "os.mkfifo(path + '.fifo')\nos.open(path + '.fifo', os.O_RDWR)\n"
+    "list(fastrec.Reader(path + '.fifo'))",
+}
+
+
+@pytest.fixture(scope="module")
+def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Sixty million bytes in small records."""
+    path = tmp_path_factory.mktemp("interrupts") / "large"
+    path.write_bytes(write(path, [bytes(984)] * 1000).read_bytes() * 60)
+    return path
+
+
+@pytest.mark.parametrize("what", LONG)
+def test_ctrl_c_ends_a_long_call_at_once(path: Path, large: Path, what: str) -> None:
+    code = "import os, sys, fastrec\npath = sys.argv[1]\nprint('ready', flush=True)\n" + LONG[what]
+    command = [sys.executable, "-c", code, str(path), str(large)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        try:
+            assert process.stdout is not None
+            assert process.stdout.readline() == b"ready\n"
+            time.sleep(0.4)
+            assert process.poll() is None, "it was over before it could be interrupted"
+            begin = time.monotonic()
+            process.send_signal(signal.SIGINT)
+            _, errors = process.communicate(timeout=20)
+        finally:
+            process.kill()
+    assert time.monotonic() - begin < 0.5 + 0.5  # to end, and for the interpreter to go
+    assert b"KeyboardInterrupt" in errors
+    assert process.returncode == -signal.SIGINT
+
+
+FORK = """
+    import os, sys, warnings
+    import fastrec
+
+    warnings.simplefilter("ignore", DeprecationWarning)  # fork beside threads is what we test
+    path, when = sys.argv[1:]
+    batcher = fastrec.Batcher(path, batch_size=10, threads=3, epochs=2)
+    iterator = iter(batcher)
+    if when == "busy":
+        next(iterator)
+    pid = os.fork()
+    if pid == 0:
+        status = 1
+        try:
+            if when == "busy":
+                try:
+                    while True:
+                        next(iterator)
+                except (fastrec.FastrecError, RuntimeError, ValueError) as error:
+                    assert "process" in str(error) or "fork" in str(error), error
+            fresh = [record for batch in batcher for record in batch]
+            assert len(fresh) == 4000
+            del iterator, batcher
+            status = 0
+        except BaseException as error:
+            print(repr(error), file=sys.stderr)
+        finally:
+            os._exit(status)
+    _, status = os.waitpid(pid, 0)
+    assert os.waitstatus_to_exitcode(status) == 0, status
+    rest = sum(map(len, iterator))
+    assert rest == (3990 if when == "busy" else 4000), rest
+"""
+
+
+@pytest.mark.parametrize("when", ["fresh", "busy"])
+def test_a_forked_child_gets_an_error_or_batches_of_its_own(path: Path, when: str) -> None:
+    for _ in range(5):
+        run_python(FORK, path, when, timeout=30)
+
+
+def test_readers_survive_a_fork(path: Path) -> None:
+    code = """
+        import os, sys, fastrec
+        reader = fastrec.Reader(sys.argv[1])
+        iterator = iter(reader)
+        records = [next(iterator) for _ in range(10)]
+        pid = os.fork()
+        rest = list(iterator)
+        assert len(rest) == 1990 and reader[5] == records[5]
+        if pid == 0:
+            os._exit(0)
+        assert os.waitpid(pid, 0)[1] == 0
+    """
+    run_python(code, path, timeout=30)
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "batches = iter(fastrec.Batcher(path, batch_size=10, epochs=None)); next(batches)",
+        "reader = fastrec.Reader(path); records = iter(reader); next(records)",
+        "import threading\nbatcher = fastrec.Batcher(path, batch_size=1, epochs=None)\n"
+        "t = threading.Thread(target=lambda: [0 for _ in batcher], daemon=True); t.start()\n"
+        "import time; time.sleep(0.1)",
+        "batch = next(iter(fastrec.Batcher(path, batch_size=10)))\nsys.modules['keep'] = batch",
+    ],
+    ids=["batcher", "reader", "daemon thread", "array"],
+)
+def test_the_interpreter_ends_quietly_whatever_is_open(path: Path, code: str) -> None:
+    for _ in range(3):
+        done = run_python("import sys, fastrec\npath = sys.argv[1]\n" + textwrap.dedent(code), path)
+        assert "Traceback" not in done.stderr
+        assert "Fatal" not in done.stderr
+
+
+# --- threads of the caller ----------------------------------------------------------------------
+
+
+def test_threads_may_share_a_reader(path: Path) -> None:
+    reader = fastrec.Reader(path)
+    expected = list(reader)
+
+    def read(seed: int) -> bool:
+        order = np.random.default_rng(seed).permutation(2000)
+        return all(reader[int(i)] == expected[i] for i in order) and list(reader) == expected
+
+    with ThreadPoolExecutor(6) as pool:
+        assert all(pool.map(read, range(6)))
+
+
+@pytest.mark.parametrize("what", ["reader", "batcher", "reader batches"])
+def test_threads_that_share_an_iterator_get_every_record_once_or_an_error(
+    path: Path, what: str
+) -> None:
+    if what == "batcher":
+        iterator = iter(fastrec.Batcher(path, batch_size=1, threads=2))
+    elif what == "reader batches":
+        iterator = fastrec.Reader(path).batches(1)
+    else:
+        iterator = zip(iter(fastrec.Reader(path)), strict=True)
+    seen: list[bytes] = []
+    refused = []
+
+    def take() -> None:
+        try:
+            while True:
+                seen.extend(next(iterator))
+        except StopIteration:
+            pass
+        except (fastrec.FastrecError, RuntimeError, ValueError) as error:
+            refused.append(error)
+
+    threads = [threading.Thread(target=take) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(30)
+        assert not thread.is_alive()
+    expected = list(fastrec.Reader(path))
+    assert len(seen) == len(set(seen))
+    assert sorted(seen) == sorted(expected) or refused
+
+
+def test_threads_may_share_a_writer(tmp_path: Path) -> None:
+    records = number_records(4000)
+    with fastrec.Writer(tmp_path / "file") as writer, ThreadPoolExecutor(4) as pool:
+        list(pool.map(writer.write, records))
+    assert sorted(fastrec.Reader(tmp_path / "file")) == sorted(records)
+
+
+def test_closing_while_another_thread_waits_ends_the_wait(path: Path) -> None:
+    for _ in range(20):
+        batcher = fastrec.Batcher(path, batch_size=3, epochs=None, threads=2)
+        outcome = []
+
+        def run(batcher: fastrec.Batcher = batcher, outcome: list = outcome) -> None:
+            try:
+                for _ in batcher:
+                    pass
+            except (fastrec.FastrecError, RuntimeError, ValueError) as error:
+                outcome.append(error)
+
+        thread = threading.Thread(target=run)
+        thread.start()
+        time.sleep(0.005)
+        batcher.close()
+        thread.join(10)
+        assert not thread.is_alive()
+
+
+def test_bytes_that_change_while_they_are_written_still_verify(tmp_path: Path) -> None:
+    data = bytearray(1 << 16)
+    stop = threading.Event()
+
+    def scribble() -> None:
+        i = 0
+        while not stop.is_set():
+            data[i % len(data)] = i % 256
+            i += 1
+
+    thread = threading.Thread(target=scribble)
+    thread.start()
+    try:
+        with fastrec.Writer(tmp_path / "file") as writer:
+            for _ in range(300):
+                writer.write(data)
+    finally:
+        stop.set()
+        thread.join()
+    assert fastrec.verify(tmp_path / "file").records == 300
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_getaffinity"), reason="counts threads in /proc")
+def test_workers_start_with_the_iteration_and_end_with_it(path: Path) -> None:
+    code = """
+        import os, sys, fastrec
+        def count():
+            return len(os.listdir("/proc/self/task"))
+        import numpy
+        before = count()
+        batcher = fastrec.Batcher(sys.argv[1], batch_size=10, threads=3, epochs=None)
+        assert count() == before
+        iterator = iter(batcher)
+        next(iterator)
+        assert count() == before + 3
+        batcher.close()
+        assert count() == before
+    """
+    run_python(code, path)

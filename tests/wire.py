@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Protobuf's wire format by hand, to write it in every way that it may and may not be written."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable
+
+VARINT, FIXED64, SIZED, GROUP, GROUP_END, FIXED32 = range(6)
+BYTES, FLOAT, INT64 = 1, 2, 3  # the kinds of a Feature are the numbers of its fields
+
+
+def varint(value: int, size: int = 1) -> bytes:
+    """At least `size` bytes: longer than it need be is still a varint."""
+    value %= 2**64
+    out = bytearray()
+    while value >= 0x80 or len(out) < size - 1:
+        out.append(value & 0x7F | 0x80)
+        value >>= 7
+    return bytes(out + bytes([value]))
+
+
+def tag(field: int, wire: int) -> bytes:
+    return varint(field << 3 | wire)
+
+
+def sized(field: int, data: bytes) -> bytes:
+    return tag(field, SIZED) + varint(len(data)) + data
+
+
+def number(field: int, value: int) -> bytes:
+    return tag(field, VARINT) + varint(value)
+
+
+def fixed32(field: int, data: bytes = b"\1\2\3\4") -> bytes:
+    return tag(field, FIXED32) + data
+
+
+def fixed64(field: int, data: bytes = b"\1\2\3\4\5\6\7\x08") -> bytes:
+    return tag(field, FIXED64) + data
+
+
+def group(field: int, data: bytes = b"") -> bytes:
+    return tag(field, GROUP) + data + tag(field, GROUP_END)
+
+
+def packed_ints(values: Iterable[int]) -> bytes:
+    return sized(1, b"".join(map(varint, values)))
+
+
+def unpacked_ints(values: Iterable[int]) -> bytes:
+    return b"".join(number(1, value) for value in values)
+
+
+def packed_floats(values: Iterable[float]) -> bytes:
+    return sized(1, b"".join(struct.pack("<f", value) for value in values))
+
+
+def unpacked_floats(values: Iterable[float]) -> bytes:
+    return b"".join(fixed32(1, struct.pack("<f", value)) for value in values)
+
+
+def strings(values: Iterable[bytes]) -> bytes:
+    return b"".join(sized(1, value) for value in values)
+
+
+def ints_feature(*values: int) -> bytes:
+    """A Feature that is an int64_list, as everyone writes it."""
+    return sized(INT64, packed_ints(values))
+
+
+def floats_feature(*values: float) -> bytes:
+    return sized(FLOAT, packed_floats(values))
+
+
+def bytes_feature(*values: bytes) -> bytes:
+    return sized(BYTES, strings(values))
+
+
+def entry(key: bytes, feature: bytes) -> bytes:
+    """A field of Features: one key and its Feature."""
+    return sized(1, sized(1, key) + sized(2, feature))
+
+
+def example(*entries: bytes) -> bytes:
+    return sized(1, b"".join(entries))
+
+
+def example_of(key: str, feature: bytes) -> bytes:
+    return example(entry(key.encode(), feature))
