@@ -20,6 +20,7 @@ CFLAGS_STRICT = -std=gnu11 -Wall -Wextra -Werror -Icsrc -pthread
 .PHONY: help test demo sanitize sanitize-c sanitize-python lint lint-c lint-python oracle dist \
         wheel-check format clean
 .DELETE_ON_ERROR:
+.SECONDARY:
 # Installations share .venv and build/, one at a time.
 .NOTPARALLEL:
 
@@ -28,15 +29,23 @@ help:
 
 # Environments. A stamp is as new as the sources that it installed.
 
+define CHECK_PYTHON
+@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10) and "fastrec needs Python 3.10 \
+or newer; $(PYTHON) is %d.%d (make PYTHON=... names another)" % sys.version_info[:2])'
+endef
+
+# setuptools never forgets a module that once lay in its build folder, so only objects stay there.
+define FORGET_MODULES
+@if [ -d build ]; then find build/lib.* -type f ! -name '*.so' -delete 2>/dev/null || true; fi
+endef
+
 $(BIN)/python:
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10) and "fastrec needs Python 3.10 \
-	or newer; $(PYTHON) is %d.%d (make PYTHON=... names another)" % sys.version_info[:2])'
+	$(CHECK_PYTHON)
 	$(PYTHON) -m venv .venv
 	$(PIP) $(BUILD_REQUIRES)
 
-# setuptools never forgets a module that once lay in its build folder, so only objects stay there.
 .venv/installed-%: $(SOURCES) | $(BIN)/python
-	@if [ -d build ]; then find build/lib.* -type f ! -name '*.so' -delete 2>/dev/null || true; fi
+	$(FORGET_MODULES)
 	$(PIP) --no-build-isolation '.[$*]'
 	@touch $@
 
@@ -60,13 +69,19 @@ WRAPPED = $(addprefix -Wl$(comma)--wrap=,$(shell sed -n 's,^/\* wrapped: \(.*\) 
 endif
 comma := ,
 
-build/asan/%: tests/c/%.c $(C_SOURCES) $(C_HEADERS)
+build/asan/core/%.o: csrc/%.c $(C_HEADERS)
 	@mkdir -p $(@D)
-	$(CC) $(CFLAGS_STRICT) $(ASAN_FLAGS) -o $@ $< $(C_SOURCES) $(WRAPPED) -lm
+	$(CC) $(CFLAGS_STRICT) $(ASAN_FLAGS) -c -o $@ $<
 
-build/tsan/%: tests/c/%.c $(C_SOURCES) $(C_HEADERS)
+build/tsan/core/%.o: csrc/%.c $(C_HEADERS)
 	@mkdir -p $(@D)
-	$(CC) $(CFLAGS_STRICT) $(TSAN_FLAGS) -o $@ $< $(C_SOURCES) $(WRAPPED) -lm
+	$(CC) $(CFLAGS_STRICT) $(TSAN_FLAGS) -c -o $@ $<
+
+build/asan/%: tests/c/%.c $(C_SOURCES:csrc/%.c=build/asan/core/%.o)
+	$(CC) $(CFLAGS_STRICT) $(ASAN_FLAGS) -o $@ $^ $(WRAPPED) -lm
+
+build/tsan/%: tests/c/%.c $(C_SOURCES:csrc/%.c=build/tsan/core/%.o)
+	$(CC) $(CFLAGS_STRICT) $(TSAN_FLAGS) -o $@ $^ $(WRAPPED) -lm
 
 sanitize-c: $(C_TESTS:%=build/asan/%) $(C_THREADED:%=build/tsan/%)
 	@test -n '$(C_TESTS)' || { echo 'there are no C drivers in tests/c'; exit 1; }
@@ -81,7 +96,7 @@ sanitize-python: .venv/installed-test
 	FASTREC_SANITIZE=address,undefined $(BIN)/python setup.py --quiet build_py \
 	    --build-lib build/sanitize build_ext --build-lib build/sanitize --build-temp build/sanitize-temp
 	LD_PRELOAD="$$($(CC) -print-file-name=libasan.so) $$($(CC) -print-file-name=libubsan.so)" \
-	ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 PYTHONMALLOC=malloc \
+	ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1 PYTHONMALLOC=malloc \
 	PYTHONPATH=$(CURDIR)/build/sanitize $(BIN)/pytest -p no:cacheprovider tests
 
 ## make lint         formats, types, warnings and layers
@@ -113,12 +128,14 @@ format: .venv/installed-lint
 	$(BIN)/clang-format -i $(C_SOURCES) $(C_HEADERS) $(wildcard tests/c/*.c)
 
 ## make oracle       differential tests against TensorFlow, in .venv-oracle
-.venv-oracle/bin/python: | $(BIN)/python
+.venv-oracle/bin/python:
+	$(CHECK_PYTHON)
 	$(PYTHON) -m venv .venv-oracle
 	$(PIP_ENV) .venv-oracle/bin/python -m pip install --quiet $(BUILD_REQUIRES) \
 	    tensorflow-cpu tfrecord || { rm -rf .venv-oracle; exit 1; }
 
-.venv-oracle/installed: $(SOURCES) .venv/installed-test | .venv-oracle/bin/python
+.venv-oracle/installed: $(SOURCES) | .venv-oracle/bin/python
+	$(FORGET_MODULES)
 	$(PIP_ENV) .venv-oracle/bin/python -m pip install --quiet --no-build-isolation '.[test]'
 	@touch $@
 
