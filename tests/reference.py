@@ -272,6 +272,7 @@ def _fill(feature: train.Feature, value: Any) -> None:
 
 def to_example(mapping: Mapping[str, Any]) -> train.Example:
     example = train.Example()
+    example.features.SetInParent()
     for name, value in mapping.items():
         _fill(example.features.feature[name], value)
     return example
@@ -289,7 +290,7 @@ def encode(mapping: Mapping[str, Any]) -> bytes:
         train.Features(feature={key: feature[key]}) for key in sorted(feature, key=str.encode)
     ]
     features = b"".join(entry.SerializeToString() for entry in entries)
-    return _sized(features) if features else b""
+    return _sized(features)
 
 
 def _sized(features: bytes) -> bytes:
