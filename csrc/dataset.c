@@ -20,8 +20,10 @@ int fr_dataset_open(fr_dataset *dataset, const char *const *paths, size_t count,
     return FR_OK;
 }
 
-/* An error on a file that shrank is about the shrinking. */
+/* An error on a file that shrank is about the shrinking. The record may have lain in a page that is
+   still there; the file's last page tells. */
 static int blame(const fr_dataset_file *file, int status, fr_error *err) {
+    fr_map_probe(&file->map);
     if (!fr_map_lost(&file->map)) return status;
     fr_error where = err ? *err : (fr_error){0};
     status = fr_map_check(&file->map, err);

@@ -161,6 +161,10 @@ void fr_map_lose(const fr_map *map) {
     if (map->entry) atomic_store(&map->entry->lost, true);
 }
 
+void fr_map_probe(const fr_map *map) {
+    if (map->bytes.size) (void)*(const volatile uint8_t *)(map->bytes.data + map->bytes.size - 1);
+}
+
 int fr_map_check(const fr_map *map, fr_error *err) {
     if (FR_LIKELY(!fr_map_lost(map))) return FR_OK;
     fr_fail(err, FR_ERR_TRUNCATED, "the file shrank while it was read, it had %zu bytes",

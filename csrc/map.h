@@ -37,6 +37,9 @@ bool fr_map_lost(const fr_map *map);
    and raise nothing. */
 void fr_map_lose(const fr_map *map);
 
+/* Touches the last byte, so that a map which lost whole pages knows it. */
+void fr_map_probe(const fr_map *map);
+
 /* FR_OK, or FR_ERR_TRUNCATED with FR_FAULT_SHRUNK when the map is lost. */
 FR_NODISCARD int fr_map_check(const fr_map *map, fr_error *err);
 

@@ -16,7 +16,7 @@ cdef class Dataset:
         self.dataset.options.verify = verify
         self.dataset.options.max_record = max_record
         chosen()
-        self._open([os.fsencode(path) for path in self.paths])
+        self._open([path_bytes(path) for path in self.paths])
         self._scan()
 
     cdef int _open(self, list names) except -1:

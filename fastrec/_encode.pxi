@@ -6,7 +6,10 @@ cdef tuple BYTES_LIKE = (bytes, bytearray, memoryview)
 
 cdef object _bytes_of(key, value):
     if isinstance(value, str):
-        return (<str>value).encode("utf-8")
+        try:
+            return (<str>value).encode("utf-8")
+        except UnicodeEncodeError as error:
+            raise ValueError(f"feature {key!a}: no UTF-8 text: {error}") from None
     if isinstance(value, BYTES_LIKE):
         return bytes(value)
     raise TypeError(
@@ -88,7 +91,7 @@ cdef class Values:
         value.values = self._pointer(array)
         return 0
 
-    cdef int _set_strings(self, c.fr_value *value, strings, size_t rows) except -1:
+    cdef int _set_strings(self, c.fr_value *value, key, strings, size_t rows) except -1:
         """A Bytes column; `rows` rows of equally many."""
         offsets = np.ascontiguousarray(strings.offsets, np.int64)
         value.kind, value.dtype = c.FR_KIND_BYTES, c.FR_BYTES
@@ -97,7 +100,7 @@ cdef class Values:
         value.count = <size_t>(offsets.size - 1) // rows if rows else 0
         if offsets[0] < 0 or np.any(offsets[1:] < offsets[:-1]) or \
                 offsets[-1] > strings.data.size:
-            raise ValueError("the offsets of a Bytes lie outside of its data")
+            raise ValueError(f"feature {key!a}: the offsets lie outside of the data")
         return 0
 
     def add_value(self, key, value):
@@ -105,10 +108,8 @@ cdef class Values:
         cdef c.fr_value *v = self._add(key)
         if value is None:
             return
-        if isinstance(value, str):
-            self._set_bytes(v, (<str>value).encode("utf-8"))
-        elif isinstance(value, BYTES_LIKE):
-            self._set_bytes(v, bytes(value))
+        if isinstance(value, (str, *BYTES_LIKE)):
+            self._set_bytes(v, _bytes_of(key, value))
         elif isinstance(value, int):
             self._set_int(v, key, value)
         elif isinstance(value, float):
@@ -134,7 +135,7 @@ cdef class Values:
             return 0
         if isinstance(value[0], (str, *BYTES_LIKE)):
             strings = Bytes.from_list([_bytes_of(key, item) for item in value])
-            return self._set_strings(v, strings, 1)
+            return self._set_strings(v, key, strings, 1)
         return self._set_numbers(v, key, _numbers(key, value), 1)
 
     cdef int _add_array(self, c.fr_value *v, key, value) except -1:
@@ -158,7 +159,7 @@ cdef class Values:
         if isinstance(column, Ragged):
             self._add_ragged(v, key, column)
         elif isinstance(column, Bytes):
-            self._set_strings(v, column, rows)
+            self._set_strings(v, key, column, rows)
         elif column.dtype == np.uint8 and column.ndim > 1:
             self._set_raw(v, column, rows)
         else:
@@ -170,7 +171,7 @@ cdef class Values:
         if splits[0] < 0 or np.any(splits[1:] < splits[:-1]) or splits[-1] > len(values):
             raise ValueError(f"feature {key!a}: the row_splits lie outside of the values")
         if isinstance(values, Bytes):
-            self._set_strings(v, values, 1)
+            self._set_strings(v, key, values, 1)
         elif values.dtype == np.uint8:
             self._set_raw(v, values, 1)
             v.offsets = <const int64_t *>self._pointer(splits)
@@ -228,7 +229,8 @@ cdef object _numbers(key, values):
         array = np.asarray(values)
     except ValueError:
         raise ValueError(f"feature {key!a}: the nested lists differ in length") from None
-    if array.dtype.hasobject and any(isinstance(v, int) for v in values):
+    if array.dtype.kind in "fO" and any(isinstance(v, int) and abs(v) >= 2**63 for v in values) \
+            and not any(isinstance(v, float) for v in values):
         raise OverflowError(f"feature {key!a}: a value does not fit int64")
     return array
 

@@ -6,6 +6,14 @@ cdef str _where(path):
     return "" if path is None else f" in {ascii(os.fsdecode(path) if is_path(path) else str(path))}"
 
 
+cdef bytes path_bytes(path):
+    """A path for the operating system, which would stop reading at a NUL."""
+    name = os.fsencode(path)
+    if b"\0" in name:
+        raise ValueError(f"a path cannot hold a NUL: {os.fsdecode(name)!a}")
+    return name
+
+
 cdef bint is_path(path):
     return isinstance(path, (str, bytes, os.PathLike))
 

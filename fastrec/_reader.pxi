@@ -24,7 +24,7 @@ cdef class RecordReader:
         self.reader.options.max_record = max_record
         chosen()
         if read is None:
-            self._open(os.fsencode(path))
+            self._open(path_bytes(path))
 
     cdef int _open(self, bytes name) except -1:
         cdef c.fr_error err

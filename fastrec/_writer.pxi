@@ -28,7 +28,7 @@ cdef class RecordWriter:
     def __init__(self, path, *, bint exclusive=False, bint sync=True):
         cdef c.fr_error err
         cdef c.fr_writer_options options
-        cdef bytes name = os.fsencode(path)
+        cdef bytes name = path_bytes(path)
         cdef const char *raw = name
         cdef int status
         options.exclusive = exclusive

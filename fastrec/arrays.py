@@ -68,14 +68,13 @@ class Bytes(Sequence[bytes]):
         width = int(np.prod(self.shape[1:], dtype=np.int64))
         if isinstance(rows, range):
             if rows.step == 1:
-                offsets = self.offsets[rows.start * width : rows.stop * width + 1]
+                stop = max(rows.start, rows.stop)
+                offsets = self.offsets[rows.start * width : stop * width + 1]
                 return Bytes(self.data, offsets, (len(rows), *self.shape[1:]))
             return self._take(rows, width)
         if len(self.shape) == 1:
             return self.data[self.offsets[rows] : self.offsets[rows + 1]].tobytes()
-        return Bytes(
-            self.data, self.offsets[rows * width : (rows + 1) * width + 1], self.shape[1:]
-        )
+        return Bytes(self.data, self.offsets[rows * width : (rows + 1) * width + 1], self.shape[1:])
 
     def _take(self, rows: range, width: int) -> Bytes:
         flat = self._flat()
@@ -161,9 +160,12 @@ class Ragged(Sequence[Any]):
         rows = range(len(self))[index]
         if isinstance(rows, range):
             if rows.step != 1:
-                raise IndexError("a Ragged is sliced in steps of 1")
-            return Ragged(self.values, self.row_splits[rows.start : rows.stop + 1])
+                return self._take(rows)
+            return Ragged(self.values, self.row_splits[rows.start : max(rows.start, rows.stop) + 1])
         return self.values[self.row_splits[rows] : self.row_splits[rows + 1]]
+
+    def _take(self, rows: range) -> Ragged:
+        return _gather(self, np.arange(rows.start, rows.stop, rows.step))  # type: ignore[no-any-return]
 
     def to_list(self) -> list[Any]:
         """Nested lists."""
@@ -178,3 +180,16 @@ class Ragged(Sequence[Any]):
 
     def __repr__(self) -> str:
         return f"<fastrec.Ragged of {len(self)} rows, {len(self.flat_values)} values>"
+
+
+def _gather(values: Any, elements: NDArray[np.int64]) -> Any:
+    """Those elements of a column, in that order."""
+    if isinstance(values, np.ndarray):
+        return values[elements]
+    if isinstance(values, Bytes):
+        return Bytes.from_list([values[int(i)] for i in elements])
+    begins, lengths = values.row_splits[elements], values.row_lengths[elements]
+    splits = np.zeros(len(elements) + 1, np.int64)
+    np.cumsum(lengths, out=splits[1:])
+    inner = np.repeat(begins - splits[:-1], lengths) + np.arange(splits[-1])
+    return Ragged(_gather(values.values, inner), splits)

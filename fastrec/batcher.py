@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import operator
 import os
 import weakref
 from collections.abc import Callable, Iterator, Mapping
@@ -98,7 +99,7 @@ class Batcher:
         transform: Callable[[Any], Any] | None = None,
         verify: bool = True,
     ) -> None:
-        if batch_size < 1:
+        if not 1 <= operator.index(batch_size) < 2**48:
             raise ValueError(f"batch_size must be at least 1, not {batch_size}")
         if epochs is not None and epochs < 1:
             raise ValueError(f"epochs must be at least 1, or None for ever, not {epochs}")

@@ -156,4 +156,3 @@ def _damaged(error: Exception, kind: str, path: object) -> Exception:
     damaged.path = str(path)
     damaged.kind = "compression"
     return damaged
-

@@ -39,6 +39,8 @@ RECORD = Lowered("record", _BYTES, False, False, False, (), None)
 def _as_dtype(dtype: Any) -> np.dtype[Any]:
     """A NumPy dtype in native byte order, object for bytes; TensorFlow's dtypes are taken too."""
     dtype = getattr(dtype, "as_numpy_dtype", dtype)
+    if dtype is None:
+        raise TypeError("dtype must be given")
     if dtype in (bytes, str) or (isinstance(dtype, str) and dtype in ("bytes", "string")):
         return _BYTES
     result: np.dtype[Any] = np.dtype(dtype)
@@ -214,8 +216,9 @@ def _default_array(
     if array.ndim == 0:
         return np.broadcast_to(array, shape)
     if array.size != math.prod(shape):
-        raise ValueError(f"default_value has {array.size} values, shape {shape} needs "
-                         f"{math.prod(shape)}")
+        raise ValueError(
+            f"default_value has {array.size} values, shape {shape} needs {math.prod(shape)}"
+        )
     return array
 
 
@@ -225,7 +228,9 @@ def _serialize_default(
     """The default as a record would hold it, so that it takes the same way into the column."""
     values = _default_array(default, kind, dtype, shape).reshape(-1).tolist()
     if kind == "bytes":
-        strings = [v.encode() if isinstance(v, str) else bytes(v) for v in values]
+        if not all(isinstance(value, (str, bytes)) for value in values):
+            raise TypeError(f"default_value must be bytes or str, not {default!r}")
+        strings = [v.encode() if isinstance(v, str) else v for v in values]
         return _sized(1, b"".join(_sized(1, string) for string in strings))
     if kind == "float":
         packed = struct.pack(f"<{len(values)}f", *values)

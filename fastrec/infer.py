@@ -59,7 +59,9 @@ def _survey(source: Source, limit: int) -> tuple[dict[str, _Survey], int]:
         try:
             example = Example.FromString(record)
         except DecodeError as error:
-            raise ExampleParseError(f"record {total} is no tf.train.Example: {error}") from None
+            wrong = ExampleParseError(f"record {total} is no tf.train.Example: {error}")
+            wrong.record, wrong.kind = total, "malformed"
+            raise wrong from None
         total += 1
         for key, feature in example.features.feature.items():
             kind = feature.WhichOneof("kind")
