@@ -120,7 +120,8 @@ def _envelope() -> Any:
     found = pool.FindMessageTypeByName("Envelope")
     if hasattr(message_factory, "GetMessageClass"):
         return message_factory.GetMessageClass(found)
-    return message_factory.MessageFactory(pool).GetPrototype(found)  # protobuf before 4.22
+    factory: Any = message_factory.MessageFactory(pool)  # protobuf before 4.22
+    return factory.GetPrototype(found)
 
 
 open_envelope = _envelope().FromString
@@ -167,8 +168,11 @@ def convert(values: np.ndarray, dtype: Any) -> np.ndarray:
 
 def floats(feature: train.Feature) -> np.ndarray:
     """The float_list bit for bit: Python's own floats would lose NaN payloads."""
-    packed = feature.float_list.SerializeToString()
-    return np.frombuffer(packed[len(packed) - 4 * len(feature.float_list.value) :], "<f4")
+    values = train.FloatList()
+    values.CopyFrom(feature.float_list)
+    values.DiscardUnknownFields()
+    packed = values.SerializeToString()
+    return np.frombuffer(packed[len(packed) - 4 * len(values.value) :], "<f4")
 
 
 def elements(feature: train.Feature, dtype: Any) -> Any:

@@ -169,7 +169,7 @@ encodable = st.one_of(
     text,
     strings,
     strings.map(bytearray),
-    strings.map(memoryview),
+    strings.map(lambda data: memoryview(data)),
     st.lists(int64s, max_size=5),
     st.lists(float32s, min_size=1, max_size=5),
     st.lists(st.one_of(strings, text), max_size=4),

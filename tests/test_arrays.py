@@ -55,7 +55,8 @@ def test_bytes_may_have_more_dimensions(strings: list[bytes], where: slice) -> N
     rows = [strings[i : i + 2] for i in range(0, len(strings), 2)]
     assert len(column) == len(rows)
     assert column.to_list() == rows
-    assert [row.to_list() for row in column] == rows
+    each: Any = column
+    assert [row.to_list() for row in each] == rows
     assert column[where].to_list() == rows[where]
     assert column.to_numpy().shape == (len(rows), 2)
 

@@ -18,7 +18,7 @@ import fastrec
 from fastrec import Batcher
 
 NUMBER = {"i": fastrec.FixedLenFeature((), np.int64)}
-FEATURES = {
+FEATURES: dict[str, Any] = {
     **NUMBER,
     "image": fastrec.RawFeature((4, 3), np.uint8),
     "words": fastrec.RaggedFeature(bytes),

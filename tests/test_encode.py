@@ -357,11 +357,11 @@ def test_hostile_splits_and_offsets_are_refused() -> None:
 @given(make.plain_examples, st.data())
 def test_what_is_parsed_can_be_encoded_again(data: bytes, draw: Any) -> None:
     example = train.Example.FromString(data)
-    kinds = {"int64_list": np.int64, "float_list": np.float32, "bytes_list": bytes}
+    dtypes = {"int64_list": np.int64, "float_list": np.float32, "bytes_list": bytes}
     features = {
-        name: fastrec.RaggedFeature(kinds[feature.WhichOneof("kind")])
+        name: fastrec.RaggedFeature(dtypes[kind])
         for name, feature in example.features.feature.items()
-        if feature.WhichOneof("kind") and getattr(feature, feature.WhichOneof("kind")).value
+        if (kind := feature.WhichOneof("kind")) and getattr(feature, kind).value
     }
     if not features:
         return

@@ -36,7 +36,7 @@ def test_values_of_differing_sizes_are_ragged(tmp_path: Path) -> None:
 
 
 def test_a_feature_that_some_records_lack_can_still_be_read(tmp_path: Path) -> None:
-    rows = [{"a": 1, "b": 2}, {"a": 1}, {"a": 3, "b": None}]
+    rows: list[dict[str, Any]] = [{"a": 1, "b": 2}, {"a": 1}, {"a": 3, "b": None}]
     path = write_examples(tmp_path / "file", rows)
     columns = fastrec.parse_example(list(fastrec.Reader(path)), infer_features(path))
     assert np.ravel(columns["a"]).tolist() == [1, 1, 3]
@@ -70,7 +70,7 @@ def test_whatever_is_inferred_reads_the_file(tmp_path: Path, records: list[bytes
     for record in records:
         for name in make.NAMES:
             for feature in reference.find_features(record, [name]).values():
-                kinds.setdefault(name, set()).add(feature.WhichOneof("kind"))
+                kinds.setdefault(name, set()).add(str(feature.WhichOneof("kind")))
     if any(len(found) > 1 for found in kinds.values()):
         return  # No single schema reads these.
     features = infer_features(path)

@@ -203,9 +203,9 @@ def test_threads_may_share_a_writer(tmp_path: Path) -> None:
 def test_closing_while_another_thread_waits_ends_the_wait(path: Path) -> None:
     for _ in range(20):
         batcher = fastrec.Batcher(path, batch_size=3, epochs=None, threads=2)
-        outcome = []
+        outcome: list[Exception] = []
 
-        def run(batcher: fastrec.Batcher = batcher, outcome: list = outcome) -> None:
+        def run(batcher: fastrec.Batcher = batcher, outcome: list[Exception] = outcome) -> None:
             try:
                 for _ in batcher:
                     pass

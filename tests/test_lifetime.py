@@ -17,7 +17,7 @@ from verbs import gzipped, native_threads, number_records, open_descriptors, wri
 
 import fastrec
 
-FEATURES = {
+FEATURES: dict[str, Any] = {
     "i": fastrec.FixedLenFeature((), np.int64),
     "image": fastrec.RawFeature((8, 8), np.uint8),
     "floats": fastrec.RaggedFeature(np.float32),
@@ -42,7 +42,7 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def arrays_of(batch: dict[str, Any]) -> list[np.ndarray]:
-    arrays = []
+    arrays: list[np.ndarray] = []
     for column in batch.values():
         if isinstance(column, fastrec.Ragged):
             arrays.append(column.row_splits)
@@ -144,7 +144,7 @@ def test_an_iterator_keeps_its_reader_alive(tmp_path: Path) -> None:
 
 
 def test_parsed_columns_outlive_the_records(path: Path) -> None:
-    records = [bytearray(record) for record in fastrec.Reader(path)]
+    records: list[Any] = [bytearray(record) for record in fastrec.Reader(path)]
     columns = fastrec.parse_example(records, FEATURES)
     for record in records:
         record[:] = b"\xee" * len(record)

@@ -135,7 +135,7 @@ def test_columns_have_the_shape_of_the_batch_and_the_feature(
 @pytest.mark.parametrize("little_endian", [True, False])
 def test_raw_bytes_are_read_in_their_byte_order(dtype: np.dtype, little_endian: bool) -> None:
     array = np.arange(12).reshape(3, 4).astype(dtype) * dtype.type(3)
-    order = "<" if little_endian else ">"
+    order: Any = "<" if little_endian else ">"
     data = records(array.astype(dtype.newbyteorder(order)).tobytes(), bytes(array.nbytes))
     feature = RawFeature((3, 4), dtype, little_endian=little_endian)
     column = parse_example(data, {"a": feature})["a"]
@@ -200,7 +200,7 @@ def test_an_empty_list_never_takes_the_default() -> None:
 
 
 def test_a_ragged_feature_that_is_missing_is_an_empty_row() -> None:
-    features = {
+    features: dict[str, Any] = {
         "a": RaggedFeature(np.int64),
         "b": RaggedFeature(bytes),
         "c": RawFeature(None, "u1"),
@@ -273,7 +273,8 @@ def test_any_key_is_told_in_a_clipped_line_of_ascii(key: str) -> None:
 
 def test_a_key_may_be_bytes_that_are_not_utf8() -> None:
     record = wire.example(wire.entry(b"\xff\xfe", wire.ints_feature(3)))
-    found = parse_example([record], {b"\xff\xfe": FixedLenFeature((), np.int64)})
+    features: Any = {b"\xff\xfe": FixedLenFeature((), np.int64)}
+    found: Any = parse_example([record], features)
     assert found[b"\xff\xfe"].tolist() == [3]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -86,7 +87,7 @@ def test_every_value_is_what_protobuf_reads(shared_data: Path, name: str) -> Non
 
 def test_missing_values_of_the_taxi_trips_take_their_default(shared_data: Path) -> None:
     path = str(shared_data / "taxi-*.tfrecord.gz")
-    features = {
+    features: dict[str, Any] = {
         "fare": FixedLenFeature((), np.float32, -1.0),
         "payment_type": FixedLenFeature((), bytes, b"?"),
         "pickup_census_tract": FixedLenFeature((), np.int64, -1),

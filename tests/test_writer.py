@@ -10,6 +10,7 @@ import stat
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -92,12 +93,13 @@ def test_a_closed_writer_says_so(target: Path) -> None:
     with fastrec.Writer(target) as writer:
         fill(writer)
     writer.close()
-    for use in (
+    uses: list[Callable[[], None]] = [
         lambda: writer.write(b"x"),
         lambda: writer.write({"a": 1}),
         lambda: writer.write_batch({"a": [1]}),
         writer.flush,
-    ):
+    ]
+    for use in uses:
         with pytest.raises(ValueError, match="closed"):
             use()
     assert writer.count == 5

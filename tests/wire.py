@@ -88,3 +88,42 @@ def example(*entries: bytes) -> bytes:
 
 def example_of(key: str, feature: bytes) -> bytes:
     return example(entry(key.encode(), feature))
+
+
+def _read_varint(data: bytes, at: int) -> tuple[int, int]:
+    value = shift = 0
+    while True:
+        byte = data[at]
+        value |= (byte & 0x7F) << shift
+        at, shift = at + 1, shift + 7
+        if byte < 0x80:
+            return value, at
+
+
+def has_field_zero_in_a_group(data: bytes) -> bool:
+    """Whether there is a field number 0 inside a group, at any depth of messages.
+
+    Protobuf's runtimes disagree about those: C++ and pure Python refuse them, as they refuse the
+    number everywhere else; upb looks at no numbers in a group that it skips.
+    """
+    at = depth = 0
+    try:
+        while at < len(data):
+            key, at = _read_varint(data, at)
+            if key >> 3 == 0:
+                return depth > 0
+            wire = key & 7
+            if wire == VARINT:
+                _, at = _read_varint(data, at)
+            elif wire == SIZED:
+                size, at = _read_varint(data, at)
+                if depth == 0 and has_field_zero_in_a_group(data[at : at + size]):
+                    return True
+                at += size
+            elif wire in (GROUP, GROUP_END):
+                depth += 1 if wire == GROUP else -1
+            else:
+                at += 8 if wire == FIXED64 else 4
+    except IndexError:
+        pass  # cut off: no message at all
+    return False
