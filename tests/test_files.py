@@ -6,7 +6,9 @@ from __future__ import annotations
 import os
 import sys
 import threading
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 import reference
@@ -142,21 +144,31 @@ def test_names_may_be_bytes(tmp_path: Path) -> None:
     assert read(path) == (RECORDS, None)
 
 
-def test_a_relative_name_means_what_it_meant_when_it_was_given(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
+    """Starts in a folder with a file; calling it changes to another folder."""
     (tmp_path / "elsewhere").mkdir()
     write(tmp_path / "file", RECORDS)
     monkeypatch.chdir(tmp_path)
-    reader = fastrec.Reader("file")
-    writer = fastrec.Writer("written")
-    batcher = fastrec.Batcher("file", batch_size=4)
-    monkeypatch.chdir(tmp_path / "elsewhere")
-    assert list(reader) == RECORDS
-    assert [batch.to_list() for batch in batcher] == [RECORDS]
-    writer.write(b"record")
-    writer.close()
-    assert (tmp_path / "written").exists()
+    return lambda: monkeypatch.chdir(tmp_path / "elsewhere")
+
+
+@pytest.mark.parametrize("name", ["file", "./file", "f*e", ["file"]])
+def test_a_relative_name_is_read_where_it_was_given(
+    elsewhere: Callable[[], None], name: Any
+) -> None:
+    reader, batcher = fastrec.Reader(name), fastrec.Batcher(name, batch_size=4)
+    elsewhere()
+    assert [*reader] == reader[:] == [record for batch in batcher for record in batch] == RECORDS
+
+
+def test_a_relative_name_is_written_where_it_was_given(
+    elsewhere: Callable[[], None], tmp_path: Path
+) -> None:
+    with fastrec.Writer("written") as writer:
+        elsewhere()
+        writer.write(b"record")
+    assert read(tmp_path / "written") == ([b"record"], None)
     assert os.listdir(tmp_path / "elsewhere") == []
 
 
