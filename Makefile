@@ -95,9 +95,12 @@ sanitize-python: .venv/installed-test
 	$(PIP) $(BUILD_REQUIRES)
 	FASTREC_SANITIZE=address,undefined $(BIN)/python setup.py --quiet build_py \
 	    --build-lib build/sanitize build_ext --build-lib build/sanitize --build-temp build/sanitize-temp
+	@rm -f build/report.*
 	LD_PRELOAD="$$($(CC) -print-file-name=libasan.so) $$($(CC) -print-file-name=libubsan.so)" \
-	ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1 PYTHONMALLOC=malloc \
-	PYTHONPATH=$(CURDIR)/build/sanitize $(BIN)/pytest -p no:cacheprovider tests
+	ASAN_OPTIONS=detect_leaks=0:log_path=$(CURDIR)/build/report \
+	UBSAN_OPTIONS=print_stacktrace=1:log_path=$(CURDIR)/build/report PYTHONMALLOC=malloc \
+	PYTHONPATH=$(CURDIR)/build/sanitize $(BIN)/pytest -p no:cacheprovider tests \
+	    || { cat build/report.* 2>/dev/null; exit 1; }
 
 ## make lint         formats, types, warnings and layers
 lint: lint-python lint-c
