@@ -32,6 +32,14 @@ static uint32_t saved_state(cpuid_leaf one) {
     return low;
 }
 
+/* Family 0x17 and 0x15 of AMD (and 0x18, Hygon) have it in microcode; 0x19 is Zen 3. */
+static bool pext_is_fast(cpuid_leaf one) {
+    const uint32_t amd = 0x68747541, hygon = 0x6f677948; /* "Auth", "Hygo" */
+    uint32_t vendor = cpuid(0).ebx, family = one.eax >> 8 & 15;
+    if (family == 15) family += one.eax >> 20 & 255;
+    return (vendor != amd && vendor != hygon) || family >= 0x19;
+}
+
 static uint32_t look(void) {
     const uint32_t ymm_state = 0x06, zmm_state = 0xE6; /* SSE, AVX; opmask, ZMM_Hi256, Hi16_ZMM */
     cpuid_leaf one = cpuid(1), seven = cpuid(7);
@@ -40,6 +48,7 @@ static uint32_t look(void) {
     if (bit(one.ecx, 20)) features |= FR_CPU_SSE42;
     if (bit(one.ecx, 1)) features |= FR_CPU_PCLMUL;
     if (bit(seven.ebx, 8)) features |= FR_CPU_BMI2;
+    if (bit(seven.ebx, 8) && pext_is_fast(one)) features |= FR_CPU_FAST_PEXT;
     if ((saved & ymm_state) != ymm_state || !bit(one.ecx, 28)) return features;
 
     if (bit(seven.ebx, 5)) features |= FR_CPU_AVX2;
@@ -49,7 +58,7 @@ static uint32_t look(void) {
 
     features |= FR_CPU_AVX512;
     if (bit(seven.ecx, 10)) features |= FR_CPU_VPCLMUL;
-    if (bit(seven.ecx, 6)) features |= FR_CPU_AVX512VBMI2;
+    if (bit(seven.ecx, 1) && bit(seven.ecx, 6)) features |= FR_CPU_AVX512VBMI2;
     return features;
 }
 

@@ -49,50 +49,32 @@ void fr_raw_copy(uint8_t *dst, const uint8_t *src, size_t count, fr_dtype dtype,
         memcpy(dst, src, size);
 }
 
-/* The loop keeps going after a value that does not fit, so that it has no branch and vectorizes. */
-#define STORE_INTEGERS(type)                                                                       \
-    do {                                                                                           \
-        bool fits = true;                                                                          \
+/* The bits that a value has beyond those of its type, moved up by half the range when it is signed:
+   none are set where it fits. The loop keeps going after one that does not, so that it has no
+   branch and becomes vectors. */
+#define STORE(name, type, offset, bits)                                                            \
+    static bool name(uint8_t *dst, const int64_t *values, size_t count) {                          \
+        uint64_t beyond = 0;                                                                       \
         for (size_t i = 0; i < count; i++) {                                                       \
             type narrow = (type)values[i];                                                         \
             memcpy(dst + i * sizeof narrow, &narrow, sizeof narrow);                               \
-            fits &= (int64_t)narrow == values[i];                                                  \
+            beyond |= ((uint64_t)values[i] + (offset)) >> (bits);                                  \
         }                                                                                          \
-        return fits;                                                                               \
-    } while (0)
-
-static bool store_bools(uint8_t *dst, const int64_t *values, size_t count) {
-    bool fits = true;
-    for (size_t i = 0; i < count; i++) {
-        dst[i] = values[i] != 0;
-        fits &= (uint64_t)values[i] <= 1;
+        return beyond == 0;                                                                        \
     }
-    return fits;
-}
-
-static bool store_u64(uint8_t *dst, const int64_t *values, size_t count) {
-    bool fits = true;
-    for (size_t i = 0; i < count; i++)
-        fits &= values[i] >= 0;
-    if (count) memcpy(dst, values, count * 8);
-    return fits;
-}
-
-#define STORE(name, type)                                                                          \
-    static bool name(uint8_t *dst, const int64_t *values, size_t count) {                          \
-        STORE_INTEGERS(type);                                                                      \
-    }
-STORE(store_i8, int8_t)
-STORE(store_u8, uint8_t)
-STORE(store_i16, int16_t)
-STORE(store_u16, uint16_t)
-STORE(store_i32, int32_t)
-STORE(store_u32, uint32_t)
+STORE(store_bool, uint8_t, 0, 1)
+STORE(store_i8, int8_t, 0x80, 8)
+STORE(store_u8, uint8_t, 0, 8)
+STORE(store_i16, int16_t, 0x8000, 16)
+STORE(store_u16, uint16_t, 0, 16)
+STORE(store_i32, int32_t, UINT64_C(0x80000000), 32)
+STORE(store_u32, uint32_t, 0, 32)
+STORE(store_u64, uint64_t, 0, 63)
 
 static bool store(uint8_t *dst, fr_dtype dtype, const int64_t *values, size_t count) {
     switch (dtype) {
         case FR_BOOL:
-            return store_bools(dst, values, count);
+            return store_bool(dst, values, count);
         case FR_INT8:
             return store_i8(dst, values, count);
         case FR_UINT8:
