@@ -9,6 +9,7 @@
 #define FASTREC_FEATURE_H
 
 #include "columns.h"
+#include "wire.h"
 
 /*
  * Appends the values in `value` to column `number` as the next row. `pieces` is where a list that
@@ -23,6 +24,32 @@ FR_NODISCARD int fr_feature_append(fr_columns *columns, size_t number, fr_span v
 /* Appends the row of a record that lacks the feature and has no fallback for it: empty when
    ragged, FR_ERR_SCHEMA otherwise. */
 FR_NODISCARD int fr_feature_append_missing(fr_columns *columns, size_t number, fr_error *err);
+
+/*
+ * Stores the one value of a Feature that is written as nearly all are, `p` being where it begins,
+ * `size` its size, and `end` the end of what may be read. False, and nothing stored, for any other:
+ * that is no error. REQUIRES: the feature is that scalar.
+ */
+static inline bool fr_feature_take_scalar(fr_scalar scalar, const uint8_t *p, size_t size,
+                                          const uint8_t *end, uint8_t *dst) {
+    if (size < 5 || size > 12 || end - p < 12) return false;
+    if (scalar == FR_SCALAR_FLOAT32) {
+        /* 12 06 0a 04, little-endian */
+        if (size != 8 || fr_load_u32(p) != 0x040a0612) return false;
+        uint32_t bits = fr_load_u32(p + 4);
+        memcpy(dst, &bits, sizeof bits);
+        return true;
+    }
+    /* 1a size-2 0a size-4 */
+    if (fr_load_u32(p) !=
+        0x000a001a + ((uint32_t)size - 2) * 0x100 + ((uint32_t)size - 4) * 0x1000000)
+        return false;
+    uint64_t word = fr_load_u64(p + 4), value = word & 0x7f;
+    if (!fr_wire_is_varint(word, (unsigned)size - 4)) return false;
+    if (size > 5) value = fr_wire_gather(word, (unsigned)size - 4);
+    memcpy(dst, &value, sizeof value);
+    return true;
+}
 
 /* Whether the bytes are a Feature. */
 bool fr_feature_valid(fr_span value);

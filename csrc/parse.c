@@ -9,8 +9,9 @@
  * map. The second decodes the values into the row. So nothing that was decoded is ever taken back.
  *
  * Records of one file mostly hold the same features in the same order. The first pass therefore
- * guesses that entry i is the feature that it was in the record before, and compares one key; only
- * a wrong guess costs a hash.
+ * guesses that entry i is the feature that it was in the record before, and compares the bytes up
+ * to its value; only a wrong guess costs a hash. When the guess is right and the feature a scalar,
+ * which can be overwritten, it is decoded at once: a record of scalars is done after one pass.
  */
 #include "parse.h"
 
@@ -81,21 +82,20 @@ static inline bool read_plain_entry(fr_span entry, fr_span *key, fr_span *value)
 }
 
 /* Which feature the key of entry number `position` names, or -1. */
-static inline ptrdiff_t find(fr_parser *parser, size_t position, fr_span key) {
-    const fr_schema *schema = parser->schema;
-    if (FR_UNLIKELY(position >= parser->predicted_count)) return fr_schema_find(schema, key);
-    uint32_t guess = parser->predicted[position];
-    if (FR_LIKELY(guess && fr_span_equal(schema->features[guess - 1].key, key)))
-        return (ptrdiff_t)guess - 1;
-    ptrdiff_t number = fr_schema_find(schema, key);
-    if (number >= 0) parser->predicted[position] = (uint32_t)number + 1;
+static ptrdiff_t find(fr_parser *parser, size_t position, fr_span key) {
+    ptrdiff_t number = fr_schema_find(parser->schema, key);
+    if (number >= 0 && position < parser->predicted_count)
+        parser->predicted[position] = (uint32_t)number + 1;
     return number;
 }
 
+/* Stands for the value of a feature that is in the row already. */
+static const uint8_t in_row;
+
 /* The pieces of merged values are pieces of the record, each taken once: with room for as many
    bytes as the record has, values that were noted do not move. */
-static int note_entry(fr_parser *parser, size_t position, fr_span entry, size_t record_size,
-                      fr_error *err) {
+static int note_any_entry(fr_parser *parser, size_t position, fr_span entry, size_t record_size,
+                          fr_error *err) {
     fr_span key, value;
     if (FR_UNLIKELY(!read_plain_entry(entry, &key, &value))) {
         int status = FR_OK;
@@ -106,21 +106,61 @@ static int note_entry(fr_parser *parser, size_t position, fr_span entry, size_t 
     ptrdiff_t number = find(parser, position, key);
     if (number < 0) return FR_OK;
     fr_span *noted = &parser->values[number];
-    if (FR_UNLIKELY(noted->data && !fr_feature_valid(*noted))) return malformed(err);
+    if (noted->data == &in_row)
+        parser->taken--;
+    else if (noted->data && !fr_feature_valid(*noted))
+        return malformed(err);
     *noted = value;
     return FR_OK;
 }
 
-static int note_features(fr_parser *parser, fr_span features, size_t *position, size_t record_size,
-                         fr_error *err) {
+/* Whether two runs of the same size, at least 4, are the same. */
+static inline bool same(const uint8_t *a, const uint8_t *b, size_t size) {
+    if (size < 8) {
+        uint32_t head = fr_load_u32(a) ^ fr_load_u32(b);
+        return (head | (fr_load_u32(a + size - 4) ^ fr_load_u32(b + size - 4))) == 0;
+    }
+    uint64_t tail = fr_load_u64(a + size - 8) ^ fr_load_u64(b + size - 8);
+    for (size_t i = 0; i + 8 < size; i += 8)
+        tail |= fr_load_u64(a + i) ^ fr_load_u64(b + i);
+    return tail == 0;
+}
+
+/* Notes or takes the value of an entry that is what the last record had here; false for another. */
+static inline bool note_predicted(fr_parser *parser, size_t position, fr_span entry,
+                                  const uint8_t *end, fr_columns *columns) {
+    if (position >= parser->predicted_count || parser->predicted[position] == 0) return false;
+    size_t number = parser->predicted[position] - 1;
+    const fr_plan *plan = &parser->schema->plans[number];
+    size_t size = plan->prefix.size;
+    if (size < 4 || entry.size <= size || !same(entry.data, plan->prefix.data, size)) return false;
+    fr_span value, *noted = &parser->values[number];
+    const uint8_t *stop = entry.data + entry.size;
+    if (noted->data || fr_wire_sized(entry.data + size, stop, &value) != stop) return false;
+    *noted = value;
+    if (plan->scalar == FR_SCALAR_NONE) return true;
+    uint8_t *dst = columns->dense.data + columns->columns[number].dense +
+                   columns->rows * (plan->scalar == FR_SCALAR_INT64 ? 8 : 4);
+    if (fr_feature_take_scalar(plan->scalar, value.data, value.size, end, dst)) {
+        noted->data = &in_row;
+        parser->taken++;
+    }
+    return true;
+}
+
+static int note_features(fr_parser *parser, fr_span features, size_t *position, fr_span record,
+                         fr_columns *columns, fr_error *err) {
     const uint8_t *p = features.data, *end = p + features.size;
+    const uint8_t *record_end = record.data + record.size;
     while (p < end) {
         uint32_t tag;
         if (!(p = fr_wire_tag(p, end, &tag))) return malformed(err);
         if (FR_LIKELY(tag == TAG_1)) {
             fr_span entry;
             if (!(p = fr_wire_sized(p, end, &entry))) return malformed(err);
-            FR_TRY(note_entry(parser, (*position)++, entry, record_size, err));
+            size_t at = (*position)++;
+            if (FR_UNLIKELY(!note_predicted(parser, at, entry, record_end, columns)))
+                FR_TRY(note_any_entry(parser, at, entry, record.size, err));
         } else if (!(p = fr_wire_skip(p, end, tag))) {
             return malformed(err);
         }
@@ -128,7 +168,7 @@ static int note_features(fr_parser *parser, fr_span features, size_t *position, 
     return FR_OK;
 }
 
-static int note_record(fr_parser *parser, fr_span record, fr_error *err) {
+static int note_record(fr_parser *parser, fr_span record, fr_columns *columns, fr_error *err) {
     const uint8_t *p = record.data, *end = p + record.size;
     size_t position = 0;
     while (p < end) {
@@ -137,7 +177,7 @@ static int note_record(fr_parser *parser, fr_span record, fr_error *err) {
         if (FR_LIKELY(tag == TAG_1)) {
             fr_span features;
             if (!(p = fr_wire_sized(p, end, &features))) return malformed(err);
-            FR_TRY(note_features(parser, features, &position, record.size, err));
+            FR_TRY(note_features(parser, features, &position, record, columns, err));
         } else if (!(p = fr_wire_skip(p, end, tag))) {
             return malformed(err);
         }
@@ -147,8 +187,10 @@ static int note_record(fr_parser *parser, fr_span record, fr_error *err) {
 
 static int fill_row(fr_parser *parser, fr_columns *columns, fr_error *err) {
     const fr_schema *schema = parser->schema;
+    if (parser->taken == schema->count) return FR_OK;
     for (size_t i = 0; i < schema->count; i++) {
-        fr_span value = parser->values[i];
+        fr_span value = parser->values[schema->plans[i].source];
+        if (value.data == &in_row) continue;
         int status = FR_END;
         if (FR_LIKELY(value.data))
             status = fr_feature_append(columns, i, value, &parser->pieces, err);
@@ -179,8 +221,9 @@ int fr_parse_row(fr_parser *parser, fr_span record, fr_columns *columns, fr_erro
         return fr_fail(err, FR_ERR_MALFORMED, "%zu bytes are more than a protobuf message can have",
                        record.size);
     parser->merged.size = 0;
+    parser->taken = 0;
     if (schema->count) memset(parser->values, 0, schema->count * sizeof *parser->values);
-    FR_TRY(note_record(parser, record, err));
+    FR_TRY(note_record(parser, record, columns, err));
     FR_TRY(fill_row(parser, columns, err));
     columns->rows++;
     return FR_OK;

@@ -17,7 +17,8 @@
 /* All-zero is a valid parser that can only be freed. */
 typedef struct {
     const fr_schema *schema; /* borrowed */
-    fr_span *values;         /* per feature: its Feature message in this record */
+    fr_span *values;         /* per feature: its Feature message in this record; see parse.c */
+    size_t taken;            /* features of this record whose value is in the row already */
     uint32_t *predicted;     /* entry i of the last record was feature predicted[i] - 1 */
     size_t predicted_count;
     fr_buffer merged; /* values of this record that came in pieces */

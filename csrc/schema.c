@@ -3,6 +3,8 @@
 
 #include <stdlib.h>
 
+#include "wire.h"
+
 const char *fr_kind_name(fr_kind kind) {
     switch (kind) {
         case FR_KIND_NONE:
@@ -64,25 +66,51 @@ ptrdiff_t fr_schema_find(const fr_schema *schema, fr_span key) {
     }
 }
 
-static int insert(fr_schema *schema, size_t number, fr_error *err) {
+/* Into the table, or behind the feature that has the same key. */
+static void insert(fr_schema *schema, size_t number) {
     fr_span key = schema->features[number].key;
-    if (fr_schema_find(schema, key) >= 0) {
-        char text[FR_KEY_TEXT_SIZE];
-        fr_key_text(key, text);
-        return fr_fail(err, FR_ERR_ARG, "feature '%s' is there twice", text);
+    ptrdiff_t first = fr_schema_find(schema, key);
+    schema->plans[number].source = (uint32_t)(first < 0 ? number : (size_t)first);
+    if (first >= 0) {
+        schema->plans[first].scalar = schema->plans[number].scalar = FR_SCALAR_NONE;
+        return;
     }
     size_t at = (size_t)hash(key);
     while (schema->slots[at & schema->slot_mask])
         at++;
     schema->slots[at & schema->slot_mask] = (uint32_t)number + 1;
-    return FR_OK;
 }
 
-static void keep_bytes(uint8_t **at, fr_span *span) {
-    if (!span->data) return;
-    if (span->size) memcpy(*at, span->data, span->size);
-    span->data = *at;
-    *at += span->size;
+static fr_scalar scalar_of(const fr_feature *feature) {
+    if (feature->ragged || feature->raw || feature->count != 1) return FR_SCALAR_NONE;
+    if (feature->kind == FR_KIND_INT64 && feature->dtype == FR_INT64) return FR_SCALAR_INT64;
+    if (feature->kind == FR_KIND_FLOAT && feature->dtype == FR_FLOAT32) return FR_SCALAR_FLOAT32;
+    return FR_SCALAR_NONE;
+}
+
+static size_t prefix_size(fr_span key) {
+    return 1 + fr_wire_varint_size(key.size) + key.size + 1;
+}
+
+/* Copies key and fallback to *at, the key with what surrounds it in an entry. */
+static void keep(fr_schema *schema, size_t number, uint8_t **at) {
+    fr_feature *feature = &schema->features[number];
+    fr_plan *plan = &schema->plans[number];
+    uint8_t *p = *at;
+    *p++ = FR_TAG(1, FR_WIRE_SIZED);
+    p = fr_wire_put_varint(p, feature->key.size);
+    if (feature->key.size) memcpy(p, feature->key.data, feature->key.size);
+    feature->key.data = p;
+    p += feature->key.size;
+    *p++ = FR_TAG(2, FR_WIRE_SIZED);
+    plan->prefix = (fr_span){*at, (size_t)(p - *at)};
+    plan->scalar = scalar_of(feature);
+    if (feature->fallback.data) {
+        if (feature->fallback.size) memcpy(p, feature->fallback.data, feature->fallback.size);
+        feature->fallback.data = p;
+        p += feature->fallback.size;
+    }
+    *at = p;
 }
 
 static int allocate(fr_schema *schema, const fr_feature *features, size_t count, fr_error *err) {
@@ -90,34 +118,33 @@ static int allocate(fr_schema *schema, const fr_feature *features, size_t count,
     while (slot_count < 2 * count)
         slot_count *= 2;
     for (size_t i = 0; i < count; i++)
-        bytes += features[i].key.size + features[i].fallback.size;
-    schema->features = calloc(count, sizeof *features);
+        bytes += prefix_size(features[i].key) + features[i].fallback.size;
+    schema->features = calloc(count, sizeof *schema->features);
+    schema->plans = calloc(count, sizeof *schema->plans);
     schema->slots = calloc(slot_count, sizeof *schema->slots);
     schema->bytes = malloc(bytes);
     schema->slot_mask = slot_count - 1;
-    if (schema->features && schema->slots && schema->bytes) return FR_OK;
+    if (schema->features && schema->plans && schema->slots && schema->bytes) return FR_OK;
+    fr_schema_free(schema);
     return fr_fail_nomem(err, (uint64_t)count * sizeof *features + bytes);
 }
 
 int fr_schema_init(fr_schema *schema, const fr_feature *features, size_t count, fr_error *err) {
     *schema = (fr_schema){0};
     if (count == 0) return FR_OK;
-    int status = allocate(schema, features, count, err);
+    FR_TRY(allocate(schema, features, count, err));
     uint8_t *at = schema->bytes;
-    for (; status == FR_OK && schema->count < count;) {
-        fr_feature *feature = &schema->features[schema->count];
-        *feature = features[schema->count];
-        keep_bytes(&at, &feature->key);
-        keep_bytes(&at, &feature->fallback);
-        status = insert(schema, schema->count, err);
-        if (status == FR_OK) schema->count++;
+    memcpy(schema->features, features, count * sizeof *features);
+    for (; schema->count < count; schema->count++) {
+        keep(schema, schema->count, &at);
+        insert(schema, schema->count);
     }
-    if (status != FR_OK) fr_schema_free(schema);
-    return status;
+    return FR_OK;
 }
 
 void fr_schema_free(fr_schema *schema) {
     free(schema->features);
+    free(schema->plans);
     free(schema->slots);
     free(schema->bytes);
     *schema = (fr_schema){0};

@@ -33,6 +33,16 @@ typedef struct {
     fr_span fallback;
 } fr_feature;
 
+/* How a feature is read fastest: when it is one value, straight from where it stands. */
+typedef enum { FR_SCALAR_NONE = 0, FR_SCALAR_INT64, FR_SCALAR_FLOAT32 } fr_scalar;
+
+/* What follows from a feature and its place among the others. */
+typedef struct {
+    fr_span prefix;   /* how an entry for its key begins: tag, size, key, tag of the value */
+    fr_scalar scalar; /* only of a feature whose key no other has */
+    uint32_t source;  /* the first feature of the same key; mostly itself */
+} fr_plan;
+
 /* A key in printable ASCII, everything else and quotes escaped, clipped to about 120 characters:
    keys come from files, and end up in messages. */
 #define FR_KEY_TEXT_SIZE 128
@@ -41,17 +51,18 @@ void fr_key_text(fr_span key, char text[FR_KEY_TEXT_SIZE]);
 /* All-zero is a valid empty schema. */
 typedef struct {
     fr_feature *features;
+    fr_plan *plans;
     size_t count;
     uint32_t *slots; /* open addressing: feature number + 1, or 0 */
     size_t slot_mask;
-    uint8_t *bytes; /* keys and fallbacks */
+    uint8_t *bytes; /* prefixes, of which keys are pieces, and fallbacks */
 } fr_schema;
 
-/* Copies `features` with their keys and fallbacks. FR_ERR_ARG on two features of one key. */
+/* Copies `features` with their keys and fallbacks. Several may have the same key. */
 FR_NODISCARD int fr_schema_init(fr_schema *schema, const fr_feature *features, size_t count,
                                 fr_error *err);
 
-/* The number of the feature of that key, or -1. */
+/* The number of the first feature of that key, or -1. */
 ptrdiff_t fr_schema_find(const fr_schema *schema, fr_span key);
 
 void fr_schema_free(fr_schema *schema);

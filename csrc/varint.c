@@ -17,8 +17,6 @@
 #include "varint_internal.h"
 #include "wire.h"
 
-#define HIGH_BITS UINT64_C(0x8080808080808080)
-
 size_t fr_varint_decode_rest(const uint8_t **p, const uint8_t *end, int64_t *out, size_t count) {
     const uint8_t *at = *p;
     size_t done = 0;
@@ -39,20 +37,12 @@ static size_t sw_count(fr_span run) {
     const uint8_t *p = run.data;
     size_t left = run.size, count = 0;
     for (; left >= 8; p += 8, left -= 8) {
-        uint64_t ends = (~fr_load_u64(p) & HIGH_BITS) >> 7;
+        uint64_t ends = (~fr_load_u64(p) & FR_WIRE_HIGH_BITS) >> 7;
         count += (size_t)(ends * UINT64_C(0x0101010101010101) >> 56);
     }
     for (; left; p++, left--)
         count += *p < 0x80;
     return count;
-}
-
-/* The varint of `size` bytes, 1 to 8, at the low end of `word`. */
-static inline uint64_t gather(uint64_t word, unsigned size) {
-    word &= UINT64_MAX >> (64 - 8 * size);
-    word = (word & UINT64_C(0x007f007f007f007f)) | (word & UINT64_C(0x7f007f007f007f00)) >> 1;
-    word = (word & UINT64_C(0x00003fff00003fff)) | (word & UINT64_C(0x3fff00003fff0000)) >> 2;
-    return (word & UINT64_C(0x000000000fffffff)) | (word & UINT64_C(0x0fffffff00000000)) >> 4;
 }
 
 /* The varints that end within the eight bytes at `at`, as many as fit; gives where the next
@@ -63,7 +53,7 @@ static const uint8_t *take_word(const uint8_t *at, uint64_t ends, int64_t *out, 
     size_t taken = 0;
     for (; ends && taken < room; ends &= ends - 1) {
         unsigned next = (unsigned)__builtin_ctzll(ends) / 8 + 1;
-        out[taken++] = (int64_t)gather(fr_load_u64(at + begin), next - begin);
+        out[taken++] = (int64_t)fr_wire_gather(fr_load_u64(at + begin), next - begin);
         begin = next;
     }
     *done += taken;
@@ -74,8 +64,8 @@ static size_t sw_decode(const uint8_t **p, const uint8_t *end, int64_t *out, siz
     const uint8_t *at = *p;
     size_t done = 0;
     while (done < count && end - at >= 16) {
-        uint64_t ends = ~fr_load_u64(at) & HIGH_BITS;
-        if (ends == HIGH_BITS && count - done >= 8) {
+        uint64_t ends = ~fr_load_u64(at) & FR_WIRE_HIGH_BITS;
+        if (ends == FR_WIRE_HIGH_BITS && count - done >= 8) {
             for (int i = 0; i < 8; i++)
                 out[done + (size_t)i] = at[i];
             at += 8;

@@ -38,6 +38,23 @@ static inline const uint8_t *fr_wire_varint(const uint8_t *p, const uint8_t *end
     return fr_wire_varint_slow(p, end, value);
 }
 
+/* The varint of `size` bytes, 1 to 8, at the low end of `word`, without the bits that say where it
+   ends. */
+static inline uint64_t fr_wire_gather(uint64_t word, unsigned size) {
+    word &= UINT64_MAX >> (64 - 8 * size);
+    word = (word & UINT64_C(0x007f007f007f007f)) | (word & UINT64_C(0x7f007f007f007f00)) >> 1;
+    word = (word & UINT64_C(0x00003fff00003fff)) | (word & UINT64_C(0x3fff00003fff0000)) >> 2;
+    return (word & UINT64_C(0x000000000fffffff)) | (word & UINT64_C(0x0fffffff00000000)) >> 4;
+}
+
+#define FR_WIRE_HIGH_BITS UINT64_C(0x8080808080808080)
+
+/* Whether the first `size` bytes of `word`, 1 to 8, are exactly one varint. */
+static inline bool fr_wire_is_varint(uint64_t word, unsigned size) {
+    uint64_t mask = FR_WIRE_HIGH_BITS >> (64 - 8 * size);
+    return (word & mask) == (mask & mask >> 8);
+}
+
 const uint8_t *fr_wire_tag_slow(const uint8_t *p, const uint8_t *end, uint32_t *tag);
 
 /* A field's number and wire type: at most five bytes, and the number is not 0. */

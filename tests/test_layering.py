@@ -33,7 +33,7 @@ ROOMS = {
     "wire": "bytes",
     "varint": "cpu wire",
     "raw": "bytes",
-    "schema": "raw",
+    "schema": "raw wire",
     "columns": "schema",
     "feature": "columns varint",
     "parse": "feature",
