@@ -3,21 +3,13 @@
 
 #include <inttypes.h>
 
+#include "feature_internal.h"
 #include "varint.h"
-#include "wire.h"
 
 #define LIST_TAG(kind) FR_TAG(kind, FR_WIRE_SIZED)
 #define TAG_SIZED FR_TAG(1, FR_WIRE_SIZED)
 #define TAG_VARINT FR_TAG(1, FR_WIRE_VARINT)
 #define TAG_FIXED32 FR_TAG(1, FR_WIRE_FIXED32)
-
-/* One row being filled. */
-typedef struct {
-    const fr_feature *feature;
-    fr_column *column;
-    uint8_t *dense; /* where the row goes, when it goes into the shared block */
-    size_t found;   /* elements so far */
-} fr_row;
 
 static int malformed(const fr_row *row, fr_error *err) {
     char key[FR_KEY_TEXT_SIZE];
@@ -102,34 +94,8 @@ static int put_floats(fr_row *row, fr_span run, fr_error *err) {
     return FR_OK;
 }
 
-static int put_raw(fr_row *row, fr_span bytes, fr_error *err) {
-    const fr_feature *feature = row->feature;
-    size_t size = fr_dtype_size(feature->dtype);
-    size_t expected = feature->count * size;
-    if (row->found++) return FR_OK;
-    if (feature->ragged ? bytes.size % size != 0 : bytes.size != expected) {
-        char key[FR_KEY_TEXT_SIZE];
-        fr_key_text(feature->key, key);
-        return fr_fail(err, FR_ERR_SCHEMA,
-                       feature->ragged ? "feature '%s': expected a multiple of %zu bytes (%s), "
-                                         "found %zu"
-                                       : "feature '%s': expected %zu bytes (%s), found %zu",
-                       key, feature->ragged ? size : expected, fr_dtype_name(feature->dtype),
-                       bytes.size);
-    }
-    uint8_t *dst = row->dense;
-    if (feature->ragged) {
-        fr_buffer *values = &row->column->values;
-        FR_TRY(fr_buffer_reserve(values, bytes.size, err));
-        dst = values->data + values->size;
-        values->size += bytes.size;
-    }
-    fr_raw_copy(dst, bytes.data, bytes.size / size, feature->dtype, feature->swap);
-    return FR_OK;
-}
-
 static int put_bytes(fr_row *row, fr_span bytes, fr_error *err) {
-    if (row->feature->raw) return put_raw(row, bytes, err);
+    if (row->feature->raw) return fr_feature_put_raw(row, bytes, err);
     row->found++;
     FR_TRY(fr_buffer_append(&row->column->values, bytes.data, bytes.size, err));
     int64_t end = (int64_t)row->column->values.size;
@@ -235,10 +201,8 @@ static int end_row(fr_row *row, fr_error *err) {
 
 static fr_row begin_row(fr_columns *columns, size_t number) {
     const fr_feature *feature = &columns->schema->features[number];
-    fr_row row = {feature, &columns->columns[number], NULL, 0};
-    if (fr_feature_is_dense(feature))
-        row.dense =
-            columns->dense.data + row.column->dense + columns->rows * fr_feature_row_size(feature);
+    fr_row row = {columns, feature, &columns->columns[number], NULL, 0};
+    if (fr_feature_is_dense(feature)) row.dense = fr_columns_dense_row(columns, number);
     return row;
 }
 
@@ -256,6 +220,11 @@ int fr_feature_append(fr_columns *columns, size_t number, fr_span value, fr_buff
     const uint8_t *p = list.data, *end = p + list.size;
     while (p < end)
         FR_TRY(put_field(&row, kind, &p, end, err));
+    return end_row(&row, err);
+}
+
+int fr_feature_append_empty(fr_columns *columns, size_t number, fr_error *err) {
+    fr_row row = begin_row(columns, number);
     return end_row(&row, err);
 }
 

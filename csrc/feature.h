@@ -21,6 +21,9 @@
 FR_NODISCARD int fr_feature_append(fr_columns *columns, size_t number, fr_span value,
                                    fr_buffer *pieces, fr_error *err);
 
+/* Appends the row of a Feature with no values; FR_ERR_SCHEMA where there have to be some. */
+FR_NODISCARD int fr_feature_append_empty(fr_columns *columns, size_t number, fr_error *err);
+
 /* Appends the row of a record that lacks the feature and has no fallback for it: empty when
    ragged, FR_ERR_SCHEMA otherwise. */
 FR_NODISCARD int fr_feature_append_missing(fr_columns *columns, size_t number, fr_error *err);

@@ -27,7 +27,7 @@
 #define MIN_PREDICTED 64
 
 int fr_parser_init(fr_parser *parser, const fr_schema *schema, fr_error *err) {
-    *parser = (fr_parser){.schema = schema};
+    *parser = (fr_parser){.schema = schema, .valid = fr_feature_valid};
     if (schema->count == 0) return FR_OK;
     parser->predicted_count = 2 * schema->count + MIN_PREDICTED;
     parser->values = calloc(schema->count, sizeof *parser->values);
@@ -64,7 +64,7 @@ static bool read_odd_entry(fr_parser *parser, fr_span entry, fr_span *key, fr_sp
         if (tag == TAG_1) {
             if (!(p = fr_wire_sized(p, end, key))) return false;
         } else if (tag == TAG_2) {
-            if (!(p = fr_wire_sized(p, end, &piece)) || !fr_feature_valid(piece)) return false;
+            if (!(p = fr_wire_sized(p, end, &piece)) || !parser->valid(piece)) return false;
             *status = fr_buffer_append(merged, piece.data, piece.size, err);
             if (*status != FR_OK) return true;
             *value = (fr_span){merged->data + start, merged->size - start};
@@ -94,12 +94,11 @@ static const uint8_t in_row;
 
 /* The pieces of merged values are pieces of the record, each taken once: with room for as many
    bytes as the record has, values that were noted do not move. */
-static int note_any_entry(fr_parser *parser, size_t position, fr_span entry, size_t record_size,
-                          fr_error *err) {
+static int note_any_entry(fr_parser *parser, size_t position, fr_span entry, fr_error *err) {
     fr_span key, value;
     if (FR_UNLIKELY(!read_plain_entry(entry, &key, &value))) {
         int status = FR_OK;
-        FR_TRY(fr_buffer_reserve(&parser->merged, record_size - parser->merged.size, err));
+        FR_TRY(fr_buffer_reserve(&parser->merged, parser->message.size - parser->merged.size, err));
         if (!read_odd_entry(parser, entry, &key, &value, &status, err)) return malformed(err);
         FR_TRY(status);
     }
@@ -108,7 +107,7 @@ static int note_any_entry(fr_parser *parser, size_t position, fr_span entry, siz
     fr_span *noted = &parser->values[number];
     if (noted->data == &in_row)
         parser->taken--;
-    else if (noted->data && !fr_feature_valid(*noted))
+    else if (noted->data && !parser->valid(*noted))
         return malformed(err);
     *noted = value;
     return FR_OK;
@@ -139,8 +138,7 @@ static inline bool note_predicted(fr_parser *parser, size_t position, fr_span en
     if (noted->data || fr_wire_sized(entry.data + size, stop, &value) != stop) return false;
     *noted = value;
     if (plan->scalar == FR_SCALAR_NONE) return true;
-    uint8_t *dst = columns->dense.data + columns->columns[number].dense +
-                   columns->rows * (plan->scalar == FR_SCALAR_INT64 ? 8 : 4);
+    uint8_t *dst = fr_columns_dense_row(columns, number);
     if (fr_feature_take_scalar(plan->scalar, value.data, value.size, end, dst)) {
         noted->data = &in_row;
         parser->taken++;
@@ -148,19 +146,18 @@ static inline bool note_predicted(fr_parser *parser, size_t position, fr_span en
     return true;
 }
 
-static int note_features(fr_parser *parser, fr_span features, size_t *position, fr_span record,
-                         fr_columns *columns, fr_error *err) {
-    const uint8_t *p = features.data, *end = p + features.size;
-    const uint8_t *record_end = record.data + record.size;
+int fr_parser_note(fr_parser *parser, fr_span map, fr_columns *columns, fr_error *err) {
+    const uint8_t *p = map.data, *end = p + map.size;
+    const uint8_t *message_end = parser->message.data + parser->message.size;
     while (p < end) {
         uint32_t tag;
         if (!(p = fr_wire_tag(p, end, &tag))) return malformed(err);
         if (FR_LIKELY(tag == TAG_1)) {
             fr_span entry;
             if (!(p = fr_wire_sized(p, end, &entry))) return malformed(err);
-            size_t at = (*position)++;
-            if (FR_UNLIKELY(!note_predicted(parser, at, entry, record_end, columns)))
-                FR_TRY(note_any_entry(parser, at, entry, record.size, err));
+            size_t position = parser->position++;
+            if (FR_UNLIKELY(!note_predicted(parser, position, entry, message_end, columns)))
+                FR_TRY(note_any_entry(parser, position, entry, err));
         } else if (!(p = fr_wire_skip(p, end, tag))) {
             return malformed(err);
         }
@@ -168,16 +165,15 @@ static int note_features(fr_parser *parser, fr_span features, size_t *position, 
     return FR_OK;
 }
 
-static int note_record(fr_parser *parser, fr_span record, fr_columns *columns, fr_error *err) {
-    const uint8_t *p = record.data, *end = p + record.size;
-    size_t position = 0;
+static int note_example(fr_parser *parser, fr_columns *columns, fr_error *err) {
+    const uint8_t *p = parser->message.data, *end = p + parser->message.size;
     while (p < end) {
         uint32_t tag;
         if (!(p = fr_wire_tag(p, end, &tag))) return malformed(err);
         if (FR_LIKELY(tag == TAG_1)) {
             fr_span features;
             if (!(p = fr_wire_sized(p, end, &features))) return malformed(err);
-            FR_TRY(note_features(parser, features, &position, record, columns, err));
+            FR_TRY(fr_parser_note(parser, features, columns, err));
         } else if (!(p = fr_wire_skip(p, end, tag))) {
             return malformed(err);
         }
@@ -185,10 +181,18 @@ static int note_record(fr_parser *parser, fr_span record, fr_columns *columns, f
     return FR_OK;
 }
 
-static int fill_row(fr_parser *parser, fr_columns *columns, fr_error *err) {
+void fr_parser_begin(fr_parser *parser, fr_span message) {
+    parser->message = message;
+    parser->position = 0;
+    parser->taken = 0;
+    parser->merged.size = 0;
+    if (parser->schema->count)
+        memset(parser->values, 0, parser->schema->count * sizeof *parser->values);
+}
+
+int fr_parser_fill(fr_parser *parser, fr_columns *columns, fr_error *err) {
     const fr_schema *schema = parser->schema;
-    if (parser->taken == schema->count) return FR_OK;
-    for (size_t i = 0; i < schema->count; i++) {
+    for (size_t i = 0; parser->taken < schema->count && i < schema->count; i++) {
         fr_span value = parser->values[schema->plans[i].source];
         if (value.data == &in_row) continue;
         int status = FR_END;
@@ -200,6 +204,7 @@ static int fill_row(fr_parser *parser, fr_columns *columns, fr_error *err) {
         if (status == FR_END) status = fr_feature_append_missing(columns, i, err);
         if (FR_UNLIKELY(status != FR_OK)) return status;
     }
+    columns->rows++;
     return FR_OK;
 }
 
@@ -220,13 +225,9 @@ int fr_parse_row(fr_parser *parser, fr_span record, fr_columns *columns, fr_erro
     if (record.size > INT32_MAX)
         return fr_fail(err, FR_ERR_MALFORMED, "%zu bytes are more than a protobuf message can have",
                        record.size);
-    parser->merged.size = 0;
-    parser->taken = 0;
-    if (schema->count) memset(parser->values, 0, schema->count * sizeof *parser->values);
-    FR_TRY(note_record(parser, record, columns, err));
-    FR_TRY(fill_row(parser, columns, err));
-    columns->rows++;
-    return FR_OK;
+    fr_parser_begin(parser, record);
+    FR_TRY(note_example(parser, columns, err));
+    return fr_parser_fill(parser, columns, err);
 }
 
 int fr_parse_rows(fr_parser *parser, const fr_span *records, size_t count, fr_columns *columns,

@@ -18,11 +18,14 @@
 typedef struct {
     const fr_schema *schema; /* borrowed */
     fr_span *values;         /* per feature: its Feature message in this record; see parse.c */
+    fr_span message;         /* being read */
+    size_t position;         /* number of the entry that comes next */
     size_t taken;            /* features of this record whose value is in the row already */
     uint32_t *predicted;     /* entry i of the last record was feature predicted[i] - 1 */
     size_t predicted_count;
-    fr_buffer merged; /* values of this record that came in pieces */
-    fr_buffer pieces; /* a list that came in pieces */
+    bool (*valid)(fr_span); /* whether bytes are a value; fr_feature_valid() */
+    fr_buffer merged;       /* values of this record that came in pieces */
+    fr_buffer pieces;       /* a list that came in pieces */
 } fr_parser;
 
 FR_NODISCARD int fr_parser_init(fr_parser *parser, const fr_schema *schema, fr_error *err);
@@ -39,6 +42,18 @@ FR_NODISCARD int fr_parse_row(fr_parser *parser, fr_span record, fr_columns *col
 /* As fr_parse_row() for each record in turn. err->record is the number among these. */
 FR_NODISCARD int fr_parse_rows(fr_parser *parser, const fr_span *records, size_t count,
                                fr_columns *columns, fr_error *err);
+
+/*
+ * The steps of fr_parse_row(), for messages that have a map<string, Feature> among other things:
+ * begin with the whole message; note each piece of the map, in which all entries are walked; then
+ * fill the row with what was noted last of each key. Noting may write to the row that comes next.
+ *
+ * With `valid` and without columns, the values of the map are another message, which `valid` knows;
+ * parser->values has what was noted, with data NULL where nothing was.
+ */
+void fr_parser_begin(fr_parser *parser, fr_span message);
+FR_NODISCARD int fr_parser_note(fr_parser *parser, fr_span map, fr_columns *columns, fr_error *err);
+FR_NODISCARD int fr_parser_fill(fr_parser *parser, fr_columns *columns, fr_error *err);
 
 void fr_parser_free(fr_parser *parser);
 

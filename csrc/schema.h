@@ -20,6 +20,27 @@ typedef enum {
 /* "bytes_list", "float_list", "int64_list"; "no kind" for FR_KIND_NONE. */
 const char *fr_kind_name(fr_kind kind);
 
+/* More dimensions than any array has here. */
+#define FR_MAX_RANK 8
+
+typedef enum {
+    FR_FIT_NONE = 0,
+    FR_FIT_PAD,         /* zeros follow, in every dimension; what is larger is an error */
+    FR_FIT_CROP_OR_PAD, /* cut or surrounded by zeros, about the centre */
+} fr_fit;
+
+/* Where a dimension of a record's array is said. */
+typedef enum {
+    FR_EXTENT_FIXED = 0, /* it is `value` */
+    FR_EXTENT_ONE,       /* the one int64 that an earlier feature, ragged and number `value`, has */
+    FR_EXTENT_ALL        /* that feature has all dimensions */
+} fr_extent_kind;
+
+typedef struct {
+    fr_extent_kind kind;
+    size_t value;
+} fr_extent;
+
 typedef struct {
     fr_span key;
     fr_kind kind;   /* what the record must hold */
@@ -27,10 +48,17 @@ typedef struct {
     bool ragged;    /* any number of elements a row; otherwise `count` */
     bool raw;       /* of FR_KIND_BYTES: one value, whose bytes are the elements */
     bool swap;      /* raw, in the other byte order than this machine's */
+    bool frames;    /* of a SequenceExample's feature_lists: as many such rows as there are */
     size_t count;   /* elements a row, unless ragged */
-    /* A serialized tf.train.Feature that stands for a missing one; data NULL when a row that
-       misses the feature is an error (ragged: is empty). */
+    /* A serialized tf.train.Feature (frames: FeatureList) that stands for a missing one; data NULL
+       when a row that misses the feature is an error (ragged: is empty). */
     fr_span fallback;
+    /* Of a raw feature whose array has its shape from the record: how it gets that of the row. */
+    fr_fit fit;
+    size_t rank;                /* 1 to FR_MAX_RANK, when there is a fit */
+    size_t target[FR_MAX_RANK]; /* the shape of a row; `count` is its product */
+    fr_extent
+        extent[FR_MAX_RANK]; /* the shape of a record's array, or in the first one all of it */
 } fr_feature;
 
 /* How a feature is read fastest: when it is one value, straight from where it stands. */
