@@ -14,7 +14,7 @@
 from __future__ import annotations
 
 from ._core import crc32c, crc32c_implementation, masked_crc32c
-from .arrays import Bytes, Ragged
+from .arrays import Arrays, Bytes, Ragged, Sparse
 from .batcher import Batcher
 from .errors import (
     CorruptRecordError,
@@ -24,36 +24,53 @@ from .errors import (
     TruncatedFileError,
 )
 from .examples import encode_example, encode_examples, parse_example, parse_single_example
-from .features import FixedLenFeature, RaggedFeature, RawFeature
+from .features import (
+    FixedLenFeature,
+    FixedLenSequenceFeature,
+    RaggedFeature,
+    RawFeature,
+    SparseFeature,
+    VarLenFeature,
+)
 from .infer import infer_features
+from .raw import decode_raw
 from .records import Reader, Verified, Writer, count, verify
+from .sequences import parse_sequence_example, parse_single_sequence_example
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "Arrays",
     "Batcher",
     "Bytes",
     "CorruptRecordError",
     "ExampleParseError",
     "FastrecError",
     "FixedLenFeature",
+    "FixedLenSequenceFeature",
     "LimitExceededError",
     "Ragged",
     "RaggedFeature",
     "RawFeature",
     "Reader",
+    "Sparse",
+    "SparseFeature",
     "TruncatedFileError",
+    "VarLenFeature",
     "Verified",
     "Writer",
     "count",
     "crc32c",
     "crc32c_implementation",
+    "decode_raw",
     "encode_example",
     "encode_examples",
     "infer_features",
     "masked_crc32c",
     "parse_example",
+    "parse_sequence_example",
     "parse_single_example",
+    "parse_single_sequence_example",
     "verify",
 ]
 

@@ -5,7 +5,7 @@ from typing import Any, TypedDict, final
 from typing_extensions import Buffer
 
 from .arrays import Bytes
-from .features import Lowered
+from .lowering import Plan
 
 class _Order(TypedDict):
     shuffle: bool
@@ -75,12 +75,19 @@ class RecordWriter:
 
 @final
 class Schema:
-    def __init__(self, features: Sequence[tuple[str, bytes, Lowered]], keep: int = 4) -> None: ...
+    def __init__(self, plan: Plan, keep: int = 4) -> None: ...
     @property
     def parses(self) -> bool: ...
     @property
     def taken(self) -> int: ...
-    def parse(self, records: Sequence[bytes] | Bytes) -> dict[str, Any]: ...
+    def parse(self, records: Sequence[bytes] | Bytes, threads: int = 1) -> dict[str, Any]: ...
+
+def parse_sequences(
+    context: Schema, lists: Schema, records: Sequence[bytes] | Bytes
+) -> tuple[dict[Any, Any], dict[Any, Any]]: ...
+@final
+class Spans:
+    def __init__(self, records: Sequence[bytes] | Bytes) -> None: ...
 
 @final
 class Batch:

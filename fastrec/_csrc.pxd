@@ -175,6 +175,20 @@ cdef extern from "schema.h" nogil:
         FR_KIND_FLOAT
         FR_KIND_INT64
 
+    ctypedef enum fr_fit:
+        FR_FIT_NONE
+        FR_FIT_PAD
+        FR_FIT_CROP_OR_PAD
+
+    ctypedef enum fr_extent_kind:
+        FR_EXTENT_FIXED
+        FR_EXTENT_ONE
+        FR_EXTENT_ALL
+
+    ctypedef struct fr_extent:
+        fr_extent_kind kind
+        size_t value
+
     ctypedef struct fr_feature:
         fr_span key
         fr_kind kind
@@ -182,8 +196,13 @@ cdef extern from "schema.h" nogil:
         bint ragged
         bint raw
         bint swap
+        bint frames
         size_t count
         fr_span fallback
+        fr_fit fit
+        size_t rank
+        size_t *target
+        fr_extent *extent
 
     ctypedef struct fr_schema:
         fr_feature *features
@@ -200,6 +219,7 @@ cdef extern from "columns.h" nogil:
         fr_buffer values
         fr_buffer offsets
         fr_buffer splits
+        fr_buffer frames
 
     ctypedef struct fr_columns:
         const fr_schema *schema
@@ -208,15 +228,32 @@ cdef extern from "columns.h" nogil:
         fr_buffer dense
         size_t rows
 
+    bint fr_feature_is_dense(const fr_feature *feature) noexcept
 
-cdef extern from "parse.h" nogil:
-    ctypedef struct fr_parser:
-        const fr_schema *schema
 
-    int fr_parser_init(fr_parser *parser, const fr_schema *schema, fr_error *err) noexcept
-    int fr_parse_rows(fr_parser *parser, const fr_span *records, size_t count,
-                      fr_columns *columns, fr_error *err) noexcept
-    void fr_parser_free(fr_parser *parser) noexcept
+cdef extern from "sequence.h" nogil:
+    ctypedef struct fr_sequence_parser:
+        pass
+
+    int fr_sequence_parser_init(fr_sequence_parser *parser, const fr_schema *context,
+                                const fr_schema *lists, fr_error *err) noexcept
+    int fr_sequence_parse_rows(fr_sequence_parser *parser, const fr_span *records, size_t count,
+                               fr_columns *context, fr_columns *lists, fr_error *err) noexcept
+    void fr_sequence_parser_free(fr_sequence_parser *parser) noexcept
+
+
+cdef extern from "team.h" nogil:
+    int fr_team_parse(const fr_schema *schema, const fr_span *records, size_t count,
+                      size_t threads, fr_columns *columns, fr_error *err) noexcept
+
+
+cdef extern from "varint.h" nogil:
+    ctypedef struct fr_varint_impl:
+        const char *name
+        bint (*supported)() noexcept nogil
+
+    const fr_varint_impl fr_varint_impls[]
+    const fr_varint_impl *fr_varint_chosen() noexcept
 
 
 cdef extern from "encode.h" nogil:

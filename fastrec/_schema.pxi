@@ -32,6 +32,37 @@ cdef c.fr_span span_of(bytes data):
     return span
 
 
+cdef int _lower(c.fr_feature *raw, lowered) except -1:
+    raw.key = span_of(lowered.key)
+    raw.kind = KINDS[lowered.kind]
+    raw.dtype = DTYPES[lowered.dtype]
+    raw.ragged, raw.raw, raw.swap = lowered.ragged, lowered.raw, lowered.swap
+    raw.frames = lowered.frames
+    raw.count = 1
+    for dim in lowered.shape:
+        raw.count *= dim
+    if lowered.fallback is not None:
+        raw.fallback = span_of(lowered.fallback)
+    if lowered.fit is not None:
+        _lower_fit(raw, lowered)
+    return 0
+
+
+cdef int _lower_fit(c.fr_feature *raw, lowered) except -1:
+    cdef size_t i
+    raw.fit = c.FR_FIT_CROP_OR_PAD if lowered.fit.crops else c.FR_FIT_PAD
+    raw.rank = len(lowered.shape)
+    for i in range(raw.rank):
+        raw.target[i] = lowered.shape[i]
+    for i, extent in enumerate(lowered.fit.extents):
+        if isinstance(extent, int):
+            raw.extent[i].kind, raw.extent[i].value = c.FR_EXTENT_FIXED, extent
+        else:
+            which, raw.extent[i].value = extent
+            raw.extent[i].kind = c.FR_EXTENT_ALL if which == "all" else c.FR_EXTENT_ONE
+    return 0
+
+
 @cython.final
 cdef class Schema:
     """Features to read, compiled once; with a pool of batches that are used again.
@@ -40,34 +71,26 @@ cdef class Schema:
     """
 
     cdef c.fr_pool *pool
-    cdef tuple keys, lowered
+    cdef tuple lowered, outputs
+    cdef bint direct  # whether each output is a column as it is
 
-    def __init__(self, features, size_t keep=4):
-        """`features`: what `fastrec.features.lower_all` gives. `keep`: idle batches to keep."""
-        self.keys = tuple([key for key, _, _ in features])
-        self.lowered = tuple([lowered for _, _, lowered in features])
-        self._compile([(name, lowered) for _, name, lowered in features], keep)
+    def __init__(self, plan, size_t keep=4):
+        """`plan`: a `fastrec.lowering.Plan`. `keep`: idle batches to keep."""
+        self.lowered, self.outputs = plan
+        self.direct = all([build is None for _, _, build in self.outputs])
+        self._compile(keep)
 
-    cdef int _compile(self, list features, size_t keep) except -1:
+    cdef int _compile(self, size_t keep) except -1:
         cdef c.fr_error err
         cdef c.fr_schema schema
-        cdef size_t count = len(features), i
+        cdef size_t count = len(self.lowered), i
         cdef int status
         cdef c.fr_feature *raw = <c.fr_feature *>calloc(count + 1, sizeof(c.fr_feature))
         if raw == NULL:
             raise MemoryError
         try:
             for i in range(count):
-                name, lowered = features[i]
-                raw[i].key = span_of(name)
-                raw[i].kind = KINDS[lowered.kind]
-                raw[i].dtype = DTYPES[lowered.dtype]
-                raw[i].ragged, raw[i].raw, raw[i].swap = lowered.ragged, lowered.raw, lowered.swap
-                raw[i].count = 1
-                for dim in lowered.shape:
-                    raw[i].count *= dim
-                if lowered.fallback is not None:
-                    raw[i].fallback = span_of(lowered.fallback)
+                _lower(&raw[i], self.lowered[i])
             check(c.fr_schema_init(&schema, raw, count, &err), &err)
         finally:
             free(raw)
@@ -91,59 +114,92 @@ cdef class Schema:
         """Batches that are in use, by loaders and by arrays."""
         return c.fr_pool_taken(self.pool)
 
-    def parse(self, records):
+    def parse(self, records, size_t threads=1):
         """Parse a sequence of bytes-like records, or a Bytes, into a dict of columns."""
-        cdef Batch batch
-        if isinstance(records, Bytes) and len(records.shape) == 1:
-            batch = self._parse_block(records)
-        else:
-            batch = self._parse_objects(
-                tuple([r if type(r) is bytes else bytes(memoryview(r)) for r in records]))
-        return batch.columns()
-
-    cdef Batch _parse_objects(self, tuple records):
-        cdef size_t count = len(records), i
-        cdef c.fr_span *spans = <c.fr_span *>malloc((count + 1) * sizeof(c.fr_span))
-        if spans == NULL:
-            raise MemoryError
-        try:
-            for i in range(count):
-                spans[i] = span_of(records[i])
-            return self._parse_spans(spans, count)
-        finally:
-            free(spans)
-
-    cdef Batch _parse_block(self, records):
-        cdef const uint8_t[::1] data = np.ascontiguousarray(records.data)
-        cdef const int64_t[::1] offsets = np.ascontiguousarray(records.offsets)
-        cdef size_t count = <size_t>(offsets.shape[0] - 1), i
-        cdef c.fr_span *spans = <c.fr_span *>malloc((count + 1) * sizeof(c.fr_span))
-        if spans == NULL:
-            raise MemoryError
-        try:
-            for i in range(count):
-                if not 0 <= offsets[i] <= offsets[i + 1] <= data.shape[0]:
-                    raise ValueError(f"the offsets of record {i} lie outside of the data")
-                spans[i].data = &data[0] + offsets[i] if data.shape[0] else &_nothing
-                spans[i].size = <size_t>(offsets[i + 1] - offsets[i])
-            return self._parse_spans(spans, count)
-        finally:
-            free(spans)
-
-    cdef Batch _parse_spans(self, c.fr_span *spans, size_t count):
-        cdef Batch batch = Batch.__new__(Batch)
-        cdef c.fr_parser parser
+        cdef Spans spans = Spans(records)
+        cdef Batch batch = self.batch()
         cdef c.fr_error err
         cdef int status
-        batch.schema = self
-        check(c.fr_parser_init(&parser, c.fr_pool_schema(self.pool), &err), &err)
         with nogil:
-            status = c.fr_pool_take(self.pool, count, &batch.batch, &err)
+            status = c.fr_pool_take(self.pool, spans.count, &batch.batch, &err)
             if status == c.FR_OK:
-                status = c.fr_parse_rows(&parser, spans, count, batch.batch, &err)
-            c.fr_parser_free(&parser)
+                status = c.fr_team_parse(c.fr_pool_schema(self.pool), spans.spans, spans.count,
+                                         threads, batch.batch, &err)
         check(status, &err)
+        return batch.columns()
+
+    cdef Batch batch(self):
+        cdef Batch batch = Batch.__new__(Batch)
+        batch.schema = self
         return batch
+
+
+def parse_sequences(Schema context, Schema lists, records):
+    """Parse SequenceExamples into the columns of their context and of their feature lists."""
+    cdef Spans spans = Spans(records)
+    cdef Batch outer = context.batch(), inner = lists.batch()
+    cdef c.fr_sequence_parser parser
+    cdef c.fr_error err
+    cdef int status
+    check(c.fr_sequence_parser_init(&parser, c.fr_pool_schema(context.pool),
+                                    c.fr_pool_schema(lists.pool), &err), &err)
+    with nogil:
+        status = c.fr_pool_take(context.pool, spans.count, &outer.batch, &err)
+        if status == c.FR_OK:
+            status = c.fr_pool_take(lists.pool, spans.count, &inner.batch, &err)
+        if status == c.FR_OK:
+            status = c.fr_sequence_parse_rows(&parser, spans.spans, spans.count, outer.batch,
+                                              inner.batch, &err)
+        c.fr_sequence_parser_free(&parser)
+    check(status, &err)
+    return outer.columns(), inner.columns()
+
+
+@cython.final
+cdef class Spans:
+    """Where records are in memory that stays as long as this does."""
+
+    cdef c.fr_span *spans
+    cdef size_t count
+    cdef object kept
+
+    def __cinit__(self, records):
+        if isinstance(records, Bytes) and len(records.shape) == 1:
+            self._of_block(records)
+        else:
+            self._of_objects(
+                tuple([r if type(r) is bytes else bytes(memoryview(r)) for r in records]))
+
+    def __dealloc__(self):
+        free(self.spans)
+
+    cdef int _allocate(self, size_t count) except -1:
+        self.spans = <c.fr_span *>malloc((count + 1) * sizeof(c.fr_span))
+        if self.spans == NULL:
+            raise MemoryError
+        self.count = count
+        return 0
+
+    cdef int _of_objects(self, tuple records) except -1:
+        cdef size_t i
+        self._allocate(len(records))
+        self.kept = records
+        for i in range(self.count):
+            self.spans[i] = span_of(records[i])
+        return 0
+
+    cdef int _of_block(self, records) except -1:
+        cdef const uint8_t[::1] data = np.ascontiguousarray(records.data)
+        cdef const int64_t[::1] offsets = np.ascontiguousarray(records.offsets)
+        cdef size_t i
+        self._allocate(<size_t>(offsets.shape[0] - 1))
+        self.kept = data
+        for i in range(self.count):
+            if not 0 <= offsets[i] <= offsets[i + 1] <= data.shape[0]:
+                raise ValueError(f"the offsets of record {i} lie outside of the data")
+            self.spans[i].data = &data[0] + offsets[i] if data.shape[0] else &_nothing
+            self.spans[i].size = <size_t>(offsets[i + 1] - offsets[i])
+        return 0
 
 
 @cython.final
@@ -163,29 +219,49 @@ cdef class Batch:
         PyBuffer_FillInfo(view, self, dense.data if dense.size else &_nothing, dense.size, 0, flags)
 
     def columns(self):
-        """A dict of arrays, Bytes and Ragged, by feature."""
+        """A dict of what the schema's features are, by name."""
         cdef size_t i
+        columns = [self._column(i) for i in range(self.batch.column_count)]
+        if self.schema.direct:
+            return {name: columns[which[0]] for name, which, _ in self.schema.outputs}
         result = {}
-        for i in range(self.batch.column_count):
-            result[self.schema.keys[i]] = self._column(i, self.schema.lowered[i])
+        for name, which, build in self.schema.outputs:
+            if build is None:
+                result[name] = columns[which[0]]
+            else:
+                result[name] = build(*[columns[number] for number in which])
         return result
 
     def record_column(self):
         """The column of a schema of the record itself."""
-        return self._column(0, self.schema.lowered[0])
+        return self._column(0)
 
-    cdef object _column(self, size_t i, lowered):
+    cdef object _column(self, size_t i):
         cdef c.fr_column *column = &self.batch.columns[i]
-        cdef size_t rows = self.batch.rows
+        lowered = self.schema.lowered[i]
+        if c.fr_feature_is_dense(&self.batch.schema.features[i]):
+            return np.ndarray(
+                (self.batch.rows, *lowered.shape), lowered.dtype, self, column.dense)
+        if lowered.frames:
+            return Ragged(self._values(column, lowered, _rows(column)),
+                          array_of(block_of(self, &column.frames), np.int64))
+        return self._values(column, lowered, self.batch.rows)
+
+    cdef object _values(self, c.fr_column *column, lowered, rows):
         if lowered.dtype.hasobject:
             values = Bytes(
                 array_of(block_of(self, &column.values), np.uint8),
                 array_of(block_of(self, &column.offsets), np.int64),
                 None if lowered.ragged else (rows, *lowered.shape))
-        elif lowered.ragged:
-            values = array_of(block_of(self, &column.values), lowered.dtype)
         else:
-            return np.ndarray((rows, *lowered.shape), lowered.dtype, self, column.dense)
+            values = array_of(block_of(self, &column.values), lowered.dtype)
+            if not lowered.ragged:
+                values = values.reshape(rows, *lowered.shape)
         if not lowered.ragged:
             return values
         return Ragged(values, array_of(block_of(self, &column.splits), np.int64))
+
+
+cdef int64_t _rows(c.fr_column *column):
+    """How many frames a column of frames has."""
+    return (<int64_t *>column.frames.data)[column.frames.size // sizeof(int64_t) - 1]

@@ -3,13 +3,14 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Sequence
 from typing import Any, SupportsIndex, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Bytes", "Ragged"]
+__all__ = ["Arrays", "Bytes", "Ragged", "Sparse"]
 
 
 class Bytes(Sequence[bytes]):
@@ -68,23 +69,30 @@ class Bytes(Sequence[bytes]):
         width = int(np.prod(self.shape[1:], dtype=np.int64))
         if isinstance(rows, range):
             if rows.step == 1:
-                stop = max(rows.start, rows.stop)
+                stop = rows.start + len(rows)
                 offsets = self.offsets[rows.start * width : stop * width + 1]
                 return Bytes(self.data, offsets, (len(rows), *self.shape[1:]))
-            return self._take(rows, width)
+            order = np.add.outer(np.arange(len(self))[index] * width, np.arange(width))
+            taken = self.take(order.reshape(-1))
+            return Bytes(taken.data, taken.offsets, (len(rows), *self.shape[1:]))
         if len(self.shape) == 1:
             return self.data[self.offsets[rows] : self.offsets[rows + 1]].tobytes()
         return Bytes(self.data, self.offsets[rows * width : (rows + 1) * width + 1], self.shape[1:])
 
-    def _take(self, rows: range, width: int) -> Bytes:
-        flat = self._flat()
-        taken = Bytes.from_list([flat[r * width + i] for r in rows for i in range(width)])
-        return Bytes(taken.data, taken.offsets, (len(rows), *self.shape[1:]))
+    def take(self, order: Any) -> Bytes:
+        """The strings with these numbers, counted through all dimensions, in one dimension."""
+        order = np.asarray(order, np.int64)
+        begins = self.offsets[:-1][order]
+        sizes = np.diff(self.offsets)[order]
+        offsets = np.zeros(len(order) + 1, np.int64)
+        np.cumsum(sizes, out=offsets[1:])
+        where = np.arange(offsets[-1]) + np.repeat(begins - offsets[:-1], sizes)
+        return Bytes(self.data[where], offsets)
 
     def _flat(self) -> list[bytes]:
         begin, whole = int(self.offsets[0]), self.data[self.offsets[0] : self.offsets[-1]].tobytes()
         ends = (self.offsets - begin).tolist()
-        return [whole[a:b] for a, b in zip(ends, ends[1:], strict=False)]
+        return [whole[a:b] for a, b in itertools.pairwise(ends)]
 
     def __iter__(self) -> Iterator[bytes]:
         if len(self.shape) == 1:
@@ -160,12 +168,20 @@ class Ragged(Sequence[Any]):
         rows = range(len(self))[index]
         if isinstance(rows, range):
             if rows.step != 1:
-                return self._take(rows)
-            return Ragged(self.values, self.row_splits[rows.start : max(rows.start, rows.stop) + 1])
+                return self._take(np.arange(len(self))[index])
+            stop = rows.start + len(rows)
+            return Ragged(self.values, self.row_splits[rows.start : stop + 1])
         return self.values[self.row_splits[rows] : self.row_splits[rows + 1]]
 
-    def _take(self, rows: range) -> Ragged:
-        return _gather(self, np.arange(rows.start, rows.stop, rows.step))  # type: ignore[no-any-return]
+    def _take(self, rows: NDArray[np.int64]) -> Ragged:
+        lengths = self.row_lengths[rows]
+        splits = np.zeros(len(rows) + 1, self.row_splits.dtype)
+        np.cumsum(lengths, out=splits[1:])
+        where = np.arange(splits[-1]) + np.repeat(self.row_splits[rows] - splits[:-1], lengths)
+        values = self.values
+        if isinstance(values, Ragged):
+            return Ragged(values._take(where), splits)
+        return Ragged(values.take(where) if isinstance(values, Bytes) else values[where], splits)
 
     def to_list(self) -> list[Any]:
         """Nested lists."""
@@ -182,14 +198,120 @@ class Ragged(Sequence[Any]):
         return f"<fastrec.Ragged of {len(self)} rows, {len(self.flat_values)} values>"
 
 
-def _gather(values: Any, elements: NDArray[np.int64]) -> Any:
-    """Those elements of a column, in that order."""
-    if isinstance(values, np.ndarray):
-        return values[elements]
-    if isinstance(values, Bytes):
-        return Bytes.from_list([values[int(i)] for i in elements])
-    begins, lengths = values.row_splits[elements], values.row_lengths[elements]
-    splits = np.zeros(len(elements) + 1, np.int64)
-    np.cumsum(lengths, out=splits[1:])
-    inner = np.repeat(begins - splits[:-1], lengths) + np.arange(splits[-1])
-    return Ragged(_gather(values.values, inner), splits)
+class Sparse:
+    """Values and where they are in an array that is mostly empty.
+
+    Parameters
+    ----------
+    indices : ndarray of int64, shape (n, rank)
+        Where each value is.
+    values : ndarray or Bytes of n
+    dense_shape : tuple of int, of length rank
+        Of the whole array.
+
+    Examples
+    --------
+    >>> sparse = Sparse(np.array([[0, 1], [2, 0]]), np.array([7, 8]), (3, 2))
+    >>> sparse.to_dense().tolist()
+    [[0, 7], [0, 0], [8, 0]]
+    >>> sparse[2]
+    <fastrec.Sparse of 1 value, shape (2,)>
+    """
+
+    __slots__ = ("dense_shape", "indices", "values")
+    __hash__ = None  # type: ignore[assignment]
+
+    def __init__(
+        self, indices: NDArray[np.int64], values: Any, dense_shape: tuple[int, ...]
+    ) -> None:
+        self.indices = indices
+        self.values = values
+        self.dense_shape = tuple(dense_shape)
+
+    def __len__(self) -> int:
+        return self.dense_shape[0]
+
+    def __getitem__(self, index: SupportsIndex) -> Sparse:
+        row = range(len(self))[index]
+        which = np.flatnonzero(self.indices[:, 0] == row)
+        values = self.values.take(which)
+        return Sparse(self.indices[which, 1:], values, self.dense_shape[1:])
+
+    def __iter__(self) -> Iterator[Sparse]:
+        return (self[i] for i in range(len(self)))
+
+    def to_dense(self, default: Any = None) -> NDArray[Any]:
+        """The whole array, `default` (0 or ``b""``) where there is no value; of objects for bytes.
+
+        Raises
+        ------
+        IndexError
+            When an index lies outside of the shape.
+        """
+        values = self.values.to_numpy() if isinstance(self.values, Bytes) else self.values
+        if default is None:
+            default = b"" if values.dtype.hasobject else 0
+        if (self.indices < 0).any() or (self.indices >= np.array(self.dense_shape)).any():
+            raise IndexError(f"an index lies outside of {self.dense_shape}")
+        dense = np.full(self.dense_shape, default, values.dtype)
+        dense[tuple(self.indices.T)] = values
+        return dense
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Sparse):
+            return NotImplemented
+        return (
+            self.dense_shape == other.dense_shape
+            and np.array_equal(self.indices, other.indices)
+            and list(self.values) == list(other.values)
+        )
+
+    def __repr__(self) -> str:
+        count = len(self.indices)
+        noun = "value" if count == 1 else "values"
+        return f"<fastrec.Sparse of {count} {noun}, shape {self.dense_shape}>"
+
+
+class Arrays(Sequence[Any]):
+    """Arrays of differing shape and the same rank, over one array of their elements.
+
+    Parameters
+    ----------
+    values : ndarray
+        The elements of all arrays, one after the other, each in C order.
+    row_splits : ndarray of int64, shape (n + 1,)
+        Array ``i`` is ``values[row_splits[i]:row_splits[i + 1]]``, of shape ``shapes[i]``.
+    shapes : ndarray of int64, shape (n, rank)
+
+    Examples
+    --------
+    >>> arrays = Arrays(np.arange(8), np.array([0, 6, 8]), np.array([[2, 3], [1, 2]]))
+    >>> [array.tolist() for array in arrays]
+    [[[0, 1, 2], [3, 4, 5]], [[6, 7]]]
+    """
+
+    __slots__ = ("row_splits", "shapes", "values")
+
+    def __init__(
+        self, values: NDArray[Any], row_splits: NDArray[np.int64], shapes: NDArray[np.int64]
+    ) -> None:
+        self.values = values
+        self.row_splits = row_splits
+        self.shapes = shapes
+
+    def __len__(self) -> int:
+        return len(self.shapes)
+
+    def __getitem__(self, index: Any) -> Any:
+        rows = range(len(self))[index]
+        if isinstance(rows, range):
+            if rows.step != 1:
+                raise IndexError("Arrays are sliced in steps of 1")
+            stop = rows.start + len(rows)
+            splits = self.row_splits[rows.start : stop + 1]
+            return Arrays(self.values, splits, self.shapes[rows.start : stop])
+        array = self.values[self.row_splits[rows] : self.row_splits[rows + 1]]
+        return array.reshape(self.shapes[rows])
+
+    def __repr__(self) -> str:
+        return f"<fastrec.Arrays of {len(self)}, {self.shapes.shape[1]} dimensions>"

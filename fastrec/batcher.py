@@ -12,7 +12,8 @@ from typing import Any
 from . import _core
 from .arrays import Bytes
 from .errors import FastrecError
-from .features import RECORD, Feature, lower_all
+from .features import Feature, plan_example
+from .lowering import RECORD
 from .records import Reader, Source
 
 __all__ = ["Batcher"]
@@ -113,8 +114,8 @@ class Batcher:
         self._threads = threads or min(_usable_cpus(), 8)
         self._prefetch = prefetch
         self._transform = transform
-        lowered = [("record", b"record", RECORD)] if features is None else lower_all(features)
-        self._schema = _core.Schema(lowered, self._threads + prefetch)
+        plan = RECORD if features is None else plan_example(features)
+        self._schema = _core.Schema(plan, self._threads + prefetch)
         index, shards = _check_shard(shard)
         self._order = {
             "shuffle": bool(shuffle),

@@ -120,7 +120,7 @@ class inflate:
         return True
 
     def _truncated(self) -> TruncatedFileError:
-        error = TruncatedFileError(f"{self._kind} stream in {ascii(self._path)} ends early")
+        error = TruncatedFileError(f"{self._kind} stream in {self._path!a} ends early")
         error.path = str(self._path)
         error.kind = "torn-data"
         return error
@@ -147,12 +147,12 @@ class inflate:
         if self._left is not None:
             self._left -= len(data)
             if self._left < 0:
-                raise LimitExceededError(f"{ascii(self._path)} inflates to more than the limit")
+                raise LimitExceededError(f"{self._path!a} inflates to more than the limit")
         return data
 
 
 def _damaged(error: Exception, kind: str, path: object) -> Exception:
-    damaged = CorruptRecordError(f"damaged {kind} stream in {ascii(path)}: {error}")
+    damaged = CorruptRecordError(f"damaged {kind} stream in {path!a}: {error}")
     damaged.path = str(path)
     damaged.kind = "compression"
     return damaged

@@ -3,18 +3,68 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import functools
+import os
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from . import _core
 from .arrays import Bytes
-from .features import Feature, lower_all
+from .features import Feature, plan_example
+from .lowering import Plan
 
 __all__ = ["encode_example", "encode_examples", "parse_example", "parse_single_example"]
 
+# A batch of fewer bytes is parsed before another thread has started.
+_WORTH_THREADS = 1 << 20
+_MOST_THREADS = 8
+
+
+@functools.lru_cache(maxsize=32)
+def _compile(plan: Callable[[Any], Plan], items: tuple[Any, ...], _: str) -> _core.Schema:
+    return _core.Schema(plan(dict(items)))
+
+
+def compile_schema(plan: Callable[[Any], Plan], features: Any) -> _core.Schema:
+    """A schema of the features, kept for the next time.
+
+    Defaults are told apart by how they print as well: 0.0 and -0.0 are equal.
+    """
+    try:
+        items = tuple(features.items())
+        return _compile(plan, items, str([getattr(f, "default_value", 0) for _, f in items]))
+    except (AttributeError, TypeError):  # not a mapping, or a default that has no hash
+        return _core.Schema(plan(features))
+
+
+def _threads_for(records: Sequence[Any] | Bytes, threads: int | None) -> int:
+    if threads is not None:
+        if threads < 1:
+            raise ValueError(f"threads must be at least 1, not {threads}")
+        return threads
+    size = records.nbytes if isinstance(records, Bytes) else sum(map(len, records))
+    return 1 if size < _WORTH_THREADS else min(usable_cpus(), _MOST_THREADS)
+
+
+def usable_cpus() -> int:
+    """How many processors this process may use."""
+    try:
+        return len(os.sched_getaffinity(0))
+    except AttributeError:  # macOS
+        return os.cpu_count() or 1
+
+
+def check_records(records: Any) -> None:
+    """That it is no single record, which is a sequence too."""
+    if isinstance(records, (bytes, bytearray, memoryview, str)):
+        raise TypeError("records is a sequence of records; parse_single_example takes one record")
+
 
 def parse_example(
-    records: Sequence[bytes] | Bytes, features: Mapping[str, Feature]
+    records: Sequence[bytes] | Bytes,
+    features: Mapping[str, Feature],
+    *,
+    threads: int | None = None,
 ) -> dict[str, Any]:
     """Parse serialized ``tf.train.Example`` messages into a batch of columns.
 
@@ -27,13 +77,19 @@ def parse_example(
     records : sequence of bytes-like, or Bytes
     features : mapping of str to feature
         What to read, and as what.
+    threads : int, optional
+        How many may parse large batches together; the usable processors, up to 8, by default. The
+        result does not depend on it.
 
     Returns
     -------
     dict
-        By feature, in the order of `features`: an ndarray of shape ``(len(records), *shape)``;
-        a :class:`Bytes` of that shape where the dtype is bytes; a :class:`Ragged`. The arrays are
-        the caller's, writable, and 64-byte aligned.
+        By feature, in the order of `features`. A :class:`FixedLenFeature`,
+        :class:`FixedLenSequenceFeature` or :class:`RawFeature` of known shape is an ndarray of
+        shape ``(len(records), ...)``, or a :class:`Bytes` of that shape where the dtype is bytes; a
+        :class:`RaggedFeature` is a :class:`Ragged`, a :class:`VarLenFeature` or
+        :class:`SparseFeature` a :class:`Sparse`. The arrays are the caller's, writable, and 64-byte
+        aligned.
 
     Raises
     ------
@@ -51,9 +107,9 @@ def parse_example(
     >>> columns["image"].shape, columns["label"]
     ((2, 2, 3), array([3, 3]))
     """
-    if isinstance(records, (bytes, bytearray, memoryview, str)):
-        raise TypeError("records is a sequence of records; parse_single_example takes one record")
-    return _core.Schema(lower_all(features)).parse(records)
+    check_records(records)
+    schema = compile_schema(plan_example, features)
+    return schema.parse(records, _threads_for(records, threads))
 
 
 def parse_single_example(record: bytes, features: Mapping[str, Feature]) -> dict[str, Any]:
@@ -63,9 +119,9 @@ def parse_single_example(record: bytes, features: Mapping[str, Feature]) -> dict
     -------
     dict
         By feature: an ndarray of the feature's shape (a NumPy scalar for ``()``), bytes or a
-        :class:`Bytes`; for a ragged feature the one row.
+        :class:`Bytes`; for a ragged or sparse feature the one row.
     """
-    columns = _core.Schema(lower_all(features)).parse([record])
+    columns = compile_schema(plan_example, features).parse([record])
     return {key: column[0] for key, column in columns.items()}
 
 

@@ -6,75 +6,42 @@ A specification that cannot work is refused when it is made, not at the milliont
 
 from __future__ import annotations
 
-import math
-import struct
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Union
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-__all__ = ["FixedLenFeature", "RaggedFeature", "RawFeature"]
+from . import assembly, lowering
+from .lowering import (
+    Feature,
+    Lowered,
+    Lowering,
+    Plan,
+    Planner,
+    as_dtype,
+    as_shape,
+    column_of,
+    encode_key,
+    key_of,
+    list_dtype,
+)
+from .partitions import Partition
+from .rawfeature import RawFeature
 
-_BYTES = np.dtype(object)
-_KINDS = {"b": "int64", "i": "int64", "u": "int64", "f": "float", "O": "bytes"}
-
-
-class Lowered(NamedTuple):
-    """A feature in the terms of ``csrc/schema.h``, and how its column looks to Python."""
-
-    kind: str  # "bytes", "float", "int64", or "record" for the record itself
-    dtype: np.dtype[Any]  # of the column; object for bytes
-    ragged: bool
-    raw: bool
-    swap: bool
-    shape: tuple[int, ...]  # of a row, unless ragged
-    fallback: bytes | None  # a serialized tf.train.Feature
-
-
-RECORD = Lowered("record", _BYTES, False, False, False, (), None)
-
-
-def _as_dtype(dtype: Any) -> np.dtype[Any]:
-    """A NumPy dtype in native byte order, object for bytes; TensorFlow's dtypes are taken too."""
-    dtype = getattr(dtype, "as_numpy_dtype", dtype)
-    if dtype is None:
-        raise TypeError("dtype must be given")
-    if dtype in (bytes, str) or (isinstance(dtype, str) and dtype in ("bytes", "string")):
-        return _BYTES
-    result: np.dtype[Any] = np.dtype(dtype)
-    return _BYTES if result.kind in "SUO" else result.newbyteorder("=")
-
-
-def _as_shape(shape: Any) -> tuple[int, ...]:
-    if isinstance(shape, (int, np.integer)):
-        shape = (shape,)
-    if not isinstance(shape, Iterable):
-        raise TypeError(f"shape must be an int or a sequence of ints, not {shape!r}")
-    dims = tuple(shape)
-    for dim in dims:
-        if isinstance(dim, bool) or not isinstance(dim, (int, np.integer)):
-            raise TypeError(f"every dimension of shape must be a known int, got {shape!r}")
-        if dim < 0:
-            raise ValueError(f"no dimension of shape may be negative, got {shape!r}")
-    if math.prod(dims) > 2**48:
-        raise ValueError(f"a row of shape {shape!r} is larger than any record can be")
-    return tuple(int(dim) for dim in dims)
-
-
-def _list_dtype(dtype: Any) -> np.dtype[Any]:
-    """The dtype of a column read from one of the three lists."""
-    result = _as_dtype(dtype)
-    if result.kind not in _KINDS or result.itemsize > 8:
-        raise TypeError(
-            f"dtype must be bytes, a bool, an integer or a float of up to 8 bytes, not {dtype!r}"
-        )
-    return result
+__all__ = [
+    "Feature",
+    "FixedLenFeature",
+    "FixedLenSequenceFeature",
+    "RaggedFeature",
+    "RawFeature",
+    "SparseFeature",
+    "VarLenFeature",
+]
 
 
 @dataclass(frozen=True)
-class FixedLenFeature:
+class FixedLenFeature(Feature):
     """The same number of values in every record.
 
     Parameters
@@ -99,22 +66,25 @@ class FixedLenFeature:
     default_value: Any = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "shape", _as_shape(self.shape))
-        _list_dtype(self.dtype)
-        self.lower()
+        object.__setattr__(self, "shape", as_shape(self.shape))
+        self._lower(b"")
 
-    def lower(self) -> Lowered:
-        dtype = _list_dtype(self.dtype)
-        kind = _KINDS[dtype.kind]
-        fallback = None
+    def _lower(self, key: bytes) -> Lowering:
+        column = column_of(key, self.dtype, shape=self.shape)
         if self.default_value is not None:
-            fallback = _serialize_default(self.default_value, kind, dtype, self.shape)
-        return Lowered(kind, dtype, False, False, False, self.shape, fallback)
+            fallback = lowering.serialize_default(
+                self.default_value, column.kind, column.dtype, self.shape
+            )
+            column = column._replace(fallback=fallback)
+        return (column,), None
 
 
 @dataclass(frozen=True)
-class RaggedFeature:
-    """Any number of values in each record; none where a record lacks the feature.
+class VarLenFeature(Feature):
+    """Any number of values in each record, as a :class:`~fastrec.Sparse`.
+
+    The batch has shape ``(records, most values)`` and value ``j`` of record ``i`` is at ``[i, j]``.
+    In a feature list of a SequenceExample it is ``(records, most frames, most values)``.
 
     Parameters
     ----------
@@ -125,118 +95,240 @@ class RaggedFeature:
     dtype: Any
 
     def __post_init__(self) -> None:
-        _list_dtype(self.dtype)
+        list_dtype(self.dtype)
 
-    def lower(self) -> Lowered:
-        dtype = _list_dtype(self.dtype)
-        return Lowered(_KINDS[dtype.kind], dtype, True, False, False, (), None)
+    def _lower(self, key: bytes) -> Lowering:
+        return (column_of(key, self.dtype, ragged=True),), assembly.sparse
+
+    def _lower_frames(self, key: bytes) -> Lowering:
+        return (column_of(key, self.dtype, ragged=True, frames=True),), assembly.sparse_frames
 
 
 @dataclass(frozen=True)
-class RawFeature:
-    """One bytes value that is an array: ``decode_raw`` and ``reshape``, straight into the batch.
+class SparseFeature(Feature):
+    """Values and their places, which each record has in two or more features.
 
     Parameters
     ----------
-    shape : int, sequence of int, or None
-        Of one record's array, in C order. None: each record has its own number of elements, and
-        the column is a :class:`~fastrec.Ragged` of them.
+    index_key : str or list of str
+        The int64 features with the index of each value, one a dimension.
+    value_key : str
+        The feature with the values.
     dtype : dtype-like
-        Of its elements: bool, integer, float or complex.
-    little_endian : bool, default True
-        The byte order in the record.
+        Of the values, as for :class:`FixedLenFeature`.
+    size : int or list of int
+        Of each dimension. As in TensorFlow, indices are not held against it.
+    already_sorted : bool
+        Keep the order that the record has. Otherwise values are sorted by index, and values of the
+        same index stay in their order.
+
+    Raises
+    ------
+    TypeError, ValueError
+        When the parts do not go together.
+    """
+
+    index_key: Any
+    value_key: str
+    dtype: Any
+    size: Any
+    already_sorted: bool = False
+
+    def __post_init__(self) -> None:
+        keys, sizes = self._dimensions()
+        if len(keys) != len(sizes) or not keys:
+            raise ValueError(
+                f"index_key {self.index_key!r} and size {self.size!r} must have the "
+                "same number of dimensions, at least one"
+            )
+        self._lower(b"")
+
+    def _dimensions(self) -> tuple[list[bytes], tuple[int, ...]]:
+        one = isinstance(self.index_key, (str, bytes))
+        if one != isinstance(self.size, (int, np.integer)):
+            raise TypeError("index_key and size must both be single values, or both be lists")
+        keys = [self.index_key] if one else list(self.index_key)
+        return [key_of(key, "index_key") for key in keys], as_shape(self.size)
+
+    def _lower(self, key: bytes) -> Lowering:
+        keys, sizes = self._dimensions()
+        indices = [Lowered(index, "int64", np.dtype(np.int64), ragged=True) for index in keys]
+        values = column_of(key_of(self.value_key, "value_key"), self.dtype, ragged=True)
+        build = assembly.SparseBuild(sizes, bool(self.already_sorted), values.key)
+        return (*indices, values), build
+
+
+@dataclass(frozen=True)
+class RaggedFeature(Feature):
+    """Any number of values in each record, as a :class:`~fastrec.Ragged`; none where it is lacking.
+
+    Parameters
+    ----------
+    dtype : dtype-like
+        As for :class:`FixedLenFeature`.
+    value_key : str, optional
+        The feature with the values; the name of this one by default.
+    partitions : sequence of partition
+        How the values of a record are cut into rows, outermost first:
+        ``RaggedFeature.RowSplits(key)``, ``RowLengths(key)``, ``RowStarts(key)``,
+        ``RowLimits(key)``, ``ValueRowIds(key)``, which name int64 features, and
+        ``UniformRowLength(length)``. Uniform rows at the end become dimensions of the values.
+    row_splits_dtype : dtype-like
+        ``np.int64`` (the default, not copied) or ``np.int32``.
+    validate : bool
+        Accepted for compatibility: partitions are always validated.
 
     Examples
     --------
-    >>> RawFeature((32, 32, 3), np.uint8)
-    RawFeature(shape=(32, 32, 3), dtype=<class 'numpy.uint8'>, little_endian=True)
+    >>> from fastrec import encode_example, parse_example
+    >>> record = encode_example({"values": [3, 1, 4, 1, 5], "lengths": [2, 0, 3]})
+    >>> partitions = [RaggedFeature.RowLengths("lengths")]
+    >>> feature = RaggedFeature(np.int64, "values", partitions)
+    >>> parse_example([record], {"rows": feature})["rows"].to_list()
+    [[[3, 1], [], [4, 1, 5]]]
+    """
+
+    dtype: Any
+    value_key: str | None = None
+    partitions: Any = ()
+    row_splits_dtype: Any = np.int64
+    validate: bool = False
+
+    RowSplits = Partition.row_splits
+    RowLengths = Partition.row_lengths
+    RowStarts = Partition.row_starts
+    RowLimits = Partition.row_limits
+    ValueRowIds = Partition.value_rowids
+    UniformRowLength = Partition.uniform_row_length
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.partitions, (list, tuple)):
+            raise TypeError(f"partitions must be a list or tuple, not {self.partitions!r}")
+        object.__setattr__(self, "partitions", tuple(map(_as_partition, self.partitions)))
+        if as_dtype(self.row_splits_dtype) not in (np.dtype(np.int32), np.dtype(np.int64)):
+            raise ValueError(
+                f"row_splits_dtype must be int32 or int64, not {self.row_splits_dtype!r}"
+            )
+        if not isinstance(self.validate, bool):
+            raise TypeError(f"validate must be a bool, not {self.validate!r}")
+        self._lower(b"")
+
+    def _lower(self, key: bytes, frames: bool = False) -> Lowering:
+        value_key = key if self.value_key is None else key_of(self.value_key, "value_key")
+        values = column_of(value_key, self.dtype, ragged=True, frames=frames)
+        splits = as_dtype(self.row_splits_dtype)
+        if not self.partitions:
+            same = splits == np.dtype(np.int64)
+            return (values,), None if same else assembly.RaggedBuild((), (), splits, frames)
+        int64 = np.dtype(np.int64)
+        keyed = [
+            Lowered(part.key, "int64", int64, ragged=True, frames=frames)
+            for part in self.partitions
+            if part.key is not None
+        ]
+        names = (*(column.key for column in keyed), value_key)
+        return (*keyed, values), assembly.RaggedBuild(self.partitions, names, splits, frames)
+
+    def _lower_frames(self, key: bytes) -> Lowering:
+        return self._lower(key, frames=True)
+
+
+def _as_partition(part: Any) -> Partition:
+    """Ours, or one of TensorFlow's."""
+    if isinstance(part, Partition):
+        return part
+    name = type(part).__name__
+    if name == "UniformRowLength" and hasattr(part, "length"):
+        return Partition.uniform_row_length(part.length)
+    if name in Partition.KINDS and hasattr(part, "key"):
+        return Partition(name, key_of(part.key, "the key of a partition"))
+    raise TypeError(f"a partition is RaggedFeature.RowSplits(key) or the like, not {part!r}")
+
+
+@dataclass(frozen=True)
+class FixedLenSequenceFeature(Feature):
+    """Any number of rows of one shape, padded to the longest in the batch.
+
+    In an Example the values of the feature are cut into rows, and `allow_missing` has to be True.
+    In a feature list of a SequenceExample each frame is a row.
+
+    Parameters
+    ----------
+    shape : int or sequence of int
+        Of one row.
+    dtype : dtype-like
+        As for :class:`FixedLenFeature`.
+    allow_missing : bool
+        A record without the feature has no rows, instead of being an error.
+    default_value : scalar, optional
+        What the padding is; 0 or ``b""`` by default. Only in an Example.
     """
 
     shape: Any
     dtype: Any
-    little_endian: bool = field(default=True)
+    allow_missing: bool = False
+    default_value: Any = None
 
     def __post_init__(self) -> None:
-        if self.shape is not None:
-            object.__setattr__(self, "shape", _as_shape(self.shape))
-        self.lower()
+        object.__setattr__(self, "shape", as_shape(self.shape))
+        if 0 in self.shape:
+            raise ValueError(f"rows of shape {self.shape} have no values that could be counted")
+        self._padding()
 
-    def lower(self) -> Lowered:
-        dtype = _as_dtype(self.dtype)
-        if dtype.kind not in "biufc" or dtype.itemsize > 16 or dtype == np.dtype(np.longdouble):
-            raise TypeError(f"dtype must be a bool, integer, float or complex, not {self.dtype!r}")
-        swap = self.little_endian != (np.dtype("<i2") == np.dtype("i2"))
-        shape = () if self.shape is None else self.shape
-        return Lowered("bytes", dtype, self.shape is None, True, swap, shape, None)
+    def _padding(self) -> Any:
+        dtype = list_dtype(self.dtype)
+        if self.default_value is None:
+            return b"" if dtype.hasobject else 0
+        kind = lowering.KINDS[dtype.kind]
+        array = lowering.default_array(self.default_value, kind, dtype, (1,))
+        lowering.serialize_default(array, kind, dtype, (1,))
+        value = array.reshape(-1)[0]
+        return value.encode() if isinstance(value, str) else value
+
+    def _lower(self, key: bytes) -> Lowering:
+        if not self.allow_missing:
+            raise ValueError("in an Example a FixedLenSequenceFeature needs allow_missing=True")
+        build = assembly.PaddedBuild(self.shape, self._padding(), key)
+        return (column_of(key, self.dtype, ragged=True),), build
+
+    def _lower_frames(self, key: bytes) -> Lowering:
+        if self.default_value is not None:
+            raise ValueError("in a feature list, default_value must be None")
+        fallback = b"" if self.allow_missing else None
+        column = column_of(key, self.dtype, shape=self.shape, frames=True, fallback=fallback)
+        return (column,), assembly.padded_frames
 
 
-Feature = Union[FixedLenFeature, RaggedFeature, RawFeature]
+def _check(key: str, feature: Any) -> Feature:
+    if isinstance(feature, Feature):
+        return feature
+    raise TypeError(f"feature {key!r} must be a FixedLenFeature or the like, not {feature!r}")
 
 
-def lower_all(features: Mapping[str, Feature]) -> list[tuple[str, bytes, Lowered]]:
-    """Every feature with its key as it is in the record."""
+def plan_example(features: Mapping[str, Feature]) -> Plan:
+    """What to read for features of an Example, or of a context."""
     if not isinstance(features, Mapping):
         raise TypeError(f"features must map names to features, not {type(features).__name__}")
     if not features:
         raise ValueError("features is empty: name at least one feature")
-    lowered = []
+    planner = Planner()
     for key, feature in features.items():
-        if not isinstance(feature, (FixedLenFeature, RaggedFeature, RawFeature)):
-            raise TypeError(
-                f"feature {key!r} must be a FixedLenFeature, RaggedFeature or RawFeature, "
-                f"not {feature!r}"
-            )
-        name = key.encode("utf-8", "surrogateescape") if isinstance(key, str) else bytes(key)
-        lowered.append((key, name, feature.lower()))
-    return lowered
+        planner.add(key, _check(key, feature)._lower(encode_key(key)))
+    return planner.plan()
 
 
-def _varint(value: int) -> bytes:
-    value &= (1 << 64) - 1
-    out = bytearray()
-    while value >= 0x80:
-        out.append(value & 0x7F | 0x80)
-        value >>= 7
-    out.append(value)
-    return bytes(out)
+def plan_context(features: Mapping[str, Feature]) -> Plan:
+    """As :func:`plan_example`, and there may be none."""
+    return plan_example(features) if features else Plan((), ())
 
 
-def _sized(field_number: int, payload: bytes) -> bytes:
-    return bytes([field_number << 3 | 2]) + _varint(len(payload)) + payload
-
-
-def _default_array(
-    default: ArrayLike, kind: str, dtype: np.dtype[Any], shape: tuple[int, ...]
-) -> np.ndarray[Any, np.dtype[Any]]:
-    array = np.asarray(default, dtype=_BYTES if kind == "bytes" else None)
-    if kind == "int64" and array.dtype.kind not in "biu" and array.size:
-        raise TypeError(f"default_value must be of {dtype}, not {default!r}")
-    if kind == "float" and array.dtype.kind not in "biuf" and array.size:
-        raise TypeError(f"default_value must be of {dtype}, not {default!r}")
-    if array.ndim == 0:
-        return np.broadcast_to(array, shape)
-    if array.size != math.prod(shape):
-        raise ValueError(
-            f"default_value has {array.size} values, shape {shape} needs {math.prod(shape)}"
-        )
-    return array
-
-
-def _serialize_default(
-    default: ArrayLike, kind: str, dtype: np.dtype[Any], shape: tuple[int, ...]
-) -> bytes:
-    """The default as a record would hold it, so that it takes the same way into the column."""
-    values = _default_array(default, kind, dtype, shape).reshape(-1).tolist()
-    if kind == "bytes":
-        if not all(isinstance(value, (str, bytes)) for value in values):
-            raise TypeError(f"default_value must be bytes or str, not {default!r}")
-        strings = [v.encode() if isinstance(v, str) else v for v in values]
-        return _sized(1, b"".join(_sized(1, string) for string in strings))
-    if kind == "float":
-        packed = struct.pack(f"<{len(values)}f", *values)
-        return _sized(2, _sized(1, packed) if values else b"")
-    for value in values:
-        info = np.iinfo(np.uint8) if dtype.kind == "b" else np.iinfo(dtype)
-        if not info.min <= value <= (1 if dtype.kind == "b" else info.max):
-            raise ValueError(f"default_value {value} does not fit {dtype}")
-    return _sized(3, _sized(1, b"".join(map(_varint, values))) if values else b"")
+def plan_frames(features: Mapping[str, Feature]) -> Plan:
+    """What to read for features of feature lists; of each ``name`` that is padded, the numbers of
+    frames are an output named ``(name,)``."""
+    planner = Planner()
+    for key, feature in features.items():
+        columns, build = _check(key, feature)._lower_frames(encode_key(key))
+        planner.add(key, (columns, build))
+        if isinstance(feature, FixedLenSequenceFeature):
+            planner.add((key,), (columns, assembly.frame_counts))
+    return planner.plan()

@@ -130,7 +130,7 @@ def infer_features(source: Source, limit: int | None = 1000) -> dict[str, Featur
     ...     writer.write({"image": image, "shape": image.shape, "label": 7})
     >>> for name, feature in infer_features(path).items():
     ...     print(name, feature)
-    image RawFeature(shape=(2, 3), dtype=<class 'numpy.uint8'>, little_endian=True)
+    image RawFeature(shape=(2, 3), dtype=<class 'numpy.uint8'>, little_endian=True, ...)
     label FixedLenFeature(shape=(), dtype=<class 'numpy.int64'>, default_value=None)
     shape FixedLenFeature(shape=(2,), dtype=<class 'numpy.int64'>, default_value=None)
     """

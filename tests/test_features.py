@@ -30,7 +30,7 @@ def test_a_negative_dimension_is_refused(make: Any, shape: Any) -> None:
 
 
 @pytest.mark.parametrize("make", BOTH)
-@pytest.mark.parametrize("shape", [(None,), (2.0,), "2", (True,), 1.5])
+@pytest.mark.parametrize("shape", [(None,), (2.0,), (True,), 1.5])
 def test_a_dimension_that_is_no_known_integer_is_refused(make: Any, shape: Any) -> None:
     with pytest.raises((TypeError, ValueError), match=r"shape|dimension"):
         make(shape, np.uint8)

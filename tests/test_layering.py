@@ -39,6 +39,7 @@ ROOMS = {
     "feature": "columns fit varint",
     "parse": "feature",
     "sequence": "parse",
+    "team": "parse",
     "pack": "raw wire",
     "encode": "frame schema pack",
     "order": "status",

@@ -1,0 +1,211 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What features become for the core: columns to read, and what is made of them."""
+
+from __future__ import annotations
+
+import math
+import struct
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+BYTES = np.dtype(object)
+KINDS = {"b": "int64", "i": "int64", "u": "int64", "f": "float", "O": "bytes"}
+
+
+class Fit(NamedTuple):
+    """How arrays whose shape is in the record get one shape; ``fr_fit`` and ``fr_extent``."""
+
+    crops: bool
+    # A dimension each, or one for all: a size, or ("one" | "all", number of the column).
+    extents: tuple[int | tuple[str, int], ...]
+
+
+class Lowered(NamedTuple):
+    """A column of the core: ``fr_feature`` of ``csrc/schema.h``, and how it looks to Python."""
+
+    key: bytes
+    kind: str  # "bytes", "float", "int64", or "record" for the record itself
+    dtype: np.dtype[Any]  # of the column; object for bytes
+    shape: tuple[int, ...] = ()  # of a row, unless ragged
+    ragged: bool = False
+    raw: bool = False
+    swap: bool = False
+    fallback: bytes | None = None  # a serialized tf.train.Feature
+    frames: bool = False  # of the feature lists of a SequenceExample
+    fit: Fit | None = None
+
+
+class Output(NamedTuple):
+    """One item of a batch: made by ``build`` of columns, or the one column itself."""
+
+    name: Any
+    columns: tuple[int, ...]
+    build: Callable[..., Any] | None
+
+
+class Plan(NamedTuple):
+    """What the core reads, and what is made of it."""
+
+    columns: tuple[Lowered, ...]
+    outputs: tuple[Output, ...]
+
+
+RECORD = Plan((Lowered(b"record", "record", BYTES),), (Output("record", (0,), None),))
+
+
+def as_dtype(dtype: Any) -> np.dtype[Any]:
+    """A NumPy dtype in native byte order, object for bytes; TensorFlow's dtypes are taken too."""
+    dtype = getattr(dtype, "as_numpy_dtype", dtype)
+    if dtype is None:
+        raise TypeError("dtype is missing")
+    if dtype in (bytes, str) or (isinstance(dtype, str) and dtype in ("bytes", "string")):
+        return BYTES
+    result: np.dtype[Any] = np.dtype(dtype)
+    return BYTES if result.kind in "SUO" else result.newbyteorder("=")
+
+
+def as_shape(shape: Any) -> tuple[int, ...]:
+    if isinstance(shape, (int, np.integer)):
+        shape = (shape,)
+    if not isinstance(shape, Iterable):
+        raise TypeError(f"shape must be an int or a sequence of ints, not {shape!r}")
+    dims = tuple(shape)
+    for dim in dims:
+        if isinstance(dim, bool) or not isinstance(dim, (int, np.integer)):
+            raise TypeError(
+                f"every dimension of shape must be a known int, got {shape!r}; a varying number of "
+                "values is a FixedLenSequenceFeature or a RaggedFeature"
+            )
+        if dim < 0:
+            raise ValueError(f"no dimension of shape may be negative, got {shape!r}")
+    if math.prod(dims) > 2**48:
+        raise ValueError(f"a row of shape {shape!r} is larger than any record can be")
+    return tuple(int(dim) for dim in dims)
+
+
+def list_dtype(dtype: Any) -> np.dtype[Any]:
+    """The dtype of a column read from one of the three lists."""
+    result = as_dtype(dtype)
+    if result.kind not in KINDS or result.itemsize > 8:
+        raise TypeError(
+            f"dtype must be bytes, a bool, an integer or a float of up to 8 bytes, not {dtype!r}"
+        )
+    return result
+
+
+# The columns that a feature needs, and what makes its item of them; None: it is the one column.
+Lowering = tuple[Sequence[Lowered], Any]
+
+
+def column_of(key: bytes, dtype: Any, **more: Any) -> Lowered:
+    result = list_dtype(dtype)
+    return Lowered(key, KINDS[result.kind], result, **more)
+
+
+def key_of(key: Any, what: str) -> bytes:
+    if not isinstance(key, (str, bytes)):
+        raise TypeError(f"{what} must be the name of a feature, not {key!r}")
+    if not key:
+        raise ValueError(f"{what} must not be empty")
+    return encode_key(key)
+
+
+def encode_key(key: str | bytes) -> bytes:
+    """A key as it is in the record; bytes that are no UTF-8 survive in a str as surrogates."""
+    return key.encode("utf-8", "surrogateescape") if isinstance(key, str) else bytes(key)
+
+
+class Feature:
+    """What to read of a record: the base of :class:`~fastrec.FixedLenFeature` and its like."""
+
+    __slots__ = ()
+
+    def _lower(self, key: bytes) -> Lowering:
+        """As a feature of an Example; ValueError when it cannot be one."""
+        raise NotImplementedError
+
+    def _lower_frames(self, key: bytes) -> Lowering:
+        """As a feature list of a SequenceExample."""
+        raise TypeError(f"{type(self).__name__} cannot describe a feature list")
+
+
+class Planner:
+    """Collects the columns of features, each once."""
+
+    def __init__(self) -> None:
+        self.columns: dict[Lowered, int] = {}
+        self.kinds: dict[bytes, str] = {}
+        self.outputs: list[Output] = []
+
+    def number(self, column: Lowered) -> int:
+        kind = self.kinds.setdefault(column.key, column.kind)
+        if kind != column.kind:
+            raise ValueError(f"feature {column.key!a} is asked for as {kind} and as {column.kind}")
+        return self.columns.setdefault(column, len(self.columns))
+
+    def add(self, name: Any, lowered: Lowering) -> None:
+        columns, build = lowered
+        numbers: list[int] = []
+        for column in columns:
+            if column.fit is not None:
+                extents = tuple(
+                    e if isinstance(e, int) else (e[0], numbers[e[1]]) for e in column.fit.extents
+                )
+                column = column._replace(fit=column.fit._replace(extents=extents))
+            numbers.append(self.number(column))
+        self.outputs.append(Output(name, tuple(numbers), build))
+
+    def plan(self) -> Plan:
+        return Plan(tuple(self.columns), tuple(self.outputs))
+
+
+def _varint(value: int) -> bytes:
+    value &= (1 << 64) - 1
+    out = bytearray()
+    while value >= 0x80:
+        out.append(value & 0x7F | 0x80)
+        value >>= 7
+    out.append(value)
+    return bytes(out)
+
+
+def _sized(field_number: int, payload: bytes) -> bytes:
+    return bytes([field_number << 3 | 2]) + _varint(len(payload)) + payload
+
+
+def default_array(
+    default: ArrayLike, kind: str, dtype: np.dtype[Any], shape: tuple[int, ...]
+) -> np.ndarray[Any, np.dtype[Any]]:
+    array = np.asarray(default, dtype=BYTES if kind == "bytes" else None)
+    if kind == "int64" and array.dtype.kind not in "biu" and array.size:
+        raise TypeError(f"default_value must be of {dtype}, not {default!r}")
+    if kind == "float" and array.dtype.kind not in "biuf" and array.size:
+        raise TypeError(f"default_value must be of {dtype}, not {default!r}")
+    if array.ndim == 0:
+        return np.broadcast_to(array, shape)
+    if array.size != math.prod(shape):
+        raise ValueError(
+            f"default_value has {array.size} values, shape {shape} needs {math.prod(shape)}"
+        )
+    return array
+
+
+def serialize_default(
+    default: ArrayLike, kind: str, dtype: np.dtype[Any], shape: tuple[int, ...]
+) -> bytes:
+    """The default as a record would hold it, so that it takes the same way into the column."""
+    values = default_array(default, kind, dtype, shape).reshape(-1).tolist()
+    if kind == "bytes":
+        strings = [v.encode() if isinstance(v, str) else bytes(memoryview(v)) for v in values]
+        return _sized(1, b"".join(_sized(1, string) for string in strings))
+    if kind == "float":
+        packed = struct.pack(f"<{len(values)}f", *values)
+        return _sized(2, _sized(1, packed) if values else b"")
+    for value in values:
+        info = np.iinfo(np.uint8) if dtype.kind == "b" else np.iinfo(dtype)
+        if not info.min <= value <= (1 if dtype.kind == "b" else info.max):
+            raise ValueError(f"default_value {value} does not fit {dtype}")
+    return _sized(3, _sized(1, b"".join(map(_varint, values))) if values else b"")
