@@ -75,6 +75,18 @@ void fr_dataset_locate(const fr_dataset *dataset, uint64_t number, fr_error *err
     err->offset = (int64_t)fr_index_offset(&file->index, number - file->first);
 }
 
+void fr_dataset_announce(const fr_dataset *dataset, uint64_t number) {
+    const fr_dataset_file *file = &dataset->files[fr_dataset_find(dataset, number)];
+    uint64_t begin = fr_index_offset(&file->index, number - file->first);
+    uint64_t end = fr_index_offset(&file->index, number - file->first + 1);
+    fr_map_announce(&file->map, (size_t)begin, (size_t)(end - begin));
+}
+
+const uint8_t *fr_dataset_frame(const fr_dataset *dataset, uint64_t number) {
+    const fr_dataset_file *file = &dataset->files[fr_dataset_find(dataset, number)];
+    return file->map.bytes.data + fr_index_offset(&file->index, number - file->first);
+}
+
 int fr_dataset_record(const fr_dataset *dataset, uint64_t number, fr_record *record,
                       fr_error *err) {
     const fr_dataset_file *file = &dataset->files[fr_dataset_find(dataset, number)];

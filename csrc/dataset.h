@@ -48,6 +48,12 @@ FR_NODISCARD int fr_dataset_record(const fr_dataset *dataset, uint64_t number, f
 /* FR_OK, or FR_ERR_TRUNCATED when the file of record `number` shrank while it was read. */
 FR_NODISCARD int fr_dataset_check(const fr_dataset *dataset, uint64_t number, fr_error *err);
 
+/* Has the system begin to read record `number`, without waiting for it. */
+void fr_dataset_announce(const fr_dataset *dataset, uint64_t number);
+
+/* The first byte of record `number`'s frame; reading it may wait for the disk. */
+const uint8_t *fr_dataset_frame(const fr_dataset *dataset, uint64_t number);
+
 /* Gives `err` the coordinates of record `number` (file, record within it, offset). */
 void fr_dataset_locate(const fr_dataset *dataset, uint64_t number, fr_error *err);
 

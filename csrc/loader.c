@@ -12,27 +12,35 @@
 #define THREADS_MAX 256
 #define PREFETCH_MAX ((size_t)1 << 20)
 
-/* How many rows before its turn the first bytes of a shuffled record are asked for. */
-#define AHEAD 8
-
 typedef struct {
     fr_loader *loader;
-    fr_parser parser;
+    fr_assembler assembler;
     pthread_t thread;
 } worker;
+
+/* A place for a batch that is made. */
+typedef struct {
+    fr_columns *batch; /* NULL until it is there */
+    uint64_t *numbers; /* of its records */
+} slot;
 
 struct fr_loader {
     fr_loader_options options;
     pid_t pid;
     worker *workers;
-    size_t parsers, threads; /* how many of the workers' are made */
-    atomic_bool stopping;    /* also read where the mutex is not held */
-    size_t depth;            /* of the ring */
+    size_t assemblers, threads; /* how many of the workers' are made */
+    atomic_bool stopping;       /* also read where the mutex is not held */
+    size_t depth;               /* of the ring */
+    size_t rows;                /* no batch has more */
+    uint64_t *numbers;          /* all that there are, in one block */
+    uint64_t *ahead;            /* those of the assemblers */
 
     pthread_mutex_t mutex; /* guards what follows */
     pthread_cond_t ready;  /* the batch that the consumer waits for is there, or never will be */
     pthread_cond_t room;   /* the ring has room, or no more batches are wanted */
-    fr_columns **ring;     /* batch `serial` is at serial % depth, or NULL */
+    fr_cursor cursor;      /* of an order whose batches are best drawn in turn */
+    slot *ring;            /* batch `serial` is at serial % depth */
+    uint64_t *given;       /* numbers of the last batch given; of the consumer alone */
     uint64_t next;         /* serial of the batch that the consumer takes next */
     uint64_t claimed;      /* serial of the batch that a worker makes next */
     uint64_t end;          /* serial of the batch that will not come, ... */
@@ -47,68 +55,26 @@ static uint64_t now_ns(void) {
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-/* ---- One batch ------------------------------------------------------------------------------ */
-
-/* The numbers of the next rows' records, known early enough to have their bytes on the way. */
-typedef struct {
-    const fr_dataset *dataset;
-    const fr_slice *slice;
-    uint64_t numbers[AHEAD];
-} preview;
-
-static void preview_row(preview *view, uint64_t row) {
-    if (row >= view->slice->rows) return;
-    uint64_t number = fr_slice_record(view->slice, row);
-    view->numbers[row % AHEAD] = number;
-    if (!view->slice->order->shuffle) return;
-    const fr_dataset_file *file = &view->dataset->files[fr_dataset_find(view->dataset, number)];
-    const uint8_t *p = file->map.bytes.data + fr_index_offset(&file->index, number - file->first);
-    __builtin_prefetch(p);
-    __builtin_prefetch(p + 64);
-}
-
-/* What was parsed counts only if the file was there all the time. */
-static int add_record(worker *w, uint64_t number, fr_columns *columns, fr_error *err) {
-    const fr_dataset *dataset = w->loader->options.dataset;
-    fr_record record;
-    FR_TRY(fr_dataset_record(dataset, number, &record, err));
-    int status = fr_parse_row(&w->parser, record.data, columns, err);
-    FR_TRY(fr_dataset_check(dataset, number, err));
-    if (FR_UNLIKELY(status != FR_OK)) fr_dataset_locate(dataset, number, err);
-    return status;
-}
-
-/* FR_AGAIN when the loader is being stopped. */
-static int fill(worker *w, const fr_slice *slice, fr_columns *columns, fr_error *err) {
-    preview view = {.dataset = w->loader->options.dataset, .slice = slice};
-    for (uint64_t row = 0; row < AHEAD; row++)
-        preview_row(&view, row);
-    for (uint64_t row = 0; row < slice->rows; row++) {
-        if (atomic_load_explicit(&w->loader->stopping, memory_order_relaxed)) return FR_AGAIN;
-        FR_TRY(add_record(w, view.numbers[row % AHEAD], columns, err));
-        preview_row(&view, row + AHEAD);
-    }
-    return FR_OK;
-}
-
-static int make_batch(worker *w, uint64_t serial, fr_columns **batch, fr_error *err) {
-    const fr_loader_options *options = &w->loader->options;
-    fr_slice slice;
-    fr_columns *columns;
-    FR_TRY(fr_order_slice(&options->order, serial, &slice));
-    FR_TRY(fr_pool_take(options->pool, slice.rows, &columns, err));
-    int status = fill(w, &slice, columns, err);
-    if (status == FR_OK)
-        *batch = columns;
-    else
-        fr_pool_give(options->pool, columns);
-    return status;
-}
-
 /* ---- Workers -------------------------------------------------------------------------------- */
 
-/* The serial of a batch to make; false when there is no more to do. */
-static bool claim(fr_loader *loader, uint64_t *serial) {
+/* A batch to make. */
+typedef struct {
+    uint64_t serial;
+    int status; /* of `slice`, which is FR_END after the last */
+    fr_slice slice;
+    uint64_t *numbers;
+} job;
+
+static void assign(fr_loader *loader, job *todo) {
+    todo->serial = loader->claimed++;
+    todo->numbers = loader->ring[todo->serial % loader->depth].numbers;
+    todo->status = fr_order_slice(&loader->options.order, todo->serial, &todo->slice);
+    if (todo->status == FR_OK && fr_order_is_drawn(&loader->options.order))
+        fr_cursor_numbers(&loader->cursor, &todo->slice, todo->numbers);
+}
+
+/* A batch to make; false when there is no more to do. */
+static bool claim(fr_loader *loader, job *todo) {
     pthread_mutex_lock(&loader->mutex);
     uint64_t began = 0;
     while (!loader->stopping && loader->claimed < loader->end &&
@@ -118,7 +84,7 @@ static bool claim(fr_loader *loader, uint64_t *serial) {
     }
     if (began) loader->stats.workers_ns += now_ns() - began;
     bool found = !loader->stopping && loader->claimed < loader->end;
-    if (found) *serial = loader->claimed++;
+    if (found) assign(loader, todo);
     pthread_mutex_unlock(&loader->mutex);
     return found;
 }
@@ -136,7 +102,7 @@ static void deliver(fr_loader *loader, uint64_t serial, int status, fr_columns *
                     const fr_error *err) {
     pthread_mutex_lock(&loader->mutex);
     if (status == FR_OK)
-        loader->ring[serial % loader->depth] = batch;
+        loader->ring[serial % loader->depth].batch = batch;
     else
         end_at(loader, serial, status, err);
     if (serial == loader->next) pthread_cond_signal(&loader->ready);
@@ -145,13 +111,16 @@ static void deliver(fr_loader *loader, uint64_t serial, int status, fr_columns *
 
 static void *work(void *argument) {
     worker *w = argument;
-    uint64_t serial;
-    while (claim(w->loader, &serial)) {
+    job todo;
+    while (claim(w->loader, &todo)) {
         fr_columns *batch = NULL;
         fr_error err;
-        int status = make_batch(w, serial, &batch, &err);
+        int status = todo.status;
+        if (status == FR_OK)
+            status = fr_assembler_make(&w->assembler, todo.serial, &todo.slice, todo.numbers,
+                                       &w->loader->stopping, &batch, &err);
         if (status == FR_AGAIN) break;
-        deliver(w->loader, serial, status, batch, &err);
+        deliver(w->loader, todo.serial, status, batch, &err);
     }
     return NULL;
 }
@@ -199,17 +168,48 @@ static int init_locks(fr_loader *loader, fr_error *err) {
     return fr_fail_io(err, failed, "making a condition");
 }
 
+/* Rows that the largest batch can have. */
+static uint64_t most_rows(const fr_order *order) {
+    uint64_t size = fr_order_shard_size(order), all = size;
+    if (order->span_epochs &&
+        __builtin_mul_overflow(size, order->epochs ? order->epochs : UINT64_MAX, &all))
+        all = UINT64_MAX;
+    return all < order->batch_size ? all : order->batch_size;
+}
+
+/* Each slot and each worker has numbers, and so has the consumer. */
+static int allocate_numbers(fr_loader *loader, fr_error *err) {
+    const uint64_t rows = most_rows(&loader->options.order);
+    const size_t users = loader->depth + loader->options.threads + 1;
+    size_t size;
+    loader->rows = (size_t)rows;
+    if (rows != loader->rows || fr_mul_overflows(loader->rows, users * sizeof(uint64_t), &size))
+        return fr_fail_nomem(err, UINT64_MAX);
+    uint64_t *numbers = loader->numbers = malloc(size + 1);
+    if (!numbers) return fr_fail_nomem(err, size);
+    for (size_t i = 0; i < loader->depth; i++, numbers += rows)
+        loader->ring[i].numbers = numbers;
+    loader->given = numbers;
+    loader->ahead = numbers + rows;
+    return FR_OK;
+}
+
 static int allocate(fr_loader *loader, fr_error *err) {
     const fr_loader_options *options = &loader->options;
     loader->workers = calloc(options->threads, sizeof *loader->workers);
-    loader->ring = calloc(loader->depth, sizeof(fr_columns *));
+    loader->ring = calloc(loader->depth, sizeof *loader->ring);
     if (!loader->workers || !loader->ring)
         return fr_fail_nomem(
-            err, options->threads * sizeof *loader->workers + loader->depth * sizeof(fr_columns *));
-    for (; loader->parsers < options->threads; loader->parsers++) {
-        worker *w = &loader->workers[loader->parsers];
+            err, options->threads * sizeof *loader->workers + loader->depth * sizeof(slot));
+    FR_TRY(allocate_numbers(loader, err));
+    if (fr_order_is_drawn(&loader->options.order))
+        FR_TRY(fr_cursor_init(&loader->cursor, &options->order, err));
+    for (; loader->assemblers < options->threads; loader->assemblers++) {
+        worker *w = &loader->workers[loader->assemblers];
         w->loader = loader;
-        FR_TRY(fr_parser_init(&w->parser, fr_pool_schema(options->pool), err));
+        FR_TRY(fr_assembler_init(&w->assembler, options->dataset, &loader->options.order,
+                                 options->pool, options->threads,
+                                 loader->ahead + loader->assemblers * loader->rows, err));
     }
     return FR_OK;
 }
@@ -229,7 +229,7 @@ static int start_threads(fr_loader *loader, fr_error *err) {
     sigset_t before;
     block_signals(&before);
     int failed = 0;
-    while (!failed && loader->threads < loader->parsers) {
+    while (!failed && loader->threads < loader->assemblers) {
         worker *w = &loader->workers[loader->threads];
         failed = pthread_create(&w->thread, NULL, work, w);
         if (!failed) loader->threads++;
@@ -279,7 +279,7 @@ static void wait_ready(fr_loader *loader, uint64_t now, uint64_t deadline) {
 
 /* Whether the next batch, or the end, is there. */
 static bool is_ready(const fr_loader *loader) {
-    return loader->next >= loader->end || loader->ring[loader->next % loader->depth];
+    return loader->next >= loader->end || loader->ring[loader->next % loader->depth].batch;
 }
 
 static void await(fr_loader *loader, int timeout_ms) {
@@ -300,7 +300,7 @@ static int take(fr_loader *loader, fr_columns **batch, fr_error *err) {
         if (err && loader->end_status < 0) *err = loader->end_error;
         return loader->end_status;
     }
-    fr_columns **slot = &loader->ring[loader->next % loader->depth];
+    fr_columns **slot = &loader->ring[loader->next % loader->depth].batch;
     *batch = *slot;
     *slot = NULL;
     loader->next++;
@@ -318,6 +318,10 @@ int fr_loader_next(fr_loader *loader, int timeout_ms, fr_columns **batch, fr_err
     int status = take(loader, batch, err);
     pthread_mutex_unlock(&loader->mutex);
     return status;
+}
+
+const uint64_t *fr_loader_numbers(const fr_loader *loader) {
+    return loader->given;
 }
 
 void fr_loader_get_stats(fr_loader *loader, fr_loader_stats *stats) {
@@ -345,9 +349,11 @@ void fr_loader_free(fr_loader *loader) {
     if (!loader || loader->pid != getpid()) return;
     stop_threads(loader);
     for (size_t i = 0; loader->ring && i < loader->depth; i++)
-        if (loader->ring[i]) fr_pool_give(loader->options.pool, loader->ring[i]);
-    for (size_t i = 0; i < loader->parsers; i++)
-        fr_parser_free(&loader->workers[i].parser);
+        if (loader->ring[i].batch) fr_pool_give(loader->options.pool, loader->ring[i].batch);
+    for (size_t i = 0; i < loader->assemblers; i++)
+        fr_assembler_free(&loader->workers[i].assembler);
+    fr_cursor_free(&loader->cursor);
+    free(loader->numbers);
     free(loader->ring);
     free(loader->workers);
     pthread_cond_destroy(&loader->room);

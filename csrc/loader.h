@@ -13,18 +13,15 @@
 #ifndef FASTREC_LOADER_H
 #define FASTREC_LOADER_H
 
-#include "dataset.h"
-#include "order.h"
-#include "parse.h"
-#include "pool.h"
+#include "assembler.h"
 
 typedef struct fr_loader fr_loader;
 
 typedef struct {
     const fr_dataset *dataset; /* borrowed, fully indexed; outlives the loader */
     fr_pool *pool;             /* borrowed; its schema is what is parsed */
-    fr_order order;
-    size_t threads;  /* 1 to 256 */
+    fr_order order;            /* what it points to outlives the loader */
+    size_t threads;            /* 1 to 256 */
     size_t prefetch; /* batches finished or in work ahead of the consumer, at least `threads` */
     uint64_t start;  /* number of the first batch */
 } fr_loader_options;
@@ -39,6 +36,10 @@ FR_NODISCARD int fr_loader_start(const fr_loader_options *options, fr_loader **l
  */
 FR_NODISCARD int fr_loader_next(fr_loader *loader, int timeout_ms, fr_columns **batch,
                                 fr_error *err);
+
+/* The numbers of the records in the batch that was given last, one a row; valid until the next
+   call. */
+const uint64_t *fr_loader_numbers(const fr_loader *loader);
 
 typedef struct {
     uint64_t batches;     /* given to the consumer */

@@ -173,6 +173,13 @@ int fr_map_check(const fr_map *map, fr_error *err) {
     return FR_ERR_TRUNCATED;
 }
 
+void fr_map_announce(const fr_map *map, size_t offset, size_t size) {
+    if (!map->entry || size == 0) return;
+    size_t slack = (size_t)((uintptr_t)(map->bytes.data + offset) & (page_size - 1));
+    (void)madvise((void *)(uintptr_t)(map->bytes.data + offset - slack), size + slack,
+                  MADV_WILLNEED);
+}
+
 void fr_map_close(fr_map *map) {
     if (map->entry) {
         atomic_store(&map->entry->size, 0);

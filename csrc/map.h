@@ -43,6 +43,9 @@ void fr_map_probe(const fr_map *map);
 /* FR_OK, or FR_ERR_TRUNCATED with FR_FAULT_SHRUNK when the map is lost. */
 FR_NODISCARD int fr_map_check(const fr_map *map, fr_error *err);
 
+/* Has the system begin to read `size` bytes from `offset` on, inside the map, without waiting. */
+void fr_map_announce(const fr_map *map, size_t offset, size_t size);
+
 void fr_map_close(fr_map *map);
 
 #endif

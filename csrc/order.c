@@ -1,74 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * A Feistel network turns any keyed function of half a number into a permutation of whole numbers:
- * each round replaces one half by itself xor a function of the other, which the other half, still
- * there, can undo. The halves take turns, so they need not be equally wide, and the network covers
- * any power of two. A count that is none is covered by walking: follow the permutation of the
- * power of two from the position until it lands below the count. That is again a permutation, it
- * is as uniform as the one it walks on, and the walks of all positions together visit no number
- * twice: on average they take fewer than two steps each.
- *
- * Below 12 bits the halves are so narrow that one can tell the network from a random permutation;
- * small counts walk on 12 bits instead, at most 4,096 steps for a whole epoch.
- */
 #include "order.h"
 
-#define MIN_BITS 12
-
-/* The finalizer of splitmix64 (G. Steele, D. Lea, C. Flood, OOPSLA 2014; D. Stafford's mix 13). */
-static inline uint64_t mix(uint64_t x) {
-    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
-    x = (x ^ x >> 27) * 0x94d049bb133111ebu;
-    return x ^ x >> 31;
-}
-
-/* The next number of splitmix64. */
-static uint64_t draw(uint64_t *state) {
-    return mix(*state += 0x9e3779b97f4a7c15u);
-}
-
-static unsigned bits_for(uint64_t count) {
-    unsigned bits = MIN_BITS;
-    while (bits < 64 && count > (uint64_t)1 << bits)
-        bits++;
-    return bits;
-}
-
-void fr_permutation_init(fr_permutation *permutation, uint64_t count, uint64_t seed,
-                         uint64_t epoch) {
-    uint64_t state = seed;
-    state = draw(&state) ^ epoch;
-    state = draw(&state);
-    for (int i = 0; i < FR_PERMUTATION_ROUNDS; i++)
-        permutation->keys[i] = draw(&state);
-    unsigned bits = bits_for(count);
-    permutation->count = count;
-    permutation->left_bits = bits / 2;
-    permutation->right_bits = bits - bits / 2;
-}
-
-uint64_t fr_permutation_at(const fr_permutation *permutation, uint64_t position) {
-    const uint64_t *keys = permutation->keys;
-    const unsigned width = permutation->right_bits;
-    const uint64_t left_mask = ((uint64_t)1 << permutation->left_bits) - 1;
-    const uint64_t right_mask = ((uint64_t)1 << width) - 1;
-    uint64_t x = position;
-    do {
-        uint64_t left = x >> width, right = x & right_mask;
-        for (int i = 0; i < FR_PERMUTATION_ROUNDS; i += 2) {
-            left ^= mix(right ^ keys[i]) & left_mask;
-            right ^= mix(left ^ keys[i + 1]) & right_mask;
-        }
-        x = left << width | right;
-    } while (x >= permutation->count);
-    return x;
-}
-
-int fr_order_check(const fr_order *order, fr_error *err) {
-    if (order->count > INT64_MAX)
-        return fr_fail(err, FR_ERR_ARG, "%llu records are more than can be numbered",
-                       (unsigned long long)order->count);
-    if (order->batch_size == 0) return fr_fail(err, FR_ERR_ARG, "the batch size is 0");
+static int check_shards(const fr_order *order, fr_error *err) {
     if (order->shard_count == 0) return fr_fail(err, FR_ERR_ARG, "the number of shards is 0");
     if (order->shard_index >= order->shard_count)
         return fr_fail(err, FR_ERR_ARG, "shard %llu is not one of %llu, which count from 0",
@@ -77,34 +10,104 @@ int fr_order_check(const fr_order *order, fr_error *err) {
     return FR_OK;
 }
 
-uint64_t fr_order_shard_size(const fr_order *order) {
-    if (order->count <= order->shard_index) return 0;
-    return (order->count - order->shard_index - 1) / order->shard_count + 1;
-}
-
-uint64_t fr_order_epoch_batches(const fr_order *order) {
-    uint64_t size = fr_order_shard_size(order);
-    bool remainder = size % order->batch_size != 0 && !order->drop_remainder;
-    return size / order->batch_size + remainder;
-}
-
-int fr_order_slice(const fr_order *order, uint64_t serial, fr_slice *slice) {
-    uint64_t batches = fr_order_epoch_batches(order);
-    if (batches == 0) return FR_END;
-    uint64_t epoch = serial / batches;
-    if (order->epochs != 0 && epoch >= order->epochs) return FR_END;
-
-    slice->order = order;
-    slice->epoch = epoch;
-    slice->first = serial % batches * order->batch_size;
-    uint64_t left = fr_order_shard_size(order) - slice->first;
-    slice->rows = left < order->batch_size ? left : order->batch_size;
-    if (order->shuffle) fr_permutation_init(&slice->permutation, order->count, order->seed, epoch);
+static int check_shuffle(const fr_order *order, fr_error *err) {
+    if (order->shuffle == FR_SHUFFLE_BLOCKS && (order->block == 0 || order->window == 0))
+        return fr_fail(err, FR_ERR_ARG, "a block or a window is of size 0");
+    if (order->shuffle == FR_SHUFFLE_BLOCKS && order->window > (uint64_t)INT32_MAX / order->block)
+        return fr_fail(err, FR_ERR_ARG, "a window has more than %d records", INT32_MAX);
+    if (order->shuffle == FR_SHUFFLE_BUFFER && (order->buffer == 0 || order->buffer > UINT32_MAX))
+        return fr_fail(err, FR_ERR_ARG, "a shuffle buffer holds 1 to %u records", UINT32_MAX);
+    bool permutes = order->shuffle == FR_SHUFFLE_RECORDS || order->shuffle == FR_SHUFFLE_BLOCKS;
+    if (order->lanes && (permutes || order->part_count))
+        return fr_fail(err, FR_ERR_ARG, "files are interleaved, or shuffled or mixed, not both");
     return FR_OK;
 }
 
-uint64_t fr_slice_record(const fr_slice *slice, uint64_t row) {
-    const fr_order *order = slice->order;
-    uint64_t position = (slice->first + row) * order->shard_count + order->shard_index;
-    return order->shuffle ? fr_permutation_at(&slice->permutation, position) : position;
+static int check_parts(const fr_order *order, fr_error *err) {
+    uint64_t sum = 0;
+    if (order->part_count &&
+        (order->shuffle == FR_SHUFFLE_BLOCKS || order->shuffle == FR_SHUFFLE_BUFFER))
+        return fr_fail(err, FR_ERR_ARG, "a mixture is shuffled by record or not at all");
+    for (size_t i = 0; i < order->part_count; i++) {
+        const fr_part *part = &order->parts[i];
+        if (part->count == 0) return fr_fail(err, FR_ERR_ARG, "source %zu has no records", i);
+        if (part->weight == 0) return fr_fail(err, FR_ERR_ARG, "the weight of source %zu is 0", i);
+        if (part->weight > FR_WEIGHTS_MAX || (sum += part->weight) > FR_WEIGHTS_MAX)
+            return fr_fail(err, FR_ERR_ARG, "the weights sum up to more than %d", FR_WEIGHTS_MAX);
+        if (part->first > order->count || part->count > order->count - part->first)
+            return fr_fail(err, FR_ERR_ARG, "source %zu has records that are not there", i);
+    }
+    return FR_OK;
+}
+
+int fr_order_check(const fr_order *order, fr_error *err) {
+    if (order->count > INT64_MAX || order->mixed > INT64_MAX)
+        return fr_fail(err, FR_ERR_ARG, "%llu records are more than can be numbered",
+                       (unsigned long long)order->count);
+    if (order->batch_size == 0) return fr_fail(err, FR_ERR_ARG, "the batch size is 0");
+    FR_TRY(check_shards(order, err));
+    FR_TRY(check_shuffle(order, err));
+    return check_parts(order, err);
+}
+
+uint64_t fr_order_mixed_size(const fr_part *parts, size_t count, bool until_last) {
+    uint64_t rounds = until_last ? 0 : UINT64_MAX, sum = 0, size;
+    for (size_t i = 0; i < count; i++) {
+        if (parts[i].weight == 0) return 0;
+        uint64_t own = parts[i].count / parts[i].weight;
+        if (until_last) own += parts[i].count % parts[i].weight != 0;
+        if (until_last ? own > rounds : own < rounds) rounds = own;
+        sum += parts[i].weight;
+    }
+    return __builtin_mul_overflow(rounds, sum, &size) ? 0 : size;
+}
+
+uint64_t fr_order_shard_size(const fr_order *order) {
+    uint64_t size = fr_order_epoch_size(order), shards = order->shard_count;
+    if (order->even == FR_EVEN_DROP) return size / shards;
+    if (order->even == FR_EVEN_PAD) return size / shards + (size % shards != 0);
+    return size <= order->shard_index ? 0 : (size - order->shard_index - 1) / shards + 1;
+}
+
+static uint64_t batches_of(const fr_order *order, uint64_t records) {
+    bool remainder = records % order->batch_size != 0 && !order->drop_remainder;
+    return records / order->batch_size + remainder;
+}
+
+uint64_t fr_order_epoch_batches(const fr_order *order) {
+    return batches_of(order, fr_order_shard_size(order));
+}
+
+uint64_t fr_order_batches(const fr_order *order) {
+    uint64_t size = fr_order_shard_size(order), all;
+    if (size == 0) return 0;
+    if (order->epochs == 0) return UINT64_MAX;
+    if (!order->span_epochs) size = batches_of(order, size);
+    if (__builtin_mul_overflow(size, order->epochs, &all)) return UINT64_MAX;
+    return order->span_epochs ? batches_of(order, all) : all;
+}
+
+static int spanning_slice(const fr_order *order, uint64_t serial, fr_slice *slice) {
+    uint64_t size = fr_order_shard_size(order), all = UINT64_MAX, position;
+    if (order->epochs && __builtin_mul_overflow(size, order->epochs, &all)) all = UINT64_MAX;
+    if (__builtin_mul_overflow(serial, order->batch_size, &position)) return FR_END;
+    if (size == 0 || position >= all) return FR_END;
+    uint64_t left = all - position;
+    if (left < order->batch_size && order->drop_remainder) return FR_END;
+    slice->epoch = position / size;
+    slice->first = position % size;
+    slice->rows = left < order->batch_size ? left : order->batch_size;
+    return FR_OK;
+}
+
+int fr_order_slice(const fr_order *order, uint64_t serial, fr_slice *slice) {
+    if (order->span_epochs) return spanning_slice(order, serial, slice);
+    uint64_t batches = fr_order_epoch_batches(order);
+    if (batches == 0) return FR_END;
+    slice->epoch = serial / batches;
+    if (order->epochs != 0 && slice->epoch >= order->epochs) return FR_END;
+    slice->first = serial % batches * order->batch_size;
+    uint64_t left = fr_order_shard_size(order) - slice->first;
+    slice->rows = left < order->batch_size ? left : order->batch_size;
+    return FR_OK;
 }

@@ -16,6 +16,7 @@ from __future__ import annotations
 from ._core import crc32c, crc32c_implementation, masked_crc32c
 from .arrays import Arrays, Bytes, Ragged, Sparse
 from .batcher import Batcher
+from .batches import Batches
 from .errors import (
     CorruptRecordError,
     ExampleParseError,
@@ -36,12 +37,15 @@ from .infer import infer_features
 from .raw import decode_raw
 from .records import Reader, Verified, Writer, count, verify
 from .sequences import parse_sequence_example, parse_single_sequence_example
+from .shuffle import BlockShuffle, ShuffleBuffer
 
 __version__ = "0.1.0"
 
 __all__ = [
     "Arrays",
     "Batcher",
+    "Batches",
+    "BlockShuffle",
     "Bytes",
     "CorruptRecordError",
     "ExampleParseError",
@@ -53,6 +57,7 @@ __all__ = [
     "RaggedFeature",
     "RawFeature",
     "Reader",
+    "ShuffleBuffer",
     "Sparse",
     "SparseFeature",
     "TruncatedFileError",

@@ -110,7 +110,11 @@ cdef extern from "reader.h" nogil:
 
 
 cdef extern from "dataset.h" nogil:
+    ctypedef struct fr_dataset_file:
+        uint64_t first
+
     ctypedef struct fr_dataset:
+        fr_dataset_file *files
         size_t file_count
         size_t indexed
         uint64_t count
@@ -272,20 +276,81 @@ cdef extern from "encode.h" nogil:
                        bint framed, fr_buffer *out, fr_buffer *offsets, fr_error *err) noexcept
 
 
+cdef extern from "philox.h" nogil:
+    ctypedef struct fr_philox:
+        unsigned used
+
+    void fr_philox_init(fr_philox *philox, uint64_t seed, uint64_t seed2) noexcept
+    uint32_t fr_philox_next(fr_philox *philox) noexcept
+    void fr_philox_align(fr_philox *philox) noexcept
+
+
+cdef extern from "lanes.h" nogil:
+    ctypedef struct fr_lanes:
+        pass
+
+    int fr_lanes_init(fr_lanes *lanes, const uint64_t *counts, size_t files, size_t width,
+                      fr_error *err) noexcept
+    void fr_lanes_free(fr_lanes *lanes) noexcept
+
+
 cdef extern from "order.h" nogil:
+    ctypedef enum fr_shuffle:
+        FR_SHUFFLE_NONE
+        FR_SHUFFLE_RECORDS
+        FR_SHUFFLE_BLOCKS
+        FR_SHUFFLE_BUFFER
+
+    ctypedef enum fr_even:
+        FR_EVEN_NOT
+        FR_EVEN_DROP
+        FR_EVEN_PAD
+
+    ctypedef struct fr_part:
+        uint64_t first
+        uint64_t count
+        uint64_t weight
+
     ctypedef struct fr_order:
         uint64_t count
-        bint shuffle
+        fr_shuffle shuffle
         uint64_t seed
         uint64_t epochs
         uint64_t shard_index
         uint64_t shard_count
         uint64_t batch_size
         bint drop_remainder
+        bint span_epochs
+        fr_even even
+        uint64_t block
+        uint64_t window
+        uint64_t buffer
+        const fr_lanes *lanes
+        const fr_part *parts
+        size_t part_count
+        uint64_t mixed
+
+    ctypedef struct fr_slice:
+        uint64_t epoch
+        uint64_t first
+        uint64_t rows
 
     int fr_order_check(const fr_order *order, fr_error *err) noexcept
+    uint64_t fr_order_epoch_size(const fr_order *order) noexcept
+    uint64_t fr_order_mixed_size(const fr_part *parts, size_t count, bint until_last) noexcept
     uint64_t fr_order_shard_size(const fr_order *order) noexcept
     uint64_t fr_order_epoch_batches(const fr_order *order) noexcept
+    uint64_t fr_order_batches(const fr_order *order) noexcept
+    int fr_order_slice(const fr_order *order, uint64_t serial, fr_slice *slice) noexcept
+
+
+cdef extern from "cursor.h" nogil:
+    ctypedef struct fr_cursor:
+        const fr_order *order
+
+    int fr_cursor_init(fr_cursor *cursor, const fr_order *order, fr_error *err) noexcept
+    void fr_cursor_numbers(fr_cursor *cursor, const fr_slice *slice, uint64_t *numbers) noexcept
+    void fr_cursor_free(fr_cursor *cursor) noexcept
 
 
 cdef extern from "pool.h" nogil:
@@ -311,6 +376,8 @@ cdef extern from "loader.h" nogil:
         size_t threads
         size_t prefetch
         uint64_t start
+
+    const uint64_t *fr_loader_numbers(const fr_loader *loader) noexcept
 
     ctypedef struct fr_loader_stats:
         uint64_t batches

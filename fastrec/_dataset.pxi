@@ -56,6 +56,11 @@ cdef class Dataset:
     def __len__(self):
         return <Py_ssize_t>self.dataset.count
 
+    def file_counts(self):
+        """Records of each file."""
+        starts = [self.dataset.files[i].first for i in range(self.dataset.file_count)]
+        return [end - first for first, end in zip(starts, [*starts[1:], self.dataset.count])]
+
     def path_of(self, uint64_t number):
         """The path of the file that record `number` is in; the caller checks the range."""
         return self.paths[c.fr_dataset_find(&self.dataset, number)]

@@ -11,24 +11,27 @@ cdef class Loader:
 
     cdef Dataset dataset
     cdef Schema schema
+    cdef Order order
     cdef c.fr_loader *loader
-    cdef bint records
+    cdef bint records, numbered
     cdef cython.pymutex lock
     cdef object __weakref__
 
-    def __init__(self, Dataset dataset, Schema schema, order, *, size_t threads, size_t prefetch,
-                 uint64_t start=0):
-        """`order`: a dict of the fields of fr_order, `count` aside."""
+    def __init__(self, Dataset dataset, Schema schema, Order order, *, size_t threads,
+                 size_t prefetch, uint64_t start=0, bint numbered=False):
+        """`start`: number of the first batch. `numbered`: give (record numbers, batch)."""
         cdef c.fr_error err
         cdef c.fr_loader_options options
         cdef int status
         self.dataset = dataset
         self.schema = schema
+        self.order = order
         self.records = not schema.parses
+        self.numbered = numbered
         memset(&options, 0, sizeof(options))
         options.dataset = &dataset.dataset
         options.pool = schema.pool
-        options.order = _order(order, dataset.dataset.count)
+        options.order = order.order
         options.threads = threads
         options.prefetch = prefetch
         options.start = start
@@ -55,6 +58,7 @@ cdef class Loader:
         cdef Batch batch = Batch.__new__(Batch)
         cdef c.fr_error err
         cdef int status = c.FR_AGAIN
+        numbers = None
         batch.schema = self.schema
         while status == c.FR_AGAIN:
             with self.lock:
@@ -62,11 +66,20 @@ cdef class Loader:
                     raise StopIteration
                 with nogil:
                     status = c.fr_loader_next(self.loader, WAIT_MS, &batch.batch, &err)
+                if status == c.FR_OK and self.numbered:
+                    numbers = self._numbers(batch.batch.rows)
             PyErr_CheckSignals()
         if status == c.FR_END:
             raise StopIteration
         check(status, &err, self.dataset.paths[err.file] if status < 0 and err.file >= 0 else None)
-        return batch.record_column() if self.records else batch.columns()
+        columns = batch.record_column() if self.records else batch.columns()
+        return (numbers, columns) if self.numbered else columns
+
+    cdef object _numbers(self, size_t rows):
+        numbers = np.empty(rows, np.uint64)
+        cdef uint64_t[::1] raw = numbers
+        memcpy(&raw[0], c.fr_loader_numbers(self.loader), rows * sizeof(uint64_t))
+        return numbers
 
     def stats(self):
         """Batches given, and the nanoseconds that the consumer and the workers have waited."""
@@ -77,24 +90,3 @@ cdef class Loader:
             c.fr_loader_get_stats(self.loader, &stats)
         return {"batches": stats.batches, "consumer_ns": stats.consumer_ns,
                 "workers_ns": stats.workers_ns}
-
-
-cdef c.fr_order _order(dict fields, uint64_t count) except *:
-    cdef c.fr_order order
-    cdef c.fr_error err
-    order.count = count
-    order.shuffle = fields["shuffle"]
-    order.seed = fields["seed"]
-    order.epochs = fields["epochs"]
-    order.shard_index = fields["shard_index"]
-    order.shard_count = fields["shard_count"]
-    order.batch_size = fields["batch_size"]
-    order.drop_remainder = fields["drop_remainder"]
-    check(c.fr_order_check(&order, &err), &err)
-    return order
-
-
-def epoch_batches(dict fields, uint64_t count):
-    """Batches that an epoch of `count` records has in that order."""
-    cdef c.fr_order order = _order(fields, count)
-    return c.fr_order_epoch_batches(&order)

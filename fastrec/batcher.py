@@ -3,20 +3,27 @@
 
 from __future__ import annotations
 
-import operator
 import os
 import weakref
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
+from operator import index
 from typing import Any
 
 from . import _core
-from .arrays import Bytes
+from .batches import Batches
 from .errors import FastrecError
 from .features import Feature, plan_example
 from .lowering import RECORD
+from .pipeline import Pipeline
 from .records import Reader, Source
+from .shuffle import Shuffle, order_fields
+from .stages import NativeFeed, Stage
+from .state import Position, make_state, read_state, source_identity
+from .streams import stream
 
 __all__ = ["Batcher"]
+
+_BATCH_MAX = 2**40
 
 
 def _usable_cpus() -> int:
@@ -29,17 +36,25 @@ def _usable_cpus() -> int:
 def _check_shard(shard: tuple[int, int] | None) -> tuple[int, int]:
     if shard is None:
         return 0, 1
-    index, count = shard
-    if not 0 <= index < count:
+    number, count = shard
+    if not 0 <= number < count:
         raise ValueError(f"shard is (index, count) with 0 <= index < count, not {shard}")
-    return index, count
+    return index(number), index(count)
+
+
+def _check(name: str, value: Any, least: int, most: int) -> int:
+    if not least <= index(value) <= most:
+        raise ValueError(f"{name} must be at least {least}, and at most {most}, not {value}")
+    return index(value)
 
 
 class Batcher:
     """Batches of parsed records: shuffled, sharded, in parallel, in a fixed order.
 
     Each ``iter()`` starts at the beginning, with threads of its own. The batches are a function of
-    the files, the seed and the shard alone: the number of threads does not change them.
+    the files, the options, the seed and the shard alone: the number of threads does not change
+    them. ``state_dict()`` of the iterator says where it stands, :meth:`load_state_dict` goes on
+    from there.
 
     Parameters
     ----------
@@ -47,24 +62,35 @@ class Batcher:
     features : mapping of str to feature, optional
         What to read from each record. None: batches are :class:`~fastrec.Bytes` of whole records.
     batch_size : int
-    shuffle : bool
-        A fresh uniform permutation of all records every epoch, in constant memory. Needs
-        uncompressed files.
+    shuffle : bool, "blocks", BlockShuffle or int
+        True: a fresh uniform permutation of all records every epoch, in constant memory.
+        ``"blocks"``: neighbours stay near each other, see :class:`BlockShuffle`. Both need
+        uncompressed files. A number: each record is drawn from a buffer of so many, which they
+        pass through as they stand; of a compressed file the buffer holds the records themselves.
     seed : int, optional
         Of the shuffle; drawn at random, once, when None.
     epochs : int or None
-        Passes over the data; None for ever. No batch spans two epochs.
+        Passes over the data; None for ever.
     drop_remainder : bool
-        Leave out the last batch of an epoch when it is short.
+        Leave out batches that are short: the last one of an epoch, or of all epochs.
+    span_epochs : bool
+        Fill batches across epochs, so that only the very last may be short.
     shard : (index, count), optional
         Take every ``count``-th record of the epoch's order, from ``index`` on: the shards are
         disjoint, cover everything, and are equal to within one record.
+    even : {None, "drop", "pad"}
+        Give every shard the same number of records: by dropping those left over, or by repeating
+        some from the start of the epoch.
+    interleave : int, optional
+        Take a record of each of so many files in turn, and then of the next so many. Not with a
+        shuffle that goes over all records.
     threads : int, optional
         Workers that read and parse; the usable processors, up to 8, by default.
     prefetch : int
         Batches to have ready, beyond those being made.
     transform : callable, optional
-        Called with each batch by the thread that iterates; what it returns is yielded instead.
+        Called with each batch, by several threads at once; what it returns is yielded instead, in
+        order. It pays where it gives up the interpreter's lock, as NumPy does.
     verify : bool
         Check the CRC32C of every record.
 
@@ -90,88 +116,130 @@ class Batcher:
         features: Mapping[str, Feature] | None = None,
         batch_size: int = 1,
         *,
-        shuffle: bool = False,
+        shuffle: Shuffle = False,
         seed: int | None = None,
         epochs: int | None = 1,
         drop_remainder: bool = False,
+        span_epochs: bool = False,
         shard: tuple[int, int] | None = None,
+        even: str | None = None,
+        interleave: int | None = None,
         threads: int | None = None,
         prefetch: int = 2,
         transform: Callable[[Any], Any] | None = None,
         verify: bool = True,
     ) -> None:
-        if not 1 <= operator.index(batch_size) < 2**48:
-            raise ValueError(f"batch_size must be at least 1, not {batch_size}")
-        if epochs is not None and epochs < 1:
-            raise ValueError(f"epochs must be at least 1, or None for ever, not {epochs}")
-        if shuffle not in (True, False):
-            raise ValueError(f"shuffle must be True or False, not {shuffle!r}")
-        if threads is not None and not 1 <= threads <= 256:
-            raise ValueError(f"threads must be 1 to 256, not {threads}")
-        if prefetch < 0:
-            raise ValueError(f"prefetch must be at least 0, not {prefetch}")
-        self._reader = Reader(source, verify=verify)
-        self._threads = threads or min(_usable_cpus(), 8)
-        self._prefetch = prefetch
+        if even not in (None, "drop", "pad"):
+            raise ValueError(f"even must be None, 'drop' or 'pad', not {even!r}")
+        self._threads = (
+            min(_usable_cpus(), 8) if threads is None else _check("threads", threads, 1, 256)
+        )
+        self._prefetch = _check("prefetch", prefetch, 0, 2**16)
+        self._interleave = interleave and _check("interleave", interleave, 1, 256)
         self._transform = transform
+        self._any_seed = seed is None
+        self._order: dict[str, Any] = {
+            **order_fields(shuffle),
+            "seed": int.from_bytes(os.urandom(8), "little") if seed is None else seed % 2**64,
+            "epochs": 0 if epochs is None else _check("epochs", epochs, 1, 2**62),
+            "shard": _check_shard(shard),
+            "even": even,
+            "batch_size": _check("batch_size", batch_size, 1, _BATCH_MAX),
+            "drop_remainder": bool(drop_remainder),
+            "span_epochs": bool(span_epochs),
+        }
         plan = RECORD if features is None else plan_example(features)
         self._schema = _core.Schema(plan, self._threads + prefetch)
-        index, shards = _check_shard(shard)
-        self._order = {
-            "shuffle": bool(shuffle),
-            "seed": int.from_bytes(os.urandom(8), "little") if seed is None else seed % 2**64,
-            "epochs": epochs or 0,
-            "shard_index": index,
-            "shard_count": shards,
-            "batch_size": batch_size,
-            "drop_remainder": drop_remainder,
-        }
-        self._loaders: weakref.WeakSet[_core.Loader] = weakref.WeakSet()
+        self._reader = Reader(source, verify=verify)
+        self._native: _core.Order | None = None
+        self._identity: dict[str, Any] | None = None
+        self._resume = Position()
+        self._last: weakref.ref[Batches] | None = None
+        self._iterators: weakref.WeakSet[Batches] = weakref.WeakSet()
+
+    # --- what is read, in which order -----------------------------------------------------------
 
     def _streams(self) -> bool:
         """Whether the records can only be had one after the other."""
         reader = self._reader
         return reader._file is not None or any(map(reader.is_compressed, reader.paths))
 
-    def _native(self) -> Iterator[Any]:
+    def _native_order(self) -> _core.Order:
+        if self._native is None:
+            dataset = self._reader._index()
+            lanes = None
+            if self._interleave:
+                lanes = dataset.file_counts(), self._interleave
+            self._native = _core.Order(len(dataset), self._order, lanes=lanes)
+        return self._native
+
+    def _epoch_blocks(self) -> int:
+        """Batches of an epoch; 0 where they are not counted by epoch."""
+        return 0 if self._order["span_epochs"] else self._native_order().epoch_batches
+
+    def _described(self) -> dict[str, Any]:
+        """What of the order a state depends on."""
+        order = {key: value for key, value in self._order.items() if key not in ("epochs", "shard")}
+        return {**order, "shards": self._order["shard"][1], "interleave": self._interleave}
+
+    def _source(self) -> dict[str, Any]:
+        if self._identity is None:
+            if self._reader._file is not None:
+                raise FastrecError(
+                    "a file object is read once: name the file by its path to resume"
+                )
+            self._identity = source_identity(self._reader.paths)
+        return self._identity
+
+    def _describe(self, position: Position) -> dict[str, Any]:
+        return make_state(position, self._described(), self._source())
+
+    # --- iterating ------------------------------------------------------------------------------
+
+    def _start_native(self, position: Position) -> _core.Loader | Pipeline:
+        serial = min(position.epoch * self._epoch_blocks() + position.block, 2**63)
         loader = _core.Loader(
             self._reader._index(),
             self._schema,
-            self._order,
+            self._native_order(),
             threads=self._threads,
             prefetch=self._threads + self._prefetch,
+            start=serial,
         )
-        self._loaders.add(loader)
-        return loader
+        if self._transform is None:
+            return loader
+        stage = Stage(self._schema, self._transform, self._epoch_blocks)
+        return self._pipeline(NativeFeed(loader, serial), stage.native)
 
-    def _streamed(self) -> Iterator[Any]:
-        """The same batches from sources without random access: this thread reads and parses."""
-        order = self._order
-        epoch = 0
-        while order["epochs"] == 0 or epoch < order["epochs"]:
-            epoch += 1
-            batch: list[bytes] = []
-            for number, record in enumerate(self._reader):
-                if number % order["shard_count"] != order["shard_index"]:
-                    continue
-                batch.append(record)
-                if len(batch) == order["batch_size"]:
-                    yield self._parse(batch)
-                    batch = []
-            if batch and not order["drop_remainder"]:
-                yield self._parse(batch)
+    def _start_stream(self, position: Position) -> Pipeline:
+        if self._order["shuffle"] in ("records", "blocks"):
+            raise FastrecError(
+                "this shuffle needs uncompressed files that are named by path; "
+                "shuffle=N, a buffer of N records, needs neither"
+            )
+        if self._interleave and self._reader._file is not None:
+            raise FastrecError("a file object has nothing to be interleaved with")
+        blocks = stream(self._reader, self._order, position, self._interleave)
+        stage = Stage(self._schema, self._transform, lambda: 0)
+        return self._pipeline(blocks, stage.streamed)
 
-    def _parse(self, records: list[bytes]) -> Any:
-        return self._schema.parse(records) if self._schema.parses else Bytes.from_list(records)
+    def _pipeline(self, source: Any, function: Callable[[Any], Any]) -> Pipeline:
+        depth = self._threads + self._prefetch
+        return Pipeline(source, function, threads=self._threads, depth=depth)
 
-    def __iter__(self) -> Iterator[Any]:
-        if not self._streams():
-            batches = self._native()
-        elif self._order["shuffle"]:
-            raise FastrecError("shuffling needs uncompressed files that are named by path")
-        else:
-            batches = self._streamed()
-        return batches if self._transform is None else map(self._transform, batches)
+    def __iter__(self) -> Batches:
+        position, self._resume = self._resume, Position()
+        streams = self._streams()
+        batches = Batches(
+            self._start_stream if streams else self._start_native,
+            position,
+            self._describe,
+            None if streams else self._epoch_blocks,
+            single=not streams and self._transform is None,
+        )
+        self._iterators.add(batches)
+        self._last = weakref.ref(batches)
+        return batches
 
     def __len__(self) -> int:
         """Batches in all epochs.
@@ -185,13 +253,43 @@ class Batcher:
             raise TypeError("epochs is None: there is no end to the batches")
         if self._streams():
             raise TypeError("the number of records in a stream is not known beforehand")
-        per_epoch = _core.epoch_batches(self._order, len(self._reader))
-        return int(self._order["epochs"] * per_epoch)
+        return self._native_order().batches or 0
+
+    # --- where it stands ------------------------------------------------------------------------
+
+    def state_dict(self) -> dict[str, Any]:
+        """Where the iterator that was made last stands: :meth:`Batches.state_dict`."""
+        batches = None if self._last is None else self._last()
+        return self._describe(self._resume if batches is None else batches.position)
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Have the next ``iter()`` go on where `state` says; those after it start anew.
+
+        It takes the same time wherever that is, but for a shuffle buffer, whose draws since the
+        epoch began are repeated (some nanoseconds each), and for streams, which are read up to
+        there. With a seed that was drawn at random, the state's takes its place.
+
+        Raises
+        ------
+        FastrecError
+            With the reason, when the state is of other files, another order or another format.
+        """
+        position, seed = read_state(
+            state, self._described(), self._source(), any_seed=self._any_seed
+        )
+        if seed != self._order["seed"]:
+            self._order["seed"] = seed
+            self._native = None
+        self._resume = position
+        self._last = None
+
+    get_state = state_dict
+    set_state = load_state_dict
 
     def close(self) -> None:
         """Stop every iterator's workers."""
-        for loader in list(self._loaders):
-            loader.close()
+        for batches in list(self._iterators):
+            batches.close()
 
     def __enter__(self) -> Batcher:
         return self

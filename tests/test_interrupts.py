@@ -10,8 +10,10 @@ import sys
 import textwrap
 import threading
 import time
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -164,6 +166,7 @@ def test_threads_may_share_a_reader(path: Path) -> None:
 def test_threads_that_share_an_iterator_get_every_record_once_or_an_error(
     path: Path, what: str
 ) -> None:
+    iterator: Iterator[Any]
     if what == "batcher":
         iterator = iter(fastrec.Batcher(path, batch_size=1, threads=2))
     elif what == "reader batches":

@@ -79,7 +79,12 @@ static inline void set_up(setup *s, size_t threads) {
     s->options = (fr_loader_options){
         .dataset = &s->dataset,
         .pool = s->pool,
-        .order = {FILES * RECORDS, true, 11, 2, 0, 1, 7, false},
+        .order = {.count = FILES * RECORDS,
+                  .shuffle = FR_SHUFFLE_RECORDS,
+                  .seed = 11,
+                  .epochs = 2,
+                  .shard_count = 1,
+                  .batch_size = 7},
         .threads = threads,
         .prefetch = threads + 2,
     };
@@ -112,13 +117,23 @@ static inline int64_t id_of(const fr_columns *batch, size_t row) {
     return id;
 }
 
+/* The number of the record in a row of a batch. */
+static inline uint64_t number_of(const fr_order *order, const fr_slice *slice, uint64_t row) {
+    static uint64_t numbers[FILES * RECORDS];
+    fr_cursor cursor;
+    CHECK(fr_cursor_init(&cursor, order, NULL) == FR_OK);
+    fr_cursor_numbers(&cursor, slice, numbers);
+    fr_cursor_free(&cursor);
+    return numbers[row];
+}
+
 static inline void check_batch(const setup *s, const fr_columns *batch, uint64_t serial) {
     fr_slice slice;
     CHECK(fr_order_slice(&s->options.order, serial, &slice) == FR_OK && batch->rows == slice.rows);
     const int64_t *ends = (const int64_t *)(const void *)batch->columns[1].offsets.data;
     for (size_t row = 0; row < batch->rows; row++) {
         int64_t id = id_of(batch, row);
-        CHECK(id == (int64_t)fr_slice_record(&slice, row));
+        CHECK(id == (int64_t)number_of(&s->options.order, &slice, row));
         CHECK(ends[row + 1] - ends[row] == id % 50);
     }
 }

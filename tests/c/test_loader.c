@@ -5,7 +5,7 @@
 static void batches_are_the_same_for_any_threads(size_t threads, bool shuffle, uint64_t first) {
     setup s;
     set_up(&s, threads);
-    s.options.order.shuffle = shuffle;
+    s.options.order.shuffle = shuffle ? FR_SHUFFLE_RECORDS : FR_SHUFFLE_NONE;
     s.options.start = first;
     fr_loader *loader = start(&s);
     fr_columns *batch;
@@ -78,7 +78,7 @@ static void an_error_comes_at_its_place(size_t threads, uint64_t number) {
     uint64_t place = 0;
     fr_slice slice;
     while (fr_order_slice(&s.options.order, place, &slice) == FR_OK &&
-           fr_slice_record(&slice, 0) != number)
+           number_of(&s.options.order, &slice, 0) != number)
         place++;
     int file = (int)(number / RECORDS);
     uint64_t offset = fr_index_offset(&s.dataset.files[file].index, number % RECORDS);
@@ -111,7 +111,7 @@ static void an_example_of_another_kind_is_located(void) {
     const fr_feature wrong = {
         .key = text(TEXT), .kind = FR_KIND_INT64, .dtype = FR_INT64, .count = 1};
     s.options.pool = s.pool = new_pool(&wrong, 1, 2);
-    s.options.order.shuffle = false;
+    s.options.order.shuffle = FR_SHUFFLE_NONE;
     s.options.start = (RECORDS + 20) / 7;
     fr_loader *loader = start(&s);
     fr_columns *batch;
@@ -128,7 +128,7 @@ static void an_example_of_another_kind_is_located(void) {
 static void a_file_that_shrinks_is_truncated(bool verify) {
     setup s;
     set_up(&s, 2);
-    s.options.order.shuffle = false;
+    s.options.order.shuffle = FR_SHUFFLE_NONE;
     s.dataset.options.verify = verify;
     CHECK(truncate(paths[0], 0) == 0);
     fr_loader *loader = start(&s);
@@ -155,7 +155,8 @@ static void raw_records_need_no_schema(void) {
     CHECK(fr_order_slice(&s.options.order, 0, &slice) == FR_OK);
     for (uint64_t row = 0; row < 7; row++) {
         fr_record record;
-        CHECK(!fr_dataset_record(&s.dataset, fr_slice_record(&slice, row), &record, NULL));
+        CHECK(!fr_dataset_record(&s.dataset, number_of(&s.options.order, &slice, row), &record,
+                                 NULL));
         fr_span got = {batch->columns[0].values.data + ends[row],
                        (size_t)(ends[row + 1] - ends[row])};
         CHECK(fr_span_equal(got, record.data));

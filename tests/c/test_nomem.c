@@ -234,10 +234,19 @@ static int take_all(fr_loader *loader, fr_pool *pool) {
     return status == FR_END ? FR_OK : status;
 }
 
+static fr_shuffle shuffle = FR_SHUFFLE_RECORDS;
+
 static int load(const fr_dataset *dataset, fr_schema *schema, fr_pool **pool) {
     FR_TRY(make_schema(schema));
     FR_TRY(fr_pool_new(schema, 1, pool, NULL));
-    const fr_order order = {ROWS, true, 0, 2, 0, 1, 30, false};
+    const fr_order order = {.count = ROWS,
+                            .shuffle = shuffle,
+                            .epochs = 2,
+                            .shard_count = 1,
+                            .batch_size = 30,
+                            .block = 10,
+                            .window = 3,
+                            .buffer = 20};
     const fr_loader_options options = {dataset, *pool, order, 3, 4, 0};
     fr_loader *loader = NULL;
     FR_TRY(fr_loader_start(&options, &loader, NULL));
@@ -304,6 +313,10 @@ int main(void) {
     every_allocation_may_fail("reading", reading);
     every_allocation_may_fail("opening", opening);
     every_allocation_may_fail("loading", loading);
+    shuffle = FR_SHUFFLE_BLOCKS;
+    every_allocation_may_fail("loading blocks", loading);
+    shuffle = FR_SHUFFLE_BUFFER;
+    every_allocation_may_fail("loading through a buffer", loading);
     every_thread_may_fail_to_start();
     every_allocation_may_fail("writing", writing);
     CHECK(unlink(path) == 0);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "order.h"
+#include "cursor.h"
 #include "test.h"
 
 /* Six standard deviations above what chance gives. The seeds are fixed, so it passes or it does
@@ -21,6 +21,7 @@ static void a_permutation_gives_each_number_once(uint64_t count) {
     CHECK(seen);
     for (uint64_t i = 0; i < count; i++) {
         uint64_t at = fr_permutation_at(&p, i);
+        CHECK(fr_permutation_find(&p, at) == i);
         CHECK_CASE(at < count && !seen[at], "count %llu, position %llu", (unsigned long long)count,
                    (unsigned long long)i);
         seen[at] = 1;
@@ -129,32 +130,56 @@ static void an_order_is_for_ever(void) {
     }
 }
 
+/* The number of the record in a row of a slice. */
+static uint64_t number_of(const fr_order *order, const fr_slice *slice, uint64_t row) {
+    uint64_t number, size = fr_order_shard_size(order);
+    fr_slice one = {slice->epoch + (slice->first + row) / size, (slice->first + row) % size, 1};
+    fr_cursor cursor;
+    CHECK(fr_cursor_init(&cursor, order, NULL) == FR_OK);
+    fr_cursor_numbers(&cursor, &one, &number);
+    fr_cursor_free(&cursor);
+    return number;
+}
+
 /* Reads all epochs of one shard; `seen` counts each record. Returns the records of an epoch. */
 static uint64_t read_shard(const fr_order *order, uint64_t *seen) {
-    uint64_t batches = 0, records = 0;
+    uint64_t batches = 0, records = 0, numbers[128];
+    fr_cursor cursor;
     fr_slice slice;
+    CHECK(fr_cursor_init(&cursor, order, NULL) == FR_OK);
     while (fr_order_slice(order, batches, &slice) == FR_OK) {
         CHECK(slice.epoch == batches / fr_order_epoch_batches(order));
         CHECK(slice.rows >= 1 && slice.rows <= order->batch_size);
         CHECK(!order->drop_remainder || slice.rows == order->batch_size);
+        fr_cursor_numbers(&cursor, &slice, numbers);
         for (uint64_t row = 0; row < slice.rows; row++) {
-            uint64_t record = fr_slice_record(&slice, row);
-            CHECK(record < order->count);
-            seen[record]++;
+            CHECK(numbers[row] < order->count);
+            seen[numbers[row]]++;
         }
         records += slice.rows;
         batches++;
     }
     CHECK(batches == order->epochs * fr_order_epoch_batches(order));
+    CHECK(batches == fr_order_batches(order));
     CHECK(fr_order_slice(order, UINT64_MAX, &slice) == FR_END);
+    fr_cursor_free(&cursor);
     return records / order->epochs;
 }
 
 static void shards_cover_an_epoch_once(uint64_t count, uint64_t shards, uint64_t batch,
-                                       bool shuffle) {
+                                       fr_shuffle shuffle) {
     uint64_t seen[128] = {0}, dropped[128] = {0}, total = 0;
     for (uint64_t shard = 0; shard < shards; shard++) {
-        fr_order order = {count, shuffle, 5, 3, shard, shards, batch, false};
+        fr_order order = {.count = count,
+                          .shuffle = shuffle,
+                          .seed = 5,
+                          .epochs = 3,
+                          .shard_index = shard,
+                          .shard_count = shards,
+                          .batch_size = batch,
+                          .block = 1 + count % 9,
+                          .window = 1 + count % 4,
+                          .buffer = 1 + count / 3};
         CHECK(fr_order_check(&order, NULL) == FR_OK);
         uint64_t size = fr_order_shard_size(&order);
         CHECK(size == count / shards + (shard < count % shards));
@@ -169,29 +194,34 @@ static void shards_cover_an_epoch_once(uint64_t count, uint64_t shards, uint64_t
 }
 
 static void an_unshuffled_order_is_as_it_stands(void) {
-    fr_order order = {10, false, 0, 1, 1, 3, 2, false};
+    fr_order order = {
+        .count = 10, .epochs = 1, .shard_index = 1, .shard_count = 3, .batch_size = 2};
     fr_slice slice;
     CHECK(fr_order_slice(&order, 0, &slice) == FR_OK && slice.rows == 2);
-    CHECK(fr_slice_record(&slice, 0) == 1 && fr_slice_record(&slice, 1) == 4);
+    CHECK(number_of(&order, &slice, 0) == 1 && number_of(&order, &slice, 1) == 4);
     CHECK(fr_order_slice(&order, 1, &slice) == FR_OK && slice.rows == 1);
-    CHECK(fr_slice_record(&slice, 0) == 7);
+    CHECK(number_of(&order, &slice, 0) == 7);
     CHECK(fr_order_slice(&order, 2, &slice) == FR_END);
 }
 
 static void a_huge_order_does_not_overflow(void) {
-    fr_order order = {INT64_MAX, true, 0, 0, 6, 7, 1, false};
+    fr_order order = {.count = INT64_MAX,
+                      .shuffle = FR_SHUFFLE_RECORDS,
+                      .shard_index = 6,
+                      .shard_count = 7,
+                      .batch_size = 1};
     fr_slice slice;
     CHECK(fr_order_check(&order, NULL) == FR_OK);
     CHECK(fr_order_epoch_batches(&order) == (uint64_t)INT64_MAX / 7);
     CHECK(fr_order_slice(&order, UINT64_MAX, &slice) == FR_OK);
-    CHECK(slice.rows == 1 && fr_slice_record(&slice, 0) < order.count);
+    CHECK(slice.rows == 1 && number_of(&order, &slice, 0) < order.count);
     CHECK(fr_order_slice(&order, fr_order_epoch_batches(&order) - 1, &slice) == FR_OK);
-    CHECK(fr_slice_record(&slice, 0) < order.count);
+    CHECK(number_of(&order, &slice, 0) < order.count);
     order.batch_size = UINT64_MAX;
     CHECK(fr_order_slice(&order, 0, &slice) == FR_OK);
     CHECK(slice.rows == fr_order_shard_size(&order));
-    order.shuffle = false;
-    CHECK(fr_slice_record(&slice, slice.rows - 1) < order.count);
+    order.shuffle = FR_SHUFFLE_NONE;
+    CHECK(number_of(&order, &slice, slice.rows - 1) < order.count);
     order.shard_count = UINT64_MAX;
     order.shard_index = UINT64_MAX - 1;
     CHECK(fr_order_check(&order, NULL) == FR_OK && fr_order_shard_size(&order) == 0);
@@ -199,7 +229,7 @@ static void a_huge_order_does_not_overflow(void) {
 }
 
 static void an_impossible_order_is_refused(void) {
-    const fr_order good = {10, false, 0, 1, 0, 1, 2, false};
+    const fr_order good = {.count = 10, .epochs = 1, .shard_count = 1, .batch_size = 2};
     fr_order order = good;
     fr_error err;
     CHECK(fr_order_check(&good, &err) == FR_OK);
@@ -240,8 +270,9 @@ int main(void) {
     test_permutations();
     static const uint64_t counts[] = {0, 1, 2, 7, 64, 100}, shards[] = {1, 2, 3, 8, 101};
     static const uint64_t batches[] = {1, 3, 7, 1000};
-    for (int i = 0; i < 6 * 5 * 4 * 2; i++)
-        shards_cover_an_epoch_once(counts[i % 6], shards[i / 6 % 5], batches[i / 30 % 4], i >= 120);
+    for (int i = 0; i < 6 * 5 * 4 * 4; i++)
+        shards_cover_an_epoch_once(counts[i % 6], shards[i / 6 % 5], batches[i / 30 % 4],
+                                   (fr_shuffle)(i / 120));
     an_unshuffled_order_is_as_it_stands();
     a_huge_order_does_not_overflow();
     an_impossible_order_is_refused();

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "assembler.h"
+
+/* How many rows before its turn the first bytes of a shuffled record are asked for. */
+#define AHEAD 8
+
+/* Has the first bytes of a record on their way into the cache. */
+static void prefetch(const fr_dataset *dataset, uint64_t number) {
+    const uint8_t *p = fr_dataset_frame(dataset, number);
+    __builtin_prefetch(p);
+    __builtin_prefetch(p + 64);
+}
+
+/* What was parsed counts only if the file was there all the time. */
+static int add_record(fr_assembler *a, uint64_t number, fr_columns *columns, fr_error *err) {
+    const fr_dataset *dataset = a->dataset;
+    fr_record record;
+    FR_TRY(fr_dataset_record(dataset, number, &record, err));
+    int status = fr_parse_row(&a->parser, record.data, columns, err);
+    FR_TRY(fr_dataset_check(dataset, number, err));
+    if (FR_UNLIKELY(status != FR_OK)) fr_dataset_locate(dataset, number, err);
+    return status;
+}
+
+static int fill(fr_assembler *a, const uint64_t *numbers, uint64_t rows, const atomic_bool *stop,
+                fr_columns *columns, fr_error *err) {
+    const bool scattered = a->order->shuffle != FR_SHUFFLE_NONE;
+    for (uint64_t row = 0; row < rows; row++) {
+        if (atomic_load_explicit(stop, memory_order_relaxed)) return FR_AGAIN;
+        if (scattered && row + AHEAD < rows) prefetch(a->dataset, numbers[row + AHEAD]);
+        FR_TRY(add_record(a, numbers[row], columns, err));
+    }
+    return FR_OK;
+}
+
+/* What will probably be made next is announced before what is made now is read. */
+static void announce_next(fr_assembler *a, uint64_t serial) {
+    fr_slice slice;
+    a->next = 0;
+    if (fr_order_is_drawn(a->order) ||
+        fr_order_slice(a->order, serial + a->stride, &slice) != FR_OK)
+        return;
+    fr_cursor_numbers(&a->cursor, &slice, a->next_numbers);
+    fr_readahead_announce(a->dataset, a->next_numbers, slice.rows);
+    a->next = serial + a->stride;
+}
+
+int fr_assembler_init(fr_assembler *assembler, const fr_dataset *dataset, const fr_order *order,
+                      fr_pool *pool, size_t stride, uint64_t *numbers, fr_error *err) {
+    *assembler = (fr_assembler){.dataset = dataset,
+                                .order = order,
+                                .pool = pool,
+                                .stride = stride,
+                                .next_numbers = numbers};
+    FR_TRY(fr_parser_init(&assembler->parser, fr_pool_schema(pool), err));
+    if (fr_order_is_drawn(order)) return FR_OK;
+    int status = fr_cursor_init(&assembler->cursor, order, err);
+    if (status != FR_OK) fr_parser_free(&assembler->parser);
+    return status;
+}
+
+int fr_assembler_make(fr_assembler *assembler, uint64_t serial, const fr_slice *slice,
+                      uint64_t *numbers, const atomic_bool *stop, fr_columns **batch,
+                      fr_error *err) {
+    fr_columns *columns;
+    if (!fr_order_is_drawn(assembler->order)) fr_cursor_numbers(&assembler->cursor, slice, numbers);
+    FR_TRY(fr_pool_take(assembler->pool, slice->rows, &columns, err));
+    bool announced = assembler->next != 0 && assembler->next == serial;
+    fr_readahead_begin(&assembler->ahead, assembler->dataset, numbers, slice->rows, announced);
+    if (!assembler->ahead.warm) announce_next(assembler, serial);
+    int status = fill(assembler, numbers, slice->rows, stop, columns, err);
+    fr_readahead_end(&assembler->ahead);
+    if (status == FR_OK)
+        *batch = columns;
+    else
+        fr_pool_give(assembler->pool, columns);
+    return status;
+}
+
+void fr_assembler_free(fr_assembler *assembler) {
+    fr_parser_free(&assembler->parser);
+    fr_cursor_free(&assembler->cursor);
+    *assembler = (fr_assembler){0};
+}

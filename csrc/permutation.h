@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A keyed permutation of 0 .. count - 1 in constant memory: a Feistel network over the next power
+ * of two, walked until it lands inside (J. Black and P. Rogaway, "Ciphers with Arbitrary Finite
+ * Domains", CT-RSA 2002).
+ *
+ * A permutation does not change once made, so any number of threads may use one.
+ */
+#ifndef FASTREC_PERMUTATION_H
+#define FASTREC_PERMUTATION_H
+
+#include <stdint.h>
+
+#define FR_PERMUTATION_ROUNDS 8
+
+typedef struct {
+    uint64_t count;
+    uint64_t keys[FR_PERMUTATION_ROUNDS];
+    unsigned left_bits, right_bits;
+} fr_permutation;
+
+/* The permutation that `seed` and `epoch` choose. */
+void fr_permutation_init(fr_permutation *permutation, uint64_t count, uint64_t seed,
+                         uint64_t epoch);
+
+/* Where `position` goes; position < count. */
+uint64_t fr_permutation_at(const fr_permutation *permutation, uint64_t position);
+
+/* The position that goes to `number`; number < count. */
+uint64_t fr_permutation_find(const fr_permutation *permutation, uint64_t number);
+
+/* The next number of splitmix64 (G. Steele, D. Lea, C. Flood, OOPSLA 2014). */
+uint64_t fr_splitmix(uint64_t *state);
+
+#endif

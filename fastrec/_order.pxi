@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: Apache-2.0
+
+cdef dict SHUFFLES = {
+    "none": c.FR_SHUFFLE_NONE,
+    "records": c.FR_SHUFFLE_RECORDS,
+    "blocks": c.FR_SHUFFLE_BLOCKS,
+    "buffer": c.FR_SHUFFLE_BUFFER,
+}
+cdef dict EVENS = {None: c.FR_EVEN_NOT, "drop": c.FR_EVEN_DROP, "pad": c.FR_EVEN_PAD}
+
+
+@cython.final
+cdef class Order:
+    """Which records every batch has. It does not change, so any number of threads may share one."""
+
+    cdef c.fr_order order
+    cdef c.fr_lanes lanes
+    cdef c.fr_part *parts
+
+    def __init__(self, uint64_t count, fields, *, lanes=None, parts=None,
+                 bint until_last=False):
+        """`fields`: of fr_order. `lanes`: (records of each file, files side by side). `parts`: of
+        a mixture, (first record, records, weight) of each source."""
+        cdef c.fr_error err
+        self.order.count = count
+        self.order.shuffle = SHUFFLES[fields["shuffle"]]
+        self.order.seed = fields["seed"]
+        self.order.epochs = fields["epochs"]
+        self.order.shard_index, self.order.shard_count = fields["shard"]
+        self.order.batch_size = fields["batch_size"]
+        self.order.drop_remainder = fields["drop_remainder"]
+        self.order.span_epochs = fields["span_epochs"]
+        self.order.even = EVENS[fields["even"]]
+        self.order.block, self.order.window = fields["block"], fields["window"]
+        self.order.buffer = fields["buffer"]
+        if lanes is not None:
+            self._interleave(lanes[0], lanes[1])
+        if parts is not None:
+            self._mix(parts, until_last)
+        check(c.fr_order_check(&self.order, &err), &err)
+
+    cdef int _interleave(self, counts, size_t width) except -1:
+        cdef c.fr_error err
+        cdef const uint64_t[::1] raw = np.array(counts or [0], np.uint64)
+        check(c.fr_lanes_init(&self.lanes, &raw[0], len(counts), width, &err), &err)
+        self.order.lanes = &self.lanes
+        return 0
+
+    cdef int _mix(self, parts, bint until_last) except -1:
+        cdef size_t count = len(parts), i
+        self.parts = <c.fr_part *>calloc(count + 1, sizeof(c.fr_part))
+        if self.parts == NULL:
+            raise MemoryError
+        for i in range(count):
+            self.parts[i].first, self.parts[i].count, self.parts[i].weight = parts[i]
+        self.order.parts = self.parts
+        self.order.part_count = count
+        self.order.mixed = c.fr_order_mixed_size(self.parts, count, until_last)
+        return 0
+
+    def __dealloc__(self):
+        c.fr_lanes_free(&self.lanes)
+        free(self.parts)
+
+    @property
+    def shard_size(self):
+        """Records an epoch gives this shard."""
+        return c.fr_order_shard_size(&self.order)
+
+    @property
+    def epoch_batches(self):
+        """Batches an epoch has, unless they span epochs."""
+        return c.fr_order_epoch_batches(&self.order)
+
+    @property
+    def batches(self):
+        """Batches in all epochs, None when there is no end to them."""
+        cdef uint64_t batches = c.fr_order_batches(&self.order)
+        return None if batches == <uint64_t>-1 else batches
+
+    def numbers(self, uint64_t serial):
+        """The epoch of a batch, and the numbers of its records; None after the last batch."""
+        cdef c.fr_error err
+        cdef c.fr_slice rows
+        cdef c.fr_cursor cursor
+        if c.fr_order_slice(&self.order, serial, &rows) != c.FR_OK:
+            return None
+        result = np.empty(rows.rows, np.uint64)
+        cdef uint64_t[::1] numbers = result
+        check(c.fr_cursor_init(&cursor, &self.order, &err), &err)
+        with nogil:
+            c.fr_cursor_numbers(&cursor, &rows, &numbers[0])
+            c.fr_cursor_free(&cursor)
+        return rows.epoch, result

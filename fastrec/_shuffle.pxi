@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0
+
+@cython.final
+cdef class Philox:
+    """Philox4x32-10 under TensorFlow's pair of seeds."""
+
+    cdef c.fr_philox philox
+
+    def __init__(self, seed, seed2=0):
+        c.fr_philox_init(&self.philox, seed & 0xFFFFFFFFFFFFFFFF, seed2 & 0xFFFFFFFFFFFFFFFF)
+
+    def next(self):
+        """The next 32 bits."""
+        return c.fr_philox_next(&self.philox)
+
+    def align(self):
+        """Begin a fresh block of four draws."""
+        c.fr_philox_align(&self.philox)
+
+
+@cython.final
+cdef class ShuffleQueue:
+    """A bag of objects from which TensorFlow's RandomShuffleQueue would draw the same ones."""
+
+    cdef c.fr_philox philox
+    cdef list items
+    cdef cython.pymutex lock
+
+    def __init__(self, seed, seed2):
+        c.fr_philox_init(&self.philox, seed & 0xFFFFFFFFFFFFFFFF, seed2 & 0xFFFFFFFFFFFFFFFF)
+        self.items = []
+
+    def __len__(self):
+        return len(self.items)
+
+    def put(self, item):
+        self.items.append(item)
+
+    def take(self):
+        """Draw one, whose place the last one takes. IndexError when there is none."""
+        cdef Py_ssize_t at
+        with self.lock:
+            if not self.items:
+                raise IndexError("the shuffle buffer is empty")
+            at = <Py_ssize_t>(c.fr_philox_next(&self.philox) % <uint64_t>len(self.items))
+            last = self.items.pop()
+            if at == len(self.items):
+                return last
+            item = self.items[at]
+            self.items[at] = last
+            return item
+
+    def pass_through(self, item):
+        """Draw one, then put `item`: what a full buffer does for each that comes."""
+        taken = self.take()
+        self.items.append(item)
+        return taken

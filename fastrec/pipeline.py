@@ -1,0 +1,190 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A function over an iterator, by threads of Python, with the results in the iterator's order.
+
+It pays for functions that give up the interpreter's lock: parsing, inflating, NumPy, decoders. As
+in the native loader, no thread runs further ahead than the ring is long, and an error comes where
+its result would have been.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import threading
+import time
+import weakref
+from collections.abc import Callable, Iterator
+from typing import Any, ClassVar
+
+__all__ = ["Pipeline"]
+
+_WAIT_S = 0.1  # between looks at whether anybody is still there
+_JOIN_S = 5.0  # for a thread that is inside of the caller's function
+
+
+class _Ring:
+    """What the threads share. They hold nothing that holds the consumer."""
+
+    def __init__(self, source: Iterator[Any], function: Callable[[Any], Any], depth: int) -> None:
+        self.source = source
+        self.function = function
+        self.depth = depth
+        self.pulling = threading.Lock()  # the source is for one thread at a time
+        lock = threading.Lock()  # guards what follows
+        self.ready = threading.Condition(lock)
+        self.room = threading.Condition(lock)
+        self.results: dict[int, Any] = {}
+        self.next = 0
+        self.claimed = 0
+        self.end: int | None = None  # serial of the result that will not come, ...
+        self.error: BaseException | None = None  # ... and why, unless the source is through
+        self.stopping = False
+        self.consumer_s = 0.0
+        self.workers_s = 0.0
+
+    def pull(self) -> tuple[int, Any] | None:
+        """The next of the source with its serial; None when there is nothing more to do."""
+        with self.pulling:
+            with self.room:
+                began = time.perf_counter()
+                while self._goes_on() and self.claimed - self.next >= self.depth:
+                    self.room.wait()
+                self.workers_s += time.perf_counter() - began
+                if not self._goes_on():
+                    return None
+            serial = self.claimed
+            try:
+                item = next(self.source)
+            except StopIteration:
+                self.end_at(serial, None)
+                return None
+            except BaseException as error:
+                self.end_at(serial, error)
+                return None
+            self.claimed += 1
+            return serial, item
+
+    def _goes_on(self) -> bool:
+        return not self.stopping and self.end is None
+
+    def end_at(self, serial: int, error: BaseException | None) -> None:
+        with self.ready:
+            if self.end is None or serial < self.end:
+                self.end, self.error = serial, error
+            self.ready.notify_all()
+            self.room.notify_all()
+
+    def work(self) -> None:
+        while (task := self.pull()) is not None:
+            serial, item = task
+            try:
+                result = self.function(item)
+            except BaseException as error:
+                self.end_at(serial, _as_error(error))
+            else:
+                with self.ready:
+                    self.results[serial] = result
+                    if serial == self.next:
+                        self.ready.notify()
+            del task, item
+
+    def take(self) -> Any:
+        with self.ready:
+            if self.next not in self.results:
+                began = time.perf_counter()
+                while self.next not in self.results and (self.end is None or self.next < self.end):
+                    if self.stopping:
+                        raise StopIteration
+                    self.ready.wait(_WAIT_S)
+                self.consumer_s += time.perf_counter() - began
+            if self.next not in self.results:
+                if self.error is not None:
+                    raise self.error
+                raise StopIteration
+            result = self.results.pop(self.next)
+            self.next += 1
+            self.room.notify()
+            return result
+
+    def stop(self) -> None:
+        with self.ready:
+            self.stopping = True
+            self.results.clear()
+            self.ready.notify_all()
+            self.room.notify_all()
+
+
+def _as_error(error: BaseException) -> BaseException:
+    """A StopIteration that escapes from a function must not pass for the end of the data."""
+    if not isinstance(error, StopIteration):
+        return error
+    wrapped = RuntimeError("the function raised StopIteration")
+    wrapped.__cause__ = error
+    return wrapped
+
+
+class Pipeline(Iterator[Any]):
+    """``map(function, source)``, by `threads` threads, at most `depth` results ahead.
+
+    Parameters
+    ----------
+    source : iterator
+        Asked by one thread at a time. Where it has them, ``interrupt()`` is called to end a wait
+        inside of it, from another thread, and then ``close()``.
+    function : callable
+        Called by any of the threads.
+    """
+
+    _live: ClassVar[weakref.WeakSet[Pipeline]] = weakref.WeakSet()
+
+    def __init__(
+        self,
+        source: Iterator[Any],
+        function: Callable[[Any], Any],
+        *,
+        threads: int,
+        depth: int,
+    ) -> None:
+        self._pid = os.getpid()
+        self._ring = _Ring(source, function, max(depth, threads))
+        self._threads = [
+            threading.Thread(target=self._ring.work, name=f"fastrec-{i}", daemon=True)
+            for i in range(threads)
+        ]
+        self._live.add(self)
+        for thread in self._threads:
+            thread.start()
+
+    def __next__(self) -> Any:
+        if self._pid != os.getpid():
+            raise ValueError(f"made in process {self._pid}; make a new iterator in the child")
+        return self._ring.take()
+
+    @property
+    def waited_s(self) -> tuple[float, float]:
+        """Seconds that the consumer, and all threads together, have waited."""
+        return self._ring.consumer_s, self._ring.workers_s
+
+    def close(self) -> None:
+        """Stop the threads and wait for them. A child of fork() has none, and leaves them be."""
+        if self._pid != os.getpid():
+            return
+        self._ring.stop()
+        source: Any = self._ring.source
+        if hasattr(source, "interrupt"):
+            source.interrupt()
+        for thread in self._threads:
+            if thread is not threading.current_thread():
+                thread.join(_JOIN_S)
+        if hasattr(source, "close") and not self._ring.pulling.locked():
+            source.close()
+
+    def __del__(self) -> None:
+        if hasattr(self, "_threads"):
+            self.close()
+
+
+@atexit.register
+def _close_all() -> None:
+    for pipeline in list(Pipeline._live):
+        pipeline.close()

@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Orders of records, and a shuffle buffer for anything."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+from . import _core
+
+__all__ = ["BlockShuffle", "ShuffleBuffer"]
+
+T = TypeVar("T")
+
+GRAPH_SEED = 87654321  # TensorFlow's, where only the operation has a seed
+
+
+@dataclass(frozen=True)
+class BlockShuffle:
+    """Blocks of neighbouring records in random order, and records shuffled within a window of them.
+
+    For disks and remote files that hate random reads: a block is read in one go, and no record
+    leaves its window. ``shuffle="blocks"`` stands for ``BlockShuffle()``.
+
+    Parameters
+    ----------
+    block : int
+        Records a block.
+    window : int
+        Blocks a window.
+    """
+
+    block: int = 256
+    window: int = 64
+
+    def __post_init__(self) -> None:
+        if self.block < 1 or self.window < 1 or self.block * self.window > 2**31 - 1:
+            raise ValueError(f"block and window must be at least 1, and not huge, in {self!r}")
+
+
+Shuffle = bool | int | str | BlockShuffle
+
+
+def order_fields(shuffle: Shuffle) -> dict[str, Any]:
+    """What `shuffle` is in the terms of ``csrc/order.h``.
+
+    Raises
+    ------
+    ValueError
+        For anything that it cannot be.
+    """
+    fields = {"shuffle": "none", "block": 0, "window": 0, "buffer": 0}
+    if shuffle == "blocks":
+        shuffle = BlockShuffle()
+    if isinstance(shuffle, BlockShuffle):
+        return fields | {"shuffle": "blocks", "block": shuffle.block, "window": shuffle.window}
+    if isinstance(shuffle, bool):
+        return fields | {"shuffle": "records" if shuffle else "none"}
+    if isinstance(shuffle, int) and 1 <= shuffle < 2**32:
+        return fields | {"shuffle": "buffer", "buffer": shuffle}
+    raise ValueError(
+        f"shuffle must be True, False, 'blocks', a BlockShuffle or the size of a buffer, "
+        f"not {shuffle!r}"
+    )
+
+
+class ShuffleBuffer(Generic[T]):
+    """TensorFlow's ``RandomShuffleQueue``, draw for draw, for objects of any kind.
+
+    TensorFlow's queue holds whatever its threads have enqueued at the moment of a draw. Here the
+    caller decides: the same puts and takes give the same objects, and where TensorFlow's queue had
+    the same contents, the same as TensorFlow.
+
+    Parameters
+    ----------
+    capacity : int or None
+        Objects that fit; None for any number.
+    min_after_dequeue : int
+        Objects that have to stay behind until the buffer is closed.
+    seed : int, (int, int) or None
+        TensorFlow's seed of the operation; or the pair of the graph's and the operation's; or
+        None to draw one at random.
+
+    Examples
+    --------
+    >>> list(ShuffleBuffer(10, seed=7).shuffle(range(10)))
+    [7, 1, 5, 6, 4, 3, 2, 0, 9, 8]
+    """
+
+    def __init__(
+        self,
+        capacity: int | None,
+        min_after_dequeue: int = 0,
+        seed: int | tuple[int, int] | None = None,
+    ) -> None:
+        if capacity is not None and capacity < 1:
+            raise ValueError(f"capacity must be at least 1, or None for no limit, not {capacity}")
+        if min_after_dequeue < 0:
+            raise ValueError(f"min_after_dequeue {min_after_dequeue} must be >= 0")
+        if capacity is not None and min_after_dequeue >= capacity:
+            raise ValueError(f"min_after_dequeue {min_after_dequeue} must be < capacity {capacity}")
+        if seed is None:
+            pair = tuple(int.from_bytes(os.urandom(8), "little") for _ in range(2))
+        else:
+            pair = (GRAPH_SEED, seed) if isinstance(seed, int) else tuple(seed)
+        self.capacity = capacity
+        self.min_after_dequeue = min_after_dequeue
+        self._queue = _core.ShuffleQueue(*pair)
+        self._closed = False
+
+    def __len__(self) -> int:
+        return len(self._queue)
+
+    @property
+    def full(self) -> bool:
+        """Whether no more fits."""
+        return self.capacity is not None and len(self._queue) >= self.capacity
+
+    @property
+    def ready(self) -> bool:
+        """Whether there is one to take."""
+        return len(self._queue) > (0 if self._closed else self.min_after_dequeue)
+
+    def put(self, item: T) -> None:
+        """Add an object.
+
+        Raises
+        ------
+        ValueError
+            When the buffer is full or closed.
+        """
+        if self._closed:
+            raise ValueError("the shuffle buffer is closed")
+        if self.full:
+            raise ValueError(f"the shuffle buffer is full: its capacity is {self.capacity}")
+        self._queue.put(item)
+
+    def take(self) -> T:
+        """Draw an object.
+
+        Raises
+        ------
+        IndexError
+            When none may be drawn now.
+        """
+        if not self.ready:
+            least = 0 if self._closed else self.min_after_dequeue
+            raise IndexError(f"{len(self)} objects are in the shuffle buffer, {least} have to stay")
+        return self._queue.take()  # type: ignore[no-any-return]
+
+    def close(self) -> None:
+        """Say that no more objects come, so that all can be taken."""
+        self._closed = True
+
+    def shuffle(self, items: Iterable[T]) -> Iterator[T]:
+        """Pass `items` through: the buffer is filled to its capacity before each draw, then closed.
+
+        Yields
+        ------
+        object
+            Each of the items, and of what was in the buffer before, once.
+        """
+        for item in items:
+            if self.full:
+                yield self.take()
+            self.put(item)
+        self.close()
+        while self.ready:
+            yield self.take()

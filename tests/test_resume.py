@@ -1,0 +1,220 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A state says where a run stands, whoever reads it goes on from there, and no other run can."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import reference
+from hypothesis import given
+from hypothesis import strategies as st
+from verbs import gzipped, write, write_examples
+
+import fastrec
+from fastrec import Batcher
+
+NUMBER = {"i": fastrec.FixedLenFeature((), np.int64)}
+SHUFFLES = [False, True, "blocks", fastrec.BlockShuffle(3, 2), 7, 1000]
+
+
+@pytest.fixture(scope="module")
+def paths(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    folder = tmp_path_factory.mktemp("resume")
+    ends = [0, 20, 20, 21, 50]
+    return [
+        write_examples(folder / f"part-{k}", ({"i": i} for i in range(ends[k], ends[k + 1])))
+        for k in range(4)
+    ]
+
+
+@pytest.fixture(scope="module")
+def packed(paths: list[Path]) -> list[Path]:
+    """The same records, compressed."""
+    for path in paths:
+        path.with_suffix(".gz").write_bytes(gzipped(path.read_bytes()))
+    return [path.with_suffix(".gz") for path in paths]
+
+
+def drawn(batches: Any) -> list[list[int]]:
+    return [batch["i"].tolist() for batch in batches]
+
+
+def through_json(state: dict[str, Any]) -> dict[str, Any]:
+    text = json.dumps(state)
+    assert len(text) < 700
+    loaded: dict[str, Any] = json.loads(text)
+    assert loaded == state
+    return loaded
+
+
+@given(
+    size=st.integers(1, 20),
+    epochs=st.integers(1, 3),
+    drop=st.booleans(),
+    span=st.booleans(),
+    shuffle=st.sampled_from(SHUFFLES),
+    shard=st.sampled_from([(0, 1), (0, 3), (2, 3)]),
+    even=st.sampled_from([None, "drop", "pad"]),
+    threads=st.integers(1, 3),
+    prefetch=st.integers(0, 4),
+)
+def test_resumed_at_every_position_a_run_is_as_if_uninterrupted(
+    paths: list[Path], size: int, threads: int, **options: Any
+) -> None:
+    drop, span, epochs = options.pop("drop"), options.pop("span"), options["epochs"]
+    prefetch = options.pop("prefetch")
+    options |= {"drop_remainder": drop, "span_epochs": span, "seed": 5}
+    options["interleave"] = 2 if options["shuffle"] in (False, 7, 1000) else None
+    batcher = Batcher(paths, NUMBER, size, **options, threads=threads, prefetch=prefetch)
+    batches = iter(batcher)
+    states, whole = [batches.state_dict()], []
+    for batch in batches:
+        whole.append(batch["i"].tolist())
+        states.append(batches.get_state())
+        assert states[-1] == batcher.state_dict()
+    assert len(whole) == len(batcher) == len(states) - 1 or epochs == 0
+    for done in {0, 1, len(whole) // 2, len(whole) - 1, len(whole)} & set(range(len(states))):
+        again = Batcher(paths, NUMBER, size, **options, threads=4 - threads)
+        again.load_state_dict(through_json(states[done]))
+        with again:
+            assert drawn(again) == whole[done:]
+            assert drawn(again) == whole  # the next pass starts anew
+
+
+@pytest.mark.parametrize("shuffle", [False, 7])
+@pytest.mark.parametrize("span", [False, True])
+@pytest.mark.parametrize("transform", [None, lambda batch: batch])
+def test_streams_resume_too_and_give_what_plain_files_give(
+    paths: list[Path], packed: list[Path], shuffle: Any, span: bool, transform: Any
+) -> None:
+    options: dict[str, Any] = {"shuffle": shuffle, "seed": 1, "epochs": 2, "span_epochs": span}
+    options |= {"shard": (1, 3), "even": "pad", "interleave": 3, "transform": transform}
+    whole = drawn(Batcher(paths, NUMBER, 4, **options))
+    batches = iter(Batcher(packed, NUMBER, 4, **options))
+    states = [batches.state_dict()]
+    for batch, expected in zip(batches, whole, strict=True):
+        assert batch["i"].tolist() == expected
+        states.append(batches.state_dict())
+    for done, state in enumerate(states):
+        again = Batcher(packed, NUMBER, 4, **options)
+        again.load_state_dict(through_json(state))
+        assert drawn(again) == whole[done:]
+
+
+def test_a_state_counts_what_was_delivered_not_what_was_prefetched(paths: list[Path]) -> None:
+    batches = iter(Batcher(paths, NUMBER, 5, threads=4, prefetch=8))
+    next(batches)
+    time.sleep(0.1)  # by now the ring is full
+    assert batches.state_dict()["block"] == 1
+    batcher = Batcher(paths, NUMBER, 5)
+    batcher.load_state_dict(batches.state_dict())
+    assert next(iter(batcher))["i"].tolist() == [5, 6, 7, 8, 9]
+
+
+def test_a_seed_drawn_at_random_is_taken_over_with_the_state(paths: list[Path]) -> None:
+    batches = iter(Batcher(paths, NUMBER, 5, shuffle=True))
+    next(batches)
+    again = Batcher(paths, NUMBER, 5, shuffle=True)
+    again.set_state(batches.get_state())
+    assert drawn(again) == drawn(batches)
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"batch_size": 4}, "batch_size is 5, and here it is 4"),
+        ({"seed": 2}, "seed is 1, and here it is 2"),
+        ({"shuffle": False}, "shuffle is 'records', and here it is 'none'"),
+        ({"drop_remainder": True}, "drop_remainder"),
+        ({"span_epochs": True}, "span_epochs"),
+        ({"shard": (0, 2)}, "shards is 1, and here it is 2 .it can change between epochs"),
+        ({"even": "pad"}, "even"),
+    ],
+)
+def test_a_state_of_another_order_is_refused_with_the_reason(
+    paths: list[Path], change: dict[str, Any], reason: str
+) -> None:
+    options: dict[str, Any] = {"batch_size": 5, "seed": 1, "shuffle": True}
+    batches = iter(Batcher(paths, NUMBER, **options))
+    next(batches)
+    other = Batcher(paths, NUMBER, **{**options, **change})
+    with pytest.raises(fastrec.FastrecError, match=reason):
+        other.load_state_dict(batches.state_dict())
+    assert len(drawn(other)) == len(other)  # it goes on as if nothing had been
+
+
+def test_a_state_of_other_files_is_refused_with_the_reason(
+    paths: list[Path], tmp_path: Path
+) -> None:
+    state = Batcher(paths, NUMBER, 5).state_dict()
+    with pytest.raises(fastrec.FastrecError, match="it is of 4 files, and here are 3"):
+        Batcher(paths[1:], NUMBER, 5, seed=1).load_state_dict(state)
+    longer = write_examples(tmp_path / "part-3", ({"i": i} for i in range(30)))
+    with pytest.raises(fastrec.FastrecError, match="bytes, and here are"):
+        Batcher([*paths[:3], longer], NUMBER, 5).load_state_dict(state)
+    last = write(tmp_path / "part-3", reference.read_frames(paths[3].read_bytes())[0][::-1])
+    with pytest.raises(fastrec.FastrecError, match="names or their contents"):
+        Batcher([*paths[:3], last], NUMBER, 5).load_state_dict(state)
+    moved = tmp_path / "moved"
+    moved.mkdir()
+    copies = [moved / path.name for path in paths]
+    for path, copy in zip(paths, copies, strict=True):
+        copy.write_bytes(path.read_bytes())
+    Batcher(copies, NUMBER, 5).load_state_dict(state)
+
+
+@pytest.mark.parametrize(
+    "state",
+    [
+        None,
+        [],
+        {},
+        {"format": 3},
+        {"format": "fastrec.Batcher/99"},
+        {"format": "fastrec.Batcher/1"},
+        {"format": "fastrec.Batcher/1", "epoch": -1, "block": 0, "item": 0},
+        {"format": "fastrec.Batcher/1", "epoch": 0, "block": True, "item": 0},
+        {"format": "fastrec.Batcher/1", "epoch": 0, "block": 0, "item": 2**70},
+        {"format": "fastrec.Batcher/1", "epoch": 0, "block": 0, "item": 0, "source": 3},
+    ],
+    ids=str,
+)
+def test_what_is_no_state_is_refused(paths: list[Path], state: Any) -> None:
+    with pytest.raises(fastrec.FastrecError, match="not of this Batcher"):
+        Batcher(paths, NUMBER, 5).load_state_dict(state)
+
+
+def test_the_number_of_shards_may_change_where_an_epoch_begins(paths: list[Path]) -> None:
+    options: dict[str, Any] = {"seed": 1, "shuffle": True, "epochs": 3}
+    batches = iter(Batcher(paths, NUMBER, 5, shard=(1, 2), **options))
+    for _ in range(5):
+        next(batches)
+    state = batches.state_dict()
+    assert (state["epoch"], state["block"]) == (1, 0)
+    for shard in range(3):
+        options["shard"] = shard, 3
+        again, whole = (Batcher(paths, NUMBER, 5, **options) for _ in range(2))
+        again.load_state_dict(state)
+        assert drawn(again) == drawn(whole)[len(whole) // 3 :]
+
+
+def test_a_state_beyond_the_end_has_no_batches(paths: list[Path]) -> None:
+    state = Batcher(paths, NUMBER, 5).state_dict()
+    for transform in (None, lambda batch: batch):
+        batcher = Batcher(paths, NUMBER, 5, transform=transform, seed=state["order"]["seed"])
+        batcher.load_state_dict({**state, "epoch": 2**62})
+        assert list(batcher) == []
+
+
+def test_a_file_object_cannot_be_resumed_and_says_so(paths: list[Path]) -> None:
+    with paths[0].open("rb") as file:
+        batches = iter(Batcher(file, NUMBER, 5))
+        next(batches)
+        with pytest.raises(fastrec.FastrecError, match="by its path"):
+            batches.state_dict()
+        batches.close()
