@@ -262,6 +262,7 @@ MEMORY = """
 """
 
 
+@pytest.mark.unsanitized
 @pytest.mark.skipif(sys.platform == "darwin", reason="counts memory in other units")
 @pytest.mark.parametrize("length", [2**31 - 1, 2**31, 2**40, 2**62, 2**63, 2**64 - 16])
 @pytest.mark.parametrize("how", ["file", "fifo", "gzip"])

@@ -106,6 +106,7 @@ FORK = """
 """
 
 
+@pytest.mark.unsanitized
 @pytest.mark.parametrize("when", ["fresh", "busy"])
 def test_a_forked_child_gets_an_error_or_batches_of_its_own(path: Path, when: str) -> None:
     for _ in range(5):
