@@ -6,7 +6,7 @@ CC ?= cc
 # What pyproject.toml's [build-system] requires; building without isolation makes re-runs quick.
 BUILD_REQUIRES = 'setuptools>=77' 'Cython>=3.1'
 
-SOURCES := $(wildcard pyproject.toml setup.py README.md csrc/*.c csrc/*.h fastrec/*.p* fastrec/*/*.py)
+SOURCES := $(wildcard pyproject.toml setup.py README.md csrc/*.c csrc/*.h fastrec/*.p* fastrec/*/*.py fastrec/*/*/*.py)
 C_SOURCES := $(wildcard csrc/*.c)
 C_HEADERS := $(wildcard csrc/*.h tests/c/*.h)
 C_TESTS := $(patsubst tests/c/%.c,%,$(wildcard tests/c/test_*.c))
@@ -17,7 +17,7 @@ PIP_ENV = PIP_DISABLE_PIP_VERSION_CHECK=1
 PIP = $(PIP_ENV) $(BIN)/python -m pip install --quiet
 CFLAGS_STRICT = -std=gnu11 -Wall -Wextra -Werror -Icsrc -pthread
 
-.PHONY: help test demo sanitize sanitize-c sanitize-python lint lint-c lint-python oracle dist \
+.PHONY: bench bench-smoke guard guard-update help test demo sanitize sanitize-c sanitize-python lint lint-c lint-python oracle dist \
         wheel-check format clean
 .DELETE_ON_ERROR:
 .SECONDARY:
@@ -113,13 +113,13 @@ lint-python: .venv/installed-test .venv/installed-lint
 	$(BIN)/pytest -q tests/test_layering.py tests/test_declarations.py
 
 lint-c: .venv/installed-lint
-	$(BIN)/clang-format --dry-run -Werror $(C_SOURCES) $(C_HEADERS) $(wildcard tests/c/*.c)
+	$(BIN)/clang-format --dry-run -Werror $(C_SOURCES) $(C_HEADERS) $(wildcard tests/c/*.c benchmarks/*.c)
 	FASTREC_WERROR=1 $(BIN)/python setup.py --quiet build_ext \
 	    --build-lib build/lint --build-temp build/lint-temp
 	@set -e; for cc in $(CC) clang; do \
 	    command -v $$cc >/dev/null || { echo "no $$cc here"; continue; }; \
 	    echo "$$cc -Wall -Wextra -Werror"; \
-	    for source in $(C_SOURCES) $(wildcard tests/c/*.c); do \
+	    for source in $(C_SOURCES) $(wildcard tests/c/*.c benchmarks/*.c); do \
 	        $$cc $(CFLAGS_STRICT) -O2 -c -o /dev/null $$source; \
 	    done; \
 	done
@@ -128,7 +128,7 @@ lint-c: .venv/installed-lint
 format: .venv/installed-lint
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
-	$(BIN)/clang-format -i $(C_SOURCES) $(C_HEADERS) $(wildcard tests/c/*.c)
+	$(BIN)/clang-format -i $(C_SOURCES) $(C_HEADERS) $(wildcard tests/c/*.c benchmarks/*.c)
 
 ## make oracle       differential tests against TensorFlow, in .venv-oracle
 .venv-oracle/bin/python:
@@ -144,6 +144,48 @@ format: .venv/installed-lint
 
 oracle: .venv-oracle/installed
 	.venv-oracle/bin/pytest tests/oracle
+
+## make bench        fastrec, its peers and the machine's ceilings into benchmarks/README.md
+# Some peers cannot share an environment, so each has its own. One that cannot be had is a gap.
+PEERS = array_record bagz checksums tensorflow tfrecord tfrecords
+PEER_array_record = array_record
+PEER_bagz = bagz
+PEER_checksums = google-crc32c crc32c awscrt
+PEER_tensorflow = tensorflow-cpu
+PEER_tfrecord = tfrecord
+PEER_tfrecords = tfrecords
+
+.venv-bench-%/bin/python:
+	-@$(PYTHON) -m venv $(@D:/bin=) && $(PIP_ENV) $@ -m pip install --quiet numpy $(PEER_$*) \
+	    || { echo 'no $(PEER_$*) here: it will be a gap'; rm -rf $(@D:/bin=); }
+
+build/bench/crc32c_bench: benchmarks/crc32c_bench.c $(C_SOURCES) $(C_HEADERS)
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS_STRICT) -O3 -o $@ $< $(C_SOURCES) -lm
+
+BENCH = $(BIN)/fastrec bench
+bench: .venv/installed-bench build/bench/crc32c_bench $(PEERS:%=.venv-bench-%/bin/python)
+	$(BENCH) --data build/bench/data --crc-driver build/bench/crc32c_bench \
+	    --json build/bench/run.json --markdown build/bench/run.md --chart docs/benchmarks.png
+	$(BIN)/python benchmarks/page.py build/bench/run.json build/bench/run.md
+
+# What CI runs: every benchmark once, without a clock.
+bench-smoke: .venv/installed-test
+	$(BIN)/pytest benchmarks --benchmark-disable
+
+## make guard        the hot loops' instruction counts beside those recorded in benchmarks/guard.json
+build/guard/guard: benchmarks/guard.c $(C_SOURCES) $(C_HEADERS)
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS_STRICT) -O3 -g -o $@ $< $(C_SOURCES) -lm
+
+guard: build/guard/guard
+	@if command -v valgrind >/dev/null; then $(PYTHON) benchmarks/callgrind.py $<; \
+	elif [ -z "$$CI" ]; then echo 'no valgrind here: instructions were NOT counted'; \
+	else echo 'no valgrind here'; exit 1; fi
+
+## make guard-update record the instruction counts of now
+guard-update: build/guard/guard
+	$(PYTHON) benchmarks/callgrind.py $< --update
 
 ## make dist         sdist and wheel, the wheel built from the sdist
 dist: .venv/installed-dist
@@ -169,6 +211,6 @@ wheel-check: dist
 
 ## make clean        remove everything that the above made
 clean:
-	rm -rf build dist wheelhouse demo .venv .venv-oracle .venv-wheel fastrec/_core.c fastrec/*.so \
+	rm -rf build dist wheelhouse demo .venv .venv-bench-* .venv-oracle .venv-wheel fastrec/_core.c fastrec/*.so \
 	    *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .benchmarks
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

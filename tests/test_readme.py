@@ -12,7 +12,7 @@ import pytest
 import fastrec
 import fastrec.train
 
-COMMANDS = {"schema", "demo"}
+COMMANDS = {"schema", "demo", "bench"}
 README = (Path(__file__).parent.parent / "README.md").read_text()
 
 

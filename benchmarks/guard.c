@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The hot loops, one at a time, on records made here: what benchmarks/callgrind.py counts the
+ * instructions of.
+ *
+ *     guard LOOP RECORDS          one of the loops below; prints RECORDS when it has done them
+ *
+ * Only what `measured` calls is counted: making the records is not.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "encode.h"
+#include "index.h"
+#include "parse.h"
+#include "reader.h"
+
+#define MAX_FIELDS 40
+#define BATCH 128
+#define PIXELS 3072
+#define TOKENS 2048
+#define MOST 29
+
+typedef struct {
+    fr_value values[MAX_FIELDS];
+    fr_feature features[MAX_FIELDS];
+    char keys[MAX_FIELDS][16];
+    size_t count, rows;
+    fr_buffer frames, ends; /* the rows as framed Examples */
+} table;
+
+static uint64_t random_state = 1;
+
+/* splitmix64 */
+static uint64_t random_word(void) {
+    uint64_t x = (random_state += 0x9e3779b97f4a7c15u);
+    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
+    x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
+    return x ^ (x >> 31);
+}
+
+/* Fewer than 2**bits, and small ones as often as large ones. */
+static int64_t random_int(unsigned bits) {
+    uint64_t word = random_word();
+    return (int64_t)(word >> (64 - bits) >> (word % bits));
+}
+
+static void check(int status, const fr_error *err) {
+    if (status == FR_OK) return;
+    fprintf(stderr, "guard: status %d: %s\n", status, err->message);
+    exit(1);
+}
+
+static void *zeroed(size_t size) {
+    void *block = calloc(size ? size : 1, 1);
+    if (!block) abort();
+    return block;
+}
+
+/* A column of `per_row` elements a row: what encoding takes, and what parsing is asked for. */
+static fr_value *add(table *t, const char *prefix, fr_kind kind, fr_dtype dtype, size_t per_row) {
+    size_t i = t->count++;
+    snprintf(t->keys[i], sizeof t->keys[i], "%s%zu", prefix, i);
+    fr_span key = {(const uint8_t *)t->keys[i], strlen(t->keys[i])};
+    t->values[i] = (fr_value){.key = key, .kind = kind, .dtype = dtype, .count = per_row};
+    t->values[i].values = zeroed(t->rows * per_row * fr_dtype_size(dtype));
+    t->features[i] = (fr_feature){.key = key, .kind = kind, .dtype = dtype, .count = per_row};
+    return &t->values[i];
+}
+
+static void add_ints(table *t, const char *prefix, size_t per_row, unsigned bits) {
+    int64_t *values =
+        (int64_t *)(uintptr_t)add(t, prefix, FR_KIND_INT64, FR_INT64, per_row)->values;
+    for (size_t i = 0; i < t->rows * per_row; i++)
+        values[i] = random_int(bits);
+}
+
+static void add_floats(table *t, const char *prefix, size_t per_row) {
+    float *values = (float *)(uintptr_t)add(t, prefix, FR_KIND_FLOAT, FR_FLOAT32, per_row)->values;
+    for (size_t i = 0; i < t->rows * per_row; i++)
+        values[i] = (float)random_int(20) / 1024;
+}
+
+static void add_raw(table *t, const char *prefix, size_t size) {
+    fr_value *value = add(t, prefix, FR_KIND_BYTES, FR_UINT8, size);
+    uint8_t *bytes = (uint8_t *)(uintptr_t)value->values;
+    for (size_t i = 0; i < t->rows * size; i++)
+        bytes[i] = (uint8_t)random_word();
+    value->dtype = FR_BYTES;
+    value->count = 1;
+    value->element_size = size;
+    t->features[t->count - 1].raw = true;
+}
+
+/* Makes the last column ragged: its rows are of 0 to MOST elements. */
+static void make_ragged(table *t) {
+    fr_value *value = &t->values[t->count - 1];
+    int64_t *splits = zeroed((t->rows + 1) * sizeof *splits);
+    for (size_t row = 0; row < t->rows; row++)
+        splits[row + 1] = splits[row] + (int64_t)(random_word() % (MOST + 1));
+    value->splits = splits;
+    t->features[t->count - 1].ragged = true;
+}
+
+static void add_strings(table *t, const char *prefix) {
+    fr_value *value = add(t, prefix, FR_KIND_BYTES, FR_BYTES, (size_t)MOST * 12);
+    int64_t *offsets = zeroed((t->rows * MOST + 1) * sizeof *offsets);
+    for (size_t i = 0; i < t->rows * MOST; i++)
+        offsets[i + 1] = offsets[i] + 3 + (int64_t)(random_word() % 10);
+    value->offsets = offsets;
+    make_ragged(t);
+}
+
+static void make_tabular(table *t) {
+    add_ints(t, "label", 1, 1);
+    for (size_t i = 0; i < 13; i++)
+        add_floats(t, "I", 1);
+    for (unsigned i = 0; i < 26; i++)
+        add_ints(t, "C", 1, 3 + i);
+}
+
+static void make_cifar(table *t) {
+    add_raw(t, "image", PIXELS);
+    add_raw(t, "shape", 12);
+    add_ints(t, "label", 1, 4);
+}
+
+static void make_tokens(table *t) {
+    add_ints(t, "tokens", TOKENS, 16);
+}
+
+static void make_ragged_rows(table *t) {
+    add_strings(t, "words");
+    add_ints(t, "ids", MOST, 28);
+    make_ragged(t);
+    add_floats(t, "weights", MOST);
+    make_ragged(t);
+}
+
+static void encode(table *t, fr_buffer *out) {
+    fr_error err = {0};
+    check(fr_encode_sort(t->values, t->count, &err), &err);
+    check(fr_encode_rows(t->values, t->count, 0, t->rows, true, out, NULL, &err), &err);
+}
+
+static void parse(table *t) {
+    fr_error err = {0};
+    fr_schema schema = {0};
+    fr_parser parser = {0};
+    fr_columns columns = {0};
+    check(fr_schema_init(&schema, t->features, t->count, &err), &err);
+    check(fr_parser_init(&parser, &schema, &err), &err);
+    fr_span left = {t->frames.data, t->frames.size};
+    fr_frame_options options = {.verify = true};
+    for (size_t row = 0; row < t->rows; row++) {
+        fr_frame frame;
+        if (row % BATCH == 0) check(fr_columns_begin(&columns, &schema, BATCH, &err), &err);
+        check(fr_frame_next(left, true, &options, &frame, &err), &err);
+        check(fr_parse_row(&parser, frame.data, &columns, &err), &err);
+        left = fr_span_after(left, frame.size);
+    }
+    fr_columns_free(&columns);
+    fr_parser_free(&parser);
+    fr_schema_free(&schema);
+}
+
+static void iterate(table *t) {
+    fr_error err = {0};
+    fr_reader reader = {.source = FR_SOURCE_FED, .options = {.verify = true}};
+    check(fr_source_feed(&reader.source, (fr_span){t->frames.data, t->frames.size}, &err), &err);
+    check(fr_source_feed(&reader.source, (fr_span){NULL, 0}, &err), &err);
+    fr_record record;
+    int status;
+    size_t count = 0;
+    while ((status = fr_reader_next(&reader, &record, &err)) != FR_END) {
+        if (status == FR_AGAIN)
+            status = fr_reader_fill(&reader, &err);
+        else
+            count++;
+        check(status, &err);
+    }
+    fr_reader_close(&reader);
+    if (count != t->rows) abort();
+}
+
+static const struct {
+    const char *name;
+    void (*make)(table *);
+    void (*run)(table *); /* NULL: encoding */
+} loops[] = {
+    {"parse-tabular", make_tabular, parse}, {"parse-cifar", make_cifar, parse},
+    {"parse-tokens", make_tokens, parse},   {"parse-ragged", make_ragged_rows, parse},
+    {"iterate", make_tabular, iterate},     {"encode-tabular", make_tabular, NULL},
+    {"encode-tokens", make_tokens, NULL},   {"encode-cifar", make_cifar, NULL},
+};
+
+/* Kept whole by the compiler, so that counting can begin and end with it. */
+__attribute__((noinline)) void measured(table *t, void (*run)(table *), fr_buffer *out);
+
+__attribute__((noinline)) void measured(table *t, void (*run)(table *), fr_buffer *out) {
+    if (run)
+        run(t);
+    else
+        encode(t, out);
+}
+
+int main(int argc, char **argv) {
+    table *t = zeroed(sizeof *t);
+    t->rows = argc > 2 ? strtoul(argv[2], NULL, 10) : 0;
+    for (size_t i = 0; argc > 2 && i < sizeof loops / sizeof *loops; i++) {
+        if (strcmp(loops[i].name, argv[1]) != 0) continue;
+        fr_error err = {0};
+        loops[i].make(t);
+        encode(t, &t->frames);
+        size_t size = t->frames.size;
+        if (!loops[i].run) { /* into room that is there already */
+            t->frames.size = 0;
+            check(fr_buffer_reserve(&t->frames, size, &err), &err);
+        }
+        measured(t, loops[i].run, &t->frames);
+        if (t->frames.size != size) abort();
+        printf("%zu\n", t->rows);
+        return 0;
+    }
+    fprintf(stderr, "usage: guard LOOP RECORDS\n");
+    return 2;
+}

@@ -1,0 +1,290 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is measured on: records of six kinds, and plain small ones, the same for the same seed.
+
+A case describes its features in words that every peer can translate into its own, and makes its
+columns with nothing but NumPy, so that any process can make the very same rows.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import zlib
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Union
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = [
+    "CASES",
+    "RAW_CASES",
+    "Case",
+    "Column",
+    "Columns",
+    "Field",
+    "Ragged",
+    "Strings",
+    "columns_of",
+    "head",
+    "load",
+    "raw_records",
+    "rows",
+    "save",
+]
+
+
+@dataclass(frozen=True)
+class Field:
+    """One feature: `kind` is "int64", "float", "bytes", or "raw" for uint8 arrays kept as bytes."""
+
+    name: str
+    kind: str
+    shape: tuple[int, ...] | None = ()  # of a row; None: any number of values
+
+
+@dataclass(frozen=True)
+class Case:
+    """`records` is what a whole run measures on; `write_records` how many of them writing takes."""
+
+    name: str
+    what: str
+    fields: tuple[Field, ...]
+    records: int
+    batch: int = 128
+    write_records: int = 0
+
+    def scaled(self, scale: float) -> Case:
+        """The same with so much of the records, but for two batches at least."""
+
+        def few(count: int) -> int:
+            return max(int(count * scale), 2 * self.batch)
+
+        records = few(self.records)
+        return replace(self, records=records, write_records=min(few(self.write_records), records))
+
+    def to_json(self) -> str:
+        return json.dumps(asdict(self))
+
+    @staticmethod
+    def from_json(text: str) -> Case:
+        values = json.loads(text)
+        values["fields"] = tuple(
+            Field(f["name"], f["kind"], None if f["shape"] is None else tuple(f["shape"]))
+            for f in values["fields"]
+        )
+        return Case(**values)
+
+
+@dataclass(frozen=True)
+class Strings:
+    """Byte strings: string ``i`` is ``data[offsets[i]:offsets[i + 1]]``."""
+
+    data: NDArray[np.uint8]
+    offsets: NDArray[np.int64]
+
+    @staticmethod
+    def of(strings: list[bytes]) -> Strings:
+        offsets = np.zeros(len(strings) + 1, np.int64)
+        np.cumsum([len(string) for string in strings], out=offsets[1:])
+        return Strings(np.frombuffer(b"".join(strings), np.uint8), offsets)
+
+    def to_list(self) -> list[bytes]:
+        whole, ends = self.data.tobytes(), self.offsets.tolist()
+        return [whole[a:b] for a, b in itertools.pairwise(ends)]
+
+
+@dataclass(frozen=True)
+class Ragged:
+    """Rows of differing length: row ``i`` is ``values[splits[i]:splits[i + 1]]``."""
+
+    values: NDArray[Any] | Strings
+    splits: NDArray[np.int64]
+
+
+Column = Union["NDArray[Any]", Strings, Ragged]
+Columns = dict[str, Column]
+
+_TABULAR = (
+    Field("label", "int64"),
+    *(Field(f"I{i}", "float") for i in range(1, 14)),
+    *(Field(f"C{i}", "int64") for i in range(1, 27)),
+)
+
+
+def _picture(height: int, width: int) -> tuple[Field, ...]:
+    image = Field("image", "raw", (height, width, 3))
+    return (image, Field("shape", "bytes"), Field("label", "int64"))
+
+
+CASES: dict[str, Case] = {
+    case.name: case
+    for case in (
+        Case("cifar", "pictures of 3,072 raw bytes, shape, label", _picture(32, 32), 20_000,
+             write_records=5_000),
+        Case("photo", "pictures of 921,600 raw bytes, shape, label", _picture(480, 640), 200, 16,
+             write_records=40),
+        Case("tabular", "13 float and 27 int64 scalars", _TABULAR, 100_000, write_records=20_000),
+        Case("tokens", "2,048 int64 token ids", (Field("tokens", "int64", (2048,)),), 10_000,
+             write_records=2_000),
+        Case("embed", "768 floats and an id",
+             (Field("embedding", "float", (768,)), Field("id", "int64")), 20_000,
+             write_records=5_000),
+        Case("ragged", "0 to 29 strings, int64s and floats",
+             (Field("words", "bytes", None), Field("ids", "int64", None),
+              Field("weights", "float", None)), 100_000, write_records=20_000),
+    )
+}  # fmt: skip
+
+# Records that are no Examples: what framing, indexing and random access cost by themselves.
+RAW_CASES: dict[str, Case] = {
+    "small": Case("small", "64 to 128 plain bytes", (), 500_000),
+    "kib": Case("kib", "1,024 plain bytes", (), 100_000),
+}
+
+
+def _picture_columns(random: np.random.Generator, case: Case, n: int) -> Columns:
+    shape = case.fields[0].shape
+    assert shape is not None
+    text = np.array(shape, np.int32).tobytes()
+    return {
+        "image": random.integers(0, 256, (n, *shape), np.uint8),
+        "shape": Strings.of([text] * n),
+        "label": random.integers(0, 10, n),
+    }
+
+
+def _tabular_columns(random: np.random.Generator, case: Case, n: int) -> Columns:
+    columns: Columns = {"label": (random.random(n) < 0.25).astype(np.int64)}
+    for i in range(1, 14):
+        columns[f"I{i}"] = random.lognormal(i / 4, 1.0, n).astype(np.float32)
+    for i in range(1, 27):  # categories of vocabularies from a few to 2**32, common ones common
+        size = 2.0 ** (2 + 30 * i / 26)
+        columns[f"C{i}"] = (size ** random.random(n)).astype(np.int64)
+    return columns
+
+
+def _token_columns(random: np.random.Generator, case: Case, n: int) -> Columns:
+    weights = np.cumsum(1.0 / (np.arange(50257) + 2.7))
+    draws = random.random((n, 2048), np.float32) * weights[-1]
+    return {"tokens": np.searchsorted(weights, draws).clip(0, 50256).astype(np.int64)}
+
+
+def _embed_columns(random: np.random.Generator, case: Case, n: int) -> Columns:
+    return {
+        "embedding": random.standard_normal((n, 768), np.float32),
+        "id": np.arange(n, dtype=np.int64) * 7919,
+    }
+
+
+def _splits(random: np.random.Generator, n: int) -> NDArray[np.int64]:
+    splits = np.zeros(n + 1, np.int64)
+    np.cumsum(random.integers(0, 30, n), out=splits[1:])
+    return splits
+
+
+def _strings(random: np.random.Generator, n: int, low: int, high: int) -> Strings:
+    offsets = np.zeros(n + 1, np.int64)
+    np.cumsum(random.integers(low, high, n), out=offsets[1:])
+    return Strings(random.integers(97, 123, int(offsets[-1]), np.uint8), offsets)
+
+
+def _ragged_columns(random: np.random.Generator, case: Case, n: int) -> Columns:
+    words, ids, weights = (_splits(random, n) for _ in range(3))
+    many = (2.0 ** (28 * random.random(int(ids[-1])))).astype(np.int64)
+    return {
+        "words": Ragged(_strings(random, int(words[-1]), 3, 13), words),
+        "ids": Ragged(many, ids),
+        "weights": Ragged(random.standard_normal(int(weights[-1]), np.float32), weights),
+    }
+
+
+_MAKERS: dict[str, Callable[[np.random.Generator, Case, int], Columns]] = {
+    "cifar": _picture_columns,
+    "photo": _picture_columns,
+    "tabular": _tabular_columns,
+    "tokens": _token_columns,
+    "embed": _embed_columns,
+    "ragged": _ragged_columns,
+}
+
+
+def _generator(name: str, seed: int) -> np.random.Generator:
+    return np.random.default_rng([seed, zlib.crc32(name.encode())])
+
+
+def columns_of(case: Case, seed: int, saved: str = "") -> Columns:
+    """The case's columns: made from the seed, or those that were saved of the user's own file."""
+    if saved:
+        return load(saved)
+    return _MAKERS[case.name](_generator(case.name, seed), case, case.records)
+
+
+def raw_records(case: Case, seed: int) -> Strings:
+    """The records of a case that has no features."""
+    low, high = (64, 129) if case.name == "small" else (1024, 1025)
+    random = _generator(case.name, seed)
+    offsets = np.zeros(case.records + 1, np.int64)
+    np.cumsum(random.integers(low, high, case.records), out=offsets[1:])
+    return Strings(random.integers(0, 256, int(offsets[-1]), np.uint8), offsets)
+
+
+def head(column: Column, n: int) -> Column:
+    """The first `n` rows."""
+    if isinstance(column, Strings):
+        return Strings(column.data[: column.offsets[n]], column.offsets[: n + 1])
+    if isinstance(column, Ragged):
+        values = column.values
+        size = int(column.splits[n])
+        return Ragged(head(values, size), column.splits[: n + 1])  # type: ignore[arg-type]
+    return column[:n]
+
+
+def rows(columns: Mapping[str, Column], n: int) -> Iterator[dict[str, Any]]:
+    """The first `n` rows as a program has them: Python scalars, bytes, and arrays."""
+    lists: dict[str, Any] = {}
+    for name, column in columns.items():
+        short = head(column, n)
+        if isinstance(short, Strings):
+            lists[name] = short.to_list()
+        elif isinstance(short, Ragged):
+            values: Any = short.values
+            if isinstance(values, Strings):
+                values = values.to_list()
+            ends = short.splits.tolist()
+            lists[name] = [values[a:b] for a, b in itertools.pairwise(ends)]
+        else:
+            lists[name] = short.tolist() if short.ndim == 1 else list(short)
+    for values in zip(*lists.values(), strict=True):
+        yield dict(zip(lists, values, strict=True))
+
+
+def save(path: str, columns: Mapping[str, Column]) -> None:
+    """Keep columns in a file that :func:`load` reads; nothing in it is ever executed."""
+    arrays: dict[str, NDArray[Any]] = {}
+    for name, column in columns.items():
+        inner = column
+        if isinstance(inner, Ragged):
+            arrays[f"{name}\0splits"] = inner.splits
+            inner = inner.values
+        if isinstance(inner, Strings):
+            arrays[f"{name}\0data"], arrays[f"{name}\0offsets"] = inner.data, inner.offsets
+        else:
+            arrays[f"{name}\0values"] = inner
+    names = json.dumps([key.split("\0") for key in arrays]).encode()
+    numbered = {f"a{i}": array for i, array in enumerate(arrays.values())}
+    np.savez(path, names=np.frombuffer(names, np.uint8), **numbered)  # type: ignore[arg-type]
+
+
+def load(path: str) -> Columns:
+    with np.load(path, allow_pickle=False) as file:
+        names = json.loads(file["names"].tobytes())
+        parts: dict[str, dict[str, Any]] = {}
+        for i, (name, part) in enumerate(names):
+            parts.setdefault(name, {})[part] = file[f"a{i}"]
+    columns: Columns = {}
+    for name, has in parts.items():
+        inner = Strings(has["data"], has["offsets"]) if "data" in has else has["values"]
+        columns[name] = Ragged(inner, has["splits"]) if "splits" in has else inner
+    return columns

@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A run as one picture: how many times as fast as TensorFlow, job by job."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from .engine import Comparison, ratio
+from .jobs import OURS, Entry
+from .suite import Run
+
+__all__ = ["NothingToDraw", "draw"]
+
+_THEIRS = Entry("tensorflow")
+
+# Title, job, ours, theirs.
+_PANELS = (
+    ("iterate over records", "iterate", Entry(OURS), _THEIRS),
+    ("parse into batches", "parse", Entry(OURS), _THEIRS),
+    ("shuffle the whole data set", "shuffle", Entry(OURS, "whole data set"),
+     Entry("tensorflow", "whole data set")),
+    ("read GZIP", "gzip", Entry(OURS), _THEIRS),
+    ("write rows", "write", Entry(OURS, "rows"), _THEIRS),
+    ("write columns", "write", Entry(OURS, "columns"), _THEIRS),
+)  # fmt: skip
+
+_OURS_COLOUR, _TEXT, _FAINT = "#2a6f97", "#222222", "#8a8a8a"
+
+
+class NothingToDraw(Exception):
+    """The run compared nothing with TensorFlow."""
+
+
+Bar = tuple[str, float, float, float]
+
+
+def _bars(comparisons: list[Comparison], ours: Entry, theirs: Entry) -> list[Bar]:
+    bars = []
+    for comparison in comparisons:
+        mine, peer = comparison.of(ours), comparison.of(theirs)
+        if mine is None or peer is None or not mine.seconds or not peer.seconds:
+            continue
+        if mine.agrees is False or peer.agrees is False:
+            continue
+        value, low, high = ratio(peer, mine)
+        if not math.isnan(value):
+            bars.append((comparison.case.name, value, low, high))
+    return bars
+
+
+def _panel(axes: Any, title: str, bars: list[Bar]) -> None:
+    places = range(len(bars))[::-1]
+    axes.barh(places, [bar[1] for bar in bars], 0.62, color=_OURS_COLOUR)
+    for place, (_, value, low, high) in zip(places, bars):  # noqa: B905
+        axes.plot([min(low, value), max(high, value)], [place, place], color=_TEXT, linewidth=0.9)
+        axes.text(max(high, value) * 1.02, place, f" {value:.1f}x", va="center", color=_TEXT,
+                  fontsize=8)  # fmt: skip
+    axes.axvline(1, color=_FAINT, linewidth=1, linestyle=(0, (3, 2)))
+    axes.set_yticks(list(places), [bar[0] for bar in bars], fontsize=8, color=_TEXT)
+    axes.set_title(title, fontsize=9, loc="left", color=_TEXT)
+    axes.set_xlim(0, max(max(bar[3], bar[1]) for bar in bars) * 1.22)
+    axes.tick_params(axis="x", labelsize=7, colors=_FAINT)
+    axes.tick_params(axis="y", length=0)
+    for side in ("top", "right", "left"):
+        axes.spines[side].set_visible(False)
+    axes.spines["bottom"].set_color(_FAINT)
+
+
+def draw(run: Run, path: str) -> None:
+    """Write the picture to `path`, as PNG or whatever its ending says.
+
+    Raises
+    ------
+    ImportError
+        Without matplotlib.
+    NothingToDraw
+        When TensorFlow was in no comparison.
+    """
+    from matplotlib.figure import Figure
+
+    panels = []
+    for title, job, ours, theirs in _PANELS:
+        comparisons = [c for c in run.comparisons if c.job.name == job]
+        if bars := _bars(comparisons, ours, theirs):
+            panels.append((title, bars))
+    if not panels:
+        raise NothingToDraw("nothing here was compared with TensorFlow")
+    columns = min(3, len(panels))
+    rows = -(-len(panels) // columns)
+    figure = Figure(figsize=(3.3 * columns, 0.5 + 2.1 * rows), layout="constrained", dpi=130)
+    for number, (title, bars) in enumerate(panels):
+        _panel(figure.add_subplot(rows, columns, number + 1), title, bars)
+    versions = f"TensorFlow {run.versions.get('tensorflow', '')}"
+    figure.suptitle(f"fastrec, times as fast as {versions}", fontsize=10, x=0.01, ha="left",
+                    color=_TEXT)  # fmt: skip
+    caption = f"{run.about['cpu']}, {run.about['cpus']} processors; lines from least to most"
+    figure.supxlabel(caption, fontsize=7, color=_FAINT, x=0.01, ha="left")
+    figure.savefig(path)

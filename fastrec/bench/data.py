@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The files that are measured on: written by TensorFlow where it is, by fastrec otherwise."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from .cases import Case
+from .processes import Contestant
+
+__all__ = ["DataFailed", "Folder"]
+
+
+class DataFailed(Exception):
+    """A file could not be made."""
+
+
+@dataclass
+class Folder:
+    """Makes a case's files in `path` the first time they are asked for, and keeps them."""
+
+    path: str
+    seed: int
+    makers: Sequence[Contestant]
+    """Whoever is to write, in order of preference; the last is a process of ours."""
+
+    def __post_init__(self) -> None:
+        os.makedirs(self.path, exist_ok=True)
+        self._maker, self._ours = self.makers[0], self.makers[-1]
+
+    def of(self, case: Case) -> str:
+        """The path of the case's records."""
+        return self._made(case, f"{case.name}-{case.records}-{self.seed}.tfrecord", "make", "")
+
+    def gzip_of(self, case: Case, path: str) -> str:
+        """The same, compressed by zlib at level 6, as TensorFlow and gzip do."""
+        return self._made(case, os.path.basename(path) + ".gz", "compress", path)
+
+    def _made(self, case: Case, name: str, job: str, source: str) -> str:
+        path = os.path.join(self.path, name)
+        if os.path.exists(path):
+            return path
+        request: dict[str, Any] = {
+            "job": job,
+            "variant": "",
+            "case": case.to_json(),
+            "path": source,
+            "out": path + ".part",
+            "seed": self.seed,
+        }
+        maker = self._maker if job == "make" else self._ours
+        answer = maker.ask("prepare", task=request)
+        maker.ask("drop")
+        if "error" in answer:
+            raise DataFailed(f"{name}: {answer['error']}")
+        os.replace(path + ".part", path)
+        return path

@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which questions the suite asks, of whom, and on what."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from .cases import CASES, RAW_CASES, Case
+
+__all__ = ["JOBS", "PEERS", "Entry", "Job", "crc_case"]
+
+OURS = "ours"
+CEILING = "ceiling"
+
+# Module under peers/ -> what it is called, and the package that it needs.
+PEERS: dict[str, str] = {
+    "tensorflow": "tensorflow-cpu",
+    "tfrecord": "tfrecord",
+    "tfrecords": "tfrecords",
+    "google_crc32c": "google-crc32c",
+    "crc32c": "crc32c",
+    "awscrt": "awscrt",
+    "array_record": "array-record",
+    "bagz": "bagz",
+}
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A contestant: a process, and which of its ways of doing the job."""
+
+    peer: str
+    variant: str = ""
+
+    @property
+    def label(self) -> str:
+        name = {OURS: "fastrec", CEILING: ""}.get(self.peer, self.peer)
+        return " ".join(part for part in (name, self.variant) if part)
+
+
+@dataclass(frozen=True)
+class Job:
+    """`shuffled`: the order of rows is not compared. `unit`: what is measured, or counted."""
+
+    name: str
+    title: str
+    cases: tuple[str, ...]
+    shuffled: bool = False
+    unit: str = "records"
+    note: str = ""
+
+
+_SIX = tuple(CASES)
+_ROWS = ("cifar", "tabular", "ragged")
+CRC_SIZES = (64, 256, 1 << 10, 4 << 10, 64 << 10, 1 << 20, 16 << 20)
+
+
+def _size_text(size: int) -> str:
+    for shift, unit in ((20, "MiB"), (10, "KiB")):
+        if size >= 1 << shift:
+            return f"{size >> shift} {unit}"
+    return f"{size} B"
+
+
+def crc_case(size: int, cold: bool) -> Case:
+    total = (128 << 20) if cold else max(256 << 10, size)
+    name = f"{_size_text(size)} {'cold' if cold else 'warm'}"
+    return Case(name, f"buffers of {_size_text(size)}", (), max(total // size, 1))
+
+
+_BUFFERS = [crc_case(size, cold) for cold in (False, True) for size in CRC_SIZES]
+CRC_CASES = {case.name: case for case in _BUFFERS}
+
+JOBS: dict[str, Job] = {
+    job.name: job
+    for job in (
+        Job("crc", "CRC32C of one buffer, called from Python", tuple(CRC_CASES),
+            note="Cold: 128 MiB of buffers, one after the other. Warm: 256 KiB, again and again. "
+                 "The ceiling is NumPy reading the same bytes in one call."),
+        Job("verify", "Check every checksum of a file", ("kib", "cifar", "tabular"),
+            note="google-crc32c and crc32c are given the records already cut out of the file."),
+        Job("count", "Count the records of a file", ("small", "tabular")),
+        Job("index", "Find where every record of a file begins", ("small", "tabular")),
+        Job("iterate", "Iterate over records", (*_SIX, "small"),
+            note="Checksums are verified by fastrec, TensorFlow and tfrecords; tfrecord does not."),
+        Job("random", "Read records in random order", ("small", "tabular"),
+            note="fastrec verifies what it reads; bagz does not."),
+        Job("parse", "Parse into dense batches of 128 (photo: 16)", _SIX),
+        Job("shuffle", "Shuffled, parsed batches", _SIX, shuffled=True),
+        Job("gzip", "Parse a GZIP file into batches", ("tabular", "tokens", "ragged")),
+        Job("queue", "The queue pipeline of TensorFlow 1: shuffle_batch", ("cifar",),
+            shuffled=True),
+        Job("write", "Write examples", _SIX,
+            note="No fsync by anyone. Compared by reading back what each has written."),
+        Job("first batch", "From nothing to the first batch", ("cifar", "tabular"), unit="seconds"),
+        Job("import", "Import, in a new interpreter", ("",), unit="seconds"),
+        Job("memory", "Peak memory of its own while batches are made", ("cifar", "photo"),
+            unit="bytes", note="fastrec shuffles the whole data set, TensorFlow with a buffer of "
+                               "2,000 (photo: everything)."),
+    )
+}  # fmt: skip
+
+
+def case_named(name: str, scale: float = 1.0) -> Case:
+    """A case of any kind. Buffers to checksum, and nothing at all, have one size only."""
+    if name in CRC_CASES:
+        return CRC_CASES[name]
+    if not name:
+        return Case("", "", (), 1)
+    return (CASES.get(name) or RAW_CASES[name]).scaled(scale)

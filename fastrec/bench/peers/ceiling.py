@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the machine can do: moving the same bytes, and making as many objects, with nothing else."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..cases import Case
+from ..worker import Start, Task, Trial
+from . import isolated
+from .crc import size_of
+
+__all__ = ["JOBS", "versions"]
+
+_SLABS = 4
+_READ = 1 << 20
+
+
+def versions() -> dict[str, str]:
+    return {"numpy": np.__version__}
+
+
+def _row_bytes(case: Case) -> int:
+    """Of the dense columns; a case with others is measured by its file."""
+    sizes = {"int64": 8, "float": 4, "raw": 1}
+    total = 0
+    for field in case.fields:
+        if field.shape is None:
+            return 0
+        total += sizes.get(field.kind, 12) * int(np.prod(field.shape, dtype=np.int64))
+    return total
+
+
+def _file_bytes(task: Task) -> int:
+    return os.path.getsize(task.path)
+
+
+def memcpy(source: np.ndarray[Any, Any], piece: int) -> Callable[[], None]:
+    """Copies all of `source`, which is too long for the caches, piece by piece into a few slabs."""
+    slabs = np.zeros(_SLABS * piece, np.uint8)
+    targets = [slabs.ctypes.data + i * piece for i in range(_SLABS)]
+    begin, size, move = source.ctypes.data, source.nbytes, ctypes.memmove
+    steps = [
+        (targets[i % _SLABS], begin + at, min(piece, size - at))
+        for i, at in enumerate(range(0, size, piece))
+    ]
+
+    def once() -> None:
+        for target, at, length in steps:
+            move(target, at, length)
+
+    once.keeps = slabs, source  # type: ignore[attr-defined]
+    return once
+
+
+def _memcpy(task: Task) -> Trial:
+    row = _row_bytes(task.case) or _file_bytes(task) // task.case.records
+    source = np.ones(row * task.case.records, np.uint8)
+    return Trial(memcpy(source, row * task.case.batch))
+
+
+def _memcpy_file(task: Task) -> Trial:
+    return Trial(memcpy(np.ones(_file_bytes(task), np.uint8), 1 << 18))
+
+
+def _memcpy_written(task: Task) -> Trial:
+    size = _file_bytes(task) * task.case.write_records // task.case.records
+    return Trial(memcpy(np.ones(size, np.uint8), 1 << 18), records=task.case.write_records)
+
+
+def _bandwidth(task: Task) -> Trial:
+    words = np.ones(_file_bytes(task) // 8, np.uint64)
+    return Trial(lambda: np.bitwise_xor.reduce(words))
+
+
+def _crc_bandwidth(task: Task) -> Trial:
+    words = np.ones(max(size_of(task) * task.case.records // 8, 1), np.uint64)
+    return Trial(lambda: np.bitwise_xor.reduce(words))
+
+
+def _read(task: Task) -> Trial:
+    buffer = bytearray(_READ)
+
+    def once() -> None:
+        with open(task.path, "rb", buffering=0) as file:
+            while file.readinto(buffer):
+                pass
+
+    return Trial(once)
+
+
+def _write(task: Task) -> Trial:
+    size = _file_bytes(task) * task.case.write_records // task.case.records
+    block = b"x" * min(size, _READ)
+
+    def once() -> None:
+        with open(task.out, "wb", buffering=0) as file:
+            for _ in range(max(size // len(block), 1)):
+                file.write(block)
+
+    return Trial(once, records=task.case.write_records)
+
+
+def _objects(task: Task) -> Trial:
+    """As many bytes objects as there are records, of their average size, each dropped again."""
+    size = max(_file_bytes(task) // task.case.records - 16, 0)
+    source = memoryview(bytes(size))
+
+    def once() -> None:
+        for _ in range(task.case.records):
+            bytes(source)
+
+    return Trial(once)
+
+
+JOBS: dict[str, dict[str, Start]] = {
+    "crc": {"read bandwidth": _crc_bandwidth},
+    "iterate": {"n bytes objects": _objects, "read(2)": _read, "memcpy": _memcpy_file},
+    "parse": {"memcpy": _memcpy, "read(2)": _read},
+    "shuffle": {"memcpy": _memcpy},
+    "write": {"memcpy": _memcpy_written, "write(2)": _write},
+    "gzip": {"read(2)": _read},
+    "index": {"read bandwidth": _bandwidth, "read(2)": _read},
+    "count": {"read bandwidth": _bandwidth, "read(2)": _read},
+    "verify": {"read bandwidth": _bandwidth, "read(2)": _read},
+    "import": {"numpy": isolated.importing("numpy")},
+}

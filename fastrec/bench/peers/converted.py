@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: Apache-2.0
+"""For formats of their own: the records to convert, and which of them are asked for."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+
+import numpy as np
+
+from ..worker import Task
+
+__all__ = ["numbers", "records_of"]
+
+_RANDOM = 20_000
+
+
+def records_of(path: str) -> Iterator[bytes]:
+    with open(path, "rb") as file:
+        while header := file.read(12):
+            yield file.read(struct.unpack("<Q", header[:8])[0])
+            file.read(4)
+
+
+def numbers(task: Task) -> list[int]:
+    """The same for everybody."""
+    random = np.random.default_rng([task.seed, 5])
+    return [int(i) for i in random.integers(0, task.case.records, _RANDOM)]

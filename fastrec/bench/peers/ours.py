@@ -1,0 +1,286 @@
+# SPDX-License-Identifier: Apache-2.0
+"""fastrec, as a user would call it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+import fastrec
+
+from .. import cases, digest
+from ..cases import Case, Column
+from ..worker import Gap, Start, Task, Trial
+from . import crc, isolated
+from .converted import numbers
+
+__all__ = ["JOBS", "features_of", "given", "versions"]
+
+_BATCHES = 1024
+
+
+def versions() -> dict[str, str]:
+    return {"fastrec": f"{fastrec.__version__} ({fastrec.crc32c_implementation()})"}
+
+
+def features_of(case: Case) -> dict[str, Any]:
+    made: dict[str, Any] = {}
+    for field in case.fields:
+        dtype: Any = {"int64": np.int64, "float": np.float32, "bytes": bytes}.get(field.kind)
+        if field.kind == "raw":
+            made[field.name] = fastrec.RawFeature(field.shape, np.uint8)
+        elif field.shape is None:
+            made[field.name] = fastrec.RaggedFeature(dtype)
+        else:
+            made[field.name] = fastrec.FixedLenFeature(field.shape, dtype)
+    return made
+
+
+def _column(column: Any) -> Column:
+    if isinstance(column, fastrec.Bytes):
+        return cases.Strings(column.data, column.offsets)
+    if isinstance(column, fastrec.Ragged):
+        values: Any = _column(column.values)
+        return cases.Ragged(values, column.row_splits)
+    array: np.ndarray[Any, Any] = column
+    return array
+
+
+def _digest_of(batches: Callable[[], Any]) -> Callable[[], dict[str, int]]:
+    def digested() -> dict[str, int]:
+        made = digest.Digest()
+        for batch in batches():
+            made.add({name: _column(column) for name, column in batch.items()})
+        return made.result()
+
+    return digested
+
+
+def _exhausted(batches: Callable[[], Any]) -> Trial:
+    def once() -> None:
+        for _ in batches():
+            pass
+
+    return Trial(once, _digest_of(batches))
+
+
+def _batcher(task: Task, **options: Any) -> Callable[[], fastrec.Batcher]:
+    features = features_of(task.case)
+    options.setdefault("threads", task.threads)
+    return lambda: fastrec.Batcher(task.path, features, task.case.batch, **options)
+
+
+def _parse(**options: Any) -> Start:
+    return lambda task: _exhausted(_batcher(task, **options))
+
+
+def _shuffle_buffer(task: Task) -> Trial:
+    size: Any = 2000
+    try:
+        fastrec.Batcher(task.path, None, 1, shuffle=size)
+    except (TypeError, ValueError):
+        raise Gap("shuffle=2000 does not exist yet; shuffle=True does") from None
+    return _exhausted(_batcher(task, shuffle=size, seed=1))
+
+
+def _iterate(records: Callable[[fastrec.Reader], Any]) -> Start:
+    def start(task: Task) -> Trial:
+        def once() -> None:
+            for _ in records(fastrec.Reader(task.path)):
+                pass
+
+        return Trial(once, lambda: digest.of_records(records(fastrec.Reader(task.path))))
+
+    return start
+
+
+def _views(reader: Any) -> Any:
+    if not hasattr(reader, "views"):
+        raise Gap("Reader.views() does not exist yet")
+    return reader.views()
+
+
+def _iterate_batches(task: Task) -> Trial:
+    def once() -> None:
+        for _ in fastrec.Reader(task.path).batches(_BATCHES):
+            pass
+
+    def digested() -> dict[str, int]:
+        blocks = fastrec.Reader(task.path).batches(_BATCHES)
+        return digest.of_records(record for block in blocks for record in block)
+
+    return Trial(once, digested)
+
+
+def _write_rows(task: Task) -> Trial:
+    columns = cases.columns_of(task.case, task.seed, task.saved)
+    rows = list(cases.rows(columns, task.case.write_records))
+
+    def once() -> None:
+        with fastrec.Writer(task.out, fsync=False) as writer:
+            for row in rows:
+                writer.write(row)
+
+    return Trial(once, records=len(rows))
+
+
+def given(column: Column) -> Any:
+    """A column as fastrec takes it."""
+    if isinstance(column, cases.Strings):
+        return fastrec.Bytes(column.data, column.offsets)
+    if isinstance(column, cases.Ragged):
+        return fastrec.Ragged(given(column.values), column.splits)
+    return column
+
+
+def _write_columns(task: Task) -> Trial:
+    columns = cases.columns_of(task.case, task.seed, task.saved)
+    n = task.case.write_records
+    values = {name: given(cases.head(column, n)) for name, column in columns.items()}
+
+    def once() -> None:
+        with fastrec.Writer(task.out, fsync=False) as writer:
+            writer.write_batch(values)
+
+    return Trial(once, records=n)
+
+
+def _make(task: Task) -> Trial:
+    def once() -> None:
+        with fastrec.Writer(task.out, fsync=False) as writer:
+            if not task.case.fields:
+                for record in cases.raw_records(task.case, task.seed).to_list():
+                    writer.write(record)
+                return
+            columns = cases.columns_of(task.case, task.seed)
+            for row in cases.rows(columns, task.case.records):
+                writer.write(row)
+
+    return Trial(once)
+
+
+def _readback(task: Task) -> Trial:
+    """Not timed: what is in a file that somebody wrote."""
+    return Trial(lambda: None, _digest_of(_batcher(task)))
+
+
+def _compress(task: Task) -> Trial:
+    import gzip
+    import shutil
+
+    def once() -> None:
+        with open(task.path, "rb") as source, gzip.open(task.out, "wb", 6) as target:
+            shutil.copyfileobj(source, target, 1 << 20)
+
+    return Trial(once)
+
+
+def _random_single(task: Task) -> Trial:
+    wanted, reader = numbers(task), fastrec.Reader(task.path)
+    len(reader)
+
+    def once() -> None:
+        for number in wanted:
+            reader[number]
+
+    def digested() -> dict[str, int]:
+        return digest.of_records(reader[number] for number in wanted)
+
+    return Trial(once, digested, records=len(wanted))
+
+
+def _random_batched(task: Task) -> Trial:
+    reader: Any = fastrec.Reader(task.path)
+    many = getattr(reader, "__getitems__", None)
+    if many is None:
+        raise Gap("random access to many records at once does not exist yet")
+    wanted = numbers(task)
+
+    def read() -> Iterator[Any]:
+        for i in range(0, len(wanted), _BATCHES):
+            yield many(wanted[i : i + _BATCHES])
+
+    def once() -> None:
+        for _ in read():
+            pass
+
+    return Trial(
+        once, lambda: digest.of_records(r for block in read() for r in block), records=len(wanted)
+    )
+
+
+def _index(task: Task) -> Trial:
+    def once() -> None:
+        assert len(fastrec.Reader(task.path)) == task.case.records
+
+    return Trial(once)
+
+
+def _count(task: Task) -> Trial:
+    def once() -> None:
+        assert fastrec.count(task.path) == task.case.records
+
+    return Trial(once)
+
+
+def _verify(task: Task) -> Trial:
+    def once() -> None:
+        assert fastrec.verify(task.path).records == task.case.records
+
+    return Trial(once)
+
+
+def _first_batch(task: Task) -> Trial:
+    batcher = _batcher(task)
+
+    def once() -> None:
+        with batcher() as made:
+            next(iter(made))
+
+    return Trial(once, records=task.case.batch)
+
+
+_MEMORY = """
+import numpy as np, fastrec
+from fastrec_bench.peers.ours import features_of
+watch = Watch()
+for _ in fastrec.Batcher(task.path, features_of(task.case), task.case.batch, shuffle=True, seed=1,
+                         threads=task.threads):
+    watch.look()
+"""
+
+
+def _queue(task: Task) -> Trial:
+    raise Gap("fastrec.compat.v1 does not exist yet")
+
+
+JOBS: dict[str, dict[str, Start]] = {
+    **crc.jobs(fastrec.crc32c),
+    "make": {"": _make},
+    "readback": {"": _readback},
+    "compress": {"": _compress},
+    "iterate": {
+        "": _iterate(iter),
+        "views()": _iterate(_views),
+        f"batches({_BATCHES})": _iterate_batches,
+    },
+    "parse": {"": _parse(), "1 thread": _parse(threads=1)},
+    "shuffle": {
+        "whole data set": _parse(shuffle=True, seed=1),
+        "buffer 2000": _shuffle_buffer,
+        "in order": _parse(),
+    },
+    "write": {"rows": _write_rows, "columns": _write_columns},
+    "gzip": {"": _parse()},
+    "random": {"one at a time": _random_single, f"{_BATCHES} at a time": _random_batched},
+    "index": {"": _index},
+    "count": {"": _count},
+    "verify": {"": _verify},
+    "first batch": {"": _first_batch},
+    "import": {"": isolated.importing("fastrec")},
+    "memory": {"": isolated.memory(_MEMORY, os.fspath(os.path.dirname(fastrec.__path__[0])))},
+    "queue": {"": _queue},
+}

@@ -1,0 +1,261 @@
+# SPDX-License-Identifier: Apache-2.0
+"""TensorFlow: whole batches parsed by one vectorised operation, autotuned, prefetched."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+os.environ.setdefault("CUDA_VISIBLE_DEVICES", "-1")
+
+import tensorflow as tf
+
+from .. import cases, digest
+from ..cases import Case, Column, Field
+from ..worker import Start, Task, Trial
+from . import isolated
+
+__all__ = ["JOBS", "dataset", "versions"]
+
+_BUFFER = 8 << 20
+_KINDS = {"int64": tf.int64, "float": tf.float32, "bytes": tf.string, "raw": tf.string}
+
+
+def versions() -> dict[str, str]:
+    return {"tensorflow": tf.__version__}
+
+
+def _features(case: Case) -> dict[str, Any]:
+    return {
+        field.name: tf.io.RaggedFeature(_KINDS[field.kind])
+        if field.shape is None
+        else tf.io.FixedLenFeature(() if field.kind == "raw" else field.shape, _KINDS[field.kind])
+        for field in case.fields
+    }
+
+
+def _pictures(case: Case) -> dict[str, tuple[int, ...]]:
+    """Shapes of the features that are raw arrays."""
+    return {field.name: field.shape or () for field in case.fields if field.kind == "raw"}
+
+
+def _parser(case: Case) -> Callable[[Any], dict[str, Any]]:
+    features = _features(case)
+    pictures = _pictures(case)
+
+    def parse(serialized: Any) -> dict[str, Any]:
+        batch: dict[str, Any] = tf.io.parse_example(serialized, features)
+        for name, shape in pictures.items():
+            batch[name] = tf.reshape(tf.io.decode_raw(batch[name], tf.uint8), (-1, *shape))
+        return batch
+
+    return parse
+
+
+def dataset(task: Task, shuffle: int = 0, compression: str = "") -> Any:
+    records = tf.data.TFRecordDataset(task.path, compression, buffer_size=_BUFFER)
+    if shuffle:
+        records = records.shuffle(shuffle, seed=1)
+    batches = records.batch(task.case.batch)
+    parsed = batches.map(_parser(task.case), num_parallel_calls=tf.data.AUTOTUNE)
+    options = tf.data.Options()
+    options.threading.private_threadpool_size = task.threads
+    return parsed.prefetch(tf.data.AUTOTUNE).with_options(options)
+
+
+def _column(tensor: Any) -> Column:
+    if isinstance(tensor, tf.RaggedTensor):
+        values: Any = _column(tensor.values)
+        return cases.Ragged(values, tensor.row_splits.numpy().astype(np.int64))
+    array: np.ndarray[Any, Any] = tensor.numpy()
+    return cases.Strings.of(array.ravel().tolist()) if array.dtype == object else array
+
+
+def _exhausted(batches: Any) -> Trial:
+    def once() -> None:
+        for _ in batches:
+            pass
+
+    def digested() -> dict[str, int]:
+        made = digest.Digest()
+        for batch in batches:
+            made.add({name: _column(tensor) for name, tensor in batch.items()})
+        return made.result()
+
+    return Trial(once, digested)
+
+
+def _parse(task: Task) -> Trial:
+    return _exhausted(dataset(task))
+
+
+def _gzip(task: Task) -> Trial:
+    return _exhausted(dataset(task, compression="GZIP"))
+
+
+def _shuffle_some(task: Task) -> Trial:
+    return _exhausted(dataset(task, shuffle=2000))
+
+
+def _shuffle_all(task: Task) -> Trial:
+    return _exhausted(dataset(task, shuffle=task.case.records))
+
+
+def _iterator(path: str) -> Any:
+    return tf.compat.v1.io.tf_record_iterator(path)
+
+
+def _iterate(task: Task) -> Trial:
+    def once() -> None:
+        for _ in _iterator(task.path):
+            pass
+
+    return Trial(once, lambda: digest.of_records(_iterator(task.path)))
+
+
+def _feature_makers(case: Case) -> dict[str, Callable[[Any], Any]]:
+    """What makes a Feature of a value. Lists go in two to four times as fast as arrays."""
+    train = tf.train
+
+    def int64(value: Any) -> Any:
+        return train.Feature(int64_list=train.Int64List(value=value))
+
+    def floats(value: Any) -> Any:
+        return train.Feature(float_list=train.FloatList(value=value))
+
+    def strings(value: Any) -> Any:
+        return train.Feature(bytes_list=train.BytesList(value=value))
+
+    def maker(field: Field) -> Callable[[Any], Any]:
+        make = {"int64": int64, "float": floats}.get(field.kind, strings)
+        if field.kind == "raw":
+            return lambda value: strings([value.tobytes()])
+        if field.shape == ():
+            return lambda value: make([value])
+        return make if field.kind == "bytes" else lambda value: make(value.ravel().tolist())
+
+    return {field.name: maker(field) for field in case.fields}
+
+
+def _example(makers: dict[str, Callable[[Any], Any]], row: dict[str, Any]) -> bytes:
+    feature = {name: make(row[name]) for name, make in makers.items()}
+    features = tf.train.Features(feature=feature)
+    serialized: bytes = tf.train.Example(features=features).SerializeToString()
+    return serialized
+
+
+def _write(task: Task) -> Trial:
+    columns = cases.columns_of(task.case, task.seed, task.saved)
+    rows = list(cases.rows(columns, task.case.write_records))
+    makers = _feature_makers(task.case)
+
+    def once() -> None:
+        with tf.io.TFRecordWriter(task.out) as writer:
+            for row in rows:
+                writer.write(_example(makers, row))
+
+    return Trial(once, records=len(rows))
+
+
+def _make(task: Task) -> Trial:
+    makers = _feature_makers(task.case)
+
+    def once() -> None:
+        with tf.io.TFRecordWriter(task.out) as writer:
+            if not task.case.fields:
+                for record in cases.raw_records(task.case, task.seed).to_list():
+                    writer.write(record)
+                return
+            columns = cases.columns_of(task.case, task.seed)
+            for row in cases.rows(columns, task.case.records):
+                writer.write(_example(makers, row))
+
+    return Trial(once)
+
+
+def _count(task: Task) -> Trial:
+    def once() -> None:
+        records = tf.data.TFRecordDataset(task.path, buffer_size=_BUFFER)
+        total = records.reduce(np.int64(0), lambda count, _: count + 1)
+        assert int(total) == task.case.records
+
+    return Trial(once)
+
+
+def _first_batch(task: Task) -> Trial:
+    return Trial(lambda: next(iter(dataset(task))), records=task.case.batch)
+
+
+def _queue(task: Task) -> Trial:
+    """The pipeline of the tutorials: one example at a time through a queue that shuffles."""
+    v1 = tf.compat.v1
+    features = _features(task.case)
+    pictures = _pictures(task.case)
+    graph = tf.Graph()
+    with graph.as_default():
+        names = v1.train.string_input_producer([task.path], num_epochs=1)
+        _, serialized = v1.TFRecordReader().read(names)
+        row = tf.io.parse_single_example(serialized, features)
+        for name, shape in pictures.items():
+            row[name] = tf.reshape(tf.io.decode_raw(row[name], tf.uint8), shape)
+        batch = v1.train.shuffle_batch(
+            row, task.case.batch, capacity=3000, min_after_dequeue=2000, seed=1,
+            num_threads=task.threads, allow_smaller_final_batch=True,
+        )  # fmt: skip
+        start = v1.local_variables_initializer()
+
+    def batches() -> Any:
+        with graph.as_default(), v1.Session(graph=graph) as session:
+            session.run(start)
+            coordinator = v1.train.Coordinator()
+            threads = v1.train.start_queue_runners(session, coordinator)
+            try:
+                while True:
+                    yield session.run(batch)
+            except tf.errors.OutOfRangeError:
+                pass
+            finally:
+                coordinator.request_stop()
+                coordinator.join(threads)
+
+    def once() -> None:
+        for _ in batches():
+            pass
+
+    def digested() -> dict[str, int]:
+        made = digest.Digest()
+        for each in batches():
+            made.add({
+                name: cases.Strings.of(array.tolist()) if array.dtype == object else array
+                for name, array in each.items()
+            })  # fmt: skip
+        return made.result()
+
+    return Trial(once, digested)
+
+
+_MEMORY = """
+from fastrec_bench.peers.tensorflow import dataset
+batches = dataset(task, shuffle=2000)
+watch = Watch()
+for _ in batches:
+    watch.look()
+"""
+
+JOBS: dict[str, dict[str, Start]] = {
+    "make": {"": _make},
+    "iterate": {"": _iterate},
+    "parse": {"": _parse},
+    "shuffle": {"buffer 2000": _shuffle_some, "whole data set": _shuffle_all},
+    "write": {"": _write},
+    "gzip": {"": _gzip},
+    "count": {"": _count},
+    "first batch": {"": _first_batch},
+    "import": {"": isolated.importing("tensorflow")},
+    "memory": {"": isolated.memory(_MEMORY)},
+    "queue": {"": _queue},
+}

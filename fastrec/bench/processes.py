@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The contestants' processes: starting them, asking them, ending them."""
+
+from __future__ import annotations
+
+import glob
+import json
+import os
+import select
+import subprocess
+import sys
+import time
+from collections.abc import Iterable
+from typing import IO, Any
+
+import fastrec
+
+__all__ = ["Contestant", "interpreters"]
+
+_START = """
+import importlib.util, sys
+sys.path[:] = sys.argv[3:] + [path for path in sys.path if path]
+spec = importlib.util.spec_from_file_location(
+    "fastrec_bench", sys.argv[1] + "/__init__.py", submodule_search_locations=[sys.argv[1]])
+module = importlib.util.module_from_spec(spec)
+sys.modules["fastrec_bench"] = module
+spec.loader.exec_module(module)
+from fastrec_bench.worker import main
+main(sys.argv[2])
+"""
+
+_HERE = os.path.dirname(os.path.abspath(__file__))
+_HOME = os.path.dirname(os.path.abspath(os.path.dirname(fastrec.__file__)))
+
+
+_HAS = """
+from importlib.util import find_spec
+import sys
+print(*(module for module in sys.argv[1:] if find_spec(module)))
+"""
+
+
+def interpreters(modules: Iterable[str], pattern: str) -> dict[str, str]:
+    """For each module that is installed somewhere, an interpreter that has it.
+
+    Looked at are this interpreter and those that match `pattern`, such as the environments that
+    ``make bench`` has made.
+    """
+    found: dict[str, str] = {}
+    wanted = list(modules)
+    for python in (sys.executable, *sorted(glob.glob(pattern))):
+        command = [python, "-c", _HAS, *wanted]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        for module in done.stdout.split():
+            found.setdefault(module, python)
+    return found
+
+
+class Contestant:
+    """A worker process of `peer`, started when it is first asked and again after it has died."""
+
+    def __init__(self, peer: str, python: str, log: IO[bytes]) -> None:
+        self._peer, self._python, self._log = peer, python, log
+        self._process: subprocess.Popen[bytes] | None = None
+        self._pending = b""
+        self._cpu_now = self._cpu_before = 0.0
+        self.about: dict[str, Any] = self.ask("hello", timeout=120)
+
+    @property
+    def gap(self) -> str:
+        return str(self.about.get("gap") or self.about.get("error") or "")
+
+    def can(self, job: str, variant: str) -> bool:
+        return variant in self.about.get("jobs", {}).get(job, ())
+
+    def variants(self, job: str) -> list[str]:
+        return list(self.about.get("jobs", {}).get(job, ()))
+
+    def _start(self) -> subprocess.Popen[bytes]:
+        # A peer's interpreter may have another ABI: only our own process finds fastrec's folder.
+        paths = [_HOME] if self._peer in ("ours", "ceiling") else []
+        environment = {**os.environ, "PYTHONHASHSEED": "0"}
+        if self._python != sys.executable:
+            environment.pop("PYTHONPATH", None)
+        return subprocess.Popen(
+            [self._python, "-c", _START, _HERE, self._peer, *paths],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._log,
+            env=environment,
+        )
+
+    def ask(self, op: str, timeout: float = 600, **request: Any) -> dict[str, Any]:
+        """What it answers; ``{"error": ...}`` when it dies or takes longer than `timeout`."""
+        try:
+            if self._process is not None and self._process.poll() is not None:
+                self.close()
+            if self._process is None:
+                self._process, self._pending = self._start(), b""
+            assert self._process.stdin is not None
+            self._process.stdin.write(json.dumps({"op": op, **request}).encode() + b"\n")
+            self._process.stdin.flush()
+            answer: dict[str, Any] = json.loads(self._line(time.monotonic() + timeout))
+        except (OSError, EOFError, TimeoutError) as error:
+            self.close()
+            return {"error": str(error) or "its process ended"}
+        self._cpu_now = answer.pop("cpu", self._cpu_now)
+        return answer
+
+    @property
+    def cpu_seconds(self) -> float:
+        """CPU time that its processes have used, as far as they have said."""
+        return self._cpu_before + self._cpu_now
+
+    def _line(self, deadline: float) -> bytes:
+        assert self._process is not None
+        assert self._process.stdout is not None
+        descriptor = self._process.stdout.fileno()
+        while b"\n" not in self._pending:
+            ready, _, _ = select.select([descriptor], [], [], max(deadline - time.monotonic(), 0))
+            if not ready:
+                raise TimeoutError("it took too long")
+            data = os.read(descriptor, 1 << 16)
+            if not data:
+                raise EOFError(f"its process ended with status {self._process.wait()}")
+            self._pending += data
+        line, self._pending = self._pending.split(b"\n", 1)
+        return line
+
+    def close(self) -> None:
+        process, self._process = self._process, None
+        if process is not None:
+            self._cpu_before, self._cpu_now = self.cpu_seconds, 0.0
+            process.kill()
+            process.wait()
+            for pipe in (process.stdin, process.stdout):
+                if pipe is not None:
+                    pipe.close()

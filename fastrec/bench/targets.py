@@ -1,0 +1,178 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is to be reached, and whether a run shows that it is."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from .engine import Comparison, Measurement, ratio
+from .jobs import CEILING, OURS, Entry
+
+__all__ = ["Verdict", "verdicts"]
+
+_TF, _OURS = Entry("tensorflow"), Entry(OURS)
+_PARSE = {"cifar": 15, "photo": 6, "tabular": 12, "tokens": 12, "embed": 12, "ragged": 10}
+_ROWS = {"tabular": 10, "tokens": 20, "embed": 30, "cifar": 5, "ragged": 5}
+_COLUMNS = {"tabular": 60, "tokens": 30, "embed": 60, "cifar": 10}
+_MIB = 1 << 20
+
+Found = Mapping[tuple[str, str], Comparison]
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """One row. `wanted` and `got` are as they are to be read; `share` is 1 where just reached."""
+
+    what: str
+    case: str
+    against: str
+    wanted: str
+    got: str
+    share: float | None  # None: it could not be measured, and `got` says why
+
+    @property
+    def reached(self) -> bool:
+        return self.share is not None and self.share >= 1
+
+    @property
+    def text(self) -> str:
+        if self.share is None:
+            return "gap"
+        return "reached" if self.reached else f"short by {100 * (1 - self.share):.0f} %"
+
+
+@dataclass(frozen=True)
+class _Times:
+    """`ours` is to be so many times as fast as `peer`; of a ceiling, at least this part of it."""
+
+    what: str
+    job: str
+    cases: Mapping[str, float]
+    ours: Entry
+    peer: Entry
+    within: bool = False  # the number is how many times the other's time we may take
+
+    def verdicts(self, found: Found) -> Iterator[Verdict]:
+        for case, factor in self.cases.items():
+            comparison = found.get((self.job, case))
+            if comparison is not None:
+                yield self._verdict(comparison, factor)
+
+    def _verdict(self, comparison: Comparison, factor: float) -> Verdict:
+        ours, peer = comparison.of(self.ours), comparison.of(self.peer)
+        wanted = f"within {factor:g}x" if self.within else f"{factor:g}x"
+        row = (self.what, comparison.case.name, self.peer.label, wanted)
+        if (missing := _missing(ours, self.ours) or _missing(peer, self.peer)) is not None:
+            return Verdict(*row, missing, None)
+        assert ours is not None
+        assert peer is not None
+        if ours.agrees is False or peer.agrees is False:
+            return Verdict(*row, "the results differ", 0.0)
+        if self.within:
+            value, low, high = ratio(ours, peer)
+            share = factor / value
+        else:
+            value, low, high = ratio(peer, ours)
+            share = value / factor
+        return Verdict(*row, f"{value:.3g}x ({low:.3g} to {high:.3g})", share)
+
+
+def _missing(measurement: Measurement | None, entry: Entry) -> str | None:
+    if measurement is None:
+        return f"{entry.label}: not here"
+    if measurement.gap or measurement.error:
+        return f"{entry.label}: {measurement.gap or measurement.error}"
+    return None
+
+
+def _each(value: float, *cases: str) -> dict[str, float]:
+    return dict.fromkeys(cases, value)
+
+
+def _ours(variant: str) -> Entry:
+    return Entry(OURS, variant)
+
+
+_WHOLE, _BUFFER = "whole data set", "buffer 2000"
+_ONE, _MANY = "one at a time", "1024 at a time"
+
+_TARGETS = (
+    _Times("CRC32C of cold 1 KiB buffers, called from Python", "crc", _each(2, "1 KiB cold"),
+           _OURS, Entry("google_crc32c")),
+    _Times("check the CRC32C of 1 KiB records", "verify", _each(2, "kib"), _OURS,
+           Entry("google_crc32c")),
+    _Times("iterate, CRC verified", "iterate", _each(5, "tabular", "ragged", "cifar"), _OURS, _TF),
+    _Times("iterate with views(), CRC verified", "iterate", _each(8, "photo"), _ours("views()"),
+           _TF),
+    _Times("iterate, CRC verified, theirs not", "iterate",
+           _each(5, "tabular", "ragged", "cifar"), _OURS, Entry("tfrecord")),
+    _Times("parse into dense batches", "parse", _PARSE, _OURS, _TF),
+    _Times("parse beside moving the payload", "parse", _each(1.6, "cifar", "embed", "photo"),
+           _OURS, Entry(CEILING, "memcpy"), within=True),
+    _Times("shuffled batches, buffer of 2,000", "shuffle", _PARSE, _ours(_BUFFER),
+           Entry("tensorflow", _BUFFER)),
+    _Times("shuffled batches, whole data set", "shuffle", _PARSE, _ours(_WHOLE),
+           Entry("tensorflow", _WHOLE)),
+    _Times("whole data set shuffled, against their buffer of 2,000", "shuffle", _PARSE,
+           _ours(_WHOLE), Entry("tensorflow", _BUFFER)),
+    _Times("whole data set shuffled, beside its own order", "shuffle",
+           _each(0.7, *_PARSE), _ours(_WHOLE), _ours("in order")),
+    _Times("write rows as mappings", "write", _ROWS, _ours("rows"), _TF),
+    _Times("write columns", "write", _COLUMNS, _ours("columns"), _TF),
+    _Times("read GZIP", "gzip", _each(2, "tabular", "tokens", "ragged"), _OURS, _TF),
+    _Times("random access, one at a time", "random", _each(2, "small"), _ours(_ONE),
+           Entry("bagz", _ONE)),
+    _Times("random access, in batches", "random", _each(10, "small"), _ours(_MANY),
+           Entry("bagz", _MANY)),
+    _Times("random access, in batches", "random", _each(10, "small"), _ours(_MANY),
+           Entry("array_record", _MANY)),
+    _Times("queue pipeline", "queue", _each(20, "cifar"), _OURS, _TF),
+    _Times("2 threads beside 1", "parse", _each(1.7, "tabular"), _OURS, _ours("1 thread")),
+)  # fmt: skip
+
+
+def _index(found: Found) -> Iterator[Verdict]:
+    comparison = found.get(("index", "small"))
+    ours = comparison.of(_OURS) if comparison else None
+    if ours is None or not ours.seconds:
+        return
+    rate = 1 / ours.per_record
+    yield Verdict("index a file of small records", "small", "", "5 million records/s",
+                  f"{rate / 1e6:.3g} million records/s", rate / 5e6)  # fmt: skip
+
+
+def _importing(found: Found) -> Iterator[Verdict]:
+    comparison = found.get(("import", ""))
+    if comparison is None:
+        return
+    ours, numpy = comparison.of(_OURS), comparison.of(Entry(CEILING, "numpy"))
+    if ours is None or numpy is None or not ours.seconds or not numpy.seconds:
+        return
+    extra = (ours.median - numpy.median) * 1e3
+    yield Verdict("import", "", "import numpy", "within 15 ms", f"{extra:.1f} ms more",
+                  15 / extra if extra > 0 else math.inf)  # fmt: skip
+
+
+def _memory(found: Found) -> Iterator[Verdict]:
+    """The slabs in flight are a batch for each thread, those ready, and one with the user."""
+    for case in ("cifar", "photo"):
+        comparison = found.get(("memory", case))
+        ours = comparison.of(_OURS) if comparison else None
+        if comparison is None or ours is None or not ours.seconds:
+            continue
+        batch = comparison.size / comparison.case.records * comparison.case.batch
+        allowed = (2 * comparison.threads + 2 + 1) * batch + 64 * _MIB
+        yield Verdict("peak memory of a Batcher", case, "", f"{allowed / _MIB:.0f} MiB",
+                      f"{ours.median / _MIB:.0f} MiB",
+                      allowed / max(ours.median, 1))  # fmt: skip
+
+
+def verdicts(comparisons: list[Comparison], native: list[Verdict]) -> list[Verdict]:
+    """A row for each target that the run had something to say about."""
+    found = {(c.job.name, c.case.name): c for c in comparisons}
+    rows = list(native)
+    for target in _TARGETS:
+        rows.extend(target.verdicts(found))
+    return [*rows, *_index(found), *_importing(found), *_memory(found)]

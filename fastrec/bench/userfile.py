@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A file of the user's own as a case: what is in it is found out."""
+
+from __future__ import annotations
+
+import itertools
+import os
+from typing import Any
+
+import numpy as np
+
+import fastrec
+
+from .cases import Case, Column, Field, Ragged, Strings, save
+
+__all__ = ["JOBS", "case_of"]
+
+JOBS = ("verify", "count", "index", "iterate", "random", "parse", "shuffle", "gzip", "write",
+        "first batch", "memory")  # fmt: skip
+"""Those that mean something for any file."""
+
+_KINDS = {"b": "int64", "i": "int64", "u": "int64", "f": "float", "O": "bytes", "S": "bytes"}
+_LARGE = 100_000
+_WRITTEN, _WRITTEN_BYTES = 20_000, 200 << 20
+
+
+def _field(name: str, feature: Any) -> Field:
+    """As the suite knows it. What every library calls something else is measured as ragged."""
+    if isinstance(feature, fastrec.RawFeature):
+        if feature.shape is None or np.dtype(feature.dtype) != np.uint8:
+            return Field(name, "bytes", ())
+        return Field(name, "raw", feature.shape)
+    kind = "bytes" if feature.dtype in (bytes, str) else _KINDS[np.dtype(feature.dtype).kind]
+    fixed = isinstance(feature, fastrec.FixedLenFeature) and feature.default_value is None
+    if not fixed or (kind == "bytes" and feature.shape != ()):
+        return Field(name, kind, None)
+    return Field(name, kind, feature.shape)
+
+
+def _plain(column: Any) -> Column:
+    if isinstance(column, fastrec.Bytes):
+        return Strings(column.data, column.offsets)
+    if isinstance(column, fastrec.Ragged):
+        values: Any = _plain(column.values)
+        return Ragged(values, column.row_splits)
+    array: np.ndarray[Any, Any] = column
+    return array
+
+
+def case_of(path: str, saved: str) -> Case:
+    """The case that `path` is. The values of its first records go to `saved`.
+
+    Raises
+    ------
+    FastrecError, OSError
+        When it cannot be read, is compressed, or holds something else than examples.
+    """
+    from .peers.ours import features_of
+
+    features = fastrec.infer_features(path)
+    fields = tuple(_field(name, feature) for name, feature in features.items())
+    with fastrec.Reader(path) as reader:
+        records = len(reader)
+        each = os.path.getsize(path) // max(records, 1)
+        written = min(records, _WRITTEN, max(_WRITTEN_BYTES // max(each, 1), 1))
+        batch = 16 if each > _LARGE else 128
+        case = Case(os.path.basename(path), path, fields, records, min(batch, records), written)
+        head = list(itertools.islice(reader, written))
+    parsed = fastrec.parse_example(head, features_of(case))
+    save(saved, {name: _plain(column) for name, column in parsed.items()})
+    return case

@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A contestant's process: reads requests, one JSON object a line, and answers in kind.
+
+It is told to prepare a trial, which it runs once to warm up and to say what it produced; then to
+run it so many times and say how long that took; then to drop it.
+"""
+
+from __future__ import annotations
+
+import gc
+import importlib
+import json
+import os
+import sys
+import time
+import traceback
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from .cases import Case
+
+__all__ = ["Gap", "Task", "Trial", "main"]
+
+
+class Gap(Exception):
+    """This contestant cannot take part, and says why."""
+
+
+@dataclass(frozen=True)
+class Task:
+    """What a trial works on. `path` holds the case's records, `out` is where it may write."""
+
+    job: str
+    variant: str
+    case: Case
+    path: str
+    out: str
+    seed: int
+    saved: str = ""  # the columns of a file that the user named
+    threads: int = 2
+    options: dict[str, Any] | None = None
+
+    @staticmethod
+    def from_request(request: dict[str, Any]) -> Task:
+        return Task(**{**request, "case": Case.from_json(request["case"])})
+
+
+@dataclass(frozen=True)
+class Trial:
+    """`once` is timed. `digest`, which is not, says what the same work produces."""
+
+    once: Callable[[], Any]
+    digest: Callable[[], dict[str, int]] | None = None
+    records: int | None = None  # done in one pass, if not all of the case's
+    close: Callable[[], object] | None = None
+    # Instead of timing `once`: seconds (or bytes, for memory) that it returns itself.
+    measures_itself: bool = False
+
+
+Start = Callable[[Task], Trial]
+
+
+class _Stage:
+    """The peer's module, and the trials that are prepared, by variant."""
+
+    def __init__(self, peer: str) -> None:
+        package = __package__ or ""
+        self._module: Any = importlib.import_module(f"{package}.peers.{peer}")
+        self._trials: dict[str, Trial] = {}
+
+    def hello(self) -> dict[str, Any]:
+        jobs = {name: list(variants) for name, variants in self._module.JOBS.items()}
+        return {"versions": self._module.versions(), "jobs": jobs}
+
+    def prepare(self, task: dict[str, Any]) -> dict[str, Any]:
+        made = Task.from_request(task)
+        start: Start = self._module.JOBS[made.job][made.variant]
+        self._trials[made.variant] = trial = start(made)
+        return {
+            "digest": None if trial.digest is None else trial.digest(),
+            "records": made.case.records if trial.records is None else trial.records,
+            "measures_itself": trial.measures_itself,
+            **self.run(made.variant, 1),
+        }
+
+    def run(self, variant: str, passes: int) -> dict[str, Any]:
+        trial = self._trials[variant]
+        start = time.perf_counter()
+        for _ in range(passes):
+            value = trial.once()
+        seconds = (time.perf_counter() - start) / passes
+        return {"seconds": float(value) if trial.measures_itself else seconds}
+
+    def drop(self) -> dict[str, Any]:
+        trials, self._trials = self._trials, {}
+        for trial in trials.values():
+            if trial.close is not None:
+                trial.close()
+        gc.collect()
+        return {}
+
+
+def _requests() -> Iterator[dict[str, Any]]:
+    for line in sys.stdin:
+        yield json.loads(line)
+
+
+def main(peer: str) -> None:
+    """Serve until standard input ends. What a library prints goes to standard error."""
+    answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)
+
+    def answer(what: dict[str, Any]) -> None:
+        answers.write(json.dumps(what) + "\n")
+        answers.flush()
+
+    try:
+        stage = _Stage(peer)
+    except ImportError as error:
+        answer({"gap": f"not installed ({error})"})
+        return
+    for request in _requests():
+        try:
+            result = getattr(stage, request.pop("op"))(**request)
+        except Gap as gap:
+            result = {"gap": str(gap)}
+        except Exception as error:  # whatever a peer raises is its result
+            traceback.print_exc()
+            result = {"error": f"{type(error).__name__}: {error}".splitlines()[0][:300]}
+        answer({**result, "cpu": sum(os.times()[:4])})
