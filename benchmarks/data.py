@@ -30,8 +30,8 @@ def main() -> int:
     parser.add_argument("--tensorflow", default=sys.executable, metavar="PYTHON")
     arguments = parser.parse_args()
     makers = [
-        Contestant("tensorflow", arguments.tensorflow, sys.stderr.buffer),
-        Contestant("ours", sys.executable, sys.stderr.buffer),
+        Contestant("tensorflow", arguments.tensorflow, None),
+        Contestant("ours", sys.executable, None),
     ]
     able = [maker for maker in makers if not maker.gap]
     folder = Folder(arguments.directory, arguments.seed, able)

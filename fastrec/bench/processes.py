@@ -57,10 +57,13 @@ def interpreters(modules: Iterable[str], pattern: str) -> dict[str, str]:
 
 
 class Contestant:
-    """A worker process of `peer`, started when it is first asked and again after it has died."""
+    """A worker process of `peer`, started when it is first asked and again after it has died.
 
-    def __init__(self, peer: str, python: str, log: IO[bytes]) -> None:
-        self._peer, self._python, self._log = peer, python, log
+    Its complaints go to `log`, or where ours go. `threads` is for libraries that want to know when they start; 0 leaves it to them.
+    """
+
+    def __init__(self, peer: str, python: str, log: IO[bytes] | None, threads: int = 0) -> None:
+        self._peer, self._python, self._log, self._threads = peer, python, log, threads
         self._process: subprocess.Popen[bytes] | None = None
         self._pending = b""
         self._cpu_now = self._cpu_before = 0.0
@@ -79,7 +82,8 @@ class Contestant:
     def _start(self) -> subprocess.Popen[bytes]:
         # A peer's interpreter may have another ABI: only our own process finds fastrec's folder.
         paths = [_HOME] if self._peer in ("ours", "ceiling") else []
-        environment = {**os.environ, "PYTHONHASHSEED": "0"}
+        threads = str(self._threads or "")
+        environment = {**os.environ, "PYTHONHASHSEED": "0", "FASTREC_BENCH_THREADS": threads}
         if self._python != sys.executable:
             environment.pop("PYTHONPATH", None)
         return subprocess.Popen(

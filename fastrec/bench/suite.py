@@ -99,7 +99,8 @@ def run(request: Request, say: Say = lambda text: None) -> Run:
         log = stack.enter_context(open(os.path.join(scratch, "log"), "wb"))
         watch = machine.Watch.start()
         contestants = {
-            peer: Contestant(peer, python, log) for peer, python in _pythons(request).items()
+            peer: Contestant(peer, python, log, request.rules.threads)
+            for peer, python in _pythons(request).items()
         }
         judge = Contestant(OURS, sys.executable, log)
         everybody = [*contestants.values(), judge]

@@ -21,6 +21,10 @@ from . import isolated
 
 __all__ = ["JOBS", "dataset", "versions"]
 
+if _threads := int(os.environ.get("FASTREC_BENCH_THREADS") or 0):
+    tf.config.threading.set_inter_op_parallelism_threads(_threads)
+    tf.config.threading.set_intra_op_parallelism_threads(_threads)
+
 _BUFFER = 8 << 20
 _KINDS = {"int64": tf.int64, "float": tf.float32, "bytes": tf.string, "raw": tf.string}
 
