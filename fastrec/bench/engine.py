@@ -27,7 +27,7 @@ class Rules:
     """`budget_s`: about how long one comparison may go on, though never for less than 3 rounds."""
 
     rounds: int = 7
-    budget_s: float = 12.0
+    budget_s: float = 6.0
     seed: int = 1
     threads: int = 2
 

@@ -59,7 +59,8 @@ def interpreters(modules: Iterable[str], pattern: str) -> dict[str, str]:
 class Contestant:
     """A worker process of `peer`, started when it is first asked and again after it has died.
 
-    Its complaints go to `log`, or where ours go. `threads` is for libraries that want to know when they start; 0 leaves it to them.
+    Its complaints go to `log`, or where ours go. `threads` is for libraries that want to know
+    when they start; 0 leaves it to them.
     """
 
     def __init__(self, peer: str, python: str, log: IO[bytes] | None, threads: int = 0) -> None:

@@ -182,10 +182,10 @@ def _make(task: Task) -> Trial:
 
 
 def _count(task: Task) -> Trial:
+    """With its iterator, which is fifty times as fast as reducing a data set."""
+
     def once() -> None:
-        records = tf.data.TFRecordDataset(task.path, buffer_size=_BUFFER)
-        total = records.reduce(np.int64(0), lambda count, _: count + 1)
-        assert int(total) == task.case.records
+        assert sum(1 for _ in _iterator(task.path)) == task.case.records
 
     return Trial(once)
 
