@@ -132,6 +132,12 @@ def test_no_arrow_is_superfluous() -> None:
             assert not any(other in upstream(o) for o in others), f"{room}: {other} comes anyway"
 
 
+def test_the_map_in_the_documents_is_this_map() -> None:
+    page = (ROOT / "docs" / "architecture.md").read_text()
+    rows = re.findall(r"^\| `(\w+)` \| ([\w, ]*?) ?\|", page, re.MULTILINE)
+    assert {room: direct.replace(",", "") for room, direct in rows} == ROOMS
+
+
 def imported(file: Path) -> Iterator[tuple[str, bool]]:
     """Each absolute module name that a file imports, and whether it does so when imported."""
     package = ".".join(file.relative_to(ROOT).parent.parts)
