@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -205,22 +206,19 @@ def test_threads_may_share_a_writer(tmp_path: Path) -> None:
 
 
 def test_closing_while_another_thread_waits_ends_the_wait(path: Path) -> None:
+    def run(batcher: fastrec.Batcher, begun: threading.Event) -> None:
+        with contextlib.suppress(fastrec.FastrecError, RuntimeError, ValueError):
+            for _ in batcher:
+                begun.set()
+
     for _ in range(20):
         batcher = fastrec.Batcher(path, batch_size=3, epochs=None, threads=2)
-        outcome: list[Exception] = []
-
-        def run(batcher: fastrec.Batcher = batcher, outcome: list[Exception] = outcome) -> None:
-            try:
-                for _ in batcher:
-                    pass
-            except (fastrec.FastrecError, RuntimeError, ValueError) as error:
-                outcome.append(error)
-
-        thread = threading.Thread(target=run)
+        begun = threading.Event()
+        thread = threading.Thread(target=run, args=(batcher, begun), daemon=True)
         thread.start()
-        time.sleep(0.005)
+        assert begun.wait(20)
         batcher.close()
-        thread.join(10)
+        thread.join(20)
         assert not thread.is_alive()
 
 
