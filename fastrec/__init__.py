@@ -34,9 +34,12 @@ from .features import (
     VarLenFeature,
 )
 from .infer import infer_features
+from .mixture import Mixture
+from .padding import Buckets, pad
 from .raw import decode_raw
 from .records import Reader, Verified, Writer, count, verify
 from .sequences import parse_sequence_example, parse_single_sequence_example
+from .shards import find_shard
 from .shuffle import BlockShuffle, ShuffleBuffer
 
 __version__ = "0.1.0"
@@ -46,6 +49,7 @@ __all__ = [
     "Batcher",
     "Batches",
     "BlockShuffle",
+    "Buckets",
     "Bytes",
     "CorruptRecordError",
     "ExampleParseError",
@@ -53,6 +57,7 @@ __all__ = [
     "FixedLenFeature",
     "FixedLenSequenceFeature",
     "LimitExceededError",
+    "Mixture",
     "Ragged",
     "RaggedFeature",
     "RawFeature",
@@ -70,8 +75,10 @@ __all__ = [
     "decode_raw",
     "encode_example",
     "encode_examples",
+    "find_shard",
     "infer_features",
     "masked_crc32c",
+    "pad",
     "parse_example",
     "parse_sequence_example",
     "parse_single_example",

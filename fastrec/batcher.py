@@ -14,16 +14,21 @@ from .batches import Batches
 from .errors import FastrecError
 from .features import Feature, plan_example
 from .lowering import RECORD
+from .mixture import Mixture
+from .padding import Buckets
 from .pipeline import Pipeline
+from .progress import Progress
 from .records import Reader, Source
+from .shards import find_shard
 from .shuffle import Shuffle, order_fields
-from .stages import NativeFeed, Stage
+from .stages import Maker, NativeFeed, Stage
 from .state import Position, make_state, read_state, source_identity
 from .streams import stream
 
 __all__ = ["Batcher"]
 
 _BATCH_MAX = 2**40
+_SINGLES = 64  # records that are read together where they are given one by one
 
 
 def _usable_cpus() -> int:
@@ -33,9 +38,11 @@ def _usable_cpus() -> int:
         return os.cpu_count() or 1
 
 
-def _check_shard(shard: tuple[int, int] | None) -> tuple[int, int]:
+def _check_shard(shard: Any) -> tuple[int, int]:
     if shard is None:
         return 0, 1
+    if isinstance(shard, str):
+        raise ValueError(f"shard is (index, count), 'auto' or None, not {shard!r}")
     number, count = shard
     if not 0 <= number < count:
         raise ValueError(f"shard is (index, count) with 0 <= index < count, not {shard}")
@@ -58,10 +65,11 @@ class Batcher:
 
     Parameters
     ----------
-    source : path, glob pattern, list of these, or binary file object
+    source : path, glob pattern, list of these, binary file object, or Mixture
     features : mapping of str to feature, optional
         What to read from each record. None: batches are :class:`~fastrec.Bytes` of whole records.
-    batch_size : int
+    batch_size : int or None
+        None: single records, as :func:`parse_single_example` gives them.
     shuffle : bool, "blocks", BlockShuffle or int
         True: a fresh uniform permutation of all records every epoch, in constant memory.
         ``"blocks"``: neighbours stay near each other, see :class:`BlockShuffle`. Both need
@@ -75,15 +83,18 @@ class Batcher:
         Leave out batches that are short: the last one of an epoch, or of all epochs.
     span_epochs : bool
         Fill batches across epochs, so that only the very last may be short.
-    shard : (index, count), optional
+    shard : (index, count), "auto", optional
         Take every ``count``-th record of the epoch's order, from ``index`` on: the shards are
-        disjoint, cover everything, and are equal to within one record.
+        disjoint, cover everything, and are equal to within one record. ``"auto"``: as
+        :func:`find_shard` says, from torch.distributed, Ray, JAX or the environment.
     even : {None, "drop", "pad"}
         Give every shard the same number of records: by dropping those left over, or by repeating
         some from the start of the epoch.
     interleave : int, optional
         Take a record of each of so many files in turn, and then of the next so many. Not with a
         shuffle that goes over all records.
+    buckets : Buckets, optional
+        Batches of sequences of similar length, padded.
     threads : int, optional
         Workers that read and parse; the usable processors, up to 8, by default.
     prefetch : int
@@ -93,6 +104,8 @@ class Batcher:
         order. It pays where it gives up the interpreter's lock, as NumPy does.
     verify : bool
         Check the CRC32C of every record.
+    progress : bool
+        Say on standard error how far it is, and how long it waited for data.
 
     Raises
     ------
@@ -112,45 +125,59 @@ class Batcher:
 
     def __init__(
         self,
-        source: Source,
+        source: Source | Mixture,
         features: Mapping[str, Feature] | None = None,
-        batch_size: int = 1,
+        batch_size: int | None = 1,
         *,
         shuffle: Shuffle = False,
         seed: int | None = None,
         epochs: int | None = 1,
         drop_remainder: bool = False,
         span_epochs: bool = False,
-        shard: tuple[int, int] | None = None,
+        shard: tuple[int, int] | str | None = None,
         even: str | None = None,
         interleave: int | None = None,
+        buckets: Buckets | None = None,
         threads: int | None = None,
         prefetch: int = 2,
         transform: Callable[[Any], Any] | None = None,
         verify: bool = True,
+        progress: bool = False,
     ) -> None:
+        self._arguments = {name: value for name, value in locals().items() if name != "self"}
         if even not in (None, "drop", "pad"):
             raise ValueError(f"even must be None, 'drop' or 'pad', not {even!r}")
+        if buckets is not None and batch_size is None:
+            raise ValueError("buckets are of batches: batch_size is None")
         self._threads = (
             min(_usable_cpus(), 8) if threads is None else _check("threads", threads, 1, 256)
         )
         self._prefetch = _check("prefetch", prefetch, 0, 2**16)
         self._interleave = interleave and _check("interleave", interleave, 1, 256)
-        self._transform = transform
+        self._progress = progress
+        self._mixture = source if isinstance(source, Mixture) else None
+        self._maker = Maker(transform, buckets, batch_size, drop_remainder)
+        self._buckets = buckets
+        self._single = batch_size is None
         self._any_seed = seed is None
+        block = _check("batch_size", _SINGLES if batch_size is None else batch_size, 1, _BATCH_MAX)
+        self._batch_size = block
+        if buckets is not None:
+            block = buckets.window_of(block)
+        self._auto_shard = shard == "auto"
         self._order: dict[str, Any] = {
             **order_fields(shuffle),
             "seed": int.from_bytes(os.urandom(8), "little") if seed is None else seed % 2**64,
             "epochs": 0 if epochs is None else _check("epochs", epochs, 1, 2**62),
-            "shard": _check_shard(shard),
+            "shard": (0, 1) if self._auto_shard else _check_shard(shard),
             "even": even,
-            "batch_size": _check("batch_size", batch_size, 1, _BATCH_MAX),
-            "drop_remainder": bool(drop_remainder),
+            "batch_size": block,
+            "drop_remainder": bool(drop_remainder) and buckets is None and batch_size is not None,
             "span_epochs": bool(span_epochs),
         }
         plan = RECORD if features is None else plan_example(features)
         self._schema = _core.Schema(plan, self._threads + prefetch)
-        self._reader = Reader(source, verify=verify)
+        self._reader = Reader(self._mix(source), verify=verify)
         self._native: _core.Order | None = None
         self._identity: dict[str, Any] | None = None
         self._resume = Position()
@@ -164,14 +191,45 @@ class Batcher:
         reader = self._reader
         return reader._file is not None or any(map(reader.is_compressed, reader.paths))
 
+    def _mix(self, source: Source | Mixture) -> Source:
+        """The files of all the sources of a mixture, whose numbers are kept."""
+        if not isinstance(source, Mixture):
+            return source
+        groups = source.paths()
+        self._groups = [len(group) for group in groups]
+        return [path for group in groups for path in group]
+
+    def _parts(self, counts: list[int]) -> list[tuple[int, int, int]] | None:
+        """First record, records and weight of each source of a mixture."""
+        if self._mixture is None:
+            return None
+        parts, first = [], 0
+        for files, weight in zip(self._groups, self._mixture.whole_weights, strict=True):
+            count = sum(counts[:files])
+            counts = counts[files:]
+            parts.append((first, count, weight))
+            first += count
+        return parts
+
     def _native_order(self) -> _core.Order:
+        self._settle()
         if self._native is None:
             dataset = self._reader._index()
-            lanes = None
-            if self._interleave:
-                lanes = dataset.file_counts(), self._interleave
-            self._native = _core.Order(len(dataset), self._order, lanes=lanes)
+            counts = dataset.file_counts()
+            self._native = _core.Order(
+                len(dataset),
+                self._order,
+                lanes=(counts, self._interleave) if self._interleave else None,
+                parts=self._parts(counts),
+                until_last=self._mixture is not None and self._mixture.until == "last",
+            )
         return self._native
+
+    def _settle(self) -> None:
+        """Find out which shard this process is, if that was asked for."""
+        if self._auto_shard and (shard := find_shard()) != self._order["shard"]:
+            self._order = {**self._order, "shard": shard}
+            self._native = None
 
     def _epoch_blocks(self) -> int:
         """Batches of an epoch; 0 where they are not counted by epoch."""
@@ -179,8 +237,14 @@ class Batcher:
 
     def _described(self) -> dict[str, Any]:
         """What of the order a state depends on."""
+        self._settle()
         order = {key: value for key, value in self._order.items() if key not in ("epochs", "shard")}
-        return {**order, "shards": self._order["shard"][1], "interleave": self._interleave}
+        order |= {"shards": self._order["shard"][1], "interleave": self._interleave}
+        if self._buckets is not None:
+            order["buckets"] = {**self._buckets.describe(), "batch_size": self._batch_size}
+        if self._mixture is not None:
+            order["mixture"] = [self._mixture.until, *self._mixture.whole_weights]
+        return order
 
     def _source(self) -> dict[str, Any]:
         if self._identity is None:
@@ -206,9 +270,9 @@ class Batcher:
             prefetch=self._threads + self._prefetch,
             start=serial,
         )
-        if self._transform is None:
+        if self._maker.is_idle:
             return loader
-        stage = Stage(self._schema, self._transform, self._epoch_blocks)
+        stage = Stage(self._schema, self._maker, self._epoch_blocks)
         return self._pipeline(NativeFeed(loader, serial), stage.native)
 
     def _start_stream(self, position: Position) -> Pipeline:
@@ -217,10 +281,12 @@ class Batcher:
                 "this shuffle needs uncompressed files that are named by path; "
                 "shuffle=N, a buffer of N records, needs neither"
             )
+        if self._mixture is not None:
+            raise FastrecError("a mixture needs uncompressed files that are named by path")
         if self._interleave and self._reader._file is not None:
             raise FastrecError("a file object has nothing to be interleaved with")
         blocks = stream(self._reader, self._order, position, self._interleave)
-        stage = Stage(self._schema, self._transform, lambda: 0)
+        stage = Stage(self._schema, self._maker, lambda: 0)
         return self._pipeline(blocks, stage.streamed)
 
     def _pipeline(self, source: Any, function: Callable[[Any], Any]) -> Pipeline:
@@ -228,6 +294,7 @@ class Batcher:
         return Pipeline(source, function, threads=self._threads, depth=depth)
 
     def __iter__(self) -> Batches:
+        self._settle()
         position, self._resume = self._resume, Position()
         streams = self._streams()
         batches = Batches(
@@ -235,7 +302,8 @@ class Batcher:
             position,
             self._describe,
             None if streams else self._epoch_blocks,
-            single=not streams and self._transform is None,
+            single=not streams and self._maker.is_idle,
+            progress=Progress(self._length()) if self._progress else None,
         )
         self._iterators.add(batches)
         self._last = weakref.ref(batches)
@@ -247,13 +315,20 @@ class Batcher:
         Raises
         ------
         TypeError
-            When there is no end to them, or the source has no random access.
+            When there is no end to them, when the source has no random access, and with buckets.
         """
         if self._order["epochs"] == 0:
             raise TypeError("epochs is None: there is no end to the batches")
-        if self._streams():
-            raise TypeError("the number of records in a stream is not known beforehand")
-        return self._native_order().batches or 0
+        if self._streams() or self._buckets is not None:
+            raise TypeError("the number of batches is known when they are made, not beforehand")
+        order = self._native_order()
+        return int(order.shard_size * self._order["epochs"] if self._single else order.batches or 0)
+
+    def _length(self) -> int | None:
+        try:
+            return len(self)
+        except (TypeError, OverflowError):
+            return None
 
     # --- where it stands ------------------------------------------------------------------------
 
@@ -286,6 +361,11 @@ class Batcher:
     get_state = state_dict
     set_state = load_state_dict
 
+    def __reduce__(self) -> Any:
+        """Another process gets the same batches, from where this Batcher would start."""
+        seed = self._order["seed"]
+        return _rebuild, ({**self._arguments, "seed": seed}, self._any_seed, self._resume)
+
     def close(self) -> None:
         """Stop every iterator's workers."""
         for batches in list(self._iterators):
@@ -296,3 +376,9 @@ class Batcher:
 
     def __exit__(self, *exc_info: object) -> None:
         self.close()
+
+
+def _rebuild(arguments: dict[str, Any], any_seed: bool, resume: Position) -> Batcher:
+    batcher = Batcher(**arguments)
+    batcher._any_seed, batcher._resume = any_seed, resume
+    return batcher

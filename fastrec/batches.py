@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from . import _core
 from .pipeline import Pipeline
+from .progress import Progress
 from .state import Position
 
 __all__ = ["Batches", "Made", "Stats"]
@@ -65,12 +66,14 @@ class Batches(Iterator[Any]):
         epoch_blocks: Callable[[], int] | None,
         *,
         single: bool,
+        progress: Progress | None = None,
     ) -> None:
         self._start = start
         self._first = position
         self._describe = describe
         self._epoch_blocks = epoch_blocks
         self._single = single  # what the feed gives are batches, one a block
+        self._progress = progress
         self._feed: _core.Loader | Pipeline | None = None
         self._closed = False
         self._pid = os.getpid()
@@ -90,9 +93,21 @@ class Batches(Iterator[Any]):
         with self._lock:
             if self._feed is None:
                 self._open()
-            batch = next(self._feed) if self._single else self._next_made()  # type: ignore[arg-type]
+            try:
+                batch = next(self._feed) if self._single else self._next_made()  # type: ignore[arg-type]
+            except StopIteration:
+                self._report(last=True)
+                raise
             self._count += 1
+            if self._progress is not None:
+                self._report()
             return batch
+
+    def _report(self, *, last: bool = False) -> None:
+        if self._progress is not None:
+            self._progress.update(self._count, self.stats().consumer_wait_s, last=last)
+        if last:
+            self._progress = None
 
     def _open(self) -> None:
         if self._closed:

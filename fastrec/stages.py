@@ -9,10 +9,11 @@ from typing import Any
 from . import _core
 from .arrays import Bytes
 from .batches import Made
+from .padding import Buckets
 from .state import Position
 from .streams import Block
 
-__all__ = ["NativeFeed", "Stage"]
+__all__ = ["Maker", "NativeFeed", "Stage"]
 
 
 class NativeFeed(Iterator[tuple[int, Any]]):
@@ -34,14 +35,14 @@ class NativeFeed(Iterator[tuple[int, Any]]):
 
 
 class Stage:
-    """Blocks into batches: parsed where that is not done yet, transformed.
+    """Blocks into batches, which know where they are; parsed, where that is not done yet.
 
     Parameters
     ----------
     schema : Schema
         What is parsed.
-    transform : callable or None
-        Applied to each batch.
+    make : callable
+        What a block is made into: a list of batches.
     epoch_blocks : callable
         The blocks of an epoch, or 0 where epochs are not told apart.
     """
@@ -49,11 +50,11 @@ class Stage:
     def __init__(
         self,
         schema: _core.Schema,
-        transform: Callable[[Any], Any] | None,
+        make: Callable[[Any], list[Any]],
         epoch_blocks: Callable[[], int],
     ) -> None:
         self._schema = schema
-        self._transform = transform
+        self._make = make
         self._epoch_blocks = epoch_blocks
 
     def native(self, numbered: tuple[int, Any]) -> Made:
@@ -62,15 +63,53 @@ class Stage:
         blocks = self._epoch_blocks()
         at = Position(*divmod(serial, blocks)) if blocks else Position(0, serial)
         then = Position(*divmod(serial + 1, blocks)) if blocks else Position(0, serial + 1)
-        return Made(self._finish(columns), at, then)
+        return Made(self._make(columns), at, then)
 
     def streamed(self, block: Block) -> Made:
         """The records of a batch, from a stream."""
         columns = self.parse(block.records)
-        return Made(self._finish(columns), block.at, block.at._replace(block=block.at.block + 1))
+        return Made(self._make(columns), block.at, block.at._replace(block=block.at.block + 1))
 
     def parse(self, records: list[bytes]) -> Any:
         return self._schema.parse(records) if self._schema.parses else Bytes.from_list(records)
 
-    def _finish(self, columns: Any) -> list[Any]:
-        return [columns if self._transform is None else self._transform(columns)]
+
+class Maker:
+    """What becomes of the columns of a block: rows, or buckets, or the one batch that they are."""
+
+    def __init__(
+        self,
+        transform: Callable[[Any], Any] | None,
+        buckets: Buckets | None,
+        batch_size: int | None,
+        drop_remainder: bool,
+    ) -> None:
+        self._transform = transform
+        self._buckets = buckets
+        self._batch_size = batch_size
+        self._drop = drop_remainder
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether columns are batches as they are."""
+        return self._transform is None and self._buckets is None and self._batch_size is not None
+
+    def __call__(self, columns: Any) -> list[Any]:
+        batches = [columns]
+        if self._buckets is not None:
+            batches = self._buckets.deal(columns, self._batch_size or 1, self._drop)
+        elif self._batch_size is None:
+            batches = list(_rows(columns))
+        if self._transform is not None:
+            batches = [self._transform(batch) for batch in batches]
+        return batches
+
+
+def _rows(columns: Any) -> Iterator[Any]:
+    """Single records, as parse_single_example gives them."""
+    if isinstance(columns, Bytes):
+        yield from columns
+        return
+    count = len(next(iter(columns.values())))
+    for row in range(count):
+        yield {key: column[row] for key, column in columns.items()}
