@@ -12,7 +12,7 @@ import pytest
 import fastrec
 from fastrec.cli import main
 
-LITTLE = ["--scale", "0.001", "--rounds", "3", "--peers", "none"]
+LITTLE = ["--quick", "--scale", "0.001", "--peers", "none"]
 
 
 def bench(*words: str) -> int:

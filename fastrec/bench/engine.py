@@ -16,29 +16,35 @@ from .processes import Contestant
 
 __all__ = ["Comparison", "Engine", "Measurement", "Rules"]
 
-_SAMPLE_S = 0.1
-"""A turn lasts at least this long, so that starting it and reading the clock do not count."""
-
 _FEWEST_ROUNDS = 3
 
 
 @dataclass(frozen=True)
 class Rules:
-    """`budget_s`: about how long one comparison may go on, though never for less than 3 rounds."""
+    """`budget_s`: about how long one comparison may go on, though never for less than 3 rounds.
+
+    `turn_s`: how long a turn lasts at least, so that starting it and reading the clock do not
+    count.
+    """
 
     rounds: int = 7
     budget_s: float = 6.0
     seed: int = 1
     threads: int = 2
+    turn_s: float = 0.1
 
 
 @dataclass
 class Measurement:
-    """What one contestant did: seconds (or bytes, for memory) of a pass, one a round."""
+    """What one contestant did: seconds (or bytes, for memory) of a pass, one a round.
+
+    `busy` is processor time: what other programs take away does not count in it.
+    """
 
     entry: Entry
     records: int = 0
     seconds: list[float] = field(default_factory=list)
+    busy: list[float] = field(default_factory=list)
     gap: str = ""
     error: str = ""
     agrees: bool | None = None  # None: nothing to compare
@@ -52,6 +58,11 @@ class Measurement:
     def per_record(self) -> float:
         """The median's share of one record."""
         return self.median / self.records if self.records else math.nan
+
+    @property
+    def processors(self) -> float:
+        """How many it kept busy."""
+        return sum(self.busy) / sum(self.seconds) if self.seconds else math.nan
 
     def per_records(self) -> list[float]:
         return [second / max(self.records, 1) for second in self.seconds]
@@ -152,7 +163,7 @@ class Engine:
         if measurement.gap or measurement.error:
             return None
         measurement.records = answer["records"]
-        measurement.passes = max(1, math.ceil(_SAMPLE_S / max(answer["seconds"], 1e-9)))
+        measurement.passes = max(1, math.ceil(self._rules.turn_s / max(answer["seconds"], 1e-9)))
         if answer["measures_itself"]:
             measurement.passes = 1
         measurement.seconds = [answer["seconds"]]
@@ -164,7 +175,7 @@ class Engine:
         return digest
 
     def _rounds(self, running: list[Measurement]) -> int:
-        once = sum(max(m.seconds[0] * m.passes, _SAMPLE_S) for m in running)
+        once = sum(max(m.seconds[0] * m.passes, self._rules.turn_s) for m in running)
         for measurement in running:
             measurement.seconds = []
         if not running:
@@ -177,6 +188,7 @@ class Engine:
         answer = contestant.ask("run", variant=variant, passes=measurement.passes)
         if "seconds" in answer:
             measurement.seconds.append(answer["seconds"])
+            measurement.busy.append(answer.get("busy", 0.0))
         else:
             measurement.error = answer.get("error", "") or answer.get("gap", "")
 

@@ -80,16 +80,17 @@ def _state(measurement: Measurement) -> str:
 
 def tables(run: Run) -> Iterator[Table]:
     """One for each comparison: who, how much, against ours, spread."""
-    headers = ["", "median", "times fastrec's", "spread", "rounds"]
+    headers = ["", "median", "times fastrec's", "spread", "processors", "rounds"]
     for comparison in run.comparisons:
         rows = []
         for m in comparison.measurements:
             label = m.entry.label if m.entry.peer != CEILING else f"({m.entry.label})"
             if state := _state(m):
-                rows.append([label, state, "", "", ""])
+                rows.append([label, state, "", "", "", ""])
                 continue
             cells = [amount(comparison, m), factor(comparison, m)]
-            rows.append([label, *cells, f"{m.spread:.0%}", str(len(m.seconds))])
+            busy = "" if comparison.job.unit == "bytes" else f"{m.processors:.1f}"
+            rows.append([label, *cells, f"{m.spread:.0%}", busy, str(len(m.seconds))])
         title = f"{comparison.job.title}: {comparison.case.name}".rstrip(": ")
         yield Table(title, headers, rows, comparison.job.note)
 
@@ -171,6 +172,7 @@ def to_json(run: Run) -> str:
                     "variant": m.entry.variant,
                     "records": m.records,
                     "rounds": m.seconds,
+                    "busy": m.busy,
                     "agrees": m.agrees,
                     "gap": m.gap or None,
                     "error": m.error or None,

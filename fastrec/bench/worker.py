@@ -86,11 +86,12 @@ class _Stage:
 
     def run(self, variant: str, passes: int) -> dict[str, Any]:
         trial = self._trials[variant]
-        start = time.perf_counter()
+        start, cpu = time.perf_counter(), time.process_time()
         for _ in range(passes):
             value = trial.once()
         seconds = (time.perf_counter() - start) / passes
-        return {"seconds": float(value) if trial.measures_itself else seconds}
+        busy = (time.process_time() - cpu) / passes
+        return {"seconds": float(value) if trial.measures_itself else seconds, "busy": busy}
 
     def drop(self) -> dict[str, Any]:
         trials, self._trials = self._trials, {}

@@ -7,6 +7,7 @@ import argparse
 import os
 import shlex
 import sys
+from dataclasses import replace
 
 from fastrec.bench import chart, suite
 from fastrec.bench.cases import CASES
@@ -19,7 +20,7 @@ from fastrec.cli.report import Failure, Report
 
 __all__ = ["add_arguments", "run"]
 
-_QUICK_SCALE, _QUICK = 0.1, Rules(rounds=3, budget_s=2.0)
+_QUICK_SCALE, _QUICK = 0.1, Rules(rounds=3, budget_s=2.0, turn_s=0.02)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -118,8 +119,8 @@ def _request(arguments: argparse.Namespace) -> suite.Request:
         file=arguments.file or "",
         data=arguments.data or "",
         scale=arguments.scale or scale,
-        rules=Rules(arguments.rounds or base.rounds, base.budget_s, arguments.seed,
-                    arguments.threads),
+        rules=replace(base, rounds=arguments.rounds or base.rounds, seed=arguments.seed,
+                      threads=arguments.threads),
         crc_driver=os.path.abspath(arguments.crc_driver) if arguments.crc_driver else "",
     )  # fmt: skip
 
@@ -144,7 +145,7 @@ def _print(found: suite.Run, report: Report) -> None:
     report.line(f"{found.about['cpu']}, {found.about['cpus']} processors, {found.about['system']}")
 
 
-def _print_table(table: Table, report: Report, right: tuple[int, ...] = (1, 2, 3, 4)) -> None:
+def _print_table(table: Table, report: Report, right: tuple[int, ...] = (1, 2, 3, 4, 5)) -> None:
     report.line(table.title, "bold")
     report.table(table.headers, table.rows, right=right)
     if table.note:
