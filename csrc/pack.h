@@ -1,24 +1,41 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Numbers in memory -> the packed lists of protobuf: varints, and little-endian float32.
+ * Numbers in memory -> the packed lists of protobuf: varints, and little-endian float32. The way
+ * back is varint.h and raw.h.
+ *
+ * Numbers are of native byte order, at any alignment. Of encoding varints several implementations
+ * stand in one table, fastest first; the first call chooses the first that this machine supports.
  */
 #ifndef FASTREC_PACK_H
 #define FASTREC_PACK_H
 
 #include "raw.h"
 
-/* Why numbers cannot be packed; NULL when they were. */
-typedef const char *fr_pack_fault;
+/* The number of the first that its list cannot hold: an integer beyond int64, a finite float
+   beyond float32. `count` when all are fine. */
+size_t fr_pack_check(fr_dtype dtype, const uint8_t *values, size_t count);
 
-/*
- * Appends the varints of `count` bools or integers of native byte order, at any alignment, to
- * `out`. `*fault` is set when one is beyond int64, whatever has been appended by then.
- */
-FR_NODISCARD int fr_pack_ints(fr_buffer *out, fr_dtype dtype, const uint8_t *values, size_t count,
-                              fr_pack_fault *fault, fr_error *err);
+/* Bytes of the varints of bools or integers. */
+size_t fr_pack_ints_size(fr_dtype dtype, const uint8_t *values, size_t count);
+
+/* Writes those varints from `p` on and gives the position after them, or NULL where they do not
+   fit before `end`. Bytes between the last varint and `end` may be overwritten, too. */
+uint8_t *fr_pack_ints(uint8_t *p, uint8_t *end, fr_dtype dtype, const uint8_t *values,
+                      size_t count);
 
 /* Writes `count` * 4 bytes of FR_FLOAT16, 32 or 64 as the nearest float32. Float32 keeps all its
-   bits, NaNs too. Faults on a finite value that has none. */
-fr_pack_fault fr_pack_floats(uint8_t *out, fr_dtype dtype, const uint8_t *values, size_t count);
+   bits, NaNs too. */
+void fr_pack_floats(uint8_t *out, fr_dtype dtype, const uint8_t *values, size_t count);
+
+/* Size and varints of int64 as above. */
+typedef struct {
+    const char *name;
+    bool (*supported)(void);
+    size_t (*size)(const uint8_t *values, size_t count);
+    uint8_t *(*put)(uint8_t *p, uint8_t *end, const uint8_t *values, size_t count);
+} fr_pack_impl;
+
+/* Every implementation that was compiled in, supported or not; ends with a NULL name. */
+extern const fr_pack_impl fr_pack_impls[];
 
 #endif

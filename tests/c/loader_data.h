@@ -33,11 +33,22 @@ static inline void write_file(int file) {
         memcpy(names + ends[i], letters, (size_t)(ids[i] % 50));
     }
     const fr_value values[] = {
-        {text("id"), FR_KIND_INT64, FR_INT64, (const uint8_t *)ids, NULL, NULL, 1, 0},
-        {text(TEXT), FR_KIND_BYTES, FR_BYTES, names, NULL, ends, 1, 0},
+        {.key = text("id"),
+         .kind = FR_KIND_INT64,
+         .dtype = FR_INT64,
+         .values = (const uint8_t *)ids,
+         .count = 1},
+        {.key = text(TEXT),
+         .kind = FR_KIND_BYTES,
+         .dtype = FR_BYTES,
+         .values = names,
+         .offsets = ends,
+         .count = 1,
+         .size = RECORDS * 50,
+         .elements = RECORDS},
     };
     fr_buffer frames = {0};
-    CHECK(fr_encode_rows(values, 2, 0, RECORDS, true, &frames, NULL, NULL) == FR_OK);
+    CHECK(fr_encode_rows(values, 2, (fr_rows){0, RECORDS, 1}, true, &frames, NULL, NULL) == FR_OK);
     FILE *f = fopen(paths[file], "wb");
     CHECK(f && fwrite(frames.data, 1, frames.size, f) == frames.size && fclose(f) == 0);
     fr_buffer_free(&frames);

@@ -86,9 +86,9 @@ static void plain_encode(fr_buffer *out, const fr_value *values, size_t count, s
 static void check_against_plain(const fr_value *values, size_t count, size_t rows) {
     fr_buffer bare = {0}, offsets = {0}, framed = {0}, plain = {0};
     fr_error err = {0};
-    int status = fr_encode_rows(values, count, 0, rows, false, &bare, &offsets, &err);
+    int status = fr_encode_rows(values, count, (fr_rows){0, rows, 1}, false, &bare, &offsets, &err);
     CHECK_CASE(status == FR_OK, "%s", err.message);
-    CHECK(fr_encode_rows(values, count, 0, rows, true, &framed, NULL, &err) == FR_OK);
+    CHECK(fr_encode_rows(values, count, (fr_rows){0, rows, 1}, true, &framed, NULL, &err) == FR_OK);
     CHECK(offsets.size == rows * 8);
     const int64_t *ends = (const int64_t *)(const void *)offsets.data;
     const fr_frame_options options = {.verify = true};
@@ -115,13 +115,14 @@ static fr_span text(const char *s) {
 }
 
 static fr_value ints(const char *key, fr_dtype dtype, const void *values, size_t count) {
-    return (fr_value){text(key), FR_KIND_INT64, dtype, values, NULL, NULL, count, 0};
+    return (fr_value){
+        .key = text(key), .kind = FR_KIND_INT64, .dtype = dtype, .values = values, .count = count};
 }
 
 static void check_hex(const fr_value *values, size_t count, const char *expected) {
     fr_buffer out = {0};
     char hex[512] = "";
-    CHECK(fr_encode_rows(values, count, 0, 1, false, &out, NULL, NULL) == FR_OK);
+    CHECK(fr_encode_rows(values, count, (fr_rows){0, 1, 1}, false, &out, NULL, NULL) == FR_OK);
     for (size_t i = 0; i < out.size; i++)
         snprintf(hex + 2 * i, 3, "%02x", out.data[i]);
     CHECK_CASE(strcmp(hex, expected) == 0, "%s", hex);
@@ -143,9 +144,19 @@ static void known_examples_have_known_bytes(void) {
     check_hex(&value, 1, "0a070a050a01611200");
     value.key.size = 0;
     check_hex(&value, 1, "0a060a040a001200");
-    value = (fr_value){text("a"), FR_KIND_FLOAT, FR_FLOAT32, (const uint8_t *)ones, 0, 0, 2, 0};
+    value = (fr_value){.key = text("a"),
+                       .kind = FR_KIND_FLOAT,
+                       .dtype = FR_FLOAT32,
+                       .values = (const uint8_t *)ones,
+                       .count = 2,
+                       .element_size = 0};
     check_hex(&value, 1, "0a130a110a0161120c120a0a080000803f0000803f");
-    value = (fr_value){text("a"), FR_KIND_BYTES, FR_BYTES, (const uint8_t *)"xyz", 0, 0, 1, 3};
+    value = (fr_value){.key = text("a"),
+                       .kind = FR_KIND_BYTES,
+                       .dtype = FR_BYTES,
+                       .values = (const uint8_t *)"xyz",
+                       .count = 1,
+                       .element_size = 3};
     check_hex(&value, 1, "0a0e0a0c0a016112070a050a0378797a");
     value.element_size = 0;
     check_hex(&value, 1, "0a0b0a090a016112040a020a00");
@@ -199,7 +210,9 @@ static void make_value(fr_value *value, size_t rows, uint64_t *seed, test_guarde
         splits[row + 1] = splits[row] + (int64_t)(test_random(seed) % (row % 3 ? 3 : 140));
     size_t count = (size_t)splits[rows];
     fr_kind kind = (fr_kind)(test_random(seed) % 4);
-    *value = (fr_value){{key, key_size}, kind, dtypes[kind], NULL, splits, NULL, 0, 0};
+    *value = (fr_value){.key = {key, key_size}, .kind = kind, .dtype = dtypes[kind]};
+    value->splits = splits;
+    value->elements = count;
     int64_t *offsets = (int64_t *)(void *)memory[2].end - (count + 1);
     offsets[0] = 0;
     for (size_t i = 0; i < count; i++)
@@ -208,6 +221,7 @@ static void make_value(fr_value *value, size_t rows, uint64_t *seed, test_guarde
         kind == FR_KIND_BYTES ? (size_t)offsets[count] : count * fr_dtype_size(value->dtype);
     if (kind == FR_KIND_BYTES) value->offsets = offsets;
     value->values = memory[3].end - size;
+    value->size = size;
     test_fill(memory[3].end - size, size, *seed);
     if (test_random(seed) % 4) return;
     value->splits = NULL;
@@ -228,9 +242,10 @@ static void random_rows_come_out_as_from_a_plain_encoder(uint64_t seed) {
 }
 
 static void check_float(fr_dtype dtype, const void *value, float expected) {
-    fr_value feature = {text("f"), FR_KIND_FLOAT, dtype, value, NULL, NULL, 1, 0};
+    fr_value feature = {
+        .key = text("f"), .kind = FR_KIND_FLOAT, .dtype = dtype, .values = value, .count = 1};
     fr_buffer out = {0};
-    CHECK(fr_encode_rows(&feature, 1, 0, 1, false, &out, NULL, NULL) == FR_OK);
+    CHECK(fr_encode_rows(&feature, 1, (fr_rows){0, 1, 1}, false, &out, NULL, NULL) == FR_OK);
     uint32_t bits = fr_load_u32(out.data + out.size - 4), want;
     memcpy(&want, &expected, 4);
     if (isnan(expected) && dtype != FR_FLOAT32)
@@ -266,7 +281,7 @@ static void check_refused(const fr_value *value, size_t rows, int expected, int6
     fr_error err;
     CHECK(fr_buffer_append(&out, "before", 6, NULL) == FR_OK);
     CHECK(fr_buffer_append(&offsets, "12345678", 8, NULL) == FR_OK);
-    int status = fr_encode_rows(both, 2, 0, rows, true, &out, &offsets, &err);
+    int status = fr_encode_rows(both, 2, (fr_rows){0, rows, 1}, true, &out, &offsets, &err);
     CHECK_CASE(status == expected && err.status == expected, "%d, %s", status, err.message);
     CHECK_CASE(strstr(err.message, "'k\\x0a'"), "%s", err.message);
     CHECK(err.record == row);
@@ -280,7 +295,12 @@ static void values_that_no_list_holds_are_refused(void) {
     const double wide[] = {1, INFINITY, 3.5e38};
     fr_value value = ints("k\n", FR_UINT64, big, 1);
     check_refused(&value, 3, FR_ERR_SCHEMA, 2);
-    value = (fr_value){text("k\n"), FR_KIND_FLOAT, FR_FLOAT64, (const uint8_t *)wide, 0, 0, 1, 0};
+    value = (fr_value){.key = text("k\n"),
+                       .kind = FR_KIND_FLOAT,
+                       .dtype = FR_FLOAT64,
+                       .values = (const uint8_t *)wide,
+                       .count = 1,
+                       .element_size = 0};
     check_refused(&value, 3, FR_ERR_SCHEMA, 2);
     value.dtype = FR_INT32;
     check_refused(&value, 3, FR_ERR_ARG, -1);
@@ -293,14 +313,15 @@ static void values_that_no_list_holds_are_refused(void) {
 /* None of these bytes exist: sizes are found too large before anything is read. */
 static void examples_beyond_2_gib_are_refused(void) {
     const int64_t offsets[] = {0, INT32_MAX / 2, INT32_MAX, (int64_t)1 << 62};
-    fr_value value = {text("k\n"), FR_KIND_BYTES, FR_BYTES, (const uint8_t *)"", 0, 0, 1, 0};
+    fr_value value = {.key = text("k\n"), .kind = FR_KIND_BYTES, .dtype = FR_BYTES, .count = 1};
+    value.values = (const uint8_t *)"";
     value.element_size = INT32_MAX;
     check_refused(&value, 1, FR_ERR_LIMIT, 0);
     value.element_size = SIZE_MAX;
     check_refused(&value, 1, FR_ERR_LIMIT, 0);
     value.element_size = 0, value.count = SIZE_MAX / 2;
     check_refused(&value, 1, FR_ERR_LIMIT, 0);
-    value.offsets = offsets, value.count = 2;
+    value.offsets = offsets, value.count = 2, value.elements = 3, value.size = SIZE_MAX;
     check_refused(&value, 1, FR_ERR_LIMIT, 0);
     value.count = 3;
     check_refused(&value, 1, FR_ERR_LIMIT, 0);
@@ -309,12 +330,77 @@ static void examples_beyond_2_gib_are_refused(void) {
     value.kind = FR_KIND_INT64, value.dtype = FR_INT64, value.count = SIZE_MAX / 16;
     check_refused(&value, 1, FR_ERR_LIMIT, 0);
 
-    const fr_value one = {text("k"), FR_KIND_BYTES, FR_BYTES, NULL, 0, 0, 1, 1100000000};
+    const fr_value one = {.key = text("k"),
+                          .kind = FR_KIND_BYTES,
+                          .dtype = FR_BYTES,
+                          .count = 1,
+                          .element_size = 1100000000};
     const fr_value two[] = {one, one};
     fr_error err;
     fr_buffer out = {0};
-    CHECK(fr_encode_rows(two, 2, 0, 1, true, &out, NULL, &err) == FR_ERR_LIMIT);
+    CHECK(fr_encode_rows(two, 2, (fr_rows){0, 1, 1}, true, &out, NULL, &err) == FR_ERR_LIMIT);
     CHECK(out.size == 0 && out.data == NULL);
+}
+
+/* Splits and offsets that lead out of the values, or back. */
+static void what_lies_outside_of_the_values_is_refused(void) {
+    static const int64_t bad[][2] = {{0, 4}, {-1, 2}, {2, 1}, {0, (int64_t)1 << 62}, {-2, -1}};
+    const int64_t numbers[3] = {1, 2, 3}, whole[] = {0, 1};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        fr_value value = ints("k\n", FR_INT64, numbers, 0);
+        value.splits = bad[i], value.elements = 3, value.size = sizeof numbers;
+        check_refused(&value, 1, FR_ERR_ARG, 0);
+        value = (fr_value){.key = text("k\n"), .kind = FR_KIND_BYTES, .dtype = FR_BYTES};
+        value.values = (const uint8_t *)"abc", value.size = 3, value.elements = 1;
+        value.offsets = bad[i], value.count = 1;
+        check_refused(&value, 1, FR_ERR_ARG, 0);
+        value.offsets = whole, value.splits = bad[i], value.size = 3;
+        check_refused(&value, 1, FR_ERR_ARG, 0);
+    }
+}
+
+/* Every third row, sizes first, and in place: the bytes are the same. */
+static void rows_may_be_taken_in_steps_and_put_in_place(void) {
+    enum { ROWS = 20 };
+    int64_t numbers[ROWS * 3], sizes[ROWS], offsets[ROWS + 1] = {0};
+    uint8_t present[ROWS];
+    uint64_t seed = 5;
+    for (size_t i = 0; i < ROWS * 3; i++)
+        numbers[i] = (int64_t)(test_random(&seed) >> (i % 64));
+    for (size_t i = 0; i < ROWS; i++)
+        present[i] = i % 3 != 1;
+    fr_value value = ints("k", FR_INT64, numbers, 3);
+    value.present = present;
+    for (size_t step = 1; step < 5; step++) {
+        const fr_rows rows = {2, ROWS, step};
+        const size_t count = fr_rows_count(rows);
+        fr_buffer out = {0}, ends = {0};
+        CHECK(fr_encode_check(&value, 1, rows, NULL) == FR_OK);
+        CHECK(fr_encode_rows(&value, 1, rows, false, &out, &ends, NULL) == FR_OK);
+        CHECK(fr_encode_sizes(&value, 1, rows, sizes, NULL) == FR_OK);
+        for (size_t i = 0; i < count; i++) {
+            offsets[i + 1] = offsets[i] + sizes[i];
+            CHECK(offsets[i + 1] == ((const int64_t *)(const void *)ends.data)[i]);
+        }
+        uint8_t *placed = malloc(out.size);
+        CHECK(placed && fr_encode_at(&value, 1, rows, placed, offsets, NULL) == FR_OK);
+        CHECK(memcmp(placed, out.data, out.size) == 0);
+        offsets[1]++;
+        CHECK(fr_encode_at(&value, 1, rows, placed, offsets, NULL) == FR_ERR_STATE);
+        free(placed);
+        fr_buffer_free(&out);
+        fr_buffer_free(&ends);
+    }
+}
+
+static void a_row_without_a_value_has_a_feature_of_no_kind(void) {
+    const int64_t numbers[] = {5, 6};
+    const uint8_t none[] = {0, 1};
+    fr_value value = ints("a", FR_INT64, numbers, 1);
+    value.present = none;
+    check_hex(&value, 1, "0a070a050a01611200");
+    value.present = none + 1;
+    check_hex(&value, 1, "0a0c0a0a0a016112051a030a0105");
 }
 
 static void features_are_sorted_by_the_bytes_of_their_keys(void) {
@@ -349,6 +435,9 @@ int main(void) {
     floats_become_the_nearest_float32();
     values_that_no_list_holds_are_refused();
     examples_beyond_2_gib_are_refused();
+    what_lies_outside_of_the_values_is_refused();
+    rows_may_be_taken_in_steps_and_put_in_place();
+    a_row_without_a_value_has_a_feature_of_no_kind();
     features_are_sorted_by_the_bytes_of_their_keys();
     printf("encode: ok\n");
     return 0;

@@ -114,11 +114,14 @@ static int encode_into(fr_buffer *frames, fr_buffer *offsets) {
     fr_value values[FEATURES];
     for (int i = 0; i < FEATURES; i++) {
         snprintf(keys[i], sizeof keys[i], "%02d", i);
-        values[i] = (fr_value){text(keys[i]), FR_KIND_INT64, FR_INT64, (const uint8_t *)numbers,
-                               NULL,          NULL,          5,        0};
+        values[i] = (fr_value){.key = text(keys[i]),
+                               .kind = FR_KIND_INT64,
+                               .dtype = FR_INT64,
+                               .values = (const uint8_t *)numbers,
+                               .count = 5};
     }
     FR_TRY(fr_encode_sort(values, FEATURES, NULL));
-    return fr_encode_rows(values, FEATURES, 0, ROWS, true, frames, offsets, NULL);
+    return fr_encode_rows(values, FEATURES, (fr_rows){0, ROWS, 1}, true, frames, offsets, NULL);
 }
 
 static int encoding(void) {
