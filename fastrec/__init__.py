@@ -24,7 +24,13 @@ from .errors import (
     LimitExceededError,
     TruncatedFileError,
 )
-from .examples import encode_example, encode_examples, parse_example, parse_single_example
+from .examples import (
+    encode_example,
+    encode_examples,
+    encode_sequence_example,
+    parse_example,
+    parse_single_example,
+)
 from .features import (
     FixedLenFeature,
     FixedLenSequenceFeature,
@@ -75,6 +81,7 @@ __all__ = [
     "decode_raw",
     "encode_example",
     "encode_examples",
+    "encode_sequence_example",
     "find_shard",
     "infer_features",
     "masked_crc32c",

@@ -10,9 +10,13 @@ from threading import get_ident
 
 cimport cython
 from cpython.buffer cimport (
-    PyBUF_SIMPLE, PyBUF_WRITABLE, PyBuffer_FillInfo, PyBuffer_Release, PyObject_GetBuffer)
+    PyBUF_C_CONTIGUOUS, PyBUF_FORMAT, PyBUF_SIMPLE, PyBUF_WRITABLE, PyBuffer_FillInfo,
+    PyBuffer_Release, PyObject_GetBuffer)
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
 from cpython.exc cimport PyErr_CheckSignals
+from cpython.float cimport PyFloat_AS_DOUBLE
+from cpython.long cimport PyLong_AsLongLongAndOverflow
+from cpython.unicode cimport PyUnicode_AsUTF8AndSize
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcpy, memset
@@ -31,6 +35,8 @@ cdef enum:
     SLICE_RECORDS = 65536
     SLICE_BYTES = 1 << 26
     FEED_SIZE = 1 << 20
+    # What an encoder of rows keeps for the next one.
+    KEPT_SIZE = 1 << 24
 
 include "_errors.pxi"
 include "_checksum.pxi"
@@ -40,6 +46,9 @@ include "_dataset.pxi"
 include "_writer.pxi"
 include "_schema.pxi"
 include "_encode.pxi"
+include "_arrow.pxi"
+include "_kinds.pxi"
+include "_rows.pxi"
 include "_order.pxi"
 include "_loader.pxi"
 include "_shuffle.pxi"

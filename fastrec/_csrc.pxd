@@ -47,6 +47,7 @@ cdef extern from "bytes.h" nogil:
         size_t size
         size_t capacity
 
+    int fr_buffer_reserve(fr_buffer *buffer, size_t extra, fr_error *err) noexcept
     int fr_buffer_append(fr_buffer *buffer, const void *data, size_t size, fr_error *err) noexcept
     void fr_buffer_free(fr_buffer *buffer) noexcept
 
@@ -270,10 +271,37 @@ cdef extern from "encode.h" nogil:
         const int64_t *offsets
         size_t count
         size_t element_size
+        size_t size
+        size_t elements
+        const uint8_t *present
+
+    ctypedef struct fr_rows:
+        size_t begin
+        size_t end
+        size_t step
 
     int fr_encode_sort(fr_value *values, size_t count, fr_error *err) noexcept
-    int fr_encode_rows(const fr_value *values, size_t count, size_t begin, size_t end,
-                       bint framed, fr_buffer *out, fr_buffer *offsets, fr_error *err) noexcept
+    int fr_encode_check(const fr_value *values, size_t count, fr_rows rows,
+                        fr_error *err) noexcept
+    int fr_encode_rows(const fr_value *values, size_t count, fr_rows rows, bint framed,
+                       fr_buffer *out, fr_buffer *offsets, fr_error *err) noexcept
+    int fr_encode_sequence(const fr_value *context, size_t context_count, const fr_value *lists,
+                           const size_t *steps, size_t list_count, fr_buffer *out,
+                           fr_error *err) noexcept
+
+
+cdef extern from "bulk.h" nogil:
+    ctypedef struct fr_bulk:
+        pass
+
+    size_t fr_bulk_threads(const fr_value *values, size_t count, fr_rows rows,
+                           size_t cpus) noexcept
+    int fr_bulk_start(const fr_value *values, size_t count, fr_rows rows, size_t threads,
+                      fr_bulk **bulk, fr_error *err) noexcept
+    int fr_bulk_next(fr_bulk *bulk, fr_span *frames, size_t *records, fr_error *err) noexcept
+    void fr_bulk_free(fr_bulk *bulk) noexcept
+    int fr_bulk_whole(const fr_value *values, size_t count, fr_rows rows, size_t threads,
+                      fr_buffer *out, fr_buffer *offsets, fr_error *err) noexcept
 
 
 cdef extern from "philox.h" nogil:

@@ -1,285 +1,204 @@
 # SPDX-License-Identifier: Apache-2.0
-# What a Python value becomes in an Example: the rule is in docs/encoding.md.
+# Values into Examples. What a value becomes is in docs/encoding.md, and decided in values.py; the
+# common values of single rows take the short way of _rows.pxi.
 
-cdef tuple BYTES_LIKE = (bytes, bytearray, memoryview)
+from .values import cook_column, cook_value
 
 
-cdef object _bytes_of(key, value):
-    if isinstance(value, str):
-        try:
-            return (<str>value).encode("utf-8")
-        except UnicodeEncodeError as error:
-            raise ValueError(f"feature {key!a}: no UTF-8 text: {error}") from None
-    if isinstance(value, BYTES_LIKE):
-        return bytes(value)
-    raise TypeError(
-        f"feature {key!a}: {type(value).__name__} beside bytes or str; every value of a bytes "
-        f"list must be one of these")
+cdef bytes name_of(key):
+    if isinstance(key, str):
+        return (<str>key).encode("utf-8", "surrogateescape")
+    if isinstance(key, bytes):
+        return key
+    raise TypeError(f"a feature's name must be str or bytes, not {key!r}")
+
+
+cdef int check_encoded(int status, c.fr_error *err, bint rows) except -1:
+    """As check(); what is wrong with a value has its row, and is no OSError or bad record."""
+    if status == c.FR_ERR_SCHEMA or status == c.FR_ERR_LIMIT or status == c.FR_ERR_ARG:
+        message = err.message[:].decode("ascii", "backslashreplace")
+        where = f"row {err.record}: " if rows and err.record >= 0 else ""
+        raise (OverflowError if status == c.FR_ERR_SCHEMA else ValueError)(where + message)
+    return check(status, err)
 
 
 @cython.final
+@cython.no_gc_clear
 cdef class Values:
     """Features of one or more rows on their way to the encoder, and what keeps them alive."""
 
     cdef c.fr_value *values
-    cdef int64_t *scalars
     cdef size_t count
     cdef list keep
-    cdef readonly object rows  # None until a column says how many
+    cdef readonly object rows  # how many; None before the first column
+    cdef bint columns
 
-    def __cinit__(self, size_t capacity):
+    def __cinit__(self, size_t capacity, bint columns=True):
         self.values = <c.fr_value *>calloc(capacity + 1, sizeof(c.fr_value))
-        self.scalars = <int64_t *>calloc(capacity + 1, sizeof(int64_t))
         self.keep = []
-        if self.values == NULL or self.scalars == NULL:
+        self.columns = columns
+        if self.values == NULL:
             raise MemoryError
 
     def __dealloc__(self):
         free(self.values)
-        free(self.scalars)
 
-    cdef c.fr_value *_add(self, key) except NULL:
-        cdef c.fr_value *value = &self.values[self.count]
-        if isinstance(key, str):
-            name = (<str>key).encode("utf-8", "surrogateescape")
-        elif isinstance(key, bytes):
-            name = key
-        else:
-            raise TypeError(f"a feature's name must be str or bytes, not {key!r}")
-        self.keep.append(name)
-        value.key = span_of(name)
-        self.count += 1
-        return value
-
-    cdef int _set_bytes(self, c.fr_value *value, bytes data) except -1:
-        self.keep.append(data)
-        value.kind, value.dtype = c.FR_KIND_BYTES, c.FR_BYTES
-        value.values = <const uint8_t *>PyBytes_AS_STRING(data)
-        value.element_size = <size_t>PyBytes_GET_SIZE(data)
-        value.count = 1
-        return 0
-
-    cdef const uint8_t *_pointer(self, array) except NULL:
+    cdef const void *_pointer(self, array) except NULL:
         """Where a contiguous array's memory is; the array is kept."""
         cdef const uint8_t[::1] flat
         self.keep.append(array)
         if array.size == 0:
             return &_nothing
-        flat = array.reshape(-1).view(np.uint8)
+        flat = array.view(np.uint8)
         return &flat[0]
 
-    cdef int _set_raw(self, c.fr_value *value, array, size_t rows) except -1:
-        """Each row's memory as one bytes value."""
-        value.kind, value.dtype = c.FR_KIND_BYTES, c.FR_BYTES
-        value.values = self._pointer(np.ascontiguousarray(array))
-        value.element_size = <size_t>array.nbytes // rows if rows else 0
-        value.count = 1
-        return 0
-
-    cdef int _set_numbers(self, c.fr_value *value, key, array, size_t rows) except -1:
-        """Integers, booleans or floats; `rows` rows of equally many."""
-        if array.dtype.kind not in "biuf":
-            raise TypeError(
-                f"feature {key!a}: an array of {array.dtype} cannot be stored; use integers, "
-                f"bools, floats, bytes or str")
-        if array.dtype.itemsize > 8:
-            array = array.astype(np.float64)
-        array = np.ascontiguousarray(array, array.dtype.newbyteorder("="))
-        value.kind = c.FR_KIND_FLOAT if array.dtype.kind == "f" else c.FR_KIND_INT64
-        value.dtype = DTYPES[array.dtype]
-        value.count = <size_t>array.size // rows if rows else 0
-        value.values = self._pointer(array)
-        return 0
-
-    cdef int _set_strings(self, c.fr_value *value, key, strings, size_t rows) except -1:
-        """A Bytes column; `rows` rows of equally many."""
-        offsets = np.ascontiguousarray(strings.offsets, np.int64)
-        value.kind, value.dtype = c.FR_KIND_BYTES, c.FR_BYTES
-        value.offsets = <const int64_t *>self._pointer(offsets)
-        value.values = self._pointer(np.ascontiguousarray(strings.data, np.uint8))
-        value.count = <size_t>(offsets.size - 1) // rows if rows else 0
-        if offsets[0] < 0 or np.any(offsets[1:] < offsets[:-1]) or \
-                offsets[-1] > strings.data.size:
-            raise ValueError(f"feature {key!a}: the offsets lie outside of the data")
-        return 0
-
-    def add_value(self, key, value):
-        """One row's value."""
-        cdef c.fr_value *v = self._add(key)
-        if value is None:
-            return
-        if isinstance(value, (str, *BYTES_LIKE)):
-            self._set_bytes(v, _bytes_of(key, value))
-        elif isinstance(value, int):
-            self._set_int(v, key, value)
-        elif isinstance(value, float):
-            v.kind, v.dtype, v.count = c.FR_KIND_FLOAT, c.FR_FLOAT64, 1
-            (<double *>&self.scalars[self.count - 1])[0] = value
-            v.values = <const uint8_t *>&self.scalars[self.count - 1]
-        elif isinstance(value, (list, tuple)):
-            self._add_list(v, key, value)
-        else:
-            self._add_array(v, key, value)
-
-    cdef int _set_int(self, c.fr_value *v, key, value) except -1:
-        v.kind, v.dtype, v.count = c.FR_KIND_INT64, c.FR_INT64, 1
-        try:
-            self.scalars[self.count - 1] = value
-        except OverflowError:
-            raise OverflowError(f"feature {key!a}: {value} does not fit int64") from None
-        v.values = <const uint8_t *>&self.scalars[self.count - 1]
-        return 0
-
-    cdef int _add_list(self, c.fr_value *v, key, value) except -1:
-        if not value:
-            return 0
-        if isinstance(value[0], (str, *BYTES_LIKE)):
-            strings = Bytes.from_list([_bytes_of(key, item) for item in value])
-            return self._set_strings(v, key, strings, 1)
-        return self._set_numbers(v, key, _numbers(key, value), 1)
-
-    cdef int _add_array(self, c.fr_value *v, key, value) except -1:
-        array = _array(key, value)
-        if array.dtype == np.uint8 and array.ndim:
-            return self._set_raw(v, array, 1)
-        if array.dtype.kind in "SUOT":
-            return self._add_list(v, key, array.reshape(-1).tolist())
-        return self._set_numbers(v, key, array, 1)
-
-    def add_column(self, key, column):
-        """One feature of every row."""
-        cdef c.fr_value *v = self._add(key)
-        if not isinstance(column, (Bytes, Ragged)):
-            column = _column(key, column)
-        rows = len(column)
-        if self.rows is not None and rows != self.rows:
+    def add(self, key, cooked):
+        """A feature, as values.Cooked. There must be room for it."""
+        cdef c.fr_value *value = &self.values[self.count]
+        name = name_of(key)
+        if self.columns and self.rows is not None and cooked.rows != self.rows:
             raise ValueError(
-                f"feature {key!a} has {rows} rows, the features before it have {self.rows}")
-        self.rows = rows
-        if isinstance(column, Ragged):
-            self._add_ragged(v, key, column)
-        elif isinstance(column, Bytes):
-            self._set_strings(v, key, column, rows)
-        elif column.dtype == np.uint8 and column.ndim > 1:
-            self._set_raw(v, column, rows)
-        else:
-            self._set_numbers(v, key, column, rows)
+                f"feature {key!a} has {cooked.rows} rows, the features before it have {self.rows}")
+        self.keep.append(name)
+        value.key = span_of(name)
+        fill_value(value, cooked)
+        value.values = <const uint8_t *>self._pointer(cooked.values)
+        if cooked.splits is not None:
+            value.splits = <const int64_t *>self._pointer(cooked.splits)
+        if cooked.offsets is not None:
+            value.offsets = <const int64_t *>self._pointer(cooked.offsets)
+        if cooked.present is not None:
+            value.present = <const uint8_t *>self._pointer(cooked.present)
+        self.rows = cooked.rows
+        self.count += 1
 
-    cdef int _add_ragged(self, c.fr_value *v, key, column) except -1:
-        splits = np.ascontiguousarray(column.row_splits, np.int64)
-        values = column.values
-        if splits[0] < 0 or np.any(splits[1:] < splits[:-1]) or splits[-1] > len(values):
-            raise ValueError(f"feature {key!a}: the row_splits lie outside of the values")
-        if isinstance(values, Bytes):
-            self._set_strings(v, key, values, 1)
-        elif values.dtype == np.uint8:
-            self._set_raw(v, values, 1)
-            v.offsets = <const int64_t *>self._pointer(splits)
-            return 0
-        else:
-            self._set_numbers(v, key, values, 1)
-        v.splits = <const int64_t *>self._pointer(splits)
-        return 0
+    cdef int _sort(self) except -1:
+        cdef c.fr_error err
+        return check(c.fr_encode_sort(self.values, self.count, &err), &err)
 
-    cdef OwnedBuffer _encode(self, size_t rows, bint framed, OwnedBuffer offsets):
-        cdef OwnedBuffer out = OwnedBuffer()
+    cdef c.fr_rows _rows(self, size_t begin, size_t step) except *:
+        cdef c.fr_rows rows
+        rows.begin, rows.end, rows.step = begin, self.rows or 0, step
+        return rows
+
+    cdef size_t _threads(self, c.fr_rows rows, threads):
+        if threads is not None:
+            return <size_t>threads if threads > 1 else 0
+        return c.fr_bulk_threads(self.values, self.count, rows, <size_t>cpu_count())
+
+    def encode_all(self, threads=None):
+        """Every row, as a Bytes."""
+        cdef OwnedBuffer out = OwnedBuffer(), offsets = OwnedBuffer()
+        cdef c.fr_rows rows = self._rows(0, 1)
+        cdef c.fr_error err
+        cdef size_t count
+        cdef int status
+        self._sort()
+        count = self._threads(rows, threads)
+        with nogil:
+            status = c.fr_bulk_whole(self.values, self.count, rows, count, &out.buffer,
+                                     &offsets.buffer, &err)
+        check_encoded(status, &err, self.columns)
+        return bytes_column(out, offsets)
+
+    def check(self):
+        """Raise if some row cannot be encoded."""
+        cdef c.fr_rows rows = self._rows(0, 1)
         cdef c.fr_error err
         cdef int status
-        check(c.fr_encode_sort(self.values, self.count, &err), &err)
+        self._sort()
         with nogil:
-            status = c.fr_encode_rows(self.values, self.count, 0, rows, framed, &out.buffer,
-                                      NULL if offsets is None else &offsets.buffer, &err)
-        if status == c.FR_ERR_SCHEMA or status == c.FR_ERR_LIMIT:
-            message = err.message[:].decode("ascii", "backslashreplace")
-            where = f"row {err.record}: " if self.rows is not None else ""
-            raise (OverflowError if status == c.FR_ERR_SCHEMA else ValueError)(where + message)
-        check(status, &err)
-        return out
+            status = c.fr_encode_check(self.values, self.count, rows, &err)
+        check_encoded(status, &err, self.columns)
 
-    def encode(self):
-        """The one row, as bytes."""
-        cdef OwnedBuffer out = self._encode(1, False, None)
-        return PyBytes_FromStringAndSize(<const char *>out.buffer.data, <Py_ssize_t>out.buffer.size)
-
-    def encode_all(self):
-        """Every row, as a Bytes."""
-        cdef OwnedBuffer offsets = OwnedBuffer()
+    def blocks(self, size_t begin=0, size_t step=1, threads=None):
+        """Rows begin, begin + step, ... as blocks of frames; checked now, encoded on the way."""
+        cdef Blocks blocks = Blocks.__new__(Blocks)
+        cdef c.fr_rows rows = self._rows(begin, step)
         cdef c.fr_error err
-        cdef int64_t zero = 0
-        check(c.fr_buffer_append(&offsets.buffer, &zero, sizeof(zero), &err), &err)
-        return bytes_column(self._encode(self.rows or 0, False, offsets), offsets)
-
-    def encode_frames(self):
-        """Every row, framed, as one block."""
+        cdef size_t count
+        cdef int status
         chosen()
-        return self._encode(1 if self.rows is None else self.rows, True, None)
+        self._sort()
+        count = self._threads(rows, threads)
+        blocks.values = self
+        with nogil:
+            status = c.fr_bulk_start(self.values, self.count, rows, count, &blocks.bulk, &err)
+        check_encoded(status, &err, self.columns)
+        return blocks
 
 
-cdef object _array(key, value):
-    if isinstance(value, (np.ndarray, np.generic)) or hasattr(value, "__array__"):
-        return np.asarray(value)
-    raise TypeError(
-        f"feature {key!a}: {type(value).__name__} cannot be stored; use int, float, bool, str, "
-        f"bytes, an array, or a list of these")
+cdef int fill_value(c.fr_value *value, cooked) except -1:
+    """All but the pointers."""
+    memset(&value.kind, 0, sizeof(c.fr_value) - sizeof(c.fr_span))
+    value.kind = KINDS[cooked.kind] if cooked.kind != "none" else c.FR_KIND_NONE
+    value.dtype = DTYPES[cooked.values.dtype] if cooked.kind != "bytes" else c.FR_BYTES
+    value.size = <size_t>cooked.values.nbytes
+    value.elements, value.count = cooked.elements, cooked.count
+    value.element_size = cooked.element_size
+    return 0
 
 
-cdef object _numbers(key, values):
-    """A list of numbers as an array; uint8 scalars are numbers too."""
+@cython.final
+@cython.no_gc_clear
+cdef class Blocks:
+    """Blocks of whole frames, each valid until the next is asked for. For one thread."""
+
+    cdef c.fr_bulk *bulk
+    cdef Values values
+
+    def __dealloc__(self):
+        with nogil:
+            c.fr_bulk_free(self.bulk)
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        """A block, and the records in it."""
+        cdef c.fr_span frames
+        cdef size_t records
+        cdef c.fr_error err
+        cdef int status = c.FR_AGAIN
+        while status == c.FR_AGAIN:
+            with nogil:
+                status = c.fr_bulk_next(self.bulk, &frames, &records, &err)
+            PyErr_CheckSignals()
+        if status == c.FR_END:
+            raise StopIteration
+        check_encoded(status, &err, self.values.columns)
+        return span_block(self, frames), records
+
+
+cdef object span_block(owner, c.fr_span span):
+    cdef Block block = Block.__new__(Block)
+    block.owner = owner
+    block.data = <uint8_t *>span.data
+    block.size = span.size
+    return block
+
+
+cdef int cpu_count():
     try:
-        array = np.asarray(values)
-    except ValueError:
-        raise ValueError(f"feature {key!a}: the nested lists differ in length") from None
-    if array.dtype.kind in "fO" and any(isinstance(v, int) and abs(v) >= 2**63 for v in values) \
-            and not any(isinstance(v, float) for v in values):
-        raise OverflowError(f"feature {key!a}: a value does not fit int64")
-    return array
+        return len(os.sched_getaffinity(0))
+    except AttributeError:  # not Linux
+        return os.cpu_count() or 1
 
 
-cdef object _column(key, column):
-    """A column as an ndarray of numbers, a Bytes, or a Ragged."""
-    if not isinstance(column, (list, tuple)):
-        column = _array(key, column)
-        if column.ndim == 0:
-            raise ValueError(f"feature {key!a}: a column has one entry a row, {column!r} has none")
-        if column.dtype.kind not in "SUOT":
-            return column
-        shape, column = column.shape, column.reshape(-1).tolist()
-        if not column or isinstance(column[0], (str, *BYTES_LIKE)):
-            strings = Bytes.from_list([_bytes_of(key, item) for item in column])
-            return Bytes(strings.data, strings.offsets, shape)
-    if not column:
-        return np.zeros(0, np.int64)
-    if isinstance(column[0], (str, *BYTES_LIKE)):
-        return Bytes.from_list([_bytes_of(key, item) for item in column])
-    if isinstance(column[0], (list, tuple)) or getattr(column[0], "ndim", 0):
-        return _ragged(key, column)
-    return _numbers(key, column)
+cdef int check_names(mapping, features, dict pins) except -1:
+    """Every feature of the specification is there or may be missing, and there is no other."""
+    for key in mapping:
+        if key not in pins:
+            raise ValueError(f"feature {key!a} is not in the specification, which has "
+                             f"{', '.join(map(ascii, pins)):.200}")
+    for key, pin in pins.items():
+        if key not in mapping and not pin.ragged and pin.fallback is None:
+            raise ValueError(f"feature {key!a} of the specification is missing, and it has no "
+                             f"default")
+    return 0
 
 
-cdef object _ragged(key, rows):
-    lengths = [len(row) if isinstance(row, (list, tuple)) else row.size for row in rows]
-    splits = np.zeros(len(rows) + 1, np.int64)
-    np.cumsum(lengths, out=splits[1:])
-    full = [row for row in rows if len(row)]
-    if full and isinstance(full[0], (list, tuple)) and isinstance(full[0][0], (str, *BYTES_LIKE)):
-        return Ragged(Bytes.from_list([_bytes_of(key, s) for row in rows for s in row]), splits)
-    raw = all(isinstance(row, np.ndarray) and row.dtype == np.uint8 for row in rows)
-    parts = [np.asarray(row).reshape(-1) for row in full]
-    if not parts:
-        return Ragged(np.zeros(0, np.uint8 if raw else np.int64), splits)
-    values = np.concatenate(parts)
-    return Ragged(values if raw or values.dtype != np.uint8 else values.astype(np.int64), splits)
-
-
-def encode_example(mapping):
-    """A mapping as a serialized ``tf.train.Example``; see fastrec.encode_example."""
-    cdef Values values = Values(len(mapping))
-    for key, value in dict(mapping).items():
-        values.add_value(key, value)
-    return values.encode()
-
-
-def column_values(columns):
+def column_values(columns, pins=None):
     """Columns on their way to the encoder; see fastrec.encode_examples."""
     cdef Values values
     if not hasattr(columns, "items"):
@@ -287,7 +206,42 @@ def column_values(columns):
     columns = dict(columns)
     if not columns:
         raise ValueError("columns is empty: name at least one feature")
+    if pins is not None:
+        check_names(columns, columns, pins)
     values = Values(len(columns))
     for key, column in columns.items():
-        values.add_column(key, column)
+        values.add(key, cook_column(key, column, None if pins is None else pins[key]))
     return values
+
+
+def encode_sequence(context, lists):
+    """See fastrec.encode_sequence_example."""
+    cdef Values values = Values(len(context), False), steps = Values(len(lists), False)
+    cdef OwnedBuffer out = OwnedBuffer()
+    cdef c.fr_error err
+    cdef int status
+    cdef size_t i
+    for key, value in context.items():
+        values.add(key, cook_value(key, value))
+    names = {}
+    for key, value in lists.items():
+        cooked = cook_column(key, value)
+        names[name_of(key)] = cooked.rows
+        steps.add(key, cooked)
+    values._sort()
+    steps._sort()
+    cdef size_t *counts = <size_t *>calloc(steps.count + 1, sizeof(size_t))
+    if counts == NULL:
+        raise MemoryError
+    try:
+        for i in range(steps.count):
+            key = (<const char *>steps.values[i].key.data)[:steps.values[i].key.size]
+            counts[i] = names[key]
+        with nogil:
+            status = c.fr_encode_sequence(values.values, values.count, steps.values, counts,
+                                          steps.count, &out.buffer, &err)
+    finally:
+        free(counts)
+    err.record = -1
+    check_encoded(status, &err, False)
+    return PyBytes_FromStringAndSize(<const char *>out.buffer.data, <Py_ssize_t>out.buffer.size)

@@ -10,10 +10,19 @@ from typing import Any
 
 from . import _core
 from .arrays import Bytes
+from .encoding import Encoding
 from .features import Feature, plan_example
 from .lowering import Plan
 
-__all__ = ["encode_example", "encode_examples", "parse_example", "parse_single_example"]
+_PLAIN = Encoding()
+
+__all__ = [
+    "encode_example",
+    "encode_examples",
+    "encode_sequence_example",
+    "parse_example",
+    "parse_single_example",
+]
 
 # A batch of fewer bytes is parsed before another thread has started.
 _WORTH_THREADS = 1 << 20
@@ -125,7 +134,12 @@ def parse_single_example(record: bytes, features: Mapping[str, Feature]) -> dict
     return {key: column[0] for key, column in columns.items()}
 
 
-def encode_example(mapping: Mapping[str, Any]) -> bytes:
+def encode_example(
+    mapping: Mapping[str, Any],
+    features: Mapping[str, Feature] | None = None,
+    *,
+    shapes: Mapping[str, str] | None = None,
+) -> bytes:
     """Serialize a mapping as a ``tf.train.Example``.
 
     The bytes are those of protobuf's deterministic serialization: features by ascending key bytes,
@@ -144,7 +158,15 @@ def encode_example(mapping: Mapping[str, Any]) -> bytes:
         None, empty list                                  a Feature with no kind set
         ================================================= ===========================
 
-        Arrays of more than one dimension are flattened in C order.
+        Arrays of more than one dimension are flattened in C order. docs/encoding.md has the rule
+        in full.
+    features : mapping of str to feature, optional
+        Pins kinds, shapes and dtypes, and is checked: every feature has to be in it, and every one
+        of it has to be there unless it has a default or is ragged. A :class:`RawFeature` makes an
+        array of any dtype one bytes value, an int64 :class:`FixedLenFeature` makes uint8 a list.
+    shapes : mapping of str to str, optional
+        Adds the shape of a feature's value as a feature of its own: ``{"image": "shape"}``. A
+        :class:`RawFeature` whose shape is a name adds it by itself.
 
     Raises
     ------
@@ -152,6 +174,8 @@ def encode_example(mapping: Mapping[str, Any]) -> bytes:
         On any other value; the message names the feature.
     OverflowError
         On an integer beyond int64, or a finite float beyond float32.
+    ValueError
+        On a value that `features` does not allow.
 
     Examples
     --------
@@ -160,23 +184,84 @@ def encode_example(mapping: Mapping[str, Any]) -> bytes:
     """
     if not isinstance(mapping, Mapping):
         raise TypeError(f"an Example is made of a mapping, not of {type(mapping).__name__}")
-    return _core.encode_example(mapping)
+    if features is None and shapes is None:
+        return _PLAIN.row(mapping)
+    return Encoding(features, shapes).row(mapping)
 
 
-def encode_examples(columns: Mapping[str, Any]) -> Bytes:
+def encode_examples(
+    columns: Mapping[str, Any],
+    features: Mapping[str, Feature] | None = None,
+    *,
+    shapes: Mapping[str, str] | None = None,
+    threads: int | None = None,
+) -> Bytes:
     """Serialize columns, one ``tf.train.Example`` a row.
 
-    Row ``i`` is what :func:`encode_example` makes of ``{name: column[i] for each column}``.
+    Row ``i`` is what :func:`encode_example` makes of ``{name: column[i] for each column}``, but
+    that an empty row of a column is an empty list of the column's kind.
 
     Parameters
     ----------
     columns : mapping of str to column
         Arrays with one entry a row along their first dimension (a uint8 array of two or more
-        dimensions is one bytes value a row), :class:`Bytes`, :class:`Ragged`, or lists.
+        dimensions is one bytes value a row), :class:`Bytes`, :class:`Ragged`, lists with one entry
+        a row; Arrow arrays, tensors and whatever else speaks Arrow's C data interface, the array
+        protocol, the buffer protocol or DLPack.
+    features, shapes
+        As for :func:`encode_example`.
+    threads : int, optional
+        To encode with. By default as many as there are processors, when there is enough to do.
+        The bytes are the same for any number.
 
     Returns
     -------
     Bytes
         One serialized Example a row.
+
+    Raises
+    ------
+    TypeError, ValueError, OverflowError
+        Naming the row and the feature.
+
+    Examples
+    --------
+    >>> len(encode_examples({"label": [3, 1, 2], "word": ["a", "few", "words"]}))
+    3
     """
-    return _core.column_values(columns).encode_all()
+    return Encoding(features, shapes).columns(columns).encode_all(threads)
+
+
+def encode_sequence_example(
+    context: Mapping[str, Any] | None, feature_lists: Mapping[str, Any] | None
+) -> bytes:
+    """Serialize a ``tf.train.SequenceExample``.
+
+    Parameters
+    ----------
+    context : mapping of str to value, or None
+        As for :func:`encode_example`.
+    feature_lists : mapping of str to column, or None
+        Each has one entry a step, as columns of :func:`encode_examples` have one a row; the lists
+        may have different numbers of steps.
+
+    Returns
+    -------
+    bytes
+        Protobuf's deterministic serialization. An empty context, or no lists at all, is a message
+        without that field.
+
+    Examples
+    --------
+    >>> import fastrec
+    >>> data = encode_sequence_example({"id": 7}, {"tokens": [[1, 2], [3]]})
+    >>> lists = fastrec.train.SequenceExample.FromString(data).feature_lists.feature_list
+    >>> [list(step.int64_list.value) for step in lists["tokens"].feature]
+    [[1, 2], [3]]
+    """
+    for mapping in (context, feature_lists):
+        if mapping is not None and not isinstance(mapping, Mapping):
+            raise TypeError(
+                f"a SequenceExample is made of mappings, not of {type(mapping).__name__}"
+            )
+    return _core.encode_sequence(context or {}, feature_lists or {})

@@ -10,7 +10,9 @@ from typing import IO, Any, NamedTuple, SupportsIndex, Union, overload
 
 from . import _core, compression
 from .arrays import Bytes
+from .encoding import Encoding
 from .errors import FastrecError
+from .features import Feature
 from .filesystem import PathLike, expand, is_path, shard_paths
 
 __all__ = ["Reader", "Source", "Verified", "Writer", "count", "verify"]
@@ -305,6 +307,10 @@ class Writer:
         Spread records over so many files, one record each in turn.
     fsync : bool, default True
         Have the file on the disk before it takes its name.
+    features, shapes
+        What mappings and columns have to be, as :func:`fastrec.encode_example` has it.
+    threads : int, optional
+        To encode columns with, as :func:`fastrec.encode_examples` has it.
 
     Raises
     ------
@@ -332,12 +338,16 @@ class Writer:
         overwrite: bool = True,
         shards: int | None = None,
         fsync: bool = True,
+        features: Mapping[str, Feature] | None = None,
+        shapes: Mapping[str, str] | None = None,
+        threads: int | None = None,
     ) -> None:
         self._shards: list[_Shard] = []
         self._open = False
         if shards is not None and not 1 <= shards <= 99999:
             raise ValueError(f"shards must be 1 to 99999, not {shards}")
         self.paths = [os.fsdecode(path)] if shards is None else shard_paths(path, shards)
+        self._encoding = Encoding(features, shapes, threads)
         kind = _normalize(compression)
         if level is not None and kind is None:
             raise ValueError("level is of compression, and compression is None")
@@ -360,8 +370,8 @@ class Writer:
         See :func:`fastrec.encode_example` for what a mapping may hold.
         """
         self._check_open()
-        if isinstance(record, Mapping):
-            record = _core.encode_example(record)
+        if type(record) is dict or isinstance(record, Mapping):
+            record = self._encoding.row(record)
         elif isinstance(record, str):
             raise TypeError("a record is bytes or a mapping, not str; encode the text")
         self._shards[self.count % len(self._shards)].write(record)
@@ -370,17 +380,23 @@ class Writer:
     def write_batch(self, columns: Mapping[str, Any]) -> None:
         """Write one ``tf.train.Example`` a row of `columns`, all of them or none.
 
-        See :func:`fastrec.encode_examples` for what columns may be.
+        See :func:`fastrec.encode_examples` for what columns may be. A value that cannot be stored
+        is found before the first byte is written. What can happen after that, such as a full disk
+        or Ctrl-C, ends the writer, and nothing is published.
         """
         self._check_open()
-        values = _core.column_values(columns)
-        rows = values.rows or 0
-        if len(self._shards) == 1:
-            self._shards[0].write_frames(values.encode_frames(), rows)
-        else:
-            for row, record in enumerate(values.encode_all(), self.count):
-                self._shards[row % len(self._shards)].write(record)
-        self.count += rows
+        values = self._encoding.columns(columns)
+        values.check()
+        shards = len(self._shards)
+        try:
+            for turn, frames, count in self._encoding.frames(values, shards):
+                self._shards[(self.count + turn) % shards].write_frames(frames, count)
+        except OSError:
+            raise  # which the shard will go on to do
+        except BaseException:
+            self.abort()
+            raise
+        self.count += values.rows or 0
 
     def flush(self) -> None:
         """Hand what is buffered to the system. It stays invisible under its name until close."""

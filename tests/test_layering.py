@@ -40,8 +40,10 @@ ROOMS = {
     "parse": "feature",
     "sequence": "parse",
     "team": "parse",
-    "pack": "raw wire",
+    "pack": "cpu raw wire",
     "encode": "frame schema pack",
+    "crew": "status",
+    "bulk": "encode crew",
     "permutation": "",
     "philox": "",
     "lanes": "bytes",
@@ -58,7 +60,13 @@ ROOMS = {
 FACES_FOR_OTHERS = ("fastrec.bench", "fastrec.cli", "fastrec.compat", "fastrec.__main__")
 # Who may for all that: the command line is where the benchmarks are started.
 INSIDERS = {"fastrec.bench": "fastrec.cli.bench"}
-PLAIN = ("fastrec.errors", "fastrec.features", "fastrec.arrays")
+PLAIN = (
+    "fastrec.errors",
+    "fastrec.features",
+    "fastrec.arrays",
+    "fastrec.values",
+    "fastrec.pins",
+)
 OPTIONAL = ("google.protobuf", "PIL", "rich", "sklearn", "isal", "tensorflow", "matplotlib")
 
 # Kernels: one loop whose length is its unrolling.

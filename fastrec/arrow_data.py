@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Arrow arrays as columns, through Arrow's C data interface; pyarrow is not needed.
+
+The interface gives bare pointers, and whoever offers them vouches for their sizes: what is checked
+here is what a sound array may still hold, such as nulls and types that no list stores.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from . import _core
+from .arrays import Bytes, Ragged
+from .values import Nullable
+
+__all__ = ["import_arrow"]
+
+_NUMBERS = {
+    "c": np.int8, "C": np.uint8, "s": np.int16, "S": np.uint16, "i": np.int32, "I": np.uint32,
+    "l": np.int64, "L": np.uint64, "e": np.float16, "f": np.float32, "g": np.float64,
+}  # fmt: skip
+_STRINGS = {"z": np.int32, "u": np.int32, "Z": np.int64, "U": np.int64}
+_LISTS = {"+l": np.int32, "+L": np.int64}
+
+
+def import_arrow(key: Any, value: Any) -> Any:
+    """An ndarray, a Bytes, a Ragged, or one of these with nulls, over Arrow's memory.
+
+    Raises
+    ------
+    TypeError
+        On types that no list of an Example stores.
+    """
+    if hasattr(value, "__arrow_c_array__"):
+        return _top(key, _core.arrow_array(value))
+    chunks = [_top(key, part) for part in _core.arrow_stream(value)]
+    return _joined(chunks) if chunks else np.zeros(0, np.int64)
+
+
+def _top(key: Any, part: _core.ArrowPart) -> Any:
+    present = _present(part)
+    column = _column(key, part)
+    return column if present is None else Nullable(column, present)
+
+
+def _present(part: _core.ArrowPart) -> NDArray[np.uint8] | None:
+    """A byte a row, 0 for a null; None without nulls."""
+    if part.nulls == 0:
+        return None
+    bits = _bits(part, 0)
+    return None if bits is None or bits.all() else bits
+
+
+def _bits(part: _core.ArrowPart, number: int) -> NDArray[np.uint8] | None:
+    end = part.offset + part.length
+    block = part.buffer(number, (end + 7) // 8)
+    if block is None:
+        return None
+    bits = np.unpackbits(np.frombuffer(block, np.uint8), count=end, bitorder="little")
+    return bits[part.offset :]
+
+
+def _column(key: Any, part: _core.ArrowPart) -> Any:
+    kind = part.format
+    if part.is_dictionary:
+        raise _refuse(key, "a dictionary; decode it first")
+    if kind in _NUMBERS:
+        return _numbers(part, np.dtype(_NUMBERS[kind]))
+    if kind == "b":
+        bits = _bits(part, 1)
+        return np.zeros(0, np.bool_) if bits is None else bits.astype(np.bool_)
+    if kind in _STRINGS:
+        offsets = _offsets(part, _STRINGS[kind])
+        block = part.buffer(2, int(offsets[-1]))
+        data = np.zeros(0, np.uint8) if block is None else np.frombuffer(block, np.uint8)
+        return Bytes(data, offsets)
+    if kind in _LISTS:
+        return Ragged(_values(key, part), _offsets(part, _LISTS[kind]))
+    if kind.startswith("+w:"):
+        return _fixed_lists(key, part, int(kind[3:]))
+    if kind.startswith("w:"):
+        size = int(kind[2:])
+        offsets = np.arange(part.offset, part.offset + part.length + 1, dtype=np.int64) * size
+        block = part.buffer(1, int(offsets[-1]))
+        data = np.zeros(0, np.uint8) if block is None else np.frombuffer(block, np.uint8)
+        return Bytes(data, offsets)
+    raise _refuse(key, f"of Arrow format {kind!a}; cast it to integers, floats, binary or lists")
+
+
+def _refuse(key: Any, what: str) -> TypeError:
+    return TypeError(f"feature {key!a}: the Arrow array is {what}")
+
+
+def _numbers(part: _core.ArrowPart, dtype: np.dtype[Any]) -> NDArray[Any]:
+    block = part.buffer(1, (part.offset + part.length) * dtype.itemsize)
+    if block is None:
+        return np.zeros(part.length, dtype)
+    return np.frombuffer(block, dtype)[part.offset :]
+
+
+def _offsets(part: _core.ArrowPart, dtype: Any) -> NDArray[np.int64]:
+    end = part.offset + part.length + 1
+    block = part.buffer(1, end * np.dtype(dtype).itemsize) if part.length else None
+    if block is None:
+        return np.zeros(part.length + 1, np.int64)
+    return np.frombuffer(block, dtype)[part.offset :].astype(np.int64, copy=False)
+
+
+def _values(key: Any, part: _core.ArrowPart) -> Any:
+    child = part.child()
+    if child is None:
+        raise _refuse(key, "a list without values")
+    if _present(child) is not None:
+        raise _refuse(key, "a list with nulls inside; fill them first")
+    return _column(key, child)
+
+
+def _fixed_lists(key: Any, part: _core.ArrowPart, count: int) -> Any:
+    values = _values(key, part)
+    begin, end = part.offset * count, (part.offset + part.length) * count
+    if isinstance(values, np.ndarray) and values.ndim == 1:
+        return values[begin:end].reshape(part.length, count)
+    if isinstance(values, Bytes):
+        return Bytes(values.data, values.offsets[begin : end + 1], (part.length, count))
+    raise _refuse(key, "of lists of lists; store the inner lengths as a feature of their own")
+
+
+def _joined(chunks: list[Any]) -> Any:
+    if len(chunks) == 1:
+        return chunks[0]
+    if any(isinstance(chunk, Nullable) for chunk in chunks):
+        columns = [c.column if isinstance(c, Nullable) else c for c in chunks]
+        present = [
+            c.present if isinstance(c, Nullable) else np.ones(len(c), np.uint8) for c in chunks
+        ]
+        return Nullable(_joined(columns), np.concatenate(present))
+    if isinstance(chunks[0], Bytes):
+        return Bytes.from_list([string for chunk in chunks for string in chunk])
+    if isinstance(chunks[0], Ragged):
+        flat = [c.values[c.row_splits[0] : c.row_splits[-1]] for c in chunks]
+        splits = np.zeros(sum(map(len, chunks)) + 1, np.int64)
+        np.cumsum(np.concatenate([np.diff(c.row_splits) for c in chunks]), out=splits[1:])
+        return Ragged(_joined(flat), splits)
+    return np.concatenate(chunks)

@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a features specification and the wish for shapes make of rows and columns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from . import _core
+from .lowering import Feature
+from .pins import named_shapes, pins_of
+from .values import with_shape_columns, with_shapes
+
+__all__ = ["Encoding"]
+
+
+class Encoding:
+    """Encodes rows and columns by one specification; see :func:`fastrec.encode_example`."""
+
+    def __init__(
+        self,
+        features: Mapping[str, Feature] | None = None,
+        shapes: Mapping[str, str] | None = None,
+        threads: int | None = None,
+    ) -> None:
+        if threads is not None and not 1 <= threads <= 256:
+            raise ValueError(f"threads must be 1 to 256, not {threads}")
+        self._pins = pins_of(features)
+        self._shapes = {**named_shapes(features), **(shapes or {})}
+        self._threads = threads
+        self._encoder = _core.ExampleEncoder(self._pins)
+
+    def row(self, mapping: Mapping[str, Any]) -> bytes:
+        """The bytes of an Example."""
+        if self._shapes:
+            mapping = with_shapes(mapping, self._shapes)
+        return self._encoder.encode(mapping)
+
+    def columns(self, columns: Mapping[str, Any]) -> _core.Values:
+        """Rows that are ready to be encoded."""
+        if self._shapes:
+            columns = with_shape_columns(columns, self._shapes)
+        return _core.column_values(columns, self._pins)
+
+    def frames(self, values: _core.Values, turns: int) -> Iterator[tuple[int, Any, int]]:
+        """Rows dealt out in turn: whose turn it is, a block of frames, and how many."""
+        for turn in range(turns):
+            for frames, count in values.blocks(turn, turns, self._threads):
+                yield turn, frames, count

@@ -1,0 +1,436 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a Python value becomes in an Example: the rule is in docs/encoding.md.
+
+Every value, of one row or of many, is cooked into the memory that ``csrc/encode.h`` describes: a
+list's elements, where rows and strings begin in them, and how many a row has.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .arrays import Bytes, Ragged
+from .lowering import Lowered
+
+__all__ = [
+    "ACCEPTED",
+    "BYTES_LIKE",
+    "Cooked",
+    "Nullable",
+    "Raw",
+    "cook_column",
+    "cook_value",
+    "with_shape_columns",
+    "with_shapes",
+]
+
+Array = NDArray[Any]
+
+BYTES_LIKE = (bytes, bytearray, memoryview)
+_STRINGS = (str, *BYTES_LIKE)
+ACCEPTED = "use int, float, bool, str, bytes, an array, or a list of these"
+_COLUMNS = "a column is an array, a Bytes, a Ragged, or a list with one entry a row"
+
+
+@dataclass
+class Cooked:
+    """One feature of `rows` rows, in the terms of ``fr_value``."""
+
+    kind: str  # "int64", "float", "bytes" or "none"
+    values: Array  # contiguous, aligned, native; of a bytes list: bytes
+    rows: int
+    count: int = 0  # elements a row, without splits
+    element_size: int = 0  # of a bytes list without offsets
+    elements: int = 0  # with splits or offsets: all there are
+    splits: NDArray[np.int64] | None = None
+    offsets: NDArray[np.int64] | None = None
+    present: NDArray[np.uint8] | None = None  # a byte a row: 0 where the Feature has no kind
+
+
+@dataclass
+class Raw:
+    """Arrays that are to be stored as bytes, one value a row."""
+
+    values: Array
+    splits: NDArray[np.int64] | None = None  # in elements; without, one row along the first axis
+
+
+@dataclass
+class Nullable:
+    """A column some of whose rows have no value."""
+
+    column: Any
+    present: NDArray[np.uint8]
+
+
+Column = Array | Bytes | Ragged | Raw
+
+
+def type_name(value: object) -> str:
+    """What a message calls the type of a value."""
+    if isinstance(value, np.ndarray):
+        return f"an array of {value.dtype} and shape {value.shape}"
+    return type(value).__name__
+
+
+def _refuse(key: Any, value: object, accepted: str = ACCEPTED) -> TypeError:
+    if isinstance(value, os.PathLike):
+        return TypeError(
+            f"feature {key!a}: {type(value).__name__} is a path: pass str(path) for its name, or "
+            f"path.read_bytes() for what is in the file"
+        )
+    return TypeError(f"feature {key!a}: {type_name(value)} cannot be stored; {accepted}")
+
+
+def cook_value(key: Any, value: Any, pin: Lowered | None = None) -> Cooked:
+    """One row's value. `pin`: what the features specification says of it."""
+    if value is None:
+        return _missing(key, pin)
+    if isinstance(value, (list, tuple)) and not value and pin is None:
+        return _missing(key, None)
+    return _cook(key, _one_row(key, value), pin)
+
+
+def cook_column(key: Any, column: Any, pin: Lowered | None = None) -> Cooked:
+    """One feature of every row."""
+    column, present = _column(key, column)
+    if present is not None and pin is not None and not pin.ragged and pin.fallback is None:
+        row = int(np.flatnonzero(present == 0)[0])
+        raise ValueError(f"feature {key!a}: row {row} is None, and the feature has no default")
+    cooked = _cook(key, column, pin)
+    cooked.present = present
+    return cooked
+
+
+def _missing(key: Any, pin: Lowered | None) -> Cooked:
+    if pin is not None and not pin.ragged and pin.fallback is None:
+        raise ValueError(f"feature {key!a}: there is no value, and the feature has no default")
+    return Cooked("none", np.zeros(0, np.uint8), 1)
+
+
+def _one_row(key: Any, value: Any) -> Column:
+    """A value as a column of one row."""
+    if isinstance(value, _STRINGS):
+        return Bytes.from_list([_string(key, value)])
+    if isinstance(value, Bytes):
+        return Bytes(value.data, value.offsets, (1, len(value.offsets) - 1))
+    if isinstance(value, Ragged):
+        raise TypeError(
+            f"feature {key!a}: rows of differing length have no place in one Example; "
+            f"store their lengths as a feature of their own"
+        )
+    if isinstance(value, (int, float)):
+        return _numbers(key, [value])
+    if not isinstance(value, (list, tuple)):
+        found: Any = as_array(key, value)
+        if isinstance(found, (Ragged, Nullable)):
+            raise _refuse(key, value)
+        if isinstance(found, Bytes):
+            return Bytes(found.data, found.offsets, (1, len(found.offsets) - 1))
+        if found.dtype.kind not in "SUOT":
+            return np.asarray(found)[np.newaxis]
+        flat = found.reshape(-1).tolist()
+        if found.ndim == 0 and not isinstance(flat[0], _STRINGS):
+            raise _refuse(key, value)
+        shape: tuple[int, ...] = found.shape
+    else:
+        flat, shape = _flat(key, value)
+    if flat and isinstance(flat[0], _STRINGS):
+        strings = Bytes.from_list([_string(key, item) for item in flat])
+        return Bytes(strings.data, strings.offsets, (1, *shape))
+    return _numbers(key, flat).reshape(1, *shape)
+
+
+def _flat(key: Any, value: Sequence[Any]) -> tuple[list[Any], tuple[int, ...]]:
+    """The items of nested lists in C order, and their shape."""
+    if not any(_nests(item) for item in value):
+        return list(value), (len(value),)
+    parts = [_flat(key, _items(item)) for item in value]
+    if any(shape != parts[0][1] for _, shape in parts):
+        raise ValueError(
+            f"feature {key!a}: the nested lists differ in length, and an Example has no place for "
+            f"where each ends; store their lengths as a feature of its own"
+        )
+    return [item for part, _ in parts for item in part], (len(value), *parts[0][1])
+
+
+def _nests(value: Any) -> bool:
+    if isinstance(value, (list, tuple)):
+        return True
+    return not isinstance(value, _STRINGS) and getattr(value, "ndim", 0) > 0
+
+
+def _items(value: Any) -> Any:
+    if isinstance(value, (list, tuple)):
+        return value
+    return np.asarray(value).tolist() if _nests(value) else [value]
+
+
+def _string(key: Any, value: Any, row: int | None = None) -> bytes:
+    where = "" if row is None else f"row {row}: "
+    if isinstance(value, str):
+        try:
+            return value.encode("utf-8")
+        except UnicodeEncodeError as error:
+            raise ValueError(f"feature {key!a}: {where}text that is no Unicode: {error}") from None
+    if isinstance(value, BYTES_LIKE):
+        return bytes(value)
+    raise TypeError(
+        f"feature {key!a}: {where}{type_name(value)} beside bytes or str; every value of a bytes "
+        f"list must be one of these"
+    )
+
+
+def _numbers(key: Any, values: list[Any]) -> Array:
+    """A flat list of numbers as an array. uint8 scalars are numbers, too."""
+    for value in values:
+        if not isinstance(value, (int, float, np.bool_, np.integer, np.floating)):
+            if getattr(value, "ndim", None) == 0 and not isinstance(value, np.generic):
+                continue
+            where = " in a list of numbers" if value is not values[0] else " in a list"
+            raise _refuse(key, value, f"{ACCEPTED}; it is{where}")
+    if not values:
+        return np.zeros(0, np.int64)
+    array = np.asarray(values)
+    if array.dtype.kind == "f" and not any(isinstance(v, (float, np.floating)) for v in values):
+        array = array.astype(object)  # integers that no integer type holds together
+    if array.dtype.kind not in "biuf":
+        beyond = next((v for v in values if not -(2**63) <= v < 2**63), values[0])
+        raise OverflowError(f"feature {key!a}: {beyond} does not fit int64")
+    return array.astype(np.int64) if array.dtype == np.uint8 else array
+
+
+def as_array(key: Any, value: Any, accepted: str = ACCEPTED) -> Any:
+    """Whatever offers its elements: NumPy, Arrow, array protocol, buffers, DLPack."""
+    if isinstance(value, (np.ndarray, np.generic)):
+        return np.asarray(value)
+    if isinstance(value, os.PathLike):
+        raise _refuse(key, value, accepted)
+    if hasattr(value, "__arrow_c_array__") or hasattr(value, "__arrow_c_stream__"):
+        from .arrow_data import import_arrow
+
+        return import_arrow(key, value)
+    try:
+        if hasattr(value, "__array__"):
+            return np.asarray(value)
+        if _has_buffer(value):
+            return np.asarray(memoryview(value))
+        if hasattr(value, "__dlpack__"):
+            return np.from_dlpack(value)
+    except (TypeError, ValueError, RuntimeError, BufferError) as error:
+        text = " ".join(str(error).split())
+        raise TypeError(
+            f"feature {key!a}: {type(value).__name__} does not become an array: {text!a}"
+        ) from error
+    raise _refuse(key, value, accepted)
+
+
+def _has_buffer(value: Any) -> bool:
+    try:
+        memoryview(value)
+    except TypeError:
+        return False
+    return True
+
+
+def _column(key: Any, column: Any) -> tuple[Column, NDArray[np.uint8] | None]:
+    """A column in one of the forms that can be cooked, and where it has no value."""
+    if isinstance(column, (str, bytes, bytearray)):
+        raise TypeError(f"feature {key!a}: {type(column).__name__} is one value; {_COLUMNS}")
+    if isinstance(column, (list, tuple)):
+        return _rows(key, list(column))
+    if not isinstance(column, (Bytes, Ragged)):
+        column = as_array(key, column, _COLUMNS)
+    if isinstance(column, np.ndarray):
+        if column.ndim == 0:
+            raise ValueError(f"feature {key!a}: {column!r} has no rows; {_COLUMNS}")
+        if column.dtype.kind in "SUOT":
+            return _objects(key, column)
+    if isinstance(column, Nullable):
+        return column.column, column.present
+    return column, None
+
+
+def _objects(key: Any, column: Array) -> tuple[Column, NDArray[np.uint8] | None]:
+    """An array of text, bytes, or any objects."""
+    flat = column.reshape(-1).tolist()
+    if column.dtype.kind == "O" and not all(isinstance(item, _STRINGS) for item in flat):
+        return _rows(key, column.tolist() if column.ndim > 1 else flat)
+    strings = Bytes.from_list([_string(key, item, row) for row, item in enumerate(flat)])
+    return Bytes(strings.data, strings.offsets, column.shape), None
+
+
+def _rows(key: Any, rows: list[Any]) -> tuple[Column, NDArray[np.uint8] | None]:
+    """A list with one entry a row."""
+    present = None
+    if any(row is None for row in rows):
+        present = np.array([row is not None for row in rows], np.uint8)
+    full = [row for row in rows if row is not None]
+    if not full:
+        return np.zeros((len(rows), 0), np.int64), present
+    if isinstance(full[0], _STRINGS):
+        strings = [b"" if row is None else _string(key, row, i) for i, row in enumerate(rows)]
+        return Bytes.from_list(strings), present
+    if all(isinstance(row, (int, float, np.generic)) for row in full):
+        fill = type(full[0])(0)
+        return _numbers(key, [fill if row is None else row for row in rows]), present
+    return _ragged(key, rows), present
+
+
+def _ragged(key: Any, rows: list[Any]) -> Ragged | Raw:
+    """Rows that are lists or arrays, each of its own length."""
+    parts = [None if row is None else _part(key, row, i) for i, row in enumerate(rows)]
+    splits = np.zeros(len(rows) + 1, np.int64)
+    np.cumsum([0 if part is None else _size(part) for part in parts], out=splits[1:])
+    full = [part for part in parts if part is not None and _size(part)]
+    arrays = [row for row in rows if row is not None]
+    if any(isinstance(part, Bytes) for part in full):
+        flat = [string for part in full for string in (part if isinstance(part, Bytes) else [part])]
+        return Ragged(Bytes.from_list([_string(key, string) for string in flat]), splits)
+    raw = all(isinstance(row, np.ndarray) and row.dtype == np.uint8 for row in arrays)
+    values = np.concatenate(full) if full else np.zeros(0, np.uint8 if raw else np.int64)
+    if raw:
+        return Raw(values, splits)
+    return Ragged(values.astype(np.int64) if values.dtype == np.uint8 else values, splits)
+
+
+def _part(key: Any, row: Any, number: int) -> Array | Bytes:
+    if isinstance(row, (list, tuple)) and not row:
+        return np.zeros(0, np.int64)
+    try:
+        part = _one_row(key, row)
+    except (TypeError, ValueError, OverflowError) as error:
+        text = str(error)
+        start = f"feature {key!a}: "
+        text = text[len(start) :] if text.startswith(start) else text
+        raise type(error)(f"{start}row {number}: {text}") from None
+    assert not isinstance(part, (Ragged, Raw))
+    return part if isinstance(part, Bytes) else part.reshape(-1)
+
+
+def _size(part: Array | Bytes) -> int:
+    return len(part.offsets) - 1 if isinstance(part, Bytes) else part.size
+
+
+def _cook(key: Any, column: Column, pin: Lowered | None) -> Cooked:
+    if pin is not None:
+        from .pins import pinned
+
+        column = pinned(key, column, pin)
+    if isinstance(column, Raw):
+        return _cook_raw(column)
+    if isinstance(column, Ragged):
+        return _cook_ragged(key, column)
+    if isinstance(column, Bytes):
+        return _cook_strings(column, len(column))
+    if column.dtype == np.uint8 and column.ndim > 1 and pin is None:
+        return _cook_raw(Raw(column))
+    return _cook_numbers(key, column, len(column))
+
+
+def _bytes_of(array: Array) -> NDArray[np.uint8]:
+    return np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+
+
+def _cook_raw(raw: Raw) -> Cooked:
+    values = raw.values
+    if raw.splits is None:
+        rows = len(values)
+        size = values.nbytes // rows if rows else 0
+        return Cooked("bytes", _bytes_of(values), rows, count=1, element_size=size)
+    rows = len(raw.splits) - 1
+    offsets = np.ascontiguousarray(raw.splits * values.itemsize)
+    return Cooked("bytes", _bytes_of(values), rows, 1, elements=rows, offsets=offsets)
+
+
+def _cook_strings(strings: Bytes, rows: int) -> Cooked:
+    offsets = np.require(strings.offsets, np.int64, ["C", "A"])
+    elements = len(offsets) - 1
+    count = elements // rows if rows else 0
+    data = np.ascontiguousarray(strings.data, np.uint8)
+    return Cooked("bytes", data, rows, count, elements=elements, offsets=offsets)
+
+
+def _cook_numbers(key: Any, array: Array, rows: int) -> Cooked:
+    if array.dtype.kind not in "biuf":
+        raise TypeError(
+            f"feature {key!a}: an array of {array.dtype} cannot be stored in a list; "
+            f"{_other_dtype(array.dtype)}"
+        )
+    if array.dtype.itemsize > 8:
+        array = array.astype(np.float64)
+    array = np.require(array, array.dtype.newbyteorder("="), ["C", "A"])
+    kind = "float" if array.dtype.kind == "f" else "int64"
+    return Cooked(kind, array.reshape(-1), rows, array.size // rows if rows else 0)
+
+
+def _other_dtype(dtype: np.dtype[Any]) -> str:
+    if dtype.kind in "mM":
+        return "view it as int64"
+    if dtype.kind == "c":
+        return "a RawFeature stores it as bytes"
+    return "use integers, bools, floats, bytes or str"
+
+
+def _cook_ragged(key: Any, column: Ragged) -> Cooked:
+    if isinstance(column.values, Ragged):
+        raise TypeError(
+            f"feature {key!a}: rows of rows have no place in an Example; store the inner lengths "
+            f"as a feature of their own"
+        )
+    splits = np.require(column.row_splits, np.int64, ["C", "A"])
+    if splits.ndim != 1 or not splits.size:
+        raise ValueError(f"feature {key!a}: row_splits must have one dimension and an element")
+    values = column.values
+    if isinstance(values, Bytes):
+        cooked = _cook_strings(values, 1)
+    else:
+        values = np.asarray(values)
+        if values.dtype == np.uint8:
+            raw = _cook_raw(Raw(values.reshape(-1), splits))
+            return raw
+        cooked = _cook_numbers(key, values, 1)
+        cooked.elements = cooked.count
+    cooked.rows, cooked.splits = len(splits) - 1, splits
+    return cooked
+
+
+def with_shapes(mapping: Mapping[Any, Any], shapes: Mapping[str, str]) -> dict[Any, Any]:
+    """`mapping`, and for each feature that `shapes` names, under the name given there, its shape.
+
+    A feature of that name that is there already stays.
+
+    Raises
+    ------
+    ValueError
+        When a feature is missing.
+    """
+    added = dict(mapping)
+    for key, name in shapes.items():
+        if key not in mapping:
+            raise ValueError(f"feature {key!a}, whose shape is asked for, is missing")
+        if name not in added:  # else it is as the caller has it
+            added[name] = list(np.shape(mapping[key]))
+    return added
+
+
+def with_shape_columns(columns: Mapping[Any, Any], shapes: Mapping[str, str]) -> dict[Any, Any]:
+    """As :func:`with_shapes`, of every row."""
+    added = dict(columns)
+    for key, name in shapes.items():
+        if key not in columns:
+            raise ValueError(f"feature {key!a}, whose shape is asked for, is missing")
+        column = columns[key]
+        if name in columns:
+            continue
+        if isinstance(column, np.ndarray) and column.ndim:
+            added[name] = np.tile(np.array(column.shape[1:], np.int64), (len(column), 1))
+        else:
+            added[name] = [list(np.shape(row)) for row in column]
+    return added
