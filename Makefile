@@ -17,7 +17,8 @@ PIP_ENV = PIP_DISABLE_PIP_VERSION_CHECK=1
 PIP = $(PIP_ENV) $(BIN)/python -m pip install --quiet
 CFLAGS_STRICT = -std=gnu11 -Wall -Wextra -Werror -Icsrc -pthread
 
-.PHONY: bench bench-smoke guard guard-update help test demo sanitize sanitize-c sanitize-python lint lint-c lint-python oracle dist \
+.PHONY: bench bench-smoke guard guard-update help test demo fuzz sanitize sanitize-c \
+        sanitize-fuzz sanitize-python lint lint-c lint-python oracle dist \
         wheel-check format clean
 .DELETE_ON_ERROR:
 .SECONDARY:
@@ -83,9 +84,27 @@ build/asan/%: tests/c/%.c $(C_SOURCES:csrc/%.c=build/asan/core/%.o)
 build/tsan/%: tests/c/%.c $(C_SOURCES:csrc/%.c=build/tsan/core/%.o)
 	$(CC) $(CFLAGS_STRICT) $(TSAN_FLAGS) -o $@ $^ $(WRAPPED) -lm
 
+# Inputs that fuzzing found to be worth keeping, without the fuzzer.
+build/asan/%: tests/fuzz/%.c $(C_SOURCES:csrc/%.c=build/asan/core/%.o)
+	$(CC) $(CFLAGS_STRICT) $(ASAN_FLAGS) -DFUZZ_STANDALONE -o $@ $^ -lm
+
+sanitize-fuzz: build/asan/fuzz_parse
+	build/asan/fuzz_parse tests/fuzz/corpus_parse/*
+
+## make fuzz         libFuzzer on parsing, for FUZZ_SECONDS; needs clang
+FUZZ_SECONDS ?= 600
+build/fuzz/%: tests/fuzz/%.c $(C_SOURCES) $(C_HEADERS)
+	@mkdir -p $(@D)
+	clang $(CFLAGS_STRICT) $(ASAN_FLAGS) -fsanitize=fuzzer -o $@ $< $(C_SOURCES) -lm
+
+fuzz: build/fuzz/fuzz_parse
+	@mkdir -p build/fuzz/parse
+	build/fuzz/fuzz_parse -max_total_time=$(FUZZ_SECONDS) build/fuzz/parse tests/fuzz/corpus_parse
+
+sanitize-c: sanitize-fuzz
 sanitize-c: $(C_TESTS:%=build/asan/%) $(C_THREADED:%=build/tsan/%)
 	@test -n '$(C_TESTS)' || { echo 'there are no C drivers in tests/c'; exit 1; }
-	@set -e; for driver in $^; do for crc in '' sw; do \
+	@set -e; for driver in $(filter build/%,$^); do for crc in '' sw; do \
 	    echo "$$driver$${crc:+ with FASTREC_CRC=$$crc}"; \
 	    env $${crc:+FASTREC_CRC=$$crc} $$driver; \
 	done; done
@@ -113,7 +132,7 @@ lint-python: .venv/installed-test .venv/installed-lint
 	$(BIN)/pytest -q tests/test_layering.py tests/test_declarations.py
 
 lint-c: .venv/installed-lint
-	$(BIN)/clang-format --dry-run -Werror $(C_SOURCES) $(C_HEADERS) $(wildcard tests/c/*.c benchmarks/*.c)
+	$(BIN)/clang-format --dry-run -Werror $(C_SOURCES) $(C_HEADERS) $(wildcard tests/c/*.c tests/fuzz/*.c benchmarks/*.c)
 	FASTREC_WERROR=1 $(BIN)/python setup.py --quiet build_ext \
 	    --build-lib build/lint --build-temp build/lint-temp
 	@set -e; for cc in $(CC) clang; do \
@@ -128,7 +147,7 @@ lint-c: .venv/installed-lint
 format: .venv/installed-lint
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
-	$(BIN)/clang-format -i $(C_SOURCES) $(C_HEADERS) $(wildcard tests/c/*.c benchmarks/*.c)
+	$(BIN)/clang-format -i $(C_SOURCES) $(C_HEADERS) $(wildcard tests/c/*.c tests/fuzz/*.c benchmarks/*.c)
 
 ## make oracle       differential tests against TensorFlow, in .venv-oracle
 .venv-oracle/bin/python:

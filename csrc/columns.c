@@ -25,7 +25,8 @@ static int lay_out(fr_columns *columns, size_t capacity, fr_error *err) {
         end = (size + FR_ALIGNMENT - 1) & ~(size_t)(FR_ALIGNMENT - 1);
     }
     columns->dense.size = 0;
-    FR_TRY(fr_buffer_reserve(&columns->dense, end, err));
+    FR_TRY(
+        fr_buffer_reserve(&columns->dense, end + 1, err)); /* rows of no size are somewhere too */
     columns->dense.size = end;
     return FR_OK;
 }
@@ -45,6 +46,7 @@ static int begin_columns(fr_columns *columns, fr_error *err) {
         fr_column *column = &columns->columns[i];
         const fr_feature *feature = &columns->schema->features[i];
         column->values.size = 0;
+        FR_TRY(fr_buffer_reserve(&column->values, 1, err)); /* also nothing is somewhere */
         if (feature->dtype == FR_BYTES) FR_TRY(start_at_zero(&column->offsets, err));
         if (feature->ragged) FR_TRY(start_at_zero(&column->splits, err));
         if (feature->frames) FR_TRY(start_at_zero(&column->frames, err));

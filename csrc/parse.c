@@ -18,6 +18,7 @@
 #include <stdlib.h>
 
 #include "feature.h"
+#include "hint.h"
 #include "wire.h"
 
 #define TAG_1 FR_TAG(1, FR_WIRE_SIZED)
@@ -201,7 +202,10 @@ int fr_parser_fill(fr_parser *parser, fr_columns *columns, fr_error *err) {
         if (status == FR_END && schema->features[i].fallback.data)
             status =
                 fr_feature_append(columns, i, schema->features[i].fallback, &parser->pieces, err);
-        if (status == FR_END) status = fr_feature_append_missing(columns, i, err);
+        if (status == FR_END) {
+            status = fr_feature_append_missing(columns, i, err);
+            if (status == FR_ERR_SCHEMA) fr_hint_key(parser->message, schema->features[i].key, err);
+        }
         if (FR_UNLIKELY(status != FR_OK)) return status;
     }
     columns->rows++;
@@ -226,8 +230,10 @@ int fr_parse_row(fr_parser *parser, fr_span record, fr_columns *columns, fr_erro
         return fr_fail(err, FR_ERR_MALFORMED, "%zu bytes are more than a protobuf message can have",
                        record.size);
     fr_parser_begin(parser, record);
-    FR_TRY(note_example(parser, columns, err));
-    return fr_parser_fill(parser, columns, err);
+    int status = note_example(parser, columns, err);
+    if (FR_LIKELY(status == FR_OK)) return fr_parser_fill(parser, columns, err);
+    if (status == FR_ERR_MALFORMED) fr_hint_format(record, err);
+    return status;
 }
 
 int fr_parse_rows(fr_parser *parser, const fr_span *records, size_t count, fr_columns *columns,

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 
 #include "feature.h"
+#include "hint.h"
 #include "wire.h"
 
 #define TAG_1 FR_TAG(1, FR_WIRE_SIZED)
@@ -97,6 +98,13 @@ static int append_frames(fr_sequence_parser *parser, fr_columns *lists, size_t n
     return FR_OK;
 }
 
+static int missing(const fr_sequence_parser *parser, fr_columns *lists, size_t number,
+                   fr_error *err) {
+    int status = fr_feature_append_missing(lists, number, err);
+    fr_hint_list(parser->lists.message, lists->schema->features[number].key, err);
+    return status;
+}
+
 static int append_list(fr_sequence_parser *parser, fr_columns *lists, size_t number,
                        fr_error *err) {
     const fr_schema *schema = parser->lists.schema;
@@ -104,8 +112,8 @@ static int append_list(fr_sequence_parser *parser, fr_columns *lists, size_t num
     fr_span list = parser->lists.values[schema->plans[number].source];
     int64_t count = 0;
     if (!list.data) list = feature->fallback;
-    if (!list.data && !feature->ragged) return fr_feature_append_missing(lists, number, err);
-    FR_TRY(append_frames(parser, lists, number, list, &count, err));
+    if (!list.data && !feature->ragged) return missing(parser, lists, number, err);
+    if (list.size) FR_TRY(append_frames(parser, lists, number, list, &count, err));
     fr_buffer *frames = &lists->columns[number].frames;
     int64_t before;
     memcpy(&before, frames->data + frames->size - sizeof before, sizeof before);
@@ -118,7 +126,9 @@ static int parse_row(fr_sequence_parser *parser, fr_span record, fr_columns *con
     if (record.size > INT32_MAX)
         return fr_fail(err, FR_ERR_MALFORMED, "%zu bytes are more than a protobuf message can have",
                        record.size);
-    FR_TRY(note(parser, record, context, err));
+    int status = note(parser, record, context, err);
+    if (status == FR_ERR_MALFORMED) fr_hint_format(record, err);
+    FR_TRY(status);
     FR_TRY(fr_parser_fill(&parser->context, context, err));
     for (size_t i = 0; i < parser->lists.schema->count; i++)
         FR_TRY(append_list(parser, lists, i, err));

@@ -195,8 +195,7 @@ class PaddedBuild:
 
 def padded_frames(column: Ragged) -> Any:
     """A FixedLenSequenceFeature of feature lists: the frames are the rows."""
-    padding = b"" if isinstance(column.values, Bytes) else 0
-    return pad(column.values, column.row_splits, padding)
+    return pad(column.values, column.row_splits, None)
 
 
 def frame_counts(column: Ragged) -> Ints:
@@ -205,7 +204,7 @@ def frame_counts(column: Ragged) -> Ints:
 
 
 def pad(values: Any, splits: Ints, padding: Any) -> Any:
-    """Rows of differing length as one array, as wide as the longest."""
+    """Rows of differing length as one array, as wide as the longest; None pads with zeros."""
     lengths, width = np.diff(splits), widest(splits)
     if (lengths == width).all():
         return _reshape(values, (len(lengths), width))
@@ -213,12 +212,15 @@ def pad(values: Any, splits: Ints, padding: Any) -> Any:
     if isinstance(values, Bytes):
         return _pad_bytes(values, inside, padding)
     shape = (*inside.shape, *values.shape[1:])
-    padded = np.full(shape, padding, values.dtype) if padding else np.zeros(shape, values.dtype)
+    # -0.0 is a padding too, and no zero.
+    padded = np.zeros(shape, values.dtype)
+    if padding is not None:
+        padded[...] = padding
     padded[inside] = values
     return padded
 
 
-def _pad_bytes(values: Bytes, inside: NDArray[np.bool_], padding: bytes) -> Bytes:
+def _pad_bytes(values: Bytes, inside: NDArray[np.bool_], padding: bytes | None) -> Bytes:
     shape = (*inside.shape, *values.shape[1:])
     each = np.repeat(inside.reshape(-1), math.prod(values.shape[1:]))
     lengths = np.zeros(len(each), np.int64)

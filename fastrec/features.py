@@ -278,7 +278,7 @@ class FixedLenSequenceFeature(Feature):
     def _padding(self) -> Any:
         dtype = list_dtype(self.dtype)
         if self.default_value is None:
-            return b"" if dtype.hasobject else 0
+            return None
         kind = lowering.KINDS[dtype.kind]
         array = lowering.default_array(self.default_value, kind, dtype, (1,))
         lowering.serialize_default(array, kind, dtype, (1,))

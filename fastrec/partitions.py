@@ -118,35 +118,37 @@ def _check_items(good: NDArray[np.bool_], splits: Ints, problem: str) -> None:
         _fail(int(np.searchsorted(splits, int(np.argmin(good)), side="right")) - 1, problem)
 
 
+def _each(of_records: Ints, said_splits: Ints) -> Ints:
+    """What its record has, for everything that is said."""
+    return np.repeat(of_records, np.diff(said_splits))
+
+
 def _by_lengths(said: Ints, said_splits: Ints, items: Ints) -> tuple[Ints, Ints]:
-    inside = (said >= 0) & (said <= items[-1])
+    inside = (said >= 0) & (said <= _each(np.diff(items), said_splits))
     _check_items(inside, said_splits, "has a row length that is negative or too large")
     # No sum can wrap: at most 2**31 lengths of at most 2**31 in a record.
     row_splits = np.zeros(len(said) + 1, np.int64)
     np.cumsum(said, out=row_splits[1:])
-    _check(row_splits[said_splits] == items, "has row lengths that do not add up to its values")
+    _check(
+        (row_splits[said_splits] == items)[1:], "has row lengths that do not add up to its values"
+    )
     return row_splits, said_splits
 
 
-def _starts_of(items: Ints, said_splits: Ints) -> Ints:
-    """For everything that is said, where the items of its record begin."""
-    return np.repeat(items[:-1], np.diff(said_splits))
-
-
 def _by_limits(said: Ints, said_splits: Ints, items: Ints) -> tuple[Ints, Ints]:
-    inside = (said >= 0) & (said <= items[-1])
+    inside = (said >= 0) & (said <= _each(np.diff(items), said_splits))
     _check_items(inside, said_splits, "has a row limit outside of its values")
     row_splits = np.zeros(len(said) + 1, np.int64)
-    np.add(said, _starts_of(items, said_splits), out=row_splits[1:])
-    _check(row_splits[said_splits] == items, "has row limits that do not end with its values")
+    np.add(said, _each(items[:-1], said_splits), out=row_splits[1:])
+    _check((row_splits[said_splits] == items)[1:], "has row limits that do not end with its values")
     _check_items(np.diff(row_splits) >= 0, said_splits, "has row limits that decrease")
     return row_splits, said_splits
 
 
 def _by_starts(said: Ints, said_splits: Ints, items: Ints) -> tuple[Ints, Ints]:
-    inside = (said >= 0) & (said <= items[-1])
+    inside = (said >= 0) & (said <= _each(np.diff(items), said_splits))
     _check_items(inside, said_splits, "has a row start outside of its values")
-    row_splits = np.append(said + _starts_of(items, said_splits), items[-1])
+    row_splits = np.append(said + _each(items[:-1], said_splits), items[-1])
     _check(row_splits[said_splits] == items, "has row starts that do not begin with its values")
     _check_items(np.diff(row_splits) >= 0, said_splits, "has row starts that decrease")
     return row_splits, said_splits
@@ -178,7 +180,7 @@ def _by_rowids(said: Ints, said_splits: Ints, items: Ints) -> tuple[Ints, Ints]:
         np.where(np.diff(said_splits) > 0, said[ends - 1] + 1 if len(said) else 0, 0), out=rows[1:]
     )
     _check(rows[1:] <= MAX_ROWS, f"makes more than {MAX_ROWS} rows in the batch")
-    lengths = np.bincount(said + _starts_of(rows, said_splits), minlength=int(rows[-1]))
+    lengths = np.bincount(said + _each(rows[:-1], said_splits), minlength=int(rows[-1]))
     row_splits = np.zeros(int(rows[-1]) + 1, np.int64)
     np.cumsum(lengths, out=row_splits[1:])
     return row_splits, rows

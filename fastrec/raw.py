@@ -17,7 +17,7 @@ __all__ = ["decode_raw"]
 
 
 def decode_raw(
-    input_bytes: bytes | Sequence[Any] | Bytes,
+    input_bytes: bytes | memoryview | Sequence[Any] | Bytes | NDArray[Any],
     out_type: Any,
     little_endian: bool = True,
     fixed_length: int | None = None,
@@ -62,7 +62,7 @@ def decode_raw(
         strings = _fix(strings, fixed_length, dtype.itemsize)
     rows = _as_rows(strings, dtype.itemsize).reshape(*shape, -1 if len(strings) else 0)
     if dtype.kind == "b":
-        return rows != 0
+        return np.not_equal(rows, 0)
     stored = dtype.newbyteorder("<" if little_endian else ">")
     elements = rows.view(stored)
     if not elements.flags.aligned or not stored.isnative:
@@ -78,7 +78,7 @@ def _flatten(input_bytes: Any) -> tuple[tuple[int, ...], Bytes]:
         data = np.frombuffer(input_bytes, np.uint8)
         return (), Bytes(data, np.array([0, len(data)]))
     array = np.empty(0, object) if len(input_bytes) == 0 else _object_array(input_bytes)
-    return array.shape, Bytes.from_list([bytes(memoryview(s)) for s in array.reshape(-1)])
+    return array.shape, Bytes.from_list([bytes(memoryview(s)) for s in array.reshape(-1).tolist()])
 
 
 def _object_array(strings: Any) -> NDArray[np.object_]:
