@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pictures in a directory, as arrays, and a contact sheet of them. Thin, over Pillow.
+"""Pictures in a directory: as arrays, as records, on a contact sheet. Thin, over Pillow.
 
 Pillow is imported by the functions that need it, never by ``import fastrec.image``.
 """
 
 from __future__ import annotations
 
+import io
 import os
 import stat
 import warnings
@@ -26,11 +27,14 @@ __all__ = [
     "MAX_PIXELS",
     "SUFFIXES",
     "ImageError",
+    "ImageSet",
     "Tile",
     "contact_sheet",
     "decode",
     "find",
     "fitted",
+    "inspect",
+    "write_directory",
 ]
 
 UInt8Array = npt.NDArray[np.uint8]
@@ -139,6 +143,41 @@ def decode(path: str | os.PathLike[str], *, max_pixels: int = MAX_PIXELS) -> UIn
             raise ImageError(name, "not a picture in a known format") from None
         except Exception as error:  # a decoder's answer to hostile bytes can be of any class
             raise ImageError(name, _one_line(error)) from error
+
+
+def inspect(
+    path: str | os.PathLike[str], data: bytes, *, max_pixels: int = MAX_PIXELS
+) -> tuple[str, tuple[int, int]]:
+    """What a file is by its header: Pillow's name of the format, and (width, height).
+
+    Parameters
+    ----------
+    path : path
+        For the message.
+    data : bytes
+        What is in the file.
+
+    Raises
+    ------
+    ImageError
+        As :func:`decode`.
+    """
+    image_module = _pillow()
+    name = os.fsdecode(path)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            with image_module.open(io.BytesIO(data)) as image:
+                width, height = image.size
+                if width > max_pixels // max(height, 1):
+                    raise ImageError(name, f"{width}x{height} pixels are over {max_pixels}")
+                return image.format or "", (width, height)
+    except ImageError:
+        raise
+    except image_module.UnidentifiedImageError:
+        raise ImageError(name, "not a picture in a known format") from None
+    except Exception as error:  # as above
+        raise ImageError(name, _one_line(error)) from error
 
 
 def _rgb(image: Image.Image) -> UInt8Array:
@@ -325,3 +364,7 @@ def _pillow() -> Any:
         message = "pictures need Pillow: pip install 'fastrec[demo]'"
         raise ImportError(message, name=error.name) from error
     return Image
+
+
+# It is built on what is above.
+from fastrec.imageset import ImageSet, write_directory  # noqa: E402

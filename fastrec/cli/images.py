@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Write a directory of pictures into record files."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+
+from fastrec import image
+from fastrec.cli.report import Failure, Report, counted, shown
+
+__all__ = ["add_arguments", "run"]
+
+
+def _positive(text: str) -> int:
+    value = int(text)
+    if not 1 <= value <= 99999:
+        raise argparse.ArgumentTypeError("must be 1 to 99999")
+    return value
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("directory", metavar="DIR", help="where the pictures are, at any depth")
+    parser.add_argument(
+        "output", metavar="OUT", help="train.tfrecord, or what to name shards after"
+    )
+    parser.add_argument("--shards", type=_positive, default=1, metavar="N", help="how many files")
+    parser.add_argument(
+        "--raw", action="store_true", help="store pixels instead of the files as they are"
+    )
+    parser.add_argument(
+        "--labels",
+        default="directories",
+        metavar="CSV",
+        help="a file of filename,label; 'directories' (the default) or 'none'",
+    )
+    parser.add_argument("--threads", type=_positive, metavar="N", help="shards at a time")
+    parser.add_argument(
+        "--no-check", action="store_true", help="look at headers only, not whether pictures decode"
+    )
+    parser.add_argument(
+        "--restart", action="store_true", help="write shards again that are finished"
+    )
+
+
+def _steps(advance: Callable[[int], object]) -> Callable[[int, int], None]:
+    """From how many are done to how many more."""
+    before = 0
+
+    def progress(done: int, _: int) -> None:
+        nonlocal before
+        advance(done - before)
+        before = done
+
+    return progress
+
+
+def run(arguments: argparse.Namespace, report: Report) -> int:
+    """Print a line for each file that was left out, and a total; 1 if nothing could be written."""
+    total = len(image.find(arguments.directory))
+    with report.progress("writing", total) as advance:
+        try:
+            written = image.write_directory(
+                arguments.directory,
+                arguments.output,
+                shards=arguments.shards,
+                raw=arguments.raw,
+                labels=None if arguments.labels == "none" else arguments.labels,
+                check=not arguments.no_check,
+                threads=arguments.threads,
+                resume=not arguments.restart,
+                progress=_steps(advance),
+            )
+        except ValueError as error:
+            raise Failure(str(error)) from None
+    for name, reason in written.skipped:
+        report.line(f"skipped  {shown(name)}: {shown(reason)}", style="yellow")
+    resumed = f", {written.resumed} of them finished before" if written.resumed else ""
+    report.line(
+        f"wrote    {counted(written.count, 'picture')} of {counted(len(written.labels), 'label')} "
+        f"into {counted(len(written.paths), 'file')}{resumed}; {len(written.skipped)} skipped"
+    )
+    return 0 if written.count else 1
