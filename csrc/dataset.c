@@ -1,7 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "dataset.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
+
+static int open_file(fr_dataset_file *file, const char *path, fr_error *err) {
+    FR_TRY(fr_map_open(&file->map, path, err));
+    file->path = strdup(path);
+    if (file->path) return FR_OK;
+    fr_map_close(&file->map);
+    return fr_fail_nomem(err, strlen(path) + 1);
+}
 
 int fr_dataset_open(fr_dataset *dataset, const char *const *paths, size_t count,
                     const fr_frame_options *options, fr_error *err) {
@@ -11,7 +20,7 @@ int fr_dataset_open(fr_dataset *dataset, const char *const *paths, size_t count,
     if (!dataset->files) return fr_fail_nomem(err, (uint64_t)count * sizeof *dataset->files);
     for (; dataset->file_count < count; dataset->file_count++) {
         size_t i = dataset->file_count;
-        int status = fr_map_open(&dataset->files[i].map, paths[i], err);
+        int status = open_file(&dataset->files[i], paths[i], err);
         if (status == FR_OK) continue;
         if (err) err->file = (int64_t)i;
         fr_dataset_close(dataset);
@@ -20,16 +29,36 @@ int fr_dataset_open(fr_dataset *dataset, const char *const *paths, size_t count,
     return FR_OK;
 }
 
-/* An error on a file that shrank is about the shrinking. The record may have lain in a page that is
-   still there; the file's last page tells. */
+/* An error on a file that shrank is about the shrinking. What is gone of its last page reads as
+   zeros and tells nobody, so the file is looked at. */
 static int blame(const fr_dataset_file *file, int status, fr_error *err) {
-    fr_map_probe(&file->map);
+    if (status == FR_ERR_NOMEM) return status;
+    fr_map_look(&file->map, file->path);
     if (!fr_map_lost(&file->map)) return status;
     fr_error where = err ? *err : (fr_error){0};
     status = fr_map_check(&file->map, err);
     if (err) {
         err->record = where.record;
         err->offset = where.offset;
+    }
+    return status;
+}
+
+int fr_dataset_tell(fr_dataset *dataset, size_t number, fr_index *index,
+                    const fr_index_stamp *stamp, fr_error *err) {
+    fr_dataset_file *file = &dataset->files[number];
+    int status = FR_OK;
+    if (stamp->size != file->map.bytes.size || stamp->mtime_ns != file->map.mtime_ns)
+        status = fr_fail(err, FR_ERR_INDEX,
+                         "it is of a file of %" PRIu64 " bytes, or the file was changed since",
+                         stamp->size);
+    if (status == FR_OK) {
+        fr_index_free(&file->index);
+        file->index = *index;
+        file->told = !index->gaps;
+        *index = (fr_index){0};
+    } else if (err) {
+        err->file = (int64_t)number;
     }
     return status;
 }
@@ -87,23 +116,99 @@ const uint8_t *fr_dataset_frame(const fr_dataset *dataset, uint64_t number) {
     return file->map.bytes.data + fr_index_offset(&file->index, number - file->first);
 }
 
+/* Where record `number` of `file` stands, by the index. */
+static fr_span frame_bytes(const fr_dataset_file *file, uint64_t number) {
+    uint64_t offset = fr_index_offset(&file->index, number - file->first);
+    uint64_t next = fr_index_offset(&file->index, number - file->first + 1);
+    return (fr_span){file->map.bytes.data + offset, (size_t)(next - offset)};
+}
+
+/* No header where the index has one, or a record of another size. */
+static int refuse_index(fr_error *err) {
+    return fr_fail(err, FR_ERR_INDEX,
+                   "no record begins there, or one of another size: the index is of another file, "
+                   "or the header is damaged");
+}
+
+static int read_frame(const fr_dataset *dataset, const fr_dataset_file *file, uint64_t number,
+                      fr_record *record, fr_error *err) {
+    fr_span bytes = frame_bytes(file, number);
+    fr_frame frame = {{0}, 0};
+    int status = fr_frame_next(bytes, true, &dataset->options, &frame, err);
+    if (file->told && frame.size != bytes.size && status != FR_ERR_LIMIT) return refuse_index(err);
+    record->data = frame.data;
+    record->offset = (uint64_t)(bytes.data - file->map.bytes.data);
+    return status;
+}
+
 int fr_dataset_record(const fr_dataset *dataset, uint64_t number, fr_record *record,
                       fr_error *err) {
     const fr_dataset_file *file = &dataset->files[fr_dataset_find(dataset, number)];
-    uint64_t offset = fr_index_offset(&file->index, number - file->first);
-    uint64_t next = fr_index_offset(&file->index, number - file->first + 1);
-    fr_span frame_bytes = fr_span_after(file->map.bytes, (size_t)offset);
-    frame_bytes.size = (size_t)(next - offset);
-    fr_frame frame;
-    int status = fr_frame_next(frame_bytes, true, &dataset->options, &frame, err);
-    if (FR_LIKELY(status == FR_OK)) {
-        record->data = frame.data;
-        record->offset = offset;
-        return FR_OK;
-    }
+    int status = read_frame(dataset, file, number, record, err);
+    if (FR_LIKELY(status == FR_OK)) return FR_OK;
     status = blame(file, status, err);
     fr_dataset_locate(dataset, number, err);
     return status;
+}
+
+/* ---- Many at once ---------------------------------------------------------------------------- */
+
+/* Enough misses in flight to hide each other, few enough to still be in cache when their turn
+   comes. */
+#define AHEAD 32
+
+static void prefetch_entry(const fr_dataset *dataset, uint64_t number) {
+    const fr_dataset_file *file = &dataset->files[fr_dataset_find(dataset, number)];
+    const uint64_t *offsets = (const uint64_t *)(const void *)file->index.offsets.data;
+    __builtin_prefetch(offsets + (number - file->first));
+}
+
+static void prefetch_frame(const fr_dataset *dataset, uint64_t number) {
+    const uint8_t *frame = fr_dataset_frame(dataset, number);
+    for (size_t line = 0; line < 4; line++)
+        __builtin_prefetch(frame + 64 * line);
+}
+
+int fr_dataset_records(const fr_dataset *dataset, const uint64_t *numbers, size_t count,
+                       fr_record *records, fr_error *err) {
+    for (size_t i = 0; i < count && i < 2 * AHEAD; i++)
+        prefetch_entry(dataset, numbers[i]);
+    for (size_t i = 0; i < count && i < AHEAD; i++)
+        prefetch_frame(dataset, numbers[i]);
+    for (size_t i = 0; i < count; i++) {
+        if (count - i > 2 * AHEAD) prefetch_entry(dataset, numbers[i + 2 * AHEAD]);
+        if (count - i > AHEAD) prefetch_frame(dataset, numbers[i + AHEAD]);
+        FR_TRY(fr_dataset_record(dataset, numbers[i], &records[i], err));
+    }
+    return FR_OK;
+}
+
+static int put_end(fr_buffer *offsets, size_t end, fr_error *err) {
+    int64_t value = (int64_t)end;
+    return fr_buffer_append(offsets, &value, sizeof value, err);
+}
+
+static int copy_records(const fr_record *records, size_t count, fr_buffer *data, fr_buffer *offsets,
+                        fr_error *err) {
+    for (size_t i = 0; i < count; i++) {
+        FR_TRY(fr_buffer_append(data, records[i].data.data, records[i].data.size, err));
+        FR_TRY(put_end(offsets, data->size, err));
+    }
+    return FR_OK;
+}
+
+int fr_dataset_take(const fr_dataset *dataset, const uint64_t *numbers, size_t count,
+                    fr_buffer *data, fr_buffer *offsets, fr_error *err) {
+    if (offsets->size == 0) FR_TRY(put_end(offsets, 0, err));
+    while (count > 0) {
+        fr_record records[4 * AHEAD];
+        size_t some = count < 4 * AHEAD ? count : 4 * AHEAD;
+        FR_TRY(fr_dataset_records(dataset, numbers, some, records, err));
+        FR_TRY(copy_records(records, some, data, offsets, err));
+        numbers += some;
+        count -= some;
+    }
+    return FR_OK;
 }
 
 int fr_dataset_check(const fr_dataset *dataset, uint64_t number, fr_error *err) {
@@ -116,6 +221,7 @@ int fr_dataset_check(const fr_dataset *dataset, uint64_t number, fr_error *err) 
 
 void fr_dataset_close(fr_dataset *dataset) {
     for (size_t i = 0; i < dataset->file_count; i++) {
+        free(dataset->files[i].path);
         fr_map_close(&dataset->files[i].map);
         fr_index_free(&dataset->files[i].index);
     }

@@ -13,9 +13,11 @@
 #include "reader.h"
 
 typedef struct {
+    char *path;
     fr_map map;
     fr_index index;
     uint64_t first; /* number of its first record */
+    bool told;      /* the index was not found by scanning: what it says is checked on use */
 } fr_dataset_file;
 
 /* All-zero is a valid dataset of no files. */
@@ -31,6 +33,11 @@ typedef struct {
 FR_NODISCARD int fr_dataset_open(fr_dataset *dataset, const char *const *paths, size_t count,
                                  const fr_frame_options *options, fr_error *err);
 
+/* Has a file's index from elsewhere, before it is scanned. FR_ERR_INDEX when the stamp is not that
+   of the file that was mapped. `index` is left empty. */
+FR_NODISCARD int fr_dataset_tell(fr_dataset *dataset, size_t number, fr_index *index,
+                                 const fr_index_stamp *stamp, fr_error *err);
+
 /* Indexes at most `limit` more records. FR_AGAIN until all are. Errors name file and offset. */
 FR_NODISCARD int fr_dataset_scan(fr_dataset *dataset, uint64_t limit, fr_error *err);
 
@@ -44,6 +51,18 @@ size_t fr_dataset_find(const fr_dataset *dataset, uint64_t number);
  */
 FR_NODISCARD int fr_dataset_record(const fr_dataset *dataset, uint64_t number, fr_record *record,
                                    fr_error *err);
+
+/*
+ * As fr_dataset_record() for each of `count` numbers, with the waits for memory overlapping.
+ * records[i] is that of numbers[i].
+ */
+FR_NODISCARD int fr_dataset_records(const fr_dataset *dataset, const uint64_t *numbers,
+                                    size_t count, fr_record *records, fr_error *err);
+
+/* Appends copies of those records to `data` and after each the end of it to `offsets` (int64, and
+   a leading 0 if it was empty). */
+FR_NODISCARD int fr_dataset_take(const fr_dataset *dataset, const uint64_t *numbers, size_t count,
+                                 fr_buffer *data, fr_buffer *offsets, fr_error *err);
 
 /* FR_OK, or FR_ERR_TRUNCATED when the file of record `number` shrank while it was read. */
 FR_NODISCARD int fr_dataset_check(const fr_dataset *dataset, uint64_t number, fr_error *err);

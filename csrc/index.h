@@ -15,6 +15,7 @@ typedef struct {
     fr_buffer offsets; /* uint64: where record i begins; then where the last one ends */
     uint64_t end;      /* how far the scan has come */
     bool done;
+    bool gaps; /* bytes that are no record may lie between two */
 } fr_index;
 
 static inline uint64_t fr_index_count(const fr_index *index) {
@@ -32,6 +33,26 @@ static inline uint64_t fr_index_offset(const fr_index *index, uint64_t record) {
  */
 FR_NODISCARD int fr_index_scan(fr_index *index, fr_span file, const fr_frame_options *options,
                                uint64_t limit, fr_error *err);
+
+/* Which file an index is of: what changes when the file does. */
+typedef struct {
+    uint64_t size;
+    int64_t mtime_ns;
+} fr_index_stamp;
+
+/* Takes over where records begin and where the last one ends, `count` + 1 numbers, which somebody
+   else found. FR_ERR_INDEX unless they could be those of a file of `size` bytes; with `gaps`,
+   bytes that are no record may lie between. */
+FR_NODISCARD int fr_index_set(fr_index *index, const uint64_t *offsets, size_t count, uint64_t size,
+                              bool gaps, fr_error *err);
+
+/* Appends a whole index as it is kept beside its file (FORMAT.md). */
+FR_NODISCARD int fr_index_save(const fr_index *index, const fr_index_stamp *stamp, fr_buffer *out,
+                               fr_error *err);
+
+/* The way back. FR_ERR_INDEX for anything but what fr_index_save() makes: magic, version, size,
+   checksums and order are looked at before a record is believed to be anywhere. */
+FR_NODISCARD int fr_index_load(fr_index *index, fr_span file, fr_index_stamp *stamp, fr_error *err);
 
 void fr_index_free(fr_index *index);
 

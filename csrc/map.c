@@ -128,6 +128,8 @@ int fr_map_open_fd(fr_map *map, int fd, fr_error *err) {
     if (!S_ISREG(st.st_mode)) return fr_fail(err, FR_ERR_ARG, "not a regular file");
     if ((uint64_t)st.st_size > SIZE_MAX / 2) return fr_fail_io(err, EFBIG, "mmap");
     map->mtime_ns = mtime_of(&st);
+    map->device = (uint64_t)st.st_dev;
+    map->inode = (uint64_t)st.st_ino;
     size_t size = (size_t)st.st_size;
     if (size == 0) return FR_OK;
     void *base = mmap(NULL, size, PROT_READ, MAP_SHARED, fd, 0);
@@ -161,8 +163,11 @@ void fr_map_lose(const fr_map *map) {
     if (map->entry) atomic_store(&map->entry->lost, true);
 }
 
-void fr_map_probe(const fr_map *map) {
-    if (map->bytes.size) (void)*(const volatile uint8_t *)(map->bytes.data + map->bytes.size - 1);
+void fr_map_look(const fr_map *map, const char *path) {
+    struct stat st;
+    if (stat(path, &st) != 0) return;
+    bool same = (uint64_t)st.st_dev == map->device && (uint64_t)st.st_ino == map->inode;
+    if (same && (uint64_t)st.st_size < map->bytes.size) fr_map_lose(map);
 }
 
 int fr_map_check(const fr_map *map, fr_error *err) {

@@ -20,6 +20,7 @@ typedef struct fr_map_entry fr_map_entry;
 typedef struct {
     fr_span bytes; /* valid until close */
     int64_t mtime_ns;
+    uint64_t device, inode; /* which file it is */
     fr_map_entry *entry;
 } fr_map;
 
@@ -37,8 +38,8 @@ bool fr_map_lost(const fr_map *map);
    and raise nothing. */
 void fr_map_lose(const fr_map *map);
 
-/* Touches the last byte, so that a map which lost whole pages knows it. */
-void fr_map_probe(const fr_map *map);
+/* Marks the map as lost when `path` leads to its file and that is shorter than it was. */
+void fr_map_look(const fr_map *map, const char *path);
 
 /* FR_OK, or FR_ERR_TRUNCATED with FR_FAULT_SHRUNK when the map is lost. */
 FR_NODISCARD int fr_map_check(const fr_map *map, fr_error *err);

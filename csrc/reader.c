@@ -80,15 +80,106 @@ int fr_reader_take(fr_reader *reader, size_t count, fr_buffer *data, fr_buffer *
     return FR_OK;
 }
 
-int fr_reader_walk(fr_reader *reader, uint64_t count, size_t size, uint64_t *walked,
-                   fr_error *err) {
+int fr_reader_walk(fr_reader *reader, uint64_t count, size_t size, fr_buffer *offsets,
+                   uint64_t *walked, fr_error *err) {
     *walked = 0;
     for (size_t sum = 0; *walked < count && sum <= size; ++*walked) {
         fr_record record = {{0}, 0};
+        if (offsets) FR_TRY(fr_buffer_reserve(offsets, sizeof record.offset, err));
         int status = fr_reader_next(reader, &record, err);
         if (status != FR_OK) return *walked ? FR_OK : status;
+        if (offsets) FR_TRY(fr_buffer_append(offsets, &record.offset, sizeof record.offset, err));
         sum += record.data.size < SIZE_MAX - sum ? record.data.size : SIZE_MAX - sum;
     }
+    return FR_OK;
+}
+
+/* ---- Going past damage ---------------------------------------------------------------------- */
+
+static bool can_skip(const fr_error *failed) {
+    if (failed->fault == FR_FAULT_NONE || failed->fault == FR_FAULT_SHRUNK) return false;
+    return failed->status == FR_ERR_CORRUPT || failed->status == FR_ERR_TRUNCATED ||
+           failed->status == FR_ERR_LIMIT;
+}
+
+/* Whether the length, whose own CRC is right, may be believed about where the record ends: FR_OK
+   when a header or the end is there, FR_END when not, FR_AGAIN when that cannot be seen yet. */
+static int believe_length(fr_reader *reader, size_t *size) {
+    const fr_source *source = &reader->source;
+    const fr_error *failed = &reader->failed;
+    if (failed->fault != FR_FAULT_DATA_CRC && failed->status != FR_ERR_LIMIT) return FR_END;
+    if (failed->length > SIZE_MAX - FR_FRAME_OVERHEAD - FR_HEADER_SIZE) return FR_END;
+    *size = (size_t)failed->length + FR_FRAME_OVERHEAD;
+    if (source->ended && *size > source->window.size) return FR_END;
+    if (!source->ended && source->window.size < *size + FR_HEADER_SIZE) {
+        reader->need = *size + FR_HEADER_SIZE;
+        return failed->status == FR_ERR_LIMIT ? FR_END : FR_AGAIN;
+    }
+    uint64_t length;
+    fr_span rest = fr_span_after(source->window, *size);
+    if (rest.size == 0) return FR_OK;
+    if (rest.size < FR_HEADER_SIZE) return FR_END;
+    return fr_frame_header(rest.data, &length) ? FR_OK : FR_END;
+}
+
+/* One step of the search; gives up the bytes that it has ruled out. */
+static int search_on(fr_reader *reader) {
+    fr_source *source = &reader->source;
+    fr_resync resync;
+    size_t need = 0, from = source->offset == reader->skipping.begin ? 1 : 0;
+    int status = fr_resync_find(source->window, source->ended, from, reader->options.max_record,
+                                &reader->credit, &resync, &need);
+    if (status == FR_END && !source->ended) {
+        need = source->window.size - resync.end + FR_FRAME_OVERHEAD;
+        status = FR_AGAIN;
+    }
+    fr_source_consume(source, resync.end);
+    reader->need = need;
+    reader->skipping.whole = resync.whole;
+    reader->skipping.ambiguous = resync.ambiguous;
+    return status == FR_AGAIN ? FR_AGAIN : FR_OK;
+}
+
+/* Past a record whose length is right, but not past records that may be in its place. */
+static void step_over(fr_reader *reader, size_t size) {
+    size_t at;
+    fr_span frame = {reader->source.window.data, size};
+    reader->skipping.searched =
+        reader->failed.fault == FR_FAULT_DATA_CRC && fr_resync_inside(frame, &reader->credit, &at);
+    fr_source_consume(&reader->source, reader->skipping.searched ? at : size);
+}
+
+static int go_past(fr_reader *reader) {
+    size_t size = 0;
+    if (!reader->skipping.searched) {
+        int status = believe_length(reader, &size);
+        if (status == FR_AGAIN) return FR_AGAIN;
+        if (status == FR_OK) {
+            step_over(reader, size);
+            return FR_OK;
+        }
+        reader->skipping.searched = true;
+    }
+    return search_on(reader);
+}
+
+int fr_reader_skip(fr_reader *reader, fr_skipped *skipped, fr_error *err) {
+    fr_source *source = &reader->source;
+    if (!can_skip(&reader->failed)) {
+        if (err) *err = reader->failed;
+        return reader->failed.status;
+    }
+    if (reader->skipping.end == 0) {
+        reader->skipping = (fr_skipped){.begin = source->offset, .end = UINT64_MAX};
+        if (!reader->credit) reader->credit = FR_RESYNC_CREDIT(source->map.bytes.size);
+    }
+    if (go_past(reader) == FR_AGAIN) return FR_AGAIN;
+    fr_error shrunk;
+    if (fr_source_check(source, &shrunk) != FR_OK) return stay_failed(reader, shrunk.status, err);
+    *skipped = reader->skipping;
+    skipped->end = source->offset;
+    reader->skipping = (fr_skipped){0};
+    reader->failed.status = FR_OK;
     return FR_OK;
 }
 

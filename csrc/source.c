@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -23,8 +24,8 @@ int fr_source_open_fd(fr_source *source, int fd, fr_error *err) {
         source->fd = -1;
         return status;
     }
-    bool whole = S_ISREG(st.st_mode) && st.st_size > 0 && lseek(fd, 0, SEEK_CUR) == 0;
-    if (whole && fr_map_open_fd(&source->map, fd, NULL) == FR_OK) {
+    bool whole = S_ISREG(st.st_mode) && lseek(fd, 0, SEEK_CUR) == 0;
+    if (whole && fr_map_open_fd(&source->map, fd, NULL) == FR_OK && source->map.bytes.size) {
         source->window = source->map.bytes;
         source->ended = true;
     } else {
@@ -33,11 +34,24 @@ int fr_source_open_fd(fr_source *source, int fd, fr_error *err) {
     return FR_OK;
 }
 
+static int open_file(const char *path, int *fd, fr_error *err) {
+    *fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (*fd >= 0) return FR_OK;
+    return errno == EINTR ? FR_AGAIN : fr_fail_io(err, errno, "open");
+}
+
 int fr_source_open(fr_source *source, const char *path, fr_error *err) {
-    *source = (fr_source){.fd = -1};
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0) return errno == EINTR ? FR_AGAIN : fr_fail_io(err, errno, "open");
+    *source = FR_SOURCE_FED;
+    int fd;
+    FR_TRY(open_file(path, &fd, err));
     return fr_source_open_fd(source, fd, err);
+}
+
+int fr_source_follow(fr_source *source, const char *path, fr_error *err) {
+    *source = FR_SOURCE_FED;
+    FR_TRY(open_file(path, &source->fd, err));
+    source->reads = source->follows = true;
+    return FR_OK;
 }
 
 /* Moves the window to the front of its buffer, so that the room is behind it. */
@@ -52,6 +66,18 @@ static int make_room(fr_source *source, size_t size, fr_error *err) {
     return status;
 }
 
+/* A file that is followed may only grow. FR_AGAIN: it has not yet. */
+static int still_there(const fr_source *source, fr_error *err) {
+    struct stat st;
+    const uint64_t had = source->offset + source->window.size;
+    if (fstat(source->fd, &st) != 0) return fr_fail_io(err, errno, "fstat");
+    if (!S_ISREG(st.st_mode) || (uint64_t)st.st_size >= had) return FR_AGAIN;
+    fr_fail(err, FR_ERR_TRUNCATED,
+            "the file shrank while it was read, %" PRIu64 " bytes were there", had);
+    if (err) err->fault = FR_FAULT_SHRUNK;
+    return FR_ERR_TRUNCATED;
+}
+
 static int read_more(fr_source *source, fr_error *err) {
     FR_TRY(make_room(source, READ_SIZE, err));
     ssize_t got = read(source->fd, source->buffer.data + source->buffer.size, READ_SIZE);
@@ -59,6 +85,7 @@ static int read_more(fr_source *source, fr_error *err) {
         if (errno == EINTR) return FR_AGAIN;
         return fr_fail_io(err, errno, "read");
     }
+    if (got == 0 && source->follows) return still_there(source, err);
     if (got == 0) source->ended = true;
     source->buffer.size += (size_t)got;
     source->window.size += (size_t)got;

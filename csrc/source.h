@@ -21,6 +21,7 @@ typedef struct {
     uint64_t offset; /* file position of the window's first byte */
     bool ended;      /* nothing follows the window */
     bool reads;      /* refilled from `fd`, not fed */
+    bool follows;    /* the end of the file is not the end: somebody writes to it */
     int fd;          /* of a file that is mapped or read, or -1 */
     fr_map map;
     fr_buffer buffer;
@@ -30,6 +31,9 @@ typedef struct {
 
 /* A regular file by path, mapped; anything else that opens, read. */
 FR_NODISCARD int fr_source_open(fr_source *source, const char *path, fr_error *err);
+
+/* As fr_source_open(), read and never ended: a fill at the end of the file is FR_AGAIN. */
+FR_NODISCARD int fr_source_follow(fr_source *source, const char *path, fr_error *err);
 
 /* An open descriptor, which becomes the source's to close, also on failure. */
 FR_NODISCARD int fr_source_open_fd(fr_source *source, int fd, fr_error *err);

@@ -24,7 +24,8 @@ enum {
     FR_ERR_MALFORMED = -6, /* a sound frame around bytes that are not the message they should be */
     FR_ERR_SCHEMA = -7,    /* a sound message of the wrong kind, shape or range */
     FR_ERR_ARG = -8,       /* the caller asked for something that cannot be */
-    FR_ERR_STATE = -9      /* closed, or of another process */
+    FR_ERR_STATE = -9,     /* closed, or of another process */
+    FR_ERR_INDEX = -10     /* an index that is not the file's, or not one at all */
 };
 
 /* Which fault of framing it is. Python's `.kind` is fr_fault_name() of it. */

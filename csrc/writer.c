@@ -6,6 +6,7 @@
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -156,6 +157,40 @@ static int open_temporary(fr_writer *writer, fr_error *err) {
     return FR_OK;
 }
 
+/* ---- The file itself ------------------------------------------------------------------------ */
+
+static int open_or_create(fr_writer *writer, fr_error *err) {
+    const int flags = O_WRONLY | O_APPEND | O_CLOEXEC;
+    writer->fd = open(writer->path, flags);
+    if (writer->fd < 0 && errno == ENOENT) {
+        writer->fd = open(writer->path, flags | O_CREAT | O_EXCL, 0666);
+        writer->created = writer->fd >= 0;
+    }
+    return writer->fd < 0 ? fr_fail_io(err, errno, "opening it to append") : FR_OK;
+}
+
+static int open_to_append(fr_writer *writer, fr_error *err) {
+    mode_t mode;
+    struct stat there;
+    FR_TRY(look_at_target(writer, &mode, err));
+    FR_TRY(open_or_create(writer, err));
+    if (flock(writer->fd, LOCK_EX | LOCK_NB) != 0 || fstat(writer->fd, &there) != 0) {
+        fr_fail_io(err, errno, "locking it");
+        close(writer->fd);
+        writer->fd = -1;
+        return FR_ERR_IO;
+    }
+    writer->start = (uint64_t)there.st_size;
+    writer->open = true;
+    return FR_OK;
+}
+
+/* What was appended is cut off again. */
+static void take_back(const fr_writer *writer) {
+    if (ftruncate(writer->fd, (off_t)writer->start) != 0) return; /* nothing more can be done */
+    if (writer->created) unlink(writer->path);
+}
+
 /* ---- Bytes into the file -------------------------------------------------------------------- */
 
 /* The file is its parent's: a child made by fork() may only close its descriptor. */
@@ -266,20 +301,31 @@ static int sync_directory(const fr_writer *writer, fr_error *err) {
     return FR_OK;
 }
 
-static int publish(fr_writer *writer, fr_error *err) {
-    const bool sync = !writer->options.no_sync;
+/* Everything is in the file, and the file on the disk. */
+static int finish(fr_writer *writer, fr_error *err) {
+    if (writer->fd < 0) return FR_OK;
     FR_TRY(drain(writer, err));
-    if (sync && sync_fd(writer->fd) != 0) return fr_fail_io(err, errno, "syncing");
+    if (!writer->options.no_sync && sync_fd(writer->fd) != 0)
+        return fr_fail_io(err, errno, "syncing");
     int failed = close(writer->fd) == 0 || errno == EINTR ? 0 : errno;
     writer->fd = -1;
-    if (failed) return fr_fail_io(err, failed, "closing");
+    fr_buffer_free(&writer->buffer);
+    return failed ? fr_fail_io(err, failed, "closing") : FR_OK;
+}
 
-    int moved = writer->options.exclusive ? rename_new(writer->temporary, writer->path)
-                                          : rename(writer->temporary, writer->path);
-    if (moved != 0) return fr_fail_io(err, errno, "putting it in its place");
-    free(writer->temporary);
-    writer->temporary = NULL;
-    return sync ? sync_directory(writer, err) : FR_OK;
+static int publish(fr_writer *writer, fr_error *err) {
+    FR_TRY(check_process(writer, err));
+    FR_TRY(finish(writer, err));
+    if (writer->temporary) {
+        int moved = writer->options.exclusive ? rename_new(writer->temporary, writer->path)
+                                              : rename(writer->temporary, writer->path);
+        if (moved != 0) return fr_fail_io(err, errno, "putting it in its place");
+        free(writer->temporary);
+        writer->temporary = NULL;
+    } else if (!writer->created) {
+        return FR_OK;
+    }
+    return writer->options.no_sync ? FR_OK : sync_directory(writer, err);
 }
 
 /* ---- Public --------------------------------------------------------------------------------- */
@@ -302,7 +348,14 @@ static int check_open(const fr_writer *writer, fr_error *err) {
 static int begin(fr_writer *writer, const char *path, fr_error *err) {
     FR_TRY(resolve(writer, path, err));
     FR_TRY(fr_buffer_reserve(&writer->buffer, BUFFER_SIZE, err));
-    return open_temporary(writer, err);
+    return writer->options.append ? open_to_append(writer, err) : open_temporary(writer, err);
+}
+
+/* Open, and not finished: a file that was finished is only there to be published. */
+static int check_writable(const fr_writer *writer, fr_error *err) {
+    FR_TRY(check_open(writer, err));
+    if (FR_LIKELY(writer->fd >= 0)) return FR_OK;
+    return fr_fail(err, FR_ERR_STATE, "the writer is finished");
 }
 
 int fr_writer_open(fr_writer *writer, const char *path, const fr_writer_options *options,
@@ -312,15 +365,21 @@ int fr_writer_open(fr_writer *writer, const char *path, const fr_writer_options 
 }
 
 int fr_writer_record(fr_writer *writer, fr_span data, fr_error *err) {
-    FR_TRY(check_open(writer, err));
+    FR_TRY(check_writable(writer, err));
     FR_TRY(settle(writer, put_record(writer, data, &writer->failed), err));
     writer->count++;
     writer->size += (uint64_t)data.size + FR_FRAME_OVERHEAD;
     return FR_OK;
 }
 
+int fr_writer_spans(fr_writer *writer, const fr_span *records, size_t count, fr_error *err) {
+    for (size_t i = 0; i < count; i++)
+        FR_TRY(fr_writer_record(writer, records[i], err));
+    return FR_OK;
+}
+
 int fr_writer_frames(fr_writer *writer, fr_span frames, uint64_t count, fr_error *err) {
-    FR_TRY(check_open(writer, err));
+    FR_TRY(check_writable(writer, err));
     FR_TRY(settle(writer, put_frames(writer, frames, &writer->failed), err));
     writer->count += count;
     writer->size += frames.size;
@@ -328,8 +387,31 @@ int fr_writer_frames(fr_writer *writer, fr_span frames, uint64_t count, fr_error
 }
 
 int fr_writer_flush(fr_writer *writer, fr_error *err) {
-    FR_TRY(check_open(writer, err));
+    FR_TRY(check_writable(writer, err));
     return settle(writer, drain(writer, &writer->failed), err);
+}
+
+int fr_writer_finish(fr_writer *writer, fr_error *err) {
+    FR_TRY(check_open(writer, err));
+    return settle(writer, finish(writer, &writer->failed), err);
+}
+
+int fr_writer_rename(fr_writer *writer, const char *path, fr_error *err) {
+    FR_TRY(check_open(writer, err));
+    char *before = writer->path;
+    writer->path = NULL;
+    int status = resolve(writer, path, err);
+    if (status == FR_OK && writer->options.exclusive) {
+        mode_t mode;
+        status = look_at_target(writer, &mode, err);
+    }
+    if (status == FR_OK) {
+        free(before);
+        return FR_OK;
+    }
+    free(writer->path);
+    writer->path = before;
+    return status;
 }
 
 int fr_writer_close(fr_writer *writer, fr_error *err) {
@@ -341,7 +423,10 @@ int fr_writer_close(fr_writer *writer, fr_error *err) {
 
 void fr_writer_abort(fr_writer *writer) {
     const bool ours = writer->pid == (int64_t)getpid();
-    if (writer->open && writer->fd >= 0) close(writer->fd);
+    if (writer->open && writer->fd >= 0) {
+        if (writer->options.append && ours) take_back(writer);
+        close(writer->fd);
+    }
     if (writer->temporary && ours) unlink(writer->temporary);
     free(writer->temporary);
     free(writer->path);

@@ -7,6 +7,10 @@
  * it and leaves the target as it was. A failed sync is final: the kernel has dropped the pages.
  * Only a failure to sync the directory leaves a whole new file in place; its message says so.
  *
+ * A writer that appends has no temporary file. It holds a lock on the file that keeps other such
+ * writers away, and aborting cuts the file back to what it was. That its last record is whole is
+ * for the caller to look at. A process that is killed leaves what it wrote, up to any byte.
+ *
  * A single writer is not safe to use by several threads at once; different writers are
  * independent, also on one target, where the last to close wins whole. A child made by fork() can
  * only abort its copy of a writer, which leaves the parent's file alone.
@@ -19,6 +23,7 @@
 typedef struct {
     bool exclusive; /* refuse to replace a file that is there when the writer closes */
     bool no_sync;   /* leave the syncing to the system */
+    bool append;    /* write to the file itself, behind what it holds */
 } fr_writer_options;
 
 /* All-zero is a valid closed writer. */
@@ -28,6 +33,8 @@ typedef struct {
     int64_t pid; /* of the process that opened it */
     bool open;
     char *path, *temporary;
+    bool created;   /* the file that is appended to was not there */
+    uint64_t start; /* its size when it was opened */
     fr_buffer buffer;
     uint64_t count;  /* records written */
     uint64_t size;   /* bytes written, buffered ones included */
@@ -42,11 +49,22 @@ FR_NODISCARD int fr_writer_open(fr_writer *writer, const char *path,
 /* Frames one record into the buffer, writing when it is full. */
 FR_NODISCARD int fr_writer_record(fr_writer *writer, fr_span data, fr_error *err);
 
+/* As fr_writer_record() for each of `count` records. */
+FR_NODISCARD int fr_writer_spans(fr_writer *writer, const fr_span *records, size_t count,
+                                 fr_error *err);
+
 /* Takes bytes that are whole frames already, `count` of them. */
 FR_NODISCARD int fr_writer_frames(fr_writer *writer, fr_span frames, uint64_t count, fr_error *err);
 
 /* Hands what is buffered to the system. */
 FR_NODISCARD int fr_writer_flush(fr_writer *writer, fr_error *err);
+
+/* Syncs and closes the temporary file, so that what is left to do is to publish: the one way to
+   keep thousands of files unpublished. Nothing can be written any more. */
+FR_NODISCARD int fr_writer_finish(fr_writer *writer, fr_error *err);
+
+/* Another path to publish under, in the same directory. */
+FR_NODISCARD int fr_writer_rename(fr_writer *writer, const char *path, fr_error *err);
 
 /* Publishes. On failure the target is as it was and the temporary file is gone. */
 FR_NODISCARD int fr_writer_close(fr_writer *writer, fr_error *err);

@@ -17,11 +17,15 @@ from ._core import crc32c, crc32c_implementation, masked_crc32c
 from .arrays import Arrays, Bytes, Ragged, Sparse
 from .batcher import Batcher
 from .batches import Batches
+from .checking import FileReport, Repaired, Verified, count, repair, verify
+from .damage import Skipped
 from .errors import (
     CorruptRecordError,
     ExampleParseError,
     FastrecError,
+    IndexMismatchError,
     LimitExceededError,
+    RandomAccessError,
     TruncatedFileError,
 )
 from .examples import (
@@ -39,14 +43,16 @@ from .features import (
     SparseFeature,
     VarLenFeature,
 )
+from .index import Index
 from .infer import infer_features
 from .mixture import Mixture
 from .padding import Buckets, pad
 from .raw import decode_raw
-from .records import Reader, Verified, Writer, count, verify
+from .records import Reader
 from .sequences import parse_sequence_example, parse_single_sequence_example
 from .shards import find_shard
 from .shuffle import BlockShuffle, ShuffleBuffer
+from .writing import Writer
 
 __version__ = "0.1.0"
 
@@ -60,15 +66,21 @@ __all__ = [
     "CorruptRecordError",
     "ExampleParseError",
     "FastrecError",
+    "FileReport",
     "FixedLenFeature",
     "FixedLenSequenceFeature",
+    "Index",
+    "IndexMismatchError",
     "LimitExceededError",
     "Mixture",
     "Ragged",
     "RaggedFeature",
+    "RandomAccessError",
     "RawFeature",
     "Reader",
+    "Repaired",
     "ShuffleBuffer",
+    "Skipped",
     "Sparse",
     "SparseFeature",
     "TruncatedFileError",
@@ -90,6 +102,7 @@ __all__ = [
     "parse_sequence_example",
     "parse_single_example",
     "parse_single_sequence_example",
+    "repair",
     "verify",
 ]
 

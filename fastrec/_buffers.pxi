@@ -11,9 +11,11 @@ cdef class Block:
     cdef object owner
     cdef uint8_t *data
     cdef size_t size
+    cdef bint fixed  # nobody may write to it
 
     def __getbuffer__(self, Py_buffer *view, int flags):
-        PyBuffer_FillInfo(view, self, self.data if self.size else &_nothing, self.size, 0, flags)
+        PyBuffer_FillInfo(
+            view, self, self.data if self.size else &_nothing, self.size, self.fixed, flags)
 
 
 @cython.final

@@ -17,6 +17,8 @@ from cpython.exc cimport PyErr_CheckSignals
 from cpython.float cimport PyFloat_AS_DOUBLE
 from cpython.long cimport PyLong_AsLongLongAndOverflow
 from cpython.unicode cimport PyUnicode_AsUTF8AndSize
+from cpython.memoryview cimport PyMemoryView_FromObject
+from cpython.number cimport PyNumber_AsSsize_t
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcpy, memset
@@ -25,7 +27,7 @@ from . cimport _csrc as c
 
 import numpy as np
 
-from . import errors
+from . import errors, hints
 from .arrays import Bytes, Ragged
 
 # Below this many bytes a call is shorter than giving the interpreter to another thread.
@@ -41,6 +43,7 @@ cdef enum:
 include "_errors.pxi"
 include "_checksum.pxi"
 include "_buffers.pxi"
+include "_index.pxi"
 include "_reader.pxi"
 include "_dataset.pxi"
 include "_writer.pxi"

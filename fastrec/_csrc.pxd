@@ -18,6 +18,7 @@ cdef extern from "status.h" nogil:
         FR_ERR_SCHEMA
         FR_ERR_ARG
         FR_ERR_STATE
+        FR_ERR_INDEX
 
     ctypedef enum fr_fault:
         FR_FAULT_NONE
@@ -76,17 +77,27 @@ cdef extern from "frame.h" nogil:
     void fr_frame_put(uint8_t *p, fr_span data) noexcept
 
 
+cdef extern from "map.h" nogil:
+    ctypedef struct fr_map_entry:
+        pass
+
+    ctypedef struct fr_map:
+        fr_span bytes
+        int64_t mtime_ns
+        fr_map_entry *entry
+
+
 cdef extern from "source.h" nogil:
     ctypedef struct fr_source:
         fr_span window
         uint64_t offset
         bint ended
-        bint reads
+        fr_map map
 
     const fr_source FR_SOURCE_FED
 
     int fr_source_open(fr_source *source, const char *path, fr_error *err) noexcept
-    int fr_source_open_fd(fr_source *source, int fd, fr_error *err) noexcept
+    int fr_source_follow(fr_source *source, const char *path, fr_error *err) noexcept
     int fr_source_feed(fr_source *source, fr_span bytes, fr_error *err) noexcept
 
 
@@ -95,23 +106,53 @@ cdef extern from "reader.h" nogil:
         fr_span data
         uint64_t offset
 
+    ctypedef struct fr_skipped:
+        uint64_t begin
+        uint64_t end
+        bint searched
+        bint whole
+        bint ambiguous
+
     ctypedef struct fr_reader:
         fr_source source
         fr_frame_options options
         uint64_t count
+        fr_error failed
 
     int fr_reader_next(fr_reader *reader, fr_record *record, fr_error *err) noexcept
     int fr_reader_fill(fr_reader *reader, fr_error *err) noexcept
     int fr_reader_take(fr_reader *reader, size_t count, fr_buffer *data, fr_buffer *offsets,
                        size_t *taken, fr_error *err) noexcept
-    int fr_reader_walk(fr_reader *reader, uint64_t count, size_t size, uint64_t *walked,
-                       fr_error *err) noexcept
+    int fr_reader_walk(fr_reader *reader, uint64_t count, size_t size, fr_buffer *offsets,
+                       uint64_t *walked, fr_error *err) noexcept
+    int fr_reader_skip(fr_reader *reader, fr_skipped *skipped, fr_error *err) noexcept
     int fr_reader_check(fr_reader *reader, fr_error *err) noexcept
     void fr_reader_close(fr_reader *reader) noexcept
 
 
+cdef extern from "index.h" nogil:
+    ctypedef struct fr_index:
+        fr_buffer offsets
+        uint64_t end
+        bint gaps
+
+    ctypedef struct fr_index_stamp:
+        uint64_t size
+        int64_t mtime_ns
+
+    uint64_t fr_index_count(const fr_index *index) noexcept
+    int fr_index_set(fr_index *index, const uint64_t *offsets, size_t count, uint64_t size,
+                     bint gaps, fr_error *err) noexcept
+    int fr_index_save(const fr_index *index, const fr_index_stamp *stamp, fr_buffer *out,
+                      fr_error *err) noexcept
+    int fr_index_load(fr_index *index, fr_span file, fr_index_stamp *stamp, fr_error *err) noexcept
+    void fr_index_free(fr_index *index) noexcept
+
+
 cdef extern from "dataset.h" nogil:
     ctypedef struct fr_dataset_file:
+        fr_map map
+        fr_index index
         uint64_t first
 
     ctypedef struct fr_dataset:
@@ -123,10 +164,16 @@ cdef extern from "dataset.h" nogil:
 
     int fr_dataset_open(fr_dataset *dataset, const char *const *paths, size_t count,
                         const fr_frame_options *options, fr_error *err) noexcept
+    int fr_dataset_tell(fr_dataset *dataset, size_t number, fr_index *index,
+                        const fr_index_stamp *stamp, fr_error *err) noexcept
     int fr_dataset_scan(fr_dataset *dataset, uint64_t limit, fr_error *err) noexcept
     size_t fr_dataset_find(const fr_dataset *dataset, uint64_t number) noexcept
     int fr_dataset_record(const fr_dataset *dataset, uint64_t number, fr_record *record,
                           fr_error *err) noexcept
+    int fr_dataset_records(const fr_dataset *dataset, const uint64_t *numbers, size_t count,
+                           fr_record *records, fr_error *err) noexcept
+    int fr_dataset_take(const fr_dataset *dataset, const uint64_t *numbers, size_t count,
+                        fr_buffer *data, fr_buffer *offsets, fr_error *err) noexcept
     int fr_dataset_check(const fr_dataset *dataset, uint64_t number, fr_error *err) noexcept
     void fr_dataset_close(fr_dataset *dataset) noexcept
 
@@ -135,9 +182,11 @@ cdef extern from "writer.h" nogil:
     ctypedef struct fr_writer_options:
         bint exclusive
         bint no_sync
+        bint append
 
     ctypedef struct fr_writer:
         bint open
+        uint64_t start
         fr_buffer buffer
         uint64_t count
         uint64_t size
@@ -145,9 +194,13 @@ cdef extern from "writer.h" nogil:
     int fr_writer_open(fr_writer *writer, const char *path, const fr_writer_options *options,
                        fr_error *err) noexcept
     int fr_writer_record(fr_writer *writer, fr_span data, fr_error *err) noexcept
+    int fr_writer_spans(fr_writer *writer, const fr_span *records, size_t count,
+                        fr_error *err) noexcept
     int fr_writer_frames(fr_writer *writer, fr_span frames, uint64_t count,
                          fr_error *err) noexcept
     int fr_writer_flush(fr_writer *writer, fr_error *err) noexcept
+    int fr_writer_finish(fr_writer *writer, fr_error *err) noexcept
+    int fr_writer_rename(fr_writer *writer, const char *path, fr_error *err) noexcept
     int fr_writer_close(fr_writer *writer, fr_error *err) noexcept
     void fr_writer_abort(fr_writer *writer) noexcept
 

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 
+cdef enum:
+    TAKE_AT_ONCE = 128  # records whose places are kept on the stack
+
 
 @cython.final
 cdef class Dataset:
@@ -11,12 +14,22 @@ cdef class Dataset:
     cdef c.fr_dataset dataset
     cdef readonly list paths
 
-    def __init__(self, paths, *, bint verify=True, uint64_t max_record=0):
+    def __init__(self, paths, *, bint verify=True, uint64_t max_record=0, places=None,
+                 indexes=None):
+        """`places`: where the files are, when `paths` are only what messages call them.
+
+        `indexes`: a FileIndex or None for each path; without one the file is scanned.
+        """
+        cdef size_t number
         self.paths = list(paths)
         self.dataset.options.verify = verify
         self.dataset.options.max_record = max_record
         chosen()
-        self._open([path_bytes(path) for path in self.paths])
+        self._open([path_bytes(path) for path in (self.paths if places is None else places)])
+        if indexes is not None:
+            for number, index in enumerate(indexes):
+                if index is not None:
+                    self._tell(number, index)
         self._scan()
 
     cdef int _open(self, list names) except -1:
@@ -35,10 +48,25 @@ cdef class Dataset:
         self._check(status, &err)
         return 0
 
+    cdef int _tell(self, size_t number, FileIndex index) except -1:
+        cdef FileIndex copy = index_like(&index.index, index.stamp.size, index.stamp.mtime_ns)
+        cdef c.fr_error err
+        copy.index.gaps = index.index.gaps
+        if number >= self.dataset.file_count:
+            raise ValueError(f"an index too many: there are {self.dataset.file_count} files")
+        self._check(c.fr_dataset_tell(
+            &self.dataset, number, &copy.index, &copy.stamp, &err), &err)
+        return 0
+
     cdef int _check(self, int status, c.fr_error *err) except -1:
         if status >= 0:
             return status
-        return check(status, err, self.paths[err.file] if err.file >= 0 else None)
+        path = head = None
+        if err.file >= 0:
+            path = self.paths[err.file]
+            if err.offset == 0:
+                head = head_of(self.dataset.files[err.file].map.bytes)
+        return check(status, err, path, head)
 
     cdef int _scan(self) except -1:
         cdef c.fr_error err
@@ -61,11 +89,25 @@ cdef class Dataset:
         starts = [self.dataset.files[i].first for i in range(self.dataset.file_count)]
         return [end - first for first, end in zip(starts, [*starts[1:], self.dataset.count])]
 
+    def __getitem__(self, number):
+        cdef Py_ssize_t count = <Py_ssize_t>self.dataset.count
+        cdef Py_ssize_t at = PyNumber_AsSsize_t(number, IndexError)
+        if at < 0:
+            at += count
+        if not 0 <= at < count:
+            raise IndexError(f"record {number} of {count}")
+        return self.record(at)
+
+    def index_of(self, size_t number):
+        """The FileIndex of file `number`; the caller checks the range."""
+        cdef c.fr_dataset_file *file = &self.dataset.files[number]
+        return index_like(&file.index, file.map.bytes.size, file.map.mtime_ns)
+
     def path_of(self, uint64_t number):
         """The path of the file that record `number` is in; the caller checks the range."""
         return self.paths[c.fr_dataset_find(&self.dataset, number)]
 
-    def record(self, uint64_t number):
+    cpdef bytes record(self, uint64_t number):
         """Record `number` as bytes; the caller checks the range."""
         cdef c.fr_record record
         cdef c.fr_error err
@@ -74,3 +116,56 @@ cdef class Dataset:
             <const char *>record.data.data, <Py_ssize_t>record.data.size)
         self._check(c.fr_dataset_check(&self.dataset, number, &err), &err)
         return data
+
+    cdef int _check_numbers(self, const uint64_t *numbers, size_t count) except -1:
+        cdef size_t i
+        for i in range(count):
+            if numbers[i] >= self.dataset.count:
+                raise IndexError(f"record {numbers[i]} of {self.dataset.count}")
+        return 0
+
+    def records(self, const uint64_t[::1] numbers not None):
+        """A list of the records of those numbers, as bytes."""
+        cdef c.fr_record records[TAKE_AT_ONCE]
+        cdef c.fr_error err
+        cdef Py_ssize_t count = numbers.shape[0], done = 0, some, i
+        cdef const uint64_t *first
+        cdef list found = [None] * count
+        if count == 0:
+            return found
+        first = &numbers[0]
+        self._check_numbers(first, count)
+        while done < count:
+            some = min(count - done, <Py_ssize_t>TAKE_AT_ONCE)
+            self._check(c.fr_dataset_records(
+                &self.dataset, first + done, some, records, &err), &err)
+            for i in range(some):
+                found[done + i] = PyBytes_FromStringAndSize(
+                    <const char *>records[i].data.data, <Py_ssize_t>records[i].data.size)
+            for i in range(some if self.dataset.file_count > 1 else 1):
+                self._check(c.fr_dataset_check(&self.dataset, first[done + i], &err), &err)
+            done += some
+            if done % SLICE_RECORDS == 0:
+                PyErr_CheckSignals()
+        return found
+
+    def take(self, const uint64_t[::1] numbers not None):
+        """The records of those numbers as one block, without the interpreter's lock."""
+        cdef OwnedBuffer data = OwnedBuffer(), offsets = OwnedBuffer()
+        cdef c.fr_error err
+        cdef size_t count = numbers.shape[0], done = 0, some, i
+        cdef const uint64_t *first = &numbers[0] if count else NULL
+        cdef int status = c.FR_OK
+        self._check_numbers(first, count)
+        while status == c.FR_OK and (done < count or done == 0):
+            some = min(count - done, <size_t>SLICE_RECORDS)
+            with nogil:
+                status = c.fr_dataset_take(&self.dataset, first + done if count else NULL, some,
+                                           &data.buffer, &offsets.buffer, &err)
+                for i in range(some):
+                    if status == c.FR_OK:
+                        status = c.fr_dataset_check(&self.dataset, first[done + i], &err)
+            self._check(status, &err)
+            PyErr_CheckSignals()
+            done += max(some, <size_t>1)
+        return bytes_column(data, offsets)

@@ -18,22 +18,46 @@ cdef bint is_path(path):
     return isinstance(path, (str, bytes, os.PathLike))
 
 
-cdef object _data_error(int status, c.fr_error *err, path, str message):
+cdef str _advice(int status, str kind, at, bytes head):
+    """What to do next: the end of the message."""
+    if status == c.FR_ERR_LIMIT:
+        return "; raise max_record_bytes to read it"
+    if at == 0 and head is not None:
+        found = hints.kind_of(head)
+        if found is not None:
+            return f"; this looks like {found}"
+    if kind == "shrunk":
+        return ""
+    if status == c.FR_ERR_TRUNCATED:
+        return "; on_error='tolerate_tail' ends before it, fastrec.repair() cuts it off"
+    return "; on_error='skip' goes on after it, fastrec.repair() saves the rest"
+
+
+cdef object _data_error(int status, c.fr_error *err, path, str message, bytes head):
     cdef str word = "truncated" if status == c.FR_ERR_TRUNCATED else "corrupted"
+    cdef str kind = c.fr_fault_name(err.fault).decode("ascii")
     at = err.offset if err.offset >= 0 else "?"
     which = f" (record {err.record})" if err.record >= 0 else ""
     text = f"{word} record at {at}{_where(path)}{which}: {message}"
+    text += _advice(status, kind, at, head)
     if status == c.FR_ERR_LIMIT:
-        error = errors.LimitExceededError(f"{text}; raise max_record_bytes to read it")
+        error = errors.LimitExceededError(text)
     elif status == c.FR_ERR_TRUNCATED:
         error = errors.TruncatedFileError(text)
     else:
         error = errors.CorruptRecordError(text)
-    error.kind = c.fr_fault_name(err.fault).decode("ascii")
-    error.length = err.length if error.kind not in ("torn-header", "zero-fill", "shrunk") else None
-    if error.kind in ("length-crc", "data-crc"):
+    error.kind = kind
+    error.length = err.length if kind not in ("torn-header", "zero-fill", "shrunk") else None
+    if kind in ("length-crc", "data-crc"):
         error.stored_crc, error.computed_crc = err.stored_crc, err.computed_crc
     return error
+
+
+cdef object _index_error(c.fr_error *err, path, str message):
+    which = f" (record {err.record}, at {err.offset})" if err.record >= 0 else ""
+    return errors.IndexMismatchError(
+        f"the index{' of' if path is not None else ''}{_where(path)[3:]}{which} is refused: "
+        f"{message}; build it again")
 
 
 cdef object _example_error(int status, c.fr_error *err, path, str message):
@@ -43,7 +67,7 @@ cdef object _example_error(int status, c.fr_error *err, path, str message):
     return error
 
 
-cdef int check(int status, c.fr_error *err, path=None) except -1:
+cdef int check(int status, c.fr_error *err, path=None, bytes head=None) except -1:
     """Raise what a negative status stands for. 0 and positive outcomes pass through."""
     if status >= 0:
         return status
@@ -56,8 +80,10 @@ cdef int check(int status, c.fr_error *err, path=None) except -1:
         raise ValueError(message + _where(path))
     if status == c.FR_ERR_MALFORMED or status == c.FR_ERR_SCHEMA:
         error = _example_error(status, err, path, message)
+    elif status == c.FR_ERR_INDEX:
+        error = _index_error(err, path, message)
     else:
-        error = _data_error(status, err, path, message)
+        error = _data_error(status, err, path, message, head)
     error.path = None if path is None else os.fsdecode(path) if is_path(path) else str(path)
     error.record = err.record if err.record >= 0 else None
     error.offset = err.offset if err.offset >= 0 else None

@@ -1,5 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 
+cdef enum:
+    HEAD_SIZE = 512  # of a file, to tell what else it may be
+
+
+cdef bytes head_of(c.fr_span span):
+    return PyBytes_FromStringAndSize(
+        <const char *>span.data, <Py_ssize_t>min(span.size, <size_t>HEAD_SIZE))
+
 
 @cython.final
 cdef class RecordReader:
@@ -9,30 +17,47 @@ cdef class RecordReader:
     """
 
     cdef c.fr_reader reader
-    cdef object path, read
+    cdef readonly object path
+    cdef object read, damage, wait, failure
+    cdef bint views, ended
     cdef cython.pymutex lock
-    cdef unsigned long feeding  # the thread inside `read`
+    cdef unsigned long calling  # the thread inside `read` or `damage`
+    cdef uint64_t lost  # bytes that were gone past
 
     def __cinit__(self):
         self.reader.source = c.FR_SOURCE_FED
 
-    def __init__(self, path, *, read=None, bint verify=True, uint64_t max_record=0):
-        """From the file at `path`, or, when `read` is given, from what `read(size)` returns."""
+    def __init__(self, path, *, read=None, bint verify=True, uint64_t max_record=0, damage=None,
+                 wait=None, bint views=False, place=None):
+        """From the file at `path`, or, when `read` is given, from what `read(size)` returns.
+
+        `place`: where the file is, when `path` is only what messages call it.
+        `damage(error, skipped)` is asked about each damage: to go on after it when it returns
+        true, to end there when it does not. `wait(size)` is called at the end of a file that
+        somebody writes to, `size` bytes long by now: to look again when it returns true. With `views`, iterating gives memoryviews.
+        """
         self.path = path
         self.read = read
+        self.damage = damage
+        self.wait = wait
+        self.views = views
         self.reader.options.verify = verify
         self.reader.options.max_record = max_record
         chosen()
         if read is None:
-            self._open(path_bytes(path))
+            self._open(path_bytes(path if place is None else place))
 
     cdef int _open(self, bytes name) except -1:
         cdef c.fr_error err
         cdef const char *raw = name
+        cdef bint follows = self.wait is not None
         cdef int status = c.FR_AGAIN
         while status == c.FR_AGAIN:
             with nogil:
-                status = c.fr_source_open(&self.reader.source, raw, &err)
+                if follows:
+                    status = c.fr_source_follow(&self.reader.source, raw, &err)
+                else:
+                    status = c.fr_source_open(&self.reader.source, raw, &err)
             check(status, &err, self.path)
             PyErr_CheckSignals()
         return 0
@@ -40,15 +65,31 @@ cdef class RecordReader:
     def __dealloc__(self):
         c.fr_reader_close(&self.reader)
 
+    cdef int _check(self, int status, c.fr_error *err) except -1:
+        head = None
+        if status < 0 and err.offset == 0:
+            head = head_of(self.reader.source.window)
+        return check(status, err, self.path, head)
+
+    # -- More bytes ----------------------------------------------------------------------------
+
+    cdef object _call(self, function, arguments):
+        """Call out with the lock held, so that whoever calls back is told instead of waiting."""
+        self.calling = get_ident()
+        try:
+            return function(*arguments)
+        finally:
+            self.calling = 0
+
     cdef int _feed(self) except -1:
         """Give the source more bytes, from `read`."""
         cdef c.fr_error err
         cdef c.fr_span span
-        self.feeding = get_ident()
         try:
-            chunk = self.read(FEED_SIZE)
-        finally:
-            self.feeding = 0
+            chunk = self._call(self.read, (FEED_SIZE,))
+        except errors.CorruptRecordError as error:
+            self._stream_damaged(error)
+            return 0
         if not isinstance(chunk, bytes):
             if chunk is None:
                 raise BlockingIOError(errno.EAGAIN, "the stream has no bytes now", self.path)
@@ -67,15 +108,79 @@ cdef class RecordReader:
         PyErr_CheckSignals()
         if status == c.FR_AGAIN and self.read is not None:
             self._feed()
+        elif status == c.FR_AGAIN and self.wait is not None and not self._call(
+                self.wait, (self.reader.source.offset + self.reader.source.window.size,)):
+            self.ended = True
         return 0
 
     cdef int _enter(self) except -1:
-        if self.feeding and self.feeding == <unsigned long>get_ident():
-            raise ValueError("the stream's read() uses the reader that is reading it")
+        if self.calling and self.calling == <unsigned long>get_ident():
+            raise ValueError("the function that the reader called uses the reader")
         return 0
+
+    # -- Damage --------------------------------------------------------------------------------
+
+    cdef int _stream_damaged(self, error) except -1:
+        """What the records are wrapped in ends for good: the rest is lost, whatever it was."""
+        cdef uint64_t begin = self.reader.source.offset
+        self.ended = True
+        error.record, error.offset = self.reader.count, begin
+        if self.damage is None:
+            self.failure = error
+            raise error
+        self._decide(error, (begin, None, False, False, False, True))
+        return 0
+
+    cdef int _decide(self, error, tuple skipped) except -1:
+        try:
+            if not self._call(self.damage, (error, skipped)):
+                self.ended = True
+        except BaseException as raised:
+            self.ended = True
+            self.failure = raised if isinstance(raised, Exception) else error
+            raise
+        return 0
+
+    cdef int _failed(self, int status, c.fr_error *err) except -1:
+        """A call on the reader failed: go past the damage, end, or raise."""
+        cdef c.fr_skipped skipped
+        if self.damage is None:
+            self._check(status, err)
+        try:
+            self._check(status, err)
+        except (errors.CorruptRecordError, errors.LimitExceededError) as raised:
+            error = raised
+        status = c.FR_AGAIN
+        while status == c.FR_AGAIN and not self.ended:
+            with nogil:
+                status = c.fr_reader_skip(&self.reader, &skipped, err)
+            self._check(status, err)
+            if status == c.FR_AGAIN:
+                self._fill()
+        if status == c.FR_OK:
+            self.lost += skipped.end - skipped.begin
+            last = self.reader.source.ended and self.reader.source.window.size == 0
+            self._decide(error, (skipped.begin, skipped.end, skipped.searched, skipped.whole,
+                                 skipped.ambiguous, last))
+        return 0
+
+    # -- Records -------------------------------------------------------------------------------
 
     def __iter__(self):
         return self
+
+    cdef object _wrap(self, c.fr_record *record):
+        cdef Block block
+        if self.views and self.reader.source.map.entry != NULL:
+            block = Block.__new__(Block)
+            block.owner = self  # and with it the mapping
+            block.data = <uint8_t *>record.data.data
+            block.size = record.data.size
+            block.fixed = True
+            return PyMemoryView_FromObject(block)
+        data = PyBytes_FromStringAndSize(
+            <const char *>record.data.data, <Py_ssize_t>record.data.size)
+        return PyMemoryView_FromObject(data) if self.views else data
 
     def __next__(self):
         cdef c.fr_record record
@@ -83,17 +188,49 @@ cdef class RecordReader:
         cdef int status
         self._enter()
         with self.lock:
-            while True:
+            if self.failure is not None:
+                self._raise_failure()
+            while not self.ended:
                 status = c.fr_reader_next(&self.reader, &record, &err)
                 if status == c.FR_OK:
-                    data = PyBytes_FromStringAndSize(
-                        <const char *>record.data.data, <Py_ssize_t>record.data.size)
-                    check(c.fr_reader_check(&self.reader, &err), &err, self.path)
-                    return data
+                    data = self._wrap(&record)
+                    status = c.fr_reader_check(&self.reader, &err)
+                    if status == c.FR_OK:
+                        return data
                 if status == c.FR_END:
-                    raise StopIteration
-                check(status, &err, self.path)
+                    break
+                if status < 0:
+                    self._failed(status, &err)
+                else:
+                    self._fill()
+            raise StopIteration
+
+    cdef int _more(self, int status, c.fr_error *err, bint some) except -1:
+        """After a call that gave no record: 1 to go on, 0 at the end. With `some` records in hand
+        an exception waits for the next call."""
+        if status == c.FR_END or self.ended:
+            return 0
+        try:
+            if status < 0:
+                self._failed(status, err)
+            else:
                 self._fill()
+            return not self.ended
+        except Exception as raised:
+            if not some:
+                raise
+            if self.failure is None:
+                self.failure = raised
+            return 0
+
+    cdef int _raise_failure(self) except -1:
+        """Once, unless the reader or what it reads stays failed."""
+        failure, self.failure = self.failure, None
+        if failure is not None:
+            if self.ended:
+                self.failure = failure
+            raise failure
+        return 0
 
     def take(self, size_t count):
         """Up to `count` records as one block: a Bytes, or None at the end."""
@@ -103,38 +240,53 @@ cdef class RecordReader:
         cdef int status
         self._enter()
         with self.lock:
-            while total < count:
+            self._raise_failure()
+            while total < count and not self.ended:
                 with nogil:
                     status = c.fr_reader_take(
                         &self.reader, min(count - total, <size_t>SLICE_RECORDS), &data.buffer,
                         &offsets.buffer, &taken, &err)
                 total += taken
-                if status == c.FR_END:
-                    break
-                check(status, &err, self.path)
-                if status == c.FR_AGAIN:
-                    self._fill()
-                else:
-                    check(c.fr_reader_check(&self.reader, &err), &err, self.path)
+                if status == c.FR_OK:
+                    self._check(c.fr_reader_check(&self.reader, &err), &err)
                     PyErr_CheckSignals()
+                elif not self._more(status, &err, total > 0):
+                    break
         return bytes_column(data, offsets) if total else None
 
-    def walk(self):
-        """Go to the end, checking every record: how many there were, and the bytes in them."""
+    cdef uint64_t _walk(self, c.fr_buffer *offsets) except? 0:
         cdef c.fr_error err
         cdef uint64_t walked, total = 0
         cdef int status
+        self._raise_failure()
+        while not self.ended:
+            with nogil:
+                status = c.fr_reader_walk(
+                    &self.reader, SLICE_RECORDS, SLICE_BYTES, offsets, &walked, &err)
+            total += walked
+            if status == c.FR_OK:
+                PyErr_CheckSignals()
+            elif not self._more(status, &err, False):
+                break
+        return total
+
+    def walk(self):
+        """Go to the end, checking every record: how many there were, and the bytes in them."""
+        cdef uint64_t total
         self._enter()
         with self.lock:
-            while True:
-                with nogil:
-                    status = c.fr_reader_walk(
-                        &self.reader, SLICE_RECORDS, SLICE_BYTES, &walked, &err)
-                total += walked
-                if status == c.FR_END:
-                    return total, self.reader.source.offset - total * c.FR_FRAME_OVERHEAD
-                check(status, &err, self.path)
-                if status == c.FR_AGAIN:
-                    self._fill()
-                else:
-                    PyErr_CheckSignals()
+            total = self._walk(NULL)
+            return total, self.reader.source.offset - total * c.FR_FRAME_OVERHEAD - self.lost
+
+    def index(self):
+        """Go to the end of a mapped file, checking every record: where they are."""
+        cdef OwnedBuffer offsets = OwnedBuffer()
+        cdef c.fr_error err
+        cdef uint64_t end
+        self._enter()
+        with self.lock:
+            self._walk(&offsets.buffer)
+            end = self.reader.source.offset
+            check(c.fr_buffer_append(&offsets.buffer, &end, sizeof(end), &err), &err)
+            return FileIndex(offsets, self.reader.source.map.bytes.size,
+                             self.reader.source.map.mtime_ns, gaps=True)

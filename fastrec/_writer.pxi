@@ -17,6 +17,105 @@ def frame(data):
         PyBuffer_Release(&view)
 
 
+cdef enum:
+    SPANS_AT_ONCE = 1024  # records that are handed to C at once
+
+
+@cython.final
+cdef class RecordSpans:
+    """The records of a Bytes, or of any sequence of bytes-like objects, some at a time."""
+
+    cdef c.fr_span spans[SPANS_AT_ONCE]
+    cdef readonly Py_ssize_t count, done
+    cdef tuple records
+    cdef list views
+    cdef Py_buffer data
+    cdef const int64_t[::1] offsets
+    cdef bint block
+
+    def __init__(self, records):
+        self.views = []
+        if isinstance(records, Bytes):
+            PyObject_GetBuffer(records.data, &self.data, PyBUF_SIMPLE)
+            self.block = True
+            self.offsets = records.offsets
+            self.count = self.offsets.shape[0] - 1
+        else:
+            self.records = tuple(records)
+            self.count = len(self.records)
+
+    def __dealloc__(self):
+        if self.block:
+            PyBuffer_Release(&self.data)
+
+    cdef size_t next(self) except? 0:
+        """Fills in the next ones, and says how many. They are valid until the next call."""
+        cdef size_t some = <size_t>min(self.count - self.done, <Py_ssize_t>SPANS_AT_ONCE), i
+        self.views.clear()
+        for i in range(some):
+            if self.block:
+                self._from_block(i)
+            else:
+                self._from_object(i, self.records[self.done + <Py_ssize_t>i])
+        self.done += <Py_ssize_t>some
+        return some
+
+    cdef int _from_block(self, size_t i) except -1:
+        cdef int64_t begin = self.offsets[self.done + <Py_ssize_t>i]
+        cdef int64_t end = self.offsets[self.done + <Py_ssize_t>i + 1]
+        if not 0 <= begin <= end <= self.data.len:
+            raise ValueError(f"string {self.done + i} is not inside of its block")
+        self.spans[i].data = <const uint8_t *>self.data.buf + begin
+        self.spans[i].size = <size_t>(end - begin)
+        return 0
+
+    cdef int _from_object(self, size_t i, record) except -1:
+        cdef View view
+        if isinstance(record, bytes):
+            self.spans[i].data = <const uint8_t *>PyBytes_AS_STRING(record)
+            self.spans[i].size = <size_t>PyBytes_GET_SIZE(record)
+            return 0
+        view = View(record)
+        self.views.append(view)
+        self.spans[i].data = <const uint8_t *>view.view.buf
+        self.spans[i].size = <size_t>view.view.len
+        return 0
+
+
+@cython.final
+cdef class View:
+    """A buffer of somebody else's for as long as this lives."""
+
+    cdef Py_buffer view
+    cdef bint held
+
+    def __init__(self, data):
+        PyObject_GetBuffer(data, &self.view, PyBUF_SIMPLE)
+        self.held = True
+
+    def __dealloc__(self):
+        if self.held:
+            PyBuffer_Release(&self.view)
+
+
+def frames(records):
+    """Many records framed, as they stand in a file: a block, and how many."""
+    cdef RecordSpans spans = RecordSpans(records)
+    cdef OwnedBuffer out = OwnedBuffer()
+    cdef c.fr_error err
+    cdef size_t some, i, size
+    chosen()
+    while True:
+        some = spans.next()
+        if some == 0:
+            return out, spans.count
+        for i in range(some):
+            size = spans.spans[i].size + c.FR_FRAME_OVERHEAD
+            check(c.fr_buffer_reserve(&out.buffer, size, &err), &err)
+            c.fr_frame_put(out.buffer.data + out.buffer.size, spans.spans[i])
+            out.buffer.size += size
+
+
 @cython.final
 cdef class RecordWriter:
     """Records into one file that appears whole or not at all."""
@@ -25,7 +124,7 @@ cdef class RecordWriter:
     cdef readonly object path
     cdef cython.pymutex lock
 
-    def __init__(self, path, *, bint exclusive=False, bint sync=True):
+    def __init__(self, path, *, bint exclusive=False, bint sync=True, bint append=False):
         cdef c.fr_error err
         cdef c.fr_writer_options options
         cdef bytes name = path_bytes(path)
@@ -33,6 +132,7 @@ cdef class RecordWriter:
         cdef int status
         options.exclusive = exclusive
         options.no_sync = not sync
+        options.append = append
         self.path = path
         chosen()
         with nogil:
@@ -51,6 +151,11 @@ cdef class RecordWriter:
     def size(self):
         """Bytes written, those still in the buffer included."""
         return self.writer.size
+
+    @property
+    def start(self):
+        """Size of the file that is appended to, when it was opened."""
+        return self.writer.start
 
     @property
     def closed(self):
@@ -84,6 +189,22 @@ cdef class RecordWriter:
         finally:
             PyBuffer_Release(&view)
 
+    def write_many(self, records):
+        """Write the records of a Bytes, or of a sequence of bytes-like objects; how many."""
+        cdef RecordSpans spans = RecordSpans(records)
+        cdef c.fr_error err
+        cdef size_t some
+        cdef int status = c.FR_OK
+        while True:
+            some = spans.next()
+            if some == 0:
+                return spans.count
+            with self.lock:
+                with nogil:
+                    status = c.fr_writer_spans(&self.writer, spans.spans, some, &err)
+            check(status, &err, self.path)
+            PyErr_CheckSignals()
+
     def write_frames(self, frames, uint64_t count):
         """Write bytes that are whole frames, `count` of them (or what a compressor made of them)."""
         cdef Py_buffer view
@@ -103,6 +224,24 @@ cdef class RecordWriter:
             with nogil:
                 status = c.fr_writer_flush(&self.writer, &err)
         check(status, &err, self.path)
+
+    def finish(self):
+        """Close the file without publishing it: what is left to do is to rename it."""
+        cdef c.fr_error err
+        cdef int status
+        with self.lock:
+            with nogil:
+                status = c.fr_writer_finish(&self.writer, &err)
+        check(status, &err, self.path)
+
+    def rename(self, path):
+        """Publish under another path of the same directory."""
+        cdef c.fr_error err
+        cdef bytes name = path_bytes(path)
+        with self.lock:
+            status = c.fr_writer_rename(&self.writer, name, &err)
+        check(status, &err, path)
+        self.path = path
 
     def close(self):
         """Publish the file."""

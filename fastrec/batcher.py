@@ -188,8 +188,7 @@ class Batcher:
 
     def _streams(self) -> bool:
         """Whether the records can only be had one after the other."""
-        reader = self._reader
-        return reader._file is not None or any(map(reader.is_compressed, reader.paths))
+        return self._reader._streams()
 
     def _mix(self, source: Source | Mixture) -> Source:
         """The files of all the sources of a mixture, whose numbers are kept."""

@@ -11,7 +11,9 @@ __all__ = [
     "CorruptRecordError",
     "ExampleParseError",
     "FastrecError",
+    "IndexMismatchError",
     "LimitExceededError",
+    "RandomAccessError",
     "TruncatedFileError",
 ]
 
@@ -41,7 +43,8 @@ class CorruptRecordError(FastrecError, ValueError):
     ----------
     kind : str
         ``"length-crc"``, ``"data-crc"``, ``"torn-header"``, ``"torn-data"``, ``"torn-footer"``,
-        ``"too-large"``, ``"zero-fill"`` or ``"shrunk"``.
+        ``"too-large"``, ``"zero-fill"``, ``"shrunk"``, or ``"compression"`` when it is the
+        compressed stream around the records.
     length : int or None
         The length that the header gives, in bytes, when it was readable.
     stored_crc, computed_crc : int or None
@@ -71,6 +74,17 @@ class LimitExceededError(FastrecError, ValueError):
 
     kind: str = "too-large"
     length: int | None = None
+
+
+class IndexMismatchError(FastrecError, ValueError):
+    """An index that is damaged, or not of the file as it is now. Building it again cures it."""
+
+
+class RandomAccessError(FastrecError, TypeError):
+    """Records of this source can only be had one after the other.
+
+    A :class:`TypeError`, too: that is how ``list()`` learns that there is no ``len()`` to ask for.
+    """
 
 
 class ExampleParseError(FastrecError, ValueError):

@@ -8,7 +8,9 @@ import os
 from collections.abc import Iterable
 from typing import Any, Union
 
-__all__ = ["PathLike", "expand", "shard_paths"]
+__all__ = ["INDEX_SUFFIX", "PathLike", "expand", "index_path", "is_path", "shard_paths"]
+
+INDEX_SUFFIX = ".frindex"
 
 PathLike = Union[str, bytes, "os.PathLike[Any]"]
 
@@ -21,12 +23,15 @@ def expand(source: PathLike | Iterable[PathLike]) -> list[str | bytes]:
     """The files that a path, a glob pattern, or a list of these names, in order.
 
     A name that exists is taken as it is, whatever characters are in it; otherwise one with
-    ``*``, ``?`` or ``[`` is a pattern, whose matches come sorted.
+    ``*``, ``?`` or ``[`` is a pattern, whose matches come sorted (``**`` goes through folders). A
+    directory stands for the files in it with ``.tfrecord`` in their names. Neither gives indexes.
 
     Raises
     ------
     FileNotFoundError
         When a pattern matches nothing. A plain name is not looked at here: opening it tells.
+    IsADirectoryError
+        When there is no such file in a directory.
     """
     if not is_path(source):
         if not isinstance(source, Iterable):
@@ -35,12 +40,37 @@ def expand(source: PathLike | Iterable[PathLike]) -> list[str | bytes]:
             )
         return [path for each in source for path in expand(each)]
     path: str | bytes = os.fspath(source)  # type: ignore[arg-type]
+    if os.path.isdir(path):
+        return _record_files(path)
     if not glob.has_magic(path) or os.path.lexists(path):
         return [path]
-    matches = sorted(glob.glob(path, recursive=True))
+    matches = [name for name in sorted(glob.glob(path, recursive=True)) if not _is_index(name)]
     if not matches:
         raise FileNotFoundError(2, "no file matches the pattern", os.fsdecode(path))
     return matches
+
+
+def _is_index(path: str | bytes) -> bool:
+    return os.fsdecode(path).endswith(INDEX_SUFFIX)
+
+
+def _record_files(directory: str | bytes) -> list[str | bytes]:
+    names = sorted(os.fsdecode(name) for name in os.listdir(directory))
+    wanted = [n for n in names if ".tfrecord" in n and n[0] != "." and not _is_index(n)]
+    paths = [os.path.join(os.fsdecode(directory), name) for name in wanted]
+    files: list[str | bytes] = [path for path in paths if os.path.isfile(path)]
+    if not files:
+        name = os.fsdecode(directory)
+        raise IsADirectoryError(21, "a directory without a *.tfrecord* file in it", name)
+    if isinstance(directory, bytes):
+        return [os.fsencode(path) for path in files]
+    return files
+
+
+def index_path(path: PathLike) -> str | bytes:
+    """Where the index of a file is kept: beside it."""
+    name: str | bytes = os.fspath(path)
+    return name + INDEX_SUFFIX.encode() if isinstance(name, bytes) else name + INDEX_SUFFIX
 
 
 def shard_paths(path: PathLike, shards: int) -> list[str]:

@@ -1,25 +1,32 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Record files: reading, writing, verifying."""
+"""Reading record files."""
 
 from __future__ import annotations
 
 import os
+import threading
+import time
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import IO, Any, NamedTuple, SupportsIndex, Union, overload
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import IO, Any, SupportsIndex, Union, overload
+
+import numpy as np
+import numpy.typing as npt
 
 from . import _core, compression
 from .arrays import Bytes
-from .encoding import Encoding
-from .errors import FastrecError
-from .features import Feature
-from .filesystem import PathLike, expand, is_path, shard_paths
+from .damage import Damage, OnError, Skipped, check_policy
+from .errors import IndexMismatchError, RandomAccessError
+from .filesystem import PathLike, expand, index_path, is_path
+from .index import Index
+from .inflating import Inflated
 
-__all__ = ["Reader", "Source", "Verified", "Writer", "count", "verify"]
+__all__ = ["Reader", "Source"]
 
 Source = Union[PathLike, Iterable[PathLike], IO[bytes]]
 
 _HEAD = 12
+_POLL_S = 0.05
 
 
 class _Stream:
@@ -46,24 +53,64 @@ def _head_of(path: str | bytes) -> bytes:
         return file.read(_HEAD)
 
 
+class _Patience:
+    """Whether to look again at a file that somebody writes to: until nothing came for too long."""
+
+    def __init__(self, seconds: float | None, closed: Callable[[], bool]) -> None:
+        self._seconds = seconds
+        self._closed = closed
+        self._size = -1
+        self._since = 0.0
+
+    def __call__(self, size: int) -> bool:
+        now = time.monotonic()
+        if size != self._size:
+            self._size, self._since = size, now
+        left = _POLL_S if self._seconds is None else self._since + self._seconds - now
+        if left <= 0 or self._closed():
+            return False
+        time.sleep(min(left, _POLL_S))
+        return True
+
+
 class Reader(Sequence[bytes]):
     """The records of one file or of many, as a sequence of ``bytes``.
 
     Iterating streams through the files and needs no index. The first use of ``len()`` or of an
     index finds where every record begins, by going from header to header.
 
+    A reader can be pickled, shared by threads, and used after ``fork()``. Each ``iter()`` is a pass
+    of its own.
+
     Parameters
     ----------
-    source : path, glob pattern, list of these, or binary file object
+    source : path, glob pattern, directory, list of these, or binary file object
         A file object is read from where it stands, once, and stays the caller's to close.
     compression : {"auto", None, "GZIP", "ZLIB"}
         ``"auto"`` looks at each file's first bytes. Records of compressed files come one after
         the other only: no ``len()``, no index.
     verify : bool, default True
         Check the CRC32C of every record's data. That of its length is checked always.
+    on_error : {"raise", "tolerate_tail", "skip"} or callable
+        What to do about damage. ``"tolerate_tail"`` ends a file quietly where its last record is
+        incomplete, as a writer leaves it that was killed. ``"skip"`` goes on with the next sound
+        record: bad data costs one record, a bad length the bytes up to the next true header. A
+        callable is called with each error; when it returns, the damage is skipped. Trouble with
+        the operating system and files that shrink while they are read are always raised.
+    max_bad : int, optional
+        Regions to skip in one pass before the next one is raised.
     max_record_bytes : int, optional
         Refuse longer records. The default is 2 GiB where the input's size is unknown, and the
         size of the file elsewhere.
+    max_output_bytes, max_ratio : int, optional
+        Refuse a compressed file that inflates to more bytes, or to so many times its own.
+    index : {"auto", True, False}, path or Index
+        Where records begin, for ``len()`` and random access. ``"auto"`` takes the index that lies
+        beside a file if it is of the file as it is now, and scans otherwise; True insists on it;
+        False does not look. A path or an :class:`Index` is of a single file.
+    follow : bool or float, default False
+        Wait at the end of a file for more, for somebody writes to it: for ever, or until nothing
+        came for so many seconds. Only for iterating, and only over uncompressed files.
 
     Raises
     ------
@@ -71,12 +118,14 @@ class Reader(Sequence[bytes]):
         When a file cannot be opened or read.
     CorruptRecordError, TruncatedFileError, LimitExceededError
         From reading: with path, record number and byte offset.
+    IndexMismatchError
+        When an index is not one, or not of its file.
 
     Examples
     --------
-    >>> import os, tempfile
+    >>> import os, tempfile, fastrec
     >>> path = os.path.join(tempfile.mkdtemp(), "words.tfrecord")
-    >>> with Writer(path) as writer:
+    >>> with fastrec.Writer(path) as writer:
     ...     for word in (b"a", b"few", b"words"):
     ...         writer.write(word)
     >>> reader = Reader(path)
@@ -90,25 +139,62 @@ class Reader(Sequence[bytes]):
         *,
         compression: str | None = "auto",
         verify: bool = True,
+        on_error: OnError = "raise",
+        max_bad: int | None = None,
         max_record_bytes: int | None = None,
+        max_output_bytes: int | None = None,
+        max_ratio: int | None = None,
+        index: str | bool | PathLike | Index = "auto",
+        follow: bool | float = False,
     ) -> None:
+        check_policy(on_error, max_bad)
         self._file: Any = source if hasattr(source, "read") and not is_path(source) else None
-        self.paths: list[str | bytes] = [] if self._file is not None else expand(source)  # type: ignore[arg-type]
+        self.paths: list[str | bytes] = [] if self._file is not None else expand(source)
+        # A relative name means what it meant when it was given.
+        self._places = [os.path.abspath(path) for path in self.paths]
         self._compression = compression if compression == "auto" else _normalize(compression)
-        self._options = {"verify": verify, "max_record": _limit(max_record_bytes)}
+        self._options: dict[str, Any] = {
+            "verify": verify,
+            "max_record": _limit("max_record_bytes", max_record_bytes) or 0,
+        }
+        self._limits: dict[str, Any] = {
+            "max_output": _limit("max_output_bytes", max_output_bytes),
+            "max_ratio": _limit("max_ratio", max_ratio),
+        }
+        self._on_error, self._max_bad = on_error, max_bad
+        self._index_option = index
+        self._follow = follow
+        if follow is not False and self._compression not in ("auto", None):
+            raise ValueError("follow is for uncompressed files")
+        self._skipped: dict[tuple[str, int], Skipped] = {}
         self._dataset: _core.Dataset | None = None
+        self._lock = threading.Lock()
         self._closed = False
 
-    def _open(self, path: str | bytes) -> _core.RecordReader:
+    # -- One pass ------------------------------------------------------------------------------
+
+    def _open(
+        self, number: int, damage: Damage | None = None, views: bool = False
+    ) -> _core.RecordReader:
+        path, place, read = self.paths[number], self._places[number], None
+        options = {**self._options, "damage": damage, "views": views, "place": place}
+        if self._follow is not False:
+            seconds = None if self._follow is True else float(self._follow)
+            return _core.RecordReader(
+                path, wait=_Patience(seconds, lambda: self._closed), **options
+            )
         kind = self._compression
         if kind == "auto":
-            kind = compression.detect(_head_of(path))
-        if kind is None:
-            return _core.RecordReader(path, **self._options)
-        inflate = compression.inflate(open(path, "rb", buffering=0).read, kind, os.fsdecode(path))
-        return _core.RecordReader(path, read=inflate, **self._options)
+            kind = compression.detect(_head_of(place))
+        if kind is not None:
+            file = open(place, "rb", buffering=0)
+            name = os.fsdecode(path)
+            read = Inflated(file.read, kind, name, close=file.close, **self._limits)
+        return _core.RecordReader(path, read=read, **options)
 
-    def _open_file(self) -> _core.RecordReader:
+    def _open_file(self, damage: Damage | None, views: bool) -> _core.RecordReader:
+        if self._follow is not False:
+            raise ValueError("follow needs files that are named by path")
         read: Any = _Stream(self._file)
         name = getattr(self._file, "name", None)
         path = name if is_path(name) else repr(type(self._file).__name__)
@@ -116,37 +202,37 @@ class Reader(Sequence[bytes]):
         if kind == "auto":
             kind = compression.detect(read.head)
         if kind is not None:
-            read = compression.inflate(read, kind, path)
-        return _core.RecordReader(path, read=read, **self._options)
+            read = Inflated(read, kind, path, **self._limits)
+        return _core.RecordReader(path, read=read, damage=damage, views=views, **self._options)
 
-    def _readers(self) -> Iterator[_core.RecordReader]:
+    def _policy(self) -> Damage | None:
+        if self._on_error == "raise":
+            return None
+        return Damage(self._on_error, self._max_bad, self._skipped)
+
+    def _readers(self, views: bool = False) -> Iterator[_core.RecordReader]:
         self._check_open()
+        damage = self._policy()
         if self._file is not None:
-            return iter([self._open_file()])
-        return map(self._open, self.paths)
+            return iter([self._open_file(damage, views)])
+        return (self._open(number, damage, views) for number in range(len(self.paths)))
 
     def _check_open(self) -> None:
         if self._closed:
             raise ValueError("the reader is closed")
 
-    def _index(self) -> _core.Dataset:
-        self._check_open()
-        if self._dataset is None:
-            if self._file is not None or any(map(self.is_compressed, self.paths)):
-                raise FastrecError(
-                    "random access needs uncompressed files that are named by path; iterate instead"
-                )
-            self._dataset = _core.Dataset(self.paths, **self._options)
-        return self._dataset
-
-    def is_compressed(self, path: str | bytes) -> bool:
-        """Whether records of that file can only be had one after the other."""
-        if self._compression == "auto":
-            return compression.detect(_head_of(path)) is not None
-        return self._compression is not None
-
     def __iter__(self) -> Iterator[bytes]:
         return (record for reader in self._readers() for record in reader)
+
+    def views(self) -> Iterator[memoryview]:
+        """The records as read-only memoryviews, without a copy where a file can be mapped.
+
+        A view stays valid for as long as it is kept, also when the reader is closed or the file
+        is replaced or deleted; it keeps its file mapped. It shows the file, not a copy: when
+        another process overwrites bytes in place the view changes, and bytes that are cut off
+        read as zeros.
+        """
+        return (record for reader in self._readers(views=True) for record in reader)  # type: ignore[misc]
 
     def batches(self, count: int) -> Iterator[Bytes]:
         """Blocks of up to `count` records; no block spans two files.
@@ -162,6 +248,70 @@ class Reader(Sequence[bytes]):
             while (block := reader.take(count)) is not None:
                 yield block
 
+    @property
+    def report(self) -> list[Skipped]:
+        """What was skipped so far, in any pass: each region once, by file and position."""
+        order = {os.fsdecode(path): number for number, path in enumerate(self.paths)}
+        found = list(self._skipped.values())
+        return sorted(found, key=lambda each: (order.get(each.path, 0), each.begin))
+
+    # -- Random access -------------------------------------------------------------------------
+
+    def _index(self) -> _core.Dataset:
+        self._check_open()
+        with self._lock:
+            if self._dataset is None:
+                self._dataset = self._make_dataset()
+            return self._dataset
+
+    def _make_dataset(self) -> _core.Dataset:
+        if self._follow is not False:
+            raise RandomAccessError("a file that is followed can only be iterated over")
+        if self._streams():
+            raise RandomAccessError(
+                "random access needs uncompressed regular files that are named by path; "
+                "iterate instead"
+            )
+        if self._on_error != "raise":
+            # The numbers must be those of iterating, which reads what it counts.
+            damage = self._policy()
+            found = [self._open(i, damage, False).index() for i in range(len(self.paths))]
+            return _core.Dataset(self.paths, places=self._places, indexes=found, **self._options)
+        indexes = self._indexes()
+        try:
+            return _core.Dataset(self.paths, places=self._places, indexes=indexes, **self._options)
+        except IndexMismatchError as error:
+            if self._index_option != "auto":
+                raise
+            warnings.warn(str(error), RuntimeWarning, stacklevel=4)
+            return _core.Dataset(self.paths, places=self._places, **self._options)
+
+    def _indexes(self) -> list[_core.FileIndex | None]:
+        option = self._index_option
+        if option is False:
+            return [None] * len(self.paths)
+        if option is True:
+            return [Index._read(path, index_path(path))._core for path in self._places]
+        if isinstance(option, str) and option == "auto":
+            return [_index_beside(path) for path in self._places]
+        if len(self.paths) != 1:
+            raise ValueError(f"index={option!r} is of one file, and there are {len(self.paths)}")
+        if not isinstance(option, Index):
+            option = Index._read(self.paths[0], option)
+        return [option._core]
+
+    def _streams(self) -> bool:
+        """Whether the records can only be had one after the other."""
+        if self._file is not None or any(map(self.is_compressed, self._places)):
+            return True
+        return any(os.path.exists(p) and not os.path.isfile(p) for p in self._places)
+
+    def is_compressed(self, path: str | bytes) -> bool:
+        """Whether records of that file can only be had one after the other."""
+        if self._compression == "auto":
+            return compression.detect(_head_of(path)) is not None
+        return self._compression is not None
+
     def __len__(self) -> int:
         return len(self._index())
 
@@ -170,19 +320,45 @@ class Reader(Sequence[bytes]):
     @overload
     def __getitem__(self, index: slice) -> list[bytes]: ...
     def __getitem__(self, index: Any) -> Any:
+        dataset = self._dataset
+        if dataset is None:
+            dataset = self._index()
+        if isinstance(index, slice):
+            return dataset.records(np.arange(len(dataset), dtype=np.uint64)[index].copy())
+        return dataset[index]
+
+    def __getitems__(self, indices: Sequence[int] | npt.NDArray[Any]) -> list[bytes]:
+        """The records of those numbers, as PyTorch and Grain ask for them: one native call."""
         dataset = self._index()
-        try:
-            numbers = range(len(dataset))[index]
-        except IndexError:
-            raise IndexError(f"record {index} of {len(dataset)}") from None
-        if isinstance(numbers, range):
-            return [dataset.record(number) for number in numbers]
-        return dataset.record(numbers)
+        return dataset.records(_numbers(indices, len(dataset)))
+
+    def read_many(self, indices: Sequence[int] | npt.NDArray[Any]) -> Bytes:
+        """The records of those numbers as one block, without a Python object a record.
+
+        Parameters
+        ----------
+        indices : sequence of int, or integer array of shape (n,)
+            In any order, also repeated; negative ones count from the end.
+
+        Returns
+        -------
+        Bytes
+            `n` records.
+
+        Raises
+        ------
+        IndexError
+            When there is no such record.
+        """
+        dataset = self._index()
+        return dataset.take(_numbers(indices, len(dataset)))
 
     def path_of(self, index: int) -> str | bytes:
         """The path of the file that a record is in."""
         dataset = self._index()
         return dataset.path_of(range(len(dataset))[index])
+
+    # -- Life ----------------------------------------------------------------------------------
 
     def close(self) -> None:
         """Let go of the files. Iterators and records that were handed out stay valid."""
@@ -195,254 +371,54 @@ class Reader(Sequence[bytes]):
     def __exit__(self, *exc_info: object) -> None:
         self.close()
 
+    def __getstate__(self) -> dict[str, Any]:
+        if self._file is not None:
+            raise TypeError("a reader of a file object cannot be pickled; name the file by path")
+        return {**self.__dict__, "_dataset": None, "_lock": None}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._lock = threading.Lock()
+
     def __repr__(self) -> str:
         what = f"{len(self.paths)} files" if self._file is None else repr(self._file)
         return f"<fastrec.Reader of {what}>"
+
+
+def _index_beside(path: str | bytes) -> _core.FileIndex | None:
+    """The index beside a file if there is one; one that is damaged is not taken."""
+    try:
+        return Index._read(path, index_path(path))._core
+    except OSError:
+        return None  # most have none
+    except IndexMismatchError as error:
+        warnings.warn(str(error), RuntimeWarning, stacklevel=6)
+        return None
+
+
+def _numbers(indices: Any, count: int) -> npt.NDArray[np.uint64]:
+    """Record numbers, negative ones counted from the end, ready for the core to check."""
+    numbers = np.asarray(indices)
+    if numbers.ndim != 1:
+        raise TypeError(f"indices are one sequence of integers, not of shape {numbers.shape}")
+    if numbers.size == 0:
+        return np.empty(0, np.uint64)
+    if numbers.dtype.kind not in "iu":
+        raise TypeError(f"indices are integers, not {numbers.dtype}")
+    if numbers.dtype.kind == "i":
+        low = int(numbers.min())
+        if low < -count:
+            raise IndexError(f"record {low} of {count}")
+        if low < 0:
+            numbers = np.where(numbers < 0, numbers + count, numbers)
+    return np.ascontiguousarray(numbers, np.uint64)
 
 
 def _normalize(kind: str | None) -> str | None:
     return compression.normalize(kind)
 
 
-def _limit(max_record_bytes: int | None) -> int:
-    if max_record_bytes is None:
-        return 0
-    if max_record_bytes < 1:
-        raise ValueError(f"max_record_bytes must be at least 1, not {max_record_bytes}")
-    return max_record_bytes
-
-
-class Verified(NamedTuple):
-    """What :func:`verify` went through."""
-
-    records: int
-    bytes: int  # of data, without framing
-    files: int
-
-
-def verify(source: Source, *, compression: str | None = "auto") -> Verified:
-    """Check every length and every checksum of record files.
-
-    Raises
-    ------
-    CorruptRecordError, TruncatedFileError, OSError
-        At the first damage.
-    """
-    records = size = files = 0
-    for reader in Reader(source, compression=compression)._readers():
-        walked, walked_size = reader.walk()
-        records, size, files = records + walked, size + walked_size, files + 1
-    return Verified(records, size, files)
-
-
-def count(source: Source, *, compression: str | None = "auto") -> int:
-    """Records in files, found by going from header to header; their data is not checked."""
-    reader = Reader(source, compression=compression, verify=False)
-    if reader._file is None and not any(map(reader.is_compressed, reader.paths)):
-        return len(reader)
-    return sum(part.walk()[0] for part in reader._readers())
-
-
-class _Shard:
-    """One file being written, and the compressor before it."""
-
-    BLOCK = 1 << 18
-
-    def __init__(
-        self, path: Any, kind: str | None, level: int | None, exclusive: bool, sync: bool
-    ) -> None:
-        self._compressor = None if kind is None else compression.compressor(kind, level)
-        self._frames = bytearray()
-        self._waiting = 0
-        self.file = _core.RecordWriter(path, exclusive=exclusive, sync=sync)
-
-    def write(self, record: Any) -> None:
-        if self._compressor is None:
-            self.file.write(record)
-        else:
-            self.write_frames(_core.frame(record), 1)
-
-    def write_frames(self, frames: Any, count: int) -> None:
-        if self._compressor is None:
-            self.file.write_frames(frames, count)
-            return
-        self._frames += frames
-        self._waiting += count
-        if len(self._frames) >= self.BLOCK:
-            self._compress()
-
-    def _compress(self) -> None:
-        assert self._compressor is not None
-        self.file.write_frames(self._compressor.compress(self._frames), self._waiting)
-        self._frames.clear()
-        self._waiting = 0
-
-    def flush(self) -> None:
-        if self._compressor is not None:
-            self._compress()
-        self.file.flush()
-
-    def finish(self) -> None:
-        """Hand over everything, so that what is left to do is to publish."""
-        if self._compressor is not None:
-            self._compress()
-            self.file.write_frames(self._compressor.flush(), 0)
-        self.file.flush()
-
-
-class Writer:
-    """Records into a file that appears whole, when the writer closes, or not at all.
-
-    Parameters
-    ----------
-    path : path
-        The file to make. With `shards`, ``train.tfrecord`` stands for
-        ``train-00000-of-00004.tfrecord`` and so on.
-    compression : {None, "GZIP", "ZLIB"}
-    level : int, optional
-        Of compression, 0 to 9.
-    overwrite : bool, default True
-        Whether a file that is there may be replaced. It is, when the writer closes.
-    shards : int, optional
-        Spread records over so many files, one record each in turn.
-    fsync : bool, default True
-        Have the file on the disk before it takes its name.
-    features, shapes
-        What mappings and columns have to be, as :func:`fastrec.encode_example` has it.
-    threads : int, optional
-        To encode columns with, as :func:`fastrec.encode_examples` has it.
-
-    Raises
-    ------
-    OSError
-        With errno and filename, on anything the system refuses. Then, and when the ``with`` block
-        is left by an exception, nothing is published and a file that was there is as it was.
-
-    Examples
-    --------
-    >>> import os, tempfile
-    >>> path = os.path.join(tempfile.mkdtemp(), "train.tfrecord")
-    >>> with Writer(path) as writer:
-    ...     writer.write({"label": 3, "name": "cat.jpg"})
-    ...     writer.write(b"any bytes")
-    >>> writer.count
-    2
-    """
-
-    def __init__(
-        self,
-        path: PathLike,
-        *,
-        compression: str | None = None,
-        level: int | None = None,
-        overwrite: bool = True,
-        shards: int | None = None,
-        fsync: bool = True,
-        features: Mapping[str, Feature] | None = None,
-        shapes: Mapping[str, str] | None = None,
-        threads: int | None = None,
-    ) -> None:
-        self._shards: list[_Shard] = []
-        self._open = False
-        if shards is not None and not 1 <= shards <= 99999:
-            raise ValueError(f"shards must be 1 to 99999, not {shards}")
-        self.paths = [os.fsdecode(path)] if shards is None else shard_paths(path, shards)
-        self._encoding = Encoding(features, shapes, threads)
-        kind = _normalize(compression)
-        if level is not None and kind is None:
-            raise ValueError("level is of compression, and compression is None")
-        try:
-            for each in self.paths:
-                self._shards.append(_Shard(each, kind, level, not overwrite, fsync))
-        except BaseException:
-            self.abort()
-            raise
-        self._open = True
-        self.count = 0
-
-    def _check_open(self) -> None:
-        if not self._open:
-            raise ValueError("the writer is closed")
-
-    def write(self, record: bytes | bytearray | memoryview | Mapping[str, Any]) -> None:
-        """Write one record: bytes as they are, a mapping as a ``tf.train.Example``.
-
-        See :func:`fastrec.encode_example` for what a mapping may hold.
-        """
-        self._check_open()
-        if type(record) is dict or isinstance(record, Mapping):
-            record = self._encoding.row(record)
-        elif isinstance(record, str):
-            raise TypeError("a record is bytes or a mapping, not str; encode the text")
-        self._shards[self.count % len(self._shards)].write(record)
-        self.count += 1
-
-    def write_batch(self, columns: Mapping[str, Any]) -> None:
-        """Write one ``tf.train.Example`` a row of `columns`, all of them or none.
-
-        See :func:`fastrec.encode_examples` for what columns may be. A value that cannot be stored
-        is found before the first byte is written. What can happen after that, such as a full disk
-        or Ctrl-C, ends the writer, and nothing is published.
-        """
-        self._check_open()
-        values = self._encoding.columns(columns)
-        values.check()
-        shards = len(self._shards)
-        try:
-            for turn, frames, count in self._encoding.frames(values, shards):
-                self._shards[(self.count + turn) % shards].write_frames(frames, count)
-        except OSError:
-            raise  # which the shard will go on to do
-        except BaseException:
-            self.abort()
-            raise
-        self.count += values.rows or 0
-
-    def flush(self) -> None:
-        """Hand what is buffered to the system. It stays invisible under its name until close."""
-        self._check_open()
-        for shard in self._shards:
-            shard.flush()
-
-    def close(self) -> None:
-        """Publish. Closing twice is fine."""
-        if not self._open:
-            return
-        self._open = False
-        try:
-            for shard in self._shards:
-                shard.finish()
-            for shard in self._shards:
-                shard.file.close()
-        except BaseException:
-            self.abort()
-            raise
-
-    def abort(self) -> None:
-        """Publish nothing of what is not published yet."""
-        self._open = False
-        for shard in self._shards:
-            shard.file.abort()
-
-    def __enter__(self) -> Writer:
-        self._check_open()
-        return self
-
-    def __exit__(self, exc_type: object, *exc_info: object) -> None:
-        if exc_type is None:
-            self.close()
-        else:
-            self.abort()
-
-    def __del__(self) -> None:
-        if getattr(self, "_open", False):
-            self.abort()
-            warnings.warn(
-                f"a fastrec.Writer was dropped without close(): {self.paths[0]!a} is not written",
-                ResourceWarning,
-                stacklevel=2,
-                source=self,
-            )
-
-    def __repr__(self) -> str:
-        return f"<fastrec.Writer of {self.paths[0]!a}, {self.count} records>"
+def _limit(name: str, value: int | None) -> int | None:
+    if value is not None and value < 1:
+        raise ValueError(f"{name} must be at least 1, not {value}")
+    return value

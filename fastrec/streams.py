@@ -30,9 +30,8 @@ class Block(NamedTuple):
 def _side_by_side(reader: Reader, width: int) -> Iterator[bytes]:
     """Record 0 of each of `width` files, then record 1, and so on; then of the next files."""
     for begin in range(0, len(reader.paths), width):
-        alive: list[Any] = [
-            iter(reader._open(path)) for path in reader.paths[begin : begin + width]
-        ]
+        numbers = range(begin, min(begin + width, len(reader.paths)))
+        alive: list[Any] = [iter(reader._open(number)) for number in numbers]
         while alive:
             through = []
             for each in alive:

@@ -9,7 +9,7 @@ import os
 import sys
 from collections.abc import Sequence
 
-from fastrec.cli import bench, count, demo, images, schema, verify
+from fastrec.cli import bench, count, demo, images, repair, schema, verify
 from fastrec.cli.report import Failure, Report, shown
 from fastrec.errors import FastrecError
 
@@ -61,7 +61,7 @@ def _parser() -> argparse.ArgumentParser:
         prog="fastrec", description="Look into TFRecord files, check them, and see fastrec at work."
     )
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for module in (demo, images, verify, schema, count, bench):
+    for module in (demo, images, verify, repair, schema, count, bench):
         name = module.__name__.rpartition(".")[2]
         text = (module.__doc__ or "").strip().splitlines()[0]
         command = commands.add_parser(name, help=text[0].lower() + text[1:-1], description=text)

@@ -90,7 +90,7 @@ static fr_span text(const char *s) {
 
 static int write_records(fr_writer *w) {
     static uint8_t big[3000000];
-    const fr_writer_options options = {false, true};
+    const fr_writer_options options = {.no_sync = true};
     FR_TRY(fr_writer_open(w, path, &options, NULL));
     FR_TRY(fr_writer_record(w, text("small"), NULL));
     FR_TRY(fr_writer_record(w, (fr_span){big, sizeof big}, NULL));

@@ -12,8 +12,9 @@
 #include <sys/wait.h>
 
 static char folder[64];
-static const fr_writer_options plain = {false, true}, exclusive = {true, true},
-                               synced = {false, false};
+static const fr_writer_options plain = {.no_sync = true},
+                               exclusive = {.exclusive = true, .no_sync = true},
+                               synced = {.no_sync = false};
 
 /* A path in the folder; good until the fourth call after. */
 static const char *at(const char *name) {

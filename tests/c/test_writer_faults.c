@@ -116,7 +116,7 @@ static bool holds_new(void) {
 }
 
 static int write_all(fr_writer *w, fr_error *err) {
-    const fr_writer_options options = {false, false};
+    const fr_writer_options options = {.no_sync = false};
     FR_TRY(fr_writer_open(w, path, &options, err));
     for (int i = 0; i < RECORDS; i++)
         FR_TRY(fr_writer_record(w, (fr_span){data + i, RECORD_SIZE}, err));

@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: Apache-2.0
+
+
+@cython.final
+cdef class FileIndex:
+    """Where every record of one file begins, and of which file. Does not change."""
+
+    cdef c.fr_index index
+    cdef c.fr_index_stamp stamp
+
+    def __init__(self, offsets, uint64_t size, int64_t mtime_ns, *, bint gaps=False):
+        """`offsets`: a block of uint64, where records begin and where the last one ends."""
+        cdef c.fr_error err
+        cdef Py_buffer view
+        cdef int status
+        PyObject_GetBuffer(offsets, &view, PyBUF_SIMPLE)
+        try:
+            if view.len < 8 or view.len % 8:
+                raise ValueError(f"offsets are uint64, and at least one; {view.len} bytes are not")
+            with nogil:
+                status = c.fr_index_set(&self.index, <const uint64_t *>view.buf, view.len // 8 - 1,
+                                        size, gaps, &err)
+        finally:
+            PyBuffer_Release(&view)
+        self.stamp.size, self.stamp.mtime_ns = size, mtime_ns
+        check(status, &err)
+
+    def __dealloc__(self):
+        c.fr_index_free(&self.index)
+
+    @staticmethod
+    def load(data, path=None):
+        """From the bytes that :meth:`save` made. IndexMismatchError for any others."""
+        cdef FileIndex self = FileIndex.__new__(FileIndex)
+        cdef c.fr_error err
+        cdef c.fr_span file
+        cdef Py_buffer view
+        cdef int status
+        chosen()
+        PyObject_GetBuffer(data, &view, PyBUF_SIMPLE)
+        try:
+            file.data, file.size = <const uint8_t *>view.buf, <size_t>view.len
+            with nogil:
+                status = c.fr_index_load(&self.index, file, &self.stamp, &err)
+        finally:
+            PyBuffer_Release(&view)
+        check(status, &err, path)
+        return self
+
+    def save(self):
+        """A block that :meth:`load` understands."""
+        cdef OwnedBuffer out = OwnedBuffer()
+        cdef c.fr_error err
+        cdef int status
+        with nogil:
+            status = c.fr_index_save(&self.index, &self.stamp, &out.buffer, &err)
+        check(status, &err)
+        return out
+
+    def __len__(self):
+        return <Py_ssize_t>c.fr_index_count(&self.index)
+
+    def offsets(self):
+        """A block of uint64: where records begin and where the last one ends."""
+        cdef Block block = block_of(self, &self.index.offsets)
+        block.fixed = True
+        return block
+
+    @property
+    def size(self):
+        """Of the file, in bytes."""
+        return self.stamp.size
+
+    @property
+    def mtime_ns(self):
+        """When the file was changed last, in nanoseconds since 1970."""
+        return self.stamp.mtime_ns
+
+
+cdef FileIndex index_like(c.fr_index *index, uint64_t size, int64_t mtime_ns):
+    """A copy of a scanned index."""
+    cdef uint64_t nothing = 0
+    cdef FileIndex made = FileIndex.__new__(FileIndex)
+    cdef c.fr_error err
+    cdef const uint64_t *offsets = <const uint64_t *>index.offsets.data
+    made.stamp.size, made.stamp.mtime_ns = size, mtime_ns
+    check(c.fr_index_set(&made.index, offsets if index.offsets.size else &nothing,
+                         c.fr_index_count(index), size, index.gaps, &err), &err)
+    return made

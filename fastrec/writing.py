@@ -1,0 +1,239 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Writing record files."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from . import _core
+from .arrays import Bytes
+from .compression import compressor, normalize
+from .encoding import Encoding
+from .features import Feature
+from .filesystem import PathLike, shard_paths
+
+__all__ = ["Writer"]
+
+
+class _Shard:
+    """One file being written, and the compressor before it."""
+
+    BLOCK = 1 << 18
+
+    def __init__(
+        self, path: Any, kind: str | None, level: int | None, exclusive: bool, sync: bool
+    ) -> None:
+        self._compressor = None if kind is None else compressor(kind, level)
+        self._frames = bytearray()
+        self._waiting = 0
+        self.file = _core.RecordWriter(path, exclusive=exclusive, sync=sync)
+
+    def write(self, record: Any) -> None:
+        if self._compressor is None:
+            self.file.write(record)
+        else:
+            self.write_frames(_core.frame(record), 1)
+
+    def write_many(self, records: Any) -> int:
+        if self._compressor is None:
+            return self.file.write_many(records)
+        frames, count = _core.frames(records)
+        self.write_frames(frames, count)
+        return count
+
+    def write_frames(self, frames: Any, count: int) -> None:
+        if self._compressor is None:
+            self.file.write_frames(frames, count)
+            return
+        self._frames += frames
+        self._waiting += count
+        if len(self._frames) >= self.BLOCK:
+            self._compress()
+
+    def _compress(self) -> None:
+        assert self._compressor is not None
+        self.file.write_frames(self._compressor.compress(self._frames), self._waiting)
+        self._frames.clear()
+        self._waiting = 0
+
+    def flush(self) -> None:
+        if self._compressor is not None:
+            self._compress()
+        self.file.flush()
+
+    def finish(self) -> None:
+        """Hand over everything, so that what is left to do is to publish."""
+        if self._compressor is not None:
+            self._compress()
+            self.file.write_frames(self._compressor.flush(), 0)
+        self.file.flush()
+
+
+class Writer:
+    """Records into a file that appears whole, when the writer closes, or not at all.
+
+    Parameters
+    ----------
+    path : path
+        The file to make. With `shards`, ``train.tfrecord`` stands for
+        ``train-00000-of-00004.tfrecord`` and so on.
+    compression : {None, "GZIP", "ZLIB"}
+    level : int, optional
+        Of compression, 0 to 9.
+    overwrite : bool, default True
+        Whether a file that is there may be replaced. It is, when the writer closes.
+    shards : int, optional
+        Spread records over so many files, one record each in turn.
+    fsync : bool, default True
+        Have the file on the disk before it takes its name.
+    features, shapes
+        What mappings and columns have to be, as :func:`fastrec.encode_example` has it.
+    threads : int, optional
+        To encode columns with, as :func:`fastrec.encode_examples` has it.
+
+    Raises
+    ------
+    OSError
+        With errno and filename, on anything the system refuses. Then, and when the ``with`` block
+        is left by an exception, nothing is published and a file that was there is as it was.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> path = os.path.join(tempfile.mkdtemp(), "train.tfrecord")
+    >>> with Writer(path) as writer:
+    ...     writer.write({"label": 3, "name": "cat.jpg"})
+    ...     writer.write(b"any bytes")
+    >>> writer.count
+    2
+    """
+
+    def __init__(
+        self,
+        path: PathLike,
+        *,
+        compression: str | None = None,
+        level: int | None = None,
+        overwrite: bool = True,
+        shards: int | None = None,
+        fsync: bool = True,
+        features: Mapping[str, Feature] | None = None,
+        shapes: Mapping[str, str] | None = None,
+        threads: int | None = None,
+    ) -> None:
+        self._shards: list[_Shard] = []
+        self._open = False
+        if shards is not None and not 1 <= shards <= 99999:
+            raise ValueError(f"shards must be 1 to 99999, not {shards}")
+        self.paths = [os.fsdecode(path)] if shards is None else shard_paths(path, shards)
+        self._encoding = Encoding(features, shapes, threads)
+        kind = normalize(compression)
+        if level is not None and kind is None:
+            raise ValueError("level is of compression, and compression is None")
+        try:
+            for each in self.paths:
+                self._shards.append(_Shard(each, kind, level, not overwrite, fsync))
+        except BaseException:
+            self.abort()
+            raise
+        self._open = True
+        self.count = 0
+
+    def _check_open(self) -> None:
+        if not self._open:
+            raise ValueError("the writer is closed")
+
+    def write(self, record: bytes | bytearray | memoryview | Mapping[str, Any]) -> None:
+        """Write one record: bytes as they are, a mapping as a ``tf.train.Example``.
+
+        See :func:`fastrec.encode_example` for what a mapping may hold.
+        """
+        self._check_open()
+        if type(record) is dict or isinstance(record, Mapping):
+            record = self._encoding.row(record)
+        elif isinstance(record, str):
+            raise TypeError("a record is bytes or a mapping, not str; encode the text")
+        self._shards[self.count % len(self._shards)].write(record)
+        self.count += 1
+
+    def write_many(self, records: Bytes | Iterable[bytes | bytearray | memoryview]) -> None:
+        """Write records that are bytes already, in one native call without the GIL."""
+        self._check_open()
+        if len(self._shards) == 1:
+            self.count += self._shards[0].write_many(records)
+            return
+        for record in records:
+            self.write(record)
+
+    def write_batch(self, columns: Mapping[str, Any]) -> None:
+        """Write one ``tf.train.Example`` a row of `columns`, all of them or none.
+
+        See :func:`fastrec.encode_examples` for what columns may be. A value that cannot be stored
+        is found before the first byte is written. What can happen after that, such as a full disk
+        or Ctrl-C, ends the writer, and nothing is published.
+        """
+        self._check_open()
+        values = self._encoding.columns(columns)
+        values.check()
+        shards = len(self._shards)
+        try:
+            for turn, frames, count in self._encoding.frames(values, shards):
+                self._shards[(self.count + turn) % shards].write_frames(frames, count)
+        except OSError:
+            raise  # which the shard will go on to do
+        except BaseException:
+            self.abort()
+            raise
+        self.count += values.rows or 0
+
+    def flush(self) -> None:
+        """Hand what is buffered to the system. It stays invisible under its name until close."""
+        self._check_open()
+        for shard in self._shards:
+            shard.flush()
+
+    def close(self) -> None:
+        """Publish. Closing twice is fine."""
+        if not self._open:
+            return
+        self._open = False
+        try:
+            for shard in self._shards:
+                shard.finish()
+            for shard in self._shards:
+                shard.file.close()
+        except BaseException:
+            self.abort()
+            raise
+
+    def abort(self) -> None:
+        """Publish nothing of what is not published yet."""
+        self._open = False
+        for shard in self._shards:
+            shard.file.abort()
+
+    def __enter__(self) -> Writer:
+        self._check_open()
+        return self
+
+    def __exit__(self, exc_type: object, *exc_info: object) -> None:
+        if exc_type is None:
+            self.close()
+        else:
+            self.abort()
+
+    def __del__(self) -> None:
+        if getattr(self, "_open", False):
+            self.abort()
+            warnings.warn(
+                f"a fastrec.Writer was dropped without close(): {self.paths[0]!a} is not written",
+                ResourceWarning,
+                stacklevel=2,
+                source=self,
+            )
+
+    def __repr__(self) -> str:
+        return f"<fastrec.Writer of {self.paths[0]!a}, {self.count} records>"

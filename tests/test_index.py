@@ -1,0 +1,313 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Indexes: built, kept, read back, and refused when they are not what they should be."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import struct
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import reference
+from hypothesis import given
+from hypothesis import strategies as st
+from verbs import assert_one_ascii_line, flip, number_records, offsets_of, outcome, write
+
+import fastrec
+
+RECORDS = number_records(20)
+OFFSETS = offsets_of(RECORDS)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return write(tmp_path / "file.tfrecord", RECORDS)
+
+
+def beside(path: Path) -> Path:
+    return path.with_name(path.name + ".frindex")
+
+
+def forge(path: Path, offsets: list[int], **changes: int) -> Path:
+    """An index whose checksums are right, whatever it says."""
+    status = path.stat()
+    body = b"".join(struct.pack("<Q", offset) for offset in offsets)
+    fields = {
+        "version": 1,
+        "size": status.st_size,
+        "mtime": status.st_mtime_ns,
+        "count": len(offsets) - 1,
+        **changes,
+    }
+    head = b"\x89FRI\r\n\x1a\n" + struct.pack(
+        "<IIQqQI",
+        fields["version"],
+        0,
+        fields["size"],
+        fields["mtime"],
+        fields["count"] % 2**64,
+        reference.crc32c(body),
+    )
+    beside(path).write_bytes(head + struct.pack("<I", reference.crc32c(head)) + body)
+    return beside(path)
+
+
+def test_an_index_says_where_records_begin(path: Path) -> None:
+    index = fastrec.Index.build(path)
+    assert len(index) == len(RECORDS)
+    assert index.offsets.tolist() == OFFSETS
+    assert (index.data_size, index.mtime_ns) == (path.stat().st_size, path.stat().st_mtime_ns)
+    with pytest.raises(ValueError, match="read-only"):
+        index.offsets[0] = 1
+
+
+def test_a_saved_index_is_to_the_byte_what_the_format_says(path: Path) -> None:
+    fastrec.Index.build(path).save()
+    saved = beside(path).read_bytes()
+    assert forge(path, OFFSETS).read_bytes() == saved
+
+
+@pytest.mark.parametrize("how", ["auto", True, "path", "object"])
+def test_a_reader_takes_a_saved_index(path: Path, how: Any) -> None:
+    index = fastrec.Index.build(path)
+    index.save()
+    given = {"path": beside(path), "object": index}.get(how, how)
+    reader = fastrec.Reader(path, index=given)
+    assert len(reader) == len(RECORDS)
+    assert reader[:] == RECORDS
+    assert fastrec.Index.load(path) == index == pickle.loads(pickle.dumps(index))
+
+
+def test_a_reader_that_needs_an_index_says_that_there_is_none(path: Path) -> None:
+    with pytest.raises(FileNotFoundError):
+        len(fastrec.Reader(path, index=True))
+
+
+def test_an_index_is_of_one_file(path: Path, tmp_path: Path) -> None:
+    paths = [path, write(tmp_path / "other", RECORDS)]
+    with pytest.raises(ValueError, match="one file"):
+        len(fastrec.Reader(paths, index=fastrec.Index.build(path)))
+    for each in paths:
+        fastrec.Index.build(each).save()
+    assert fastrec.Reader(paths, index=True)[:] == RECORDS + RECORDS
+
+
+def test_an_index_of_a_damaged_file_is_not_made(path: Path) -> None:
+    path.write_bytes(flip(path.read_bytes(), 8 * (OFFSETS[3] + 1)))
+    with pytest.raises(fastrec.CorruptRecordError) as caught:
+        fastrec.Index.build(path)
+    assert caught.value.offset == OFFSETS[3]
+
+
+def refused(path: Path) -> fastrec.IndexMismatchError:
+    """The index beside the file is refused, and the file read all the same where that is asked."""
+    with pytest.raises(fastrec.IndexMismatchError) as caught:
+        fastrec.Reader(path, index=True)[:]
+    with pytest.raises(fastrec.IndexMismatchError):
+        fastrec.Index.load(path)
+    with pytest.warns(RuntimeWarning, match="is refused"):
+        assert fastrec.Reader(path)[:] == RECORDS
+    assert fastrec.Reader(path, index=False)[:] == RECORDS
+    assert_one_ascii_line(caught.value)
+    return caught.value
+
+
+def test_an_index_of_the_file_as_it_was_is_refused(path: Path) -> None:
+    fastrec.Index.build(path).save()
+    os.utime(path, ns=(1, 1))
+    assert "changed" in str(refused(path))
+    fastrec.Index.build(path).save()
+    assert fastrec.Reader(path, index=True)[:] == RECORDS
+
+
+def test_any_flipped_bit_in_an_index_is_refused(path: Path) -> None:
+    saved = forge(path, OFFSETS).read_bytes()
+    for bit in range(8 * len(saved)):
+        beside(path).write_bytes(flip(saved, bit))
+        with pytest.raises(fastrec.IndexMismatchError):
+            fastrec.Index.load(path)
+
+
+def test_an_index_cut_anywhere_is_refused(path: Path) -> None:
+    saved = forge(path, OFFSETS).read_bytes()
+    for size in range(len(saved)):
+        beside(path).write_bytes(saved[:size])
+        with pytest.raises(fastrec.IndexMismatchError):
+            fastrec.Index.load(path)
+
+
+HOSTILE = {
+    "beyond the end": [*OFFSETS[:-1], OFFSETS[-1] + 1],
+    "not to the end": OFFSETS[:-1],
+    "not from the start": OFFSETS[1:],
+    "unsorted": [0, OFFSETS[2], OFFSETS[1], *OFFSETS[3:]],
+    "overlapping": [0, OFFSETS[1], OFFSETS[1] + 3, *OFFSETS[2:]],
+    "repeated": [0, 0, *OFFSETS[1:]],
+    "huge": [0, 2**63, OFFSETS[-1]],
+    "all ones": [0, 2**64 - 1, OFFSETS[-1]],
+}
+
+
+@pytest.mark.parametrize("offsets", HOSTILE.values(), ids=HOSTILE)
+def test_offsets_that_cannot_be_are_refused(path: Path, offsets: list[int]) -> None:
+    forge(path, offsets)
+    refused(path)
+
+
+@pytest.mark.parametrize("count", [0, 19, 21, 10**8, 2**61, 2**64 - 1])
+def test_a_wrong_count_is_refused_before_memory_is_asked_for(path: Path, count: int) -> None:
+    forge(path, OFFSETS, count=count)
+    refused(path)
+
+
+@pytest.mark.parametrize("change", [{"version": 2}, {"size": 3}, {"mtime": 3}])
+def test_an_index_of_another_version_or_file_is_refused(path: Path, change: Any) -> None:
+    forge(path, OFFSETS, **change)
+    refused(path)
+
+
+@given(st.lists(st.integers(1, OFFSETS[-1] - 1), max_size=6, unique=True))
+def test_an_index_that_lies_gives_no_wrong_record(tmp_path: Path, inner: list[int]) -> None:
+    path = write(tmp_path / "file.tfrecord", RECORDS)
+    forge(path, [0, *sorted(inner), OFFSETS[-1]])
+    reader = fastrec.Reader(path, index=True)
+    try:
+        numbers = range(len(reader))
+    except fastrec.IndexMismatchError:
+        return
+    for number in numbers:
+        for use in (lambda i: reader[i], lambda i: reader.read_many([i])[0]):
+            found = outcome(lambda number=number, use=use: use(number))
+            assert found is fastrec.IndexMismatchError or found in RECORDS
+
+
+class Canary:
+    def __reduce__(self) -> tuple[Any, ...]:
+        return os.mkdir, ("canary",)
+
+
+@pytest.mark.parametrize("make", [pickle.dumps, lambda x: np.array([x], object).dumps()])
+def test_nothing_in_an_index_is_executed(
+    path: Path, make: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(path.parent)
+    beside(path).write_bytes(make(Canary()))
+    refused(path)
+    with pytest.raises(fastrec.IndexMismatchError):
+        fastrec.Index.read_text(path, beside(path))
+    assert not os.path.exists("canary")
+
+
+def test_damage_in_the_data_is_not_blamed_on_the_index(path: Path) -> None:
+    index = fastrec.Index.build(path)
+    status = path.stat()
+    path.write_bytes(flip(path.read_bytes(), 8 * (OFFSETS[3] + 13)))
+    os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
+    with pytest.raises(fastrec.CorruptRecordError) as caught:
+        fastrec.Reader(path, index=index)[3]
+    assert (caught.value.kind, caught.value.record) == ("data-crc", 3)
+
+
+# --- text -----------------------------------------------------------------------------------------
+
+
+def test_a_text_index_is_lines_of_offset_and_size(path: Path, tmp_path: Path) -> None:
+    index = fastrec.Index.build(path)
+    index.write_text(tmp_path / "file.idx")
+    lines = (tmp_path / "file.idx").read_text().splitlines()
+    assert lines[:2] == ["0 25", "25 34"]
+    assert len(lines) == len(RECORDS)
+    assert fastrec.Index.read_text(path, tmp_path / "file.idx") == index
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "0 25\n26 34\n",
+        "0 25\n25\n",
+        "0 -25\n",
+        "0 25.0\n",
+        "zero 25\n",
+        "0 99999999999999999999999\n",
+        "18446744073709551615 2\n",
+        "0 25\n" * 5000,
+        "",
+    ],
+)
+def test_a_text_that_is_no_index_of_the_file_is_refused(path: Path, text: str) -> None:
+    index = path.with_name("file.idx")
+    index.write_text(text)
+    with pytest.raises(fastrec.IndexMismatchError, match="is refused"):
+        fastrec.Index.read_text(path, index)
+
+
+def test_an_empty_file_has_an_empty_index(tmp_path: Path) -> None:
+    path = write(tmp_path / "empty", [])
+    index = fastrec.Index.build(path)
+    assert (len(index), index.offsets.tolist()) == (0, [0])
+    index.save()
+    index.write_text(tmp_path / "text")
+    assert fastrec.Index.read_text(path, tmp_path / "text") == index
+    assert len(fastrec.Reader(path, index=True)) == 0
+
+
+# --- many at once ---------------------------------------------------------------------------------
+
+
+@given(st.lists(st.integers(-40, 39), max_size=50))
+def test_many_records_are_those_one_by_one(tmp_path: Path, numbers: list[int]) -> None:
+    both = [write(tmp_path / "a", RECORDS), write(tmp_path / "b", number_records(20, 20))]
+    reader = fastrec.Reader(both)
+    expected = [reader[number] for number in numbers]
+    assert reader.__getitems__(numbers) == expected
+    assert reader.read_many(numbers) == expected
+    assert reader.read_many(np.array(numbers, np.int16)) == expected
+
+
+@pytest.mark.parametrize("numbers", [[20], [-21], [0, 2**63 - 1], [2**64 - 1]])
+def test_a_record_that_is_not_there_is_an_index_error(path: Path, numbers: list[int]) -> None:
+    reader = fastrec.Reader(path)
+    for use in (reader.__getitems__, reader.read_many):
+        with pytest.raises(IndexError, match="record"):
+            use(numbers)
+
+
+@pytest.mark.parametrize("numbers", [[0.5], ["1"], [[1, 2]], 3])
+def test_what_are_no_numbers_is_a_type_error(path: Path, numbers: Any) -> None:
+    with pytest.raises(TypeError):
+        fastrec.Reader(path).read_many(numbers)
+
+
+def test_damage_among_many_is_told_with_its_record(path: Path) -> None:
+    path.write_bytes(flip(path.read_bytes(), 8 * (OFFSETS[7] + 13)))
+    reader = fastrec.Reader(path)
+    assert reader.read_many([1, 2]) == RECORDS[1:3]
+    for use in (reader.__getitems__, reader.read_many):
+        with pytest.raises(fastrec.CorruptRecordError) as caught:
+            use([1, 7, 2])
+        assert (caught.value.record, caught.value.offset) == (7, OFFSETS[7])
+
+
+# --- views ----------------------------------------------------------------------------------------
+
+
+def test_views_outlive_everything_and_cannot_be_written(path: Path) -> None:
+    reader = fastrec.Reader(path)
+    views = list(reader.views())
+    reader.close()
+    del reader
+    path.unlink()
+    assert list(map(bytes, views)) == RECORDS
+    with pytest.raises(TypeError, match="read-only"):
+        views[0][0] = 1
+
+
+def test_views_of_a_file_that_shrinks_are_zeros_and_no_crash(tmp_path: Path) -> None:
+    path = write(tmp_path / "file", [b"x" * 100_000 for _ in range(10)])
+    views = list(fastrec.Reader(path).views())
+    os.truncate(path, 300_000)
+    assert bytes(views[1]) == b"x" * 100_000
+    assert bytes(views[8]) == bytes(100_000)
