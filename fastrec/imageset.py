@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from fastrec.filesystem import shard_paths
-from fastrec.records import Writer
+from fastrec.writing import Writer
 
 __all__ = ["ImageSet", "write_directory"]
 
