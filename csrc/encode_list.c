@@ -39,7 +39,7 @@ static int fail_number(const fr_value *value, size_t index, fr_error *err) {
         double number;
         memcpy(&number, p, sizeof number);
         return fr_fail_value(err, FR_ERR_SCHEMA, value,
-                             "%.17g is beyond float32, which is all that a float list holds",
+                             "%.9g is beyond float32, which is all that a float list holds",
                              number);
     }
     unsigned long long number;

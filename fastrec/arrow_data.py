@@ -138,10 +138,17 @@ def _joined(chunks: list[Any]) -> Any:
         ]
         return Nullable(_joined(columns), np.concatenate(present))
     if isinstance(chunks[0], Bytes):
-        return Bytes.from_list([string for chunk in chunks for string in chunk])
+        return _joined_bytes(chunks)
     if isinstance(chunks[0], Ragged):
         flat = [c.values[c.row_splits[0] : c.row_splits[-1]] for c in chunks]
         splits = np.zeros(sum(map(len, chunks)) + 1, np.int64)
         np.cumsum(np.concatenate([np.diff(c.row_splits) for c in chunks]), out=splits[1:])
         return Ragged(_joined(flat), splits)
     return np.concatenate(chunks)
+
+
+def _joined_bytes(chunks: list[Bytes]) -> Bytes:
+    data = np.concatenate([c.data[c.offsets[0] : c.offsets[-1]] for c in chunks])
+    offsets = np.zeros(sum(len(c.offsets) - 1 for c in chunks) + 1, np.int64)
+    np.cumsum(np.concatenate([np.diff(c.offsets) for c in chunks]), out=offsets[1:])
+    return Bytes(data, offsets, (sum(map(len, chunks)), *chunks[0].shape[1:]))

@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Arrow arrays as columns, by way of the C data interface."""
+
+from __future__ import annotations
+
+import gc
+from typing import Any
+
+import numpy as np
+import pytest
+
+from fastrec import encode_example, encode_examples
+
+pa = pytest.importorskip("pyarrow")
+
+
+class Capsules:
+    """An array of which only the interface shows."""
+
+    def __init__(self, array: Any) -> None:
+        self._array = array
+
+    def __arrow_c_array__(self, requested_schema: object = None) -> Any:
+        return self._array.__arrow_c_array__()
+
+
+def same(array: Any, rows: list[Any]) -> None:
+    expected = [encode_example({"a": row}) for row in rows]
+    for column in (array, Capsules(array)):
+        assert encode_examples({"a": column}).to_list() == expected
+    middle = array[1:-1]
+    assert encode_examples({"a": middle}).to_list() == expected[1:-1]
+    chunks = pa.chunked_array([array, middle])
+    assert encode_examples({"a": chunks}).to_list() == expected + expected[1:-1]
+
+
+@pytest.mark.parametrize("dtype", [np.dtype(c) for c in "bBhHiIqQefd"], ids=str)
+def test_numbers_of_every_type(dtype: np.dtype) -> None:
+    values = np.arange(20).astype(dtype)
+    same(pa.array(values), list(values))
+
+
+def test_booleans_of_single_bits() -> None:
+    values = [True, False, False, True, True, False, True, True, False, True, False]
+    same(pa.array(values), values)
+
+
+@pytest.mark.parametrize("kind", ["binary", "large_binary"])
+def test_bytes(kind: str) -> None:
+    values = [b"a", b"", b"longer than twelve bytes", b"x", b"y"]
+    same(pa.array(values, getattr(pa, kind)()), values)
+
+
+@pytest.mark.parametrize("kind", ["string", "large_string"])
+def test_text(kind: str) -> None:
+    values = ["a", "", "\N{SNOWMAN}", "x", "y"]
+    same(pa.array(values, getattr(pa, kind)()), values)
+
+
+@pytest.mark.parametrize("wrap", ["list_", "large_list"])
+@pytest.mark.parametrize(
+    "rows", [[[1, 2], [3], [4, 5, 6], [7]], [["a"], ["b", "c"], [""], ["d"]], [[0.5], [1.5], [2.5]]]
+)
+def test_lists(wrap: str, rows: list[Any]) -> None:
+    inner = {int: pa.int64(), str: pa.string(), float: pa.float32()}[type(rows[0][0])]
+    same(pa.array(rows, getattr(pa, wrap)(inner)), rows)
+
+
+def test_lists_of_a_fixed_size() -> None:
+    rows = [[1, 2], [3, 4], [5, 6], [7, 8]]
+    same(pa.array(rows, pa.list_(pa.int32(), 2)), rows)
+    texts = [["a", "b"], ["c", "d"], ["e", "f"]]
+    same(pa.array(texts, pa.list_(pa.string(), 2)), texts)
+    strings = [b"abc", b"def", b"ghi"]
+    same(pa.array(strings, pa.binary(3)), strings)
+
+
+@pytest.mark.parametrize(
+    "rows", [[1, None, 3, None], ["a", None, "b", None], [[1], None, [2], [3]]]
+)
+def test_nulls_are_features_of_no_kind(rows: list[Any]) -> None:
+    same(pa.array(rows), rows)
+
+
+@pytest.mark.parametrize(
+    "array",
+    [
+        lambda: pa.array([1, 2], pa.timestamp("s")),
+        lambda: pa.array(["a", "b"]).dictionary_encode(),
+        lambda: pa.array([{"x": 1}]),
+        lambda: pa.array([[1, None]]),
+        lambda: pa.array(["a"], pa.string_view()),
+        lambda: pa.nulls(3),
+    ],
+)
+def test_what_no_list_stores_is_refused_by_name(array: Any) -> None:
+    with pytest.raises(TypeError, match="'key': the Arrow array is"):
+        encode_examples({"key": array()})
+
+
+def test_an_array_of_no_rows() -> None:
+    assert len(encode_examples({"a": pa.array([], pa.int64())})) == 0
+    assert len(encode_examples({"a": pa.chunked_array([], pa.string())})) == 0
+
+
+def test_memory_goes_back_when_nothing_looks_at_it() -> None:
+    before = pa.total_allocated_bytes()
+    for _ in range(3):
+        array = pa.array(np.arange(100_000))
+        encode_examples({"a": array, "b": pa.array(["x"] * 100_000)})
+        del array
+        gc.collect()
+    assert pa.total_allocated_bytes() == before
