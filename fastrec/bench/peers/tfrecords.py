@@ -14,7 +14,7 @@ from .converted import numbers
 
 __all__ = ["JOBS", "versions"]
 
-_FEW = 500
+_FEW = 1_000
 """It fills a buffer of 256 KiB for each record that is read out of order."""
 
 
