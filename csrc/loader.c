@@ -300,9 +300,12 @@ static int take(fr_loader *loader, fr_columns **batch, fr_error *err) {
         if (err && loader->end_status < 0) *err = loader->end_error;
         return loader->end_status;
     }
-    fr_columns **slot = &loader->ring[loader->next % loader->depth].batch;
-    *batch = *slot;
-    *slot = NULL;
+    slot *taken = &loader->ring[loader->next % loader->depth];
+    uint64_t *numbers = taken->numbers;
+    taken->numbers = loader->given;
+    loader->given = numbers;
+    *batch = taken->batch;
+    taken->batch = NULL;
     loader->next++;
     loader->stats.batches++;
     pthread_cond_signal(&loader->room);

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from ._core import crc32c, crc32c_implementation, masked_crc32c
 from .arrays import Arrays, Bytes, Ragged, Sparse
+from .augment import Augment
 from .batcher import Batcher
 from .batches import Batches
 from .checking import FileReport, Repaired, Verified, count, repair, verify
@@ -47,6 +48,7 @@ from .index import Index
 from .infer import infer_features
 from .mixture import Mixture
 from .padding import Buckets, pad
+from .pictures import ImageFeature
 from .raw import decode_raw
 from .records import Reader
 from .sequences import parse_sequence_example, parse_single_sequence_example
@@ -58,6 +60,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "Arrays",
+    "Augment",
     "Batcher",
     "Batches",
     "BlockShuffle",
@@ -69,6 +72,7 @@ __all__ = [
     "FileReport",
     "FixedLenFeature",
     "FixedLenSequenceFeature",
+    "ImageFeature",
     "Index",
     "IndexMismatchError",
     "LimitExceededError",

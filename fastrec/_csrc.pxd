@@ -366,6 +366,28 @@ cdef extern from "philox.h" nogil:
     void fr_philox_align(fr_philox *philox) noexcept
 
 
+cdef extern from "augment.h" nogil:
+    ctypedef struct fr_augment:
+        size_t height
+        size_t width
+        size_t channels
+        size_t out_height
+        size_t out_width
+        bint random_crop
+        bint flip
+        float brightness
+        float contrast_low
+        float contrast_high
+        bint standardize
+        uint64_t seed
+
+    int fr_augment_check(const fr_augment *augment, fr_error *err) noexcept
+    int fr_augment_floats(const fr_augment *augment, const uint8_t *pictures,
+                          const uint64_t *keys, size_t count, float *out, fr_error *err) noexcept
+    void fr_augment_bytes(const fr_augment *augment, const uint8_t *pictures,
+                          const uint64_t *keys, size_t count, uint8_t *out) noexcept
+
+
 cdef extern from "lanes.h" nogil:
     ctypedef struct fr_lanes:
         pass

@@ -103,6 +103,11 @@ cdef class Dataset:
         cdef c.fr_dataset_file *file = &self.dataset.files[number]
         return index_like(&file.index, file.map.bytes.size, file.map.mtime_ns)
 
+    def place_of(self, uint64_t number):
+        """File and number within it of record `number`; the caller checks the range."""
+        cdef size_t file = c.fr_dataset_find(&self.dataset, number)
+        return self.paths[file], number - self.dataset.files[file].first
+
     def path_of(self, uint64_t number):
         """The path of the file that record `number` is in; the caller checks the range."""
         return self.paths[c.fr_dataset_find(&self.dataset, number)]

@@ -10,18 +10,21 @@ from operator import index
 from typing import Any
 
 from . import _core
+from .augment import Augment
 from .batches import Batches
 from .errors import FastrecError
+from .examples import usable_cpus
 from .features import Feature, plan_example
-from .lowering import RECORD
+from .lowering import RECORD, Plan
 from .mixture import Mixture
 from .padding import Buckets
+from .pictures import ImageFeature
 from .pipeline import Pipeline
 from .progress import Progress
 from .records import Reader, Source
 from .shards import find_shard
 from .shuffle import Shuffle, order_fields
-from .stages import Maker, NativeFeed, Stage
+from .stages import Maker, NativeFeed, Painter, Stage
 from .state import Position, make_state, read_state, source_identity
 from .streams import stream
 
@@ -29,13 +32,6 @@ __all__ = ["Batcher"]
 
 _BATCH_MAX = 2**40
 _SINGLES = 64  # records that are read together where they are given one by one
-
-
-def _usable_cpus() -> int:
-    try:
-        return len(os.sched_getaffinity(0))
-    except AttributeError:  # macOS
-        return os.cpu_count() or 1
 
 
 def _check_shard(shard: Any) -> tuple[int, int]:
@@ -93,6 +89,8 @@ class Batcher:
     interleave : int, optional
         Take a record of each of so many files in turn, and then of the next so many. Not with a
         shuffle that goes over all records.
+    augment : mapping of str to Augment, optional
+        What happens to the pictures of a batch, by feature.
     buckets : Buckets, optional
         Batches of sequences of similar length, padded.
     threads : int, optional
@@ -137,6 +135,7 @@ class Batcher:
         shard: tuple[int, int] | str | None = None,
         even: str | None = None,
         interleave: int | None = None,
+        augment: Mapping[str, Augment] | None = None,
         buckets: Buckets | None = None,
         threads: int | None = None,
         prefetch: int = 2,
@@ -150,7 +149,7 @@ class Batcher:
         if buckets is not None and batch_size is None:
             raise ValueError("buckets are of batches: batch_size is None")
         self._threads = (
-            min(_usable_cpus(), 8) if threads is None else _check("threads", threads, 1, 256)
+            min(usable_cpus(), 8) if threads is None else _check("threads", threads, 1, 256)
         )
         self._prefetch = _check("prefetch", prefetch, 0, 2**16)
         self._interleave = interleave and _check("interleave", interleave, 1, 256)
@@ -175,7 +174,15 @@ class Batcher:
             "drop_remainder": bool(drop_remainder) and buckets is None and batch_size is not None,
             "span_epochs": bool(span_epochs),
         }
-        plan = RECORD if features is None else plan_example(features)
+        self._augment = dict(augment or {})
+        if missing := self._augment.keys() - (features or {}).keys():
+            raise ValueError(f"augment is of {sorted(missing)!r}, which features does not name")
+        self._images = {
+            key: feature
+            for key, feature in (features or {}).items()
+            if isinstance(feature, ImageFeature)
+        }
+        plan = RECORD if features is None else self._without_decoding(plan_example(features))
         self._schema = _core.Schema(plan, self._threads + prefetch)
         self._reader = Reader(self._mix(source), verify=verify)
         self._native: _core.Order | None = None
@@ -209,6 +216,27 @@ class Batcher:
             parts.append((first, count, weight))
             first += count
         return parts
+
+    def _without_decoding(self, plan: Plan) -> Plan:
+        """Pictures stay encoded until a worker of Python has them."""
+        outputs = [
+            output._replace(build=None) if output.name in self._images else output
+            for output in plan.outputs
+        ]
+        return plan._replace(outputs=tuple(outputs))
+
+    def _painter(self, locate: Callable[[int], str]) -> Painter | None:
+        if not self._images and not self._augment:
+            return None
+        spanned = None
+        if self._order["span_epochs"] and not self._streams():
+            spanned = self._order["batch_size"], max(self._native_order().shard_size, 1)
+        return Painter(self._images, self._augment, self._order["seed"], locate, spanned)
+
+    def _locate(self, number: int) -> str:
+        """In which file a record is, and as which."""
+        path, place = self._reader._index().place_of(number)
+        return f"record {place} in {os.fsdecode(path)!a}"
 
     def _native_order(self) -> _core.Order:
         self._settle()
@@ -268,10 +296,11 @@ class Batcher:
             threads=self._threads,
             prefetch=self._threads + self._prefetch,
             start=serial,
+            numbered=bool(self._images or self._augment),
         )
-        if self._maker.is_idle:
+        if self._is_native:
             return loader
-        stage = Stage(self._schema, self._maker, self._epoch_blocks)
+        stage = Stage(self._schema, self._maker, self._epoch_blocks, self._painter(self._locate))
         return self._pipeline(NativeFeed(loader, serial), stage.native)
 
     def _start_stream(self, position: Position) -> Pipeline:
@@ -285,8 +314,14 @@ class Batcher:
         if self._interleave and self._reader._file is not None:
             raise FastrecError("a file object has nothing to be interleaved with")
         blocks = stream(self._reader, self._order, position, self._interleave)
-        stage = Stage(self._schema, self._maker, lambda: 0)
+        paint = self._painter("record {}".format)
+        stage = Stage(self._schema, self._maker, lambda: 0, paint)
         return self._pipeline(blocks, stage.streamed)
+
+    @property
+    def _is_native(self) -> bool:
+        """Whether the native loader's batches are what is wanted."""
+        return self._maker.is_idle and not self._images and not self._augment
 
     def _pipeline(self, source: Any, function: Callable[[Any], Any]) -> Pipeline:
         depth = self._threads + self._prefetch
@@ -301,7 +336,7 @@ class Batcher:
             position,
             self._describe,
             None if streams else self._epoch_blocks,
-            single=not streams and self._maker.is_idle,
+            single=not streams and self._is_native,
             progress=Progress(self._length()) if self._progress else None,
         )
         self._iterators.add(batches)

@@ -3,17 +3,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
+
+import numpy as np
 
 from . import _core
 from .arrays import Bytes
+from .augment import Augment
 from .batches import Made
 from .padding import Buckets
+from .pictures import ImageFeature
 from .state import Position
-from .streams import Block
+from .streams import EPOCH_BITS, Block
 
-__all__ = ["Maker", "NativeFeed", "Stage"]
+__all__ = ["Maker", "NativeFeed", "Painter", "Stage"]
 
 
 class NativeFeed(Iterator[tuple[int, Any]]):
@@ -52,8 +56,10 @@ class Stage:
         schema: _core.Schema,
         make: Callable[[Any], list[Any]],
         epoch_blocks: Callable[[], int],
+        paint: Painter | None = None,
     ) -> None:
         self._schema = schema
+        self._paint = paint
         self._make = make
         self._epoch_blocks = epoch_blocks
 
@@ -62,16 +68,62 @@ class Stage:
         serial, columns = numbered
         blocks = self._epoch_blocks()
         at = Position(*divmod(serial, blocks)) if blocks else Position(0, serial)
+        if self._paint is not None:
+            numbers, columns = columns
+            columns = self._paint(columns, self._paint.keys(numbers, at))
         then = Position(*divmod(serial + 1, blocks)) if blocks else Position(0, serial + 1)
         return Made(self._make(columns), at, then)
 
     def streamed(self, block: Block) -> Made:
         """The records of a batch, from a stream."""
         columns = self.parse(block.records)
+        if self._paint is not None:
+            columns = self._paint(columns, np.array(block.keys, np.uint64))
         return Made(self._make(columns), block.at, block.at._replace(block=block.at.block + 1))
 
     def parse(self, records: list[bytes]) -> Any:
         return self._schema.parse(records) if self._schema.parses else Bytes.from_list(records)
+
+
+class Painter:
+    """Decodes and changes the pictures of a batch.
+
+    A picture's key is its record's number with the epoch above it.
+    """
+
+    def __init__(
+        self,
+        images: Mapping[str, ImageFeature],
+        augment: Mapping[str, Augment],
+        seed: int,
+        locate: Callable[[int], str],
+        spanned: tuple[int, int] | None,
+    ) -> None:
+        self._images = images
+        self._augment = augment
+        self._seed = seed
+        self._locate = locate
+        self._spanned = spanned  # where batches span epochs: records a batch, and an epoch
+
+    def keys(self, numbers: Any, at: Position) -> Any:
+        """Of the records of a block that the native loader made."""
+        epochs: Any = np.uint64(at.epoch % 2**24)
+        if self._spanned is not None:
+            size, epoch_size = self._spanned
+            positions = at.block * size + np.arange(len(numbers))
+            epochs = (positions // epoch_size % 2**24).astype(np.uint64)
+        return numbers + (epochs << np.uint64(EPOCH_BITS))
+
+    def __call__(self, columns: dict[str, Any], keys: Any) -> dict[str, Any]:
+        for name, feature in self._images.items():
+            columns[name] = feature.decode(
+                columns[name],
+                f"feature {name!a}",
+                lambda row: self._locate(int(keys[row]) % 2**EPOCH_BITS),
+            )
+        for name, augment in self._augment.items():
+            columns[name] = augment(columns[name], keys, self._seed)
+        return columns
 
 
 class Maker:

@@ -18,12 +18,14 @@ __all__ = ["Block", "stream"]
 
 Numbered = tuple[int, bytes]
 
+EPOCH_BITS = 40
+
 
 class Block(NamedTuple):
     """The records of one batch, before they are parsed."""
 
     at: Position
-    numbers: list[int]
+    keys: list[int]  # number of the record, and the epoch above it
     records: list[bytes]
 
 
@@ -75,10 +77,12 @@ def _shuffled(records: Iterator[Numbered], order: dict[str, Any], epoch: int) ->
 
 def _epoch(reader: Reader, order: dict[str, Any], epoch: int, lanes: int | None) -> Any:
     records = iter(reader) if lanes is None else _side_by_side(reader, lanes)
+    first = epoch % 2**24 << EPOCH_BITS
+    shared: Iterator[Numbered]
     if order["shard"] == (0, 1):
-        shared: Iterator[Numbered] = iter(enumerate(records))
+        shared = iter(enumerate(records, first))
     else:
-        shared = _shared(records, order)
+        shared = ((first + number, record) for number, record in _shared(records, order))
     return shared if order["buffer"] == 0 else _shuffled(shared, order, epoch)
 
 

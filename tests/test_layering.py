@@ -48,6 +48,7 @@ ROOMS = {
     "bulk": "encode crew",
     "permutation": "",
     "philox": "",
+    "augment": "bytes philox",
     "lanes": "bytes",
     "order": "lanes",
     "cursor": "order permutation philox",
@@ -69,7 +70,16 @@ PLAIN = (
     "fastrec.values",
     "fastrec.pins",
 )
-OPTIONAL = ("google.protobuf", "PIL", "rich", "sklearn", "isal", "tensorflow", "matplotlib")
+OPTIONAL = (
+    "google.protobuf",
+    "PIL",
+    "rich",
+    "sklearn",
+    "isal",
+    "simplejpeg",
+    "tensorflow",
+    "matplotlib",
+)
 
 # Kernels: one loop whose length is its unrolling.
 KERNELS: set[str] = set()

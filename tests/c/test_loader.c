@@ -2,10 +2,12 @@
 /* Which batches come, in which order, and what comes in place of one that cannot. */
 #include "loader_data.h"
 
-static void batches_are_the_same_for_any_threads(size_t threads, bool shuffle, uint64_t first) {
+static void batches_are_the_same_for_any_threads(size_t threads, fr_shuffle shuffle,
+                                                 uint64_t first) {
     setup s;
     set_up(&s, threads);
-    s.options.order.shuffle = shuffle ? FR_SHUFFLE_RECORDS : FR_SHUFFLE_NONE;
+    s.options.order.shuffle = shuffle;
+    s.options.order.block = 9, s.options.order.window = 4, s.options.order.buffer = 50;
     s.options.start = first;
     fr_loader *loader = start(&s);
     fr_columns *batch;
@@ -13,6 +15,8 @@ static void batches_are_the_same_for_any_threads(size_t threads, bool shuffle, u
     int status;
     for (; (status = next(loader, &batch, NULL)) == FR_OK; serial++) {
         check_batch(&s, batch, serial);
+        for (size_t row = 0; row < batch->rows; row++)
+            CHECK(fr_loader_numbers(loader)[row] == (uint64_t)id_of(batch, row));
         fr_pool_give(s.pool, batch);
     }
     CHECK(status == FR_END && serial == 2 * ((FILES * RECORDS + 6) / 7));
@@ -169,8 +173,8 @@ static void raw_records_need_no_schema(void) {
 int main(void) {
     make_files();
     for (size_t threads = 1; threads <= 8; threads++) {
-        batches_are_the_same_for_any_threads(threads, threads % 3 != 0, 0);
-        batches_are_the_same_for_any_threads(threads, true, threads * 9);
+        for (int shuffle = FR_SHUFFLE_NONE; shuffle <= FR_SHUFFLE_BUFFER; shuffle++)
+            batches_are_the_same_for_any_threads(threads, (fr_shuffle)shuffle, threads % 2 * 9);
         an_error_comes_at_its_place(threads, 37 * threads);
     }
     a_loader_can_be_freed_at_any_moment();
