@@ -64,7 +64,9 @@ static fr_value *add(table *t, const char *prefix, fr_kind kind, fr_dtype dtype,
     snprintf(t->keys[i], sizeof t->keys[i], "%s%zu", prefix, i);
     fr_span key = {(const uint8_t *)t->keys[i], strlen(t->keys[i])};
     t->values[i] = (fr_value){.key = key, .kind = kind, .dtype = dtype, .count = per_row};
-    t->values[i].values = zeroed(t->rows * per_row * fr_dtype_size(dtype));
+    t->values[i].elements = t->rows * per_row;
+    t->values[i].size = t->values[i].elements * fr_dtype_size(dtype);
+    t->values[i].values = zeroed(t->values[i].size);
     t->features[i] = (fr_feature){.key = key, .kind = kind, .dtype = dtype, .count = per_row};
     return &t->values[i];
 }
@@ -109,6 +111,7 @@ static void add_strings(table *t, const char *prefix) {
     for (size_t i = 0; i < t->rows * MOST; i++)
         offsets[i + 1] = offsets[i] + 3 + (int64_t)(random_word() % 10);
     value->offsets = offsets;
+    value->elements = t->rows * MOST;
     make_ragged(t);
 }
 
@@ -140,8 +143,9 @@ static void make_ragged_rows(table *t) {
 
 static void encode(table *t, fr_buffer *out) {
     fr_error err = {0};
+    fr_rows rows = {.end = t->rows, .step = 1};
     check(fr_encode_sort(t->values, t->count, &err), &err);
-    check(fr_encode_rows(t->values, t->count, 0, t->rows, true, out, NULL, &err), &err);
+    check(fr_encode_rows(t->values, t->count, rows, true, out, NULL, &err), &err);
 }
 
 static void parse(table *t) {

@@ -25,6 +25,8 @@ _PANELS = (
     ("write columns", "write", Entry(OURS, "columns"), _THEIRS),
 )  # fmt: skip
 
+_MOST_BARS = 7
+
 _OURS_COLOUR, _TEXT, _FAINT = "#2a6f97", "#222222", "#8a8a8a"
 
 
@@ -58,6 +60,7 @@ def _panel(axes: Any, title: str, bars: list[Bar]) -> None:
                   fontsize=8)  # fmt: skip
     axes.axvline(1, color=_FAINT, linewidth=1, linestyle=(0, (3, 2)))
     axes.set_yticks(list(places), [bar[0] for bar in bars], fontsize=8, color=_TEXT)
+    axes.set_ylim(len(bars) - _MOST_BARS - 0.5, len(bars) - 0.5)  # bars of one thickness
     axes.set_title(title, fontsize=9, loc="left", color=_TEXT)
     axes.set_xlim(0, max(max(bar[3], bar[1]) for bar in bars) * 1.22)
     axes.tick_params(axis="x", labelsize=7, colors=_FAINT)
@@ -94,6 +97,6 @@ def draw(run: Run, path: str) -> None:
     versions = f"TensorFlow {run.versions.get('tensorflow', '')}"
     figure.suptitle(f"fastrec, times as fast as {versions}", fontsize=10, x=0.01, ha="left",
                     color=_TEXT)  # fmt: skip
-    caption = f"{run.about['cpu']}, {run.about['cpus']} processors; lines from least to most"
+    caption = f"{run.about['cpu']}, {run.about['cpus']} processors; lines: from the least to the most"
     figure.supxlabel(caption, fontsize=7, color=_FAINT, x=0.01, ha="left")
     figure.savefig(path)
