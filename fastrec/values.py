@@ -291,8 +291,8 @@ def _ragged(key: Any, rows: list[Any]) -> Ragged | Raw:
     full = [part for part in parts if part is not None and _size(part)]
     arrays = [row for row in rows if row is not None]
     if any(isinstance(part, Bytes) for part in full):
-        flat = [string for part in full for string in (part if isinstance(part, Bytes) else [part])]
-        return Ragged(Bytes.from_list([_string(key, string) for string in flat]), splits)
+        flat = [s for p in full for s in (Bytes(p.data, p.offsets) if isinstance(p, Bytes) else p)]
+        return Ragged(Bytes.from_list([_string(key, item) for item in flat]), splits)
     raw = all(isinstance(row, np.ndarray) and row.dtype == np.uint8 for row in arrays)
     values = np.concatenate(full) if full else np.zeros(0, np.uint8 if raw else np.int64)
     if raw:
