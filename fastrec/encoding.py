@@ -8,6 +8,7 @@ from typing import Any
 
 from . import _core
 from .lowering import Feature
+from .nesting import nested_features
 from .pins import named_shapes, pins_of
 from .values import with_shape_columns, with_shapes
 
@@ -27,6 +28,7 @@ class Encoding:
             raise ValueError(f"threads must be 1 to 256, not {threads}")
         self._pins = pins_of(features)
         self._shapes = {**named_shapes(features), **(shapes or {})}
+        self._nested = nested_features(features)
         self._threads = threads
         self._encoder = _core.ExampleEncoder(self._pins)
 
@@ -34,12 +36,18 @@ class Encoding:
         """The bytes of an Example."""
         if self._shapes:
             mapping = with_shapes(mapping, self._shapes)
+        for nested in self._nested:
+            if nested.is_in(mapping):
+                mapping = _spread(mapping, nested.key, nested.spread(mapping[nested.key]))
         return self._encoder.encode(mapping)
 
     def columns(self, columns: Mapping[str, Any]) -> _core.Values:
         """Rows that are ready to be encoded."""
         if self._shapes:
             columns = with_shape_columns(columns, self._shapes)
+        for nested in self._nested:
+            if nested.is_in(columns):
+                columns = _spread(columns, nested.key, nested.spread_columns(columns[nested.key]))
         return _core.column_values(columns, self._pins)
 
     def frames(self, values: _core.Values, turns: int) -> Iterator[tuple[int, Any, int]]:
@@ -47,3 +55,7 @@ class Encoding:
         for turn in range(turns):
             for frames, count in values.blocks(turn, turns, self._threads):
                 yield turn, frames, count
+
+
+def _spread(mapping: Mapping[str, Any], key: str, spread: dict[str, Any]) -> dict[str, Any]:
+    return {**{name: value for name, value in mapping.items() if name != key}, **spread}

@@ -11,6 +11,7 @@ import numpy as np
 
 from .arrays import Bytes, Ragged
 from .lowering import Feature, Lowered, encode_key
+from .nesting import value_name
 from .rawfeature import RawFeature
 from .values import Array, Column, Raw, type_name
 
@@ -38,15 +39,16 @@ def pins_of(features: Mapping[str, Feature] | None) -> Pins | None:
             raise TypeError(
                 f"feature {key!a} must be a FixedLenFeature or its like, not {feature!r}"
             )
-        name = encode_key(key)
-        columns, _ = feature._lower(name)
+        columns, _ = feature._lower(encode_key(key))
+        name = value_name(key, feature)
         own = [column for column in columns if column.key == name]
         if len(own) != 1:
             raise TypeError(
                 f"feature {key!a}: a {type(feature).__name__} of other features says "
                 f"how to read them; specify those"
             )
-        pins[key] = _pin_of(own[0])
+        same = name == encode_key(key)
+        pins[key if same else name.decode("utf-8", "surrogateescape")] = _pin_of(own[0])
         beside.update(
             (c.key.decode("utf-8", "surrogateescape"), c) for c in columns if c not in own
         )

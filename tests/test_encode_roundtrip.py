@@ -7,6 +7,7 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
@@ -22,6 +23,7 @@ from fastrec import (
     parse_example,
     train,
 )
+from fastrec.partitions import Partition
 
 INTS = ["bool", "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64"]
 LISTED = [*INTS, "float16", "float32"]
@@ -120,3 +122,32 @@ def test_pictures_of_any_shape(pictures: list[np.ndarray]) -> None:
     assert records.to_list() == [encode_example({"image": p}, features) for p in pictures]
     for found, picture in zip(parse_example(records, features)["image"], pictures, strict=True):
         assert_same(found, picture)
+
+
+NESTED = st.lists(st.lists(st.lists(st.integers(-5, 5), max_size=3), max_size=3), max_size=3)
+
+
+@given(st.lists(NESTED, min_size=1, max_size=3), st.sampled_from(sorted(Partition.KINDS)))
+def test_rows_of_rows_by_every_kind_of_partition(rows: list[Any], kind: str) -> None:
+    if kind == "ValueRowIds":  # which cannot say of empty rows at the end
+        rows = [[[*middle, [1]] for middle in row] + [[[2]]] for row in rows]
+    make = getattr(RaggedFeature, kind)
+    feature = RaggedFeature(np.int64, "flat", [make("outer"), make("inner")])
+    features = {"rows": feature}
+    records = [encode_example({"rows": row}, features) for row in rows]
+    assert encode_examples({"rows": rows}, features).to_list() == records
+    found = parse_example(records, features)["rows"]
+    assert found.to_list() == rows
+    assert encode_examples({"rows": found}, features).to_list() == records
+
+
+def test_rows_of_rows_that_are_none_are_refused_by_name() -> None:
+    even = RaggedFeature(np.int64, None, [RaggedFeature.UniformRowLength(2)])
+    assert parse_example([encode_example({"a": [[1, 2], [3, 4]]}, {"a": even})], {"a": even})
+    with pytest.raises(ValueError, match="'a': a row of 3 values"):
+        encode_example({"a": [[1, 2], [3, 4, 5]]}, {"a": even})
+    with pytest.raises(TypeError, match="'a': int where the specification says a list of lists"):
+        encode_example({"a": [1, 2]}, {"a": even})
+    given_apart = RaggedFeature(np.int64, None, [RaggedFeature.RowLengths("n")])
+    record = encode_example({"a": [1, 2, 3], "n": [1, 2]}, {"a": given_apart})
+    assert record == encode_example({"a": [[1], [2, 3]]}, {"a": given_apart})
