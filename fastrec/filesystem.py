@@ -73,7 +73,12 @@ def index_path(path: PathLike) -> str | bytes:
     return name + INDEX_SUFFIX.encode() if isinstance(name, bytes) else name + INDEX_SUFFIX
 
 
-def shard_paths(path: PathLike, shards: int) -> list[str]:
-    """``train.tfrecord`` in 3 shards: ``train-00000-of-00003.tfrecord`` and so on."""
+def shard_paths(path: PathLike, shards: int, number: int | None = None) -> list[str]:
+    """``train.tfrecord`` in 3 shards: ``train-00000-of-00003.tfrecord`` and so on.
+
+    With `number`, what one is called while nobody knows how many there will be.
+    """
     root, suffix = os.path.splitext(os.fsdecode(path))
+    if number is not None:
+        return [f"{root}-{number:05d}{suffix}"]
     return [f"{root}-{shard:05d}-of-{shards:05d}{suffix}" for shard in range(shards)]

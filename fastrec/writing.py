@@ -14,6 +14,8 @@ from .compression import compressor, normalize
 from .encoding import Encoding
 from .features import Feature
 from .filesystem import PathLike, shard_paths
+from .index import Index
+from .records import Reader
 
 __all__ = ["Writer"]
 
@@ -23,17 +25,18 @@ class _Shard:
 
     BLOCK = 1 << 18
 
-    def __init__(
-        self, path: Any, kind: str | None, level: int | None, exclusive: bool, sync: bool
-    ) -> None:
+    def __init__(self, path: Any, kind: str | None, level: int | None, **options: bool) -> None:
         self._compressor = None if kind is None else compressor(kind, level)
         self._frames = bytearray()
         self._waiting = 0
-        self.file = _core.RecordWriter(path, exclusive=exclusive, sync=sync)
+        self._finished = False
+        self.count = self.size = 0  # records, and bytes before compression
+        self.file = _core.RecordWriter(path, **options)
 
     def write(self, record: Any) -> None:
         if self._compressor is None:
             self.file.write(record)
+            self.count, self.size = self.file.count, self.file.size
         else:
             self.write_frames(_core.frame(record), 1)
 
@@ -45,6 +48,8 @@ class _Shard:
         return count
 
     def write_frames(self, frames: Any, count: int) -> None:
+        self.count += count
+        self.size += len(memoryview(frames))
         if self._compressor is None:
             self.file.write_frames(frames, count)
             return
@@ -65,11 +70,14 @@ class _Shard:
         self.file.flush()
 
     def finish(self) -> None:
-        """Hand over everything, so that what is left to do is to publish."""
+        """Hand over everything and close the file, so that what is left to do is to publish."""
+        if self._finished:
+            return
         if self._compressor is not None:
             self._compress()
             self.file.write_frames(self._compressor.flush(), 0)
-        self.file.flush()
+        self.file.finish()
+        self._finished = True
 
 
 class Writer:
@@ -87,6 +95,16 @@ class Writer:
         Whether a file that is there may be replaced. It is, when the writer closes.
     shards : int, optional
         Spread records over so many files, one record each in turn.
+    shard_bytes, shard_records : int, optional
+        Go on to the next file once one has so many bytes (before compression) or records. The
+        names say how many there are in the end. A batch of columns is not divided.
+    append : bool, default False
+        Write behind what the file holds, in the file itself, which must be sound up to its end: a
+        torn tail is refused, and :func:`fastrec.repair` cures it. Leaving the ``with`` block by an
+        exception, and :meth:`abort`, take back what was appended; being killed does not. Other
+        appending writers are kept away meanwhile. GZIP files get another member.
+    index : bool, default False
+        Keep an :class:`Index` beside each file.
     fsync : bool, default True
         Have the file on the disk before it takes its name.
     features, shapes
@@ -119,6 +137,10 @@ class Writer:
         level: int | None = None,
         overwrite: bool = True,
         shards: int | None = None,
+        shard_bytes: int | None = None,
+        shard_records: int | None = None,
+        append: bool = False,
+        index: bool = False,
         fsync: bool = True,
         features: Mapping[str, Feature] | None = None,
         shapes: Mapping[str, str] | None = None,
@@ -126,21 +148,60 @@ class Writer:
     ) -> None:
         self._shards: list[_Shard] = []
         self._open = False
-        if shards is not None and not 1 <= shards <= 99999:
-            raise ValueError(f"shards must be 1 to 99999, not {shards}")
-        self.paths = [os.fsdecode(path)] if shards is None else shard_paths(path, shards)
+        self.count = 0
+        given = [shards, shard_bytes, shard_records]
+        for name, value in zip(("shards", "shard_bytes", "shard_records"), given, strict=True):
+            if value is not None and not 1 <= value <= (99999 if name == "shards" else 2**63 - 1):
+                raise ValueError(f"{name} must be at least 1, not {value}")
+        if sum(value is not None for value in given) + append > 1:
+            raise ValueError("of shards, shard_bytes, shard_records and append give one")
+        self._path = os.fsdecode(path)
+        self._most = (shard_bytes, shard_records)
+        self._rolls = shard_bytes is not None or shard_records is not None
+        self.paths = [self._path] if shards is None else shard_paths(path, shards)
         self._encoding = Encoding(features, shapes, threads)
         kind = normalize(compression)
         if level is not None and kind is None:
             raise ValueError("level is of compression, and compression is None")
+        if append and kind == "ZLIB":
+            raise ValueError("TensorFlow reads the first stream of a ZLIB file: none is appended")
+        if index and kind is not None:
+            raise ValueError("index is of uncompressed files")
+        self._index = index
+        self._options = {"exclusive": not (overwrite or append), "sync": fsync, "append": append}
+        self._compression = kind, level
         try:
-            for each in self.paths:
-                self._shards.append(_Shard(each, kind, level, not overwrite, fsync))
+            for each in shard_paths(path, 1, 0) if self._rolls else self.paths:
+                self._add(each)
+            if append:
+                self._check_tail()
         except BaseException:
             self.abort()
             raise
         self._open = True
-        self.count = 0
+
+    def _add(self, path: str) -> None:
+        self._shards.append(_Shard(path, *self._compression, **self._options))
+
+    def _check_tail(self) -> None:
+        """Raise unless the file that is appended to ends at the end of a record."""
+        if self._shards[0].file.start:
+            reader = Reader(self._path, compression=self._compression[0], verify=False)
+            for part in reader._readers():
+                part.walk()
+
+    def _next_shard(self) -> _Shard:
+        """The one for the next record."""
+        if not self._rolls:
+            return self._shards[self.count % len(self._shards)]
+        shard = self._shards[-1]
+        most_bytes, most_records = self._most
+        full = most_bytes is not None and shard.size >= most_bytes
+        if full or (most_records is not None and shard.count >= most_records):
+            shard.finish()
+            self._add(shard_paths(self._path, 1, len(self._shards))[0])
+            shard = self._shards[-1]
+        return shard
 
     def _check_open(self) -> None:
         if not self._open:
@@ -156,13 +217,13 @@ class Writer:
             record = self._encoding.row(record)
         elif isinstance(record, str):
             raise TypeError("a record is bytes or a mapping, not str; encode the text")
-        self._shards[self.count % len(self._shards)].write(record)
+        self._next_shard().write(record)
         self.count += 1
 
     def write_many(self, records: Bytes | Iterable[bytes | bytearray | memoryview]) -> None:
         """Write records that are bytes already, in one native call without the GIL."""
         self._check_open()
-        if len(self._shards) == 1:
+        if len(self._shards) == 1 and not self._rolls:
             self.count += self._shards[0].write_many(records)
             return
         for record in records:
@@ -178,10 +239,12 @@ class Writer:
         self._check_open()
         values = self._encoding.columns(columns)
         values.check()
-        shards = len(self._shards)
+        shards = 1 if self._rolls else len(self._shards)
         try:
             for turn, frames, count in self._encoding.frames(values, shards):
-                self._shards[(self.count + turn) % shards].write_frames(frames, count)
+                which = -1 if self._rolls else (self.count + turn) % shards
+                self._next_shard()
+                self._shards[which].write_frames(frames, count)
         except OSError:
             raise  # which the shard will go on to do
         except BaseException:
@@ -203,11 +266,18 @@ class Writer:
         try:
             for shard in self._shards:
                 shard.finish()
+            if self._rolls:
+                self.paths = shard_paths(self._path, len(self._shards))
+                for shard, path in zip(self._shards, self.paths, strict=True):
+                    shard.file.rename(path)
             for shard in self._shards:
                 shard.file.close()
         except BaseException:
             self.abort()
             raise
+        if self._index:
+            for path in self.paths:
+                Index.build(path).save()
 
     def abort(self) -> None:
         """Publish nothing of what is not published yet."""
