@@ -188,6 +188,19 @@ static int put_end(fr_buffer *offsets, size_t end, fr_error *err) {
     return fr_buffer_append(offsets, &value, sizeof value, err);
 }
 
+/* Room for all of them at once, by the index; one with gaps does not say how long records are. */
+static int reserve_all(const fr_dataset *dataset, const uint64_t *numbers, size_t count,
+                       fr_buffer *data, fr_error *err) {
+    size_t total = 0;
+    for (size_t i = 0; i < count; i++) {
+        const fr_dataset_file *file = &dataset->files[fr_dataset_find(dataset, numbers[i])];
+        if (file->index.gaps) return FR_OK;
+        size_t size = frame_bytes(file, numbers[i]).size - FR_FRAME_OVERHEAD;
+        if (fr_add_overflows(total, size, &total)) return fr_fail_nomem(err, UINT64_MAX);
+    }
+    return fr_buffer_reserve(data, total, err);
+}
+
 static int copy_records(const fr_record *records, size_t count, fr_buffer *data, fr_buffer *offsets,
                         fr_error *err) {
     for (size_t i = 0; i < count; i++) {
@@ -200,6 +213,7 @@ static int copy_records(const fr_record *records, size_t count, fr_buffer *data,
 int fr_dataset_take(const fr_dataset *dataset, const uint64_t *numbers, size_t count,
                     fr_buffer *data, fr_buffer *offsets, fr_error *err) {
     if (offsets->size == 0) FR_TRY(put_end(offsets, 0, err));
+    FR_TRY(reserve_all(dataset, numbers, count, data, err));
     while (count > 0) {
         fr_record records[4 * AHEAD];
         size_t some = count < 4 * AHEAD ? count : 4 * AHEAD;
