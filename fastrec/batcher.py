@@ -12,6 +12,7 @@ from typing import Any
 from . import _core
 from .augment import Augment
 from .batches import Batches
+from .damage import OnError, Skipped
 from .errors import FastrecError
 from .examples import usable_cpus
 from .features import Feature, plan_example
@@ -102,6 +103,9 @@ class Batcher:
         order. It pays where it gives up the interpreter's lock, as NumPy does.
     verify : bool
         Check the CRC32C of every record.
+    on_error : {"raise", "tolerate_tail", "skip", "warn"} or callable
+        What to do about damaged records, see :class:`Reader`; `report` says what was skipped.
+        Those of plain files are found before the first batch, by reading everything once.
     progress : bool
         Say on standard error how far it is, and how long it waited for data.
 
@@ -141,6 +145,7 @@ class Batcher:
         prefetch: int = 2,
         transform: Callable[[Any], Any] | None = None,
         verify: bool = True,
+        on_error: OnError = "raise",
         progress: bool = False,
     ) -> None:
         self._arguments = {name: value for name, value in locals().items() if name != "self"}
@@ -183,8 +188,9 @@ class Batcher:
             if isinstance(feature, ImageFeature)
         }
         plan = RECORD if features is None else self._without_decoding(plan_example(features))
-        self._schema = _core.Schema(plan, self._threads + prefetch)
-        self._reader = Reader(self._mix(source), verify=verify)
+        # What the ring holds, what the consumer holds, and what it holds while it asks for more.
+        self._schema = _core.Schema(plan, self._threads + self._prefetch + 2)
+        self._reader = Reader(self._mix(source), verify=verify, on_error=on_error)
         self._native: _core.Order | None = None
         self._identity: dict[str, Any] | None = None
         self._resume = Position()
@@ -399,6 +405,11 @@ class Batcher:
         """Another process gets the same batches, from where this Batcher would start."""
         seed = self._order["seed"]
         return _rebuild, ({**self._arguments, "seed": seed}, self._any_seed, self._resume)
+
+    @property
+    def report(self) -> list[Skipped]:
+        """What was skipped so far: each damaged region once."""
+        return self._reader.report
 
     def close(self) -> None:
         """Stop every iterator's workers."""

@@ -31,9 +31,10 @@ class Block(NamedTuple):
 
 def _side_by_side(reader: Reader, width: int) -> Iterator[bytes]:
     """Record 0 of each of `width` files, then record 1, and so on; then of the next files."""
+    damage = reader._policy()
     for begin in range(0, len(reader.paths), width):
         numbers = range(begin, min(begin + width, len(reader.paths)))
-        alive: list[Any] = [iter(reader._open(number)) for number in numbers]
+        alive: list[Any] = [iter(reader._open(number, damage)) for number in numbers]
         while alive:
             through = []
             for each in alive:

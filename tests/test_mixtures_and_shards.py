@@ -222,3 +222,16 @@ def test_a_shard_larger_than_the_data_is_empty_or_padded(sources: list[Any]) -> 
     assert drawn(Batcher(sources[0], NUMBER, shard=(50, 60))) == []
     assert drawn(Batcher(sources[0], NUMBER, shard=(50, 60), even="pad")) == [1010]
     assert list(islice(Batcher(sources[0], NUMBER, shard=(50, 60), epochs=None), 3)) == []
+
+
+def test_ray_is_asked_inside_of_a_training_worker_only(alone: Any) -> None:
+    context = SimpleNamespace(get_world_rank=lambda: 2, get_world_size=lambda: 5)
+    ray = SimpleNamespace(get_context=lambda: context)
+    alone.setitem(sys.modules, "ray.train", ray)
+    assert fastrec.find_shard() == (2, 5)
+
+    def refuse() -> None:
+        raise RuntimeError("not inside of a worker")
+
+    ray.get_context = refuse
+    assert fastrec.find_shard() == (0, 1)

@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The memory of batches: taken by others without a copy, used again, bounded; and bad records."""
+
+from __future__ import annotations
+
+import gc
+import os
+import threading
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import reference
+from verbs import flip, gzipped, offsets_of, write_examples
+
+import fastrec
+from fastrec import Batcher
+
+FEATURES = {
+    "i": fastrec.FixedLenFeature((), np.int64),
+    "x": fastrec.RawFeature((64, 3), np.uint8),
+    "f": fastrec.FixedLenFeature((5,), np.float32),
+}
+
+
+def row(i: int) -> dict[str, Any]:
+    return {"i": i, "x": np.full((64, 3), i % 256, np.uint8), "f": [float(i)] * 5}
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_examples(tmp_path_factory.mktemp("memory") / "file", map(row, range(400)))
+
+
+def test_every_column_can_be_taken_through_dlpack_without_a_copy(path: Path) -> None:
+    for batch in Batcher(path, FEATURES, 32):
+        for column in batch.values():
+            taken = np.from_dlpack(column)
+            assert np.shares_memory(taken, column)
+            assert column.ctypes.data % 64 == 0
+            assert column.flags.writeable
+            assert column.flags.c_contiguous
+
+
+def test_torch_takes_every_column_without_a_copy(path: Path) -> None:
+    torch = pytest.importorskip("torch")
+    kept = []
+    for batch in Batcher(path, FEATURES, 32, shuffle=True, threads=3):
+        for column in batch.values():
+            for tensor in (torch.from_numpy(column), torch.from_dlpack(column)):
+                assert tensor.data_ptr() == column.ctypes.data
+        kept.append((torch.from_numpy(batch["x"]), torch.from_numpy(batch["i"])))
+    for x, i in kept:  # tensors keep their memory, however long
+        assert (x[:, 0, 0].numpy() == (i.numpy() % 256)).all()
+
+
+def test_memory_of_dropped_batches_is_used_again(path: Path) -> None:
+    seen: set[int] = set()
+    batches = iter(Batcher(path, FEATURES, 10, epochs=5, threads=2, prefetch=2))
+    for batch in batches:
+        seen.add(batch["x"].ctypes.data)
+        del batch
+    assert len(seen) <= 2 + 2 + 2
+
+
+def test_batches_that_are_kept_stay_as_they_are(path: Path) -> None:
+    kept = list(Batcher(path, FEATURES, 10, shuffle=True, threads=3, epochs=2))
+    assert len({batch["x"].ctypes.data for batch in kept}) == len(kept)
+    for batch in kept:
+        assert (batch["x"] == (batch["i"] % 256).astype(np.uint8)[:, None, None]).all()
+
+
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="reads /proc")
+@pytest.mark.parametrize("options", [{}, {"transform": len}, {"buckets": None, "batch_size": None}])
+def test_a_soak_leaves_memory_threads_and_descriptors_flat(path: Path, options: Any) -> None:
+    def look() -> tuple[int, int, int]:
+        gc.collect()
+        pages = int(Path("/proc/self/statm").read_text().split()[1])
+        return pages * 4096, threading.active_count(), len(os.listdir("/proc/self/fd"))
+
+    batches = iter(
+        Batcher(
+            path, FEATURES, **{"batch_size": 8, **options}, shuffle=True, epochs=None, threads=2
+        )
+    )
+    for _ in range(2000):
+        next(batches)
+    before = look()
+    for _ in range(8000):
+        next(batches)
+    after = look()
+    batches.close()
+    assert after[1:] == before[1:]
+    assert after[0] - before[0] < 2 << 20
+
+
+@pytest.mark.parametrize("kind", ["plain", "packed"])
+@pytest.mark.parametrize("options", [{}, {"shuffle": 20}, {"interleave": 2}], ids=str)
+def test_bad_records_are_left_out_when_asked(tmp_path: Path, kind: str, options: Any) -> None:
+    records = [reference.encode(row(i)) for i in range(50)]
+    data = flip(reference.write_frames(records), 8 * (offsets_of(records)[33] + 40))
+    path = tmp_path / "file"
+    path.write_bytes(data if kind == "plain" else gzipped(data))
+    with pytest.raises(fastrec.CorruptRecordError):
+        list(Batcher(path, FEATURES, 10, **options))
+    batcher = Batcher(path, FEATURES, 10, on_error="skip", seed=1, **options)
+    seen = [i for batch in batcher for i in batch["i"].tolist()]
+    assert sorted(seen) == [i for i in range(50) if i != 33]
+    assert len(batcher.report) == 1
