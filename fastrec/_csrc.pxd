@@ -300,6 +300,23 @@ cdef extern from "sequence.h" nogil:
     void fr_sequence_parser_free(fr_sequence_parser *parser) noexcept
 
 
+cdef extern from "survey.h" nogil:
+    ctypedef struct fr_sighting:
+        size_t key
+        size_t key_size
+        uint64_t *records
+
+    ctypedef struct fr_survey:
+        fr_buffer keys
+        uint64_t records
+        uint64_t seed
+
+    int fr_survey_add(fr_survey *survey, fr_span record, fr_error *err) noexcept
+    size_t fr_survey_count(const fr_survey *survey) noexcept
+    const fr_sighting *fr_survey_sighting(const fr_survey *survey, size_t number) noexcept
+    void fr_survey_free(fr_survey *survey) noexcept
+
+
 cdef extern from "team.h" nogil:
     int fr_team_parse(const fr_schema *schema, const fr_span *records, size_t count,
                       size_t threads, fr_columns *columns, fr_error *err) noexcept

@@ -4,106 +4,105 @@
 from __future__ import annotations
 
 import itertools
-import math
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
+from . import _core
 from .errors import ExampleParseError
-from .features import Feature, FixedLenFeature, RaggedFeature, RawFeature
+from .features import FixedLenFeature, RaggedFeature, plan_example
+from .lowering import Feature
+from .rawfeature import RawFeature
 from .records import Reader, Source
+from .sightings import KINDS, Features, Sighting, shape_sources
 
-__all__ = ["infer_features"]
+__all__ = ["Features", "infer_features"]
 
-_DTYPES: dict[str, Any] = {"bytes_list": bytes, "float_list": np.float32, "int64_list": np.int64}
 _MAX_FEATURES = 65536
+_CHUNK_RECORDS = 128
+_CHUNK_BYTES = 1 << 24
+_DTYPES: tuple[Any, ...] = (bytes, np.float32, np.int64)
 
 
-class _Survey:
-    """What was seen of one feature."""
-
-    def __init__(self) -> None:
-        self.kinds: set[str] = set()
-        self.counts: set[int] = set()
-        self.sizes: list[int] = []  # of single bytes values, one a record
-        self.values: list[tuple[int, ...]] = []  # of short int64 lists, one a record
-        self.present = 0
-
-    def add(self, kind: str, values: Any) -> None:
-        self.kinds.add(kind)
-        self.counts.add(len(values))
-        self.present += 1
-        if kind == "bytes_list" and len(values) == 1:
-            self.sizes.append(len(values[0]))
-        if kind == "int64_list" and 1 <= len(values) <= 8:
-            self.values.append(tuple(values))
-
-    def is_raw(self, shapes: _Survey) -> bool:
-        """Whether every record's one bytes value is as long as that feature says, as a shape."""
-        return (
-            len(self.sizes) == self.present == shapes.present == len(shapes.values)
-            and max(shapes.counts) >= 2
-            and all(min(dims) > 0 for dims in shapes.values)
-            and self.sizes == [math.prod(dims) for dims in shapes.values]
-        )
-
-
-def _survey(source: Source, limit: int) -> tuple[dict[str, _Survey], int]:
-    from google.protobuf.message import DecodeError
-
-    from .train import Example
-
-    seen: dict[str, _Survey] = {}
-    total = 0
+def _chunks(source: Source, limit: int | None) -> Iterator[list[bytes]]:
+    """Records, some at a time, not too many bytes of them."""
+    chunk: list[bytes] = []
+    size = 0
     for record in itertools.islice(Reader(source), limit):
-        try:
-            example = Example.FromString(record)
-        except DecodeError as error:
-            wrong = ExampleParseError(f"record {total} is no tf.train.Example: {error}")
-            wrong.record, wrong.kind = total, "malformed"
-            raise wrong from None
-        total += 1
-        for key, feature in example.features.feature.items():
-            kind = feature.WhichOneof("kind")
-            if kind is not None:
-                seen.setdefault(key, _Survey()).add(kind, getattr(feature, kind).value)
-        if len(seen) > _MAX_FEATURES:
-            raise ExampleParseError(f"more than {_MAX_FEATURES} different features")
+        chunk.append(record)
+        size += len(record)
+        if len(chunk) == _CHUNK_RECORDS or size >= _CHUNK_BYTES:
+            yield chunk
+            chunk, size = [], 0
+    if chunk:
+        yield chunk
+
+
+def _survey(source: Source, limit: int | None) -> tuple[dict[str, Sighting], int]:
+    seen: dict[str, Sighting] = {}
+    total = 0
+    for chunk in _chunks(source, limit):
+        survey = _core.Survey(total)
+        survey.add(chunk)
+        for raw_key, counts in survey.sightings().items():
+            key = raw_key.decode("utf-8", "surrogateescape")
+            seen.setdefault(key, Sighting()).add_kinds(counts)
+            if len(seen) > _MAX_FEATURES:
+                raise ExampleParseError(f"more than {_MAX_FEATURES} different features")
+        _check_kinds(seen)
+        _measure(seen, chunk)
+        total += len(chunk)
     return seen, total
 
 
-def _raw(key: str, seen: dict[str, _Survey]) -> RawFeature | None:
-    """The feature as a uint8 array, when another one gives its shape in every record."""
-    for other in (f"{key}/shape", f"{key}_shape", "shape", "image/shape"):
-        shapes = seen.get(other)
-        if shapes is not None and seen[key].is_raw(shapes):
-            distinct = set(shapes.values)
-            return RawFeature(distinct.pop() if len(distinct) == 1 else None, np.uint8)
-    return None
+def _check_kinds(seen: dict[str, Sighting]) -> None:
+    for key, sighting in seen.items():
+        kinds = sighting.kinds
+        if len(kinds) > 1:
+            raise ExampleParseError(
+                f"feature {key!a} is {' and '.join(kinds)} in different records"
+            )
 
 
-def _feature(key: str, seen: dict[str, _Survey], total: int) -> Feature:
-    survey = seen[key]
-    if len(survey.kinds) > 1:
-        kinds = " and ".join(sorted(survey.kinds))
-        raise ExampleParseError(f"feature {key!a} is {kinds} in different records")
-    raw = _raw(key, seen)
-    if raw is not None:
-        return raw
-    dtype = _DTYPES[next(iter(survey.kinds))]
-    if len(survey.counts) > 1 or survey.present < total or survey.counts == {0}:
+def _measure(seen: dict[str, Sighting], chunk: list[bytes]) -> None:
+    """How many values, of what range and size, and whose shape is said where."""
+    features: dict[str, Feature] = {
+        key: RaggedFeature(_DTYPES[KINDS.index(sighting.kinds[0])])
+        for key, sighting in seen.items()
+        if sighting.kinds
+    }
+    columns = _core.Schema(plan_example(features)).parse(chunk) if features else {}
+    for key, column in columns.items():
+        seen[key].add_values(column)
+    for key, column in columns.items():
+        if seen[key].is_one_string():
+            sizes = np.diff(column.values.offsets)
+            for shape in shape_sources(key, columns):
+                seen[key].add_shape(shape, sizes)
+
+
+def _feature(sighting: Sighting, total: int) -> Feature:
+    dtype = _DTYPES[KINDS.index(sighting.kinds[0])]
+    shape = sighting.shape(total)
+    if shape is not None and shape.item_size == 1:
+        if shape.constant is not None:
+            return RawFeature(shape.constant, np.uint8)
+        return RawFeature(shape.names, np.uint8, shape_dtype=shape.dtype)
+    if sighting.fewest != sighting.most or sighting.present < total or sighting.most == 0:
         return RaggedFeature(dtype)
-    count = next(iter(survey.counts))
-    return FixedLenFeature(() if count == 1 else (count,), dtype)
+    return FixedLenFeature(() if sighting.most == 1 else (sighting.most,), dtype)
 
 
-def infer_features(source: Source, limit: int | None = 1000) -> dict[str, Feature]:
+def infer_features(source: Source, limit: int | None = 1000) -> Features:
     """Describe the Examples in record files, ready for :class:`Batcher` or :func:`parse_example`.
 
     A feature with the same number of values in every record becomes a :class:`FixedLenFeature`,
-    any other a :class:`RaggedFeature`. A bytes feature whose length is the product of an int64
-    feature named ``shape`` (or ``<name>/shape``, ``<name>_shape``) in every record becomes a
-    :class:`RawFeature` of uint8, of that shape when it is always the same.
+    any other a :class:`RaggedFeature`. A bytes feature whose length is, in every record, what
+    another feature says is an array of bytes becomes a :class:`RawFeature` of uint8: one named
+    ``shape`` (or ``<name>/shape``, ``<name>_shape``), of integers or of raw int32, or several named
+    ``height``, ``width`` and, where there are channels, ``channels`` or ``depth``. It has that
+    shape when it is always the same, and takes it from those features otherwise.
 
     Parameters
     ----------
@@ -113,8 +112,9 @@ def infer_features(source: Source, limit: int | None = 1000) -> dict[str, Featur
 
     Returns
     -------
-    dict of str to feature
-        By name, sorted.
+    Features
+        A dict of features by name, sorted; ``print`` shows a table of what was seen, and its
+        ``sightings`` has that by name.
 
     Raises
     ------
@@ -126,19 +126,20 @@ def infer_features(source: Source, limit: int | None = 1000) -> dict[str, Featur
     >>> import os, tempfile, numpy as np, fastrec
     >>> path = os.path.join(tempfile.mkdtemp(), "one.tfrecord")
     >>> with fastrec.Writer(path) as writer:
-    ...     image = np.zeros((2, 3), np.uint8)
-    ...     writer.write({"image": image, "shape": image.shape, "label": 7})
-    >>> for name, feature in infer_features(path).items():
-    ...     print(name, feature)
-    image RawFeature(shape=(2, 3), dtype=<class 'numpy.uint8'>, little_endian=True, ...)
-    label FixedLenFeature(shape=(), dtype=<class 'numpy.int64'>, default_value=None)
-    shape FixedLenFeature(shape=(2,), dtype=<class 'numpy.int64'>, default_value=None)
+    ...     for label in range(3):
+    ...         image = np.zeros((2, 3), np.uint8)
+    ...         writer.write({"image": image, "shape": image.shape, "label": label})
+    >>> features = infer_features(path)
+    >>> print(features)
+    name   kind        values  present  range   read as
+    image  bytes_list       1    100 %  6 bytes RawFeature((2, 3), uint8)
+    label  int64_list       1    100 %  0 to 2  FixedLenFeature((), int64)
+    shape  int64_list       2    100 %  2 to 3  FixedLenFeature((2,), int64)
+    >>> next(iter(fastrec.Batcher(path, features, batch_size=3)))["image"].shape
+    (3, 2, 3)
     """
-    seen, total = _survey(source, _check_limit(limit))
-    return {key: _feature(key, seen, total) for key in sorted(seen)}
-
-
-def _check_limit(limit: int | None) -> Any:
     if limit is not None and limit < 1:
         raise ValueError(f"limit must be at least 1, not {limit}")
-    return limit
+    seen, total = _survey(source, limit)
+    found = {key: _feature(seen[key], total) for key in sorted(seen) if seen[key].kinds}
+    return Features(found, {key: seen[key] for key in found}, total)

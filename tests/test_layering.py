@@ -39,6 +39,7 @@ ROOMS = {
     "fit": "schema",
     "feature": "columns fit varint",
     "hint": "schema",
+    "survey": "feature hint",
     "parse": "feature hint",
     "sequence": "parse",
     "team": "parse",
