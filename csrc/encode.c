@@ -65,6 +65,23 @@ static bool fits(fr_kind kind, fr_dtype dtype) {
     return false;
 }
 
+/* The one integer of a row, which is what columns mostly are: its sizes are short sums. */
+static inline void measure_scalar(const fr_value *value, size_t row, fr_part *part) {
+    uint64_t number;
+    memcpy(&number, value->values + row * sizeof number, sizeof number);
+    part->begin = row, part->count = 1;
+    part->kind = FR_KIND_INT64;
+    part->body = (uint32_t)fr_wire_varint_size(number);
+    part->list = part->body + 2;
+    part->feature = part->list + 2;
+    part->entry = (uint32_t)fr_sized(value->key.size) + part->feature + 2;
+}
+
+static bool is_scalar(const fr_value *value) {
+    return value->kind == FR_KIND_INT64 && value->dtype == FR_INT64 && value->count == 1 &&
+           !value->splits && !value->present && value->key.size < FR_MESSAGE_MAX / 2;
+}
+
 /* Whether the sizes of a value are the same in every row. */
 static bool is_fixed(const fr_value *value) {
     if (value->splits || value->offsets || value->present) return false;
@@ -87,6 +104,7 @@ static int begin_parts(fr_encoder *e, fr_error *err) {
         if (!fits(value->kind, value->dtype))
             return fr_fail_value(err, FR_ERR_ARG, value, "a list of its kind holds no such type");
         e->parts[i].fixed = is_fixed(value);
+        e->parts[i].scalar = is_scalar(value);
         if (!e->parts[i].fixed) continue;
         int status = measure_value(value, 0, false, &e->parts[i], err);
         if (status != FR_OK && err) err->record = 0;
@@ -118,6 +136,8 @@ int fr_encoder_measure(fr_encoder *e, size_t row, bool roughly, fr_error *err) {
         fr_part *part = &e->parts[i];
         if (part->fixed)
             part->begin = row * part->count;
+        else if (part->scalar)
+            measure_scalar(&e->values[i], row, part);
         else
             FR_TRY(measure_value(&e->values[i], row, roughly, part, err));
         features += fr_sized(part->entry);

@@ -17,7 +17,8 @@ typedef struct {
     fr_kind kind;        /* of the row's Feature */
     uint32_t body;       /* bytes of the list's elements, packed ones without their tag and size */
     uint32_t list, feature, entry;
-    bool fixed; /* the sizes are those of every row */
+    bool fixed;  /* the sizes are those of every row */
+    bool scalar; /* one int64 in every row */
 } fr_part;
 
 /* Where the second pass is. Frames are checksummed as far as `summed`. */
@@ -34,8 +35,9 @@ static inline uint64_t fr_sized(uint64_t size) {
 }
 
 static inline void fr_put_size(fr_cursor *at, unsigned field, uint64_t size) {
-    *at->p++ = (uint8_t)FR_TAG(field, FR_WIRE_SIZED);
-    at->p = fr_wire_put_varint(at->p, size);
+    uint8_t *p = at->p;
+    *p++ = (uint8_t)FR_TAG(field, FR_WIRE_SIZED);
+    at->p = fr_wire_put_varint(p, size);
 }
 
 static inline void fr_put_copy(fr_cursor *at, const uint8_t *data, size_t size) {
