@@ -13,6 +13,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from ._core import crc32c, crc32c_implementation, masked_crc32c
 from .arrays import Arrays, Bytes, Ragged, Sparse
 from .augment import Augment
@@ -55,6 +57,9 @@ from .sequences import parse_sequence_example, parse_single_sequence_example
 from .shards import find_shard
 from .shuffle import BlockShuffle, ShuffleBuffer
 from .writing import Writer
+
+if TYPE_CHECKING:
+    from . import train as train
 
 __version__ = "0.1.0"
 

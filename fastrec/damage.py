@@ -11,7 +11,7 @@ from .errors import FastrecError, TruncatedFileError
 
 __all__ = ["Damage", "OnError", "Skipped"]
 
-OnError = Union[str, Callable[[FastrecError], Any]]
+OnError = Union[str, Callable[[FastrecError], Any]]  # noqa: UP007
 
 MODES = ("raise", "tolerate_tail", "skip")
 

@@ -38,13 +38,14 @@ def expand(source: PathLike | Iterable[PathLike]) -> list[str | bytes]:
             raise TypeError(
                 f"a source is a path, a pattern, a list of them or a binary file, not {source!r}"
             )
-        return [path for each in source for path in expand(each)]
+        return [path for each in source for path in expand(each)]  # type: ignore[arg-type]
     path: str | bytes = os.fspath(source)  # type: ignore[arg-type]
     if os.path.isdir(path):
         return _record_files(path)
     if not glob.has_magic(path) or os.path.lexists(path):
         return [path]
-    matches = [name for name in sorted(glob.glob(path, recursive=True)) if not _is_index(name)]
+    found: list[str | bytes] = sorted(glob.glob(path, recursive=True))  # type: ignore[type-var]
+    matches = [name for name in found if not _is_index(name)]
     if not matches:
         raise FileNotFoundError(2, "no file matches the pattern", os.fsdecode(path))
     return matches

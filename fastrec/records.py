@@ -23,7 +23,7 @@ from .inflating import Inflated
 
 __all__ = ["Reader", "Source"]
 
-Source = Union[PathLike, Iterable[PathLike], IO[bytes]]
+Source = Union[PathLike, Iterable[PathLike], IO[bytes]]  # noqa: UP007
 
 _HEAD = 12
 _POLL_S = 0.05
@@ -187,7 +187,7 @@ class Reader(Sequence[bytes]):
         if kind == "auto":
             kind = compression.detect(_head_of(place))
         if kind is not None:
-            file = open(place, "rb", buffering=0)
+            file = open(place, "rb", buffering=0)  # noqa: SIM115
             name = os.fsdecode(path)
             read = Inflated(file.read, kind, name, close=file.close, **self._limits)
         return _core.RecordReader(path, read=read, **options)

@@ -181,7 +181,8 @@ class Writer:
         self._open = True
 
     def _add(self, path: str) -> None:
-        self._shards.append(_Shard(path, *self._compression, **self._options))
+        kind, level = self._compression
+        self._shards.append(_Shard(path, kind, level, **self._options))
 
     def _check_tail(self) -> None:
         """Raise unless the file that is appended to ends at the end of a record."""

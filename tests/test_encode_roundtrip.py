@@ -36,7 +36,7 @@ def columns(draw: Any, dtypes: list[str]) -> np.ndarray:
     """Rows of one shape and dtype, in any byte order and memory layout."""
     dtype = np.dtype(draw(st.sampled_from(dtypes)))
     shape = (draw(st.integers(1, 4)), *draw(SHAPES))
-    column = draw(arrays.arrays(dtype, shape, elements=None))
+    column: np.ndarray[Any, Any] = draw(arrays.arrays(dtype, shape, elements=None))
     layout = draw(st.sampled_from(["plain", "swapped", "fortran", "reversed"]))
     if layout == "swapped":
         return column.astype(dtype.newbyteorder())

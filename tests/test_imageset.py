@@ -48,7 +48,7 @@ def records_of(paths: list[str]) -> dict[str, dict[str, Any]]:
             for data in record:
                 features = train.Example.FromString(data).features.feature
                 values = {
-                    key: list(getattr(value, value.WhichOneof("kind")).value)
+                    key: list(getattr(value, value.WhichOneof("kind") or "").value)
                     for key, value in features.items()
                 }
                 found[values["image/filename"][0].decode()] = values

@@ -97,6 +97,6 @@ def draw(run: Run, path: str) -> None:
     versions = f"TensorFlow {run.versions.get('tensorflow', '')}"
     figure.suptitle(f"fastrec, times as fast as {versions}", fontsize=10, x=0.01, ha="left",
                     color=_TEXT)  # fmt: skip
-    caption = f"{run.about['cpu']}, {run.about['cpus']} processors; lines: from the least to the most"
+    caption = f"{run.about['cpu']}, {run.about['cpus']} processors; lines: least to most"
     figure.supxlabel(caption, fontsize=7, color=_FAINT, x=0.01, ha="left")
     figure.savefig(path)
