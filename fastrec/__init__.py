@@ -117,8 +117,8 @@ __all__ = [
 
 
 def __getattr__(name: str) -> object:
-    if name == "train":  # protobuf is imported only when a message class is asked for
+    if name in ("image", "train"):  # protobuf is imported when a message class is asked for
         import importlib
 
-        return importlib.import_module(".train", __name__)
+        return importlib.import_module(f".{name}", __name__)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
