@@ -17,7 +17,7 @@ PIP_ENV = PIP_DISABLE_PIP_VERSION_CHECK=1
 PIP = $(PIP_ENV) $(BIN)/python -m pip install --quiet
 CFLAGS_STRICT = -std=gnu11 -Wall -Wextra -Werror -Icsrc -pthread
 
-.PHONY: bench bench-smoke guard guard-update help test demo fuzz sanitize sanitize-c \
+.PHONY: bench bench-smoke guard guard-update help test demo mutants fuzz sanitize sanitize-c \
         sanitize-fuzz sanitize-python lint lint-c lint-python oracle dist \
         wheel-check format clean
 .DELETE_ON_ERROR:
@@ -88,17 +88,19 @@ build/tsan/%: tests/c/%.c $(C_SOURCES:csrc/%.c=build/tsan/core/%.o)
 build/asan/%: tests/fuzz/%.c $(C_SOURCES:csrc/%.c=build/asan/core/%.o)
 	$(CC) $(CFLAGS_STRICT) $(ASAN_FLAGS) -DFUZZ_STANDALONE -o $@ $^ -lm
 
-sanitize-fuzz: build/asan/fuzz_parse
+sanitize-fuzz: build/asan/fuzz_parse build/asan/fuzz_frame
 	build/asan/fuzz_parse tests/fuzz/corpus_parse/*
+	build/asan/fuzz_frame tests/fuzz/corpus_frame/*
 
-## make fuzz         libFuzzer on parsing, for FUZZ_SECONDS; needs clang
+## make fuzz         libFuzzer on framing and on parsing, each for FUZZ_SECONDS; needs clang
 FUZZ_SECONDS ?= 600
 build/fuzz/%: tests/fuzz/%.c $(C_SOURCES) $(C_HEADERS)
 	@mkdir -p $(@D)
 	clang $(CFLAGS_STRICT) $(ASAN_FLAGS) -fsanitize=fuzzer -o $@ $< $(C_SOURCES) -lm
 
-fuzz: build/fuzz/fuzz_parse
-	@mkdir -p build/fuzz/parse
+fuzz: build/fuzz/fuzz_frame build/fuzz/fuzz_parse
+	@mkdir -p build/fuzz/frame build/fuzz/parse
+	build/fuzz/fuzz_frame -max_len=2048 -max_total_time=$(FUZZ_SECONDS) build/fuzz/frame tests/fuzz/corpus_frame
 	build/fuzz/fuzz_parse -max_total_time=$(FUZZ_SECONDS) build/fuzz/parse tests/fuzz/corpus_parse
 
 sanitize-c: sanitize-fuzz
@@ -148,6 +150,11 @@ format: .venv/installed-lint
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
 	$(BIN)/clang-format -i $(C_SOURCES) $(C_HEADERS) $(wildcard tests/c/*.c tests/fuzz/*.c benchmarks/*.c)
+
+## make mutants      deliberate faults in the core, each of which the tests must notice
+mutants: .venv/installed-test
+	$(PIP) $(BUILD_REQUIRES)
+	$(BIN)/python tests/mutants.py
 
 ## make oracle       differential tests against TensorFlow, in .venv-oracle
 .venv-oracle/bin/python:

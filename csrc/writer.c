@@ -205,6 +205,7 @@ static int write_all(const fr_writer *writer, const uint8_t *data, size_t size, 
     while (size > 0) {
         ssize_t wrote = write(writer->fd, data, size < WRITE_MAX ? size : WRITE_MAX);
         if (wrote < 0 && errno == EINTR) continue;
+        if (FASTREC_MUTANT == 6 && wrote < 0) return FR_OK;
         if (wrote <= 0) return fr_fail_io(err, wrote < 0 ? errno : EIO, "writing");
         data += wrote;
         size -= (size_t)wrote;

@@ -123,12 +123,22 @@ def test_a_record_file_inside_a_record_is_never_taken_for_records(
     assert report[0].begin == at
 
 
+@pytest.mark.parametrize("spot", range(12))
+def test_frames_among_other_data_are_not_taken_for_records(tmp_path: Path, spot: int) -> None:
+    outer = [b"first", b"before" + INNER + b"after", b"last"]
+    data = flip(reference.write_frames(outer), 8 * (offsets_of(outer)[1] + spot))
+    records, report = salvage(put(tmp_path / "file", data))
+    assert records == [b"first", b"last"]
+    assert "its data is sound" in report[0].reason
+
+
 def test_a_broken_record_file_inside_a_damaged_record_is_ambiguous_and_passed_over(
     tmp_path: Path,
 ) -> None:
     data = bytearray(reference.write_frames(OUTER))
     at = offsets_of(OUTER)[1]
     data[at + 1] ^= 1
+    data[at + 9] ^= 1
     data[at + 12 + 13] ^= 1  # in the data of the first inner record
     records, report = salvage(put(tmp_path / "file", bytes(data)))
     assert records == [b"first", b"last"]
