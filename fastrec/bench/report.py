@@ -105,7 +105,7 @@ def headline(run: Run) -> str:
     measured = [v for v in run.verdicts if v.share is not None]
     reached = sum(v.reached for v in measured)
     gaps = len(run.verdicts) - len(measured)
-    return f"{reached} of {len(measured)} rows reached" + (f", {gaps} gaps" if gaps else "")
+    return f"{reached} of {len(measured)} rows reached" + (f", {gaps} not measured" if gaps else "")
 
 
 def _job_table(job: Job, comparisons: list[Comparison]) -> Table:
