@@ -9,8 +9,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 import fastrec
 from fastrec.bench.cases import Case
 from fastrec.bench.peers.ours import features_of
@@ -50,8 +48,6 @@ def test_unverified(measure: Any, case: Case, file_of: FileOf) -> None:
     measure(once, records=case.records, size=os.path.getsize(path))
 
 
-# Whether the file is closed at the end is for the tests to say.
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 def test_gzip(measure: Any, case: Case, file_of: FileOf, tmp_path: Path) -> None:
     plain = Path(file_of(case)).read_bytes()
     path = tmp_path / "compressed.tfrecord.gz"

@@ -77,15 +77,6 @@ def _parse(**options: Any) -> Start:
     return lambda task: _exhausted(_batcher(task, **options))
 
 
-def _shuffle_buffer(task: Task) -> Trial:
-    size: Any = 2000
-    try:
-        fastrec.Batcher(task.path, None, 1, shuffle=size)
-    except (TypeError, ValueError):
-        raise Gap("shuffle=2000 does not exist yet; shuffle=True does") from None
-    return _exhausted(_batcher(task, shuffle=size, seed=1))
-
-
 def _iterate(records: Callable[[fastrec.Reader], Any]) -> Start:
     def start(task: Task) -> Trial:
         def once() -> None:
@@ -95,12 +86,6 @@ def _iterate(records: Callable[[fastrec.Reader], Any]) -> Start:
         return Trial(once, lambda: digest.of_records(records(fastrec.Reader(task.path))))
 
     return start
-
-
-def _views(reader: Any) -> Any:
-    if not hasattr(reader, "views"):
-        raise Gap("Reader.views() does not exist yet")
-    return reader.views()
 
 
 def _iterate_batches(task: Task) -> Trial:
@@ -193,15 +178,12 @@ def _random_single(task: Task) -> Trial:
 
 
 def _random_batched(task: Task) -> Trial:
-    reader: Any = fastrec.Reader(task.path)
-    many = getattr(reader, "__getitems__", None)
-    if many is None:
-        raise Gap("random access to many records at once does not exist yet")
+    reader = fastrec.Reader(task.path)
     wanted = numbers(task)
 
     def read() -> Iterator[Any]:
         for i in range(0, len(wanted), _BATCHES):
-            yield many(wanted[i : i + _BATCHES])
+            yield reader.__getitems__(wanted[i : i + _BATCHES])
 
     def once() -> None:
         for _ in read():
@@ -264,13 +246,13 @@ JOBS: dict[str, dict[str, Start]] = {
     "compress": {"": _compress},
     "iterate": {
         "": _iterate(iter),
-        "views()": _iterate(_views),
+        "views()": _iterate(fastrec.Reader.views),
         f"batches({_BATCHES})": _iterate_batches,
     },
     "parse": {"": _parse(), "1 thread": _parse(threads=1)},
     "shuffle": {
         "whole data set": _parse(shuffle=True, seed=1),
-        "buffer 2000": _shuffle_buffer,
+        "buffer 2000": _parse(shuffle=2000, seed=1),
         "in order": _parse(),
     },
     "write": {"rows": _write_rows, "columns": _write_columns},
