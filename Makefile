@@ -17,7 +17,7 @@ PIP_ENV = PIP_DISABLE_PIP_VERSION_CHECK=1
 PIP = $(PIP_ENV) $(BIN)/python -m pip install --quiet
 CFLAGS_STRICT = -std=gnu11 -Wall -Wextra -Werror -Icsrc -pthread
 
-.PHONY: bench bench-smoke guard guard-update help test demo mutants fuzz sanitize sanitize-c \
+.PHONY: bench bench-smoke guard guard-update help test demo arm64 mutants fuzz sanitize sanitize-c \
         sanitize-fuzz sanitize-python lint lint-c lint-python oracle dist \
         wheel-check format clean
 .DELETE_ON_ERROR:
@@ -150,6 +150,19 @@ format: .venv/installed-lint
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
 	$(BIN)/clang-format -i $(C_SOURCES) $(C_HEADERS) $(wildcard tests/c/*.c tests/fuzz/*.c benchmarks/*.c)
+
+## make arm64        checksums and framing on an emulated ARMv8 processor, where one can be had
+ARM_CC ?= aarch64-linux-gnu-gcc
+ARM_RUN ?= qemu-aarch64
+arm64:
+	@command -v $(ARM_CC) >/dev/null && command -v $(ARM_RUN) >/dev/null || { \
+	    echo "SKIPPED: needs $(ARM_CC) and $(ARM_RUN)" \
+	        "(apt-get install gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user)"; exit 0; }; \
+	set -ex; mkdir -p build/arm64; \
+	$(ARM_CC) $(CFLAGS_STRICT) -O2 -static -o build/arm64/test_crc32c tests/c/test_crc32c.c $(C_SOURCES) -lm; \
+	$(ARM_RUN) build/arm64/test_crc32c; \
+	$(ARM_CC) $(CFLAGS_STRICT) -O2 -static -DFUZZ_STANDALONE -o build/arm64/fuzz_frame tests/fuzz/fuzz_frame.c $(C_SOURCES) -lm; \
+	$(ARM_RUN) build/arm64/fuzz_frame tests/fuzz/corpus_frame/*
 
 ## make mutants      deliberate faults in the core, each of which the tests must notice
 mutants: .venv/installed-test

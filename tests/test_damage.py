@@ -160,6 +160,16 @@ def test_junk_between_records_and_at_the_end_is_skipped(tmp_path: Path, junk: by
     assert [lost.size for lost in report] == [4096, 4096]
 
 
+@pytest.mark.parametrize("verify", [True, False])
+def test_a_header_without_its_data_is_no_record(tmp_path: Path, verify: bool) -> None:
+    junk = b"\xff" * 20 + reference.header(4) + b"fake" + bytes(4)
+    reader = fastrec.Reader(
+        put(tmp_path / "file", FRAMES + junk + FRAMES), on_error="skip", verify=verify
+    )
+    assert list(iter(reader)) == RECORDS + RECORDS
+    assert [lost.size for lost in reader.report] == [len(junk)]
+
+
 @pytest.mark.parametrize("length", [2**31, 2**62, 2**63, 2**64 - 16])
 def test_a_promise_of_too_much_is_skipped(tmp_path: Path, length: int) -> None:
     data = FRAMES + promise(length, b"abc") + FRAMES
