@@ -130,7 +130,7 @@ lint-python: .venv/installed-test .venv/installed-lint
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
-	$(BIN)/stubtest fastrec._core
+	$(BIN)/stubtest --mypy-config-file pyproject.toml fastrec._core
 	$(BIN)/pytest -q tests/test_layering.py tests/test_declarations.py
 
 lint-c: .venv/installed-lint

@@ -63,6 +63,9 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
+if TYPE_CHECKING:
+    from . import train as train
+
 __all__ = [
     "Arrays",
     "Augment",
