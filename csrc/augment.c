@@ -40,8 +40,6 @@ int fr_augment_check(const fr_augment *augment, fr_error *err) {
     return FR_OK;
 }
 
-/* ---- Chance --------------------------------------------------------------------------------- */
-
 typedef struct {
     size_t top, left; /* of a random crop */
     bool flip;
@@ -69,8 +67,6 @@ static chance draw(const fr_augment *a, uint64_t key) {
     drawn.contrast = between(&philox, a->contrast_low, a->contrast_high);
     return drawn;
 }
-
-/* ---- Cutting -------------------------------------------------------------------------------- */
 
 /* Along one side: `count` of the picture's from `from` on come to `to` in the cut. */
 typedef struct {
@@ -106,8 +102,6 @@ static void cut(const fr_augment *a, const chance *drawn, const uint8_t *picture
         if (drawn->flip) mirror_row(to, a->out_width, a->channels);
     }
 }
-
-/* ---- Values --------------------------------------------------------------------------------- */
 
 /* Room to work on one picture; each has one entry a column of the cut and channel. */
 typedef struct {

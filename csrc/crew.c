@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "crew.h"
 
-#include <pthread.h>
-#include <signal.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "thread.h"
 
 #define THREADS_MAX 256
 
@@ -60,20 +60,10 @@ static void *work(void *argument) {
     return NULL;
 }
 
-/* Signals go to threads that expect them; but a fault is of the thread whose it is. */
-static void block_signals(sigset_t *before) {
-    static const int faults[] = {SIGBUS, SIGSEGV, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGSYS};
-    sigset_t most;
-    sigfillset(&most);
-    for (size_t i = 0; i < sizeof faults / sizeof *faults; i++)
-        sigdelset(&most, faults[i]);
-    pthread_sigmask(SIG_SETMASK, &most, before);
-}
-
 /* As many threads as can be had: with fewer, or none, the work is done all the same. */
 static void start_members(fr_crew *crew) {
     sigset_t before;
-    block_signals(&before);
+    fr_block_signals(&before);
     while (crew->threads < crew->options.threads &&
            pthread_create(&crew->members[crew->threads], NULL, work, crew) == 0)
         crew->threads++;

@@ -16,8 +16,6 @@
 
 #define MIXTURE_KEY 0x6d69787475726573u /* keeps rounds and permutations apart */
 
-/* ---- Passes --------------------------------------------------------------------------------- */
-
 static const fr_permutation *pass_of(fr_pass *pass, uint64_t count, uint64_t seed,
                                      uint64_t number) {
     if (!pass->known || pass->pass != number)
@@ -31,8 +29,6 @@ static uint64_t standing(const fr_cursor *cursor, uint64_t position) {
     const fr_order *order = cursor->order;
     return order->lanes ? fr_lanes_at(order->lanes, position) : position;
 }
-
-/* ---- Blocks --------------------------------------------------------------------------------- */
 
 static uint64_t block_count(const fr_order *order) {
     return order->count / order->block + (order->count % order->block != 0);
@@ -88,8 +84,6 @@ static uint64_t in_blocks(fr_cursor *cursor, uint64_t epoch, uint64_t position) 
     return cursor->blocks[at / order->block] * order->block + at % order->block;
 }
 
-/* ---- Mixtures ------------------------------------------------------------------------------- */
-
 static uint64_t weight_sum(const fr_order *order) {
     uint64_t sum = 0;
     for (size_t i = 0; i < order->part_count; i++)
@@ -137,8 +131,6 @@ static uint64_t in_mixture(fr_cursor *cursor, uint64_t epoch, uint64_t position)
     return part->first + at;
 }
 
-/* ---- Buffers -------------------------------------------------------------------------------- */
-
 static uint64_t shard_position(const fr_cursor *cursor, uint64_t position) {
     const fr_order *order = cursor->order;
     uint64_t at = position * order->shard_count + order->shard_index;
@@ -166,8 +158,6 @@ static uint64_t in_buffer(fr_cursor *cursor, uint64_t epoch, uint64_t position) 
         (void)draw(cursor);
     return draw(cursor);
 }
-
-/* ---- Batches -------------------------------------------------------------------------------- */
 
 static uint64_t record_at(fr_cursor *cursor, uint64_t epoch, uint64_t position) {
     const fr_order *order = cursor->order;

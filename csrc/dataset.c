@@ -152,8 +152,6 @@ int fr_dataset_record(const fr_dataset *dataset, uint64_t number, fr_record *rec
     return status;
 }
 
-/* ---- Many at once ---------------------------------------------------------------------------- */
-
 /* Enough misses in flight to hide each other, few enough to still be in cache when their turn
    comes. */
 #define AHEAD 32

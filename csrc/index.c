@@ -32,8 +32,6 @@ int fr_index_scan(fr_index *index, fr_span file, const fr_frame_options *options
     return FR_AGAIN;
 }
 
-/* ---- Indexes from elsewhere ------------------------------------------------------------------ */
-
 /*
  *   0  magic        8 bytes, chosen like PNG's: text mode and seven-bit channels spoil it
  *   8  version      u32le

@@ -2,12 +2,12 @@
 #include "loader.h"
 
 #include <errno.h>
-#include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "thread.h"
 
 #define THREADS_MAX 256
 #define PREFETCH_MAX ((size_t)1 << 20)
@@ -54,8 +54,6 @@ static uint64_t now_ns(void) {
     clock_gettime(CLOCK_MONOTONIC, &now);
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
-
-/* ---- Workers -------------------------------------------------------------------------------- */
 
 /* A batch to make. */
 typedef struct {
@@ -124,8 +122,6 @@ static void *work(void *argument) {
     }
     return NULL;
 }
-
-/* ---- Starting ------------------------------------------------------------------------------- */
 
 static int check_options(const fr_loader_options *options, fr_error *err) {
     FR_TRY(fr_order_check(&options->order, err));
@@ -214,20 +210,9 @@ static int allocate(fr_loader *loader, fr_error *err) {
     return FR_OK;
 }
 
-/* Signals go to threads that expect them; but a fault is of the thread whose it is, and a map's
-   handler has to get it. */
-static void block_signals(sigset_t *before) {
-    static const int faults[] = {SIGBUS, SIGSEGV, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGSYS};
-    sigset_t most;
-    sigfillset(&most);
-    for (size_t i = 0; i < sizeof faults / sizeof *faults; i++)
-        sigdelset(&most, faults[i]);
-    pthread_sigmask(SIG_SETMASK, &most, before);
-}
-
 static int start_threads(fr_loader *loader, fr_error *err) {
     sigset_t before;
-    block_signals(&before);
+    fr_block_signals(&before);
     int failed = 0;
     while (!failed && loader->threads < loader->assemblers) {
         worker *w = &loader->workers[loader->threads];
@@ -261,8 +246,6 @@ int fr_loader_start(const fr_loader_options *options, fr_loader **loader, fr_err
     *loader = made;
     return FR_OK;
 }
-
-/* ---- The consumer --------------------------------------------------------------------------- */
 
 /* Releases the mutex for a signal of `ready`, until `deadline`, or for no reason. */
 static void wait_ready(fr_loader *loader, uint64_t now, uint64_t deadline) {
@@ -334,8 +317,6 @@ void fr_loader_get_stats(fr_loader *loader, fr_loader_stats *stats) {
     *stats = loader->stats;
     pthread_mutex_unlock(&loader->mutex);
 }
-
-/* ---- Stopping ------------------------------------------------------------------------------- */
 
 static void stop_threads(fr_loader *loader) {
     pthread_mutex_lock(&loader->mutex);

@@ -94,8 +94,6 @@ int fr_reader_walk(fr_reader *reader, uint64_t count, size_t size, fr_buffer *of
     return FR_OK;
 }
 
-/* ---- Going past damage ---------------------------------------------------------------------- */
-
 static bool can_skip(const fr_error *failed) {
     if (failed->fault == FR_FAULT_NONE || failed->fault == FR_FAULT_SHRUNK) return false;
     return failed->status == FR_ERR_CORRUPT || failed->status == FR_ERR_TRUNCATED ||

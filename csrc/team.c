@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "team.h"
 
-#include <pthread.h>
-#include <signal.h>
+#include "thread.h"
 
 /* A thread starts in about 20 microseconds, in which this many bytes are parsed several times. */
 #define BYTES_PER_THREAD ((size_t)1 << 19)
@@ -52,14 +51,10 @@ static size_t deal(member *members, size_t wanted, const fr_span *records, size_
     return made;
 }
 
-/* Starts all but the first; one that does not start is done by this thread. Their signals go to
-   threads that expect them. */
+/* Starts all but the first; one that does not start is done by this thread. */
 static void start(member *members, size_t count) {
-    sigset_t most, before;
-    sigfillset(&most);
-    sigdelset(&most, SIGBUS);
-    sigdelset(&most, SIGSEGV);
-    pthread_sigmask(SIG_SETMASK, &most, &before);
+    sigset_t before;
+    fr_block_signals(&before);
     for (size_t i = 1; i < count; i++)
         members[i].started = pthread_create(&members[i].thread, NULL, parse, &members[i]) == 0;
     pthread_sigmask(SIG_SETMASK, &before, NULL);

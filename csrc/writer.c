@@ -25,8 +25,6 @@
 #define LINKS_MAX 40
 #define NAMES_TRIED 100
 
-/* ---- Where the file goes -------------------------------------------------------------------- */
-
 typedef struct {
     char text[PATH_MAX];
 } path_text;
@@ -85,8 +83,6 @@ static int resolve(fr_writer *writer, const char *path, fr_error *err) {
     FR_TRY(make_absolute(&resolved, err));
     return copy_path(&writer->path, &resolved, err);
 }
-
-/* ---- The temporary file --------------------------------------------------------------------- */
 
 /* Not secret, only unlikely to be in use: O_EXCL decides. */
 static uint64_t random_name(const fr_writer *writer, int attempt) {
@@ -157,8 +153,6 @@ static int open_temporary(fr_writer *writer, fr_error *err) {
     return FR_OK;
 }
 
-/* ---- The file itself ------------------------------------------------------------------------ */
-
 static int open_or_create(fr_writer *writer, fr_error *err) {
     const int flags = O_WRONLY | O_APPEND | O_CLOEXEC;
     writer->fd = open(writer->path, flags);
@@ -190,8 +184,6 @@ static void take_back(const fr_writer *writer) {
     if (ftruncate(writer->fd, (off_t)writer->start) != 0) return; /* nothing more can be done */
     if (writer->created) unlink(writer->path);
 }
-
-/* ---- Bytes into the file -------------------------------------------------------------------- */
 
 /* The file is its parent's: a child made by fork() may only close its descriptor. */
 static int check_process(const fr_writer *writer, fr_error *err) {
@@ -263,8 +255,6 @@ static int put_frames(fr_writer *writer, fr_span frames, fr_error *err) {
     return FR_OK;
 }
 
-/* ---- Publishing ----------------------------------------------------------------------------- */
-
 /* To the disk, not just to its cache. */
 static int sync_fd(int fd) {
 #if defined(__APPLE__)
@@ -328,8 +318,6 @@ static int publish(fr_writer *writer, fr_error *err) {
     }
     return writer->options.no_sync ? FR_OK : sync_directory(writer, err);
 }
-
-/* ---- Public --------------------------------------------------------------------------------- */
 
 /* FR_OK when `status` is; else the writer is done for, and says so. */
 static int settle(fr_writer *writer, int status, fr_error *err) {

@@ -42,10 +42,11 @@ ROOMS = {
     "survey": "feature hint",
     "parse": "feature hint",
     "sequence": "parse",
-    "team": "parse",
+    "thread": "",
+    "team": "parse thread",
     "pack": "cpu raw wire",
     "encode": "frame schema pack",
-    "crew": "status",
+    "crew": "status thread",
     "bulk": "encode crew",
     "permutation": "",
     "philox": "",
@@ -56,7 +57,7 @@ ROOMS = {
     "readahead": "dataset",
     "pool": "columns",
     "assembler": "cursor parse pool readahead",
-    "loader": "assembler",
+    "loader": "assembler thread",
 }
 
 # Python modules that nothing inside the package may import, and those that must do without the
