@@ -55,7 +55,9 @@ def feature_row(name: str, feature: Any) -> tuple[str, str, str, str]:
     """Name, kind, dtype and shape of a feature, as they go into a table."""
     kind = type(feature).__name__.removesuffix("Feature")
     shape = shape_of(feature)
-    extent = "any length" if shape is None else str(shape)
+    extent = "any length" if shape is None else f"{shape}"
+    if isinstance(shape, str):
+        extent = f"as {shown(shape)!r} says"
     return shown(name), kind, dtype_code(feature.dtype).removeprefix("np."), extent
 
 
@@ -88,6 +90,8 @@ def feature_code(feature: Any) -> str:
         arguments.append(f"default_value={value!r}")
     if not getattr(feature, "little_endian", True):
         arguments.append("little_endian=False")
+    if getattr(feature, "shape_dtype", None) is not None:
+        arguments.append(f"shape_dtype={dtype_code(feature.shape_dtype)}")
     return f"{name}({', '.join(arguments)})"
 
 
@@ -97,12 +101,10 @@ def quoted(text: str) -> str:
     return literal if '"' in text else f'"{literal[1:-1]}"'
 
 
-def shape_of(feature: Any) -> tuple[int, ...] | None:
-    """The shape of a record's value; None where that is the record's own affair."""
-    shape = getattr(feature, "shape", None)
-    if shape is None:
-        return None
-    return tuple(int(extent) for extent in np.atleast_1d(np.asarray(shape, np.int64)))
+def shape_of(feature: Any) -> tuple[int | str, ...] | str | None:
+    """The shape of a record's value, or the features that say it; None where there is no saying."""
+    shape: tuple[int | str, ...] | str | None = getattr(feature, "shape", None)
+    return shape
 
 
 def dtype_code(dtype: Any) -> str:
