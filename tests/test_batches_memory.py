@@ -71,6 +71,7 @@ def test_batches_that_are_kept_stay_as_they_are(path: Path) -> None:
         assert (batch["x"] == (batch["i"] % 256).astype(np.uint8)[:, None, None]).all()
 
 
+@pytest.mark.unsanitized
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="reads /proc")
 @pytest.mark.parametrize("options", [{}, {"transform": len}, {"buckets": None, "batch_size": None}])
 def test_a_soak_leaves_memory_threads_and_descriptors_flat(path: Path, options: Any) -> None:
