@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from math import gcd, lcm
 from typing import Any
 
@@ -59,6 +58,8 @@ class Mixture:
     @property
     def whole_weights(self) -> list[int]:
         """The weights as whole numbers, as small as can be."""
+        from fractions import Fraction
+
         ratios = [Fraction(weight) for weight in self.weights]
         total = sum(ratios)
         ratios = [(ratio / total).limit_denominator(_MOST // 2) for ratio in ratios]

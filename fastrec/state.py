@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
@@ -34,6 +33,8 @@ def source_identity(paths: Sequence[str | bytes]) -> dict[str, Any]:
     OSError
         When a file cannot be read.
     """
+    import hashlib  # slow to import, and most programs need it never
+
     digest, size = hashlib.sha256(), 0
     for path in paths:
         with open(path, "rb", buffering=0) as file:
