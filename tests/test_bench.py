@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fastrec.bench import cases, native, targets
+from fastrec.bench import cases, native, targets, warm
 from fastrec.bench.cases import CASES, RAW_CASES, Case, Columns, Ragged, Strings
 from fastrec.bench.digest import Digest, of_records
 from fastrec.bench.engine import Comparison, Engine, Measurement, Rules, ratio
@@ -111,6 +111,13 @@ def test_columns_come_back_from_a_file(columns: Columns, tmp_path: Path) -> None
     path = str(tmp_path / "columns.npz")
     cases.save(path, columns)
     assert digest_of(cases.load(path)) == digest_of(columns)
+
+
+def test_rereading_a_file_changes_nothing_in_it(tmp_path: Path) -> None:
+    path = tmp_path / "data"
+    path.write_bytes(bytes(range(256)) * 5000)
+    warm.reread(str(path))
+    assert path.read_bytes() == bytes(range(256)) * 5000
 
 
 def test_a_case_comes_back_from_json() -> None:

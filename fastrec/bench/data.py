@@ -10,6 +10,7 @@ from typing import Any
 
 from .cases import Case
 from .processes import Contestant
+from .warm import reread
 
 __all__ = ["DataFailed", "Folder"]
 
@@ -30,6 +31,7 @@ class Folder:
     def __post_init__(self) -> None:
         os.makedirs(self.path, exist_ok=True)
         self._maker, self._ours = self.makers[0], self.makers[-1]
+        self._warm: set[str] = set()
 
     def of(self, case: Case) -> str:
         """The path of the case's records."""
@@ -41,8 +43,14 @@ class Folder:
 
     def _made(self, case: Case, name: str, job: str, source: str) -> str:
         path = os.path.join(self.path, name)
-        if os.path.exists(path):
-            return path
+        if not os.path.exists(path):
+            self._make(case, path, job, source)
+        if path not in self._warm:
+            reread(path)
+            self._warm.add(path)
+        return path
+
+    def _make(self, case: Case, path: str, job: str, source: str) -> None:
         request: dict[str, Any] = {
             "job": job,
             "variant": "",
@@ -55,6 +63,5 @@ class Folder:
         answer = maker.ask("prepare", task=request)
         maker.ask("drop")
         if "error" in answer:
-            raise DataFailed(f"{name}: {answer['error']}")
+            raise DataFailed(f"{os.path.basename(path)}: {answer['error']}")
         os.replace(path + ".part", path)
-        return path

@@ -10,6 +10,7 @@ from typing import Any
 from array_record.python import array_record_module
 
 from .. import digest
+from ..warm import reread
 from ..worker import Start, Task, Trial
 from .converted import numbers, records_of
 
@@ -34,6 +35,7 @@ def _reader(task: Task, options: str) -> Any:
         for record in records_of(task.path):
             writer.write(record)
         writer.close()
+    reread(path)
     return array_record_module.ArrayRecordReader(path, options)
 
 

@@ -12,6 +12,7 @@ import bagz
 import numpy as np
 
 from .. import digest
+from ..warm import reread
 from ..worker import Start, Task, Trial
 from .converted import numbers, records_of
 
@@ -31,6 +32,7 @@ def _reader(task: Task) -> Any:
         with bagz.Writer(path, options) as writer:
             for record in records_of(task.path):
                 writer.write(record)
+    reread(path)
     return bagz.Reader(path)
 
 
