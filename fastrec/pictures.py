@@ -59,10 +59,7 @@ class ImageFeature(Feature):
         if self.fit not in (None, "crop_or_pad", "resize"):
             raise ValueError(f"fit must be None, 'crop_or_pad' or 'resize', not {self.fit!r}")
         if self.shape is not None:
-            height, width = self.shape
-            if not (0 < height <= _MAX_PIXELS and 0 < width <= _MAX_PIXELS // height):
-                raise ValueError(f"shape is (height, width), not {self.shape!r}")
-            object.__setattr__(self, "shape", (int(height), int(width)))
+            object.__setattr__(self, "shape", _height_and_width(self.shape))
         elif self.fit is not None:
             raise ValueError("pictures are fitted to a shape, and shape is None")
 
@@ -184,3 +181,12 @@ def _as_arrays(rows: list[NDArray[np.uint8]], channels: int) -> Arrays:
 def _reason(error: Exception) -> str:
     text = " ".join(str(error).split()) or type(error).__name__
     return f"no picture that can be decoded: {text}".encode("ascii", "backslashreplace").decode()
+
+
+def _height_and_width(shape: Sequence[int]) -> tuple[int, int]:
+    if len(shape) != 2:
+        raise ValueError(f"shape is (height, width), not {shape!r}; channels is separate")
+    height, width = (int(size) for size in shape)
+    if not (0 < height <= _MAX_PIXELS and 0 < width <= _MAX_PIXELS // height):
+        raise ValueError(f"shape is (height, width), not {shape!r}")
+    return height, width

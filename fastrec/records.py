@@ -381,7 +381,9 @@ class Reader(Sequence[bytes]):
         self._lock = threading.Lock()
 
     def __repr__(self) -> str:
-        what = f"{len(self.paths)} files" if self._file is None else repr(self._file)
+        if self._file is not None:
+            return f"<fastrec.Reader of {self._file!r}>"
+        what = repr(self.paths[0]) if len(self.paths) == 1 else f"{len(self.paths)} files"
         return f"<fastrec.Reader of {what}>"
 
 

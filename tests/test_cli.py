@@ -43,8 +43,15 @@ def test_help_is_there(words: list[str], capsys: pytest.CaptureFixture[str]) -> 
     assert "fastrec" in capsys.readouterr().out
 
 
+def test_no_word_at_all_shows_what_there_is_and_exits_with_2(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert cli.main([]) == 2
+    assert "verify" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
-    "words", [[], ["fly"], ["verify"], ["demo", "--epochs", "0"], ["demo", "--shards", "x"]]
+    "words", [["fly"], ["verify"], ["demo", "--epochs", "0"], ["demo", "--shards", "x"]]
 )
 def test_words_that_mean_nothing_exit_with_2(words: list[str]) -> None:
     with pytest.raises(SystemExit) as caught:

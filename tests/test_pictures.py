@@ -178,3 +178,13 @@ def test_specifications_that_cannot_be_are_refused() -> None:
             ImageFeature(**bad)
     with pytest.raises(ValueError, match="fit must be"):
         ImageFeature((3, 3), fit="stretch")
+
+
+@pytest.mark.parametrize("shape", [(3,), (32, 32, 3), (0, 4), (1 << 20, 1 << 20)])
+def test_a_shape_that_is_no_height_and_width_is_refused_at_once(shape: Any) -> None:
+    with pytest.raises(ValueError, match=r"shape is \(height, width\), not "):
+        ImageFeature(shape)
+
+
+def test_a_picture_has_a_shape_of_integers() -> None:
+    assert ImageFeature((np.int64(4), 5)).shape == (4, 5)  # type: ignore[arg-type]

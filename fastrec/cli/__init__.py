@@ -15,6 +15,7 @@ from fastrec.errors import FastrecError
 
 __all__ = ["main"]
 
+NO_COMMAND = 2
 INTERRUPTED = 130
 BROKEN_PIPE = 141
 
@@ -39,7 +40,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         From argparse, after ``--help`` and for words that it does not know.
     """
     _accept_any_name(sys.stdout)
-    arguments = _parser().parse_args(argv)
+    parser = _parser()
+    words = sys.argv[1:] if argv is None else argv
+    if not words:
+        parser.print_help(sys.stderr)
+        return NO_COMMAND
+    arguments = parser.parse_args(words)
     report = Report()
     try:
         status: int = arguments.run(arguments, report)
