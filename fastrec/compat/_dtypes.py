@@ -1,0 +1,236 @@
+# SPDX-License-Identifier: Apache-2.0
+"""TensorFlow's names for the types of elements, each over a NumPy dtype."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+
+__all__ = [
+    "DType",
+    "as_dtype",
+    "bool_",
+    "complex64",
+    "complex128",
+    "float16",
+    "float32",
+    "float64",
+    "int8",
+    "int16",
+    "int32",
+    "int64",
+    "resource",
+    "string",
+    "uint8",
+    "uint16",
+    "uint32",
+    "uint64",
+]
+
+
+class DType:
+    """The type of a tensor's elements; one object for each, so that ``is`` compares them too."""
+
+    __slots__ = ("_enum", "_name", "_numpy")
+
+    by_name: ClassVar[dict[str, DType]] = {}
+
+    def __init__(self, name: str, numpy: type[Any], enum: int) -> None:
+        self._name = name
+        self._numpy: np.dtype[Any] = np.dtype(numpy)
+        self._enum = enum
+        DType.by_name[name] = self
+
+    @property
+    def name(self) -> str:
+        """As in ``"float32"``."""
+        return self._name
+
+    @property
+    def numpy(self) -> np.dtype[Any]:
+        """The NumPy dtype: ``object`` for strings, whose elements are ``bytes``."""
+        return self._numpy
+
+    @property
+    def as_numpy_dtype(self) -> type[Any]:
+        """The NumPy scalar type, as in ``np.float32``; ``object`` for strings."""
+        return object if self._numpy == np.dtype(object) else self._numpy.type
+
+    @property
+    def as_datatype_enum(self) -> int:
+        """The number of the type in ``tensorflow/core/framework/types.proto``."""
+        return self._enum
+
+    @property
+    def base_dtype(self) -> DType:
+        """This type: there are no reference types here."""
+        return self
+
+    @property
+    def real_dtype(self) -> DType:
+        """The type of the real part of a complex type; any other type itself."""
+        return {"complex64": float32, "complex128": float64}.get(self._name, self)
+
+    @property
+    def is_integer(self) -> bool:
+        """Whether it is a type of integers, bool not being one."""
+        return self._numpy.kind in "iu"
+
+    @property
+    def is_floating(self) -> bool:
+        """Whether it is a type of floating-point numbers."""
+        return self._numpy.kind == "f"
+
+    @property
+    def is_complex(self) -> bool:
+        """Whether it is a type of complex numbers."""
+        return self._numpy.kind == "c"
+
+    @property
+    def is_bool(self) -> bool:
+        """Whether it is bool."""
+        return self._numpy.kind == "b"
+
+    @property
+    def is_unsigned(self) -> bool:
+        """Whether it is a type of integers that has no negative ones."""
+        return self._numpy.kind == "u"
+
+    @property
+    def is_quantized(self) -> bool:
+        """False: the quantized types are not covered."""
+        return False
+
+    @property
+    def is_numpy_compatible(self) -> bool:
+        """Whether NumPy has the type."""
+        return self is not resource
+
+    @property
+    def size(self) -> int:
+        """Bytes of an element; 1 where these have no fixed size."""
+        return 1 if self._numpy.kind == "O" else self._numpy.itemsize
+
+    @property
+    def min(self) -> Any:
+        """The least number of the type."""
+        return self._limit("min")
+
+    @property
+    def max(self) -> Any:
+        """The greatest number of the type."""
+        return self._limit("max")
+
+    @property
+    def limits(self) -> tuple[Any, Any]:
+        """What pictures of the type go from and to: 0 to 1 for floating-point types."""
+        return (0, 1) if self._numpy.kind == "f" else (0, self.max)
+
+    def _limit(self, which: str) -> Any:
+        if self._numpy.kind in "iu":
+            return int(getattr(np.iinfo(self._numpy), which))
+        if self._numpy.kind == "f":
+            return getattr(np.finfo(self._numpy), which)
+        if self._numpy.kind == "b":
+            return which == "max"
+        raise TypeError(f"Cannot find {which}imum value of {self}.")
+
+    def is_compatible_with(self, other: Any) -> bool:
+        """Whether `other` names the same type."""
+        return self == as_dtype(other)
+
+    def __eq__(self, other: object) -> bool:
+        if other is None:
+            return False
+        if isinstance(other, DType):
+            return self is other
+        try:
+            return self is as_dtype(other)
+        except TypeError:
+            return False
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    def __hash__(self) -> int:
+        return self._enum
+
+    def __int__(self) -> int:
+        return self._enum
+
+    def __str__(self) -> str:
+        return f"<dtype: {self._name!r}>"
+
+    def __repr__(self) -> str:
+        return f"tf.{self._name}"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return as_dtype, (self._name,)
+
+
+float32 = DType("float32", np.float32, 1)
+float64 = DType("float64", np.float64, 2)
+int32 = DType("int32", np.int32, 3)
+uint8 = DType("uint8", np.uint8, 4)
+int16 = DType("int16", np.int16, 5)
+int8 = DType("int8", np.int8, 6)
+string = DType("string", np.object_, 7)
+complex64 = DType("complex64", np.complex64, 8)
+int64 = DType("int64", np.int64, 9)
+bool_ = DType("bool", np.bool_, 10)
+uint16 = DType("uint16", np.uint16, 17)
+complex128 = DType("complex128", np.complex128, 18)
+float16 = DType("float16", np.float16, 19)
+resource = DType("resource", np.object_, 20)
+uint32 = DType("uint32", np.uint32, 22)
+uint64 = DType("uint64", np.uint64, 23)
+
+_ALIASES: dict[Any, DType] = {
+    "half": float16,
+    "float": float32,
+    "double": float64,
+    "str": string,
+    float: float32,
+    int: int64,
+    bool: bool_,
+    complex: complex128,
+    str: string,
+    bytes: string,
+    object: string,
+}
+_BY_NUMPY = {t.numpy: t for t in DType.by_name.values() if t.numpy.kind != "O"}
+_BY_ENUM = {t.as_datatype_enum: t for t in DType.by_name.values()}
+
+# What the core's messages call a type where they do not use its name.
+IN_MESSAGES = {"float32": "float", "float64": "double", "float16": "half"}
+
+
+def as_dtype(value: Any) -> DType:
+    """The type that `value` names: a type itself, a string, a NumPy dtype or a Python type.
+
+    Raises
+    ------
+    TypeError
+        For anything that names none of the types here.
+    """
+    if isinstance(value, DType):
+        return value
+    if isinstance(value, str) and (found := DType.by_name.get(value)):
+        return found
+    if isinstance(value, (str, type)) and (found := _ALIASES.get(value)):
+        return found
+    if isinstance(value, int) and (found := _BY_ENUM.get(value)):
+        return found
+    if isinstance(value, (np.dtype, type)):
+        numpy = np.dtype(value)
+        if numpy.kind in "SUO":
+            return string
+        if (found := _BY_NUMPY.get(numpy.newbyteorder("="))) is not None:
+            return found
+    raise TypeError(f"Cannot convert the argument `type_value`: {value!r} to a TensorFlow DType.")
+
+
+def short_name(dtype: DType) -> str:
+    """What TensorFlow's kernels call a type, as in ``float`` for float32."""
+    return IN_MESSAGES.get(dtype.name, dtype.name)

@@ -1,0 +1,29 @@
+# SPDX-License-Identifier: Apache-2.0
+# ruff: noqa: F403
+"""TensorFlow 1's names for reading records, so that ``import fastrec.compat.v1 as tf`` will do."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .. import _dtypes, _errors
+from .._dtypes import *
+from .._shape import Dimension as Dimension
+from .._shape import TensorShape as TensorShape
+from .constants import *
+from .graph import *
+from .math_ops import *
+from .session import *
+
+errors = _errors
+bool = _dtypes.bool_
+half = _dtypes.float16
+double = _dtypes.float64
+
+
+def __getattr__(name: str) -> Any:
+    raise AttributeError(
+        f"fastrec.compat.v1 has no {name!r}: it covers what reads, writes, parses, queues and "
+        f"batches records, pictures and text, and what such programs call besides. The list is "
+        f"in docs/compat-v1.md."
+    )

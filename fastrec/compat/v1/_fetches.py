@@ -1,0 +1,165 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a session may be asked for, and what it may be given."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from .._dtypes import DType, resource, string
+from ._graph import Graph
+from ._nodes import Operation, Tensor
+
+__all__ = ["Fetched", "fed_array", "feeds_of", "fetched"]
+
+Fetched = Callable[[Iterator[Any]], Any]
+"""Takes as many values as it needs and gives them in the structure that was asked for."""
+
+
+def fetched(fetch: Any, graph: Graph, flat: list[Tensor | Operation]) -> Fetched:
+    """Add to `flat` what `fetch` asks for, and say how the values become what it gets.
+
+    Raises
+    ------
+    TypeError
+        For what can be no fetch.
+    ValueError
+        For what is not in `graph`.
+    """
+    if isinstance(fetch, (Tensor, Operation)) or not isinstance(fetch, (list, tuple, Mapping)):
+        return _single(fetch, graph, flat)
+    if isinstance(fetch, Mapping):
+        parts = [fetched(value, graph, flat) for value in fetch.values()]
+        keys = list(fetch)
+        kind: Any = type(fetch)
+        made = dict if kind is dict or not isinstance(fetch, dict) else kind
+        return lambda values: made(
+            [(key, part(values)) for key, part in zip(keys, parts, strict=True)]
+        )
+    parts = [fetched(value, graph, flat) for value in fetch]
+    if isinstance(fetch, list):
+        return lambda values: [part(values) for part in parts]
+    if hasattr(fetch, "_fields"):
+        named: Any = type(fetch)
+        return lambda values: named(*[part(values) for part in parts])
+    return lambda values: tuple([part(values) for part in parts])
+
+
+def _single(fetch: Any, graph: Graph, flat: list[Tensor | Operation]) -> Fetched:
+    if hasattr(fetch, "_fetch_parts"):
+        parts, rebuild = fetch._fetch_parts()
+        inner = fetched(list(parts), graph, flat)
+        return lambda values: rebuild(*inner(values))
+    if fetch is None:
+        raise TypeError('Argument `fetch` = None has invalid type "NoneType". Cannot be None')
+    try:
+        flat.append(graph.as_graph_element(fetch))
+    except TypeError as error:
+        raise TypeError(
+            f'Argument `fetch` = {fetch} has invalid type "{type(fetch).__name__}" must be a '
+            f"string or Tensor. ({error})"
+        ) from None
+    except (KeyError, ValueError) as error:
+        raise ValueError(
+            f"Argument `fetch` = {fetch} cannot be interpreted as a Tensor. ({error})"
+        ) from None
+    return next
+
+
+def feeds_of(feed_dict: Any, graph: Graph) -> tuple[list[Tensor], list[Any]]:
+    """The fed tensors, and the values for them as arrays.
+
+    Raises
+    ------
+    TypeError
+        For keys and values that cannot be.
+    ValueError
+        For a value of another shape.
+    """
+    tensors: list[Tensor] = []
+    values: list[Any] = []
+    for key, value in dict(feed_dict or {}).items():
+        if hasattr(key, "_feed_parts"):
+            for tensor, part in key._feed_parts(value):
+                tensors.append(tensor)
+                values.append(fed_array(tensor, part))
+            continue
+        try:
+            found = graph.as_graph_element(key, allow_operation=False)
+        except (KeyError, TypeError, ValueError) as error:
+            raise TypeError(f"Cannot interpret feed_dict key as Tensor: {error}") from None
+        assert isinstance(found, Tensor)
+        tensors.append(found)
+        values.append(fed_array(found, value))
+    return tensors, values
+
+
+def fed_array(tensor: Tensor, value: Any) -> Any:
+    """`value` as the value of `tensor`.
+
+    Raises
+    ------
+    TypeError
+        For a tensor, or a number that the type does not have.
+    ValueError
+        For a value of another shape.
+    """
+    if isinstance(value, Tensor):
+        raise TypeError(
+            "The value of a feed cannot be a tf.Tensor object. Acceptable feed values include "
+            "Python scalars, strings, lists, numpy ndarrays, or TensorHandles. For reference, the "
+            f"tensor object was {value} which was passed to the argument `feed_dict` with key "
+            f"{tensor}."
+        )
+    if tensor.dtype is resource:
+        return value
+    array = _array_of(value, tensor.dtype)
+    if not tensor.shape.is_compatible_with(array.shape):
+        raise ValueError(
+            f"Cannot feed value of shape {array.shape} for Tensor {tensor.name}, which has shape "
+            f"{tensor.shape}"
+        )
+    # Whoever gets at it, the caller's array is not written to.
+    array = array.view()
+    array.flags.writeable = False
+    return array
+
+
+def _array_of(value: Any, dtype: DType) -> np.ndarray[Any, Any]:
+    if dtype is string:
+        return strings_of(value)
+    array = np.asarray(value, dtype=dtype.numpy)
+    if type(value) is int and array.dtype.kind != "f" and int(array) != value:
+        raise TypeError(
+            f"Type of feed value {value} with type {type(value)} is not compatible with Tensor "
+            f"type {dtype.as_numpy_dtype}. Try explicitly setting the type of the feed tensor "
+            f"to a larger type (e.g. int64)."
+        )
+    return array
+
+
+def strings_of(value: Any) -> np.ndarray[Any, Any]:
+    """`value` as an object array of ``bytes``; text is encoded as UTF-8.
+
+    Raises
+    ------
+    TypeError
+        For an element that is neither text nor bytes.
+    """
+    array = np.asarray(value, dtype=object) if not isinstance(value, np.ndarray) else value
+    flat = [_bytes_of(item) for item in array.reshape(-1).tolist()]
+    result = np.empty(len(flat), dtype=object)
+    result[:] = flat
+    return result.reshape(array.shape)
+
+
+def _bytes_of(item: Any) -> bytes:
+    if isinstance(item, bytes):
+        return item
+    if isinstance(item, str):
+        return item.encode()
+    if isinstance(item, (bytearray, memoryview)):
+        return bytes(item)
+    raise TypeError(f"Expected string, but got {item!r} of type {type(item).__name__!r}.")

@@ -1,0 +1,242 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The nodes of a graph, and what goes from one to the next."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+from .._dtypes import DType
+from .._shape import TensorShape
+
+if TYPE_CHECKING:
+    from ._graph import Graph
+
+__all__ = ["Arithmetic", "Kernel", "Operation", "OperatorNotAllowedInGraphError", "Tensor"]
+
+Kernel = Callable[..., "tuple[Any, ...]"]
+"""``kernel(step, *input_values)`` gives one value for each output.
+
+A value is an ndarray, with 0 dimensions for a scalar; of strings, an object array of ``bytes``; of
+a resource, any object. Kernels leave their inputs as they are.
+"""
+
+#: What Python's operators on tensors do: filled in by the modules that define the operations.
+operators: dict[str, Callable[..., Any]] = {}
+
+
+class Operation:
+    """A node of the graph."""
+
+    __slots__ = (
+        "_id",
+        "attrs",
+        "blocking",
+        "control_inputs",
+        "graph",
+        "inputs",
+        "kernel",
+        "name",
+        "origin",
+        "outputs",
+        "stateful",
+        "type",
+    )
+
+    def __init__(self, graph: Graph, type: str, name: str, inputs: tuple[Tensor, ...]) -> None:
+        self.graph = graph
+        self.type = type
+        self.name = name
+        self.inputs = inputs
+        self.control_inputs: tuple[Operation, ...] = ()
+        self.outputs: tuple[Tensor, ...] = ()
+        self.attrs: dict[str, Any] = {}
+        self.blocking = False
+        self.stateful = False
+        self.kernel: Kernel
+        self.origin: tuple[str, int] | None = None
+        self._id = 0
+
+    @property
+    def node_def(self) -> Operation:
+        """This operation: there is no other form of it."""
+        return self
+
+    @property
+    def values(self) -> Callable[[], tuple[Tensor, ...]]:
+        """Calling it gives the outputs."""
+        return lambda: self.outputs
+
+    @property
+    def device(self) -> str:
+        """The empty string: there is one device."""
+        return ""
+
+    def get_attr(self, name: str) -> Any:
+        """An attribute of the operation.
+
+        Raises
+        ------
+        ValueError
+            When it has none of that name.
+        """
+        if name not in self.attrs:
+            raise ValueError(f"Operation {self.name!r} has no attr named {name!r}.")
+        return self.attrs[name]
+
+    def run(self, feed_dict: Any = None, session: Any = None) -> None:
+        """Run it in `session`, or in the default one."""
+        chosen = operators["session"]("run", session, self.graph)
+        chosen.run(self, feed_dict)
+
+    def __repr__(self) -> str:
+        return f"<tf.Operation {self.name!r} type={self.type}>"
+
+
+def _unary(name: str) -> Callable[[Any], Tensor]:
+    def method(self: Any) -> Tensor:
+        result: Tensor = operators[name](self)
+        return result
+
+    return method
+
+
+def _binary(name: str) -> Callable[[Any, Any], Tensor]:
+    def method(self: Any, other: Any) -> Tensor:
+        result: Tensor = operators[name](self, other)
+        return result
+
+    return method
+
+
+def _reflected(name: str) -> Callable[[Any, Any], Tensor]:
+    def method(self: Any, other: Any) -> Tensor:
+        result: Tensor = operators[name](other, self, reflected=True)
+        return result
+
+    return method
+
+
+class OperatorNotAllowedInGraphError(TypeError):
+    """A tensor was used where only its value could be."""
+
+
+class Arithmetic:
+    """Python's operators, for tensors and for variables."""
+
+    __slots__ = ()
+    __array_priority__ = 100
+
+    __neg__ = _unary("neg")
+    __abs__ = _unary("abs")
+    __invert__ = _unary("invert")
+    __add__ = _binary("add")
+    __radd__ = _reflected("add")
+    __sub__ = _binary("sub")
+    __rsub__ = _reflected("sub")
+    __mul__ = _binary("mul")
+    __rmul__ = _reflected("mul")
+    __truediv__ = _binary("truediv")
+    __rtruediv__ = _reflected("truediv")
+    __div__ = _binary("truediv")
+    __floordiv__ = _binary("floordiv")
+    __rfloordiv__ = _reflected("floordiv")
+    __mod__ = _binary("mod")
+    __rmod__ = _reflected("mod")
+    __pow__ = _binary("pow")
+    __rpow__ = _reflected("pow")
+    __matmul__ = _binary("matmul")
+    __and__ = _binary("and")
+    __rand__ = _reflected("and")
+    __or__ = _binary("or")
+    __ror__ = _reflected("or")
+    __xor__ = _binary("xor")
+    __rxor__ = _reflected("xor")
+    __lt__ = _binary("lt")
+    __le__ = _binary("le")
+    __gt__ = _binary("gt")
+    __ge__ = _binary("ge")
+    __getitem__ = _binary("getitem")
+
+    def __iter__(self) -> Iterator[Any]:
+        raise OperatorNotAllowedInGraphError(
+            "Iterating over a symbolic `tf.Tensor` is not allowed: run it in a session first."
+        )
+
+    def __bool__(self) -> bool:
+        raise OperatorNotAllowedInGraphError(
+            "Using a symbolic `tf.Tensor` as a Python `bool` is not allowed: run it in a session "
+            "first, or use tf.cond."
+        )
+
+    def __len__(self) -> int:
+        name = getattr(self, "name", "?")
+        raise TypeError(
+            f"len is not well defined for a symbolic Tensor ({name}). "
+            f"Please call `x.shape` rather than `len(x)` for shape information."
+        )
+
+
+class Tensor(Arithmetic):
+    """What one output of an operation will be. Compared, and hashed, by identity."""
+
+    __slots__ = ("__weakref__", "_shape", "dtype", "op", "value_index")
+
+    def __init__(self, op: Operation, value_index: int, dtype: DType, shape: TensorShape) -> None:
+        self.op = op
+        self.value_index = value_index
+        self.dtype = dtype
+        self._shape = shape
+
+    @property
+    def graph(self) -> Graph:
+        """The graph that it belongs to."""
+        return self.op.graph
+
+    @property
+    def name(self) -> str:
+        """As in ``"op:0"``."""
+        return f"{self.op.name}:{self.value_index}"
+
+    @property
+    def shape(self) -> TensorShape:
+        """What is known of its shape."""
+        return self._shape
+
+    @property
+    def device(self) -> str:
+        """The empty string: there is one device."""
+        return ""
+
+    def get_shape(self) -> TensorShape:
+        """What is known of its shape."""
+        return self._shape
+
+    def set_shape(self, shape: Any) -> None:
+        """Add to what is known of the shape.
+
+        Raises
+        ------
+        ValueError
+            When it contradicts what is known.
+        """
+        self._shape = self._shape.merge_with(shape)
+
+    def consumers(self) -> list[Operation]:
+        """The operations that it goes into."""
+        return [op for op in self.graph.get_operations() if self in op.inputs]
+
+    def eval(self, feed_dict: Any = None, session: Any = None) -> Any:
+        """Its value, from `session` or from the default one."""
+        return operators["session"]("eval", session, self.graph).run(self, feed_dict)
+
+    def ref(self) -> Tensor:
+        """Itself, for it can be hashed."""
+        return self
+
+    def __str__(self) -> str:
+        shape = "" if self._shape.ndims is None else f", shape={self._shape}"
+        return f'Tensor("{self.name}"{shape}, dtype={self.dtype.name})'
+
+    def __repr__(self) -> str:
+        return f"<tf.Tensor '{self.name}' shape={self._shape} dtype={self.dtype.name}>"

@@ -1,0 +1,183 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What one fetch of a session runs, in which order: compiled once, run many times.
+
+The operations that the fetched ones depend on stand in a flat list, in the order in which they
+were made, which is an order that they can run in. Each has a place in a list of values for every
+output; it reads its inputs by a prepared ``itemgetter`` and writes its outputs by a prepared slice,
+so that beside the kernel an operation costs two subscriptions and a call. What depends on
+constants alone has its value in the list from the beginning.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from fastrec.errors import FastrecError
+
+from .._errors import InvalidArgumentError, OpError, ResourceExhaustedError, translated
+from ._nodes import Kernel, Operation, Tensor
+
+if TYPE_CHECKING:
+    from .session import Step
+
+__all__ = ["Instruction", "Plan", "frozen", "needed"]
+
+_FOLD_BYTES = 1 << 26
+
+
+class Instruction(NamedTuple):
+    """One operation of a plan."""
+
+    kernel: Kernel
+    inputs: Callable[[list[Any]], Iterable[Any]]
+    outputs: slice
+    op: Operation
+
+
+def frozen(value: Any) -> Any:
+    """`value`, which is kept: nobody may write to it."""
+    if isinstance(value, np.ndarray) and value.flags.writeable:
+        value = value.view()
+        value.flags.writeable = False
+    return value
+
+
+def needed(targets: Iterable[Operation], fed: frozenset[Tensor]) -> list[Operation]:
+    """The operations that have to run for `targets` to, in an order that they can run in."""
+    found: dict[Operation, None] = {}
+    ahead = list(targets)
+    while ahead:
+        op = ahead.pop()
+        if op in found:
+            continue
+        found[op] = None
+        ahead.extend(tensor.op for tensor in op.inputs if tensor not in fed)
+        ahead.extend(op.control_inputs)
+    return sorted(found, key=lambda op: op._id)
+
+
+def _gather(places: Sequence[int]) -> Callable[[list[Any]], Iterable[Any]]:
+    if len(places) > 1:
+        return itemgetter(*places)
+    start = places[0] if places else 0
+    return itemgetter(slice(start, start + len(places)))
+
+
+def raised(error: Exception, op: Operation) -> Exception:
+    """What a session raises when the kernel of `op` has raised `error`."""
+    if isinstance(error, OpError):
+        return error.at(op)
+    if isinstance(error, (FastrecError, OSError)):
+        return translated(error).at(op)
+    if isinstance(error, MemoryError):
+        return ResourceExhaustedError(None, None, str(error) or "out of memory").at(op)
+    if type(error) is ValueError:
+        return InvalidArgumentError(None, None, str(error)).at(op)
+    return error
+
+
+class Plan:
+    """The way from some fed tensors to some fetched ones.
+
+    Parameters
+    ----------
+    fetches : sequence of Tensor or Operation
+        What is wanted. An operation gives None.
+    feeds : sequence of Tensor
+        What is given.
+    """
+
+    __slots__ = ("_results", "_template", "code", "concurrent", "fed", "places")
+
+    def __init__(self, fetches: Sequence[Tensor | Operation], feeds: Sequence[Tensor]) -> None:
+        fed = frozenset(feeds)
+        targets = [
+            fetch if isinstance(fetch, Operation) else fetch.op
+            for fetch in fetches
+            if isinstance(fetch, Operation) or fetch not in fed
+        ]
+        ops = needed(targets, fed)
+        self.places: dict[Tensor, int] = {tensor: i for i, tensor in enumerate(feeds)}
+        self.fed = len(self.places)
+        self._template: list[Any] = [None] * self.fed
+        code = [self._placed(op) for op in ops]
+        self._results = tuple(
+            -1 if isinstance(fetch, Operation) else self.places[fetch] for fetch in fetches
+        )
+        self._template.append(None)  # what an operation gives, at -1
+        self.code = [one for one in code if not self._folded(one, fed)]
+        self.concurrent = _may_wait_for_each_other([one.op for one in self.code])
+
+    def _placed(self, op: Operation) -> Instruction:
+        start = len(self._template)
+        inputs = [self.places[tensor] for tensor in op.inputs]
+        for tensor in op.outputs:
+            # A fed output keeps the place of what is fed; the kernel's goes nowhere.
+            self.places.setdefault(tensor, len(self._template))
+            self._template.append(None)
+        return Instruction(op.kernel, _gather(inputs), slice(start, len(self._template)), op)
+
+    def _folded(self, one: Instruction, fed: frozenset[Tensor]) -> bool:
+        op = one.op
+        if op.stateful or op.blocking or not op.outputs or not fed.isdisjoint(op.outputs):
+            return False
+        values = list(one.inputs(self._template))
+        if any(value is None for value in values):
+            return False
+        try:
+            with np.errstate(all="ignore"):
+                outputs = op.kernel(None, *values)
+        except Exception:  # which it will raise again each time it runs
+            return False
+        if op.inputs and sum(getattr(value, "nbytes", 0) for value in outputs) > _FOLD_BYTES:
+            return False
+        self._template[one.outputs] = [frozen(value) for value in outputs]
+        return True
+
+    def run(self, step: Step, feeds: Sequence[Any]) -> list[Any]:
+        """Values for the fetches, from values for the feeds."""
+        slots = self._template.copy()
+        slots[: self.fed] = feeds
+        if self.concurrent:
+            from ._concurrent import run_concurrently
+
+            run_concurrently(self, step, slots)
+        else:
+            self._run_in_order(step, slots)
+        return [slots[place] for place in self._results]
+
+    def _run_in_order(self, step: Step, slots: list[Any]) -> None:
+        one = None
+        try:
+            for one in self.code:
+                slots[one[2]] = one[0](step, *one[1](slots))
+        except Exception as error:
+            assert one is not None
+            changed = raised(error, one.op)
+            if changed is error:
+                raise
+            raise changed from error
+
+
+def _may_wait_for_each_other(ops: Sequence[Operation]) -> bool:
+    """Whether two of the operations may block and neither comes after the other."""
+    if sum(op.blocking for op in ops) < 2:
+        return False
+    before: dict[Operation, int] = {}
+    seen = 0
+    for op in ops:
+        ahead = 0
+        for other in (*(tensor.op for tensor in op.inputs), *op.control_inputs):
+            ahead |= before.get(other, 0)
+        if op.blocking:
+            if ahead != seen:
+                return True
+            bit = seen + 1
+            ahead |= bit
+            seen |= bit
+        before[op] = ahead
+    return False

@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The graph that operations go into, and how they get there.
+
+Nothing is computed here. An operation holds a *kernel*: a function of NumPy arrays that a session
+calls when the operation runs. ``session.py`` says when that is.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from .._dtypes import DType
+from .._shape import TensorShape
+from ._graph import Graph, GraphKeys, inside
+from ._nodes import Arithmetic, Kernel, Operation, Tensor, operators
+
+__all__ = [
+    "Arithmetic",
+    "Graph",
+    "GraphKeys",
+    "Kernel",
+    "Operation",
+    "Tensor",
+    "control_dependencies",
+    "create_op",
+    "get_default_graph",
+    "get_seed",
+    "name_scope",
+    "operators",
+    "reset_default_graph",
+    "set_random_seed",
+]
+
+GRAPH_SEED = 87654321  # TensorFlow's, where only the operation has a seed
+_HERE = str(Path(__file__).parent.parent)
+
+_default = Graph()
+
+
+def get_default_graph() -> Graph:
+    """The graph that operations go into."""
+    return inside.graphs[-1] if inside.graphs else _default
+
+
+def reset_default_graph() -> None:
+    """Start again with an empty default graph.
+
+    Raises
+    ------
+    AssertionError
+        Inside ``with graph.as_default()``.
+    """
+    global _default
+    if inside.graphs:
+        raise AssertionError("Do not use tf.reset_default_graph() to clear nested graphs.")
+    _default = Graph()
+
+
+def set_random_seed(seed: int | None) -> None:
+    """Set the seed of the default graph."""
+    get_default_graph().seed = seed
+
+
+def get_seed(op_seed: int | None) -> tuple[int | None, int | None]:
+    """The two seeds that an operation with the seed `op_seed` gets; none, when neither is set."""
+    graph = get_default_graph()
+    if graph.seed is None:
+        pair = (None, None) if op_seed is None else (GRAPH_SEED, op_seed)
+    else:
+        pair = (graph.seed, graph.last_op_id if op_seed is None else op_seed)
+    if pair == (0, 0):  # which would stand for no seed at all
+        return 0, 2**31 - 1
+    return pair
+
+
+def control_dependencies(control_inputs: Any) -> contextlib.AbstractContextManager[None]:
+    """Let everything that is made inside run after `control_inputs`."""
+    return get_default_graph().control_dependencies(control_inputs)
+
+
+@contextlib.contextmanager
+def name_scope(
+    name: str | None, default_name: str | None = None, values: Iterable[Any] | None = None
+) -> Iterator[str]:
+    """Put the names of what is made inside below `name`, or `default_name` where that is None."""
+    graph = _graph_of(values or ())
+    chosen = default_name if name is None else name
+    with graph.as_default(), graph.name_scope(chosen) as scope:
+        yield scope
+
+
+def _graph_of(values: Iterable[Any]) -> Graph:
+    first: Tensor | None = None
+    for value in values:
+        if isinstance(value, Tensor):
+            if first is None:
+                first = value
+            elif value.op.graph is not first.op.graph:
+                raise ValueError(f"{value} must be from the same graph as {first}.")
+    return get_default_graph() if first is None else first.op.graph
+
+
+def _caller() -> tuple[str, int] | None:
+    frame = sys._getframe(2)
+    while frame is not None and frame.f_code.co_filename.startswith(_HERE):
+        frame = frame.f_back  # type: ignore[assignment]
+    return None if frame is None else (frame.f_code.co_filename, frame.f_lineno)
+
+
+def create_op(
+    type: str,
+    inputs: Sequence[Tensor],
+    outputs: Sequence[tuple[DType, Any]],
+    kernel: Kernel,
+    *,
+    name: str | None = None,
+    attrs: dict[str, Any] | None = None,
+    blocking: bool = False,
+    stateful: bool = False,
+    graph: Graph | None = None,
+) -> Operation:
+    """Add an operation to the graph of its inputs, or to the default one.
+
+    Parameters
+    ----------
+    type : str
+        What kind of operation it is; its name too, unless `name` is given.
+    inputs : sequence of Tensor
+        What it works on, all of one graph.
+    outputs : sequence of (DType, shape)
+        What it gives.
+    kernel : callable
+        See :data:`Kernel`.
+    name : str, optional
+        Its name, made unique within the current scope; one that ends in ``/`` is taken as it is.
+    attrs : dict, optional
+        What else is to be known of it.
+    blocking : bool
+        Whether it may wait for something that another operation does.
+    stateful : bool
+        Whether it may give something else the next time, or does more than compute its outputs.
+    graph : Graph, optional
+        Where it goes, when there are no inputs to tell.
+    """
+    where = graph or _graph_of(inputs)
+    chosen = name or type
+    full = chosen[:-1] if chosen.endswith("/") else where.unique_name(chosen)
+    op = Operation(where, type, full, tuple(inputs))
+    op.kernel, op.blocking, op.stateful = kernel, blocking, stateful
+    op.attrs = attrs or {}
+    op.origin = _caller()
+    op.outputs = tuple(
+        Tensor(op, i, dtype, shape if isinstance(shape, TensorShape) else TensorShape(shape))
+        for i, (dtype, shape) in enumerate(outputs)
+    )
+    where.add(op)
+    return op
