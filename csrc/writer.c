@@ -1,125 +1,78 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "writer.h"
+#define _GNU_SOURCE /* fallocate */
+#include "writer_internal.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/file.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 #if defined(__linux__)
 #include <sys/syscall.h>
+#include <sys/vfs.h>
 #endif
 
+/* What is written at once. Pages of a file are kept together by the system as they were written
+   together, and a megabyte that is one is mapped and read several times faster later. */
 #define BUFFER_SIZE ((size_t)1 << 20)
+
+/* Room on the disk that is asked for at once; little enough for thousands of shards. */
+#define RESERVE_SIZE ((uint64_t)4 << 20)
+
+#define EXT4_MAGIC 0xef53
+
+#define NAMES_TRIED 100
 
 /* No system writes more at once, and macOS refuses to try. */
 #define WRITE_MAX ((size_t)1 << 30)
 
-/* What a temporary file's name keeps of the target's: some file systems end names at 143 bytes. */
-#define NAME_KEPT 96
-
-#define LINKS_MAX 40
-#define NAMES_TRIED 100
-
-typedef struct {
-    char text[PATH_MAX];
-} path_text;
-
-/* `head`, its first `size` bytes, and `tail`. */
-static int set_path(path_text *path, const char *head, size_t size, const char *tail,
-                    fr_error *err) {
-    path_text joined;
-    int length = snprintf(joined.text, sizeof joined.text, "%.*s%s", (int)size, head, tail);
-    if (size >= PATH_MAX || length >= PATH_MAX) return fr_fail_io(err, ENAMETOOLONG, "naming it");
-    *path = joined;
-    return FR_OK;
+/*
+ * ext4 decides where a file's blocks go when it is synced or renamed over another file, and has
+ * the caller wait: for twice as long as writing took. Blocks that are there by then spare that.
+ */
+static bool allocates_late(int fd) {
+#if defined(__linux__)
+    struct statfs there;
+    return fstatfs(fd, &there) == 0 && there.f_type == EXT4_MAGIC;
+#else
+    (void)fd;
+    return false;
+#endif
 }
 
-/* How many bytes of `path` come before the name of the file. */
-static size_t directory_size(const char *path) {
-    const char *slash = strrchr(path, '/');
-    return slash ? (size_t)(slash + 1 - path) : 0;
-}
-
-/* Replaces a path that is a symbolic link by what the link points to, there or not. */
-static int follow_links(path_text *path, fr_error *err) {
-    for (int i = 0; i < LINKS_MAX; i++) {
-        char target[PATH_MAX];
-        ssize_t size = readlink(path->text, target, sizeof target);
-        if (size < 0) return FR_OK; /* no link; what else may be wrong shows when it is opened */
-        if (size == sizeof target) return fr_fail_io(err, ENAMETOOLONG, "following its link");
-        target[size] = 0;
-        size_t head = target[0] == '/' ? 0 : directory_size(path->text);
-        FR_TRY(set_path(path, path->text, head, target, err));
+/* Has blocks for `size` more bytes. Where there are none, write(2) is to say so. */
+static void reserve(fr_writer *writer, size_t size) {
+#if defined(__linux__)
+    while (writer->reserves && writer->reserved < writer->written + size) {
+        off_t from = (off_t)writer->reserved;
+        writer->reserved += RESERVE_SIZE;
+        writer->reserves =
+            fallocate(writer->fd, FALLOC_FL_KEEP_SIZE, from, (off_t)RESERVE_SIZE) == 0;
     }
-    return fr_fail_io(err, ELOOP, "following its links");
+#else
+    (void)writer, (void)size;
+#endif
 }
 
-/* Names the file from the root: the process may go elsewhere before the writer closes. */
-static int make_absolute(path_text *path, fr_error *err) {
-    path_text directory, root;
-    size_t head = directory_size(path->text);
-    if (!path->text[head]) return fr_fail_io(err, head ? EISDIR : ENOENT, "creating it");
-    FR_TRY(set_path(&directory, path->text, head, ".", err));
-    if (!realpath(directory.text, root.text)) return fr_fail_io(err, errno, "finding its place");
-    const char *slash = root.text[1] ? "/" : "";
-    FR_TRY(set_path(&directory, slash, strlen(slash), path->text + head, err));
-    return set_path(path, root.text, strlen(root.text), directory.text, err);
-}
-
-static int copy_path(char **out, const path_text *path, fr_error *err) {
-    *out = strdup(path->text);
-    return *out ? FR_OK : fr_fail_nomem(err, strlen(path->text) + 1);
-}
-
-static int resolve(fr_writer *writer, const char *path, fr_error *err) {
-    path_text resolved;
-    FR_TRY(set_path(&resolved, path, strlen(path), "", err));
-    FR_TRY(follow_links(&resolved, err));
-    FR_TRY(make_absolute(&resolved, err));
-    return copy_path(&writer->path, &resolved, err);
-}
-
-/* Not secret, only unlikely to be in use: O_EXCL decides. */
-static uint64_t random_name(const fr_writer *writer, int attempt) {
-    struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
-    uint64_t x = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-    x ^= (uint64_t)getpid() << 32 ^ (uint64_t)(uintptr_t)writer ^ (uint64_t)attempt << 56;
-    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
-    x = (x ^ x >> 27) * 0x94d049bb133111ebu;
-    return x ^ x >> 31;
-}
-
-/* `.name.0123456789abcdef.tmp` beside the target, the name cut between two characters. */
-static int name_temporary(const fr_writer *writer, int attempt, path_text *path, fr_error *err) {
-    size_t head = directory_size(writer->path);
-    const char *name = writer->path + head;
-    size_t kept = strlen(name);
-    if (kept > NAME_KEPT) kept = NAME_KEPT;
-    while (kept > 0 && (name[kept] & 0xc0) == 0x80)
-        kept--;
-    char tail[NAME_KEPT + 32];
-    snprintf(tail, sizeof tail, ".%.*s.%016llx.tmp", (int)kept, name,
-             (unsigned long long)random_name(writer, attempt));
-    return set_path(path, writer->path, head, tail, err);
+/* Gives back the blocks behind the end. If that fails they are only wasted. */
+static void unreserve(const fr_writer *writer) {
+    if (writer->reserved <= writer->written) return;
+    if (ftruncate(writer->fd, (off_t)writer->written) != 0) return;
 }
 
 /* Creates the file with `mode` less the process's umask, which the kernel knows. */
 static int create_temporary(fr_writer *writer, mode_t mode, fr_error *err) {
-    path_text path;
+    fr_path path;
     int fd = -1;
     for (int attempt = 0; fd < 0 && attempt < NAMES_TRIED; attempt++) {
-        FR_TRY(name_temporary(writer, attempt, &path, err));
+        FR_TRY(fr_writer_name_temporary(writer, attempt, &path, err));
         fd = open(path.text, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
         if (fd < 0 && errno != EEXIST && errno != EINTR) break;
     }
     if (fd < 0) return fr_fail_io(err, errno, "creating a temporary file beside it");
-    int status = copy_path(&writer->temporary, &path, err);
+    int status = fr_path_copy(&writer->temporary, &path, err);
     if (status != FR_OK) {
         unlink(path.text);
         close(fd);
@@ -127,6 +80,7 @@ static int create_temporary(fr_writer *writer, mode_t mode, fr_error *err) {
     }
     writer->fd = fd;
     writer->open = true;
+    writer->reserves = allocates_late(fd);
     return FR_OK;
 }
 
@@ -192,8 +146,9 @@ static int check_process(const fr_writer *writer, fr_error *err) {
                    (long long)writer->pid);
 }
 
-static int write_all(const fr_writer *writer, const uint8_t *data, size_t size, fr_error *err) {
+static int write_all(fr_writer *writer, const uint8_t *data, size_t size, fr_error *err) {
     FR_TRY(check_process(writer, err));
+    if (writer->reserved || size >= BUFFER_SIZE) reserve(writer, size);
     while (size > 0) {
         ssize_t wrote = write(writer->fd, data, size < WRITE_MAX ? size : WRITE_MAX);
         if (wrote < 0 && errno == EINTR) continue;
@@ -201,6 +156,7 @@ static int write_all(const fr_writer *writer, const uint8_t *data, size_t size, 
         if (wrote <= 0) return fr_fail_io(err, wrote < 0 ? errno : EIO, "writing");
         data += wrote;
         size -= (size_t)wrote;
+        writer->written += (uint64_t)wrote;
     }
     return FR_OK;
 }
@@ -222,37 +178,60 @@ static uint8_t *take(fr_writer *writer, size_t size) {
     return p;
 }
 
-/* Copied piece by piece, checksummed as it is copied: what is stored and what is summed are the
-   same even while somebody changes `data`, and a buffer that stays in cache costs no memory
-   traffic. */
-static int put_long(fr_writer *writer, fr_span data, fr_error *err) {
-    if (room(writer) < FR_HEADER_SIZE) FR_TRY(drain(writer, err));
-    fr_frame_put_header(take(writer, FR_HEADER_SIZE), data.size);
-    uint32_t crc = 0;
+/* As put_bytes(), checksummed as it is copied: what is stored and what is summed are the same even
+   while somebody changes `data`, and a buffer that stays in cache costs no memory traffic. */
+static int put_summed(fr_writer *writer, fr_span data, uint32_t *crc, fr_error *err) {
     for (size_t done = 0; done < data.size;) {
         if (room(writer) == 0) FR_TRY(drain(writer, err));
         size_t piece = data.size - done < room(writer) ? data.size - done : room(writer);
-        crc = fr_crc32c_extend_copy(crc, take(writer, piece), data.data + done, piece);
+        *crc = fr_crc32c_extend_copy(*crc, take(writer, piece), data.data + done, piece);
         done += piece;
     }
-    if (room(writer) < FR_FOOTER_SIZE) FR_TRY(drain(writer, err));
-    fr_store_u32(take(writer, FR_FOOTER_SIZE), fr_crc_mask(crc));
     return FR_OK;
 }
 
+/* Piece by piece, so that all that is ever written is whole buffers. */
+static int put_bytes(fr_writer *writer, const uint8_t *data, size_t size, fr_error *err) {
+    while (size > 0) {
+        if (room(writer) == 0) FR_TRY(drain(writer, err));
+        size_t piece = size < room(writer) ? size : room(writer);
+        memcpy(take(writer, piece), data, piece);
+        data += piece;
+        size -= piece;
+    }
+    return FR_OK;
+}
+
+static int put_long(fr_writer *writer, fr_span data, fr_error *err) {
+    uint8_t header[FR_HEADER_SIZE], footer[FR_FOOTER_SIZE];
+    uint32_t crc = 0;
+    fr_frame_put_header(header, data.size);
+    FR_TRY(put_bytes(writer, header, sizeof header, err));
+    FR_TRY(put_summed(writer, data, &crc, err));
+    fr_store_u32(footer, fr_crc_mask(crc));
+    return put_bytes(writer, footer, sizeof footer, err);
+}
+
 static int put_record(fr_writer *writer, fr_span data, fr_error *err) {
-    if (FR_UNLIKELY(data.size > BUFFER_SIZE - FR_FRAME_OVERHEAD))
+    size_t left = room(writer);
+    if (FR_UNLIKELY(left < FR_FRAME_OVERHEAD || data.size > left - FR_FRAME_OVERHEAD))
         return put_long(writer, data, err);
-    if (FR_UNLIKELY(data.size + FR_FRAME_OVERHEAD > room(writer))) FR_TRY(drain(writer, err));
     fr_frame_put(take(writer, data.size + FR_FRAME_OVERHEAD), data);
     return FR_OK;
 }
 
+/* What fills whole buffers goes to the file from where it is. */
 static int put_frames(fr_writer *writer, fr_span frames, fr_error *err) {
-    if (frames.size > room(writer)) FR_TRY(drain(writer, err));
-    if (frames.size > room(writer)) return write_all(writer, frames.data, frames.size, err);
-    if (frames.size) memcpy(take(writer, frames.size), frames.data, frames.size);
-    return FR_OK;
+    size_t head = writer->buffer.size ? room(writer) : 0;
+    if (head > frames.size) head = frames.size;
+    FR_TRY(put_bytes(writer, frames.data, head, err));
+    frames = fr_span_after(frames, head);
+    size_t whole = frames.size - frames.size % BUFFER_SIZE;
+    if (whole) {
+        FR_TRY(drain(writer, err));
+        FR_TRY(write_all(writer, frames.data, whole, err));
+    }
+    return put_bytes(writer, frames.data + whole, frames.size - whole, err);
 }
 
 /* To the disk, not just to its cache. */
@@ -281,8 +260,8 @@ static int rename_new(const char *from, const char *to) {
 /* The file is in place by now. Not every directory can be opened, nor every file system sync one.
  */
 static int sync_directory(const fr_writer *writer, fr_error *err) {
-    path_text directory;
-    FR_TRY(set_path(&directory, writer->path, directory_size(writer->path), ".", err));
+    fr_path directory;
+    FR_TRY(fr_path_set(&directory, writer->path, fr_path_directory(writer->path), ".", err));
     int fd = open(directory.text, O_RDONLY | O_CLOEXEC);
     if (fd < 0) return FR_OK;
     int failed = fsync(fd) == 0 ? 0 : errno;
@@ -296,6 +275,7 @@ static int sync_directory(const fr_writer *writer, fr_error *err) {
 static int finish(fr_writer *writer, fr_error *err) {
     if (writer->fd < 0) return FR_OK;
     FR_TRY(drain(writer, err));
+    unreserve(writer);
     if (!writer->options.no_sync && sync_fd(writer->fd) != 0)
         return fr_fail_io(err, errno, "syncing");
     int failed = close(writer->fd) == 0 || errno == EINTR ? 0 : errno;
@@ -335,7 +315,7 @@ static int check_open(const fr_writer *writer, fr_error *err) {
 }
 
 static int begin(fr_writer *writer, const char *path, fr_error *err) {
-    FR_TRY(resolve(writer, path, err));
+    FR_TRY(fr_writer_resolve(writer, path, err));
     FR_TRY(fr_buffer_reserve(&writer->buffer, BUFFER_SIZE, err));
     return writer->options.append ? open_to_append(writer, err) : open_temporary(writer, err);
 }
@@ -389,7 +369,7 @@ int fr_writer_rename(fr_writer *writer, const char *path, fr_error *err) {
     FR_TRY(check_open(writer, err));
     char *before = writer->path;
     writer->path = NULL;
-    int status = resolve(writer, path, err);
+    int status = fr_writer_resolve(writer, path, err);
     if (status == FR_OK && writer->options.exclusive) {
         mode_t mode;
         status = look_at_target(writer, &mode, err);

@@ -36,9 +36,12 @@ typedef struct {
     bool created;   /* the file that is appended to was not there */
     uint64_t start; /* its size when it was opened */
     fr_buffer buffer;
-    uint64_t count;  /* records written */
-    uint64_t size;   /* bytes written, buffered ones included */
-    fr_error failed; /* once status is not 0, every call says this again */
+    bool reserves;     /* has blocks for the file before they are written to */
+    uint64_t reserved; /* up to there */
+    uint64_t written;  /* bytes that the system has */
+    uint64_t count;    /* records written */
+    uint64_t size;     /* bytes written, buffered ones included */
+    fr_error failed;   /* once status is not 0, every call says this again */
 } fr_writer;
 
 /* Creates the temporary file. A symbolic link is followed: its target is what is replaced. The

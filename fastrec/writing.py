@@ -106,7 +106,8 @@ class Writer:
     index : bool, default False
         Keep an :class:`Index` beside each file.
     fsync : bool, default True
-        Have the file on the disk before it takes its name.
+        Have the file on the disk before it takes its name. Without it a power failure in the next
+        half minute or so may leave an empty or incomplete file under that name.
     features, shapes
         What mappings and columns have to be, as :func:`fastrec.encode_example` has it.
     threads : int, optional

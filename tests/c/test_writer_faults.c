@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* wrapped: open write fsync close rename fchmod unlink */
+/* wrapped: open write fsync close rename fchmod unlink fstatfs fallocate ftruncate */
 /*
  * The writer on a system whose calls fail, do half of what was asked, or are interrupted. The
  * Makefile hands the names above to the linker's --wrap.
@@ -13,6 +13,7 @@
 #include <fcntl.h>
 #include <stdarg.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 
 static char path[64], folder[64];
 static char calls[1 << 16]; /* a letter a call that the writer made */
@@ -21,6 +22,7 @@ static char failing;      /* the letter that fails, ... */
 static long failing_turn; /* ... when it comes for the n-th time, from 0, ... */
 static int failing_errno; /* ... and what it says */
 static size_t write_limit = SIZE_MAX;
+static off_t reserved; /* up to there the file has blocks */
 
 /* Whether the call fails. A directory's descriptor has its own letters. */
 static bool fails(char letter) {
@@ -43,6 +45,8 @@ int __real_close(int fd);
 int __real_rename(const char *from, const char *to);
 int __real_fchmod(int fd, mode_t mode);
 int __real_unlink(const char *name);
+int __real_fallocate(int fd, int mode, off_t offset, off_t size);
+int __real_ftruncate(int fd, off_t size);
 
 int __wrap_open(const char *name, int flags, ...) {
     va_list args;
@@ -72,6 +76,24 @@ int __wrap_close(int fd) {
 
 int __wrap_rename(const char *from, const char *to) {
     return fails('r') ? -1 : __real_rename(from, to);
+}
+
+/* Everywhere looks like ext4, which has blocks reserved. */
+int __wrap_fstatfs(int fd, struct statfs *there) {
+    *there = (struct statfs){.f_type = 0xef53};
+    return fd < 0 ? -1 : 0;
+}
+
+int __wrap_fallocate(int fd, int mode, off_t offset, off_t size) {
+    if (fails('f')) return -1;
+    reserved = offset + size;
+    return __real_fallocate(fd, mode, offset, size) == 0 || errno == EOPNOTSUPP ? 0 : -1;
+}
+
+int __wrap_ftruncate(int fd, off_t size) {
+    if (fails('t')) return -1;
+    reserved = size;
+    return __real_ftruncate(fd, size);
 }
 
 int __wrap_fchmod(int fd, mode_t mode) {
@@ -135,7 +157,19 @@ static void it_all_goes_well(void) {
    writer says that all is done only once the name is. */
 static void bytes_are_synced_before_the_name_and_the_name_before_the_end(void) {
     it_all_goes_well();
-    CHECK_CASE(strcmp(calls, "omwwwwscrOSC") == 0, "%s", calls);
+    CHECK_CASE(strcmp(calls, "omfwwwtscrOSC") == 0, "%s", calls);
+}
+
+static void what_was_reserved_and_not_needed_is_given_back(void) {
+    it_all_goes_well();
+    CHECK(reserved == TOTAL);
+}
+
+static void room_that_cannot_be_reserved_is_not_missed(char letter) {
+    fr_writer w = {0};
+    put_old();
+    fail(letter, 0, ENOSPC);
+    CHECK_CASE(write_all(&w, NULL) == FR_OK && holds_new(), "%c", letter);
 }
 
 static void short_writes_go_on(size_t limit) {
@@ -145,7 +179,7 @@ static void short_writes_go_on(size_t limit) {
 }
 
 static void an_interrupted_write_goes_on(void) {
-    for (long turn = 0; turn < 4; turn++) {
+    for (long turn = 0; turn < 3; turn++) {
         fr_writer w = {0};
         put_old();
         fail('w', turn, EINTR);
@@ -207,12 +241,15 @@ int main(void) {
         fr_frame_put(expected + i * (RECORD_SIZE + FR_FRAME_OVERHEAD),
                      (fr_span){data + i, RECORD_SIZE});
     bytes_are_synced_before_the_name_and_the_name_before_the_end();
+    what_was_reserved_and_not_needed_is_given_back();
+    room_that_cannot_be_reserved_is_not_missed('f');
+    room_that_cannot_be_reserved_is_not_missed('t');
     short_writes_go_on(1000000);
     short_writes_go_on(1001);
     an_interrupted_write_goes_on();
     a_failure_leaves_the_old_file('o', 0, EACCES);
     a_failure_leaves_the_old_file('m', 0, EPERM);
-    for (long turn = 0; turn < 4; turn++)
+    for (long turn = 0; turn < 3; turn++)
         a_failure_leaves_the_old_file('w', turn, ENOSPC);
     a_failure_leaves_the_old_file('s', 0, EIO);
     a_failure_leaves_the_old_file('c', 0, EIO);
