@@ -3,6 +3,21 @@
 
 #include <inttypes.h>
 
+/*
+ * Each header says only where the next one is, so a scan waits for memory once a record, unless it
+ * guesses: records of a file are of about the same size, and some of them further on there will be
+ * a header within a few bytes of where their average says.
+ */
+#define AHEAD 12
+#define MARGIN 48
+
+static void prefetch_header(fr_span rest, size_t average) {
+    if (average > rest.size / (AHEAD + 1) || average * AHEAD < MARGIN) return;
+    const uint8_t *p = rest.data + AHEAD * average;
+    __builtin_prefetch(p - MARGIN);
+    __builtin_prefetch(p + MARGIN);
+}
+
 static int fail_at(fr_error *err, const fr_index *index, int status) {
     if (err) {
         err->offset = (int64_t)index->end;
@@ -17,6 +32,7 @@ int fr_index_scan(fr_index *index, fr_span file, const fr_frame_options *options
     if (index->offsets.size == 0)
         FR_TRY(fr_buffer_append(&index->offsets, &index->end, sizeof index->end, err));
     fr_frame_options unverified = {.verify = false, .max_record = options->max_record};
+    size_t sixteen = 0; /* of the records lately seen, together */
     for (; limit; limit--) {
         fr_span rest = fr_span_after(file, (size_t)index->end);
         fr_frame frame;
@@ -26,6 +42,8 @@ int fr_index_scan(fr_index *index, fr_span file, const fr_frame_options *options
             return FR_OK;
         }
         if (status != FR_OK) return fail_at(err, index, status);
+        sixteen = sixteen ? sixteen - sixteen / 16 + frame.size : frame.size * 16;
+        prefetch_header(rest, sixteen / 16);
         index->end += frame.size;
         FR_TRY(fr_buffer_append(&index->offsets, &index->end, sizeof index->end, err));
     }
