@@ -105,11 +105,26 @@ void fr_dataset_locate(const fr_dataset *dataset, uint64_t number, fr_error *err
     err->offset = (int64_t)fr_index_offset(&file->index, number - file->first);
 }
 
-void fr_dataset_announce(const fr_dataset *dataset, uint64_t number) {
-    const fr_dataset_file *file = &dataset->files[fr_dataset_find(dataset, number)];
-    uint64_t begin = fr_index_offset(&file->index, number - file->first);
-    uint64_t end = fr_index_offset(&file->index, number - file->first + 1);
+static void announce_in(const fr_dataset_file *file, uint64_t first, uint64_t count) {
+    uint64_t begin = fr_index_offset(&file->index, first);
+    uint64_t end = fr_index_offset(&file->index, first + count);
     fr_map_announce(&file->map, (size_t)begin, (size_t)(end - begin));
+}
+
+void fr_dataset_announce(const fr_dataset *dataset, uint64_t number, uint64_t count) {
+    while (count) {
+        const fr_dataset_file *file = &dataset->files[fr_dataset_find(dataset, number)];
+        uint64_t first = number - file->first, left = fr_index_count(&file->index) - first;
+        uint64_t some = count < left ? count : left;
+        announce_in(file, first, some);
+        number += some;
+        count -= some;
+    }
+}
+
+bool fr_dataset_resident(const fr_dataset *dataset, uint64_t number) {
+    const fr_dataset_file *file = &dataset->files[fr_dataset_find(dataset, number)];
+    return fr_map_resident(&file->map, (size_t)fr_index_offset(&file->index, number - file->first));
 }
 
 const uint8_t *fr_dataset_frame(const fr_dataset *dataset, uint64_t number) {

@@ -67,8 +67,11 @@ FR_NODISCARD int fr_dataset_take(const fr_dataset *dataset, const uint64_t *numb
 /* FR_OK, or FR_ERR_TRUNCATED when the file of record `number` shrank while it was read. */
 FR_NODISCARD int fr_dataset_check(const fr_dataset *dataset, uint64_t number, fr_error *err);
 
-/* Has the system begin to read record `number`, without waiting for it. */
-void fr_dataset_announce(const fr_dataset *dataset, uint64_t number);
+/* Has the system begin to read `count` records from `number` on, without waiting for them. */
+void fr_dataset_announce(const fr_dataset *dataset, uint64_t number, uint64_t count);
+
+/* Whether the header of record `number` is in memory: fr_map_resident(). */
+bool fr_dataset_resident(const fr_dataset *dataset, uint64_t number);
 
 /* The first byte of record `number`'s frame; reading it may wait for the disk. */
 const uint8_t *fr_dataset_frame(const fr_dataset *dataset, uint64_t number);

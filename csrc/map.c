@@ -185,6 +185,15 @@ void fr_map_announce(const fr_map *map, size_t offset, size_t size) {
                   MADV_WILLNEED);
 }
 
+bool fr_map_resident(const fr_map *map, size_t offset) {
+    uintptr_t page = (uintptr_t)(map->bytes.data + offset) & ~(page_size - 1);
+    unsigned char there[1] = {0};
+    int saved = errno;
+    bool known = map->entry && mincore((void *)page, 1, (void *)there) == 0;
+    errno = saved;
+    return known && (there[0] & 1);
+}
+
 void fr_map_close(fr_map *map) {
     if (map->entry) {
         atomic_store(&map->entry->size, 0);

@@ -47,6 +47,10 @@ FR_NODISCARD int fr_map_check(const fr_map *map, fr_error *err);
 /* Has the system begin to read `size` bytes from `offset` on, inside the map, without waiting. */
 void fr_map_announce(const fr_map *map, size_t offset, size_t size);
 
+/* Whether the byte at `offset`, inside the map, can be read without waiting for the disk. A guess:
+   what is true may change, and of files of other users some systems say that all of it is there. */
+bool fr_map_resident(const fr_map *map, size_t offset);
+
 void fr_map_close(fr_map *map);
 
 #endif

@@ -3,8 +3,9 @@
  * Reading from a disk with a deep queue: the records of a batch are announced to the system all at
  * once, before the first of them is waited for.
  *
- * On a file that is in memory an announcement is a wasted system call a record, so a thread stops
- * making them when its reads have not had to wait for the disk for some batches, until one does.
+ * On a file that is in memory an announcement is a wasted system call a record. So a thread makes
+ * none when the system says that the records are there, or when its reads have not had to wait for
+ * the disk for some batches; until one does.
  *
  * A single fr_readahead is for one thread, which must not change.
  */
@@ -15,6 +16,7 @@
 
 /* All-zero is valid. */
 typedef struct {
+    bool asked;     /* the system, whether the file is in memory */
     bool warm;      /* the file is in memory, as far as it was read lately */
     unsigned calm;  /* batches since one had to wait for the disk */
     int64_t faults; /* of this thread, when the batch began */
