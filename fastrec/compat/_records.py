@@ -7,7 +7,7 @@ import os
 import threading
 import zlib
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, ClassVar
 
 import fastrec
 from fastrec.errors import CorruptRecordError, FastrecError, LimitExceededError
@@ -42,7 +42,7 @@ class TFRecordCompressionType:
 class TFRecordOptions:
     """How a record file is compressed; all but the first is zlib's, and None its default."""
 
-    compression_type_map = {
+    compression_type_map: ClassVar[dict[int, str]] = {
         TFRecordCompressionType.ZLIB: "ZLIB",
         TFRecordCompressionType.GZIP: "GZIP",
         TFRecordCompressionType.NONE: "",
@@ -379,7 +379,7 @@ def tf_record_iterator(path: Any, options: Any = None) -> RecordIterator:
     return RecordIterator(as_path(path), compression_of(options))
 
 
-class tf_record_random_reader:  # noqa: N801
+class tf_record_random_reader:
     """Records of an uncompressed file, by their offset.
 
     Parameters

@@ -67,7 +67,7 @@ def test_a_writer_that_was_forgotten_has_written(path: str) -> None:
 
 
 def test_an_exception_inside_with_keeps_what_was_written(path: str) -> None:
-    with pytest.raises(RuntimeError), io.TFRecordWriter(path) as writer:
+    with pytest.raises(RuntimeError), io.TFRecordWriter(path) as writer:  # noqa: PT012
         writer.write(b"kept")
         raise RuntimeError
     assert list(fastrec.Reader(path)) == [b"kept"]
@@ -114,9 +114,9 @@ def test_a_missing_directory_and_a_directory_are_their_own_errors(tmp_path: Path
     assert isinstance(caught.value, OSError)
     with pytest.raises(errors.FailedPreconditionError):
         io.TFRecordWriter(str(tmp_path))
-    with pytest.raises(errors.NotFoundError, match="; No such file or directory$"):
+    with pytest.raises(errors.NotFoundError, match=r"; No such file or directory$"):
         io.tf_record_iterator(str(tmp_path / "none"))
-    with pytest.raises(TypeError, match="^Expected binary or unicode string, got 5$"):
+    with pytest.raises(TypeError, match=r"^Expected binary or unicode string, got 5$"):
         io.TFRecordWriter(5)
 
 
@@ -178,7 +178,7 @@ def test_a_torn_gzip_file_says_eof(path: str) -> None:
     write(path, None, [os.urandom(1000)])
     Path(path).write_bytes(gzip.compress(Path(path).read_bytes())[:-500])
     with pytest.raises(
-        errors.DataLossError, match="^truncated record at 0' failed with EOF reached"
+        errors.DataLossError, match=r"^truncated record at 0' failed with EOF reached"
     ):
         list(io.tf_record_iterator(path, "GZIP"))
 
@@ -205,8 +205,8 @@ def test_records_are_read_at_offsets(path: str) -> None:
     assert found == WORDS
     with pytest.raises(IndexError, match=f"^Out of range at reading offset {offset}$"):
         reader.read(offset)
-    with pytest.raises(errors.DataLossError, match="^corrupted record at 5$"):
+    with pytest.raises(errors.DataLossError, match=r"^corrupted record at 5$"):
         reader.read(5)
     reader.close()
-    with pytest.raises(errors.FailedPreconditionError, match="^Random TFRecord Reader is closed"):
+    with pytest.raises(errors.FailedPreconditionError, match=r"^Random TFRecord Reader is closed"):
         reader.read(0)

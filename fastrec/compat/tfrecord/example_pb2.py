@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The messages, under the name that the ``tfrecord`` package has them."""
+
+from __future__ import annotations
+
+from fastrec.train import (
+    BytesList,
+    Example,
+    Feature,
+    FeatureList,
+    FeatureLists,
+    Features,
+    FloatList,
+    Int64List,
+    SequenceExample,
+)
+
+__all__ = [
+    "BytesList",
+    "Example",
+    "Feature",
+    "FeatureList",
+    "FeatureLists",
+    "Features",
+    "FloatList",
+    "Int64List",
+    "SequenceExample",
+]
