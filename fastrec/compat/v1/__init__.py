@@ -10,13 +10,22 @@ from .. import _dtypes, _errors
 from .._dtypes import *
 from .._shape import Dimension as Dimension
 from .._shape import TensorShape as TensorShape
+from . import control_flow
+from .array_ops import *
 from .constants import *
+from .control_flow import *
+from .filled_ops import *
 from .graph import *
+from .indexing import *
 from .math_ops import *
+from .reductions import *
 from .session import *
+from .variable_scope import *
+from .variables import *
 
 errors = _errors
 bool = _dtypes.bool_
+tuple = control_flow.tuple_
 half = _dtypes.float16
 double = _dtypes.float64
 

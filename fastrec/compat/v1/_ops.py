@@ -71,6 +71,11 @@ def _typed(value: Any) -> bool:
     return isinstance(value, Tensor) or hasattr(value, "_as_graph_element")
 
 
+def typed(values: Sequence[Any]) -> bool:
+    """Whether any of them is a tensor, or something that stands for one."""
+    return any(_typed(value) for value in values)
+
+
 def _pair(leader: Any, follower: Any) -> tuple[Tensor, Tensor]:
     leading = convert_to_tensor(leader)
     try:

@@ -201,7 +201,7 @@ def convert_to_tensor(
     """
     wanted = None if dtype is None else as_dtype(dtype)
     if hasattr(value, "_as_graph_element"):
-        value = value._as_graph_element()
+        value = value._as_tensor() if hasattr(value, "_as_tensor") else value._as_graph_element()
     if isinstance(value, Tensor):
         if wanted is not None and value.dtype is not wanted:
             raise ValueError(

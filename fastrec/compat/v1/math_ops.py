@@ -19,6 +19,7 @@ __all__ = [
     "abs",
     "add",
     "cast",
+    "div",
     "divide",
     "equal",
     "floordiv",
@@ -34,6 +35,7 @@ __all__ = [
     "logical_xor",
     "maximum",
     "minimum",
+    "mod",
     "multiply",
     "negative",
     "not_equal",
@@ -125,6 +127,9 @@ def floordiv(x: Any, y: Any, name: str | None = None) -> Tensor:
 def floormod(x: Any, y: Any, name: str | None = None) -> Tensor:
     """What division leaves, with the sign of the divisor."""
     return _binary("FloorMod", _int_division(np.mod), x, y, name)
+
+
+mod = floormod
 
 
 def truediv(x: Any, y: Any, name: str | None = None) -> Tensor:

@@ -1,0 +1,359 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What runs after what, and whether at all."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from .._dtypes import DType, bool_
+from .._shape import TensorShape
+from ._nodes import Operation, Tensor
+from ._ops import invalid
+from ._plan import Plan, needed
+from .constants import constant_value, convert_to_tensor
+from .graph import control_dependencies, create_op, get_default_graph, name_scope
+from .math_ops import identity
+
+__all__ = [
+    "Assert",
+    "Print",
+    "cond",
+    "device",
+    "group",
+    "map_fn",
+    "no_op",
+    "print_v2",
+    "tuple_",
+    "with_dependencies",
+]
+
+
+def no_op(name: str | None = None) -> Operation:
+    """An operation that does nothing, after what it is made to depend on."""
+    return create_op("NoOp", (), [], lambda step: (), name=name, stateful=True)
+
+
+def group(*inputs: Any, name: str | None = None, **ignored: Any) -> Operation:
+    """An operation that is done when all of `inputs` are."""
+    flat = [item for each in inputs for item in _flat(each)]
+    with control_dependencies(flat):
+        return create_op("NoOp", (), [], lambda step: (), name=name or "group_deps", stateful=True)
+
+
+def _flat(value: Any) -> list[Any]:
+    if isinstance(value, (list, tuple)):
+        return [item for each in value for item in _flat(each)]
+    if value is None or not (
+        isinstance(value, (Tensor, Operation)) or hasattr(value, "_as_graph_element")
+    ):
+        raise TypeError(f"Expected tf.Tensor or tf.Operation got {value} with type {type(value)}")
+    return [value]
+
+
+def with_dependencies(dependencies: Sequence[Any], output: Any, name: str | None = None) -> Tensor:
+    """`output`, after `dependencies`."""
+    with control_dependencies(dependencies):
+        return identity(output, name or "control_dependency")
+
+
+def tuple_(
+    tensors: Sequence[Any], name: str | None = None, control_inputs: Sequence[Any] | None = None
+) -> list[Any]:
+    """The same tensors, none of which is there before all of them are."""
+    with name_scope(name, "tuple"):
+        given = [t for t in tensors if t is not None] + list(control_inputs or ())
+        gate = group(*given)
+        return [None if t is None else with_dependencies([gate], t) for t in tensors]
+
+
+@contextlib.contextmanager
+def device(name: Any) -> Iterator[None]:
+    """Nothing: there is one device."""
+    yield
+
+
+def _summary(value: Any, limit: int) -> str:
+    flat = np.asarray(value).reshape(-1)
+    limit = flat.size if limit < 0 else limit
+    shown = [_shown(item) for item in flat[:limit].tolist()]
+    if np.ndim(value) == 0:
+        return shown[0]
+    return " ".join(shown) + ("..." if flat.size > limit else "")
+
+
+def _shown(item: Any) -> str:
+    if isinstance(item, bytes):
+        return item.decode("utf-8", "backslashreplace")
+    if isinstance(item, bool):
+        return str(int(item))
+    return f"{item:.6g}" if isinstance(item, float) else str(item)
+
+
+def Assert(
+    condition: Any, data: Sequence[Any], summarize: int | None = None, name: str | None = None
+) -> Operation:
+    """An operation that fails unless `condition` is true.
+
+    Raises
+    ------
+    InvalidArgumentError
+        From running it, with `data` in the message.
+    """
+    if condition is False:
+        raise invalid(f"assertion failed: {list(data)}")
+    with name_scope(name, "Assert"):
+        tensors = [convert_to_tensor(condition, bool_), *[convert_to_tensor(d) for d in data]]
+        limit = 3 if summarize is None else summarize
+
+        def kernel(step: Any, holds: Any, *values: Any) -> tuple[()]:
+            if not holds:
+                texts = [f"[{_summary(value, limit)}]" for value in values]
+                raise invalid(f"assertion failed: {' '.join(texts)}")
+            return ()
+
+        return create_op("Assert", tensors, [], kernel, name="Assert", stateful=True)
+
+
+def Print(
+    input_: Any,
+    data: Sequence[Any],
+    message: str | None = None,
+    first_n: int | None = None,
+    summarize: int | None = None,
+    name: str | None = None,
+) -> Tensor:
+    """`input_`, and when it runs, `data` on the standard error stream."""
+    import sys
+
+    tensors = [convert_to_tensor(input_), *[convert_to_tensor(d) for d in data]]
+    limit = 3 if summarize is None else summarize
+
+    def kernel(step: Any, value: Any, *shown: Any) -> tuple[Any]:
+        texts = "".join(f"[{_summary(each, limit)}]" for each in shown)
+        print(f"{message or ''}{texts}", file=sys.stderr)
+        return (value,)
+
+    outputs = [(tensors[0].dtype, tensors[0].shape)]
+    return create_op("Print", tensors, outputs, kernel, name=name, stateful=True).outputs[0]
+
+
+def print_v2(*inputs: Any, output_stream: Any = None, end: str = "\n", **ignored: Any) -> Operation:
+    """An operation that prints `inputs`, each whole."""
+    import sys
+
+    pieces = [i if isinstance(i, str) else convert_to_tensor(i) for i in inputs]
+    tensors = [piece for piece in pieces if isinstance(piece, Tensor)]
+
+    def kernel(step: Any, *values: Any) -> tuple[()]:
+        found = iter(values)
+        texts = [p if isinstance(p, str) else str(next(found)) for p in pieces]
+        print(*texts, end=end, file=output_stream or sys.stderr)
+        return ()
+
+    return create_op("PrintV2", tensors, [], kernel, stateful=True)
+
+
+# Parts of the graph that a kernel runs by itself.
+
+
+class _Branch:
+    """What a function adds to the graph, to be run by another operation's kernel."""
+
+    def __init__(self, function: Callable[..., Any], arguments: Sequence[Tensor] = ()) -> None:
+        graph = get_default_graph()
+        before = graph.last_op_id
+        with graph.control_dependencies(None):
+            result = function(*arguments)
+        self.single = not isinstance(result, (list, tuple))
+        self.results = [result] if self.single else list(result)
+        self.tensors = [
+            r if isinstance(r, Operation) else convert_to_tensor(r) for r in self.results
+        ]
+        roots = [t if isinstance(t, Operation) else t.op for t in self.tensors]
+        inside = [op for op in needed(roots, frozenset(arguments)) if op._id > before]
+        made = set(inside)
+        outer = [t for op in inside for t in op.inputs if t.op not in made]
+        outer += [t for t in self.tensors if isinstance(t, Tensor) and t.op not in made]
+        self.captured = [t for t in dict.fromkeys(outer) if t not in arguments]
+        self.blocking = any(op.blocking for op in inside)
+        self.after = [op for one in inside for op in one.control_inputs if op not in made]
+        self.plan = Plan(self.tensors, [*arguments, *self.captured])
+
+    def types(self) -> list[DType]:
+        return [t.dtype for t in self.tensors if isinstance(t, Tensor)]
+
+
+def _merged(a: TensorShape, b: TensorShape) -> TensorShape:
+    x, y = a.sizes, b.sizes
+    if x is None or y is None or len(x) != len(y):
+        return TensorShape(None)
+    return TensorShape([m if m == n else None for m, n in zip(x, y, strict=True)])
+
+
+def cond(
+    pred: Any,
+    true_fn: Callable[[], Any] | None = None,
+    false_fn: Callable[[], Any] | None = None,
+    strict: bool = False,
+    name: str | None = None,
+    fn1: Callable[[], Any] | None = None,
+    fn2: Callable[[], Any] | None = None,
+) -> Any:
+    """What one of two functions makes: only that part of the graph runs.
+
+    Raises
+    ------
+    TypeError
+        When the two do not make the same.
+    """
+    on_true, on_false = true_fn or fn1, false_fn or fn2
+    if not callable(on_true) or not callable(on_false):
+        raise TypeError("'true_fn' and 'false_fn' must be callable.")
+    if isinstance(pred, bool):
+        raise TypeError("pred must not be a Python bool")
+    with name_scope(name, "cond"):
+        chosen = convert_to_tensor(pred, bool_)
+        branches = [_Branch(on_true), _Branch(on_false)]
+        return _conditional(chosen, *branches)
+
+
+def _conditional(pred: Tensor, yes: _Branch, no: _Branch) -> Any:
+    if len(yes.tensors) != len(no.tensors):
+        raise TypeError("true_fn and false_fn must return the same number of values")
+    if yes.types() != no.types():
+        raise TypeError(
+            f"Outputs of true_fn and false_fn must have the same type: {yes.types()}, {no.types()}"
+        )
+    captured = list(dict.fromkeys([*yes.captured, *no.captured]))
+    at = {tensor: i for i, tensor in enumerate(captured)}
+    places = {b: [at[tensor] for tensor in b.captured] for b in (yes, no)}
+
+    def kernel(step: Any, holds: Any, *values: Any) -> tuple[Any, ...]:
+        branch = yes if holds else no
+        results = branch.plan.run(step, [values[i] for i in places[branch]])
+        return tuple(r for r in results if r is not None)
+
+    pairs = zip(yes.tensors, no.tensors, strict=True)
+    outputs = [
+        (a.dtype, _merged(a.shape, b.shape))
+        for a, b in pairs
+        if isinstance(a, Tensor) and isinstance(b, Tensor)
+    ]
+    blocking = yes.blocking or no.blocking
+    with control_dependencies([*yes.after, *no.after]):
+        op = create_op(
+            "Cond",
+            [pred, *captured],
+            outputs,
+            kernel,
+            name="Merge",
+            blocking=blocking,
+            stateful=True,
+        )
+    if not outputs:
+        return op
+    return op.outputs[0] if yes.single else list(op.outputs)
+
+
+def smart_value(pred: Any) -> bool | None:
+    """Whether `pred` is known to be true; None when it is not known."""
+    if isinstance(pred, (bool, np.bool_)):
+        return bool(pred)
+    value = constant_value(pred)
+    return None if value is None else bool(value)
+
+
+def map_fn(
+    fn: Callable[[Any], Any],
+    elems: Any,
+    dtype: Any = None,
+    parallel_iterations: int | None = None,
+    back_prop: bool = True,
+    swap_memory: bool = False,
+    infer_shape: bool = True,
+    name: str | None = None,
+    fn_output_signature: Any = None,
+) -> Any:
+    """What `fn` makes of each element along the first dimension, one below the other.
+
+    `elems` is one tensor or a list or tuple of them; what `fn` gives may be either, too.
+    """
+    several = isinstance(elems, (list, tuple))
+    with name_scope(name, "map"):
+        given = [convert_to_tensor(e) for e in (elems if several else [elems])]
+        graph = get_default_graph()
+        inner = [
+            create_op(
+                "MapElement", (), [(t.dtype, t.shape[1:])], _not_alone, stateful=True
+            ).outputs[0]
+            for t in given
+        ]
+        call = (lambda *parts: fn(list(parts))) if several else fn
+        if isinstance(elems, tuple):
+            call = lambda *parts: fn(parts)  # noqa: E731
+        branch = _Branch(call, inner)
+        assert graph is get_default_graph()
+        return _mapping(given, branch, elems)
+
+
+def _not_alone(step: Any) -> Any:
+    raise invalid("an element of map_fn has no value outside of it")
+
+
+def _mapping(given: list[Tensor], branch: _Branch, elems: Any) -> Any:
+    count = given[0].shape.sizes[0] if given[0].shape.sizes else None
+    tensors = [t for t in branch.tensors if isinstance(t, Tensor)]
+
+    def kernel(step: Any, *values: Any) -> tuple[Any, ...]:
+        rows, outer = values[: len(given)], list(values[len(given) :])
+        results = [
+            branch.plan.run(
+                step,
+                [
+                    *(
+                        np.asarray(column[i]) if column.dtype != object else _element(column, i)
+                        for column in rows
+                    ),
+                    *outer,
+                ],
+            )
+            for i in range(len(rows[0]))
+        ]
+        return tuple(_stacked([r[k] for r in results], t) for k, t in enumerate(tensors))
+
+    outputs = [(t.dtype, TensorShape([count]).concatenate(t.shape)) for t in tensors]
+    op = create_op(
+        "Map",
+        [*given, *branch.captured],
+        outputs,
+        kernel,
+        name="while",
+        blocking=branch.blocking,
+        stateful=True,
+    )
+    if branch.single:
+        return op.outputs[0]
+    return list(op.outputs) if not isinstance(elems, tuple) else tuple(op.outputs)
+
+
+def _element(column: Any, i: int) -> Any:
+    part = column[i]
+    if isinstance(part, np.ndarray):
+        return part
+    result = np.empty((), dtype=object)
+    result[()] = part
+    return result
+
+
+def _stacked(values: list[Any], tensor: Tensor) -> Any:
+    if values:
+        try:
+            return np.stack(values)
+        except ValueError:
+            raise invalid("TensorArray has inconsistent shapes") from None
+    sizes = [size or 0 for size in tensor.shape.sizes or ()]
+    return np.zeros([0, *sizes], dtype=tensor.dtype.numpy)

@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Variables that are found by their names."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from .._dtypes import as_dtype, float32, string
+from .._shape import as_shape
+from .constants import constant, convert_to_tensor
+from .graph import GraphKeys, get_default_graph, name_scope
+from .variables import Variable
+
+__all__ = [
+    "AUTO_REUSE",
+    "VariableScope",
+    "get_local_variable",
+    "get_variable",
+    "get_variable_scope",
+    "variable_scope",
+]
+
+AUTO_REUSE = "AUTO_REUSE"
+
+
+class VariableScope:
+    """Where :func:`get_variable` looks."""
+
+    def __init__(self, name: str, reuse: Any, initializer: Any = None) -> None:
+        self.name, self.reuse, self.initializer = name, reuse, initializer
+
+    @property
+    def original_name_scope(self) -> str:
+        """The name, with a slash at its end."""
+        return self.name + "/" if self.name else ""
+
+    def reuse_variables(self) -> None:
+        """From here on, let variables only be found, not made."""
+        self.reuse = True
+
+
+def _stack() -> list[VariableScope]:
+    extras = get_default_graph().extras
+    found: list[VariableScope] = extras.setdefault("scopes", [VariableScope("", False)])
+    return found
+
+
+def get_variable_scope() -> VariableScope:
+    """The current scope."""
+    return _stack()[-1]
+
+
+@contextlib.contextmanager
+def variable_scope(
+    name_or_scope: Any,
+    default_name: str | None = None,
+    values: Any = None,
+    initializer: Any = None,
+    reuse: Any = None,
+    **ignored: Any,
+) -> Iterator[VariableScope]:
+    """Let :func:`get_variable` look below a name, and put what is made inside below it too."""
+    stack = _stack()
+    outer = stack[-1]
+    if isinstance(name_or_scope, VariableScope):
+        name = name_or_scope.name
+    else:
+        prefix = outer.name + "/" if outer.name else ""
+        name = prefix + (name_or_scope or get_default_graph().unique_name(default_name or "scope"))
+    scope = VariableScope(name, reuse or outer.reuse, initializer or outer.initializer)
+    stack.append(scope)
+    try:
+        with name_scope(name.rsplit("/", 1)[-1], values=values):
+            yield scope
+    finally:
+        stack.remove(scope)
+
+
+def get_variable(
+    name: str,
+    shape: Any = None,
+    dtype: Any = None,
+    initializer: Any = None,
+    regularizer: Any = None,
+    trainable: bool | None = None,
+    collections: Sequence[str] | None = None,
+    **ignored: Any,
+) -> Any:
+    """The variable called `name` in the current scope, made if it is not there.
+
+    Raises
+    ------
+    ValueError
+        When it is there and may not be used again, or is not and may not be made.
+    """
+    scope = get_variable_scope()
+    full = f"{scope.name}/{name}" if scope.name else name
+    store: dict[str, Any] = get_default_graph().extras.setdefault("variables", {})
+    if full in store:
+        if not scope.reuse:
+            raise ValueError(
+                f"Variable {full} already exists, disallowed. Did you mean to set reuse=True or "
+                f"reuse=tf.AUTO_REUSE in VarScope?"
+            )
+        return store[full]
+    if scope.reuse is True:
+        raise ValueError(
+            f"Variable {full} does not exist, or was not created with tf.get_variable(). Did you "
+            f"mean to set reuse=tf.AUTO_REUSE in VarScope?"
+        )
+    with get_default_graph().name_scope(None):
+        value = _initial_of(full, shape, dtype, initializer or scope.initializer)
+        store[full] = Variable(
+            value, trainable, collections, name=full, dtype=None if shape is None else dtype
+        )
+    return store[full]
+
+
+def _initial_of(name: str, shape: Any, dtype: Any, initializer: Any) -> Any:
+    if initializer is not None and not callable(initializer):
+        return convert_to_tensor(initializer, dtype)
+    sizes = as_shape(shape)
+    if shape is None or not sizes.is_fully_defined():
+        raise ValueError(
+            f"Shape of a new variable ({name}) must be fully defined, but instead was {sizes}."
+        )
+    element = float32 if dtype is None else as_dtype(dtype)
+    if initializer is None:
+        return constant(0, element if element is not string else None, sizes.as_list())
+    made = initializer() if isinstance(initializer, type) else initializer
+    return lambda: made(sizes.as_list(), dtype=element)
+
+
+def get_local_variable(name: str, *args: Any, **settings: Any) -> Any:
+    """As :func:`get_variable`, for a local variable that is not trained."""
+    settings["collections"] = [GraphKeys.LOCAL_VARIABLES]
+    settings["trainable"] = False
+    return get_variable(name, *args, **settings)
