@@ -13,15 +13,10 @@
 
 from __future__ import annotations
 
+import importlib
 from typing import TYPE_CHECKING
 
 from ._core import crc32c, crc32c_implementation, masked_crc32c
-from .arrays import Arrays, Bytes, Ragged, Sparse
-from .augment import Augment
-from .batcher import Batcher
-from .batches import Batches
-from .checking import FileReport, Repaired, Verified, count, repair, verify
-from .damage import Skipped
 from .errors import (
     CorruptRecordError,
     ExampleParseError,
@@ -31,40 +26,8 @@ from .errors import (
     RandomAccessError,
     TruncatedFileError,
 )
-from .examples import (
-    encode_example,
-    encode_examples,
-    encode_sequence_example,
-    parse_example,
-    parse_single_example,
-)
-from .features import (
-    FixedLenFeature,
-    FixedLenSequenceFeature,
-    RaggedFeature,
-    RawFeature,
-    SparseFeature,
-    VarLenFeature,
-)
-from .index import Index
-from .infer import infer_features
-from .mixture import Mixture
-from .padding import Buckets, pad
-from .pictures import ImageFeature
-from .raw import decode_raw
-from .records import Reader
-from .sequences import parse_sequence_example, parse_single_sequence_example
-from .shards import find_shard
-from .shuffle import BlockShuffle, ShuffleBuffer
-from .writing import Writer
-
-if TYPE_CHECKING:
-    from . import train as train
 
 __version__ = "0.1.0"
-
-if TYPE_CHECKING:
-    from . import train as train
 
 __all__ = [
     "Arrays",
@@ -118,10 +81,89 @@ __all__ = [
     "verify",
 ]
 
+if TYPE_CHECKING:
+    from . import image as image
+    from . import train as train
+    from .arrays import Arrays, Bytes, Ragged, Sparse
+    from .augment import Augment
+    from .batcher import Batcher
+    from .batches import Batches
+    from .checking import FileReport, Repaired, Verified, count, repair, verify
+    from .damage import Skipped
+    from .examples import (
+        encode_example,
+        encode_examples,
+        encode_sequence_example,
+        parse_example,
+        parse_single_example,
+    )
+    from .features import (
+        FixedLenFeature,
+        FixedLenSequenceFeature,
+        RaggedFeature,
+        RawFeature,
+        SparseFeature,
+        VarLenFeature,
+    )
+    from .index import Index
+    from .infer import infer_features
+    from .mixture import Mixture
+    from .padding import Buckets, pad
+    from .pictures import ImageFeature
+    from .raw import decode_raw
+    from .records import Reader
+    from .sequences import parse_sequence_example, parse_single_sequence_example
+    from .shards import find_shard
+    from .shuffle import BlockShuffle, ShuffleBuffer
+    from .writing import Writer
+
+# Imported when they are first asked for; whoever only writes does without what reads.
+_HOMES: dict[str, tuple[str, ...]] = {
+    "arrays": ("Arrays", "Bytes", "Ragged", "Sparse"),
+    "augment": ("Augment",),
+    "batcher": ("Batcher",),
+    "batches": ("Batches",),
+    "checking": ("FileReport", "Repaired", "Verified", "count", "repair", "verify"),
+    "damage": ("Skipped",),
+    "examples": (
+        "encode_example",
+        "encode_examples",
+        "encode_sequence_example",
+        "parse_example",
+        "parse_single_example",
+    ),
+    "features": (
+        "FixedLenFeature",
+        "FixedLenSequenceFeature",
+        "RaggedFeature",
+        "RawFeature",
+        "SparseFeature",
+        "VarLenFeature",
+    ),
+    "index": ("Index",),
+    "infer": ("infer_features",),
+    "mixture": ("Mixture",),
+    "padding": ("Buckets", "pad"),
+    "pictures": ("ImageFeature",),
+    "raw": ("decode_raw",),
+    "records": ("Reader",),
+    "sequences": ("parse_sequence_example", "parse_single_sequence_example"),
+    "shards": ("find_shard",),
+    "shuffle": ("BlockShuffle", "ShuffleBuffer"),
+    "writing": ("Writer",),
+}
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
+
 
 def __getattr__(name: str) -> object:
-    if name in ("image", "train"):  # protobuf is imported when a message class is asked for
-        import importlib
-
+    if name in ("image", "train"):
         return importlib.import_module(f".{name}", __name__)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if name not in _HOME_OF:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(importlib.import_module(f".{_HOME_OF[name]}", __name__), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -2,7 +2,17 @@
 # Values into Examples. What a value becomes is in docs/encoding.md, and decided in values.py; the
 # common values of single rows take the short way of _rows.pxi.
 
-from .values import cook_column, cook_value
+# values.py comes with the first encoder: whoever only reads does without it.
+cdef object cook_column = None
+cdef object cook_value = None
+
+
+cdef int prepare_cooking() except -1:
+    global cook_column, cook_value
+    if cook_value is None:
+        from . import values
+        cook_column, cook_value = values.cook_column, values.cook_value
+    return 0
 
 
 cdef bytes name_of(key):
@@ -201,6 +211,7 @@ cdef int check_names(mapping, features, dict pins) except -1:
 def column_values(columns, pins=None):
     """Columns on their way to the encoder; see fastrec.encode_examples."""
     cdef Values values
+    prepare_cooking()
     if not hasattr(columns, "items"):
         raise TypeError(f"columns must map names to arrays, not {type(columns).__name__}")
     columns = dict(columns)
@@ -221,6 +232,7 @@ def encode_sequence(context, lists):
     cdef c.fr_error err
     cdef int status
     cdef size_t i
+    prepare_cooking()
     for key, value in context.items():
         values.add(key, cook_value(key, value))
     names = {}

@@ -19,6 +19,7 @@ cdef class RowEncoder:
     cdef OwnedBuffer numbers, strings, out
 
     def __init__(self, dict pins=None):
+        prepare_cooking()
         self.pins = pins
         self.names = None
         self.keep = []

@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+import fastrec
+
 ROOT = Path(__file__).parent.parent
 CSRC = ROOT / "csrc"
 PACKAGE = ROOT / "fastrec"
@@ -72,6 +74,8 @@ PLAIN = (
     "fastrec.values",
     "fastrec.pins",
 )
+# What `import fastrec` imports of it; the rest comes with the first name that is asked for.
+AT_IMPORT = ("_core", "arrays", "errors", "hints")
 OPTIONAL = (
     "google.protobuf",
     "PIL",
@@ -206,6 +210,33 @@ def test_importing_the_package_loads_no_optional_dependency() -> None:
     loaded = loaded_by("import fastrec")
     assert "fastrec" in loaded
     assert not loaded.intersection(OPTIONAL)
+
+
+def test_importing_the_package_loads_little_but_numpy() -> None:
+    loaded = loaded_by("import fastrec")
+    own = {name for name in loaded if name.partition(".")[0] == "fastrec"}
+    assert own == {"fastrec", *(f"fastrec.{name}" for name in AT_IMPORT)}
+    others = loaded - own - loaded_by("import numpy, numpy.typing, threading, importlib")
+    others = {name for name in others if "cython" not in name}
+    assert others <= {"__future__", "errno", "atexit"}
+
+
+def test_a_name_is_imported_from_where_the_type_checker_finds_it() -> None:
+    init = PACKAGE / "__init__.py"
+    typed = {
+        alias.name: node.module
+        for block in ast.parse(init.read_text()).body
+        if isinstance(block, ast.If)
+        for node in block.body
+        if isinstance(node, ast.ImportFrom) and node.module is not None
+        for alias in node.names
+    }
+    assert typed == fastrec._HOME_OF
+    for name in fastrec.__all__:
+        assert name in dir(fastrec)
+        assert getattr(fastrec, name) is not None
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        _ = fastrec.nothing
 
 
 @pytest.mark.parametrize("module", PLAIN)
