@@ -50,6 +50,28 @@ cdef class ShuffleQueue:
             self.items[at] = last
             return item
 
+    def put_many(self, items):
+        self.items.extend(items)
+
+    def take_many(self, Py_ssize_t count):
+        """Draw that many, in the order of the draws. IndexError when there are fewer."""
+        cdef Py_ssize_t at, left
+        cdef list taken = []
+        with self.lock:
+            left = len(self.items)
+            if count > left:
+                raise IndexError(f"{left} objects are in the shuffle buffer, not {count}")
+            for _ in range(count):
+                at = <Py_ssize_t>(c.fr_philox_next(&self.philox) % <uint64_t>left)
+                left -= 1
+                last = self.items.pop()
+                if at < left:
+                    taken.append(self.items[at])
+                    self.items[at] = last
+                else:
+                    taken.append(last)
+        return taken
+
     def pass_through(self, item):
         """Draw one, then put `item`: what a full buffer does for each that comes."""
         taken = self.take()

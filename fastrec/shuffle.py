@@ -10,7 +10,7 @@ from typing import Any, Generic, TypeVar
 
 from . import _core
 
-__all__ = ["BlockShuffle", "ShuffleBuffer"]
+__all__ = ["BlockShuffle", "Permutations", "ShuffleBuffer"]
 
 T = TypeVar("T")
 
@@ -66,6 +66,10 @@ def order_fields(shuffle: Shuffle) -> dict[str, Any]:
     )
 
 
+def _random_pair() -> tuple[int, int]:
+    return int.from_bytes(os.urandom(8), "little"), int.from_bytes(os.urandom(8), "little")
+
+
 class ShuffleBuffer(Generic[T]):
     """TensorFlow's ``RandomShuffleQueue``, draw for draw, for objects of any kind.
 
@@ -102,9 +106,9 @@ class ShuffleBuffer(Generic[T]):
         if capacity is not None and min_after_dequeue >= capacity:
             raise ValueError(f"min_after_dequeue {min_after_dequeue} must be < capacity {capacity}")
         if seed is None:
-            pair = tuple(int.from_bytes(os.urandom(8), "little") for _ in range(2))
+            pair = _random_pair()
         else:
-            pair = (GRAPH_SEED, seed) if isinstance(seed, int) else tuple(seed)
+            pair = (GRAPH_SEED, seed) if isinstance(seed, int) else seed
         self.capacity = capacity
         self.min_after_dequeue = min_after_dequeue
         self._queue = _core.ShuffleQueue(*pair)
@@ -150,6 +154,39 @@ class ShuffleBuffer(Generic[T]):
             raise IndexError(f"{len(self)} objects are in the shuffle buffer, {least} have to stay")
         return self._queue.take()  # type: ignore[no-any-return]
 
+    def put_many(self, items: Iterable[T]) -> None:
+        """Add objects: all of them, or none.
+
+        Raises
+        ------
+        ValueError
+            When they do not all fit, or the buffer is closed.
+        """
+        if self._closed:
+            raise ValueError("the shuffle buffer is closed")
+        new = list(items)
+        if self.capacity is not None and len(self._queue) + len(new) > self.capacity:
+            raise ValueError(
+                f"the shuffle buffer cannot hold {len(new)} more: its capacity is {self.capacity}"
+            )
+        self._queue.put_many(new)
+
+    def take_many(self, count: int) -> list[T]:
+        """Draw `count` objects: the same ones as by so many calls of :meth:`take`.
+
+        Raises
+        ------
+        IndexError
+            When so many may not be drawn now.
+        """
+        least = 0 if self._closed else self.min_after_dequeue
+        if count < 0 or len(self) - count < least:
+            raise IndexError(
+                f"{len(self)} objects are in the shuffle buffer, {least} have to stay: "
+                f"{count} cannot be drawn"
+            )
+        return self._queue.take_many(count)
+
     def close(self) -> None:
         """Say that no more objects come, so that all can be taken."""
         self._closed = True
@@ -169,3 +206,32 @@ class ShuffleBuffer(Generic[T]):
         self.close()
         while self.ready:
             yield self.take()
+
+
+class Permutations:
+    """The orders of TensorFlow's ``random_shuffle``, one run after the other, draw for draw.
+
+    Parameters
+    ----------
+    seeds : (int, int) or None
+        The pair of the graph's and the operation's; None to draw one at random.
+
+    Examples
+    --------
+    >>> orders = Permutations((87654321, 3))
+    >>> ["".join("abcd"[i] for i in orders.next(4)) for _ in range(3)]
+    ['dcba', 'dacb', 'bdca']
+    """
+
+    def __init__(self, seeds: tuple[int, int] | None) -> None:
+        self._philox = _core.Philox(*(seeds or _random_pair()))
+
+    def next(self, count: int) -> list[int]:
+        """The numbers below `count` in the next order."""
+        order = list(range(count))
+        if count > 1:
+            self._philox.align()
+        for i in range(count - 1):
+            j = i + self._philox.next() % (count - i)
+            order[i], order[j] = order[j], order[i]
+        return order

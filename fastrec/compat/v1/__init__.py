@@ -11,6 +11,7 @@ from .._dtypes import *
 from .._shape import Dimension as Dimension
 from .._shape import TensorShape as TensorShape
 from . import control_flow
+from . import train as train
 from .array_ops import *
 from .constants import *
 from .control_flow import *
@@ -18,6 +19,8 @@ from .filled_ops import *
 from .graph import *
 from .indexing import *
 from .math_ops import *
+from .queues import *
+from .readers import *
 from .reductions import *
 from .session import *
 from .variable_scope import *

@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What may have to wait for a queue.
+
+Every operation that could wait becomes an *attempt*, in one of two lines: enqueues (and closes) and
+dequeues. Only the first of a line is tried, and whenever something changes both lines are tried
+until neither gets further, enqueues first. The thread that changes something does this for
+everybody; each waiting thread sleeps on a lock of its own.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Protocol
+
+from .._errors import CancelledError
+from ._rows import Row
+
+if TYPE_CHECKING:
+    from ._queueing import Queue
+
+__all__ = [
+    "BLOCKED",
+    "DONE",
+    "MOVED",
+    "Attempt",
+    "Cancellation",
+    "Close",
+    "Dequeue",
+    "Enqueue",
+    "Never",
+    "called_off",
+]
+
+
+class Cancellation(Protocol):
+    """The step that an operation is part of, as far as it can be called off."""
+
+    @property
+    def cancelled(self) -> bool: ...
+    def register(self, callback: Callable[[], None]) -> Any: ...
+    def deregister(self, handle: Any) -> None: ...
+
+
+class Never:
+    """The cancellation of what nobody calls off."""
+
+    cancelled = False
+
+    def register(self, callback: Callable[[], None]) -> None:
+        """Do nothing."""
+
+    def deregister(self, handle: Any) -> None:
+        """Do nothing."""
+
+
+BLOCKED, MOVED, DONE = range(3)
+
+
+class Attempt:
+    """Something that may have to wait, and its outcome."""
+
+    action = "Enqueue"
+    __slots__ = ("done", "error", "gate")
+
+    def __init__(self) -> None:
+        self.gate = threading.Lock()
+        self.gate.acquire()
+        self.done = False
+        self.error: Exception | None = None
+
+    def run(self, queue: Queue) -> int:
+        """Get on, under the queue's lock."""
+        raise NotImplementedError
+
+    def give_up(self, queue: Queue) -> None:
+        """Undo what was done so far, under the queue's lock."""
+
+    def finish(self, error: Exception | None = None) -> None:
+        self.done, self.error = True, error
+        self.gate.release()
+
+
+class Enqueue(Attempt):
+    __slots__ = ("columns", "count", "position", "row")
+
+    def __init__(self, columns: Row, count: int, row: Row | None = None) -> None:
+        super().__init__()
+        self.columns, self.count, self.row, self.position = columns, count, row, 0
+
+    def run(self, queue: Queue) -> int:
+        if queue.closed:
+            self.error = CancelledError(None, None, f"{queue.label} is closed.")
+            return DONE
+        room = queue.capacity - len(queue.order)
+        if room <= 0:
+            return BLOCKED
+        if self.row is not None:
+            queue.insert(self.row)
+            return DONE
+        count = min(room, self.count - self.position)
+        queue.insert_many(self.columns, self.position, self.position + count)
+        self.position += count
+        return DONE if self.position == self.count else MOVED
+
+
+class Close(Attempt):
+    __slots__ = ()
+
+    def run(self, queue: Queue) -> int:
+        if queue.closed:
+            self.error = CancelledError(None, None, f"Queue '{queue.name}' is already closed.")
+        queue.closed = True
+        return DONE
+
+
+class Dequeue(Attempt):
+    """`missing` of the elements wanted are not in `tokens` yet."""
+
+    action = "Dequeue"
+    __slots__ = ("missing", "single", "tokens", "up_to")
+
+    def __init__(self, count: int, *, single: bool = False, up_to: bool = False) -> None:
+        super().__init__()
+        self.missing, self.single, self.up_to = count, single, up_to
+        self.tokens: list[Any] = []
+
+    def give_up(self, queue: Queue) -> None:
+        if self.tokens:
+            queue.order.restore(self.tokens)
+            self.tokens = []
+
+    def run(self, queue: Queue) -> int:
+        size = len(queue.order)
+        if queue.closed and size < self.missing:
+            self.give_up(queue)
+            if not self.up_to or not len(queue.order):
+                if self.up_to and queue.enqueues:
+                    return MOVED  # one of them may have elements yet
+                self.error = queue.exhausted(self.missing, size)
+                return DONE
+            self.missing = size = len(queue.order)
+        ready = size if queue.closed else size - queue.min_after_dequeue
+        if ready <= 0 or (queue.all_at_once and ready < self.missing):
+            return BLOCKED
+        count = min(ready, self.missing)
+        self.tokens += queue.order.take(count)
+        self.missing -= count
+        return MOVED if self.missing else DONE
+
+
+def called_off(attempt: Attempt) -> CancelledError:
+    return CancelledError(None, None, f"{attempt.action} operation was cancelled")

@@ -1,0 +1,411 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Queues at work: what is in them, who waits for them, and how they end. No graph here."""
+
+from __future__ import annotations
+
+import itertools
+import sys
+import threading
+import time
+import warnings
+from collections import deque
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from .._errors import InvalidArgumentError, OutOfRangeError
+from ._attempts import (
+    DONE,
+    MOVED,
+    Attempt,
+    Cancellation,
+    Close,
+    Dequeue,
+    Enqueue,
+    Never,
+    called_off,
+)
+from ._rows import Fifo, Heap, Loose, Order, Padded, Row, Rows, Shape, Shuffled, Slabs
+
+__all__ = ["FifoQueue", "Never", "PaddingQueue", "PriorityQueue", "Queue", "ShuffleQueue"]
+
+#: How long a dequeue waits for a queue that nothing feeds before it says so, in seconds.
+UNFED_SECONDS = 5.0
+_SLICE_SECONDS = 0.2  # of each wait, so that Ctrl-C works on every platform
+
+_numbers = itertools.count()
+
+
+class Queue:
+    """A bounded queue of elements, each a tuple of arrays, for any number of threads.
+
+    Parameters
+    ----------
+    capacity : int
+        Elements that fit; any number when it is negative.
+    dtypes : sequence of numpy.dtype
+        Of the components; ``object`` for strings.
+    shapes : sequence of tuple of int, or None
+        Of the components of an element; None when each element may have its own.
+    name : str, optional
+        What it is called in messages; one with a number is made from `op_name` otherwise.
+    op_name : str
+        The operation that it belongs to.
+    """
+
+    kind = "FIFOQueue"
+    min_after_dequeue = 0
+    all_at_once = False  # whether a batch is taken only when all of it is there
+
+    def __init__(
+        self,
+        capacity: int,
+        dtypes: Sequence[np.dtype[Any]],
+        shapes: Sequence[Shape] | None = None,
+        *,
+        name: str | None = None,
+        op_name: str = "queue",
+    ) -> None:
+        self.op_name = op_name
+        self.name = name or f"_{next(_numbers)}_{op_name}"
+        self.label = f"{self.kind} '{self.name}'"
+        self.capacity = sys.maxsize if capacity < 0 else capacity
+        self.dtypes, self.shapes = list(dtypes), shapes
+        self.rows = self._make_rows()
+        self.order = self._make_order()
+        self.settings: dict[str, Any] = {}  # what was asked for, to compare with
+        self.closed = False
+        self.cause: BaseException | None = None  # what ended it before its time
+        self._feeders = 0  # threads of queue runners that live to feed it
+        self._had_feeders = False
+        self.fed = 0  # elements that were ever put in
+        self.lock = threading.Lock()
+        self.enqueues: deque[Attempt] = deque()
+        self.dequeues: deque[Attempt] = deque()
+
+    def _make_rows(self) -> Rows:
+        if self.shapes is None:
+            return Loose(self.dtypes)
+        return Slabs(self.dtypes, self.shapes)  # type: ignore[arg-type]
+
+    def _make_order(self) -> Order:
+        return Fifo()
+
+    # What a component may look like.
+
+    def _check(self, values: Row, skip: int) -> None:
+        if self.shapes is None:
+            return
+        for i, (value, shape) in enumerate(zip(values, self.shapes, strict=True)):
+            found = value.shape[skip:]
+            if found != shape and not _fits(found, shape):
+                wanted, got = shape_text(shape), shape_text(found)
+                raise InvalidArgumentError(
+                    None,
+                    None,
+                    f"Shape mismatch in tuple component {i}. Expected {wanted}, got {got}",
+                )
+
+    def _count(self, columns: Row) -> int:
+        sizes = [column.shape[0] if column.ndim else None for column in columns]
+        for i, size in enumerate(sizes):
+            if size is None:
+                raise InvalidArgumentError(
+                    None, None, f"Component {i} of a batch needs at least one dimension."
+                )
+            if size != sizes[0]:
+                raise InvalidArgumentError(
+                    None,
+                    None,
+                    f"All input tensors must have the same size in the 0th dimension. "
+                    f"Component {i} has {size}, and should have {sizes[0]}",
+                )
+        return sizes[0] or 0
+
+    # Elements in and out, under the lock.
+
+    def insert(self, row: Row) -> None:
+        self.order.put((self.rows.put(row),))
+        self.fed += 1
+
+    def insert_many(self, columns: Row, start: int, stop: int) -> None:
+        self.order.put(self.rows.put_many(columns, start, stop))
+        self.fed += stop - start
+
+    def tokens_of(self, taken: list[Any]) -> list[Any]:
+        """The rows' tokens among what the order gave."""
+        return taken
+
+    # Operations.
+
+    def enqueue(self, row: Row, step: Cancellation) -> None:
+        """Put one element in, when there is room.
+
+        Raises
+        ------
+        CancelledError
+            When the queue is closed, or the step cancelled.
+        InvalidArgumentError
+            When a component has another shape than it should.
+        """
+        self._check(row, 0)
+        self._attempt(Enqueue((), 1, row), self.enqueues, step)
+
+    def enqueue_many(self, columns: Row, step: Cancellation) -> None:
+        """Put a batch of elements in, one by one, as there is room. Raises as `enqueue` does."""
+        count = self._count(columns)
+        self._check(columns, 1)
+        if count:
+            self._attempt(Enqueue(columns, count), self.enqueues, step)
+
+    def dequeue(self, step: Cancellation) -> Row:
+        """Take one element out, when there is one to take.
+
+        Raises
+        ------
+        OutOfRangeError
+            When the queue is closed and has too few.
+        CancelledError
+            When the step is cancelled.
+        """
+        attempt = Dequeue(1, single=True)
+        self._attempt(attempt, self.dequeues, step)
+        return self._hand_over(attempt)
+
+    def dequeue_many(self, count: int, step: Cancellation, *, up_to: bool = False) -> Row:
+        """Take `count` elements out as one batch; fewer with `up_to`, when the queue is closed.
+
+        Raises as `dequeue` does, and InvalidArgumentError where elements cannot be a batch.
+        """
+        which = "DequeueUpToOp" if up_to else "DequeueManyOp"
+        if count < 0:
+            raise InvalidArgumentError(None, None, f"{which} requested {count} < 0 elements")
+        if self.shapes is None:
+            raise InvalidArgumentError(
+                None,
+                None,
+                f"{self.kind}'s DequeueMany and DequeueUpTo require the components to have "
+                f"specified shapes.",
+            )
+        if count == 0:
+            return self.rows.gather([])
+        attempt = Dequeue(count, up_to=up_to)
+        self._attempt(attempt, self.dequeues, step)
+        return self._hand_over(attempt)
+
+    def close(self, step: Cancellation, *, cancel_pending_enqueues: bool = False) -> None:
+        """Let no more elements in: after the enqueues that wait, or at once, calling those off.
+
+        Raises
+        ------
+        CancelledError
+            When it is closed already, unless with `cancel_pending_enqueues`.
+        """
+        if not cancel_pending_enqueues:
+            self._attempt(Close(), self.enqueues, step)
+            return
+        with self.lock:
+            self.closed = True
+            for attempt in self.enqueues:
+                if not attempt.done:
+                    attempt.finish(called_off(attempt))
+            self._flush()
+
+    def size(self) -> int:
+        """Elements that are in it."""
+        return len(self.order)
+
+    def exhausted(self, requested: int, size: int) -> OutOfRangeError:
+        """The error at the end, with what ended the queue before its time as its cause."""
+        error = OutOfRangeError(
+            None,
+            None,
+            f"{self.label} is closed and has insufficient elements "
+            f"(requested {requested}, current size {size})",
+        )
+        error.__cause__ = self.cause
+        return error
+
+    # Attempts.
+
+    def _attempt(self, attempt: Attempt, line: deque[Attempt], step: Cancellation) -> None:
+        if step.cancelled:
+            raise called_off(attempt)
+        with self.lock:
+            line.append(attempt)
+            if len(line) == 1:
+                self._flush()
+        if not attempt.done:
+            self._wait(attempt, step)
+        if attempt.error is not None:
+            raise attempt.error
+
+    def _flush(self) -> None:
+        moved = True
+        while moved:
+            moved = self._advance(self.enqueues) if self.enqueues else False
+            if self.dequeues:
+                moved = self._advance(self.dequeues) or moved
+
+    def _advance(self, line: deque[Attempt]) -> bool:
+        moved = False
+        while line:
+            attempt = line[0]
+            if attempt.done:  # called off
+                line.popleft()
+                continue
+            try:
+                outcome = attempt.run(self)
+            except Exception as error:  # of that attempt alone: the others go on
+                attempt.error = error
+                outcome = DONE
+            if outcome != DONE:
+                return moved or outcome == MOVED
+            moved = True
+            line.popleft()
+            attempt.finish(attempt.error)
+        return moved
+
+    def _wait(self, attempt: Attempt, step: Cancellation) -> None:
+        handle = step.register(lambda: self._call_off(attempt))
+        try:
+            if step.cancelled:
+                self._call_off(attempt)
+            since, fed = time.monotonic(), self.fed
+            warned = attempt.action != "Dequeue"
+            while not attempt.gate.acquire(timeout=min(_SLICE_SECONDS, UNFED_SECONDS)):
+                by_hand = self.fed and not self._had_feeders
+                if self.fed != fed or self.enqueues or self._feeders or by_hand:
+                    since, fed = time.monotonic(), self.fed
+                elif not warned and time.monotonic() - since >= UNFED_SECONDS:
+                    warned = True
+                    warnings.warn(self._unfed(), RuntimeWarning, stacklevel=2)
+        except BaseException:  # Ctrl-C, or a warning that is an error
+            self._call_off(attempt)
+            raise
+        finally:
+            step.deregister(handle)
+
+    def _call_off(self, attempt: Attempt) -> None:
+        with self.lock:
+            if attempt.done:
+                return
+            attempt.give_up(self)
+            attempt.finish(called_off(attempt))
+            self._flush()
+
+    def _hand_over(self, attempt: Dequeue) -> Row:
+        tokens = self.tokens_of(attempt.tokens)
+        values = self.rows.copy(tokens[0]) if attempt.single else self.rows.gather(tokens)
+        with self.lock:
+            self.rows.drop(tokens)
+        return values
+
+    def feeder_comes(self) -> None:
+        """A thread begins to feed the queue."""
+        with self.lock:
+            self._feeders += 1
+            self._had_feeders = True
+
+    def feeder_goes(self) -> None:
+        """A thread that fed the queue has ended."""
+        with self.lock:
+            self._feeders -= 1
+
+    def _unfed(self) -> str:
+        text = f"a dequeue has waited {UNFED_SECONDS:g} s for the queue {self.op_name!r}, which "
+        if not self._had_feeders:
+            return text + (
+                "nothing feeds: no queue runner of it was started. Call "
+                "tf.train.start_queue_runners(sess, coord) after the initialisers have run, or "
+                "QueueRunner.create_threads(sess, coord, start=True) for a runner of your own. "
+                "Still waiting."
+            )
+        cause = "" if self.cause is None else f", the first by {self.cause!r}"
+        return text + (
+            f"nothing feeds any more: the threads of its queue runner have ended{cause}. With a "
+            f"tf.train.Coordinator, start_queue_runners(sess, coord) would have closed the queue. "
+            f"Still waiting."
+        )
+
+
+class FifoQueue(Queue):
+    """First in, first out."""
+
+
+class ShuffleQueue(Queue):
+    """At random; until it is closed, `min_after_dequeue` elements stay behind."""
+
+    kind = "RandomShuffleQueue"
+
+    def __init__(
+        self,
+        capacity: int,
+        min_after_dequeue: int,
+        seeds: tuple[int, int],
+        dtypes: Sequence[np.dtype[Any]],
+        shapes: Sequence[Shape] | None = None,
+        **names: Any,
+    ) -> None:
+        self.seeds = seeds
+        super().__init__(capacity, dtypes, shapes, **names)
+        self.min_after_dequeue = min_after_dequeue
+
+    def _make_order(self) -> Order:
+        return Shuffled(self.seeds)
+
+
+class PaddingQueue(Queue):
+    """First in, first out; batches are padded where shapes are open."""
+
+    kind = "PaddingFIFOQueue"
+
+    def _make_rows(self) -> Rows:
+        assert self.shapes is not None
+        if all(None not in shape for shape in self.shapes):
+            return super()._make_rows()
+        return Padded(self.dtypes, self.shapes)
+
+
+class PriorityQueue(Queue):
+    """Lowest first: the first component, an int64 scalar, says what comes next."""
+
+    kind = "PriorityQueue"
+    all_at_once = True
+
+    def _make_order(self) -> Order:
+        self._heap = Heap()
+        return self._heap
+
+    def _check(self, values: Row, skip: int) -> None:
+        super()._check(values, skip)
+        if self.shapes is None and values[0].ndim != skip:
+            raise InvalidArgumentError(
+                None,
+                None,
+                f"Expected the priority element to be a scalar, but received shape: "
+                f"{shape_text(values[0].shape[skip:])}",
+            )
+
+    def insert(self, row: Row) -> None:
+        self._heap.put(self._heap.rank([int(row[0])], [self.rows.put(row)]))
+        self.fed += 1
+
+    def insert_many(self, columns: Row, start: int, stop: int) -> None:
+        tokens = self.rows.put_many(columns, start, stop)
+        self._heap.put(self._heap.rank(columns[0][start:stop].tolist(), tokens))
+        self.fed += stop - start
+
+    def tokens_of(self, taken: list[Any]) -> list[Any]:
+        return [each.token for each in taken]
+
+
+def _fits(found: tuple[int, ...], shape: Shape) -> bool:
+    sizes = zip(found, shape, strict=False)
+    return len(found) == len(shape) and all(want in (None, size) for size, want in sizes)
+
+
+def shape_text(shape: Shape) -> str:
+    """A shape as TensorFlow's messages have it: ``[2,?]``."""
+    return "[" + ",".join("?" if size is None else str(size) for size in shape) + "]"

@@ -1,0 +1,254 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Readers at work: work items come from a queue, and records from each. No graph here."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import numpy as np
+
+from .._errors import CancelledError, InvalidArgumentError, UnimplementedError
+from ._attempts import Cancellation
+from ._queueing import Queue
+from ._rows import Array
+from ._sources import Block, Source, strings
+
+__all__ = ["ReaderState"]
+
+_SLICE_SECONDS = 0.2
+
+
+class ReaderState:
+    """What a reader has done, and what it reads.
+
+    Parameters
+    ----------
+    label : str
+        What it is called in messages.
+    opens : callable
+        Makes the source of a work item.
+    serializable : bool
+        Whether its state can be saved: that of readers which finish a work item with each record.
+    """
+
+    def __init__(
+        self, label: str, opens: Callable[[bytes], Source], *, serializable: bool = False
+    ) -> None:
+        self._label, self._opens, self._serializable = label, opens, serializable
+        self._lock = threading.Lock()
+        self._source: Source | None = None
+        self._work = b""
+        self._started = self._finished = 0
+        self.produced = 0
+
+    @property
+    def units_completed(self) -> int:
+        """Work items that were read to their end, as far as somebody has looked."""
+        return self._finished
+
+    @contextmanager
+    def _alone(self, step: Cancellation) -> Iterator[None]:
+        """Hold the lock, which somebody may hold who waits for the next work item."""
+        while not self._lock.acquire(timeout=_SLICE_SECONDS):
+            if step.cancelled:
+                raise CancelledError(None, None, "Read operation was cancelled")
+        try:
+            yield
+        finally:
+            self._lock.release()
+
+    def _next_work(self, queue: Queue, step: Cancellation) -> Source:
+        if len(queue.dtypes) != 1:
+            raise InvalidArgumentError(None, None, "Expected single component queue")
+        if queue.dtypes[0] != np.dtype(object):
+            raise InvalidArgumentError(None, None, "Expected queue with single string component")
+        (value,) = queue.dequeue(step)
+        if value.size != 1:
+            raise InvalidArgumentError(
+                None, None, "Expected to dequeue a one-element string tensor"
+            )
+        self._work = value.reshape(-1)[0]
+        self._source = source = self._opens(self._work)
+        self._started += 1
+        return source
+
+    def _finish(self) -> None:
+        if self._source is not None:
+            self._source.close()
+        self._source = None
+        self._finished = self._started
+
+    def read(self, queue: Queue, step: Cancellation) -> tuple[bytes, bytes]:
+        """The next key and value.
+
+        Raises
+        ------
+        OutOfRangeError
+            When there is no more work.
+        OpError
+            For what goes wrong with the file. One that cannot be opened is left out by the next
+            call; damage within one is reported until :meth:`reset`.
+        """
+        with self._alone(step):
+            while True:
+                source = self._source or self._next_work(queue, step)
+                pair = source.read()
+                if pair is None:
+                    self._finish()
+                    continue
+                self.produced += 1
+                if self._serializable:
+                    self._finish()
+                return pair
+
+    def read_up_to(self, queue: Queue, count: int, step: Cancellation) -> tuple[Array, Array]:
+        """Up to `count` keys and values, all of one work item. Raises as :meth:`read` does."""
+        keys: list[bytes] = []
+        values: list[bytes] = []
+        with self._alone(step):
+            while len(keys) < count:
+                source = self._source or self._next_work(queue, step)
+                pair = source.read()
+                if pair is not None:
+                    self.produced += 1
+                    keys.append(pair[0])
+                    values.append(pair[1])
+                if pair is None or self._serializable:
+                    self._finish()
+                    if keys:
+                        break
+        return strings(keys), strings(values)
+
+    def read_block(self, queue: Queue, count: int, step: Cancellation) -> Block:
+        """What is ready of the next `count` records, at least one. Raises as :meth:`read` does."""
+        with self._alone(step):
+            while True:
+                source = self._source or self._next_work(queue, step)
+                block = source.block(1 if self._serializable else count)
+                if block is None:
+                    self._finish()
+                    continue
+                self.produced += len(block.values)
+                if self._serializable:
+                    self._finish()
+                return block
+
+    def reset(self, step: Cancellation) -> None:
+        """Forget the work item and what was done."""
+        with self._alone(step):
+            self._reset()
+
+    def _reset(self) -> None:
+        self._finish()
+        self._work = b""
+        self._started = self._finished = self.produced = 0
+
+    def serialize(self, step: Cancellation) -> bytes:
+        """The state, as TensorFlow's ``ReaderBaseState``.
+
+        Raises
+        ------
+        UnimplementedError
+            For readers that may be in the middle of a work item.
+        """
+        with self._alone(step):
+            if not self._serializable:
+                raise UnimplementedError(None, None, "Reader SerializeState")
+            numbers = (self._started, self._finished, self.produced)
+            state = b"".join(
+                bytes([field << 3]) + _varint(number)
+                for field, number in enumerate(numbers, 1)
+                if number
+            )
+            if self._work:
+                state += b"\x22" + _varint(len(self._work)) + self._work
+            return state
+
+    def restore(self, state: bytes, step: Cancellation) -> None:
+        """Take back what :meth:`serialize` gave.
+
+        Raises
+        ------
+        InvalidArgumentError
+            For what is no such state: the reader is reset, then.
+        UnimplementedError
+            As `serialize`.
+        """
+        with self._alone(step):
+            self._reset()
+            if not self._serializable:
+                raise UnimplementedError(None, None, "Reader RestoreState")
+            fields = _parsed(state)
+            if fields is None:
+                raise InvalidArgumentError(
+                    None, None, f"Could not parse state for {self._label}: {_escaped(state)}"
+                )
+            numbers, work = fields
+            if min(numbers) < 0:
+                raise InvalidArgumentError(
+                    None, None, f"Unexpected negative value when restoring in {self._label}"
+                )
+            if numbers[0] > numbers[1]:
+                raise InvalidArgumentError(
+                    None,
+                    None,
+                    f"Inconsistent work started vs. finished when restoring in {self._label}",
+                )
+            self._started, self._finished, self.produced = numbers
+            self._work = work
+
+
+def _varint(number: int) -> bytes:
+    out = bytearray()
+    while number > 0x7F:
+        out.append(number & 0x7F | 0x80)
+        number >>= 7
+    out.append(number)
+    return bytes(out)
+
+
+def _read_varint(data: bytes, at: int) -> tuple[int, int]:
+    number = 0
+    for i in range(10):
+        byte = data[at + i]
+        number |= (byte & 0x7F) << 7 * i
+        if byte < 0x80:
+            number &= 2**64 - 1
+            return number - (number >> 63 << 64), at + i + 1
+    raise IndexError
+
+
+def _parsed(data: bytes) -> tuple[tuple[int, int, int], bytes] | None:
+    """The three counters and the work item of a state; None when it is not one."""
+    numbers, work, at = [0, 0, 0], b"", 0
+    try:
+        while at < len(data):
+            tag, at = _read_varint(data, at)
+            field, wire = tag >> 3, tag & 7
+            if wire not in (0, 2) or field < 1 or (field < 4 and wire) or (field == 4 and not wire):
+                return None
+            value, at = _read_varint(data, at)
+            if wire == 0:
+                if field < 4:
+                    numbers[field - 1] = value
+                continue
+            if not 0 <= value <= len(data) - at:
+                return None
+            if field == 4:
+                work = data[at : at + value]
+            at += value
+    except IndexError:
+        return None
+    return (numbers[0], numbers[1], numbers[2]), work
+
+
+_NAMED = {10: "\\n", 13: "\\r", 9: "\\t", 34: '\\"', 39: "\\'", 92: "\\\\"}
+
+
+def _escaped(data: bytes) -> str:
+    """Bytes as C writes them in a string."""
+    return "".join(
+        _NAMED.get(byte) or (chr(byte) if 32 <= byte < 127 else f"\\{byte:03o}") for byte in data
+    )

@@ -1,0 +1,234 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where a queue keeps its elements, and in which order they leave it.
+
+A *token* stands for an element: the number of its slot where all elements have one known shape, and
+the element itself otherwise. Orders only ever see tokens.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections import deque
+from collections.abc import Iterable, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+
+from fastrec import ShuffleBuffer
+
+__all__ = ["Array", "Fifo", "Heap", "Loose", "Order", "Padded", "Rows", "Shuffled", "Slabs"]
+
+Array = np.ndarray[Any, Any]
+Row = tuple[Array, ...]
+Shape = tuple[int | None, ...]
+
+_FIRST_SLOTS = 16
+
+
+class Rows(Protocol):
+    """Elements, in no order. Not for several threads at once, `gather` and `copy` aside."""
+
+    def put(self, row: Row) -> Any:
+        """Keep a copy of an element, under the token that is returned."""
+
+    def put_many(self, columns: Row, start: int, stop: int) -> Sequence[Any]:
+        """Keep copies of elements `start` to `stop` of a batch."""
+
+    def copy(self, token: Any) -> Row:
+        """An element that is still kept."""
+
+    def gather(self, tokens: Sequence[Any]) -> Row:
+        """Several elements that are still kept, as one batch."""
+
+    def drop(self, tokens: Sequence[Any]) -> None:
+        """Let go of elements."""
+
+
+class Slabs:
+    """Elements of one known shape: an array ``[slots, *shape]`` for each component."""
+
+    def __init__(self, dtypes: Sequence[np.dtype[Any]], shapes: Sequence[tuple[int, ...]]) -> None:
+        self._dtypes, self._shapes = dtypes, shapes
+        self._slabs = [np.empty((0, *shape), dtype) for dtype, shape in self._components()]
+        self._free: list[int] = []
+        self._slots = 0
+
+    def _components(self) -> Iterable[tuple[np.dtype[Any], tuple[int, ...]]]:
+        return zip(self._dtypes, self._shapes, strict=True)
+
+    def _claim(self, count: int) -> list[int]:
+        if count > len(self._free):
+            self._grow(count - len(self._free))
+        claimed = self._free[len(self._free) - count :]
+        del self._free[len(self._free) - count :]
+        return claimed
+
+    def _grow(self, least: int) -> None:
+        slots = max(_FIRST_SLOTS, 2 * self._slots, self._slots + least)
+        larger = [np.empty((slots, *shape), dtype) for dtype, shape in self._components()]
+        for new, old in zip(larger, self._slabs, strict=True):
+            new[: self._slots] = old
+        # Lowest last, so that slots are handed out from the front.
+        self._free[:0] = range(slots - 1, self._slots - 1, -1)
+        self._slabs, self._slots = larger, slots
+
+    def put(self, row: Row) -> int:
+        if not self._free:
+            self._grow(1)
+        slot = self._free.pop()
+        for slab, value in zip(self._slabs, row, strict=True):
+            slab[slot, ...] = value
+        return slot
+
+    def put_many(self, columns: Row, start: int, stop: int) -> list[int]:
+        slots = self._claim(stop - start)
+        for slab, column in zip(self._slabs, columns, strict=True):
+            slab[slots] = column[start:stop]
+        return slots
+
+    def copy(self, token: int) -> Row:
+        return tuple([slab[token, ...].copy() for slab in self._slabs])
+
+    def gather(self, tokens: Sequence[int]) -> Row:
+        # The arrays of this moment hold these elements also when others are put meanwhile.
+        slots = np.fromiter(tokens, np.intp, len(tokens))
+        return tuple([slab.take(slots, axis=0) for slab in self._slabs])
+
+    def drop(self, tokens: Sequence[int]) -> None:
+        for slab in self._slabs:
+            if slab.dtype.kind == "O":
+                slab[list(tokens)] = None
+        self._free.extend(tokens)
+
+
+class Loose:
+    """Elements of any shape: tuples of arrays, which are their own tokens."""
+
+    def __init__(self, dtypes: Sequence[np.dtype[Any]]) -> None:
+        self._dtypes = dtypes
+
+    def put(self, row: Row) -> Row:
+        return tuple([np.array(v, dtype) for v, dtype in zip(row, self._dtypes, strict=True)])
+
+    def put_many(self, columns: Row, start: int, stop: int) -> list[Row]:
+        return [self.put(tuple([c[i, ...] for c in columns])) for i in range(start, stop)]
+
+    def copy(self, token: Row) -> Row:
+        return token
+
+    def gather(self, tokens: Sequence[Row]) -> Row:
+        raise NotImplementedError  # queues refuse it before they come here
+
+    def drop(self, tokens: Sequence[Row]) -> None:
+        pass
+
+
+class Padded(Loose):
+    """Elements with some dimensions open; in a batch these are padded to the largest."""
+
+    def __init__(self, dtypes: Sequence[np.dtype[Any]], shapes: Sequence[Shape]) -> None:
+        super().__init__(dtypes)
+        self._shapes = shapes
+
+    def gather(self, tokens: Sequence[Row]) -> Row:
+        numbers = range(len(self._shapes))
+        return tuple([self._component(i, [row[i] for row in tokens]) for i in numbers])
+
+    def _component(self, number: int, values: list[Array]) -> Array:
+        dtype, shape = self._dtypes[number], self._shapes[number]
+        if not values:
+            return np.empty((0, *(size or 0 for size in shape)), dtype)
+        if None not in shape:
+            return np.stack(values)
+        largest = np.array([value.shape for value in values]).max(axis=0)
+        batch = np.full((len(values), *largest), b"" if dtype.kind == "O" else 0, dtype)
+        for place, value in zip(batch, values, strict=True):
+            place[tuple(slice(size) for size in value.shape)] = value
+        return batch
+
+
+class Order(Protocol):
+    """Which token comes next."""
+
+    def __len__(self) -> int: ...
+
+    def put(self, tokens: Iterable[Any]) -> None:
+        """Add tokens."""
+
+    def take(self, count: int) -> list[Any]:
+        """Remove the next `count`, which are there."""
+
+    def restore(self, tokens: list[Any]) -> None:
+        """Take back what was taken, in the order in which it was."""
+
+
+class Fifo:
+    """First in, first out."""
+
+    def __init__(self) -> None:
+        self._tokens: deque[Any] = deque()
+        self.put = self._tokens.extend
+
+    def __len__(self) -> int:
+        return len(self._tokens)
+
+    def take(self, count: int) -> list[Any]:
+        next_one = self._tokens.popleft
+        return [next_one() for _ in range(count)]
+
+    def restore(self, tokens: list[Any]) -> None:
+        self._tokens.extendleft(reversed(tokens))
+
+
+class Shuffled:
+    """At random, with TensorFlow's draws for the same pair of seeds."""
+
+    def __init__(self, seeds: tuple[int, int]) -> None:
+        self._buffer: ShuffleBuffer[Any] = ShuffleBuffer(None, seed=seeds if any(seeds) else None)
+
+    def __len__(self) -> int:
+        return len(self._buffer)
+
+    def put(self, tokens: Iterable[Any]) -> None:
+        self._buffer.put_many(tokens)
+
+    def take(self, count: int) -> list[Any]:
+        return self._buffer.take_many(count)
+
+    def restore(self, tokens: list[Any]) -> None:
+        self._buffer.put_many(reversed(tokens))
+
+
+class _Ranked:
+    """A token, compared by its priority alone, as TensorFlow's heap does."""
+
+    __slots__ = ("priority", "token")
+
+    def __init__(self, priority: int, token: Any) -> None:
+        self.priority, self.token = priority, token
+
+    def __lt__(self, other: _Ranked) -> bool:
+        return self.priority < other.priority
+
+
+class Heap:
+    """Lowest priority first. Equal ones come as from a binary heap that does not look further."""
+
+    def __init__(self) -> None:
+        self._ranked: list[_Ranked] = []
+
+    def __len__(self) -> int:
+        return len(self._ranked)
+
+    def rank(self, priorities: Iterable[int], tokens: Iterable[Any]) -> list[_Ranked]:
+        """Tokens for this order: others have no priority."""
+        return [_Ranked(p, token) for p, token in zip(priorities, tokens, strict=True)]
+
+    def put(self, tokens: Iterable[_Ranked]) -> None:
+        for each in tokens:
+            heapq.heappush(self._ranked, each)
+
+    def take(self, count: int) -> list[_Ranked]:
+        return [heapq.heappop(self._ranked) for _ in range(count)]
+
+    restore = put

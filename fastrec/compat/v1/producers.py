@@ -1,0 +1,231 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Queues that runners fill with what there is to be read: epoch after epoch, shuffled or not."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from typing import Any
+
+from fastrec.shuffle import Permutations
+
+from .._dtypes import int64, string
+from .._shape import TensorShape
+from ._nodes import Operation, Tensor
+from ._ops import Array
+from .array_ops import shape, size
+from .constants import constant, convert_to_tensor
+from .control_flow import Assert
+from .filled_ops import range as range_tensor
+from .graph import GraphKeys, control_dependencies, create_op, get_seed, name_scope
+from .indexing import gather
+from .math_ops import greater, identity
+from .queues import FIFOQueue, QueueBase
+from .runners import QueueRunner, add_queue_runner
+from .variables import Variable, count_up_to
+
+__all__ = [
+    "input_producer",
+    "limit_epochs",
+    "range_input_producer",
+    "slice_input_producer",
+    "string_input_producer",
+]
+
+
+def limit_epochs(tensor: Any, num_epochs: int | None = None, name: str | None = None) -> Any:
+    """`tensor`, which can be had `num_epochs` times; after that it raises OutOfRangeError.
+
+    The count is a local variable, which ``tf.local_variables_initializer()`` initialises.
+
+    Raises
+    ------
+    ValueError
+        When `num_epochs` is not positive.
+    """
+    if num_epochs is None:
+        return tensor
+    if num_epochs <= 0:
+        raise ValueError(f"num_epochs must be > 0 not {num_epochs}.")
+    with name_scope(name, "limit_epochs", [tensor]) as scope:
+        zero = constant(0, dtype=int64)
+        collections = [GraphKeys.LOCAL_VARIABLES]
+        epochs = Variable(zero, name="epochs", trainable=False, collections=collections)
+        with control_dependencies([count_up_to(epochs, num_epochs)]):
+            return identity(tensor, name=scope)
+
+
+class _Shuffler:
+    """The shuffles of one operation in one session."""
+
+    def __init__(self, seeds: tuple[int | None, int | None]) -> None:
+        self._lock = threading.Lock()
+        first, second = seeds
+        pair = None if first is None or second is None else (first, second)
+        self._permutations = Permutations(pair)
+
+    def __call__(self, rows: Array) -> Array:
+        with self._lock:
+            return rows[self._permutations.next(len(rows))]
+
+
+def _shuffled(tensor: Tensor, seed: int | None) -> Tensor:
+    """`tensor` with its rows in another order each time, as TensorFlow's random_shuffle."""
+    seeds = get_seed(seed)
+
+    def kernel(step: Any, rows: Array) -> tuple[Array]:
+        return (step.resource(op, lambda: _Shuffler(seeds))(rows),)
+
+    outputs = [(tensor.dtype, tensor.shape)]
+    op: Operation = create_op("RandomShuffle", (tensor,), outputs, kernel, stateful=True)
+    return op.outputs[0]
+
+
+def input_producer(
+    input_tensor: Any,
+    element_shape: Any = None,
+    num_epochs: int | None = None,
+    shuffle: bool = True,
+    seed: int | None = None,
+    capacity: int = 32,
+    shared_name: str | None = None,
+    summary_name: str | None = None,
+    name: str | None = None,
+    cancel_op: Any = None,
+) -> QueueBase:
+    """A queue of the rows of a tensor, and a queue runner to fill it.
+
+    Parameters
+    ----------
+    input_tensor : Tensor
+        At least of rank 1.
+    element_shape : shape, optional
+        That of a row, where the tensor does not tell.
+    num_epochs : int, optional
+        How many times each row comes; for ever otherwise.
+    shuffle : bool
+        Whether each epoch is in an order of its own.
+    seed : int, optional
+        That of the shuffles.
+    capacity : int
+        Of the queue.
+    shared_name : str, optional
+        Of the queue.
+    summary_name, name : str, optional
+    cancel_op : Operation, optional
+        That of the queue runner.
+
+    Raises
+    ------
+    ValueError
+        When the shape of a row is not known.
+    """
+    with name_scope(name, "input_producer", [input_tensor]):
+        tensor = convert_to_tensor(input_tensor, name="input_tensor")
+        element = tensor.shape.with_rank_at_least(1)[1:].merge_with(TensorShape(element_shape))
+        if not element.is_fully_defined():
+            raise ValueError(
+                "Either `input_tensor` must have a fully defined shape or `element_shape` must "
+                "be specified"
+            )
+        if shuffle:
+            tensor = _shuffled(tensor, seed)
+        tensor = limit_epochs(tensor, num_epochs)
+        queue = FIFOQueue(
+            capacity,
+            [tensor.dtype],
+            [element],
+            shared_name=shared_name,
+            name=name,  # type: ignore[arg-type]
+        )
+        runner = QueueRunner(queue, [queue.enqueue_many([tensor])], cancel_op=cancel_op)
+        add_queue_runner(runner)
+        return queue
+
+
+def string_input_producer(
+    string_tensor: Any,
+    num_epochs: int | None = None,
+    shuffle: bool = True,
+    seed: int | None = None,
+    capacity: int = 32,
+    shared_name: str | None = None,
+    name: str | None = None,
+    cancel_op: Any = None,
+) -> QueueBase:
+    """A queue of strings, as of the names of files for a reader; see :func:`input_producer`.
+
+    Raises
+    ------
+    ValueError
+        When there are none.
+    """
+    none = "string_input_producer requires a non-null input tensor"
+    if not isinstance(string_tensor, Tensor) and not len(string_tensor):
+        raise ValueError(none)
+    with name_scope(name, "input_producer", [string_tensor]) as scope:
+        tensor = convert_to_tensor(string_tensor, string)
+        with control_dependencies([Assert(greater(size(tensor), 0), [none])]):
+            tensor = identity(tensor)
+        return input_producer(
+            tensor,
+            [],
+            num_epochs,
+            shuffle,
+            seed,
+            capacity,
+            shared_name,
+            f"fraction_of_{capacity}_full",
+            scope,
+            cancel_op,
+        )
+
+
+def range_input_producer(
+    limit: Any,
+    num_epochs: int | None = None,
+    shuffle: bool = True,
+    seed: int | None = None,
+    capacity: int = 32,
+    shared_name: str | None = None,
+    name: str | None = None,
+) -> QueueBase:
+    """A queue of the integers below `limit`; see :func:`input_producer`."""
+    with name_scope(name, "input_producer", [limit]) as scope:
+        return input_producer(
+            range_tensor(limit),
+            [],
+            num_epochs,
+            shuffle,
+            seed,
+            capacity,
+            shared_name,
+            f"fraction_of_{capacity}_full",
+            scope,
+        )
+
+
+def slice_input_producer(
+    tensor_list: Sequence[Any],
+    num_epochs: int | None = None,
+    shuffle: bool = True,
+    seed: int | None = None,
+    capacity: int = 32,
+    shared_name: str | None = None,
+    name: str | None = None,
+) -> list[Tensor]:
+    """A row of each of some tensors: of all of them the same one; see :func:`input_producer`.
+
+    Raises
+    ------
+    ValueError
+        When there are no tensors.
+    """
+    with name_scope(name, "input_producer", list(tensor_list)):
+        tensors = [convert_to_tensor(each) for each in tensor_list]
+        if not tensors:
+            raise ValueError("Expected at least one tensor in slice_input_producer().")
+        count = shape(tensors[0])[0]
+        queue = range_input_producer(count, num_epochs, shuffle, seed, capacity, shared_name)
+        index = queue.dequeue()
+        return [gather(tensor, index) for tensor in tensors]

@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``tf.train``: messages, queue runners, coordinators, producers and batches."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from .batching import batch as batch
+from .batching import batch_join as batch_join
+from .batching import maybe_batch as maybe_batch
+from .batching import maybe_batch_join as maybe_batch_join
+from .batching import maybe_shuffle_batch as maybe_shuffle_batch
+from .batching import maybe_shuffle_batch_join as maybe_shuffle_batch_join
+from .batching import shuffle_batch as shuffle_batch
+from .batching import shuffle_batch_join as shuffle_batch_join
+from .coordinator import Coordinator as Coordinator
+from .coordinator import LooperThread as LooperThread
+from .producers import input_producer as input_producer
+from .producers import limit_epochs as limit_epochs
+from .producers import range_input_producer as range_input_producer
+from .producers import slice_input_producer as slice_input_producer
+from .producers import string_input_producer as string_input_producer
+from .runners import QueueRunner as QueueRunner
+from .runners import add_queue_runner as add_queue_runner
+from .runners import start_queue_runners as start_queue_runners
+
+if TYPE_CHECKING:
+    from fastrec.train import BytesList as BytesList
+    from fastrec.train import Example as Example
+    from fastrec.train import Feature as Feature
+    from fastrec.train import FeatureList as FeatureList
+    from fastrec.train import FeatureLists as FeatureLists
+    from fastrec.train import Features as Features
+    from fastrec.train import FloatList as FloatList
+    from fastrec.train import Int64List as Int64List
+    from fastrec.train import SequenceExample as SequenceExample
+
+_MESSAGES = {
+    "BytesList",
+    "Example",
+    "Feature",
+    "FeatureList",
+    "FeatureLists",
+    "Features",
+    "FloatList",
+    "Int64List",
+    "SequenceExample",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _MESSAGES:  # protobuf is imported when one is asked for
+        from fastrec import train
+
+        return getattr(train, name)
+    raise AttributeError(
+        f"fastrec.compat.v1.train has no {name!r}: it covers messages, queue runners, "
+        f"coordinators, producers and batches. The list is in docs/compat-v1.md."
+    )

@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Operations that wait, in threads: started, known to wait, and finished."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from typing import Any, Generic, TypeVar
+
+T = TypeVar("T")
+
+DEADLINE = 30.0  # for what happens at once, unless something is broken
+
+
+def until(condition: Callable[[], Any]) -> None:
+    """Wait for a condition that other threads bring about."""
+    give_up = time.monotonic() + DEADLINE
+    while not condition():
+        assert time.monotonic() < give_up, "nothing came of it"
+        time.sleep(0.0005)
+
+
+class Started(Generic[T]):
+    """A call in a thread of its own, and what became of it."""
+
+    def __init__(self, call: Callable[[], T]) -> None:
+        self._call = call
+        self._value: T | None = None
+        self._error: BaseException | None = None
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._thread.start()
+
+    def _run(self) -> None:
+        try:
+            self._value = self._call()
+        except BaseException as error:
+            self._error = error
+
+    @property
+    def running(self) -> bool:
+        """Whether it has not ended."""
+        return self._thread.is_alive()
+
+    def result(self) -> Any:
+        """What the call has returned; what it has raised is raised."""
+        self._thread.join(DEADLINE)
+        assert not self._thread.is_alive(), "it still waits"
+        if self._error is not None:
+            raise self._error
+        return self._value
