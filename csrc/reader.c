@@ -66,11 +66,11 @@ static int put_record(fr_reader *reader, fr_span record, fr_buffer *data, fr_buf
     return status;
 }
 
-int fr_reader_take(fr_reader *reader, size_t count, fr_buffer *data, fr_buffer *offsets,
-                   size_t *taken, fr_error *err) {
+int fr_reader_take(fr_reader *reader, size_t count, size_t size, fr_buffer *data,
+                   fr_buffer *offsets, size_t *taken, fr_error *err) {
     *taken = 0;
     if (offsets->size == 0) FR_TRY(put_offset(offsets, 0, err));
-    while (*taken < count) {
+    while (*taken < count && (*taken == 0 || data->size < size)) {
         fr_record record = {{0}, 0};
         int status = fr_reader_next(reader, &record, err);
         if (status != FR_OK) return *taken ? FR_OK : status;

@@ -47,10 +47,11 @@ FR_NODISCARD int fr_reader_next(fr_reader *reader, fr_record *record, fr_error *
 FR_NODISCARD int fr_reader_fill(fr_reader *reader, fr_error *err);
 
 /*
- * Appends up to `count` records to `data` and after each the end of it to `offsets` (int64, and a
- * leading 0 if it was empty). FR_OK with *taken > 0; otherwise as fr_reader_next().
+ * Appends up to `count` records to `data`, but no more once it holds `size` bytes, and after each
+ * the end of it to `offsets` (int64, and a leading 0 if it was empty). FR_OK with *taken > 0;
+ * otherwise as fr_reader_next().
  */
-FR_NODISCARD int fr_reader_take(fr_reader *reader, size_t count, fr_buffer *data,
+FR_NODISCARD int fr_reader_take(fr_reader *reader, size_t count, size_t size, fr_buffer *data,
                                 fr_buffer *offsets, size_t *taken, fr_error *err);
 
 /*

@@ -121,8 +121,8 @@ cdef extern from "reader.h" nogil:
 
     int fr_reader_next(fr_reader *reader, fr_record *record, fr_error *err) noexcept
     int fr_reader_fill(fr_reader *reader, fr_error *err) noexcept
-    int fr_reader_take(fr_reader *reader, size_t count, fr_buffer *data, fr_buffer *offsets,
-                       size_t *taken, fr_error *err) noexcept
+    int fr_reader_take(fr_reader *reader, size_t count, size_t size, fr_buffer *data,
+                       fr_buffer *offsets, size_t *taken, fr_error *err) noexcept
     int fr_reader_walk(fr_reader *reader, uint64_t count, size_t size, fr_buffer *offsets,
                        uint64_t *walked, fr_error *err) noexcept
     int fr_reader_skip(fr_reader *reader, fr_skipped *skipped, fr_error *err) noexcept

@@ -2,6 +2,7 @@
 
 cdef enum:
     HEAD_SIZE = 512  # of a file, to tell what else it may be
+    BLOCK_BYTES = 1 << 25  # a block that holds so much takes no other record
 
 
 cdef bytes head_of(c.fr_span span):
@@ -23,9 +24,12 @@ cdef class RecordReader:
     cdef cython.pymutex lock
     cdef unsigned long calling  # the thread inside `read` or `damage`
     cdef uint64_t lost  # bytes that were gone past
+    cdef size_t expected  # bytes of the next block
+    cdef Spare spare
 
     def __cinit__(self):
         self.reader.source = c.FR_SOURCE_FED
+        self.spare = Spare()
 
     def __init__(self, path, *, read=None, bint verify=True, uint64_t max_record=0, damage=None,
                  wait=None, bint views=False, place=None):
@@ -233,7 +237,7 @@ cdef class RecordReader:
         return 0
 
     def take(self, size_t count):
-        """Up to `count` records as one block: a Bytes, or None at the end."""
+        """Up to `count` records, fewer of long ones, as one block: a Bytes, or None at the end."""
         cdef OwnedBuffer data = OwnedBuffer(), offsets = OwnedBuffer()
         cdef c.fr_error err
         cdef size_t taken, total = 0
@@ -241,18 +245,28 @@ cdef class RecordReader:
         self._enter()
         with self.lock:
             self._raise_failure()
-            while total < count and not self.ended:
+            if not self.ended:
+                data.reuse(self.spare)
+                check(c.fr_buffer_reserve(&data.buffer, self._likely_size(), &err), &err)
+            while total < count and data.buffer.size < <size_t>BLOCK_BYTES and not self.ended:
                 with nogil:
                     status = c.fr_reader_take(
-                        &self.reader, min(count - total, <size_t>SLICE_RECORDS), &data.buffer,
-                        &offsets.buffer, &taken, &err)
+                        &self.reader, min(count - total, <size_t>SLICE_RECORDS), BLOCK_BYTES,
+                        &data.buffer, &offsets.buffer, &taken, &err)
                 total += taken
                 if status == c.FR_OK:
                     self._check(c.fr_reader_check(&self.reader, &err), &err)
                     PyErr_CheckSignals()
                 elif not self._more(status, &err, total > 0):
                     break
+        self.expected = data.buffer.size
         return bytes_column(data, offsets) if total else None
+
+    cdef size_t _likely_size(self) noexcept:
+        """Of the next block: like the last one, with a little to spare, as far as there is more."""
+        cdef size_t size = self.expected + self.expected // 16
+        cdef c.fr_source *source = &self.reader.source
+        return min(size, source.window.size) if source.ended else size
 
     cdef uint64_t _walk(self, c.fr_buffer *offsets) except? 0:
         cdef c.fr_error err

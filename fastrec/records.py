@@ -8,6 +8,7 @@ import threading
 import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain
 from typing import IO, Any, SupportsIndex, Union, overload
 
 import numpy as np
@@ -222,7 +223,7 @@ class Reader(Sequence[bytes]):
             raise ValueError("the reader is closed")
 
     def __iter__(self) -> Iterator[bytes]:
-        return (record for reader in self._readers() for record in reader)
+        return chain.from_iterable(self._readers())
 
     def views(self) -> Iterator[memoryview]:
         """The records as read-only memoryviews, without a copy where a file can be mapped.
@@ -232,10 +233,13 @@ class Reader(Sequence[bytes]):
         another process overwrites bytes in place the view changes, and bytes that are cut off
         read as zeros.
         """
-        return (record for reader in self._readers(views=True) for record in reader)  # type: ignore[misc]
+        return chain.from_iterable(self._readers(views=True))  # type: ignore[arg-type]
 
     def batches(self, count: int) -> Iterator[Bytes]:
         """Blocks of up to `count` records; no block spans two files.
+
+        A block ends before that when it holds 32 MiB, so that memory depends on `count` only
+        as far as records are short.
 
         Yields
         ------

@@ -265,3 +265,24 @@ def test_a_failed_start_leaves_nothing_open(tmp_path: Path) -> None:
             fastrec.Batcher([tmp_path / "gz", tmp_path / "absent"], batch_size=2)
     gc.collect()
     assert open_descriptors() == before
+
+
+def test_blocks_that_are_kept_are_not_written_over_by_later_ones(tmp_path: Path) -> None:
+    # Memory of a block that is let go of is used again: by the next, and by nobody else.
+    records = [bytes([i % 251]) * (i % 700) for i in range(3000)]
+    write(tmp_path / "file", records)
+    kept: list[tuple[int, fastrec.Bytes]] = []
+    for number, block in enumerate(fastrec.Reader(tmp_path / "file").batches(50)):
+        if number % 3:
+            kept.append((50 * number, block))
+        for first, each in kept:
+            assert each.to_list() == records[first : first + 50]
+
+
+def test_a_block_of_large_records_stays_small(tmp_path: Path) -> None:
+    records = [bytes([i]) * (3 << 20) for i in range(40)]
+    write(tmp_path / "file", records)
+    blocks = list(fastrec.Reader(tmp_path / "file").batches(1024))
+    assert max(block.nbytes for block in blocks) <= (32 << 20) + (3 << 20)
+    assert len(blocks) <= 4
+    assert [record for block in blocks for record in block] == records

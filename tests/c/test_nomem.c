@@ -189,7 +189,7 @@ static int read_all(fr_reader *reader, fr_buffer *data, fr_buffer *offsets) {
         fr_frame_put(frames + i * 116, (fr_span){record, 100});
     size_t taken, fed = 0;
     for (;;) {
-        int status = fr_reader_take(reader, 1000, data, offsets, &taken, NULL);
+        int status = fr_reader_take(reader, 1000, SIZE_MAX, data, offsets, &taken, NULL);
         if (status == FR_END) return FR_OK;
         if (status < 0) return status;
         if (status == FR_OK) continue;
