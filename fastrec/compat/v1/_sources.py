@@ -196,6 +196,10 @@ class Lines(_OneByOne):
     def close(self) -> None:
         self._file.close()
 
+    def __del__(self) -> None:
+        if hasattr(self, "_file"):  # it was opened
+            self._file.close()
+
 
 class Fixed:
     """A file of records of one length. Keys are ``<file>:<number>``, from 0.
@@ -280,6 +284,10 @@ class Fixed:
 
     def close(self) -> None:
         self._file.close()
+
+    def __del__(self) -> None:
+        if hasattr(self, "_file"):  # it was opened
+            self._file.close()
 
 
 class Once(_OneByOne):
