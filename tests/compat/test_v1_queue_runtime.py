@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 import warnings
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -39,7 +40,8 @@ def put(queue: Queue, *numbers: int, step: Any = ALWAYS) -> None:
 
 
 def take(queue: Queue, count: int, **how: Any) -> list[int]:
-    return queue.dequeue_many(count, how.pop("step", ALWAYS), **how)[-1].tolist()
+    batch = queue.dequeue_many(count, how.pop("step", ALWAYS), **how)
+    return [int(number) for number in batch[-1]]
 
 
 def take_one(queue: Queue, step: Any = ALWAYS) -> int:
@@ -86,13 +88,17 @@ def test_a_batch_of_many_elements_is_gathered_in_order() -> None:
     assert take(queue, 2500) == list(range(2500))
 
 
+def _line_is(queue: Queue, length: int) -> bool:
+    return len(queue.enqueues) == length
+
+
 def test_a_full_queue_makes_enqueues_wait_in_their_order(kind: str) -> None:
     queue = make(kind, capacity=1)
     put(queue, 0)
     waiting = []
     for i in (1, 2, 3):
-        waiting.append(Started(lambda i=i: put(queue, i)))
-        until(lambda i=i: len(queue.enqueues) == i)
+        waiting.append(Started(partial(put, queue, i)))
+        until(partial(_line_is, queue, i))
     found = [take_one(queue) for _ in range(4)]
     for each in waiting:
         each.result()
@@ -388,12 +394,12 @@ def test_a_queue_that_is_fed_is_waited_for_in_silence(monkeypatch: pytest.Monkey
 
 def test_many_threads_lose_and_double_nothing(kind: str) -> None:
     queue = make(kind, capacity=5)
-    putting = [
-        Started(
-            lambda i=i: [put(queue, *range(j, j + 4)) for j in range(100 * i, 100 * i + 100, 4)]
-        )
-        for i in range(4)
-    ]
+
+    def fill(start: int) -> None:
+        for i in range(start, start + 100, 4):
+            put(queue, *range(i, i + 4))
+
+    putting = [Started(partial(fill, 100 * i)) for i in range(4)]
     taking = [
         Started(lambda: [take_one(queue) for _ in range(100)]),
         Started(lambda: [n for _ in range(75) for n in take(queue, 4)]),
