@@ -21,6 +21,7 @@ from .indexing import *
 from .math_ops import *
 from .queues import *
 from .readers import *
+from .random_ops import *
 from .reductions import *
 from .session import *
 from .variable_scope import *

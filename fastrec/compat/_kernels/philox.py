@@ -1,0 +1,206 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Random numbers, draw for draw as TensorFlow makes them.
+
+The generator is Philox4x32-10: a block of four 32-bit numbers is a function of the two seeds and of
+the number of the block. An operation remembers the number of the next block. Whatever it made, it
+moves on by 256 blocks an output, as TensorFlow does to have enough for distributions that reject.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+__all__ = ["Philox", "blocks", "normal", "shuffled", "truncated_normal", "uniform", "uniform_int"]
+
+Array = np.ndarray[Any, Any]
+
+_M0, _M1 = 0xD2511F53, 0xCD9E8D57
+_W0, _W1 = 0x9E3779B9, 0xBB67AE85
+_MASK = 0xFFFFFFFF
+_FEW = 12  # blocks, up to which plain integers are quicker than arrays
+PER_OUTPUT = 256
+
+
+def _block(seed: int, seed2: int, number: int) -> list[int]:
+    k0, k1 = seed & _MASK, seed >> 32 & _MASK
+    counter = (number + (seed2 << 64)) & ((1 << 128) - 1)
+    a, b, c, d = (counter >> shift & _MASK for shift in (0, 32, 64, 96))
+    for _ in range(10):
+        first, second = _M0 * a, _M1 * c
+        a, b = (second >> 32) ^ b ^ k0, second & _MASK
+        c, d = (first >> 32) ^ d ^ k1, first & _MASK
+        k0, k1 = k0 + _W0 & _MASK, k1 + _W1 & _MASK
+    return [a, b, c, d]
+
+
+def blocks(seed: int, seed2: int, numbers: Array) -> Array:
+    """The blocks with some numbers, a row of four ``uint32`` for each."""
+    if numbers.size <= _FEW:
+        rows = [_block(seed, seed2, int(n)) for n in numbers]
+        return np.array(rows, dtype=np.uint32).reshape(-1, 4)
+    low = np.uint64(_MASK)
+    shift = np.uint64(32)
+    at = numbers.astype(np.uint64)
+    a, b = at & low, at >> shift
+    c = np.full(at.shape, seed2 & _MASK, dtype=np.uint64)
+    d = np.full(at.shape, seed2 >> 32 & _MASK, dtype=np.uint64)
+    k0, k1 = seed & _MASK, seed >> 32 & _MASK
+    for _ in range(10):
+        first, second = a * np.uint64(_M0), c * np.uint64(_M1)
+        a, b = (second >> shift) ^ b ^ np.uint64(k0), second & low
+        c, d = (first >> shift) ^ d ^ np.uint64(k1), first & low
+        k0, k1 = k0 + _W0 & _MASK, k1 + _W1 & _MASK
+    return np.stack([a, b, c, d], axis=-1).astype(np.uint32)
+
+
+class Philox:
+    """The state of one operation: its seeds, and the number of its next block.
+
+    Parameters
+    ----------
+    seed, seed2 : int
+        Both 0 for seeds that nobody knows.
+    """
+
+    def __init__(self, seed: int, seed2: int) -> None:
+        if seed == 0 and seed2 == 0:
+            seed, seed2 = (int.from_bytes(os.urandom(8), "little") for _ in range(2))
+        self.seed, self.seed2 = seed & (1 << 64) - 1, seed2 & (1 << 64) - 1
+        self.next = 0
+        self._lock = threading.Lock()
+
+    def reserve(self, count: int) -> int:
+        """The number of the first of `count` blocks, which nobody else gets."""
+        with self._lock:
+            first = self.next
+            self.next += count
+            return first
+
+    def words(self, outputs: int, blocks_used: int) -> Array:
+        """The words of the first of the blocks that are set aside for some outputs."""
+        first = self.reserve(outputs * PER_OUTPUT)
+        return blocks(self.seed, self.seed2, first + np.arange(blocks_used, dtype=np.uint64))
+
+
+def _as_float32(words: Array) -> Array:
+    bits = (words & np.uint32(0x7FFFFF)) | np.uint32(0x3F800000)
+    return bits.view(np.float32) - np.float32(1)
+
+
+def _as_float64(words: Array) -> Array:
+    pairs = words.reshape(-1, 2).astype(np.uint64)
+    bits = (pairs[:, 0] & np.uint64(0xFFFFF)) << np.uint64(32) | pairs[:, 1]
+    return (bits | np.uint64(0x3FF0000000000000)).view(np.float64) - 1.0
+
+
+def _as_float16(words: Array) -> Array:
+    bits = (words & np.uint32(0x3FF)).astype(np.uint16) | np.uint16(0x3C00)
+    return bits.view(np.float16) - np.float16(1)
+
+
+_UNIFORM: dict[str, Callable[[Array], Array]] = {
+    "float16": _as_float16,
+    "float32": _as_float32,
+    "float64": _as_float64,
+}
+
+
+def uniform(state: Philox, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
+    """Numbers from 0 up to and without 1."""
+    count = int(np.prod(shape, dtype=np.int64))
+    per_block = 2 if dtype.name == "float64" else 4
+    words = state.words(count, -(-count // per_block)).reshape(-1)
+    return _UNIFORM[dtype.name](words)[:count].reshape(shape)
+
+
+def uniform_int(state: Philox, shape: tuple[int, ...], low: int, high: int, dtype: Any) -> Array:
+    """Whole numbers from `low` up to and without `high`."""
+    count = int(np.prod(shape, dtype=np.int64))
+    wide = np.dtype(dtype).itemsize == 8
+    words = state.words(count, -(-count // (2 if wide else 4))).reshape(-1)
+    if wide:
+        pairs = words.reshape(-1, 2).astype(np.uint64)
+        words = pairs[:, 0] | pairs[:, 1] << np.uint64(32)
+    drawn = words[:count] % words.dtype.type(high - low)
+    bits = drawn + np.asarray(low, dtype=np.dtype(dtype)).view(words.dtype)
+    result: Array = bits.view(dtype).reshape(shape)
+    return result
+
+
+def _box_muller(x0: Array, x1: Array) -> tuple[Array, Array]:
+    """Two normal numbers of two words each, computed as single-precision functions would be."""
+    u1 = np.maximum(_as_float32(x0), np.float32(1e-7))
+    v1 = (2.0 * np.pi * _as_float32(x1).astype(np.float64)).astype(np.float32).astype(np.float64)
+    log = np.log(u1.astype(np.float64)).astype(np.float32)
+    u2 = np.sqrt((np.float32(-2) * log).astype(np.float64)).astype(np.float32)
+    return np.sin(v1).astype(np.float32) * u2, np.cos(v1).astype(np.float32) * u2
+
+
+def _box_muller_double(words: Array) -> Array:
+    u = _as_float64(words).reshape(-1, 2)
+    u1 = np.maximum(u[:, 0], 1e-7)
+    radius, angle = np.sqrt(-2.0 * np.log(u1)), 2 * np.pi * u[:, 1]
+    return np.stack([np.sin(angle) * radius, np.cos(angle) * radius], axis=-1).reshape(-1)
+
+
+def normal(state: Philox, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
+    """Numbers around 0 with a standard deviation of 1."""
+    count = int(np.prod(shape, dtype=np.int64))
+    per_block = 2 if dtype.name == "float64" else 4
+    words = state.words(count, -(-count // per_block))
+    if dtype.name == "float64":
+        drawn = _box_muller_double(words)
+    else:
+        pairs = [_box_muller(words[:, 2 * i], words[:, 2 * i + 1]) for i in (0, 1)]
+        drawn = np.stack([pairs[0][0], pairs[0][1], pairs[1][0], pairs[1][1]], -1).reshape(-1)
+    return drawn[:count].reshape(shape).astype(dtype)
+
+
+def truncated_normal(state: Philox, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
+    """The same, without those that are 2 or more away from 0."""
+    count = int(np.prod(shape, dtype=np.int64))
+    group = 2 if dtype.name == "float64" else 4
+    first = state.reserve(count * PER_OUTPUT)
+    result = np.empty(-(-count // group) * group, dtype=dtype)
+    starts = first + np.arange(result.size // group, dtype=np.uint64) * np.uint64(
+        group * PER_OUTPUT // 4
+    )
+    filled = np.zeros(starts.size, dtype=np.int64)
+    for turn in range(group * PER_OUTPUT // 4):
+        open_ = np.flatnonzero(filled < group)
+        if not open_.size:
+            break
+        words = blocks(state.seed, state.seed2, starts[open_] + np.uint64(turn))
+        for drawn in _candidates(words, group):
+            good = (np.abs(drawn) < 2) & (filled[open_] < group)
+            rows = open_[good]
+            result[rows * group + filled[rows]] = drawn[good]
+            filled[rows] += 1
+    return result[:count].reshape(shape)
+
+
+def _candidates(words: Array, group: int) -> list[Array]:
+    if group == 2:
+        pair = _box_muller_double(words).reshape(-1, 2)
+        return [pair[:, 0], pair[:, 1]]
+    return [*_box_muller(words[:, 0], words[:, 1]), *_box_muller(words[:, 2], words[:, 3])]
+
+
+def shuffled(state: Philox, value: Array) -> Array:
+    """The rows of `value` in random order."""
+    count = len(value)
+    if count <= 1:
+        return value
+    needed = (count - 1 + 3) // 4
+    first = state.reserve(needed)
+    words = blocks(state.seed, state.seed2, first + np.arange(needed, dtype=np.uint64))
+    order = list(range(count))
+    for i, word in zip(range(count - 1), words.reshape(-1).tolist(), strict=False):
+        j = i + word % (count - i)
+        order[i], order[j] = order[j], order[i]
+    return value[order]
