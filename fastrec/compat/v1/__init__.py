@@ -11,6 +11,7 @@ from .._dtypes import *
 from .._shape import Dimension as Dimension
 from .._shape import TensorShape as TensorShape
 from . import control_flow
+from . import _missing, control_flow
 from . import train as train
 from .array_ops import *
 from .constants import *
@@ -21,9 +22,13 @@ from .indexing import *
 from .math_ops import *
 from .queues import *
 from .readers import *
+from .parsing_ops import *
+from .ragged import *
 from .random_ops import *
+from .raw_ops import *
 from .reductions import *
 from .session import *
+from .sparse import *
 from .variable_scope import *
 from .variables import *
 
@@ -35,8 +40,4 @@ double = _dtypes.float64
 
 
 def __getattr__(name: str) -> Any:
-    raise AttributeError(
-        f"fastrec.compat.v1 has no {name!r}: it covers what reads, writes, parses, queues and "
-        f"batches records, pictures and text, and what such programs call besides. The list is "
-        f"in docs/compat-v1.md."
-    )
+    raise _missing.error("", name)

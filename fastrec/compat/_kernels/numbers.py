@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Numbers out of text, as TensorFlow's own functions find them."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+
+__all__ = ["NotANumber", "number_of"]
+
+_WHOLE = re.compile(rb"\s*[+-]?\d+\s*\Z")
+_REAL = re.compile(
+    rb"\s*[+-]?(?:\d+\.?\d*(?:[eE][+-]?\d+)?|\.\d+(?:[eE][+-]?\d+)?|inf(?:inity)?|nan)\s*\Z",
+    re.IGNORECASE,
+)
+
+
+class NotANumber(ValueError):
+    """The text is none, or not one of the type."""
+
+
+def number_of(text: bytes, dtype: np.dtype[Any]) -> Any:
+    """The number that `text` spells, of type `dtype`.
+
+    Raises
+    ------
+    NotANumber
+        When it spells none, or none that the type has.
+    """
+    if dtype.kind in "iu":
+        if not _WHOLE.match(text):
+            raise NotANumber(text)
+        number = int(text)
+        limits = np.iinfo(dtype)
+        if not limits.min <= number <= limits.max:
+            raise NotANumber(text)
+        return dtype.type(number)
+    if not _REAL.match(text):
+        raise NotANumber(text)
+    return dtype.type(float(text))

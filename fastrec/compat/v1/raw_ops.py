@@ -1,0 +1,187 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Bytes as numbers, and lines of text as fields."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+import fastrec
+from fastrec import ExampleParseError
+
+from .._dtypes import as_dtype, string
+from .._errors import translated
+from .._kernels.csv import Field, read_lines
+from ._nodes import Tensor
+from ._ops import Array, pure
+from .constants import convert_to_tensor
+from .graph import create_op
+
+__all__ = ["decode_csv", "decode_raw"]
+
+_RAW = [
+    *("float16", "float32", "float64", "int32", "uint16", "uint8"),
+    *("int16", "int8", "int64", "complex64", "complex128", "bool"),
+]
+
+
+def decode_raw(
+    input_bytes: Any = None,
+    out_type: Any = None,
+    little_endian: bool = True,
+    name: str | None = None,
+    bytes: Any = None,
+) -> Tensor:
+    """Bytes as the elements of arrays, which get one more dimension.
+
+    Parameters
+    ----------
+    input_bytes : Tensor of string
+        All of one size.
+    out_type : DType
+        The type of the elements.
+    little_endian : bool
+        The byte order in the bytes.
+    name : str, optional
+        Of the operation.
+
+    Raises
+    ------
+    InvalidArgumentError
+        From running it, when sizes differ, or are no multiple of an element's.
+    """
+    if out_type is None:
+        raise ValueError("decode_raw_v1() missing 1 positional argument: 'out_type'")
+    tensor = convert_to_tensor(bytes if input_bytes is None else input_bytes, string)
+    dtype = as_dtype(out_type)
+    if dtype.name not in _RAW:
+        raise TypeError(
+            f"Value passed to parameter 'out_type' has DataType {dtype.name} not in list of "
+            f"allowed values: {', '.join(_RAW)}"
+        )
+
+    def kernel(values: Array) -> Array:
+        return raw_array(values, dtype.numpy, little_endian)
+
+    known = tensor.shape.concatenate([None])
+    return pure(
+        "DecodeRaw",
+        kernel,
+        (tensor,),
+        dtype,
+        known,
+        name,
+        out_type=dtype,
+        little_endian=little_endian,
+    )
+
+
+def raw_array(values: Array, dtype: np.dtype[Any], little_endian: bool = True) -> Array:
+    """An object array of bytes as the elements of an array of one more dimension.
+
+    Raises
+    ------
+    InvalidArgumentError
+        With TensorFlow's text.
+    """
+    try:
+        if values.ndim == 0:
+            return fastrec.decode_raw(values[()], dtype, little_endian)
+        if values.size == 0:
+            return np.zeros((*values.shape, 0), dtype=dtype)
+        return fastrec.decode_raw(values, dtype, little_endian)
+    except ExampleParseError as error:
+        raise translated(error, _why_not(values, dtype)) from error
+
+
+def _why_not(values: Array, dtype: np.dtype[Any]) -> str:
+    sizes = [len(value) for value in values.reshape(-1).tolist()]
+    for i, size in enumerate(sizes):
+        if size != sizes[0]:
+            return (
+                f"DecodeRaw requires input strings to all be the same size, but element {i} has "
+                f"size {sizes[0]} != {size}"
+            )
+    from .._dtypes import short_name
+
+    return (
+        f"Input to DecodeRaw has length {sizes[0]} that is not a multiple of {dtype.itemsize}, the "
+        f"size of {short_name(as_dtype(dtype))}"
+    )
+
+
+def decode_csv(
+    records: Any,
+    record_defaults: Sequence[Any],
+    field_delim: str = ",",
+    use_quote_delim: bool = True,
+    name: str | None = None,
+    na_value: str = "",
+    select_cols: Sequence[int] | None = None,
+) -> list[Tensor]:
+    """Lines of comma-separated values as one tensor a column.
+
+    Parameters
+    ----------
+    records : Tensor of string
+        The lines.
+    record_defaults : list
+        For each column its type and what stands for an empty field: a tensor or list of one
+        element, of none where a field must not be empty, or a dtype, which is the same.
+    field_delim : str
+        One character, between fields.
+    use_quote_delim : bool
+        Whether fields may be quoted.
+    name : str, optional
+        Of the operation.
+    na_value : str
+        Another text that is taken for an empty field.
+    select_cols : list of int, optional
+        The columns to take, ascending.
+
+    Raises
+    ------
+    InvalidArgumentError
+        From running it, for a line with another number of fields, or a field of another type.
+    """
+    tensor = convert_to_tensor(records, string, "records")
+    fields = [_field(default) for default in record_defaults]
+    if len(field_delim) != 1 and len(field_delim.encode()) != 1:
+        raise ValueError("field_delim should be only 1 char")
+    columns = None if select_cols is None else list(select_cols)
+    if columns is not None and len(columns) != len(fields):
+        raise ValueError("Length of select_cols should match length of record_defaults.")
+    if columns is not None and any(a >= b for a, b in pairwise(columns)):
+        raise ValueError("select_cols is not strictly increasing.")
+
+    def kernel(step: Any, lines: Array) -> tuple[Array, ...]:
+        found = read_lines(
+            lines.reshape(-1).tolist(),
+            fields,
+            field_delim.encode(),
+            use_quote_delim,
+            na_value.encode(),
+            columns,
+        )
+        return tuple(column.reshape(lines.shape) for column in found)
+
+    outputs = [(as_dtype(field.dtype), tensor.shape) for field in fields]
+    op = create_op("DecodeCSV", (tensor,), outputs, kernel, name=name)
+    return list(op.outputs)
+
+
+def _field(default: Any) -> Field:
+    from .constants import constant_value, make_array
+
+    try:
+        dtype = as_dtype(default)
+        return Field(dtype.numpy, None)
+    except TypeError:
+        pass
+    found = constant_value(default) if isinstance(default, Tensor) else make_array(default)
+    if found is None or found.ndim > 1 or found.size > 1:
+        raise ValueError("each of record_defaults must be a constant of at most one element")
+    return Field(found.dtype, found.reshape(-1)[0] if found.size else None)
