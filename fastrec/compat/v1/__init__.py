@@ -10,7 +10,6 @@ from .. import _dtypes, _errors
 from .._dtypes import *
 from .._shape import Dimension as Dimension
 from .._shape import TensorShape as TensorShape
-from . import control_flow
 from . import _missing, control_flow
 from . import train as train
 from .array_ops import *
@@ -20,12 +19,12 @@ from .filled_ops import *
 from .graph import *
 from .indexing import *
 from .math_ops import *
-from .queues import *
-from .readers import *
 from .parsing_ops import *
+from .queues import *
 from .ragged import *
 from .random_ops import *
 from .raw_ops import *
+from .readers import *
 from .reductions import *
 from .session import *
 from .sparse import *

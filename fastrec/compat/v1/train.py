@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: Apache-2.0
-<<<<<<< HEAD
 """``tf.train``: messages, queue runners, coordinators, producers and batches."""
 
 from __future__ import annotations
@@ -37,29 +36,6 @@ if TYPE_CHECKING:
     from fastrec.train import SequenceExample as SequenceExample
 
 _MESSAGES = {
-=======
-"""``tf.train``: the messages, and what feeds a graph."""
-
-from __future__ import annotations
-
-from typing import Any
-
-from fastrec.train import (
-    BytesList,
-    Example,
-    Feature,
-    FeatureList,
-    FeatureLists,
-    Features,
-    FloatList,
-    Int64List,
-    SequenceExample,
-)
-
-from . import _missing
-
-__all__ = [
->>>>>>> bd74758 (Parse Examples, raw bytes and lines of text in compat.v1)
     "BytesList",
     "Example",
     "Feature",
@@ -69,7 +45,6 @@ __all__ = [
     "FloatList",
     "Int64List",
     "SequenceExample",
-<<<<<<< HEAD
 }
 
 
@@ -82,10 +57,3 @@ def __getattr__(name: str) -> Any:
         f"fastrec.compat.v1.train has no {name!r}: it covers messages, queue runners, "
         f"coordinators, producers and batches. The list is in docs/compat-v1.md."
     )
-=======
-]
-
-
-def __getattr__(name: str) -> Any:
-    raise _missing.error("train", name)
->>>>>>> bd74758 (Parse Examples, raw bytes and lines of text in compat.v1)
