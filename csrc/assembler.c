@@ -1,14 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "assembler.h"
 
-/* How many rows before its turn the first bytes of a shuffled record are asked for. */
+/* How many rows before its turn the first bytes of a shuffled record are asked for, and how many
+   before it the others: far enough for memory, near enough for the cache. */
 #define AHEAD 8
+#define NEAR 3
+#define LINE 64
+#define MOST 4096 /* of a longer one the rest comes by itself, as it is read from end to end */
 
-/* Has the first bytes of a record on their way into the cache. */
-static void prefetch(const fr_dataset *dataset, uint64_t number) {
-    const uint8_t *p = fr_dataset_frame(dataset, number);
-    __builtin_prefetch(p);
-    __builtin_prefetch(p + 64);
+/* Has a record on its way into the cache, from byte `begin` to byte `end` of it. */
+static void prefetch(const fr_dataset *dataset, uint64_t number, size_t begin, size_t end) {
+    fr_span frame = fr_dataset_frame(dataset, number);
+    if (end > frame.size) end = frame.size;
+    for (size_t at = begin; at < end; at += LINE)
+        __builtin_prefetch(frame.data + at, 0, 2);
 }
 
 /* What was parsed counts only if the file was there all the time. */
@@ -27,7 +32,8 @@ static int fill(fr_assembler *a, const uint64_t *numbers, uint64_t rows, const a
     const bool scattered = a->order->shuffle != FR_SHUFFLE_NONE;
     for (uint64_t row = 0; row < rows; row++) {
         if (atomic_load_explicit(stop, memory_order_relaxed)) return FR_AGAIN;
-        if (scattered && row + AHEAD < rows) prefetch(a->dataset, numbers[row + AHEAD]);
+        if (scattered && row + AHEAD < rows) prefetch(a->dataset, numbers[row + AHEAD], 0, LINE);
+        if (scattered && row + NEAR < rows) prefetch(a->dataset, numbers[row + NEAR], LINE, MOST);
         FR_TRY(add_record(a, numbers[row], columns, err));
     }
     return FR_OK;

@@ -127,16 +127,15 @@ bool fr_dataset_resident(const fr_dataset *dataset, uint64_t number) {
     return fr_map_resident(&file->map, (size_t)fr_index_offset(&file->index, number - file->first));
 }
 
-const uint8_t *fr_dataset_frame(const fr_dataset *dataset, uint64_t number) {
-    const fr_dataset_file *file = &dataset->files[fr_dataset_find(dataset, number)];
-    return file->map.bytes.data + fr_index_offset(&file->index, number - file->first);
-}
-
 /* Where record `number` of `file` stands, by the index. */
 static fr_span frame_bytes(const fr_dataset_file *file, uint64_t number) {
     uint64_t offset = fr_index_offset(&file->index, number - file->first);
     uint64_t next = fr_index_offset(&file->index, number - file->first + 1);
     return (fr_span){file->map.bytes.data + offset, (size_t)(next - offset)};
+}
+
+fr_span fr_dataset_frame(const fr_dataset *dataset, uint64_t number) {
+    return frame_bytes(&dataset->files[fr_dataset_find(dataset, number)], number);
 }
 
 /* No header where the index has one, or a record of another size. */
@@ -178,7 +177,7 @@ static void prefetch_entry(const fr_dataset *dataset, uint64_t number) {
 }
 
 static void prefetch_frame(const fr_dataset *dataset, uint64_t number) {
-    const uint8_t *frame = fr_dataset_frame(dataset, number);
+    const uint8_t *frame = fr_dataset_frame(dataset, number).data;
     for (size_t line = 0; line < 4; line++)
         __builtin_prefetch(frame + 64 * line);
 }

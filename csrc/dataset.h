@@ -73,8 +73,8 @@ void fr_dataset_announce(const fr_dataset *dataset, uint64_t number, uint64_t co
 /* Whether the header of record `number` is in memory: fr_map_resident(). */
 bool fr_dataset_resident(const fr_dataset *dataset, uint64_t number);
 
-/* The first byte of record `number`'s frame; reading it may wait for the disk. */
-const uint8_t *fr_dataset_frame(const fr_dataset *dataset, uint64_t number);
+/* Where record `number` and its frame stand, by the index; reading it may wait for the disk. */
+fr_span fr_dataset_frame(const fr_dataset *dataset, uint64_t number);
 
 /* Gives `err` the coordinates of record `number` (file, record within it, offset). */
 void fr_dataset_locate(const fr_dataset *dataset, uint64_t number, fr_error *err);

@@ -45,7 +45,7 @@ static bool all_resident(const fr_dataset *dataset, const uint64_t *numbers, uin
 static bool announce_and_wait(const fr_readahead *ahead, const fr_dataset *dataset,
                               const uint64_t *numbers, uint64_t rows, bool announced) {
     if (!announced) fr_readahead_announce(dataset, numbers, rows);
-    (void)*(const volatile uint8_t *)fr_dataset_frame(dataset, numbers[0]);
+    (void)*(const volatile uint8_t *)fr_dataset_frame(dataset, numbers[0]).data;
     return major_faults() > ahead->faults;
 }
 
