@@ -35,6 +35,10 @@ static inline const uint8_t *fr_wire_varint(const uint8_t *p, const uint8_t *end
         *value = *p;
         return p + 1;
     }
+    if (FR_LIKELY(end - p >= 2 && p[1] < 0x80)) {
+        *value = (uint64_t)(p[0] & 0x7f) | (uint64_t)p[1] << 7;
+        return p + 2;
+    }
     return fr_wire_varint_slow(p, end, value);
 }
 

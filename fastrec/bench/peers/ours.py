@@ -74,7 +74,17 @@ def _batcher(task: Task, **options: Any) -> Callable[[], fastrec.Batcher]:
 
 
 def _parse(**options: Any) -> Start:
-    return lambda task: _exhausted(_batcher(task, **options))
+    """Made once and gone through once a pass, as the data sets of others are."""
+
+    def start(task: Task) -> Trial:
+        batcher = _batcher(task, **options)()
+        return _exhausted(lambda: batcher)
+
+    return start
+
+
+def _parse_anew(task: Task) -> Trial:
+    return _exhausted(_batcher(task))
 
 
 def _iterate(records: Callable[[fastrec.Reader], Any]) -> Start:
@@ -249,7 +259,7 @@ JOBS: dict[str, dict[str, Start]] = {
         "views()": _iterate(fastrec.Reader.views),
         f"batches({_BATCHES})": _iterate_batches,
     },
-    "parse": {"": _parse(), "1 thread": _parse(threads=1)},
+    "parse": {"": _parse(), "1 thread": _parse(threads=1), "new Batcher": _parse_anew},
     "shuffle": {
         "whole data set": _parse(shuffle=True, seed=1),
         "buffer 2000": _parse(shuffle=2000, seed=1),
