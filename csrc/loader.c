@@ -103,8 +103,10 @@ static void deliver(fr_loader *loader, uint64_t serial, int status, fr_columns *
         loader->ring[serial % loader->depth].batch = batch;
     else
         end_at(loader, serial, status, err);
-    if (serial == loader->next) pthread_cond_signal(&loader->ready);
+    const bool awaited = serial == loader->next;
     pthread_mutex_unlock(&loader->mutex);
+    /* Whoever is woken wants the mutex at once. */
+    if (awaited) pthread_cond_signal(&loader->ready);
 }
 
 static void *work(void *argument) {
