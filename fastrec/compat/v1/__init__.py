@@ -11,6 +11,7 @@ from .._dtypes import *
 from .._shape import Dimension as Dimension
 from .._shape import TensorShape as TensorShape
 from . import _missing, control_flow
+from . import image as image
 from . import train as train
 from .array_ops import *
 from .constants import *

@@ -1,0 +1,221 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Pictures as arrays: cut, filled up, mirrored, made brighter, scaled.
+
+The last three dimensions are rows, columns and channels; there may be others in front, so that a
+block of pictures is as good as one.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .._errors import InvalidArgumentError
+
+__all__ = [
+    "adjust_brightness",
+    "adjust_contrast",
+    "convert",
+    "crop",
+    "crop_or_pad",
+    "flip",
+    "pad",
+    "resize_bilinear",
+    "resize_nearest",
+    "saturated",
+    "standardized",
+]
+
+Array = np.ndarray[Any, Any]
+
+
+def _failed(text: str) -> InvalidArgumentError:
+    return InvalidArgumentError(None, None, f"assertion failed: [{text}]")
+
+
+def crop(image: Array, top: int, left: int, height: int, width: int) -> Array:
+    """`height` by `width` pixels, from `top` and `left` on.
+
+    Raises
+    ------
+    InvalidArgumentError
+        When there are not as many.
+    """
+    for name, first, size, whole in (
+        ("height", top, height, image.shape[-3]),
+        ("width", left, width, image.shape[-2]),
+    ):
+        if first < 0:
+            raise _failed(f"offset_{name} must be >= 0.")
+        if size <= 0:
+            raise _failed(f"target_{name} must be > 0.")
+        if whole < first + size:
+            raise _failed(f"{name} must be >= target + offset.")
+    return image[..., top : top + height, left : left + width, :]
+
+
+def pad(image: Array, top: int, left: int, height: int, width: int) -> Array:
+    """The picture at `top` and `left` of one of `height` by `width` that is zero elsewhere.
+
+    Raises
+    ------
+    InvalidArgumentError
+        When it does not fit.
+    """
+    rows, columns = image.shape[-3:-1]
+    for name, first, size, inner in (
+        ("height", top, height, rows),
+        ("width", left, width, columns),
+    ):
+        if first < 0:
+            raise _failed(f"offset_{name} must be >= 0")
+        if size < first + inner:
+            raise _failed(f"{name} must be <= target - offset")
+    result = np.zeros((*image.shape[:-3], height, width, image.shape[-1]), dtype=image.dtype)
+    result[..., top : top + rows, left : left + columns, :] = image
+    return result
+
+
+def crop_or_pad(image: Array, height: int, width: int) -> Array:
+    """What is around the middle, with zeros where there is nothing.
+
+    Raises
+    ------
+    InvalidArgumentError
+        For a size of 0 or less.
+    """
+    rows, columns = image.shape[-3:-1]
+    for name, size in (("height", height), ("width", width)):
+        if size <= 0:
+            raise _failed(f"target_{name} must be > 0.")
+    top, left = max((rows - height) // 2, 0), max((columns - width) // 2, 0)
+    kept = image[..., top : top + min(rows, height), left : left + min(columns, width), :]
+    if kept.shape[-3:-1] == (height, width):
+        return kept
+    down, right = max((height - rows) // 2, 0), max((width - columns) // 2, 0)
+    return pad(kept, down, right, height, width)
+
+
+def flip(image: Array, axis: int) -> Array:
+    """Mirrored: left and right for axis -2, up and down for axis -3."""
+    return np.flip(image, axis)
+
+
+def saturated(values: Array, dtype: np.dtype[Any]) -> Array:
+    """`values` of type `dtype`, the nearest there is where it has no equal."""
+    if dtype.kind in "iu":
+        limits = np.iinfo(dtype)
+        low, high = limits.min, limits.max
+        if values.dtype.kind in "iu":
+            own = np.iinfo(values.dtype)
+            low, high = max(low, own.min), min(high, own.max)
+        values = np.clip(values, values.dtype.type(low), values.dtype.type(high))
+    result: Array = values.astype(dtype)
+    return result
+
+
+def convert(image: Array, dtype: np.dtype[Any], saturate: bool = False) -> Array:
+    """The same picture in another type, whose range is 0 to 1 for floating-point types."""
+    source = image.dtype
+    if source == dtype:
+        return image
+    if source.kind in "iu" and dtype.kind in "iu":
+        return _convert_whole(image, dtype, saturate)
+    if source.kind == "f" and dtype.kind == "f":
+        return image.astype(dtype)
+    if source.kind in "iu":
+        scale = np.asarray(1.0 / np.iinfo(source).max, dtype=dtype)
+        scaled: Array = image.astype(dtype) * scale
+        return scaled
+    scaled = image * np.asarray(np.iinfo(dtype).max + 0.5, dtype=source)
+    return saturated(scaled, dtype) if saturate else scaled.astype(dtype)
+
+
+def _convert_whole(image: Array, dtype: np.dtype[Any], saturate: bool) -> Array:
+    most, own = int(np.iinfo(dtype).max), int(np.iinfo(image.dtype).max)
+    if own > most:
+        scaled = image // image.dtype.type((own + 1) // (most + 1))
+        return saturated(scaled, dtype) if saturate else scaled.astype(dtype)
+    wide = saturated(image, dtype) if saturate else image.astype(dtype)
+    factor = (most + 1) // (own + 1)
+    result: Array = wide * dtype.type(factor)
+    return result
+
+
+def adjust_brightness(image: Array, delta: Any) -> Array:
+    """`delta`, of a range of 0 to 1, added to every pixel; what overflows stays at the limit."""
+    if image.dtype.kind == "f":
+        result: Array = image + np.asarray(delta, dtype=image.dtype)
+        return result
+    single = np.dtype(np.float32)
+    lit = convert(image, single) + np.float32(delta)
+    return convert(lit, image.dtype, saturate=True)
+
+
+def adjust_contrast(image: Array, factor: Any) -> Array:
+    """The distance of every pixel from the mean of its channel, times `factor`."""
+    whole = image.dtype.kind != "f"
+    single = convert(image, np.dtype(np.float32)) if whole else image.astype(np.float32)
+    mean = single.mean(axis=(-3, -2), keepdims=True, dtype=np.float32)
+    result = (single - mean) * np.float32(factor) + mean
+    return convert(result, image.dtype, saturate=True) if whole else result.astype(image.dtype)
+
+
+def standardized(image: Array) -> Array:
+    """Each picture with a mean of 0 and a deviation of 1, or as near to it as one that is flat."""
+    single = image if image.dtype == np.float16 else image.astype(np.float32)
+    axes = (-3, -2, -1)
+    count = np.float32(np.prod(image.shape[-3:], dtype=np.int64))
+    mean = single.mean(axis=axes, keepdims=True, dtype=np.float32).astype(single.dtype)
+    away = single - mean
+    deviation = np.sqrt(np.mean(np.square(away), axis=axes, keepdims=True, dtype=np.float32))
+    least = np.float32(1) / np.sqrt(count)
+    result: Array = (away / np.maximum(deviation, least)).astype(single.dtype)
+    return result
+
+
+def _scale(size: int, wanted: int, align: bool) -> np.float32:
+    if align and wanted > 1:
+        return np.float32(size - 1) / np.float32(wanted - 1)
+    return np.float32(size) / np.float32(wanted)
+
+
+def resize_nearest(image: Array, height: int, width: int, align: bool = False) -> Array:
+    """Scaled, each pixel the nearest of those that there were."""
+    picked = []
+    for size, wanted in ((image.shape[-3], height), (image.shape[-2], width)):
+        at = np.arange(wanted, dtype=np.float32) * _scale(size, wanted, align)
+        # Halves go away from zero, as C rounds.
+        whole = np.floor(at + np.float32(0.5)) if align else np.floor(at)
+        picked.append(np.minimum(whole.astype(np.int64), size - 1))
+    return image[..., picked[0][:, None], picked[1], :]
+
+
+def _between(size: int, wanted: int, align: bool) -> tuple[Array, Array, Array]:
+    at = np.arange(wanted, dtype=np.float32) * _scale(size, wanted, align)
+    low = np.floor(at)
+    lower = np.minimum(low.astype(np.int64), size - 1)
+    return lower, np.minimum(lower + 1, size - 1), (at - low).astype(np.float32)
+
+
+def resize_bilinear(image: Array, height: int, width: int, align: bool = False) -> Array:
+    """Scaled, each pixel between the four that are nearest, in ``float32``."""
+    top, bottom, down = _between(image.shape[-3], height, align)
+    left, right, along = _between(image.shape[-2], width, align)
+    single = image.astype(np.float32)
+    weight = along[:, None]
+    upper = single[..., top, :, :]
+    lower = single[..., bottom, :, :]
+    above = upper[..., left, :] + (upper[..., right, :] - upper[..., left, :]) * weight
+    below = lower[..., left, :] + (lower[..., right, :] - lower[..., left, :]) * weight
+    result: Array = above + (below - above) * down[:, None, None]
+    return result
+
+
+def to_grayscale(image: Array) -> Array:
+    """One channel of three, weighted as the eye does."""
+    single = convert(image, np.dtype(np.float32)) if image.dtype.kind != "f" else image
+    weights = np.array([0.2989, 0.5870, 0.1140], dtype=single.dtype)
+    grey = (single * weights).sum(axis=-1, keepdims=True, dtype=single.dtype)
+    return convert(grey, image.dtype)

@@ -1,0 +1,16 @@
+# SPDX-License-Identifier: Apache-2.0
+# ruff: noqa: F403
+"""``tf.image``: pictures decoded, cut, mirrored, scaled and encoded."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from . import _missing
+from .image_codecs import *
+from .image_ops import *
+from .random_ops import random_crop as random_crop
+
+
+def __getattr__(name: str) -> Any:
+    raise _missing.error("image", name)
