@@ -11,7 +11,14 @@ cdef const c.fr_crc32c_impl *chosen() except NULL:
     return impl
 
 
-cdef uint32_t extend(const c.fr_crc32c_impl *impl, data, uint32_t value) except? 1:
+cdef inline uint32_t extend(const c.fr_crc32c_impl *impl, data, uint32_t value) except? 1:
+    if type(data) is bytes and PyBytes_GET_SIZE(data) < GIL_THRESHOLD:
+        return impl.extend(
+            value, <const uint8_t *>PyBytes_AS_STRING(data), <size_t>PyBytes_GET_SIZE(data))
+    return extend_any(impl, data, value)
+
+
+cdef uint32_t extend_any(const c.fr_crc32c_impl *impl, data, uint32_t value) except? 1:
     cdef Py_buffer view
     PyObject_GetBuffer(data, &view, PyBUF_SIMPLE)
     try:
@@ -24,6 +31,9 @@ cdef uint32_t extend(const c.fr_crc32c_impl *impl, data, uint32_t value) except?
         PyBuffer_Release(&view)
 
 
+# A builtin function, which the interpreter calls the quickest way that it has.
+@cython.binding(False)
+@cython.embedsignature.format("clinic")
 def crc32c(data, uint32_t value=0):
     """CRC-32C (Castagnoli, RFC 3720) of bytes.
 
@@ -47,6 +57,8 @@ def crc32c(data, uint32_t value=0):
     return extend(chosen(), data, value)
 
 
+@cython.binding(False)
+@cython.embedsignature.format("clinic")
 def masked_crc32c(data):
     """The checksum of bytes as a TFRecord file stores it: rotated right by 15, plus 0xa282ead8.
 

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, SupportsIndex, final
+from typing import Any, SupportsIndex, final, overload
 
 import numpy as np
 import numpy.typing as npt
-from typing_extensions import Buffer
+from typing_extensions import Buffer, disjoint_base
 
 from .arrays import Bytes
 from .filesystem import PathLike
@@ -26,6 +26,9 @@ class Block: ...
 
 @final
 class OwnedBuffer: ...
+
+@final
+class Spare: ...
 
 @final
 class FileIndex:
@@ -77,9 +80,16 @@ class Dataset:
     def index_of(self, number: int) -> FileIndex: ...
     def place_of(self, number: int) -> tuple[str | bytes, int]: ...
     def path_of(self, number: int) -> str | bytes: ...
-    def record(self, number: int) -> bytes: ...
     def records(self, numbers: npt.NDArray[np.uint64]) -> list[bytes]: ...
     def take(self, numbers: npt.NDArray[np.uint64]) -> Bytes: ...
+
+@disjoint_base
+class Indexed:
+    _dataset: Dataset | None
+    @overload
+    def __getitem__(self, index: SupportsIndex, /) -> bytes: ...
+    @overload
+    def __getitem__(self, index: slice, /) -> list[bytes]: ...
 
 @final
 class RecordSpans:

@@ -90,6 +90,9 @@ cdef class Dataset:
         return [end - first for first, end in zip(starts, [*starts[1:], self.dataset.count])]
 
     def __getitem__(self, number):
+        return self.at(number)
+
+    cdef bytes at(self, number):
         cdef Py_ssize_t count = <Py_ssize_t>self.dataset.count
         cdef Py_ssize_t at = PyNumber_AsSsize_t(number, IndexError)
         if at < 0:
@@ -112,7 +115,7 @@ cdef class Dataset:
         """The path of the file that record `number` is in; the caller checks the range."""
         return self.paths[c.fr_dataset_find(&self.dataset, number)]
 
-    cpdef bytes record(self, uint64_t number):
+    cdef bytes record(self, uint64_t number):
         """Record `number` as bytes; the caller checks the range."""
         cdef c.fr_record record
         cdef c.fr_error err
@@ -174,3 +177,31 @@ cdef class Dataset:
             PyErr_CheckSignals()
             done += max(some, <size_t>1)
         return bytes_column(data, offsets)
+
+
+cdef class Indexed:
+    """What a sequence does with a number, without a frame of Python in between.
+
+    ``_dataset`` is the records, or None until ``_at()`` has made it, which is asked then, and for
+    slices.
+    """
+
+    cdef Dataset dataset
+
+    @property
+    def _dataset(self):
+        with cython.critical_section(self):
+            return self.dataset
+
+    @_dataset.setter
+    def _dataset(self, Dataset dataset):
+        with cython.critical_section(self):
+            self.dataset = dataset
+
+    def __getitem__(self, index):
+        cdef Dataset dataset
+        with cython.critical_section(self):
+            dataset = self.dataset
+        if dataset is None or isinstance(index, slice):
+            return self._at(index)
+        return dataset.at(index)

@@ -9,7 +9,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
-from typing import IO, Any, SupportsIndex, Union, overload
+from typing import IO, Any, Union
 
 import numpy as np
 import numpy.typing as npt
@@ -74,7 +74,7 @@ class _Patience:
         return True
 
 
-class Reader(Sequence[bytes]):
+class Reader(_core.Indexed, Sequence[bytes]):
     """The records of one file or of many, as a sequence of ``bytes``.
 
     Iterating streams through the files and needs no index. The first use of ``len()`` or of an
@@ -168,7 +168,7 @@ class Reader(Sequence[bytes]):
         if follow is not False and self._compression not in ("auto", None):
             raise ValueError("follow is for uncompressed files")
         self._skipped: dict[tuple[str, int], Skipped] = {}
-        self._dataset: _core.Dataset | None = None
+        self._dataset = None
         self._lock = threading.Lock()
         self._closed = False
 
@@ -319,14 +319,9 @@ class Reader(Sequence[bytes]):
     def __len__(self) -> int:
         return len(self._index())
 
-    @overload
-    def __getitem__(self, index: SupportsIndex) -> bytes: ...
-    @overload
-    def __getitem__(self, index: slice) -> list[bytes]: ...
-    def __getitem__(self, index: Any) -> Any:
-        dataset = self._dataset
-        if dataset is None:
-            dataset = self._index()
+    def _at(self, index: Any) -> Any:
+        """What ``reader[index]`` is, for slices and before there is an index."""
+        dataset = self._index()
         if isinstance(index, slice):
             return dataset.records(np.arange(len(dataset), dtype=np.uint64)[index].copy())
         return dataset[index]
@@ -378,7 +373,7 @@ class Reader(Sequence[bytes]):
     def __getstate__(self) -> dict[str, Any]:
         if self._file is not None:
             raise TypeError("a reader of a file object cannot be pickled; name the file by path")
-        return {**self.__dict__, "_dataset": None, "_lock": None}
+        return {**self.__dict__, "_lock": None}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)

@@ -275,8 +275,8 @@ def test_blocks_that_are_kept_are_not_written_over_by_later_ones(tmp_path: Path)
     for number, block in enumerate(fastrec.Reader(tmp_path / "file").batches(50)):
         if number % 3:
             kept.append((50 * number, block))
-        for first, each in kept:
-            assert each.to_list() == records[first : first + 50]
+    for first, each in kept:
+        assert each.to_list() == records[first : first + 50]
 
 
 def test_a_block_of_large_records_stays_small(tmp_path: Path) -> None:
