@@ -31,7 +31,6 @@ __all__ = [
 
 _HEADER, _FRAMING = 12, 16  # of a record
 _BLOCK_RECORDS = 256
-_COMPRESSED_RECORDS = 32  # of which nobody knows how long they are
 _BLOCK_BYTES = 1 << 21
 _CHUNK = 1 << 18
 
@@ -116,8 +115,6 @@ class Records:
             head = b"" if self._compressed else file.read(_HEADER)
         size = int.from_bytes(head[:8], "little") + _FRAMING
         count = max(1, min(_BLOCK_RECORDS, _BLOCK_BYTES // size))
-        if self._compressed:
-            count = _COMPRESSED_RECORDS
         reader = fastrec.Reader(os.fsdecode(path), compression=compression, index=False)
         self._blocks = reader.batches(count)
         self._block: fastrec.Bytes | None = None

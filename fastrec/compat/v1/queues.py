@@ -95,7 +95,10 @@ def _queue_op(
             _check_same(queue, type, attrs, shared_name)
         return (queue,)
 
-    op = create_op(type, (), [(resource, [])], kernel, name=name, attrs=attrs, stateful=True)
+    shared = {"shared_name": (shared_name or "").encode()}
+    op = create_op(
+        type, (), [(resource, [])], kernel, name=name, attrs=attrs | shared, stateful=True
+    )
     return op.outputs[0]
 
 
