@@ -10,7 +10,7 @@ from typing import Any, Generic, TypeVar
 
 from . import _core
 
-__all__ = ["BlockShuffle", "Permutations", "ShuffleBuffer"]
+__all__ = ["BlockShuffle", "ShuffleBuffer"]
 
 T = TypeVar("T")
 
@@ -206,32 +206,3 @@ class ShuffleBuffer(Generic[T]):
         self.close()
         while self.ready:
             yield self.take()
-
-
-class Permutations:
-    """The orders of TensorFlow's ``random_shuffle``, one run after the other, draw for draw.
-
-    Parameters
-    ----------
-    seeds : (int, int) or None
-        The pair of the graph's and the operation's; None to draw one at random.
-
-    Examples
-    --------
-    >>> orders = Permutations((87654321, 3))
-    >>> ["".join("abcd"[i] for i in orders.next(4)) for _ in range(3)]
-    ['dcba', 'dacb', 'bdca']
-    """
-
-    def __init__(self, seeds: tuple[int, int] | None) -> None:
-        self._philox = _core.Philox(*(seeds or _random_pair()))
-
-    def next(self, count: int) -> list[int]:
-        """The numbers below `count` in the next order."""
-        order = list(range(count))
-        if count > 1:
-            self._philox.align()
-        for i in range(count - 1):
-            j = i + self._philox.next() % (count - i)
-            order[i], order[j] = order[j], order[i]
-        return order

@@ -4,10 +4,13 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 import numpy as np
+
+import fastrec
 
 from .._errors import CancelledError, InvalidArgumentError, UnimplementedError
 from ._attempts import Cancellation
@@ -41,6 +44,7 @@ class ReaderState:
         self._source: Source | None = None
         self._work = b""
         self._started = self._finished = 0
+        self._returned: deque[tuple[bytes, bytes]] = deque()
         self.produced = 0
 
     @property
@@ -92,6 +96,9 @@ class ReaderState:
             call; damage within one is reported until :meth:`reset`.
         """
         with self._alone(step):
+            if self._returned:
+                self.produced += 1
+                return self._returned.popleft()
             while True:
                 source = self._source or self._next_work(queue, step)
                 pair = source.read()
@@ -108,6 +115,11 @@ class ReaderState:
         keys: list[bytes] = []
         values: list[bytes] = []
         with self._alone(step):
+            while self._returned and len(keys) < count:
+                key, value = self._returned.popleft()
+                keys.append(key)
+                values.append(value)
+                self.produced += 1
             while len(keys) < count:
                 source = self._source or self._next_work(queue, step)
                 pair = source.read()
@@ -124,6 +136,12 @@ class ReaderState:
     def read_block(self, queue: Queue, count: int, step: Cancellation) -> Block:
         """What is ready of the next `count` records, at least one. Raises as :meth:`read` does."""
         with self._alone(step):
+            if self._returned:
+                pairs = list(self._returned)
+                self._returned.clear()
+                self.produced += len(pairs)
+                values = fastrec.Bytes.from_list([value for _, value in pairs])
+                return Block(values, lambda: strings([key for key, _ in pairs]))
             while True:
                 source = self._source or self._next_work(queue, step)
                 block = source.block(1 if self._serializable else count)
@@ -135,6 +153,12 @@ class ReaderState:
                     self._finish()
                 return block
 
+    def give_back(self, pairs: Sequence[tuple[bytes, bytes]]) -> None:
+        """Take back keys and values that were read, and not used: they are read again first."""
+        with self._lock:
+            self._returned.extend(pairs)
+            self.produced -= len(pairs)
+
     def reset(self, step: Cancellation) -> None:
         """Forget the work item and what was done."""
         with self._alone(step):
@@ -143,6 +167,7 @@ class ReaderState:
     def _reset(self) -> None:
         self._finish()
         self._work = b""
+        self._returned.clear()
         self._started = self._finished = self.produced = 0
 
     def serialize(self, step: Cancellation) -> bytes:

@@ -40,12 +40,13 @@ class Block(NamedTuple):
 
     Attributes
     ----------
-    values : fastrec.Bytes, or uint8 array of shape (n, record_bytes)
+    values : fastrec.Bytes
+        The records.
     keys : callable
         Makes the array of their keys.
     """
 
-    values: fastrec.Bytes | Array
+    values: fastrec.Bytes
     keys: Callable[[], Array]
 
 
@@ -267,7 +268,7 @@ class Fixed:
         block = self.block(1)
         if block is None:
             return None
-        return b"%b:%d" % (self._path, self._number - 1), block.values.tobytes()  # type: ignore[union-attr]
+        return b"%b:%d" % (self._path, self._number - 1), block.values[0]
 
     def block(self, count: int) -> Block | None:
         count = max(1, min(count, _BLOCK_BYTES // max(self._hop, self._record, 1)))
@@ -277,7 +278,9 @@ class Fixed:
         path, first = self._path, self._number
         self._number += len(rows)
         numbers = range(first, self._number)
-        return Block(rows, lambda: strings([b"%b:%d" % (path, n) for n in numbers]))
+        offsets = np.arange(len(rows) + 1, dtype=np.int64) * self._record
+        values = fastrec.Bytes(rows.reshape(-1), offsets)
+        return Block(values, lambda: strings([b"%b:%d" % (path, n) for n in numbers]))
 
     def close(self) -> None:
         self._file.close()

@@ -3,24 +3,21 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Sequence
 from typing import Any
 
-from fastrec.shuffle import Permutations
-
 from .._dtypes import int64, string
 from .._shape import TensorShape
-from ._nodes import Operation, Tensor
-from ._ops import Array
+from ._nodes import Tensor
 from .array_ops import shape, size
 from .constants import constant, convert_to_tensor
 from .control_flow import Assert
 from .filled_ops import range as range_tensor
-from .graph import GraphKeys, control_dependencies, create_op, get_seed, name_scope
+from .graph import GraphKeys, control_dependencies, name_scope
 from .indexing import gather
 from .math_ops import greater, identity
 from .queues import FIFOQueue, QueueBase
+from .random_ops import random_shuffle
 from .runners import QueueRunner, add_queue_runner
 from .variables import Variable, count_up_to
 
@@ -53,32 +50,6 @@ def limit_epochs(tensor: Any, num_epochs: int | None = None, name: str | None = 
         epochs = Variable(zero, name="epochs", trainable=False, collections=collections)
         with control_dependencies([count_up_to(epochs, num_epochs)]):
             return identity(tensor, name=scope)
-
-
-class _Shuffler:
-    """The shuffles of one operation in one session."""
-
-    def __init__(self, seeds: tuple[int | None, int | None]) -> None:
-        self._lock = threading.Lock()
-        first, second = seeds
-        pair = None if first is None or second is None else (first, second)
-        self._permutations = Permutations(pair)
-
-    def __call__(self, rows: Array) -> Array:
-        with self._lock:
-            return rows[self._permutations.next(len(rows))]
-
-
-def _shuffled(tensor: Tensor, seed: int | None) -> Tensor:
-    """`tensor` with its rows in another order each time, as TensorFlow's random_shuffle."""
-    seeds = get_seed(seed)
-
-    def kernel(step: Any, rows: Array) -> tuple[Array]:
-        return (step.resource(op, lambda: _Shuffler(seeds))(rows),)
-
-    outputs = [(tensor.dtype, tensor.shape)]
-    op: Operation = create_op("RandomShuffle", (tensor,), outputs, kernel, stateful=True)
-    return op.outputs[0]
 
 
 def input_producer(
@@ -129,7 +100,7 @@ def input_producer(
                 "be specified"
             )
         if shuffle:
-            tensor = _shuffled(tensor, seed)
+            tensor = random_shuffle(tensor, seed)
         tensor = limit_epochs(tensor, num_epochs)
         queue = FIFOQueue(
             capacity,

@@ -1,0 +1,178 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Operations on many records at once.
+
+A *column* is the value that one tensor has for each record of a block: an array with one dimension
+more in front; :class:`fastrec.Bytes` for scalar strings; a list of arrays where shapes differ; or
+:class:`Same`, where all records have the same. What an operation does on a block it does on each
+record, to the bit: operations that are not listed here are called for one record after the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import fastrec
+from fastrec import Bytes, FixedLenFeature
+
+from ._nodes import Operation
+from ._rows import Array
+
+__all__ = ["Column", "Same", "run_block"]
+
+Column = Any
+
+
+class Same(NamedTuple):
+    """One value for all records."""
+
+    value: Any
+
+
+def row_of(column: Column, i: int) -> Any:
+    """What a column has for record `i`."""
+    if isinstance(column, Same):
+        return column.value
+    if isinstance(column, Bytes):
+        value = np.empty((), object)
+        value[()] = column[i]
+        return value
+    return column[i] if isinstance(column, list) else column[i, ...]
+
+
+def as_rows(column: Column, count: int) -> Array | list[Array]:
+    """A column as an array, or a list of arrays where shapes differ."""
+    if isinstance(column, Same):
+        return [column.value] * count
+    return column.to_numpy() if isinstance(column, Bytes) else column
+
+
+def together(values: list[Any]) -> Column:
+    """The values of some records as a column."""
+    rows = [np.asarray(value) for value in values]
+    first = rows[0]
+    if all(row.shape == first.shape and row.dtype == first.dtype for row in rows):
+        return np.stack(rows)
+    return rows
+
+
+def _row_by_row(op: Operation, step: Any, inputs: list[Column], count: int) -> list[Column]:
+    found = [op.kernel(step, *[row_of(c, i) for c in inputs]) for i in range(count)]
+    return [together([values[j] for values in found]) for j in range(len(op.outputs))]
+
+
+# Each gives None where it does not apply.
+_BlockKernel = Callable[[Operation, Any, "list[Column]", int], "Sequence[Column] | None"]
+
+
+def _parse(op: Operation, step: Any, inputs: list[Column], count: int) -> list[Column] | None:
+    features = op.attrs["features"]
+    if not all(type(each) is FixedLenFeature for each in features.values()):
+        return None
+    if not isinstance(inputs[0], Bytes):
+        return None
+    columns = fastrec.parse_example(inputs[0], features)
+    return [_parsed(columns[key]) for key in features]
+
+
+def _parsed(column: Any) -> Column:
+    if isinstance(column, Bytes) and column.shape != (len(column),):
+        return column.to_numpy()
+    return column
+
+
+def _decode_raw(op: Operation, step: Any, inputs: list[Column], count: int) -> list[Column] | None:
+    (strings,) = inputs
+    if not isinstance(strings, Bytes):
+        return None
+    sizes = np.diff(strings.offsets)
+    if (sizes != sizes[0]).any():
+        return None
+    dtype = op.attrs["out_type"].numpy
+    return [fastrec.decode_raw(strings, dtype, op.attrs["little_endian"])]
+
+
+def _reshape(op: Operation, step: Any, inputs: list[Column], count: int) -> list[Column] | None:
+    rows, sizes = inputs
+    if not isinstance(rows, np.ndarray):
+        return None
+    wanted = sizes.value if isinstance(sizes, Same) else sizes[0, ...]
+    if not isinstance(sizes, Same) and (sizes != wanted).any():
+        return None
+    row = op.kernel(step, rows[0, ...], wanted)[0]  # which checks, and knows what -1 is
+    return [rows.reshape(count, *row.shape)]
+
+
+def _elementwise(op: Operation, step: Any, inputs: list[Column], count: int) -> Any:
+    ranks = [
+        column.value.ndim if isinstance(column, Same) else column.ndim - 1
+        for column in inputs
+        if isinstance(column, (Same, np.ndarray))
+    ]
+    if len(ranks) < len(inputs):
+        return None
+    whole = [c.ndim - 1 for c in inputs if not isinstance(c, Same)]
+    # Broadcasting lines dimensions up from the last: none may reach into that of the records.
+    if min(whole) != max(whole) or max(ranks) > whole[0]:
+        return None
+    return op.kernel(step, *[c.value if isinstance(c, Same) else c for c in inputs])
+
+
+def _transpose(op: Operation, step: Any, inputs: list[Column], count: int) -> Any:
+    rows = inputs[0]
+    if not isinstance(rows, np.ndarray):
+        return None
+    if len(inputs) == 1:
+        return [rows.transpose(0, *range(rows.ndim - 1, 0, -1))]
+    order = inputs[1]
+    if not isinstance(order, Same) or len(order.value) != rows.ndim - 1:
+        return None
+    return [rows.transpose(0, *[int(place) % (rows.ndim - 1) + 1 for place in order.value])]
+
+
+def _strided_slice(op: Operation, step: Any, inputs: list[Column], count: int) -> Any:
+    index = op.attrs.get("index")
+    if index is None or len(inputs) != 1 or not isinstance(inputs[0], np.ndarray):
+        return None
+    (part,) = op.kernel(step, inputs[0][0, ...])  # which checks
+    rows = inputs[0][(slice(None), *index)]
+    return [rows] if rows.shape[1:] == part.shape else None
+
+
+def _pack(op: Operation, step: Any, inputs: list[Column], count: int) -> Any:
+    whole = [c for c in inputs if isinstance(c, np.ndarray)]
+    if not whole or len({c.shape for c in whole}) > 1 or op.attrs["axis"] < 0:
+        return None
+    if any(not isinstance(c, (Same, np.ndarray)) for c in inputs):
+        return None
+    parts = [np.broadcast_to(c.value, whole[0].shape) if isinstance(c, Same) else c for c in inputs]
+    return [np.stack(parts, axis=op.attrs["axis"] + 1)]
+
+
+_ELEMENTWISE = (
+    *("Cast", "Identity", "Neg", "Abs", "LogicalNot", "SaturateCast"),
+    *("AddV2", "Add", "Sub", "Mul", "RealDiv", "Maximum", "Minimum", "FloorDiv", "FloorMod"),
+    *("Equal", "NotEqual", "Less", "LessEqual", "Greater", "GreaterEqual"),
+    *("LogicalAnd", "LogicalOr"),
+)
+_KERNELS: dict[str, _BlockKernel] = {
+    "ParseSingleExample": _parse,
+    "DecodeRaw": _decode_raw,
+    "Reshape": _reshape,
+    "Transpose": _transpose,
+    "StridedSlice": _strided_slice,
+    "Pack": _pack,
+    **dict.fromkeys(_ELEMENTWISE, _elementwise),
+}
+
+
+def run_block(op: Operation, step: Any, inputs: list[Column], count: int) -> Sequence[Column]:
+    """The outputs of `op` for each of `count` records."""
+    kernel = _KERNELS.get(op.type)
+    if kernel is not None:
+        found = kernel(op, step, inputs, count)
+        if found is not None:
+            return found
+    return _row_by_row(op, step, inputs, count)

@@ -1,0 +1,323 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Queue runners that work on blocks give what those give that work record by record."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import fastrec
+import fastrec.compat.v1 as tf
+from fastrec.compat.v1 import lowering
+
+COUNT = 700
+Build = Callable[[Any], Any]
+
+
+@pytest.fixture(scope="module")
+def records(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Pictures of one size, texts of many, and numbers."""
+    path = tmp_path_factory.mktemp("lowering") / "a.tfrecord"
+    rng = np.random.default_rng(3)
+    with fastrec.Writer(path) as writer:
+        for i in range(COUNT):
+            writer.write(
+                {
+                    "picture": rng.integers(0, 256, (4, 6, 3), dtype=np.uint8),
+                    "shape": np.array([4, 6, 3], np.int32).tobytes(),
+                    "label": i,
+                    "size": float(i) / 7,
+                    "text": b"x" * (i % 5),
+                    "pair": [i, -i],
+                    "some": list(range(i % 3)),
+                }
+            )
+    return path
+
+
+def feature(shape: Any, dtype: Any, **how: Any) -> Any:
+    return tf.FixedLenFeature(shape, dtype, **how)
+
+
+PARSED = {
+    "picture": feature([], tf.string),
+    "shape": feature([], tf.string),
+    "label": feature([], tf.int64),
+    "size": feature([], tf.float32),
+    "text": feature([], tf.string),
+    "pair": feature([2], tf.int64),
+    "absent": feature([], tf.string, default_value="none"),
+}
+
+
+def parsed(serialized: Any, *names: str) -> Any:
+    found = tf.parse_single_example(serialized, {name: PARSED[name] for name in names})
+    return found[names[0]] if len(names) == 1 else [found[name] for name in names]
+
+
+def picture(serialized: Any) -> Any:
+    return tf.reshape(tf.decode_raw(parsed(serialized, "picture"), tf.uint8), [4, 6, 3])
+
+
+def shaped_by_itself(pair: Any) -> Any:
+    flat, shape = parsed(pair[1], "picture", "shape")
+    image = tf.reshape(tf.decode_raw(flat, tf.uint8), tf.decode_raw(shape, tf.int32))
+    image.set_shape([4, 6, 3])
+    return [image]
+
+
+def varying(pair: Any) -> Any:
+    label = parsed(pair[1], "label")
+    return [tf.fill([tf.cast(label % 4, tf.int32), 2], label), label]
+
+
+WAYS: dict[str, Build] = {
+    "records as they are": lambda pair: [pair[0], pair[1]],
+    "every kind of feature": lambda pair: parsed(pair[1], *PARSED),
+    "a picture": lambda pair: [picture(pair[1])],
+    "a picture that says its shape": shaped_by_itself,
+    "casts and sums": lambda pair: [tf.cast(picture(pair[1]), tf.float32) * (1 / 255) - 0.5],
+    "planes first": lambda pair: [tf.transpose(picture(pair[1]), [2, 0, 1])],
+    "the other way round": lambda pair: [tf.transpose(picture(pair[1]))],
+    "a part": lambda pair: [picture(pair[1])[1:3, ::2, 0]],
+    "a scaled picture": lambda pair: [
+        tf.cast(picture(pair[1]), tf.float32) * parsed(pair[1], "size")
+    ],
+    "rows and columns": lambda pair: [
+        picture(pair[1])[:, :, 0] + tf.cast(tf.range(6), tf.uint8),
+        tf.add(tf.cast(parsed(pair[1], "pair"), tf.float32), [[1.0], [2.0]]),
+    ],
+    "a stack": lambda pair: [tf.stack([parsed(pair[1], "label"), tf.constant(7, tf.int64)])],
+    "a crop at random": lambda pair: [
+        tf.random_crop(picture(pair[1]), [2, 2, 3], seed=5),
+        parsed(pair[1], "label"),
+    ],
+    "sparse to dense": lambda pair: [
+        tf.reduce_sum(
+            tf.parse_single_example(pair[1], {"some": tf.VarLenFeature(tf.int64)})["some"].values
+        )
+    ],
+    "shapes that vary": varying,
+}
+
+
+def all_batches(records: Path, build: Build, lowered: bool, shuffled: bool = False) -> list[Any]:
+    """Every batch of one epoch."""
+    found = []
+    before = lowering.set_lowering(lowered)
+    try:
+        with tf.Graph().as_default():
+            files = tf.train.string_input_producer([str(records)], 2, shuffle=False)
+            tensors = list(build(tf.TFRecordReader().read(files)))
+            how: dict[str, Any] = {"allow_smaller_final_batch": True}
+            if shuffled:
+                # All that there is, before anything is drawn.
+                fetches = tf.train.shuffle_batch(tensors, 64, 9999, 9998, seed=7, **how)
+            else:
+                fetches = tf.train.batch(tensors, 64, dynamic_pad=True, **how)
+            with tf.Session() as session:
+                session.run(tf.local_variables_initializer())
+                coord = tf.train.Coordinator()
+                threads = tf.train.start_queue_runners(session, coord)
+                try:
+                    while True:
+                        found.append(session.run(fetches))
+                except tf.errors.OutOfRangeError:
+                    pass
+                coord.request_stop()
+                coord.join(threads)
+    finally:
+        lowering.set_lowering(before)
+    return found
+
+
+def same(first: Any, second: Any) -> None:
+    flat = [first] if isinstance(first, np.ndarray) else first
+    other = [second] if isinstance(second, np.ndarray) else second
+    for a, b in zip(flat, other, strict=True):
+        assert a.dtype == b.dtype
+        np.testing.assert_array_equal(a, b)
+
+
+@pytest.fixture
+def blocks(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How many records each block had."""
+    sizes: list[int] = []
+    real = lowering.BlockPlan._columns
+
+    def counted(self: Any, step: Any, block: Any) -> Any:
+        sizes.append(len(block.values))
+        return real(self, step, block)
+
+    monkeypatch.setattr(lowering.BlockPlan, "_columns", counted)
+    return sizes
+
+
+@pytest.mark.parametrize("way", list(WAYS))
+def test_blocks_give_what_single_records_give(records: Path, way: str, blocks: list[int]) -> None:
+    slow = all_batches(records, WAYS[way], lowered=False)
+    assert blocks == []
+    fast = all_batches(records, WAYS[way], lowered=True)
+    assert sum(blocks) == 2 * COUNT
+    assert max(blocks) > 1
+    assert len(slow) == len(fast) == -(-2 * COUNT // 64)
+    for a, b in zip(slow, fast, strict=True):
+        same(a, b)
+
+
+def test_shuffled_batches_are_drawn_alike(records: Path) -> None:
+    slow = all_batches(records, WAYS["a picture"], lowered=False, shuffled=True)
+    fast = all_batches(records, WAYS["a picture"], lowered=True, shuffled=True)
+    for a, b in zip(slow, fast, strict=True):
+        same(a, b)
+
+
+@pytest.mark.parametrize("lowered", [False, True])
+@pytest.mark.parametrize("bad", ["missing feature", "odd length", "not an example", "damage"])
+def test_an_error_comes_after_the_rows_before_it_and_as_it_would(
+    tmp_path: Path, lowered: bool, bad: str
+) -> None:
+    path = tmp_path / "a"
+    with fastrec.Writer(path) as writer:
+        for i in range(60):
+            row: Any = {"label": i, "data": b"abcd"}
+            if i == 40 and bad == "missing feature":
+                row = {"label": i}
+            if i == 40 and bad == "odd length":
+                row = {"label": i, "data": b"abc"}
+            writer.write(b"\xff" if i == 40 and bad == "not an example" else row)
+    if bad == "damage":
+        content = bytearray(path.read_bytes())
+        offset = sum(len(r) + 16 for r in list(fastrec.Reader(path))[:40])
+        content[offset + 12] ^= 1
+        path.write_bytes(content)
+    texts = {
+        "missing feature": r"Feature: data \(data type: string\) is required but could not be fou",
+        "odd length": "Input to DecodeRaw has length 3 that is not a multiple of 2",
+        "not an example": "Could not parse example input",
+        "damage": r"corrupted record at \d+",
+    }
+
+    def build(pair: Any) -> Any:
+        features = {"label": feature([], tf.int64), "data": feature([], tf.string)}
+        found = tf.parse_single_example(pair[1], features)
+        data = tf.decode_raw(found["data"], tf.int16)
+        data.set_shape([2])
+        return [found["label"], data]
+
+    before = lowering.set_lowering(lowered)
+    try:
+        with tf.Graph().as_default():
+            files = tf.train.string_input_producer([str(path)], 1, shuffle=False)
+            label, _ = tf.train.batch(build(tf.TFRecordReader().read(files)), 1, capacity=100)
+            with tf.Session() as session:
+                session.run(tf.local_variables_initializer())
+                coord = tf.train.Coordinator()
+                threads = tf.train.start_queue_runners(session, coord)
+                for thread in threads:
+                    thread.join()
+                assert [int(session.run(label)[0]) for _ in range(40)] == list(range(40))
+                with pytest.raises(tf.errors.OutOfRangeError) as end:
+                    session.run(label)
+                assert end.value.__cause__ is coord.cause
+                with pytest.raises(tf.errors.OpError, match=texts[bad]):
+                    coord.join(threads)
+    finally:
+        lowering.set_lowering(before)
+
+
+def test_after_an_error_the_records_behind_it_are_read_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "a"
+    with fastrec.Writer(path) as writer:
+        for i in range(20):
+            writer.write({} if i == 7 else {"label": i})
+    monkeypatch.setattr("threading.excepthook", lambda args: None)
+    with tf.Graph().as_default():
+        files = tf.FIFOQueue(9, tf.string, [[]])
+        fill, close = files.enqueue(str(path)), files.close()
+        value = tf.TFRecordReader().read(files)[1]
+        queue = tf.FIFOQueue(99, tf.int64, [[]])
+        label = tf.parse_single_example(value, {"label": feature([], tf.int64)})["label"]
+        runner = tf.train.QueueRunner(queue, [queue.enqueue(label)])
+        taken = queue.dequeue_many(19)
+        with tf.Session() as session:
+            session.run([fill])
+            session.run([close])
+            for _ in range(2):  # the first ends with the error, the second with the records
+                for thread in runner.create_threads(session, start=True):
+                    thread.join()
+            assert session.run(taken).tolist() == [i for i in range(20) if i != 7]
+
+
+def test_lines_and_records_of_one_length_are_lowered_too(tmp_path: Path, blocks: list[int]) -> None:
+    lines, pack = tmp_path / "lines", tmp_path / "pack"
+    lines.write_text("".join(f"{i},{i * 2}\n" for i in range(100)))
+    pack.write_bytes(np.arange(600, dtype=np.uint8).astype(np.uint8).tobytes())
+
+    def run(reader: Callable[[], Any], path: Path, build: Build, lowered: bool) -> list[Any]:
+        before = lowering.set_lowering(lowered)
+        try:
+            with tf.Graph().as_default():
+                files = tf.train.string_input_producer([str(path)], 1)
+                fetch = tf.train.batch(build(reader().read(files)), 10, capacity=100)
+                with tf.Session() as session:
+                    session.run(tf.local_variables_initializer())
+                    coord = tf.train.Coordinator()
+                    threads = tf.train.start_queue_runners(session, coord)
+                    found = [session.run(fetch) for _ in range(10)]
+                    coord.request_stop()
+                    coord.join(threads)
+                    return found
+        finally:
+            lowering.set_lowering(before)
+
+    cases: list[tuple[Callable[[], Any], Path, Build]] = [
+        (tf.TextLineReader, lines, lambda pair: [pair[0], *tf.decode_csv(pair[1], [[0], [0]])]),
+        (
+            lambda: tf.FixedLengthRecordReader(6),
+            pack,
+            lambda pair: [pair[0], tf.reshape(tf.decode_raw(pair[1], tf.uint8), [2, 3])[1]],
+        ),
+    ]
+    for reader, path, build in cases:
+        slow, fast = run(reader, path, build, False), run(reader, path, build, True)
+        for a, b in zip(slow, fast, strict=True):
+            same(a, b)
+    assert sum(blocks) >= 200
+
+
+@pytest.mark.parametrize("why", ["two readers", "a variable", "many at once", "no reader"])
+def test_what_is_not_recognised_runs_record_by_record(why: str, blocks: list[int]) -> None:
+    with tf.Graph().as_default():
+        files = tf.train.string_input_producer(["a", "b"], shuffle=False)
+        reader = tf.IdentityReader()
+        first = reader.read(files)[1]
+        queue = tf.FIFOQueue(9, tf.string, [[]])
+        if why == "two readers":
+            first = (
+                tf.string_join([first, reader.read(files)[1]])
+                if hasattr(tf, "string_join")
+                else first
+            )
+        elif why == "a variable":
+            variable = tf.Variable(["x", "y"])
+            first = tf.gather(variable, 0)
+        elif why == "no reader":
+            first = files.dequeue()
+        put = queue.enqueue_many([[first]]) if why == "many at once" else queue.enqueue(first)
+        taken = queue.dequeue()
+        tf.train.add_queue_runner(tf.train.QueueRunner(queue, [put]))
+        with tf.Session() as session:
+            session.run(tf.global_variables_initializer())
+            coord = tf.train.Coordinator()
+            threads = tf.train.start_queue_runners(session, coord)
+            assert session.run(taken)
+            coord.request_stop()
+            coord.join(threads)
+    assert blocks == []
