@@ -7,6 +7,7 @@ stream holds up to the place where it is damaged is delivered before the error.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import threading
 import zlib
@@ -18,7 +19,7 @@ from .errors import CorruptRecordError, FastrecError, LimitExceededError, Trunca
 
 __all__ = ["Inflated"]
 
-_PIECE = 1 << 16  # of input, to inflate at once; all that damage can cost
+_PIECE = 1 << 16  # of input, to inflate at once
 _OUTPUT = 1 << 20  # most output of a call, and what is handed over at once
 _AHEAD = 4  # chunks of output that wait
 _SMALL = 1 << 18  # output that is not worth a thread
@@ -128,11 +129,40 @@ def _zlib_header(source: _Input) -> bool:
     return True
 
 
+def _one_by_one(inflater: Any, piece: bytes) -> bytes:
+    """What comes out before the damage in `piece`: asked for more at once, zlib drops it all."""
+    found = bytearray()
+    with contextlib.suppress(zlib.error):
+        for byte in piece:
+            data = inflater.decompress(bytes((byte,)), 1)
+            while data:
+                found += data
+                data = inflater.decompress(inflater.unconsumed_tail, 1)
+    return bytes(found)
+
+
+def _up_to_the_damage(read: Callable[[int], bytes]) -> Iterator[bytes]:
+    """What a damaged deflate stream holds before its damage, to the byte, by zlib."""
+    inflater = zlib.decompressobj(-15)
+    while piece := read(_PIECE):
+        while piece:
+            before = inflater.copy()
+            try:
+                yield inflater.decompress(piece, _OUTPUT)
+            except zlib.error:
+                yield _one_by_one(before, piece)
+                return
+            piece = inflater.unconsumed_tail
+
+
 class _Stream:
     """The plain bytes of what a compressed file holds, one member or more."""
 
-    def __init__(self, read: Callable[[int], bytes], kind: str) -> None:
+    def __init__(
+        self, read: Callable[[int], bytes], kind: str, seek: Callable[[int], object] | None
+    ) -> None:
         self.source = _Input(read)
+        self._read, self._seek = read, seek
         self.output = 0
         self._gzip = kind == "GZIP"
         self._library = _library()
@@ -145,6 +175,7 @@ class _Stream:
 
     def _member(self) -> Iterator[bytes]:
         inflater = self._library.decompressobj(-15)
+        begin = self.source.taken
         sum_up = self._library.crc32 if self._gzip else self._library.adler32
         check = sum_up(b"")
         size = 0
@@ -156,6 +187,7 @@ class _Stream:
             try:
                 data: bytes = inflater.decompress(piece, _OUTPUT)
             except Exception as error:
+                yield from self._rescued(begin, size)
                 raise _Damaged(str(error)) from error
             piece = inflater.unconsumed_tail
             check = sum_up(data, check)
@@ -165,6 +197,17 @@ class _Stream:
                 yield data
         self.source.give_back(inflater.unused_data)
         self._check_trailer(check, size)
+
+    def _rescued(self, begin: int, size: int) -> Iterator[bytes]:
+        """What the call that failed had inflated by then, where the member can be read again."""
+        if self._seek is None:
+            return
+        self._seek(begin)
+        for data in _up_to_the_damage(self._read):
+            if len(data) > size:
+                self.output += len(data) - size
+                yield data[size:]
+            size -= min(size, len(data))
 
     def _check_trailer(self, check: int, size: int) -> None:
         if self._gzip:
@@ -250,6 +293,9 @@ class Inflated:
         For messages.
     close : callable, optional
         Called when no more will be read.
+    seek : callable, optional
+        ``seek(position)`` of the compressed bytes. With it, damage costs nothing of what comes
+        before it; without, up to a megabyte.
     max_output, max_ratio : int, optional
         Bytes of output, and times the input, beyond which the stream is refused.
 
@@ -266,10 +312,11 @@ class Inflated:
         path: object,
         *,
         close: Callable[[], None] = _nothing,
+        seek: Callable[[int], object] | None = None,
         max_output: int | None = None,
         max_ratio: int | None = None,
     ) -> None:
-        stream = _Stream(read, kind)
+        stream = _Stream(read, kind, seek)
         self._chunks = _guarded(stream, kind, str(path), max_output, max_ratio)
         self._close = close
         self._channel: _Channel | None = None

@@ -190,7 +190,7 @@ class Reader(_core.Indexed, Sequence[bytes]):
         if kind is not None:
             file = open(place, "rb", buffering=0)  # noqa: SIM115
             name = os.fsdecode(path)
-            read = Inflated(file.read, kind, name, close=file.close, **self._limits)
+            read = Inflated(file.read, kind, name, close=file.close, seek=file.seek, **self._limits)
         return _core.RecordReader(path, read=read, **options)
 
     def _open_file(self, damage: Damage | None, views: bool) -> _core.RecordReader:

@@ -3,12 +3,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import io
 import zlib
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import reference
 from hypothesis import given
@@ -179,6 +181,34 @@ def test_a_stream_that_ends_inside_a_record_is_torn(tmp_path: Path, compress: An
         else:
             assert isinstance(error, fastrec.TruncatedFileError)
             assert (error.kind, error.offset) == (damage.kind, damage.offset)
+
+
+def before_the_damage(raw: bytes) -> bytes:
+    """What a deflate stream holds up to its damage, by zlib, a byte at a time."""
+    inflater, found = zlib.decompressobj(-15), b""
+    with contextlib.suppress(zlib.error):
+        for byte in raw:
+            rest = bytes([byte])
+            while piece := inflater.decompress(rest, 1):
+                found, rest = found + piece, inflater.unconsumed_tail
+    return found
+
+
+@pytest.mark.parametrize(("compress", "head", "tail"), [(gzipped, 10, 8), (zlibbed, 2, 4)])
+def test_damage_inside_a_deflate_stream_costs_no_record_before_it(
+    tmp_path: Path, compress: Any, head: int, tail: int
+) -> None:
+    random = np.random.default_rng(5)
+    records = [random.integers(0, 9, 500, np.uint8).tobytes() for _ in range(300)]
+    whole = compress(reference.write_frames(records))
+    raw = [bit // 8 for bit in random.integers(8 * head, 8 * (len(whole) - tail), 12)]
+    for at in (len(whole) // 2, *raw):
+        damaged = bytearray(whole)
+        damaged[at : at + 8] = b"\xff" * 8
+        expected, _ = reference.read_frames(before_the_damage(bytes(damaged[head:-tail])))
+        found, error = read(put(tmp_path / "file", bytes(damaged)))
+        assert found == expected
+        assert isinstance(error, fastrec.CorruptRecordError)
 
 
 @pytest.mark.parametrize("name", ["GZIP", "ZLIB"])
