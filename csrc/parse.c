@@ -126,6 +126,22 @@ static inline bool same(const uint8_t *a, const uint8_t *b, size_t size) {
     return tail == 0;
 }
 
+/* Into a column of another type. False where it does not fit, too: the long way says what is wrong.
+ */
+__attribute__((noinline)) static bool take_as(const fr_parser *parser, size_t feature,
+                                              fr_span value, const uint8_t *end, uint8_t *dst) {
+    const fr_scalar scalar = parser->schema->plans[feature].scalar;
+    const fr_dtype dtype = parser->schema->features[feature].dtype;
+    int64_t number;
+    uint8_t *kept = (uint8_t *)(void *)&number;
+    if (scalar == FR_SCALAR_INT_AS)
+        return fr_feature_take_scalar(FR_SCALAR_INT64, value.data, value.size, end, kept) &&
+               fr_raw_from_int64(dst, dtype, &number, 1, NULL) == FR_OK;
+    if (!fr_feature_take_scalar(FR_SCALAR_FLOAT32, value.data, value.size, end, kept)) return false;
+    fr_raw_from_float(dst, dtype, value.data + value.size - 4, 1);
+    return true;
+}
+
 /* Notes or takes the value of an entry that is what the last record had here; false for another. */
 static inline bool note_predicted(fr_parser *parser, size_t position, fr_span entry,
                                   const uint8_t *end, fr_columns *columns) {
@@ -140,7 +156,9 @@ static inline bool note_predicted(fr_parser *parser, size_t position, fr_span en
     *noted = value;
     if (plan->scalar == FR_SCALAR_NONE) return true;
     uint8_t *dst = fr_columns_dense_row(columns, number);
-    if (fr_feature_take_scalar(plan->scalar, value.data, value.size, end, dst)) {
+    if (FR_UNLIKELY(plan->scalar >= FR_SCALAR_INT_AS)
+            ? take_as(parser, number, value, end, dst)
+            : fr_feature_take_scalar(plan->scalar, value.data, value.size, end, dst)) {
         noted->data = &in_row;
         parser->taken++;
     }

@@ -84,8 +84,10 @@ static void insert(fr_schema *schema, size_t number) {
 static fr_scalar scalar_of(const fr_feature *feature) {
     if (feature->ragged || feature->raw || feature->frames || feature->count != 1)
         return FR_SCALAR_NONE;
-    if (feature->kind == FR_KIND_INT64 && feature->dtype == FR_INT64) return FR_SCALAR_INT64;
-    if (feature->kind == FR_KIND_FLOAT && feature->dtype == FR_FLOAT32) return FR_SCALAR_FLOAT32;
+    if (feature->kind == FR_KIND_INT64)
+        return feature->dtype == FR_INT64 ? FR_SCALAR_INT64 : FR_SCALAR_INT_AS;
+    if (feature->kind == FR_KIND_FLOAT)
+        return feature->dtype == FR_FLOAT32 ? FR_SCALAR_FLOAT32 : FR_SCALAR_FLOAT_AS;
     return FR_SCALAR_NONE;
 }
 

@@ -62,7 +62,13 @@ typedef struct {
 } fr_feature;
 
 /* How a feature is read fastest: when it is one value, straight from where it stands. */
-typedef enum { FR_SCALAR_NONE = 0, FR_SCALAR_INT64, FR_SCALAR_FLOAT32 } fr_scalar;
+typedef enum {
+    FR_SCALAR_NONE = 0,
+    FR_SCALAR_INT64,
+    FR_SCALAR_FLOAT32,
+    FR_SCALAR_INT_AS,  /* an integer, into a column of another type */
+    FR_SCALAR_FLOAT_AS /* a float, into a column of another type */
+} fr_scalar;
 
 /* What follows from a feature and its place among the others. */
 typedef struct {

@@ -149,3 +149,41 @@ def test_a_wrong_kind_says_what_to_ask_for() -> None:
     record = fastrec.encode_example({"label": [1.5]})
     with pytest.raises(fastrec.ExampleParseError, match=r"found float_list \(ask for float32\)"):
         fastrec.parse_example([record], {"label": FixedLenFeature((), np.int64)})
+
+
+INT_TYPES = [np.bool_, *(f"{u}int{n}" for u in ("", "u") for n in (8, 16, 32, 64))]
+
+
+def extremes(dtype: np.dtype[Any]) -> list[int]:
+    if dtype == np.bool_:
+        return [0, 1]
+    info = np.iinfo(dtype)
+    return [int(info.min), int(info.min) + 1, 0, 1, min(int(info.max), 2**63 - 1)]
+
+
+@pytest.mark.parametrize("dtype", INT_TYPES)
+def test_a_scalar_of_any_integer_type_is_read_in_place_to_its_extremes(dtype: Any) -> None:
+    dtype = np.dtype(dtype)
+    values = extremes(dtype) * 3
+    # With something behind it, for the quick way reads a few bytes further than the value.
+    records = [fastrec.encode_example({"n": v, "z": b"behind the value"}) for v in values]
+    found = fastrec.parse_example(records, {"n": FixedLenFeature((), dtype)})["n"]
+    assert found.dtype == dtype and found.tolist() == values
+    for beyond in (extremes(dtype)[0] - 1, extremes(dtype)[-1] + 1):
+        if not -(2**63) <= beyond < 2**63:
+            continue
+        worse = [*records, fastrec.encode_example({"n": beyond, "z": b"behind the value"})]
+        with pytest.raises(fastrec.ExampleParseError) as caught:
+            fastrec.parse_example(worse, {"n": FixedLenFeature((), dtype)})
+        assert f"value {beyond} does not fit {dtype.name}" in str(caught.value)
+        assert caught.value.record == len(records)
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+def test_a_scalar_of_any_float_type_is_read_in_place(dtype: Any) -> None:
+    values = [0.0, -0.0, 1.5, -65504.0, 1e-8, 3e38, float("inf"), float("-inf"), 1 / 3] * 2
+    records = [fastrec.encode_example({"x": v, "z": b"behind the value"}) for v in values]
+    found = fastrec.parse_example(records, {"x": FixedLenFeature((), dtype)})["x"]
+    with np.errstate(over="ignore"):
+        expected = np.array(values, np.float32).astype(dtype)
+    assert found.dtype == dtype and found.tobytes() == expected.tobytes()
