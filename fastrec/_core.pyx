@@ -28,7 +28,7 @@ from . cimport _csrc as c
 import numpy as np
 
 from . import errors, hints
-from .arrays import Bytes, Ragged
+from .arrays import Bytes, Ragged, Sparse
 
 # Below this many bytes a call is shorter than giving the interpreter to another thread.
 cdef enum:

@@ -289,6 +289,12 @@ cdef extern from "columns.h" nogil:
     bint fr_feature_is_dense(const fr_feature *feature) noexcept
 
 
+cdef extern from "splits.h" nogil:
+    int64_t fr_splits_indices(const int64_t *splits, size_t rows, int64_t *indices) noexcept
+    void fr_splits_nested_indices(const int64_t *records, size_t count, const int64_t *splits,
+                                  int64_t *indices, int64_t *widest) noexcept
+
+
 cdef extern from "sequence.h" nogil:
     ctypedef struct fr_sequence_parser:
         pass

@@ -253,9 +253,32 @@ cdef class Batch:
         for name, which, build in self.schema.outputs:
             if build is None:
                 result[name] = columns[which[0]]
+            elif build == "sparse":
+                result[name] = self._sparse(which[0], columns[which[0]])
             else:
                 result[name] = build(*[columns[number] for number in which])
         return result
+
+    cdef object _sparse(self, size_t i, ragged):
+        """The values of a ragged column, with where they are."""
+        cdef c.fr_column *column = &self.batch.columns[i]
+        cdef const int64_t *splits = <const int64_t *>column.splits.data
+        cdef size_t rows = column.splits.size // sizeof(int64_t) - 1
+        cdef bint nested = self.batch.schema.features[i].frames
+        cdef int64_t widest[2]
+        indices = np.empty((splits[rows], 3 if nested else 2), np.int64)
+        cdef int64_t[:, ::1] raw = indices
+        cdef int64_t *place = &raw[0, 0] if splits[rows] else NULL
+        with nogil:
+            if nested:
+                c.fr_splits_nested_indices(<const int64_t *>column.frames.data, self.batch.rows,
+                                           splits, place, widest)
+            else:
+                widest[0] = c.fr_splits_indices(splits, rows, place)
+        if nested:
+            shape = (self.batch.rows, widest[0], widest[1])
+            return Sparse(indices, ragged.values.values, shape)
+        return Sparse(indices, ragged.values, (self.batch.rows, widest[0]))
 
     def record_column(self):
         """The column of a schema of the record itself."""

@@ -49,35 +49,9 @@ def row_numbers(splits: Ints) -> Ints:
     return np.repeat(np.arange(len(splits) - 1), np.diff(splits))
 
 
-def columns_in_rows(splits: Ints) -> Ints:
-    """For each element, which of its row it is."""
-    return np.arange(splits[-1]) - np.repeat(splits[:-1], np.diff(splits))
-
-
 def widest(splits: Ints) -> int:
     """Elements of the longest row."""
     return int(np.diff(splits).max(initial=0))
-
-
-def sparse(column: Ragged) -> Sparse:
-    """``[i, j]`` for value j of record i."""
-    splits = column.row_splits
-    indices = np.empty((int(splits[-1]), 2), np.int64)
-    indices[:, 0] = row_numbers(splits)
-    indices[:, 1] = columns_in_rows(splits)
-    return Sparse(indices, column.values, (len(column), widest(splits)))
-
-
-def sparse_frames(column: Ragged) -> Sparse:
-    """``[i, t, j]`` for value j of frame t of record i."""
-    frames, splits = column.row_splits, column.values.row_splits
-    frame = row_numbers(splits)
-    indices = np.empty((int(splits[-1]), 3), np.int64)
-    indices[:, 0] = row_numbers(frames)[frame]
-    indices[:, 1] = columns_in_rows(frames)[frame]
-    indices[:, 2] = columns_in_rows(splits)
-    shape = (len(column), widest(frames), widest(splits))
-    return Sparse(indices, column.values.values, shape)
 
 
 @dataclass(frozen=True)

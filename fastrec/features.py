@@ -14,6 +14,7 @@ import numpy as np
 
 from . import assembly, lowering
 from .lowering import (
+    SPARSE,
     Feature,
     Lowered,
     Lowering,
@@ -98,10 +99,10 @@ class VarLenFeature(Feature):
         list_dtype(self.dtype)
 
     def _lower(self, key: bytes) -> Lowering:
-        return (column_of(key, self.dtype, ragged=True),), assembly.sparse
+        return (column_of(key, self.dtype, ragged=True),), SPARSE
 
     def _lower_frames(self, key: bytes) -> Lowering:
-        return (column_of(key, self.dtype, ragged=True, frames=True),), assembly.sparse_frames
+        return (column_of(key, self.dtype, ragged=True, frames=True),), SPARSE
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 import struct
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -38,12 +38,16 @@ class Lowered(NamedTuple):
     fit: Fit | None = None
 
 
+# The core makes the one ragged column a Sparse itself.
+SPARSE: Literal["sparse"] = "sparse"
+
+
 class Output(NamedTuple):
     """One item of a batch: made by ``build`` of columns, or the one column itself."""
 
     name: Any
     columns: tuple[int, ...]
-    build: Callable[..., Any] | None
+    build: Callable[..., Any] | Literal["sparse"] | None
 
 
 class Plan(NamedTuple):

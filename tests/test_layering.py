@@ -38,6 +38,7 @@ ROOMS = {
     "raw": "bytes",
     "schema": "raw wire",
     "columns": "schema",
+    "splits": "",
     "fit": "schema",
     "feature": "columns fit varint",
     "hint": "schema",

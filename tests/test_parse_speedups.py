@@ -168,7 +168,8 @@ def test_a_scalar_of_any_integer_type_is_read_in_place_to_its_extremes(dtype: An
     # With something behind it, for the quick way reads a few bytes further than the value.
     records = [fastrec.encode_example({"n": v, "z": b"behind the value"}) for v in values]
     found = fastrec.parse_example(records, {"n": FixedLenFeature((), dtype)})["n"]
-    assert found.dtype == dtype and found.tolist() == values
+    assert found.dtype == dtype
+    assert found.tolist() == values
     for beyond in (extremes(dtype)[0] - 1, extremes(dtype)[-1] + 1):
         if not -(2**63) <= beyond < 2**63:
             continue
@@ -186,4 +187,5 @@ def test_a_scalar_of_any_float_type_is_read_in_place(dtype: Any) -> None:
     found = fastrec.parse_example(records, {"x": FixedLenFeature((), dtype)})["x"]
     with np.errstate(over="ignore"):
         expected = np.array(values, np.float32).astype(dtype)
-    assert found.dtype == dtype and found.tobytes() == expected.tobytes()
+    assert found.dtype == dtype
+    assert found.tobytes() == expected.tobytes()
