@@ -50,6 +50,7 @@ cdef extern from *:
         int64_t n_children
         const void **buffers
         ArrowArray **children
+        ArrowArray *dictionary
         void (*release)(ArrowArray *)
 
     cdef struct ArrowArrayStream:
@@ -99,8 +100,16 @@ cdef class ArrowPart:
         return self.array.null_count
 
     @property
-    def is_dictionary(self):
-        return self.schema.dictionary != NULL
+    def buffers(self):
+        """How many."""
+        return self.array.n_buffers
+
+    def dictionary(self):
+        """The values that the numbers of this array stand for; None if they stand for themselves.
+        """
+        if self.schema.dictionary == NULL or self.array.dictionary == NULL:
+            return None
+        return arrow_part(self.owner, self.schema.dictionary, self.array.dictionary)
 
     def child(self):
         """The values of a list; None without exactly one child."""

@@ -23,6 +23,9 @@ _NUMBERS = {
     "l": np.int64, "L": np.uint64, "e": np.float16, "f": np.float32, "g": np.float64,
 }  # fmt: skip
 _STRINGS = {"z": np.int32, "u": np.int32, "Z": np.int64, "U": np.int64}
+_VIEWS = ("vz", "vu")
+_VIEW = np.dtype([("size", "i4"), ("prefix", "S4"), ("buffer", "i4"), ("offset", "i4")])
+_INLINE = 12  # bytes that a view holds itself
 _LISTS = {"+l": np.int32, "+L": np.int64}
 
 
@@ -42,12 +45,18 @@ def import_arrow(key: Any, value: Any) -> Any:
 
 def _top(key: Any, part: _core.ArrowPart) -> Any:
     present = _present(part)
-    column = _column(key, part)
+    words = part.dictionary()
+    if words is None:
+        column = _column(key, part)
+    else:
+        column, present = _looked_up(key, part, words, present)
     return column if present is None else Nullable(column, present)
 
 
 def _present(part: _core.ArrowPart) -> NDArray[np.uint8] | None:
     """A byte a row, 0 for a null; None without nulls."""
+    if part.format == "n":
+        return np.zeros(part.length, np.uint8)
     if part.nulls == 0:
         return None
     bits = _bits(part, 0)
@@ -65,8 +74,13 @@ def _bits(part: _core.ArrowPart, number: int) -> NDArray[np.uint8] | None:
 
 def _column(key: Any, part: _core.ArrowPart) -> Any:
     kind = part.format
-    if part.is_dictionary:
-        raise _refuse(key, "a dictionary; decode it first")
+    if (words := part.dictionary()) is not None:
+        column, present = _looked_up(key, part, words, None)
+        if present is not None:
+            raise _refuse(key, "a list with nulls inside; fill them first")
+        return column
+    if kind == "n":
+        return np.zeros(part.length, np.int64)
     if kind in _NUMBERS:
         return _numbers(part, np.dtype(_NUMBERS[kind]))
     if kind == "b":
@@ -77,6 +91,8 @@ def _column(key: Any, part: _core.ArrowPart) -> Any:
         block = part.buffer(2, int(offsets[-1]))
         data = np.zeros(0, np.uint8) if block is None else np.frombuffer(block, np.uint8)
         return Bytes(data, offsets)
+    if kind in _VIEWS:
+        return _viewed(key, part)
     if kind in _LISTS:
         return Ragged(_values(key, part), _offsets(part, _LISTS[kind]))
     if kind.startswith("+w:"):
@@ -87,7 +103,70 @@ def _column(key: Any, part: _core.ArrowPart) -> Any:
         block = part.buffer(1, int(offsets[-1]))
         data = np.zeros(0, np.uint8) if block is None else np.frombuffer(block, np.uint8)
         return Bytes(data, offsets)
+    if kind.startswith("t"):
+        raise _refuse(key, f"of times (format {kind!a}); cast it to int64, which settles the unit")
     raise _refuse(key, f"of Arrow format {kind!a}; cast it to integers, floats, binary or lists")
+
+
+def _looked_up(
+    key: Any, part: _core.ArrowPart, words: _core.ArrowPart, present: NDArray[np.uint8] | None
+) -> tuple[Any, NDArray[np.uint8] | None]:
+    """The values of a dictionary's numbers, and which of them are there."""
+    if words.dictionary() is not None or words.format in _LISTS:
+        raise _refuse(key, "a dictionary of lists or of dictionaries; decode it first")
+    numbers = _numbers(part, np.dtype(_NUMBERS[part.format]))
+    if present is not None:
+        numbers = np.where(present, numbers, 0)
+    if not words.length:
+        if present is None or present.any():
+            raise _refuse(key, "numbers beyond its dictionary")
+        return np.zeros(part.length, np.int64), present
+    if numbers.size and not 0 <= int(numbers.min()) <= int(numbers.max()) < words.length:
+        raise _refuse(key, "numbers beyond its dictionary")
+    values, known = _column(key, words), _present(words)
+    if known is not None:
+        present = known[numbers] if present is None else known[numbers] & present
+    taken = values.take(numbers.astype(np.int64)) if isinstance(values, Bytes) else values[numbers]
+    return taken, present
+
+
+def _viewed(key: Any, part: _core.ArrowPart) -> Bytes:
+    """Strings that lie inside their views or in one of several buffers."""
+    views = np.zeros(0, _VIEW)
+    block = part.buffer(1, (part.offset + part.length) * _VIEW.itemsize) if part.length else None
+    if block is not None:
+        views = np.frombuffer(block, _VIEW)[part.offset :]
+    present = _present(part)
+    lengths = views["size"].astype(np.int64)
+    if present is not None:
+        lengths[present == 0] = 0  # what is behind a null means nothing
+    bodies = _bodies(part)
+    sizes = np.array([len(body) for body in bodies], np.int64)
+    far = lengths > _INLINE
+    which, offsets = views["buffer"][far], views["offset"][far].astype(np.int64)
+    inside = (lengths >= 0).all() and ((which >= 0) & (which < len(bodies)) & (offsets >= 0)).all()
+    if not inside or (offsets > sizes[which] - lengths[far]).any():
+        raise _refuse(key, "of strings outside its buffers")
+    pool = [views.view(np.uint8), *bodies]
+    begins = np.arange(part.length) * _VIEW.itemsize + 4
+    begins[far] = (views.nbytes + np.cumsum(sizes) - sizes)[which] + offsets
+    return _ranges(np.concatenate(pool), begins, lengths)
+
+
+def _bodies(part: _core.ArrowPart) -> list[NDArray[np.uint8]]:
+    """The buffers that views point into. The last one has their sizes."""
+    block = part.buffer(part.buffers - 1, 8 * (part.buffers - 3)) if part.buffers > 3 else None
+    if block is None:
+        return []
+    bodies = [part.buffer(2 + i, size) for i, size in enumerate(np.frombuffer(block, "i8"))]
+    return [np.frombuffer(b"" if body is None else body, np.uint8) for body in bodies]
+
+
+def _ranges(pool: NDArray[np.uint8], begins: Any, lengths: Any) -> Bytes:
+    offsets = np.zeros(len(lengths) + 1, np.int64)
+    np.cumsum(lengths, out=offsets[1:])
+    where = np.repeat(begins - offsets[:-1], lengths) + np.arange(int(offsets[-1]))
+    return Bytes(pool[where], offsets)
 
 
 def _refuse(key: Any, what: str) -> TypeError:

@@ -82,15 +82,44 @@ def test_nulls_are_features_of_no_kind(rows: list[Any]) -> None:
     same(pa.array(rows), rows)
 
 
+@pytest.mark.parametrize("kind", ["string", "large_binary", "string_view", "int64"])
+@pytest.mark.parametrize("numbers", ["int8", "uint32", "int64"])
+def test_dictionaries_are_what_they_stand_for(kind: str, numbers: str) -> None:
+    words: list[Any] = [b"a", b"a word of many bytes", b"", b"a"]
+    words = [3, 4, 5, 3] if kind == "int64" else words
+    indices = pa.array([2, None, 0, 0, 1, 3], getattr(pa, numbers)())
+    array = pa.DictionaryArray.from_arrays(indices, pa.array(words, getattr(pa, kind)()))
+    same(array, [words[2], None, words[0], words[0], words[1], words[3]])
+    array = pa.DictionaryArray.from_arrays(pa.array([1, 0, 1]), pa.array([None, words[1]]))
+    same(array, [words[1], None, words[1]])
+
+
+def test_a_number_beyond_the_dictionary_is_refused() -> None:
+    array = pa.DictionaryArray.from_arrays(pa.array([0, 2]), pa.array(["a", "b"]), safe=False)
+    with pytest.raises(TypeError, match="numbers beyond its dictionary"):
+        encode_examples({"a": array})
+
+
+@pytest.mark.parametrize("kind", ["string_view", "binary_view"])
+def test_strings_of_views(kind: str) -> None:
+    values = [b"short", b"", None, b"just twelve.", b"thirteen long", b"y" * 100_000, b"x", None]
+    same(pa.array(values, getattr(pa, kind)()), values)
+    same(pa.array([b"a", b"b", b"c"], getattr(pa, kind)()), [b"a", b"b", b"c"])
+    many = [b"%d" % i * (i % 9) for i in range(3000)]
+    same(pa.array(many, getattr(pa, kind)()), many)
+
+
+def test_nothing_but_nulls() -> None:
+    same(pa.nulls(4), [None] * 4)
+
+
 @pytest.mark.parametrize(
     "array",
     [
         lambda: pa.array([1, 2], pa.timestamp("s")),
-        lambda: pa.array(["a", "b"]).dictionary_encode(),
+        lambda: pa.array([1, 2], pa.date32()),
         lambda: pa.array([{"x": 1}]),
         lambda: pa.array([[1, None]]),
-        lambda: pa.array(["a"], pa.string_view()),
-        lambda: pa.nulls(3),
     ],
 )
 def test_what_no_list_stores_is_refused_by_name(array: Any) -> None:
