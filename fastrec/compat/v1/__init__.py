@@ -11,26 +11,49 @@ from .._dtypes import *
 from .._shape import Dimension as Dimension
 from .._shape import TensorShape as TensorShape
 from . import _missing, control_flow
+from . import app as app
+from . import compat as compat
+from . import dtypes as dtypes
+from . import flags as flags
+from . import gfile as gfile
 from . import image as image
+from . import initializers as initializers
+from . import io as io
+from . import logging as logging
+from . import math as math
+from . import python_io as python_io
+from . import queue as queue
+from . import random as random
+from . import strings as strings
+from . import summary as summary
 from . import train as train
 from .array_ops import *
+from .behaviour import *
 from .constants import *
 from .control_flow import *
+from .file_ops import matching_files as matching_files
+from .file_ops import read_file as read_file
+from .file_ops import write_file as write_file
 from .filled_ops import *
 from .graph import *
 from .indexing import *
 from .math_ops import *
 from .parsing_ops import *
+from .queue_base import QueueBase as QueueBase
 from .queues import *
 from .ragged import *
 from .random_ops import *
 from .raw_ops import *
 from .readers import *
 from .reductions import *
+from .scopes import *
+from .script_ops import *
 from .session import *
 from .sparse import *
-from .variable_scope import *
+from .string_ops import *
 from .variables import *
+
+__version__ = VERSION = "1.15.0"
 
 errors = _errors
 bool = _dtypes.bool_

@@ -10,6 +10,7 @@ import numpy as np
 
 from .._dtypes import DType, int64, string
 from .._shape import TensorShape, in_messages
+from . import _missing
 from ._graph import Graph
 from ._nodes import Operation, Tensor, operators
 from ._ops import Array, invalid, pure
@@ -256,3 +257,12 @@ def sparse_reshape(sp_input: Any, shape: Any, name: str | None = None) -> Sparse
     inputs = (sparse.indices, sparse.dense_shape, wanted)
     op = create_op("SparseReshape", inputs, outputs, kernel, name=name)
     return SparseTensor(op.outputs[0], sparse.values, op.outputs[1])
+
+
+# As tf.sparse has them.
+to_dense, reorder, reshape = sparse_tensor_to_dense, sparse_reorder, sparse_reshape
+placeholder = sparse_placeholder
+
+
+def __getattr__(name: str) -> Any:
+    raise _missing.error("sparse", name)

@@ -15,6 +15,7 @@ from .batching import shuffle_batch as shuffle_batch
 from .batching import shuffle_batch_join as shuffle_batch_join
 from .coordinator import Coordinator as Coordinator
 from .coordinator import LooperThread as LooperThread
+from .file_ops import match_filenames_once as match_filenames_once
 from .producers import input_producer as input_producer
 from .producers import limit_epochs as limit_epochs
 from .producers import range_input_producer as range_input_producer

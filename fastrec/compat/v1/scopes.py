@@ -9,17 +9,26 @@ from typing import Any
 
 from .._dtypes import as_dtype, float32, string
 from .._shape import as_shape
+from ._nodes import Tensor
 from .constants import constant, convert_to_tensor
+from .filled_ops import ones, zeros
 from .graph import GraphKeys, get_default_graph, name_scope
+from .random_ops import random_normal, random_uniform, truncated_normal
 from .variables import Variable
 
 __all__ = [
     "AUTO_REUSE",
     "VariableScope",
+    "constant_initializer",
     "get_local_variable",
     "get_variable",
     "get_variable_scope",
+    "ones_initializer",
+    "random_normal_initializer",
+    "random_uniform_initializer",
+    "truncated_normal_initializer",
     "variable_scope",
+    "zeros_initializer",
 ]
 
 AUTO_REUSE = "AUTO_REUSE"
@@ -138,3 +147,63 @@ def get_local_variable(name: str, *args: Any, **settings: Any) -> Any:
     settings["collections"] = [GraphKeys.LOCAL_VARIABLES]
     settings["trainable"] = False
     return get_variable(name, *args, **settings)
+
+
+# What variables begin with.
+
+
+class _Initializer:
+    def __init__(self, make: Any) -> None:
+        self._make = make
+
+    def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
+        made: Tensor = self._make(shape, dtype or float32)
+        return made
+
+
+class zeros_initializer(_Initializer):
+    """Zeros."""
+
+    def __init__(self, dtype: Any = float32) -> None:
+        super().__init__(zeros)
+
+
+class ones_initializer(_Initializer):
+    """Ones."""
+
+    def __init__(self, dtype: Any = float32) -> None:
+        super().__init__(ones)
+
+
+class constant_initializer(_Initializer):
+    """One value, or an array of them."""
+
+    def __init__(self, value: Any = 0, dtype: Any = float32, verify_shape: bool = False) -> None:
+        super().__init__(lambda shape, t: constant(value, t, shape, verify_shape=verify_shape))
+
+
+class random_uniform_initializer(_Initializer):
+    """Random numbers, each as likely as the others."""
+
+    def __init__(
+        self, minval: Any = -0.05, maxval: Any = 0.05, seed: int | None = None, dtype: Any = float32
+    ) -> None:
+        super().__init__(lambda shape, t: random_uniform(shape, minval, maxval, t, seed))
+
+
+class random_normal_initializer(_Initializer):
+    """Random numbers around a mean."""
+
+    def __init__(
+        self, mean: Any = 0.0, stddev: Any = 0.05, seed: int | None = None, dtype: Any = float32
+    ) -> None:
+        super().__init__(lambda shape, t: random_normal(shape, mean, stddev, t, seed))
+
+
+class truncated_normal_initializer(_Initializer):
+    """Random numbers around a mean, none far away."""
+
+    def __init__(
+        self, mean: Any = 0.0, stddev: Any = 0.05, seed: int | None = None, dtype: Any = float32
+    ) -> None:
+        super().__init__(lambda shape, t: truncated_normal(shape, mean, stddev, t, seed))

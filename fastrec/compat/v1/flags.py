@@ -1,0 +1,181 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``tf.flags``: what a command line may set."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from . import _missing
+
+__all__ = [
+    "FLAGS",
+    "DEFINE_bool",
+    "DEFINE_boolean",
+    "DEFINE_enum",
+    "DEFINE_float",
+    "DEFINE_integer",
+    "DEFINE_list",
+    "DEFINE_string",
+    "mark_flag_as_required",
+]
+
+
+class _Flag:
+    def __init__(self, default: Any, parse: Callable[[str], Any], help: str, toggles: bool) -> None:
+        self.value = self.default = default
+        self.parse, self.help, self.toggles = parse, help, toggles
+        self.required = False
+
+
+class Flags:
+    """The flags of the program, each an attribute.
+
+    The command line is read when the first one is asked for, or by calling this with it.
+    """
+
+    def __init__(self) -> None:
+        self.__dict__["_flags"] = {}
+        self.__dict__["_parsed"] = False
+
+    def define(
+        self, name: str, default: Any, parse: Callable[[str], Any], help: str, toggles: bool = False
+    ) -> None:
+        """Add a flag, or replace one that nobody has read yet."""
+        self._flags[name] = _Flag(default, parse, help, toggles)
+
+    def __call__(self, argv: Sequence[str], known_only: bool = False) -> list[str]:
+        """Set flags from a command line, and give what is left of it.
+
+        Raises
+        ------
+        ValueError
+            For a flag that is not defined, or a value that is none of its type.
+        """
+        rest, waiting = [argv[0]] if argv else [], list(argv[1:])
+        while waiting:
+            word = waiting.pop(0)
+            if word == "--":
+                rest += waiting
+                break
+            if not word.startswith("-") or word == "-":
+                rest.append(word)
+                continue
+            if not self._set(word, waiting):
+                if not known_only:
+                    raise ValueError(f"Unknown command line flag {word.lstrip('-')!r}")
+                rest.append(word)
+        self.__dict__["_parsed"] = True
+        missing = [n for n, flag in self._flags.items() if flag.required and flag.value is None]
+        if missing:
+            raise ValueError(f"Flag --{missing[0]} must have a value other than None.")
+        return rest
+
+    def _set(self, word: str, waiting: list[str]) -> bool:
+        name, given, value = word.lstrip("-").partition("=")
+        flag = self._flags.get(name)
+        if flag is None and name.startswith("no") and not given:
+            opposite = self._flags.get(name[2:])
+            if opposite is not None and opposite.toggles:
+                opposite.value = False
+                return True
+        if flag is None:
+            return False
+        if not given and flag.toggles:
+            flag.value = True
+            return True
+        if not given and not waiting:
+            raise ValueError(f"Missing value for flag {word}")
+        text = value if given else waiting.pop(0)
+        try:
+            flag.value = flag.parse(text)
+        except ValueError as error:
+            raise ValueError(f"flag --{name}={text}: {error}") from error
+        return True
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        if not self._parsed:
+            self(sys.argv, known_only=True)
+        if name not in self._flags:
+            raise AttributeError(name)
+        return self._flags[name].value
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name not in self._flags:
+            raise AttributeError(name)
+        self._flags[name].value = value
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._flags
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._flags)
+
+    def flag_values_dict(self) -> dict[str, Any]:
+        """Name and value of every flag."""
+        return {name: flag.value for name, flag in self._flags.items()}
+
+
+FLAGS = Flags()
+
+
+def _truth(text: str) -> bool:
+    if text.lower() in ("true", "t", "1", "yes", "y"):
+        return True
+    if text.lower() in ("false", "f", "0", "no", "n"):
+        return False
+    raise ValueError(f"Non-boolean argument to boolean flag: {text}")
+
+
+def DEFINE_string(name: str, default: Any, help: str = "", **others: Any) -> None:
+    """A flag that is text."""
+    FLAGS.define(name, default, str, help)
+
+
+def DEFINE_integer(name: str, default: Any, help: str = "", **others: Any) -> None:
+    """A flag that is a whole number."""
+    FLAGS.define(name, default, lambda text: int(text, 0), help)
+
+
+def DEFINE_float(name: str, default: Any, help: str = "", **others: Any) -> None:
+    """A flag that is a number."""
+    FLAGS.define(name, default, float, help)
+
+
+def DEFINE_boolean(name: str, default: Any, help: str = "", **others: Any) -> None:
+    """A flag that is true or false: ``--name``, ``--noname``, ``--name=true``."""
+    FLAGS.define(name, default, _truth, help, toggles=True)
+
+
+DEFINE_bool = DEFINE_boolean
+
+
+def DEFINE_list(name: str, default: Any, help: str = "", **others: Any) -> None:
+    """A flag that is a list of texts between commas."""
+    given = default.split(",") if isinstance(default, str) else default
+    FLAGS.define(name, given, lambda text: text.split(",") if text else [], help)
+
+
+def DEFINE_enum(
+    name: str, default: Any, enum_values: Sequence[str], help: str = "", **others: Any
+) -> None:
+    """A flag that is one of some texts."""
+
+    def parse(text: str) -> str:
+        if text not in enum_values:
+            raise ValueError(f"value should be one of <{'|'.join(enum_values)}>")
+        return text
+
+    FLAGS.define(name, default, parse, help)
+
+
+def mark_flag_as_required(flag_name: str, flag_values: Any = None) -> None:
+    """Refuse a command line without the flag."""
+    FLAGS._flags[flag_name].required = True
+
+
+def __getattr__(name: str) -> Any:
+    raise _missing.error("flags", name)

@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``tf.io``: what reads and writes files and records."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .._records import TFRecordCompressionType as TFRecordCompressionType
+from .._records import TFRecordOptions as TFRecordOptions
+from .._records import TFRecordWriter as TFRecordWriter
+from .._records import tf_record_iterator as tf_record_iterator
+from . import _missing
+from . import gfile as gfile
+from .file_ops import match_filenames_once as match_filenames_once
+from .file_ops import matching_files as matching_files
+from .file_ops import read_file as read_file
+from .file_ops import write_file as write_file
+from .image_codecs import decode_and_crop_jpeg as decode_and_crop_jpeg
+from .image_codecs import decode_bmp as decode_bmp
+from .image_codecs import decode_gif as decode_gif
+from .image_codecs import decode_image as decode_image
+from .image_codecs import decode_jpeg as decode_jpeg
+from .image_codecs import decode_png as decode_png
+from .image_codecs import encode_jpeg as encode_jpeg
+from .image_codecs import encode_png as encode_png
+from .image_codecs import extract_jpeg_shape as extract_jpeg_shape
+from .image_codecs import is_jpeg as is_jpeg
+from .parsing_ops import FixedLenFeature as FixedLenFeature
+from .parsing_ops import FixedLenSequenceFeature as FixedLenSequenceFeature
+from .parsing_ops import RaggedFeature as RaggedFeature
+from .parsing_ops import SparseFeature as SparseFeature
+from .parsing_ops import VarLenFeature as VarLenFeature
+from .parsing_ops import parse_example as parse_example
+from .parsing_ops import parse_sequence_example as parse_sequence_example
+from .parsing_ops import parse_single_example as parse_single_example
+from .parsing_ops import parse_single_sequence_example as parse_single_sequence_example
+from .queue_base import QueueBase as QueueBase
+from .queues import FIFOQueue as FIFOQueue
+from .queues import PaddingFIFOQueue as PaddingFIFOQueue
+from .queues import PriorityQueue as PriorityQueue
+from .queues import RandomShuffleQueue as RandomShuffleQueue
+from .raw_ops import decode_csv as decode_csv
+from .raw_ops import decode_raw as decode_raw
+from .string_ops import decode_base64 as decode_base64
+from .string_ops import encode_base64 as encode_base64
+
+
+def __getattr__(name: str) -> Any:
+    raise _missing.error("io", name)

@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``tf.logging``: messages, by way of Python's ``logging``."""
+
+from __future__ import annotations
+
+import logging as _logging
+from typing import Any
+
+from . import _missing
+
+DEBUG, INFO, WARN, ERROR, FATAL = (
+    _logging.DEBUG,
+    _logging.INFO,
+    _logging.WARNING,
+    _logging.ERROR,
+    _logging.CRITICAL,
+)
+
+_logger = _logging.getLogger("fastrec.compat")
+log, debug, info, error = _logger.log, _logger.debug, _logger.info, _logger.error
+warn = warning = _logger.warning
+fatal = _logger.critical
+
+
+def set_verbosity(v: int) -> None:
+    """Let messages of level `v` and above through."""
+    _logger.setLevel(v)
+
+
+def get_verbosity() -> int:
+    """The level from which on messages go through."""
+    return _logger.getEffectiveLevel()
+
+
+def __getattr__(name: str) -> Any:
+    raise _missing.error("logging", name)

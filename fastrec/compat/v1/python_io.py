@@ -1,0 +1,16 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``tf.python_io``: record files, without a graph."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .._records import TFRecordCompressionType as TFRecordCompressionType
+from .._records import TFRecordOptions as TFRecordOptions
+from .._records import TFRecordWriter as TFRecordWriter
+from .._records import tf_record_iterator as tf_record_iterator
+from . import _missing
+
+
+def __getattr__(name: str) -> Any:
+    raise _missing.error("python_io", name)

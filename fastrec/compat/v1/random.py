@@ -1,0 +1,19 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``tf.random``: random numbers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from . import _missing, graph, random_ops
+
+set_random_seed = graph.set_random_seed
+get_seed = graph.get_seed
+normal = random_ops.random_normal
+shuffle = random_ops.random_shuffle
+truncated_normal = random_ops.truncated_normal
+uniform = random_ops.random_uniform
+
+
+def __getattr__(name: str) -> Any:
+    raise _missing.error("random", name)

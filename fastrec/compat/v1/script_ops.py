@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Functions of NumPy arrays as operations."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from .._dtypes import DType, as_dtype, string
+from .._errors import (
+    InternalError,
+    InvalidArgumentError,
+    OpError,
+    ResourceExhaustedError,
+    UnimplementedError,
+    UnknownError,
+)
+from ._fetches import strings_of
+from ._nodes import Operation, Tensor
+from ._ops import Array, invalid
+from .constants import convert_to_tensor
+from .graph import create_op
+
+__all__ = ["numpy_function", "py_func"]
+
+_KINDS: list[tuple[tuple[type[Exception], ...], type[OpError]]] = [
+    ((ValueError, TypeError), InvalidArgumentError),
+    ((StopIteration,), InternalError),
+    ((MemoryError,), ResourceExhaustedError),
+    ((NotImplementedError,), UnimplementedError),
+]
+
+
+def _raised(error: Exception) -> OpError:
+    kinds = (kind for bases, kind in _KINDS if isinstance(error, bases))
+    text = f"{type(error).__name__}: {error}\n{traceback.format_exc()}"
+    return next(kinds, UnknownError)(None, None, text)
+
+
+def _returned(value: Any, dtype: DType, place: int) -> Array:
+    if dtype is string:
+        try:
+            return strings_of(value)
+        except TypeError:
+            raise invalid(f"Unsupported object type {type(value).__name__}") from None
+    array = np.asarray(value)
+    if array.dtype == dtype.numpy:
+        return array
+    found = as_dtype(array.dtype).name if array.dtype.kind != "O" else "object"
+    raise invalid(
+        f"{place}-th value returned by pyfunc is {_short(found)}, but expects {_short(dtype.name)}"
+    )
+
+
+def _short(name: str) -> str:
+    return {"float32": "float", "float64": "double"}.get(name, name)
+
+
+def py_func(
+    func: Callable[..., Any] | None = None,
+    inp: Sequence[Any] = (),
+    Tout: Any = None,
+    stateful: bool = True,
+    name: str | None = None,
+) -> Any:
+    """`func` of the values of some tensors.
+
+    Parameters
+    ----------
+    func : callable
+        Takes arrays, scalars of NumPy, and ``bytes``; gives what becomes the outputs.
+    inp : sequence of Tensor
+        What it is called with.
+    Tout : DType or sequence of DType
+        The types of what it gives: a list for a list.
+    stateful : bool
+        Whether it may give something else the next time.
+    name : str, optional
+        Of the operation.
+
+    Returns
+    -------
+    Tensor or list of Tensor
+        Of unknown shape.
+    """
+    if not callable(func):
+        raise ValueError(
+            f"Expected func to be callable. Received func={func} of type {type(func)}."
+        )
+    several = isinstance(Tout, (list, tuple))
+    types = [as_dtype(t) for t in (Tout if several else [Tout])]
+    tensors = [convert_to_tensor(value) for value in inp]
+    call = func
+
+    def kernel(step: Any, *values: Array) -> tuple[Any, ...]:
+        # What a function does to its arguments stays with it.
+        given = [v[()] if v.ndim == 0 else v.copy() for v in values]
+        try:
+            result = call(*given)
+        except OpError:
+            raise
+        except Exception as error:
+            raise _raised(error) from error
+        return _outputs(result, types, several, f"pyfunc_{op._id}")
+
+    op = create_op(
+        "PyFunc" if stateful else "PyFuncStateless",
+        tensors,
+        [(dtype, None) for dtype in types],
+        kernel,
+        name=name or "PyFunc",
+        stateful=stateful,
+    )
+    return _result(op, several)
+
+
+def _outputs(result: Any, types: list[DType], several: bool, token: str) -> tuple[Any, ...]:
+    if result is None:
+        found: list[Any] = []
+    elif isinstance(result, (list, tuple)):
+        found = list(result)
+    else:
+        found = [result]
+    if len(found) != len(types):
+        raise invalid(
+            f"{token} returns {len(found)} values, but expects to see {len(types)} values."
+        )
+    return tuple(_returned(v, t, i) for i, (v, t) in enumerate(zip(found, types, strict=True)))
+
+
+def _result(op: Operation, several: bool) -> Any:
+    if not op.outputs:
+        return op
+    outputs: list[Tensor] = list(op.outputs)
+    return outputs if several else outputs[0]
+
+
+def numpy_function(
+    func: Callable[..., Any],
+    inp: Sequence[Any],
+    Tout: Any,
+    stateful: bool = True,
+    name: str | None = None,
+) -> Any:
+    """The same as :func:`py_func`."""
+    return py_func(func, inp, Tout, stateful, name)

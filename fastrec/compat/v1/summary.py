@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``tf.summary``: taken note of, and nothing more.
+
+Input pipelines add summaries; what would show them is not here. They are collected, and run to an
+empty string, and files of events stay unwritten.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from .._dtypes import string
+from . import _missing
+from ._nodes import Tensor
+from .constants import convert_to_tensor
+from .graph import GraphKeys, create_op, get_default_graph
+
+__all__ = ["FileWriter", "audio", "histogram", "image", "merge", "merge_all", "scalar", "text"]
+
+
+def _nothing(*values: Any) -> tuple[Any]:
+    empty = np.empty((), dtype=object)
+    empty[()] = b""
+    return (empty,)
+
+
+def _summary(name: str, tensor: Any, collections: Sequence[str] | None) -> Tensor:
+    given = convert_to_tensor(tensor)
+    op = create_op("Summary", (given,), [(string, [])], _nothing, name=name, stateful=True)
+    keys = [GraphKeys.SUMMARIES] if collections is None else collections
+    get_default_graph().add_to_collections(keys, op.outputs[0])
+    return op.outputs[0]
+
+
+def scalar(name: str, tensor: Any, collections: Any = None, family: Any = None) -> Tensor:
+    """A number."""
+    return _summary(name, tensor, collections)
+
+
+def histogram(name: str, values: Any, collections: Any = None, family: Any = None) -> Tensor:
+    """How numbers are spread."""
+    return _summary(name, values, collections)
+
+
+def image(
+    name: str, tensor: Any, max_outputs: int = 3, collections: Any = None, family: Any = None
+) -> Tensor:
+    """Pictures."""
+    return _summary(name, tensor, collections)
+
+
+def audio(
+    name: str,
+    tensor: Any,
+    sample_rate: Any,
+    max_outputs: int = 3,
+    collections: Any = None,
+    family: Any = None,
+) -> Tensor:
+    """Sounds."""
+    return _summary(name, tensor, collections)
+
+
+def text(name: str, tensor: Any, collections: Any = None) -> Tensor:
+    """Text."""
+    return _summary(name, tensor, collections)
+
+
+def merge(inputs: Sequence[Tensor], collections: Any = None, name: str | None = None) -> Tensor:
+    """Several summaries."""
+    op = create_op("MergeSummary", inputs, [(string, [])], _nothing, name=name, stateful=True)
+    get_default_graph().add_to_collections(collections or [], op.outputs[0])
+    return op.outputs[0]
+
+
+def merge_all(key: str = GraphKeys.SUMMARIES, scope: Any = None, name: Any = None) -> Any:
+    """All the summaries that there are; None where there are none."""
+    found = get_default_graph().get_collection(key, scope)
+    return merge(found, name=name) if found else None
+
+
+class FileWriter:
+    """Would write events, and does not."""
+
+    def __init__(self, logdir: Any, graph: Any = None, *others: Any, **more: Any) -> None:
+        self._logdir = logdir
+
+    def get_logdir(self) -> Any:
+        """Where the events would be."""
+        return self._logdir
+
+    def _ignored(self, *arguments: Any, **settings: Any) -> None:
+        """Nothing."""
+
+    add_summary = add_graph = add_event = add_meta_graph = add_run_metadata = _ignored
+    add_session_log = flush = close = reopen = _ignored
+
+    def __enter__(self) -> FileWriter:
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        pass
+
+
+def __getattr__(name: str) -> Any:
+    raise _missing.error("summary", name)
