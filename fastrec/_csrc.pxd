@@ -186,6 +186,8 @@ cdef extern from "writer.h" nogil:
 
     ctypedef struct fr_writer:
         bint open
+        char *path
+        char *temporary
         uint64_t start
         fr_buffer buffer
         uint64_t count

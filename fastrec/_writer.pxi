@@ -158,6 +158,12 @@ cdef class RecordWriter:
         return self.writer.start
 
     @property
+    def place(self):
+        """Where the bytes are until the file is published; None after."""
+        with self.lock:
+            return None if self.writer.temporary == NULL else <bytes>self.writer.temporary
+
+    @property
     def closed(self):
         return not self.writer.open
 

@@ -12,12 +12,16 @@ from . import _core
 from .arrays import Bytes
 from .compression import compressor, normalize
 from .encoding import Encoding
+from .errors import FastrecError
 from .features import Feature
 from .filesystem import PathLike, shard_paths
 from .index import Index
+from .inflating import Inflated
 from .records import Reader
 
 __all__ = ["Writer"]
+
+_OVERHEAD = 16  # of a frame, beside the record
 
 
 class _Shard:
@@ -25,7 +29,10 @@ class _Shard:
 
     BLOCK = 1 << 18
 
-    def __init__(self, path: Any, kind: str | None, level: int | None, **options: bool) -> None:
+    def __init__(
+        self, path: Any, kind: str | None, level: int | None, verify: bool, **options: bool
+    ) -> None:
+        self._kind, self._verify = kind, verify
         self._compressor = None if kind is None else compressor(kind, level)
         self._frames = bytearray()
         self._waiting = 0
@@ -78,6 +85,27 @@ class _Shard:
             self.file.write_frames(self._compressor.flush(), 0)
         self.file.finish()
         self._finished = True
+        if self._verify:
+            self._read_back()
+
+    def _read_back(self) -> None:
+        """Raise unless what is on the disk is what was written."""
+        place = self.file.place
+        assert place is not None
+        with open(place, "rb", buffering=0) as file:
+            if hasattr(os, "posix_fadvise"):  # what is in memory only may be right
+                os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+            read = None
+            if self._kind is not None:
+                read = Inflated(file.read, self._kind, os.fsdecode(self.file.path))
+            records, size = _core.RecordReader(self.file.path, place=place, read=read).walk()
+        if self._kind is None:
+            self.count, self.size = self.file.count, self.file.size
+        if (records, size + records * _OVERHEAD) != (self.count, self.size):
+            raise FastrecError(
+                f"{os.fsdecode(self.file.path)!a} has {records} records of {size} bytes when it is "
+                f"read back, and {self.count} were written to it"
+            )
 
 
 class Writer:
@@ -108,6 +136,9 @@ class Writer:
     fsync : bool, default True
         Have the file on the disk before it takes its name. Without it a power failure in the next
         half minute or so may leave an empty or incomplete file under that name.
+    verify_after_write : bool, default False
+        Read each file back before it takes its name, with `fsync` from the disk rather than from
+        memory, and raise unless every checksum holds and every record is there. Not for `append`.
     features, shapes
         What mappings and columns have to be, as :func:`fastrec.encode_example` has it.
     threads : int, optional
@@ -143,6 +174,7 @@ class Writer:
         append: bool = False,
         index: bool = False,
         fsync: bool = True,
+        verify_after_write: bool = False,
         features: Mapping[str, Feature] | None = None,
         shapes: Mapping[str, str] | None = None,
         threads: int | None = None,
@@ -168,7 +200,10 @@ class Writer:
             raise ValueError("TensorFlow reads the first stream of a ZLIB file: none is appended")
         if index and kind is not None:
             raise ValueError("index is of uncompressed files")
+        if append and verify_after_write:
+            raise ValueError("verify_after_write is of files that are written anew")
         self._index = index
+        self._verify = verify_after_write
         self._options = {"exclusive": not (overwrite or append), "sync": fsync, "append": append}
         self._compression = kind, level
         try:
@@ -183,7 +218,7 @@ class Writer:
 
     def _add(self, path: str) -> None:
         kind, level = self._compression
-        self._shards.append(_Shard(path, kind, level, **self._options))
+        self._shards.append(_Shard(path, kind, level, self._verify, **self._options))
 
     def _check_tail(self) -> None:
         """Raise unless the file that is appended to ends at the end of a record."""
