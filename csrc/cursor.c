@@ -114,19 +114,28 @@ static void deal_round(fr_cursor *cursor, uint64_t round, uint64_t sum) {
     cursor->window_known = true;
 }
 
-static uint64_t in_mixture(fr_cursor *cursor, uint64_t epoch, uint64_t position) {
+/* Which source a position is of, and what that is asked for there, counted over all epochs. */
+static const fr_part *ask(fr_cursor *cursor, uint64_t epoch, uint64_t position, uint64_t *asked) {
     const fr_order *order = cursor->order;
     const uint64_t sum = weight_sum(order);
-    uint64_t round = epoch * (order->mixed / sum) + position / sum;
+    const uint64_t round = epoch * (order->mixed / sum) + position / sum;
     if (!cursor->window_known || cursor->window != round) deal_round(cursor, round, sum);
-    uint64_t place = cursor->blocks[position % sum];
+    const uint64_t place = cursor->blocks[position % sum];
     const fr_part *part = &order->parts[place >> 32];
-    uint64_t asked = round * part->weight + (uint32_t)place;
+    *asked = round * part->weight + (uint32_t)place;
+    return part;
+}
+
+static uint64_t in_mixture(fr_cursor *cursor, uint64_t epoch, uint64_t position) {
+    const fr_order *order = cursor->order;
+    uint64_t asked;
+    const fr_part *part = ask(cursor, epoch, position, &asked);
     uint64_t pass = asked / part->count, at = asked % part->count;
     if (order->shuffle == FR_SHUFFLE_RECORDS) {
-        uint64_t state = order->seed ^ place >> 32;
+        const size_t number = (size_t)(part - order->parts);
+        uint64_t state = order->seed ^ number;
         at = fr_permutation_at(
-            pass_of(&cursor->passes[place >> 32], part->count, fr_splitmix(&state), pass), at);
+            pass_of(&cursor->passes[number], part->count, fr_splitmix(&state), pass), at);
     }
     return part->first + at;
 }
@@ -178,6 +187,26 @@ void fr_cursor_numbers(fr_cursor *cursor, const fr_slice *slice, uint64_t *numbe
             epoch++;
         }
     }
+}
+
+int fr_cursor_passes(const fr_order *order, const fr_slice *slice, uint64_t *passes,
+                     fr_error *err) {
+    fr_cursor cursor = {.size = fr_order_shard_size(order)};
+    if (order->part_count) FR_TRY(fr_cursor_init(&cursor, order, err));
+    uint64_t epoch = slice->epoch, position = slice->first, asked;
+    for (uint64_t row = 0; row < slice->rows; row++) {
+        passes[row] = epoch;
+        if (order->part_count) {
+            const fr_part *part = ask(&cursor, epoch, shard_position(&cursor, position), &asked);
+            passes[row] = asked / part->count;
+        }
+        if (++position == cursor.size) {
+            position = 0;
+            epoch++;
+        }
+    }
+    fr_cursor_free(&cursor);
+    return FR_OK;
 }
 
 /* An array of at least one element of `size` bytes. */

@@ -48,6 +48,14 @@ FR_NODISCARD int fr_cursor_init(fr_cursor *cursor, const fr_order *order, fr_err
 /* Writes the numbers of the slice's records; room for slice->rows. */
 void fr_cursor_numbers(fr_cursor *cursor, const fr_slice *slice, uint64_t *numbers);
 
+/*
+ * Which pass over its source each of those records belongs to: the epoch, or, of a mixture, whose
+ * sources begin again when they are through, how often its source was through before. A record
+ * comes once a pass.
+ */
+FR_NODISCARD int fr_cursor_passes(const fr_order *order, const fr_slice *slice, uint64_t *passes,
+                                  fr_error *err);
+
 void fr_cursor_free(fr_cursor *cursor);
 
 #endif

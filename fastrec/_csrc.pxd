@@ -478,6 +478,8 @@ cdef extern from "cursor.h" nogil:
 
     int fr_cursor_init(fr_cursor *cursor, const fr_order *order, fr_error *err) noexcept
     void fr_cursor_numbers(fr_cursor *cursor, const fr_slice *slice, uint64_t *numbers) noexcept
+    int fr_cursor_passes(const fr_order *order, const fr_slice *slice, uint64_t *passes,
+                         fr_error *err) noexcept
     void fr_cursor_free(fr_cursor *cursor) noexcept
 
 

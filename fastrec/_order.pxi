@@ -92,3 +92,18 @@ cdef class Order:
             c.fr_cursor_numbers(&cursor, &rows, &numbers[0])
             c.fr_cursor_free(&cursor)
         return rows.epoch, result
+
+    def passes(self, uint64_t serial):
+        """For each record of a batch, which pass over its source it is of; uint64.
+
+        The epoch; of a mixture, whose sources begin again, the number of times that its source was
+        through before. None after the last batch.
+        """
+        cdef c.fr_error err
+        cdef c.fr_slice rows
+        if c.fr_order_slice(&self.order, serial, &rows) != c.FR_OK:
+            return None
+        result = np.empty(rows.rows, np.uint64)
+        cdef uint64_t[::1] raw = result
+        check(c.fr_cursor_passes(&self.order, &rows, &raw[0], &err), &err)
+        return result

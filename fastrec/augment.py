@@ -22,7 +22,8 @@ class Augment:
     The arithmetic is TensorFlow's ``tf.image``: ``random_crop`` (or ``resize_with_crop_or_pad``),
     ``random_flip_left_right``, ``random_brightness``, ``random_contrast`` and
     ``per_image_standardization``. In a :class:`Batcher`, what becomes of a picture follows from
-    seed, epoch and the number of its record, whatever the batch size, shards and threads.
+    seed, epoch and the number of its record, whatever the batch size, shards and threads; for a
+    source that a :class:`Mixture` repeats, each time through counts as an epoch of its own.
 
     Parameters
     ----------

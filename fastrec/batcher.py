@@ -234,10 +234,10 @@ class Batcher:
     def _painter(self, locate: Callable[[int], str]) -> Painter | None:
         if not self._images and not self._augment:
             return None
-        spanned = None
-        if self._order["span_epochs"] and not self._streams():
-            spanned = self._order["batch_size"], max(self._native_order().shard_size, 1)
-        return Painter(self._images, self._augment, self._order["seed"], locate, spanned)
+        return Painter(self._images, self._augment, self._order["seed"], locate, self._passes)
+
+    def _passes(self, serial: int) -> Any:
+        return self._native_order().passes(serial)
 
     def _locate(self, number: int) -> str:
         """In which file a record is, and as which."""

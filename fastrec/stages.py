@@ -70,7 +70,7 @@ class Stage:
         at = Position(*divmod(serial, blocks)) if blocks else Position(0, serial)
         if self._paint is not None:
             numbers, columns = columns
-            columns = self._paint(columns, self._paint.keys(numbers, at))
+            columns = self._paint(columns, self._paint.keys(numbers, serial))
         then = Position(*divmod(serial + 1, blocks)) if blocks else Position(0, serial + 1)
         return Made(self._make(columns), at, then)
 
@@ -88,7 +88,13 @@ class Stage:
 class Painter:
     """Decodes and changes the pictures of a batch.
 
-    A picture's key is its record's number with the epoch above it.
+    A picture's key is its record's number with the pass over its source above it: the epoch, or in
+    a mixture how often the source was through before.
+
+    Parameters
+    ----------
+    passes : callable
+        Those of the records of a native batch, by its serial number.
     """
 
     def __init__(
@@ -97,22 +103,18 @@ class Painter:
         augment: Mapping[str, Augment],
         seed: int,
         locate: Callable[[int], str],
-        spanned: tuple[int, int] | None,
+        passes: Callable[[int], Any],
     ) -> None:
         self._images = images
         self._augment = augment
         self._seed = seed
         self._locate = locate
-        self._spanned = spanned  # where batches span epochs: records a batch, and an epoch
+        self._passes = passes
 
-    def keys(self, numbers: Any, at: Position) -> Any:
+    def keys(self, numbers: Any, serial: int) -> Any:
         """Of the records of a block that the native loader made."""
-        epochs: Any = np.uint64(at.epoch % 2**24)
-        if self._spanned is not None:
-            size, epoch_size = self._spanned
-            positions = at.block * size + np.arange(len(numbers))
-            epochs = (positions // epoch_size % 2**24).astype(np.uint64)
-        return numbers + (epochs << np.uint64(EPOCH_BITS))
+        passes = self._passes(serial) % np.uint64(2**24)
+        return numbers + (passes << np.uint64(EPOCH_BITS))
 
     def __call__(self, columns: dict[str, Any], keys: Any) -> dict[str, Any]:
         for name, feature in self._images.items():

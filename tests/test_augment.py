@@ -150,6 +150,30 @@ def test_a_pictures_change_is_the_same_for_any_batch_size_order_and_threads(
     assert all(expected[k] != other[k] for k in expected)
 
 
+def test_a_record_that_a_mixture_repeats_is_changed_in_another_way_each_time(
+    path: Path, tmp_path: Path
+) -> None:
+    few = write_examples(
+        tmp_path / "few",
+        ({"i": 100 + i, "image": pictures_of(8, 12, 10, 3, seed=1)[i]} for i in range(8)),
+    )
+    mixture = fastrec.Mixture([path, few], [2, 1], "last")
+    options: dict[str, Any] = {"augment": {"image": DISTORT}, "seed": 5, "epochs": 2}
+    expected = by_record(Batcher(mixture, FEATURES, 7, **options))
+    repeated = {key for key in expected if key[0] >= 100}
+    assert len(expected) == len(set(expected.values())) == 180
+    assert len(repeated) == 60 > 2 * 8
+    for change in ({"span_epochs": True, "batch_size": 11}, {"threads": 3, "shuffle": True}):
+        again = by_record(Batcher(mixture, FEATURES, **{"batch_size": 7, **options, **change}))
+        # Which records of a source's last pass are in the epoch depends on the order.
+        both = again.keys() & expected.keys()
+        assert len(both) >= 120 + 56
+        assert {key: again[key] for key in both} == {key: expected[key] for key in both}
+    # Alone, it is changed as it is in the mixture.
+    alone = by_record(Batcher(path, FEATURES, 7, **options))
+    assert {key: expected[key] for key in expected.keys() - repeated} == alone
+
+
 def test_augmented_batches_resume_and_transform_after_it(path: Path) -> None:
     def make() -> Batcher:
         return Batcher(
