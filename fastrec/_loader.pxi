@@ -15,6 +15,7 @@ cdef class Loader:
     cdef c.fr_loader *loader
     cdef bint records, numbered
     cdef cython.pymutex lock
+    cdef object failure  # of what Python makes of a batch: nothing comes after it
     cdef object __weakref__
 
     def __init__(self, Dataset dataset, Schema schema, Order order, *, size_t threads,
@@ -59,6 +60,8 @@ cdef class Loader:
         cdef c.fr_error err
         cdef int status = c.FR_AGAIN
         numbers = None
+        if self.failure is not None:
+            raise self.failure
         batch.schema = self.schema
         while status == c.FR_AGAIN:
             with self.lock:
@@ -66,14 +69,31 @@ cdef class Loader:
                     raise StopIteration
                 with nogil:
                     status = c.fr_loader_next(self.loader, WAIT_MS, &batch.batch, &err)
-                if status == c.FR_OK and self.numbered:
+                if status == c.FR_OK and (self.numbered or self.schema.names is None):
                     numbers = self._numbers(batch.batch.rows)
             PyErr_CheckSignals()
         if status == c.FR_END:
             raise StopIteration
         check(status, &err, self.dataset.paths[err.file] if status < 0 and err.file >= 0 else None)
-        columns = batch.record_column() if self.records else batch.columns()
+        try:
+            columns = batch.record_column() if self.records else batch.columns()
+        except errors.ExampleParseError as error:
+            self.failure = self._located(error, numbers)
+            raise self.failure from None
         return (numbers, columns) if self.numbered else columns
+
+    cdef object _located(self, error, numbers):
+        """An error about a row of a batch as one about the record of a file."""
+        cdef c.fr_error err
+        if error.record is None:
+            return error
+        c.fr_dataset_locate(&self.dataset.dataset, numbers[error.record], &err)
+        path = self.dataset.paths[err.file]
+        problem = str(error).removeprefix(f"record {error.record}: ")
+        located = errors.ExampleParseError(f"record {err.record}{_where(path)}: {problem}")
+        located.kind, located.record, located.offset = error.kind, err.record, err.offset
+        located.path = os.fsdecode(path) if is_path(path) else str(path)
+        return located
 
     cdef object _numbers(self, size_t rows):
         numbers = np.empty(rows, np.uint64)

@@ -412,7 +412,11 @@ class Batcher:
         return self._reader.report
 
     def close(self) -> None:
-        """Stop every iterator's workers."""
+        """Stop every iterator's workers, and end the iterators.
+
+        The Batcher itself says what to read and holds nothing that has to be given up: a later
+        ``iter()`` starts anew, at the beginning or where a state says.
+        """
         for batches in list(self._iterators):
             batches.close()
 

@@ -12,6 +12,7 @@ from . import _core
 from .arrays import Bytes
 from .augment import Augment
 from .batches import Made
+from .errors import ExampleParseError
 from .padding import Buckets
 from .pictures import ImageFeature
 from .state import Position
@@ -76,13 +77,27 @@ class Stage:
 
     def streamed(self, block: Block) -> Made:
         """The records of a batch, from a stream."""
-        columns = self.parse(block.records)
+        try:
+            columns = self.parse(block.records)
+        except ExampleParseError as error:
+            raise _of_stream(error, block) from None
         if self._paint is not None:
             columns = self._paint(columns, np.array(block.keys, np.uint64))
         return Made(self._make(columns), block.at, block.at._replace(block=block.at.block + 1))
 
     def parse(self, records: list[bytes]) -> Any:
         return self._schema.parse(records) if self._schema.parses else Bytes.from_list(records)
+
+
+def _of_stream(error: ExampleParseError, block: Block) -> ExampleParseError:
+    """An error about a row of a block as one about the record of the stream."""
+    if error.record is None:
+        return error
+    record = block.keys[error.record] % 2**EPOCH_BITS
+    problem = str(error).removeprefix(f"record {error.record}: ")
+    located = ExampleParseError(f"record {record}: {problem}")
+    located.kind, located.record = error.kind, record
+    return located
 
 
 class Painter:

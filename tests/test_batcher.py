@@ -277,6 +277,39 @@ def test_an_example_that_does_not_fit_is_an_error_with_its_place(tmp_path: Path,
     assert error.kind == ("malformed" if isinstance(bad, bytes) else "schema")
 
 
+@pytest.mark.parametrize(
+    ("feature", "bad"),
+    [
+        (fastrec.RaggedFeature(np.int64, "v", [fastrec.RaggedFeature.RowLengths("n")]), [9]),
+        (fastrec.SparseFeature("n", "v", np.int64, 10), [1, 2, 3]),
+        (fastrec.FixedLenSequenceFeature((2,), np.int64, True), None),
+    ],
+    ids=["ragged", "sparse", "padded"],
+)
+@pytest.mark.parametrize("shuffle", [False, True])
+def test_columns_that_do_not_fit_each_other_are_an_error_of_their_record(
+    tmp_path: Path, feature: Any, bad: Any, shuffle: bool
+) -> None:
+    records = [reference.encode({"v": [1, 2], "n": [0, 2]}) for _ in range(40)]
+    records[33] = reference.encode({"v": [1, 2] if bad else [1, 2, 3], "n": bad or [0, 2]})
+    first, second = write(tmp_path / "a", records[:20]), write(tmp_path / "b", records[20:])
+    batcher = Batcher([first, second], {"v": feature}, 5, threads=2, shuffle=shuffle, seed=4)
+    batches = iter(batcher)
+    with pytest.raises(fastrec.ExampleParseError) as caught:
+        list(batches)
+    error = caught.value
+    assert (error.path, error.record, error.kind) == (str(second), 13, "schema")
+    assert error.offset == offsets_of(records[20:])[13]
+    assert str(error).startswith(f"record 13 in '{second}': feature ")
+    with pytest.raises(fastrec.ExampleParseError):  # again and again
+        next(batches)
+    packed = tmp_path / "gz"
+    packed.write_bytes(gzipped(first.read_bytes() + second.read_bytes()))
+    with pytest.raises(fastrec.ExampleParseError, match=r"^record 33: feature ") as caught:
+        list(Batcher(packed, {"v": feature}, 5))
+    assert caught.value.record == 33
+
+
 def test_a_truncated_file_is_never_a_short_epoch(tmp_path: Path) -> None:
     records = [reference.encode(row(i)) for i in range(20)]
     frames = reference.write_frames(records)

@@ -180,6 +180,21 @@ def test_after_close_there_are_no_more_batches(path: Path, packed: Path) -> None
         assert len(list(batcher)) == 100
 
 
+@pytest.mark.parametrize("transform", [None, total])
+def test_a_closed_batcher_ends_its_iterators_and_can_begin_anew(path: Path, transform: Any) -> None:
+    batcher = Batcher(path, NUMBER, 10, transform=transform, shuffle=True, seed=3)
+    with batcher:
+        begun, waiting = iter(batcher), iter(batcher)
+        expected = [str(next(begun)) for _ in range(30)]
+        state = begun.state_dict()
+    assert list(begun) == list(waiting) == []
+    batcher.close()
+    assert begun.state_dict() == state
+    assert [str(batch) for batch in batcher][:30] == expected
+    batcher.load_state_dict(state)
+    assert len(list(batcher)) == 70
+
+
 def in_child(function: Any) -> bytes:
     read, write = os.pipe()
     child = os.fork()
