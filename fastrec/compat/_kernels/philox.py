@@ -8,6 +8,7 @@ moves on by 256 blocks an output, as TensorFlow does to have enough for distribu
 
 from __future__ import annotations
 
+import math
 import os
 import threading
 from collections.abc import Callable
@@ -38,11 +39,16 @@ def _block(seed: int, seed2: int, number: int) -> list[int]:
     return [a, b, c, d]
 
 
+def _row(seed: int, seed2: int, first: int, count: int) -> Array:
+    """`count` blocks in a row."""
+    if count <= _FEW:
+        rows = [_block(seed, seed2, first + i) for i in range(count)]
+        return np.array(rows, dtype=np.uint32).reshape(-1, 4)
+    return blocks(seed, seed2, first + np.arange(count, dtype=np.uint64))
+
+
 def blocks(seed: int, seed2: int, numbers: Array) -> Array:
     """The blocks with some numbers, a row of four ``uint32`` for each."""
-    if numbers.size <= _FEW:
-        rows = [_block(seed, seed2, int(n)) for n in numbers]
-        return np.array(rows, dtype=np.uint32).reshape(-1, 4)
     low = np.uint64(_MASK)
     shift = np.uint64(32)
     at = numbers.astype(np.uint64)
@@ -84,7 +90,7 @@ class Philox:
     def words(self, outputs: int, blocks_used: int) -> Array:
         """The words of the first of the blocks that are set aside for some outputs."""
         first = self.reserve(outputs * PER_OUTPUT)
-        return blocks(self.seed, self.seed2, first + np.arange(blocks_used, dtype=np.uint64))
+        return _row(self.seed, self.seed2, first, blocks_used)
 
 
 def _as_float32(words: Array) -> Array:
@@ -112,7 +118,10 @@ _UNIFORM: dict[str, Callable[[Array], Array]] = {
 
 def uniform(state: Philox, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
     """Numbers from 0 up to and without 1."""
-    count = int(np.prod(shape, dtype=np.int64))
+    if not shape and dtype == np.float32:  # what distorting a picture draws
+        word = _block(state.seed, state.seed2, state.reserve(PER_OUTPUT))[0]
+        return np.array((word & 0x7FFFFF) / 0x800000, dtype=np.float32)
+    count = math.prod(shape)
     per_block = 2 if dtype.name == "float64" else 4
     words = state.words(count, -(-count // per_block)).reshape(-1)
     return _UNIFORM[dtype.name](words)[:count].reshape(shape)
@@ -120,7 +129,7 @@ def uniform(state: Philox, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Arra
 
 def uniform_int(state: Philox, shape: tuple[int, ...], low: int, high: int, dtype: Any) -> Array:
     """Whole numbers from `low` up to and without `high`."""
-    count = int(np.prod(shape, dtype=np.int64))
+    count = math.prod(shape)
     wide = np.dtype(dtype).itemsize == 8
     words = state.words(count, -(-count // (2 if wide else 4))).reshape(-1)
     if wide:
@@ -150,7 +159,7 @@ def _box_muller_double(words: Array) -> Array:
 
 def normal(state: Philox, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
     """Numbers around 0 with a standard deviation of 1."""
-    count = int(np.prod(shape, dtype=np.int64))
+    count = math.prod(shape)
     per_block = 2 if dtype.name == "float64" else 4
     words = state.words(count, -(-count // per_block))
     if dtype.name == "float64":
@@ -163,7 +172,7 @@ def normal(state: Philox, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array
 
 def truncated_normal(state: Philox, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
     """The same, without those that are 2 or more away from 0."""
-    count = int(np.prod(shape, dtype=np.int64))
+    count = math.prod(shape)
     group = 2 if dtype.name == "float64" else 4
     first = state.reserve(count * PER_OUTPUT)
     result = np.empty(-(-count // group) * group, dtype=dtype)
@@ -198,7 +207,7 @@ def shuffled(state: Philox, value: Array) -> Array:
         return value
     needed = (count - 1 + 3) // 4
     first = state.reserve(needed)
-    words = blocks(state.seed, state.seed2, first + np.arange(needed, dtype=np.uint64))
+    words = _row(state.seed, state.seed2, first, needed)
     order = list(range(count))
     for i, word in zip(range(count - 1), words.reshape(-1).tolist(), strict=False):
         j = i + word % (count - i)

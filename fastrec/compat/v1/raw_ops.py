@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
@@ -22,6 +23,7 @@ from .graph import create_op
 
 __all__ = ["decode_csv", "decode_raw"]
 
+_LITTLE = sys.byteorder == "little"
 _RAW = [
     *("float16", "float32", "float64", "int32", "uint16", "uint8"),
     *("int16", "int8", "int64", "complex64", "complex128", "bool"),
@@ -89,7 +91,10 @@ def raw_array(values: Array, dtype: np.dtype[Any], little_endian: bool = True) -
     """
     try:
         if values.ndim == 0:
-            return fastrec.decode_raw(values[()], dtype, little_endian)
+            data: Any = values[()]
+            if little_endian is _LITTLE and dtype.kind != "b" and len(data) % dtype.itemsize == 0:
+                return np.frombuffer(data, dtype)
+            return fastrec.decode_raw(data, dtype, little_endian)
         if values.size == 0:
             return np.zeros((*values.shape, 0), dtype=dtype)
         return fastrec.decode_raw(values, dtype, little_endian)
