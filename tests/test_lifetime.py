@@ -281,7 +281,8 @@ def test_blocks_that_are_kept_are_not_written_over_by_later_ones(tmp_path: Path)
 
 def test_a_block_of_large_records_stays_small(tmp_path: Path) -> None:
     records = [bytes([i]) * (3 << 20) for i in range(40)]
-    write(tmp_path / "file", records)
+    with fastrec.Writer(tmp_path / "file", fsync=False) as writer:
+        writer.write_many(records)
     blocks = list(fastrec.Reader(tmp_path / "file").batches(1024))
     assert max(block.nbytes for block in blocks) <= (32 << 20) + (3 << 20)
     assert len(blocks) <= 4
