@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Elements that a thread makes ahead of time."""
+
+from __future__ import annotations
+
+import queue
+import threading
+import weakref
+from collections.abc import Iterator
+from typing import Any
+
+from ._pipeline import Blocks, Node, Values
+
+__all__ = ["Prefetch"]
+
+
+class _Failure:
+    def __init__(self, error: BaseException) -> None:
+        self.error = error
+
+
+_END = object()
+_POLL_S = 0.1
+
+
+def _fill(stream: Iterator[Any], ready: queue.Queue[Any], stop: threading.Event) -> None:
+    def put(item: Any) -> bool:
+        while not stop.is_set():
+            try:
+                ready.put(item, timeout=_POLL_S)
+            except queue.Full:
+                continue
+            return True
+        return False
+
+    try:
+        for item in stream:
+            if not put(item):
+                return
+    except BaseException as error:
+        put(_Failure(error))
+    else:
+        put(_END)
+
+
+class _Ahead:
+    """What a thread takes out of a stream ahead of time."""
+
+    def __init__(self, stream: Iterator[Any], size: int) -> None:
+        self._ready: queue.Queue[Any] = queue.Queue(size)
+        self._stop = threading.Event()
+        self._ended: Any = None
+        arguments = (stream, self._ready, self._stop)
+        thread = threading.Thread(
+            target=_fill, args=arguments, name="fastrec-prefetch", daemon=True
+        )
+        weakref.finalize(self, self._stop.set)
+        thread.start()
+
+    def __iter__(self) -> _Ahead:
+        return self
+
+    def __next__(self) -> Any:
+        item = self._ended if self._ended is not None else self._get()
+        if item is _END:
+            self._ended = item
+            raise StopIteration
+        if isinstance(item, _Failure):
+            self._ended = item
+            raise item.error
+        return item
+
+    def _get(self) -> Any:
+        while True:  # in slices, for Ctrl-C to be heard
+            try:
+                return self._ready.get(timeout=_POLL_S)
+            except queue.Empty:
+                continue
+
+
+class Prefetch(Node):
+    """Elements made ahead of time, by a thread."""
+
+    def __init__(self, node: Node, size: int | None) -> None:
+        super().__init__(node)
+        self._size = 2 if size is None or size < 0 else size
+
+    def values(self, fast: bool = True) -> Values:
+        stream = self.inputs[0].stream(fast)
+        return _Ahead(stream, self._size) if self._size and fast else stream
+
+    def blocks(self, count: int) -> Blocks | None:
+        return self.inputs[0].blocks(count)

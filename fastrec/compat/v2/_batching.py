@@ -1,0 +1,295 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Elements together, and apart."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+import fastrec
+
+from .._shape import in_messages
+from ._columns import batch_of, column_of, rows_of, shape_of
+from ._mapping import EagerMap, Map, Opaque
+from ._pipeline import INFINITE, UNKNOWN, Node, Value, Values, invalid, rechunked, taken
+from ._specs import RaggedTensorSpec, SparseTensorSpec, TensorSpec, TypeSpec, batched, unbatched
+from ._structure import LEAF
+from ._tensor import as_array
+from ._trace import wrap
+
+__all__ = ["Batch", "PaddedBatch", "RaggedBatch", "Unbatch", "Window"]
+
+
+class _Grouped(Node):
+    """So many elements as one."""
+
+    def __init__(self, node: Node, size: int, drop_remainder: bool) -> None:
+        super().__init__(node)
+        if size < 1:
+            raise invalid("Batch size must be greater than zero.")
+        self._size, self._drop = size, drop_remainder
+
+    @property
+    def _known_size(self) -> int | None:
+        return self._size if self._drop else None
+
+    def cardinality(self) -> int:
+        total = self.inputs[0].cardinality()
+        return (
+            total if total < 0 else total // self._size if self._drop else -(-total // self._size)
+        )
+
+    def _group(self, chunk: Sequence[Value]) -> Value:
+        raise NotImplementedError
+
+    def values(self, fast: bool = True) -> Values:
+        stream = self.inputs[0].stream(fast)
+        while True:
+            chunk, error = taken(stream, self._size)
+            if error is not None:
+                raise error
+            if chunk and not (self._drop and len(chunk) < self._size):
+                yield self._group(chunk)
+            if len(chunk) < self._size:
+                return
+
+
+class Batch(_Grouped):
+    """Elements of one shape, along a new dimension."""
+
+    @property
+    def specs(self) -> list[TypeSpec]:
+        return [batched(spec, self._known_size) for spec in self.inputs[0].specs]
+
+    @property
+    def _fused(self) -> bool:
+        return isinstance(self.inputs[0], (Map, EagerMap))
+
+    def _group(self, chunk: Sequence[Value]) -> Value:
+        parts = zip(*chunk, strict=True)
+        return tuple(
+            batch_of(column_of(part), number, self._fused) for number, part in enumerate(parts)
+        )
+
+    def values(self, fast: bool = True) -> Values:
+        blocks = self.inputs[0].fast_blocks(self._size) if fast else None
+        if blocks is None:
+            yield from super().values(fast)
+            return
+        for count, columns in rechunked(blocks, self._size):
+            if count == self._size or not self._drop:
+                yield tuple(
+                    batch_of(column, number, self._fused) for number, column in enumerate(columns)
+                )
+
+
+class PaddedBatch(_Grouped):
+    """Elements filled up to one shape, along a new dimension.
+
+    Parameters
+    ----------
+    node, size, drop_remainder
+    shapes : list of tuple
+        Of each part, with None or -1 for as large as the largest; None for all of that.
+    padding : list of value
+        What each part is filled up with; None for 0 or ``b""``.
+    """
+
+    def __init__(
+        self,
+        node: Node,
+        size: int,
+        drop_remainder: bool,
+        shapes: Sequence[Any],
+        padding: Sequence[Any],
+    ) -> None:
+        super().__init__(node, size, drop_remainder)
+        self._shapes, self._padding = list(shapes), list(padding)
+
+    @property
+    def specs(self) -> list[TypeSpec]:
+        found: list[TypeSpec] = []
+        for spec, shape in zip(self.inputs[0].specs, self._shapes, strict=True):
+            sizes = spec.shape.sizes
+            if shape is not None:
+                sizes = tuple(None if d in (None, -1) else int(d) for d in shape)
+            rows = None if sizes is None else (self._known_size, *sizes)
+            found.append(TensorSpec(rows, spec.dtype))
+        return found
+
+    def _group(self, chunk: Sequence[Value]) -> Value:
+        parts = zip(*chunk, strict=True)
+        options = zip(parts, self._shapes, self._padding, strict=True)
+        return tuple(_padded(part, shape, value) for part, shape, value in options)
+
+
+def _padded(values: Sequence[Any], shape: Any, padding: Any) -> Any:
+    if isinstance(values[0], (fastrec.Sparse, fastrec.Ragged)):
+        raise TypeError("Padding of components that are not dense tensors is not supported")
+    arrays = [as_array(value) for value in values]
+    most = np.max([array.shape for array in arrays], axis=0).tolist() if arrays[0].ndim else []
+    wanted = (
+        [m if d in (None, -1) else int(d) for d, m in zip(shape, most, strict=True)]
+        if shape is not None
+        else most
+    )
+    for array in arrays:
+        if array.ndim != len(wanted) or any(
+            a > w for a, w in zip(array.shape, wanted, strict=True)
+        ):
+            raise invalid(
+                f"Attempted to pad to a smaller size than the input element: "
+                f"{in_messages(array.shape)} to {in_messages(wanted)}"
+            )
+    out = np.empty((len(arrays), *wanted), arrays[0].dtype)
+    out[...] = (b"" if out.dtype == object else 0) if padding is None else padding
+    for row, array in zip(
+        out if wanted else [out], arrays if wanted else [np.array(arrays)], strict=True
+    ):
+        row[tuple(slice(size) for size in array.shape)] = array
+    return out
+
+
+class RaggedBatch(_Grouped):
+    """Elements that differ in length, as rows of a ragged tensor."""
+
+    def __init__(self, node: Node, size: int, drop_remainder: bool, splits: Any) -> None:
+        super().__init__(node, size, drop_remainder)
+        self._splits = splits
+
+    @property
+    def specs(self) -> list[TypeSpec]:
+        found = []
+        for spec in self.inputs[0].specs:
+            sizes = spec.shape.sizes
+            if (
+                isinstance(spec, (SparseTensorSpec, RaggedTensorSpec))
+                or not sizes
+                or None not in sizes
+            ):
+                found.append(batched(spec, self._known_size))
+            else:
+                rank = max(i for i, s in enumerate(sizes) if s is None) + 1
+                shape = (self._known_size, *sizes)
+                found.append(RaggedTensorSpec(shape, spec.dtype, rank, self._splits))
+        return found
+
+    def _group(self, chunk: Sequence[Value]) -> Value:
+        found = []
+        for spec, part in zip(self.specs, zip(*chunk, strict=True), strict=True):
+            ragged = isinstance(spec, RaggedTensorSpec) and not isinstance(part[0], fastrec.Ragged)
+            found.append(
+                _rows(part, spec, self._splits.numpy) if ragged else batch_of(column_of(part))
+            )
+        return tuple(found)
+
+
+def _rows(values: Sequence[Any], spec: TypeSpec, splits: Any) -> Any:
+    """Arrays as rows; those of several dimensions as rows of rows."""
+    arrays = [as_array(value) for value in values]
+    ends = np.concatenate([[0], np.cumsum([len(array) for array in arrays])]).astype(splits)
+    deeper = getattr(spec, "ragged_rank", 1) - 1
+    if deeper:
+        inner = [row for array in arrays for row in array]
+        return fastrec.Ragged(
+            _rows(inner, RaggedTensorSpec(None, spec.dtype, deeper), splits), ends
+        )
+    flat = np.concatenate(arrays)
+    if flat.dtype == object:
+        return fastrec.Ragged(fastrec.Bytes.from_list(flat.tolist()), ends)
+    return fastrec.Ragged(flat, ends)
+
+
+class Unbatch(Node):
+    """The rows of elements."""
+
+    @property
+    def specs(self) -> list[TypeSpec]:
+        return [unbatched(spec) for spec in self.inputs[0].specs]
+
+    def cardinality(self) -> int:
+        return INFINITE if self.inputs[0].cardinality() == INFINITE else UNKNOWN
+
+    def values(self, fast: bool = True) -> Values:
+        for value in self.inputs[0].stream(fast):
+            yield from zip(*[_split(part) for part in value], strict=True)
+
+
+def _split(part: Any) -> Any:
+    if isinstance(part, np.ndarray) and part.ndim > 1:
+        return (row.copy() for row in part)
+    if isinstance(part, bytes) or not shape_of(part):
+        raise ValueError("Unbatching a tensor is only supported for rank >= 1")
+    return rows_of(part)
+
+
+class Window(Node):
+    """Data sets of so many elements each."""
+
+    def __init__(
+        self,
+        node: Node,
+        size: int,
+        shift: int,
+        stride: int,
+        drop_remainder: bool,
+        make: Callable[[Node], Any],
+    ) -> None:
+        super().__init__(node)
+        self._size, self._shift, self._stride, self._drop = size, shift, stride, drop_remainder
+        self._make = make
+
+    @property
+    def structure(self) -> Any:
+        return self.inputs[0].structure
+
+    @property
+    def specs(self) -> list[Any]:
+        return [Opaque for _ in self.inputs[0].specs]
+
+    def cardinality(self) -> int:
+        return UNKNOWN
+
+    def values(self, fast: bool = True) -> Values:
+        stream = self.inputs[0].stream(fast)
+        held: list[Value] = []
+        reach = (self._size - 1) * self._stride + 1
+        while True:
+            held += itertools.islice(stream, reach - len(held))
+            picked = held[: reach : self._stride]
+            if not picked or (self._drop and len(picked) < self._size):
+                return
+            specs = self.inputs[0].specs
+            yield tuple(
+                self._make(_Held([value[i] for value in picked], specs[i]))
+                for i in range(len(specs))
+            )
+            if self._shift > len(held):
+                list(itertools.islice(stream, self._shift - len(held)))
+            held = held[self._shift :]
+
+
+class _Held(Node):
+    """The elements of a window, of one part."""
+
+    structure = LEAF
+
+    def __init__(self, values: list[Any], spec: TypeSpec) -> None:
+        super().__init__()
+        self._values, self._spec = values, spec
+
+    @property
+    def specs(self) -> list[TypeSpec]:
+        return [self._spec]
+
+    def cardinality(self) -> int:
+        return len(self._values)
+
+    def values(self, fast: bool = True) -> Values:
+        return ((value,) for value in self._values)
+
+
+__all__ += ["wrap"]

@@ -1,0 +1,374 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which elements come, in which order, and when."""
+
+from __future__ import annotations
+
+import itertools
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+import fastrec
+
+from .. import _errors
+from ._pipeline import INFINITE, UNKNOWN, Blocks, Node, Value, Values, cut, invalid
+from ._seeds import Draws
+from ._specs import TensorSpec, TypeSpec
+
+__all__ = [
+    "Cache",
+    "Concatenate",
+    "Enumerate",
+    "IgnoreErrors",
+    "Repeat",
+    "Sample",
+    "Shard",
+    "Skip",
+    "Take",
+    "TakeWhile",
+    "Zip",
+]
+
+
+class Take(Node):
+    """The first elements."""
+
+    def __init__(self, node: Node, count: int) -> None:
+        super().__init__(node)
+        self._count = count
+
+    def cardinality(self) -> int:
+        total = self.inputs[0].cardinality()
+        if self._count < 0 or total == UNKNOWN:
+            return total
+        return self._count if total == INFINITE else min(total, self._count)
+
+    def values(self, fast: bool = True) -> Values:
+        stream = self.inputs[0].stream(fast)
+        return stream if self._count < 0 else itertools.islice(stream, self._count)
+
+    def blocks(self, count: int) -> Blocks | None:
+        if self._count == 0:
+            return iter(())
+        blocks = self.inputs[0].blocks(min(count, self._count) if self._count > 0 else count)
+        return blocks if blocks is None or self._count < 0 else self._blocks(blocks)
+
+    def _blocks(self, blocks: Blocks) -> Blocks:
+        left = self._count
+        for block in blocks:
+            yield cut(block, 0, min(left, block[0]))
+            left -= block[0]
+            if left <= 0:
+                return
+
+
+class Skip(Node):
+    """Without the first elements."""
+
+    def __init__(self, node: Node, count: int) -> None:
+        super().__init__(node)
+        self._count = count
+
+    def cardinality(self) -> int:
+        total = self.inputs[0].cardinality()
+        if self._count < 0:
+            return 0
+        return total if total < 0 else max(total - self._count, 0)
+
+    def values(self, fast: bool = True) -> Values:
+        if self._count < 0:
+            return iter(())
+        return itertools.islice(self.inputs[0].stream(fast), self._count, None)
+
+    def blocks(self, count: int) -> Blocks | None:
+        blocks = self.inputs[0].blocks(count)
+        return None if blocks is None or self._count < 0 else self._blocks(blocks)
+
+    def _blocks(self, blocks: Blocks) -> Blocks:
+        left = self._count
+        for block in blocks:
+            if left < block[0]:
+                yield cut(block, left, block[0])
+            left = max(left - block[0], 0)
+
+
+class Shard(Node):
+    """Every so many-th element."""
+
+    def __init__(self, node: Node, shards: int, index: int) -> None:
+        super().__init__(node)
+        if shards < 1:
+            raise invalid(
+                f"Number of shards must be greater than zero (currently num_shards = {shards})."
+            )
+        if not 0 <= index < shards:
+            raise invalid(f"Index must be between 0 and {shards - 1} (currently index = {index}).")
+        self._shards, self._index = shards, index
+
+    def cardinality(self) -> int:
+        total = self.inputs[0].cardinality()
+        return total if total < 0 else len(range(self._index, total, self._shards))
+
+    def values(self, fast: bool = True) -> Values:
+        return itertools.islice(self.inputs[0].stream(fast), self._index, None, self._shards)
+
+    def blocks(self, count: int) -> Blocks | None:
+        blocks = self.inputs[0].blocks(count * self._shards)
+        return None if blocks is None else self._blocks(blocks)
+
+    def _blocks(self, blocks: Blocks) -> Blocks:
+        seen = 0
+        for count, columns in blocks:
+            first = (self._index - seen) % self._shards
+            seen += count
+            if first < count:
+                picked = slice(first, None, self._shards)
+                yield len(range(first, count, self._shards)), [_every(c, picked) for c in columns]
+
+
+def _every(column: Any, picked: slice) -> Any:
+    if isinstance(column, (np.ndarray, list, fastrec.Bytes)):
+        return column[picked]
+    return list(itertools.islice(column, picked.start, None, picked.step))
+
+
+class Repeat(Node):
+    """Everything several times, or for ever."""
+
+    def __init__(self, node: Node, count: int | None) -> None:
+        super().__init__(node)
+        self._count = -1 if count is None else count
+
+    def cardinality(self) -> int:
+        total = self.inputs[0].cardinality()
+        if self._count < 0:
+            return 0 if total == 0 else INFINITE
+        return 0 if self._count == 0 else total * self._count if total >= 0 else total
+
+    def _epochs(self, make: Callable[[], Iterator[Any]]) -> Iterator[Any]:
+        for epoch in itertools.count():
+            if epoch == self._count:
+                return
+            empty = True
+            for item in make():
+                empty = False
+                yield item
+            if empty and self._count < 0:
+                return
+
+    def values(self, fast: bool = True) -> Values:
+        return self._epochs(lambda: self.inputs[0].stream(fast))
+
+    def blocks(self, count: int) -> Blocks | None:
+        first = self.inputs[0].blocks(count)
+        if first is None:
+            return None
+        ready = [first]  # an epoch that was begun to find out is not begun again
+        return self._epochs(
+            lambda: ready.pop() if ready else self.inputs[0].blocks(count) or iter(())
+        )
+
+
+class Concatenate(Node):
+    """The elements of one after those of the other."""
+
+    def cardinality(self) -> int:
+        totals = [node.cardinality() for node in self.inputs]
+        return INFINITE if INFINITE in totals else UNKNOWN if UNKNOWN in totals else sum(totals)
+
+    @property
+    def specs(self) -> list[TypeSpec]:
+        pairs = zip(*(node.specs for node in self.inputs), strict=True)
+        return [first.reshaped(_common(first, other)) for first, other in pairs]
+
+    def values(self, fast: bool = True) -> Values:
+        return itertools.chain.from_iterable(node.stream(fast) for node in self.inputs)
+
+
+def _common(one: TypeSpec, other: TypeSpec) -> Any:
+    a, b = one.shape.sizes, other.shape.sizes
+    if a is None or b is None or len(a) != len(b):
+        return None
+    return [x if x == y else None for x, y in zip(a, b, strict=True)]
+
+
+class Zip(Node):
+    """Elements side by side."""
+
+    def __init__(
+        self, structure: Any, nodes: Sequence[Node], rebuild: Callable[[list[Any]], Any]
+    ) -> None:
+        super().__init__(*nodes)
+        self._rebuild = rebuild
+
+    @property
+    def structure(self) -> Any:
+        return self._rebuild([node.structure for node in self.inputs])
+
+    @property
+    def specs(self) -> list[TypeSpec]:
+        return [spec for node in self.inputs for spec in node.specs]
+
+    def cardinality(self) -> int:
+        totals = [node.cardinality() for node in self.inputs]
+        finite = [total for total in totals if total != INFINITE]
+        return UNKNOWN if UNKNOWN in totals else min(finite, default=INFINITE)
+
+    def values(self, fast: bool = True) -> Values:
+        streams = [node.stream(fast) for node in self.inputs]
+        return (
+            tuple(itertools.chain.from_iterable(parts)) for parts in zip(*streams, strict=False)
+        )
+
+
+class Enumerate(Node):
+    """Elements and their numbers."""
+
+    def __init__(self, node: Node, start: int) -> None:
+        super().__init__(node)
+        self._start = start
+
+    @property
+    def structure(self) -> Any:
+        return (None, self.inputs[0].structure)
+
+    @property
+    def specs(self) -> list[TypeSpec]:
+        return [TensorSpec((), "int64"), *self.inputs[0].specs]
+
+    def values(self, fast: bool = True) -> Values:
+        numbered = enumerate(self.inputs[0].stream(fast), self._start)
+        return ((np.asarray(number, np.int64), *value) for number, value in numbered)
+
+    def blocks(self, count: int) -> Blocks | None:
+        blocks = self.inputs[0].blocks(count)
+        return None if blocks is None else self._blocks(blocks)
+
+    def _blocks(self, blocks: Blocks) -> Blocks:
+        at = self._start
+        for count, columns in blocks:
+            yield count, [np.arange(at, at + count), *columns]
+            at += count
+
+
+class Cache(Node):
+    """Elements that are made once, and kept in memory when all have been."""
+
+    def __init__(self, node: Node) -> None:
+        super().__init__(node)
+        self._kept: list[Value] | None = None
+        self._blocks: list[tuple[int, list[Any]]] | None = None
+
+    def values(self, fast: bool = True) -> Values:
+        return self._filling(fast) if self._kept is None else iter(self._kept)
+
+    def _filling(self, fast: bool) -> Values:
+        kept = []
+        for value in self.inputs[0].stream(fast):
+            kept.append(value)
+            yield value
+        self._kept = kept
+
+    def blocks(self, count: int) -> Blocks | None:
+        if self._blocks is not None:
+            return self._again(self._blocks, count)
+        blocks = self.inputs[0].blocks(count) if self.inputs[0].pure else None
+        return None if blocks is None else self._keeping(blocks)
+
+    def _keeping(self, blocks: Blocks) -> Blocks:
+        kept = []
+        for block in blocks:
+            kept.append(block)
+            yield block[0], [_own(column) for column in block[1]]
+        self._blocks = kept
+
+    @staticmethod
+    def _again(kept: list[tuple[int, list[Any]]], count: int) -> Blocks:
+        for block in kept:
+            for at in range(0, block[0], count):
+                size, columns = cut(block, at, min(at + count, block[0]))
+                yield size, [_own(column) for column in columns]
+
+
+def _own(column: Any) -> Any:
+    """A column that may be written to."""
+    return column.copy() if isinstance(column, np.ndarray) else column
+
+
+class IgnoreErrors(Node):
+    """Elements that could be made."""
+
+    def __init__(self, node: Node, log: bool) -> None:
+        super().__init__(node)
+        self._log = log
+
+    def cardinality(self) -> int:
+        return UNKNOWN
+
+    def values(self, fast: bool = True) -> Values:
+        stream = self.inputs[0].stream(False)
+        while True:
+            try:
+                yield next(stream)
+            except StopIteration:
+                return
+            except _errors.NotFoundError:
+                raise  # or the same file would be looked for again, for ever
+            except Exception as error:
+                if self._log:
+                    warnings.warn(f"Error raised with error message {error}", stacklevel=2)
+
+
+class TakeWhile(Node):
+    """Elements up to the first for which a function says False."""
+
+    def __init__(self, node: Node, keeps: Callable[[Value], bool]) -> None:
+        super().__init__(node)
+        self._keeps = keeps
+
+    def cardinality(self) -> int:
+        return UNKNOWN
+
+    def values(self, fast: bool = True) -> Values:
+        return itertools.takewhile(self._keeps, self.inputs[0].stream(fast))
+
+
+class Sample(Node):
+    """Elements of data sets by a choice of which is next."""
+
+    def __init__(
+        self, nodes: Sequence[Node], choices: Callable[[], Iterator[int]], stop: bool
+    ) -> None:
+        super().__init__(*nodes)
+        self._choices, self._stop = choices, stop
+
+    @property
+    def pure(self) -> bool:
+        return False
+
+    def cardinality(self) -> int:
+        return UNKNOWN
+
+    def values(self, fast: bool = True) -> Values:
+        streams: list[Values | None] = [node.stream(fast) for node in self.inputs]
+        for choice in self._choices():
+            stream = streams[choice]
+            if stream is None:
+                continue
+            for value in stream:
+                yield value
+                break
+            else:
+                streams[choice] = None
+                if self._stop or not any(s is not None for s in streams):
+                    return
+
+
+def by_weight(weights: Sequence[float], draws: Draws) -> Iterator[int]:
+    """Numbers of data sets, each as often as its weight says."""
+    ends = np.cumsum(np.asarray(weights, float) / np.sum(weights)).tolist()
+    while True:
+        number = draws() / 2**32
+        yield next((i for i, end in enumerate(ends) if number < end), len(ends) - 1)

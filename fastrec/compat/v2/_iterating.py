@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Going through a data set, and what programs say of its elements."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from .. import _errors
+from ._mapping import hidden, shown
+from ._pipeline import Node, Value
+from ._specs import TensorSpec, TypeSpec
+from ._structure import LEAF, flatten, pack
+from ._tensor import TensorShape, convert_to_tensor
+
+__all__ = [
+    "DatasetIterator",
+    "Options",
+    "as_numpy",
+    "checked",
+    "shapes_of",
+    "signature_of",
+    "tensors",
+]
+
+
+class Options:
+    """What may be said about how a data set is run. All of it is taken, and nothing needs it."""
+
+    def __init__(self) -> None:
+        self.__dict__["given"] = {}
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return self.given.setdefault(name, Options())
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        self.given[name] = value
+
+
+class DatasetIterator:
+    """The elements of a data set, from the first on."""
+
+    def __init__(self, node: Node, show: Callable[[Any], Any]) -> None:
+        self._node, self._show = node, show
+        self._values = node.stream()
+
+    def __iter__(self) -> DatasetIterator:
+        return self
+
+    def __next__(self) -> Any:
+        value = next(self._values)
+        return pack(self._node.structure, [self._show(part) for part in value])
+
+    next = __next__
+
+    def get_next(self) -> Any:
+        """The next element.
+
+        Raises
+        ------
+        OutOfRangeError
+            At the end.
+        """
+        try:
+            return self.__next__()
+        except StopIteration:
+            raise _errors.OutOfRangeError(None, None, "End of sequence") from None
+
+    def get_next_as_optional(self) -> Any:
+        """Not covered."""
+        raise NotImplementedError("optionals are not covered")
+
+    @property
+    def element_spec(self) -> Any:
+        """What the elements are."""
+        return pack(self._node.structure, self._node.specs)
+
+
+def as_numpy(part: Any) -> Any:
+    value = shown(part)
+    return value.as_numpy_iterator() if hasattr(value, "as_numpy_iterator") else value.numpy()
+
+
+def tensors(value: Any) -> Any:
+    structure, leaves = flatten(value)
+    return pack(structure, [shown(hidden(leaf)) for leaf in leaves])
+
+
+def signature_of(types: Any, shapes: Any, signature: Any) -> tuple[Any, list[TypeSpec]]:
+    if signature is not None:
+        return flatten(signature)
+    if types is None:
+        raise TypeError("Either `output_signature` or `output_types` must be specified")
+    structure, dtypes = flatten(types)
+    sizes = [None] * len(dtypes) if shapes is None else shapes_of(shapes, structure)
+    return structure, [TensorSpec(size, dtype) for size, dtype in zip(sizes, dtypes, strict=True)]
+
+
+def shapes_of(shapes: Any, structure: Any) -> list[Any]:
+    """The shapes of parts, which may be lists and tuples, too."""
+    if structure is LEAF:
+        return [TensorShape(shapes).sizes]
+    if isinstance(structure, dict):
+        return [s for key in sorted(structure) for s in shapes_of(shapes[key], structure[key])]
+    return [
+        s for part, inner in zip(shapes, structure, strict=True) for s in shapes_of(part, inner)
+    ]
+
+
+def checked(value: Any, structure: Any, specs: Sequence[TypeSpec]) -> Value:
+    """What a generator has yielded, of the type that was announced."""
+    if isinstance(value, list) and structure is not LEAF:
+        value = tuple(value)
+    leaves = [value] if structure is LEAF else flatten(value)[1]
+    if len(leaves) != len(specs):
+        raise TypeError(
+            f"`generator` yielded an element that did not match the expected structure: {value!r}"
+        )
+    found = []
+    for leaf, spec in zip(leaves, specs, strict=True):
+        if hasattr(leaf, "_raw"):
+            found.append(leaf._raw)
+            continue
+        tensor = convert_to_tensor(
+            np.asarray(leaf, spec.dtype.numpy) if spec.dtype.name != "string" else leaf, spec.dtype
+        )
+        if not spec.shape.is_compatible_with(tensor.shape):
+            raise TypeError(
+                f"`generator` yielded an element of shape {tensor.shape} where an element of shape "
+                f"{spec.shape} was expected."
+            )
+        found.append(tensor.raw)
+    return tuple(found)

@@ -1,0 +1,361 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Functions of elements: traced and run on many at once, or called for each."""
+
+from __future__ import annotations
+
+import collections
+import concurrent.futures
+import itertools
+import os
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from ._columns import column_of, rows_of
+from ._pipeline import INFINITE, UNKNOWN, Blocks, Node, Value, Values
+from ._specs import TensorSpec, TypeSpec
+from ._structure import LEAF, flatten, pack
+from ._tensor import Tensor, convert_to_tensor
+from ._trace import Trace, raw_of, traced, wrap
+
+__all__ = ["EagerMap", "Filter", "Function", "Interleave", "Map", "mapped"]
+
+
+class Opaque:
+    """Of a value that is no tensor, as a data set in a data set."""
+
+    dtype = shape = None
+
+
+def shown(raw: Any) -> Any:
+    """A value, as programs see it."""
+    return raw.dataset if isinstance(raw, Node) else wrap(raw)
+
+
+def hidden(value: Any) -> Any:
+    """A value that a program has given, as it is kept."""
+    if hasattr(value, "_node"):
+        return value._node
+    if isinstance(value, Tensor) or hasattr(value, "_raw"):
+        return raw_of(value)
+    return raw_of(convert_to_tensor(value))
+
+
+class Function:
+    """A function of a program, and how it is called with an element."""
+
+    def __init__(self, function: Callable[..., Any], structure: Any) -> None:
+        self.function, self.structure = function, structure
+
+    def arguments(self, parts: Sequence[Any]) -> tuple[Any, ...]:
+        """A tuple is given as one argument for each of its parts."""
+        value = pack(self.structure, parts)
+        plain = isinstance(value, tuple) and not hasattr(value, "_fields")
+        return value if plain else (value,)
+
+    def __call__(self, parts: Sequence[Any]) -> tuple[Any, list[Any]]:
+        """The structure and the parts of what it returns."""
+        structure, leaves = flatten(self.function(*self.arguments([shown(part) for part in parts])))
+        return structure, [hidden(leaf) for leaf in leaves]
+
+    def trace(self, specs: Sequence[TypeSpec]) -> tuple[Trace, Any] | None:
+        """The operations that it consists of; None when it is not made of operations."""
+
+        def results(value: Any) -> tuple[Any, list[Any]]:
+            structure, leaves = flatten(value)
+            if any(hasattr(leaf, "_node") or leaf is None for leaf in leaves):
+                raise TypeError("not tensors")
+            kept = [
+                x if isinstance(x, Tensor) or hasattr(x, "_raw") else convert_to_tensor(x)
+                for x in leaves
+            ]
+            return structure, kept
+
+        try:
+            return traced(self.function, specs, self.arguments, results)
+        except Exception:
+            return None  # called with each element it says what is wrong, if anything is
+
+
+def _workers(parallel: int | None) -> int:
+    if parallel is None:
+        return 0
+    cpus = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return cpus if parallel < 1 else min(parallel, 4 * cpus)
+
+
+def mapped(node: Node, function: Callable[..., Any], parallel: int | None) -> Node:
+    """A node for ``map``."""
+    call = Function(function, node.structure)
+    found = call.trace(node.specs) if all(isinstance(s, TypeSpec) for s in node.specs) else None
+    if found is None:
+        return EagerMap(node, call, parallel)
+    return Map(node, *found, parallel)
+
+
+class Map(Node):
+    """A function that consists of operations."""
+
+    def __init__(
+        self, node: Node, trace: Trace, structure: Any, parallel: int | None = None
+    ) -> None:
+        super().__init__(node)
+        self.trace, self._structure, self.parallel = trace, structure, parallel
+
+    structure = property(lambda self: self._structure)
+
+    @property
+    def specs(self) -> list[TypeSpec]:
+        return self.trace.specs
+
+    @property
+    def pure(self) -> bool:
+        return super().pure and self.trace.is_pure
+
+    def over(self, node: Node) -> Map:
+        """The same function of the elements of another node."""
+        return Map(node, self.trace, self._structure, self.parallel)
+
+    def values(self, fast: bool = True) -> Values:
+        return _in_order(
+            self.trace, self.inputs[0].stream(fast), _workers(self.parallel) if fast else 0
+        )
+
+    def blocks(self, count: int) -> Blocks | None:
+        if not self.pure or (blocks := self.inputs[0].blocks(count)) is None:
+            return None
+        return self._blocks(blocks)
+
+    def _blocks(self, blocks: Blocks) -> Blocks:
+        for count, columns in blocks:
+            try:
+                result = self.trace.run_block(count, columns)
+            except Exception:
+                yield from self._one_by_one(columns)
+            else:
+                yield count, result
+
+    def _one_by_one(self, columns: Sequence[Any]) -> Blocks:
+        """As far as it goes, for the error that comes then to be that of the element."""
+        done: list[Value] = []
+        error = None
+        for value in zip(*map(rows_of, columns), strict=True):
+            try:
+                done.append(self.trace(value))
+            except Exception as caught:
+                error = caught
+                break
+        if done:
+            yield len(done), [column_of(part) for part in zip(*done, strict=True)]
+        if error is not None:
+            raise error
+
+
+def _in_order(function: Callable[[Value], Value], values: Values, workers: int) -> Values:
+    """`function` of each of the values, in several threads, in order."""
+    if workers < 2:
+        return map(function, values)
+    return _threaded(function, values, workers)
+
+
+def _threaded(function: Callable[[Value], Value], values: Values, workers: int) -> Values:
+    pool = concurrent.futures.ThreadPoolExecutor(workers, "fastrec-map")
+    pending: collections.deque[concurrent.futures.Future[Value]] = collections.deque()
+    try:
+        for value in values:
+            pending.append(pool.submit(function, value))
+            if len(pending) > workers:
+                yield pending.popleft().result()
+        while pending:
+            yield pending.popleft().result()
+    finally:
+        pool.shutdown(wait=False, cancel_futures=True)
+
+
+class EagerMap(Node):
+    """A function that is called with each element."""
+
+    def __init__(self, node: Node, function: Function, parallel: int | None = None) -> None:
+        super().__init__(node)
+        self._function, self._parallel = function, parallel
+        self._found: tuple[Any, list[TypeSpec]] | None = None
+
+    def _known(self) -> tuple[Any, list[TypeSpec]]:
+        """What it returns, which only a call tells."""
+        if self._found is None:
+            for value in self.inputs[0].stream(False):
+                self._call(value)
+                break
+            else:
+                self._found = (LEAF, [])
+        assert self._found is not None
+        return self._found
+
+    @property
+    def structure(self) -> Any:
+        return self._known()[0]
+
+    @property
+    def specs(self) -> list[TypeSpec]:
+        return self._known()[1]
+
+    @property
+    def pure(self) -> bool:
+        return False
+
+    def _call(self, value: Value) -> Value:
+        structure, parts = self._function(value)
+        if self._found is None:
+            self._found = structure, [_loose_spec(part) for part in parts]
+        return tuple(parts)
+
+    def values(self, fast: bool = True) -> Values:
+        workers = _workers(self._parallel) if fast else 0
+        return _in_order(self._call, self.inputs[0].stream(fast), workers)
+
+
+def _loose_spec(part: Any) -> Any:
+    """What is known of all elements, of one: the type, and how many dimensions."""
+    if isinstance(part, Node):
+        return Opaque
+    value = wrap(part)
+    if hasattr(value, "_spec"):
+        return value._spec.reshaped([None] * len(value.shape))
+    return TensorSpec([None] * len(value.shape), value.dtype)
+
+
+class Filter(Node):
+    """Elements for which a function says True."""
+
+    def __init__(self, node: Node, function: Callable[..., Any]) -> None:
+        super().__init__(node)
+        self._function = Function(function, node.structure)
+        found = self._function.trace(node.specs)
+        self._trace = found and found[0]
+
+    @property
+    def pure(self) -> bool:
+        return super().pure and self._trace is not None and self._trace.is_pure
+
+    def cardinality(self) -> int:
+        return INFINITE if self.inputs[0].cardinality() == INFINITE else UNKNOWN
+
+    def _keeps(self, value: Value) -> bool:
+        if self._trace is not None:
+            return bool(self._trace(value)[0])
+        return bool(np.asarray(self._function(value)[1][0]))
+
+    def values(self, fast: bool = True) -> Values:
+        return filter(self._keeps, self.inputs[0].stream(fast))
+
+    def blocks(self, count: int) -> Blocks | None:
+        if not self.pure or (blocks := self.inputs[0].blocks(count)) is None:
+            return None
+        return self._blocks(blocks)
+
+    def _blocks(self, blocks: Blocks) -> Blocks:
+        assert self._trace is not None
+        for count, columns in blocks:
+            mask = np.asarray(self._trace.run_block(count, columns)[0]).reshape(count)
+            if mask.all():
+                yield count, columns
+            elif mask.any():
+                yield int(mask.sum()), [_kept(column, mask) for column in columns]
+
+
+def _kept(column: Any, mask: Any) -> Any:
+    if isinstance(column, np.ndarray):
+        return column[mask]
+    return column_of(list(itertools.compress(rows_of(column), mask)))
+
+
+class Interleave(Node):
+    """Elements of the data sets that a function gives for elements, in turns.
+
+    Parameters
+    ----------
+    node : Node
+    function : callable
+    cycle : int
+        Data sets to take elements of at a time.
+    block : int
+        Elements to take of each in its turn.
+    """
+
+    def __init__(
+        self, node: Node, function: Callable[..., Any], cycle: int = 1, block: int = 1
+    ) -> None:
+        super().__init__(node)
+        self._function = Function(function, node.structure)
+        self._cycle, self._block = cycle, block
+        self._sample: Node | None = None
+
+    def _of(self, value: Value) -> Node:
+        _, parts = self._function(value)
+        if not isinstance(parts[0], Node):
+            raise TypeError("`map_func` must return a `Dataset` object.")
+        self._sample = self._sample or parts[0]
+        return parts[0]
+
+    def _known(self) -> Node | None:
+        if self._sample is None:
+            for value in self.inputs[0].stream(False):
+                return self._of(value)
+        return self._sample
+
+    @property
+    def structure(self) -> Any:
+        known = self._known()
+        return LEAF if known is None else known.structure
+
+    @property
+    def specs(self) -> list[TypeSpec]:
+        known = self._known()
+        return [] if known is None else known.specs
+
+    @property
+    def pure(self) -> bool:
+        known = self._known()
+        return super().pure and known is not None and known.pure
+
+    def cardinality(self) -> int:
+        return UNKNOWN
+
+    def values(self, fast: bool = True) -> Values:
+        nodes = map(self._of, self.inputs[0].stream(fast))
+        if self._cycle == 1:
+            return itertools.chain.from_iterable(node.stream(fast) for node in nodes)
+        return _in_turns((node.stream(fast) for node in nodes), self._cycle, self._block)
+
+    def blocks(self, count: int) -> Blocks | None:
+        known = self._known() if super().pure else None
+        if known is None or not known.pure or [s.shape.sizes for s in known.specs] != [()]:
+            return None
+        from ._pipeline import to_blocks
+
+        return to_blocks(self.values(), count)
+
+
+def _in_turns(streams: Iterator[Values], cycle: int, block: int) -> Values:
+    """As TensorFlow does: one that has ended gives up its turn, and is replaced at the next."""
+    slots: list[Values | None] = [None] * cycle
+    at, taken, ended = 0, 0, False
+    while True:
+        current = slots[at]
+        if current is not None:
+            for value in current:
+                yield value
+                taken += 1
+                break
+            else:
+                slots[at], taken = None, block
+            if taken == block:
+                at, taken = (at + 1) % cycle, 0
+        elif not ended:
+            slots[at] = next(streams, None)
+            ended = slots[at] is None
+        elif any(slot is not None for slot in slots):
+            at, taken = (at + 1) % cycle, 0
+        else:
+            return

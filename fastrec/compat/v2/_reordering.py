@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Elements in a random order."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from ._mapping import Map
+from ._pipeline import Blocks, Node, Values, invalid, to_blocks
+from ._shuffling import SeedSource, shuffled
+from ._sources import Slices
+
+__all__ = ["Shuffle"]
+
+
+class Shuffle(Node):
+    """Elements drawn from a buffer, with TensorFlow's draws."""
+
+    def __init__(self, node: Node, size: int, seed: int | None, reshuffle: bool) -> None:
+        super().__init__(node)
+        if size < 1:
+            raise invalid("buffer_size must be greater than zero or UNKNOWN_CARDINALITY")
+        self._size, self._seeds = size, SeedSource(seed, reshuffle)
+
+    def _shuffled(self, items: Iterator[Any]) -> Iterator[Any]:
+        yield from shuffled(items, self._size, self._seeds())  # no seeds before the first is drawn
+
+    def values(self, fast: bool = True) -> Values:
+        return self._shuffled(self.inputs[0].stream(fast))
+
+    def blocks(self, count: int) -> Blocks | None:
+        node = self.inputs[0]
+        if not node.pure:
+            return None
+        maps: list[Map] = []
+        while isinstance(node, Map):  # shuffling what a function is given shuffles what it gives
+            maps.append(node)
+            node = node.inputs[0]
+        source: Node = _Reordered(node, self._shuffled)
+        for each in reversed(maps):
+            source = each.over(source)
+        return source.blocks(count)
+
+
+class _Reordered(Node):
+    """Elements in another order."""
+
+    def __init__(self, node: Node, reorder: Callable[[Iterator[Any]], Iterator[Any]]) -> None:
+        super().__init__(node)
+        self._reorder = reorder
+
+    def blocks(self, count: int) -> Blocks | None:
+        node = self.inputs[0]
+        if isinstance(node, Slices) and node.blocks(1) is not None:
+            return self._picked(node, count)
+        if any(spec.shape.sizes != () for spec in node.specs) or node.blocks(1) is None:
+            return None
+        return to_blocks(self._reorder(node.stream()), count)
+
+    def _picked(self, node: Slices, count: int) -> Blocks:
+        numbers = self._reorder(iter(range(node.count)))
+        while chunk := list(itertools.islice(numbers, count)):
+            where = np.array(chunk)
+            yield (
+                len(chunk),
+                [c[where] if isinstance(c, np.ndarray) else c.take(where) for c in node.columns],
+            )

@@ -1,0 +1,257 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where elements come from: arrays, numbers, generators and files."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+import fastrec
+from fastrec.errors import FastrecError
+
+from .. import _errors
+from .._records import as_path, compression_of, data_error
+from ._columns import rows_of
+from ._pipeline import INFINITE, UNKNOWN, Blocks, Node, Values
+from ._specs import TensorSpec, TypeSpec, unbatched
+from ._trace import wrap
+
+__all__ = ["Files", "Numbers", "Records", "Slices", "Tensors"]
+
+_READ = 1024  # records at a time, where batches are larger
+
+
+class Tensors(Node):
+    """One element."""
+
+    def __init__(self, structure: Any, values: Sequence[Any]) -> None:
+        super().__init__()
+        self._structure, self._value = structure, tuple(values)
+
+    structure = property(lambda self: self._structure)
+
+    @property
+    def specs(self) -> list[TypeSpec]:
+        return [_spec_of(value) for value in self._value]
+
+    def cardinality(self) -> int:
+        return 1
+
+    def values(self, fast: bool = True) -> Values:
+        return iter([self._value])
+
+
+def _spec_of(value: Any) -> TypeSpec:
+    shown = wrap(value)
+    return getattr(shown, "_spec", None) or TensorSpec(shown.shape, shown.dtype)
+
+
+class Slices(Node):
+    """The rows of arrays."""
+
+    def __init__(self, structure: Any, columns: Sequence[Any]) -> None:
+        super().__init__()
+        self._structure, self.columns = structure, list(columns)
+        sizes = {_length(column) for column in columns}
+        if len(sizes) != 1:
+            raise ValueError(
+                f"Dimensions {' and '.join(map(str, sorted(sizes)))} are not compatible"
+            )
+        (self.count,) = sizes
+
+    structure = property(lambda self: self._structure)
+
+    @property
+    def specs(self) -> list[TypeSpec]:
+        return [unbatched(_spec_of(column)) for column in self.columns]
+
+    def cardinality(self) -> int:
+        return self.count
+
+    def values(self, fast: bool = True) -> Values:
+        return zip(*[rows_of(column) for column in self.columns], strict=True)
+
+    def blocks(self, count: int) -> Blocks | None:
+        if any(isinstance(column, (fastrec.Sparse, fastrec.Ragged)) for column in self.columns):
+            return None
+        return (
+            (
+                min(count, self.count - at),
+                [
+                    column[at : at + count].copy()
+                    if isinstance(column, np.ndarray)
+                    else column[at : at + count]
+                    for column in self.columns
+                ],
+            )
+            for at in range(0, self.count, count)
+        )
+
+
+def _length(column: Any) -> int:
+    if isinstance(column, (bytes, np.ndarray)) and not np.ndim(column):
+        raise ValueError("Unbatching a tensor is only supported for rank >= 1")
+    return len(column)
+
+
+class Numbers(Node):
+    """Integers from `start` to `stop` by `step`."""
+
+    structure = None
+
+    def __init__(self, start: int, stop: int, step: int, dtype: Any) -> None:
+        super().__init__()
+        self._range, self._dtype = range(start, stop, step), dtype
+
+    @property
+    def specs(self) -> list[TypeSpec]:
+        return [TensorSpec((), self._dtype)]
+
+    def cardinality(self) -> int:
+        return len(self._range)
+
+    def values(self, fast: bool = True) -> Values:
+        return ((np.asarray(number, self._dtype.numpy),) for number in self._range)
+
+    def blocks(self, count: int) -> Blocks | None:
+        parts = (self._range[at : at + count] for at in range(0, len(self._range), count))
+        return ((len(part), [np.array(part, self._dtype.numpy)]) for part in parts)
+
+
+def existing(path: str) -> str:
+    """The path of a file that is there, which a pattern then is not.
+
+    Raises
+    ------
+    NotFoundError, FailedPreconditionError
+        With TensorFlow's text.
+    """
+    if os.path.isdir(path):
+        raise _errors.translated(IsADirectoryError(21, "Is a directory", path))
+    if not os.path.lexists(path):
+        raise _errors.translated(FileNotFoundError(2, "No such file or directory", path))
+    return path
+
+
+class _RecordValues:
+    """The records of files; after damage, of the next file."""
+
+    def __init__(self, paths: Iterator[str], compression: str | None) -> None:
+        self._paths, self._compression = paths, compression
+        self._records: Iterator[bytes] | None = None
+
+    def __iter__(self) -> _RecordValues:
+        return self
+
+    def __next__(self) -> tuple[bytes]:
+        while True:
+            if self._records is None:
+                path = existing(next(self._paths))
+                self._records = iter(fastrec.Reader([path], compression=self._compression))
+            try:
+                return (next(self._records),)
+            except StopIteration:
+                self._records = None
+            except (FastrecError, OSError) as error:
+                self._records = None
+                raise data_error(error, compressed=self._compression is not None) from error
+
+
+class Records(Node):
+    """The records of files, one file after the other."""
+
+    structure = None
+
+    def __init__(self, paths: Callable[[], Iterator[str]], compression: Any) -> None:
+        super().__init__()
+        self.paths, self.compression = paths, compression_of(compression)
+
+    @property
+    def specs(self) -> list[TypeSpec]:
+        return [TensorSpec((), "string")]
+
+    def cardinality(self) -> int:
+        return UNKNOWN
+
+    def values(self, fast: bool = True) -> Values:
+        return _RecordValues(self.paths(), self.compression)
+
+    def blocks(self, count: int) -> Blocks | None:
+        return self._blocks(min(count, _READ))
+
+    def _blocks(self, count: int) -> Blocks:
+        for path in self.paths():
+            reader = fastrec.Reader([existing(path)], compression=self.compression)
+            try:
+                for records in reader.batches(count):
+                    yield len(records), [records]
+            except (FastrecError, OSError) as error:
+                raise data_error(error, compressed=self.compression is not None) from error
+
+
+class Files(Node):
+    """What a function reads out of each of several files: lines, or records of fixed length."""
+
+    structure = None
+
+    def __init__(
+        self, paths: Sequence[str], compression: Any, read: Callable[[Any, str], Iterator[bytes]]
+    ) -> None:
+        super().__init__()
+        self._paths, self._compression, self._read = list(paths), compression_of(compression), read
+
+    @property
+    def specs(self) -> list[TypeSpec]:
+        return [TensorSpec((), "string")]
+
+    def cardinality(self) -> int:
+        return UNKNOWN
+
+    def values(self, fast: bool = True) -> Values:
+        for path in self._paths:
+            try:
+                with self._open(path) as file:
+                    yield from ((data,) for data in self._read(file, path))
+            except (OSError, EOFError) as error:
+                raise _errors.translated(error) from error
+
+    def _open(self, path: str) -> Any:
+        import gzip
+        import io
+        import zlib
+
+        if self._compression == "GZIP":
+            return gzip.open(path, "rb")
+        file = open(existing(path), "rb")  # noqa: SIM115
+        if self._compression == "ZLIB":
+            with file:
+                return io.BytesIO(zlib.decompress(file.read()))
+        return file
+
+
+def names_of(filenames: Any) -> list[str]:
+    """The names of files, of a name, nested lists of them, or a tensor.
+
+    Raises
+    ------
+    TypeError
+        When there is something else among them.
+    """
+    if isinstance(filenames, (str, bytes, os.PathLike)):
+        return [as_path(filenames)]
+    array = getattr(filenames, "array", filenames)
+    if isinstance(array, np.ndarray):
+        array = array.tolist()
+        if not isinstance(array, list):
+            return names_of(array)
+    if not isinstance(array, (list, tuple)):
+        raise TypeError(
+            f"The `filenames` argument must contain `tf.string` elements. Got {filenames!r}."
+        )
+    return [name for each in array for name in names_of(each)]
+
+
+__all__ += ["INFINITE", "existing", "names_of"]

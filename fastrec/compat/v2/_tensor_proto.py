@@ -1,0 +1,195 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tensors as ``TensorProto`` messages, which ``tf.io.serialize_tensor`` makes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .. import _errors
+from .._dtypes import DType, as_dtype, short_name
+
+__all__ = ["parse", "serialize"]
+
+# The field of the values of a type, where they are not kept as bytes, and how it is encoded.
+_LISTS = {
+    "float32": (5, "<f4"),
+    "float64": (6, "<f8"),
+    "int32": (7, "varint"),
+    "int16": (7, "varint"),
+    "int8": (7, "varint"),
+    "uint8": (7, "varint"),
+    "uint16": (7, "varint"),
+    "string": (8, "bytes"),
+    "int64": (10, "varint"),
+    "bool": (11, "varint"),
+    "uint32": (16, "varint"),
+    "uint64": (17, "varint"),
+}
+_MOST_ELEMENTS = 2**31
+
+
+def _varint(value: int) -> bytes:
+    value &= (1 << 64) - 1
+    out = bytearray()
+    while value >= 0x80:
+        out.append(value & 0x7F | 0x80)
+        value >>= 7
+    return bytes([*out, value])
+
+
+def _field(number: int, data: bytes) -> bytes:
+    return _varint(number << 3 | 2) + _varint(len(data)) + data
+
+
+def serialize(array: NDArray[Any], dtype: DType) -> bytes:
+    """A tensor, its elements as bytes."""
+    sizes = b"".join(_field(2, b"\x08" + _varint(size) if size else b"") for size in array.shape)
+    head = b"\x08" + _varint(int(dtype)) + _field(2, sizes)
+    if dtype.name == "string":
+        return head + b"".join([_field(8, each) for each in array.reshape(-1).tolist()])
+    content = np.ascontiguousarray(array).astype(dtype.numpy.newbyteorder("<")).tobytes()
+    return head + (_field(4, content) if content else b"")
+
+
+class _Malformed(Exception):
+    pass
+
+
+def _read_varint(data: bytes, at: int) -> tuple[int, int]:
+    value = shift = 0
+    while shift < 70:
+        if at >= len(data):
+            break
+        byte = data[at]
+        at += 1
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return value & (1 << 64) - 1, at
+        shift += 7
+    raise _Malformed
+
+
+def _fields(data: bytes) -> Iterator[tuple[int, Any]]:
+    """The fields of a message: numbers, and bytes where they have a length or a fixed one."""
+    at = 0
+    while at < len(data):
+        tag, at = _read_varint(data, at)
+        number, wire = tag >> 3, tag & 7
+        if wire == 0:
+            value, at = _read_varint(data, at)
+            yield number, value
+            continue
+        if wire == 2:
+            size, at = _read_varint(data, at)
+        elif wire in (1, 5):
+            size = 8 if wire == 1 else 4
+        else:
+            raise _Malformed
+        if size > len(data) - at or number == 0:
+            raise _Malformed
+        yield number, data[at : at + size]
+        at += size
+
+
+def _signed(value: int) -> int:
+    return value - (1 << 64) if value >> 63 else value
+
+
+def _shape(data: bytes) -> list[int]:
+    sizes = []
+    for number, dim in _fields(data):
+        if number == 2:
+            size = 0
+            for field, value in _fields(dim):
+                size = _signed(value) if field == 1 else size
+            sizes.append(size)
+    if any(size < 0 for size in sizes) or math.prod(sizes) > _MOST_ELEMENTS:
+        raise _Malformed
+    return sizes
+
+
+def _strings(content: bytes, count: int) -> list[bytes]:
+    at, lengths = 0, []
+    if count > len(content):
+        raise _Malformed
+    for _ in range(count):
+        length, at = _read_varint(content, at)
+        lengths.append(length)
+    if sum(lengths) != len(content) - at:
+        raise _Malformed
+    found = []
+    for length in lengths:
+        found.append(content[at : at + length])
+        at += length
+    return found
+
+
+def _listed(parts: list[Any], how: str) -> list[Any]:
+    """The values of a list, packed or one by one."""
+    found: list[Any] = []
+    for part in parts:
+        if how == "bytes":
+            found.append(part)
+        elif how != "varint":
+            found += np.frombuffer(part, how).tolist()
+        elif isinstance(part, int):
+            found.append(_signed(part))
+        else:
+            at = 0
+            while at < len(part):
+                value, at = _read_varint(part, at)
+                found.append(_signed(value))
+    return found
+
+
+def _array(fields: list[tuple[int, Any]]) -> NDArray[Any]:
+    last = dict(fields)
+    dtype = as_dtype(last.get(1, 0))
+    sizes = _shape(b"".join(value for number, value in fields if number == 2))
+    count, content = math.prod(sizes), last.get(4, b"")
+    if dtype.name == "string" and content:
+        values: list[Any] = _strings(content, count)
+    elif content or not count:
+        flat = np.frombuffer(content, dtype.numpy.newbyteorder("<"))
+        if flat.size != count:
+            raise _Malformed
+        return flat.astype(dtype.numpy).reshape(sizes)
+    else:
+        number, how = _LISTS[dtype.name]
+        values = _listed([value for field, value in fields if field == number], how)
+    if not values or len(values) > count:
+        raise _Malformed
+    values += [values[-1]] * (count - len(values))  # the last stands for those that follow
+    array = np.empty(count, dtype.numpy)
+    array[:] = (
+        np.array(values, np.uint64 if dtype.name == "uint64" else None)
+        if dtype.name != "string"
+        else values
+    )
+    return array.reshape(sizes)
+
+
+def parse(data: bytes, dtype: DType) -> NDArray[Any]:
+    """The tensor in a message.
+
+    Raises
+    ------
+    InvalidArgumentError
+        When it is none, or of another type.
+    """
+    try:
+        array = _array(list(_fields(data)))
+    except (_Malformed, KeyError, TypeError, ValueError, OverflowError, MemoryError) as error:
+        text = "Could not parse `serialized` as TensorProto"
+        raise _errors.InvalidArgumentError(None, None, text) from error
+    found = as_dtype(array.dtype)
+    if found != dtype:
+        names = short_name(found), short_name(dtype)
+        text = "Type mismatch between parsed tensor ({}) and dtype ({})".format(*names)
+        raise _errors.InvalidArgumentError(None, None, text)
+    return array

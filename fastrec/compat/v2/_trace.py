@@ -1,0 +1,303 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Operations, and functions of them that were traced.
+
+Calling a function with symbols instead of values gives the list of operations that it is made of,
+as ``tf.data`` does with the function of a ``map``. The list is run on the values of one element, or
+on columns of many: operations that have a block kernel then work on all of them at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+import fastrec
+
+from .._dtypes import DType
+from ._columns import column_of, rows_of
+from ._specs import TensorSpec, TypeSpec
+from ._tensor import EagerTensor, Tensor, TensorShape
+
+__all__ = ["Block", "Node", "Op", "Symbol", "Trace", "raw_of", "run", "traced", "wrap"]
+
+
+@dataclass(frozen=True)
+class Block:
+    """What an operation gets of an input when it works on many elements at once."""
+
+    value: Any  # a column, or the one value that all elements have
+    many: bool
+
+
+@dataclass(frozen=True)
+class Op:
+    """An operation.
+
+    Attributes
+    ----------
+    name : str
+    kernel : callable
+        Of values and attributes; gives a value, or a tuple of `outputs` of them.
+    infer : callable, optional
+        Of the specs of the inputs and attributes; the list of specs of the outputs. By default the
+        kernel is tried on zeros.
+    block : callable, optional
+        Of the number of elements, Blocks and attributes; a column, or a tuple of them, or None when
+        it has to be element by element after all.
+    pure : bool
+        Whether it may be run ahead of time, and again.
+    """
+
+    name: str
+    kernel: Callable[..., Any]
+    infer: Callable[..., list[TypeSpec]] | None = None
+    block: Callable[..., Any] | None = None
+    pure: bool = True
+
+
+class Symbol(Tensor):
+    """What an operation will give, while a function is traced."""
+
+    __slots__ = ("slot", "spec", "trace")
+
+    def __init__(self, trace: Trace, slot: int, spec: TypeSpec) -> None:
+        self.trace, self.slot, self.spec = trace, slot, spec
+
+    @property
+    def dtype(self) -> DType:
+        return self.spec.dtype
+
+    @property
+    def shape(self) -> TensorShape:
+        return self.spec.shape
+
+    def set_shape(self, shape: Any) -> None:
+        """Say what is known about the shape."""
+        self.spec = self.spec.reshaped(self.shape.merge_with(shape))
+
+    def __array__(self, *_: Any, **__: Any) -> Any:
+        raise NotImplementedError("Cannot convert a symbolic tf.Tensor to a numpy array.")
+
+    def __bool__(self) -> bool:
+        raise TypeError("Using a symbolic `tf.Tensor` as a Python `bool` is not allowed.")
+
+    def __len__(self) -> int:
+        sizes = self.shape.sizes
+        if not sizes or sizes[0] is None:
+            raise TypeError("len is not well defined for a symbolic Tensor.")
+        return sizes[0]
+
+    def __iter__(self) -> Iterator[Any]:
+        return (self[i] for i in range(len(self)))
+
+    def __repr__(self) -> str:
+        return f"<tf.Tensor: shape={self.shape}, dtype={self.dtype.name}>"
+
+
+@dataclass(frozen=True)
+class Node:
+    """An operation in a trace: its inputs are slots, or values that do not change."""
+
+    op: Op
+    inputs: tuple[tuple[bool, Any], ...]  # whether it is a slot; slot or value
+    attributes: dict[str, Any]
+    slots: tuple[int, ...]
+
+
+def raw_of(value: Any) -> Any:
+    """What is in a tensor, sparse tensor or ragged tensor: a value, or the symbol for one."""
+    if isinstance(value, Symbol):
+        return value
+    return value.raw if isinstance(value, EagerTensor) else value._raw
+
+
+# How Sparse and Ragged are shown to programs; their module adds them.
+WRAPPERS: dict[type, Callable[[Any], Any]] = {}
+
+
+def wrap(value: Any) -> Any:
+    """A value, as programs see it."""
+    maker = WRAPPERS.get(type(value))
+    if maker is not None:
+        return maker(value)
+    if not isinstance(value, (np.ndarray, bytes, fastrec.Bytes)):
+        value = np.asarray(value)
+    return EagerTensor(value)
+
+
+# How symbols of composite values are shown to programs.
+SYMBOL_WRAPPERS: dict[type, Callable[[Symbol], Any]] = {}
+
+
+def _wrap_symbol(symbol: Symbol) -> Any:
+    maker = SYMBOL_WRAPPERS.get(type(symbol.spec))
+    return symbol if maker is None else maker(symbol)
+
+
+def run(op: Op, inputs: Sequence[Any], **attributes: Any) -> Any:
+    """Run an operation on tensors, or note it down when one of them is a symbol."""
+    raws = [raw_of(each) for each in inputs]
+    trace = next((raw.trace for raw in raws if isinstance(raw, Symbol)), None)
+    if trace is not None:
+        return trace.add(op, raws, attributes)
+    result = op.kernel(*raws, **attributes)
+    return tuple(map(wrap, result)) if isinstance(result, tuple) else wrap(result)
+
+
+class Trace:
+    """The operations of a function, in the order in which it calls them."""
+
+    def __init__(self, specs: Sequence[TypeSpec]) -> None:
+        self.nodes: list[Node] = []
+        self.count = 0
+        self.makers: dict[int, Node] = {}
+        self.inputs = [_wrap_symbol(self._symbol(spec)) for spec in specs]
+        self.outputs: list[tuple[bool, Any]] = []
+        self.specs: list[TypeSpec] = []
+
+    def _symbol(self, spec: TypeSpec) -> Symbol:
+        self.count += 1
+        return Symbol(self, self.count - 1, spec.reshaped(spec.shape))
+
+    def add(self, op: Op, raws: Sequence[Any], attributes: dict[str, Any]) -> Any:
+        """Note down an operation; the symbols of what it will give."""
+        specs = (op.infer or _tried(op))([_spec_of(raw) for raw in raws], raws, **attributes)
+        symbols = [self._symbol(spec) for spec in specs]
+        inputs = tuple(_reference(raw) for raw in raws)
+        node = Node(op, inputs, attributes, tuple(symbol.slot for symbol in symbols))
+        self.nodes.append(node)
+        self.makers.update(dict.fromkeys(node.slots, node))
+        shown = [_wrap_symbol(symbol) for symbol in symbols]
+        return shown[0] if len(shown) == 1 else tuple(shown)
+
+    def finish(self, results: Sequence[Any]) -> None:
+        """Say what the function has returned, and forget what it does not need."""
+        raws = [raw_of(each) for each in results]
+        self.outputs = [_reference(raw) for raw in raws]
+        self.specs = [_spec_of(raw) for raw in raws]
+        needed = {slot for is_slot, slot in self.outputs if is_slot}
+        kept = []
+        for node in reversed(self.nodes):
+            if not node.op.pure or needed.intersection(node.slots):
+                needed.update(slot for is_slot, slot in node.inputs if is_slot)
+                kept.append(node)
+        self.nodes = kept[::-1]
+
+    @property
+    def is_pure(self) -> bool:
+        """Whether it may be run ahead of time, and again."""
+        return all(node.op.pure for node in self.nodes)
+
+    def __call__(self, values: Sequence[Any]) -> tuple[Any, ...]:
+        """Run it on the values of one element."""
+        slots = [*values, *[None] * (self.count - len(values))]
+        for node in self.nodes:
+            arguments = [slots[ref] if is_slot else ref for is_slot, ref in node.inputs]
+            result = node.op.kernel(*arguments, **node.attributes)
+            if isinstance(result, tuple):
+                for slot, each in zip(node.slots, result, strict=True):
+                    slots[slot] = each
+            else:
+                slots[node.slots[0]] = result
+        return tuple(slots[ref] if is_slot else ref for is_slot, ref in self.outputs)
+
+    def run_block(self, count: int, columns: Sequence[Any]) -> list[Any]:
+        """Run it on columns of `count` elements."""
+        slots: list[Any] = [Block(column, True) for column in columns]
+        slots += [None] * (self.count - len(slots))
+        for node in self.nodes:
+            blocks = [slots[ref] if is_slot else Block(ref, False) for is_slot, ref in node.inputs]
+            result = None
+            if node.op.block is not None:
+                result = node.op.block(count, *blocks, **node.attributes)
+            if result is None:
+                result = _one_by_one(node, count, blocks)
+            results = result if isinstance(result, tuple) else (result,)
+            for slot, each in zip(node.slots, results, strict=True):
+                slots[slot] = each if isinstance(each, Block) else Block(each, True)
+        found = [slots[ref] if is_slot else Block(ref, False) for is_slot, ref in self.outputs]
+        return [b.value if b.many else column_of([b.value] * count) for b in found]
+
+
+def _one_by_one(node: Node, count: int, blocks: Sequence[Block]) -> Any:
+    streams = [rows_of(b.value) if b.many else iter([b.value] * count) for b in blocks]
+    results = [node.op.kernel(*row, **node.attributes) for row in zip(*streams, strict=True)]
+    if results and isinstance(results[0], tuple):
+        return tuple(column_of(list(part)) for part in zip(*results, strict=True))
+    return column_of(results)
+
+
+def _reference(raw: Any) -> tuple[bool, Any]:
+    return (True, raw.slot) if isinstance(raw, Symbol) else (False, raw)
+
+
+def _spec_of(raw: Any) -> TypeSpec:
+    if isinstance(raw, Symbol):
+        return raw.spec
+    wrapped = wrap(raw)
+    return (
+        TensorSpec(wrapped.shape, wrapped.dtype) if isinstance(wrapped, Tensor) else wrapped._spec
+    )
+
+
+def _zeros(spec: TypeSpec, unknown: int) -> Any:
+    sizes = spec.shape.sizes
+    shape = [unknown if size is None else size for size in sizes or ()]
+    if spec.dtype.name == "string":
+        return np.full(shape, b"", object)
+    return np.ones(shape, spec.dtype.numpy)
+
+
+def _tried(op: Op) -> Callable[..., list[TypeSpec]]:
+    """What comes out when the unknown sizes of what goes in are 2, and when they are 3."""
+
+    def infer(specs: list[TypeSpec], raws: list[Any], **attributes: Any) -> list[TypeSpec]:
+        trials = []
+        for unknown in (2, 3):
+            values = [
+                _zeros(spec, unknown) if isinstance(raw, Symbol) else raw
+                for spec, raw in zip(specs, raws, strict=True)
+            ]
+            result = op.kernel(*values, **attributes)
+            parts = result if isinstance(result, tuple) else (result,)
+            trials.append([wrap(part) for part in parts])
+        ranks_known = all(spec.shape.sizes is not None for spec in specs)
+        return [
+            TensorSpec(_agreed(one, other) if ranks_known else None, one.dtype)
+            for one, other in zip(*trials, strict=True)
+        ]
+
+    return infer
+
+
+def _agreed(one: Any, other: Any) -> list[int | None] | None:
+    if one.shape.ndims != other.shape.ndims:
+        return None
+    return [a if a == b else None for a, b in zip(one.shape, other.shape, strict=True)]
+
+
+def traced(
+    function: Callable[..., Any],
+    specs: Sequence[TypeSpec],
+    arguments: Callable[[list[Any]], Any],
+    results: Callable[[Any], tuple[Any, list[Any]]],
+) -> tuple[Trace, Any]:
+    """The operations of a function, and the structure of what it returns.
+
+    Parameters
+    ----------
+    function : callable
+    specs : list of TypeSpec
+        Of what it is called with.
+    arguments : callable
+        From tensors to the arguments of `function`, with those of its keywords.
+    results : callable
+        From what it returns to its structure and its tensors.
+    """
+    trace = Trace(specs)
+    structure, tensors = results(function(*arguments(trace.inputs)))
+    trace.finish(tensors)
+    return trace, structure

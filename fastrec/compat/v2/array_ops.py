@@ -1,0 +1,435 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Making, shaping and picking tensors."""
+
+from __future__ import annotations
+
+import builtins
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import fastrec
+
+from .. import _errors
+from .._dtypes import as_dtype
+from .._shape import in_messages
+from ._specs import TensorSpec, TypeSpec
+from ._tensor import OPERATORS, EagerTensor, Tensor, TensorShape, as_array, convert_to_tensor
+from ._trace import Block, Op, Symbol, run
+
+Array = NDArray[Any]
+
+
+def constant(value: Any, dtype: Any = None, shape: Any = None, name: str | None = None) -> Any:
+    """A tensor of `value`; of `shape`, which one value fills."""
+    tensor = convert_to_tensor(value, dtype)
+    if shape is None:
+        return tensor
+    sizes = TensorShape(shape).as_list()
+    if tensor.array.size == 1:
+        return EagerTensor(np.full(sizes, tensor.array.reshape(()), tensor.array.dtype))
+    return reshape(tensor, sizes)
+
+
+def _reshaped(x: Any, sizes: Any) -> Any:
+    wanted = [int(size) for size in np.asarray(sizes).reshape(-1)]
+    shape = x.shape if not isinstance(x, bytes) else ()
+    if isinstance(x, fastrec.Bytes) and -1 not in wanted and np.prod(wanted) == np.prod(shape):
+        return fastrec.Bytes(x.data, x.offsets, tuple(wanted))
+    array = as_array(x)
+    try:
+        return array.reshape(wanted)
+    except ValueError as error:
+        rest = int(np.prod([s for s in wanted if s != -1]))
+        needs = f"requires a multiple of {rest}" if -1 in wanted else f"has {rest}"
+        raise _errors.InvalidArgumentError(
+            None,
+            None,
+            f"Input to reshape is a tensor with {array.size} values, but the requested shape "
+            f"{needs}",
+        ) from error
+
+
+def _reshape_block(count: int, x: Block, sizes: Block) -> Any:
+    if not isinstance(x.value, np.ndarray) or not x.many or sizes.many:
+        return None
+    wanted = np.asarray(sizes.value).reshape(-1).tolist()
+    size = int(np.prod(x.value.shape[1:]))
+    if -1 in wanted:
+        rest = int(np.prod([s for s in wanted if s != -1]))
+        if not rest or size % rest:
+            return None
+        wanted[wanted.index(-1)] = size // rest
+    return x.value.reshape(count, *wanted) if np.prod(wanted) == size else None
+
+
+def _reshape_spec(specs: list[TypeSpec], raws: list[Any]) -> list[TypeSpec]:
+    sizes = raws[1]
+    if isinstance(sizes, Symbol):
+        maker = sizes.trace.makers.get(sizes.slot)
+        if maker is not None and maker.op is _STACK:
+            parts = [None if is_slot else int(np.asarray(v)) for is_slot, v in maker.inputs]
+            return [TensorSpec([p if p != -1 else None for p in parts], specs[0].dtype)]
+        rank = specs[1].shape.sizes
+        return [
+            TensorSpec(
+                (rank and rank[0] is not None and [None] * (rank[0] or 0)) or None, specs[0].dtype
+            )
+        ]
+    wanted: list[int | None] = [int(s) for s in np.asarray(sizes).reshape(-1)]
+    if -1 in wanted:
+        total = specs[0].shape.num_elements() if specs[0].shape.sizes is not None else None
+        rest = math.prod(s for s in wanted if s is not None and s != -1)
+        wanted[wanted.index(-1)] = total // rest if total is not None and rest else None
+    return [TensorSpec(wanted, specs[0].dtype)]
+
+
+_RESHAPE = Op("Reshape", _reshaped, _reshape_spec, _reshape_block)
+
+
+def _sizes(shape: Any) -> Any:
+    return convert_to_tensor(
+        shape if not isinstance(shape, (list, tuple)) or shape else np.zeros(0, np.int32)
+    )
+
+
+def reshape(tensor: Any, shape: Any, name: str | None = None) -> Any:
+    """The same elements in another shape, one of whose sizes may be -1."""
+    return run(_RESHAPE, [convert_to_tensor(tensor), _sizes(shape)])
+
+
+def _shifted(axis: int, many: bool) -> int:
+    return axis + 1 if many and axis >= 0 else axis
+
+
+def _moving(name: str, function: Any) -> Op:
+    """An operation along an axis, which in a column is one further."""
+
+    def kernel(x: Any, *, axis: int) -> Any:
+        return function(as_array(x), axis)
+
+    def block(_: int, x: Block, *, axis: int) -> Any:
+        if not isinstance(x.value, np.ndarray):
+            return None
+        return function(x.value, _shifted(axis, True))
+
+    return Op(name, kernel, None, block)
+
+
+_EXPAND = _moving("ExpandDims", np.expand_dims)
+
+
+def expand_dims(input: Any, axis: Any, name: str | None = None) -> Any:
+    """A dimension of 1 more."""
+    return run(_EXPAND, [convert_to_tensor(input)], axis=int(axis))
+
+
+_SQUEEZE = Op("Squeeze", lambda x, axis: np.squeeze(as_array(x), axis))
+
+
+def squeeze(input: Any, axis: Any = None, name: str | None = None) -> Any:
+    """Without dimensions of 1: those of `axis`, or all."""
+    axes = None if axis is None else tuple(np.atleast_1d(np.asarray(axis)).tolist())
+    return run(_SQUEEZE, [convert_to_tensor(input)], axis=axes)
+
+
+def _transposed(x: Any, *, perm: tuple[int, ...] | None) -> Any:
+    return np.transpose(as_array(x), perm)
+
+
+def _transpose_block(_: int, x: Block, *, perm: tuple[int, ...] | None) -> Any:
+    if not isinstance(x.value, np.ndarray):
+        return None
+    rank = x.value.ndim - 1
+    order = tuple(p % rank for p in perm) if perm is not None else tuple(range(rank))[::-1]
+    return np.transpose(x.value, (0, *(p + 1 for p in order)))
+
+
+_TRANSPOSE = Op("Transpose", _transposed, None, _transpose_block)
+
+
+def transpose(a: Any, perm: Any = None, conjugate: bool = False, name: str | None = None) -> Any:
+    """The dimensions in another order."""
+    order = None if perm is None else tuple(np.asarray(perm).tolist())
+    return run(_TRANSPOSE, [convert_to_tensor(a)], perm=order)
+
+
+def _stacked(*values: Any, axis: int = 0) -> Any:
+    return np.stack([as_array(value) for value in values], axis)
+
+
+def _stack_block(count: int, *blocks: Block, axis: int = 0) -> Any:
+    if not all(isinstance(b.value, np.ndarray) for b in blocks):
+        return None
+    full = [
+        b.value if b.many else np.broadcast_to(b.value, (count, *b.value.shape)) for b in blocks
+    ]
+    if len({v.shape for v in full}) > 1:
+        return None
+    return np.stack(full, _shifted(axis, True))
+
+
+_STACK = Op("Pack", _stacked, None, _stack_block)
+
+
+def stack(values: Any, axis: int = 0, name: str | None = "stack") -> Any:
+    """Tensors of one shape as one, along a new dimension."""
+    if isinstance(values, Tensor):
+        values = unstack(values)
+    return run(_STACK, _alike(values), axis=axis)
+
+
+def _alike(values: Any) -> list[Any]:
+    """Tensors of the type of the first one that is a tensor."""
+    dtype = next((value.dtype for value in values if isinstance(value, Tensor)), None)
+    return [convert_to_tensor(value, dtype) for value in values]
+
+
+def _joined(*values: Any, axis: int) -> Any:
+    return np.concatenate([as_array(value) for value in values], axis)
+
+
+def _concat_block(count: int, *blocks: Block, axis: int) -> Any:
+    if not all(isinstance(b.value, np.ndarray) for b in blocks):
+        return None
+    full = [
+        b.value if b.many else np.broadcast_to(b.value, (count, *b.value.shape)) for b in blocks
+    ]
+    return np.concatenate(full, _shifted(axis, True))
+
+
+_CONCAT = Op("ConcatV2", _joined, None, _concat_block)
+
+
+def concat(values: Any, axis: int, name: str | None = "concat") -> Any:
+    """Tensors one after the other, along a dimension that they have."""
+    return run(_CONCAT, _alike(values), axis=int(axis))
+
+
+def unstack(
+    value: Any, num: int | None = None, axis: int = 0, name: str | None = None
+) -> list[Any]:
+    """The slices of a tensor along a dimension."""
+    tensor = convert_to_tensor(value)
+    count = num if num is not None else tensor.shape.as_list()[axis]
+    key = (builtins.slice(None),) * (axis % (tensor.shape.ndims or 1))
+    return [tensor[(*key, i)] for i in range(count)]
+
+
+def split(value: Any, num_or_size_splits: Any, axis: int = 0, num: int | None = None) -> list[Any]:
+    """A tensor in so many equal parts, or in parts of those sizes, along a dimension."""
+    tensor = convert_to_tensor(value)
+    total = tensor.shape.as_list()[axis]
+    sizes = num_or_size_splits
+    if isinstance(sizes, (int, np.integer)):
+        sizes = [total // sizes] * sizes
+    key = (builtins.slice(None),) * (axis % (tensor.shape.ndims or 1))
+    ends = np.cumsum(sizes).tolist()
+    return [tensor[(*key, builtins.slice(e - s, e))] for s, e in zip(sizes, ends, strict=True)]
+
+
+def _shape_kernel(x: Any, *, dtype: Any) -> Any:
+    return np.array(() if isinstance(x, bytes) else x.shape, dtype)
+
+
+def _shape_block(_: int, x: Block, *, dtype: Any) -> Any:
+    if not isinstance(x.value, np.ndarray):
+        return None
+    return Block(np.array(x.value.shape[1:] if x.many else x.value.shape, dtype), False)
+
+
+_SHAPE = Op(
+    "Shape",
+    _shape_kernel,
+    lambda s, _, dtype: [TensorSpec([s[0].shape.ndims], dtype)],
+    _shape_block,
+)
+
+
+def shape(input: Any, out_type: Any = "int32", name: str | None = None) -> Any:
+    """The shape of a tensor, as a tensor."""
+    tensor = convert_to_tensor(input)
+    dtype = as_dtype(out_type).numpy
+    sizes = tensor.shape.sizes
+    if sizes is not None and None not in sizes:
+        return EagerTensor(np.array(sizes, dtype))
+    return run(_SHAPE, [tensor], dtype=dtype)
+
+
+def size(input: Any, out_type: Any = "int32", name: str | None = None) -> Any:
+    """How many elements there are."""
+    from .math_ops import reduce_prod
+
+    return reduce_prod(shape(input, out_type))
+
+
+def rank(input: Any, name: str | None = None) -> Any:
+    """How many dimensions there are."""
+    return constant(convert_to_tensor(input).shape.ndims, "int32")
+
+
+def fill(dims: Any, value: Any, name: str | None = None) -> Any:
+    """A tensor of one value."""
+    tensor = convert_to_tensor(value)
+    op = Op("Fill", lambda sizes, x: np.full(np.asarray(sizes).tolist(), x, as_array(x).dtype))
+    return run(op, [_sizes(dims), tensor])
+
+
+def zeros(shape: Any, dtype: Any = "float32", name: str | None = None) -> Any:
+    """Zeros, or empty strings."""
+    wanted = as_dtype(dtype)
+    return fill(
+        shape,
+        constant(b"" if wanted.name == "string" else 0, None if wanted.name == "string" else wanted)
+        if not wanted.is_bool
+        else constant(False),
+    )
+
+
+def ones(shape: Any, dtype: Any = "float32", name: str | None = None) -> Any:
+    """Ones."""
+    return fill(shape, EagerTensor(np.ones((), as_dtype(dtype).numpy)))
+
+
+def zeros_like(input: Any, dtype: Any = None, name: str | None = None) -> Any:
+    """Zeros of the shape of a tensor."""
+    tensor = convert_to_tensor(input)
+    return zeros(shape(tensor), dtype or tensor.dtype)
+
+
+def ones_like(input: Any, dtype: Any = None, name: str | None = None) -> Any:
+    """Ones of the shape of a tensor."""
+    tensor = convert_to_tensor(input)
+    return ones(shape(tensor), dtype or tensor.dtype)
+
+
+def range_(
+    start: Any, limit: Any = None, delta: Any = 1, dtype: Any = None, name: str | None = None
+) -> Any:
+    """Numbers from `start` up to `limit`."""
+    begin, end = (0, start) if limit is None else (start, limit)
+    parts = [convert_to_tensor(part) for part in (begin, end, delta)]
+    wanted = (
+        as_dtype(dtype)
+        if dtype is not None
+        else max(
+            (part.dtype for part in parts),
+            key=lambda d: ["int32", "int64", "float32", "float64"].index(d.name),
+        )
+    )
+    op = Op(
+        "Range",
+        lambda a, b, c: np.arange(a, b, c).astype(wanted.numpy),
+        lambda *_: [TensorSpec([None], wanted)],
+    )
+    return run(op, parts)
+
+
+def _hot(indices: Any, *, depth: int, on: Any, off: Any, axis: int, dtype: Any) -> Any:
+    hot = np.equal(np.expand_dims(indices, -1), np.arange(depth))
+    return np.moveaxis(np.where(hot, on, off).astype(dtype), -1, axis)
+
+
+def _hot_block(_: int, indices: Block, **attributes: Any) -> Any:
+    if not isinstance(indices.value, np.ndarray) or attributes["axis"] != -1:
+        return None
+    return _hot(indices.value, **attributes)
+
+
+_ONE_HOT = Op("OneHot", _hot, None, _hot_block)
+
+
+def one_hot(
+    indices: Any,
+    depth: Any,
+    on_value: Any = None,
+    off_value: Any = None,
+    axis: int | None = None,
+    dtype: Any = None,
+    name: str | None = None,
+) -> Any:
+    """`on_value` (1) at each index along a new dimension of `depth`, `off_value` (0) elsewhere."""
+    given = next((v for v in (on_value, off_value) if v is not None), None)
+    wanted = (
+        as_dtype(dtype)
+        if dtype is not None
+        else (as_dtype("float32") if given is None else convert_to_tensor(given).dtype)
+    )
+    on, off = (1 if on_value is None else on_value), (0 if off_value is None else off_value)
+    attributes = {"depth": int(depth), "on": np.asarray(on), "off": np.asarray(off)}
+    axis = -1 if axis is None else axis
+    return run(_ONE_HOT, [convert_to_tensor(indices)], axis=axis, dtype=wanted.numpy, **attributes)
+
+
+def tile(input: Any, multiples: Any, name: str | None = None) -> Any:
+    """A tensor repeated along its dimensions."""
+    op = Op("Tile", lambda x, n: np.tile(as_array(x), np.asarray(n).tolist()))
+    return run(op, [convert_to_tensor(input), convert_to_tensor(multiples)])
+
+
+def pad(
+    tensor: Any,
+    paddings: Any,
+    mode: str = "CONSTANT",
+    constant_values: Any = 0,
+    name: str | None = None,
+) -> Any:
+    """A tensor with more before and after each of its dimensions."""
+    how: dict[str, Any] = {"mode": mode.lower()}
+    if mode.upper() == "CONSTANT":
+        how["constant_values"] = constant_values
+    op = Op(
+        "Pad",
+        lambda x, n: np.pad(as_array(x), np.asarray(n).tolist(), **how),
+        lambda s, raws: (
+            [TensorSpec([None] * (s[0].shape.ndims or 0), s[0].dtype)]
+            if isinstance(raws[1], Symbol)
+            else [
+                TensorSpec(
+                    [
+                        d if d is None else d + int(b) + int(a)
+                        for d, (b, a) in zip(
+                            s[0].shape.as_list(), np.asarray(raws[1]).tolist(), strict=True
+                        )
+                    ],
+                    s[0].dtype,
+                )
+            ]
+        ),
+    )
+    return run(op, [convert_to_tensor(tensor), convert_to_tensor(paddings)])
+
+
+def reverse(tensor: Any, axis: Any, name: str | None = None) -> Any:
+    """A tensor turned around along dimensions."""
+    op = Op("ReverseV2", lambda x, a: np.flip(as_array(x), tuple(np.atleast_1d(a).tolist())))
+    return run(op, [convert_to_tensor(tensor), convert_to_tensor(axis)])
+
+
+def ensure_shape(x: Any, shape: Any, name: str | None = None) -> Any:
+    """The tensor, which has to be of that shape."""
+    wanted = TensorShape(shape)
+
+    def check(value: Any) -> Any:
+        found = () if isinstance(value, bytes) else value.shape
+        if not wanted.is_compatible_with(found):
+            text = (
+                f"Shape of tensor {in_messages(found)} is not compatible with expected shape "
+                f"{in_messages(wanted)}."
+            )
+            raise _errors.InvalidArgumentError(None, None, text)
+        return value
+
+    op = Op("EnsureShape", check, lambda s, _: [s[0].reshaped(s[0].shape.merge_with(wanted))])
+    return run(op, [convert_to_tensor(x)])
+
+
+def broadcast_to(input: Any, shape: Any, name: str | None = None) -> Any:
+    """A tensor repeated to a shape."""
+    op = Op("BroadcastTo", lambda x, n: np.broadcast_to(as_array(x), np.asarray(n).tolist()).copy())
+    return run(op, [convert_to_tensor(input), _sizes(shape)])
+
+
+OPERATORS["stack"] = stack

@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``tf.data``: data sets, eager and over ndarrays."""
+
+from __future__ import annotations
+
+from . import experimental
+from ._dataset import AUTOTUNE, Dataset
+from ._file_datasets import FixedLengthRecordDataset, TextLineDataset, TFRecordDataset
+from ._iterating import DatasetIterator, Options
+from ._pipeline import INFINITE, UNKNOWN, set_lowering
+from ._specs import RaggedTensorSpec, SparseTensorSpec, TensorSpec, TypeSpec
+
+__all__ = [
+    "AUTOTUNE",
+    "INFINITE_CARDINALITY",
+    "UNKNOWN_CARDINALITY",
+    "Dataset",
+    "FixedLengthRecordDataset",
+    "Iterator",
+    "Options",
+    "RaggedTensorSpec",
+    "SparseTensorSpec",
+    "TFRecordDataset",
+    "TensorSpec",
+    "TextLineDataset",
+    "TypeSpec",
+    "experimental",
+    "set_lowering",
+]
+
+INFINITE_CARDINALITY = INFINITE
+UNKNOWN_CARDINALITY = UNKNOWN
+Iterator = DatasetIterator

@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``tf.data.experimental``, as far as records are concerned."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .._records import TFRecordWriter as _Writer
+from ._pipeline import INFINITE, UNKNOWN
+
+__all__ = [
+    "AUTOTUNE",
+    "INFINITE_CARDINALITY",
+    "UNKNOWN_CARDINALITY",
+    "TFRecordWriter",
+    "assert_cardinality",
+    "cardinality",
+    "get_single_element",
+    "ignore_errors",
+    "make_batched_features_dataset",
+    "parse_example_dataset",
+    "unbatch",
+]
+
+AUTOTUNE = -1
+INFINITE_CARDINALITY = INFINITE
+UNKNOWN_CARDINALITY = UNKNOWN
+
+Transformation = Callable[[Any], Any]
+
+
+def parse_example_dataset(
+    features: Any, num_parallel_calls: Any = 1, deterministic: bool | None = None
+) -> Transformation:
+    """For ``apply``: batches of serialized Examples become dicts of tensors."""
+    from .parsing import parse_example
+
+    return lambda dataset: dataset.map(lambda records: parse_example(records, features))
+
+
+def make_batched_features_dataset(
+    file_pattern: Any,
+    batch_size: int,
+    features: Any,
+    reader: Any = None,
+    label_key: str | None = None,
+    reader_args: Any = None,
+    num_epochs: int | None = None,
+    shuffle: bool = True,
+    shuffle_buffer_size: int = 10000,
+    shuffle_seed: int | None = None,
+    prefetch_buffer_size: int | None = None,
+    reader_num_threads: int | None = None,
+    parser_num_threads: int | None = None,
+    sloppy_ordering: bool = False,
+    drop_final_batch: bool = False,
+) -> Any:
+    """Batches of parsed Examples of the files of a pattern.
+
+    Returns
+    -------
+    Dataset
+        Of dicts of tensors; of pairs of these and the label, with `label_key`.
+    """
+    from ._dataset import Dataset
+    from ._file_datasets import TFRecordDataset
+
+    make, arguments = reader or TFRecordDataset, reader_args or []
+    files = Dataset.list_files(file_pattern, shuffle=shuffle, seed=shuffle_seed)
+    cycle = 1 if reader_num_threads in (None, AUTOTUNE) else int(reader_num_threads)
+    dataset = files.interleave(lambda path: make(path, *arguments), cycle_length=cycle)
+    if _parts(dataset) == 2:  # keys and records
+        dataset = dataset.map(lambda _, record: record)
+    if shuffle:
+        dataset = dataset.shuffle(shuffle_buffer_size, shuffle_seed)
+    if num_epochs != 1:
+        dataset = dataset.repeat(num_epochs)
+    dataset = dataset.batch(batch_size, drop_remainder=drop_final_batch or num_epochs is None)
+    dataset = dataset.apply(parse_example_dataset(features))
+    if label_key:
+        if label_key not in features:
+            raise ValueError(
+                f"The `label_key` provided ({label_key!r}) must be one of the `features` keys: "
+                f"{features.keys()}."
+            )
+        dataset = dataset.map(lambda x: (x, x.pop(label_key)))
+    return dataset.prefetch(AUTOTUNE if prefetch_buffer_size is None else prefetch_buffer_size)
+
+
+def _parts(dataset: Any) -> int:
+    spec = dataset.element_spec
+    return len(spec) if isinstance(spec, tuple) else 1
+
+
+class TFRecordWriter:
+    """Writes the elements of a data set of strings to a file."""
+
+    def __init__(self, filename: Any, compression_type: Any = None) -> None:
+        self._arguments = filename, compression_type
+
+    def write(self, dataset: Any) -> None:
+        """Write every element as a record."""
+        with _Writer(*self._arguments) as writer:
+            for record in dataset.as_numpy_iterator():
+                writer.write(record)
+
+
+def cardinality(dataset: Any) -> Any:
+    """How many elements a data set has; -1 for no end, -2 when that is not known."""
+    return dataset.cardinality()
+
+
+def assert_cardinality(expected_cardinality: int) -> Transformation:
+    """For ``apply``: that many elements, or an error at the end."""
+    from ._counted import Counted
+    from ._dataset import Dataset
+
+    return lambda dataset: Dataset(Counted(dataset._node, int(expected_cardinality)))
+
+
+def ignore_errors(log_warning: bool = False) -> Transformation:
+    """For ``apply``: without the elements that cannot be made."""
+    return lambda dataset: dataset.ignore_errors(log_warning)
+
+
+def unbatch() -> Transformation:
+    """For ``apply``: the rows of the elements."""
+    return lambda dataset: dataset.unbatch()
+
+
+def get_single_element(dataset: Any) -> Any:
+    """The one element of a data set."""
+    return dataset.get_single_element()
+
+
+def dense_to_ragged_batch(
+    batch_size: int, drop_remainder: bool = False, row_splits_dtype: Any = np.int64
+) -> Transformation:
+    """For ``apply``: batches, of ragged tensors where elements differ in length."""
+    return lambda dataset: dataset.ragged_batch(batch_size, drop_remainder, row_splits_dtype)

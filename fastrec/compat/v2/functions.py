@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Functions of Python inside of data sets, and what else programs call beside records."""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from .._dtypes import as_dtype
+from ._specs import TensorSpec, TypeSpec
+from ._tensor import EagerTensor, Tensor, convert_to_tensor
+from ._trace import Op, Symbol, run, wrap
+
+__all__ = [
+    "cond",
+    "executing_eagerly",
+    "function",
+    "is_tensor",
+    "numpy_function",
+    "print_",
+    "py_function",
+]
+
+
+def _outputs(Tout: Any) -> list[Any]:
+    many = isinstance(Tout, (list, tuple))
+    return [
+        each if isinstance(each, TypeSpec) else as_dtype(each)
+        for each in (Tout if many else [Tout])
+    ]
+
+
+def _called(
+    func: Callable[..., Any], inp: Sequence[Any], Tout: Any, show: Callable[[Any], Any], name: str
+) -> Any:
+    wanted = _outputs(Tout)
+    dtypes = [each.dtype if isinstance(each, TypeSpec) else each for each in wanted]
+
+    def kernel(*values: Any) -> Any:
+        found = func(*[show(wrap(value)) for value in values])
+        many = isinstance(found, (list, tuple)) and isinstance(Tout, (list, tuple))
+        parts = list(found) if many else [found]
+        raws = [convert_to_tensor(p, d).raw for p, d in zip(parts, dtypes, strict=True)]
+        return tuple(raws) if len(raws) > 1 else raws[0]
+
+    specs = [w if isinstance(w, TypeSpec) else TensorSpec(None, w) for w in wanted]
+    op = Op(name, kernel, lambda *_: specs, None, pure=False)
+    result = run(op, [convert_to_tensor(value) for value in inp])
+    if isinstance(Tout, (list, tuple)):
+        return list(result) if isinstance(result, tuple) else [result]
+    return result
+
+
+def py_function(
+    func: Callable[..., Any], inp: Sequence[Any], Tout: Any, name: str | None = None
+) -> Any:
+    """A function of Python, of tensors that are there."""
+    return _called(func, inp, Tout, lambda value: value, "EagerPyFunc")
+
+
+def numpy_function(
+    func: Callable[..., Any],
+    inp: Sequence[Any],
+    Tout: Any,
+    stateful: bool = True,
+    name: str | None = None,
+) -> Any:
+    """A function of Python, of ndarrays."""
+    return _called(func, inp, Tout, lambda value: value.numpy(), "PyFunc")
+
+
+def function(func: Callable[..., Any] | None = None, **_: Any) -> Any:
+    """The function as it is: everything is eager."""
+    return (lambda f: f) if func is None else func
+
+
+def cond(
+    pred: Any, true_fn: Callable[[], Any], false_fn: Callable[[], Any], name: str | None = None
+) -> Any:
+    """What one of two functions gives."""
+    return true_fn() if pred else false_fn()
+
+
+def executing_eagerly() -> bool:
+    """True."""
+    return True
+
+
+def is_tensor(x: Any) -> bool:
+    """Whether it is a tensor, dense, sparse or ragged."""
+    return isinstance(x, Tensor) or hasattr(x, "_raw")
+
+
+def print_(*inputs: Any, output_stream: Any = None, end: str = "\n", **_: Any) -> None:
+    """Print tensors and what else there is."""
+    symbols = [value for value in inputs if isinstance(value, Symbol)]
+    if symbols:
+        raise TypeError("what a function prints has to be there")
+    shown = [str(v.numpy()) if isinstance(v, EagerTensor) else str(v) for v in inputs]
+    builtins.print(*shown, end=end, file=output_stream)

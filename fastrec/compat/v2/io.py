@@ -1,0 +1,263 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``tf.io``: record files, Examples, pictures, lines and whole files."""
+
+from __future__ import annotations
+
+import glob
+import os
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+import fastrec
+
+from .. import _errors
+from .._dtypes import as_dtype, short_name
+from .._records import TFRecordOptions, TFRecordWriter
+from . import _tensor_proto
+from ._composite import SparseTensor
+from ._specs import TensorSpec
+from ._tensor import as_array, convert_to_tensor
+from ._trace import Block, Op, run
+from .image import (
+    decode_and_crop_jpeg,
+    decode_bmp,
+    decode_gif,
+    decode_image,
+    decode_jpeg,
+    decode_png,
+    encode_jpeg,
+    encode_png,
+    extract_jpeg_shape,
+    is_jpeg,
+)
+from .parsing import (
+    FixedLenFeature,
+    FixedLenSequenceFeature,
+    RaggedFeature,
+    SparseFeature,
+    VarLenFeature,
+    decode_raw,
+    parse_example,
+    parse_sequence_example,
+    parse_single_example,
+    parse_single_sequence_example,
+)
+
+if TYPE_CHECKING:
+    from . import gfile as gfile
+
+__all__ = [
+    "FixedLenFeature",
+    "FixedLenSequenceFeature",
+    "RaggedFeature",
+    "SparseFeature",
+    "TFRecordOptions",
+    "TFRecordWriter",
+    "VarLenFeature",
+    "decode_and_crop_jpeg",
+    "decode_bmp",
+    "decode_csv",
+    "decode_gif",
+    "decode_image",
+    "decode_jpeg",
+    "decode_json_example",
+    "decode_png",
+    "decode_raw",
+    "encode_jpeg",
+    "encode_png",
+    "extract_jpeg_shape",
+    "is_jpeg",
+    "match_filenames_once",
+    "matching_files",
+    "parse_example",
+    "parse_sequence_example",
+    "parse_single_example",
+    "parse_single_sequence_example",
+    "parse_tensor",
+    "read_file",
+    "serialize_sparse",
+    "serialize_tensor",
+    "write_file",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "gfile":
+        import importlib
+
+        return importlib.import_module(".._files", __package__)
+    raise AttributeError(
+        f"fastrec.compat.v2.io has no {name!r}; docs/compat-v2.md says what is covered"
+    )
+
+
+def _text(value: Any) -> str:
+    name: Any = as_array(value)[()]
+    return os.fsdecode(name)
+
+
+def _read(name: Any) -> bytes:
+    path = _text(name)
+    try:
+        with open(path, "rb") as file:
+            return file.read()
+    except OSError as error:
+        raise _errors.translated(error) from error
+
+
+_READ_FILE = Op("ReadFile", _read, lambda *_: [TensorSpec((), "string")])
+
+
+def read_file(filename: Any, name: str | None = None) -> Any:
+    """What is in a file."""
+    if isinstance(filename, os.PathLike):
+        filename = os.fspath(filename)
+    return run(_READ_FILE, [convert_to_tensor(filename, "string")])
+
+
+def write_file(filename: Any, contents: Any, name: str | None = None) -> None:
+    """Make a file, and the directories that it is in."""
+    path = _text(convert_to_tensor(filename, "string").array)
+    try:
+        if folder := os.path.dirname(path):
+            os.makedirs(folder, exist_ok=True)
+        with open(path, "wb") as file:
+            file.write(convert_to_tensor(contents, "string").numpy())
+    except OSError as error:
+        raise _errors.translated(error) from error
+
+
+def matching_files(pattern: Any, name: str | None = None) -> Any:
+    """The names of files that match patterns, sorted."""
+    patterns = convert_to_tensor(pattern, "string").array.reshape(-1).tolist()
+    names = sorted({name for each in patterns for name in glob.glob(each)})
+    return convert_to_tensor(names or np.empty(0, object), "string")
+
+
+match_filenames_once = matching_files
+
+
+def serialize_tensor(tensor: Any, name: str | None = None) -> Any:
+    """A tensor as the bytes of a ``TensorProto``."""
+    value = convert_to_tensor(tensor)
+    dtype = value.dtype
+    op = Op(
+        "SerializeTensor",
+        lambda x: _tensor_proto.serialize(as_array(x), dtype),
+        lambda *_: [TensorSpec((), "string")],
+    )
+    return run(op, [value])
+
+
+def parse_tensor(serialized: Any, out_type: Any, name: str | None = None) -> Any:
+    """The tensor in the bytes of a ``TensorProto``.
+
+    Raises
+    ------
+    InvalidArgumentError
+        When there is none, or one of another type.
+    """
+    dtype = as_dtype(out_type)
+    op = Op(
+        "ParseTensor",
+        lambda x: _tensor_proto.parse(x if isinstance(x, bytes) else as_array(x).item(), dtype),
+        lambda *_: [TensorSpec(None, dtype)],
+    )
+    return run(op, [convert_to_tensor(serialized, "string")])
+
+
+def serialize_sparse(
+    sp_input: SparseTensor, name: str | None = None, out_type: Any = "string"
+) -> Any:
+    """A sparse tensor as three strings: indices, values and shape."""
+    parts = [sp_input.indices, sp_input.values, sp_input.dense_shape]
+    return convert_to_tensor([serialize_tensor(part).numpy() for part in parts], "string")
+
+
+def deserialize_many_sparse(
+    serialized_sparse: Any, dtype: Any, rank: Any = None, name: str | None = None
+) -> Any:
+    """Rows of what :func:`serialize_sparse` makes, as one sparse tensor of a dimension more."""
+    from ._columns import batch_of
+    from ._trace import wrap
+
+    rows = []
+    for indices, values, shape in convert_to_tensor(serialized_sparse, "string").array.tolist():
+        sizes = _tensor_proto.parse(shape, as_dtype("int64")).tolist()
+        found = _tensor_proto.parse(values, as_dtype(dtype))
+        where = _tensor_proto.parse(indices, as_dtype("int64")).reshape(-1, len(sizes))
+        rows.append(fastrec.Sparse(where, found, tuple(sizes)))
+    return wrap(batch_of(rows))
+
+
+def decode_json_example(json_examples: Any, name: str | None = None) -> Any:
+    """Examples as JSON into serialized ones."""
+    from google.protobuf import json_format
+
+    from fastrec.train import Example
+
+    def one(text: bytes) -> bytes:
+        try:
+            return json_format.Parse(text, Example()).SerializeToString(deterministic=True)
+        except json_format.ParseError as error:
+            message = f"Error while parsing JSON: {error}"
+            raise _errors.InvalidArgumentError(None, None, message) from error
+
+    array = convert_to_tensor(json_examples, "string").array
+    found = np.empty(array.shape, object)
+    for where, text in np.ndenumerate(array):
+        found[where] = one(text)
+    return convert_to_tensor(found, "string")
+
+
+def _defaults(record_defaults: Any) -> list[Any]:
+    from .._kernels.csv import Field
+
+    fields = []
+    for default in record_defaults:
+        if default.__class__.__name__ == "DType" or isinstance(default, type):
+            fields.append(Field(as_dtype(default).numpy, None))
+            continue
+        array = convert_to_tensor(default).array.reshape(-1)
+        fields.append(Field(array.dtype, array[0] if array.size else None))
+    return fields
+
+
+def decode_csv(
+    records: Any,
+    record_defaults: Any,
+    field_delim: str = ",",
+    use_quote_delim: bool = True,
+    na_value: str = "",
+    select_cols: Any = None,
+    name: str | None = None,
+) -> list[Any]:
+    """Lines of comma-separated values as a tensor for each column.
+
+    Raises
+    ------
+    InvalidArgumentError
+        For a line with another number of fields, or a field of another type.
+    """
+    from .._kernels.csv import read_lines
+
+    fields = _defaults(record_defaults)
+    options = (field_delim.encode(), use_quote_delim, na_value.encode(), select_cols)
+
+    def kernel(lines: Any) -> Any:
+        array = as_array(lines)
+        columns = read_lines(array.reshape(-1).tolist(), fields, *options)
+        return tuple(column.reshape(array.shape) for column in columns)
+
+    def block(_: int, lines: Block) -> Any:
+        return tuple(read_lines(list(lines.value), fields, *options)) if lines.many else None
+
+    def infer(specs: Any, _: Any) -> Any:
+        return [TensorSpec(specs[0].shape, as_dtype(field.dtype)) for field in fields]
+
+    found = run(Op("DecodeCSV", kernel, infer, block), [convert_to_tensor(records, "string")])
+    return list(found) if isinstance(found, tuple) else [found]
+
+
+__all__ += ["deserialize_many_sparse", "short_name"]

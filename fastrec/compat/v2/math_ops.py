@@ -1,0 +1,354 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Arithmetic, comparisons and reductions, as ``tf`` and ``tf.math`` have them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import fastrec
+
+from .. import _errors
+from .._dtypes import DType, as_dtype, short_name
+from ._specs import TensorSpec, TypeSpec
+from ._tensor import OPERATORS, EagerTensor, Tensor, as_array, convert_to_tensor, mismatch
+from ._trace import Block, Op, run
+
+Array = NDArray[Any]
+
+
+def _quiet(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Without NumPy's warnings; scalars stay arrays."""
+
+    def kernel(*values: Any, **attributes: Any) -> Any:
+        with np.errstate(all="ignore"):
+            return np.asarray(function(*map(as_array, values), **attributes))
+
+    return kernel
+
+
+def aligned(blocks: tuple[Block, ...]) -> list[Array] | None:
+    """Arrays whose first dimension is that of the elements, so that rows broadcast as they would.
+
+    None when a column is not an array.
+    """
+    values = [
+        as_array(b.value) if isinstance(b.value, (fastrec.Bytes, bytes)) else b.value
+        for b in blocks
+    ]
+    if not all(isinstance(value, np.ndarray) for value in values):
+        return None
+    rank = max(v.ndim - b.many for v, b in zip(values, blocks, strict=True))
+    return [
+        v.reshape(v.shape[0], *(1,) * (rank - v.ndim + 1), *v.shape[1:]) if b.many else v
+        for v, b in zip(values, blocks, strict=True)
+    ]
+
+
+def _by_element(kernel: Callable[..., Any]) -> Callable[..., Any]:
+    def block(_: int, *blocks: Block, **attributes: Any) -> Any:
+        arrays = aligned(blocks)
+        return None if arrays is None else kernel(*arrays, **attributes)
+
+    return block
+
+
+def _broadcast(dtype: Callable[[list[TypeSpec]], DType]) -> Callable[..., list[TypeSpec]]:
+    def infer(specs: list[TypeSpec], _: Any, **__: Any) -> list[TypeSpec]:
+        shapes = [spec.shape.sizes for spec in specs]
+        if any(shape is None for shape in shapes):
+            return [TensorSpec(None, dtype(specs))]
+        rank = max(len(shape) for shape in shapes if shape is not None)
+        padded = [(1,) * (rank - len(s)) + s for s in shapes if s is not None]
+        return [TensorSpec([_size(sizes) for sizes in zip(*padded, strict=True)], dtype(specs))]
+
+    return infer
+
+
+def _size(sizes: tuple[int | None, ...]) -> int | None:
+    known = {size for size in sizes if size not in (1, None)}
+    if len(known) > 1:
+        raise ValueError(f"Dimensions must be equal, but are {' and '.join(map(str, sizes))}")
+    return None if None in sizes and not known else next(iter(known), 1)
+
+
+def elementwise(
+    name: str, function: Callable[..., Any], dtype: Callable[[list[TypeSpec]], DType] | None = None
+) -> Op:
+    """An operation that NumPy does element by element."""
+    kernel = _quiet(function)
+    infer = _broadcast(dtype or (lambda specs: specs[0].dtype))
+    return Op(name, kernel, infer, _by_element(kernel))
+
+
+def _pair(op: str, x: Any, y: Any) -> tuple[Any, Any]:
+    """Two tensors of one type; what is no tensor takes the type of the other."""
+    if not isinstance(x, Tensor) and isinstance(y, Tensor):
+        x = convert_to_tensor(x, y.dtype)
+    x = convert_to_tensor(x)
+    y = y if isinstance(y, Tensor) else convert_to_tensor(y, x.dtype)
+    if x.dtype != y.dtype:
+        raise mismatch(op, x.dtype, y.dtype)
+    return x, y
+
+
+def _binary(op: Op) -> Callable[..., Any]:
+    def function(x: Any, y: Any, name: str | None = None) -> Any:
+        try:
+            return run(op, _pair(op.name, x, y))
+        except ValueError as error:
+            if isinstance(error, _errors.OpError) or "broadcast" not in str(error):
+                raise
+            text = f"Incompatible shapes: {_shape(x)} vs. {_shape(y)} [Op:{op.name}] name: "
+            raise _errors.InvalidArgumentError(None, None, text) from error
+
+    function.__doc__ = f"TensorFlow's ``{op.name}`` of two tensors of one type."
+    return function
+
+
+def _shape(value: Any) -> str:
+    return str(list(np.shape(value) if not isinstance(value, Tensor) else value.shape)).replace(
+        " ", ""
+    )
+
+
+def _unary(op: Op) -> Callable[..., Any]:
+    def function(x: Any, name: str | None = None) -> Any:
+        return run(op, [convert_to_tensor(x)])
+
+    function.__doc__ = f"TensorFlow's ``{op.name}`` of each element."
+    return function
+
+
+def _divide(x: Array, y: Array) -> Any:
+    return np.true_divide(x, y)
+
+
+def _quotient(specs: list[TypeSpec]) -> DType:
+    dtype = specs[0].dtype
+    if dtype.is_integer:
+        return as_dtype("float32" if dtype.size < 4 else "float64")
+    return dtype
+
+
+def _checked(function: Callable[..., Any]) -> Callable[..., Any]:
+    def divide(x: Array, y: Array) -> Any:
+        if y.dtype.kind in "iu" and not np.all(y):
+            raise _errors.InvalidArgumentError(None, None, "Integer division by zero")
+        return function(x, y)
+
+    return divide
+
+
+def _true_divide(x: Array, y: Array) -> Any:
+    if x.dtype.kind in "iu":
+        wide = np.float32 if x.dtype.itemsize < 4 else np.float64
+        return _divide(x.astype(wide), y.astype(wide))
+    return _divide(x, y)
+
+
+def _bool(_: list[TypeSpec]) -> DType:
+    return as_dtype("bool")
+
+
+add = _binary(elementwise("AddV2", np.add))
+subtract = _binary(elementwise("Sub", np.subtract))
+multiply = _binary(elementwise("Mul", np.multiply))
+divide = truediv = _binary(elementwise("RealDiv", _true_divide, _quotient))
+floordiv = _binary(elementwise("FloorDiv", _checked(np.floor_divide)))
+floormod = mod = _binary(elementwise("FloorMod", _checked(np.mod)))
+pow = _binary(elementwise("Pow", np.power))
+maximum = _binary(elementwise("Maximum", np.maximum))
+minimum = _binary(elementwise("Minimum", np.minimum))
+squared_difference = _binary(elementwise("SquaredDifference", lambda x, y: (x - y) ** 2))
+equal = _binary(elementwise("Equal", np.equal, _bool))
+not_equal = _binary(elementwise("NotEqual", np.not_equal, _bool))
+less = _binary(elementwise("Less", np.less, _bool))
+less_equal = _binary(elementwise("LessEqual", np.less_equal, _bool))
+greater = _binary(elementwise("Greater", np.greater, _bool))
+greater_equal = _binary(elementwise("GreaterEqual", np.greater_equal, _bool))
+logical_and = _binary(elementwise("LogicalAnd", np.logical_and, _bool))
+logical_or = _binary(elementwise("LogicalOr", np.logical_or, _bool))
+logical_xor = _binary(elementwise("LogicalXor", np.logical_xor, _bool))
+bitwise_and = _binary(elementwise("BitwiseAnd", np.bitwise_and))
+bitwise_or = _binary(elementwise("BitwiseOr", np.bitwise_or))
+bitwise_xor = _binary(elementwise("BitwiseXor", np.bitwise_xor))
+
+abs = _unary(elementwise("Abs", np.abs))
+negative = _unary(elementwise("Neg", np.negative))
+sign = _unary(elementwise("Sign", np.sign))
+square = _unary(elementwise("Square", np.square))
+sqrt = _unary(elementwise("Sqrt", np.sqrt))
+rsqrt = _unary(elementwise("Rsqrt", lambda x: (1 / np.sqrt(x)).astype(x.dtype)))
+exp = _unary(elementwise("Exp", np.exp))
+log = _unary(elementwise("Log", np.log))
+log1p = _unary(elementwise("Log1p", np.log1p))
+floor = _unary(elementwise("Floor", np.floor))
+ceil = _unary(elementwise("Ceil", np.ceil))
+round = _unary(elementwise("Round", np.rint))
+sin = _unary(elementwise("Sin", np.sin))
+cos = _unary(elementwise("Cos", np.cos))
+tanh = _unary(elementwise("Tanh", np.tanh))
+sigmoid = _unary(elementwise("Sigmoid", lambda x: (1 / (1 + np.exp(-x))).astype(x.dtype)))
+logical_not = _unary(elementwise("LogicalNot", np.logical_not))
+is_nan = _unary(elementwise("IsNan", np.isnan, _bool))
+is_inf = _unary(elementwise("IsInf", np.isinf, _bool))
+is_finite = _unary(elementwise("IsFinite", np.isfinite, _bool))
+identity = stop_gradient = _unary(elementwise("Identity", lambda x: x))
+
+_CASTS: dict[DType, Op] = {}
+
+
+def _cast_op(dtype: DType) -> Op:
+    if dtype not in _CASTS:
+        target = dtype.numpy
+
+        def convert(x: Array) -> Array:
+            return x.real.astype(target) if x.dtype.kind == "c" != target.kind else x.astype(target)
+
+        _CASTS[dtype] = elementwise("Cast", convert, lambda _: dtype)
+    return _CASTS[dtype]
+
+
+def cast(x: Any, dtype: Any, name: str | None = None) -> Any:
+    """`x` with elements of another type; floats are cut off where integers are asked for."""
+    wanted = as_dtype(dtype)
+    tensor = x if hasattr(x, "_raw") else convert_to_tensor(x)
+    if hasattr(tensor, "_cast"):
+        return tensor._cast(wanted)
+    if tensor.dtype == wanted:
+        return tensor
+    if "string" in (tensor.dtype.name, wanted.name):
+        names = short_name(tensor.dtype), short_name(wanted)
+        text = "Cast {} to {} is not supported [Op:Cast] name: ".format(*names)
+        raise _errors.UnimplementedError(None, None, text)
+    return run(_cast_op(wanted), [tensor])
+
+
+def saturate_cast(value: Any, dtype: Any, name: str | None = None) -> Any:
+    """`value` with elements of another type, which stop at its limits."""
+    tensor, wanted = convert_to_tensor(value), as_dtype(dtype)
+    if not wanted.is_integer:
+        return cast(tensor, wanted)
+    low, high = max(wanted.min, _least(tensor.dtype)), min(wanted.max, _most(tensor.dtype))
+    return cast(clip_by_value(tensor, low, high), wanted)
+
+
+def _least(dtype: DType) -> Any:
+    return dtype.min if dtype.is_integer else float(dtype.min)
+
+
+def _most(dtype: DType) -> Any:
+    return dtype.max if dtype.is_integer else float(dtype.max)
+
+
+def clip_by_value(t: Any, clip_value_min: Any, clip_value_max: Any, name: str | None = None) -> Any:
+    """Each element, or the limit that it is beyond."""
+    return maximum(minimum(t, clip_value_max), clip_value_min)
+
+
+def _reduction(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    def kernel(x: Any, *, axis: tuple[int, ...] | None, keepdims: bool) -> Any:
+        with np.errstate(all="ignore"):
+            return np.asarray(function(as_array(x), axis=axis, keepdims=keepdims))
+
+    def block(_: int, x: Block, *, axis: tuple[int, ...] | None, keepdims: bool) -> Any:
+        if not isinstance(x.value, np.ndarray):
+            return None
+        rank = x.value.ndim
+        moved = (
+            tuple(range(1, rank)) if axis is None else tuple(a + 1 if a >= 0 else a for a in axis)
+        )
+        return kernel(x.value, axis=moved, keepdims=keepdims)
+
+    op = Op(name, kernel, None, block)
+
+    def reduce(
+        input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
+    ) -> Any:
+        axes = None if axis is None else tuple(np.atleast_1d(np.asarray(axis)).tolist())
+        return run(op, [convert_to_tensor(input_tensor)], axis=axes, keepdims=bool(keepdims))
+
+    reduce.__doc__ = f"TensorFlow's ``{name}`` over `axis`, or over everything."
+    return reduce
+
+
+def _mean(x: Array, axis: Any, keepdims: bool) -> Any:
+    if x.dtype.kind not in "iu":
+        return np.mean(x, axis=axis, keepdims=keepdims, dtype=x.dtype)
+    total = np.sum(x, axis=axis, keepdims=keepdims)
+    count = x.size // max(total.size, 1)
+    return np.trunc(total / max(count, 1)).astype(x.dtype)
+
+
+reduce_sum = _reduction("Sum", lambda x, **k: np.sum(x, dtype=x.dtype, **k))
+reduce_prod = _reduction("Prod", lambda x, **k: np.prod(x, dtype=x.dtype, **k))
+reduce_mean = _reduction("Mean", _mean)
+reduce_max = _reduction("Max", np.max)
+reduce_min = _reduction("Min", np.min)
+reduce_all = _reduction("All", np.all)
+reduce_any = _reduction("Any", np.any)
+reduce_std = _reduction("Std", np.std)
+reduce_variance = _reduction("Variance", np.var)
+
+
+def _arg(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    op = Op(name, lambda x, axis, dtype: np.asarray(function(x, axis=axis)).astype(dtype))
+
+    def find(
+        input: Any, axis: Any = None, output_type: Any = "int64", name: str | None = None
+    ) -> Any:
+        dtype = as_dtype(output_type).numpy
+        return run(
+            op, [convert_to_tensor(input)], axis=0 if axis is None else int(axis), dtype=dtype
+        )
+
+    find.__doc__ = f"TensorFlow's ``{name}`` along `axis`."
+    return find
+
+
+argmax = _arg("ArgMax", np.argmax)
+argmin = _arg("ArgMin", np.argmin)
+_MATMUL = Op("MatMul", lambda x, y: np.matmul(x, y))
+
+
+def matmul(a: Any, b: Any, name: str | None = None) -> Any:
+    """The matrix product."""
+    return run(_MATMUL, _pair("MatMul", a, b))
+
+
+def _compared(function: Callable[..., Any], unequal: bool) -> Callable[[Any, Any], Any]:
+    def compare(x: Any, y: Any) -> Any:
+        try:
+            return function(x, y)
+        except (TypeError, ValueError):  # as with None: they are not equal
+            return EagerTensor(np.asarray(unequal))
+
+    return compare
+
+
+def _logical(
+    on_bools: Callable[..., Any], on_bits: Callable[..., Any]
+) -> Callable[[Any, Any], Any]:
+    return lambda x, y: (on_bools if x.dtype.is_bool else on_bits)(x, y)
+
+
+_INVERT = _unary(elementwise("Invert", np.invert))
+OPERATORS.update(
+    {name: globals()[name] for name in ("add", "subtract", "multiply", "divide", "floordiv")}
+)
+OPERATORS.update(
+    {name: globals()[name] for name in ("floormod", "pow", "matmul", "negative", "abs")}
+)
+OPERATORS.update(
+    {name: globals()[name] for name in ("less", "less_equal", "greater", "greater_equal")}
+)
+OPERATORS["equal"] = _compared(equal, False)
+OPERATORS["not_equal"] = _compared(not_equal, True)
+OPERATORS["and"] = _logical(logical_and, bitwise_and)
+OPERATORS["or"] = _logical(logical_or, bitwise_or)
+OPERATORS["xor"] = _logical(logical_xor, bitwise_xor)
+OPERATORS["invert"] = lambda x: logical_not(x) if x.dtype.is_bool else _INVERT(x)

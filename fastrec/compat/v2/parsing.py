@@ -1,0 +1,406 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Examples and SequenceExamples into tensors, and bytes into numbers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+import fastrec
+from fastrec.errors import ExampleParseError
+
+from .. import _errors
+from .._dtypes import as_dtype, short_name
+from .._features import (
+    Checked,
+    FixedLenFeature,
+    FixedLenSequenceFeature,
+    RaggedFeature,
+    SparseFeature,
+    VarLenFeature,
+    checked_context,
+    checked_example,
+    checked_sequence,
+)
+from .._parse_errors import parse_failure
+from .._shape import in_messages
+from ._columns import VarLen
+from ._specs import RaggedTensorSpec, SparseTensorSpec, TensorSpec, TypeSpec
+from ._tensor import as_array, convert_to_tensor
+from ._trace import Block, Op, run
+
+__all__ = [
+    "FixedLenFeature",
+    "FixedLenSequenceFeature",
+    "RaggedFeature",
+    "SparseFeature",
+    "VarLenFeature",
+    "decode_raw",
+    "parse_example",
+    "parse_sequence_example",
+    "parse_single_example",
+    "parse_single_sequence_example",
+]
+
+
+def _invalid(text: str) -> _errors.OpError:
+    return _errors.InvalidArgumentError(None, None, text)
+
+
+def _specs(checked: Checked, batch: list[int | None], frames: bool = False) -> list[TypeSpec]:
+    """What parsing gives, in the order of `checked`."""
+    found: list[TypeSpec] = []
+    more = len(batch) + frames
+    for sparse in checked.sparse:
+        sizes: Any = getattr(sparse.feature, "size", [None])
+        inner = [sizes] if isinstance(sizes, int) else list(sizes)
+        found.append(SparseTensorSpec([*batch, *[None] * frames, *inner], sparse.dtype))
+    for dense in checked.dense:
+        rows = [None] if dense.rows else []
+        found.append(TensorSpec([*batch, *rows, *dense.shape], dense.dtype))
+    for ragged in checked.ragged:
+        levels = ragged.levels + more
+        if levels:
+            shape = [*batch, *[None] * (levels + 1 - len(batch)), *ragged.inner]
+            found.append(RaggedTensorSpec(shape, ragged.dtype, levels, ragged.splits))
+        else:
+            found.append(TensorSpec([None, *ragged.inner], ragged.dtype))
+    return found
+
+
+def _keys(checked: Checked) -> list[Any]:
+    items: list[Any] = [*checked.sparse, *checked.dense, *checked.ragged]
+    return [item.key for item in items]
+
+
+def _value(column: Any) -> Any:
+    """A part of an Example, as values are kept."""
+    if isinstance(column, (bytes, np.ndarray, fastrec.Bytes, fastrec.Sparse, fastrec.Ragged)):
+        return column
+    return np.asarray(column)
+
+
+class _Alike:
+    """What of the features can be parsed for many Examples at once, with a row for each."""
+
+    def __init__(self, checked: Checked) -> None:
+        self.features: dict[Any, Any] = {}
+        self.possible = True
+        for sparse in checked.sparse:
+            self.possible &= isinstance(sparse.feature, fastrec.VarLenFeature)
+            self.features[sparse.key] = fastrec.RaggedFeature(sparse.feature.dtype)
+        for dense in checked.dense:
+            self.possible &= not dense.rows or len(dense.shape) == 0
+            ragged = fastrec.RaggedFeature(dense.feature.dtype)
+            self.features[dense.key] = ragged if dense.rows else dense.feature
+        for item in checked.ragged:
+            self.possible &= not item.levels and not item.inner
+            self.features[item.key] = item.feature
+        self._sparse = {sparse.key for sparse in checked.sparse}
+
+    def columns(self, records: Any, keys: list[Any]) -> tuple[Any, ...]:
+        """A column for each key."""
+        found = fastrec.parse_example(records, self.features)
+        return tuple(VarLen(found[k]) if k in self._sparse else found[k] for k in keys)
+
+
+def _single_op(checked: Checked) -> Op:
+    keys, features, alike = _keys(checked), checked.features, _Alike(checked)
+
+    def kernel(serialized: Any) -> Any:
+        record: Any = serialized if isinstance(serialized, bytes) else as_array(serialized)
+        if not isinstance(record, bytes):
+            if record.ndim:
+                raise _invalid(
+                    f"Input serialized must be a scalar, got {in_messages(record.shape)}"
+                )
+            record = record[()]
+        try:
+            found = fastrec.parse_single_example(record, features)
+        except ExampleParseError as error:
+            raise parse_failure(error, checked, [record], single=True) from error
+        return tuple(_value(found[key]) for key in keys)
+
+    def block(_: int, records: Block) -> Any:
+        if (
+            not records.many
+            or not alike.possible
+            or not isinstance(records.value, (fastrec.Bytes, list))
+        ):
+            return None
+        return alike.columns(records.value, keys)
+
+    return Op("ParseSingleExample", kernel, lambda *_: _specs(checked, []), block)
+
+
+def _batch_op(checked: Checked, names: Any) -> Op:
+    keys, features = _keys(checked), checked.features
+    called = [] if names is None else convert_to_tensor(names).array.reshape(-1).tolist()
+
+    def kernel(serialized: Any) -> Any:
+        shape = () if isinstance(serialized, bytes) else serialized.shape
+        if len(shape) != 1:
+            raise _invalid(
+                f"Expected serialized to be a scalar or vector, got shape: {in_messages(shape)}"
+            )
+        records = serialized if isinstance(serialized, fastrec.Bytes) else serialized.tolist()
+        if called and len(called) != len(records):
+            raise _invalid(
+                f"Expected names have the same shape as serialized: name.shape=[{len(called)}], "
+                f"serialized.shape=[{len(records)}]"
+            )
+        try:
+            found = fastrec.parse_example(records, features)
+        except ExampleParseError as error:
+            raise parse_failure(error, checked, records, called) from error
+        return tuple(_value(found[key]) for key in keys)
+
+    def infer(specs: list[TypeSpec], _: Any) -> list[TypeSpec]:
+        sizes = specs[0].shape.sizes
+        return _specs(checked, [sizes[0] if sizes else None])
+
+    return Op("ParseExampleV2", kernel, infer)
+
+
+# Making ready what is asked for takes longer than parsing one Example.
+_OPS: dict[Any, Op] = {}
+_MOST_OPS = 64
+
+
+def _kept(key: Any, make: Any) -> Op:
+    try:
+        found = _OPS.get(key)
+    except TypeError:  # a default that has no hash
+        made: Op = make()
+        return made
+    if found is None:
+        if len(_OPS) >= _MOST_OPS:
+            _OPS.clear()
+        found = _OPS[key] = make()
+    return found
+
+
+def _described(features: Any) -> Any:
+    if not isinstance(features, dict):
+        return None
+    return tuple((key, type(feature), feature, repr(feature)) for key, feature in features.items())
+
+
+def _parsed(op: Op, serialized: Any, keys: list[Any]) -> dict[Any, Any]:
+    found = run(op, [serialized])
+    found = found if isinstance(found, tuple) else (found,)
+    return dict(zip(keys, found, strict=True))
+
+
+def parse_single_example(
+    serialized: Any, features: Any, example_names: Any = None, name: str | None = None
+) -> dict[Any, Any]:
+    """One Example as tensors, by feature.
+
+    Parameters
+    ----------
+    serialized : string tensor of shape ()
+    features : dict
+        What to read, and as what.
+
+    Raises
+    ------
+    InvalidArgumentError
+        When the record is not what was asked for; a :class:`fastrec.ExampleParseError`, too.
+    """
+    checked = checked_example(features, single=True)
+    record = convert_to_tensor(serialized)
+    if record.shape.ndims not in (0, None):
+        raise ValueError("Input serialized must be a scalar")
+    op = _kept(("single", _described(features)), lambda: _single_op(checked))
+    return _parsed(op, record, _keys(checked))
+
+
+def parse_example(
+    serialized: Any, features: Any, example_names: Any = None, name: str | None = None
+) -> dict[Any, Any]:
+    """Examples as tensors, by feature; a scalar is a single one.
+
+    Parameters
+    ----------
+    serialized : string tensor of shape (n,) or ()
+    features : dict
+        What to read, and as what.
+    example_names : string tensor of shape (n,), optional
+        What to call the records in messages.
+
+    Raises
+    ------
+    InvalidArgumentError
+        When a record is not what was asked for; a :class:`fastrec.ExampleParseError`, too.
+    """
+    checked = checked_example(features)
+    records = convert_to_tensor(serialized)
+    if records.shape.ndims == 0:
+        op = _kept(("single", _described(features)), lambda: _single_op(checked))
+    elif example_names is not None:
+        op = _batch_op(checked, example_names)
+    else:
+        op = _kept(("batch", _described(features)), lambda: _batch_op(checked, None))
+    return _parsed(op, records, _keys(checked))
+
+
+def _sequence(
+    serialized: Any, context: Any, sequence: Any, single: bool
+) -> tuple[dict[Any, Any], dict[Any, Any], dict[Any, Any]]:
+    if not (context or sequence):
+        raise ValueError(
+            "Both `context_features` and `sequence_features` argument are None, but at least one "
+            "should have values."
+        )
+    before, frames = checked_context(context), checked_sequence(sequence)
+    lengths = [] if single else [item.key for item in frames.dense]
+    first, second = _keys(before), _keys(frames)
+
+    def kernel(records: Any) -> Any:
+        parse = fastrec.parse_single_sequence_example if single else fastrec.parse_sequence_example
+        array = as_array(records)
+        rows: Any = array[()] if single else array.reshape(-1).tolist()
+        try:
+            found: Any = parse(rows, before.features, frames.features)
+        except ExampleParseError as error:
+            raise _errors.translated(error) from error
+        parts = [found[0][key] for key in first] + [found[1][key] for key in second]
+        return tuple(_value(part) for part in [*parts, *[found[2][key] for key in lengths]])
+
+    def infer(specs: list[TypeSpec], _: Any) -> list[TypeSpec]:
+        sizes = specs[0].shape.sizes
+        batch = [] if single else [sizes[0] if sizes else None]
+        counts: list[TypeSpec] = [TensorSpec(batch, "int64") for _ in lengths]
+        return [*_specs(before, batch), *_specs(frames, batch, frames=True), *counts]
+
+    found = run(Op("ParseSequenceExampleV2", kernel, infer), [convert_to_tensor(serialized)])
+    parts = iter(found if isinstance(found, tuple) else (found,))
+    one, two, three = ({key: next(parts) for key in keys} for keys in (first, second, lengths))
+    return one, two, three
+
+
+def parse_single_sequence_example(
+    serialized: Any,
+    context_features: Any = None,
+    sequence_features: Any = None,
+    example_name: Any = None,
+    name: str | None = None,
+) -> tuple[dict[Any, Any], dict[Any, Any]]:
+    """One SequenceExample as tensors: those of its context, and those of its feature lists."""
+    context, lists, _ = _sequence(serialized, context_features, sequence_features, single=True)
+    return context, lists
+
+
+def parse_sequence_example(
+    serialized: Any,
+    context_features: Any = None,
+    sequence_features: Any = None,
+    example_names: Any = None,
+    name: str | None = None,
+) -> tuple[dict[Any, Any], dict[Any, Any], dict[Any, Any]]:
+    """SequenceExamples as tensors: of contexts, of feature lists, and how long these are."""
+    return _sequence(serialized, context_features, sequence_features, single=False)
+
+
+_RAW_TYPES = "half float double int32 uint16 uint8 int16 int8 int64 complex64 complex128 bool"
+
+
+def _decoded(strings: Any, *, dtype: Any, little_endian: bool, fixed: int | None) -> Any:
+    if fixed is None:
+        _check_sizes(strings, dtype)
+    found = fastrec.decode_raw(
+        strings if isinstance(strings, (bytes, fastrec.Bytes)) else _nested(strings),
+        dtype,
+        little_endian,
+        fixed,
+    )
+    return found if found.flags.writeable else found.copy()
+
+
+def _nested(strings: Any) -> Any:
+    return strings[()] if strings.ndim == 0 else strings
+
+
+def _check_sizes(strings: Any, dtype: Any) -> None:
+    """That all strings are alike, and whole; with TensorFlow's texts where not."""
+    if isinstance(strings, bytes):
+        sizes = np.array([len(strings)])
+    elif isinstance(strings, fastrec.Bytes):
+        sizes = np.diff(strings.offsets)
+    else:
+        sizes = np.array([len(each) for each in strings.reshape(-1).tolist()], np.int64)
+    if not len(sizes):
+        return
+    if (sizes != sizes[0]).any():
+        odd = int(np.argmax(sizes != sizes[0]))
+        raise _invalid(
+            f"DecodeRaw requires input strings to all be the same size, but element {odd} has "
+            f"size {sizes[0]} != {sizes[odd]}"
+        )
+    if sizes[0] % dtype.itemsize:
+        raise _invalid(
+            f"Input to DecodeRaw has length {sizes[0]} that is not a multiple of {dtype.itemsize}, "
+            f"the size of {short_name(as_dtype(dtype))}"
+        )
+
+
+def _decode_block(
+    _: int, strings: Block, *, dtype: Any, little_endian: bool, fixed: int | None
+) -> Any:
+    if not isinstance(strings.value, fastrec.Bytes):
+        return None
+    if fixed is None:
+        sizes = np.diff(strings.value.offsets)
+        if not len(sizes) or (sizes != sizes[0]).any() or sizes[0] % dtype.itemsize:
+            return None
+    return fastrec.decode_raw(strings.value, dtype, little_endian, fixed)
+
+
+def _decoded_spec(
+    specs: list[TypeSpec], _: Any, *, dtype: Any, fixed: int | None, **__: Any
+) -> list[TypeSpec]:
+    sizes = specs[0].shape.sizes
+    count = None if fixed is None else fixed // dtype.itemsize
+    return [TensorSpec(None if sizes is None else [*sizes, count], dtype)]
+
+
+_DECODE_RAW = Op("DecodeRaw", _decoded, _decoded_spec, _decode_block)
+
+
+def decode_raw(
+    input_bytes: Any,
+    out_type: Any,
+    little_endian: bool = True,
+    fixed_length: int | None = None,
+    name: str | None = None,
+) -> Any:
+    """Strings as the numbers whose bytes they are, along one more dimension.
+
+    Raises
+    ------
+    InvalidArgumentError
+        When strings differ in size, or are no whole numbers.
+    """
+    dtype = as_dtype(out_type)
+    if short_name(dtype) not in _RAW_TYPES.split():
+        raise TypeError(
+            f"Value passed to parameter 'out_type' has DataType {dtype.name} not in list of "
+            "allowed values"
+        )
+    if fixed_length is not None and fixed_length % dtype.size:
+        raise _invalid(
+            f"fixed_length ({fixed_length}) must be a multiple of the size of out_type "
+            f"({dtype.size})"
+        )
+    if fixed_length is not None and fixed_length <= 0:
+        raise _invalid(f"fixed_length ({fixed_length}) must be greater than zero.")
+    strings = convert_to_tensor(input_bytes, "string")
+    return run(
+        _DECODE_RAW,
+        [strings],
+        dtype=dtype.numpy,
+        little_endian=bool(little_endian),
+        fixed=fixed_length,
+    )

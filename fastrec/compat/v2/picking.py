@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Parts of tensors."""
+
+from __future__ import annotations
+
+import builtins
+from typing import Any
+
+import numpy as np
+
+from .. import _errors
+from ._specs import TensorSpec
+from ._tensor import OPERATORS, Tensor, as_array, convert_to_tensor
+from ._trace import Block, Op, Symbol, run
+
+__all__ = ["boolean_mask", "gather", "slice_", "where"]
+
+
+def _gathered(params: Any, indices: Any, *, axis: int) -> Any:
+    array, where = as_array(params), np.asarray(indices)
+    count = array.shape[axis]
+    if where.size and (where.min() < 0 or where.max() >= count):
+        first = np.argwhere((where < 0) | (where >= count))[0]
+        bad = int(where[tuple(first)])
+        at = f"[{','.join(map(str, first.tolist()))}]" if len(first) else ""
+        raise _errors.InvalidArgumentError(
+            None, None, f"indices{at} = {bad} is not in [0, {count})"
+        )
+    return np.take(array, where, axis)
+
+
+def _gather_block(_: int, params: Block, indices: Block, *, axis: int) -> Any:
+    if params.many or axis != 0 or not isinstance(indices.value, np.ndarray):
+        return None
+    return _gathered(params.value, indices.value, axis=axis)
+
+
+_GATHER = Op("GatherV2", _gathered, None, _gather_block)
+
+
+def gather(
+    params: Any,
+    indices: Any,
+    validate_indices: Any = None,
+    axis: int | None = None,
+    batch_dims: int = 0,
+    name: str | None = None,
+) -> Any:
+    """The slices of `params` that `indices` name."""
+    return run(_GATHER, [convert_to_tensor(params), convert_to_tensor(indices)], axis=axis or 0)
+
+
+_MASK = Op(
+    "BooleanMask",
+    lambda x, mask, axis: (
+        np.compress(mask.reshape(-1), as_array(x), axis) if mask.ndim == 1 else as_array(x)[mask]
+    ),
+    lambda s, _, axis: [
+        TensorSpec([None, *s[0].shape.as_list()[s[1].shape.ndims or 1 :]], s[0].dtype)
+    ],
+)
+
+
+def boolean_mask(tensor: Any, mask: Any, axis: int | None = None, name: str | None = None) -> Any:
+    """The elements for which `mask` is True."""
+    return run(_MASK, [convert_to_tensor(tensor), convert_to_tensor(mask)], axis=axis or 0)
+
+
+_WHERE = Op(
+    "Where",
+    lambda x: np.argwhere(as_array(x)).astype(np.int64),
+    lambda s, _: [TensorSpec([None, s[0].shape.ndims], "int64")],
+)
+
+
+def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None) -> Any:
+    """`x` where the condition holds and `y` elsewhere; with neither, where that is."""
+    from .math_ops import _pair, elementwise
+
+    if x is None and y is None:
+        return run(_WHERE, [convert_to_tensor(condition)])
+    op = elementwise("SelectV2", np.where, lambda specs: specs[1].dtype)
+    return run(op, [convert_to_tensor(condition), *_pair("SelectV2", x, y)])
+
+
+def slice_(input_: Any, begin: Any, size: Any, name: str | None = None) -> Any:
+    """So many elements (-1 for the rest) from `begin` on, of each dimension."""
+    op = Op(
+        "Slice",
+        lambda x, b, n: as_array(x)[
+            tuple(
+                builtins.slice(int(i), None if k == -1 else int(i + k))
+                for i, k in zip(b, n, strict=True)
+            )
+        ],
+    )
+    return run(op, [convert_to_tensor(input_), convert_to_tensor(begin), convert_to_tensor(size)])
+
+
+def _picked(x: Any, *indices: Any, key: tuple[Any, ...]) -> Any:
+    array = as_array(x)
+    try:
+        found = array[_filled(key, indices)]
+    except IndexError as error:
+        raise _errors.InvalidArgumentError(
+            None, None, f"slice index is out of bounds: {error}"
+        ) from error
+    return found if isinstance(found, np.ndarray) else np.asarray(found, array.dtype)
+
+
+def _filled(key: tuple[Any, ...], indices: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The key, with the values of what were tensors in it."""
+    numbers = iter(int(i) for i in indices)
+
+    def one(part: Any) -> Any:
+        if part is _HOLE:
+            return next(numbers)
+        if isinstance(part, builtins.slice):
+            return builtins.slice(one(part.start), one(part.stop), one(part.step))
+        return part
+
+    return tuple(map(one, key))
+
+
+def _pick_block(_: int, x: Block, *indices: Block, key: tuple[Any, ...]) -> Any:
+    if not isinstance(x.value, np.ndarray) or indices or not x.many:
+        return None
+    return x.value[(builtins.slice(None), *key)]
+
+
+_HOLE = object()
+_STRIDED_SLICE = Op("StridedSlice", _picked, None, _pick_block)
+
+
+def _getitem(tensor: Any, key: Any) -> Any:
+    parts = key if isinstance(key, tuple) else (key,)
+    if len(parts) == 1 and isinstance(parts[0], Tensor) and parts[0].dtype.is_bool:
+        return boolean_mask(tensor, parts[0])
+    holes: list[Any] = []
+
+    def one(part: Any) -> Any:
+        if isinstance(part, builtins.slice):
+            return builtins.slice(one(part.start), one(part.stop), one(part.step))
+        if isinstance(part, Symbol):
+            holes.append(part)
+            return _HOLE
+        if isinstance(part, Tensor):
+            return int(part)  # type: ignore[call-overload]
+        return part
+
+    filled = tuple(map(one, parts))
+    return run(_STRIDED_SLICE, [tensor, *holes], key=filled)
+
+
+OPERATORS["getitem"] = _getitem

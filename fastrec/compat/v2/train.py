@@ -1,0 +1,25 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``tf.train``: the messages."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from fastrec.train import BytesList as BytesList
+    from fastrec.train import Example as Example
+    from fastrec.train import Feature as Feature
+    from fastrec.train import FeatureList as FeatureList
+    from fastrec.train import FeatureLists as FeatureLists
+    from fastrec.train import Features as Features
+    from fastrec.train import FloatList as FloatList
+    from fastrec.train import Int64List as Int64List
+    from fastrec.train import SequenceExample as SequenceExample
+
+
+def __getattr__(name: str) -> Any:  # protobuf is imported when a message is asked for
+    import fastrec.train
+
+    if name in fastrec.train.__all__:
+        return getattr(fastrec.train, name)
+    raise AttributeError(f"fastrec.compat.v2.train has no {name!r}: it has the messages of records")

@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The same programs under TensorFlow and under ``fastrec.compat.v2``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from v2_programs import PROGRAMS, results, write
+
+import fastrec.compat.v2 as ours
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return write(tmp_path_factory.mktemp("v2") / "rows.tfrecord")
+
+
+EAGER = {"py function", "window", "window stride"}  # what is known of their elements differs
+
+
+@pytest.mark.parametrize("fast", [True, False])
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_data_sets(tf: Any, path: str, name: str, fast: bool) -> None:
+    expected = results(tf, PROGRAMS[name], path)
+    before = ours.data.set_lowering(fast)
+    try:
+        found = results(ours, PROGRAMS[name], path)
+    finally:
+        ours.data.set_lowering(before)
+    if name not in EAGER:
+        assert found[0] == expected[0]
+        assert found[1] == expected[1]
+    assert found[2:] == expected[2:]

@@ -1,0 +1,229 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The same operations, and the same mistakes, under TensorFlow and ``fastrec.compat.v2``."""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from v2_programs import Program, features, numbers, plain, write
+
+import fastrec.compat.v2 as ours
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return write(tmp_path_factory.mktemp("v2") / "rows.tfrecord")
+
+
+EXPRESSIONS: dict[str, Callable[[Any], Any]] = {
+    "constants": lambda tf: [
+        tf.constant(1),
+        tf.constant(1.5),
+        tf.constant("a"),
+        tf.constant([[True]]),
+        tf.constant(3, shape=[2, 2]),
+    ],
+    "arithmetic": lambda tf: [
+        tf.constant([5, -5]) // 2,
+        tf.constant([5, -5]) % 3,
+        tf.constant([5, -5]) / 2,
+        2 - tf.constant([1.5]),
+        -tf.constant(3),
+        tf.constant([1, 2]) ** 2,
+    ],
+    "uint8 wraps": lambda tf: tf.constant([200], tf.uint8) + tf.constant([100], tf.uint8),
+    "casts": lambda tf: [
+        tf.cast([1.7, -1.7], tf.int32),
+        tf.cast([0, 2], tf.bool),
+        tf.saturate_cast([-5.0, 300.0], tf.uint8),
+    ],
+    "comparisons": lambda tf: [
+        tf.constant([1, 2]) > 1,
+        tf.constant([1, 2]) == [1, 3],
+        tf.logical_not(tf.constant(True)),
+    ],
+    "slices": lambda tf: [
+        tf.range(10)[2:8:3],
+        tf.range(10)[-1],
+        tf.reshape(tf.range(12), [3, 4])[:, 1],
+        tf.constant([1, 2])[tf.newaxis, :],
+    ],
+    "shapes": lambda tf: [
+        tf.shape(tf.zeros([2, 3])),
+        tf.size(tf.zeros([2, 3])),
+        tf.rank(tf.zeros([2, 3])),
+        tf.expand_dims([1, 2], -1),
+        tf.squeeze([[1], [2]]),
+    ],
+    "joining": lambda tf: [
+        tf.concat([[1], [2, 3]], 0),
+        tf.stack([[1, 2], [3, 4]], axis=1),
+        tf.tile([[1, 2]], [2, 2]),
+        tf.pad([[1]], [[1, 0], [0, 2]]),
+    ],
+    "picking": lambda tf: [
+        tf.gather([5, 6, 7], [2, 0]),
+        tf.where([True, False, True]),
+        tf.boolean_mask([1, 2, 3], [True, False, True]),
+        tf.where([True, False], [1, 2], [3, 4]),
+    ],
+    "hot": lambda tf: [
+        tf.one_hot([0, 2, -1], 3),
+        tf.one_hot(1, 3, on_value=5, off_value=-1),
+        tf.one_hot([0, 1], 2, axis=0, dtype=tf.int32),
+    ],
+    "reductions": lambda tf: [
+        tf.reduce_sum([[1, 2], [3, 4]], 0),
+        tf.reduce_mean([1, 2]),
+        tf.reduce_mean([1.0, 2.0]),
+        tf.reduce_max([[1, 5], [3, 4]], axis=1, keepdims=True),
+        tf.argmax([3, 9, 1]),
+        tf.reduce_all([True, False]),
+    ],
+    "ranges": lambda tf: [
+        tf.range(3),
+        tf.range(1, 7, 2),
+        tf.range(3.0),
+        tf.fill([2], 7),
+        tf.ones([2], tf.int64),
+        tf.zeros([1], tf.string),
+    ],
+    "strings": lambda tf: [
+        tf.strings.length(["ab", ""]),
+        tf.strings.join([["a"], "b"], "-"),
+        tf.strings.substr("hello", 1, 3),
+        tf.strings.to_number(["1", "2.5"]),
+        tf.strings.lower("AbC"),
+        tf.strings.split("a b  c"),
+        tf.strings.split(["a,b", ""], ","),
+        tf.strings.as_string([1, 2]),
+        tf.strings.regex_replace("a1b2", "[0-9]", "_"),
+    ],
+    "raw": lambda tf: [
+        tf.io.decode_raw([b"\x01\x02", b"\x03\x04"], tf.uint16, little_endian=False),
+        tf.io.decode_raw(b"abc", tf.uint8, fixed_length=5),
+        tf.io.decode_raw(b"", tf.float32),
+    ],
+    "protos": lambda tf: [
+        tf.io.serialize_tensor(v)
+        for v in (
+            [1, 2],
+            [[1.5]],
+            ["a", "bc"],
+            np.zeros((0, 2)),
+            True,
+            np.uint8(3),
+            np.float16(1.5),
+            "",
+            7,
+        )
+    ],
+    "sparse protos": lambda tf: tf.io.serialize_sparse(tf.SparseTensor([[0, 1]], [5], [2, 3])),
+    "sparse": lambda tf: [
+        tf.sparse.to_dense(tf.SparseTensor([[0, 1], [1, 0]], [5, 6], [2, 3]), -1),
+        tf.sparse.from_dense([[0, 1], [2, 0]]),
+    ],
+    "ragged": lambda tf: [
+        tf.ragged.constant([[1, 2], [], [3]]),
+        tf.ragged.constant([[1, 2], [], [3]]).to_tensor(),
+        tf.RaggedTensor.from_row_splits([1, 2, 3], [0, 2, 2, 3]).row_lengths(),
+        tf.ragged.constant([[[1], []], [[2, 3]]]),
+    ],
+    "csv": lambda tf: tf.io.decode_csv(['1,"a,b",', "2,c,3.5"], [[0], [""], [1.5]]),
+    "flips": lambda tf: [
+        tf.image.flip_left_right(_picture(tf)),
+        tf.image.flip_up_down(_picture(tf)),
+        tf.image.transpose(_picture(tf)),
+        tf.image.rot90(_picture(tf)),
+    ],
+    "crops": lambda tf: [
+        tf.image.resize_with_crop_or_pad(_picture(tf), 3, 9),
+        tf.image.crop_to_bounding_box(_picture(tf), 1, 2, 2, 2),
+        tf.image.central_crop(_picture(tf), 0.5),
+    ],
+    "light": lambda tf: [
+        tf.image.convert_image_dtype(_picture(tf), tf.float32),
+        tf.image.adjust_brightness(_picture(tf), 0.1),
+        tf.image.per_image_standardization(_picture(tf)),
+        tf.image.rgb_to_grayscale(_picture(tf)),
+    ],
+    "resizing": lambda tf: [
+        tf.image.resize(_picture(tf), [7, 3]),
+        tf.image.resize(_picture(tf), [2, 9], method="nearest"),
+    ],
+    "png": lambda tf: [
+        tf.io.decode_png(tf.io.encode_png(_picture(tf))),
+        tf.io.decode_image(tf.io.encode_png(_picture(tf)), channels=1),
+    ],
+    "clip": lambda tf: [
+        tf.clip_by_value([-1.0, 0.5, 2.0], 0.0, 1.0),
+        tf.maximum([1, 5], 3),
+        tf.round([0.5, 1.5, -0.5]),
+        tf.math.floormod(-7, 3),
+    ],
+}
+
+
+def _picture(tf: Any) -> Any:
+    return tf.constant(np.arange(4 * 5 * 3, dtype=np.uint8).reshape(4, 5, 3) * 4)
+
+
+@pytest.mark.parametrize("name", EXPRESSIONS)
+def test_expressions(tf: Any, name: str) -> None:
+    assert plain(EXPRESSIONS[name](ours)) == plain(EXPRESSIONS[name](tf))
+
+
+FAILURES: dict[str, Program] = {
+    "missing": lambda tf, p: tf.io.parse_single_example(b"", features(tf)),
+    "missing in a batch": lambda tf, p: tf.io.parse_example([b"", b""], features(tf)),
+    "not an Example": lambda tf, p: tf.io.parse_single_example(b"\x0a\x05abc", features(tf)),
+    "another type": lambda tf, p: list(
+        tf.data.TFRecordDataset(p)
+        .map(
+            lambda r: tf.io.parse_single_example(
+                r, {"label": tf.io.FixedLenFeature([], tf.float32)}
+            )
+        )
+        .batch(4)
+    ),
+    "another count": lambda tf, p: list(
+        tf.data.TFRecordDataset(p).map(
+            lambda r: tf.io.parse_single_example(r, {"x": tf.io.FixedLenFeature([2], tf.float32)})
+        )
+    ),
+    "unequal batch": lambda tf, p: list(numbers(tf, 4).map(lambda i: tf.range(i)).batch(3)),
+    "no such file": lambda tf, p: list(tf.data.TFRecordDataset(p + "-none")),
+    "a directory": lambda tf, p: list(tf.data.TFRecordDataset(str(Path(p).parent))),
+    "raw sizes": lambda tf, p: tf.io.decode_raw([b"ab", b"c"], tf.uint8),
+    "raw rest": lambda tf, p: tf.io.decode_raw([b"abc"], tf.uint16),
+    "types": lambda tf, p: tf.constant(1) + tf.constant(1.0),
+    "shuffle of nothing": lambda tf, p: list(numbers(tf).shuffle(0)),
+    "shard out of range": lambda tf, p: list(numbers(tf).shard(3, 3)),
+    "length unknown": lambda tf, p: len(tf.data.TFRecordDataset(p)),
+    "length infinite": lambda tf, p: len(numbers(tf).repeat()),
+    "gather": lambda tf, p: tf.gather([1, 2], [5]),
+    "parse tensor": lambda tf, p: tf.io.parse_tensor(tf.io.serialize_tensor([1]), tf.float32),
+    "constant": lambda tf, p: tf.constant(1.5, tf.int64),
+}
+
+
+def raised(tf: Any, theirs: Any, program: Program, path: str) -> tuple[str, str]:
+    with pytest.raises(Exception) as caught:  # noqa: PT011
+        program(tf, path)
+    error: Any = caught.value
+    names = [kind.__name__ for kind in type(error).__mro__]
+    kind = next(n for n in names if hasattr(theirs.errors, n) or hasattr(builtins, n))
+    return kind, str(getattr(error, "message", error))
+
+
+@pytest.mark.parametrize("name", FAILURES)
+def test_failures(tf: Any, path: str, name: str) -> None:
+    kind, text = raised(ours, tf, FAILURES[name], path)
+    expected, theirs = raised(tf, tf, FAILURES[name], path)
+    assert kind == expected
+    assert text.split(" [Op")[0] in theirs

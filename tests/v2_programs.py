@@ -1,0 +1,296 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Programs for TensorFlow and ``fastrec.compat.v2``, which is `tf` in them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import fastrec
+
+Program = Callable[[Any, str], Any]
+ROWS = 37
+
+
+def write(path: Path) -> str:
+    """Records of many kinds of features."""
+    rng = np.random.default_rng(0)
+    with fastrec.Writer(path) as writer:
+        for i in range(ROWS):
+            writer.write(
+                {
+                    "image": rng.integers(0, 256, (4, 5, 3), dtype=np.uint8),
+                    "height": 4,
+                    "width": 5,
+                    "label": i,
+                    "x": rng.random(3, dtype=np.float32),
+                    "tags": [b"t%d" % k for k in range(i % 4)],
+                    "ids": list(range(i % 3)) or np.zeros(0, int),
+                    "lengths": [1, 0, 2],
+                    "many": [i, i + 1, i + 2],
+                    "at": [2, 0],
+                    "value": [0.5, 1.5],
+                    "name": f"row {i}",
+                }
+            )
+    return str(path)
+
+
+def plain(value: Any) -> Any:
+    """Something that can be compared, of a tensor of either."""
+    if isinstance(value, dict):
+        return {key: plain(each) for key, each in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(each) for each in value]
+    if hasattr(value, "dense_shape"):
+        return [plain(value.indices), plain(value.values), plain(value.dense_shape)]
+    if hasattr(value, "row_splits"):
+        return [value.to_list(), str(value.shape)]
+    if hasattr(value, "numpy"):
+        value = value.numpy()
+    if isinstance(value, np.ndarray) and value.dtype == object and value.ndim:
+        return [plain(each) for each in value]  # also of rows that differ in length
+    if isinstance(value, (np.ndarray, np.generic)):
+        if value.dtype.kind == "f":
+            return [str(value.dtype), np.round(value.astype(float), 3).tolist()]
+        return [str(value.dtype), value.tolist()]
+    return value
+
+
+def described(spec: Any) -> Any:
+    if isinstance(spec, dict):
+        return {key: described(each) for key, each in spec.items()}
+    if isinstance(spec, tuple):
+        return [described(each) for each in spec]
+    return [type(spec).__name__, str(spec.shape), spec.dtype.name]
+
+
+def features(tf: Any) -> dict[str, Any]:
+    return {
+        "image": tf.io.FixedLenFeature([], tf.string),
+        "label": tf.io.FixedLenFeature([], tf.int64),
+        "x": tf.io.FixedLenFeature([3], tf.float32),
+        "other": tf.io.FixedLenFeature([], tf.int64, default_value=-1),
+    }
+
+
+def varied(tf: Any) -> dict[str, Any]:
+    return {
+        "label": tf.io.FixedLenFeature([], tf.int64),
+        "tags": tf.io.VarLenFeature(tf.string),
+        "ids": tf.io.FixedLenSequenceFeature([], tf.int64, allow_missing=True),
+        "sparse": tf.io.SparseFeature("at", "value", tf.float32, size=4),
+    }
+
+
+def parsed(tf: Any, path: str) -> Any:
+    def parse(record: Any) -> Any:
+        found = tf.io.parse_single_example(record, features(tf))
+        image = tf.reshape(tf.io.decode_raw(found["image"], tf.uint8), [4, 5, 3])
+        return tf.cast(image, tf.float32) / 255.0, found["label"], found["other"], found["x"] * 2
+
+    return tf.data.TFRecordDataset(path).map(parse, num_parallel_calls=tf.data.AUTOTUNE)
+
+
+def sized(tf: Any, path: str) -> Any:
+    def parse(record: Any) -> Any:
+        found = tf.io.parse_single_example(
+            record,
+            {
+                **features(tf),
+                "height": tf.io.FixedLenFeature([], tf.int64),
+                "width": tf.io.FixedLenFeature([], tf.int64),
+            },
+        )
+        pixels = tf.io.decode_raw(found["image"], tf.uint8)
+        image = tf.reshape(pixels, tf.stack([found["height"], found["width"], 3]))
+        return {"image": image, "one": tf.one_hot(found["label"] % 3, 3)}
+
+    return tf.data.TFRecordDataset([path]).map(parse)
+
+
+def conditional(tf: Any, path: str) -> Any:
+    def change(i: Any) -> Any:
+        return tf.where(i % 2 == 0, i * 10, -i), tf.reduce_sum(tf.range(4)), tf.shape(i)
+
+    return tf.data.Dataset.range(9).map(change)
+
+
+def numbers(tf: Any, count: int = 12) -> Any:
+    return tf.data.Dataset.range(count)
+
+
+def sliced(tf: Any) -> Any:
+    columns = {"a": np.arange(7, dtype=np.int32), "b": [b"x%d" % i for i in range(7)]}
+    return tf.data.Dataset.from_tensor_slices((columns, np.arange(14.0).reshape(7, 2)))
+
+
+def uneven(tf: Any) -> Any:
+    return numbers(tf, 6).map(lambda i: tf.range(i)).padded_batch(4)
+
+
+def whole(tf: Any, path: str) -> Any:
+    return (
+        tf.data.TFRecordDataset(path)
+        .batch(8)
+        .map(lambda records: tf.io.parse_example(records, varied(tf)))
+    )
+
+
+PROGRAMS: dict[str, Program] = {
+    "parsed": lambda tf, p: parsed(tf, p),
+    "parsed and batched": lambda tf, p: parsed(tf, p).batch(8),
+    "parsed, shuffled, batched": lambda tf, p: (
+        parsed(tf, p).shuffle(11, seed=5).batch(8).prefetch(2)
+    ),
+    "shuffled, repeated": lambda tf, p: (
+        parsed(tf, p).shuffle(11, 3).repeat(2).batch(8, drop_remainder=True)
+    ),
+    "repeated, shuffled": lambda tf, p: parsed(tf, p).repeat(2).shuffle(50, seed=9).batch(5),
+    "sizes in the record": lambda tf, p: sized(tf, p).batch(4),
+    "varied": lambda tf, p: tf.data.TFRecordDataset(p).map(
+        lambda r: tf.io.parse_single_example(r, varied(tf))
+    ),
+    "batched, then parsed": whole,
+    "sparse batches": lambda tf, p: (
+        tf.data.TFRecordDataset(p)
+        .map(lambda r: tf.io.parse_single_example(r, {"tags": tf.io.VarLenFeature(tf.string)}))
+        .batch(5)
+    ),
+    "to dense": lambda tf, p: (
+        tf.data.TFRecordDataset(p)
+        .map(
+            lambda r: tf.sparse.to_dense(
+                tf.io.parse_single_example(r, {"tags": tf.io.VarLenFeature(tf.string)})["tags"]
+            )
+        )
+        .padded_batch(5)
+    ),
+    "ragged rows": lambda tf, p: (
+        tf.data.TFRecordDataset(p)
+        .batch(6)
+        .map(
+            lambda r: tf.io.parse_example(
+                r,
+                {
+                    "ids": tf.io.RaggedFeature(tf.int64),
+                    "cut": tf.io.RaggedFeature(
+                        tf.int64, "many", [tf.io.RaggedFeature.RowLengths("lengths")]
+                    ),
+                },
+            )
+        )
+    ),
+    "ragged to tensor": lambda tf, p: (
+        tf.data.TFRecordDataset(p)
+        .batch(6)
+        .map(
+            lambda r: tf.io.parse_example(r, {"ids": tf.io.RaggedFeature(tf.int64)})[
+                "ids"
+            ].to_tensor(-1)
+        )
+    ),
+    "ragged batches": lambda tf, p: numbers(tf).map(lambda i: tf.range(i % 4)).ragged_batch(5),
+    "reads in turns": lambda tf, p: tf.data.TFRecordDataset([p, p, p], num_parallel_reads=2).map(
+        tf.strings.length
+    ),
+    "conditions": conditional,
+    "shard, skip, take": lambda tf, p: numbers(tf).shard(3, 1).skip(1).take(2),
+    "take all": lambda tf, p: numbers(tf).take(-1).skip(20),
+    "filter": lambda tf, p: numbers(tf).filter(lambda i: i % 3 == 1).map(lambda i: i * 2).batch(3),
+    "filter records": lambda tf, p: (
+        parsed(tf, p).filter(lambda image, label, *_: label % 5 == 0).batch(3)
+    ),
+    "enumerate": lambda tf, p: sliced(tf).enumerate(start=5).batch(2),
+    "slices": lambda tf, p: sliced(tf).shuffle(4, seed=8).batch(3),
+    "slices one by one": lambda tf, p: sliced(tf),
+    "zip": lambda tf, p: tf.data.Dataset.zip((numbers(tf, 3), {"s": sliced(tf)})),
+    "concatenate": lambda tf, p: numbers(tf, 3).concatenate(numbers(tf, 2)).repeat(2),
+    "cache": lambda tf, p: parsed(tf, p).cache().repeat(2).batch(16),
+    "padded": lambda tf, p: uneven(tf),
+    "padded to a shape": lambda tf, p: (
+        numbers(tf, 6)
+        .map(lambda i: (tf.range(i), i))
+        .padded_batch(4, ([7], []), (np.int64(-1), np.int64(0)))
+    ),
+    "unbatch": lambda tf, p: parsed(tf, p).batch(8).unbatch().take(10),
+    "interleave": lambda tf, p: numbers(tf, 5).interleave(
+        lambda i: tf.data.Dataset.range(i), cycle_length=3, block_length=2
+    ),
+    "interleave files": lambda tf, p: (
+        tf.data.Dataset.from_tensor_slices([p, p, p])
+        .interleave(tf.data.TFRecordDataset, cycle_length=2, num_parallel_calls=2)
+        .map(tf.strings.length)
+    ),
+    "flat map": lambda tf, p: numbers(tf, 4).flat_map(
+        lambda i: tf.data.Dataset.from_tensors(i).repeat(3)
+    ),
+    "window": lambda tf, p: (
+        numbers(tf, 10).window(4, shift=3, drop_remainder=True).flat_map(lambda w: w.batch(4))
+    ),
+    "window stride": lambda tf, p: (
+        numbers(tf, 10)
+        .window(3, shift=1, stride=2, drop_remainder=True)
+        .flat_map(lambda w: w.batch(3))
+    ),
+    "generator": lambda tf, p: tf.data.Dataset.from_generator(
+        lambda: ((i, [i] * i) for i in range(4)),
+        output_signature=(tf.TensorSpec((), tf.int64), tf.TensorSpec([None], tf.float32)),
+    ),
+    "take while": lambda tf, p: numbers(tf).take_while(lambda i: i < 5),
+    "text": lambda tf, p: tf.data.TFRecordDataset(p).map(
+        lambda r: tf.strings.join(
+            [
+                tf.io.parse_single_example(r, {"name": tf.io.FixedLenFeature([], tf.string)})[
+                    "name"
+                ],
+                "!",
+            ]
+        )
+    ),
+    "py function": lambda tf, p: numbers(tf, 5).map(
+        lambda i: tf.py_function(lambda x: x.numpy() * 2, [i], tf.int64)
+    ),
+    "batch of batches": lambda tf, p: numbers(tf).batch(2).batch(3),
+    "lines": lambda tf, p: tf.data.TextLineDataset(__file__).skip(1).take(5),
+    "fixed length": lambda tf, p: tf.data.FixedLengthRecordDataset(
+        p, 7, header_bytes=1, footer_bytes=_left(p)
+    ),
+    "make batches": lambda tf, p: tf.data.experimental.make_batched_features_dataset(
+        p, 6, features(tf), label_key="label", num_epochs=2, shuffle=True, shuffle_seed=4
+    ),
+    "make batches in order": lambda tf, p: tf.data.experimental.make_batched_features_dataset(
+        p, 6, features(tf), num_epochs=1, shuffle=False
+    ),
+}
+
+
+def _left(path: str) -> int:
+    return (Path(path).stat().st_size - 1) % 7
+
+
+def results(tf: Any, program: Program, path: str) -> Any:
+    tf.random.set_seed(1)
+    dataset = program(tf, path)
+    return [
+        described(dataset.element_spec),
+        int(dataset.cardinality()),
+        [plain(element) for element in dataset],
+        [plain(element) for element in dataset],  # shuffled anew
+        as_numpy(dataset),
+    ]
+
+
+def as_numpy(dataset: Any) -> Any:
+    if any(hasattr(part, "dense_shape") for element in dataset for part in parts(element)):
+        return None  # TensorFlow cannot, of strings
+    return [plain(element) for element in dataset.as_numpy_iterator()]
+
+
+def parts(element: Any) -> list[Any]:
+    if isinstance(element, dict):
+        element = tuple(element.values())
+    return list(element) if isinstance(element, tuple) else [element]
