@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""TensorFlow's random numbers: Philox 4x32-10, and which seeds it is started with."""
+"""Which seeds TensorFlow starts its random numbers with, and these numbers one by one."""
 
 from __future__ import annotations
 
@@ -8,18 +8,14 @@ import random
 from collections.abc import Iterator
 
 import numpy as np
-from numpy.typing import NDArray
+
+from .._kernels import philox
 
 __all__ = ["Draws", "get_seed", "set_seed"]
 
 _DEFAULT_GRAPH_SEED = 87654321
 _MAX_SEED = 2**31 - 1
-_ROUNDS = 10
-_BLOCK = 256  # counters at a time, of four numbers each
-_LOW = np.uint64(0xFFFFFFFF)
-_HALF = np.uint64(32)
-_MULTIPLIERS = np.uint64(0xD2511F53), np.uint64(0xCD9E8D57)
-_WEYL = 0x9E3779B9, 0xBB67AE85
+_BLOCK = 256  # of Philox at a time, four numbers each
 
 
 class _Global:
@@ -46,22 +42,6 @@ def get_seed(seed: int | None) -> tuple[int, int]:
     return (0, _MAX_SEED) if pair == (0, 0) and not unseeded else pair
 
 
-def _rounds(counters: list[NDArray[np.uint64]], key: tuple[int, int]) -> NDArray[np.uint64]:
-    """Ten rounds of Philox over many counters at once."""
-    c0, c1, c2, c3 = counters
-    k0, k1 = key
-    for _ in range(_ROUNDS):
-        p0, p1 = _MULTIPLIERS[0] * c0, _MULTIPLIERS[1] * c2
-        c0, c1, c2, c3 = (
-            (p1 >> _HALF) ^ c1 ^ np.uint64(k0),
-            p1 & _LOW,
-            (p0 >> _HALF) ^ c3 ^ np.uint64(k1),
-            p0 & _LOW,
-        )
-        k0, k1 = (k0 + _WEYL[0]) & 0xFFFFFFFF, (k1 + _WEYL[1]) & 0xFFFFFFFF
-    return np.stack([c0, c1, c2, c3], axis=1).reshape(-1)
-
-
 class Draws:
     """Numbers of 32 bits, one after the other.
 
@@ -74,17 +54,14 @@ class Draws:
     def __init__(self, seed: int, seed2: int) -> None:
         if seed == 0 and seed2 == 0:
             seed, seed2 = (int.from_bytes(os.urandom(8), "little") for _ in range(2))
-        self._key = (seed & 0xFFFFFFFF, seed >> 32 & 0xFFFFFFFF)
-        self._high = (seed2 & 0xFFFFFFFF, seed2 >> 32 & 0xFFFFFFFF)
+        self._seeds = seed, seed2
         self._next = 0
         self._numbers: Iterator[int] = iter(())
 
     def __call__(self) -> int:
         for number in self._numbers:
             return number
-        low = np.arange(self._next, self._next + _BLOCK, dtype=np.uint64)
+        numbers = np.arange(self._next, self._next + _BLOCK)
         self._next += _BLOCK
-        counters = [low & _LOW, low >> _HALF]
-        counters += [np.full(_BLOCK, half, np.uint64) for half in self._high]
-        self._numbers = iter(_rounds(counters, self._key).tolist())
+        self._numbers = iter(philox.blocks(*self._seeds, numbers).reshape(-1).tolist())
         return next(self._numbers)
