@@ -209,8 +209,10 @@ def _default(key: Any, value: Any, dtype: DType, sizes: tuple[int, ...]) -> Any:
     """The default value, of the type and the number of elements."""
     if value is None:
         return None
-    from .v1.constants import make_array
+    from .v1.constants import constant_value, make_array
 
+    if (constant := constant_value(value)) is not None:  # as in default_value=tf.zeros([])
+        value = constant
     array = make_array(value, dtype)
     total = int(np.prod(sizes, dtype=np.int64))
     if array.size != total:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from compat.waiting import until
+from waiting import until
 
 import fastrec.compat.v1 as tf
 

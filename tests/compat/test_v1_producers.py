@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from compat.waiting import Started, until
+from waiting import Started, until
 
 import fastrec.compat.v1 as tf
 

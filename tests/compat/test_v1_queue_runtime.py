@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from compat.waiting import Started, until
+from waiting import Started, until
 
 import fastrec.compat.v1 as tf
 from fastrec.compat.v1 import _queueing

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from compat.waiting import Started, until
+from waiting import Started, until
 
 import fastrec
 import fastrec.compat.v1 as tf

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from compat.waiting import until
+from waiting import until
 
 import fastrec.compat.v1 as tf
 from fastrec.compat.v1.graph import create_op

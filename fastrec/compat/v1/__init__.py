@@ -13,6 +13,7 @@ from .._shape import TensorShape as TensorShape
 from . import _missing, control_flow
 from . import app as app
 from . import compat as compat
+from . import contrib as contrib
 from . import dtypes as dtypes
 from . import flags as flags
 from . import gfile as gfile

@@ -150,7 +150,8 @@ def dense_array(
     InvalidArgumentError
         With TensorFlow's text, for a place outside of it or out of order.
     """
-    places = indices.reshape(len(indices), -1) if indices.ndim else indices.reshape(1, 1)
+    count, rank = (len(indices) if indices.ndim else 1), len(sizes)
+    places = indices.reshape(count, rank if indices.size else 0)
     whole = np.full(tuple(int(n) for n in sizes), default[()], dtype=values.dtype)
     if places.size:
         _check_places(places, sizes, validate)

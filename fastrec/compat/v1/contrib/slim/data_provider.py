@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What provides items."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+__all__ = ["DataProvider"]
+
+
+class DataProvider:
+    """Items by name, all of one record in each run of a session.
+
+    Parameters
+    ----------
+    items_to_tensors : mapping of str to Tensor
+    num_samples : int or None
+        Records that there are.
+    """
+
+    def __init__(self, items_to_tensors: Mapping[str, Any], num_samples: int | None) -> None:
+        self._items_to_tensors = dict(items_to_tensors)
+        self._num_samples = num_samples
+
+    def get(self, items: Any) -> list[Any]:
+        """The tensors of some items.
+
+        Raises
+        ------
+        ValueError
+            When `items` is no list or tuple, or names one that there is not.
+        """
+        if not isinstance(items, (list, tuple)):
+            raise ValueError("items must be a list or tuple")
+        valid = self.list_items()
+        for item in items:
+            if item not in valid:
+                raise ValueError(f"Item [{item}] is invalid. Valid entries include: {valid}")
+        return [self._items_to_tensors[item] for item in items]
+
+    def list_items(self) -> list[str]:
+        """The names of the items that there are."""
+        return list(self._items_to_tensors)
+
+    def num_samples(self) -> int | None:
+        """How many records there are."""
+        return self._num_samples

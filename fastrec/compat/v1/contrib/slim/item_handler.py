@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What makes an item of features."""
+
+from __future__ import annotations
+
+import abc
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from ...sparse import SparseTensor
+
+__all__ = ["ItemHandler", "ItemHandlerCallback", "Tensors", "is_sparse"]
+
+Tensors = Mapping[str, Any]
+
+
+def is_sparse(value: Any) -> bool:
+    """Whether it is a sparse tensor."""
+    return isinstance(value, SparseTensor)
+
+
+class ItemHandler(abc.ABC):
+    """Makes an item of some features.
+
+    Parameters
+    ----------
+    keys : str or list of str
+        The features.
+    """
+
+    def __init__(self, keys: Any) -> None:
+        self._keys: list[str] = list(keys) if isinstance(keys, (list, tuple)) else [keys]
+
+    @property
+    def keys(self) -> list[str]:
+        """The features that it needs."""
+        return self._keys
+
+    @abc.abstractmethod
+    def tensors_to_item(self, keys_to_tensors: Tensors) -> Any:
+        """The item, from the tensors of the features."""
+
+
+class ItemHandlerCallback(ItemHandler):
+    """An item that a function makes of the tensors, which it gets by feature."""
+
+    def __init__(self, keys: Any, func: Callable[[dict[str, Any]], Any]) -> None:
+        super().__init__(keys)
+        self._func = func
+
+    def tensors_to_item(self, keys_to_tensors: Tensors) -> Any:
+        return self._func(dict(keys_to_tensors))

@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Several readers at once, into one queue."""
+
+from __future__ import annotations
+
+import glob
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ...._dtypes import string
+from ..._nodes import Tensor
+from ...graph import name_scope
+from ...producers import string_input_producer
+from ...queues import FIFOQueue, QueueBase, RandomShuffleQueue
+from ...readers import ReaderBase
+from ...reductions import add_n
+from ...runners import QueueRunner, add_queue_runner
+
+__all__ = ["ParallelReader", "get_data_files", "parallel_read", "single_pass_read"]
+
+
+class ParallelReader(ReaderBase):
+    """Several readers, each with a thread, which put what they read into one queue.
+
+    Parameters
+    ----------
+    reader_class : callable
+        Makes a reader.
+    common_queue : QueueBase
+        The queue, of two strings: keys and values.
+    num_readers : int
+        How many readers.
+    reader_kwargs : dict, optional
+        For `reader_class`.
+
+    Raises
+    ------
+    TypeError
+        When the queue is another one.
+    """
+
+    def __init__(
+        self,
+        reader_class: Any,
+        common_queue: QueueBase,
+        num_readers: int = 4,
+        reader_kwargs: Mapping[str, Any] | None = None,
+    ) -> None:
+        if len(common_queue.dtypes) != 2 or any(t is not string for t in common_queue.dtypes):
+            raise TypeError("common_queue.dtypes must be [tf.string, tf.string]")
+        self._readers = [reader_class(**(reader_kwargs or {})) for _ in range(num_readers)]
+        self._common_queue = common_queue
+
+    @property
+    def num_readers(self) -> int:
+        """How many readers."""
+        return len(self._readers)
+
+    @property
+    def common_queue(self) -> QueueBase:
+        """Where they put what they read."""
+        return self._common_queue
+
+    def _start_reading(self, queue: Any) -> None:
+        enqueues = [self._common_queue.enqueue(reader.read(queue)) for reader in self._readers]
+        add_queue_runner(QueueRunner(self._common_queue, enqueues))
+
+    def read(self, queue: Any, name: str | None = None) -> Any:
+        """The next key and value from the common queue."""
+        self._start_reading(queue)
+        return self._common_queue.dequeue(name=name)
+
+    def read_up_to(self, queue: Any, num_records: Any, name: str | None = None) -> Any:
+        """Up to `num_records` keys and values from the common queue, which has to have shapes."""
+        self._start_reading(queue)
+        return self._common_queue.dequeue_up_to(num_records, name)
+
+    def num_records_produced(self, name: str | None = None) -> Tensor:
+        """How many records all of them have read."""
+        return add_n([reader.num_records_produced() for reader in self._readers], name=name)
+
+    def num_work_units_completed(self, name: str | None = None) -> Tensor:
+        """How many work items all of them have read to the end."""
+        return add_n([reader.num_work_units_completed() for reader in self._readers], name=name)
+
+
+def parallel_read(
+    data_sources: Any,
+    reader_class: Any,
+    num_epochs: int | None = None,
+    num_readers: int = 4,
+    reader_kwargs: Mapping[str, Any] | None = None,
+    shuffle: bool = True,
+    dtypes: Sequence[Any] | None = None,
+    capacity: int = 256,
+    min_after_dequeue: int = 128,
+    seed: int | None = None,
+    scope: str | None = None,
+) -> Any:
+    """Keys and values of records that several readers read at once.
+
+    Parameters
+    ----------
+    data_sources : str or list of str
+        Files, or patterns for their names.
+    reader_class : callable
+        Makes a reader.
+    num_epochs : int, optional
+        How many times each file is read; for ever otherwise.
+    num_readers : int
+        How many readers.
+    reader_kwargs : dict, optional
+        For `reader_class`.
+    shuffle : bool
+        Whether files and records are shuffled.
+    dtypes : list of DType, optional
+        Of keys and values.
+    capacity, min_after_dequeue : int
+        Of the queue of records.
+    seed : int, optional
+        Of the shuffles.
+    scope : str, optional
+    """
+    files = get_data_files(data_sources)
+    with name_scope(scope, "parallel_read"):
+        names = string_input_producer(
+            files, num_epochs=num_epochs, shuffle=shuffle, seed=seed, name="filenames"
+        )
+        types = list(dtypes or [string, string])
+        queue: QueueBase
+        if shuffle:
+            queue = RandomShuffleQueue(
+                capacity, min_after_dequeue, types, seed=seed, name="common_queue"
+            )
+        else:
+            queue = FIFOQueue(capacity, types, name="common_queue")
+        return ParallelReader(reader_class, queue, num_readers, reader_kwargs).read(names)
+
+
+def single_pass_read(
+    data_sources: Any,
+    reader_class: Any,
+    reader_kwargs: Mapping[str, Any] | None = None,
+    scope: str | None = None,
+) -> Any:
+    """Keys and values of records, once and in order. Arguments as for :func:`parallel_read`."""
+    files = get_data_files(data_sources)
+    with name_scope(scope, "single_pass_read"):
+        names = string_input_producer(
+            files, num_epochs=1, shuffle=False, capacity=1, name="filenames"
+        )
+        return reader_class(**(reader_kwargs or {})).read(names)
+
+
+def get_data_files(data_sources: Any) -> list[str]:
+    """The names of the files that some names and patterns stand for; those of a pattern sorted.
+
+    Raises
+    ------
+    ValueError
+        When a pattern stands for none.
+    """
+    if isinstance(data_sources, (list, tuple)):
+        files = [name for source in data_sources for name in get_data_files(source)]
+    else:
+        name = os.fspath(data_sources)
+        files = sorted(glob.glob(name)) if any(c in name for c in "*?[") else [name]
+    if not files:
+        raise ValueError(f"No data files found in {data_sources}")
+    return files

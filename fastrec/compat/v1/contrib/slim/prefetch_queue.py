@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Batches that are made ahead."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...constants import convert_to_tensor
+from ...graph import name_scope
+from ...queues import FIFOQueue, PaddingFIFOQueue, QueueBase
+from ...runners import QueueRunner, add_queue_runner
+
+__all__ = ["prefetch_queue"]
+
+
+def prefetch_queue(
+    tensors: Any,
+    capacity: int = 8,
+    num_threads: int = 1,
+    dynamic_pad: bool = False,
+    shared_name: str | None = None,
+    name: str | None = None,
+) -> QueueBase:
+    """A queue of what `tensors` give, each as it is, and a queue runner to fill it.
+
+    Parameters
+    ----------
+    tensors : list or dict of Tensor
+        An element of the queue; of a dictionary, the queue has the names.
+    capacity : int
+        Elements that are made ahead.
+    num_threads : int
+        Threads that make them.
+    dynamic_pad : bool
+        Whether dimensions may be open.
+    shared_name, name : str, optional
+
+    Raises
+    ------
+    ValueError
+        When shapes are open that must not be.
+    """
+    names: list[str] | None = None
+    if isinstance(tensors, dict):
+        names = sorted(tensors, key=str)
+        values = [tensors[key] for key in names]
+    else:
+        values = list(tensors)
+    with name_scope(name, "prefetch_queue", values):
+        values = [convert_to_tensor(value) for value in values]
+        kind = PaddingFIFOQueue if dynamic_pad else FIFOQueue
+        queue = kind(
+            capacity,
+            [value.dtype for value in values],
+            [value.shape for value in values],
+            names=names,
+            shared_name=shared_name,
+        )
+        element = values if names is None else dict(zip(names, values, strict=True))
+        add_queue_runner(QueueRunner(queue, [queue.enqueue(element)] * num_threads))
+        return queue

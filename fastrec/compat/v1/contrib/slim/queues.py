@@ -1,0 +1,27 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Queue runners for as long as a block lasts."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import Any
+
+from ...coordinator import Coordinator
+from ...graph import GraphKeys
+from ...runners import start_queue_runners
+
+__all__ = ["QueueRunners"]
+
+
+@contextlib.contextmanager
+def QueueRunners(session: Any) -> Iterator[None]:
+    """Run all the queue runners of the session's graph within the block."""
+    coord = Coordinator()
+    started = session.graph.get_collection(GraphKeys.QUEUE_RUNNERS)
+    threads = start_queue_runners(session, coord) if started else []
+    try:
+        yield
+    finally:
+        coord.request_stop()
+        coord.join(threads, stop_grace_period_secs=120)

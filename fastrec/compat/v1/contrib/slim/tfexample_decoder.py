@@ -1,0 +1,357 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Items of Examples: each handler makes one of the features that it names."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ...._dtypes import as_dtype, int64, uint8
+from ...._kernels import codecs
+from ...._shape import TensorShape
+from ..._nodes import Tensor as GraphTensor
+from ..._ops import Array, pure
+from ...array_ops import concat, expand_dims, reshape, shape, stack, transpose
+from ...constants import convert_to_tensor
+from ...control_flow import cond, map_fn
+from ...filled_ops import range as range_tensor
+from ...indexing import gather
+from ...math_ops import cast, equal
+from ...parsing_ops import (
+    FixedLenFeature,
+    FixedLenSequenceFeature,
+    parse_single_example,
+    parse_single_sequence_example,
+)
+from ...raw_ops import raw_array
+from ...reductions import reduce_prod
+from ...sparse import SparseTensor as GraphSparseTensor
+from ...sparse import sparse_reshape, sparse_tensor_to_dense
+from .data_decoder import DataDecoder
+from .item_handler import ItemHandler, ItemHandlerCallback, Tensors, is_sparse
+from .sequence_handlers import BoundingBoxSequence, KeypointsSequence, NumBoxesSequence
+
+__all__ = [
+    "BackupHandler",
+    "BoundingBox",
+    "BoundingBoxSequence",
+    "Image",
+    "ItemHandler",
+    "ItemHandlerCallback",
+    "KeypointsSequence",
+    "LookupTensor",
+    "NumBoxesSequence",
+    "SparseTensor",
+    "TFExampleDecoder",
+    "TFSequenceExampleDecoder",
+    "Tensor",
+]
+
+
+def _dense(value: Any, default: Any = 0) -> Any:
+    return sparse_tensor_to_dense(value, default) if is_sparse(value) else value
+
+
+class BoundingBox(ItemHandler):
+    """Boxes ``[n, 4]`` of four features with a side each.
+
+    Parameters
+    ----------
+    keys : list of str, optional
+        The sides, in the order of the result; ymin, xmin, ymax and xmax.
+    prefix : str
+        Of the names of the features.
+    """
+
+    def __init__(self, keys: Sequence[str] | None = None, prefix: str = "") -> None:
+        sides = ["ymin", "xmin", "ymax", "xmax"] if keys is None else list(keys)
+        if len(sides) != 4:
+            raise ValueError(f"BoundingBox expects 4 keys but got {len(sides)}")
+        super().__init__([prefix + side for side in sides])
+
+    def tensors_to_item(self, keys_to_tensors: Tensors) -> Any:
+        sides = [keys_to_tensors[key] for key in self._keys]
+        rows = [expand_dims(side.values if is_sparse(side) else side, 0) for side in sides]
+        return transpose(concat(rows, 0))
+
+
+class Tensor(ItemHandler):
+    """A feature as it is, dense.
+
+    Parameters
+    ----------
+    tensor_key : str
+        The feature.
+    shape_keys : str or list of str, optional
+        The feature with its shape, or those with a dimension each.
+    shape : list of int, optional
+        Its shape.
+    default_value : scalar
+        Where a sparse feature has nothing.
+    """
+
+    def __init__(
+        self,
+        tensor_key: str,
+        shape_keys: Any = None,
+        shape: Any = None,
+        default_value: Any = 0,
+    ) -> None:
+        if shape_keys and shape is not None:
+            raise ValueError("Cannot specify both shape_keys and shape parameters.")
+        if shape_keys and not isinstance(shape_keys, list):
+            shape_keys = [shape_keys]
+        self._tensor_key, self._shape = tensor_key, shape
+        self._shape_keys: list[str] = shape_keys or []
+        self._default_value = default_value
+        super().__init__([tensor_key, *self._shape_keys])
+
+    def tensors_to_item(self, keys_to_tensors: Tensors) -> Any:
+        tensor, sizes = keys_to_tensors[self._tensor_key], self._shape
+        if self._shape_keys:
+            sizes = reshape(stack([_dense(keys_to_tensors[k]) for k in self._shape_keys]), [-1])
+        if is_sparse(tensor):
+            if sizes is not None:
+                tensor = sparse_reshape(tensor, sizes)
+            return sparse_tensor_to_dense(tensor, self._default_value)
+        return tensor if sizes is None else reshape(tensor, sizes)
+
+
+class LookupTensor(Tensor):
+    """What a table has for a feature.
+
+    Parameters
+    ----------
+    tensor_key : str
+        The feature.
+    table : object
+        Its ``lookup(tensor)`` is called.
+    shape_keys, shape, default_value : optional
+        As for :class:`Tensor`.
+    """
+
+    def __init__(
+        self,
+        tensor_key: str,
+        table: Any,
+        shape_keys: Any = None,
+        shape: Any = None,
+        default_value: Any = "",
+    ) -> None:
+        self._table = table
+        super().__init__(tensor_key, shape_keys, shape, default_value)
+
+    def tensors_to_item(self, keys_to_tensors: Tensors) -> Any:
+        return self._table.lookup(super().tensors_to_item(keys_to_tensors))
+
+
+class BackupHandler(ItemHandler):
+    """The item of one handler, or of another one where the first one's has no elements."""
+
+    def __init__(self, handler: ItemHandler, backup: ItemHandler) -> None:
+        for which, each in (("Primary", handler), ("Backup", backup)):
+            if not isinstance(each, ItemHandler):
+                raise ValueError(f"{which} handler is of type {type(each)} instead of ItemHandler")
+        self._handler, self._backup = handler, backup
+        super().__init__(handler.keys + backup.keys)
+
+    def tensors_to_item(self, keys_to_tensors: Tensors) -> Any:
+        item = self._handler.tensors_to_item(keys_to_tensors)
+        return cond(
+            equal(reduce_prod(shape(item)), 0),
+            lambda: self._backup.tensors_to_item(keys_to_tensors),
+            lambda: item,
+        )
+
+
+class SparseTensor(ItemHandler):
+    """A sparse item, of a feature with the last coordinates and one with the values.
+
+    Parameters
+    ----------
+    indices_key, values_key : str, optional
+        The features.
+    shape_key : str, optional
+        The feature with the shape.
+    shape : list of int, optional
+        The shape.
+    densify : bool
+        Make it dense.
+    default_value : scalar
+        What is then where there is nothing.
+    """
+
+    def __init__(
+        self,
+        indices_key: str | None = None,
+        values_key: str | None = None,
+        shape_key: str | None = None,
+        shape: Any = None,
+        densify: bool = False,
+        default_value: Any = 0,
+    ) -> None:
+        self._indices_key, self._values_key = indices_key or "indices", values_key or "values"
+        self._shape_key, self._shape = shape_key, shape
+        self._densify, self._default_value = densify, default_value
+        keys = [self._indices_key, self._values_key]
+        super().__init__([*keys, shape_key] if shape_key else keys)
+
+    def tensors_to_item(self, keys_to_tensors: Tensors) -> Any:
+        places, values = (keys_to_tensors[k] for k in (self._indices_key, self._values_key))
+        if self._shape_key:
+            sizes = _dense(keys_to_tensors[self._shape_key])
+        else:
+            sizes = self._shape or places.dense_shape
+        ids = reshape(cast(places.values, int64), [-1, 1])
+        before = gather(places.indices, range_tensor(shape(places.indices)[1] - 1), axis=1)
+        indices = concat([before, ids], 1)
+        tensor = GraphSparseTensor(indices, values.values, cast(convert_to_tensor(sizes), int64))
+        return sparse_tensor_to_dense(tensor, self._default_value) if self._densify else tensor
+
+
+class Image(ItemHandler):
+    """A picture, from its file or from its pixels.
+
+    Parameters
+    ----------
+    image_key : str, optional
+        The feature with the bytes; ``"image/encoded"``.
+    format_key : str, optional
+        The feature that says ``raw`` or ``RAW`` where these are pixels; ``"image/format"``.
+    shape : list of int, optional
+        The shape of all pictures.
+    channels : int
+        Of each pixel.
+    dtype : DType
+        Of the result.
+    repeated : bool
+        Whether the feature has many pictures.
+    dct_method : str
+        For JPEGs: INTEGER_FAST or INTEGER_ACCURATE.
+    """
+
+    def __init__(
+        self,
+        image_key: str | None = None,
+        format_key: str | None = None,
+        shape: Any = None,
+        channels: int = 3,
+        dtype: Any = uint8,
+        repeated: bool = False,
+        dct_method: str = "",
+    ) -> None:
+        self._image_key, self._format_key = (
+            image_key or "image/encoded",
+            format_key or "image/format",
+        )
+        self._shape, self._channels, self._dtype = shape, channels, as_dtype(dtype)
+        self._repeated, self._dct_method = repeated, dct_method
+        super().__init__([self._image_key, self._format_key])
+
+    def tensors_to_item(self, keys_to_tensors: Tensors) -> Any:
+        data, form = keys_to_tensors[self._image_key], keys_to_tensors[self._format_key]
+        if self._repeated:
+            return map_fn(lambda each: self._decoded(each, form), data, dtype=self._dtype)
+        return self._decoded(data, form)
+
+    def _decoded(self, data: GraphTensor, form: GraphTensor) -> GraphTensor:
+        wanted, channels = self._dtype.numpy, self._channels
+        accurate = self._dct_method == "INTEGER_ACCURATE"
+
+        def kernel(contents: Array, says: Array) -> Array:
+            if says[()] in (b"raw", b"RAW"):
+                return raw_array(contents, wanted)
+            encoded: Any = contents[()]
+            return codecs.decode(encoded, channels, accurate=accurate).astype(wanted)
+
+        known = [None, None, channels]
+        image = pure("DecodeImage", kernel, (data, form), self._dtype, known, "decode_image")
+        return image if self._shape is None else reshape(image, self._shape)
+
+
+# Decoders.
+
+
+class _Decoder(DataDecoder):
+    def __init__(self, items_to_handlers: Mapping[str, ItemHandler]) -> None:
+        self._items_to_handlers = dict(items_to_handlers)
+
+    def list_items(self) -> list[str]:
+        return list(self._items_to_handlers)
+
+    def _parsed(self, serialized: Any) -> dict[str, Any]:
+        raise NotImplementedError
+
+    def decode(self, serialized: Any, items: Sequence[str] | None = None) -> list[Any]:
+        """The tensors of some items, in their order; of all, unless some are named."""
+        found = self._parsed(serialized)
+        handlers = [self._items_to_handlers[item] for item in items or self._items_to_handlers]
+        return [
+            handler.tensors_to_item({key: found[key] for key in handler.keys})
+            for handler in handlers
+        ]
+
+
+class TFExampleDecoder(_Decoder):
+    """Makes items of Examples.
+
+    Parameters
+    ----------
+    keys_to_features : dict
+        The features, as for ``tf.parse_single_example``.
+    items_to_handlers : dict of str to ItemHandler
+        What makes each item of them.
+    """
+
+    def __init__(
+        self, keys_to_features: Mapping[str, Any], items_to_handlers: Mapping[str, ItemHandler]
+    ) -> None:
+        super().__init__(items_to_handlers)
+        self._keys_to_features = dict(keys_to_features)
+
+    def _parsed(self, serialized: Any) -> dict[str, Any]:
+        found = parse_single_example(serialized, self._keys_to_features)
+        for key, feature in self._keys_to_features.items():
+            if isinstance(feature, FixedLenFeature):
+                found[key] = reshape(found[key], TensorShape(feature.shape).as_list() or [])
+        return found
+
+
+class TFSequenceExampleDecoder(_Decoder):
+    """Makes items of SequenceExamples.
+
+    Parameters
+    ----------
+    keys_to_context_features, keys_to_sequence_features : dict
+        The features, as for ``tf.parse_single_sequence_example``.
+    items_to_handlers : dict of str to ItemHandler
+        What makes each item of them.
+
+    Raises
+    ------
+    ValueError
+        When both have a feature of the same name.
+    """
+
+    def __init__(
+        self,
+        keys_to_context_features: Mapping[str, Any],
+        keys_to_sequence_features: Mapping[str, Any],
+        items_to_handlers: Mapping[str, ItemHandler],
+    ) -> None:
+        both = set(keys_to_context_features) & set(keys_to_sequence_features)
+        if both:
+            raise ValueError(f"Context and sequence keys are not unique. \n {sorted(both)}")
+        super().__init__(items_to_handlers)
+        self._context = dict(keys_to_context_features)
+        self._sequence = dict(keys_to_sequence_features)
+
+    def _parsed(self, serialized: Any) -> dict[str, Any]:
+        context, sequence = parse_single_sequence_example(serialized, self._context, self._sequence)
+        for key, feature in self._context.items():
+            if isinstance(feature, FixedLenFeature):
+                context[key] = reshape(context[key], feature.shape)
+        for key, feature in self._sequence.items():
+            if isinstance(feature, FixedLenSequenceFeature):
+                sequence[key] = reshape(sequence[key], [-1, *TensorShape(feature.shape).as_list()])
+        return {**context, **sequence}
