@@ -33,7 +33,7 @@ __all__ = [
 ]
 
 
-def axis_of(axis: Any, rank: int, what: str = "axis") -> int:
+def axis_of(axis: Any, rank: int) -> int:
     """A dimension counted from the front.
 
     Raises
@@ -42,7 +42,7 @@ def axis_of(axis: Any, rank: int, what: str = "axis") -> int:
         When there is none.
     """
     if not -rank <= axis < rank:
-        raise invalid(f"Expected dimension in the range [{-rank}, {rank}), but got {axis}")
+        raise invalid(f"Invalid reduction dimension ({axis} for input with {rank} dimension(s)")
     return int(axis) % rank
 
 

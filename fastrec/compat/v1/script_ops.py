@@ -40,7 +40,7 @@ def _raised(error: Exception) -> OpError:
     return next(kinds, UnknownError)(None, None, text)
 
 
-def _returned(value: Any, dtype: DType, place: int) -> Array:
+def _returned(value: Any, dtype: DType, place: int, token: str) -> Array:
     if dtype is string:
         try:
             return strings_of(value)
@@ -51,7 +51,7 @@ def _returned(value: Any, dtype: DType, place: int) -> Array:
         return array
     found = as_dtype(array.dtype).name if array.dtype.kind != "O" else "object"
     raise invalid(
-        f"{place}-th value returned by pyfunc is {_short(found)}, but expects {_short(dtype.name)}"
+        f"{place}-th value returned by {token} is {_short(found)}, but expects {_short(dtype.name)}"
     )
 
 
@@ -128,7 +128,9 @@ def _outputs(result: Any, types: list[DType], several: bool, token: str) -> tupl
         raise invalid(
             f"{token} returns {len(found)} values, but expects to see {len(types)} values."
         )
-    return tuple(_returned(v, t, i) for i, (v, t) in enumerate(zip(found, types, strict=True)))
+    return tuple(
+        _returned(v, t, i, token) for i, (v, t) in enumerate(zip(found, types, strict=True))
+    )
 
 
 def _result(op: Operation, several: bool) -> Any:
