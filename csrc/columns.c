@@ -9,21 +9,43 @@ static int start_at_zero(fr_buffer *buffer, fr_error *err) {
     return fr_buffer_append(buffer, &zero, sizeof zero, err);
 }
 
+/* Adds a column behind `*end`, which moves to the end of it. */
+static int place_column(const fr_feature *feature, size_t capacity, fr_column *column, size_t *end,
+                        fr_error *err) {
+    size_t size, row_size;
+    if (fr_mul_overflows(feature->count, fr_dtype_size(feature->dtype), &row_size) ||
+        fr_mul_overflows(row_size, capacity, &size) || fr_add_overflows(*end, size, &size) ||
+        size > SIZE_MAX / 2)
+        return fr_fail_nomem(err, UINT64_MAX);
+    column->row_size = row_size;
+    column->dense = *end;
+    *end = (size + FR_ALIGNMENT - 1) & ~(size_t)(FR_ALIGNMENT - 1);
+    return FR_OK;
+}
+
+int fr_columns_dense_size(const fr_schema *schema, size_t capacity, size_t *size, fr_error *err) {
+    fr_column column;
+    *size = 0;
+    for (size_t i = 0; i < schema->count; i++)
+        if (fr_feature_is_dense(&schema->features[i]))
+            FR_TRY(place_column(&schema->features[i], capacity, &column, size, err));
+    return FR_OK;
+}
+
+/* Forgets a block that is not ours. */
+static void let_go(fr_columns *columns) {
+    if (columns->lent) columns->dense = (fr_buffer){0};
+    columns->lent = false;
+}
+
 /* Room for the rows of every fixed-size feature in one block. */
 static int lay_out(fr_columns *columns, size_t capacity, fr_error *err) {
     size_t end = 0;
-    for (size_t i = 0; i < columns->column_count; i++) {
-        const fr_feature *feature = &columns->schema->features[i];
-        if (!fr_feature_is_dense(feature)) continue;
-        size_t size, row_size;
-        if (fr_mul_overflows(feature->count, fr_dtype_size(feature->dtype), &row_size) ||
-            fr_mul_overflows(row_size, capacity, &size) || fr_add_overflows(end, size, &size) ||
-            size > SIZE_MAX / 2)
-            return fr_fail_nomem(err, UINT64_MAX);
-        columns->columns[i].row_size = row_size;
-        columns->columns[i].dense = end;
-        end = (size + FR_ALIGNMENT - 1) & ~(size_t)(FR_ALIGNMENT - 1);
-    }
+    for (size_t i = 0; i < columns->column_count; i++)
+        if (fr_feature_is_dense(&columns->schema->features[i]))
+            FR_TRY(place_column(&columns->schema->features[i], capacity, &columns->columns[i], &end,
+                                err));
+    if (end + 1 > columns->dense.capacity) let_go(columns);
     columns->dense.size = 0;
     FR_TRY(
         fr_buffer_reserve(&columns->dense, end + 1, err)); /* rows of no size are somewhere too */
@@ -33,7 +55,7 @@ static int lay_out(fr_columns *columns, size_t capacity, fr_error *err) {
 
 static int resize(fr_columns *columns, size_t count, fr_error *err) {
     if (columns->column_count == count) return FR_OK;
-    fr_columns_free(columns);
+    if (columns->column_count) fr_columns_free(columns);
     if (count == 0) return FR_OK;
     columns->columns = calloc(count, sizeof *columns->columns);
     if (!columns->columns) return fr_fail_nomem(err, (uint64_t)count * sizeof *columns->columns);
@@ -111,6 +133,7 @@ void fr_columns_free(fr_columns *columns) {
         fr_buffer_free(&columns->columns[i].frames);
     }
     free(columns->columns);
+    let_go(columns);
     fr_buffer_free(&columns->dense);
     *columns = (fr_columns){0};
 }

@@ -28,8 +28,13 @@ typedef struct {
     fr_column *columns;      /* one a feature */
     size_t column_count;
     fr_buffer dense;
+    bool lent; /* the shared block is somebody else's, and is let go of where it is too small */
     size_t rows, capacity;
 } fr_columns;
+
+/* Bytes that the shared block has for so many rows. FR_ERR_NOMEM where no memory has them. */
+FR_NODISCARD int fr_columns_dense_size(const fr_schema *schema, size_t capacity, size_t *size,
+                                       fr_error *err);
 
 /* Empties the columns and makes room for `capacity` rows of `schema`, which must outlive them. */
 FR_NODISCARD int fr_columns_begin(fr_columns *columns, const fr_schema *schema, size_t capacity,

@@ -116,6 +116,18 @@ int fr_pool_take(fr_pool *pool, size_t capacity, fr_columns **columns, fr_error 
     return FR_OK;
 }
 
+int fr_pool_lend(fr_pool *pool, void *data, size_t size, fr_error *err) {
+    entry *e = calloc(1, sizeof *e);
+    if (!e) return fr_fail_nomem(err, sizeof *e);
+    e->columns.dense = (fr_buffer){.data = data, .capacity = size};
+    e->columns.lent = true;
+    pthread_mutex_lock(&pool->mutex);
+    pool->taken++;
+    pthread_mutex_unlock(&pool->mutex);
+    check_in(pool, e);
+    return FR_OK;
+}
+
 void fr_pool_give(fr_pool *pool, fr_columns *columns) {
     check_in(pool, (entry *)(void *)columns);
 }

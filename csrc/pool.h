@@ -22,6 +22,10 @@ const fr_schema *fr_pool_schema(const fr_pool *pool);
 /* Columns begun for `capacity` rows. */
 FR_NODISCARD int fr_pool_take(fr_pool *pool, size_t capacity, fr_columns **columns, fr_error *err);
 
+/* Adds idle columns whose shared block is that memory, 64-byte aligned, as long as it is large
+   enough. It must outlive the pool. */
+FR_NODISCARD int fr_pool_lend(fr_pool *pool, void *data, size_t size, fr_error *err);
+
 /* Gives columns back. Their blocks may be written to from now on. */
 void fr_pool_give(fr_pool *pool, fr_columns *columns);
 

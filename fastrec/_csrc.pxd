@@ -289,6 +289,8 @@ cdef extern from "columns.h" nogil:
         fr_buffer dense
         size_t rows
 
+    int fr_columns_dense_size(const fr_schema *schema, size_t capacity, size_t *size,
+                              fr_error *err) noexcept
     bint fr_feature_is_dense(const fr_feature *feature) noexcept
 
 
@@ -491,6 +493,7 @@ cdef extern from "pool.h" nogil:
     int fr_pool_new(fr_schema *schema, size_t keep, fr_pool **pool, fr_error *err) noexcept
     const fr_schema *fr_pool_schema(const fr_pool *pool) noexcept
     int fr_pool_take(fr_pool *pool, size_t capacity, fr_columns **columns, fr_error *err) noexcept
+    int fr_pool_lend(fr_pool *pool, void *data, size_t size, fr_error *err) noexcept
     void fr_pool_give(fr_pool *pool, fr_columns *columns) noexcept
     void fr_pool_release(fr_pool *pool) noexcept
     size_t fr_pool_taken(const fr_pool *pool) noexcept

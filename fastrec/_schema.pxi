@@ -72,6 +72,7 @@ cdef class Schema:
 
     cdef c.fr_pool *pool
     cdef tuple lowered, outputs
+    cdef list lent  # memory of others, which batches are made in
     cdef tuple runs  # (first, count) of columns that are wrapped together
     cdef tuple names  # of the outputs, when each is the column at its place as it is; or None
 
@@ -134,6 +135,23 @@ cdef class Schema:
     def taken(self):
         """Batches that are in use, by loaders and by arrays."""
         return c.fr_pool_taken(self.pool)
+
+    def dense_size(self, size_t rows):
+        """Bytes that the columns of a fixed size take together, for so many rows."""
+        cdef c.fr_error err
+        cdef size_t size
+        check(c.fr_columns_dense_size(c.fr_pool_schema(self.pool), rows, &size, &err), &err)
+        return size + 1
+
+    def lend(self, uint8_t[::1] block not None):
+        """Have a batch made in that memory, 64-byte aligned, when it is large enough."""
+        cdef c.fr_error err
+        if <size_t>&block[0] % 64 != 0:
+            raise ValueError("the memory does not begin on a 64-byte boundary")
+        if self.lent is None:
+            self.lent = []
+        self.lent.append(block)
+        check(c.fr_pool_lend(self.pool, &block[0], block.shape[0], &err), &err)
 
     def parse(self, records, size_t threads=1):
         """Parse a sequence of bytes-like records, or a Bytes, into a dict of columns."""

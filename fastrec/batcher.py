@@ -20,6 +20,7 @@ from .lowering import RECORD, Plan
 from .mixture import Mixture
 from .padding import Buckets
 from .pictures import ImageFeature
+from .pinning import page_locked
 from .pipeline import Pipeline
 from .progress import Progress
 from .records import Reader, Source
@@ -98,6 +99,10 @@ class Batcher:
         Workers that read and parse; the usable processors, up to 8, by default.
     prefetch : int
         Batches to have ready, beyond those being made.
+    pin_memory : bool
+        Make batches in page-locked memory of torch's, which must be installed: of their columns,
+        those of a fixed size, as they are before `augment`. When more are kept than can
+        be in flight, the others are in ordinary memory.
     transform : callable, optional
         Called with each batch, by several threads at once; what it returns is yielded instead, in
         order. It pays where it gives up the interpreter's lock, as NumPy does.
@@ -143,6 +148,7 @@ class Batcher:
         buckets: Buckets | None = None,
         threads: int | None = None,
         prefetch: int = 2,
+        pin_memory: bool = False,
         transform: Callable[[Any], Any] | None = None,
         verify: bool = True,
         on_error: OnError = "raise",
@@ -188,8 +194,11 @@ class Batcher:
             if isinstance(feature, ImageFeature)
         }
         plan = RECORD if features is None else self._without_decoding(plan_example(features))
-        # What the ring holds, what the consumer holds, and what it holds while it asks for more.
-        self._schema = _core.Schema(plan, self._threads + self._prefetch + 2)
+        # What the rings hold, what the consumer holds, and what it holds while it asks for more.
+        rings = 1 if self._is_native else 2
+        self._slabs = rings * (self._threads + self._prefetch) + 2
+        self._schema = _core.Schema(plan, self._slabs)
+        self._unpinned = bool(pin_memory)
         self._reader = Reader(self._mix(source), verify=verify, on_error=on_error)
         self._native: _core.Order | None = None
         self._identity: dict[str, Any] | None = None
@@ -293,7 +302,14 @@ class Batcher:
 
     # --- iterating ------------------------------------------------------------------------------
 
+    def _pin(self, rows: int) -> None:
+        if self._unpinned:
+            self._unpinned = False
+            for block in page_locked(self._schema.dense_size(rows), self._slabs):
+                self._schema.lend(block)
+
     def _start_native(self, position: Position) -> _core.Loader | Pipeline:
+        self._pin(min(self._order["batch_size"], len(self._reader._index())))
         serial = min(position.epoch * self._epoch_blocks() + position.block, 2**63)
         loader = _core.Loader(
             self._reader._index(),
@@ -319,6 +335,7 @@ class Batcher:
             raise FastrecError("a mixture needs uncompressed files that are named by path")
         if self._interleave and self._reader._file is not None:
             raise FastrecError("a file object has nothing to be interleaved with")
+        self._pin(self._order["batch_size"])
         blocks = stream(self._reader, self._order, position, self._interleave)
         paint = self._painter("record {}".format)
         stage = Stage(self._schema, self._maker, lambda: 0, paint)

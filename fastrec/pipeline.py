@@ -86,6 +86,7 @@ class _Ring:
                     self.results[serial] = result
                     if serial == self.next:
                         self.ready.notify()
+                del result  # nothing waits for more with the memory of a batch in its hands
             del task, item
 
     def take(self) -> Any:

@@ -5,8 +5,10 @@ from __future__ import annotations
 
 import gc
 import os
+import sys
 import threading
 from pathlib import Path
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -53,6 +55,87 @@ def test_torch_takes_every_column_without_a_copy(path: Path) -> None:
         kept.append((torch.from_numpy(batch["x"]), torch.from_numpy(batch["i"])))
     for x, i in kept:  # tensors keep their memory, however long
         assert (x[:, 0, 0].numpy() == (i.numpy() % 256)).all()
+
+
+class FakeTorch(ModuleType):
+    """As much of torch as page-locked memory takes."""
+
+    uint8 = np.uint8
+
+    def __init__(self, accelerator: bool) -> None:
+        super().__init__("torch")
+        self.cuda = SimpleNamespace(is_available=lambda: accelerator)
+        self.blocks: list[Any] = []
+
+    def empty(self, size: int, *, dtype: Any, pin_memory: bool) -> Any:
+        assert pin_memory
+        room = np.empty(size + 64, dtype)
+        begin = -room.ctypes.data % 64
+        self.blocks.append(room[begin : begin + size])
+        return SimpleNamespace(numpy=lambda: self.blocks[-1])
+
+    def owns(self, column: Any) -> bool:
+        return any(np.shares_memory(column, block) for block in self.blocks)
+
+
+@pytest.mark.parametrize("options", [{}, {"shuffle": True}, {"transform": dict, "threads": 3}])
+def test_pinned_batches_are_made_in_memory_of_torch(
+    path: Path, monkeypatch: pytest.MonkeyPatch, options: dict[str, Any]
+) -> None:
+    torch = FakeTorch(accelerator=True)
+    monkeypatch.setitem(sys.modules, "torch", torch)
+    options = {"seed": 3, "threads": 2, "prefetch": 1, **options}
+    features = {**FEATURES, "j": fastrec.VarLenFeature(np.int64)}
+    expected = list(Batcher(path, features, 30, epochs=3, **options))
+    batcher = Batcher(path, features, 30, epochs=3, pin_memory=True, **options)
+    assert not torch.blocks
+    for batch, other in zip(batcher, expected, strict=True):
+        for name in FEATURES:
+            assert torch.owns(batch[name])
+            assert (batch[name] == other[name]).all()
+        assert not torch.owns(batch["j"].indices)
+        del batch
+    assert len(torch.blocks) <= 2 * (3 + 1) + 2
+    kept = list(batcher)  # more than there are blocks: the others are in ordinary memory
+    assert sum(torch.owns(batch["x"]) for batch in kept) == len(torch.blocks)
+    torch.blocks.clear()
+    del batcher
+    gc.collect()
+    for batch, other in zip(kept, expected, strict=True):
+        assert all((batch[name] == other[name]).all() for name in FEATURES)
+
+
+def test_pinned_batches_of_a_stream_are_too(
+    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    torch = FakeTorch(accelerator=True)
+    monkeypatch.setitem(sys.modules, "torch", torch)
+    (tmp_path / "gz").write_bytes(gzipped(path.read_bytes()))
+    for batch in Batcher(tmp_path / "gz", FEATURES, 30, pin_memory=True):
+        assert all(map(torch.owns, batch.values()))
+
+
+def test_without_torch_or_an_accelerator_nothing_is_pinned(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "torch", None)
+    with pytest.raises(ImportError, match="needs torch"):
+        next(iter(Batcher(path, FEATURES, 30, pin_memory=True)))
+    monkeypatch.setitem(sys.modules, "torch", FakeTorch(accelerator=False))
+    with pytest.warns(RuntimeWarning, match="no accelerator"):
+        batches = list(Batcher(path, FEATURES, 30, pin_memory=True))
+    assert sum(len(batch["i"]) for batch in batches) == 400
+
+
+def test_torch_itself_pins_batches(path: Path) -> None:
+    torch = pytest.importorskip("torch")
+    if not torch.cuda.is_available():
+        pytest.skip("no accelerator here")
+    for batch in Batcher(path, FEATURES, 30, pin_memory=True):
+        for name in FEATURES:
+            tensor = torch.from_numpy(batch[name])
+            assert tensor.is_pinned()
+            assert (tensor.to("cuda", non_blocking=True).cpu().numpy() == batch[name]).all()
 
 
 def test_memory_of_dropped_batches_is_used_again(path: Path) -> None:

@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Page-locked memory, which an accelerator takes from without a copy in between."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__: list[str] = []
+
+
+def page_locked(size: int, count: int) -> Iterator[NDArray[np.uint8]]:
+    """Blocks of torch's page-locked memory; none, with a warning, where there is no accelerator.
+
+    Raises
+    ------
+    ImportError
+        When torch is not installed.
+    """
+    try:
+        import torch
+    except ImportError as error:
+        message = "pin_memory=True needs torch: pip install torch"
+        raise ImportError(message, name=error.name) from error
+    if not torch.cuda.is_available():
+        message = "pin_memory=True: torch finds no accelerator, batches are in ordinary memory"
+        warnings.warn(message, RuntimeWarning, stacklevel=2)
+        return
+    for _ in range(count):
+        yield torch.empty(size, dtype=torch.uint8, pin_memory=True).numpy()
