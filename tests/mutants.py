@@ -27,8 +27,18 @@ FAULTS = {
     4: "an index from elsewhere is not held against its file",
     5: "the search for the next header believes a header without its data",
     6: "a full disk loses what did not fit",
+    7: "a file takes its name before it is on the disk",
+    8: "a file's new name is not brought to the disk",
 }
-TESTS = ("test_faults", "test_damage", "test_index", "test_framing", "test_writer")
+# Those that notice come first: of a faulty build the first failure is enough.
+TESTS = (
+    "test_system_faults",
+    "test_framing",
+    "test_index",
+    "test_writer",
+    "test_damage",
+    "test_faults",
+)
 
 
 def run(*command: str | Path, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -64,10 +74,15 @@ def build(number: int, base: Path) -> Path:
     library = next((package / "fastrec").glob(f"_core*{sysconfig.get_config_var('EXT_SUFFIX')}"))
     shared = "-shared" if sys.platform != "darwin" else "-bundle"
     extra = ("-undefined", "dynamic_lookup") if sys.platform == "darwin" else ()
-    wrapper = next((WORK / "objects").rglob("_core.o"))
-    sources = sorted((ROOT / "csrc").glob("*.c"))
-    flag = f"-DFASTREC_MUTANT={number}"
-    check(run(*compiler, shared, *extra, flag, "-Icsrc", wrapper, *sources, "-o", library, "-lm"))
+    objects = {path.stem: path for path in (WORK / "objects").rglob("*.o")}
+    for source in (ROOT / "csrc").glob("*.c"):
+        if f"FASTREC_MUTANT == {number}" in (text := source.read_text()) or (
+            f"FASTREC_MUTANT != {number}" in text
+        ):
+            objects[source.stem] = package / f"{source.stem}.o"
+            flag = f"-DFASTREC_MUTANT={number}"
+            check(run(*compiler, flag, "-Icsrc", "-c", source, "-o", objects[source.stem]))
+    check(run(*compiler, shared, *extra, *objects.values(), "-o", library, "-lm"))
     return package
 
 
