@@ -165,9 +165,10 @@ arm64:
 	$(ARM_RUN) build/arm64/fuzz_frame tests/fuzz/corpus_frame/*
 
 ## make mutants      deliberate faults in the core, each of which the tests must notice
+MUTANTS ?= 1 2 3 4 5 6 7 8
 mutants: .venv/installed-test
 	$(PIP) $(BUILD_REQUIRES)
-	$(BIN)/python tests/mutants.py
+	$(BIN)/python tests/mutants.py $(MUTANTS)
 
 ## make oracle       differential tests against TensorFlow, in .venv-oracle
 .venv-oracle/bin/python:
