@@ -137,7 +137,7 @@ class Dequeue(Attempt):
             if not self.up_to or not len(queue.order):
                 if self.up_to and queue.enqueues:
                     return MOVED  # one of them may have elements yet
-                self.error = queue.exhausted(self.missing, size)
+                self.error = queue.exhausted(self.missing, size, self.single)
                 return DONE
             self.missing = size = len(queue.order)
         ready = size if queue.closed else size - queue.min_after_dequeue

@@ -55,6 +55,7 @@ class Queue:
     """
 
     kind = "FIFOQueue"
+    label_kind = ""  # what most messages call it, where that is something else
     min_after_dequeue = 0
     all_at_once = False  # whether a batch is taken only when all of it is there
 
@@ -69,7 +70,7 @@ class Queue:
     ) -> None:
         self.op_name = op_name
         self.name = name or f"_{next(_numbers)}_{op_name}"
-        self.label = f"{self.kind} '{self.name}'"
+        self.label = f"{self.label_kind or self.kind} '{self.name}'"
         self.capacity = sys.maxsize if capacity < 0 else capacity
         self.dtypes, self.shapes = list(dtypes), shapes
         self.rows = self._make_rows()
@@ -94,13 +95,13 @@ class Queue:
 
     # What a component may look like.
 
-    def _check(self, values: Row, skip: int) -> None:
+    def _check(self, values: Row, outer: Shape = ()) -> None:
         if self.shapes is None:
             return
-        for i, (value, shape) in enumerate(zip(values, self.shapes, strict=True)):
-            found = value.shape[skip:]
-            if found != shape and not _fits(found, shape):
-                wanted, got = shape_text(shape), shape_text(found)
+        for i, (value, inner) in enumerate(zip(values, self.shapes, strict=True)):
+            shape = (*outer, *inner)
+            if value.shape != shape and not _fits(value.shape, shape):
+                wanted, got = shape_text(shape), shape_text(value.shape)
                 raise InvalidArgumentError(
                     None,
                     None,
@@ -108,6 +109,8 @@ class Queue:
                 )
 
     def _count(self, columns: Row) -> int:
+        if columns[0].ndim:
+            self._check(columns, columns[0].shape[:1])
         sizes = [column.shape[0] if column.ndim else None for column in columns]
         for i, size in enumerate(sizes):
             if size is None:
@@ -149,13 +152,12 @@ class Queue:
         InvalidArgumentError
             When a component has another shape than it should.
         """
-        self._check(row, 0)
+        self._check(row)
         self._attempt(Enqueue((), 1, row), self.enqueues, step)
 
     def enqueue_many(self, columns: Row, step: Cancellation) -> None:
         """Put a batch of elements in, one by one, as there is room. Raises as `enqueue` does."""
         count = self._count(columns)
-        self._check(columns, 1)
         if count:
             self._attempt(Enqueue(columns, count), self.enqueues, step)
 
@@ -216,12 +218,13 @@ class Queue:
         """Elements that are in it."""
         return len(self.order)
 
-    def exhausted(self, requested: int, size: int) -> OutOfRangeError:
+    def exhausted(self, requested: int, size: int, single: bool) -> OutOfRangeError:
         """The error at the end, with what ended the queue before its time as its cause."""
+        label = self.label if single else f"{self.kind} '{self.name}'"
         error = OutOfRangeError(
             None,
             None,
-            f"{self.label} is closed and has insufficient elements "
+            f"{label} is closed and has insufficient elements "
             f"(requested {requested}, current size {size})",
         )
         error.__cause__ = self.cause
@@ -360,6 +363,7 @@ class PaddingQueue(Queue):
     """First in, first out; batches are padded where shapes are open."""
 
     kind = "PaddingFIFOQueue"
+    label_kind = "FIFOQueue"
 
     def _make_rows(self) -> Rows:
         assert self.shapes is not None
@@ -378,14 +382,14 @@ class PriorityQueue(Queue):
         self._heap = Heap()
         return self._heap
 
-    def _check(self, values: Row, skip: int) -> None:
-        super()._check(values, skip)
-        if self.shapes is None and values[0].ndim != skip:
+    def _check(self, values: Row, outer: Shape = ()) -> None:
+        super()._check(values, outer)
+        if self.shapes is None and values[0].ndim != len(outer):
+            inner = shape_text(values[0].shape[len(outer) :])
             raise InvalidArgumentError(
                 None,
                 None,
-                f"Expected the priority element to be a scalar, but received shape: "
-                f"{shape_text(values[0].shape[skip:])}",
+                f"Expected the priority element to be a scalar, but received shape: {inner}",
             )
 
     def insert(self, row: Row) -> None:

@@ -35,6 +35,7 @@ __all__ = [
     "set_random_seed",
 ]
 
+_MOST_SEED = 2**31 - 1
 GRAPH_SEED = 87654321  # TensorFlow's, where only the operation has a seed
 _HERE = str(Path(__file__).parent.parent)
 
@@ -69,12 +70,13 @@ def get_seed(op_seed: int | None) -> tuple[int | None, int | None]:
     """The two seeds that an operation with the seed `op_seed` gets; none, when neither is set."""
     graph = get_default_graph()
     if graph.seed is None:
-        pair = (None, None) if op_seed is None else (GRAPH_SEED, op_seed)
+        if op_seed is None:
+            return None, None
+        first, second = GRAPH_SEED, op_seed
     else:
-        pair = (graph.seed, graph.last_op_id if op_seed is None else op_seed)
-    if pair == (0, 0):  # which would stand for no seed at all
-        return 0, 2**31 - 1
-    return pair
+        first, second = graph.seed, graph.last_op_id if op_seed is None else op_seed
+    pair = first % _MOST_SEED, second % _MOST_SEED  # as TensorFlow makes them fit 31 bits
+    return (0, _MOST_SEED) if pair == (0, 0) else pair  # which would stand for no seed at all
 
 
 def control_dependencies(control_inputs: Any) -> contextlib.AbstractContextManager[None]:

@@ -15,7 +15,7 @@ from .._shape import Dimension, TensorShape, as_shape
 from ._nodes import Tensor
 from ._queueing import FifoQueue, PaddingQueue, Queue, ShuffleQueue, shape_text
 from ._queueing import PriorityQueue as RankedQueue
-from .graph import create_op, get_default_graph, get_seed
+from .graph import create_op, get_seed
 from .queue_base import QueueBase, as_names, as_types
 
 __all__ = ["FIFOQueue", "PaddingFIFOQueue", "PriorityQueue", "QueueBase", "RandomShuffleQueue"]
@@ -215,7 +215,7 @@ def _seeds(seed: int | None, shared_name: str | None) -> tuple[int, int]:
         return first or 0, second or 0
     if seed is None and shared_name is not None:
         # The same in every graph of that seed, wherever the queue is made.
-        text = str(get_default_graph().seed) + shared_name
+        text = str(first) + shared_name
         second = (
             int(hashlib.md5(text.encode(), usedforsecurity=False).hexdigest()[:8], 16) & 0x7FFFFFFF
         )
