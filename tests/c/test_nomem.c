@@ -7,6 +7,7 @@
  */
 #include <stdatomic.h>
 
+#include "augment.h"
 #include "encode.h"
 #include "loader.h"
 #include "test.h"
@@ -242,7 +243,14 @@ static fr_shuffle shuffle = FR_SHUFFLE_RECORDS;
 
 static int load(const fr_dataset *dataset, fr_schema *schema, fr_pool **pool) {
     FR_TRY(make_schema(schema));
-    FR_TRY(fr_pool_new(schema, 1, pool, NULL));
+    FR_TRY(fr_pool_new(schema, 2, pool, NULL));
+    /* One block is large enough, and one is not: it is let go of. */
+    static _Alignas(FR_ALIGNMENT) uint8_t lent[2][30 * 5 * 8 + FR_ALIGNMENT];
+    size_t size;
+    FR_TRY(fr_columns_dense_size(fr_pool_schema(*pool), 30, &size, NULL));
+    CHECK(size < sizeof lent[0]);
+    FR_TRY(fr_pool_lend(*pool, lent[0], sizeof lent[0], NULL));
+    FR_TRY(fr_pool_lend(*pool, lent[1], 64, NULL));
     const fr_order order = {.count = ROWS,
                             .shuffle = shuffle,
                             .epochs = 2,
@@ -269,6 +277,31 @@ static int loading(void) {
     fr_pool_release(pool);
     fr_schema_free(&schema);
     fr_dataset_close(&dataset);
+    return status;
+}
+
+static int augmenting(void) {
+    static const fr_augment augment = {8, 8, 3, 6, 6, true, true, 1, 1, 2, true, 7};
+    static const uint8_t pictures[2 * 8 * 8 * 3];
+    static const uint64_t keys[2] = {1, 2};
+    float out[2 * 6 * 6 * 3];
+    return fr_augment_floats(&augment, pictures, keys, 2, out, NULL);
+}
+
+static int telling_passes(void) {
+    static const fr_part parts[] = {{0, 40, 2}, {40, 10, 1}};
+    const fr_order order = {.count = 50,
+                            .epochs = 2,
+                            .shard_count = 1,
+                            .batch_size = 30,
+                            .parts = parts,
+                            .part_count = 2,
+                            .mixed = fr_order_mixed_size(parts, 2, true)};
+    fr_slice slice;
+    uint64_t passes[30];
+    CHECK(fr_order_slice(&order, 1, &slice) == FR_OK);
+    int status = fr_cursor_passes(&order, &slice, passes, NULL);
+    CHECK(status != FR_OK || passes[29] <= 2);
     return status;
 }
 
@@ -322,6 +355,8 @@ int main(void) {
     shuffle = FR_SHUFFLE_BUFFER;
     every_allocation_may_fail("loading through a buffer", loading);
     every_thread_may_fail_to_start();
+    every_allocation_may_fail("augmenting", augmenting);
+    every_allocation_may_fail("telling passes", telling_passes);
     every_allocation_may_fail("writing", writing);
     CHECK(unlink(path) == 0);
     printf("nomem: ok\n");
