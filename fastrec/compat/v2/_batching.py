@@ -13,12 +13,13 @@ import fastrec
 
 from .._shape import in_messages
 from ._columns import batch_of, column_of, rows_of, shape_of
-from ._mapping import EagerMap, Map, Opaque
-from ._pipeline import INFINITE, UNKNOWN, Node, Value, Values, invalid, rechunked, taken
+from ._mapping import EagerMap, Map, Opaque, Parsable
+from ._native import parsed_batches, with_fallback
+from ._pipeline import INFINITE, UNKNOWN, Blocks, Node, Value, Values, invalid, rechunked, taken
 from ._specs import RaggedTensorSpec, SparseTensorSpec, TensorSpec, TypeSpec, batched, unbatched
 from ._structure import LEAF
 from ._tensor import as_array
-from ._trace import wrap
+from ._trace import Trace, wrap
 
 __all__ = ["Batch", "PaddedBatch", "RaggedBatch", "Unbatch", "Window"]
 
@@ -57,7 +58,7 @@ class _Grouped(Node):
                 return
 
 
-class Batch(_Grouped):
+class Batch(_Grouped, Parsable):
     """Elements of one shape, along a new dimension."""
 
     @property
@@ -75,15 +76,42 @@ class Batch(_Grouped):
         )
 
     def values(self, fast: bool = True) -> Values:
-        blocks = self.inputs[0].fast_blocks(self._size) if fast else None
+        blocks = self._native_blocks() if fast else None
         if blocks is None:
-            yield from super().values(fast)
-            return
+            return self._values(fast)
+        return with_fallback(self._batches(blocks), lambda: self._values(fast))
+
+    def _values(self, fast: bool) -> Values:
+        blocks = self.inputs[0].fast_blocks(self._size) if fast else None
+        return super().values(fast) if blocks is None else self._batches(blocks)
+
+    def _batches(self, blocks: Blocks) -> Values:
         for count, columns in rechunked(blocks, self._size):
             if count == self._size or not self._drop:
-                yield tuple(
-                    batch_of(column, number, self._fused) for number, column in enumerate(columns)
-                )
+                numbered = enumerate(columns)
+                yield tuple(batch_of(column, n, self._fused) for n, column in numbered)
+
+    def _native_blocks(self) -> Blocks | None:
+        node = self.inputs[0]
+        if not isinstance(node, Map):
+            return None
+        blocks = parsed_batches(node.inputs[0], node.trace, self._size)
+        if blocks is None:
+            return None
+        return ((n, node.trace.run_block(n, columns, parsed=True)) for n, columns in blocks)
+
+    def ahead(self) -> Values | None:
+        node = self.inputs[0]
+        if not isinstance(node, Map) or not node.trace.is_cheap or self._native_blocks() is None:
+            return None
+        return self.values()
+
+    def parsed(self, trace: Trace) -> Values | None:
+        """The batches, as `trace` parses them."""
+        blocks = parsed_batches(self.inputs[0], trace, self._size)
+        if blocks is None:
+            return None
+        return (tuple(c) for n, c in blocks if n == self._size or not self._drop)
 
 
 class PaddedBatch(_Grouped):
@@ -130,6 +158,11 @@ def _padded(values: Sequence[Any], shape: Any, padding: Any) -> Any:
     if isinstance(values[0], (fastrec.Sparse, fastrec.Ragged)):
         raise TypeError("Padding of components that are not dense tensors is not supported")
     arrays = [as_array(value) for value in values]
+    if shape is not None and len(shape) != arrays[0].ndim:
+        raise ValueError(
+            f"The padded shape {tuple(shape)} is not compatible with the shape "
+            f"{arrays[0].shape} of the corresponding input component."
+        )
     most = np.max([array.shape for array in arrays], axis=0).tolist() if arrays[0].ndim else []
     wanted = (
         [m if d in (None, -1) else int(d) for d, m in zip(shape, most, strict=True)]

@@ -51,7 +51,8 @@ class TFRecordDataset(Dataset):
         num_parallel_reads: int | None = None,
         name: str | None = None,
     ) -> None:
-        node: Node = Records(_paths(filenames), compression_type)
+        fixed = () if isinstance(filenames, Dataset) else names_of(filenames)
+        node: Node = Records(_paths(filenames), compression_type, fixed)
         if num_parallel_reads is not None and num_parallel_reads != AUTOTUNE:
             if num_parallel_reads < 1:
                 raise invalid("`cycle_length` must be > 0")

@@ -12,7 +12,7 @@ from .. import _errors
 from ._mapping import hidden, shown
 from ._pipeline import Node, Value
 from ._specs import TensorSpec, TypeSpec
-from ._structure import LEAF, flatten, pack
+from ._structure import LEAF, flatten, pack, packer
 from ._tensor import TensorShape, convert_to_tensor
 
 __all__ = [
@@ -47,13 +47,16 @@ class DatasetIterator:
     def __init__(self, node: Node, show: Callable[[Any], Any]) -> None:
         self._node, self._show = node, show
         self._values = node.stream()
+        self._pack: Callable[[Sequence[Any]], Any] | None = None
 
     def __iter__(self) -> DatasetIterator:
         return self
 
     def __next__(self) -> Any:
         value = next(self._values)
-        return pack(self._node.structure, [self._show(part) for part in value])
+        if self._pack is None:  # some structures are only known with the first element
+            self._pack = packer(self._node.structure)
+        return self._pack(list(map(self._show, value)))
 
     next = __next__
 

@@ -13,10 +13,11 @@ from typing import Any
 import numpy as np
 
 from ._columns import column_of, rows_of
+from ._native import with_fallback
 from ._pipeline import INFINITE, UNKNOWN, Blocks, Node, Value, Values
 from ._specs import TensorSpec, TypeSpec
 from ._structure import LEAF, flatten, pack
-from ._tensor import Tensor, convert_to_tensor
+from ._tensor import EagerTensor, Tensor, convert_to_tensor
 from ._trace import Trace, raw_of, traced, wrap
 
 __all__ = ["EagerMap", "Filter", "Function", "Interleave", "Map", "mapped"]
@@ -30,6 +31,8 @@ class Opaque:
 
 def shown(raw: Any) -> Any:
     """A value, as programs see it."""
+    if type(raw) is np.ndarray:
+        return EagerTensor(raw)
     return raw.dataset if isinstance(raw, Node) else wrap(raw)
 
 
@@ -94,6 +97,14 @@ def mapped(node: Node, function: Callable[..., Any], parallel: int | None) -> No
     return Map(node, *found, parallel)
 
 
+class Parsable(Node):
+    """What can have its elements parsed natively."""
+
+    def parsed(self, trace: Trace) -> Values | None:
+        """The elements, as the first operation of `trace` parses them; None if it cannot."""
+        raise NotImplementedError
+
+
 class Map(Node):
     """A function that consists of operations."""
 
@@ -118,9 +129,23 @@ class Map(Node):
         return Map(node, self.trace, self._structure, self.parallel)
 
     def values(self, fast: bool = True) -> Values:
-        return _in_order(
-            self.trace, self.inputs[0].stream(fast), _workers(self.parallel) if fast else 0
-        )
+        parsed = self._parsed() if fast else None
+        if parsed is None:
+            return self._values(fast)
+        found = (self.trace(value, parsed=True) for value in parsed)
+        return with_fallback(found, lambda: self._values(fast))
+
+    def _values(self, fast: bool) -> Values:
+        workers = _workers(self.parallel) if fast else 0
+        return _in_order(self.trace, self.inputs[0].stream(fast), workers)
+
+    def _parsed(self) -> Values | None:
+        """Batches of records, parsed natively as this would do."""
+        batch = self.inputs[0]
+        return batch.parsed(self.trace) if isinstance(batch, Parsable) else None
+
+    def ahead(self) -> Values | None:
+        return self.values() if self.trace.is_cheap and self._parsed() is not None else None
 
     def blocks(self, count: int) -> Blocks | None:
         if not self.pure or (blocks := self.inputs[0].blocks(count)) is None:
@@ -162,13 +187,23 @@ def _in_order(function: Callable[[Value], Value], values: Values, workers: int) 
 def _threaded(function: Callable[[Value], Value], values: Values, workers: int) -> Values:
     pool = concurrent.futures.ThreadPoolExecutor(workers, "fastrec-map")
     pending: collections.deque[concurrent.futures.Future[Value]] = collections.deque()
+    error = None
     try:
-        for value in values:
+        while True:
+            try:
+                value = next(values)
+            except StopIteration:
+                break
+            except Exception as caught:  # which comes after what is being made
+                error = caught
+                break
             pending.append(pool.submit(function, value))
             if len(pending) > workers:
                 yield pending.popleft().result()
         while pending:
             yield pending.popleft().result()
+        if error is not None:
+            raise error
     finally:
         pool.shutdown(wait=False, cancel_futures=True)
 

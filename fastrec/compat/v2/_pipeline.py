@@ -101,6 +101,10 @@ class Node:
         """The elements as columns of up to `count`; None when there are none to be had."""
         return None
 
+    def ahead(self) -> Values | None:
+        """The elements, when they are made ahead of time anyway."""
+        return None
+
     def stream(self, fast: bool = True) -> Values:
         """The elements, by the fastest way there is."""
         blocks = self.fast_blocks(AHEAD) if fast else None

@@ -9,7 +9,12 @@ from typing import Any
 
 import numpy as np
 
+import fastrec
+from fastrec.errors import FastrecError
+
+from .._records import data_error
 from ._mapping import Map
+from ._native import plain_files
 from ._pipeline import Blocks, Node, Values, invalid, to_blocks
 from ._shuffling import SeedSource, shuffled
 from ._sources import Slices
@@ -57,9 +62,24 @@ class _Reordered(Node):
         node = self.inputs[0]
         if isinstance(node, Slices) and node.blocks(1) is not None:
             return self._picked(node, count)
+        if (paths := plain_files(node)) is not None:
+            return self._read(paths, count)
         if any(spec.shape.sizes != () for spec in node.specs) or node.blocks(1) is None:
             return None
         return to_blocks(self._reorder(node.stream()), count)
+
+    def _read(self, paths: list[str], count: int) -> Blocks:
+        """Records in the order of their numbers: the buffer holds these instead."""
+        try:
+            reader = fastrec.Reader(paths, index=False)
+            numbers = self._reorder(iter(range(len(reader))))
+        except (FastrecError, OSError) as error:
+            raise data_error(error) from error
+        while chunk := list(itertools.islice(numbers, count)):
+            try:
+                yield len(chunk), [reader.read_many(chunk)]
+            except (FastrecError, OSError) as error:
+                raise data_error(error) from error
 
     def _picked(self, node: Slices, count: int) -> Blocks:
         numbers = self._reorder(iter(range(node.count)))

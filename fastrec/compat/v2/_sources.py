@@ -165,9 +165,12 @@ class Records(Node):
 
     structure = None
 
-    def __init__(self, paths: Callable[[], Iterator[str]], compression: Any) -> None:
+    def __init__(
+        self, paths: Callable[[], Iterator[str]], compression: Any, fixed: Sequence[str] = ()
+    ) -> None:
         super().__init__()
         self.paths, self.compression = paths, compression_of(compression)
+        self.fixed_paths = list(fixed)  # unless they come out of a data set
 
     @property
     def specs(self) -> list[TypeSpec]:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["LEAF", "flatten", "from_value", "map_leaves", "pack"]
+__all__ = ["LEAF", "flatten", "from_value", "map_leaves", "pack", "packer"]
 
 LEAF = None  # where a structure has a part
 
@@ -68,6 +68,19 @@ def pack(structure: Any, leaves: Sequence[Any]) -> Any:
         return tuple(build(each) for each in part)
 
     return build(structure)
+
+
+def packer(structure: Any) -> Callable[[Sequence[Any]], Any]:
+    """As :func:`pack` for one structure, many times over."""
+    if structure is LEAF:
+        return lambda leaves: leaves[0]
+    if type(structure) is tuple and all(part is LEAF for part in structure):
+        return tuple
+    if isinstance(structure, dict) and all(part is LEAF for part in structure.values()):
+        keys = flatten({key: key for key in structure})[1]
+        if keys == list(structure):
+            return lambda leaves: dict(zip(keys, leaves, strict=True))
+    return lambda leaves: pack(structure, leaves)
 
 
 def map_leaves(function: Callable[[Any], Any], value: Any) -> Any:

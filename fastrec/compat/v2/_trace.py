@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -49,6 +49,10 @@ class Op:
         it has to be element by element after all.
     pure : bool
         Whether it may be run ahead of time, and again.
+    cheap : bool
+        Whether it takes next to no time, whatever the size of what it gets.
+    parsing : Parsing, optional
+        How records are parsed natively, where that is what it does.
     """
 
     name: str
@@ -56,6 +60,18 @@ class Op:
     infer: Callable[..., list[TypeSpec]] | None = None
     block: Callable[..., Any] | None = None
     pure: bool = True
+    cheap: bool = False
+    parsing: Parsing | None = None
+
+
+class Parsing(Protocol):
+    """How records are parsed natively."""
+
+    features: dict[Any, Any]
+
+    def columns(self, found: dict[Any, Any]) -> tuple[Any, ...]:
+        """What an operation gives, of the columns of the features."""
+        ...
 
 
 class Symbol(Tensor):
@@ -120,6 +136,8 @@ WRAPPERS: dict[type, Callable[[Any], Any]] = {}
 
 def wrap(value: Any) -> Any:
     """A value, as programs see it."""
+    if type(value) is np.ndarray:
+        return EagerTensor(value)
     maker = WRAPPERS.get(type(value))
     if maker is not None:
         return maker(value)
@@ -191,10 +209,28 @@ class Trace:
         """Whether it may be run ahead of time, and again."""
         return all(node.op.pure for node in self.nodes)
 
-    def __call__(self, values: Sequence[Any]) -> tuple[Any, ...]:
-        """Run it on the values of one element."""
-        slots = [*values, *[None] * (self.count - len(values))]
-        for node in self.nodes:
+    @property
+    def parsing(self) -> Parsing | None:
+        """How records are parsed, when the first thing that it does is that, and all it reads."""
+        if not self.nodes or len(self.inputs) != 1 or not self.is_pure:
+            return None
+        first, *others = self.nodes
+        uses = [ref for node in others for ref in node.inputs] + self.outputs
+        alone = first.inputs == ((True, 0),) and (True, 0) not in uses
+        return first.op.parsing if alone else None
+
+    @property
+    def is_cheap(self) -> bool:
+        """Whether what it does besides parsing takes next to no time."""
+        return all(node.op.cheap or node.op.parsing is not None for node in self.nodes)
+
+    def __call__(self, values: Sequence[Any], parsed: bool = False) -> tuple[Any, ...]:
+        """Run it on the values of one element; on what its first operation gives, if `parsed`."""
+        nodes = self.nodes
+        slots: list[Any] = [None] * self.count
+        for slot, value in zip(nodes[0].slots if parsed else range(self.count), values):  # noqa: B905
+            slots[slot] = value
+        for node in nodes[1:] if parsed else nodes:
             arguments = [slots[ref] if is_slot else ref for is_slot, ref in node.inputs]
             result = node.op.kernel(*arguments, **node.attributes)
             if isinstance(result, tuple):
@@ -204,11 +240,13 @@ class Trace:
                 slots[node.slots[0]] = result
         return tuple(slots[ref] if is_slot else ref for is_slot, ref in self.outputs)
 
-    def run_block(self, count: int, columns: Sequence[Any]) -> list[Any]:
-        """Run it on columns of `count` elements."""
-        slots: list[Any] = [Block(column, True) for column in columns]
-        slots += [None] * (self.count - len(slots))
-        for node in self.nodes:
+    def run_block(self, count: int, columns: Sequence[Any], parsed: bool = False) -> list[Any]:
+        """Run it on columns of `count` elements; of what its first operation gives, if `parsed`."""
+        nodes = self.nodes
+        slots: list[Any] = [None] * self.count
+        for slot, column in zip(nodes[0].slots if parsed else range(self.count), columns):  # noqa: B905
+            slots[slot] = Block(column, True)
+        for node in nodes[1:] if parsed else nodes:
             blocks = [slots[ref] if is_slot else Block(ref, False) for is_slot, ref in node.inputs]
             result = None
             if node.op.block is not None:

@@ -86,7 +86,7 @@ def _reshape_spec(specs: list[TypeSpec], raws: list[Any]) -> list[TypeSpec]:
     return [TensorSpec(wanted, specs[0].dtype)]
 
 
-_RESHAPE = Op("Reshape", _reshaped, _reshape_spec, _reshape_block)
+_RESHAPE = Op("Reshape", _reshaped, _reshape_spec, _reshape_block, cheap=True)
 
 
 def _sizes(shape: Any) -> Any:

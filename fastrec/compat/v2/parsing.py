@@ -98,11 +98,24 @@ class _Alike:
             self.possible &= not item.levels and not item.inner
             self.features[item.key] = item.feature
         self._sparse = {sparse.key for sparse in checked.sparse}
+        self._keys = _keys(checked)
 
-    def columns(self, records: Any, keys: list[Any]) -> tuple[Any, ...]:
+    def columns(self, found: dict[Any, Any]) -> tuple[Any, ...]:
         """A column for each key."""
-        found = fastrec.parse_example(records, self.features)
-        return tuple(VarLen(found[k]) if k in self._sparse else found[k] for k in keys)
+        sparse = self._sparse
+        return tuple(VarLen(found[k]) if k in sparse else found[k] for k in self._keys)
+
+
+class _Together:
+    """All of the features for many Examples at once, as one value each."""
+
+    def __init__(self, checked: Checked) -> None:
+        self.features = checked.features
+        self._keys = _keys(checked)
+
+    def columns(self, found: dict[Any, Any]) -> tuple[Any, ...]:
+        """The value of each key."""
+        return tuple(_value(found[key]) for key in self._keys)
 
 
 def _single_op(checked: Checked) -> Op:
@@ -129,13 +142,14 @@ def _single_op(checked: Checked) -> Op:
             or not isinstance(records.value, (fastrec.Bytes, list))
         ):
             return None
-        return alike.columns(records.value, keys)
+        return alike.columns(fastrec.parse_example(records.value, alike.features))
 
-    return Op("ParseSingleExample", kernel, lambda *_: _specs(checked, []), block)
+    parsing = alike if alike.possible else None
+    return Op("ParseSingleExample", kernel, lambda *_: _specs(checked, []), block, parsing=parsing)
 
 
 def _batch_op(checked: Checked, names: Any) -> Op:
-    keys, features = _keys(checked), checked.features
+    features, together = checked.features, _Together(checked)
     called = [] if names is None else convert_to_tensor(names).array.reshape(-1).tolist()
 
     def kernel(serialized: Any) -> Any:
@@ -154,13 +168,13 @@ def _batch_op(checked: Checked, names: Any) -> Op:
             found = fastrec.parse_example(records, features)
         except ExampleParseError as error:
             raise parse_failure(error, checked, records, called) from error
-        return tuple(_value(found[key]) for key in keys)
+        return together.columns(found)
 
     def infer(specs: list[TypeSpec], _: Any) -> list[TypeSpec]:
         sizes = specs[0].shape.sizes
         return _specs(checked, [sizes[0] if sizes else None])
 
-    return Op("ParseExampleV2", kernel, infer)
+    return Op("ParseExampleV2", kernel, infer, parsing=None if called else together)
 
 
 # Making ready what is asked for takes longer than parsing one Example.
@@ -366,7 +380,7 @@ def _decoded_spec(
     return [TensorSpec(None if sizes is None else [*sizes, count], dtype)]
 
 
-_DECODE_RAW = Op("DecodeRaw", _decoded, _decoded_spec, _decode_block)
+_DECODE_RAW = Op("DecodeRaw", _decoded, _decoded_spec, _decode_block, cheap=True)
 
 
 def decode_raw(

@@ -1,0 +1,189 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tensors of ``fastrec.compat.v2``; tests/oracle holds operations against TensorFlow."""
+
+from __future__ import annotations
+
+import gc
+import pickle
+import threading
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import fastrec
+import fastrec.compat.v2 as tf
+
+
+def test_python_numbers_are_32_bits_wide_and_arrays_stay_what_they_are() -> None:
+    assert tf.constant(1).dtype == tf.int32
+    assert tf.constant(2**40).dtype == tf.int64
+    assert tf.constant([1.0]).dtype == tf.float32
+    assert tf.constant(np.arange(3)).dtype == tf.int64
+    assert tf.constant("text").dtype == tf.string
+    assert tf.constant(1.5, tf.float64).dtype == tf.float64
+
+
+def test_values_come_out_as_numpy_has_them() -> None:
+    assert tf.constant("a\0").numpy() == b"a\0"
+    assert isinstance(tf.constant(3).numpy(), np.int32)
+    assert np.asarray(tf.constant([1, 2])).tolist() == [1, 2]
+    assert [int(x) for x in tf.constant([1, 2])] == [1, 2]
+    assert f"{tf.constant(1.5):.2f}" == "1.50"
+    assert list(range(3))[tf.constant(1)] == 1
+    assert len(tf.zeros([4, 2])) == 4
+
+
+def test_tensors_print_as_tensorflows_do() -> None:
+    assert str(tf.constant([1, 2])) == "tf.Tensor([1 2], shape=(2,), dtype=int32)"
+    assert repr(tf.constant(7)) == "<tf.Tensor: shape=(), dtype=int32, numpy=7>"
+    assert repr(tf.constant("x")) == "<tf.Tensor: shape=(), dtype=string, numpy=b'x'>"
+    assert repr(tf.TensorSpec([None, 2], tf.float32)) == (
+        "TensorSpec(shape=(None, 2), dtype=tf.float32, name=None)"
+    )
+
+
+@pytest.mark.parametrize(
+    ("make", "error", "text"),
+    [
+        (lambda: bool(tf.constant([1, 2])), ValueError, "ambiguous"),
+        (lambda: hash(tf.constant(1)), TypeError, "unhashable"),
+        (lambda: len(tf.constant(1)), TypeError, "no `len"),
+        (lambda: list(tf.constant(1)), TypeError, "scalar"),
+        (lambda: tf.constant([1, [2]]), ValueError, "non-rectangular"),
+        (lambda: tf.constant(None), ValueError, "None"),
+        (lambda: tf.constant("x", tf.int32), TypeError, "Cannot convert"),
+        (lambda: tf.constant(1) // 0, tf.errors.InvalidArgumentError, "division by zero"),
+        (lambda: tf.constant([1, 2]) * [1, 2, 3], tf.errors.InvalidArgumentError, "Incompatible"),
+        (lambda: tf.cast("1", tf.int32), tf.errors.UnimplementedError, "Cast string to int32"),
+        (lambda: tf.constant(1)[0], tf.errors.InvalidArgumentError, "slice index"),
+    ],
+)
+def test_mistakes_are_errors(make: Any, error: Any, text: str) -> None:
+    with pytest.raises(error, match=text):
+        make()
+
+
+def test_tensors_can_be_pickled() -> None:
+    tensor = pickle.loads(pickle.dumps(tf.constant([1, 2])))
+    assert tensor.numpy().tolist() == [1, 2]
+    sparse = pickle.loads(pickle.dumps(tf.SparseTensor([[0]], [5], [3])))
+    assert sparse.to_dense().numpy().tolist() == [5, 0, 0]
+
+
+def test_sparse_indices_beyond_the_shape_are_an_error() -> None:
+    sparse = tf.SparseTensor([[0, 5]], [1], [2, 3])
+    with pytest.raises(tf.errors.InvalidArgumentError, match="is out of bounds"):
+        tf.sparse.to_dense(sparse)
+
+
+def test_ragged_tensors_have_their_parts() -> None:
+    record = fastrec.encode_example({"a": [1, 2, 3], "n": [2, 0, 1]})
+    features = {
+        "a": tf.io.RaggedFeature(tf.int64, partitions=[tf.io.RaggedFeature.RowLengths("n")])
+    }
+    ragged = tf.io.parse_example([record, record], features)["a"]
+    assert ragged.to_list() == [[[1, 2], [], [3]]] * 2
+    assert ragged.row_splits.dtype == tf.int32
+    assert ragged.row_splits.numpy().tolist() == [0, 3, 6]
+    assert ragged.flat_values.numpy().tolist() == [1, 2, 3, 1, 2, 3]
+    assert ragged.values.row_lengths().numpy().tolist() == [2, 0, 1, 2, 0, 1]
+    assert ragged[0].to_list() == [[1, 2], [], [3]]
+    assert ragged[0, 2].numpy().tolist() == [3]
+    assert [row.to_list() for row in ragged] == ragged.to_list()
+    assert ragged.to_tensor(-1).shape == (2, 3, 2)
+    assert str(ragged.shape) == "(2, None, None)"
+
+
+def test_sequences_are_parsed_alone_and_together() -> None:
+    record = fastrec.encode_sequence_example({"id": 7}, {"t": [[1], [2]], "v": [[1.5], [2.5, 3.5]]})
+    context, lists = tf.io.parse_single_sequence_example(
+        record,
+        {"id": tf.io.FixedLenFeature([], tf.int64)},
+        {"t": tf.io.FixedLenSequenceFeature([], tf.int64), "v": tf.io.VarLenFeature(tf.float32)},
+    )
+    assert context["id"].numpy() == 7
+    assert lists["t"].numpy().tolist() == [1, 2]
+    assert lists["v"].to_dense().numpy().tolist() == [[1.5, 0], [2.5, 3.5]]
+    _, lists, lengths = tf.io.parse_sequence_example(
+        [record, record], None, {"t": tf.io.FixedLenSequenceFeature([], tf.int64)}
+    )
+    assert lists["t"].shape == (2, 2)
+    assert lengths["t"].numpy().tolist() == [2, 2]
+
+
+def test_functions_see_symbols_or_values_as_they_need() -> None:
+    seen: list[Any] = []
+
+    def traced(x: Any) -> Any:
+        seen.append(x)
+        return x + 1
+
+    assert list(tf.data.Dataset.range(5).map(traced).as_numpy_iterator()) == [1, 2, 3, 4, 5]
+    assert len(seen) == 1  # as TensorFlow has it
+
+    def branching(x: Any) -> Any:
+        if x > 2:
+            return x * 10
+        return -x
+
+    found = list(tf.data.Dataset.range(5).map(branching).as_numpy_iterator())
+    assert found == [0, -1, -2, 30, 40]
+
+
+def test_files_pictures_and_messages_are_there(tmp_path: Path) -> None:
+    path = str(tmp_path / "sub" / "a.bin")
+    tf.io.write_file(path, b"data")
+    assert tf.io.read_file(path).numpy() == b"data"
+    assert tf.io.gfile.exists(path)
+    assert tf.io.matching_files(str(tmp_path / "*" / "*.bin")).numpy().tolist() == [path.encode()]
+    feature = tf.train.Feature(int64_list=tf.train.Int64List(value=[1]))
+    example = tf.train.Example(features=tf.train.Features(feature={"a": feature}))
+    assert fastrec.encode_example({"a": 1}) == example.SerializeToString()
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"\x08",
+        b"\x08\x01\x12\xff",
+        b"\xff" * 40,
+        b"\x08\x01\x12\x0b\x12\x09\x08" + b"\xff" * 8 + b"\x01",
+    ],
+)
+def test_damaged_tensor_messages_are_refused(data: bytes) -> None:
+    with pytest.raises(tf.errors.InvalidArgumentError, match="Could not parse"):
+        tf.io.parse_tensor(data, tf.float32)
+
+
+def test_a_prefetching_thread_ends_with_its_iterator() -> None:
+    def names() -> list[str]:
+        return [thread.name for thread in threading.enumerate()]
+
+    iterator = iter(tf.data.Dataset.range(10**6).prefetch(2))
+    next(iterator)
+    assert "fastrec-prefetch" in names()
+    del iterator
+    gc.collect()
+    for thread in threading.enumerate():
+        if thread.name == "fastrec-prefetch":
+            thread.join(5)
+    assert "fastrec-prefetch" not in names()
+
+
+def test_a_cache_is_not_changed_by_who_uses_it() -> None:
+    dataset = tf.data.Dataset.range(4).map(lambda x: x * 2).cache().batch(4)
+    for _ in range(2):
+        (batch,) = dataset.as_numpy_iterator()
+        assert batch.tolist() == [0, 2, 4, 6]
+        batch[:] = -1
+
+
+def test_options_are_taken_and_change_nothing() -> None:
+    options = tf.data.Options()
+    options.experimental_deterministic = False
+    options.threading.private_threadpool_size = 4
+    dataset = tf.data.Dataset.range(3).with_options(options)
+    assert list(dataset.as_numpy_iterator()) == [0, 1, 2]
+    assert int(dataset.reduce(np.int64(0), lambda state, x: state + x)) == 3
