@@ -23,6 +23,7 @@ from .errors import (
     FastrecError,
     IndexMismatchError,
     LimitExceededError,
+    MissingRecordsError,
     RandomAccessError,
     TruncatedFileError,
 )
@@ -47,6 +48,9 @@ __all__ = [
     "Index",
     "IndexMismatchError",
     "LimitExceededError",
+    "Manifest",
+    "ManifestFile",
+    "MissingRecordsError",
     "Mixture",
     "Ragged",
     "RaggedFeature",
@@ -107,6 +111,7 @@ if TYPE_CHECKING:
     )
     from .index import Index
     from .infer import infer_features
+    from .manifest import Manifest, ManifestFile
     from .mixture import Mixture
     from .padding import Buckets, pad
     from .pictures import ImageFeature
@@ -142,6 +147,7 @@ _HOMES: dict[str, tuple[str, ...]] = {
     ),
     "index": ("Index",),
     "infer": ("infer_features",),
+    "manifest": ("Manifest", "ManifestFile"),
     "mixture": ("Mixture",),
     "padding": ("Buckets", "pad"),
     "pictures": ("ImageFeature",),

@@ -9,7 +9,8 @@ from typing import NamedTuple
 
 from . import compression as streams
 from .damage import OnError, Skipped
-from .filesystem import PathLike
+from .filesystem import PathLike, is_path
+from .manifest import Manifest, check_shards
 from .records import Reader, Source
 from .writing import Writer
 
@@ -60,7 +61,12 @@ class Verified(_Totals):
 
 
 def verify(
-    source: Source, *, compression: str | None = "auto", on_error: OnError = "raise"
+    source: Source,
+    *,
+    compression: str | None = "auto",
+    on_error: OnError = "raise",
+    manifest: PathLike | Manifest | None = None,
+    complete: bool = True,
 ) -> Verified:
     """Check every length and every checksum of record files.
 
@@ -70,11 +76,18 @@ def verify(
         As for :class:`Reader`.
     on_error
         ``"skip"`` goes on after damage, which is then in the ``reports``.
+    manifest : path or Manifest, optional
+        What the files have to be, no more and no less.
+    complete : bool, default True
+        Refuse files ``name-00002-of-00008``, found in a directory or by a pattern, when others of
+        the eight are not there. A list of paths is taken as it is.
 
     Raises
     ------
     CorruptRecordError, TruncatedFileError
         At the first damage, unless it is skipped.
+    MissingRecordsError
+        When a file is missing, or is not as the manifest has it.
     OSError
 
     Examples
@@ -87,10 +100,19 @@ def verify(
     Verified(records=1, bytes=4, files=1)
     """
     reader = Reader(source, compression=compression, on_error=on_error)
+    expected = manifest
+    if expected is not None:
+        if not isinstance(expected, Manifest):
+            expected = Manifest.load(expected)
+        expected.check_names(reader.paths)
+    elif complete and is_path(source) and reader.paths != [os.fspath(source)]:  # type: ignore[arg-type]
+        check_shards(reader.paths)
     reports = []
-    for part in reader._readers():
+    for number, part in enumerate(reader._readers()):
         path = os.fsdecode(part.path)
         records, size = part.walk()
+        if expected is not None:
+            expected.check_file(reader.paths[number], reader._places[number], records)
         lost = tuple(each for each in reader.report if each.path == path)
         reports.append(FileReport(path, records, size, lost))
     verified = Verified(

@@ -13,6 +13,7 @@ __all__ = [
     "FastrecError",
     "IndexMismatchError",
     "LimitExceededError",
+    "MissingRecordsError",
     "RandomAccessError",
     "TruncatedFileError",
 ]
@@ -78,6 +79,16 @@ class LimitExceededError(FastrecError, ValueError):
 
 class IndexMismatchError(FastrecError, ValueError):
     """An index that is damaged, or not of the file as it is now. Building it again cures it."""
+
+
+class MissingRecordsError(FastrecError):
+    """Files lack what a manifest, or the numbers in the names of shards, say that there is.
+
+    Attributes
+    ----------
+    path : str
+        The first file that is missing, or that is not as it was.
+    """
 
 
 class RandomAccessError(FastrecError, TypeError):

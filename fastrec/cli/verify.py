@@ -4,26 +4,47 @@
 from __future__ import annotations
 
 import argparse
+import os
 
 import fastrec
 from fastrec.cli.files import expand
 from fastrec.cli.report import Report, bytes_text, counted, shown
+from fastrec.manifest import Manifest, check_shards
 
 __all__ = ["add_arguments", "run"]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("paths", nargs="+", metavar="PATH", help="a file, a directory or a pattern")
+    parser.add_argument("--manifest", metavar="FILE", help="what the files have to be")
+    parser.add_argument(
+        "--write-manifest", metavar="FILE", help="write there what they are, if they are sound"
+    )
 
 
 def run(arguments: argparse.Namespace, report: Report) -> int:
     """Print a line a file and a total; 1 if a file is damaged, 2 if one could not be read."""
     files, missing = expand(arguments.paths)
     records = size = damaged = 0
+    incomplete = False
     unreadable = [f"{shown(error.filename)}: {error.strerror}" for error in missing]
+    expected = None
+    try:
+        if arguments.manifest:
+            expected = Manifest.load(arguments.manifest)
+            expected.check_names(files)
+        elif len(files) > 1:
+            check_shards(files)
+    except OSError as error:
+        unreadable.append(f"{shown(arguments.manifest)}: {error.strerror or error}")
+    except fastrec.FastrecError as error:
+        report.complain(f"error: {error}")
+        incomplete = True
     for path in files:
         try:
             found = fastrec.verify(path)
+            if expected is not None and os.path.basename(path) in expected.names:
+                expected.check_file(path, path, found.records)
         except OSError as error:
             unreadable.append(f"{shown(path)}: {error.strerror or error}")
             continue
@@ -42,7 +63,11 @@ def run(arguments: argparse.Namespace, report: Report) -> int:
         report.line(f"total    {len(files)} files, {damaged} damaged; sound: {sound}")
     if damaged:
         report.complain(f"error: {damaged} of {counted(len(files), 'file')} damaged")
-    return 2 if unreadable else 1 if damaged else 0
+    if unreadable or damaged or incomplete:
+        return 2 if unreadable else 1
+    if arguments.write_manifest:
+        Manifest.build(files).save(arguments.write_manifest)
+    return 0
 
 
 def damage_text(path: str, error: fastrec.FastrecError) -> str:
