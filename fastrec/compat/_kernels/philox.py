@@ -16,7 +16,17 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["Philox", "blocks", "normal", "shuffled", "truncated_normal", "uniform", "uniform_int"]
+__all__ = [
+    "Philox",
+    "blocks",
+    "normal",
+    "shuffled",
+    "truncated_normal",
+    "uniform",
+    "uniform_int",
+    "uniform_int_rows",
+    "uniform_rows",
+]
 
 Array = np.ndarray[Any, Any]
 
@@ -132,13 +142,46 @@ def uniform_int(state: Philox, shape: tuple[int, ...], low: int, high: int, dtyp
     count = math.prod(shape)
     wide = np.dtype(dtype).itemsize == 8
     words = state.words(count, -(-count // (2 if wide else 4))).reshape(-1)
-    if wide:
+    return _bounded(words, low, high, np.dtype(dtype))[:count].reshape(shape)
+
+
+def _bounded(words: Array, low: int, high: int, dtype: np.dtype[Any]) -> Array:
+    if dtype.itemsize == 8:
         pairs = words.reshape(-1, 2).astype(np.uint64)
         words = pairs[:, 0] | pairs[:, 1] << np.uint64(32)
-    drawn = words[:count] % words.dtype.type(high - low)
-    bits = drawn + np.asarray(low, dtype=np.dtype(dtype)).view(words.dtype)
-    result: Array = bits.view(dtype).reshape(shape)
+    drawn = words % words.dtype.type(high - low)
+    bits = drawn + np.asarray(low, dtype=dtype).view(words.dtype)
+    result: Array = bits.view(dtype)
     return result
+
+
+def _words_of_rows(state: Philox, rows: int, count: int, per_row: int) -> Array:
+    """The words that `rows` draws of `count` outputs would get, `per_row` blocks for each."""
+    apart = count * PER_OUTPUT
+    first = state.reserve(rows * apart)
+    starts = first + np.arange(rows, dtype=np.uint64) * np.uint64(apart)
+    numbers = starts[:, None] + np.arange(per_row, dtype=np.uint64)
+    return blocks(state.seed, state.seed2, numbers.reshape(-1)).reshape(rows, -1)
+
+
+def uniform_rows(state: Philox, rows: int, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
+    """What :func:`uniform` gives, called `rows` times."""
+    count = math.prod(shape)
+    per_row = -(-count // (2 if dtype.name == "float64" else 4))
+    words = _words_of_rows(state, rows, count, per_row)
+    drawn = _UNIFORM[dtype.name](words.reshape(-1)).reshape(rows, -1)
+    return drawn[:, :count].reshape(rows, *shape)
+
+
+def uniform_int_rows(
+    state: Philox, rows: int, shape: tuple[int, ...], low: int, high: int, dtype: Any
+) -> Array:
+    """What :func:`uniform_int` gives, called `rows` times."""
+    count = math.prod(shape)
+    wide = np.dtype(dtype).itemsize == 8
+    words = _words_of_rows(state, rows, count, -(-count // (2 if wide else 4)))
+    flat = _bounded(words.reshape(-1), low, high, np.dtype(dtype)).reshape(rows, -1)
+    return flat[:, :count].reshape(rows, *shape)
 
 
 def _box_muller(x0: Array, x1: Array) -> tuple[Array, Array]:

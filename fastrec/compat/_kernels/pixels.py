@@ -99,7 +99,7 @@ def crop_or_pad(image: Array, height: int, width: int) -> Array:
 
 def flip(image: Array, axis: int) -> Array:
     """Mirrored: left and right for axis -2, up and down for axis -3."""
-    return np.flip(image, axis)
+    return np.ascontiguousarray(np.flip(image, axis))
 
 
 def saturated(values: Array, dtype: np.dtype[Any]) -> Array:
@@ -149,7 +149,7 @@ def adjust_brightness(image: Array, delta: Any) -> Array:
         result: Array = image + np.asarray(delta, dtype=image.dtype)
         return result
     single = np.dtype(np.float32)
-    lit = convert(image, single) + np.float32(delta)
+    lit = convert(image, single) + np.asarray(delta, dtype=single)
     return convert(lit, image.dtype, saturate=True)
 
 
@@ -158,7 +158,7 @@ def adjust_contrast(image: Array, factor: Any) -> Array:
     whole = image.dtype.kind != "f"
     single = convert(image, np.dtype(np.float32)) if whole else image.astype(np.float32)
     mean = single.mean(axis=(-3, -2), keepdims=True, dtype=np.float32)
-    result = (single - mean) * np.float32(factor) + mean
+    result = (single - mean) * np.asarray(factor, dtype=np.float32) + mean
     return convert(result, image.dtype, saturate=True) if whole else result.astype(image.dtype)
 
 

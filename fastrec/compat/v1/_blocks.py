@@ -18,6 +18,7 @@ import fastrec
 from fastrec import Bytes, FixedLenFeature
 
 from ._nodes import Operation
+from ._picture_blocks import picture_kernels
 from ._rows import Array
 
 __all__ = ["Column", "Same", "run_block"]
@@ -165,6 +166,7 @@ _KERNELS: dict[str, _BlockKernel] = {
     "StridedSlice": _strided_slice,
     "Pack": _pack,
     **dict.fromkeys(_ELEMENTWISE, _elementwise),
+    **picture_kernels,
 }
 
 

@@ -13,7 +13,7 @@ from .._kernels import philox
 from ._nodes import Tensor
 from ._ops import Array, invalid
 from .array_ops import _shape_tensor, shape
-from .constants import convert_to_tensor, shape_value
+from .constants import constant_value, convert_to_tensor, shape_value
 from .control_flow import Assert, with_dependencies
 from .graph import create_op, get_seed, name_scope
 from .indexing import slice
@@ -181,6 +181,12 @@ def random_shuffle(value: Any, seed: int | None = None, name: str | None = None)
     return op.outputs[0]
 
 
+def _surely_fits(whole: Tensor, part: Tensor) -> bool:
+    sizes, wanted = constant_value(whole), constant_value(part)
+    known = sizes is not None and wanted is not None and sizes.shape == wanted.shape
+    return known and bool(np.all(np.asarray(sizes) >= np.asarray(wanted)))
+
+
 def random_crop(value: Any, size: Any, seed: int | None = None, name: str | None = None) -> Tensor:
     """A part of `value` of the sizes `size`, from anywhere in it.
 
@@ -193,12 +199,13 @@ def random_crop(value: Any, size: Any, seed: int | None = None, name: str | None
         tensor = convert_to_tensor(value, name="value")
         wanted = convert_to_tensor(size, np.int32, "size")
         whole = shape(tensor)
-        fits = Assert(
-            reduce_all(greater_equal(whole, wanted)),
-            ["Need value.shape >= size, got ", whole, wanted],
-            summarize=1000,
-        )
-        whole = with_dependencies([fits], whole)
+        if not _surely_fits(whole, wanted):
+            fits = Assert(
+                reduce_all(greater_equal(whole, wanted)),
+                ["Need value.shape >= size, got ", whole, wanted],
+                summarize=1000,
+            )
+            whole = with_dependencies([fits], whole)
         limit = whole - wanted + 1
         drawn = random_uniform(shape(whole), dtype=wanted.dtype, maxval=wanted.dtype.max, seed=seed)
         return slice(tensor, floormod(drawn, limit), wanted, "random_crop")

@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What distorts and fits pictures, on many records at once.
+
+The functions of pictures take any dimensions in front, so most of this is to see that what differs
+from record to record stands where it should. Random numbers are drawn for all records together,
+each record's from the place where its own draw would have found them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .._kernels import philox, pixels
+from ._nodes import Operation
+
+__all__ = ["picture_kernels"]
+
+Array = np.ndarray[Any, Any]
+
+
+def _fixed(column: Any) -> bool:
+    """Whether all records have the same."""
+    return hasattr(column, "value")
+
+
+def _rows(column: Any, rank: int) -> Array | None:
+    """A column of arrays of `rank` dimensions, or None."""
+    return column if isinstance(column, np.ndarray) and column.ndim == rank + 1 else None
+
+
+def _as_one(op: Operation, step: Any, inputs: list[Any], count: int) -> list[Any] | None:
+    """A picture for each record, and other inputs that are the same for all."""
+    images = _rows(inputs[0], 3)
+    if images is None or not count or not all(_fixed(column) for column in inputs[1:]):
+        return None
+    return list(op.kernel(step, images, *[column.value for column in inputs[1:]]))
+
+
+def _number(column: Any) -> Array | None:
+    """One number a record, to go with pictures."""
+    if _fixed(column):
+        value: Array = column.value
+        return value
+    numbers = _rows(column, 0)
+    return None if numbers is None else numbers[:, None, None, None]
+
+
+def _lit(function: Callable[[Array, Array], Array]) -> Callable[..., list[Any] | None]:
+    def kernel(op: Operation, step: Any, inputs: list[Any], count: int) -> list[Any] | None:
+        images, number = _rows(inputs[0], 3), _number(inputs[1])
+        if images is None or number is None:
+            return None
+        return [function(images, number)]
+
+    return kernel
+
+
+def _flip(op: Operation, step: Any, inputs: list[Any], count: int) -> list[Any] | None:
+    images, mirror = _rows(inputs[0], 3), _rows(inputs[1], 0)
+    if images is None or mirror is None:
+        return None
+    result = images.copy()
+    result[mirror] = np.flip(images[mirror], op.attrs["axis"])
+    return [result]
+
+
+def _slice(op: Operation, step: Any, inputs: list[Any], count: int) -> list[Any] | None:
+    whole, begin, size = inputs
+    if not isinstance(whole, np.ndarray) or not _fixed(size):
+        return None
+    lengths, sizes = np.array(whole.shape[1:]), np.asarray(size.value, dtype=np.int64)
+    starts = np.asarray(begin.value[None] if _fixed(begin) else begin, dtype=np.int64)
+    if starts.ndim != 2 or starts.shape[1] != len(lengths) or len(sizes) != len(lengths):
+        return None
+    if (sizes < 0).any() or (starts < 0).any() or (starts + sizes > lengths).any():
+        return None  # -1, or an error: each for itself
+    starts = np.broadcast_to(starts, (count, len(lengths)))
+    result = np.empty((count, *sizes.tolist()), dtype=whole.dtype)
+    ends = (starts + sizes).tolist()
+    for i, (first, last) in enumerate(zip(starts.tolist(), ends, strict=True)):
+        part: tuple[Any, ...] = (i, *map(slice, first, last))
+        result[i] = whole[part]
+    return [result]
+
+
+def _uniform(op: Operation, step: Any, inputs: list[Any], count: int) -> list[Any] | None:
+    """What as many runs in a row would draw."""
+    if not all(_fixed(column) for column in inputs):
+        return None
+    values = [column.value for column in inputs]
+    shape = tuple(int(n) for n in values[0])
+    if min(shape, default=1) < 1:
+        return None
+    dtype = op.outputs[0].dtype.numpy
+    state = step.resource(op, lambda: philox.Philox(op.attrs["seed"], op.attrs["seed2"]))
+    if op.type == "RandomUniform":
+        return [philox.uniform_rows(state, count, shape, dtype)]
+    low, high = int(values[1]), int(values[2])
+    if low >= high:
+        return None
+    return [philox.uniform_int_rows(state, count, shape, low, high, dtype)]
+
+
+def _assert(op: Operation, step: Any, inputs: list[Any], count: int) -> list[Any] | None:
+    if not all(_fixed(column) for column in inputs):
+        return None
+    op.kernel(step, *[column.value for column in inputs])
+    return []
+
+
+_FIXED = (
+    *("CropOrPad", "CropBox", "PadBox", "CentralCrop", "FlipLeftRight", "FlipUpDown"),
+    *("TransposeImage", "Rot90", "ConvertImage", "Standardize", "RgbToGray", "GrayToRgb"),
+    "Resize",
+)
+#: By type of operation.
+picture_kernels: dict[str, Callable[..., list[Any] | None]] = {
+    **dict.fromkeys(_FIXED, _as_one),
+    "AdjustBrightness": _lit(pixels.adjust_brightness),
+    "AdjustContrast": _lit(pixels.adjust_contrast),
+    "Assert": _assert,
+    "RandomFlip": _flip,
+    "RandomUniform": _uniform,
+    "RandomUniformInt": _uniform,
+    "Slice": _slice,
+}

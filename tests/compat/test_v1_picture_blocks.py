@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Distorting a block of pictures gives what distorting one after the other gives."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import fastrec.compat.v1 as tf
+from fastrec.compat._kernels import philox, pixels
+from fastrec.compat.v1.lowering import set_lowering
+
+HEIGHT, WIDTH, RECORDS = 9, 8, 60
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> str:
+    pixels_ = np.random.RandomState(0).randint(0, 256, (RECORDS, HEIGHT * WIDTH * 3 + 1), np.uint8)
+    pixels_[:, 0] = np.arange(RECORDS)
+    name = tmp_path / "batch.bin"
+    pixels_.tofile(name)
+    return str(name)
+
+
+def distorted(image: tf.Tensor) -> list[tf.Tensor]:
+    """What the classic program does to a picture, and what others do."""
+    single = tf.cast(image, tf.float32)
+    cut = tf.random_crop(single, [6, 5, 3], seed=1)
+    flipped = tf.image.random_flip_left_right(cut, seed=2)
+    lit = tf.image.random_brightness(flipped, max_delta=63, seed=3)
+    sharp = tf.image.random_contrast(lit, lower=0.2, upper=1.8, seed=4)
+    return [
+        tf.image.per_image_standardization(sharp),
+        tf.image.resize_image_with_crop_or_pad(image, 12, 4),
+        tf.image.random_flip_up_down(image, seed=5),
+        tf.image.convert_image_dtype(image, tf.float32),
+        tf.image.resize_images(image, [4, 11]),
+        tf.image.random_contrast(image, 0.5, 1.5, seed=6),
+        tf.slice(image, [1, 2, 0], [3, -1, 2]),
+    ]
+
+
+def batches(path: str, lower: bool) -> list[Any]:
+    before = set_lowering(lower)
+    try:
+        with tf.Graph().as_default(), tf.Session() as session:
+            files = tf.train.string_input_producer([path], num_epochs=1, shuffle=False)
+            reader = tf.FixedLengthRecordReader(record_bytes=HEIGHT * WIDTH * 3 + 1)
+            _, value = reader.read(files)
+            raw = tf.decode_raw(value, tf.uint8)
+            image = tf.reshape(tf.strided_slice(raw, [1], [217]), [HEIGHT, WIDTH, 3])
+            outputs = [tf.cast(raw[0], tf.int32), *distorted(image)]
+            batch = tf.train.batch(outputs, 20, num_threads=1)
+            session.run(tf.local_variables_initializer())
+            coord = tf.train.Coordinator()
+            threads = tf.train.start_queue_runners(session, coord)
+            found = [session.run(batch) for _ in range(RECORDS // 20)]
+            coord.request_stop()
+            coord.join(threads)
+            return [np.concatenate(column) for column in zip(*found, strict=True)]
+    finally:
+        set_lowering(before)
+
+
+def test_distortions_are_the_same_on_blocks_and_on_single_records(path: str) -> None:
+    quick, slow = batches(path, lower=True), batches(path, lower=False)
+    assert quick[0].tolist() == list(range(RECORDS))
+    for a, b in zip(quick, slow, strict=True):
+        assert a.dtype == b.dtype
+        np.testing.assert_array_equal(a, b)
+
+
+@pytest.mark.parametrize("shape", [(), (3,), (5, 2)])
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+def test_draws_for_many_records_are_those_of_each(shape: tuple[int, ...], dtype: Any) -> None:
+    one, other = philox.Philox(3, 4), philox.Philox(3, 4)
+    kind = np.dtype(dtype)
+    single = np.stack([philox.uniform(one, shape, kind) for _ in range(20)])
+    np.testing.assert_array_equal(philox.uniform_rows(other, 20, shape, kind), single)
+    assert one.next == other.next
+
+
+@pytest.mark.parametrize("shape", [(), (3,), (5, 2)])
+@pytest.mark.parametrize("dtype", [np.int32, np.int64])
+def test_whole_numbers_for_many_records_are_those_of_each(
+    shape: tuple[int, ...], dtype: Any
+) -> None:
+    one, other = philox.Philox(3, 4), philox.Philox(3, 4)
+    single = np.stack([philox.uniform_int(one, shape, -3, 77, dtype) for _ in range(20)])
+    block = philox.uniform_int_rows(other, 20, shape, -3, 77, dtype)
+    np.testing.assert_array_equal(block, single)
+    assert block.dtype == single.dtype
+
+
+@pytest.mark.parametrize("shape", [(24, 24, 3), (7, 5, 3), (9, 9, 1)])
+def test_sums_over_a_picture_do_not_depend_on_its_neighbours(shape: tuple[int, ...]) -> None:
+    random = np.random.RandomState(0)
+    block = (random.rand(16, *shape) * 255).astype(np.float32)
+    factors = random.rand(16).astype(np.float32)
+    whole = pixels.adjust_contrast(block, factors[:, None, None, None])
+    each = [pixels.adjust_contrast(x, f) for x, f in zip(block, factors, strict=True)]
+    np.testing.assert_array_equal(whole, np.stack(each))
+    each = [pixels.standardized(x) for x in whole]
+    np.testing.assert_array_equal(pixels.standardized(whole), np.stack(each))
