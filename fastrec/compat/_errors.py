@@ -76,6 +76,9 @@ class OpError(Exception):
         if self._op is None:
             self._node_def = self._op = op
             self._message = f"{self._message}\n\t [[{{{{node {op.name}}}}}]]"
+            origin = getattr(op, "origin", None)
+            if origin is not None:
+                self._message += f"\n\t made at {origin[0]}:{origin[1]}"
         return self
 
     def __str__(self) -> str:

@@ -82,6 +82,8 @@ def test_a_placeholder_must_be_fed_with_its_shape_and_type() -> None:
     with pytest.raises(tf.errors.InvalidArgumentError, match=text) as caught:
         session.run(q)
     assert caught.value.op is p.op
+    assert "[[{{node p}}]]" in str(caught.value)
+    assert f"made at {__file__}:" in str(caught.value)
     text = r"Cannot feed value of shape \(1, 3\) for Tensor p:0, which has shape \(\?, 2\)"
     with pytest.raises(ValueError, match=text):
         session.run(q, {p: [[1, 2, 3]]})
