@@ -203,6 +203,15 @@ class Maker:
                 self.put(feature_list.feature.add(), dtype, [self.value(dtype)] * count)
         return sequence
 
+    def partitioned_sequence(self, lists: Schema) -> train.SequenceExample:
+        """Feature lists of values and their partitions, frame by frame."""
+        sequence = train.SequenceExample()
+        for description in lists.values():
+            frames = Frames(sequence.feature_lists.feature_list)
+            for _ in range(self.random.choice([0, 1, 2, 4])):
+                self.fill_partitions(frames, description)
+        return sequence
+
     def mutate(self, data: bytes) -> bytes:
         """A few bytes changed, cut, doubled or joined."""
         r, out = self.random, bytearray(data)
@@ -222,6 +231,16 @@ class Maker:
             else:
                 out += r.choice([b"\n\0", b"\x12\0", b"\x98\x06\x01", b"\x13\x14", b"\x1a\x01x"])
         return bytes(out)
+
+
+class Frames:
+    """Feature lists where the features of a frame are expected: each is a frame more."""
+
+    def __init__(self, lists: Any) -> None:
+        self.lists = lists
+
+    def __getitem__(self, key: str) -> Any:
+        return self.lists[key].feature.add()
 
 
 def say(kind: str, lengths: list[int]) -> list[int]:
@@ -245,6 +264,8 @@ def plain(value: Any) -> Any:
         return ["sparse", value.indices.tolist(), deep(_list(value.values)), dense_shape]
     if isinstance(value, fastrec.Ragged):
         return ["ragged", deep(value.to_list())]
+    if isinstance(value, bytes):
+        return ["dense", [], value.hex()]
     return ["dense", list(np.shape(value)), deep(_list(value))]
 
 
@@ -268,6 +289,25 @@ def parsed(records: list[bytes], schema: Schema) -> Any:
     except fastrec.ExampleParseError:
         return None
     return {name: plain(column) for name, column in columns.items()}
+
+
+def parsed_single(record: bytes, schema: Schema) -> Any:
+    """What `parse_single_example` makes of a record, or None when it refuses it."""
+    try:
+        items = fastrec.parse_single_example(record, {n: ours(d) for n, d in schema.items()})
+    except fastrec.ExampleParseError:
+        return None
+    return {name: plain(item) for name, item in items.items()}
+
+
+def parsed_single_sequence(record: bytes, context: Schema, lists: Schema) -> Any:
+    """What `parse_single_sequence_example` makes of a record, or None when it refuses it."""
+    features = ({n: ours(d) for n, d in schema.items()} for schema in (context, lists))
+    try:
+        results = fastrec.parse_single_sequence_example(record, *features)
+    except fastrec.ExampleParseError:
+        return None
+    return [{name: plain(item) for name, item in result.items()} for result in results]
 
 
 def parsed_sequence(records: list[bytes], context: Schema, lists: Schema) -> Any:
