@@ -38,7 +38,7 @@ def outcome(tf: Any, session: Any, fetch: Any, feed: Any = None) -> Any:
 
 def until_the_end(tf: Any, fetch: Any, most: int = 10**6) -> list[Any]:
     """All that a pipeline gives."""
-    found = []
+    found: list[Any] = []
     with tf.Session() as session:
         session.run([tf.global_variables_initializer(), tf.local_variables_initializer()])
         coord = tf.train.Coordinator()
@@ -281,7 +281,7 @@ def lines_and_fields(tf: Any, folder: Path) -> Any:
 
 @program
 def records_of_one_length(tf: Any, folder: Path) -> Any:
-    found = []
+    found: list[Any] = []
     for size, header, footer, hop in itertools.product((3, 5), (0, 2), (0, 4), (0, 2, 7)):
         with tf.Graph().as_default():
             paths = []

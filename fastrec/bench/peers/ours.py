@@ -13,8 +13,8 @@ import fastrec
 
 from .. import cases, digest
 from ..cases import Case, Column
-from ..worker import Gap, Start, Task, Trial
-from . import crc, isolated
+from ..worker import Start, Task, Trial
+from . import crc, isolated, queue_pipeline
 from .converted import numbers
 
 __all__ = ["JOBS", "features_of", "given", "versions"]
@@ -246,7 +246,9 @@ for _ in fastrec.Batcher(task.path, features_of(task.case), task.case.batch, shu
 
 
 def _queue(task: Task) -> Trial:
-    raise Gap("fastrec.compat.v1 does not exist yet")
+    import fastrec.compat.v1 as tf
+
+    return queue_pipeline.trial(tf, task)
 
 
 JOBS: dict[str, dict[str, Start]] = {

@@ -17,7 +17,7 @@ import tensorflow as tf
 from .. import cases, digest
 from ..cases import Case, Column, Field
 from ..worker import Start, Task, Trial
-from . import isolated
+from . import isolated, queue_pipeline
 
 __all__ = ["JOBS", "dataset", "versions"]
 
@@ -195,51 +195,7 @@ def _first_batch(task: Task) -> Trial:
 
 
 def _queue(task: Task) -> Trial:
-    """The pipeline of the tutorials: one example at a time through a queue that shuffles."""
-    v1 = tf.compat.v1
-    features = _features(task.case)
-    pictures = _pictures(task.case)
-    graph = tf.Graph()
-    with graph.as_default():
-        names = v1.train.string_input_producer([task.path], num_epochs=1)
-        _, serialized = v1.TFRecordReader().read(names)
-        row = tf.io.parse_single_example(serialized, features)
-        for name, shape in pictures.items():
-            row[name] = tf.reshape(tf.io.decode_raw(row[name], tf.uint8), shape)
-        batch = v1.train.shuffle_batch(
-            row, task.case.batch, capacity=3000, min_after_dequeue=2000, seed=1,
-            num_threads=task.threads, allow_smaller_final_batch=True,
-        )  # fmt: skip
-        start = v1.local_variables_initializer()
-
-    def batches() -> Any:
-        with graph.as_default(), v1.Session(graph=graph) as session:
-            session.run(start)
-            coordinator = v1.train.Coordinator()
-            threads = v1.train.start_queue_runners(session, coordinator)
-            try:
-                while True:
-                    yield session.run(batch)
-            except tf.errors.OutOfRangeError:
-                pass
-            finally:
-                coordinator.request_stop()
-                coordinator.join(threads)
-
-    def once() -> None:
-        for _ in batches():
-            pass
-
-    def digested() -> dict[str, int]:
-        made = digest.Digest()
-        for each in batches():
-            made.add({
-                name: cases.Strings.of(array.tolist()) if array.dtype == object else array
-                for name, array in each.items()
-            })  # fmt: skip
-        return made.result()
-
-    return Trial(once, digested)
+    return queue_pipeline.trial(tf.compat.v1, task)
 
 
 _MEMORY = """

@@ -88,7 +88,8 @@ class Queue:
     def _make_rows(self) -> Rows:
         if self.shapes is None:
             return Loose(self.dtypes)
-        return Slabs(self.dtypes, self.shapes)  # type: ignore[arg-type]
+        expected = 0 if self.capacity == sys.maxsize else self.capacity
+        return Slabs(self.dtypes, self.shapes, expected)  # type: ignore[arg-type]
 
     def _make_order(self) -> Order:
         return Fifo()

@@ -23,6 +23,8 @@ Row = tuple[Array, ...]
 Shape = tuple[int | None, ...]
 
 _FIRST_SLOTS = 16
+# What a queue may need is reserved at once where it is not much: memory that is not used costs none.
+_RESERVED_SLOTS, _RESERVED_BYTES = 1 << 14, 1 << 26
 
 
 class Rows(Protocol):
@@ -45,13 +47,28 @@ class Rows(Protocol):
 
 
 class Slabs:
-    """Elements of one known shape: an array ``[slots, *shape]`` for each component."""
+    """Elements of one known shape: an array ``[slots, *shape]`` for each component.
 
-    def __init__(self, dtypes: Sequence[np.dtype[Any]], shapes: Sequence[tuple[int, ...]]) -> None:
+    Parameters
+    ----------
+    dtypes, shapes : sequence
+        Of the components.
+    expected : int
+        Elements that there may be.
+    """
+
+    def __init__(
+        self,
+        dtypes: Sequence[np.dtype[Any]],
+        shapes: Sequence[tuple[int, ...]],
+        expected: int = 0,
+    ) -> None:
         self._dtypes, self._shapes = dtypes, shapes
         self._slabs = [np.empty((0, *shape), dtype) for dtype, shape in self._components()]
         self._free: list[int] = []
         self._slots = 0
+        size = sum(int(np.prod(shape)) * dtype.itemsize for dtype, shape in self._components())
+        self._first = min(expected, _RESERVED_SLOTS, _RESERVED_BYTES // max(1, size))
 
     def _components(self) -> Iterable[tuple[np.dtype[Any], tuple[int, ...]]]:
         return zip(self._dtypes, self._shapes, strict=True)
@@ -64,7 +81,7 @@ class Slabs:
         return claimed
 
     def _grow(self, least: int) -> None:
-        slots = max(_FIRST_SLOTS, 2 * self._slots, self._slots + least)
+        slots = max(_FIRST_SLOTS, self._first, 2 * self._slots, self._slots + least)
         larger = [np.empty((slots, *shape), dtype) for dtype, shape in self._components()]
         for new, old in zip(larger, self._slabs, strict=True):
             new[: self._slots] = old

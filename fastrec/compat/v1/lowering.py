@@ -121,6 +121,7 @@ class BlockPlan:
             _put(queue, columns, len(self.block.values), step.cancellation)
         except Exception as error:
             raise raised(error, self.enqueue) from error.__cause__
+        self.block = None  # whose memory the next one may use
         return []
 
     def _columns(self, step: Any, block: Block) -> list[Column]:

@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The pipeline of TensorFlow 1's tutorials, for either library that speaks its language."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from .. import cases, digest
+from ..worker import Task, Trial
+
+__all__ = ["trial"]
+
+
+def trial(tf: Any, task: Task) -> Trial:
+    """One example at a time through a queue that shuffles, with `tf` for TensorFlow 1.
+
+    Every run starts the runners, takes one epoch's batches and stops them.
+    """
+    graph = tf.Graph()
+    with graph.as_default():
+        names = tf.train.string_input_producer([task.path], num_epochs=1)
+        _, serialized = tf.TFRecordReader().read(names)
+        row = tf.parse_single_example(serialized, _features(tf, task))
+        for field in task.case.fields:
+            if field.kind == "raw":
+                row[field.name] = tf.reshape(tf.decode_raw(row[field.name], tf.uint8), field.shape)
+        batch = tf.train.shuffle_batch(
+            row, task.case.batch, capacity=3000, min_after_dequeue=2000, seed=1,
+            num_threads=task.threads, allow_smaller_final_batch=True,
+        )  # fmt: skip
+        start = tf.local_variables_initializer()
+
+    def batches() -> Iterator[dict[str, Any]]:
+        with graph.as_default(), tf.Session(graph=graph) as session:
+            session.run(start)
+            coordinator = tf.train.Coordinator()
+            threads = tf.train.start_queue_runners(session, coordinator)
+            try:
+                while True:
+                    yield session.run(batch)
+            except tf.errors.OutOfRangeError:
+                pass
+            finally:
+                coordinator.request_stop()
+                coordinator.join(threads)
+
+    def once() -> None:
+        for _ in batches():
+            pass
+
+    def digested() -> dict[str, int]:
+        made = digest.Digest()
+        for each in batches():
+            made.add({
+                name: cases.Strings.of(array.tolist()) if array.dtype == object else array
+                for name, array in each.items()
+            })  # fmt: skip
+        return made.result()
+
+    return Trial(once, digested)
+
+
+def _features(tf: Any, task: Task) -> dict[str, Any]:
+    kinds = {"int64": tf.int64, "float": tf.float32}
+    return {
+        field.name: tf.FixedLenFeature(
+            [] if field.kind == "raw" else field.shape, kinds.get(field.kind, tf.string)
+        )
+        for field in task.case.fields
+    }
