@@ -23,7 +23,7 @@ Row = tuple[Array, ...]
 Shape = tuple[int | None, ...]
 
 _FIRST_SLOTS = 16
-# What a queue may need is reserved at once where it is not much: memory that is not used costs none.
+# What a queue may need is reserved at once where it is not much: unused memory costs nothing.
 _RESERVED_SLOTS, _RESERVED_BYTES = 1 << 14, 1 << 26
 
 
