@@ -266,3 +266,28 @@ def test_a_name_outside_the_family_says_what_is_covered() -> None:
     missing: Any = tf
     with pytest.raises(AttributeError, match=r"'nosuch'.*docs/compat-v1.md"):
         missing.nosuch()
+
+
+def test_a_number_that_the_type_does_not_have_is_not_fed() -> None:
+    p = tf.placeholder(tf.uint8)
+    session = tf.Session()
+    for value in (300, -1, [300]):
+        with pytest.raises(TypeError, match="is not compatible with Tensor type"):
+            session.run(p, {p: value})
+    assert session.run(p + 1, {p: [255]}).tolist() == [0]
+    with pytest.raises(TypeError, match="Cannot interpret feed_dict key as Tensor: The name 'x:0'"):
+        session.run(p, {"x:0": 1})
+
+
+def test_a_tensor_is_not_taken_for_its_value() -> None:
+    c = tf.constant([1, 2])
+    with pytest.raises(NotImplementedError, match="Cannot convert a symbolic"):
+        np.array(c)
+    with pytest.raises(TypeError, match="as a Python `bool` is not allowed"):
+        bool(c)
+    with pytest.raises(TypeError, match="Iterating over a symbolic"):
+        list(c)
+    with pytest.raises(TypeError, match="len is not well defined"):
+        len(c)
+    with tf.Session() as session:
+        assert session.run(np.array([1, 2], np.int32) + c).tolist() == [2, 4]

@@ -89,7 +89,7 @@ def feeds_of(feed_dict: Any, graph: Graph) -> tuple[list[Tensor], list[Any]]:
         try:
             found = graph.as_graph_element(key, allow_operation=False)
         except (KeyError, TypeError, ValueError) as error:
-            raise TypeError(f"Cannot interpret feed_dict key as Tensor: {error}") from None
+            raise TypeError(f"Cannot interpret feed_dict key as Tensor: {error.args[0]}") from None
         assert isinstance(found, Tensor)
         tensors.append(found)
         values.append(fed_array(found, value))
@@ -130,14 +130,18 @@ def fed_array(tensor: Tensor, value: Any) -> Any:
 def _array_of(value: Any, dtype: DType) -> np.ndarray[Any, Any]:
     if dtype is string:
         return strings_of(value)
-    array = np.asarray(value, dtype=dtype.numpy)
-    if type(value) is int and array.dtype.kind != "f" and int(array) != value:
-        raise TypeError(
-            f"Type of feed value {value} with type {type(value)} is not compatible with Tensor "
-            f"type {dtype.as_numpy_dtype}. Try explicitly setting the type of the feed tensor "
-            f"to a larger type (e.g. int64)."
-        )
-    return array
+    try:
+        array = np.asarray(value, dtype=dtype.numpy)
+    except OverflowError:
+        pass
+    else:
+        if type(value) is not int or array.dtype.kind == "f" or int(array) == value:
+            return array
+    raise TypeError(
+        f"Type of feed value {value} with type {type(value)} is not compatible with Tensor type "
+        f"{dtype.as_numpy_dtype}. Try explicitly setting the type of the feed tensor to a larger "
+        f"type (e.g. int64)."
+    )
 
 
 def strings_of(value: Any) -> np.ndarray[Any, Any]:

@@ -169,6 +169,13 @@ class Arithmetic:
             "first, or use tf.cond."
         )
 
+    def __array__(self, *arguments: Any, **settings: Any) -> Any:
+        name = getattr(self, "name", "?")
+        raise NotImplementedError(
+            f"Cannot convert a symbolic tf.Tensor ({name}) to a numpy array. This error may "
+            f"indicate that you're trying to pass a Tensor to a NumPy call, which is not supported."
+        )
+
     def __len__(self) -> int:
         name = getattr(self, "name", "?")
         raise TypeError(
