@@ -45,7 +45,7 @@ from .parsing import (
 )
 
 if TYPE_CHECKING:
-    from . import gfile as gfile
+    from .. import _files as gfile
 
 __all__ = [
     "FixedLenFeature",
