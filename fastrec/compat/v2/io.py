@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import glob
 import os
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -14,7 +14,7 @@ import fastrec
 from .. import _errors
 from .._dtypes import as_dtype, short_name
 from .._records import TFRecordOptions, TFRecordWriter
-from . import _tensor_proto
+from . import _tensor_proto, gfile
 from ._composite import SparseTensor
 from ._specs import TensorSpec
 from ._tensor import as_array, convert_to_tensor
@@ -44,9 +44,6 @@ from .parsing import (
     parse_single_sequence_example,
 )
 
-if TYPE_CHECKING:
-    from .. import _files as gfile
-
 __all__ = [
     "FixedLenFeature",
     "FixedLenSequenceFeature",
@@ -67,6 +64,7 @@ __all__ = [
     "encode_jpeg",
     "encode_png",
     "extract_jpeg_shape",
+    "gfile",
     "is_jpeg",
     "match_filenames_once",
     "matching_files",
@@ -83,10 +81,6 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name == "gfile":
-        import importlib
-
-        return importlib.import_module(".._files", __package__)
     raise AttributeError(
         f"fastrec.compat.v2.io has no {name!r}; docs/compat-v2.md says what is covered"
     )

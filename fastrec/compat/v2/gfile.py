@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``tf.io.gfile``: files and directories of the local file system."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from .._files import (
+    GFile,
+    copy,
+    exists,
+    isdir,
+    listdir,
+    makedirs,
+    mkdir,
+    remove,
+    rename,
+    rmtree,
+    stat,
+    walk,
+)
+from .._files import glob_files as glob
+
+__all__ = [
+    "GFile",
+    "copy",
+    "exists",
+    "glob",
+    "isdir",
+    "join",
+    "listdir",
+    "makedirs",
+    "mkdir",
+    "remove",
+    "rename",
+    "rmtree",
+    "stat",
+    "walk",
+]
+
+
+def join(path: Any, *paths: Any) -> Any:
+    """A path put together of its parts."""
+    return os.path.join(path, *paths)
