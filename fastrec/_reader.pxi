@@ -187,6 +187,13 @@ cdef class RecordReader:
         return PyMemoryView_FromObject(data) if self.views else data
 
     def __next__(self):
+        data = self._next()
+        if data is None:
+            raise StopIteration
+        return data
+
+    cdef object _next(self):
+        """The next record; None at the end."""
         cdef c.fr_record record
         cdef c.fr_error err
         cdef int status
@@ -207,7 +214,7 @@ cdef class RecordReader:
                     self._failed(status, &err)
                 else:
                     self._fill()
-            raise StopIteration
+        return None
 
     cdef int _more(self, int status, c.fr_error *err, bint some) except -1:
         """After a call that gave no record: 1 to go on, 0 at the end. With `some` records in hand
@@ -304,3 +311,45 @@ cdef class RecordReader:
             check(c.fr_buffer_append(&offsets.buffer, &end, sizeof(end), &err), &err)
             return FileIndex(offsets, self.reader.source.map.bytes.size,
                              self.reader.source.map.mtime_ns, gaps=True)
+
+
+@cython.final
+cdef class RecordChain:
+    """The records of one RecordReader after the other, for threads to share.
+
+    As itertools.chain, but that a thread which comes to the end of a reader does not take it away
+    from another that waits for it.
+    """
+
+    cdef object readers  # an iterator, which is asked for a reader when there is need of it
+    cdef RecordReader reader
+    cdef bint ended
+    cdef cython.pymutex lock
+
+    def __init__(self, readers):
+        self.readers = iter(readers)
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        cdef RecordReader reader
+        while True:
+            with cython.critical_section(self):
+                reader = self.reader
+            if reader is not None:
+                data = reader._next()
+                if data is not None:
+                    return data
+            if self._is_last(reader):
+                raise StopIteration
+
+    cdef bint _is_last(self, RecordReader done) except -1:
+        """Goes on to the next reader, unless another thread did, or there is none."""
+        with self.lock:
+            if self.reader is done and not self.ended:
+                following = next(self.readers, None)
+                self.ended = following is None
+                with cython.critical_section(self):
+                    self.reader = following
+            return self.ended

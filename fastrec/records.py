@@ -8,7 +8,7 @@ import threading
 import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import chain
+from functools import partial
 from typing import IO, Any, Union
 
 import numpy as np
@@ -216,14 +216,14 @@ class Reader(_core.Indexed, Sequence[bytes]):
         damage = self._policy()
         if self._file is not None:
             return iter([self._open_file(damage, views)])
-        return (self._open(number, damage, views) for number in range(len(self.paths)))
+        return map(partial(self._open, damage=damage, views=views), range(len(self.paths)))
 
     def _check_open(self) -> None:
         if self._closed:
             raise ValueError("the reader is closed")
 
     def __iter__(self) -> Iterator[bytes]:
-        return chain.from_iterable(self._readers())
+        return _core.RecordChain(self._readers())
 
     def views(self) -> Iterator[memoryview]:
         """The records as read-only memoryviews, without a copy where a file can be mapped.
@@ -233,7 +233,7 @@ class Reader(_core.Indexed, Sequence[bytes]):
         another process overwrites bytes in place the view changes, and bytes that are cut off
         read as zeros.
         """
-        return chain.from_iterable(self._readers(views=True))  # type: ignore[arg-type]
+        return _core.RecordChain(self._readers(views=True))  # type: ignore[return-value]
 
     def batches(self, count: int) -> Iterator[Bytes]:
         """Blocks of up to `count` records; no block spans two files.
