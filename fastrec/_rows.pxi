@@ -360,13 +360,27 @@ cdef class ExampleEncoder:
         self.idle = []
         self.pins = pins
 
-    def encode(self, mapping):
-        cdef RowEncoder encoder
+    cdef RowEncoder _idle(self):
         try:
-            encoder = self.idle.pop()
+            return self.idle.pop()
         except IndexError:
-            encoder = RowEncoder(self.pins)
+            return RowEncoder(self.pins)
+
+    def encode(self, mapping):
+        cdef RowEncoder encoder = self._idle()
         try:
             return encoder.encode(mapping)
         finally:
+            self.idle.append(encoder)
+
+    def write(self, RecordWriter writer not None, mapping):
+        """A mapping as an Example, framed where it is encoded, into a file."""
+        cdef RowEncoder encoder = self._idle()
+        cdef c.fr_span frame
+        try:
+            encoder._encode(mapping, True)
+            frame.data, frame.size = encoder.out.buffer.data, encoder.out.buffer.size
+            writer._put(frame, True, 1)
+        finally:
+            encoder._reset()
             self.idle.append(encoder)

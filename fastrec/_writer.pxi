@@ -172,8 +172,11 @@ cdef class RecordWriter:
         cdef int status
         with self.lock:
             if span.size + c.FR_FRAME_OVERHEAD <= self.writer.buffer.capacity - self.writer.buffer.size \
-                    and span.size < GIL_THRESHOLD and not framed:
-                status = c.fr_writer_record(&self.writer, span, &err)
+                    and span.size < GIL_THRESHOLD:
+                if framed:
+                    status = c.fr_writer_frames(&self.writer, span, count, &err)
+                else:
+                    status = c.fr_writer_record(&self.writer, span, &err)
             else:
                 with nogil:
                     if framed:

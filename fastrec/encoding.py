@@ -32,6 +32,10 @@ class Encoding:
         self._threads = threads
         self._encoder = _core.ExampleEncoder(self._pins)
 
+    def straight(self) -> _core.ExampleEncoder | None:
+        """What encodes a row just as it is; None where something has to be made of it first."""
+        return None if self._shapes or self._nested else self._encoder
+
     def row(self, mapping: Mapping[str, Any]) -> bytes:
         """The bytes of an Example."""
         if self._shapes:

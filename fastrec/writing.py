@@ -181,6 +181,7 @@ class Writer:
     ) -> None:
         self._shards: list[_Shard] = []
         self._open = False
+        self._straight: _core.ExampleEncoder | None = None  # of rows for the only file
         self.count = 0
         given = [shards, shard_bytes, shard_records]
         for name, value in zip(("shards", "shard_bytes", "shard_records"), given, strict=True):
@@ -215,6 +216,8 @@ class Writer:
             self.abort()
             raise
         self._open = True
+        if kind is None and len(self._shards) == 1 and not self._rolls:
+            self._straight = self._encoding.straight()
 
     def _add(self, path: str) -> None:
         kind, level = self._compression
@@ -249,8 +252,12 @@ class Writer:
 
         See :func:`fastrec.encode_example` for what a mapping may hold.
         """
+        if type(record) is dict and self._straight is not None and self._open:
+            self._straight.write(self._shards[0].file, record)
+            self.count += 1
+            return
         self._check_open()
-        if type(record) is dict or isinstance(record, Mapping):
+        if isinstance(record, Mapping):
             record = self._encoding.row(record)
         elif isinstance(record, str):
             raise TypeError("a record is bytes or a mapping, not str; encode the text")

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from verbs import number_records, read, run_python, write
 
@@ -345,3 +346,40 @@ def test_killing_the_writer_leaves_the_old_file_or_a_whole_new_one(tmp_path: Pat
         records, error = read(path)
         assert error is None
         assert records in (OLD, whole)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"features": {"a": fastrec.FixedLenFeature((), np.float32)}},
+        {"shapes": {"a": "shape"}},
+        {"shards": 2},
+        {"shard_records": 2},
+        {"compression": "GZIP"},
+        {},
+    ],
+)
+def test_a_row_is_the_same_by_every_way_to_the_file(
+    tmp_path: Path, options: dict[str, Any]
+) -> None:
+    rows = [{"a": np.arange(i + 2, dtype=np.uint8)} for i in range(5)]
+    if "features" in options:
+        rows = [{"a": np.float32(i)} for i in range(5)]
+    keep = {k: v for k, v in options.items() if k in ("features", "shapes")}
+    with fastrec.Writer(tmp_path / "file", **options) as writer:
+        for row in rows:
+            writer.write(row)
+        assert writer.count == 5
+    found = sorted(record for path in writer.paths for record in fastrec.Reader(path))
+    assert found == sorted(fastrec.encode_example(row, **keep) for row in rows)
+    with pytest.raises(ValueError, match="closed"):
+        writer.write(rows[0])
+
+
+def test_a_row_that_cannot_be_stored_leaves_the_others(tmp_path: Path) -> None:
+    with fastrec.Writer(tmp_path / "file") as writer:
+        writer.write({"a": 1})
+        with pytest.raises(OverflowError):
+            writer.write({"a": 2**63})
+        writer.write({"a": 3})
+    assert writer.count == fastrec.verify(tmp_path / "file").records == 2
