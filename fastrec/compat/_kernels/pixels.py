@@ -156,23 +156,28 @@ def adjust_brightness(image: Array, delta: Any) -> Array:
 def adjust_contrast(image: Array, factor: Any) -> Array:
     """The distance of every pixel from the mean of its channel, times `factor`."""
     whole = image.dtype.kind != "f"
-    single = convert(image, np.dtype(np.float32)) if whole else image.astype(np.float32)
-    mean = single.mean(axis=(-3, -2), keepdims=True, dtype=np.float32)
-    result = (single - mean) * np.asarray(factor, dtype=np.float32) + mean
-    return convert(result, image.dtype, saturate=True) if whole else result.astype(image.dtype)
+    kind = np.dtype(np.float32)
+    single = convert(image, kind) if whole else image.astype(kind, copy=False)
+    mean = single.mean(axis=(-3, -2), keepdims=True, dtype=kind)
+    result = single - mean
+    result *= np.asarray(factor, dtype=kind)
+    result += mean
+    if whole:
+        return convert(result, image.dtype, saturate=True)
+    return result.astype(image.dtype, copy=False)
 
 
 def standardized(image: Array) -> Array:
     """Each picture with a mean of 0 and a deviation of 1, or as near to it as one that is flat."""
-    single = image if image.dtype == np.float16 else image.astype(np.float32)
+    single = image if image.dtype == np.float16 else image.astype(np.float32, copy=False)
     axes = (-3, -2, -1)
     count = np.float32(np.prod(image.shape[-3:], dtype=np.int64))
     mean = single.mean(axis=axes, keepdims=True, dtype=np.float32).astype(single.dtype)
     away = single - mean
     deviation = np.sqrt(np.mean(np.square(away), axis=axes, keepdims=True, dtype=np.float32))
     least = np.float32(1) / np.sqrt(count)
-    result: Array = (away / np.maximum(deviation, least)).astype(single.dtype)
-    return result
+    result: Array = away / np.maximum(deviation, least)
+    return result.astype(single.dtype, copy=False)
 
 
 def _scale(size: int, wanted: int, align: bool) -> np.float32:
