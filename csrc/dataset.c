@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 static int open_file(fr_dataset_file *file, const char *path, fr_error *err) {
     FR_TRY(fr_map_open(&file->map, path, err));
@@ -10,6 +11,29 @@ static int open_file(fr_dataset_file *file, const char *path, fr_error *err) {
     if (file->path) return FR_OK;
     fr_map_close(&file->map);
     return fr_fail_nomem(err, strlen(path) + 1);
+}
+
+#define WINDOW ((size_t)1 << 18)
+#define MEMORY_SHARE 4 /* of all memory a part, that files may take in order to be read whole */
+
+static bool fits_in_memory(const fr_dataset *dataset) {
+    const long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
+    uint64_t size = 0;
+    for (size_t i = 0; i < dataset->file_count; i++)
+        size += dataset->files[i].map.bytes.size;
+    return pages > 0 && page > 0 && size / (uint64_t)page < (uint64_t)pages / MEMORY_SHARE;
+}
+
+/* Room to remember the windows of every file. */
+static int watch_windows(fr_dataset *dataset, fr_error *err) {
+    if (!fits_in_memory(dataset)) return FR_OK;
+    for (size_t i = 0; i < dataset->file_count; i++) {
+        fr_dataset_file *file = &dataset->files[i];
+        const size_t words = file->map.bytes.size / WINDOW / 32 + 1;
+        file->announced = calloc(words, sizeof *file->announced);
+        if (!file->announced) return fr_fail_nomem(err, words * sizeof *file->announced);
+    }
+    return FR_OK;
 }
 
 int fr_dataset_open(fr_dataset *dataset, const char *const *paths, size_t count,
@@ -26,7 +50,9 @@ int fr_dataset_open(fr_dataset *dataset, const char *const *paths, size_t count,
         fr_dataset_close(dataset);
         return status;
     }
-    return FR_OK;
+    int status = watch_windows(dataset, err);
+    if (status != FR_OK) fr_dataset_close(dataset);
+    return status;
 }
 
 /* An error on a file that shrank is about the shrinking. What is gone of its last page reads as
@@ -105,9 +131,22 @@ void fr_dataset_locate(const fr_dataset *dataset, uint64_t number, fr_error *err
     err->offset = (int64_t)fr_index_offset(&file->index, number - file->first);
 }
 
+/* The windows that lie around some bytes, unless they were announced before. */
+static void announce_around(const fr_dataset_file *file, size_t begin, size_t end) {
+    for (size_t window = begin / WINDOW; window * WINDOW < end; window++) {
+        const uint32_t bit = UINT32_C(1) << (window % 32);
+        if (atomic_fetch_or_explicit(&file->announced[window / 32], bit, memory_order_relaxed) &
+            bit)
+            continue;
+        const size_t left = file->map.bytes.size - window * WINDOW;
+        fr_map_announce(&file->map, window * WINDOW, left < WINDOW ? left : WINDOW);
+    }
+}
+
 static void announce_in(const fr_dataset_file *file, uint64_t first, uint64_t count) {
     uint64_t begin = fr_index_offset(&file->index, first);
     uint64_t end = fr_index_offset(&file->index, first + count);
+    if (file->announced) announce_around(file, (size_t)begin, (size_t)end);
     fr_map_announce(&file->map, (size_t)begin, (size_t)(end - begin));
 }
 
@@ -249,6 +288,7 @@ int fr_dataset_check(const fr_dataset *dataset, uint64_t number, fr_error *err) 
 void fr_dataset_close(fr_dataset *dataset) {
     for (size_t i = 0; i < dataset->file_count; i++) {
         free(dataset->files[i].path);
+        free(dataset->files[i].announced);
         fr_map_close(&dataset->files[i].map);
         fr_index_free(&dataset->files[i].index);
     }

@@ -8,6 +8,8 @@
 #ifndef FASTREC_DATASET_H
 #define FASTREC_DATASET_H
 
+#include <stdatomic.h>
+
 #include "index.h"
 #include "map.h"
 #include "reader.h"
@@ -16,8 +18,9 @@ typedef struct {
     char *path;
     fr_map map;
     fr_index index;
-    uint64_t first; /* number of its first record */
-    bool told;      /* the index was not found by scanning: what it says is checked on use */
+    uint64_t first;               /* number of its first record */
+    _Atomic(uint32_t) *announced; /* windows that were; NULL where only records are */
+    bool told; /* the index was not found by scanning: what it says is checked on use */
 } fr_dataset_file;
 
 /* All-zero is a valid dataset of no files. */
@@ -67,7 +70,11 @@ FR_NODISCARD int fr_dataset_take(const fr_dataset *dataset, const uint64_t *numb
 /* FR_OK, or FR_ERR_TRUNCATED when the file of record `number` shrank while it was read. */
 FR_NODISCARD int fr_dataset_check(const fr_dataset *dataset, uint64_t number, fr_error *err);
 
-/* Has the system begin to read `count` records from `number` on, without waiting for them. */
+/*
+ * Has the system begin to read `count` records from `number` on, without waiting for them. Of files
+ * that memory has plenty of room for, what is around them is read, too, once: sooner or later it
+ * will be wanted, and a disk reads large pieces many times as fast as records.
+ */
 void fr_dataset_announce(const fr_dataset *dataset, uint64_t number, uint64_t count);
 
 /* Whether the header of record `number` is in memory: fr_map_resident(). */
