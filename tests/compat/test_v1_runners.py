@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 import subprocess
 import sys
@@ -260,6 +261,24 @@ def test_closing_the_session_ends_threads_without_a_coordinator_quietly() -> Non
     _, runner = runner_of(counter(10**9), capacity=2)
     with tf.Session() as session:
         threads = runner.create_threads(session, start=True)
+    join(threads)
+
+
+@pytest.mark.parametrize("coordinated", [True, False])
+def test_letting_go_of_the_session_ends_the_threads(coordinated: bool) -> None:
+    queue, runner = runner_of(counter(10**9), capacity=2)
+    taken, full = queue.dequeue(), queue.size()
+    coord = tf.train.Coordinator() if coordinated else None
+
+    def begin() -> list[threading.Thread]:
+        session = tf.Session()
+        started = runner.create_threads(session, coord=coord, start=True)
+        session.run(taken)
+        until(lambda: session.run(full) == 2)
+        return started
+
+    threads = begin()
+    gc.collect()
     join(threads)
 
 

@@ -19,7 +19,7 @@ from ._nodes import Operation
 from ._plan import Instruction, Plan, raised
 
 if TYPE_CHECKING:
-    from .session import Step
+    from ._runtime import Step
 
 __all__ = ["run_concurrently"]
 

@@ -22,7 +22,7 @@ from .._errors import InvalidArgumentError, OpError, ResourceExhaustedError, tra
 from ._nodes import Kernel, Operation, Tensor
 
 if TYPE_CHECKING:
-    from .session import Step
+    from ._runtime import Step
 
 __all__ = ["Instruction", "Plan", "frozen", "needed"]
 

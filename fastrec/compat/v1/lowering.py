@@ -22,8 +22,8 @@ from ._nodes import Operation, Tensor
 from ._plan import needed, raised
 from ._queueing import Queue
 from ._reading import ReaderState
+from ._runtime import Runtime
 from ._sources import Block
-from .session import BaseSession
 
 __all__ = ["BlockPlan", "enqueuer", "set_lowering"]
 
@@ -159,7 +159,7 @@ def _put(queue: Queue, columns: list[Column], count: int, step: Cancellation) ->
 def enqueuer(sess: Any, op: Any) -> Callable[[], Any]:
     """A function that runs `op` for the next record, or for several of them."""
     plain: Callable[[], Any] = sess.make_callable(op)
-    if not _enabled or not isinstance(sess, BaseSession) or not isinstance(op, Operation):
+    if not _enabled or not isinstance(sess, Runtime) or not isinstance(op, Operation):
         return plain
     try:
         plan = BlockPlan(op)
@@ -169,7 +169,7 @@ def enqueuer(sess: Any, op: Any) -> Callable[[], Any]:
 
     def step() -> None:
         try:
-            sess._execute(plan, [], 0)  # type: ignore[arg-type]
+            sess.execute(plan, [], 0)
         except _Again:
             _one_by_one(plan, one)
 

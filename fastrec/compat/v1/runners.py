@@ -136,6 +136,8 @@ class QueueRunner:
         start : bool
             Whether they are started here.
         """
+        if isinstance(sess, BaseSession):
+            sess = sess.runtime  # to let go of the session itself
         with self._lock:
             if self._runs.get(sess, 0) > 0:
                 return []

@@ -5,16 +5,13 @@ from __future__ import annotations
 
 import contextlib
 import threading
+import weakref
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, TypeVar
+from typing import Any
 
-import numpy as np
-
-from .._errors import CancelledError, DeadlineExceededError
-from ._fetches import fed_array, feeds_of, fetched
 from ._graph import Graph
-from ._nodes import Operation, Tensor, operators
-from ._plan import Plan
+from ._nodes import operators
+from ._runtime import Cancellation, Runtime, Step
 from .graph import get_default_graph
 
 __all__ = [
@@ -28,8 +25,6 @@ __all__ = [
     "Step",
     "get_default_session",
 ]
-
-T = TypeVar("T")
 
 
 class Options:
@@ -75,74 +70,6 @@ class RunOptions:
         self.__dict__.update(others)
 
 
-class Cancellation:
-    """Whether a run has been called off, and who wants to be told.
-
-    Attributes
-    ----------
-    cancelled : bool
-        Whether it has been.
-    """
-
-    __slots__ = ("_callbacks", "_lock", "_next", "cancelled")
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._callbacks: dict[int, Callable[[], object]] = {}
-        self._next = 0
-        self.cancelled = False
-
-    def register(self, callback: Callable[[], object]) -> int:
-        """Have `callback` called when the run is called off; at once, if it has been.
-
-        It is called once at most, from any thread.
-        """
-        with self._lock:
-            self._next += 1
-            handle = self._next
-            if not self.cancelled:
-                self._callbacks[handle] = callback
-                return handle
-        callback()
-        return handle
-
-    def deregister(self, handle: int) -> bool:
-        """Take a callback back. False when it has been called, or is being called."""
-        with self._lock:
-            return self._callbacks.pop(handle, None) is not None
-
-    def cancel(self) -> None:
-        """Call the run off."""
-        with self._lock:
-            self.cancelled = True
-            callbacks = list(self._callbacks.values())
-            self._callbacks.clear()
-        for callback in callbacks:
-            callback()
-
-
-class Step:
-    """One run of a session, as the kernels see it.
-
-    Attributes
-    ----------
-    session : Session
-        The session.
-    cancellation : Cancellation
-        For kernels that wait.
-    """
-
-    __slots__ = ("cancellation", "session")
-
-    def __init__(self, session: BaseSession) -> None:
-        self.session = session
-        self.cancellation = Cancellation()
-
-    def resource(self, key: Operation | str, make: Callable[[], T]) -> T:
-        """What the session keeps under `key`; made by `make` the first time."""
-        return self.session.resource(key, make)
-
-
 class _Here(threading.local):
     def __init__(self) -> None:
         self.sessions: list[BaseSession] = []
@@ -167,24 +94,18 @@ class BaseSession:
     def __init__(self, target: str = "", graph: Graph | None = None, config: Any = None) -> None:
         if target:
             raise ValueError("fastrec.compat runs graphs in this process only: target must be ''")
-        self._graph = graph or get_default_graph()
-        self._closed = False
-        self._lock = threading.RLock()
-        self._plans: dict[Any, Plan] = {}
-        self._resources: dict[Any, Any] = {}
-        self._live: set[Cancellation] = set()
-        #: Queue runners' threads that were started for this session.
-        self.runner_threads = 0
+        self.runtime = Runtime(graph or get_default_graph())
+        weakref.finalize(self, self.runtime.close)
 
     @property
     def graph(self) -> Graph:
         """The graph whose operations it runs."""
-        return self._graph
+        return self.runtime.graph
 
     @property
     def graph_def(self) -> Graph:
         """The graph: there is no other form of it."""
-        return self._graph
+        return self.runtime.graph
 
     @property
     def sess_str(self) -> str:
@@ -194,19 +115,7 @@ class BaseSession:
     @property
     def closed(self) -> bool:
         """Whether it has been closed."""
-        return self._closed
-
-    def resource(self, key: Operation | str, make: Callable[[], T]) -> T:
-        """What is kept here under `key`; made by `make` the first time."""
-        try:
-            found: T = self._resources[key]
-            return found
-        except KeyError:
-            with self._lock:
-                if key not in self._resources:
-                    self._resources[key] = make()
-                made: T = self._resources[key]
-                return made
+        return self.runtime.closed
 
     def run(
         self, fetches: Any, feed_dict: Any = None, options: Any = None, run_metadata: Any = None
@@ -230,18 +139,7 @@ class BaseSession:
         OpError
             What goes wrong in an operation.
         """
-        if self._closed:
-            raise RuntimeError("Attempted to use a closed Session.")
-        if not self._graph.last_op_id:
-            raise RuntimeError(
-                "The Session graph is empty. Add operations to the graph before calling run()."
-            )
-        tensors, values = feeds_of(feed_dict, self._graph) if feed_dict else ([], [])
-        flat: list[Tensor | Operation] = []
-        rebuild = fetched(fetches, self._graph, flat)
-        plan = self._plan(flat, tensors)
-        timeout = getattr(options, "timeout_in_ms", 0) or 0
-        return rebuild(iter(self._execute(plan, values, timeout / 1000)))
+        return self.runtime.run(fetches, feed_dict, options, run_metadata)
 
     def make_callable(
         self, fetches: Any, feed_list: Sequence[Any] | None = None, accept_options: bool = False
@@ -253,78 +151,11 @@ class BaseSession:
         CancelledError
             From calling it, when the session has been closed.
         """
-        flat: list[Tensor | Operation] = []
-        rebuild = fetched(fetches, self._graph, flat)
-        feeds = [
-            tensor
-            for key in feed_list or ()
-            if isinstance(tensor := self._graph.as_graph_element(key), Tensor)
-        ]
-        plan = self._plan(flat, feeds)
-
-        def call(*arguments: Any, options: Any = None, run_metadata: Any = None) -> Any:
-            if len(arguments) != len(feeds):
-                raise ValueError(f"expected {len(feeds)} arguments, got {len(arguments)}")
-            if self._closed:
-                raise CancelledError(None, None, "Session has been closed.")
-            values = [fed_array(t, value) for t, value in zip(feeds, arguments, strict=True)]
-            timeout = getattr(options, "timeout_in_ms", 0) or 0
-            return rebuild(iter(self._execute(plan, values, timeout / 1000)))
-
-        return call
-
-    def _plan(self, flat: list[Tensor | Operation], feeds: list[Tensor]) -> Plan:
-        key = (tuple(flat), tuple(feeds))
-        plan = self._plans.get(key)
-        if plan is None:
-            plan = self._plans[key] = Plan(flat, feeds)
-        return plan
-
-    def _execute(self, plan: Plan, feeds: list[Any], timeout: float) -> list[Any]:
-        step = Step(self)
-        cancellation = step.cancellation
-        with self._lock:
-            self._live.add(cancellation)
-        timer = None
-        late = False
-
-        def expire() -> None:
-            nonlocal late
-            late = True
-            cancellation.cancel()
-
-        try:
-            if timeout > 0:
-                timer = threading.Timer(timeout, expire)
-                timer.daemon = True
-                timer.start()
-            if self._closed:  # in between
-                raise CancelledError(None, None, "Session has been closed.")
-            with np.errstate(all="ignore"):
-                values = plan.run(step, feeds)
-            return [plain(value) for value in values]
-        except CancelledError as error:
-            if late:
-                message = "Timed out waiting for notification"
-                raise DeadlineExceededError(None, error.op, message) from error
-            raise
-        finally:
-            if timer is not None:
-                timer.cancel()
-                timer.join()
-            with self._lock:
-                self._live.discard(cancellation)
+        return self.runtime.make_callable(fetches, feed_list, accept_options)
 
     def close(self) -> None:
         """Call off what is running, and let go of everything that is kept here."""
-        with self._lock:
-            self._closed = True
-            live = list(self._live)
-        for cancellation in live:
-            cancellation.cancel()
-        with self._lock:
-            self._resources.clear()
-            self._plans.clear()
+        self.runtime.close()
 
     @contextlib.contextmanager
     def as_default(self) -> Iterator[BaseSession]:
@@ -336,16 +167,6 @@ class BaseSession:
             _here.sessions.remove(self)
 
 
-def plain(value: Any) -> Any:
-    """What the caller of a session gets for `value`: a scalar, or an array of his own."""
-    if isinstance(value, np.ndarray):
-        if value.ndim == 0:
-            return value[()]
-        if not value.flags.writeable:
-            return value.copy()
-    return value
-
-
 class Session(BaseSession):
     """Runs the operations of a graph. Leaving a ``with`` block closes it."""
 
@@ -353,7 +174,7 @@ class Session(BaseSession):
 
     def __enter__(self) -> Session:
         stack = contextlib.ExitStack()
-        stack.enter_context(self._graph.as_default())
+        stack.enter_context(self.runtime.graph.as_default())
         stack.enter_context(self.as_default())
         self._entered = stack
         return self
