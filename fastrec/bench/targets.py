@@ -119,6 +119,7 @@ _TARGETS = (
            _ours(_WHOLE), Entry("tensorflow", _BUFFER)),
     _Times("whole data set shuffled, beside its own order", "shuffle",
            _each(0.7, *_PARSE), _ours(_WHOLE), _ours("in order")),
+    _Times("CIFAR-10's distorted pictures", "distort", _each(10, "cifar"), _OURS, _TF),
     _Times("write rows as mappings", "write", _ROWS, _ours("rows"), _TF),
     _Times("write columns", "write", _COLUMNS, _ours("columns"), _TF),
     _Times("read GZIP", "gzip", _each(2, "tabular", "tokens", "ragged"), _OURS, _TF),

@@ -87,6 +87,19 @@ def _parse_anew(task: Task) -> Trial:
     return _exhausted(_batcher(task))
 
 
+def _distort(task: Task) -> Trial:
+    augment = fastrec.Augment(
+        (24, 24), flip=True, brightness=63, contrast=(0.2, 1.8), standardize=True
+    )
+    batcher = _batcher(task, shuffle=2000, seed=1, augment={"image": augment})()
+
+    def once() -> None:
+        for _ in batcher:
+            pass
+
+    return Trial(once)
+
+
 def _iterate(records: Callable[[fastrec.Reader], Any]) -> Start:
     def start(task: Task) -> Trial:
         def once() -> None:
@@ -267,6 +280,7 @@ JOBS: dict[str, dict[str, Start]] = {
         "buffer 2000": _parse(shuffle=2000, seed=1),
         "in order": _parse(),
     },
+    "distort": {"": _distort},
     "write": {"rows": _write_rows, "columns": _write_columns},
     "gzip": {"": _parse()},
     "random": {"one at a time": _random_single, f"{_BATCHES} at a time": _random_batched},
