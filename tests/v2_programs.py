@@ -240,6 +240,7 @@ PROGRAMS: dict[str, Program] = {
         lambda: ((i, [i] * i) for i in range(4)),
         output_signature=(tf.TensorSpec((), tf.int64), tf.TensorSpec([None], tf.float32)),
     ),
+    "lists": lambda tf, p: numbers(tf, 4).map(lambda i: [i, tf.range(i)]),
     "take while": lambda tf, p: numbers(tf).take_while(lambda i: i < 5),
     "text": lambda tf, p: tf.data.TFRecordDataset(p).map(
         lambda r: tf.strings.join(

@@ -26,7 +26,7 @@ from ._iterating import (
 from ._mapping import Filter, Function, Interleave, hidden, mapped, shown
 from ._pipeline import INFINITE, UNKNOWN, Node, Once, Values, invalid
 from ._reordering import Shuffle
-from ._seeds import Draws, get_seed
+from ._seeds import Draws, get_seed, looking_ahead
 from ._sources import Numbers, Slices, Tensors, names_of
 from ._specs import TensorSpec, TypeSpec
 from ._structure import LEAF, flatten, pack
@@ -330,13 +330,24 @@ class Dataset:
                 state, output = scan_func(state, element)
                 yield output
 
-        probe = next(make(), None)
-        structure, leaves = flatten(probe)
-        specs: list[TypeSpec] = [
-            TensorSpec(x.shape, x.dtype) for x in map(wrap, map(hidden, leaves))
-        ]
+        structure, specs = self._scanned(initial_state, scan_func, make)
         values = lambda: (tuple(map(hidden, flatten(v)[1])) for v in make())  # noqa: E731
         return Dataset(Once(values, structure, specs))
+
+    def _scanned(
+        self, state: Any, function: Callable[..., Any], make: Callable[[], Iterator[Any]]
+    ) -> tuple[Any, list[TypeSpec]]:
+        """What :meth:`scan` gives: as its function is traced, or else as the first of it is."""
+        within, leaves = flatten(tensors(state))
+        specs: list[TypeSpec] = [TensorSpec(leaf.shape, leaf.dtype) for leaf in leaves]
+        call = Function(lambda s, x: function(s, x)[1], (within, self._node.structure))
+        traced = call.trace([*specs, *self._node.specs])
+        if traced is not None:
+            return traced[1], traced[0].specs
+        with looking_ahead():
+            probe = next(make(), None)
+        structure, leaves = (LEAF, []) if probe is None else flatten(probe)
+        return structure, [TensorSpec(x.shape, x.dtype) for x in map(wrap, map(hidden, leaves))]
 
     def reduce(
         self, initial_state: Any, reduce_func: Callable[..., Any], name: str | None = None

@@ -15,6 +15,7 @@ import numpy as np
 from ._columns import column_of, rows_of
 from ._native import with_fallback
 from ._pipeline import INFINITE, UNKNOWN, Blocks, Node, Value, Values
+from ._seeds import looking_ahead
 from ._specs import TensorSpec, TypeSpec
 from ._structure import LEAF, flatten, pack
 from ._tensor import EagerTensor, Tensor, convert_to_tensor
@@ -59,14 +60,15 @@ class Function:
 
     def __call__(self, parts: Sequence[Any]) -> tuple[Any, list[Any]]:
         """The structure and the parts of what it returns."""
-        structure, leaves = flatten(self.function(*self.arguments([shown(part) for part in parts])))
+        returned = self.function(*self.arguments([shown(part) for part in parts]))
+        structure, leaves = flatten(_unlisted(returned))
         return structure, [hidden(leaf) for leaf in leaves]
 
     def trace(self, specs: Sequence[TypeSpec]) -> tuple[Trace, Any] | None:
         """The operations that it consists of; None when it is not made of operations."""
 
         def results(value: Any) -> tuple[Any, list[Any]]:
-            structure, leaves = flatten(value)
+            structure, leaves = flatten(_unlisted(value))
             if any(hasattr(leaf, "_node") or leaf is None for leaf in leaves):
                 raise TypeError("not tensors")
             kept = [
@@ -79,6 +81,11 @@ class Function:
             return traced(self.function, specs, self.arguments, results)
         except Exception:
             return None  # called with each element it says what is wrong, if anything is
+
+
+def _unlisted(value: Any) -> Any:
+    """A list that a function returns is several tensors, which need not be alike."""
+    return tuple(value) if isinstance(value, list) else value
 
 
 def _workers(parallel: int | None) -> int:
@@ -219,11 +226,12 @@ class EagerMap(Node):
     def _known(self) -> tuple[Any, list[TypeSpec]]:
         """What it returns, which only a call tells."""
         if self._found is None:
-            for value in self.inputs[0].stream(False):
-                self._call(value)
-                break
-            else:
-                self._found = (LEAF, [])
+            with looking_ahead():
+                for value in self.inputs[0].stream(False):
+                    self._call(value)
+                    break
+                else:
+                    self._found = (LEAF, [])
         assert self._found is not None
         return self._found
 
@@ -335,8 +343,9 @@ class Interleave(Node):
 
     def _known(self) -> Node | None:
         if self._sample is None:
-            for value in self.inputs[0].stream(False):
-                return self._of(value)
+            with looking_ahead():
+                for value in self.inputs[0].stream(False):
+                    return self._of(value)
         return self._sample
 
     @property

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import random
 from collections.abc import Iterator
@@ -11,7 +12,7 @@ import numpy as np
 
 from .._kernels import philox
 
-__all__ = ["Draws", "get_seed", "set_seed"]
+__all__ = ["Draws", "get_seed", "is_looking_ahead", "looking_ahead", "set_seed"]
 
 _DEFAULT_GRAPH_SEED = 87654321
 _MAX_SEED = 2**31 - 1
@@ -22,6 +23,7 @@ class _Global:
     """What :func:`set_seed` has set."""
 
     seed: int | None = None
+    looking = False
     generator = random.Random()
 
 
@@ -40,6 +42,22 @@ def get_seed(seed: int | None) -> tuple[int, int]:
         own = _Global.generator.randint(0, _MAX_SEED) if seed is None else int(seed)
         pair, unseeded = (_Global.seed, own), False
     return (0, _MAX_SEED) if pair == (0, 0) and not unseeded else pair
+
+
+@contextlib.contextmanager
+def looking_ahead() -> Iterator[None]:
+    """While something looks at a first element, which is not yet to be drawn: shuffles then draw
+    any, and no seeds are used up."""
+    before, _Global.looking = _Global.looking, True
+    try:
+        yield
+    finally:
+        _Global.looking = before
+
+
+def is_looking_ahead() -> bool:
+    """Whether somebody does."""
+    return _Global.looking
 
 
 class Draws:

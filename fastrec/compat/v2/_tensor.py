@@ -212,7 +212,7 @@ def _printed(tensor: EagerTensor) -> str:
 def _shown(tensor: EagerTensor) -> str:
     value = tensor.numpy()
     if isinstance(value, np.generic):
-        return str(value)
+        return str(value.item())
     text = repr(value)
     return f"\n{text}" if "\n" in text else text
 

@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Chains of transformations, drawn at random, under TensorFlow and ``fastrec.compat.v2``."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import fastrec.compat.v2 as ours
+
+Step = Callable[[Any, Any], Any]
+CHAINS = 120
+LONGEST = 400
+
+
+def _elementwise(draw: random.Random) -> Step:
+    a, b, size = draw.randint(1, 5), draw.randint(1, 7), draw.randint(1, 9)
+    steps: list[Step] = [
+        lambda tf, ds: ds.map(lambda x: x * a + b),
+        lambda tf, ds: ds.map(lambda x: tf.where(x % a == 0, x, -x), num_parallel_calls=2),
+        lambda tf, ds: ds.filter(lambda x: x % (a + 1) != 0),
+        lambda tf, ds: ds.batch(size).map(lambda x: x + b).unbatch(),
+        lambda tf, ds: ds.map(lambda x: (x, x * a)).batch(size).map(lambda x, y: y - x).unbatch(),
+        lambda tf, ds: ds.flat_map(lambda x: tf.data.Dataset.from_tensors(x).repeat(a)),
+        lambda tf, ds: ds.interleave(
+            lambda x: tf.data.Dataset.range(x, x + a), cycle_length=b, block_length=a
+        ),
+        lambda tf, ds: ds.interleave(
+            lambda x: tf.data.Dataset.range(x, x + a), cycle_length=a + 1, num_parallel_calls=2
+        ),
+        lambda tf, ds: ds.window(size, shift=b, drop_remainder=bool(a % 2)).flat_map(
+            lambda window: window.batch(size).map(lambda x: tf.reduce_sum(x))
+        ),
+        lambda tf, ds: ds.scan(np.int64(0), lambda state, x: (state + x, state + x)),
+    ]
+    return draw.choice(steps)
+
+
+def _ordering(draw: random.Random) -> Step:
+    n, seed, size = draw.randint(1, 6), draw.randint(0, 99), draw.randint(1, 40)
+    again = draw.random() < 0.5
+    steps: list[Step] = [
+        lambda tf, ds: ds.shuffle(size, seed=seed, reshuffle_each_iteration=again),
+        lambda tf, ds: ds.shuffle(size, seed=seed),
+        lambda tf, ds: ds.repeat(1 + n % 2),
+        lambda tf, ds: ds.repeat().take(size),
+        lambda tf, ds: ds.take(size),
+        lambda tf, ds: ds.skip(n),
+        lambda tf, ds: ds.shard(n, n // 2),
+        lambda tf, ds: ds.concatenate(tf.data.Dataset.range(n)),
+        lambda tf, ds: ds.enumerate().map(lambda i, x: i + x),
+        lambda tf, ds: tf.data.Dataset.zip((ds, ds.skip(1))).map(lambda x, y: x - y),
+        lambda tf, ds: ds.cache(),
+        lambda tf, ds: ds.prefetch(n),
+        lambda tf, ds: ds.take_while(lambda x: x < 10 * size),
+    ]
+    return draw.choice(steps)
+
+
+def _ending(draw: random.Random) -> Step:
+    size, drop = draw.randint(1, 9), draw.random() < 0.5
+    steps: list[Step] = [
+        lambda tf, ds: ds.batch(size, drop_remainder=drop),
+        lambda tf, ds: ds.map(lambda x: tf.range(tf.abs(x) % 5)).padded_batch(size),
+        lambda tf, ds: ds.map(lambda x: {"x": x, "y": tf.cast(x, tf.float32) / 3}).batch(size),
+        lambda tf, ds: ds.map(lambda x: tf.strings.as_string(x)).batch(size),
+        lambda tf, ds: ds.map(lambda x: tf.range(tf.abs(x) % 5)).ragged_batch(size),
+        lambda tf, ds: ds,
+    ]
+    return draw.choice(steps)
+
+
+def chain(seed: int) -> list[Step]:
+    draw = random.Random(seed)
+    middle = [draw.choice([_elementwise, _ordering])(draw) for _ in range(draw.randint(1, 5))]
+    return [*middle, _ending(draw)]
+
+
+def plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: plain(each) for key, each in value.items()}
+    if hasattr(value, "to_list"):
+        return value.to_list()
+    array = value.numpy()
+    return array.tolist() if isinstance(array, (np.ndarray, np.generic)) else array
+
+
+def run(tf: Any, steps: list[Step]) -> Any:
+    tf.random.set_seed(5)
+    dataset = tf.data.Dataset.range(37)
+    for step in steps:
+        dataset = step(tf, dataset)
+    return [[plain(element) for element in dataset.take(LONGEST)] for _ in range(2)]
+
+
+@pytest.mark.parametrize("seed", range(CHAINS))
+def test_a_chain_gives_what_tensorflow_gives(tf: Any, seed: int) -> None:
+    expected = run(tf, chain(seed))
+    for fast in (True, False):
+        before = ours.data.set_lowering(fast)
+        try:
+            assert run(ours, chain(seed)) == expected, fast
+        finally:
+            ours.data.set_lowering(before)
