@@ -55,9 +55,10 @@ NAMES: dict[str, Any] = {
 }
 
 
-def outcome(tf: Any, text: str) -> Any:
+def outcome(tf: Any, text: str, seed: int | None = None) -> Any:
     """What a session makes of an expression, or the error."""
     with tf.Graph().as_default(), tf.Session() as session:
+        tf.set_random_seed(seed)
         names = dict(NAMES, tf=tf)
         names["x"] = tf.reshape(tf.range(24), [2, 3, 4])
         names["d"] = tf.placeholder_with_default(names["x"], None)
@@ -141,6 +142,24 @@ def test_an_expression_gives_what_it_gives_in_tensorflow(tf: Any, text: str) -> 
     names = [kind.__name__ for kind in type(mine).__mro__]
     assert type(theirs).__name__ in names
     assert said(mine) == said(theirs)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[tf.random_uniform([2]), tf.random_uniform([2], seed=1), tf.random_uniform([2], 1, 5)]",
+        "[tf.random_uniform([2], 0, 10, tf.int32), tf.random_shuffle(tf.range(9))]",
+        "[tf.random_crop(x, [1, 2, 3]), tf.image.random_flip_left_right(img)]",
+        "[tf.image.random_brightness(img, 0.5), tf.image.random_contrast(img, 0.5, 1.5)]",
+        "[tf.image.random_flip_up_down(late), tf.random_crop(d, [1, 1, 1])]",
+    ],
+)
+@pytest.mark.parametrize("seed", [0, 42, 2**31 - 1, -3])
+def test_the_seed_of_a_graph_draws_what_it_draws_in_tensorflow(
+    tf: Any, text: str, seed: int
+) -> None:
+    theirs, mine = (outcome(library, text, seed) for library in (tf.compat.v1, ours))
+    same(mine, theirs, loose=False)
 
 
 def test_most_expressions_have_a_result() -> None:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import io
 import struct
-import warnings
 import zlib
 from typing import Any
 
@@ -98,10 +97,8 @@ def decode(
         if quick is not None:
             return _deepened(quick, dtype)
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            with _open(data) as image:
-                return _pixels(image, data, channels, np.dtype(dtype), animated, ratio)
+        with _open(data) as image:
+            return _pixels(image, data, channels, np.dtype(dtype), animated, ratio)
     except (InvalidArgumentError, UnimplementedError, ImportError):
         raise
     except Exception as error:  # a decoder's answer to hostile bytes can be of any class

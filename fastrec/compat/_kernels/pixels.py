@@ -159,7 +159,7 @@ def adjust_contrast(image: Array, factor: Any) -> Array:
     kind = np.dtype(np.float32)
     single = convert(image, kind) if whole else image.astype(kind, copy=False)
     mean = single.mean(axis=(-3, -2), keepdims=True, dtype=kind)
-    result = single - mean
+    result: Array = single - mean
     result *= np.asarray(factor, dtype=kind)
     result += mean
     if whole:

@@ -67,16 +67,20 @@ def set_random_seed(seed: int | None) -> None:
 
 
 def get_seed(op_seed: int | None) -> tuple[int | None, int | None]:
-    """The two seeds that an operation with the seed `op_seed` gets; none, when neither is set."""
+    """The two seeds that an operation with the seed `op_seed` gets; none, when neither is set.
+
+    Operations without a seed of their own, in a graph that has one, are numbered.
+    """
     graph = get_default_graph()
     if graph.seed is None:
         if op_seed is None:
             return None, None
-        first, second = GRAPH_SEED, op_seed
-    else:
-        first, second = graph.seed, graph.last_op_id if op_seed is None else op_seed
-    pair = first % _MOST_SEED, second % _MOST_SEED  # as TensorFlow makes them fit 31 bits
-    return (0, _MOST_SEED) if pair == (0, 0) else pair  # which would stand for no seed at all
+        return GRAPH_SEED, op_seed % _MOST_SEED
+    if op_seed is None:
+        op_seed = graph.extras.setdefault("unseeded", 0)
+        graph.extras["unseeded"] = op_seed + 1
+    pair = graph.seed % _MOST_SEED, op_seed % _MOST_SEED
+    return (0, _MOST_SEED) if pair == (0, 0) else pair  # (0, 0) would stand for no seed at all
 
 
 def control_dependencies(control_inputs: Any) -> contextlib.AbstractContextManager[None]:
