@@ -278,3 +278,53 @@ def test_an_error_lets_whole_batches_through_and_is_the_cause_of_the_end() -> No
         assert isinstance(end.value.__cause__, tf.errors.InvalidArgumentError)
         with pytest.raises(tf.errors.InvalidArgumentError, match=r"is not in \[0, 12\)"):
             coord.join(threads)
+
+
+# Sparse tensors.
+
+
+def sparse_of(n: tf.Tensor) -> tf.SparseTensor:
+    """[n, n, ...]: n % 4 of them."""
+    count = tf.cast(n % 4, tf.int64)
+    indices = tf.reshape(tf.range(count), [-1, 1])
+    return tf.SparseTensor(indices, tf.fill([tf.cast(count, tf.int32)], n), tf.stack([count]))
+
+
+def test_sparse_tensors_come_back_as_sparse_batches(name: str) -> None:
+    examples = [{"sparse": sparse_of(n), "n": n} for n in examples_for(name)]
+    fetches = FUNCTIONS[name](examples)
+    assert fetches["sparse"].dense_shape.shape.as_list() == [2]
+    found = all_of(fetches)
+    assert len(found) == len(expected_for(name)) // BATCH
+    for batch in found:
+        rows = [(int(n), i) for i, n in enumerate(batch["n"])]
+        assert batch["sparse"].indices.tolist() == [[i, j] for n, i in rows for j in range(n % 4)]
+        assert batch["sparse"].values.tolist() == [n for n, _ in rows for _ in range(n % 4)]
+        assert batch["sparse"].dense_shape.tolist() == [BATCH, max(n % 4 for n, _ in rows)]
+
+
+def test_rows_of_sparse_tensors_are_many_examples(name: str) -> None:
+    def rows(n: tf.Tensor) -> tf.SparseTensor:
+        return tf.SparseTensor([[0, 2], [1, 0]], tf.stack([n, n + 1]), [3, 4])
+
+    fetch = FUNCTIONS[name]([[rows(n)] for n in examples_for(name)], enqueue_many=True)
+    for batch in all_of(fetch):
+        assert batch.dense_shape.tolist() == [BATCH, 4]
+        assert len(batch.values) == len(batch.indices)
+        assert {
+            (j, (v - j) % 2) for (_, j), v in zip(batch.indices, batch.values, strict=True)
+        } <= {*((2, 0), (2, 1), (0, 0), (0, 1))}
+
+
+def test_sparse_tensors_can_be_left_out(name: str) -> None:
+    examples = [{"sparse": sparse_of(n), "n": n} for n in examples_for(name)]
+    keep = tf.equal(examples[0]["n"] % 2, 0)
+    for batch in all_of(MAYBE[name](examples, keep)):
+        assert batch["sparse"].values.tolist() == [int(n) for n in batch["n"] for _ in range(n % 4)]
+
+
+@pytest.mark.parametrize("function", ["batch_join", "shuffle_batch_join"])
+def test_sparse_and_dense_are_not_joined(function: str) -> None:
+    n = tf.constant(3, tf.int64)
+    with pytest.raises(ValueError, match="Inconsistent SparseTensors list"):
+        FUNCTIONS[function]([[n, sparse_of(n)], [sparse_of(n), n]])

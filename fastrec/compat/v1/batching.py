@@ -116,7 +116,7 @@ def _batched(
         add_queue_runner(QueueRunner(queue, enqueues * threads))
         take = queue.dequeue_up_to if allow_smaller_final_batch else queue.dequeue_many
         taken = take(batch_size, name=scope)
-        return _as_given(given, _with_sparse_restored(taken, sparse))
+        return _as_given(given, _with_sparse_restored(taken, sparse, enqueue_many))
 
 
 def _with_sparse_stored(example: list[Any], sparse: list[Any], many: bool) -> list[Tensor]:
@@ -129,12 +129,12 @@ def _with_sparse_stored(example: list[Any], sparse: list[Any], many: bool) -> li
     ]
 
 
-def _with_sparse_restored(taken: Any, sparse: list[Any]) -> Any:
+def _with_sparse_restored(taken: Any, sparse: list[Any], many: bool) -> Any:
     if not any(like is not None for like in sparse):
         return taken
     values = taken if isinstance(taken, list) else [taken]
     found = [
-        value if like is None else restored(value, like)
+        value if like is None else restored(value, like, many)
         for value, like in zip(values, sparse, strict=True)
     ]
     return found if isinstance(taken, list) else found[0]

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from .._dtypes import int64, resource
-from .._shape import TensorShape
 from ._nodes import Tensor
 from ._ops import Array, invalid
 from .graph import create_op
@@ -69,22 +68,22 @@ def _together(rows: Sequence[_Row], rank: int | None) -> tuple[Array, Array, Arr
     return indices, np.array([len(rows), *largest], np.int64), numbers
 
 
-def restored(elements: Tensor, like: Any) -> Any:
-    """The batch of sparse tensors that were stored, of the class of `like`."""
+def restored(elements: Tensor, like: Any, many: bool) -> Any:
+    """The batch of sparse tensors that were stored, as `like` was."""
     dtype = like.values.dtype
     size = like.dense_shape.shape.num_elements()
+    rank = None if size is None else size + (not many)
 
     def kernel(step: Any, rows: Array) -> tuple[Array, Array, Array]:
         listed: list[_Row] = rows.tolist()
-        indices, sizes, _ = _together(listed, None if size is None else size + 1)
+        indices, sizes, _ = _together(listed, rank)
         nothing = np.empty(0, dtype.numpy)
         return indices, np.concatenate([nothing, *[values for _, values, _ in listed]]), sizes
 
-    known = TensorShape(None if size is None else [None])
     op = create_op(
         "TakeManySparseFromTensorsMap",
         (elements,),
-        [(int64, [None, None]), (dtype, [None]), (int64, known)],
+        [(int64, [None, rank]), (dtype, [None]), (int64, [rank])],
         kernel,
     )
     return type(like)(*op.outputs)
