@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Preloaded into a process, it stands between the core and the system: for files under SHIM_UNDER it
- * writes down what is asked of the system (SHIM_LOG), and has calls fail, do less than was asked, or
- * be interrupted.
+ * Preloaded into a process, it stands between the core and the system: for files under SHIM_UNDER
+ * it writes down what is asked of the system (SHIM_LOG), and has calls fail, do less than was
+ * asked, or be interrupted.
  *
  *   SHIM_CALL=read SHIM_ERRNO=4 SHIM_AT=3   the fourth read(2) fails with EINTR, once
  *   SHIM_AT=-2                              every other one does
