@@ -189,3 +189,36 @@ def test_a_block_of_pictures_is_worked_on_as_one_is(session: tf.Session) -> None
         whole = session.run(make(block))
         parts = session.run([make(block[0]), make(block[1])])
         np.testing.assert_allclose(whole, np.stack(parts), rtol=1e-5)
+
+
+def damaged(data: bytes, random: np.random.RandomState) -> bytes:
+    """`data` with some of it changed, cut off, or put in."""
+    changed = bytearray(data)
+    for _ in range(random.choice([1, 2, 8])):
+        at = random.randint(len(changed))
+        kind = random.randint(4)
+        if kind == 0:
+            changed[at] = random.randint(256)
+        elif kind == 1:
+            changed[random.randint(min(60, len(changed)))] = random.choice([0, 127, 128, 255])
+        elif kind == 2 and at:
+            del changed[at:]
+        else:
+            changed[at:at] = random.bytes(3)
+    return bytes(changed)
+
+
+@pytest.mark.filterwarnings("ignore")  # Pillow's, of odd metadata
+def test_damaged_pictures_are_pictures_or_refused(session: tf.Session) -> None:
+    random = np.random.RandomState(0)
+    kinds = [encoded(RGB, kind) for kind in ("PNG", "JPEG", "GIF", "BMP")]
+    contents = tf.placeholder(tf.string, [])
+    decoded = tf.image.decode_image(contents)
+    outcomes = set()
+    for i in range(600):
+        try:
+            pixels = session.run(decoded, {contents: damaged(kinds[i % 4], random)})
+            outcomes.add(pixels.ndim)
+        except tf.errors.InvalidArgumentError:
+            outcomes.add(0)
+    assert outcomes == {0, 3, 4}
