@@ -93,11 +93,12 @@ def canonical(kind: Any, record: bytes) -> bytes | None:
 
 def _lost_entries(message: Any) -> bool:
     """Whether there is a map entry with unknown fields, which upb, and only upb, drops whole."""
-    from google.protobuf.unknown_fields import UnknownFieldSet
+    from google.protobuf import unknown_fields
 
+    fields_of: Any = unknown_fields.UnknownFieldSet  # its stubs do not say that it is a sequence
     sequence = isinstance(message, train.SequenceExample)
     maps = [message.context, message.feature_lists] if sequence else [message.features]
-    return any(field.field_number == 1 for one in maps for field in UnknownFieldSet(one))
+    return any(field.field_number == 1 for one in maps for field in fields_of(one))
 
 
 def uneven(records: list[bytes], schema: Schema) -> bool:
