@@ -149,9 +149,9 @@ def blocks(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     sizes: list[int] = []
     real = lowering.BlockPlan._columns
 
-    def counted(self: Any, step: Any, block: Any) -> Any:
-        sizes.append(len(block.values))
-        return real(self, step, block)
+    def counted(self: Any, step: Any, taken: Any, count: int) -> Any:
+        sizes.append(count)
+        return real(self, step, taken, count)
 
     monkeypatch.setattr(lowering.BlockPlan, "_columns", counted)
     return sizes
@@ -253,6 +253,46 @@ def test_after_an_error_the_records_behind_it_are_read_again(
                 for thread in runner.create_threads(session, start=True):
                     thread.join()
             assert session.run(taken).tolist() == [i for i in range(20) if i != 7]
+
+
+def provided(records: Path, lowered: bool, bad: int | None = None) -> Any:
+    """Labels and pictures that come by way of a queue of serialized examples."""
+    before = lowering.set_lowering(lowered)
+    try:
+        with tf.Graph().as_default():
+            values = list(fastrec.Reader(records))
+            if bad is not None:
+                values[bad] = b"\xff"
+            common = tf.FIFOQueue(9999, [tf.string, tf.string])
+            given = tf.placeholder(tf.string, [None])
+            put, close = common.enqueue_many([given, given]), common.close()
+            label, flat = parsed(common.dequeue()[1], "label", "picture")
+            queue = tf.FIFOQueue(9999, [tf.int64, tf.uint8], [[], [72]])
+            picture = tf.reshape(tf.decode_raw(flat, tf.uint8), [72])
+            runner = tf.train.QueueRunner(queue, [queue.enqueue([label, picture])])
+            size, left = queue.size(), common.size()
+            with tf.Session() as session:
+                session.run(put, {given: values})
+                session.run(close)
+                for thread in runner.create_threads(session, start=True):
+                    thread.join()
+                found = session.run(queue.dequeue_many(session.run(size)))
+                return found, session.run(left), [type(e) for e in runner.exceptions_raised]
+    finally:
+        lowering.set_lowering(before)
+
+
+@pytest.mark.parametrize("bad", [None, 0, 333])
+def test_examples_out_of_another_queue_are_lowered_too(
+    records: Path, bad: int | None, blocks: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("threading.excepthook", lambda args: None)
+    slow = provided(records, False, bad)
+    assert not blocks
+    fast = provided(records, True, bad)
+    assert sum(blocks) > (COUNT - 1 if bad is None else bad)
+    same(slow[0], fast[0])
+    assert slow[1:] == fast[1:]
 
 
 def test_lines_and_records_of_one_length_are_lowered_too(tmp_path: Path, blocks: list[int]) -> None:

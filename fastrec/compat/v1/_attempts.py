@@ -29,6 +29,7 @@ __all__ = [
     "Dequeue",
     "Enqueue",
     "Never",
+    "TakeReady",
     "called_off",
 ]
 
@@ -147,6 +148,23 @@ class Dequeue(Attempt):
         self.tokens += queue.order.take(count)
         self.missing -= count
         return MOVED if self.missing else DONE
+
+
+class TakeReady(Dequeue):
+    """What may be taken at once of so many elements, and at least one."""
+
+    __slots__ = ()
+
+    def run(self, queue: Queue) -> int:
+        size = len(queue.order)
+        if queue.closed and not size:
+            self.error = queue.exhausted(1, 0, True)
+            return DONE
+        ready = size if queue.closed else size - queue.min_after_dequeue
+        if ready <= 0:
+            return BLOCKED
+        self.tokens = queue.order.take(min(ready, self.missing))
+        return DONE
 
 
 def called_off(attempt: Attempt) -> CancelledError:

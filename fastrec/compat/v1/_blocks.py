@@ -21,7 +21,7 @@ from ._nodes import Operation
 from ._picture_blocks import picture_kernels
 from ._rows import Array
 
-__all__ = ["Column", "Same", "run_block"]
+__all__ = ["Column", "Same", "as_rows", "column_of", "row_of", "run_block"]
 
 Column = Any
 
@@ -57,6 +57,13 @@ def together(values: list[Any]) -> Column:
     if all(row.shape == first.shape and row.dtype == first.dtype for row in rows):
         return np.stack(rows)
     return rows
+
+
+def column_of(values: list[Any]) -> Column:
+    """The same, where scalar strings become one buffer."""
+    if all(value.dtype.kind == "O" and not value.ndim for value in values):
+        return Bytes.from_list([value[()] for value in values])
+    return together(values)
 
 
 def _row_by_row(op: Operation, step: Any, inputs: list[Column], count: int) -> list[Column]:

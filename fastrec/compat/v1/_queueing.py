@@ -24,6 +24,7 @@ from ._attempts import (
     Dequeue,
     Enqueue,
     Never,
+    TakeReady,
     called_off,
 )
 from ._rows import Fifo, Heap, Loose, Order, Padded, Row, Rows, Shape, Shuffled, Slabs
@@ -196,6 +197,25 @@ class Queue:
         attempt = Dequeue(count, up_to=up_to)
         self._attempt(attempt, self.dequeues, step)
         return self._hand_over(attempt)
+
+    def dequeue_ready(self, count: int, step: Cancellation) -> list[Row]:
+        """Take out what may be taken at once of `count` elements, and at least one.
+
+        Raises as `dequeue` does.
+        """
+        attempt = TakeReady(count)
+        self._attempt(attempt, self.dequeues, step)
+        tokens = self.tokens_of(attempt.tokens)
+        found = [self.rows.copy(token) for token in tokens]
+        with self.lock:
+            self.rows.drop(tokens)
+        return found
+
+    def give_back(self, found: Sequence[Row]) -> None:
+        """Take back elements that were taken out, and not used, to where they came from."""
+        with self.lock:
+            self.order.restore([self.rows.put(row) for row in found])
+            self._flush()
 
     def close(self, step: Cancellation, *, cancel_pending_enqueues: bool = False) -> None:
         """Let no more elements in: after the enqueues that wait, or at once, calling those off.

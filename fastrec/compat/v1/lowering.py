@@ -11,13 +11,13 @@ TensorFlow everywhere.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
 
 import numpy as np
 
 from ._attempts import Cancellation
-from ._blocks import Column, Same, as_rows, row_of, run_block
+from ._blocks import Column, Same, as_rows, column_of, row_of, run_block
 from ._nodes import Operation, Tensor
 from ._plan import needed, raised
 from ._queueing import Queue
@@ -53,8 +53,93 @@ class _NotLowered(Exception):
     """Not all that an enqueue needs can be run on blocks."""
 
 
+class _Source(Protocol):
+    """Where the records of a block come from."""
+
+    op: Operation
+
+    def take(self, step: Any, count: int, wanted: Sequence[bool]) -> tuple[list[Column], int]:
+        """Columns for the outputs of the operation that are wanted, and how many records."""
+
+    def rows(self) -> list[tuple[Any, ...]]:
+        """The records that were taken last: values for the outputs of the operation."""
+
+    def give_back(self, start: int) -> None:
+        """Give those back that begin with number `start`."""
+
+    def forget(self) -> None:
+        """Let go of them."""
+
+
+class _Reader:
+    """Records that a reader reads."""
+
+    def __init__(self, op: Operation) -> None:
+        self.op = op
+        self._reader, self._files = [tensor.op for tensor in op.inputs]
+        if self._reader.type not in _READERS or self._files.type not in _QUEUES:
+            raise _NotLowered
+        self.handles = (self._reader, self._files)
+        self._block: Block | None = None
+
+    def take(self, step: Any, count: int, wanted: Sequence[bool]) -> tuple[list[Column], int]:
+        self._state: ReaderState = self._reader.kernel(step)[0]
+        files = self._files.kernel(step)[0]
+        block = self._block = self._state.read_block(files, count, step.cancellation)
+        return [block.keys() if wanted[0] else None, block.values], len(block.values)
+
+    def rows(self) -> list[tuple[Any, ...]]:
+        assert self._block is not None
+        return list(zip(self._block.keys().tolist(), self._block.values, strict=True))
+
+    def give_back(self, start: int) -> None:
+        self._state.give_back(self.rows()[start:])
+
+    def forget(self) -> None:
+        self._block = None  # whose memory the next one may use
+
+
+class _Elements:
+    """Elements that another queue holds: serialized examples among them."""
+
+    def __init__(self, op: Operation) -> None:
+        self.op = op
+        self._queue = op.inputs[0].op
+        if self._queue.type not in _QUEUES:
+            raise _NotLowered
+        self.handles = (self._queue,)
+        self._rows: list[tuple[Any, ...]] = []
+
+    def take(self, step: Any, count: int, wanted: Sequence[bool]) -> tuple[list[Column], int]:
+        self._state: Queue = self._queue.kernel(step)[0]
+        self._rows = self._state.dequeue_ready(count, step.cancellation)
+        columns = zip(*self._rows, strict=True)
+        return [column_of(list(column)) for column in columns], len(self._rows)
+
+    def rows(self) -> list[tuple[Any, ...]]:
+        return self._rows
+
+    def give_back(self, start: int) -> None:
+        self._state.give_back(self._rows[start:])
+
+    def forget(self) -> None:
+        self._rows = []
+
+
+def _source_of(ops: Sequence[Operation]) -> _Reader | _Elements:
+    reads = [op for op in ops if op.type in ("ReaderReadV2", "QueueDequeueV2")]
+    if len(reads) != 1:
+        raise _NotLowered
+    if reads[0].type == "ReaderReadV2":
+        return _Reader(reads[0])
+    # Elements are taken ahead of their use, which can be seen: only where it is worth it.
+    if not any(op.type == "ParseSingleExample" for op in ops):
+        raise _NotLowered
+    return _Elements(reads[0])
+
+
 class BlockPlan:
-    """The way from a reader to an enqueue, for many records at once. For one thread.
+    """The way from a reader or another queue to an enqueue, for many records. For one thread.
 
     Parameters
     ----------
@@ -68,25 +153,19 @@ class BlockPlan:
 
     def __init__(self, enqueue: Operation) -> None:
         ops = needed([enqueue], frozenset())
-        reads = [op for op in ops if op.type == "ReaderReadV2"]
-        if enqueue.type != "QueueEnqueueV2" or len(reads) != 1:
+        if enqueue.type != "QueueEnqueueV2" or enqueue.inputs[0].op.type not in _QUEUES:
             raise _NotLowered
-        self.enqueue, self.read = enqueue, reads[0]
-        self._handles = (enqueue.inputs[0].op, *[tensor.op for tensor in self.read.inputs])
-        if self._handles[1].type not in _READERS or any(
-            handle.type not in _QUEUES for handle in (self._handles[0], self._handles[2])
-        ):
-            raise _NotLowered
+        self.enqueue, self._queue = enqueue, enqueue.inputs[0].op
+        self.source = _source_of(ops)
         self._same: dict[Tensor, Same] = {}
         self._code: list[Operation] = []
+        known = (enqueue, self._queue, self.source.op, *self.source.handles)
         for op in ops:
-            if op not in (enqueue, self.read, *self._handles):
+            if op not in known:
                 self._add(op)
         used = {tensor for op in (enqueue, *self._code) for tensor in op.inputs}
-        self._wants_keys = self.read.outputs[0] in used
+        self._wanted = [tensor in used for tensor in self.source.op.outputs]
         self._count = _FIRST_RECORDS
-        self.block: Block | None = None
-        self.reader: ReaderState | None = None
 
     def _add(self, op: Operation) -> None:
         if op.blocking or (op.stateful and op.type not in _INDEPENDENT):
@@ -105,38 +184,34 @@ class BlockPlan:
     # What a session executes.
 
     def run(self, step: Any, feeds: Any) -> list[Any]:
-        """Read a block and enqueue its rows."""
-        queue, reader, files = [op.kernel(step)[0] for op in self._handles]
+        """Take a block and enqueue its rows."""
+        queue: Queue = self._queue.kernel(step)[0]
+        count = min(self._count, max(queue.capacity, _FIRST_RECORDS))
         try:
-            self.reader = reader
-            most = max(queue.capacity, _FIRST_RECORDS)
-            self.block = reader.read_block(files, min(self._count, most), step.cancellation)
+            taken, count = self.source.take(step, count, self._wanted)
         except Exception as error:
-            raise raised(error, self.read) from error.__cause__
+            raise raised(error, self.source.op) from error.__cause__
         try:
-            columns = self._columns(step, self.block)
+            columns = self._columns(step, taken, count)
         except Exception as error:
             raise _Again from error
         try:
-            _put(queue, columns, len(self.block.values), step.cancellation)
+            _put(queue, columns, count, step.cancellation)
         except Exception as error:
             raise raised(error, self.enqueue) from error.__cause__
-        self.block = None  # whose memory the next one may use
+        self.source.forget()
         return []
 
-    def _columns(self, step: Any, block: Block) -> list[Column]:
-        count = len(block.values)
+    def _columns(self, step: Any, taken: list[Column], count: int) -> list[Column]:
         values: dict[Tensor, Column] = dict(self._same)
-        key, value = self.read.outputs
-        values[value] = block.values
-        if self._wants_keys:
-            values[key] = block.keys()
-        made = block.values.nbytes
+        values.update(zip(self.source.op.outputs, taken, strict=True))
+        made = sum(map(_size, taken))
         for op in self._code:
             outputs = run_block(op, step, [values[tensor] for tensor in op.inputs], count)
             values.update(zip(op.outputs, outputs, strict=True))
             made += sum(map(_size, outputs))
-        self._count = max(1, min(_MOST_RECORDS, 4 * self._count, _BLOCK_BYTES * count // made))
+        most = _BLOCK_BYTES * count // max(made, 1)
+        self._count = max(1, min(_MOST_RECORDS, 4 * self._count, most))
         return [values[tensor] for tensor in self.enqueue.inputs[1:]]
 
 
@@ -165,25 +240,22 @@ def enqueuer(sess: Any, op: Any) -> Callable[[], Any]:
         plan = BlockPlan(op)
     except _NotLowered:
         return plain
-    one = sess.make_callable(op, feed_list=plan.read.outputs)
+    one = sess.make_callable(op, feed_list=plan.source.op.outputs)
 
     def step() -> None:
         try:
             sess.execute(plan, [], 0)
         except _Again:
-            _one_by_one(plan, one)
+            _one_by_one(plan.source, one)
 
     return step
 
 
-def _one_by_one(plan: BlockPlan, one: Callable[[Any, Any], Any]) -> None:
-    """Enqueue the records of a block; when one fails, the reader gets back those after it."""
-    assert plan.block is not None
-    assert plan.reader is not None
-    pairs = list(zip(plan.block.keys().tolist(), plan.block.values, strict=True))
-    for i, (key, value) in enumerate(pairs):
+def _one_by_one(source: _Source, one: Callable[..., Any]) -> None:
+    """Enqueue the records of a block; when one fails, those after it go back."""
+    for i, row in enumerate(source.rows()):
         try:
-            one(key, value)
+            one(*row)
         except BaseException:
-            plan.reader.give_back(pairs[i + 1 :])
+            source.give_back(i + 1)
             raise
