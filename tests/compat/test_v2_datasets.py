@@ -6,9 +6,13 @@ tests/oracle holds the same programs against TensorFlow.
 
 from __future__ import annotations
 
+from pathlib import Path
+
+import numpy as np
 import pytest
 from v2_programs import PROGRAMS, results, write
 
+import fastrec
 import fastrec.compat.v2 as tf
 
 
@@ -27,3 +31,46 @@ def test_the_fast_way_gives_what_the_slow_way_gives(name: str, path: str) -> Non
         finally:
             tf.data.set_lowering(before)
     assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("name", ["parsed and batched", "batched, then parsed", "slices"])
+def test_files_too_large_to_index_are_streamed(
+    name: str, path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    expected = results(tf, PROGRAMS[name], path)
+    monkeypatch.setattr("fastrec.compat.v2._native._MOST_BYTES", 0)
+    assert results(tf, PROGRAMS[name], path) == expected
+
+
+def test_data_sets_of_files_are_read_as_lists_of_files_are(path: str) -> None:
+    names = tf.data.Dataset.from_tensor_slices([path, path])
+    found = [record.numpy() for record in tf.data.TFRecordDataset(names)]
+    assert found == [record.numpy() for record in tf.data.TFRecordDataset([path, path])]
+    assert found == list(fastrec.Reader(path)) * 2
+
+
+def test_a_data_set_is_written_to_a_file(path: str, tmp_path: Path) -> None:
+    copy = str(tmp_path / "copy")
+    tf.data.experimental.TFRecordWriter(copy, "GZIP").write(tf.data.TFRecordDataset(path))
+    assert list(fastrec.Reader(copy)) == list(fastrec.Reader(path))
+
+
+def test_a_promised_number_of_elements_is_checked() -> None:
+    promise = tf.data.experimental.assert_cardinality
+    assert len(list(tf.data.Dataset.range(3).apply(promise(3)))) == 3
+    for count in (2, 4):
+        dataset = tf.data.Dataset.range(3).apply(promise(count))
+        assert len(dataset) == count
+        with pytest.raises(tf.errors.InvalidArgumentError, match="was expected to contain"):
+            list(dataset)
+
+
+def test_data_sets_are_mixed_by_weight_and_by_choice() -> None:
+    ones, twos = (tf.data.Dataset.from_tensors(i).repeat(100) for i in (1, 2))
+    sample = tf.data.Dataset.sample_from_datasets([ones, twos], [0.9, 0.1], seed=3).take(60)
+    found = [int(x) for x in sample]
+    assert found == [int(x) for x in sample]
+    assert 40 < found.count(1) < 60
+    choice = tf.data.Dataset.from_tensor_slices(np.array([1, 0, 0, 1]))
+    chosen = tf.data.Dataset.choose_from_datasets([ones, twos], choice)
+    assert [int(x) for x in chosen] == [2, 1, 1, 2]

@@ -26,7 +26,7 @@ from ._iterating import (
 from ._mapping import Filter, Function, Interleave, hidden, mapped, shown
 from ._pipeline import INFINITE, UNKNOWN, Node, Once, Values, invalid
 from ._reordering import Shuffle
-from ._seeds import Draws, get_seed, looking_ahead
+from ._seeds import draws, get_seed, looking_ahead
 from ._sources import Numbers, Slices, Tensors, names_of
 from ._specs import TensorSpec, TypeSpec
 from ._structure import LEAF, flatten, pack
@@ -133,7 +133,7 @@ class Dataset:
         shares = [1.0] * len(datasets) if weights is None else list(np.asarray(weights, float))
         seeds = get_seed(seed)
         nodes = [dataset._node for dataset in datasets]
-        choices = lambda: _flow.by_weight(shares, Draws(*seeds))  # noqa: E731
+        choices = lambda: _flow.by_weight(shares, draws(*seeds))  # noqa: E731
         return Dataset(_flow.Sample(nodes, choices, stop_on_empty_dataset))
 
     @staticmethod

@@ -14,7 +14,6 @@ import fastrec
 
 from .. import _errors
 from ._pipeline import INFINITE, UNKNOWN, Blocks, Node, Value, Values, cut, invalid
-from ._seeds import Draws
 from ._specs import TensorSpec, TypeSpec
 
 __all__ = [
@@ -366,9 +365,9 @@ class Sample(Node):
                     return
 
 
-def by_weight(weights: Sequence[float], draws: Draws) -> Iterator[int]:
+def by_weight(weights: Sequence[float], numbers: Iterator[int]) -> Iterator[int]:
     """Numbers of data sets, each as often as its weight says."""
     ends = np.cumsum(np.asarray(weights, float) / np.sum(weights)).tolist()
     while True:
-        number = draws() / 2**32
+        number = next(numbers) / 2**32
         yield next((i for i, end in enumerate(ends) if number < end), len(ends) - 1)

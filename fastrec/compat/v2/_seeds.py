@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 import random
 from collections.abc import Iterator
@@ -12,7 +13,7 @@ import numpy as np
 
 from .._kernels import philox
 
-__all__ = ["Draws", "get_seed", "is_looking_ahead", "looking_ahead", "set_seed"]
+__all__ = ["draws", "get_seed", "is_looking_ahead", "looking_ahead", "set_seed"]
 
 _DEFAULT_GRAPH_SEED = 87654321
 _MAX_SEED = 2**31 - 1
@@ -60,26 +61,16 @@ def is_looking_ahead() -> bool:
     return _Global.looking
 
 
-class Draws:
-    """Numbers of 32 bits, one after the other.
+def draws(seed: int, seed2: int) -> Iterator[int]:
+    """Numbers of 32 bits, one after the other, without end.
 
     Parameters
     ----------
     seed, seed2 : int
         As :func:`get_seed` gives them; both 0 for seeds of the operating system.
     """
-
-    def __init__(self, seed: int, seed2: int) -> None:
-        if seed == 0 and seed2 == 0:
-            seed, seed2 = (int.from_bytes(os.urandom(8), "little") for _ in range(2))
-        self._seeds = seed, seed2
-        self._next = 0
-        self._numbers: Iterator[int] = iter(())
-
-    def __call__(self) -> int:
-        for number in self._numbers:
-            return number
-        numbers = np.arange(self._next, self._next + _BLOCK)
-        self._next += _BLOCK
-        self._numbers = iter(philox.blocks(*self._seeds, numbers).reshape(-1).tolist())
-        return next(self._numbers)
+    if seed == 0 and seed2 == 0:
+        seed, seed2 = (int.from_bytes(os.urandom(8), "little") for _ in range(2))
+    for begin in itertools.count(0, _BLOCK):
+        numbers = philox.blocks(seed, seed2, np.arange(begin, begin + _BLOCK))
+        yield from numbers.reshape(-1).tolist()

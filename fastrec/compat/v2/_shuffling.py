@@ -4,9 +4,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
-from ._seeds import Draws, get_seed, is_looking_ahead
+from ._seeds import draws, get_seed, is_looking_ahead
 
 __all__ = ["SeedSource", "shuffled"]
 
@@ -25,24 +25,20 @@ class SeedSource:
 
     def __init__(self, seed: int | None, reshuffle: bool) -> None:
         pair = get_seed(seed)
-        self._seeds = Draws(*pair) if reshuffle else None
+        self._seeds = draws(*pair) if reshuffle else None
         if pair == (0, 0) and not reshuffle:  # one order, whichever it is
-            draws = Draws(0, 0)
-            pair = (draws() | 1, draws())
+            numbers = draws(0, 0)
+            pair = (next(numbers) | 1, next(numbers))
         self._pair = pair
 
-    def __call__(self) -> Draws:
+    def __call__(self) -> Iterator[int]:
         if self._seeds is None or is_looking_ahead():
-            return Draws(*self._pair)
-        first = self._seeds()
-        return Draws(first, self._seeds())
+            return draws(*self._pair)
+        first = next(self._seeds)
+        return draws(first, next(self._seeds))
 
 
-class Drawing(Protocol):
-    def __call__(self) -> int: ...
-
-
-def shuffled(items: Iterator[T], size: int, draw: Drawing) -> Iterator[T]:
+def shuffled(items: Iterator[T], size: int, numbers: Iterator[int]) -> Iterator[T]:
     """Each item from a ring of `size`, which is filled before each draw."""
     ring: list[Any] = []
     for item in items:
@@ -54,7 +50,7 @@ def shuffled(items: Iterator[T], size: int, draw: Drawing) -> Iterator[T]:
     # The ring is as TensorFlow's: the one drawn changes places with the first, whose place the
     # next item takes.
     while count:
-        where = (start + draw() % count) % size
+        where = (start + next(numbers) % count) % size
         found, ring[where] = ring[where], ring[start]
         ring[start] = None
         yield found
