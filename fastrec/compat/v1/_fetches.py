@@ -131,17 +131,34 @@ def _array_of(value: Any, dtype: DType) -> np.ndarray[Any, Any]:
     if dtype is string:
         return strings_of(value)
     try:
-        array = np.asarray(value, dtype=dtype.numpy)
+        return as_typed(value, dtype.numpy)
     except OverflowError:
         pass
-    else:
-        if type(value) is not int or array.dtype.kind == "f" or int(array) == value:
-            return array
     raise TypeError(
         f"Type of feed value {value} with type {type(value)} is not compatible with Tensor type "
         f"{dtype.as_numpy_dtype}. Try explicitly setting the type of the feed tensor to a larger "
         f"type (e.g. int64)."
     )
+
+
+def as_typed(value: Any, dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
+    """`value` as an array of `dtype`. Arrays are cast; Python's integers have to fit.
+
+    Raises
+    ------
+    OverflowError
+        When one does not, which older versions of NumPy would let pass.
+    """
+    if dtype.kind not in "iu" or isinstance(value, (np.ndarray, np.generic)):
+        return np.asarray(value, dtype=dtype)
+    array = np.asarray(value)
+    if array.dtype.kind not in "biu":
+        return np.asarray(value, dtype=dtype)
+    if array.size and array.dtype.kind != "b":
+        limits = np.iinfo(dtype)
+        if not limits.min <= array.min() <= array.max() <= limits.max:
+            raise OverflowError(f"{value!r} does not fit {dtype.name}")
+    return array.astype(dtype, copy=False)
 
 
 def strings_of(value: Any) -> np.ndarray[Any, Any]:

@@ -11,7 +11,7 @@ import numpy as np
 
 from .._dtypes import DType, as_dtype, bool_, string
 from .._shape import Dimension, TensorShape, as_shape
-from ._fetches import strings_of
+from ._fetches import as_typed, strings_of
 from ._nodes import Tensor, operators
 from ._plan import frozen, needed
 from .graph import create_op
@@ -101,9 +101,9 @@ def make_array(value: Any, dtype: DType | None = None) -> _Array:
 
 def _cast_in(value: Any, dtype: DType) -> _Array:
     try:
-        return np.asarray(value, dtype=dtype.numpy)
+        return as_typed(value, dtype.numpy)
     except OverflowError as error:
-        raise ValueError(f"{value!r} does not fit {dtype.name}: {error}") from None
+        raise ValueError(str(error)) from None
 
 
 def _refuse_mixture(value: Any, array: _Array) -> None:
