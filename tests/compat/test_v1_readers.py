@@ -155,6 +155,17 @@ def test_damage_is_reported_at_its_place_until_the_reader_is_reset(tmp_path: Pat
         assert session.run(pair).value == b"x"
 
 
+def test_a_torn_header_is_said_where_tensorflow_takes_it_for_the_end(tmp_path: Path) -> None:
+    a = write_records(tmp_path / "a", b"one")
+    with a.open("ab") as file:
+        file.write(b"\x03\0\0\0\0")
+    pair = tf.TFRecordReader().read(names(a))
+    with filled() as session:
+        assert session.run(pair).value == b"one"
+        with pytest.raises(tf.errors.DataLossError, match="truncated record at 19'"):
+            session.run(pair)
+
+
 # Lines.
 
 

@@ -23,13 +23,12 @@ from ._attempts import (
     Close,
     Dequeue,
     Enqueue,
-    Never,
     TakeReady,
     called_off,
 )
-from ._rows import Fifo, Heap, Loose, Order, Padded, Row, Rows, Shape, Shuffled, Slabs
+from ._rows import Fifo, Loose, Order, Row, Rows, Shape, Slabs
 
-__all__ = ["FifoQueue", "Never", "PaddingQueue", "PriorityQueue", "Queue", "ShuffleQueue"]
+__all__ = ["Queue", "shape_text"]
 
 #: How long a dequeue waits for a queue that nothing feeds before it says so, in seconds.
 UNFED_SECONDS = 5.0
@@ -352,78 +351,6 @@ class Queue:
             f"tf.train.Coordinator, start_queue_runners(sess, coord) would have closed the queue. "
             f"Still waiting."
         )
-
-
-class FifoQueue(Queue):
-    """First in, first out."""
-
-
-class ShuffleQueue(Queue):
-    """At random; until it is closed, `min_after_dequeue` elements stay behind."""
-
-    kind = "RandomShuffleQueue"
-
-    def __init__(
-        self,
-        capacity: int,
-        min_after_dequeue: int,
-        seeds: tuple[int, int],
-        dtypes: Sequence[np.dtype[Any]],
-        shapes: Sequence[Shape] | None = None,
-        **names: Any,
-    ) -> None:
-        self.seeds = seeds
-        super().__init__(capacity, dtypes, shapes, **names)
-        self.min_after_dequeue = min_after_dequeue
-
-    def _make_order(self) -> Order:
-        return Shuffled(self.seeds)
-
-
-class PaddingQueue(Queue):
-    """First in, first out; batches are padded where shapes are open."""
-
-    kind = "PaddingFIFOQueue"
-    label_kind = "FIFOQueue"
-
-    def _make_rows(self) -> Rows:
-        assert self.shapes is not None
-        if all(None not in shape for shape in self.shapes):
-            return super()._make_rows()
-        return Padded(self.dtypes, self.shapes)
-
-
-class PriorityQueue(Queue):
-    """Lowest first: the first component, an int64 scalar, says what comes next."""
-
-    kind = "PriorityQueue"
-    all_at_once = True
-
-    def _make_order(self) -> Order:
-        self._heap = Heap()
-        return self._heap
-
-    def _check(self, values: Row, outer: Shape = ()) -> None:
-        super()._check(values, outer)
-        if self.shapes is None and values[0].ndim != len(outer):
-            inner = shape_text(values[0].shape[len(outer) :])
-            raise InvalidArgumentError(
-                None,
-                None,
-                f"Expected the priority element to be a scalar, but received shape: {inner}",
-            )
-
-    def insert(self, row: Row) -> None:
-        self._heap.put(self._heap.rank([int(row[0])], [self.rows.put(row)]))
-        self.fed += 1
-
-    def insert_many(self, columns: Row, start: int, stop: int) -> None:
-        tokens = self.rows.put_many(columns, start, stop)
-        self._heap.put(self._heap.rank(columns[0][start:stop].tolist(), tokens))
-        self.fed += stop - start
-
-    def tokens_of(self, taken: list[Any]) -> list[Any]:
-        return [each.token for each in taken]
 
 
 def _fits(found: tuple[int, ...], shape: Shape) -> bool:

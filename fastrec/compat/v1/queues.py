@@ -13,8 +13,9 @@ from .._dtypes import DType, int64, resource, short_name
 from .._errors import InvalidArgumentError
 from .._shape import Dimension, TensorShape, as_shape
 from ._nodes import Tensor
-from ._queueing import FifoQueue, PaddingQueue, Queue, ShuffleQueue, shape_text
-from ._queueing import PriorityQueue as RankedQueue
+from ._queue_kinds import FifoQueue, PaddingQueue, ShuffleQueue
+from ._queue_kinds import PriorityQueue as RankedQueue
+from ._queueing import Queue, shape_text
 from .graph import create_op, get_seed
 from .queue_base import QueueBase, as_names, as_types
 
