@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
+import numpy as np
 from parsing_cases import DTYPES, Maker, Schema, deep, default_of, plain
 from wire import has_field_zero_in_a_group
 
@@ -29,7 +30,9 @@ def theirs(tf: Any, description: dict[str, Any]) -> Any:
     d = dict(description)
     kind, name = d.pop("feature"), d.pop("dtype")
     if "default_value" in d:
-        d["default_value"] = default_of(d["default_value"], DTYPES[name])
+        value = default_of(d["default_value"], DTYPES[name])
+        # TensorFlow takes a Python float for one it has seen that is equal: -0.0 for 0.0.
+        d["default_value"] = np.asarray(value, np.float32) if name == "float32" else value
     if kind == "RaggedFeature":
         d["row_splits_dtype"], d["validate"] = tf.int64, True
         d["partitions"] = [
