@@ -134,6 +134,9 @@ CASES: list[tuple[Any, tuple[str, tuple[int, ...], int]]] = [
     ),
     (lambda x: tf.image.resize_images(x, [9, 4]), ("float32", (9, 4, 3), 1771770537)),
     (lambda x: tf.image.rgb_to_grayscale(x), ("uint8", (5, 7, 1), 2613953434)),
+    (lambda x: tf.image.random_hue(x, 0.2, seed=3), ("uint8", (5, 7, 3), 3147745763)),
+    (lambda x: tf.image.random_saturation(x, 0.5, 1.5, seed=3), ("uint8", (5, 7, 3), 1697592785)),
+    (lambda x: tf.image.adjust_gamma(x, 2.0), ("uint8", (5, 7, 3), 3764301357)),
 ]
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from . import _missing
 from .image_codecs import *
+from .image_colour import *
 from .image_ops import *
 from .random_ops import random_crop as random_crop
 

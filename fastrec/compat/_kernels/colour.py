@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Colours of pictures by hue, saturation and value; the last dimension is the channels."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .pixels import convert
+
+__all__ = ["adjust_gamma", "adjust_hue", "adjust_saturation", "hsv_to_rgb", "rgb_to_hsv"]
+
+Array = np.ndarray[Any, Any]
+
+
+def rgb_to_hsv(rgb: Array) -> Array:
+    """Hue, saturation and value, each of 0 to 1, of floating-point colours."""
+    red, green, blue = (rgb[..., i] for i in range(3))
+    value = rgb.max(axis=-1)
+    spread = value - rgb.min(axis=-1)
+    saturation = np.where(value > 0, spread / np.where(value > 0, value, 1), 0)
+    norm = 1 / (6 * np.where(spread > 0, spread, 1))
+    hue = np.where(
+        red == value,
+        norm * (green - blue),
+        np.where(green == value, norm * (blue - red) + 2 / 6, norm * (red - green) + 4 / 6),
+    )
+    hue = np.where(spread > 0, hue, 0)
+    hue = np.where(hue < 0, hue + 1, hue)
+    return np.stack([hue, saturation, value], axis=-1).astype(rgb.dtype)
+
+
+def hsv_to_rgb(hsv: Array) -> Array:
+    """The colours of which :func:`rgb_to_hsv` gives hue, saturation and value."""
+    hue, saturation, value = (hsv[..., i] for i in range(3))
+    place = hue * 6
+    ramps = [np.abs(place - 3) - 1, 2 - np.abs(place - 2), 2 - np.abs(place - 4)]
+    parts = [((np.clip(ramp, 0, 1) - 1) * saturation + 1) * value for ramp in ramps]
+    return np.stack(parts, axis=-1).astype(hsv.dtype)
+
+
+def _through_hsv(image: Array, hue: Any, saturation: Any) -> Array:
+    kind = image.dtype if image.dtype.kind == "f" else np.dtype(np.float32)
+    hsv = rgb_to_hsv(convert(image, kind))
+    if hue is not None:
+        hsv[..., 0] = np.mod(hsv[..., 0] + np.asarray(hue, dtype=kind), 1)
+    if saturation is not None:
+        hsv[..., 1] = np.clip(hsv[..., 1] * np.asarray(saturation, dtype=kind), 0, 1)
+    return convert(hsv_to_rgb(hsv), image.dtype)
+
+
+def adjust_hue(image: Array, delta: Any) -> Array:
+    """Every colour turned by `delta` of the circle of hues."""
+    return _through_hsv(image, delta, None)
+
+
+def adjust_saturation(image: Array, factor: Any) -> Array:
+    """The saturation of every colour, times `factor`."""
+    return _through_hsv(image, None, factor)
+
+
+def adjust_gamma(image: Array, gamma: Any, gain: Any) -> Array:
+    """``gain * image ** gamma``, for colours of 0 to 1."""
+    kind = image.dtype if image.dtype.kind == "f" else np.dtype(np.float32)
+    bent = convert(image, kind) ** np.asarray(gamma, dtype=kind)
+    return convert(bent * np.asarray(gain, dtype=kind), image.dtype, saturate=True)
