@@ -241,6 +241,23 @@ PROGRAMS: dict[str, Program] = {
         output_signature=(tf.TensorSpec((), tf.int64), tf.TensorSpec([None], tf.float32)),
     ),
     "lists": lambda tf, p: numbers(tf, 4).map(lambda i: [i, tf.range(i)]),
+    "buckets": lambda tf, p: (
+        numbers(tf, 30)
+        .map(lambda i: (tf.range(i % 9), i))
+        .bucket_by_sequence_length(lambda row, i: tf.shape(row)[0], [3, 5], [4, 2, 3])
+    ),
+    "buckets to their boundaries": lambda tf, p: (
+        numbers(tf, 30)
+        .map(lambda i: tf.range(i % 5))
+        .bucket_by_sequence_length(
+            lambda row: tf.shape(row)[0],
+            [3, 6],
+            [4, 2, 3],
+            padding_values=np.int64(-1),
+            pad_to_bucket_boundary=True,
+            drop_remainder=True,
+        )
+    ),
     "take while": lambda tf, p: numbers(tf).take_while(lambda i: i < 5),
     "text": lambda tf, p: tf.data.TFRecordDataset(p).map(
         lambda r: tf.strings.join(

@@ -28,7 +28,7 @@ from .._dtypes import (
     uint32,
     uint64,
 )
-from . import array_ops, data, functions, image, io, ragged, random, sparse, strings, train
+from . import array_ops, compat, data, functions, image, io, ragged, random, sparse, strings, train
 from . import math_ops as math
 from ._composite import RaggedTensor, SparseTensor
 from ._specs import RaggedTensorSpec, SparseTensorSpec, TensorSpec
@@ -132,6 +132,7 @@ __all__ = [
     "broadcast_to",
     "cast",
     "clip_by_value",
+    "compat",
     "complex64",
     "complex128",
     "concat",

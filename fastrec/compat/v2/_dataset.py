@@ -14,12 +14,13 @@ from .._dtypes import as_dtype
 from . import _flow
 from ._ahead import Prefetch
 from ._batching import Batch, PaddedBatch, RaggedBatch, Unbatch, Window
+from ._buckets import Bucketed
 from ._iterating import (
     DatasetIterator,
     Options,
     as_numpy,
     checked,
-    shapes_of,
+    padding_of,
     signature_of,
     tensors,
 )
@@ -212,20 +213,7 @@ class Dataset:
         name: str | None = None,
     ) -> Dataset:
         """So many elements as one, filled up to the largest, or to `padded_shapes`."""
-        count = len(self._node.specs)
-        shapes = (
-            [None] * count
-            if padded_shapes is None
-            else shapes_of(padded_shapes, self._node.structure)
-        )
-        if padding_values is None:
-            padding = [None] * count
-        elif self._node.structure is LEAF or flatten(padding_values)[0] is not LEAF:
-            padding = [
-                None if v is None else wrap(hidden(v)).numpy() for v in flatten(padding_values)[1]
-            ]
-        else:
-            padding = [wrap(hidden(padding_values)).numpy()] * count
+        shapes, padding = padding_of(self._node, padded_shapes, padding_values)
         size, drop = int(batch_size), bool(drop_remainder)
         return Dataset(PaddedBatch(self._node, size, drop, shapes, padding))
 
@@ -239,6 +227,33 @@ class Dataset:
         """So many elements as one, those that differ in length as rows of a ragged tensor."""
         dtype = as_dtype(row_splits_dtype)
         return Dataset(RaggedBatch(self._node, int(batch_size), bool(drop_remainder), dtype))
+
+    def bucket_by_sequence_length(
+        self,
+        element_length_func: Callable[..., Any],
+        bucket_boundaries: Sequence[int],
+        bucket_batch_sizes: Sequence[int],
+        padded_shapes: Any = None,
+        padding_values: Any = None,
+        pad_to_bucket_boundary: bool = False,
+        no_padding: bool = False,
+        drop_remainder: bool = False,
+        name: str | None = None,
+    ) -> Dataset:
+        """Elements with others of similar length as one, filled up to the longest."""
+        call = Function(element_length_func, self._node.structure)
+        shapes, padding = padding_of(self._node, padded_shapes, padding_values)
+        node = Bucketed(
+            self._node,
+            lambda value: int(np.asarray(call(value)[1][0])),
+            bucket_boundaries,
+            bucket_batch_sizes,
+            None if no_padding else shapes,
+            padding,
+            pad_to_bucket_boundary,
+            drop_remainder,
+        )
+        return Dataset(node)
 
     def unbatch(self, name: str | None = None) -> Dataset:
         """The rows of the elements."""

@@ -14,12 +14,14 @@ from ._pipeline import Node, Value
 from ._specs import TensorSpec, TypeSpec
 from ._structure import LEAF, flatten, pack, packer
 from ._tensor import TensorShape, convert_to_tensor
+from ._trace import wrap
 
 __all__ = [
     "DatasetIterator",
     "Options",
     "as_numpy",
     "checked",
+    "padding_of",
     "shapes_of",
     "signature_of",
     "tensors",
@@ -138,3 +140,15 @@ def checked(value: Any, structure: Any, specs: Sequence[TypeSpec]) -> Value:
             )
         found.append(tensor.raw)
     return tuple(found)
+
+
+def padding_of(node: Node, shapes: Any, values: Any) -> tuple[list[Any], list[Any]]:
+    """To which shapes parts of elements are filled up, and with what; None for the defaults."""
+    count, structure = len(node.specs), node.structure
+    sizes = [None] * count if shapes is None else shapes_of(shapes, structure)
+    if values is None:
+        return sizes, [None] * count
+    if structure is not LEAF and flatten(values)[0] is LEAF:  # one for all of them
+        return sizes, [wrap(hidden(values)).numpy()] * count
+    parts = flatten(values)[1]
+    return sizes, [None if part is None else wrap(hidden(part)).numpy() for part in parts]
