@@ -228,6 +228,17 @@ def test_starting_starts_all_runners_of_the_graph_of_the_session() -> None:
             assert rest(session, queue) == [0, 1, 2]
 
 
+def test_runners_are_in_a_collection_of_the_graph() -> None:
+    _, runner = runner_of(counter(1))
+    tf.train.queue_runner.add_queue_runner(runner)
+    tf.add_to_collection("more", runner)
+    assert tf.get_collection(tf.GraphKeys.QUEUE_RUNNERS) == [runner]
+    assert tf.get_collection_ref("more") == [runner]
+    with tf.Session():
+        assert tf.train.start_queue_runners(collection="none") == []
+        join(tf.train.start_queue_runners(collection="more"))
+
+
 def test_starting_needs_a_session() -> None:
     with pytest.raises(ValueError, match="Cannot start queue runners: No default session is"):
         tf.train.start_queue_runners()

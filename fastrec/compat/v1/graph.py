@@ -25,8 +25,11 @@ __all__ = [
     "Kernel",
     "Operation",
     "Tensor",
+    "add_to_collection",
     "control_dependencies",
     "create_op",
+    "get_collection",
+    "get_collection_ref",
     "get_default_graph",
     "get_seed",
     "name_scope",
@@ -81,6 +84,21 @@ def get_seed(op_seed: int | None) -> tuple[int | None, int | None]:
         graph.extras["unseeded"] = op_seed + 1
     pair = graph.seed % _MOST_SEED, op_seed % _MOST_SEED
     return (0, _MOST_SEED) if pair == (0, 0) else pair  # (0, 0) would stand for no seed at all
+
+
+def add_to_collection(name: Any, value: Any) -> None:
+    """Add `value` to a collection of the default graph."""
+    get_default_graph().add_to_collection(name, value)
+
+
+def get_collection(key: Any, scope: str | None = None) -> list[Any]:
+    """What is in a collection of the default graph."""
+    return get_default_graph().get_collection(key, scope)
+
+
+def get_collection_ref(key: Any) -> list[Any]:
+    """A collection of the default graph itself."""
+    return get_default_graph().get_collection_ref(key)
 
 
 def control_dependencies(control_inputs: Any) -> contextlib.AbstractContextManager[None]:

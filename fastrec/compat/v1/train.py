@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from . import runners
 from .batching import batch as batch
 from .batching import batch_join as batch_join
 from .batching import maybe_batch as maybe_batch
@@ -35,6 +36,8 @@ if TYPE_CHECKING:
     from fastrec.train import FloatList as FloatList
     from fastrec.train import Int64List as Int64List
     from fastrec.train import SequenceExample as SequenceExample
+
+queue_runner = runners  # as in tf.train.queue_runner.QueueRunner
 
 _MESSAGES = {
     "BytesList",
