@@ -38,6 +38,7 @@ from .file_ops import write_file as write_file
 from .filled_ops import *
 from .graph import *
 from .indexing import *
+from .joining_ops import *
 from .math_ops import *
 from .parsing_ops import *
 from .queue_base import QueueBase as QueueBase

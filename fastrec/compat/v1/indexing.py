@@ -13,9 +13,9 @@ from .._kernels import slicing
 from .._shape import TensorShape, in_messages
 from ._nodes import Tensor, operators
 from ._ops import Array, invalid, pure, tensors_of
-from .array_ops import unstack
 from .constants import constant_value, convert_to_tensor
 from .graph import create_op
+from .joining_ops import unstack
 
 __all__ = [
     "boolean_mask",

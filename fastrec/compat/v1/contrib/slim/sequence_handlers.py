@@ -11,9 +11,10 @@ import numpy as np
 from ...._dtypes import int64
 from ..._nodes import Tensor
 from ..._ops import Array, pure
-from ...array_ops import concat, expand_dims
+from ...array_ops import expand_dims
 from ...constants import convert_to_tensor
 from ...indexing import gather
+from ...joining_ops import concat
 from ...sparse import SparseTensor, sparse_tensor_to_dense
 from .item_handler import ItemHandler, Tensors, is_sparse
 
