@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import gc
+import subprocess
+import sys
 import threading
 import weakref
 from typing import Any
@@ -111,3 +113,30 @@ def test_a_session_and_what_it_keeps_go_when_nobody_has_them() -> None:
     assert gone() is None
     assert kept[0]() is None
     assert threading.active_count() == before
+
+
+PROGRAM = """
+import os, signal, threading
+import fastrec.compat.v1 as tf
+
+signal.signal(signal.SIGINT, signal.default_int_handler)
+queues = [tf.FIFOQueue(2, tf.int32, [[]]) for _ in range(2)]
+session = tf.Session()
+for fetch in (queues[0].dequeue(), [queue.dequeue() for queue in queues]):
+    timer = threading.Timer(0.3, lambda: os.kill(os.getpid(), signal.SIGINT))
+    timer.start()
+    try:
+        session.run(fetch)
+    except KeyboardInterrupt:
+        timer.join()
+        print("interrupted", threading.active_count())
+session.run(queues[0].enqueue(5))
+print(session.run(queues[0].dequeue()))
+"""
+
+
+def test_ctrl_c_ends_a_run_that_waits_and_the_session_goes_on() -> None:
+    run = subprocess.run(
+        [sys.executable, "-c", PROGRAM], capture_output=True, text=True, timeout=60
+    )
+    assert run.stdout.splitlines() == ["interrupted 1", "interrupted 1", "5"], run.stderr
