@@ -12,7 +12,6 @@ import fastrec
 from fastrec import Bytes, ExampleParseError
 
 from .._dtypes import DType, int64, string
-from .._errors import translated
 from .._features import (
     Checked,
     FixedLenFeature,
@@ -25,6 +24,7 @@ from .._features import (
     checked_sequence,
 )
 from .._parse_errors import parse_failure
+from .._sequence_errors import sequence_failure
 from .._shape import TensorShape, in_messages
 from ._nodes import Operation, Tensor
 from ._ops import Array, invalid
@@ -308,7 +308,7 @@ def _sequence(
             else:
                 found = fastrec.parse_sequence_example(rows, before.features, frames.features)
         except ExampleParseError as error:
-            raise _sequence_failure(error, before, frames, rows, called) from error
+            raise sequence_failure(error, before, frames, rows, called.tolist()) from error
         lengths = [np.asarray(found[2][key], dtype=np.int64) for key in keys]
         parts = zip(layouts, found[:2], strict=True)
         return (*(v for layout, columns in parts for v in layout.values(columns)), *lengths)
@@ -323,37 +323,6 @@ def _sequence(
         layouts[1].tensors(op.outputs[cut:after]),
         dict(zip(keys, op.outputs[after:], strict=True)),
     )
-
-
-def _sequence_failure(
-    error: ExampleParseError, context: Checked, frames: Checked, rows: list[bytes], names: Array
-) -> Exception:
-    from fastrec import train
-
-    index = error.record or 0
-    called = names[index].decode("utf-8", "replace") if index < len(names) else "<unknown>"
-    example = train.SequenceExample()
-    try:
-        example.ParseFromString(rows[index])
-    except Exception:
-        return translated(error, f"Invalid protocol message input, example id: {index}")
-    for item in context.dense:
-        missing = item.key not in example.context.feature
-        if missing and getattr(item.feature, "default_value", 0) is None:
-            kind = item.dtype.name.replace("float32", "float")
-            text = f"Feature: {item.key} (data type: {kind}) is required but could not be found."
-            return translated(error, text)
-    for item in frames.dense:
-        if item.key not in example.feature_lists.feature_list and not getattr(
-            item.feature, "allow_missing", True
-        ):
-            text = (
-                f"Name: {called}, Feature list '{item.key}' is required but could not be found.  "
-                f"Did you mean to include it in feature_list_dense_missing_assumed_empty or "
-                f"feature_list_dense_defaults?"
-            )
-            return translated(error, text)
-    return translated(error)
 
 
 def parse_single_sequence_example(

@@ -24,6 +24,7 @@ from .._features import (
     checked_sequence,
 )
 from .._parse_errors import parse_failure
+from .._sequence_errors import sequence_failure
 from .._shape import in_messages
 from ._columns import VarLen
 from ._specs import RaggedTensorSpec, SparseTensorSpec, TensorSpec, TypeSpec
@@ -261,7 +262,7 @@ def parse_example(
 
 
 def _sequence(
-    serialized: Any, context: Any, sequence: Any, single: bool
+    serialized: Any, context: Any, sequence: Any, single: bool, names: Any = None
 ) -> tuple[dict[Any, Any], dict[Any, Any], dict[Any, Any]]:
     if not (context or sequence):
         raise ValueError(
@@ -269,6 +270,7 @@ def _sequence(
             "should have values."
         )
     before, frames = checked_context(context), checked_sequence(sequence)
+    called = [] if names is None else convert_to_tensor(names).array.reshape(-1).tolist()
     lengths = [] if single else [item.key for item in frames.dense]
     first, second = _keys(before), _keys(frames)
 
@@ -279,7 +281,8 @@ def _sequence(
         try:
             found: Any = parse(rows, before.features, frames.features)
         except ExampleParseError as error:
-            raise _errors.translated(error) from error
+            serialized = [rows] if single else rows
+            raise sequence_failure(error, before, frames, serialized, called) from error
         parts = [found[0][key] for key in first] + [found[1][key] for key in second]
         return tuple(_value(part) for part in [*parts, *[found[2][key] for key in lengths]])
 
@@ -303,7 +306,9 @@ def parse_single_sequence_example(
     name: str | None = None,
 ) -> tuple[dict[Any, Any], dict[Any, Any]]:
     """One SequenceExample as tensors: those of its context, and those of its feature lists."""
-    context, lists, _ = _sequence(serialized, context_features, sequence_features, single=True)
+    context, lists, _ = _sequence(
+        serialized, context_features, sequence_features, True, example_name
+    )
     return context, lists
 
 
@@ -315,7 +320,7 @@ def parse_sequence_example(
     name: str | None = None,
 ) -> tuple[dict[Any, Any], dict[Any, Any], dict[Any, Any]]:
     """SequenceExamples as tensors: of contexts, of feature lists, and how long these are."""
-    return _sequence(serialized, context_features, sequence_features, single=False)
+    return _sequence(serialized, context_features, sequence_features, False, example_names)
 
 
 _RAW_TYPES = "half float double int32 uint16 uint8 int16 int8 int64 complex64 complex128 bool"
