@@ -362,7 +362,7 @@ def test_killing_the_writer_leaves_the_old_file_or_a_whole_new_one(tmp_path: Pat
 def test_a_row_is_the_same_by_every_way_to_the_file(
     tmp_path: Path, options: dict[str, Any]
 ) -> None:
-    rows = [{"a": np.arange(i + 2, dtype=np.uint8)} for i in range(5)]
+    rows: list[dict[str, Any]] = [{"a": np.arange(i + 2, dtype=np.uint8)} for i in range(5)]
     if "features" in options:
         rows = [{"a": np.float32(i)} for i in range(5)]
     keep = {k: v for k, v in options.items() if k in ("features", "shapes")}
