@@ -13,6 +13,8 @@ static int open_file(fr_dataset_file *file, const char *path, fr_error *err) {
     return fr_fail_nomem(err, strlen(path) + 1);
 }
 
+#define FILES_AT_ONCE 256
+
 #define WINDOW ((size_t)1 << 18)
 #define MEMORY_SHARE 4 /* of all memory a part, that files may take in order to be read whole */
 
@@ -38,12 +40,13 @@ static int watch_windows(fr_dataset *dataset, fr_error *err) {
 
 int fr_dataset_open(fr_dataset *dataset, const char *const *paths, size_t count,
                     const fr_frame_options *options, fr_error *err) {
-    *dataset = (fr_dataset){.options = *options};
+    dataset->options = *options;
     if (count == 0) return FR_OK;
-    dataset->files = calloc(count, sizeof *dataset->files);
+    if (!dataset->files) dataset->files = calloc(count, sizeof *dataset->files);
     if (!dataset->files) return fr_fail_nomem(err, (uint64_t)count * sizeof *dataset->files);
-    for (; dataset->file_count < count; dataset->file_count++) {
+    for (size_t begun = dataset->file_count; dataset->file_count < count; dataset->file_count++) {
         size_t i = dataset->file_count;
+        if (i - begun == FILES_AT_ONCE) return FR_AGAIN;
         int status = open_file(&dataset->files[i], paths[i], err);
         if (status == FR_OK) continue;
         if (err) err->file = (int64_t)i;

@@ -32,7 +32,8 @@ typedef struct {
     fr_frame_options options;
 } fr_dataset;
 
-/* Maps every file. err->file says which one failed. */
+/* Maps the files, some hundreds a call: FR_AGAIN until all are. All-zero before the first call.
+   err->file says which one failed. */
 FR_NODISCARD int fr_dataset_open(fr_dataset *dataset, const char *const *paths, size_t count,
                                  const fr_frame_options *options, fr_error *err);
 

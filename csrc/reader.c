@@ -124,15 +124,20 @@ static int believe_length(fr_reader *reader, size_t *size) {
 static int search_on(fr_reader *reader) {
     fr_source *source = &reader->source;
     fr_resync resync;
-    size_t need = 0, from = source->offset == reader->skipping.begin ? 1 : 0;
+    size_t need, from = source->offset == reader->skipping.begin ? reader->searched + 1 : 0;
     int status = fr_resync_find(source->window, source->ended, from, reader->options.max_record,
                                 &reader->credit, &resync, &need);
     if (status == FR_END && !source->ended) {
         need = source->window.size - resync.end + FR_FRAME_OVERHEAD;
         status = FR_AGAIN;
     }
-    fr_source_consume(source, resync.end);
     reader->need = need;
+    reader->searched = 0;
+    if (status == FR_AGAIN && need == 0 && from) {
+        reader->searched = resync.end - 1;
+        return FR_AGAIN;
+    }
+    fr_source_consume(source, resync.end);
     reader->skipping.whole = resync.whole;
     reader->skipping.ambiguous = resync.ambiguous;
     return status == FR_AGAIN ? FR_AGAIN : FR_OK;

@@ -34,6 +34,7 @@ typedef struct {
     size_t pending;      /* bytes of the record given last, not yet consumed */
     fr_error failed;     /* once status is not 0, every call says this again */
     fr_skipped skipping; /* of a search that is under way: its begin, and that it is */
+    size_t searched;     /* how much of the window, which begins at that, it has ruled out */
     uint64_t credit;     /* see FR_RESYNC_CREDIT */
 } fr_reader;
 

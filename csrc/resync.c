@@ -20,6 +20,9 @@
 /* Longer data than this is in no file; it leaves the top bytes of a length zero. */
 #define LONGEST ((uint64_t)1 << 40)
 
+/* Bytes to search between two pauses. */
+#define STRIDE ((size_t)1 << 23)
+
 /* Bytes of work earned by each byte that the search goes forward. */
 #define EARNED 16
 
@@ -59,10 +62,10 @@ static bool header_at(const search *s, size_t at, uint64_t *length) {
     return fr_frame_header(p, length);
 }
 
-/* The first position from `at` on where a header agrees with its CRC, or one of which less than a
-   header is left. */
-static size_t next_header(const search *s, size_t at, uint64_t *length) {
-    while (at < s->window.size && s->window.size - at >= FR_HEADER_SIZE) {
+/* The first position from `at` on where a header agrees with its CRC, or one from `stop` on, or one
+   of which less than a header is left. */
+static size_t next_header(const search *s, size_t at, size_t stop, uint64_t *length) {
+    while (at < stop && s->window.size - at >= FR_HEADER_SIZE) {
         if (s->window.size - at >= 20 && none_of_eight(s->window.data + at)) {
             at += 8;
             continue;
@@ -188,13 +191,17 @@ int fr_resync_find(fr_span window, bool ended, size_t from, uint64_t max_record,
     search s = {window, ended, max_record ? max_record : UINT64_MAX, credit};
     if (!ended && !max_record) s.max_record = FR_DEFAULT_MAX_RECORD;
     *resync = (fr_resync){0};
-    if (from && follow_header(&s, resync)) return FR_OK;
+    *need = 0;
+    if (from == 1 && follow_header(&s, resync)) return FR_OK;
+    const size_t stop =
+        window.size > STRIDE && from < window.size - STRIDE ? from + STRIDE : window.size;
     uint64_t length = 0;
     for (size_t at = from; at < window.size; at++) {
         size_t begun = at;
-        at = next_header(&s, at, &length);
+        at = next_header(&s, at, stop, &length);
         *credit += EARNED * (at - begun);
         resync->end = at;
+        if (at >= stop && stop < window.size) return FR_AGAIN;
         if (at >= window.size || window.size - at < FR_HEADER_SIZE) break;
         int status = look_into(&s, at, length);
         if (status == FR_AGAIN) {
@@ -213,7 +220,7 @@ bool fr_resync_inside(fr_span frame, uint64_t *credit, size_t *at) {
     search s = {frame, true, UINT64_MAX, credit};
     uint64_t length;
     for (*at = 1; *at < frame.size; ++*at) {
-        *at = next_header(&s, *at, &length);
+        *at = next_header(&s, *at, frame.size, &length);
         if (frame.size - *at < FR_FRAME_OVERHEAD) return false;
         if (look_into(&s, *at, length) != FR_OK) continue;
         size_t end = chain_end(&s, *at);

@@ -28,11 +28,12 @@ typedef struct {
 
 /*
  * Searches `window` from `from` on. When that is 1, the window begins with a header that is not to
- * be believed; when it is 0, the search goes on after an FR_AGAIN or FR_END.
+ * be believed; when it is 0, the search goes on in what an FR_AGAIN or FR_END has left.
  *
  * FR_OK: a true frame begins at resync->end. FR_END: there is none; the window up to resync->end
  * can be given up (all of it when `ended`). FR_AGAIN: what begins at resync->end may be one, a
- * window that has `*need` bytes from there will tell.
+ * window that has `*need` bytes from there will tell. FR_AGAIN with a need of 0 is a pause in a
+ * long search, which goes on in the same window from resync->end.
  */
 FR_NODISCARD int fr_resync_find(fr_span window, bool ended, size_t from, uint64_t max_record,
                                 uint64_t *credit, fr_resync *resync, size_t *need);

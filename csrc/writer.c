@@ -4,15 +4,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <sys/file.h>
-#include <sys/stat.h>
 #include <unistd.h>
-#if defined(__linux__)
-#include <sys/syscall.h>
-#include <sys/vfs.h>
-#endif
 
 /* What is written at once. Pages of a file are kept together by the system as they were written
    together, and a megabyte that is one is mapped and read several times faster later. */
@@ -21,26 +15,8 @@
 /* Room on the disk that is asked for at once; little enough for thousands of shards. */
 #define RESERVE_SIZE ((uint64_t)4 << 20)
 
-#define EXT4_MAGIC 0xef53
-
-#define NAMES_TRIED 100
-
 /* No system writes more at once, and macOS refuses to try. */
 #define WRITE_MAX ((size_t)1 << 30)
-
-/*
- * ext4 decides where a file's blocks go when it is synced or renamed over another file, and has
- * the caller wait: for twice as long as writing took. Blocks that are there by then spare that.
- */
-static bool allocates_late(int fd) {
-#if defined(__linux__)
-    struct statfs there;
-    return fstatfs(fd, &there) == 0 && there.f_type == EXT4_MAGIC;
-#else
-    (void)fd;
-    return false;
-#endif
-}
 
 /* Has blocks for `size` more bytes. Where there are none, write(2) is to say so. */
 static void reserve(fr_writer *writer, size_t size) {
@@ -60,77 +36,6 @@ static void reserve(fr_writer *writer, size_t size) {
 static void unreserve(const fr_writer *writer) {
     if (writer->reserved <= writer->written) return;
     if (ftruncate(writer->fd, (off_t)writer->written) != 0) return;
-}
-
-/* Creates the file with `mode` less the process's umask, which the kernel knows. */
-static int create_temporary(fr_writer *writer, mode_t mode, fr_error *err) {
-    fr_path path;
-    int fd = -1;
-    for (int attempt = 0; fd < 0 && attempt < NAMES_TRIED; attempt++) {
-        FR_TRY(fr_writer_name_temporary(writer, attempt, &path, err));
-        fd = open(path.text, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
-        if (fd < 0 && errno != EEXIST && errno != EINTR) break;
-    }
-    if (fd < 0) return fr_fail_io(err, errno, "creating a temporary file beside it");
-    int status = fr_path_copy(&writer->temporary, &path, err);
-    if (status != FR_OK) {
-        unlink(path.text);
-        close(fd);
-        return status;
-    }
-    writer->fd = fd;
-    writer->open = true;
-    writer->reserves = allocates_late(fd);
-    return FR_OK;
-}
-
-/* The st_mode of the file at the target; 0 when there is none. */
-static int look_at_target(const fr_writer *writer, mode_t *mode, fr_error *err) {
-    struct stat there;
-    *mode = 0;
-    if (stat(writer->path, &there) != 0)
-        return errno == ENOENT ? FR_OK : fr_fail_io(err, errno, "looking at it");
-    if (writer->options.exclusive) return fr_fail_io(err, EEXIST, "creating it");
-    if (S_ISDIR(there.st_mode)) return fr_fail_io(err, EISDIR, "creating it");
-    if (!S_ISREG(there.st_mode))
-        return fr_fail(err, FR_ERR_ARG, "not a regular file, which is all that can be replaced");
-    *mode = there.st_mode;
-    return FR_OK;
-}
-
-static int open_temporary(fr_writer *writer, fr_error *err) {
-    mode_t mode;
-    FR_TRY(look_at_target(writer, &mode, err));
-    if (!mode) return create_temporary(writer, 0666, err);
-    FR_TRY(create_temporary(writer, 0600, err));
-    if (fchmod(writer->fd, mode & 07777) != 0) return fr_fail_io(err, errno, "setting its mode");
-    return FR_OK;
-}
-
-static int open_or_create(fr_writer *writer, fr_error *err) {
-    const int flags = O_WRONLY | O_APPEND | O_CLOEXEC;
-    writer->fd = open(writer->path, flags);
-    if (writer->fd < 0 && errno == ENOENT) {
-        writer->fd = open(writer->path, flags | O_CREAT | O_EXCL, 0666);
-        writer->created = writer->fd >= 0;
-    }
-    return writer->fd < 0 ? fr_fail_io(err, errno, "opening it to append") : FR_OK;
-}
-
-static int open_to_append(fr_writer *writer, fr_error *err) {
-    mode_t mode;
-    struct stat there;
-    FR_TRY(look_at_target(writer, &mode, err));
-    FR_TRY(open_or_create(writer, err));
-    if (flock(writer->fd, LOCK_EX | LOCK_NB) != 0 || fstat(writer->fd, &there) != 0) {
-        fr_fail_io(err, errno, "locking it");
-        close(writer->fd);
-        writer->fd = -1;
-        return FR_ERR_IO;
-    }
-    writer->start = (uint64_t)there.st_size;
-    writer->open = true;
-    return FR_OK;
 }
 
 /* What was appended is cut off again. */
@@ -234,41 +139,12 @@ static int put_frames(fr_writer *writer, fr_span frames, fr_error *err) {
     return put_bytes(writer, frames.data + whole, frames.size - whole, err);
 }
 
-/* To the disk, not just to its cache. */
-static int sync_fd(int fd) {
-#if defined(__APPLE__)
-    if (fcntl(fd, F_FULLFSYNC) == 0) return 0;
-#endif
-    return fsync(fd);
-}
-
-/* rename(2) that refuses to replace. */
-static int rename_new(const char *from, const char *to) {
-#if defined(__linux__) && defined(SYS_renameat2)
-    if (syscall(SYS_renameat2, AT_FDCWD, from, AT_FDCWD, to, 1 /* RENAME_NOREPLACE */) == 0)
-        return 0;
-    if (errno != ENOSYS && errno != EINVAL) return -1;
-#elif defined(__APPLE__)
-    if (renamex_np(from, to, RENAME_EXCL) == 0) return 0;
-    if (errno != ENOTSUP && errno != EINVAL) return -1;
-#endif
-    if (link(from, to) != 0) return -1;
-    unlink(from);
-    return 0;
-}
-
-/* The file is in place by now. Not every directory can be opened, nor every file system sync one.
- */
-static int sync_directory(const fr_writer *writer, fr_error *err) {
-    fr_path directory;
-    FR_TRY(fr_path_set(&directory, writer->path, fr_path_directory(writer->path), ".", err));
-    int fd = open(directory.text, O_RDONLY | O_CLOEXEC);
-    if (fd < 0) return FR_OK;
-    int failed = fsync(fd) == 0 ? 0 : errno;
-    close(fd);
-    if (failed == EIO || failed == ENOSPC)
-        return fr_fail_io(err, failed, "syncing the directory; the file is in its place");
-    return FR_OK;
+/* The lock of one that appends goes now, though a child made by fork() has the file open, too. */
+static int close_file(fr_writer *writer) {
+    if (writer->options.append && writer->pid == (int64_t)getpid()) flock(writer->fd, LOCK_UN);
+    int fd = writer->fd;
+    writer->fd = -1;
+    return close(fd);
 }
 
 /* Everything is in the file, and the file on the disk. */
@@ -276,10 +152,8 @@ static int finish(fr_writer *writer, fr_error *err) {
     if (writer->fd < 0) return FR_OK;
     FR_TRY(drain(writer, err));
     unreserve(writer);
-    if (!writer->options.no_sync && FASTREC_MUTANT != 7 && sync_fd(writer->fd) != 0)
-        return fr_fail_io(err, errno, "syncing");
-    int failed = close(writer->fd) == 0 || errno == EINTR ? 0 : errno;
-    writer->fd = -1;
+    if (!writer->options.no_sync && FASTREC_MUTANT != 7) FR_TRY(fr_writer_sync(writer, err));
+    int failed = close_file(writer) == 0 || errno == EINTR ? 0 : errno;
     fr_buffer_free(&writer->buffer);
     return failed ? fr_fail_io(err, failed, "closing") : FR_OK;
 }
@@ -287,17 +161,7 @@ static int finish(fr_writer *writer, fr_error *err) {
 static int publish(fr_writer *writer, fr_error *err) {
     FR_TRY(check_process(writer, err));
     FR_TRY(finish(writer, err));
-    if (writer->temporary) {
-        int moved = writer->options.exclusive ? rename_new(writer->temporary, writer->path)
-                                              : rename(writer->temporary, writer->path);
-        if (moved != 0) return fr_fail_io(err, errno, "putting it in its place");
-        free(writer->temporary);
-        writer->temporary = NULL;
-    } else if (!writer->created) {
-        return FR_OK;
-    }
-    const bool done = writer->options.no_sync || FASTREC_MUTANT == 8;
-    return done ? FR_OK : sync_directory(writer, err);
+    return fr_writer_put_in_place(writer, err);
 }
 
 /* FR_OK when `status` is; else the writer is done for, and says so. */
@@ -318,7 +182,7 @@ static int check_open(const fr_writer *writer, fr_error *err) {
 static int begin(fr_writer *writer, const char *path, fr_error *err) {
     FR_TRY(fr_writer_resolve(writer, path, err));
     FR_TRY(fr_buffer_reserve(&writer->buffer, BUFFER_SIZE, err));
-    return writer->options.append ? open_to_append(writer, err) : open_temporary(writer, err);
+    return fr_writer_create(writer, err);
 }
 
 /* Open, and not finished: a file that was finished is only there to be published. */
@@ -373,7 +237,7 @@ int fr_writer_rename(fr_writer *writer, const char *path, fr_error *err) {
     int status = fr_writer_resolve(writer, path, err);
     if (status == FR_OK && writer->options.exclusive) {
         mode_t mode;
-        status = look_at_target(writer, &mode, err);
+        status = fr_writer_look(writer, &mode, err);
     }
     if (status == FR_OK) {
         free(before);
@@ -395,7 +259,7 @@ void fr_writer_abort(fr_writer *writer) {
     const bool ours = writer->pid == (int64_t)getpid();
     if (writer->open && writer->fd >= 0) {
         if (writer->options.append && ours) take_back(writer);
-        close(writer->fd);
+        close_file(writer);
     }
     if (writer->temporary && ours) unlink(writer->temporary);
     free(writer->temporary);

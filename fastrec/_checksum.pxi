@@ -20,12 +20,17 @@ cdef inline uint32_t extend(const c.fr_crc32c_impl *impl, data, uint32_t value) 
 
 cdef uint32_t extend_any(const c.fr_crc32c_impl *impl, data, uint32_t value) except? 1:
     cdef Py_buffer view
+    cdef Py_ssize_t done = 0, some
     PyObject_GetBuffer(data, &view, PyBUF_SIMPLE)
     try:
         if view.len < GIL_THRESHOLD:
             return impl.extend(value, <const uint8_t *>view.buf, <size_t>view.len)
-        with nogil:
-            value = impl.extend(value, <const uint8_t *>view.buf, <size_t>view.len)
+        while done < view.len:
+            some = min(view.len - done, <Py_ssize_t>SLICE_CHECKSUMMED)
+            with nogil:
+                value = impl.extend(value, <const uint8_t *>view.buf + done, <size_t>some)
+            PyErr_CheckSignals()
+            done += some
         return value
     finally:
         PyBuffer_Release(&view)

@@ -7,6 +7,7 @@ import errno
 import os
 import sys
 from threading import get_ident
+from time import monotonic
 
 cimport cython
 from cpython.buffer cimport (
@@ -35,10 +36,24 @@ cdef enum:
     GIL_THRESHOLD = 65536
     # One slice of a long native walk, after which signals are looked at.
     SLICE_RECORDS = 65536
-    SLICE_BYTES = 1 << 26
+    SLICE_BYTES = 1 << 24
+    SLICE_CHECKSUMMED = 1 << 27
     FEED_SIZE = 1 << 20
     # What an encoder of rows keeps for the next one.
     KEPT_SIZE = 1 << 24
+
+SLICE_SECONDS = 0.05
+
+# How many forks ago this module was imported.
+cdef unsigned long forks = 0
+
+
+def _forked():
+    global forks
+    forks += 1
+
+
+os.register_at_fork(after_in_child=_forked)
 
 include "_errors.pxi"
 include "_checksum.pxi"

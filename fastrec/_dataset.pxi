@@ -36,16 +36,20 @@ cdef class Dataset:
         cdef c.fr_error err
         cdef c.fr_frame_options options = self.dataset.options
         cdef size_t count = len(names), i
-        cdef int status
+        cdef int status = c.FR_AGAIN
         cdef const char **raw = <const char **>malloc((count + 1) * sizeof(char *))
         if raw == NULL:
             raise MemoryError
-        for i in range(count):
-            raw[i] = PyBytes_AS_STRING(names[i])
-        with nogil:
-            status = c.fr_dataset_open(&self.dataset, raw, count, &options, &err)
-        free(raw)
-        self._check(status, &err)
+        try:
+            for i in range(count):
+                raw[i] = PyBytes_AS_STRING(names[i])
+            while status == c.FR_AGAIN:
+                with nogil:
+                    status = c.fr_dataset_open(&self.dataset, raw, count, &options, &err)
+                self._check(status, &err)
+                PyErr_CheckSignals()
+        finally:
+            free(raw)
         return 0
 
     cdef int _tell(self, size_t number, FileIndex index) except -1:
@@ -70,12 +74,19 @@ cdef class Dataset:
 
     cdef int _scan(self) except -1:
         cdef c.fr_error err
+        cdef uint64_t limit = SLICE_RECORDS // 256
         cdef int status = c.FR_AGAIN
         while status == c.FR_AGAIN:
+            begun = monotonic()
             with nogil:
-                status = c.fr_dataset_scan(&self.dataset, SLICE_RECORDS, &err)
+                status = c.fr_dataset_scan(&self.dataset, limit, &err)
             self._check(status, &err)
             PyErr_CheckSignals()
+            # Each header of a file that is not in memory may have to be waited for.
+            if monotonic() - begun < SLICE_SECONDS / 2:
+                limit = min(2 * limit, <uint64_t>SLICE_RECORDS)
+            else:
+                limit = max(limit // 2, <uint64_t>1)
         return 0
 
     def __dealloc__(self):
@@ -132,6 +143,15 @@ cdef class Dataset:
                 raise IndexError(f"record {numbers[i]} of {self.dataset.count}")
         return 0
 
+    cdef size_t _some(self, const uint64_t *numbers, size_t most) noexcept nogil:
+        """How many of the records, at most so many, to read before signals are looked at."""
+        cdef size_t size = 0, i
+        for i in range(most):
+            size += c.fr_dataset_frame(&self.dataset, numbers[i]).size
+            if size >= SLICE_BYTES:
+                return i + 1
+        return most
+
     def records(self, const uint64_t[::1] numbers not None):
         """A list of the records of those numbers, as bytes."""
         cdef c.fr_record records[TAKE_AT_ONCE]
@@ -144,7 +164,7 @@ cdef class Dataset:
         first = &numbers[0]
         self._check_numbers(first, count)
         while done < count:
-            some = min(count - done, <Py_ssize_t>TAKE_AT_ONCE)
+            some = self._some(first + done, min(count - done, <Py_ssize_t>TAKE_AT_ONCE))
             self._check(c.fr_dataset_records(
                 &self.dataset, first + done, some, records, &err), &err)
             for i in range(some):
@@ -153,8 +173,7 @@ cdef class Dataset:
             for i in range(some if self.dataset.file_count > 1 else 1):
                 self._check(c.fr_dataset_check(&self.dataset, first[done + i], &err), &err)
             done += some
-            if done % SLICE_RECORDS == 0:
-                PyErr_CheckSignals()
+            PyErr_CheckSignals()
         return found
 
     def take(self, const uint64_t[::1] numbers not None):
@@ -166,7 +185,7 @@ cdef class Dataset:
         cdef int status = c.FR_OK
         self._check_numbers(first, count)
         while status == c.FR_OK and (done < count or done == 0):
-            some = min(count - done, <size_t>SLICE_RECORDS)
+            some = self._some(first + done, min(count - done, <size_t>SLICE_RECORDS))
             with nogil:
                 status = c.fr_dataset_take(&self.dataset, first + done if count else NULL, some,
                                            &data.buffer, &offsets.buffer, &err)

@@ -3,6 +3,7 @@
 cdef enum:
     HEAD_SIZE = 512  # of a file, to tell what else it may be
     BLOCK_BYTES = 1 << 25  # a block that holds so much takes no other record
+    SMALL_COST = 256  # what a record costs beside its bytes, in bytes
 
 
 cdef bytes head_of(c.fr_span span):
@@ -23,12 +24,15 @@ cdef class RecordReader:
     cdef bint views, ended
     cdef cython.pymutex lock
     cdef unsigned long calling  # the thread inside `read` or `damage`
+    cdef unsigned long forks
     cdef uint64_t lost  # bytes that were gone past
     cdef size_t expected  # bytes of the next block
+    cdef size_t unlooked  # bytes given since signals were looked at
     cdef Spare spare
 
     def __cinit__(self):
         self.reader.source = c.FR_SOURCE_FED
+        self.forks = forks
         self.spare = Spare()
 
     def __init__(self, path, *, read=None, bint verify=True, uint64_t max_record=0, damage=None,
@@ -120,6 +124,9 @@ cdef class RecordReader:
     cdef int _enter(self) except -1:
         if self.calling and self.calling == <unsigned long>get_ident():
             raise ValueError("the function that the reader called uses the reader")
+        if self.forks != forks and self.reader.source.reads:  # at an offset that is shared
+            raise ValueError("what cannot be mapped is read only in the process that began to"
+                             + _where(self.path))
         return 0
 
     # -- Damage --------------------------------------------------------------------------------
@@ -202,8 +209,12 @@ cdef class RecordReader:
             if self.failure is not None:
                 self._raise_failure()
             while not self.ended:
+                if self.unlooked >= SLICE_BYTES:  # who takes them may be a loop in C
+                    self.unlooked = 0
+                    PyErr_CheckSignals()
                 status = c.fr_reader_next(&self.reader, &record, &err)
                 if status == c.FR_OK:
+                    self.unlooked += record.data.size + SMALL_COST
                     data = self._wrap(&record)
                     status = c.fr_reader_check(&self.reader, &err)
                     if status == c.FR_OK:
@@ -247,7 +258,7 @@ cdef class RecordReader:
         """Up to `count` records, fewer of long ones, as one block: a Bytes, or None at the end."""
         cdef OwnedBuffer data = OwnedBuffer(), offsets = OwnedBuffer()
         cdef c.fr_error err
-        cdef size_t taken, total = 0
+        cdef size_t taken, size, total = 0
         cdef int status
         self._enter()
         with self.lock:
@@ -256,9 +267,10 @@ cdef class RecordReader:
                 data.reuse(self.spare)
                 check(c.fr_buffer_reserve(&data.buffer, self._likely_size(), &err), &err)
             while total < count and data.buffer.size < <size_t>BLOCK_BYTES and not self.ended:
+                size = min(data.buffer.size + SLICE_BYTES, <size_t>BLOCK_BYTES)
                 with nogil:
                     status = c.fr_reader_take(
-                        &self.reader, min(count - total, <size_t>SLICE_RECORDS), BLOCK_BYTES,
+                        &self.reader, min(count - total, <size_t>SLICE_RECORDS), size,
                         &data.buffer, &offsets.buffer, &taken, &err)
                 total += taken
                 if status == c.FR_OK:

@@ -27,6 +27,7 @@ cdef class RecordSpans:
 
     cdef c.fr_span spans[SPANS_AT_ONCE]
     cdef readonly Py_ssize_t count, done
+    cdef size_t size  # of the frames of the spans
     cdef tuple records
     cdef list views
     cdef Py_buffer data
@@ -50,13 +51,16 @@ cdef class RecordSpans:
 
     cdef size_t next(self) except? 0:
         """Fills in the next ones, and says how many. They are valid until the next call."""
-        cdef size_t some = <size_t>min(self.count - self.done, <Py_ssize_t>SPANS_AT_ONCE), i
+        cdef size_t most = <size_t>min(self.count - self.done, <Py_ssize_t>SPANS_AT_ONCE), some = 0
         self.views.clear()
-        for i in range(some):
+        self.size = 0
+        while some < most and self.size < SLICE_BYTES:
             if self.block:
-                self._from_block(i)
+                self._from_block(some)
             else:
-                self._from_object(i, self.records[self.done + <Py_ssize_t>i])
+                self._from_object(some, self.records[self.done + <Py_ssize_t>some])
+            self.size += self.spans[some].size + c.FR_FRAME_OVERHEAD
+            some += 1
         self.done += <Py_ssize_t>some
         return some
 
@@ -98,22 +102,30 @@ cdef class View:
             PyBuffer_Release(&self.view)
 
 
-def frames(records):
-    """Many records framed, as they stand in a file: a block, and how many."""
-    cdef RecordSpans spans = RecordSpans(records)
-    cdef OwnedBuffer out = OwnedBuffer()
-    cdef c.fr_error err
-    cdef size_t some, i, size
-    chosen()
-    while True:
-        some = spans.next()
+@cython.final
+cdef class Frames:
+    """Many records framed, as they stand in a file: blocks of them, and how many are in each."""
+
+    cdef RecordSpans spans
+
+    def __init__(self, records):
+        chosen()
+        self.spans = RecordSpans(records)
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        cdef OwnedBuffer out = OwnedBuffer()
+        cdef c.fr_error err
+        cdef size_t some = self.spans.next(), i
         if some == 0:
-            return out, spans.count
+            raise StopIteration
+        check(c.fr_buffer_reserve(&out.buffer, self.spans.size, &err), &err)
         for i in range(some):
-            size = spans.spans[i].size + c.FR_FRAME_OVERHEAD
-            check(c.fr_buffer_reserve(&out.buffer, size, &err), &err)
-            c.fr_frame_put(out.buffer.data + out.buffer.size, spans.spans[i])
-            out.buffer.size += size
+            c.fr_frame_put(out.buffer.data + out.buffer.size, self.spans.spans[i])
+            out.buffer.size += self.spans.spans[i].size + c.FR_FRAME_OVERHEAD
+        return out, some
 
 
 @cython.final
@@ -123,6 +135,7 @@ cdef class RecordWriter:
     cdef c.fr_writer writer
     cdef readonly object path
     cdef cython.pymutex lock
+    cdef unsigned long forks
 
     def __init__(self, path, *, bint exclusive=False, bint sync=True, bint append=False):
         cdef c.fr_error err
@@ -134,6 +147,7 @@ cdef class RecordWriter:
         options.no_sync = not sync
         options.append = append
         self.path = path
+        self.forks = forks
         chosen()
         with nogil:
             status = c.fr_writer_open(&self.writer, raw, &options, &err)
@@ -141,6 +155,13 @@ cdef class RecordWriter:
 
     def __dealloc__(self):
         c.fr_writer_abort(&self.writer)
+
+    cdef int _enter(self) except -1:
+        """The lock may be held by a thread that a child made by fork() does not have."""
+        if self.forks != forks:
+            raise ValueError("the writer works only in the process that made it"
+                             + _where(self.path))
+        return 0
 
     @property
     def count(self):
@@ -170,6 +191,7 @@ cdef class RecordWriter:
     cdef int _put(self, c.fr_span span, bint framed, uint64_t count) except -1:
         cdef c.fr_error err
         cdef int status
+        self._enter()
         with self.lock:
             if span.size + c.FR_FRAME_OVERHEAD <= self.writer.buffer.capacity - self.writer.buffer.size \
                     and span.size < GIL_THRESHOLD:
@@ -204,6 +226,7 @@ cdef class RecordWriter:
         cdef c.fr_error err
         cdef size_t some
         cdef int status = c.FR_OK
+        self._enter()
         while True:
             some = spans.next()
             if some == 0:
@@ -229,6 +252,7 @@ cdef class RecordWriter:
     def flush(self):
         cdef c.fr_error err
         cdef int status
+        self._enter()
         with self.lock:
             with nogil:
                 status = c.fr_writer_flush(&self.writer, &err)
@@ -238,6 +262,7 @@ cdef class RecordWriter:
         """Close the file without publishing it: what is left to do is to rename it."""
         cdef c.fr_error err
         cdef int status
+        self._enter()
         with self.lock:
             with nogil:
                 status = c.fr_writer_finish(&self.writer, &err)
@@ -247,6 +272,7 @@ cdef class RecordWriter:
         """Publish under another path of the same directory."""
         cdef c.fr_error err
         cdef bytes name = path_bytes(path)
+        self._enter()
         with self.lock:
             status = c.fr_writer_rename(&self.writer, name, &err)
         check(status, &err, path)
@@ -256,12 +282,14 @@ cdef class RecordWriter:
         """Publish the file."""
         cdef c.fr_error err
         cdef int status
+        self._enter()
         with self.lock:
             with nogil:
                 status = c.fr_writer_close(&self.writer, &err)
         check(status, &err, self.path)
 
     def abort(self):
-        """Publish nothing."""
-        with self.lock:
-            c.fr_writer_abort(&self.writer)
+        """Publish nothing. In a child made by fork() the parent's file is left alone."""
+        if self.forks == forks:
+            with self.lock:
+                c.fr_writer_abort(&self.writer)

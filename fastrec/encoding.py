@@ -6,11 +6,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+import numpy as np
+
 from . import _core
 from .lowering import Feature
 from .nesting import nested_features
 from .pins import named_shapes, pins_of
-from .values import with_shape_columns, with_shapes
 
 __all__ = ["Encoding"]
 
@@ -39,7 +40,7 @@ class Encoding:
     def row(self, mapping: Mapping[str, Any]) -> bytes:
         """The bytes of an Example."""
         if self._shapes:
-            mapping = with_shapes(mapping, self._shapes)
+            mapping = _with_shapes(mapping, self._shapes)
         for nested in self._nested:
             if nested.is_in(mapping):
                 mapping = _spread(mapping, nested.key, nested.spread(mapping[nested.key]))
@@ -48,7 +49,7 @@ class Encoding:
     def columns(self, columns: Mapping[str, Any]) -> _core.Values:
         """Rows that are ready to be encoded."""
         if self._shapes:
-            columns = with_shape_columns(columns, self._shapes)
+            columns = _with_shape_columns(columns, self._shapes)
         for nested in self._nested:
             if nested.is_in(columns):
                 columns = _spread(columns, nested.key, nested.spread_columns(columns[nested.key]))
@@ -63,3 +64,38 @@ class Encoding:
 
 def _spread(mapping: Mapping[str, Any], key: str, spread: dict[str, Any]) -> dict[str, Any]:
     return {**{name: value for name, value in mapping.items() if name != key}, **spread}
+
+
+def _with_shapes(mapping: Mapping[Any, Any], shapes: Mapping[str, str]) -> dict[Any, Any]:
+    """`mapping`, and for each feature that `shapes` names, under the name given there, its shape.
+
+    A feature of that name that is there already stays.
+
+    Raises
+    ------
+    ValueError
+        When a feature is missing.
+    """
+    added = dict(mapping)
+    for key, name in shapes.items():
+        if key not in mapping:
+            raise ValueError(f"feature {key!a}, whose shape is asked for, is missing")
+        if name not in added:  # else it is as the caller has it
+            added[name] = list(np.shape(mapping[key]))
+    return added
+
+
+def _with_shape_columns(columns: Mapping[Any, Any], shapes: Mapping[str, str]) -> dict[Any, Any]:
+    """As :func:`_with_shapes`, of every row."""
+    added = dict(columns)
+    for key, name in shapes.items():
+        if key not in columns:
+            raise ValueError(f"feature {key!a}, whose shape is asked for, is missing")
+        column = columns[key]
+        if name in columns:
+            continue
+        if isinstance(column, np.ndarray) and column.ndim:
+            added[name] = np.tile(np.array(column.shape[1:], np.int64), (len(column), 1))
+        else:
+            added[name] = [list(np.shape(row)) for row in column]
+    return added

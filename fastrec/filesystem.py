@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import glob
 import os
+import stat
 from collections.abc import Iterable
 from typing import Any, Union
 
@@ -29,9 +30,11 @@ def expand(source: PathLike | Iterable[PathLike]) -> list[str | bytes]:
     Raises
     ------
     FileNotFoundError
-        When a pattern matches nothing. A plain name is not looked at here: opening it tells.
+        When there is no such file, or a pattern matches nothing.
     IsADirectoryError
         When there is no such file in a directory.
+    OSError
+        When the system does not let us look.
     """
     if not is_path(source):
         if not isinstance(source, Iterable):
@@ -40,10 +43,16 @@ def expand(source: PathLike | Iterable[PathLike]) -> list[str | bytes]:
             )
         return [path for each in source for path in expand(each)]  # type: ignore[arg-type]
     path: str | bytes = os.fspath(source)  # type: ignore[arg-type]
-    if os.path.isdir(path):
-        return _record_files(path)
-    if not glob.has_magic(path) or os.path.lexists(path):
-        return [path]
+    try:
+        mode = os.stat(path).st_mode
+    except OSError:
+        if not glob.has_magic(path) or os.path.lexists(path):
+            raise
+        return _matches(path)
+    return _record_files(path) if stat.S_ISDIR(mode) else [path]
+
+
+def _matches(path: str | bytes) -> list[str | bytes]:
     found: list[str | bytes] = sorted(glob.glob(path, recursive=True))  # type: ignore[type-var]
     matches = [name for name in found if not _is_index(name)]
     if not matches:

@@ -5,9 +5,8 @@ from __future__ import annotations
 
 import os
 import threading
-import time
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from typing import IO, Any, Union
 
@@ -21,57 +20,11 @@ from .errors import IndexMismatchError, RandomAccessError
 from .filesystem import PathLike, expand, index_path, is_path
 from .index import Index
 from .inflating import Inflated
+from .inputs import Patience, Stream, head_of
 
 __all__ = ["Reader", "Source"]
 
 Source = Union[PathLike, Iterable[PathLike], IO[bytes]]  # noqa: UP007
-
-_HEAD = 12
-_POLL_S = 0.05
-
-
-class _Stream:
-    """A binary file object whose first bytes were looked at."""
-
-    def __init__(self, file: Any) -> None:
-        self._read = file.read
-        self.head = b""
-        while len(self.head) < _HEAD and (more := file.read(_HEAD - len(self.head))):
-            self.head += more
-
-    def __call__(self, size: int) -> bytes:
-        if self.head:
-            head, self.head = self.head, b""
-            return head
-        return self._read(size)  # type: ignore[no-any-return]
-
-
-def _head_of(path: str | bytes) -> bytes:
-    """The first bytes of a regular file; nothing of anything else, which can be read only once."""
-    if not os.path.isfile(path):
-        return b""
-    with open(path, "rb", buffering=0) as file:
-        return file.read(_HEAD)
-
-
-class _Patience:
-    """Whether to look again at a file that somebody writes to: until nothing came for too long."""
-
-    def __init__(self, seconds: float | None, closed: Callable[[], bool]) -> None:
-        self._seconds = seconds
-        self._closed = closed
-        self._size = -1
-        self._since = 0.0
-
-    def __call__(self, size: int) -> bool:
-        now = time.monotonic()
-        if size != self._size:
-            self._size, self._since = size, now
-        left = _POLL_S if self._seconds is None else self._since + self._seconds - now
-        if left <= 0 or self._closed():
-            return False
-        time.sleep(min(left, _POLL_S))
-        return True
 
 
 class Reader(_core.Indexed, Sequence[bytes]):
@@ -116,7 +69,7 @@ class Reader(_core.Indexed, Sequence[bytes]):
     Raises
     ------
     OSError
-        When a file cannot be opened or read.
+        When there is no such file, or it cannot be opened or read.
     CorruptRecordError, TruncatedFileError, LimitExceededError
         From reading: with path, record number and byte offset.
     IndexMismatchError
@@ -181,12 +134,10 @@ class Reader(_core.Indexed, Sequence[bytes]):
         options = {**self._options, "damage": damage, "views": views, "place": place}
         if self._follow is not False:
             seconds = None if self._follow is True else float(self._follow)
-            return _core.RecordReader(
-                path, wait=_Patience(seconds, lambda: self._closed), **options
-            )
+            return _core.RecordReader(path, wait=Patience(seconds, lambda: self._closed), **options)
         kind = self._compression
         if kind == "auto":
-            kind = compression.detect(_head_of(place))
+            kind = compression.detect(head_of(place))
         if kind is not None:
             file = open(place, "rb", buffering=0)  # noqa: SIM115
             name = os.fsdecode(path)
@@ -196,7 +147,7 @@ class Reader(_core.Indexed, Sequence[bytes]):
     def _open_file(self, damage: Damage | None, views: bool) -> _core.RecordReader:
         if self._follow is not False:
             raise ValueError("follow needs files that are named by path")
-        read: Any = _Stream(self._file)
+        read: Any = Stream(self._file)
         name = getattr(self._file, "name", None)
         path = name if is_path(name) else repr(type(self._file).__name__)
         kind = self._compression
@@ -313,7 +264,7 @@ class Reader(_core.Indexed, Sequence[bytes]):
     def is_compressed(self, path: str | bytes) -> bool:
         """Whether records of that file can only be had one after the other."""
         if self._compression == "auto":
-            return compression.detect(_head_of(path)) is not None
+            return compression.detect(head_of(path)) is not None
         return self._compression is not None
 
     def __len__(self) -> int:

@@ -8,7 +8,7 @@ list's elements, where rows and strings begin in them, and how many a row has.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,8 +26,6 @@ __all__ = [
     "Raw",
     "cook_column",
     "cook_value",
-    "with_shape_columns",
-    "with_shapes",
 ]
 
 Array = NDArray[Any]
@@ -399,38 +397,3 @@ def _cook_ragged(key: Any, column: Ragged) -> Cooked:
         cooked.elements = cooked.count
     cooked.rows, cooked.splits = len(splits) - 1, splits
     return cooked
-
-
-def with_shapes(mapping: Mapping[Any, Any], shapes: Mapping[str, str]) -> dict[Any, Any]:
-    """`mapping`, and for each feature that `shapes` names, under the name given there, its shape.
-
-    A feature of that name that is there already stays.
-
-    Raises
-    ------
-    ValueError
-        When a feature is missing.
-    """
-    added = dict(mapping)
-    for key, name in shapes.items():
-        if key not in mapping:
-            raise ValueError(f"feature {key!a}, whose shape is asked for, is missing")
-        if name not in added:  # else it is as the caller has it
-            added[name] = list(np.shape(mapping[key]))
-    return added
-
-
-def with_shape_columns(columns: Mapping[Any, Any], shapes: Mapping[str, str]) -> dict[Any, Any]:
-    """As :func:`with_shapes`, of every row."""
-    added = dict(columns)
-    for key, name in shapes.items():
-        if key not in columns:
-            raise ValueError(f"feature {key!a}, whose shape is asked for, is missing")
-        column = columns[key]
-        if name in columns:
-            continue
-        if isinstance(column, np.ndarray) and column.ndim:
-            added[name] = np.tile(np.array(column.shape[1:], np.int64), (len(column), 1))
-        else:
-            added[name] = [list(np.shape(row)) for row in column]
-    return added

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import threading
 import warnings
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -34,29 +35,38 @@ class _Shard:
     ) -> None:
         self._kind, self._verify = kind, verify
         self._compressor = None if kind is None else compressor(kind, level)
-        self._frames = bytearray()
+        self._frames = bytearray()  # and how many, that wait for the compressor
         self._waiting = 0
+        self._compressed = 0  # bytes that it has had
         self._finished = False
-        self.count = self.size = 0  # records, and bytes before compression
         self.file = _core.RecordWriter(path, **options)
+
+    @property
+    def count(self) -> int:
+        """Records."""
+        return self.file.count + self._waiting
+
+    @property
+    def size(self) -> int:
+        """Bytes before compression."""
+        if self._compressor is None:
+            return self.file.size
+        return self._compressed + len(self._frames)
 
     def write(self, record: Any) -> None:
         if self._compressor is None:
             self.file.write(record)
-            self.count, self.size = self.file.count, self.file.size
         else:
             self.write_frames(_core.frame(record), 1)
 
-    def write_many(self, records: Any) -> int:
+    def write_many(self, records: Any) -> None:
         if self._compressor is None:
-            return self.file.write_many(records)
-        frames, count = _core.frames(records)
-        self.write_frames(frames, count)
-        return count
+            self.file.write_many(records)
+        else:
+            for frames, count in _core.Frames(records):
+                self.write_frames(frames, count)
 
     def write_frames(self, frames: Any, count: int) -> None:
-        self.count += count
-        self.size += len(memoryview(frames))
         if self._compressor is None:
             self.file.write_frames(frames, count)
             return
@@ -66,10 +76,20 @@ class _Shard:
             self._compress()
 
     def _compress(self) -> None:
+        """Piece by piece, for Ctrl-C; then what the compressor has had cannot be taken back."""
         assert self._compressor is not None
-        self.file.write_frames(self._compressor.compress(self._frames), self._waiting)
-        self._frames.clear()
-        self._waiting = 0
+        compress = self._compressor.compress
+        try:
+            with memoryview(self._frames) as frames:
+                begins = range(0, len(frames), self.BLOCK)
+                pieces = [compress(frames[begin : begin + self.BLOCK]) for begin in begins]
+            self.file.write_frames(b"".join(pieces), self._waiting)
+            self._compressed += len(self._frames)
+            self._frames.clear()
+            self._waiting = 0
+        except BaseException:
+            self.file.abort()
+            raise
 
     def flush(self) -> None:
         if self._compressor is not None:
@@ -99,8 +119,6 @@ class _Shard:
             if self._kind is not None:
                 read = Inflated(file.read, self._kind, os.fsdecode(self.file.path))
             records, size = _core.RecordReader(self.file.path, place=place, read=read).walk()
-        if self._kind is None:
-            self.count, self.size = self.file.count, self.file.size
         if (records, size + records * _OVERHEAD) != (self.count, self.size):
             raise FastrecError(
                 f"{os.fsdecode(self.file.path)!a} has {records} records of {size} bytes when it is "
@@ -181,8 +199,11 @@ class Writer:
     ) -> None:
         self._shards: list[_Shard] = []
         self._open = False
-        self._straight: _core.ExampleEncoder | None = None  # of rows for the only file
-        self.count = 0
+        self._alone: _core.RecordWriter | None = None  # the only file, uncompressed
+        self._straight: _core.ExampleEncoder | None = None  # of rows for it
+        self._lock = threading.RLock()  # of everything but writing to a file that is alone
+        self._turn = 0  # of shards that take records in turn
+        self._pid = os.getpid()
         given = [shards, shard_bytes, shard_records]
         for name, value in zip(("shards", "shard_bytes", "shard_records"), given, strict=True):
             if value is not None and not 1 <= value <= (99999 if name == "shards" else 2**63 - 1):
@@ -217,6 +238,7 @@ class Writer:
             raise
         self._open = True
         if kind is None and len(self._shards) == 1 and not self._rolls:
+            self._alone = self._shards[0].file
             self._straight = self._encoding.straight()
 
     def _add(self, path: str) -> None:
@@ -230,10 +252,15 @@ class Writer:
             for part in reader._readers():
                 part.walk()
 
+    @property
+    def count(self) -> int:
+        """Records written."""
+        return sum(shard.count for shard in self._shards)
+
     def _next_shard(self) -> _Shard:
         """The one for the next record."""
         if not self._rolls:
-            return self._shards[self.count % len(self._shards)]
+            return self._shards[self._turn % len(self._shards)]
         shard = self._shards[-1]
         most_bytes, most_records = self._most
         full = most_bytes is not None and shard.size >= most_bytes
@@ -252,26 +279,34 @@ class Writer:
 
         See :func:`fastrec.encode_example` for what a mapping may hold.
         """
-        if type(record) is dict and self._straight is not None and self._open:
-            self._straight.write(self._shards[0].file, record)
-            self.count += 1
+        if type(record) is dict and self._straight and self._alone and self._open:
+            self._straight.write(self._alone, record)
             return
         self._check_open()
         if isinstance(record, Mapping):
             record = self._encoding.row(record)
         elif isinstance(record, str):
             raise TypeError("a record is bytes or a mapping, not str; encode the text")
-        self._next_shard().write(record)
-        self.count += 1
+        if self._alone is not None:
+            self._alone.write(record)
+            return
+        with self._lock:
+            self._check_open()  # for somebody may have closed it meanwhile
+            self._next_shard().write(record)
+            self._turn += 1
 
     def write_many(self, records: Bytes | Iterable[bytes | bytearray | memoryview]) -> None:
         """Write records that are bytes already, in one native call without the GIL."""
         self._check_open()
-        if len(self._shards) == 1 and not self._rolls:
-            self.count += self._shards[0].write_many(records)
-            return
-        for record in records:
-            self.write(record)
+        if self._alone is not None:
+            self._alone.write_many(records)
+        elif len(self._shards) == 1 and not self._rolls:
+            with self._lock:
+                self._check_open()
+                self._shards[0].write_many(records)
+        else:
+            for record in records:
+                self.write(record)
 
     def write_batch(self, columns: Mapping[str, Any]) -> None:
         """Write one ``tf.train.Example`` a row of `columns`, all of them or none.
@@ -283,30 +318,38 @@ class Writer:
         self._check_open()
         values = self._encoding.columns(columns)
         values.check()
-        shards = 1 if self._rolls else len(self._shards)
-        try:
-            for turn, frames, count in self._encoding.frames(values, shards):
-                which = -1 if self._rolls else (self.count + turn) % shards
-                self._next_shard()
-                self._shards[which].write_frames(frames, count)
-        except OSError:
-            raise  # which the shard will go on to do
-        except BaseException:
-            self.abort()
-            raise
-        self.count += values.rows or 0
+        with self._lock:
+            self._check_open()
+            try:
+                self._write_values(values)
+            except OSError:
+                raise  # which the shard will go on to do
+            except BaseException:
+                self.abort()
+                raise
+
+    def _write_values(self, values: _core.Values) -> None:
+        shards, first = (1 if self._rolls else len(self._shards)), self._turn
+        for turn, frames, count in self._encoding.frames(values, shards):
+            shard = self._next_shard() if self._rolls else self._shards[(first + turn) % shards]
+            shard.write_frames(frames, count)
+        self._turn += values.rows or 0
 
     def flush(self) -> None:
         """Hand what is buffered to the system. It stays invisible under its name until close."""
-        self._check_open()
-        for shard in self._shards:
-            shard.flush()
+        with self._lock:
+            self._check_open()
+            for shard in self._shards:
+                shard.flush()
 
     def close(self) -> None:
         """Publish. Closing twice is fine."""
-        if not self._open:
-            return
-        self._open = False
+        with self._lock:
+            if self._open:
+                self._open = False
+                self._publish()
+
+    def _publish(self) -> None:
         try:
             for shard in self._shards:
                 shard.finish()
@@ -327,7 +370,7 @@ class Writer:
         """Publish nothing of what is not published yet."""
         self._open = False
         for shard in self._shards:
-            shard.file.abort()
+            shard.file.abort()  # in a child made by fork() leaves the parent's file alone
 
     def __enter__(self) -> Writer:
         self._check_open()
@@ -340,7 +383,7 @@ class Writer:
             self.abort()
 
     def __del__(self) -> None:
-        if getattr(self, "_open", False):
+        if getattr(self, "_open", False) and self._pid == os.getpid():
             self.abort()
             warnings.warn(
                 f"a fastrec.Writer was dropped without close(): {self.paths[0]!a} is not written",

@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a reader reads from where it does not map a file: first bytes, streams, files that grow."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from typing import Any
+
+__all__ = ["Patience", "Stream", "head_of"]
+
+_HEAD = 12
+_POLL_S = 0.05
+
+
+class Stream:
+    """A binary file object whose first bytes were looked at."""
+
+    def __init__(self, file: Any) -> None:
+        self._read = file.read
+        self.head = b""
+        while len(self.head) < _HEAD and (more := file.read(_HEAD - len(self.head))):
+            self.head += more
+
+    def __call__(self, size: int) -> bytes:
+        if self.head:
+            head, self.head = self.head, b""
+            return head
+        return self._read(size)  # type: ignore[no-any-return]
+
+
+def head_of(path: str | bytes) -> bytes:
+    """The first bytes of a regular file; nothing of anything else, which can be read only once."""
+    if not os.path.isfile(path):
+        return b""
+    with open(path, "rb", buffering=0) as file:
+        return file.read(_HEAD)
+
+
+class Patience:
+    """Whether to look again at a file that somebody writes to: until nothing came for too long."""
+
+    def __init__(self, seconds: float | None, closed: Callable[[], bool]) -> None:
+        self._seconds = seconds
+        self._closed = closed
+        self._size = -1
+        self._since = 0.0
+
+    def __call__(self, size: int) -> bool:
+        now = time.monotonic()
+        if size != self._size:
+            self._size, self._since = size, now
+        left = _POLL_S if self._seconds is None else self._since + self._seconds - now
+        if left <= 0 or self._closed():
+            return False
+        time.sleep(min(left, _POLL_S))
+        return True
