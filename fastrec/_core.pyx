@@ -42,7 +42,7 @@ cdef enum:
     # What an encoder of rows keeps for the next one.
     KEPT_SIZE = 1 << 24
 
-SLICE_SECONDS = 0.05
+cdef double SLICE_SECONDS = 0.05
 
 # How many forks ago this module was imported.
 cdef unsigned long forks = 0

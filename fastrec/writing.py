@@ -11,119 +11,15 @@ from typing import Any
 
 from . import _core
 from .arrays import Bytes
-from .compression import compressor, normalize
+from .compression import normalize
 from .encoding import Encoding
-from .errors import FastrecError
 from .features import Feature
 from .filesystem import PathLike, shard_paths
 from .index import Index
-from .inflating import Inflated
+from .outputs import Output
 from .records import Reader
 
 __all__ = ["Writer"]
-
-_OVERHEAD = 16  # of a frame, beside the record
-
-
-class _Shard:
-    """One file being written, and the compressor before it."""
-
-    BLOCK = 1 << 18
-
-    def __init__(
-        self, path: Any, kind: str | None, level: int | None, verify: bool, **options: bool
-    ) -> None:
-        self._kind, self._verify = kind, verify
-        self._compressor = None if kind is None else compressor(kind, level)
-        self._frames = bytearray()  # and how many, that wait for the compressor
-        self._waiting = 0
-        self._compressed = 0  # bytes that it has had
-        self._finished = False
-        self.file = _core.RecordWriter(path, **options)
-
-    @property
-    def count(self) -> int:
-        """Records."""
-        return self.file.count + self._waiting
-
-    @property
-    def size(self) -> int:
-        """Bytes before compression."""
-        if self._compressor is None:
-            return self.file.size
-        return self._compressed + len(self._frames)
-
-    def write(self, record: Any) -> None:
-        if self._compressor is None:
-            self.file.write(record)
-        else:
-            self.write_frames(_core.frame(record), 1)
-
-    def write_many(self, records: Any) -> None:
-        if self._compressor is None:
-            self.file.write_many(records)
-        else:
-            for frames, count in _core.Frames(records):
-                self.write_frames(frames, count)
-
-    def write_frames(self, frames: Any, count: int) -> None:
-        if self._compressor is None:
-            self.file.write_frames(frames, count)
-            return
-        self._frames += frames
-        self._waiting += count
-        if len(self._frames) >= self.BLOCK:
-            self._compress()
-
-    def _compress(self) -> None:
-        """Piece by piece, for Ctrl-C; then what the compressor has had cannot be taken back."""
-        assert self._compressor is not None
-        compress = self._compressor.compress
-        try:
-            with memoryview(self._frames) as frames:
-                begins = range(0, len(frames), self.BLOCK)
-                pieces = [compress(frames[begin : begin + self.BLOCK]) for begin in begins]
-            self.file.write_frames(b"".join(pieces), self._waiting)
-            self._compressed += len(self._frames)
-            self._frames.clear()
-            self._waiting = 0
-        except BaseException:
-            self.file.abort()
-            raise
-
-    def flush(self) -> None:
-        if self._compressor is not None:
-            self._compress()
-        self.file.flush()
-
-    def finish(self) -> None:
-        """Hand over everything and close the file, so that what is left to do is to publish."""
-        if self._finished:
-            return
-        if self._compressor is not None:
-            self._compress()
-            self.file.write_frames(self._compressor.flush(), 0)
-        self.file.finish()
-        self._finished = True
-        if self._verify:
-            self._read_back()
-
-    def _read_back(self) -> None:
-        """Raise unless what is on the disk is what was written."""
-        place = self.file.place
-        assert place is not None
-        with open(place, "rb", buffering=0) as file:
-            if hasattr(os, "posix_fadvise"):  # what is in memory only may be right
-                os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
-            read = None
-            if self._kind is not None:
-                read = Inflated(file.read, self._kind, os.fsdecode(self.file.path))
-            records, size = _core.RecordReader(self.file.path, place=place, read=read).walk()
-        if (records, size + records * _OVERHEAD) != (self.count, self.size):
-            raise FastrecError(
-                f"{os.fsdecode(self.file.path)!a} has {records} records of {size} bytes when it is "
-                f"read back, and {self.count} were written to it"
-            )
 
 
 class Writer:
@@ -197,7 +93,7 @@ class Writer:
         shapes: Mapping[str, str] | None = None,
         threads: int | None = None,
     ) -> None:
-        self._shards: list[_Shard] = []
+        self._shards: list[Output] = []
         self._open = False
         self._alone: _core.RecordWriter | None = None  # the only file, uncompressed
         self._straight: _core.ExampleEncoder | None = None  # of rows for it
@@ -243,7 +139,7 @@ class Writer:
 
     def _add(self, path: str) -> None:
         kind, level = self._compression
-        self._shards.append(_Shard(path, kind, level, self._verify, **self._options))
+        self._shards.append(Output(path, kind, level, self._verify, **self._options))
 
     def _check_tail(self) -> None:
         """Raise unless the file that is appended to ends at the end of a record."""
@@ -257,7 +153,7 @@ class Writer:
         """Records written."""
         return sum(shard.count for shard in self._shards)
 
-    def _next_shard(self) -> _Shard:
+    def _next_shard(self) -> Output:
         """The one for the next record."""
         if not self._rolls:
             return self._shards[self._turn % len(self._shards)]
@@ -273,6 +169,12 @@ class Writer:
     def _check_open(self) -> None:
         if not self._open:
             raise ValueError("the writer is closed")
+
+    def _locked(self) -> Any:
+        """The lock, which in a child made by fork() may be that of a thread that is not there."""
+        if self._pid != os.getpid():
+            raise ValueError("the writer works only in the process that made it")
+        return self._lock
 
     def write(self, record: bytes | bytearray | memoryview | Mapping[str, Any]) -> None:
         """Write one record: bytes as they are, a mapping as a ``tf.train.Example``.
@@ -290,7 +192,7 @@ class Writer:
         if self._alone is not None:
             self._alone.write(record)
             return
-        with self._lock:
+        with self._locked():
             self._check_open()  # for somebody may have closed it meanwhile
             self._next_shard().write(record)
             self._turn += 1
@@ -301,7 +203,7 @@ class Writer:
         if self._alone is not None:
             self._alone.write_many(records)
         elif len(self._shards) == 1 and not self._rolls:
-            with self._lock:
+            with self._locked():
                 self._check_open()
                 self._shards[0].write_many(records)
         else:
@@ -318,7 +220,7 @@ class Writer:
         self._check_open()
         values = self._encoding.columns(columns)
         values.check()
-        with self._lock:
+        with self._locked():
             self._check_open()
             try:
                 self._write_values(values)
@@ -337,14 +239,14 @@ class Writer:
 
     def flush(self) -> None:
         """Hand what is buffered to the system. It stays invisible under its name until close."""
-        with self._lock:
+        with self._locked():
             self._check_open()
             for shard in self._shards:
                 shard.flush()
 
     def close(self) -> None:
         """Publish. Closing twice is fine."""
-        with self._lock:
+        with self._locked():
             if self._open:
                 self._open = False
                 self._publish()

@@ -139,8 +139,19 @@ def test_readers_survive_a_fork(path: Path) -> None:
         "t = threading.Thread(target=lambda: [0 for _ in batcher], daemon=True); t.start()\n"
         "import time; time.sleep(0.1)",
         "batch = next(iter(fastrec.Batcher(path, batch_size=10)))\nsys.modules['keep'] = batch",
+        "views = fastrec.Reader(path).views(); view = next(views); sys.modules['keep'] = view",
+        "blocks = fastrec.Reader(path).batches(10); sys.modules['keep'] = next(blocks), blocks",
+        "import gzip, io, pathlib\nmember = gzip.compress(pathlib.Path(path).read_bytes())\n"
+        "records = iter(fastrec.Reader(io.BytesIO(member * 200))); next(records)",
+        "import threading\nendless = lambda: [list(fastrec.Reader(path)) for _ in iter(int, 1)]\n"
+        "for _ in range(3): threading.Thread(target=endless, daemon=True).start()\n"
+        "import time; time.sleep(0.1)",
+        "import atexit; reader = fastrec.Reader(path); atexit.register(lambda: len(list(reader)))",
     ],
-    ids=["batcher", "reader", "daemon thread", "array"],
+    ids=[
+        *("batcher", "reader", "daemon thread", "array", "views", "blocks", "inflating"),
+        *("daemon readers", "at exit"),
+    ],
 )
 def test_the_interpreter_ends_quietly_whatever_is_open(path: Path, code: str) -> None:
     for _ in range(3):
@@ -212,13 +223,6 @@ def test_threads_share_an_iterator_over_many_files(tmp_path: Path, views: bool) 
         found = [each for part in parts for each in part]
         assert sorted(map(bytes, found)) == sorted(records)
         assert next(iterator, None) is None
-
-
-def test_threads_may_share_a_writer(tmp_path: Path) -> None:
-    records = number_records(4000)
-    with fastrec.Writer(tmp_path / "file") as writer, ThreadPoolExecutor(4) as pool:
-        list(pool.map(writer.write, records))
-    assert sorted(fastrec.Reader(tmp_path / "file")) == sorted(records)
 
 
 def test_closing_while_another_thread_waits_ends_the_wait(path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import sys
 import threading
 import weakref
 from pathlib import Path
@@ -13,7 +14,15 @@ from typing import Any
 import numpy as np
 import pytest
 import reference
-from verbs import gzipped, native_threads, number_records, open_descriptors, write, write_examples
+from verbs import (
+    gzipped,
+    native_threads,
+    number_records,
+    open_descriptors,
+    run_python,
+    write,
+    write_examples,
+)
 
 import fastrec
 
@@ -251,6 +260,81 @@ def test_memory_maps_go_back_to_where_they_were(path: Path) -> None:
     del readers, reader
     gc.collect()
     assert maps() == 0
+
+
+LEAKS = """
+    import contextlib, gc, os, sys
+    import fastrec
+
+    path, broken, target = sys.argv[1:]
+    writer = fastrec.Writer(target, compression="GZIP")
+    with writer:
+        writer.write_many([b"abc"] * 1000)
+
+    def use():
+        reader = fastrec.Reader(path)
+        reader[1], reader[1:4], len(reader), reader.read_many([2, 0]), next(iter(reader))
+        next(reader.views()), next(reader.batches(3)), fastrec.count(path), next(iter(reader))
+        next(iter(fastrec.Reader(target)))
+        for on_error in ("raise", "skip"):
+            with contextlib.suppress(fastrec.CorruptRecordError):
+                fastrec.verify(broken, on_error=on_error)
+        with contextlib.suppress(fastrec.IndexMismatchError):
+            fastrec.Index.build(path)
+            fastrec.Index.load(path, broken)
+        for record in (b"x", {"a": [1, 2], "b": "text"}):
+            writer = fastrec.Writer(path + ".new", fsync=False)
+            writer.write(record)
+            writer.abort()
+
+    def resident():
+        gc.collect()
+        with open("/proc/self/statm") as file:
+            return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+    for _ in range(300):
+        use()
+    before = resident()
+    for _ in range(1500):
+        use()
+    print(resident() - before)
+"""
+
+
+@pytest.mark.unsanitized
+@pytest.mark.skipif(not open_descriptors(), reason="looks into /proc")
+def test_memory_goes_back_to_where_it_was(tmp_path: Path) -> None:
+    records = number_records(300)
+    path = write(tmp_path / "file", records)
+    broken = tmp_path / "broken"
+    broken.write_bytes(path.read_bytes()[:100] + bytes(40) + path.read_bytes()[140:])
+    done = run_python(LEAKS, path, broken, tmp_path / "target")
+    assert int(done.stdout) < 1 << 20  # 700 bytes a turn
+
+
+BOMB = """
+    import resource, sys
+    import fastrec
+
+    def peak():
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+
+    fastrec.count(sys.argv[2])
+    before = peak()
+    assert fastrec.count(sys.argv[1]) == 480
+    assert fastrec.verify(sys.argv[1]).bytes == 480 << 20
+    print(peak() - before)
+"""
+
+
+@pytest.mark.unsanitized
+@pytest.mark.skipif(sys.platform == "darwin", reason="counts memory in other units")
+def test_what_inflates_a_thousandfold_takes_no_more_memory(tmp_path: Path) -> None:
+    member = gzipped(reference.write_frames([bytes(1 << 20)] * 8))
+    (tmp_path / "bomb").write_bytes(member * 60)
+    (tmp_path / "small").write_bytes(member)
+    done = run_python(BOMB, tmp_path / "bomb", tmp_path / "small")
+    assert int(done.stdout) < 16 * 1024
 
 
 def test_a_failed_start_leaves_nothing_open(tmp_path: Path) -> None:

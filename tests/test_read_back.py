@@ -31,7 +31,7 @@ def meddling(
         return real(name, *arguments, **options)
 
     with monkeypatch.context() as patch:
-        patch.setattr("fastrec.writing.open", opened, raising=False)
+        patch.setattr("fastrec.outputs.open", opened, raising=False)
         yield
 
 
