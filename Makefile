@@ -10,12 +10,12 @@ SOURCES := $(wildcard pyproject.toml setup.py README.md csrc/*.c csrc/*.h fastre
 C_SOURCES := $(wildcard csrc/*.c)
 C_HEADERS := $(wildcard csrc/*.h tests/c/*.h)
 C_TESTS := $(patsubst tests/c/%.c,%,$(wildcard tests/c/test_*.c))
-C_THREADED := $(filter test_loader% test_bulk%,$(C_TESTS))
+C_THREADED := $(filter test_loader% test_bulk% test_scan%,$(C_TESTS))
 BIN := .venv/bin
 
 PIP_ENV = PIP_DISABLE_PIP_VERSION_CHECK=1
 PIP = $(PIP_ENV) $(BIN)/python -m pip install --quiet
-CFLAGS_STRICT = -std=gnu11 -Wall -Wextra -Werror -Icsrc -pthread
+CFLAGS_STRICT = -std=gnu11 -ffp-contract=off -Wall -Wextra -Werror -Icsrc -pthread
 
 .PHONY: bench bench-smoke guard guard-update help test demo arm64 mutants fuzz sanitize sanitize-c \
         sanitize-fuzz sanitize-python lint lint-c lint-python oracle dist \
@@ -151,7 +151,7 @@ format: .venv/installed-lint
 	$(BIN)/ruff format
 	$(BIN)/clang-format -i $(C_SOURCES) $(C_HEADERS) $(wildcard tests/c/*.c tests/fuzz/*.c benchmarks/*.c)
 
-## make arm64        checksums and framing on an emulated ARMv8 processor, where one can be had
+## make arm64        checksums, framing and pictures on an emulated ARMv8 processor, where one can be had
 ARM_CC ?= aarch64-linux-gnu-gcc
 ARM_RUN ?= qemu-aarch64
 arm64:
@@ -161,6 +161,8 @@ arm64:
 	set -ex; mkdir -p build/arm64; \
 	$(ARM_CC) $(CFLAGS_STRICT) -O2 -static -o build/arm64/test_crc32c tests/c/test_crc32c.c $(C_SOURCES) -lm; \
 	$(ARM_RUN) build/arm64/test_crc32c; \
+	$(ARM_CC) $(CFLAGS_STRICT) -O2 -static -o build/arm64/test_augment tests/c/test_augment.c $(C_SOURCES) -lm; \
+	$(ARM_RUN) build/arm64/test_augment; \
 	$(ARM_CC) $(CFLAGS_STRICT) -O2 -static -DFUZZ_STANDALONE -o build/arm64/fuzz_frame tests/fuzz/fuzz_frame.c $(C_SOURCES) -lm; \
 	$(ARM_RUN) build/arm64/fuzz_frame tests/fuzz/corpus_frame/*
 

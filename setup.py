@@ -14,6 +14,7 @@ from glob import glob
 from setuptools import Extension, setup
 
 compile_args = ["-std=gnu11", "-O3", "-g0", "-fvisibility=hidden", "-pthread", "-Wall", "-Wextra"]
+compile_args += ["-ffp-contract=off"]  # the same floats on every machine
 compile_args += ["-Wno-unused-parameter"]  # Cython's output has many
 link_args = ["-pthread"]
 

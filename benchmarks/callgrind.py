@@ -28,6 +28,7 @@ LOOPS = {
     "encode-tabular": 500,
     "encode-tokens": 50,
     "encode-cifar": 200,
+    "distort-cifar": 200,
 }
 PINNED = {"FASTREC_CRC": "sse42", "FASTREC_VARINT": "bmi2"}
 ALLOWED = 1.10

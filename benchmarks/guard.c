@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "augment.h"
 #include "encode.h"
 #include "index.h"
 #include "parse.h"
@@ -188,6 +189,21 @@ static void iterate(table *t) {
     if (count != t->rows) abort();
 }
 
+/* What CIFAR-10's distorted_inputs does. */
+static void distort(table *t) {
+    fr_error err = {0};
+    const fr_augment how = {32, 32, 3, 24, 24, true, true, 63, 0.2f, 1.8f, true, 1};
+    const uint8_t *pictures = t->values[0].values;
+    uint64_t *keys = zeroed(t->rows * sizeof *keys);
+    float *out = zeroed((size_t)24 * 24 * 3 * sizeof *out);
+    for (size_t row = 0; row < t->rows; row++) {
+        keys[row] = row;
+        check(fr_augment_floats(&how, pictures + row * PIXELS, &keys[row], 1, out, &err), &err);
+    }
+    free(keys);
+    free(out);
+}
+
 static const struct {
     const char *name;
     void (*make)(table *);
@@ -197,6 +213,7 @@ static const struct {
     {"parse-tokens", make_tokens, parse},   {"parse-ragged", make_ragged_rows, parse},
     {"iterate", make_tabular, iterate},     {"encode-tabular", make_tabular, NULL},
     {"encode-tokens", make_tokens, NULL},   {"encode-cifar", make_cifar, NULL},
+    {"distort-cifar", make_cifar, distort},
 };
 
 /* Kept whole by the compiler, so that counting can begin and end with it. */
