@@ -93,18 +93,22 @@ int fr_dataset_tell(fr_dataset *dataset, size_t number, fr_index *index,
     return status;
 }
 
+int fr_dataset_scan_file(fr_dataset *dataset, size_t number, uint64_t limit, fr_error *err) {
+    fr_dataset_file *file = &dataset->files[number];
+    int status = fr_index_scan(&file->index, file->map.bytes, &dataset->options, limit, err);
+    if (status == FR_AGAIN) return FR_AGAIN;
+    if (status == FR_OK) status = fr_map_check(&file->map, err);
+    if (status == FR_OK) return FR_OK;
+    status = blame(file, status, err);
+    if (err) err->file = (int64_t)number;
+    return status;
+}
+
 int fr_dataset_scan(fr_dataset *dataset, uint64_t limit, fr_error *err) {
     while (dataset->indexed < dataset->file_count) {
         fr_dataset_file *file = &dataset->files[dataset->indexed];
         uint64_t before = fr_index_count(&file->index);
-        int status = fr_index_scan(&file->index, file->map.bytes, &dataset->options, limit, err);
-        if (status == FR_AGAIN) return FR_AGAIN;
-        if (status == FR_OK) status = fr_map_check(&file->map, err);
-        if (status != FR_OK) {
-            status = blame(file, status, err);
-            if (err) err->file = (int64_t)dataset->indexed;
-            return status;
-        }
+        FR_TRY(fr_dataset_scan_file(dataset, dataset->indexed, limit, err));
         limit -= fr_index_count(&file->index) - before;
         file->first = dataset->count;
         dataset->count += fr_index_count(&file->index);

@@ -42,7 +42,13 @@ FR_NODISCARD int fr_dataset_open(fr_dataset *dataset, const char *const *paths, 
 FR_NODISCARD int fr_dataset_tell(fr_dataset *dataset, size_t number, fr_index *index,
                                  const fr_index_stamp *stamp, fr_error *err);
 
-/* Indexes at most `limit` more records. FR_AGAIN until all are. Errors name file and offset. */
+/* Indexes at most `limit` more records of one file, which get no numbers yet. FR_AGAIN until all
+   are. Different threads may index different files. Errors name file and offset. */
+FR_NODISCARD int fr_dataset_scan_file(fr_dataset *dataset, size_t number, uint64_t limit,
+                                      fr_error *err);
+
+/* Indexes at most `limit` more records, and numbers them. FR_AGAIN until all are. Errors name file
+   and offset. */
 FR_NODISCARD int fr_dataset_scan(fr_dataset *dataset, uint64_t limit, fr_error *err);
 
 /* Which file record `number` is in, number < count. */

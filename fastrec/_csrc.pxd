@@ -167,6 +167,8 @@ cdef extern from "dataset.h" nogil:
                         const fr_frame_options *options, fr_error *err) noexcept
     int fr_dataset_tell(fr_dataset *dataset, size_t number, fr_index *index,
                         const fr_index_stamp *stamp, fr_error *err) noexcept
+    int fr_dataset_scan_file(fr_dataset *dataset, size_t number, uint64_t limit,
+                             fr_error *err) noexcept
     int fr_dataset_scan(fr_dataset *dataset, uint64_t limit, fr_error *err) noexcept
     size_t fr_dataset_find(const fr_dataset *dataset, uint64_t number) noexcept
     int fr_dataset_record(const fr_dataset *dataset, uint64_t number, fr_record *record,
@@ -179,6 +181,16 @@ cdef extern from "dataset.h" nogil:
     fr_span fr_dataset_frame(const fr_dataset *dataset, uint64_t number) noexcept
     void fr_dataset_locate(const fr_dataset *dataset, uint64_t number, fr_error *err) noexcept
     void fr_dataset_close(fr_dataset *dataset) noexcept
+
+
+cdef extern from "scan.h" nogil:
+    ctypedef struct fr_scan:
+        pass
+
+    bint fr_scan_pays(const fr_dataset *dataset) noexcept
+    int fr_scan_start(fr_dataset *dataset, size_t threads, fr_scan **scan, fr_error *err) noexcept
+    int fr_scan_wait(fr_scan *scan, int timeout_ms, fr_error *err) noexcept
+    void fr_scan_free(fr_scan *scan) noexcept
 
 
 cdef extern from "writer.h" nogil:

@@ -2,6 +2,7 @@
 
 cdef enum:
     TAKE_AT_ONCE = 128  # records whose places are kept on the stack
+    MOST_SCANNING = 8  # threads
 
 
 @cython.final
@@ -72,10 +73,31 @@ cdef class Dataset:
                 head = head_of(self.dataset.files[err.file].map.bytes)
         return check(status, err, path, head)
 
+    cdef int _scan_side_by_side(self) except -1:
+        """Index the files, and leave it to :meth:`_scan` to number their records."""
+        cdef c.fr_error err
+        cdef c.fr_scan *scan = NULL
+        cdef int status = c.FR_AGAIN
+        cdef size_t threads = min(self.dataset.file_count, <size_t>MOST_SCANNING,
+                                  <size_t>cpu_count())
+        self._check(c.fr_scan_start(&self.dataset, threads, &scan, &err), &err)
+        try:
+            while status == c.FR_AGAIN:
+                with nogil:
+                    status = c.fr_scan_wait(scan, WAIT_MS, &err)
+                PyErr_CheckSignals()
+        finally:
+            with nogil:
+                c.fr_scan_free(scan)
+        self._check(status, &err)
+        return 0
+
     cdef int _scan(self) except -1:
         cdef c.fr_error err
         cdef uint64_t limit = SLICE_RECORDS // 256
         cdef int status = c.FR_AGAIN
+        if c.fr_scan_pays(&self.dataset):
+            self._scan_side_by_side()
         while status == c.FR_AGAIN:
             begun = monotonic()
             with nogil:

@@ -87,6 +87,48 @@ def test_a_reader_that_needs_an_index_says_that_there_is_none(path: Path) -> Non
         len(fastrec.Reader(path, index=True))
 
 
+@pytest.fixture(scope="module")
+def large(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    """Files that are large enough to be indexed side by side, and a small one among them."""
+    folder = tmp_path_factory.mktemp("large")
+    sizes = np.random.default_rng(1).integers(0, 3000, 3000).tolist()
+    paths = [folder / str(k) for k in range(4)]
+    for k, path in enumerate(paths):
+        with fastrec.Writer(path, fsync=False) as writer:
+            writer.write_many(bytes([k]) * size for size in sizes[: 5 if k == 2 else None])
+    return paths
+
+
+def test_files_indexed_side_by_side_are_as_each_by_itself(large: list[Path]) -> None:
+    assert [path.stat().st_size > 4 << 20 for path in large] == [True, True, False, True]
+    reader = fastrec.Reader(large)
+    alone = [fastrec.Reader(path) for path in large]
+    assert len(reader) == sum(map(len, alone)) == 9005
+    ends = np.cumsum([0, *map(len, alone)])
+    for number in np.random.default_rng(2).integers(0, 9005, 200).tolist():
+        which = int(np.searchsorted(ends, number, "right")) - 1
+        assert reader[number] == alone[which][number - ends[which]]
+
+
+def test_of_files_indexed_side_by_side_the_first_bad_one_is_named(
+    large: list[Path], tmp_path: Path
+) -> None:
+    paths = [tmp_path / path.name for path in large]
+    offsets = fastrec.Index.build(large[1]).offsets.tolist()
+    for k, path in enumerate(paths):
+        data = bytearray(large[k].read_bytes())
+        if k == 1:  # its last header; every file after it is bad from the start
+            data[offsets[2999]] ^= 1
+        if k > 1:
+            data[0] ^= 1
+        path.write_bytes(data)
+    for _ in range(5):
+        with pytest.raises(fastrec.CorruptRecordError) as caught:
+            len(fastrec.Reader(paths))
+        error = caught.value
+        assert (error.path, error.record, error.offset) == (str(paths[1]), 2999, offsets[2999])
+
+
 def test_an_index_is_of_one_file(path: Path, tmp_path: Path) -> None:
     paths = [path, write(tmp_path / "other", RECORDS)]
     with pytest.raises(ValueError, match="one file"):
