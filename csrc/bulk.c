@@ -2,9 +2,6 @@
 #include "bulk.h"
 
 #include <stdlib.h>
-#if defined(__linux__)
-#include <sys/mman.h>
-#endif
 
 /* Blocks of about so many bytes: they stay in a processor's own cache until they are written. */
 #define BLOCK_SIZE ((size_t)1 << 18)
@@ -14,9 +11,6 @@
 
 #define THREADS_MOST 8
 #define WAIT_MS 100
-
-/* Memory of this size is asked for in huge pages. */
-#define HUGE_SIZE ((size_t)1 << 22)
 
 /* Blocks that a thread may be ahead. */
 #define AHEAD 2
@@ -159,19 +153,6 @@ static int do_blocks(whole *w, size_t threads, fr_error *err) {
     return status == FR_END ? FR_OK : status;
 }
 
-/* A block that is touched for the first time page by page costs more than what is written to it. */
-static void ask_for_huge_pages(const fr_buffer *buffer) {
-#if defined(__linux__) && defined(MADV_HUGEPAGE)
-    const uintptr_t page = (uintptr_t)1 << 21;
-    uintptr_t begin = ((uintptr_t)buffer->data + page - 1) & ~(page - 1);
-    uintptr_t end = ((uintptr_t)buffer->data + buffer->capacity) & ~(page - 1);
-    if (buffer->capacity < HUGE_SIZE || end <= begin) return;
-    madvise((void *)begin, end - begin, MADV_HUGEPAGE); /* a wish; nothing depends on it */
-#else
-    (void)buffer;
-#endif
-}
-
 static int place(whole *w, size_t threads, fr_buffer *out, fr_buffer *offsets, fr_error *err) {
     const size_t rows = fr_rows_count(w->rows);
     FR_TRY(fr_buffer_reserve(offsets, (rows + 1) * sizeof *w->offsets, err));
@@ -182,7 +163,6 @@ static int place(whole *w, size_t threads, fr_buffer *out, fr_buffer *offsets, f
         w->offsets[i + 1] += w->offsets[i];
     const size_t size = (size_t)w->offsets[rows];
     FR_TRY(fr_buffer_reserve(out, size ? size : 1, err));
-    ask_for_huge_pages(out);
     w->data = out->data;
     FR_TRY(do_blocks(w, threads, err));
     out->size = size;
