@@ -18,16 +18,16 @@ from .examples import usable_cpus
 from .features import Feature, plan_example
 from .lowering import RECORD, Plan
 from .mixture import Mixture
+from .ordering import Ordering
 from .padding import Buckets
 from .pictures import ImageFeature
 from .pinning import page_locked
 from .pipeline import Pipeline
 from .progress import Progress
-from .records import Reader, Source
-from .shards import find_shard
+from .records import Source
 from .shuffle import Shuffle, order_fields
 from .stages import Maker, NativeFeed, Painter, Stage
-from .state import Position, make_state, read_state, source_identity
+from .state import Position
 from .streams import stream
 
 __all__ = ["Batcher"]
@@ -37,7 +37,7 @@ _SINGLES = 64  # records that are read together where they are given one by one
 
 
 def _check_shard(shard: Any) -> tuple[int, int]:
-    if shard is None:
+    if shard is None or shard == "auto":  # which is found out later
         return 0, 1
     if isinstance(shard, str):
         raise ValueError(f"shard is (index, count), 'auto' or None, not {shard!r}")
@@ -108,7 +108,7 @@ class Batcher:
         order. It pays where it gives up the interpreter's lock, as NumPy does.
     verify : bool
         Check the CRC32C of every record.
-    on_error : {"raise", "tolerate_tail", "skip", "warn"} or callable
+    on_error : {"raise", "tolerate_tail", "skip"} or callable
         What to do about damaged records, see :class:`Reader`; `report` says what was skipped.
         Those of plain files are found before the first batch, by reading everything once.
     progress : bool
@@ -163,25 +163,17 @@ class Batcher:
             min(usable_cpus(), 8) if threads is None else _check("threads", threads, 1, 256)
         )
         self._prefetch = _check("prefetch", prefetch, 0, 2**16)
-        self._interleave = interleave and _check("interleave", interleave, 1, 256)
         self._progress = progress
-        self._mixture = source if isinstance(source, Mixture) else None
         self._maker = Maker(transform, buckets, batch_size, drop_remainder)
-        self._buckets = buckets
         self._single = batch_size is None
-        self._any_seed = seed is None
-        block = _check("batch_size", _SINGLES if batch_size is None else batch_size, 1, _BATCH_MAX)
-        self._batch_size = block
-        if buckets is not None:
-            block = buckets.window_of(block)
-        self._auto_shard = shard == "auto"
-        self._order: dict[str, Any] = {
+        size = _check("batch_size", _SINGLES if batch_size is None else batch_size, 1, _BATCH_MAX)
+        order = {
             **order_fields(shuffle),
             "seed": int.from_bytes(os.urandom(8), "little") if seed is None else seed % 2**64,
             "epochs": 0 if epochs is None else _check("epochs", epochs, 1, 2**62),
-            "shard": (0, 1) if self._auto_shard else _check_shard(shard),
+            "shard": _check_shard(shard),
             "even": even,
-            "batch_size": block,
+            "batch_size": size if buckets is None else buckets.window_of(size),
             "drop_remainder": bool(drop_remainder) and buckets is None and batch_size is not None,
             "span_epochs": bool(span_epochs),
         }
@@ -199,38 +191,19 @@ class Batcher:
         self._slabs = rings * (self._threads + self._prefetch) + 2
         self._schema = _core.Schema(plan, self._slabs)
         self._unpinned = bool(pin_memory)
-        self._reader = Reader(self._mix(source), verify=verify, on_error=on_error)
-        self._native: _core.Order | None = None
-        self._identity: dict[str, Any] | None = None
+        self._order = Ordering(
+            source,
+            order,
+            auto_shard=shard == "auto",
+            interleave=interleave and _check("interleave", interleave, 1, 256),
+            buckets=None if buckets is None else (buckets, size),
+            any_seed=seed is None,
+            verify=verify,
+            on_error=on_error,
+        )
         self._resume = Position()
         self._last: weakref.ref[Batches] | None = None
         self._iterators: weakref.WeakSet[Batches] = weakref.WeakSet()
-
-    # --- what is read, in which order -----------------------------------------------------------
-
-    def _streams(self) -> bool:
-        """Whether the records can only be had one after the other."""
-        return self._reader._streams()
-
-    def _mix(self, source: Source | Mixture) -> Source:
-        """The files of all the sources of a mixture, whose numbers are kept."""
-        if not isinstance(source, Mixture):
-            return source
-        groups = source.paths()
-        self._groups = [len(group) for group in groups]
-        return [path for group in groups for path in group]
-
-    def _parts(self, counts: list[int]) -> list[tuple[int, int, int]] | None:
-        """First record, records and weight of each source of a mixture."""
-        if self._mixture is None:
-            return None
-        parts, first = [], 0
-        for files, weight in zip(self._groups, self._mixture.whole_weights, strict=True):
-            count = sum(counts[:files])
-            counts = counts[files:]
-            parts.append((first, count, weight))
-            first += count
-        return parts
 
     def _without_decoding(self, plan: Plan) -> Plan:
         """Pictures stay encoded until a worker of Python has them."""
@@ -240,66 +213,6 @@ class Batcher:
         ]
         return plan._replace(outputs=tuple(outputs))
 
-    def _painter(self, locate: Callable[[int], str]) -> Painter | None:
-        if not self._images and not self._augment:
-            return None
-        return Painter(self._images, self._augment, self._order["seed"], locate, self._passes)
-
-    def _passes(self, serial: int) -> Any:
-        return self._native_order().passes(serial)
-
-    def _locate(self, number: int) -> str:
-        """In which file a record is, and as which."""
-        path, place = self._reader._index().place_of(number)
-        return f"record {place} in {os.fsdecode(path)!a}"
-
-    def _native_order(self) -> _core.Order:
-        self._settle()
-        if self._native is None:
-            dataset = self._reader._index()
-            counts = dataset.file_counts()
-            self._native = _core.Order(
-                len(dataset),
-                self._order,
-                lanes=(counts, self._interleave) if self._interleave else None,
-                parts=self._parts(counts),
-                until_last=self._mixture is not None and self._mixture.until == "last",
-            )
-        return self._native
-
-    def _settle(self) -> None:
-        """Find out which shard this process is, if that was asked for."""
-        if self._auto_shard and (shard := find_shard()) != self._order["shard"]:
-            self._order = {**self._order, "shard": shard}
-            self._native = None
-
-    def _epoch_blocks(self) -> int:
-        """Batches of an epoch; 0 where they are not counted by epoch."""
-        return 0 if self._order["span_epochs"] else self._native_order().epoch_batches
-
-    def _described(self) -> dict[str, Any]:
-        """What of the order a state depends on."""
-        self._settle()
-        order = {key: value for key, value in self._order.items() if key not in ("epochs", "shard")}
-        order |= {"shards": self._order["shard"][1], "interleave": self._interleave}
-        if self._buckets is not None:
-            order["buckets"] = {**self._buckets.describe(), "batch_size": self._batch_size}
-        if self._mixture is not None:
-            order["mixture"] = [self._mixture.until, *self._mixture.whole_weights]
-        return order
-
-    def _source(self) -> dict[str, Any]:
-        if self._identity is None:
-            if self._reader._file is not None:
-                raise FastrecError(
-                    "a file object is read once: name the file by its path to resume"
-                )
-            self._identity = source_identity(self._reader.paths)
-        return self._identity
-
-    def _describe(self, position: Position) -> dict[str, Any]:
-        return make_state(position, self._described(), self._source())
-
     # --- iterating ------------------------------------------------------------------------------
 
     def _pin(self, rows: int) -> None:
@@ -308,13 +221,20 @@ class Batcher:
             for block in page_locked(self._schema.dense_size(rows), self._slabs):
                 self._schema.lend(block)
 
+    def _painter(self, locate: Callable[[int], str]) -> Painter | None:
+        if not self._images and not self._augment:
+            return None
+        seed = self._order.fields["seed"]
+        return Painter(self._images, self._augment, seed, locate, self._order.passes)
+
     def _start_native(self, position: Position) -> _core.Loader | Pipeline:
-        self._pin(min(self._order["batch_size"], len(self._reader._index())))
-        serial = min(position.epoch * self._epoch_blocks() + position.block, 2**63)
+        order = self._order
+        self._pin(min(order.fields["batch_size"], len(order.dataset)))
+        serial = min(position.epoch * order.epoch_blocks() + position.block, 2**63)
         loader = _core.Loader(
-            self._reader._index(),
+            order.dataset,
             self._schema,
-            self._native_order(),
+            order.native(),
             threads=self._threads,
             prefetch=self._threads + self._prefetch,
             start=serial,
@@ -322,21 +242,22 @@ class Batcher:
         )
         if self._is_native:
             return loader
-        stage = Stage(self._schema, self._maker, self._epoch_blocks, self._painter(self._locate))
+        stage = Stage(self._schema, self._maker, order.epoch_blocks, self._painter(order.locate))
         return self._pipeline(NativeFeed(loader, serial), stage.native)
 
     def _start_stream(self, position: Position) -> Pipeline:
-        if self._order["shuffle"] in ("records", "blocks"):
+        order = self._order
+        if order.fields["shuffle"] in ("records", "blocks"):
             raise FastrecError(
                 "this shuffle needs uncompressed files that are named by path; "
                 "shuffle=N, a buffer of N records, needs neither"
             )
-        if self._mixture is not None:
+        if order.mixture is not None:
             raise FastrecError("a mixture needs uncompressed files that are named by path")
-        if self._interleave and self._reader._file is not None:
+        if order.interleave and not order.reader.paths:
             raise FastrecError("a file object has nothing to be interleaved with")
-        self._pin(self._order["batch_size"])
-        blocks = stream(self._reader, self._order, position, self._interleave)
+        self._pin(order.fields["batch_size"])
+        blocks = stream(order.reader, order.fields, position, order.interleave)
         paint = self._painter("record {}".format)
         stage = Stage(self._schema, self._maker, lambda: 0, paint)
         return self._pipeline(blocks, stage.streamed)
@@ -351,14 +272,14 @@ class Batcher:
         return Pipeline(source, function, threads=self._threads, depth=depth)
 
     def __iter__(self) -> Batches:
-        self._settle()
+        self._order.settle()
         position, self._resume = self._resume, Position()
-        streams = self._streams()
+        streams = self._order.streams
         batches = Batches(
             self._start_stream if streams else self._start_native,
             position,
-            self._describe,
-            None if streams else self._epoch_blocks,
+            self._order.describe,
+            None if streams else self._order.epoch_blocks,
             single=not streams and self._is_native,
             progress=Progress(self._length()) if self._progress else None,
         )
@@ -374,12 +295,13 @@ class Batcher:
         TypeError
             When there is no end to them, when the source has no random access, and with buckets.
         """
-        if self._order["epochs"] == 0:
+        epochs = self._order.fields["epochs"]
+        if epochs == 0:
             raise TypeError("epochs is None: there is no end to the batches")
-        if self._streams() or self._buckets is not None:
+        if self._order.streams or self._arguments["buckets"] is not None:
             raise TypeError("the number of batches is known when they are made, not beforehand")
-        order = self._native_order()
-        return int(order.shard_size * self._order["epochs"] if self._single else order.batches or 0)
+        order = self._order.native()
+        return int(order.shard_size * epochs if self._single else order.batches or 0)
 
     def _length(self) -> int | None:
         try:
@@ -392,7 +314,7 @@ class Batcher:
     def state_dict(self) -> dict[str, Any]:
         """Where the iterator that was made last stands: :meth:`Batches.state_dict`."""
         batches = None if self._last is None else self._last()
-        return self._describe(self._resume if batches is None else batches.position)
+        return self._order.describe(self._resume if batches is None else batches.position)
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Have the next ``iter()`` go on where `state` says; those after it start anew.
@@ -406,13 +328,7 @@ class Batcher:
         FastrecError
             With the reason, when the state is of other files, another order or another format.
         """
-        position, seed = read_state(
-            state, self._described(), self._source(), any_seed=self._any_seed
-        )
-        if seed != self._order["seed"]:
-            self._order["seed"] = seed
-            self._native = None
-        self._resume = position
+        self._resume = self._order.take(state)
         self._last = None
 
     get_state = state_dict
@@ -420,13 +336,13 @@ class Batcher:
 
     def __reduce__(self) -> Any:
         """Another process gets the same batches, from where this Batcher would start."""
-        seed = self._order["seed"]
-        return _rebuild, ({**self._arguments, "seed": seed}, self._any_seed, self._resume)
+        arguments = {**self._arguments, "seed": self._order.fields["seed"]}
+        return _rebuild, (arguments, self._order.any_seed, self._resume)
 
     @property
     def report(self) -> list[Skipped]:
         """What was skipped so far: each damaged region once."""
-        return self._reader.report
+        return self._order.reader.report
 
     def close(self) -> None:
         """Stop every iterator's workers, and end the iterators.
@@ -446,5 +362,5 @@ class Batcher:
 
 def _rebuild(arguments: dict[str, Any], any_seed: bool, resume: Position) -> Batcher:
     batcher = Batcher(**arguments)
-    batcher._any_seed, batcher._resume = any_seed, resume
+    batcher._order.any_seed, batcher._resume = any_seed, resume
     return batcher

@@ -65,6 +65,10 @@ def _refuse(reason: str) -> FastrecError:
     return FastrecError(f"this state is not of this Batcher: {reason}")
 
 
+def _is_number(value: Any, end: int) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < end
+
+
 def _check_source(theirs: Any, ours: Mapping[str, Any]) -> None:
     if not isinstance(theirs, Mapping):
         raise _refuse("it does not say of which files it is")
@@ -80,7 +84,7 @@ def _check_order(theirs: Any, ours: Mapping[str, Any], position: Position, any_s
         raise _refuse("it does not say of which order it is")
     for key in {**ours, **theirs}:
         old, new = theirs.get(key), ours.get(key)
-        if old == new or (key == "seed" and any_seed and isinstance(old, int)):
+        if old == new or (key == "seed" and any_seed and _is_number(old, 2**64)):
             continue
         if key == "shards" and position.block == position.item == 0:
             continue
@@ -109,7 +113,7 @@ def read_state(
         raise _refuse(f"its format is {state['format']!a}, and this version reads {FORMAT!r}")
     numbers = [state.get(name) for name in Position._fields]
     for name, number in zip(Position._fields, numbers, strict=True):
-        if not isinstance(number, int) or isinstance(number, bool) or not 0 <= number < 2**63:
+        if not _is_number(number, 2**63):
             raise _refuse(f"its {name} is {number!r}")
     position = Position(*numbers)  # type: ignore[arg-type]
     _check_source(state.get("source"), source)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import time
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -78,12 +79,14 @@ def test_resumed_at_every_position_a_run_is_as_if_uninterrupted(
         states.append(batches.get_state())
         assert states[-1] == batcher.state_dict()
     assert len(whole) == len(batcher) == len(states) - 1 or epochs == 0
-    for done in {0, 1, len(whole) // 2, len(whole) - 1, len(whole)} & set(range(len(states))):
-        again = Batcher(paths, NUMBER, size, **options, threads=4 - threads)
-        again.load_state_dict(through_json(states[done]))
-        with again:
-            assert drawn(again) == whole[done:]
-            assert drawn(again) == whole  # the next pass starts anew
+    again = Batcher(paths, NUMBER, size, **options, threads=4 - threads)
+    for done, state in enumerate(states):
+        again.load_state_dict(through_json(state))
+        with iter(again) as rest:
+            assert drawn(islice(rest, 2)) == whole[done : done + 2]
+    again.load_state_dict(states[len(whole) // 2])
+    assert drawn(again) == whole[len(whole) // 2 :]
+    assert drawn(again) == whole  # the next pass starts anew
 
 
 @pytest.mark.parametrize("shuffle", [False, 7])
@@ -148,6 +151,40 @@ def test_a_state_of_another_order_is_refused_with_the_reason(
     assert len(drawn(other)) == len(other)  # it goes on as if nothing had been
 
 
+def test_a_state_of_a_mixture_of_the_same_files_in_other_sources_is_refused(
+    paths: list[Path],
+) -> None:
+    a, _, b, c = paths  # 20, 1 and 29 records
+    options: dict[str, Any] = {"batch_size": 5, "seed": 1}
+    state = Batcher(fastrec.Mixture([[a, b], c], [2, 1]), NUMBER, **options).state_dict()
+    Batcher(fastrec.Mixture([[a, b], c], [2, 1]), NUMBER, **options).load_state_dict(state)
+    for sources, until in (([a, [b, c]], "first"), ([[a, b], c], "last")):
+        other = Batcher(fastrec.Mixture(sources, [2, 1], until), NUMBER, **options)
+        with pytest.raises(fastrec.FastrecError, match="its mixture is"):
+            other.load_state_dict(state)
+
+
+def test_a_state_in_which_damage_has_no_number_is_of_no_other(paths: list[Path]) -> None:
+    options: dict[str, Any] = {"batch_size": 5, "seed": 1}
+    state = Batcher(paths, NUMBER, **options, on_error="skip").state_dict()
+    Batcher(paths, NUMBER, **options, on_error=lambda error: None).load_state_dict(state)
+    with pytest.raises(fastrec.FastrecError, match="on_error is 'skip', and here it is 'raise'"):
+        Batcher(paths, NUMBER, **options).load_state_dict(state)
+    with pytest.raises(fastrec.FastrecError, match="verify is True, and here it is False"):
+        Batcher(paths, NUMBER, **options, on_error="skip", verify=False).load_state_dict(state)
+    plain = Batcher(paths, NUMBER, **options).state_dict()
+    Batcher(paths, NUMBER, **options, verify=False).load_state_dict(plain)
+
+
+def test_files_are_known_by_where_they_were_when_the_batcher_was_made(
+    paths: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(paths[0].parent)
+    batcher = Batcher([path.name for path in paths], NUMBER, 5, seed=1)
+    monkeypatch.chdir(tmp_path)
+    assert batcher.state_dict() == Batcher(paths, NUMBER, 5, seed=1).state_dict()
+
+
 def test_a_state_of_other_files_is_refused_with_the_reason(
     paths: list[Path], tmp_path: Path
 ) -> None:
@@ -201,6 +238,15 @@ def test_the_number_of_shards_may_change_where_an_epoch_begins(paths: list[Path]
         again, whole = (Batcher(paths, NUMBER, 5, **options) for _ in range(2))
         again.load_state_dict(state)
         assert drawn(again) == drawn(whole)[len(whole) // 3 :]
+
+
+@pytest.mark.parametrize("seed", [-1, 2**64, True, None, "1"])
+def test_a_state_with_a_seed_that_cannot_be_is_refused(paths: list[Path], seed: Any) -> None:
+    batcher = Batcher(paths, NUMBER, 5, shuffle=True)
+    state = batcher.state_dict()
+    state["order"] = {**state["order"], "seed": seed}
+    with pytest.raises(fastrec.FastrecError, match="its seed is"):
+        batcher.load_state_dict(state)
 
 
 def test_a_state_beyond_the_end_has_no_batches(paths: list[Path]) -> None:
