@@ -91,12 +91,23 @@ JOBS: dict[str, Job] = {
             ("cifar",), shuffled=True,
             note="CIFAR-10's `distorted_inputs`, through a buffer of 2,000. Chance differs, so "
                  "results are not compared here; the tests hold ours against the formulas."),
+        Job("cold", "Shuffled, parsed batches of a file that is not in memory", ("cifar",),
+            shuffled=True,
+            note="The file is dropped from the page cache before each pass; fastrec has its index "
+                 "beside it, opens, shuffles, verifies and parses. Beside it, `pread(2)` of one "
+                 "record after the other in random order, which nobody looks at, and `read(2)` of "
+                 "the whole file in its own order."),
         Job("gzip", "Parse a GZIP file into batches", ("tabular", "tokens", "ragged")),
         Job("queue", "The queue pipeline of TensorFlow 1: shuffle_batch", ("cifar",),
             shuffled=True),
         Job("write", "Write examples", _SIX,
             note="No fsync by anyone. Compared by reading back what each has written."),
+        Job("encode", "Encode columns, in memory", ("cifar", "embed"),
+            note="`memcpy` moves the bytes that come of it into memory as new as theirs."),
         Job("first batch", "From nothing to the first batch", ("cifar", "tabular"), unit="seconds"),
+        Job("large", "From nothing to the first shuffled batch of 10 GB", ("",), unit="seconds",
+            note="A file of records as cifar's with its index beside it. Most of it are holes: "
+                 "records are where the first batches have them."),
         Job("import", "Import, in a new interpreter", ("",), unit="seconds"),
         Job("memory", "Peak memory of its own while batches are made", ("cifar", "photo"),
             unit="bytes", note="fastrec shuffles the whole data set, TensorFlow with a buffer of "

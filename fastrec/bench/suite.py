@@ -167,7 +167,7 @@ def _comparisons(
 
 
 def _needs_file(job: Job) -> bool:
-    return job.name not in ("crc", "import")
+    return job.name not in ("crc", "import", "large")
 
 
 def _pairs(request: Request, saved: str) -> Iterator[tuple[Job, Case]]:

@@ -120,8 +120,14 @@ _TARGETS = (
     _Times("whole data set shuffled, beside its own order", "shuffle",
            _each(0.7, *_PARSE), _ours(_WHOLE), _ours("in order")),
     _Times("CIFAR-10's distorted pictures", "distort", _each(10, "cifar"), _OURS, _TF),
+    _Times("whole data set shuffled, cold, beside a read a record", "cold",
+           _each(5, "cifar"), _OURS, Entry(CEILING, "pread(2)")),
     _Times("write rows as mappings", "write", _ROWS, _ours("rows"), _TF),
     _Times("write columns", "write", _COLUMNS, _ours("columns"), _TF),
+    _Times("write columns beside writing the bytes", "write", _each(1.3, "cifar", "embed"),
+           _ours("columns"), Entry(CEILING, "write(2)"), within=True),
+    _Times("encode columns beside moving the bytes", "encode", _each(2, "cifar", "embed"), _OURS,
+           Entry(CEILING, "memcpy"), within=True),
     _Times("read GZIP", "gzip", _each(2, "tabular", "tokens", "ragged"), _OURS, _TF),
     _Times("random access, one at a time", "random", _each(2, "small"), _ours(_ONE),
            Entry("bagz", _ONE)),
@@ -142,6 +148,15 @@ def _index(found: Found) -> Iterator[Verdict]:
     rate = 1 / ours.per_record
     yield Verdict("index a file of small records", "small", "", "5 million records/s",
                   f"{rate / 1e6:.3g} million records/s", rate / 5e6)  # fmt: skip
+
+
+def _large(found: Found) -> Iterator[Verdict]:
+    comparison = found.get(("large", ""))
+    ours = comparison.of(_OURS) if comparison else None
+    if ours is None or not ours.seconds:
+        return
+    yield Verdict("first shuffled batch of 10 GB, with an index", "", "", "within 100 ms",
+                  f"{ours.median * 1e3:.3g} ms", 0.1 / ours.median)  # fmt: skip
 
 
 def _importing(found: Found) -> Iterator[Verdict]:
@@ -176,4 +191,4 @@ def verdicts(comparisons: list[Comparison], native: list[Verdict]) -> list[Verdi
     rows = list(native)
     for target in _TARGETS:
         rows.extend(target.verdicts(found))
-    return [*rows, *_index(found), *_importing(found), *_memory(found)]
+    return [*rows, *_index(found), *_large(found), *_importing(found), *_memory(found)]

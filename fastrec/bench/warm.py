@@ -11,16 +11,24 @@ from __future__ import annotations
 
 import os
 
-__all__ = ["reread"]
+__all__ = ["drop", "reread"]
 
 _PIECE = 1 << 20
 
 
+def drop(path: str) -> bool:
+    """Drop `path` from the page cache, but for what somebody has mapped; whether that can be."""
+    if not hasattr(os, "posix_fadvise"):
+        return False
+    with open(path, "rb", buffering=0) as file:
+        os.fsync(file.fileno())  # pages that are not on the disk yet are not dropped
+        os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+    return True
+
+
 def reread(path: str) -> None:
     """Drop `path` from the page cache, where that can be done, and read it into it."""
+    drop(path)
     with open(path, "rb", buffering=0) as file:
-        if hasattr(os, "posix_fadvise"):
-            os.fsync(file.fileno())  # pages that are not on the disk yet are not dropped
-            os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
         while file.read(_PIECE):
             pass

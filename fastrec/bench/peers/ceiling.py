@@ -13,6 +13,8 @@ import numpy as np
 from ..cases import Case
 from ..worker import Start, Task, Trial
 from . import isolated
+from .cold import timed_cold
+from .converted import spans_of
 from .crc import size_of
 
 __all__ = ["JOBS", "versions"]
@@ -94,6 +96,34 @@ def _read(task: Task) -> Trial:
     return Trial(once)
 
 
+def _read_cold(task: Task) -> Trial:
+    return timed_cold(task, lambda: _read(task).once())
+
+
+def _pread_cold(task: Task) -> Trial:
+    """A read a record, in random order, a batch of records at a time in memory."""
+    spans = np.array(list(spans_of(task.path)))
+    spans = spans[np.random.default_rng(task.seed).permutation(len(spans))]
+    pairs = spans.tolist()
+
+    def once() -> None:
+        descriptor = os.open(task.path, os.O_RDONLY)
+        batch = []
+        for offset, size in pairs:
+            batch.append(os.pread(descriptor, size, offset))
+            if len(batch) == task.case.batch:
+                batch.clear()
+        os.close(descriptor)
+
+    return timed_cold(task, once)
+
+
+def _memcpy_encoded(task: Task) -> Trial:
+    frames = 16 * task.case.records
+    size = (_file_bytes(task) - frames) * task.case.write_records // task.case.records
+    return Trial(np.ones(size, np.uint8).copy, records=task.case.write_records)
+
+
 def _write(task: Task) -> Trial:
     size = _file_bytes(task) * task.case.write_records // task.case.records
     block = b"x" * min(size, _READ)
@@ -123,6 +153,8 @@ JOBS: dict[str, dict[str, Start]] = {
     "iterate": {"n bytes objects": _objects, "read(2)": _read, "memcpy": _memcpy_file},
     "parse": {"memcpy": _memcpy, "read(2)": _read},
     "shuffle": {"memcpy": _memcpy},
+    "cold": {"pread(2)": _pread_cold, "read(2)": _read_cold},
+    "encode": {"memcpy": _memcpy_encoded},
     "write": {"memcpy": _memcpy_written, "write(2)": _write},
     "gzip": {"read(2)": _read},
     "index": {"read bandwidth": _bandwidth, "read(2)": _read},

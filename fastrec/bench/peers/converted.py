@@ -10,7 +10,7 @@ import numpy as np
 
 from ..worker import Task
 
-__all__ = ["numbers", "records_of"]
+__all__ = ["numbers", "records_of", "spans_of"]
 
 _RANDOM = 20_000
 
@@ -20,6 +20,16 @@ def records_of(path: str) -> Iterator[bytes]:
         while header := file.read(12):
             yield file.read(struct.unpack("<Q", header[:8])[0])
             file.read(4)
+
+
+def spans_of(path: str) -> Iterator[tuple[int, int]]:
+    """Where the frame of each record begins, and its size."""
+    at = 0
+    with open(path, "rb") as file:
+        while header := file.read(12):
+            size = struct.unpack("<Q", header[:8])[0] + 16
+            yield at, size
+            at = file.seek(at + size)
 
 
 def numbers(task: Task) -> list[int]:

@@ -14,7 +14,8 @@ import fastrec
 from .. import cases, digest
 from ..cases import Case, Column
 from ..worker import Start, Task, Trial
-from . import crc, isolated, queue_pipeline
+from . import crc, isolated, large, queue_pipeline
+from .cold import timed_cold
 from .converted import numbers
 
 __all__ = ["JOBS", "features_of", "given", "versions"]
@@ -100,6 +101,23 @@ def _distort(task: Task) -> Trial:
     return Trial(once)
 
 
+def _cold(task: Task) -> Trial:
+    if os.path.exists(task.out):
+        os.unlink(task.out)
+    os.link(task.path, task.out)  # so that an index beside it is nobody else's
+    fastrec.Index.build(task.out).save()
+
+    def once() -> None:
+        features = features_of(task.case)
+        batcher = fastrec.Batcher(
+            task.out, features, task.case.batch, shuffle=True, seed=1, threads=task.threads
+        )
+        for _ in batcher:
+            pass
+
+    return timed_cold(task, once)
+
+
 def _iterate(records: Callable[[fastrec.Reader], Any]) -> Start:
     def start(task: Task) -> Trial:
         def once() -> None:
@@ -154,6 +172,13 @@ def _write_columns(task: Task) -> Trial:
             writer.write_batch(values)
 
     return Trial(once, records=n)
+
+
+def _encode(task: Task) -> Trial:
+    columns = cases.columns_of(task.case, task.seed, task.saved)
+    n = task.case.write_records
+    values = {name: given(cases.head(column, n)) for name, column in columns.items()}
+    return Trial(lambda: fastrec.encode_examples(values), records=n)
 
 
 def _make(task: Task) -> Trial:
@@ -281,6 +306,9 @@ JOBS: dict[str, dict[str, Start]] = {
         "in order": _parse(),
     },
     "distort": {"": _distort},
+    "cold": {"": _cold},
+    "encode": {"": _encode},
+    "large": {"": large.trial},
     "write": {"rows": _write_rows, "columns": _write_columns},
     "gzip": {"": _parse()},
     "random": {"one at a time": _random_single, f"{_BATCHES} at a time": _random_batched},
