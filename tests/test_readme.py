@@ -16,11 +16,13 @@ COMMANDS = {"schema", "demo", "bench"}
 README = (Path(__file__).parent.parent / "README.md").read_text()
 
 
-def test_the_example_of_the_readme_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (code,) = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+def test_the_code_of_the_readme_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    blocks = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+    assert len(blocks) > 3
     monkeypatch.chdir(tmp_path)
     names: dict[str, object] = {}
-    exec(compile(code, "README.md", "exec"), names)
+    for code in blocks:  # one after the other, as somebody who tries them all would
+        exec(compile(code, "README.md", "exec"), names)
     columns = names["columns"]
     assert isinstance(columns, dict)
     assert columns["image"].shape == (128, 32, 32, 3)

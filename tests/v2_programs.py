@@ -60,6 +60,15 @@ def plain(value: Any) -> Any:
     return value
 
 
+def alike(one: Any, other: Any) -> bool:
+    """Whether results are the same, but for how their floating-point numbers were rounded."""
+    if isinstance(one, list) and isinstance(other, list):
+        return len(one) == len(other) and all(map(alike, one, other))
+    if isinstance(one, float) and isinstance(other, float):
+        return abs(one - other) <= 2e-3 * max(1.0, abs(other))
+    return bool(one == other)
+
+
 def described(spec: Any) -> Any:
     if isinstance(spec, dict):
         return {key: described(each) for key, each in spec.items()}
@@ -257,6 +266,16 @@ PROGRAMS: dict[str, Program] = {
             pad_to_bucket_boundary=True,
             drop_remainder=True,
         )
+    ),
+    "groups": lambda tf, p: numbers(tf, 25).group_by_window(
+        lambda i: i % 3, lambda key, group: group.map(lambda i: (key, i * 2)).batch(2), 4
+    ),
+    "unique": lambda tf, p: numbers(tf, 9).map(lambda i: i % 4).unique(),
+    "mixed": lambda tf, p: tf.data.Dataset.sample_from_datasets(
+        [numbers(tf, 40), numbers(tf, 40).map(lambda i: -i)], [0.7, 0.3], seed=5
+    ),
+    "mixed evenly": lambda tf, p: tf.data.Dataset.sample_from_datasets(
+        [numbers(tf, 9), numbers(tf, 5)], seed=5, stop_on_empty_dataset=True
     ),
     "take while": lambda tf, p: numbers(tf).take_while(lambda i: i < 5),
     "text": lambda tf, p: tf.data.TFRecordDataset(p).map(

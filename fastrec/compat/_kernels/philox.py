@@ -20,6 +20,7 @@ __all__ = [
     "Philox",
     "blocks",
     "normal",
+    "scrambled",
     "shuffled",
     "truncated_normal",
     "uniform",
@@ -101,6 +102,12 @@ class Philox:
         """The words of the first of the blocks that are set aside for some outputs."""
         first = self.reserve(outputs * PER_OUTPUT)
         return _row(self.seed, self.seed2, first, blocks_used)
+
+
+def scrambled(seed: int, seed2: int) -> Philox:
+    """The generator of what has no state: one for each pair of seeds."""
+    a, b, c, d = _block(0x02461E293EC8F720, seed2, seed & (1 << 64) - 1)
+    return Philox(a | b << 32, c | d << 32)
 
 
 def _as_float32(words: Array) -> Array:

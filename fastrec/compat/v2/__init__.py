@@ -28,7 +28,7 @@ from .._dtypes import (
     uint32,
     uint64,
 )
-from . import array_ops, compat, data, functions, image, io, ragged, random, sparse, strings, train
+from . import compat, data, functions, image, io, ragged, random, sparse, strings, train
 from . import math_ops as math
 from ._composite import RaggedTensor, SparseTensor
 from ._specs import RaggedTensorSpec, SparseTensorSpec, TensorSpec
@@ -39,10 +39,6 @@ from .array_ops import (
     constant,
     ensure_shape,
     expand_dims,
-    fill,
-    one_hot,
-    ones,
-    ones_like,
     pad,
     rank,
     reshape,
@@ -55,9 +51,8 @@ from .array_ops import (
     tile,
     transpose,
     unstack,
-    zeros,
-    zeros_like,
 )
+from .filled_ops import fill, one_hot, ones, ones_like, range_, zeros, zeros_like
 from .functions import (
     cond,
     executing_eagerly,
@@ -238,7 +233,7 @@ bool = dtypes.bool_
 half = float16
 double = float64
 newaxis = None
-range = array_ops.range_
+range = range_
 slice = slice_
 print = functions.print_
 

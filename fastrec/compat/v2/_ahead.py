@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextvars
 import queue
 import threading
 import weakref
@@ -50,9 +51,12 @@ class _Ahead:
         self._ready: queue.Queue[Any] = queue.Queue(size)
         self._stop = threading.Event()
         self._ended: Any = None
-        arguments = (stream, self._ready, self._stop)
-        thread = threading.Thread(
-            target=_fill, args=arguments, name="fastrec-prefetch", daemon=True
+        arguments = (_fill, stream, self._ready, self._stop)
+        thread = threading.Thread(  # of the same iteration
+            target=contextvars.copy_context().run,
+            args=arguments,
+            name="fastrec-prefetch",
+            daemon=True,
         )
         weakref.finalize(self, self._stop.set)
         thread.start()

@@ -11,7 +11,7 @@ from ._batching import Batch, PaddedBatch
 from ._pipeline import UNKNOWN, Node, Value, Values, invalid
 from ._specs import TypeSpec
 
-__all__ = ["Bucketed"]
+__all__ = ["Bucketed", "Grouped"]
 
 
 class Bucketed(Node):
@@ -95,3 +95,73 @@ class Bucketed(Node):
         for bucket, rest in enumerate(held):
             if rest and not self._drop:
                 yield self._batches[bucket]._group(rest)
+
+
+class _Held(Node):
+    """Elements that are there."""
+
+    def __init__(self, node: Node, values: list[Value]) -> None:
+        super().__init__(node)
+        self._values = values
+
+    def cardinality(self) -> int:
+        return len(self._values)
+
+    def values(self, fast: bool = True) -> Values:
+        return iter(self._values)
+
+
+class Grouped(Node):
+    """What a function makes of elements of one key.
+
+    Parameters
+    ----------
+    node : Node
+    key : callable
+        Of an element.
+    reduced : callable
+        Of a key and a node of elements; a node.
+    size : callable
+        Of a key: how many elements to reduce at a time.
+    """
+
+    def __init__(
+        self,
+        node: Node,
+        key: Callable[[Value], int],
+        reduced: Callable[[int, Node], Node],
+        size: Callable[[int], int],
+    ) -> None:
+        super().__init__(node)
+        self._key, self._reduced, self._size = key, reduced, size
+        self._sample = reduced(0, _Held(node, []))
+
+    @property
+    def structure(self) -> Any:
+        return self._sample.structure
+
+    @property
+    def specs(self) -> list[TypeSpec]:
+        return self._sample.specs
+
+    @property
+    def pure(self) -> bool:
+        return False
+
+    def cardinality(self) -> int:
+        return UNKNOWN
+
+    def values(self, fast: bool = True) -> Values:
+        held: dict[int, list[Value]] = {}
+        for value in self.inputs[0].stream(fast):
+            key = self._key(value)
+            group = held.setdefault(key, [])
+            group.append(value)
+            if len(group) >= self._size(key):
+                del held[key]
+                yield from self._of(key, group)
+        for key in sorted(held):
+            yield from self._of(key, held[key])
+
+    def _of(self, key: int, group: list[Value]) -> Values:
+        return self._reduced(key, _Held(self.inputs[0], group)).stream()

@@ -5,52 +5,45 @@ from __future__ import annotations
 
 import glob
 import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from .._dtypes import as_dtype
 from . import _flow
-from ._ahead import Prefetch
-from ._batching import Batch, PaddedBatch, RaggedBatch, Unbatch, Window
-from ._buckets import Bucketed
-from ._iterating import (
-    DatasetIterator,
-    Options,
-    as_numpy,
-    checked,
-    padding_of,
-    signature_of,
-    tensors,
-)
-from ._mapping import Filter, Function, Interleave, hidden, mapped, shown
+from ._chaining import AUTOTUNE, Chain
+from ._iterating import DatasetIterator, as_numpy, checked, signature_of
+from ._mapping import hidden, shown
 from ._pipeline import INFINITE, UNKNOWN, Node, Once, Values, invalid
-from ._reordering import Shuffle
-from ._seeds import draws, get_seed, looking_ahead
+from ._seeds import draws, get_seed
 from ._sources import Numbers, Slices, Tensors, names_of
-from ._specs import TensorSpec, TypeSpec
+from ._specs import TensorSpec
 from ._structure import LEAF, flatten, pack
 from ._tensor import EagerTensor
 from ._trace import wrap
 
 __all__ = ["AUTOTUNE", "Dataset"]
 
-AUTOTUNE = -1
 
+class Dataset(Chain):
+    """Elements, one after the other, which are made when they are asked for.
 
-def _parallel(calls: Any) -> int | None:
-    return None if calls is None else int(calls)
-
-
-class Dataset:
-    """Elements, one after the other, which are made when they are asked for."""
+    It is made of arrays, files or generators by the functions of this class, or of another one by
+    its methods. Iterating gives tensors; :meth:`as_numpy_iterator` gives arrays.
+    """
 
     def __init__(self, node: Node) -> None:
         self._node = node
         node.dataset = self
 
-    # What it is made of.
+    def _of(self, node: Node) -> Dataset:
+        return Dataset(node)
+
+    def __getattr__(self, name: str) -> Any:
+        raise AttributeError(
+            f"data sets of fastrec.compat.v2 have no {name!r}; see docs/compat-v2.md"
+        )
 
     @staticmethod
     def from_tensors(tensors: Any, name: str | None = None) -> Dataset:
@@ -112,6 +105,32 @@ class Dataset:
         return dataset if shuffle is False else dataset.shuffle(len(names), seed=seed)
 
     @staticmethod
+    def counter(
+        start: int = 0, step: int = 1, dtype: Any = "int64", name: str | None = None
+    ) -> Dataset:
+        """Integers from `start` on, without end."""
+        kind = as_dtype(dtype)
+
+        def make() -> Values:
+            return ((np.asarray(number, kind.numpy),) for number in itertools.count(start, step))
+
+        return Dataset(Once(make, LEAF, [TensorSpec((), kind)], INFINITE))
+
+    @staticmethod
+    def random(
+        seed: int | None = None,
+        rerandomize_each_iteration: bool | None = None,
+        name: str | None = None,
+    ) -> Dataset:
+        """Integers of 32 bits: for a seed, TensorFlow's own draws."""
+        seeds = get_seed(seed)
+
+        def make() -> Values:
+            return ((np.asarray(number, np.int64),) for number in draws(*seeds))
+
+        return Dataset(Once(make, LEAF, [TensorSpec((), "int64")], INFINITE))
+
+    @staticmethod
     def zip(*args: Any, datasets: Any = None, name: str | None = None) -> Dataset:
         """Elements of data sets side by side, until one has no more."""
         nested = args[0] if len(args) == 1 else args or datasets
@@ -130,11 +149,16 @@ class Dataset:
         rerandomize_each_iteration: bool | None = None,
         name: str | None = None,
     ) -> Dataset:
-        """Elements of data sets, drawn by weight. The draws are not those of TensorFlow."""
-        shares = [1.0] * len(datasets) if weights is None else list(np.asarray(weights, float))
+        """Elements of data sets, drawn by weight: for a seed, TensorFlow's own draws."""
+        shares = None if weights is None else np.asarray(weights, np.float32).tolist()
+        if shares is not None and len(shares) != len(datasets):
+            raise ValueError(
+                f"Invalid `weights`. The shape of `weights` should be compatible with "
+                f"`[len(datasets)]` but is [{len(shares)}]."
+            )
         seeds = get_seed(seed)
         nodes = [dataset._node for dataset in datasets]
-        choices = lambda: _flow.by_weight(shares, draws(*seeds))  # noqa: E731
+        choices = lambda: _flow.by_weight(shares, len(nodes), draws(*seeds))  # noqa: E731
         return Dataset(_flow.Sample(nodes, choices, stop_on_empty_dataset))
 
     @staticmethod
@@ -145,247 +169,6 @@ class Dataset:
         choices = lambda: (int(value[0]) for value in choice_dataset._node.stream())  # noqa: E731
         nodes = [dataset._node for dataset in datasets]
         return Dataset(_flow.Sample(nodes, choices, stop_on_empty_dataset))
-
-    # What is made of it.
-
-    def map(
-        self,
-        map_func: Callable[..., Any],
-        num_parallel_calls: Any = None,
-        deterministic: bool | None = None,
-        synchronous: bool | None = None,
-        use_unbounded_threadpool: bool = False,
-        name: str | None = None,
-    ) -> Dataset:
-        """`map_func` of each element.
-
-        The function is traced: called once, with what stands for tensors, to see of which
-        operations it consists. These are then run on many elements at once. A function that needs
-        to see values, as for an ``if``, is called with each element instead.
-        """
-        return Dataset(mapped(self._node, map_func, _parallel(num_parallel_calls)))
-
-    def filter(self, predicate: Callable[..., Any], name: str | None = None) -> Dataset:
-        """The elements for which `predicate` says True."""
-        return Dataset(Filter(self._node, predicate))
-
-    def flat_map(self, map_func: Callable[..., Dataset], name: str | None = None) -> Dataset:
-        """The elements of the data set of each element, one data set after the other."""
-        return Dataset(Interleave(self._node, map_func))
-
-    def interleave(
-        self,
-        map_func: Callable[..., Dataset],
-        cycle_length: int | None = None,
-        block_length: int | None = None,
-        num_parallel_calls: Any = None,
-        deterministic: bool | None = None,
-        name: str | None = None,
-    ) -> Dataset:
-        """The elements of the data sets of elements, some data sets in turns."""
-        from fastrec.examples import usable_cpus
-
-        parallel = _parallel(num_parallel_calls)
-        cycle = cycle_length
-        if cycle is None or cycle == AUTOTUNE:
-            cycle = parallel if parallel and parallel > 0 else usable_cpus()
-        if cycle < 1:
-            raise invalid("`cycle_length` must be > 0")
-        return Dataset(Interleave(self._node, map_func, cycle, block_length or 1))
-
-    def batch(
-        self,
-        batch_size: Any,
-        drop_remainder: bool = False,
-        num_parallel_calls: Any = None,
-        deterministic: bool | None = None,
-        name: str | None = None,
-    ) -> Dataset:
-        """So many elements as one, of one dimension more."""
-        return Dataset(Batch(self._node, int(batch_size), bool(drop_remainder)))
-
-    def padded_batch(
-        self,
-        batch_size: Any,
-        padded_shapes: Any = None,
-        padding_values: Any = None,
-        drop_remainder: bool = False,
-        name: str | None = None,
-    ) -> Dataset:
-        """So many elements as one, filled up to the largest, or to `padded_shapes`."""
-        shapes, padding = padding_of(self._node, padded_shapes, padding_values)
-        size, drop = int(batch_size), bool(drop_remainder)
-        return Dataset(PaddedBatch(self._node, size, drop, shapes, padding))
-
-    def ragged_batch(
-        self,
-        batch_size: Any,
-        drop_remainder: bool = False,
-        row_splits_dtype: Any = "int64",
-        name: str | None = None,
-    ) -> Dataset:
-        """So many elements as one, those that differ in length as rows of a ragged tensor."""
-        dtype = as_dtype(row_splits_dtype)
-        return Dataset(RaggedBatch(self._node, int(batch_size), bool(drop_remainder), dtype))
-
-    def bucket_by_sequence_length(
-        self,
-        element_length_func: Callable[..., Any],
-        bucket_boundaries: Sequence[int],
-        bucket_batch_sizes: Sequence[int],
-        padded_shapes: Any = None,
-        padding_values: Any = None,
-        pad_to_bucket_boundary: bool = False,
-        no_padding: bool = False,
-        drop_remainder: bool = False,
-        name: str | None = None,
-    ) -> Dataset:
-        """Elements with others of similar length as one, filled up to the longest."""
-        call = Function(element_length_func, self._node.structure)
-        shapes, padding = padding_of(self._node, padded_shapes, padding_values)
-        node = Bucketed(
-            self._node,
-            lambda value: int(np.asarray(call(value)[1][0])),
-            bucket_boundaries,
-            bucket_batch_sizes,
-            None if no_padding else shapes,
-            padding,
-            pad_to_bucket_boundary,
-            drop_remainder,
-        )
-        return Dataset(node)
-
-    def unbatch(self, name: str | None = None) -> Dataset:
-        """The rows of the elements."""
-        return Dataset(Unbatch(self._node))
-
-    def rebatch(
-        self, batch_size: int, drop_remainder: bool = False, name: str | None = None
-    ) -> Dataset:
-        """The rows of the elements in batches of another size."""
-        return self.unbatch().batch(batch_size, drop_remainder)
-
-    def window(
-        self,
-        size: int,
-        shift: int | None = None,
-        stride: int = 1,
-        drop_remainder: bool = False,
-        name: str | None = None,
-    ) -> Dataset:
-        """Data sets of so many elements each."""
-        shift = size if shift is None else shift
-        make = lambda node: Dataset(node)._node  # noqa: E731
-        return Dataset(Window(self._node, size, shift, stride, drop_remainder, make))
-
-    def shuffle(
-        self,
-        buffer_size: Any,
-        seed: int | None = None,
-        reshuffle_each_iteration: bool | None = True,
-        name: str | None = None,
-    ) -> Dataset:
-        """Elements drawn from a buffer of that size: for a seed, TensorFlow's own draws."""
-        reshuffle = True if reshuffle_each_iteration is None else bool(reshuffle_each_iteration)
-        return Dataset(Shuffle(self._node, int(buffer_size), seed, reshuffle))
-
-    def repeat(self, count: Any = None, name: str | None = None) -> Dataset:
-        """Everything so many times; for ever by default."""
-        return Dataset(_flow.Repeat(self._node, None if count is None else int(count)))
-
-    def take(self, count: Any, name: str | None = None) -> Dataset:
-        """The first elements; all for -1."""
-        return Dataset(_flow.Take(self._node, int(count)))
-
-    def skip(self, count: Any, name: str | None = None) -> Dataset:
-        """Without the first elements."""
-        return Dataset(_flow.Skip(self._node, int(count)))
-
-    def shard(self, num_shards: Any, index: Any, name: str | None = None) -> Dataset:
-        """Every `num_shards`-th element, from number `index` on."""
-        return Dataset(_flow.Shard(self._node, int(num_shards), int(index)))
-
-    def prefetch(self, buffer_size: Any, name: str | None = None) -> Dataset:
-        """So many elements made ahead of time, by a thread."""
-        return Dataset(Prefetch(self._node, _parallel(buffer_size)))
-
-    def cache(self, filename: Any = "", name: str | None = None) -> Dataset:
-        """Elements kept in memory once all have been made; `filename` is not looked at."""
-        return Dataset(_flow.Cache(self._node))
-
-    def concatenate(self, dataset: Dataset, name: str | None = None) -> Dataset:
-        """The elements of another data set after those of this one."""
-        if len(self._node.specs) != len(dataset._node.specs):
-            raise TypeError("Two datasets to concatenate have different types")
-        return Dataset(_flow.Concatenate(self._node, dataset._node))
-
-    def enumerate(self, start: int = 0, name: str | None = None) -> Dataset:
-        """Pairs of a number and an element."""
-        return Dataset(_flow.Enumerate(self._node, int(start)))
-
-    def take_while(self, predicate: Callable[..., Any], name: str | None = None) -> Dataset:
-        """The elements before the first for which `predicate` says False."""
-        call = Function(predicate, self._node.structure)
-        return Dataset(
-            _flow.TakeWhile(self._node, lambda value: bool(np.asarray(call(value)[1][0])))
-        )
-
-    def ignore_errors(self, log_warning: bool = False, name: str | None = None) -> Dataset:
-        """Without the elements that cannot be made."""
-        return Dataset(_flow.IgnoreErrors(self._node, log_warning))
-
-    def scan(
-        self, initial_state: Any, scan_func: Callable[..., Any], name: str | None = None
-    ) -> Dataset:
-        """A function of a state and each element, which gives the next state and an element."""
-
-        def make() -> Iterator[Any]:
-            state = tensors(initial_state)
-            for element in self:
-                state, output = scan_func(state, element)
-                yield output
-
-        structure, specs = self._scanned(initial_state, scan_func, make)
-        values = lambda: (tuple(map(hidden, flatten(v)[1])) for v in make())  # noqa: E731
-        return Dataset(Once(values, structure, specs))
-
-    def _scanned(
-        self, state: Any, function: Callable[..., Any], make: Callable[[], Iterator[Any]]
-    ) -> tuple[Any, list[TypeSpec]]:
-        """What :meth:`scan` gives: as its function is traced, or else as the first of it is."""
-        within, leaves = flatten(tensors(state))
-        specs: list[TypeSpec] = [TensorSpec(leaf.shape, leaf.dtype) for leaf in leaves]
-        call = Function(lambda s, x: function(s, x)[1], (within, self._node.structure))
-        traced = call.trace([*specs, *self._node.specs])
-        if traced is not None:
-            return traced[1], traced[0].specs
-        with looking_ahead():
-            probe = next(make(), None)
-        structure, leaves = (LEAF, []) if probe is None else flatten(probe)
-        return structure, [TensorSpec(x.shape, x.dtype) for x in map(wrap, map(hidden, leaves))]
-
-    def reduce(
-        self, initial_state: Any, reduce_func: Callable[..., Any], name: str | None = None
-    ) -> Any:
-        """A function of a state and each element, which gives the next state; the last state."""
-        state = tensors(initial_state)
-        for element in self:
-            state = tensors(reduce_func(state, element))
-        return state
-
-    def apply(self, transformation_func: Callable[[Dataset], Any], name: str | None = None) -> Any:
-        """What a function makes of the data set."""
-        return transformation_func(self)
-
-    def with_options(self, options: Options, name: str | None = None) -> Dataset:
-        """The same: none of the options is needed."""
-        return self
-
-    def options(self) -> Options:
-        """No options."""
-        return Options()
-
-    # What is in it.
 
     def __iter__(self) -> DatasetIterator:
         return DatasetIterator(self._node, shown)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ._dataset import AUTOTUNE, Dataset
-from ._mapping import Interleave
+from ._interleaving import Interleave
 from ._pipeline import Node, invalid
 from ._sources import Files, Records, names_of
 

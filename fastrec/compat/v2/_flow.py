@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import bisect
 import itertools
 import warnings
 from collections.abc import Callable, Iterator, Sequence
@@ -13,8 +14,10 @@ import numpy as np
 import fastrec
 
 from .. import _errors
+from .._kernels import philox
 from ._pipeline import INFINITE, UNKNOWN, Blocks, Node, Value, Values, cut, invalid
 from ._specs import TensorSpec, TypeSpec
+from ._tensor import as_array
 
 __all__ = [
     "Cache",
@@ -27,6 +30,7 @@ __all__ = [
     "Skip",
     "Take",
     "TakeWhile",
+    "Unique",
     "Zip",
 ]
 
@@ -334,6 +338,25 @@ class TakeWhile(Node):
         return itertools.takewhile(self._keeps, self.inputs[0].stream(fast))
 
 
+class Unique(Node):
+    """Elements that have not been before."""
+
+    def cardinality(self) -> int:
+        return UNKNOWN
+
+    def values(self, fast: bool = True) -> Values:
+        seen = set()
+        for value in self.inputs[0].stream(fast):
+            arrays = [as_array(part) for part in value]
+            key = tuple(
+                (a.shape, tuple(a.reshape(-1).tolist()) if a.dtype == object else a.tobytes())
+                for a in arrays
+            )
+            if key not in seen:
+                seen.add(key)
+                yield value
+
+
 class Sample(Node):
     """Elements of data sets by a choice of which is next."""
 
@@ -365,9 +388,11 @@ class Sample(Node):
                     return
 
 
-def by_weight(weights: Sequence[float], numbers: Iterator[int]) -> Iterator[int]:
-    """Numbers of data sets, each as often as its weight says."""
-    ends = np.cumsum(np.asarray(weights, float) / np.sum(weights)).tolist()
-    while True:
-        number = next(numbers) / 2**32
-        yield next((i for i, end in enumerate(ends) if number < end), len(ends) - 1)
+def by_weight(weights: Sequence[float] | None, count: int, numbers: Iterator[int]) -> Iterator[int]:
+    """Numbers below `count`, each as often as its weight says; from pairs of `numbers`."""
+    with np.errstate(divide="ignore"):
+        logits = np.zeros(count) if weights is None else np.log(np.asarray(weights, np.float32))
+    ends = np.cumsum(np.exp(logits.astype(np.float64) - logits.max())).tolist()
+    for seed in numbers:
+        drawn = philox.uniform(philox.scrambled(seed, next(numbers)), (1,), np.dtype(np.float64))
+        yield min(bisect.bisect_right(ends, float(drawn[0]) * ends[-1]), count - 1)

@@ -11,6 +11,7 @@ import numpy as np
 from .. import _errors
 from ._mapping import hidden, shown
 from ._pipeline import Node, Value
+from ._seeds import running
 from ._specs import TensorSpec, TypeSpec
 from ._structure import LEAF, flatten, pack, packer
 from ._tensor import TensorShape, convert_to_tensor
@@ -48,14 +49,23 @@ class DatasetIterator:
 
     def __init__(self, node: Node, show: Callable[[Any], Any]) -> None:
         self._node, self._show = node, show
-        self._values = node.stream()
+        self._run: dict[Any, Any] = {}
+        token = running.set(self._run)
+        try:
+            self._values = node.stream()
+        finally:
+            running.reset(token)
         self._pack: Callable[[Sequence[Any]], Any] | None = None
 
     def __iter__(self) -> DatasetIterator:
         return self
 
     def __next__(self) -> Any:
-        value = next(self._values)
+        token = running.set(self._run)
+        try:
+            value = next(self._values)
+        finally:
+            running.reset(token)
         if self._pack is None:  # some structures are only known with the first element
             self._pack = packer(self._node.structure)
         return self._pack(list(map(self._show, value)))

@@ -5,23 +5,26 @@ from __future__ import annotations
 
 import collections
 import concurrent.futures
+import functools
 import itertools
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from ._columns import column_of, rows_of
 from ._native import with_fallback
-from ._pipeline import INFINITE, UNKNOWN, Blocks, Node, Value, Values
-from ._seeds import looking_ahead
+from ._pipeline import AHEAD, INFINITE, UNKNOWN, Blocks, Node, Value, Values
+from ._seeds import kept_for_run, looking_ahead, running
 from ._specs import TensorSpec, TypeSpec
 from ._structure import LEAF, flatten, pack
 from ._tensor import EagerTensor, Tensor, convert_to_tensor
-from ._trace import Trace, raw_of, traced, wrap
+from ._trace import Called, Draw, Trace, calling, raw_of, traced, wrap
 
-__all__ = ["EagerMap", "Filter", "Function", "Interleave", "Map", "mapped"]
+__all__ = ["EagerMap", "Filter", "Function", "Map", "mapped"]
+
+_MOST_AHEAD = 1 << 16  # random numbers
 
 
 class Opaque:
@@ -51,6 +54,7 @@ class Function:
 
     def __init__(self, function: Callable[..., Any], structure: Any) -> None:
         self.function, self.structure = function, structure
+        self._states: dict[Any, Any] = {}  # where no iteration has its own
 
     def arguments(self, parts: Sequence[Any]) -> tuple[Any, ...]:
         """A tuple is given as one argument for each of its parts."""
@@ -58,9 +62,17 @@ class Function:
         plain = isinstance(value, tuple) and not hasattr(value, "_fields")
         return value if plain else (value,)
 
-    def __call__(self, parts: Sequence[Any]) -> tuple[Any, list[Any]]:
-        """The structure and the parts of what it returns."""
-        returned = self.function(*self.arguments([shown(part) for part in parts]))
+    def states(self) -> dict[Any, Any]:
+        """What its calls of this iteration have drawn from."""
+        return self._states if running.get() is None else kept_for_run(self, dict)
+
+    def __call__(self, parts: Sequence[Any], states: Any = None) -> tuple[Any, list[Any]]:
+        """The structure and the parts of what it returns.
+
+        Threads that call it have to be given its `states`.
+        """
+        with calling(Called(self.states() if states is None else states)):
+            returned = self.function(*self.arguments([shown(part) for part in parts]))
         structure, leaves = flatten(_unlisted(returned))
         return structure, [hidden(leaf) for leaf in leaves]
 
@@ -101,7 +113,48 @@ def mapped(node: Node, function: Callable[..., Any], parallel: int | None) -> No
     found = call.trace(node.specs) if all(isinstance(s, TypeSpec) for s in node.specs) else None
     if found is None:
         return EagerMap(node, call, parallel)
-    return Map(node, *found, parallel)
+    trace, structure = found
+    return Map(Drawn(node, trace.draws) if trace.draws else node, trace, structure, parallel)
+
+
+class Drawn(Node):
+    """Elements, and after their parts the random numbers that a function draws for each."""
+
+    def __init__(self, node: Node, draws: Sequence[Draw]) -> None:
+        super().__init__(node)
+        self._draws = draws
+        # Nobody sees when they are drawn: several at a time, unless they are large.
+        most = max(draw.spec.shape.num_elements() or 0 for draw in draws)
+        self._ahead = max(1, min(AHEAD, _MOST_AHEAD // max(most, 1)))
+
+    @property
+    def specs(self) -> list[TypeSpec]:
+        return [*self.inputs[0].specs, *(draw.spec for draw in self._draws)]
+
+    def _started(self) -> list[Callable[[int], Any]]:
+        return [draw.started() for draw in self._draws]
+
+    def _rows(self) -> Values:
+        started = self._started()
+        while True:
+            yield from zip(*[rows_of(draw(self._ahead)) for draw in started], strict=True)
+
+    def values(self, fast: bool = True) -> Values:
+        drawn = kept_for_run((self, "rows"), self._rows)
+
+        def with_draws(value: Value) -> Value:
+            return (*value, *next(drawn))
+
+        return map(with_draws, self.inputs[0].stream(fast))  # goes on after an error
+
+    def blocks(self, count: int) -> Blocks | None:
+        blocks = self.inputs[0].blocks(count)
+        return None if blocks is None else self._blocks(blocks)
+
+    def _blocks(self, blocks: Blocks) -> Blocks:
+        started = kept_for_run((self, "columns"), self._started)
+        for count, columns in blocks:
+            yield count, [*columns, *(draw(count) for draw in started)]
 
 
 class Parsable(Node):
@@ -228,7 +281,7 @@ class EagerMap(Node):
         if self._found is None:
             with looking_ahead():
                 for value in self.inputs[0].stream(False):
-                    self._call(value)
+                    self._call({}, value)
                     break
                 else:
                     self._found = (LEAF, [])
@@ -247,15 +300,16 @@ class EagerMap(Node):
     def pure(self) -> bool:
         return False
 
-    def _call(self, value: Value) -> Value:
-        structure, parts = self._function(value)
+    def _call(self, states: dict[Any, Any], value: Value) -> Value:
+        structure, parts = self._function(value, states)
         if self._found is None:
             self._found = structure, [_loose_spec(part) for part in parts]
         return tuple(parts)
 
     def values(self, fast: bool = True) -> Values:
         workers = _workers(self._parallel) if fast else 0
-        return _in_order(self._call, self.inputs[0].stream(fast), workers)
+        call = functools.partial(self._call, self._function.states())
+        return _in_order(call, self.inputs[0].stream(fast), workers)
 
 
 def _loose_spec(part: Any) -> Any:
@@ -275,7 +329,7 @@ class Filter(Node):
         super().__init__(node)
         self._function = Function(function, node.structure)
         found = self._function.trace(node.specs)
-        self._trace = found and found[0]
+        self._trace = found[0] if found and not found[0].draws else None
 
     @property
     def pure(self) -> bool:
@@ -311,95 +365,3 @@ def _kept(column: Any, mask: Any) -> Any:
     if isinstance(column, np.ndarray):
         return column[mask]
     return column_of(list(itertools.compress(rows_of(column), mask)))
-
-
-class Interleave(Node):
-    """Elements of the data sets that a function gives for elements, in turns.
-
-    Parameters
-    ----------
-    node : Node
-    function : callable
-    cycle : int
-        Data sets to take elements of at a time.
-    block : int
-        Elements to take of each in its turn.
-    """
-
-    def __init__(
-        self, node: Node, function: Callable[..., Any], cycle: int = 1, block: int = 1
-    ) -> None:
-        super().__init__(node)
-        self._function = Function(function, node.structure)
-        self._cycle, self._block = cycle, block
-        self._sample: Node | None = None
-
-    def _of(self, value: Value) -> Node:
-        _, parts = self._function(value)
-        if not isinstance(parts[0], Node):
-            raise TypeError("`map_func` must return a `Dataset` object.")
-        self._sample = self._sample or parts[0]
-        return parts[0]
-
-    def _known(self) -> Node | None:
-        if self._sample is None:
-            with looking_ahead():
-                for value in self.inputs[0].stream(False):
-                    return self._of(value)
-        return self._sample
-
-    @property
-    def structure(self) -> Any:
-        known = self._known()
-        return LEAF if known is None else known.structure
-
-    @property
-    def specs(self) -> list[TypeSpec]:
-        known = self._known()
-        return [] if known is None else known.specs
-
-    @property
-    def pure(self) -> bool:
-        known = self._known()
-        return super().pure and known is not None and known.pure
-
-    def cardinality(self) -> int:
-        return UNKNOWN
-
-    def values(self, fast: bool = True) -> Values:
-        nodes = map(self._of, self.inputs[0].stream(fast))
-        if self._cycle == 1:
-            return itertools.chain.from_iterable(node.stream(fast) for node in nodes)
-        return _in_turns((node.stream(fast) for node in nodes), self._cycle, self._block)
-
-    def blocks(self, count: int) -> Blocks | None:
-        known = self._known() if super().pure else None
-        if known is None or not known.pure or [s.shape.sizes for s in known.specs] != [()]:
-            return None
-        from ._pipeline import to_blocks
-
-        return to_blocks(self.values(), count)
-
-
-def _in_turns(streams: Iterator[Values], cycle: int, block: int) -> Values:
-    """As TensorFlow does: one that has ended gives up its turn, and is replaced at the next."""
-    slots: list[Values | None] = [None] * cycle
-    at, taken, ended = 0, 0, False
-    while True:
-        current = slots[at]
-        if current is not None:
-            for value in current:
-                yield value
-                taken += 1
-                break
-            else:
-                slots[at], taken = None, block
-            if taken == block:
-                at, taken = (at + 1) % cycle, 0
-        elif not ended:
-            slots[at] = next(streams, None)
-            ended = slots[at] is None
-        elif any(slot is not None for slot in slots):
-            at, taken = (at + 1) % cycle, 0
-        else:
-            return

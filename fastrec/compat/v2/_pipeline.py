@@ -179,10 +179,15 @@ class Once(Node):
     """A node whose elements are made by calling something."""
 
     def __init__(
-        self, make: Callable[[], Values], structure: Any, specs: list[TypeSpec], *inputs: Node
+        self,
+        make: Callable[[], Values],
+        structure: Any,
+        specs: list[TypeSpec],
+        cardinality: int = UNKNOWN,
     ) -> None:
-        super().__init__(*inputs)
+        super().__init__()
         self._make, self._structure, self._specs = make, structure, specs
+        self._cardinality = cardinality
 
     structure = property(lambda self: self._structure)
     specs = property(lambda self: self._specs)
@@ -192,7 +197,7 @@ class Once(Node):
         return False
 
     def cardinality(self) -> int:
-        return UNKNOWN
+        return self._cardinality
 
     def values(self, fast: bool = True) -> Values:
         return self._make()

@@ -8,9 +8,11 @@ on columns of many: operations that have a block kernel then work on all of them
 
 from __future__ import annotations
 
+import contextlib
+import contextvars
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -18,60 +20,28 @@ import fastrec
 
 from .._dtypes import DType
 from ._columns import column_of, rows_of
+from ._ops import Block, Draw, Op, Parsing
 from ._specs import TensorSpec, TypeSpec
 from ._tensor import EagerTensor, Tensor, TensorShape
 
-__all__ = ["Block", "Node", "Op", "Symbol", "Trace", "raw_of", "run", "traced", "wrap"]
+__all__ = [
+    "Block",
+    "Called",
+    "Draw",
+    "Node",
+    "Op",
+    "Symbol",
+    "Trace",
+    "calling",
+    "current_call",
+    "raw_of",
+    "run",
+    "traced",
+    "wrap",
+]
 
 
-@dataclass(frozen=True)
-class Block:
-    """What an operation gets of an input when it works on many elements at once."""
-
-    value: Any  # a column, or the one value that all elements have
-    many: bool
-
-
-@dataclass(frozen=True)
-class Op:
-    """An operation.
-
-    Attributes
-    ----------
-    name : str
-    kernel : callable
-        Of values and attributes; gives a value, or a tuple of `outputs` of them.
-    infer : callable, optional
-        Of the specs of the inputs and attributes; the list of specs of the outputs. By default the
-        kernel is tried on zeros.
-    block : callable, optional
-        Of the number of elements, Blocks and attributes; a column, or a tuple of them, or None when
-        it has to be element by element after all.
-    pure : bool
-        Whether it may be run ahead of time, and again.
-    cheap : bool
-        Whether it takes next to no time, whatever the size of what it gets.
-    parsing : Parsing, optional
-        How records are parsed natively, where that is what it does.
-    """
-
-    name: str
-    kernel: Callable[..., Any]
-    infer: Callable[..., list[TypeSpec]] | None = None
-    block: Callable[..., Any] | None = None
-    pure: bool = True
-    cheap: bool = False
-    parsing: Parsing | None = None
-
-
-class Parsing(Protocol):
-    """How records are parsed natively."""
-
-    features: dict[Any, Any]
-
-    def columns(self, found: dict[Any, Any]) -> tuple[Any, ...]:
-        """What an operation gives, of the columns of the features."""
-        ...
+T = TypeVar("T")
 
 
 class Symbol(Tensor):
@@ -173,6 +143,9 @@ class Trace:
         self.count = 0
         self.makers: dict[int, Node] = {}
         self.inputs = [_wrap_symbol(self._symbol(spec)) for spec in specs]
+        self.given = list(range(self.count))  # the slots of what it is run on
+        self.draws: list[Draw] = []
+        self.unseeded = 0  # how many of them have no seed of their own
         self.outputs: list[tuple[bool, Any]] = []
         self.specs: list[TypeSpec] = []
 
@@ -180,8 +153,17 @@ class Trace:
         self.count += 1
         return Symbol(self, self.count - 1, spec.reshaped(spec.shape))
 
+    def draw(self, draw: Draw) -> Any:
+        """Note down random numbers: they are given after the parts of an element."""
+        symbol = self._symbol(draw.spec)
+        self.given.append(symbol.slot)
+        self.draws.append(draw)
+        return symbol
+
     def add(self, op: Op, raws: Sequence[Any], attributes: dict[str, Any]) -> Any:
         """Note down an operation; the symbols of what it will give."""
+        if any(isinstance(raw, Symbol) and raw.trace is not self for raw in raws):
+            raise TypeError("a symbol of another function")
         specs = (op.infer or _tried(op))([_spec_of(raw) for raw in raws], raws, **attributes)
         symbols = [self._symbol(spec) for spec in specs]
         inputs = tuple(_reference(raw) for raw in raws)
@@ -212,7 +194,7 @@ class Trace:
     @property
     def parsing(self) -> Parsing | None:
         """How records are parsed, when the first thing that it does is that, and all it reads."""
-        if not self.nodes or len(self.inputs) != 1 or not self.is_pure:
+        if not self.nodes or len(self.given) != 1 or not self.is_pure:
             return None
         first, *others = self.nodes
         uses = [ref for node in others for ref in node.inputs] + self.outputs
@@ -228,7 +210,7 @@ class Trace:
         """Run it on the values of one element; on what its first operation gives, if `parsed`."""
         nodes = self.nodes
         slots: list[Any] = [None] * self.count
-        for slot, value in zip(nodes[0].slots if parsed else range(self.count), values):  # noqa: B905
+        for slot, value in zip(nodes[0].slots if parsed else self.given, values, strict=True):
             slots[slot] = value
         for node in nodes[1:] if parsed else nodes:
             arguments = [slots[ref] if is_slot else ref for is_slot, ref in node.inputs]
@@ -244,7 +226,7 @@ class Trace:
         """Run it on columns of `count` elements; of what its first operation gives, if `parsed`."""
         nodes = self.nodes
         slots: list[Any] = [None] * self.count
-        for slot, column in zip(nodes[0].slots if parsed else range(self.count), columns):  # noqa: B905
+        for slot, column in zip(nodes[0].slots if parsed else self.given, columns, strict=True):
             slots[slot] = Block(column, True)
         for node in nodes[1:] if parsed else nodes:
             blocks = [slots[ref] if is_slot else Block(ref, False) for is_slot, ref in node.inputs]
@@ -258,6 +240,44 @@ class Trace:
                 slots[slot] = each if isinstance(each, Block) else Block(each, True)
         found = [slots[ref] if is_slot else Block(ref, False) for is_slot, ref in self.outputs]
         return [b.value if b.many else column_of([b.value] * count) for b in found]
+
+
+class Called:
+    """A call of a function with values.
+
+    Parameters
+    ----------
+    states : dict
+        What each of its draws has come to in earlier calls.
+    """
+
+    def __init__(self, states: dict[Any, Any]) -> None:
+        self._states, self._at, self.unseeded = states, 0, 0
+
+    def state(self, make: Callable[[], T]) -> T:
+        """What the next draw of this call goes on from; `make` gives what the first begins with."""
+        self._at += 1
+        found: T | None = self._states.get(self._at)
+        return self._states.setdefault(self._at, make()) if found is None else found
+
+
+# The function that a data set calls now.
+_CURRENT: contextvars.ContextVar[Trace | Called | None] = contextvars.ContextVar("call")
+
+
+def current_call() -> Trace | Called | None:
+    """The call of a function of a data set that is going on: with symbols, or with values."""
+    return _CURRENT.get(None)
+
+
+@contextlib.contextmanager
+def calling(call: Trace | Called) -> Iterator[None]:
+    """While a data set calls a function."""
+    before = _CURRENT.set(call)
+    try:
+        yield
+    finally:
+        _CURRENT.reset(before)
 
 
 def _one_by_one(node: Node, count: int, blocks: Sequence[Block]) -> Any:
@@ -336,6 +356,7 @@ def traced(
         From what it returns to its structure and its tensors.
     """
     trace = Trace(specs)
-    structure, tensors = results(function(*arguments(trace.inputs)))
+    with calling(trace):
+        structure, tensors = results(function(*arguments(trace.inputs)))
     trace.finish(tensors)
     return trace, structure

@@ -89,7 +89,7 @@ def _reshape_spec(specs: list[TypeSpec], raws: list[Any]) -> list[TypeSpec]:
 _RESHAPE = Op("Reshape", _reshaped, _reshape_spec, _reshape_block, cheap=True)
 
 
-def _sizes(shape: Any) -> Any:
+def sizes_of(shape: Any) -> Any:
     return convert_to_tensor(
         shape if not isinstance(shape, (list, tuple)) or shape else np.zeros(0, np.int32)
     )
@@ -97,7 +97,7 @@ def _sizes(shape: Any) -> Any:
 
 def reshape(tensor: Any, shape: Any, name: str | None = None) -> Any:
     """The same elements in another shape, one of whose sizes may be -1."""
-    return run(_RESHAPE, [convert_to_tensor(tensor), _sizes(shape)])
+    return run(_RESHAPE, [convert_to_tensor(tensor), sizes_of(shape)])
 
 
 def _shifted(axis: int, many: bool) -> int:
@@ -270,99 +270,6 @@ def rank(input: Any, name: str | None = None) -> Any:
     return constant(convert_to_tensor(input).shape.ndims, "int32")
 
 
-def fill(dims: Any, value: Any, name: str | None = None) -> Any:
-    """A tensor of one value."""
-    tensor = convert_to_tensor(value)
-    op = Op("Fill", lambda sizes, x: np.full(np.asarray(sizes).tolist(), x, as_array(x).dtype))
-    return run(op, [_sizes(dims), tensor])
-
-
-def zeros(shape: Any, dtype: Any = "float32", name: str | None = None) -> Any:
-    """Zeros, or empty strings."""
-    wanted = as_dtype(dtype)
-    return fill(
-        shape,
-        constant(b"" if wanted.name == "string" else 0, None if wanted.name == "string" else wanted)
-        if not wanted.is_bool
-        else constant(False),
-    )
-
-
-def ones(shape: Any, dtype: Any = "float32", name: str | None = None) -> Any:
-    """Ones."""
-    return fill(shape, EagerTensor(np.ones((), as_dtype(dtype).numpy)))
-
-
-def zeros_like(input: Any, dtype: Any = None, name: str | None = None) -> Any:
-    """Zeros of the shape of a tensor."""
-    tensor = convert_to_tensor(input)
-    return zeros(shape(tensor), dtype or tensor.dtype)
-
-
-def ones_like(input: Any, dtype: Any = None, name: str | None = None) -> Any:
-    """Ones of the shape of a tensor."""
-    tensor = convert_to_tensor(input)
-    return ones(shape(tensor), dtype or tensor.dtype)
-
-
-def range_(
-    start: Any, limit: Any = None, delta: Any = 1, dtype: Any = None, name: str | None = None
-) -> Any:
-    """Numbers from `start` up to `limit`."""
-    begin, end = (0, start) if limit is None else (start, limit)
-    parts = [convert_to_tensor(part) for part in (begin, end, delta)]
-    wanted = (
-        as_dtype(dtype)
-        if dtype is not None
-        else max(
-            (part.dtype for part in parts),
-            key=lambda d: ["int32", "int64", "float32", "float64"].index(d.name),
-        )
-    )
-    op = Op(
-        "Range",
-        lambda a, b, c: np.arange(a, b, c).astype(wanted.numpy),
-        lambda *_: [TensorSpec([None], wanted)],
-    )
-    return run(op, parts)
-
-
-def _hot(indices: Any, *, depth: int, on: Any, off: Any, axis: int, dtype: Any) -> Any:
-    hot = np.equal(np.expand_dims(indices, -1), np.arange(depth))
-    return np.moveaxis(np.where(hot, on, off).astype(dtype), -1, axis)
-
-
-def _hot_block(_: int, indices: Block, **attributes: Any) -> Any:
-    if not isinstance(indices.value, np.ndarray) or attributes["axis"] != -1:
-        return None
-    return _hot(indices.value, **attributes)
-
-
-_ONE_HOT = Op("OneHot", _hot, None, _hot_block)
-
-
-def one_hot(
-    indices: Any,
-    depth: Any,
-    on_value: Any = None,
-    off_value: Any = None,
-    axis: int | None = None,
-    dtype: Any = None,
-    name: str | None = None,
-) -> Any:
-    """`on_value` (1) at each index along a new dimension of `depth`, `off_value` (0) elsewhere."""
-    given = next((v for v in (on_value, off_value) if v is not None), None)
-    wanted = (
-        as_dtype(dtype)
-        if dtype is not None
-        else (as_dtype("float32") if given is None else convert_to_tensor(given).dtype)
-    )
-    on, off = (1 if on_value is None else on_value), (0 if off_value is None else off_value)
-    attributes = {"depth": int(depth), "on": np.asarray(on), "off": np.asarray(off)}
-    axis = -1 if axis is None else axis
-    return run(_ONE_HOT, [convert_to_tensor(indices)], axis=axis, dtype=wanted.numpy, **attributes)
-
-
 def tile(input: Any, multiples: Any, name: str | None = None) -> Any:
     """A tensor repeated along its dimensions."""
     op = Op("Tile", lambda x, n: np.tile(as_array(x), np.asarray(n).tolist()))
@@ -429,7 +336,7 @@ def ensure_shape(x: Any, shape: Any, name: str | None = None) -> Any:
 def broadcast_to(input: Any, shape: Any, name: str | None = None) -> Any:
     """A tensor repeated to a shape."""
     op = Op("BroadcastTo", lambda x, n: np.broadcast_to(as_array(x), np.asarray(n).tolist()).copy())
-    return run(op, [convert_to_tensor(input), _sizes(shape)])
+    return run(op, [convert_to_tensor(input), sizes_of(shape)])
 
 
 OPERATORS["stack"] = stack

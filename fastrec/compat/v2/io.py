@@ -19,7 +19,7 @@ from ._composite import SparseTensor
 from ._specs import TensorSpec
 from ._tensor import as_array, convert_to_tensor
 from ._trace import Block, Op, run
-from .image import (
+from .image_codecs import (
     decode_and_crop_jpeg,
     decode_bmp,
     decode_gif,
@@ -37,12 +37,12 @@ from .parsing import (
     RaggedFeature,
     SparseFeature,
     VarLenFeature,
-    decode_raw,
     parse_example,
     parse_sequence_example,
     parse_single_example,
     parse_single_sequence_example,
 )
+from .raw import decode_raw
 
 __all__ = [
     "FixedLenFeature",

@@ -312,12 +312,28 @@ def _arg(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
 
 argmax = _arg("ArgMax", np.argmax)
 argmin = _arg("ArgMin", np.argmin)
-_MATMUL = Op("MatMul", lambda x, y: np.matmul(x, y))
 
 
-def matmul(a: Any, b: Any, name: str | None = None) -> Any:
+def _product(x: Array, y: Array, *, turned: tuple[bool, bool]) -> Any:
+    first, second = (
+        np.swapaxes(each, -1, -2) if turn else each
+        for each, turn in zip((x, y), turned, strict=True)
+    )
+    return np.matmul(first, second)
+
+
+_MATMUL = Op("MatMul", _product)
+
+
+def matmul(
+    a: Any,
+    b: Any,
+    transpose_a: bool = False,
+    transpose_b: bool = False,
+    name: str | None = None,
+) -> Any:
     """The matrix product."""
-    return run(_MATMUL, _pair("MatMul", a, b))
+    return run(_MATMUL, _pair("MatMul", a, b), turned=(bool(transpose_a), bool(transpose_b)))
 
 
 def _compared(function: Callable[..., Any], unequal: bool) -> Callable[[Any, Any], Any]:

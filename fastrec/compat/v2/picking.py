@@ -9,30 +9,22 @@ from typing import Any
 import numpy as np
 
 from .. import _errors
-from ._specs import TensorSpec
+from .._kernels import slicing
+from ._specs import TensorSpec, TypeSpec
 from ._tensor import OPERATORS, Tensor, as_array, convert_to_tensor
 from ._trace import Block, Op, Symbol, run
 
-__all__ = ["boolean_mask", "gather", "slice_", "where"]
+__all__ = ["boolean_mask", "gather", "gather_nd", "slice_", "where"]
 
 
-def _gathered(params: Any, indices: Any, *, axis: int) -> Any:
-    array, where = as_array(params), np.asarray(indices)
-    count = array.shape[axis]
-    if where.size and (where.min() < 0 or where.max() >= count):
-        first = np.argwhere((where < 0) | (where >= count))[0]
-        bad = int(where[tuple(first)])
-        at = f"[{','.join(map(str, first.tolist()))}]" if len(first) else ""
-        raise _errors.InvalidArgumentError(
-            None, None, f"indices{at} = {bad} is not in [0, {count})"
-        )
-    return np.take(array, where, axis)
+def _gathered(params: Any, indices: Any, *, axis: int, batch_dims: int) -> Any:
+    return slicing.gather(as_array(params), np.asarray(indices), axis, batch_dims)
 
 
-def _gather_block(_: int, params: Block, indices: Block, *, axis: int) -> Any:
-    if params.many or axis != 0 or not isinstance(indices.value, np.ndarray):
+def _gather_block(_: int, params: Block, indices: Block, *, axis: int, batch_dims: int) -> Any:
+    if params.many or axis or batch_dims or not isinstance(indices.value, np.ndarray):
         return None
-    return _gathered(params.value, indices.value, axis=axis)
+    return _gathered(params.value, indices.value, axis=0, batch_dims=0)
 
 
 _GATHER = Op("GatherV2", _gathered, None, _gather_block)
@@ -46,8 +38,23 @@ def gather(
     batch_dims: int = 0,
     name: str | None = None,
 ) -> Any:
-    """The slices of `params` that `indices` name."""
-    return run(_GATHER, [convert_to_tensor(params), convert_to_tensor(indices)], axis=axis or 0)
+    """The slices of `params` that `indices` name, along `axis`.
+
+    With `batch_dims`, that many first dimensions of both go together.
+    """
+    tensors = [convert_to_tensor(params), convert_to_tensor(indices)]
+    where = int(batch_dims) if axis is None else int(axis)
+    return run(_GATHER, tensors, axis=where, batch_dims=int(batch_dims))
+
+
+_GATHER_ND = Op("GatherNd", lambda x, i: slicing.gather_nd(as_array(x), np.asarray(i)))
+
+
+def gather_nd(params: Any, indices: Any, batch_dims: int = 0, name: str | None = None) -> Any:
+    """The parts of `params` at the places that the rows of `indices` spell out."""
+    if batch_dims:
+        raise NotImplementedError("gather_nd with batch_dims is not covered")
+    return run(_GATHER_ND, [convert_to_tensor(params), convert_to_tensor(indices)])
 
 
 _MASK = Op(
@@ -83,18 +90,24 @@ def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None)
     return run(op, [convert_to_tensor(condition), *_pair("SelectV2", x, y)])
 
 
+def _slice_spec(specs: list[TypeSpec], raws: list[Any]) -> list[TypeSpec]:
+    rank = specs[0].shape.ndims
+    if isinstance(raws[2], Symbol):
+        return [TensorSpec(None if rank is None else [None] * rank, specs[0].dtype)]
+    sizes = [None if size == -1 else int(size) for size in raws[2]]
+    return [TensorSpec(sizes, specs[0].dtype)]
+
+
+_SLICE = Op(
+    "Slice",
+    lambda x, begin, size: slicing.slice_array(as_array(x), np.asarray(begin), np.asarray(size)),
+    _slice_spec,
+)
+
+
 def slice_(input_: Any, begin: Any, size: Any, name: str | None = None) -> Any:
     """So many elements (-1 for the rest) from `begin` on, of each dimension."""
-    op = Op(
-        "Slice",
-        lambda x, b, n: as_array(x)[
-            tuple(
-                builtins.slice(int(i), None if k == -1 else int(i + k))
-                for i, k in zip(b, n, strict=True)
-            )
-        ],
-    )
-    return run(op, [convert_to_tensor(input_), convert_to_tensor(begin), convert_to_tensor(size)])
+    return run(_SLICE, [convert_to_tensor(each) for each in (input_, begin, size)])
 
 
 def _picked(x: Any, *indices: Any, key: tuple[Any, ...]) -> Any:

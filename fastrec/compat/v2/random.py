@@ -1,25 +1,94 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``tf.random``. Shuffles of data sets have TensorFlow's draws; what is here has NumPy's."""
+"""``tf.random``: for a seed, TensorFlow's own draws.
+
+What a function of a data set draws is given to it with each element, so that it is the same
+however many elements are made at once, and by however many threads.
+"""
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from .._dtypes import as_dtype
-from ._seeds import get_seed, set_seed
-from ._specs import TensorSpec
-from ._tensor import TensorShape, as_array, convert_to_tensor
-from ._trace import Op, run, wrap
+from .._dtypes import DType, as_dtype
+from .._kernels import philox
+from ._pipeline import invalid
+from ._seeds import generator, graph_seed, set_seed
+from ._specs import TensorSpec, TypeSpec
+from ._tensor import as_array, convert_to_tensor
+from ._trace import Called, Op, Symbol, current_call, run, wrap
 
-__all__ = ["generator", "normal", "set_seed", "shuffle", "uniform"]
+__all__ = [
+    "normal",
+    "set_seed",
+    "shuffle",
+    "stateless_uniform",
+    "truncated_normal",
+    "uniform",
+]
+
+Array = np.ndarray[Any, Any]
+Shape = tuple[int, ...]
 
 
-def generator(seed: Any) -> np.random.Generator:
-    """What an operation draws from."""
-    pair = get_seed(None if seed is None else int(seed))
-    return np.random.default_rng(None if pair == (0, 0) else pair)
+@dataclass(frozen=True)
+class _Draw:
+    """Random numbers of one kind.
+
+    Attributes
+    ----------
+    seeds : (int, int)
+    spec : TypeSpec
+        Of one draw.
+    many : callable
+        Of a generator and a number: a column of so many draws.
+    """
+
+    seeds: tuple[int, int]
+    spec: TypeSpec
+    many: Callable[[philox.Philox, int], Array]
+
+    def started(self) -> Callable[[int], Array]:
+        return functools.partial(self.many, philox.Philox(*self.seeds))
+
+
+def _drawn(
+    kind: str,
+    seed: int | None,
+    spec: TypeSpec,
+    one: Callable[[philox.Philox], Array],
+    many: Callable[[philox.Philox, int], Array] | None = None,
+) -> Any:
+    """A draw; inside of a function of a data set, one for each element."""
+    seed = None if seed is None else int(seed)
+    call = current_call()
+    if call is None:
+        return wrap(one(generator(kind + spec.dtype.name, seed)))
+    seeds = graph_seed(seed, call.unseeded)
+    call.unseeded += seed is None
+    if isinstance(call, Called):
+        return wrap(one(call.state(lambda: philox.Philox(*seeds))))
+    one_by_one = lambda state, count: np.stack([one(state) for _ in range(count)])  # noqa: E731
+    return call.draw(_Draw(seeds, spec, many or one_by_one))
+
+
+def _sizes(shape: Any) -> Shape:
+    if isinstance(shape, Symbol):
+        raise TypeError("a shape that is not known yet")
+    return tuple(int(size) for size in np.asarray(shape, np.int64).reshape(-1))
+
+
+def _whole(low: Any, high: Any, dtype: DType) -> tuple[int, int]:
+    if isinstance(low, Symbol) or isinstance(high, Symbol):
+        raise TypeError("limits that are not known yet")
+    least, most = int(np.asarray(low)), int(np.asarray(high))
+    if not least < most:
+        raise invalid(f"Need minval < maxval, got {least} >= {most}")
+    return least, most
 
 
 def uniform(
@@ -30,36 +99,126 @@ def uniform(
     seed: int | None = None,
     name: str | None = None,
 ) -> Any:
-    """Numbers from `minval` up to `maxval`."""
-    wanted, draw = as_dtype(dtype), generator(seed)
-    sizes: Any = TensorShape(shape).as_list()
-    high = 1 if maxval is None else maxval
-    if wanted.is_integer:
-        return wrap(np.asarray(draw.integers(int(minval), int(high), sizes), wanted.numpy))
-    return wrap(np.asarray(draw.uniform(float(minval), float(high), sizes), wanted.numpy))
+    """Numbers from `minval` up to and without `maxval`, each as likely as the others.
+
+    Raises
+    ------
+    ValueError
+        For whole numbers without `maxval`.
+    """
+    element, sizes = as_dtype(dtype), _sizes(shape)
+    spec = TensorSpec(sizes, element)
+    if element.is_integer:
+        if maxval is None:
+            raise ValueError(f"Must specify maxval for integer dtype {element!r}")
+        low, high = _whole(minval, maxval, element)
+        limits = sizes, low, high, element.numpy
+        return _drawn(
+            "RandomUniformInt",
+            seed,
+            spec,
+            lambda state: philox.uniform_int(state, *limits),
+            lambda state, count: philox.uniform_int_rows(state, count, *limits),
+        )
+    found = _drawn(
+        "RandomUniform",
+        seed,
+        spec,
+        lambda state: philox.uniform(state, sizes, element.numpy),
+        lambda state, count: philox.uniform_rows(state, count, sizes, element.numpy),
+    )
+    return _scaled(found, minval, 1 if maxval is None else maxval, element)
+
+
+def _scaled(found: Any, low: Any, high: Any, dtype: DType) -> Any:
+    """Numbers of 0 to 1 between two others."""
+    if type(low) is int and type(high) is int and (low, high) == (0, 1):
+        return found
+    least = convert_to_tensor(low, dtype)
+    return found * (convert_to_tensor(high, dtype) - least) + least
 
 
 def normal(
     shape: Any,
-    mean: float = 0.0,
-    stddev: float = 1.0,
+    mean: Any = 0.0,
+    stddev: Any = 1.0,
     dtype: Any = "float32",
     seed: int | None = None,
     name: str | None = None,
 ) -> Any:
     """Normally distributed numbers."""
-    sizes: Any = TensorShape(shape).as_list()
-    return wrap(np.asarray(generator(seed).normal(mean, stddev, sizes), as_dtype(dtype).numpy))
+    return _normal("RandomStandardNormal", philox.normal, shape, mean, stddev, dtype, seed)
+
+
+def truncated_normal(
+    shape: Any,
+    mean: Any = 0.0,
+    stddev: Any = 1.0,
+    dtype: Any = "float32",
+    seed: int | None = None,
+    name: str | None = None,
+) -> Any:
+    """Normally distributed numbers, within two deviations of their mean."""
+    return _normal("TruncatedNormal", philox.truncated_normal, shape, mean, stddev, dtype, seed)
+
+
+def _normal(
+    kind: str,
+    function: Callable[..., Array],
+    shape: Any,
+    mean: Any,
+    stddev: Any,
+    dtype: Any,
+    seed: int | None,
+) -> Any:
+    element, sizes = as_dtype(dtype), _sizes(shape)
+    spec = TensorSpec(sizes, element)
+    found = _drawn(kind, seed, spec, lambda state: function(state, sizes, element.numpy))
+    return found * convert_to_tensor(stddev, element) + convert_to_tensor(mean, element)
 
 
 def shuffle(value: Any, seed: int | None = None, name: str | None = None) -> Any:
     """The rows of a tensor in another order."""
-    draw = generator(seed)
+    state = generator("RandomShuffle", seed)
     op = Op(
         "RandomShuffle",
-        lambda x: draw.permutation(as_array(x)),
+        lambda x: philox.shuffled(state, as_array(x)),
         lambda s, _: [TensorSpec(s[0].shape, s[0].dtype)],
         None,
         pure=False,
     )
     return run(op, [convert_to_tensor(value)])
+
+
+def stateless_uniform(
+    shape: Any,
+    seed: Any,
+    minval: Any = 0,
+    maxval: Any = None,
+    dtype: Any = "float32",
+    name: str | None = None,
+    alg: str = "auto_select",
+) -> Any:
+    """Numbers that `seed`, of shape (2,), decides, from `minval` up to and without `maxval`."""
+    element, sizes = as_dtype(dtype), _sizes(shape)
+    draw: Callable[[philox.Philox], Array] = functools.partial(
+        philox.uniform, shape=sizes, dtype=element.numpy
+    )
+    if element.is_integer:
+        if maxval is None:
+            raise ValueError(f"Must specify maxval for integer dtype {element!r}")
+        low, high = _whole(minval, maxval, element)
+        draw = functools.partial(
+            philox.uniform_int, shape=sizes, low=low, high=high, dtype=element.numpy
+        )
+
+    def kernel(pair: Any) -> Array:
+        first, second = (int(number) for number in pair)
+        found: Array = draw(philox.scrambled(first, second))
+        return found
+
+    op = Op("StatelessRandomUniformV2", kernel, lambda *_: [TensorSpec(sizes, element)])
+    found = run(op, [convert_to_tensor(seed)])
+    if element.is_integer:
+        return found
+    return _scaled(found, minval, 1 if maxval is None else maxval, element)

@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What functions of data sets draw in ``fastrec.compat.v2``: TensorFlow 2.21's own numbers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from v2_picture_programs import PROGRAMS
+from v2_programs import results
+
+import fastrec.compat.v2 as tf
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_pictures_are_the_same_one_by_one_and_in_blocks(name: str) -> None:
+    found = []
+    for fast in (True, False):
+        before = tf.data.set_lowering(fast)
+        try:
+            found.append(results(tf, PROGRAMS[name], ""))
+        finally:
+            tf.data.set_lowering(before)
+    assert found[0] == found[1]
+
+
+def rounded(values: Any) -> list[float]:
+    return [round(float(value), 6) for value in values]
+
+
+def test_a_function_draws_anew_for_each_element() -> None:
+    tf.random.set_seed(0)
+    drawn = tf.data.Dataset.range(3).map(lambda i: tf.random.uniform([]))
+    assert rounded(drawn) == [0.019757, 0.540031, 0.516678]
+    assert rounded(drawn) == [0.019757, 0.540031, 0.516678]  # and so does another iteration
+    normal = tf.data.Dataset.range(3).map(lambda i: tf.random.normal([], seed=3))
+    assert rounded(normal) == [-1.409554, -0.174399, -1.183044]
+
+
+def turned(i: Any) -> Any:
+    if tf.random.uniform(()) > 0.5:
+        i = -i
+    return i
+
+
+@pytest.mark.parametrize("threads", [None, 4])
+def test_an_if_on_what_was_drawn_is_decided_for_each_element(threads: int | None) -> None:
+    tf.random.set_seed(0)
+    found = [int(i) for i in tf.data.Dataset.range(1, 13).map(turned, threads)]
+    assert list(map(abs, found)) == list(range(1, 13))
+    if threads is None:
+        assert found == [1, -2, -3, 4, 5, 6, 7, -8, -9, -10, -11, 12]
+    else:  # who draws first is not decided, as in TensorFlow
+        assert sum(i < 0 for i in found) == 6
+
+
+@pytest.mark.parametrize("change", [turned, lambda i: (i, tf.random.uniform([], seed=1))])
+def test_what_is_repeated_is_drawn_anew(change: Any) -> None:
+    tf.random.set_seed(0)
+    found = [str(x) for x in tf.data.Dataset.range(20).map(change).repeat(2).prefetch(2)]
+    assert found[:20] != found[20:]
+
+
+def test_without_seeds_every_iteration_draws_other_numbers(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("fastrec.compat.v2._seeds._Global.seed", None)
+    drawn = tf.data.Dataset.range(5).map(lambda i: tf.random.uniform([]))
+    assert len({*rounded(drawn), *rounded(drawn)}) == 10
+
+
+def test_operations_of_one_seed_go_on_outside_of_data_sets() -> None:
+    tf.random.set_seed(0)
+    assert rounded(tf.random.uniform([2], seed=1)) == [0.53973, 0.10494]
+    assert rounded(tf.random.uniform([2], seed=1)) == [0.430893, 0.356949]
+    assert tf.random.uniform([3], 0, 100, tf.int64).numpy().tolist() == [57, 3, 51]
+    assert rounded(tf.random.stateless_uniform([2], [1, 2])) == [0.84406, 0.192045]
+
+
+def test_filters_draw_for_each_element() -> None:
+    kept = tf.data.Dataset.range(200).filter(lambda i: tf.random.uniform([], seed=1) < 0.5)
+    assert 60 < len(list(kept)) < 140
+
+
+def test_many_threads_give_the_draws_of_one() -> None:
+    def crop(i: Any) -> Any:
+        picture = tf.reshape(tf.range(300) + tf.cast(i, tf.int32), [10, 10, 3])
+        return tf.image.random_crop(picture, [4, 4, 3], seed=2)
+
+    found = [
+        [x.tolist() for x in tf.data.Dataset.range(90).map(crop, threads).as_numpy_iterator()]
+        for threads in (None, 1, 8)
+    ]
+    assert found[0] == found[1] == found[2]
+
+
+def test_settings_that_change_a_resize_are_not_ignored() -> None:
+    picture = np.arange(6 * 7 * 3, dtype=np.uint8).reshape(6, 7, 3)
+    plain = tf.image.resize(picture, (3, 3)).numpy()
+    assert not np.allclose(plain, tf.image.resize(picture, (3, 3), antialias=True))
+    assert not np.allclose(plain, tf.image.resize(picture, (3, 3), "area"))
+    assert tf.image.resize(picture, (6, 6), preserve_aspect_ratio=True).shape == (5, 6, 3)
+    with pytest.raises(ValueError, match="is not implemented"):
+        tf.image.resize(picture, (3, 3), "cubic")
