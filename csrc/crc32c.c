@@ -99,6 +99,24 @@ uint32_t fr_crc32c_extend_copy(uint32_t crc, uint8_t *dst, const uint8_t *data, 
     return active()->extend_copy(crc, dst, data, size);
 }
 
+void fr_crc32c_copy_long(fr_crc32c_run *run, uint8_t *dst, const uint8_t *data, size_t size) {
+    const size_t left = (size_t)(run->end - run->at);
+    const size_t before = (uintptr_t)data - (uintptr_t)run->at;
+    if (before > left || size > left - before) {
+        memcpy(dst, data, size);
+        return;
+    }
+    run->crc = fr_crc32c_extend(run->crc, run->at, before);
+    run->crc = fr_crc32c_extend_copy(run->crc, dst, data, size);
+    run->at = data + size;
+}
+
+uint32_t fr_crc32c_end(fr_crc32c_run *run) {
+    uint32_t crc = fr_crc32c_extend(run->crc, run->at, (size_t)(run->end - run->at));
+    *run = (fr_crc32c_run){0};
+    return crc;
+}
+
 /* a * b mod P, both as they lie in registers: bit 31 is x^0. */
 static uint32_t multiply(uint32_t a, uint32_t b) {
     const uint32_t polynomial = 0x82F63B78;

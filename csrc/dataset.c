@@ -191,23 +191,42 @@ static int refuse_index(fr_error *err) {
                    "or the header is damaged");
 }
 
-static int read_frame(const fr_dataset *dataset, const fr_dataset_file *file, uint64_t number,
+static int read_frame(const fr_dataset_file *file, uint64_t number, const fr_frame_options *options,
                       fr_record *record, fr_error *err) {
     fr_span bytes = frame_bytes(file, number);
     fr_frame frame = {{0}, 0};
-    int status = fr_frame_next(bytes, true, &dataset->options, &frame, err);
+    int status = fr_frame_next(bytes, true, options, &frame, err);
     if (file->told && frame.size != bytes.size && status != FR_ERR_LIMIT) return refuse_index(err);
     record->data = frame.data;
     record->offset = (uint64_t)(bytes.data - file->map.bytes.data);
     return status;
 }
 
-int fr_dataset_record(const fr_dataset *dataset, uint64_t number, fr_record *record,
-                      fr_error *err) {
+static int read_record(const fr_dataset *dataset, uint64_t number, const fr_frame_options *options,
+                       fr_record *record, fr_error *err) {
     const fr_dataset_file *file = &dataset->files[fr_dataset_find(dataset, number)];
-    int status = read_frame(dataset, file, number, record, err);
+    int status = read_frame(file, number, options, record, err);
     if (FR_LIKELY(status == FR_OK)) return FR_OK;
     status = blame(file, status, err);
+    fr_dataset_locate(dataset, number, err);
+    return status;
+}
+
+int fr_dataset_record(const fr_dataset *dataset, uint64_t number, fr_record *record,
+                      fr_error *err) {
+    return read_record(dataset, number, &dataset->options, record, err);
+}
+
+int fr_dataset_peek(const fr_dataset *dataset, uint64_t number, fr_record *record, fr_error *err) {
+    const fr_frame_options options = {.max_record = dataset->options.max_record};
+    return read_record(dataset, number, &options, record, err);
+}
+
+int fr_dataset_verify(const fr_dataset *dataset, uint64_t number, const fr_record *record,
+                      fr_crc32c_run *run, fr_error *err) {
+    int status = fr_frame_check(record->data, fr_crc32c_end(run), err);
+    if (FR_LIKELY(status == FR_OK)) return FR_OK;
+    status = blame(&dataset->files[fr_dataset_find(dataset, number)], status, err);
     fr_dataset_locate(dataset, number, err);
     return status;
 }

@@ -63,6 +63,16 @@ FR_NODISCARD int fr_dataset_record(const fr_dataset *dataset, uint64_t number, f
                                    fr_error *err);
 
 /*
+ * As fr_dataset_record() in two steps: the record, of which only the header was checked; then its
+ * data, by a run that was begun with it. Between them the data may be taken apart, but nothing that
+ * was made of it may be handed out.
+ */
+FR_NODISCARD int fr_dataset_peek(const fr_dataset *dataset, uint64_t number, fr_record *record,
+                                 fr_error *err);
+FR_NODISCARD int fr_dataset_verify(const fr_dataset *dataset, uint64_t number,
+                                   const fr_record *record, fr_crc32c_run *run, fr_error *err);
+
+/*
  * As fr_dataset_record() for each of `count` numbers, with the waits for memory overlapping.
  * records[i] is that of numbers[i].
  */

@@ -90,14 +90,18 @@ static int put_floats(fr_row *row, fr_span run, fr_error *err) {
     if (run.size % 4) return malformed(row, err);
     uint8_t *dst;
     FR_TRY(place(row, run.size / 4, &dst, err));
-    if (dst) fr_raw_from_float(dst, row->feature->dtype, run.data, run.size / 4);
+    if (!dst || run.size == 0) return FR_OK;
+    if (row->feature->dtype == FR_FLOAT32 && !FR_BIG_ENDIAN)
+        fr_crc32c_copy(&row->intake->run, dst, run.data, run.size);
+    else
+        fr_raw_from_float(dst, row->feature->dtype, run.data, run.size / 4);
     return FR_OK;
 }
 
 static int put_bytes(fr_row *row, fr_span bytes, fr_error *err) {
     if (row->feature->raw) return fr_feature_put_raw(row, bytes, err);
     row->found++;
-    FR_TRY(fr_buffer_append(&row->column->values, bytes.data, bytes.size, err));
+    FR_TRY(fr_intake_append(row->intake, &row->column->values, bytes, err));
     int64_t end = (int64_t)row->column->values.size;
     return fr_buffer_append(&row->column->offsets, &end, sizeof end, err);
 }
@@ -199,19 +203,19 @@ static int end_row(fr_row *row, fr_error *err) {
     return fr_buffer_append(&row->column->splits, &end, sizeof end, err);
 }
 
-static fr_row begin_row(fr_columns *columns, size_t number) {
+static fr_row begin_row(fr_columns *columns, size_t number, fr_intake *intake) {
     const fr_feature *feature = &columns->schema->features[number];
-    fr_row row = {columns, feature, &columns->columns[number], NULL, 0};
+    fr_row row = {columns, feature, &columns->columns[number], intake, NULL, 0};
     if (fr_feature_is_dense(feature)) row.dense = fr_columns_dense_row(columns, number);
     return row;
 }
 
-int fr_feature_append(fr_columns *columns, size_t number, fr_span value, fr_buffer *pieces,
+int fr_feature_append(fr_columns *columns, size_t number, fr_span value, fr_intake *intake,
                       fr_error *err) {
-    fr_row row = begin_row(columns, number);
+    fr_row row = begin_row(columns, number, intake);
     fr_kind kind;
     fr_span list;
-    FR_TRY(find_list(&row, value, pieces, &kind, &list, err));
+    FR_TRY(find_list(&row, value, &intake->pieces, &kind, &list, err));
     if (kind == FR_KIND_NONE) return FR_END;
     if (FR_UNLIKELY(kind != row.feature->kind)) {
         if (!list_valid(kind, list)) return malformed(&row, err);
@@ -224,12 +228,12 @@ int fr_feature_append(fr_columns *columns, size_t number, fr_span value, fr_buff
 }
 
 int fr_feature_append_empty(fr_columns *columns, size_t number, fr_error *err) {
-    fr_row row = begin_row(columns, number);
+    fr_row row = begin_row(columns, number, NULL);
     return end_row(&row, err);
 }
 
 int fr_feature_append_missing(fr_columns *columns, size_t number, fr_error *err) {
-    fr_row row = begin_row(columns, number);
+    fr_row row = begin_row(columns, number, NULL);
     if (row.feature->ragged) {
         row.found = 1;
         return end_row(&row, err);

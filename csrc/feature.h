@@ -9,17 +9,33 @@
 #define FASTREC_FEATURE_H
 
 #include "columns.h"
+#include "crc32c.h"
 #include "wire.h"
 
+/* What reading the values of a record takes besides them. All-zero is valid. */
+typedef struct {
+    fr_buffer pieces;  /* a list that came in pieces */
+    fr_crc32c_run run; /* of the record, where somebody wants its checksum */
+} fr_intake;
+
+/* As fr_buffer_append() of bytes that may be the record's. */
+FR_NODISCARD static inline int fr_intake_append(fr_intake *intake, fr_buffer *buffer, fr_span bytes,
+                                                fr_error *err) {
+    FR_TRY(fr_buffer_reserve(buffer, bytes.size, err));
+    if (bytes.size)
+        fr_crc32c_copy(&intake->run, buffer->data + buffer->size, bytes.data, bytes.size);
+    buffer->size += bytes.size;
+    return FR_OK;
+}
+
 /*
- * Appends the values in `value` to column `number` as the next row. `pieces` is where a list that
- * comes in pieces is put together.
+ * Appends the values in `value` to column `number` as the next row.
  *
  * FR_END, and nothing appended, when no kind is set. FR_ERR_MALFORMED when the bytes are no
  * Feature; FR_ERR_SCHEMA, naming the feature, on values of another kind, number or range.
  */
 FR_NODISCARD int fr_feature_append(fr_columns *columns, size_t number, fr_span value,
-                                   fr_buffer *pieces, fr_error *err);
+                                   fr_intake *intake, fr_error *err);
 
 /* Appends the row of a Feature with no values; FR_ERR_SCHEMA where there have to be some. */
 FR_NODISCARD int fr_feature_append_empty(fr_columns *columns, size_t number, fr_error *err);

@@ -12,6 +12,7 @@ typedef struct {
     const fr_columns *columns;
     const fr_feature *feature;
     fr_column *column;
+    fr_intake *intake;
     uint8_t *dense; /* where the row goes, when it goes into the shared block */
     size_t found;   /* elements so far */
 } fr_row;

@@ -123,6 +123,9 @@ int fr_feature_put_raw(fr_row *row, fr_span bytes, fr_error *err) {
         dst = values->data + values->size;
         values->size += bytes.size;
     }
-    fr_raw_copy(dst, bytes.data, bytes.size / size, feature->dtype, feature->swap);
+    if (fr_raw_is_plain(feature->dtype, feature->swap))
+        fr_crc32c_copy(&row->intake->run, dst, bytes.data, bytes.size);
+    else
+        fr_raw_copy(dst, bytes.data, bytes.size / size, feature->dtype, feature->swap);
     return FR_OK;
 }

@@ -85,6 +85,12 @@ static int torn(uint64_t length, size_t left, fr_error *err) {
     return fail_frame(err, FR_ERR_TRUNCATED, fault, length);
 }
 
+int fr_frame_check(fr_span data, uint32_t crc, fr_error *err) {
+    uint32_t stored = fr_load_u32(data.data + data.size);
+    if (FASTREC_MUTANT == 1 || FR_LIKELY(fr_crc_mask(crc) == stored)) return FR_OK;
+    return fail_crc(err, FR_FAULT_DATA_CRC, "data", data.size, stored, crc);
+}
+
 int fr_frame_next(fr_span window, bool ended, const fr_frame_options *options, fr_frame *frame,
                   fr_error *err) {
     if (FR_UNLIKELY(window.size < FR_HEADER_SIZE)) return short_header(window, ended, frame, err);
@@ -103,8 +109,5 @@ int fr_frame_next(fr_span window, bool ended, const fr_frame_options *options, f
     frame->data = (fr_span){window.data + FR_HEADER_SIZE, (size_t)length};
     frame->size = (size_t)length + FR_FRAME_OVERHEAD;
     if (!options->verify) return FR_OK;
-    uint32_t crc = fr_crc32c_extend(0, frame->data.data, frame->data.size);
-    uint32_t stored = fr_load_u32(frame->data.data + frame->data.size);
-    if (FASTREC_MUTANT == 1 || FR_LIKELY(fr_crc_mask(crc) == stored)) return FR_OK;
-    return fail_crc(err, FR_FAULT_DATA_CRC, "data", length, stored, crc);
+    return fr_frame_check(frame->data, fr_crc32c(frame->data.data, frame->data.size), err);
 }

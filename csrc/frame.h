@@ -48,6 +48,9 @@ typedef struct {
 FR_NODISCARD int fr_frame_next(fr_span window, bool ended, const fr_frame_options *options,
                                fr_frame *frame, fr_error *err);
 
+/* FR_OK when `crc` is what the footer behind `data` says; else the error of fr_frame_next(). */
+FR_NODISCARD int fr_frame_check(fr_span data, uint32_t crc, fr_error *err);
+
 /* True, and the data's length, when the 12 bytes at `p` are a header that agrees with its CRC. */
 bool fr_frame_header(const uint8_t *p, uint64_t *length);
 

@@ -17,7 +17,6 @@
 
 #include <stdlib.h>
 
-#include "feature.h"
 #include "hint.h"
 #include "wire.h"
 
@@ -42,7 +41,7 @@ void fr_parser_free(fr_parser *parser) {
     free(parser->values);
     free(parser->predicted);
     fr_buffer_free(&parser->merged);
-    fr_buffer_free(&parser->pieces);
+    fr_buffer_free(&parser->intake.pieces);
     *parser = (fr_parser){0};
 }
 
@@ -216,10 +215,10 @@ int fr_parser_fill(fr_parser *parser, fr_columns *columns, fr_error *err) {
         if (value.data == &in_row) continue;
         int status = FR_END;
         if (FR_LIKELY(value.data))
-            status = fr_feature_append(columns, i, value, &parser->pieces, err);
+            status = fr_feature_append(columns, i, value, &parser->intake, err);
         if (status == FR_END && schema->features[i].fallback.data)
             status =
-                fr_feature_append(columns, i, schema->features[i].fallback, &parser->pieces, err);
+                fr_feature_append(columns, i, schema->features[i].fallback, &parser->intake, err);
         if (status == FR_END) {
             status = fr_feature_append_missing(columns, i, err);
             if (status == FR_ERR_SCHEMA) fr_hint_key(parser->message, schema->features[i].key, err);
@@ -231,9 +230,9 @@ int fr_parser_fill(fr_parser *parser, fr_columns *columns, fr_error *err) {
 }
 
 /* A schema of the record itself. */
-static int append_record(fr_columns *columns, fr_span record, fr_error *err) {
+static int append_record(fr_parser *parser, fr_columns *columns, fr_span record, fr_error *err) {
     fr_column *column = &columns->columns[0];
-    FR_TRY(fr_buffer_append(&column->values, record.data, record.size, err));
+    FR_TRY(fr_intake_append(&parser->intake, &column->values, record, err));
     int64_t end = (int64_t)column->values.size;
     FR_TRY(fr_buffer_append(&column->offsets, &end, sizeof end, err));
     columns->rows++;
@@ -243,7 +242,7 @@ static int append_record(fr_columns *columns, fr_span record, fr_error *err) {
 int fr_parse_row(fr_parser *parser, fr_span record, fr_columns *columns, fr_error *err) {
     const fr_schema *schema = parser->schema;
     if (schema->count == 1 && schema->features[0].kind == FR_KIND_NONE)
-        return append_record(columns, record, err);
+        return append_record(parser, columns, record, err);
     if (record.size > INT32_MAX)
         return fr_fail(err, FR_ERR_MALFORMED, "%zu bytes are more than a protobuf message can have",
                        record.size);

@@ -12,7 +12,7 @@
 #ifndef FASTREC_PARSE_H
 #define FASTREC_PARSE_H
 
-#include "columns.h"
+#include "feature.h"
 
 /* All-zero is a valid parser that can only be freed. */
 typedef struct {
@@ -25,7 +25,7 @@ typedef struct {
     size_t predicted_count;
     bool (*valid)(fr_span); /* whether bytes are a value; fr_feature_valid() */
     fr_buffer merged;       /* values of this record that came in pieces */
-    fr_buffer pieces;       /* a list that came in pieces */
+    fr_intake intake;       /* its run may be begun before a record, and ended after it */
 } fr_parser;
 
 FR_NODISCARD int fr_parser_init(fr_parser *parser, const fr_schema *schema, fr_error *err);

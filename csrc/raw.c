@@ -38,15 +38,19 @@ static void copy_bools(uint8_t *dst, const uint8_t *src, size_t count) {
         dst[i] = src[i] != 0;
 }
 
+bool fr_raw_is_plain(fr_dtype dtype, bool swap) {
+    return dtype != FR_BOOL && !(swap && dtypes[dtype].part > 1);
+}
+
 void fr_raw_copy(uint8_t *dst, const uint8_t *src, size_t count, fr_dtype dtype, bool swap) {
     size_t size = count * dtypes[dtype].size;
     if (size == 0) return;
-    if (dtype == FR_BOOL)
-        copy_bools(dst, src, count);
-    else if (swap && dtypes[dtype].part > 1)
-        copy_swapped(dst, src, size, dtypes[dtype].part);
-    else
+    if (fr_raw_is_plain(dtype, swap))
         memcpy(dst, src, size);
+    else if (dtype == FR_BOOL)
+        copy_bools(dst, src, count);
+    else
+        copy_swapped(dst, src, size, dtypes[dtype].part);
 }
 
 /* The bits that a value has beyond those of its type, moved up by half the range when it is signed:

@@ -31,6 +31,9 @@ size_t fr_dtype_size(fr_dtype dtype);
 /* "int32", "float16", ..., "bytes". */
 const char *fr_dtype_name(fr_dtype dtype);
 
+/* Whether fr_raw_copy() of such elements is a copy of their bytes. */
+bool fr_raw_is_plain(fr_dtype dtype, bool swap);
+
 /* Copies `count` elements, reversing the bytes of each (of each part, when complex) if `swap`. */
 void fr_raw_copy(uint8_t *dst, const uint8_t *src, size_t count, fr_dtype dtype, bool swap);
 

@@ -3,7 +3,6 @@
 
 #include <inttypes.h>
 
-#include "feature.h"
 #include "hint.h"
 #include "wire.h"
 
@@ -75,7 +74,7 @@ static int in_frame(int status, int64_t frame, fr_error *err) {
 
 static int append_frame(fr_sequence_parser *parser, fr_columns *lists, size_t number, fr_span frame,
                         fr_error *err) {
-    int status = fr_feature_append(lists, number, frame, &parser->lists.pieces, err);
+    int status = fr_feature_append(lists, number, frame, &parser->lists.intake, err);
     return status == FR_END ? fr_feature_append_empty(lists, number, err) : status;
 }
 

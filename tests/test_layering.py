@@ -43,7 +43,7 @@ ROOMS = {
     "columns": "schema",
     "splits": "",
     "fit": "schema",
-    "feature": "columns fit varint",
+    "feature": "columns crc32c fit varint",
     "hint": "schema",
     "survey": "feature hint",
     "parse": "feature hint",

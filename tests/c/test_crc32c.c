@@ -169,6 +169,29 @@ static void a_length_beyond_four_gibibytes(const fr_crc32c_impl *impl) {
     munmap(data, size);
 }
 
+/* In any order, of pieces of the data and of other bytes. */
+static void copies_do_not_change_a_checksum(void) {
+    enum { PIECE = FR_CRC32C_LONG + 5, SIZE = 4 * PIECE };
+    static const size_t order[] = {1, 1, 0, 3, 2};
+    uint8_t *data = malloc(SIZE), *copy = malloc(SIZE), *other = calloc(1, PIECE);
+    CHECK(data && copy && other);
+    for (size_t i = 0; i < SIZE; i++)
+        data[i] = (uint8_t)(i * i >> 3);
+    fr_crc32c_run run = fr_crc32c_begin(data, SIZE), none = {0};
+    for (size_t i = 0; i < sizeof order / sizeof *order; i++) {
+        const size_t at = order[i] * PIECE;
+        fr_crc32c_copy(&run, copy + at, other, PIECE);
+        fr_crc32c_copy(&run, copy + at, data + at, PIECE - i);
+        fr_crc32c_copy(&none, copy + at + PIECE - i, data + at + PIECE - i, i);
+    }
+    CHECK(memcmp(copy, data, SIZE) == 0);
+    CHECK(fr_crc32c_end(&run) == fr_crc32c(data, SIZE));
+    CHECK(fr_crc32c_end(&run) == 0 && fr_crc32c_end(&none) == 0);
+    free(data);
+    free(copy);
+    free(other);
+}
+
 static const fr_crc32c_impl *first_supported(void) {
     const fr_crc32c_impl *impl = fr_crc32c_impls;
     while (!impl->supported())
@@ -242,6 +265,7 @@ int main(void) {
     the_fastest_is_chosen_unless_one_is_named();
     the_processor_gets_what_it_can_do();
     threads_may_race_for_the_first_call();
+    copies_do_not_change_a_checksum();
     checksums_combine();
     for (const fr_crc32c_impl *impl = fr_crc32c_impls; impl->name; impl++) {
         if (!impl->supported()) {
