@@ -175,7 +175,8 @@ class Pipeline(Iterator[Any]):
         if hasattr(source, "interrupt"):
             source.interrupt()
         for thread in self._threads:
-            if thread is not threading.current_thread():
+            # One whose start() was interrupted is not alive yet, and ends by itself.
+            if thread.is_alive() and thread is not threading.current_thread():
                 thread.join(_JOIN_S)
         if hasattr(source, "close") and not self._ring.pulling.locked():
             source.close()

@@ -349,3 +349,22 @@ def test_a_pipeline_gives_the_results_before_an_error_of_its_source() -> None:
     with pytest.raises(OSError, match="gone"):
         next(pipeline)
     pipeline.close()
+
+
+def test_ctrl_c_while_the_threads_start_ends_those_that_did(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    begin = threading.Thread.start
+
+    def interrupted(thread: threading.Thread) -> None:
+        if thread.name == "fastrec-1":
+            raise KeyboardInterrupt
+        begin(thread)
+
+    before = threading.active_count()
+    monkeypatch.setattr(threading.Thread, "start", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        Pipeline(iter(range(100)), str, threads=3, depth=3)
+    for pipeline in list(Pipeline._live):
+        pipeline.close()
+    assert threading.active_count() == before
