@@ -18,7 +18,7 @@ PIP = $(PIP_ENV) $(BIN)/python -m pip install --quiet
 CFLAGS_STRICT = -std=gnu11 -ffp-contract=off -Wall -Wextra -Werror -Icsrc -pthread
 
 .PHONY: bench bench-smoke guard guard-update help test demo arm64 mutants fuzz sanitize sanitize-c \
-        sanitize-fuzz sanitize-python lint lint-c lint-python oracle dist \
+        sanitize-fuzz sanitize-python lint lint-c lint-python oracle soak dist \
         wheel-check format clean
 .DELETE_ON_ERROR:
 .SECONDARY:
@@ -171,6 +171,10 @@ MUTANTS ?= 1 2 3 4 5 6 7 8
 mutants: .venv/installed-test
 	$(PIP) $(BUILD_REQUIRES)
 	$(BIN)/python tests/mutants.py $(MUTANTS)
+
+## make soak         a million batches of every kind, in flat memory
+soak: .venv/installed-test
+	$(BIN)/python tests/soak.py
 
 ## make oracle       differential tests against TensorFlow, in .venv-oracle
 .venv-oracle/bin/python:

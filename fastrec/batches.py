@@ -114,6 +114,8 @@ class Batches(Iterator[Any]):
             raise StopIteration
         self._began = time.perf_counter()
         self._feed = self._start(self._first)
+        if self._closed:  # meanwhile, by another thread, which found nothing to close
+            self._feed.close()
 
     def _next_made(self) -> Any:
         if self._closed:

@@ -14,6 +14,7 @@ import sys
 import threading
 import time
 import traceback
+from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -193,6 +194,35 @@ def test_a_closed_batcher_ends_its_iterators_and_can_begin_anew(path: Path, tran
     assert [str(batch) for batch in batcher][:30] == expected
     batcher.load_state_dict(state)
     assert len(list(batcher)) == 70
+
+
+@pytest.mark.parametrize("kind", ["native", "transformed", "streamed"])
+def test_threads_that_share_an_iterator_get_every_batch_once(
+    path: Path, packed: Path, kind: str
+) -> None:
+    source, transform = packed if kind == "streamed" else path, dict if kind != "native" else None
+    with Batcher(source, NUMBER, 4, transform=transform, threads=3, epochs=4) as batcher:
+        batches = iter(batcher)
+        with ThreadPoolExecutor(8) as pool:
+            parts = list(pool.map(lambda _: [b["i"].tolist() for b in batches], range(8)))
+    assert sorted(batch for part in parts for batch in part) == sorted(
+        list(range(k, k + 4)) for _ in range(4) for k in range(0, 1000, 4)
+    )
+
+
+@pytest.mark.parametrize("kind", ["native", "transformed", "streamed"])
+def test_closing_ends_the_iterator_for_all_threads_that_ask(
+    path: Path, packed: Path, kind: str
+) -> None:
+    source, transform = packed if kind == "streamed" else path, dict if kind != "native" else None
+    for turn in range(20):
+        batches = iter(Batcher(source, NUMBER, 4, transform=transform, threads=2, epochs=None))
+        with ThreadPoolExecutor(4) as pool:
+            counts = [pool.submit(lambda: sum(1 for _ in batches)) for _ in range(4)]
+            time.sleep(0.001 * (turn % 5))
+            batches.close()
+            assert all(count.result(10) >= 0 for count in counts)
+        assert list(batches) == []
 
 
 def in_child(function: Any) -> bytes:
