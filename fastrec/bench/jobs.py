@@ -86,7 +86,9 @@ JOBS: dict[str, Job] = {
         Job("random", "Read records in random order", ("small", "tabular"),
             note="fastrec verifies what it reads; bagz does not."),
         Job("parse", "Parse into dense batches of 128 (photo: 16)", _SIX),
-        Job("shuffle", "Shuffled, parsed batches", _SIX, shuffled=True),
+        Job("shuffle", "Shuffled, parsed batches", _SIX, shuffled=True,
+            note="`memcpy` moves the payload in its own order. Whole records in random order, one "
+                 "copied after the other, are what shuffling costs the memory alone."),
         Job("distort", "Pictures cropped, flipped, brightened, contrasted and standardised",
             ("cifar",), shuffled=True,
             note="CIFAR-10's `distorted_inputs`, through a buffer of 2,000. Chance differs, so "

@@ -66,6 +66,21 @@ def _memcpy(task: Task) -> Trial:
     return Trial(memcpy(source, row * task.case.batch))
 
 
+def _memcpy_scattered(task: Task) -> Trial:
+    """Whole records, one size each, in random order: where rows are is nothing memory can guess."""
+    size, batch = _file_bytes(task) // task.case.records, task.case.batch
+    source = np.ones((task.case.records, size), np.uint8)
+    order = np.random.default_rng(0).permutation(task.case.records)
+    slabs = np.zeros((_SLABS, batch, size), np.uint8)
+    steps = [order[at : at + batch] for at in range(0, len(order), batch)]
+
+    def once() -> None:
+        for i, rows in enumerate(steps):
+            np.take(source, rows, axis=0, out=slabs[i % _SLABS, : len(rows)], mode="clip")
+
+    return Trial(once)
+
+
 def _memcpy_file(task: Task) -> Trial:
     return Trial(memcpy(np.ones(_file_bytes(task), np.uint8), 1 << 18))
 
@@ -152,7 +167,7 @@ JOBS: dict[str, dict[str, Start]] = {
     "crc": {"read bandwidth": _crc_bandwidth},
     "iterate": {"n bytes objects": _objects, "read(2)": _read, "memcpy": _memcpy_file},
     "parse": {"memcpy": _memcpy, "read(2)": _read},
-    "shuffle": {"memcpy": _memcpy},
+    "shuffle": {"memcpy": _memcpy, "memcpy, records in random order": _memcpy_scattered},
     "cold": {"pread(2)": _pread_cold, "read(2)": _read_cold},
     "encode": {"memcpy": _memcpy_encoded},
     "write": {"memcpy": _memcpy_written, "write(2)": _write},
