@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from operator import index
 from typing import Any
 
 import numpy as np
@@ -68,6 +69,8 @@ class Augment:
         if changes and not self.floats:
             raise ValueError("floats is False, and brightness, contrast or standardize need them")
         if self.crop is not None:
+            if len(self.crop) != 2:
+                raise ValueError(f"crop is (height, width), not {self.crop!r}")
             height, width = self.crop
             object.__setattr__(self, "crop", (int(height), int(width)))
         low, high = self.contrast or (1.0, 1.0)
@@ -85,7 +88,7 @@ class Augment:
             "contrast": self.contrast or (1.0, 1.0),
             "standardize": self.standardize,
             "floats": self.floats,
-            "seed": seed % 2**64,
+            "seed": index(seed) % 2**64,
         }
 
     def __call__(

@@ -39,7 +39,7 @@ _SINGLES = 64  # records that are read together where they are given one by one
 def _check_shard(shard: Any) -> tuple[int, int]:
     if shard is None or shard == "auto":  # which is found out later
         return 0, 1
-    if isinstance(shard, str):
+    if isinstance(shard, str) or len(shard) != 2:
         raise ValueError(f"shard is (index, count), 'auto' or None, not {shard!r}")
     number, count = shard
     if not 0 <= number < count:
@@ -51,6 +51,15 @@ def _check(name: str, value: Any, least: int, most: int) -> int:
     if not least <= index(value) <= most:
         raise ValueError(f"{name} must be at least {least}, and at most {most}, not {value}")
     return index(value)
+
+
+def _seed_of(seed: int | None) -> int:
+    return int.from_bytes(os.urandom(8), "little") if seed is None else index(seed) % 2**64
+
+
+def _check_named(what: str, key: str, features: Mapping[str, Feature] | None) -> None:
+    if key not in (features or {}):
+        raise ValueError(f"{what} of {key!r}, which features does not name")
 
 
 class Batcher:
@@ -159,6 +168,11 @@ class Batcher:
             raise ValueError(f"even must be None, 'drop' or 'pad', not {even!r}")
         if buckets is not None and batch_size is None:
             raise ValueError("buckets are of batches: batch_size is None")
+        if transform is not None and not callable(transform):
+            raise TypeError(f"transform is to be called, not {type(transform).__name__}")
+        plan = RECORD if features is None else plan_example(features)
+        if buckets is not None:
+            _check_named("buckets are by the length", buckets.by, features)
         self._threads = (
             min(usable_cpus(), 8) if threads is None else _check("threads", threads, 1, 256)
         )
@@ -169,7 +183,7 @@ class Batcher:
         size = _check("batch_size", _SINGLES if batch_size is None else batch_size, 1, _BATCH_MAX)
         order = {
             **order_fields(shuffle),
-            "seed": int.from_bytes(os.urandom(8), "little") if seed is None else seed % 2**64,
+            "seed": _seed_of(seed),
             "epochs": 0 if epochs is None else _check("epochs", epochs, 1, 2**62),
             "shard": _check_shard(shard),
             "even": even,
@@ -178,18 +192,19 @@ class Batcher:
             "span_epochs": bool(span_epochs),
         }
         self._augment = dict(augment or {})
-        if missing := self._augment.keys() - (features or {}).keys():
-            raise ValueError(f"augment is of {sorted(missing)!r}, which features does not name")
+        for key, each in self._augment.items():
+            _check_named("augment is", key, features)
+            if not isinstance(each, Augment):
+                raise TypeError(f"augment has an Augment a feature, not {type(each).__name__}")
         self._images = {
             key: feature
             for key, feature in (features or {}).items()
             if isinstance(feature, ImageFeature)
         }
-        plan = RECORD if features is None else self._without_decoding(plan_example(features))
         # What the rings hold, what the consumer holds, and what it holds while it asks for more.
         rings = 1 if self._is_native else 2
         self._slabs = rings * (self._threads + self._prefetch) + 2
-        self._schema = _core.Schema(plan, self._slabs)
+        self._schema = _core.Schema(self._without_decoding(plan), self._slabs)
         self._unpinned = bool(pin_memory)
         self._order = Ordering(
             source,

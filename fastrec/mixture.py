@@ -44,6 +44,8 @@ class Mixture:
     until: str = "first"
 
     def __post_init__(self) -> None:
+        if isinstance(self.sources, (str, bytes)):
+            raise TypeError(f"a mixture is of a list of sources, not of {self.sources!r} alone")
         if not self.sources or len(self.sources) != len(self.weights):
             raise ValueError(
                 f"a mixture has a weight for each source, not {len(self.weights)} for "

@@ -227,6 +227,15 @@ def test_no_records_are_no_batches(tmp_path: Path) -> None:
         {"seed": "x"},
         {"threads": 10**6},
         {"batch_size": 2**63},
+        {"features": ["i"]},
+        {"seed": 1.5},
+        {"shard": (0, 2, 3)},
+        {"shard": "all"},
+        {"transform": 3},
+        {"buckets": fastrec.Buckets("absent")},
+        {"buckets": fastrec.Buckets("i"), "features": None},
+        {"augment": {"i": "flip"}},
+        {"augment": {"absent": fastrec.Augment(flip=True)}},
     ],
     ids=str,
 )
@@ -235,6 +244,12 @@ def test_options_that_cannot_be_are_refused_at_once(
 ) -> None:
     with pytest.raises((ValueError, TypeError, OverflowError)):
         Batcher(paths, **{"features": NUMBER, "shuffle": True, **options})
+
+
+def test_a_seed_can_be_of_any_integer_type(paths: list[Path]) -> None:
+    seeds: list[Any] = [3, np.int64(3), np.uint8(3), 3 + 2**64]
+    orders = [numbers(Batcher(paths, NUMBER, 10, shuffle=True, seed=seed)) for seed in seeds]
+    assert all(order == orders[0] for order in orders)
 
 
 # --- errors -------------------------------------------------------------------------------------
