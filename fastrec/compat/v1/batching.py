@@ -3,17 +3,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from typing import Any
 
-from .._dtypes import DType
-from .._shape import as_shape
-from ._nodes import Tensor
-from .constants import convert_to_tensor
-from .graph import name_scope
-from .queues import FIFOQueue, PaddingFIFOQueue, QueueBase, RandomShuffleQueue
-from .runners import QueueRunner, add_queue_runner
-from .sparse_rows import is_sparse, restored, stored
+from ._batched import all_alike, at_random, batched, in_order
 
 __all__ = [
     "batch",
@@ -25,146 +17,6 @@ __all__ = [
     "shuffle_batch",
     "shuffle_batch_join",
 ]
-
-_MakeQueue = Callable[[list[DType], Any], QueueBase]
-
-
-def _listed(tensors: Any) -> list[Any]:
-    """The tensors of one example: those of a dictionary by their sorted keys."""
-    if isinstance(tensors, dict):
-        return [tensors[key] for key in sorted(tensors, key=str)]
-    return list(tensors)
-
-
-def _as_given(tensors: Any, values: Any) -> Any:
-    """`values` in the form in which `tensors` were given."""
-    if not isinstance(tensors, dict):
-        return values
-    if len(tensors) == 1:
-        values = [values]
-    return dict(zip(sorted(tensors, key=str), values, strict=True))
-
-
-def _keep(keep_input: Any, enqueue_many: bool) -> Tensor:
-    keep = convert_to_tensor(keep_input)
-    rank = keep.shape.ndims
-    if rank is None:
-        raise ValueError("`keep_input` dimensions must be known at graph construction.")
-    if not enqueue_many and rank == 1:
-        raise ValueError("`keep_input` cannot be a vector when `enqueue_many=False`.")
-    if rank > 1:
-        raise ValueError("`keep_input` must be 0 or 1 dimensions.")
-    return keep
-
-
-def _types(examples: Sequence[Sequence[Tensor]]) -> list[DType]:
-    first = [tensor.dtype for tensor in examples[0]]
-    for other in examples[1:]:
-        found = [tensor.dtype for tensor in other]
-        if found != first:
-            raise TypeError(
-                f"Expected types to be consistent: {', '.join(t.name for t in first)} vs. "
-                f"{', '.join(t.name for t in found)}."
-            )
-    return first
-
-
-def _shapes(examples: Sequence[Sequence[Tensor]], given: Any, many: bool) -> list[Any]:
-    if given is not None:
-        return list(given)
-    for example in examples:
-        for tensor in example:
-            if tensor.shape.ndims is None:
-                raise ValueError(f"Cannot infer Tensor's rank: {tensor}")
-    return [_merged([e[i] for e in examples], many) for i in range(len(examples[0]))]
-
-
-def _merged(tensors: Sequence[Tensor], many: bool) -> Any:
-    shapes = [as_shape(tensor.shape) for tensor in tensors]
-    if many:
-        shapes = [shape.with_rank_at_least(1)[1:] for shape in shapes]
-    for shape in shapes[1:]:
-        shapes[0].merge_with(shape)  # to be compatible is all that is asked
-    return shapes[0]
-
-
-def _batched(
-    scope_name: str,
-    make_queue: _MakeQueue,
-    examples: list[Any],
-    threads: int,
-    batch_size: Any,
-    keep_input: Any,
-    *,
-    enqueue_many: bool,
-    shapes: Any,
-    allow_smaller_final_batch: bool,
-    name: str | None,
-) -> Any:
-    """What all the functions of this module do, with a thread or more for each example."""
-    given = examples[0]
-    listed = [_listed(example) for example in examples]
-    values = [value for example in listed for value in example if isinstance(value, Tensor)]
-    with name_scope(name, scope_name, values) as scope:
-        if not all(listed):
-            raise ValueError("Expected at least one tensor in batch().")
-        keep = _keep(keep_input, enqueue_many)
-        sparse = [value if is_sparse(value) else None for value in listed[0]]
-        ready = [_with_sparse_stored(example, sparse, enqueue_many) for example in listed]
-        queue = make_queue(_types(ready), _shapes(ready, shapes, enqueue_many))
-        enqueues = [queue.enqueue_if(keep, example, many=enqueue_many) for example in ready]
-        add_queue_runner(QueueRunner(queue, enqueues * threads))
-        take = queue.dequeue_up_to if allow_smaller_final_batch else queue.dequeue_many
-        taken = take(batch_size, name=scope)
-        return _as_given(given, _with_sparse_restored(taken, sparse, enqueue_many))
-
-
-def _with_sparse_stored(example: list[Any], sparse: list[Any], many: bool) -> list[Tensor]:
-    if len(example) != len(sparse) or any(
-        is_sparse(value) != (like is not None) for value, like in zip(example, sparse, strict=True)
-    ):
-        raise ValueError(f"Inconsistent SparseTensors list: {sparse} vs. {example}")
-    return [
-        stored(value, many) if is_sparse(value) else convert_to_tensor(value) for value in example
-    ]
-
-
-def _with_sparse_restored(taken: Any, sparse: list[Any], many: bool) -> Any:
-    if not any(like is not None for like in sparse):
-        return taken
-    values = taken if isinstance(taken, list) else [taken]
-    found = [
-        value if like is None else restored(value, like, many)
-        for value, like in zip(values, sparse, strict=True)
-    ]
-    return found if isinstance(taken, list) else found[0]
-
-
-def _all_alike(tensors_list: Any) -> list[Any]:
-    """The examples of a ``*_join``, whose keys are the same."""
-    if not tensors_list:
-        raise ValueError("Expected at least one set of tensors")
-    examples = list(tensors_list)
-    if isinstance(examples[0], dict) and any(set(e) != set(examples[0]) for e in examples[1:]):
-        raise ValueError("All dictionaries in tensors_list must have the same keys")
-    return examples
-
-
-def _in_order(capacity: int, dynamic_pad: bool, shared_name: str | None) -> _MakeQueue:
-    kind = PaddingFIFOQueue if dynamic_pad else FIFOQueue
-    return lambda types, shapes: kind(capacity, types, shapes, shared_name=shared_name)
-
-
-def _at_random(
-    capacity: int, min_after_dequeue: int, seed: int | None, shared_name: str | None
-) -> _MakeQueue:
-    if capacity <= min_after_dequeue:
-        raise ValueError(
-            f"capacity {capacity} must be bigger than min_after_dequeue {min_after_dequeue}."
-        )
-    return lambda types, shapes: RandomShuffleQueue(
-        capacity, min_after_dequeue, types, shapes, seed=seed, shared_name=shared_name
-    )
 
 
 def batch(
@@ -240,9 +92,9 @@ def maybe_batch(
     name: str | None = None,
 ) -> Any:
     """As :func:`batch`, of those examples for which `keep_input` holds."""
-    return _batched(
+    return batched(
         "batch",
-        _in_order(capacity, dynamic_pad, shared_name),
+        in_order(capacity, dynamic_pad, shared_name),
         [tensors],
         num_threads,
         batch_size,
@@ -293,10 +145,10 @@ def maybe_batch_join(
     name: str | None = None,
 ) -> Any:
     """As :func:`batch_join`, of those examples for which `keep_input` holds."""
-    return _batched(
+    return batched(
         "batch_join",
-        _in_order(capacity, dynamic_pad, shared_name),
-        _all_alike(tensors_list),
+        in_order(capacity, dynamic_pad, shared_name),
+        all_alike(tensors_list),
         1,
         batch_size,
         keep_input,
@@ -366,9 +218,9 @@ def maybe_shuffle_batch(
     name: str | None = None,
 ) -> Any:
     """As :func:`shuffle_batch`, of those examples for which `keep_input` holds."""
-    return _batched(
+    return batched(
         "shuffle_batch",
-        _at_random(capacity, min_after_dequeue, seed, shared_name),
+        at_random(capacity, min_after_dequeue, seed, shared_name),
         [tensors],
         num_threads,
         batch_size,
@@ -422,10 +274,10 @@ def maybe_shuffle_batch_join(
     name: str | None = None,
 ) -> Any:
     """As :func:`shuffle_batch_join`, of those examples for which `keep_input` holds."""
-    return _batched(
+    return batched(
         "shuffle_batch_join",
-        _at_random(capacity, min_after_dequeue, seed, shared_name),
-        _all_alike(tensors_list),
+        at_random(capacity, min_after_dequeue, seed, shared_name),
+        all_alike(tensors_list),
         1,
         batch_size,
         keep_input,
