@@ -11,6 +11,12 @@ void fr_philox_init(fr_philox *philox, uint64_t seed, uint64_t seed2) {
     };
 }
 
+void fr_philox_seek(fr_philox *philox, uint64_t number) {
+    philox->counter[0] = (uint32_t)number;
+    philox->counter[1] = (uint32_t)(number >> 32);
+    philox->used = 4;
+}
+
 static void make_block(fr_philox *philox) {
     uint32_t k0 = philox->key[0], k1 = philox->key[1];
     uint32_t a = philox->counter[0], b = philox->counter[1];
@@ -35,8 +41,4 @@ uint32_t fr_philox_next(fr_philox *philox) {
         philox->used = 0;
     }
     return philox->block[philox->used++];
-}
-
-void fr_philox_align(fr_philox *philox) {
-    philox->used = 4;
 }

@@ -18,10 +18,10 @@ typedef struct {
 /* TensorFlow's pair of seeds: the key is the first, the counter's upper half the second. */
 void fr_philox_init(fr_philox *philox, uint64_t seed, uint64_t seed2);
 
+/* Goes on with the block of that number; the first is 0. */
+void fr_philox_seek(fr_philox *philox, uint64_t number);
+
 /* The next 32 bits. */
 uint32_t fr_philox_next(fr_philox *philox);
-
-/* Begins a fresh block, as TensorFlow's random_shuffle does for each run. */
-void fr_philox_align(fr_philox *philox);
 
 #endif

@@ -255,12 +255,20 @@ class Loader:
 def augment(
     pictures: npt.NDArray[np.uint8], keys: npt.NDArray[np.uint64], fields: Mapping[str, Any]
 ) -> npt.NDArray[Any]: ...
-
-@final
-class Philox:
-    def __init__(self, seed: int, seed2: int = 0) -> None: ...
-    def next(self) -> int: ...
-    def align(self) -> None: ...
+def distort(
+    pictures: npt.NDArray[Any],
+    starts: npt.NDArray[np.int64],
+    size: tuple[int, int, int],
+    mirror: npt.NDArray[np.uint8] | None,
+    brightness: npt.NDArray[np.float32] | None,
+    contrast: npt.NDArray[np.float32] | None,
+    standardize: bool,
+) -> npt.NDArray[np.float32]: ...
+def png_unfilter(filtered: bytes, height: int, pitch: int, pixel: int) -> npt.NDArray[np.uint8]: ...
+def png_filter(pixels: npt.NDArray[np.uint8], pixel: int) -> npt.NDArray[np.uint8]: ...
+def philox_blocks(
+    seed: int, seed2: int, numbers: npt.NDArray[np.uint64]
+) -> npt.NDArray[np.uint32]: ...
 
 @final
 class ShuffleQueue:

@@ -404,8 +404,8 @@ cdef extern from "philox.h" nogil:
         unsigned used
 
     void fr_philox_init(fr_philox *philox, uint64_t seed, uint64_t seed2) noexcept
+    void fr_philox_seek(fr_philox *philox, uint64_t number) noexcept
     uint32_t fr_philox_next(fr_philox *philox) noexcept
-    void fr_philox_align(fr_philox *philox) noexcept
 
 
 cdef extern from "augment.h" nogil:
@@ -428,6 +428,36 @@ cdef extern from "augment.h" nogil:
                           const uint64_t *keys, size_t count, float *out, fr_error *err) noexcept
     void fr_augment_bytes(const fr_augment *augment, const uint8_t *pictures,
                           const uint64_t *keys, size_t count, uint8_t *out) noexcept
+
+
+cdef extern from "distort.h" nogil:
+    ctypedef struct fr_distortion:
+        size_t height
+        size_t width
+        size_t channels
+        int64_t row_step
+        int64_t column_step
+        int64_t channel_step
+        bint bytes
+        const uint8_t *mirror
+        const float *brightness
+        const float *contrast
+        bint standardize
+
+    int fr_distort(const fr_distortion *distortion, const uint8_t *source,
+                   const int64_t *offsets, size_t count, float *out, fr_error *err) noexcept
+
+
+cdef extern from "png.h" nogil:
+    ctypedef struct fr_png_lines:
+        size_t height
+        size_t pitch
+        size_t pixel
+
+    int fr_png_unfilter(const fr_png_lines *lines, const uint8_t *filtered,
+                        uint8_t *pixels, fr_error *err) noexcept
+    void fr_png_filter(const fr_png_lines *lines, const uint8_t *pixels,
+                       uint8_t *filtered) noexcept
 
 
 cdef extern from "lanes.h" nogil:

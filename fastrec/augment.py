@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from . import _core
 from .arrays import Arrays
 
-__all__ = ["Augment"]
+__all__ = ["Augment", "distort"]
 
 
 @dataclass(frozen=True)
@@ -125,3 +125,69 @@ class Augment:
                 f"{pictures.dtype} of shape {pictures.shape}"
             )
         return _core.augment(pictures, keys, fields)
+
+
+def distort(
+    pictures: NDArray[Any],
+    *,
+    size: tuple[int, int, int] | None = None,
+    starts: ArrayLike = 0,
+    mirror: ArrayLike | None = None,
+    brightness: ArrayLike | None = None,
+    contrast: ArrayLike | None = None,
+    standardize: bool = False,
+) -> NDArray[np.float32]:
+    """What :class:`Augment` does, by numbers that are given: one for each picture, or for all.
+
+    Each step rounds to ``float32``, so that several calls give what one does.
+
+    Parameters
+    ----------
+    pictures : ndarray of uint8 or float32, shape (n, height, width, channels)
+    size : (int, int, int), optional
+        Of a cut.
+    starts : array-like of int, shape (n, 3)
+        Where it begins.
+    mirror : array-like of bool, optional
+        Which pictures are mirrored, left to right.
+    brightness, contrast : array-like of float, optional
+        What is added to the pixels, and what their distance from the mean of their channel is
+        multiplied with.
+    standardize : bool
+        To a mean of 0 and a variance of 1.
+
+    Returns
+    -------
+    ndarray of float32, shape (n, height, width, channels)
+
+    Raises
+    ------
+    TypeError, ValueError
+        For pictures of another type, and for a cut that does not fit.
+
+    Examples
+    --------
+    >>> distort(np.array([[[[1], [2]]]], np.uint8), mirror=True, brightness=0.5).ravel().tolist()
+    [2.5, 1.5]
+    """
+    if pictures.dtype not in (np.uint8, np.float32) or pictures.ndim != 4:
+        raise TypeError(
+            f"pictures are uint8 or float32 of shape (n, height, width, channels), not "
+            f"{pictures.dtype} of shape {pictures.shape}"
+        )
+    count = len(pictures)
+
+    def each(values: ArrayLike | None, dtype: Any) -> Any:
+        if values is None:
+            return None
+        return np.ascontiguousarray(np.broadcast_to(np.asarray(values, dtype), (count,)))
+
+    return _core.distort(
+        pictures,
+        np.broadcast_to(np.asarray(starts, np.int64), (count, 3)),
+        pictures.shape[1:] if size is None else size,
+        each(mirror, np.uint8),
+        each(brightness, np.float32),
+        each(contrast, np.float32),
+        standardize,
+    )

@@ -8,6 +8,7 @@ stream holds up to the place where it is damaged is delivered before the error.
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import threading
 import zlib
@@ -17,7 +18,7 @@ from typing import Any
 
 from .errors import CorruptRecordError, FastrecError, LimitExceededError, TruncatedFileError
 
-__all__ = ["Inflated"]
+__all__ = ["Inflated", "library"]
 
 _PIECE = 1 << 16  # of input, to inflate at once
 _OUTPUT = 1 << 20  # most output of a call, and what is handed over at once
@@ -28,7 +29,9 @@ _RATIO_FROM = 1 << 20  # output below which no ratio is too high
 _FHCRC, _FEXTRA, _FNAME, _FCOMMENT = 2, 4, 8, 16
 
 
-def _library() -> Any:
+@functools.cache
+def library() -> Any:
+    """isal's module in the place of zlib, where there is isal."""
     try:
         from isal import isal_zlib
     except ImportError:
@@ -165,7 +168,7 @@ class _Stream:
         self._read, self._seek = read, seek
         self.output = 0
         self._gzip = kind == "GZIP"
-        self._library = _library()
+        self._library = library()
 
     def __iter__(self) -> Iterator[bytes]:
         begins = _gzip_header if self._gzip else _zlib_header

@@ -8,9 +8,12 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
+import numpy as np
+from numpy.typing import NDArray
+
 from . import _core
 
-__all__ = ["BlockShuffle", "ShuffleBuffer"]
+__all__ = ["BlockShuffle", "ShuffleBuffer", "random_blocks"]
 
 T = TypeVar("T")
 
@@ -206,3 +209,24 @@ class ShuffleBuffer(Generic[T]):
         self.close()
         while self.ready:
             yield self.take()
+
+
+def random_blocks(seed: int, seed2: int, numbers: NDArray[np.integer[Any]]) -> NDArray[np.uint32]:
+    """Random numbers as TensorFlow makes them: blocks of four, each a function of its number.
+
+    Parameters
+    ----------
+    seed, seed2 : int
+        TensorFlow's pair of seeds, of the graph and of the operation.
+    numbers : ndarray of int, shape (n,)
+
+    Returns
+    -------
+    ndarray of uint32, shape (n, 4)
+
+    Examples
+    --------
+    >>> random_blocks(0, 0, np.array([0], np.uint64))[0].tolist()
+    [1713891541, 3781805453, 3159862348, 2600524760]
+    """
+    return _core.philox_blocks(seed, seed2, np.ascontiguousarray(numbers, np.uint64))

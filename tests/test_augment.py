@@ -14,7 +14,7 @@ from verbs import gzipped, write_examples
 
 import fastrec
 from fastrec import Augment, Batcher
-from fastrec._core import Philox
+from fastrec.shuffle import random_blocks
 
 FEATURES = {
     "i": fastrec.FixedLenFeature((), np.int64),
@@ -43,8 +43,7 @@ def around_the_middle(picture: Any, height: int, width: int) -> Any:
 
 def formulas(how: Augment, picture: Any, key: int, seed: int) -> Any:
     """The same in float64, a step at a time, by the same draws."""
-    philox = Philox(seed, key)
-    draws = [philox.next() for _ in range(5)]
+    draws = random_blocks(seed, key, np.arange(2, dtype=np.uint64)).ravel().tolist()
     height, width = how.crop or picture.shape[:2]
     if how.random_crop:
         top = draws[0] * (picture.shape[0] - height + 1) >> 32

@@ -55,6 +55,8 @@ ROOMS = {
     "permutation": "",
     "philox": "",
     "augment": "bytes philox",
+    "distort": "bytes",
+    "png": "status",
     "lanes": "bytes",
     "order": "lanes",
     "cursor": "order permutation philox",

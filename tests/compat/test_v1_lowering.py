@@ -75,6 +75,13 @@ def varying(pair: Any) -> Any:
     return [tf.fill([tf.cast(label % 4, tf.int32), 2], label), label]
 
 
+def fitted(pair: Any) -> Any:
+    label = tf.cast(parsed(pair[1], "label"), tf.int32)
+    sizes = tf.stack([1 + label % 4, 4 - label % 3, 2])
+    image = tf.cast(tf.fill(sizes, label % 250 + 1), tf.uint8)
+    return [tf.image.resize_image_with_crop_or_pad(image, 3, 3), label]
+
+
 WAYS: dict[str, Build] = {
     "records as they are": lambda pair: [pair[0], pair[1]],
     "every kind of feature": lambda pair: parsed(pair[1], *PARSED),
@@ -102,6 +109,9 @@ WAYS: dict[str, Build] = {
         )
     ],
     "shapes that vary": varying,
+    "bytes of all sizes": lambda pair: [tf.decode_raw(parsed(pair[1], "text"), tf.uint8)],
+    "pictures of all sizes": fitted,
+    "text that is said to be a scalar": lambda pair: [tf.reshape(parsed(pair[1], "text"), [])],
 }
 
 
@@ -297,7 +307,8 @@ def test_examples_out_of_another_queue_are_lowered_too(
 
 def test_lines_and_records_of_one_length_are_lowered_too(tmp_path: Path, blocks: list[int]) -> None:
     lines, pack = tmp_path / "lines", tmp_path / "pack"
-    lines.write_text("".join(f"{i},{i * 2}\n" for i in range(100)))
+    texts = ["{i},{i}.5,word", '{i},,"a, ""b"""', "{i},nan,", " {i} ,-{i}e-3,  x "]
+    lines.write_text("".join(texts[i % 4].format(i=i) + "\n" for i in range(100)))
     pack.write_bytes(np.arange(600, dtype=np.uint8).astype(np.uint8).tobytes())
 
     def run(reader: Callable[[], Any], path: Path, build: Build, lowered: bool) -> list[Any]:
@@ -318,7 +329,11 @@ def test_lines_and_records_of_one_length_are_lowered_too(tmp_path: Path, blocks:
             lowering.set_lowering(before)
 
     cases: list[tuple[Callable[[], Any], Path, Build]] = [
-        (tf.TextLineReader, lines, lambda pair: [pair[0], *tf.decode_csv(pair[1], [[0], [0]])]),
+        (
+            tf.TextLineReader,
+            lines,
+            lambda pair: [pair[0], *tf.decode_csv(pair[1], [[0], [7.0], ["none"]])],
+        ),
         (
             lambda: tf.FixedLengthRecordReader(6),
             pack,

@@ -27,6 +27,7 @@ def path(tmp_path: Path) -> str:
 
 def distorted(image: tf.Tensor) -> list[tf.Tensor]:
     """What the classic program does to a picture, and what others do."""
+    planes = tf.reshape(image, [3, HEIGHT, WIDTH])
     single = tf.cast(image, tf.float32)
     cut = tf.random_crop(single, [6, 5, 3], seed=1)
     flipped = tf.image.random_flip_left_right(cut, seed=2)
@@ -40,6 +41,19 @@ def distorted(image: tf.Tensor) -> list[tf.Tensor]:
         tf.image.resize_images(image, [4, 11]),
         tf.image.random_contrast(image, 0.5, 1.5, seed=6),
         tf.slice(image, [1, 2, 0], [3, -1, 2]),
+        # What is put off, in another order, twice, for two, of planes, and of other numbers.
+        tf.image.random_brightness(sharp, max_delta=5, seed=7),
+        tf.random_crop(lit, [3, 5, 2], seed=8),
+        tf.image.random_flip_left_right(tf.image.random_flip_left_right(single, 9), 10),
+        tf.image.random_flip_up_down(flipped, seed=11),
+        tf.image.per_image_standardization(tf.transpose(planes, [1, 2, 0])),
+        tf.image.per_image_standardization(image),
+        tf.image.adjust_brightness(single, [1.0, 2.0, 3.0]),
+        tf.image.adjust_contrast(single, 0.5),
+        tf.slice(single, [1, 2, 0], [3, -1, 2]),
+        tf.slice(tf.cast(planes, tf.float32), tf.cast(image[0, 0] % 2, tf.int32), [2, 4, 4]),
+        lit * 2.0 - flipped,
+        tf.cast(tf.cast(image, tf.float32), tf.int32),
     ]
 
 
@@ -63,6 +77,31 @@ def batches(path: str, lower: bool) -> list[Any]:
             return [np.concatenate(column) for column in zip(*found, strict=True)]
     finally:
         set_lowering(before)
+
+
+def test_a_crop_that_does_not_fit_is_the_same_error_on_blocks(path: str) -> None:
+    texts = []
+    for lower in (True, False):
+        before = set_lowering(lower)
+        with tf.Graph().as_default(), tf.Session() as session:
+            files = tf.train.string_input_producer([path], shuffle=False)
+            _, value = tf.FixedLengthRecordReader(record_bytes=HEIGHT * WIDTH * 3 + 1).read(files)
+            raw = tf.decode_raw(value, tf.uint8)
+            image = tf.reshape(raw[1:], [HEIGHT, WIDTH, 3])
+            where = tf.cast(raw[0:3], tf.int32)  # which grows from record to record
+            part = tf.slice(tf.cast(image, tf.float32), where * [1, 0, 0], [4, 4, 3])
+            batch = tf.train.batch([tf.reshape(part, [4, 4, 3])], 1)
+            coord = tf.train.Coordinator()
+            threads = tf.train.start_queue_runners(session, coord)
+            for _ in range(HEIGHT - 4 + 1):
+                session.run(batch)
+            with pytest.raises(tf.errors.OutOfRangeError):
+                session.run(batch)
+            with pytest.raises(tf.errors.InvalidArgumentError) as caught:
+                coord.join(threads)
+            texts.append(caught.value.message)
+        set_lowering(before)
+    assert texts[0] == texts[1]
 
 
 def test_distortions_are_the_same_on_blocks_and_on_single_records(path: str) -> None:

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Encoded pictures into arrays and back, over Pillow and, for JPEGs, simplejpeg.
+"""Encoded pictures into arrays and back: most PNGs by :mod:`fastrec.png`, all else by Pillow and,
+for JPEGs, simplejpeg.
 
 Both are imported when the first picture comes. With simplejpeg, JPEGs get the pixels that
 TensorFlow gives them, bit for bit; Pillow's differ by a few steps, for it has the slower and more
@@ -9,11 +10,11 @@ exact of libjpeg's two transforms only.
 from __future__ import annotations
 
 import io
-import struct
-import zlib
 from typing import Any
 
 import numpy as np
+
+from fastrec import png
 
 from .._errors import InvalidArgumentError, UnimplementedError
 
@@ -22,10 +23,12 @@ __all__ = ["decode", "encode_jpeg", "encode_png", "is_jpeg", "jpeg_shape"]
 Array = np.ndarray[Any, Any]
 
 MAX_PIXELS = 1 << 27
+_PNG = b"\x89PNG"
 _UNKNOWN = "Unknown image file format. One of JPEG, JPEG XL, PNG, GIF, BMP, WebP required."
 _BAD_JPEG = "jpeg::Uncompress failed. Invalid JPEG data or crop window."
-# What a grey value is of red, green and blue, of 32768, and cut off, as libpng does it.
-_GREY = (9798, 19235, 3735)
+# What a grey value is of red, green and blue, of 32768, as libpng has it: cut off for 8 bits, and
+# rounded for 16.
+_GREY = (9797, 19234, 3737)
 
 
 def _invalid(message: str) -> InvalidArgumentError:
@@ -46,7 +49,7 @@ def _open(data: bytes) -> Any:
     except UnidentifiedImageError:
         if is_jpeg(data):
             raise _invalid(_BAD_JPEG) from None
-        if data[:4] == b"\x89PNG":
+        if data[:4] == _PNG:
             raise _invalid(f"Invalid PNG data, size {len(data)}") from None
         raise _invalid(_UNKNOWN) from None
     if image.width * image.height > MAX_PIXELS:
@@ -96,6 +99,10 @@ def decode(
         quick = _quick_jpeg(data, channels, accurate, fancy)
         if quick is not None:
             return _deepened(quick, dtype)
+    if data[:4] == _PNG:
+        stored = png.decode(data)
+        if stored is not None:
+            return _deepened(_with_channels(stored, channels), dtype)
     try:
         with _open(data) as image:
             return _pixels(image, data, channels, np.dtype(dtype), animated, ratio)
@@ -104,7 +111,7 @@ def decode(
     except Exception as error:  # a decoder's answer to hostile bytes can be of any class
         if is_jpeg(data):
             raise _invalid(_BAD_JPEG) from error
-        if data[:4] == b"\x89PNG":
+        if data[:4] == _PNG:
             raise _invalid(f"Invalid PNG data, size {len(data)}") from error
         raise _invalid(f"{_UNKNOWN} ({error})") from error
 
@@ -171,11 +178,10 @@ def _stored(image: Any, data: bytes, dtype: np.dtype[Any]) -> Array:
     """The pixels with the channels that the file has."""
     deep = image.format == "PNG" and len(data) > 25 and data[24] == 16
     if image.mode.startswith("I"):
-        grey = np.asarray(image).astype(np.uint16)
-        pixels = grey if dtype == np.uint16 else (grey >> 8).astype(np.uint8)
-        return pixels[:, :, np.newaxis]
+        return np.asarray(image).astype(np.uint16)[:, :, np.newaxis]
     if deep and dtype == np.uint16:
-        raise UnimplementedError(None, None, "16-bit PNGs are decoded with one channel only")
+        text = "PNGs of 16 bits that are interlaced or have a transparent colour"
+        raise UnimplementedError(None, None, text)
     if image.mode in ("1", "P", "PA"):
         clear = "transparency" in image.info or image.mode == "PA"
         image = image.convert("L" if image.mode == "1" else "RGBA" if clear else "RGB")
@@ -200,12 +206,16 @@ def _with_channels(pixels: Array, channels: int) -> Array:
 
 def _to_grey(colours: Array) -> Array:
     total = (colours.astype(np.int64) * np.array(_GREY)).sum(axis=2, keepdims=True)
+    total += 1 << 14 if colours.dtype == np.uint16 else 0
     return np.asarray(total >> 15, dtype=colours.dtype)
 
 
 def _deepened(pixels: Array, dtype: Any) -> Array:
+    """The same samples in 8 bits or in 16."""
     if pixels.dtype == np.uint8 and np.dtype(dtype) == np.uint16:
         return pixels.astype(np.uint16) * np.uint16(257)
+    if pixels.dtype == np.uint16 and np.dtype(dtype) == np.uint8:
+        return (pixels >> 8).astype(np.uint8)
     return pixels
 
 
@@ -223,9 +233,6 @@ def jpeg_shape(data: bytes) -> tuple[int, int, int]:
         return image.height, image.width, 1 if image.mode == "L" else 3
 
 
-_MODES = {1: "L", 2: "LA", 3: "RGB", 4: "RGBA"}
-
-
 def encode_png(pixels: Array, compression: int = -1) -> bytes:
     """A PNG with the pixels.
 
@@ -241,41 +248,11 @@ def encode_png(pixels: Array, compression: int = -1) -> bytes:
         For another number of channels.
     """
     height, width, channels = pixels.shape
-    if channels not in _MODES:
+    if channels not in (1, 2, 3, 4):
         raise _invalid(f"image must have 1, 2, 3, or 4 channels, got {channels}")
     if not height or not width:
         raise _invalid("image must not be empty")
-    if pixels.dtype == np.uint16:
-        return _deep_png(pixels, compression)
-    from PIL import Image
-
-    flat = np.ascontiguousarray(pixels[:, :, 0] if channels == 1 else pixels)
-    file = io.BytesIO()
-    level = 6 if compression == -1 else compression
-    Image.fromarray(flat).save(file, "PNG", compress_level=level)
-    return file.getvalue()
-
-
-def _chunk(kind: bytes, data: bytes) -> bytes:
-    check = zlib.crc32(kind + data)
-    return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", check)
-
-
-def _deep_png(pixels: Array, compression: int) -> bytes:
-    """16 bits a sample, which Pillow writes for one channel only: each line as it is."""
-    height, width, channels = pixels.shape
-    colour = {1: 0, 2: 4, 3: 2, 4: 6}[channels]
-    lines = np.zeros((height, 1 + 2 * width * channels), dtype=np.uint8)
-    lines[:, 1:] = pixels.astype(">u2").reshape(height, -1).view(np.uint8)
-    header = struct.pack(">IIBBBBB", width, height, 16, colour, 0, 0, 0)
-    return b"".join(
-        [
-            b"\x89PNG\r\n\x1a\n",
-            _chunk(b"IHDR", header),
-            _chunk(b"IDAT", zlib.compress(lines.tobytes(), compression)),
-            _chunk(b"IEND", b""),
-        ]
-    )
+    return png.encode(pixels, compression)
 
 
 def encode_jpeg(

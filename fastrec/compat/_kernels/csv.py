@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -12,6 +13,9 @@ from .._errors import InvalidArgumentError
 from .numbers import NotANumber, number_of
 
 __all__ = ["Field", "fields_of", "read_lines"]
+
+
+_SPECIAL = re.compile(rb'["\n\r]')  # what makes a line more than text between delimiters
 
 
 class Field(NamedTuple):
@@ -37,6 +41,8 @@ def fields_of(line: bytes, delimiter: bytes, quoted: bool) -> list[bytes]:
     at, end = 0, len(line)
     if not line:
         return fields
+    if not _SPECIAL.search(line):
+        return line.split(delimiter)
     while at <= end:
         if at < end and line[at] in b"\n\r":
             at += 1
@@ -86,15 +92,18 @@ def read_lines(
     InvalidArgumentError
         For a line with another number of fields, or a field of another type.
     """
-    found = [np.empty(len(lines), dtype=field.dtype) for field in fields]
+    rows: list[list[Any]] = []
     for row, line in enumerate(lines):
         parts = fields_of(line, delimiter, quoted)
         if columns is not None:
             parts = [parts[c] for c in columns if c < len(parts)]
         if len(parts) != len(fields):
             raise _invalid(f"Expect {len(fields)} fields but have {len(parts)} in record {row}")
-        for i, (part, field) in enumerate(zip(parts, fields, strict=True)):
-            found[i][row] = _value(part, field, missing, i, row)
+        pairs = enumerate(zip(parts, fields, strict=True))
+        rows.append([_value(part, field, missing, i, row) for i, (part, field) in pairs])
+    found = [np.empty(len(lines), dtype=field.dtype) for field in fields]
+    for column, values in zip(found, zip(*rows, strict=True), strict=False):
+        column[:] = values
     return found
 
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from typing import Any
 
@@ -15,6 +16,12 @@ _REAL = re.compile(
     rb"\s*[+-]?(?:\d+\.?\d*(?:[eE][+-]?\d+)?|\.\d+(?:[eE][+-]?\d+)?|inf(?:inity)?|nan)\s*\Z",
     re.IGNORECASE,
 )
+
+
+@functools.cache
+def _limits(dtype: np.dtype[Any]) -> tuple[int, int]:
+    limits = np.iinfo(dtype)
+    return int(limits.min), int(limits.max)
 
 
 class NotANumber(ValueError):
@@ -33,8 +40,8 @@ def number_of(text: bytes, dtype: np.dtype[Any]) -> Any:
         if not _WHOLE.match(text):
             raise NotANumber(text)
         number = int(text)
-        limits = np.iinfo(dtype)
-        if not limits.min <= number <= limits.max:
+        least, most = _limits(dtype)
+        if not least <= number <= most:
             raise NotANumber(text)
         return dtype.type(number)
     if not _REAL.match(text):

@@ -16,6 +16,8 @@ from typing import Any
 
 import numpy as np
 
+from fastrec.shuffle import random_blocks as blocks
+
 __all__ = [
     "Philox",
     "blocks",
@@ -31,48 +33,7 @@ __all__ = [
 
 Array = np.ndarray[Any, Any]
 
-_M0, _M1 = 0xD2511F53, 0xCD9E8D57
-_W0, _W1 = 0x9E3779B9, 0xBB67AE85
-_MASK = 0xFFFFFFFF
-_FEW = 12  # blocks, up to which plain integers are quicker than arrays
 PER_OUTPUT = 256
-
-
-def _block(seed: int, seed2: int, number: int) -> list[int]:
-    k0, k1 = seed & _MASK, seed >> 32 & _MASK
-    counter = (number + (seed2 << 64)) & ((1 << 128) - 1)
-    a, b, c, d = (counter >> shift & _MASK for shift in (0, 32, 64, 96))
-    for _ in range(10):
-        first, second = _M0 * a, _M1 * c
-        a, b = (second >> 32) ^ b ^ k0, second & _MASK
-        c, d = (first >> 32) ^ d ^ k1, first & _MASK
-        k0, k1 = k0 + _W0 & _MASK, k1 + _W1 & _MASK
-    return [a, b, c, d]
-
-
-def _row(seed: int, seed2: int, first: int, count: int) -> Array:
-    """`count` blocks in a row."""
-    if count <= _FEW:
-        rows = [_block(seed, seed2, first + i) for i in range(count)]
-        return np.array(rows, dtype=np.uint32).reshape(-1, 4)
-    return blocks(seed, seed2, first + np.arange(count, dtype=np.uint64))
-
-
-def blocks(seed: int, seed2: int, numbers: Array) -> Array:
-    """The blocks with some numbers, a row of four ``uint32`` for each."""
-    low = np.uint64(_MASK)
-    shift = np.uint64(32)
-    at = numbers.astype(np.uint64)
-    a, b = at & low, at >> shift
-    c = np.full(at.shape, seed2 & _MASK, dtype=np.uint64)
-    d = np.full(at.shape, seed2 >> 32 & _MASK, dtype=np.uint64)
-    k0, k1 = seed & _MASK, seed >> 32 & _MASK
-    for _ in range(10):
-        first, second = a * np.uint64(_M0), c * np.uint64(_M1)
-        a, b = (second >> shift) ^ b ^ np.uint64(k0), second & low
-        c, d = (first >> shift) ^ d ^ np.uint64(k1), first & low
-        k0, k1 = k0 + _W0 & _MASK, k1 + _W1 & _MASK
-    return np.stack([a, b, c, d], axis=-1).astype(np.uint32)
 
 
 class Philox:
@@ -101,12 +62,21 @@ class Philox:
     def words(self, outputs: int, blocks_used: int) -> Array:
         """The words of the first of the blocks that are set aside for some outputs."""
         first = self.reserve(outputs * PER_OUTPUT)
-        return _row(self.seed, self.seed2, first, blocks_used)
+        return self.row(first, blocks_used)
+
+    def row(self, first: int, count: int) -> Array:
+        """Some blocks in a row, from number `first` on."""
+        return self.blocks(np.arange(first, first + count, dtype=np.uint64))
+
+    def blocks(self, numbers: Array) -> Array:
+        """The blocks with some numbers, a row of four ``uint32`` for each."""
+        return blocks(self.seed, self.seed2, numbers)
 
 
 def scrambled(seed: int, seed2: int) -> Philox:
     """The generator of what has no state: one for each pair of seeds."""
-    a, b, c, d = _block(0x02461E293EC8F720, seed2, seed & (1 << 64) - 1)
+    number = np.array([seed & (1 << 64) - 1], np.uint64)
+    a, b, c, d = blocks(0x02461E293EC8F720, seed2, number)[0].tolist()
     return Philox(a | b << 32, c | d << 32)
 
 
@@ -136,7 +106,7 @@ _UNIFORM: dict[str, Callable[[Array], Array]] = {
 def uniform(state: Philox, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
     """Numbers from 0 up to and without 1."""
     if not shape and dtype == np.float32:  # what distorting a picture draws
-        word = _block(state.seed, state.seed2, state.reserve(PER_OUTPUT))[0]
+        word = int(state.words(1, 1)[0, 0])
         return np.array((word & 0x7FFFFF) / 0x800000, dtype=np.float32)
     count = math.prod(shape)
     per_block = 2 if dtype.name == "float64" else 4
@@ -168,7 +138,7 @@ def _words_of_rows(state: Philox, rows: int, count: int, per_row: int) -> Array:
     first = state.reserve(rows * apart)
     starts = first + np.arange(rows, dtype=np.uint64) * np.uint64(apart)
     numbers = starts[:, None] + np.arange(per_row, dtype=np.uint64)
-    return blocks(state.seed, state.seed2, numbers.reshape(-1)).reshape(rows, -1)
+    return state.blocks(numbers.reshape(-1)).reshape(rows, -1)
 
 
 def uniform_rows(state: Philox, rows: int, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
@@ -234,7 +204,7 @@ def truncated_normal(state: Philox, shape: tuple[int, ...], dtype: np.dtype[Any]
         open_ = np.flatnonzero(filled < group)
         if not open_.size:
             break
-        words = blocks(state.seed, state.seed2, starts[open_] + np.uint64(turn))
+        words = state.blocks(starts[open_] + np.uint64(turn))
         for drawn in _candidates(words, group):
             good = (np.abs(drawn) < 2) & (filled[open_] < group)
             rows = open_[good]
@@ -257,7 +227,7 @@ def shuffled(state: Philox, value: Array) -> Array:
         return value
     needed = (count - 1 + 3) // 4
     first = state.reserve(needed)
-    words = _row(state.seed, state.seed2, first, needed)
+    words = state.row(first, needed)
     order = list(range(count))
     for i, word in zip(range(count - 1), words.reshape(-1).tolist(), strict=False):
         j = i + word % (count - i)

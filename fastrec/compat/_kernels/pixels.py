@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from fastrec.augment import distort
+
 from .._errors import InvalidArgumentError
 
 __all__ = [
@@ -77,8 +79,13 @@ def pad(image: Array, top: int, left: int, height: int, width: int) -> Array:
     return result
 
 
-def crop_or_pad(image: Array, height: int, width: int) -> Array:
+def crop_or_pad(image: Array, height: int, width: int, out: Array | None = None) -> Array:
     """What is around the middle, with zeros where there is nothing.
+
+    Parameters
+    ----------
+    out : ndarray, optional
+        Where it goes; otherwise it may be a part of `image`.
 
     Raises
     ------
@@ -90,11 +97,17 @@ def crop_or_pad(image: Array, height: int, width: int) -> Array:
         if size <= 0:
             raise _failed(f"target_{name} must be > 0.")
     top, left = max((rows - height) // 2, 0), max((columns - width) // 2, 0)
-    kept = image[..., top : top + min(rows, height), left : left + min(columns, width), :]
-    if kept.shape[-3:-1] == (height, width):
-        return kept
+    kept = image[..., top : top + height, left : left + width, :]
+    if out is None:
+        if kept.shape[-3:-1] == (height, width):
+            return kept
+        out = np.empty((*image.shape[:-3], height, width, image.shape[-1]), dtype=image.dtype)
     down, right = max((height - rows) // 2, 0), max((width - columns) // 2, 0)
-    return pad(kept, down, right, height, width)
+    bottom, end = down + kept.shape[-3], right + kept.shape[-2]
+    out[..., :down, :, :] = out[..., bottom:, :, :] = 0
+    out[..., down:bottom, :right, :] = out[..., down:bottom, end:, :] = 0
+    out[..., down:bottom, right:end, :] = kept
+    return out
 
 
 def flip(image: Array, axis: int) -> Array:
@@ -153,31 +166,27 @@ def adjust_brightness(image: Array, delta: Any) -> Array:
     return convert(lit, image.dtype, saturate=True)
 
 
+def _distorted(image: Array, **steps: Any) -> Array:
+    """Native steps on pictures of any number of dimensions in front, in ``float32``."""
+    single = image.astype(np.float32, copy=False)
+    if not image.size:
+        return single.copy()
+    pictures = single.reshape(-1, *image.shape[-3:])
+    return distort(pictures, **steps).reshape(image.shape)
+
+
 def adjust_contrast(image: Array, factor: Any) -> Array:
     """The distance of every pixel from the mean of its channel, times `factor`."""
     whole = image.dtype.kind != "f"
-    kind = np.dtype(np.float32)
-    single = convert(image, kind) if whole else image.astype(kind, copy=False)
-    mean = single.mean(axis=(-3, -2), keepdims=True, dtype=kind)
-    result: Array = single - mean
-    result *= np.asarray(factor, dtype=kind)
-    result += mean
-    if whole:
-        return convert(result, image.dtype, saturate=True)
-    return result.astype(image.dtype, copy=False)
+    single = convert(image, np.dtype(np.float32)) if whole else image
+    result = _distorted(single, contrast=np.asarray(factor).reshape(-1))
+    return convert(result, image.dtype, saturate=True)
 
 
 def standardized(image: Array) -> Array:
     """Each picture with a mean of 0 and a deviation of 1, or as near to it as one that is flat."""
-    single = image if image.dtype == np.float16 else image.astype(np.float32, copy=False)
-    axes = (-3, -2, -1)
-    count = np.float32(np.prod(image.shape[-3:], dtype=np.int64))
-    mean = single.mean(axis=axes, keepdims=True, dtype=np.float32).astype(single.dtype)
-    away = single - mean
-    deviation = np.sqrt(np.mean(np.square(away), axis=axes, keepdims=True, dtype=np.float32))
-    least = np.float32(1) / np.sqrt(count)
-    result: Array = away / np.maximum(deviation, least)
-    return result.astype(single.dtype, copy=False)
+    result = _distorted(image, standardize=True)
+    return result.astype(np.float16) if image.dtype == np.float16 else result
 
 
 def _scale(size: int, wanted: int, align: bool) -> np.float32:

@@ -2,13 +2,16 @@
 """Operations on many records at once.
 
 A *column* is the value that one tensor has for each record of a block: an array with one dimension
-more in front; :class:`fastrec.Bytes` for scalar strings; a list of arrays where shapes differ; or
-:class:`Same`, where all records have the same. What an operation does on a block it does on each
-record, to the bit: operations that are not listed here are called for one record after the other.
+more in front; :class:`fastrec.Bytes` for scalar strings; a list of arrays where shapes differ;
+:class:`Same`, where all records have the same; or :class:`Distorted`, pictures that are yet to be
+worked on. What an operation does on a block it does on each record, to the bit: operations that are
+not listed here are called for one record after the other.
 """
 
 from __future__ import annotations
 
+import itertools
+import sys
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -17,19 +20,26 @@ import numpy as np
 import fastrec
 from fastrec import Bytes, FixedLenFeature
 
+from ._distortions import Distorted, put_off
 from ._nodes import Operation
 from ._picture_blocks import picture_kernels
 from ._rows import Array
 
-__all__ = ["Column", "Same", "as_rows", "column_of", "row_of", "run_block"]
+__all__ = ["Column", "Same", "as_rows", "column_of", "row_of", "run_block", "whole"]
 
 Column = Any
+_LITTLE = sys.byteorder == "little"
 
 
 class Same(NamedTuple):
     """One value for all records."""
 
     value: Any
+
+
+def whole(column: Column) -> Column:
+    """The same column, with nothing left to be done."""
+    return column.array() if isinstance(column, Distorted) else column
 
 
 def row_of(column: Column, i: int) -> Any:
@@ -67,6 +77,7 @@ def column_of(values: list[Any]) -> Column:
 
 
 def _row_by_row(op: Operation, step: Any, inputs: list[Column], count: int) -> list[Column]:
+    inputs = [c.to_numpy() if isinstance(c, Bytes) else c for c in inputs]
     found = [op.kernel(step, *[row_of(c, i) for c in inputs]) for i in range(count)]
     return [together([values[j] for values in found]) for j in range(len(op.outputs))]
 
@@ -96,14 +107,31 @@ def _decode_raw(op: Operation, step: Any, inputs: list[Column], count: int) -> l
     if not isinstance(strings, Bytes):
         return None
     sizes = np.diff(strings.offsets)
-    if (sizes != sizes[0]).any():
-        return None
     dtype = op.attrs["out_type"].numpy
+    if (sizes != sizes[0]).any():
+        return _decode_sizes(strings, sizes, dtype, op.attrs["little_endian"])
     return [fastrec.decode_raw(strings, dtype, op.attrs["little_endian"])]
+
+
+def _decode_sizes(
+    strings: Bytes, sizes: Array, dtype: np.dtype[Any], little_endian: bool
+) -> list[Column] | None:
+    """Strings of any size, each where it is."""
+    if dtype.kind == "b" or little_endian is not _LITTLE or (sizes % dtype.itemsize).any():
+        return None
+    ends = strings.offsets.tolist()
+    return [[strings.data[a:b].view(dtype) for a, b in itertools.pairwise(ends)]]
+
+
+def _decode_csv(op: Operation, step: Any, inputs: list[Column], count: int) -> Any:
+    lines = inputs[0]
+    return op.kernel(step, lines.to_numpy()) if isinstance(lines, Bytes) else None
 
 
 def _reshape(op: Operation, step: Any, inputs: list[Column], count: int) -> list[Column] | None:
     rows, sizes = inputs
+    if isinstance(rows, Bytes) and isinstance(sizes, Same) and not sizes.value.size:
+        return [rows]  # slim's decoder says of scalars that they are
     if not isinstance(rows, np.ndarray):
         return None
     wanted = sizes.value if isinstance(sizes, Same) else sizes[0, ...]
@@ -167,6 +195,7 @@ _ELEMENTWISE = (
 )
 _KERNELS: dict[str, _BlockKernel] = {
     "ParseSingleExample": _parse,
+    "DecodeCSV": _decode_csv,
     "DecodeRaw": _decode_raw,
     "Reshape": _reshape,
     "Transpose": _transpose,
@@ -179,6 +208,10 @@ _KERNELS: dict[str, _BlockKernel] = {
 
 def run_block(op: Operation, step: Any, inputs: list[Column], count: int) -> Sequence[Column]:
     """The outputs of `op` for each of `count` records."""
+    later = put_off(op, inputs, count)
+    if later is not None:
+        return [later]
+    inputs = [whole(column) for column in inputs]
     kernel = _KERNELS.get(op.type)
     if kernel is not None:
         found = kernel(op, step, inputs, count)

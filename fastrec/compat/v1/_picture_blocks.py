@@ -39,6 +39,25 @@ def _as_one(op: Operation, step: Any, inputs: list[Any], count: int) -> list[Any
     return list(op.kernel(step, images, *[column.value for column in inputs[1:]]))
 
 
+def _fitted(op: Operation, step: Any, inputs: list[Any], count: int) -> list[Any] | None:
+    """Pictures of any size become a block at once."""
+    images, *sizes = inputs
+    if not isinstance(images, list):
+        return _as_one(op, step, inputs, count)
+    if not all(_fixed(column) for column in sizes):
+        return None
+    height, width = (int(column.value) for column in sizes)
+    first = images[0]
+    if height <= 0 or width <= 0 or first.ndim != 3:
+        return None
+    if any((i.ndim, i.shape[-1:], i.dtype) != (3, first.shape[-1:], first.dtype) for i in images):
+        return None
+    block = np.empty((count, height, width, first.shape[-1]), first.dtype)
+    for image, place in zip(images, block, strict=True):
+        pixels.crop_or_pad(image, height, width, place)
+    return [block]
+
+
 def _number(column: Any) -> Array | None:
     """One number a record, to go with pictures."""
     if _fixed(column):
@@ -112,7 +131,7 @@ def _assert(op: Operation, step: Any, inputs: list[Any], count: int) -> list[Any
 
 
 _FIXED = (
-    *("CropOrPad", "CropBox", "PadBox", "CentralCrop", "FlipLeftRight", "FlipUpDown"),
+    *("CropBox", "PadBox", "CentralCrop", "FlipLeftRight", "FlipUpDown"),
     *("TransposeImage", "Rot90", "ConvertImage", "Standardize", "RgbToGray", "GrayToRgb"),
     "Resize",
 )
@@ -122,6 +141,7 @@ picture_kernels: dict[str, Callable[..., list[Any] | None]] = {
     "AdjustBrightness": _lit(pixels.adjust_brightness),
     "AdjustContrast": _lit(pixels.adjust_contrast),
     "Assert": _assert,
+    "CropOrPad": _fitted,
     "RandomFlip": _flip,
     "RandomUniform": _uniform,
     "RandomUniformInt": _uniform,

@@ -17,7 +17,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from ._attempts import Cancellation
-from ._blocks import Column, Same, as_rows, column_of, row_of, run_block
+from ._blocks import Column, Same, as_rows, column_of, row_of, run_block, whole
 from ._nodes import Operation, Tensor
 from ._plan import needed, raised
 from ._queueing import Queue
@@ -27,8 +27,8 @@ from ._sources import Block
 
 __all__ = ["BlockPlan", "enqueuer", "set_lowering"]
 
-_FIRST_RECORDS, _MOST_RECORDS = 16, 256
-_BLOCK_BYTES = 1 << 22  # of all that is made of a block
+_FIRST_RECORDS, _MOST_RECORDS = 16, 512
+_BLOCK_BYTES = 1 << 23  # of all that is made of a block
 
 _QUEUES = ("FIFOQueueV2", "RandomShuffleQueueV2", "PaddingFIFOQueueV2", "PriorityQueueV2")
 _READERS = ("TFRecordReaderV2", "FixedLengthRecordReaderV2", "TextLineReaderV2")
@@ -210,9 +210,11 @@ class BlockPlan:
             outputs = run_block(op, step, [values[tensor] for tensor in op.inputs], count)
             values.update(zip(op.outputs, outputs, strict=True))
             made += sum(map(_size, outputs))
+        columns = [whole(values[tensor]) for tensor in self.enqueue.inputs[1:]]
+        made += sum(map(_size, columns))
         most = _BLOCK_BYTES * count // max(made, 1)
         self._count = max(1, min(_MOST_RECORDS, 4 * self._count, most))
-        return [values[tensor] for tensor in self.enqueue.inputs[1:]]
+        return columns
 
 
 def _size(column: Column) -> int:
