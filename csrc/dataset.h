@@ -18,6 +18,7 @@ typedef struct {
     char *path;
     fr_map map;
     fr_index index;
+    fr_buffer samples;            /* uint64: few of the index's offsets, close together */
     uint64_t first;               /* number of its first record */
     _Atomic(uint32_t) *announced; /* windows that were; NULL where only records are */
     bool told; /* the index was not found by scanning: what it says is checked on use */
@@ -71,6 +72,13 @@ FR_NODISCARD int fr_dataset_peek(const fr_dataset *dataset, uint64_t number, fr_
                                  fr_error *err);
 FR_NODISCARD int fr_dataset_verify(const fr_dataset *dataset, uint64_t number,
                                    const fr_record *record, fr_crc32c_run *run, fr_error *err);
+
+/*
+ * Before fr_dataset_record(), for a record that nobody could announce: has the bytes around where
+ * it is likely to be brought into the cache while the index is looked at, which is a wait of its
+ * own. A hint.
+ */
+void fr_dataset_expect(const fr_dataset *dataset, uint64_t number);
 
 /*
  * As fr_dataset_record() for each of `count` numbers, with the waits for memory overlapping.

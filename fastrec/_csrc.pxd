@@ -173,6 +173,7 @@ cdef extern from "dataset.h" nogil:
     size_t fr_dataset_find(const fr_dataset *dataset, uint64_t number) noexcept
     int fr_dataset_record(const fr_dataset *dataset, uint64_t number, fr_record *record,
                           fr_error *err) noexcept
+    void fr_dataset_expect(const fr_dataset *dataset, uint64_t number) noexcept
     int fr_dataset_records(const fr_dataset *dataset, const uint64_t *numbers, size_t count,
                            fr_record *records, fr_error *err) noexcept
     int fr_dataset_take(const fr_dataset *dataset, const uint64_t *numbers, size_t count,

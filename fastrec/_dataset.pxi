@@ -152,6 +152,7 @@ cdef class Dataset:
         """Record `number` as bytes; the caller checks the range."""
         cdef c.fr_record record
         cdef c.fr_error err
+        c.fr_dataset_expect(&self.dataset, number)
         self._check(c.fr_dataset_record(&self.dataset, number, &record, &err), &err)
         data = PyBytes_FromStringAndSize(
             <const char *>record.data.data, <Py_ssize_t>record.data.size)

@@ -52,7 +52,7 @@ def test_a_directory_is_an_os_error_that_names_it(tmp_path: Path, use: type) -> 
     assert caught.value.filename == str(tmp_path)
 
 
-@pytest.mark.parametrize("use", USES)
+@pytest.mark.parametrize("use", [*USES, fastrec.Reader, fastrec.Batcher])
 def test_a_missing_file_is_an_os_error_that_names_it(tmp_path: Path, use: type) -> None:
     with pytest.raises(FileNotFoundError) as caught:
         use(tmp_path / "absent")
@@ -68,7 +68,7 @@ def test_a_pattern_without_a_match_is_no_empty_data_set(tmp_path: Path, use: typ
 
 def test_one_missing_file_of_many_is_named(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError) as caught:
-        list(fastrec.Reader([write(tmp_path / "there", RECORDS), tmp_path / "absent"]))
+        fastrec.Reader([write(tmp_path / "there", RECORDS), tmp_path / "absent"])
     assert caught.value.filename == str(tmp_path / "absent")
 
 

@@ -130,6 +130,28 @@ def test_readers_survive_a_fork(path: Path) -> None:
     run_python(code, path, timeout=30)
 
 
+def test_a_child_does_not_take_the_bytes_of_a_stream_from_its_parent(tmp_path: Path) -> None:
+    code = """
+        import os, sys, fastrec
+        path = sys.argv[1]
+        os.mkfifo(path)
+        feeder = os.open(path, os.O_RDWR)
+        frames = b"".join(fastrec._core.frame(b"record %d" % i) for i in range(500))
+        os.write(feeder, frames)
+        records = iter(fastrec.Reader(path))
+        assert next(records) == b"record 0"
+        if (pid := os.fork()) == 0:
+            try:
+                next(records)
+            except ValueError as error:
+                os._exit("only in the process" not in str(error))
+            os._exit(2)
+        assert os.waitpid(pid, 0)[1] == 0
+        assert [next(records) for _ in range(499)][-1] == b"record 499"
+    """
+    run_python(code, tmp_path / "fifo", timeout=30)
+
+
 @pytest.mark.parametrize(
     "code",
     [
