@@ -207,6 +207,11 @@ def _numbers(key: Any, values: list[Any]) -> Array:
 def as_array(key: Any, value: Any, accepted: str = ACCEPTED) -> Any:
     """Whatever offers its elements: NumPy, Arrow, array protocol, buffers, DLPack."""
     if isinstance(value, (np.ndarray, np.generic)):
+        if type(value) is not np.ndarray and np.any(getattr(value, "mask", False)):
+            raise ValueError(
+                f"feature {key!a}: an Example has no place for what is masked; fill it first, as "
+                f"filled() does"
+            )
         return np.asarray(value)
     if isinstance(value, os.PathLike):
         raise _refuse(key, value, accepted)
@@ -289,8 +294,13 @@ def _ragged(key: Any, rows: list[Any]) -> Ragged | Raw:
     full = [part for part in parts if part is not None and _size(part)]
     arrays = [row for row in rows if row is not None]
     if any(isinstance(part, Bytes) for part in full):
-        flat = [s for p in full for s in (Bytes(p.data, p.offsets) if isinstance(p, Bytes) else p)]
-        return Ragged(Bytes.from_list([_string(key, item) for item in flat]), splits)
+        flat = [
+            _string(key, item, row)
+            for row, part in enumerate(parts)
+            if part is not None
+            for item in (Bytes(part.data, part.offsets) if isinstance(part, Bytes) else part)
+        ]
+        return Ragged(Bytes.from_list(flat), splits)
     raw = all(isinstance(row, np.ndarray) and row.dtype == np.uint8 for row in arrays)
     values = np.concatenate(full) if full else np.zeros(0, np.uint8 if raw else np.int64)
     if raw:

@@ -187,8 +187,9 @@ class Writer:
         self._check_open()
         if isinstance(record, Mapping):
             record = self._encoding.row(record)
-        elif isinstance(record, str):
-            raise TypeError("a record is bytes or a mapping, not str; encode the text")
+        elif isinstance(record, (str, list, tuple)) or record is None:
+            advice = "; encode the text" if isinstance(record, str) else ""
+            raise TypeError(f"a record is bytes or a mapping, not {type(record).__name__}{advice}")
         if self._alone is not None:
             self._alone.write(record)
             return

@@ -243,6 +243,26 @@ def test_a_bad_value_in_a_list_names_its_row_and_type() -> None:
 # The same bytes for any number of threads, and for anybody who changes values meanwhile.
 
 
+@pytest.mark.parametrize(
+    ("column", "row"),
+    [([1, "x"], 0), (["a", "b", 3], 2), ([["a"], [2]], 1), ([[b"a"], [], None, [4]], 3)],
+)
+def test_numbers_among_strings_are_refused_by_row(column: list[Any], row: int) -> None:
+    with pytest.raises(TypeError, match=f"^feature 'k': row {row}: .* beside bytes or str"):
+        fastrec.encode_examples({"k": column})
+
+
+def test_masked_values_are_refused_and_a_mask_of_nothing_is_none() -> None:
+    masked = np.ma.masked_array([1, 2], [False, True])
+    for encode in (fastrec.encode_example, fastrec.encode_examples):
+        with pytest.raises(ValueError, match=r"^feature 'k': .*masked"):
+            encode({"k": masked})
+    with pytest.raises(ValueError, match=r"^feature 'k': row 1: .*masked"):
+        fastrec.encode_examples({"k": [np.array([1, 2]), masked]})
+    whole = np.ma.masked_array([1, 2], False)
+    assert fastrec.encode_example({"k": whole}) == fastrec.encode_example({"k": [1, 2]})
+
+
 def test_the_bytes_are_the_same_for_any_number_of_threads(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     columns = {
