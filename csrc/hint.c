@@ -11,6 +11,7 @@
 /* Longer keys are not compared, nor more of them: the record may be hostile. */
 #define MAX_KEY 48
 #define MAX_KEYS 4096
+#define SHOWN 8
 
 static void add(fr_error *err, const char *text) {
     size_t used = strlen(err->message);
@@ -83,11 +84,13 @@ typedef struct {
     fr_span wanted, closest;
     size_t distance; /* of the closest */
     size_t keys;
+    fr_span first[SHOWN]; /* of the keys */
     bool has_lists;
     uint32_t map; /* tag of the one that is walked */
 } survey;
 
 static void see_key(survey *s, fr_span key) {
+    if (s->keys < SHOWN) s->first[s->keys] = key;
     if (s->keys++ >= MAX_KEYS || key.size > MAX_KEY || s->wanted.size > MAX_KEY) return;
     size_t d = distance(s->wanted, key);
     if (d >= s->distance) return;
@@ -134,19 +137,29 @@ static survey look(fr_span record, fr_span key, uint32_t map) {
     return s;
 }
 
-static void add_counted(fr_error *err, size_t count, const char *what) {
-    char hint[80];
-    snprintf(hint, sizeof hint, "; the record has %zu other %s%s", count, what,
-             count == 1 ? "" : "s");
-    add(err, hint);
-}
-
 static void add_closest(fr_error *err, const survey *s) {
     char text[FR_KEY_TEXT_SIZE];
     fr_key_text(s->closest, text);
     add(err, "; is it '");
     add(err, text);
     add(err, "'?");
+}
+
+/* How many other keys there are, and the first of them, as far as the message has room. */
+static void add_keys(fr_error *err, const survey *s, const char *what) {
+    char hint[80], text[FR_KEY_TEXT_SIZE];
+    snprintf(hint, sizeof hint, "; the record has %zu other %s%s", s->keys, what,
+             s->keys == 1 ? "" : "s");
+    add(err, hint);
+    size_t shown = 0;
+    for (; shown < s->keys && shown < SHOWN; shown++) {
+        fr_key_text(s->first[shown], text);
+        if (strlen(err->message) + strlen(text) + sizeof ", '', ..." > sizeof err->message) break;
+        add(err, shown ? ", '" : ": '");
+        add(err, text);
+        add(err, "'");
+    }
+    if (shown && shown < s->keys) add(err, ", ...");
 }
 
 void fr_hint_key(fr_span record, fr_span key, fr_error *err) {
@@ -157,7 +170,7 @@ void fr_hint_key(fr_span record, fr_span key, fr_error *err) {
     } else if (s.has_lists) {
         add(err, "; is this a SequenceExample?");
     } else if (s.keys) {
-        add_counted(err, s.keys, "feature");
+        add_keys(err, &s, "feature");
     } else {
         add(err, "; the record has no features");
         fr_hint_format(record, err);
@@ -170,7 +183,7 @@ void fr_hint_list(fr_span record, fr_span key, fr_error *err) {
     if (s.closest.data)
         add_closest(err, &s);
     else if (s.has_lists)
-        add_counted(err, s.keys, "feature list");
+        add_keys(err, &s, "feature list");
     else
         add(err, "; the record has no feature lists: is it an Example?");
 }

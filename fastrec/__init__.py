@@ -14,6 +14,7 @@
 from __future__ import annotations
 
 import importlib
+import sys
 from typing import TYPE_CHECKING
 
 from ._core import crc32c, crc32c_implementation, masked_crc32c
@@ -165,11 +166,16 @@ def __getattr__(name: str) -> object:
     if name in ("image", "train"):
         return importlib.import_module(f".{name}", __name__)
     if name not in _HOME_OF:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        text = f"module {__name__!r} has no attribute {name!r}"
+        raise AttributeError(text, name=name, obj=sys.modules[__name__])  # "Did you mean ...?"
     value = getattr(importlib.import_module(f".{_HOME_OF[name]}", __name__), name)
     globals()[name] = value
     return value
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted({*__all__, "errors", "image", "train", *filter(_is_special, globals())})
+
+
+def _is_special(name: str) -> bool:
+    return name.startswith("__")

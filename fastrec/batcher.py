@@ -286,6 +286,11 @@ class Batcher:
         depth = self._threads + self._prefetch
         return Pipeline(source, function, threads=self._threads, depth=depth)
 
+    def __repr__(self) -> str:
+        said = ("source", "batch_size", "shuffle", "seed", "epochs", "shard")
+        shown = ", ".join(f"{name}={self._arguments[name]!a}" for name in said)
+        return f"<fastrec.Batcher {shown}>"
+
     def __iter__(self) -> Batches:
         self._order.settle()
         position, self._resume = self._resume, Position()

@@ -84,6 +84,9 @@ class Batches(Iterator[Any]):
         self._count = 0
         self._began = 0.0
 
+    def __repr__(self) -> str:
+        return f"<fastrec.Batches, {self._count} delivered{', closed' if self._closed else ''}>"
+
     def __iter__(self) -> Batches:
         return self
 

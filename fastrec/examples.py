@@ -64,9 +64,11 @@ def usable_cpus() -> int:
 
 
 def check_records(records: Any) -> None:
-    """That it is no single record, which is a sequence too."""
+    """That it is no single record, which is a sequence too, nor a sequence of text."""
     if isinstance(records, (bytes, bytearray, memoryview, str)):
         raise TypeError("records is a sequence of records; parse_single_example takes one record")
+    if isinstance(records, (list, tuple)) and records and isinstance(records[0], str):
+        raise TypeError("a record is bytes, not str")
 
 
 def parse_example(
@@ -130,6 +132,8 @@ def parse_single_example(record: bytes, features: Mapping[str, Feature]) -> dict
         By feature: an ndarray of the feature's shape (a NumPy scalar for ``()``), bytes or a
         :class:`Bytes`; for a ragged or sparse feature the one row.
     """
+    if isinstance(record, (str, list, tuple)):
+        raise TypeError(f"a record is bytes, not {type(record).__name__}")
     columns = compile_schema(plan_example, features).parse([record])
     return {key: column[0] for key, column in columns.items()}
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import glob
 import os
+import re
 import stat
 from collections.abc import Iterable
 from typing import Any, Union
@@ -12,6 +13,8 @@ from typing import Any, Union
 __all__ = ["INDEX_SUFFIX", "PathLike", "expand", "index_path", "is_path", "shard_paths"]
 
 INDEX_SUFFIX = ".frindex"
+
+_NO_URLS = "no such file; what a URL names is read through an open file, as fsspec.open() makes"
 
 PathLike = Union[str, bytes, "os.PathLike[Any]"]
 
@@ -46,10 +49,16 @@ def expand(source: PathLike | Iterable[PathLike]) -> list[str | bytes]:
     try:
         mode = os.stat(path).st_mode
     except OSError:
+        if _is_url(path):
+            raise FileNotFoundError(2, _NO_URLS, os.fsdecode(path)) from None
         if not glob.has_magic(path) or os.path.lexists(path):
             raise
         return _matches(path)
     return _record_files(path) if stat.S_ISDIR(mode) else [path]
+
+
+def _is_url(path: str | bytes) -> bool:
+    return bool(re.match(r"[a-z][a-z0-9+.-]*://", os.fsdecode(path)))
 
 
 def _matches(path: str | bytes) -> list[str | bytes]:

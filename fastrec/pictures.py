@@ -65,7 +65,7 @@ class ImageFeature(Feature):
 
     def _lower(self, key: bytes) -> Lowering:
         def build(strings: Bytes) -> NDArray[np.uint8] | Arrays:
-            return self.decode(strings, f"feature {key!a}")
+            return self.decode(strings, f"feature {key.decode('utf-8', 'backslashreplace')!a}")
 
         return (column_of(key, bytes),), build
 
@@ -180,6 +180,8 @@ def _as_arrays(rows: list[NDArray[np.uint8]], channels: int) -> Arrays:
 
 def _reason(error: Exception) -> str:
     text = " ".join(str(error).split()) or type(error).__name__
+    if type(error).__name__ == "UnidentifiedImageError":  # whose text is about the io.BytesIO
+        text = "it is of no kind that Pillow knows"
     return f"no picture that can be decoded: {text}".encode("ascii", "backslashreplace").decode()
 
 

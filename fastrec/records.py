@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import threading
 import warnings
@@ -103,6 +104,8 @@ class Reader(_core.Indexed, Sequence[bytes]):
     ) -> None:
         check_policy(on_error, max_bad)
         self._file: Any = source if hasattr(source, "read") and not is_path(source) else None
+        if isinstance(self._file, io.TextIOBase):
+            raise TypeError("the file is open as text; records are bytes: open it with mode 'rb'")
         self.paths: list[str | bytes] = [] if self._file is not None else expand(source)
         # A relative name means what it meant when it was given.
         self._places = [os.path.abspath(path) for path in self.paths]
@@ -224,8 +227,8 @@ class Reader(_core.Indexed, Sequence[bytes]):
             raise RandomAccessError("a file that is followed can only be iterated over")
         if self._streams():
             raise RandomAccessError(
-                "random access needs uncompressed regular files that are named by path; "
-                "iterate instead"
+                f"random access needs uncompressed regular files that are named by path; "
+                f"{self._what()} can only be iterated over"
             )
         if self._on_error != "raise":
             # The numbers must be those of iterating, which reads what it counts.
@@ -330,11 +333,13 @@ class Reader(_core.Indexed, Sequence[bytes]):
         self.__dict__.update(state)
         self._lock = threading.Lock()
 
-    def __repr__(self) -> str:
+    def _what(self) -> str:
         if self._file is not None:
-            return f"<fastrec.Reader of {self._file!r}>"
-        what = repr(self.paths[0]) if len(self.paths) == 1 else f"{len(self.paths)} files"
-        return f"<fastrec.Reader of {what}>"
+            return repr(self._file)
+        return f"{self.paths[0]!a}" if len(self.paths) == 1 else f"{len(self.paths)} files"
+
+    def __repr__(self) -> str:
+        return f"<fastrec.Reader of {self._what()}{', closed' if self._closed else ''}>"
 
 
 def _index_beside(path: str | bytes) -> _core.FileIndex | None:

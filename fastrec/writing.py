@@ -22,6 +22,16 @@ from .records import Reader
 __all__ = ["Writer"]
 
 
+def _check_bytes(record: Any) -> None:
+    if isinstance(record, str):
+        raise TypeError("a record is bytes or a mapping, not str; encode the text")
+    try:
+        memoryview(record)
+    except TypeError:
+        kind = type(record).__name__
+        raise TypeError(f"a record is bytes or a mapping, not {kind}") from None
+
+
 class Writer:
     """Records into a file that appears whole, when the writer closes, or not at all.
 
@@ -187,9 +197,8 @@ class Writer:
         self._check_open()
         if isinstance(record, Mapping):
             record = self._encoding.row(record)
-        elif isinstance(record, (str, list, tuple)) or record is None:
-            advice = "; encode the text" if isinstance(record, str) else ""
-            raise TypeError(f"a record is bytes or a mapping, not {type(record).__name__}{advice}")
+        elif type(record) is not bytes:
+            _check_bytes(record)
         if self._alone is not None:
             self._alone.write(record)
             return
@@ -296,4 +305,6 @@ class Writer:
             )
 
     def __repr__(self) -> str:
-        return f"<fastrec.Writer of {self.paths[0]!a}, {self.count} records>"
+        state = "" if self._open else ", closed"
+        records = "1 record" if self.count == 1 else f"{self.count} records"
+        return f"<fastrec.Writer of {self.paths[0]!a}, {records}{state}>"

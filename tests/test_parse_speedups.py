@@ -119,7 +119,12 @@ RECORD = fastrec.encode_example({"label": 1, "image": b"x"})
 HINTS = [
     (RECORD, "lable", "is it 'label'?"),
     (RECORD, "Image", "is it 'image'?"),
-    (RECORD, "something else", "the record has 2 other features"),
+    (RECORD, "something else", "the record has 2 other features: 'image', 'label'"),
+    (
+        fastrec.encode_example(dict.fromkeys("abcdefghi", 1)),
+        "other",
+        "features: 'a', 'b', 'c', 'd', 'e', 'f', 'g', 'h', ...",
+    ),
     (b"", "label", "the record has no features"),
     (b"hello, world\n", "label", "it looks like text"),
     (b"\x89PNG\r\n\x1a\n\0\0", "label", "it looks like a PNG image"),
