@@ -318,3 +318,10 @@ def test_progress_shows_only_after_a_while(rich: bool, monkeypatch: pytest.Monke
 )
 def test_sizes_have_decimal_units(size: int, text: str) -> None:
     assert report.bytes_text(size) == text
+
+
+def test_the_version_is_said(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as caught:
+        cli.main(["--version"])
+    assert caught.value.code == 0
+    assert capsys.readouterr().out == f"fastrec {fastrec.__version__}\n"

@@ -9,6 +9,7 @@ import os
 import sys
 from collections.abc import Sequence
 
+from fastrec import __version__
 from fastrec.cli import bench, count, demo, images, repair, schema, verify
 from fastrec.cli.report import Failure, Report, shown
 from fastrec.errors import FastrecError
@@ -66,6 +67,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="fastrec", description="Look into TFRecord files, check them, and see fastrec at work."
     )
+    parser.add_argument("--version", action="version", version=f"fastrec {__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     for module in (demo, images, verify, repair, schema, count, bench):
         name = module.__name__.rpartition(".")[2]
