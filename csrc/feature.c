@@ -73,9 +73,21 @@ static int narrow_ints(const fr_row *row, fr_span run, uint8_t *dst, size_t coun
     return FR_OK;
 }
 
+/* Into the room that a fixed-size row has: they need not be counted first. */
+static int fill_ints(fr_row *row, fr_span run, fr_error *err) {
+    const uint8_t *p = run.data, *end = p + run.size;
+    const size_t room = row->found < row->feature->count ? row->feature->count - row->found : 0;
+    int64_t *dst = (int64_t *)(void *)row->dense + row->found;
+    row->found += fr_varint_decode(&p, end, dst, room);
+    if (FR_UNLIKELY(!p)) return malformed(row, err);
+    if (FR_UNLIKELY(p < end)) row->found += fr_varint_count((fr_span){p, (size_t)(end - p)});
+    return FR_OK;
+}
+
 static int put_ints(fr_row *row, fr_span run, fr_error *err) {
     if (run.size == 0) return FR_OK;
     if (run.data[run.size - 1] >= 0x80) return malformed(row, err);
+    if (row->dense && row->feature->dtype == FR_INT64) return fill_ints(row, run, err);
     size_t count = run.size == 1 ? 1 : fr_varint_count(run);
     uint8_t *dst;
     FR_TRY(place(row, count, &dst, err));

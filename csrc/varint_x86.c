@@ -6,8 +6,8 @@
  *
  * "avx512" (Ice Lake, Zen 4 and later) takes all varints of 64 bytes apart together. The mask of
  * where varints begin compresses the block to their first bytes, side by side; the same mask on
- * the block read one byte later compresses it to their second bytes (where the first one says that
- * there is none, it is cleared), and so on, to the longest varint of the block:
+ * the block read one byte later, only where a varint has a second byte, compresses it to their
+ * second bytes, and so on, to the longest varint of the block:
  *
  *     block      a0 b0 b1 c0 d0 d1 d2       first    a0 b0 c0 d0
  *     begins      x  x     x  x             second    . b1  . d1
@@ -126,21 +126,22 @@ AVX512 size_t fr_varint_avx512_count(fr_span run) {
 /* A block of up to 64 bytes, `here`, and the varints that end in it. */
 typedef struct {
     const uint8_t *at;
-    uint64_t here, begins;
-    size_t count; /* of its varints */
-    size_t room;  /* that may be written to, at least `count` */
+    uint64_t begins;
+    uint64_t more; /* the top bits of the bytes up to the end of the last varint */
+    size_t count;  /* of its varints */
+    size_t room;   /* that may be written to, at least `count` */
 } fr_varint_block;
 
 /* bytes[k]: byte k of each varint, without its top bit; zero where it has none. */
 AVX512 static inline void compress(const fr_varint_block *block, __m512i *bytes, int longest) {
-    uint64_t more = UINT64_MAX;
+    uint64_t there = block->begins; /* where varints begin that are longer than k */
     for (int k = 0; k < longest; k++) {
-        __m512i shifted = _mm512_maskz_loadu_epi8(block->here >> k, block->at + k);
-        __m512i byte = _mm512_maskz_compress_epi8(block->begins, shifted);
-        byte = _mm512_maskz_mov_epi8(more, byte);
-        more = _mm512_movepi8_mask(byte);
-        bytes[k] = _mm512_and_si512(byte, _mm512_set1_epi8(0x7f));
+        __m512i shifted = _mm512_maskz_loadu_epi8(there, block->at + k);
+        __m512i byte = _mm512_and_si512(shifted, _mm512_set1_epi8(0x7f));
+        bytes[k] = _mm512_maskz_compress_epi8(block->begins, byte);
+        there &= block->more >> k;
     }
+    if (longest & 1) bytes[longest] = _mm512_setzero_si512();
 }
 
 /* Eight lanes with bytes 2k and 2k + 1 of a varint each, where they stand in it. */
@@ -160,7 +161,7 @@ AVX512 static inline __m512i close_gaps(__m512i lanes, int longest) {
     return lanes;
 }
 
-/* `longest` is 2, 4 or 8: a constant where this is inlined. */
+/* `longest` is 2, 3, 4 or 8: a constant where this is inlined. */
 AVX512 static inline __attribute__((always_inline)) void take_block(const fr_varint_block *block,
                                                                     int64_t *out, int longest) {
     __m512i bytes[8];
@@ -180,14 +181,16 @@ AVX512 static inline __attribute__((always_inline)) void take_block(const fr_var
     }
 }
 
-/* Decodes the block, which is `size` bytes; false where a varint is too long. `more` has the top
-   bits of the bytes: as many set in a row as a varint has bytes besides its last. */
-AVX512 static inline bool take_varints(const fr_varint_block *block, size_t size, uint64_t more,
-                                       int64_t *out) {
-    uint64_t two = more & more >> 1, four = two & two >> 2, eight = four & four >> 4;
-    if (FR_LIKELY(!two)) {
+/* Decodes the block, which is `size` bytes; false where a varint is too long. As many bits of
+   `more` are set in a row as a varint has bytes besides its last. */
+AVX512 static inline bool take_varints(const fr_varint_block *block, size_t size, int64_t *out) {
+    uint64_t more = block->more, two = more & more >> 1, three = two & more >> 2;
+    uint64_t four = two & two >> 2, eight = four & four >> 4;
+    if (!two) {
         take_block(block, out, 2);
-    } else if (FR_LIKELY(!four)) {
+    } else if (!three) {
+        take_block(block, out, 3);
+    } else if (!four) {
         take_block(block, out, 4);
     } else if (FR_LIKELY(!eight)) {
         take_block(block, out, 8);
@@ -203,9 +206,10 @@ AVX512 size_t fr_varint_avx512_decode(const uint8_t **p, const uint8_t *end, int
     const uint8_t *at = *p;
     size_t done = 0;
     while (done < count && at < end) {
-        fr_varint_block block = {at, low_bits((size_t)(end - at)), 0, 0, count - done};
-        uint64_t more = (uint64_t)_mm512_movepi8_mask(_mm512_maskz_loadu_epi8(block.here, at));
-        uint64_t ends = ~more & block.here;
+        fr_varint_block block = {at, 0, 0, 0, count - done};
+        uint64_t here = low_bits((size_t)(end - at));
+        uint64_t more = (uint64_t)_mm512_movepi8_mask(_mm512_maskz_loadu_epi8(here, at));
+        uint64_t ends = ~more & here;
         block.count = (size_t)_mm_popcnt_u64(ends);
         if (FR_UNLIKELY(block.count > block.room)) {
             ends = _pdep_u64(low_bits(block.room), ends);
@@ -213,9 +217,9 @@ AVX512 size_t fr_varint_avx512_decode(const uint8_t **p, const uint8_t *end, int
         }
         size_t size = 64 - (size_t)_lzcnt_u64(ends);
         block.begins = (ends << 1 | 1) & low_bits(size);
+        block.more = more & low_bits(size);
         at = NULL;
-        if (FR_UNLIKELY(!ends || !take_varints(&block, size, more & low_bits(size), out + done)))
-            break;
+        if (FR_UNLIKELY(!ends || !take_varints(&block, size, out + done))) break;
         at = block.at + size;
         done += block.count;
     }
