@@ -51,7 +51,12 @@ FR_NODISCARD int fr_feature_append_missing(fr_columns *columns, size_t number, f
  */
 static inline bool fr_feature_take_scalar(fr_scalar scalar, const uint8_t *p, size_t size,
                                           const uint8_t *end, uint8_t *dst) {
-    if (size < 5 || size > 12 || end - p < 12) return false;
+    uint8_t last[12]; /* a value at the end of what may be read, and zeros behind it */
+    if (size < 5 || size > sizeof last) return false;
+    if (FR_UNLIKELY((size_t)(end - p) < sizeof last)) {
+        memset(last, 0, sizeof last);
+        p = memcpy(last, p, size);
+    }
     if (scalar == FR_SCALAR_FLOAT32) {
         /* 12 06 0a 04, little-endian */
         if (size != 8 || fr_load_u32(p) != 0x040a0612) return false;

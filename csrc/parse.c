@@ -141,25 +141,40 @@ __attribute__((noinline)) static bool take_as(const fr_parser *parser, size_t fe
     return true;
 }
 
+/* The value at the end of an entry, its size at `at`, which is inside. */
+static inline bool read_rest(fr_span entry, size_t at, fr_span *value) {
+    const uint8_t *p = entry.data + at, *end = entry.data + entry.size;
+    *value = (fr_span){p + 1, (size_t)(end - p) - 1};
+    if (FR_LIKELY(value->size < 0x80)) return *p == value->size;
+    return fr_wire_sized(p, end, value) == end;
+}
+
+/* Whether the value was a scalar of the usual form, which is in the row now. */
+static inline bool take(const fr_parser *parser, size_t number, fr_span value, const uint8_t *end,
+                        fr_columns *columns) {
+    const fr_scalar scalar = parser->schema->plans[number].scalar;
+    if (scalar == FR_SCALAR_NONE) return false;
+    uint8_t *dst = fr_columns_dense_row(columns, number);
+    if (FR_UNLIKELY(scalar >= FR_SCALAR_INT_AS)) return take_as(parser, number, value, end, dst);
+    return fr_feature_take_scalar(scalar, value.data, value.size, end, dst);
+}
+
 /* Notes or takes the value of an entry that is what the last record had here; false for another. */
 static inline bool note_predicted(fr_parser *parser, size_t position, fr_span entry,
                                   const uint8_t *end, fr_columns *columns) {
     if (position >= parser->predicted_count || parser->predicted[position] == 0) return false;
     size_t number = parser->predicted[position] - 1;
-    const fr_plan *plan = &parser->schema->plans[number];
-    size_t size = plan->prefix.size;
-    if (size < 4 || entry.size <= size || !same(entry.data, plan->prefix.data, size)) return false;
+    const fr_span prefix = parser->schema->plans[number].prefix;
+    if (prefix.size < 4 || entry.size <= prefix.size) return false;
     fr_span value, *noted = &parser->values[number];
-    const uint8_t *stop = entry.data + entry.size;
-    if (noted->data || fr_wire_sized(entry.data + size, stop, &value) != stop) return false;
-    *noted = value;
-    if (plan->scalar == FR_SCALAR_NONE) return true;
-    uint8_t *dst = fr_columns_dense_row(columns, number);
-    if (FR_UNLIKELY(plan->scalar >= FR_SCALAR_INT_AS)
-            ? take_as(parser, number, value, end, dst)
-            : fr_feature_take_scalar(plan->scalar, value.data, value.size, end, dst)) {
+    if (noted->data || !same(entry.data, prefix.data, prefix.size) ||
+        !read_rest(entry, prefix.size, &value))
+        return false;
+    if (take(parser, number, value, end, columns)) {
         noted->data = &in_row;
         parser->taken++;
+    } else {
+        *noted = value;
     }
     return true;
 }
