@@ -20,7 +20,8 @@ from .errors import CorruptRecordError, FastrecError, LimitExceededError, Trunca
 
 __all__ = ["Inflated", "library"]
 
-_PIECE = 1 << 16  # of input, to inflate at once
+_PIECE = 1 << 20  # of input, to inflate at once: after each, other threads may be in the way
+_CRUMB = 1 << 16  # the same, where it may have to be gone through byte by byte
 _OUTPUT = 1 << 20  # most output of a call, and what is handed over at once
 _AHEAD = 4  # chunks of output that wait
 _SMALL = 1 << 18  # output that is not worth a thread
@@ -147,7 +148,7 @@ def _one_by_one(inflater: Any, piece: bytes) -> bytes:
 def _up_to_the_damage(read: Callable[[int], bytes]) -> Iterator[bytes]:
     """What a damaged deflate stream holds before its damage, to the byte, by zlib."""
     inflater = zlib.decompressobj(-15)
-    while piece := read(_PIECE):
+    while piece := read(_CRUMB):
         while piece:
             before = inflater.copy()
             try:
