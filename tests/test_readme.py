@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What README.md shows is run as it stands."""
+"""What README.md and docs/records.md show is run as it stands."""
 
 from __future__ import annotations
 
@@ -29,6 +29,15 @@ def test_the_code_of_the_readme_runs(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert columns["image"].dtype == "uint8"
     assert (tmp_path / "train.tfrecord").stat().st_size > 1000 * 32 * 32 * 3
     assert len(fastrec.Reader("train.tfrecord")) == 1001
+
+
+def test_the_code_about_records_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = (Path(__file__).parent.parent / "docs" / "records.md").read_text()
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, object] = {}
+    for code in re.findall(r"```python\n(.*?)```", text, re.DOTALL):
+        exec(compile(code, "records.md", "exec"), names)
+    assert (tmp_path / "words.repaired.tfrecord").exists()
 
 
 def test_every_name_in_the_readme_exists() -> None:
