@@ -189,3 +189,32 @@ def test_options_are_taken_and_change_nothing() -> None:
     dataset = tf.data.Dataset.range(3).with_options(options)
     assert list(dataset.as_numpy_iterator()) == [0, 1, 2]
     assert int(dataset.reduce(np.int64(0), lambda state, x: state + x)) == 3
+
+
+def test_what_changes_nothing_is_taken() -> None:
+    assert tf.config.list_physical_devices("GPU") == []
+    tf.config.experimental.set_memory_growth("gpu", True)
+    tf.get_logger().setLevel("ERROR")
+    with tf.device("/cpu:0"), tf.name_scope("input"):
+        found = tf.autograph.experimental.do_not_convert(lambda x: x + 1)(tf.constant(1))
+    tf.debugging.assert_equal(found, 2)
+    with pytest.raises(tf.errors.InvalidArgumentError, match="x < y did not hold"):
+        tf.debugging.assert_less(found, [3, 1], message="as it should be:")
+
+
+@pytest.mark.parametrize("room", ["image", "io", "data", "math", "random", "ragged", "sparse"])
+def test_a_name_that_is_not_covered_says_where_to_look(room: str) -> None:
+    with pytest.raises(AttributeError, match=r"docs/compat-v2\.md"):
+        getattr(tf, room).no_such_thing  # noqa: B018
+    with pytest.raises(AttributeError, match=r"docs/compat-v2\.md"):
+        tf.data.Dataset.range(3).no_such_thing  # noqa: B018
+
+
+def test_ragged_tensors_of_other_rows_are_not_added_up() -> None:
+    rows = tf.ragged.constant([[1], [2, 3]])
+    with pytest.raises(tf.errors.InvalidArgumentError, match="identical ragged splits"):
+        rows + tf.ragged.constant([[1, 2], [3]])
+    with pytest.raises(NotImplementedError, match="only scalars"):
+        rows + tf.constant([1, 2])
+    with pytest.raises(ValueError, match="not right-ragged"):
+        tf.RaggedTensor.from_sparse(tf.SparseTensor([[0, 1]], [5], [1, 2]))

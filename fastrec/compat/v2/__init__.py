@@ -28,10 +28,12 @@ from .._dtypes import (
     uint32,
     uint64,
 )
-from . import compat, data, functions, image, io, ragged, random, sparse, strings, train
+from . import compat, data, functions, image, io, nest, ragged, random, sparse, strings, train
 from . import math_ops as math
-from ._composite import RaggedTensor, SparseTensor
-from ._specs import RaggedTensorSpec, SparseTensorSpec, TensorSpec
+from ._around import autograph, config, debugging, device, get_logger, name_scope, version
+from ._composite import SparseTensor
+from ._ragged import RaggedTensor
+from ._specs import RaggedTensorSpec, SparseTensorSpec, TensorSpec, TypeSpec
 from ._tensor import Tensor, TensorShape, convert_to_tensor
 from .array_ops import (
     broadcast_to,
@@ -106,7 +108,18 @@ from .math_ops import (
     tanh,
     truediv,
 )
-from .picking import boolean_mask, gather, slice_, where
+from .ordering_ops import (
+    argsort,
+    cumsum,
+    eye,
+    linspace,
+    repeat,
+    roll,
+    sequence_mask,
+    sort,
+    unique,
+)
+from .picking import boolean_mask, gather, gather_nd, slice_, where
 
 __all__ = [
     "DType",
@@ -117,11 +130,14 @@ __all__ = [
     "Tensor",
     "TensorShape",
     "TensorSpec",
+    "TypeSpec",
     "abs",
     "add",
     "argmax",
     "argmin",
+    "argsort",
     "as_dtype",
+    "autograph",
     "bool",
     "boolean_mask",
     "broadcast_to",
@@ -132,10 +148,14 @@ __all__ = [
     "complex128",
     "concat",
     "cond",
+    "config",
     "constant",
     "convert_to_tensor",
     "cos",
+    "cumsum",
     "data",
+    "debugging",
+    "device",
     "divide",
     "double",
     "dtypes",
@@ -145,6 +165,7 @@ __all__ = [
     "executing_eagerly",
     "exp",
     "expand_dims",
+    "eye",
     "fill",
     "float16",
     "float32",
@@ -152,6 +173,8 @@ __all__ = [
     "floor",
     "function",
     "gather",
+    "gather_nd",
+    "get_logger",
     "greater",
     "greater_equal",
     "half",
@@ -165,6 +188,7 @@ __all__ = [
     "is_tensor",
     "less",
     "less_equal",
+    "linspace",
     "logical_and",
     "logical_not",
     "logical_or",
@@ -173,7 +197,9 @@ __all__ = [
     "maximum",
     "minimum",
     "multiply",
+    "name_scope",
     "negative",
+    "nest",
     "newaxis",
     "not_equal",
     "numpy_function",
@@ -195,15 +221,19 @@ __all__ = [
     "reduce_min",
     "reduce_prod",
     "reduce_sum",
+    "repeat",
     "reshape",
     "reverse",
+    "roll",
     "round",
     "saturate_cast",
+    "sequence_mask",
     "shape",
     "sign",
     "sin",
     "size",
     "slice",
+    "sort",
     "sparse",
     "split",
     "sqrt",
@@ -223,7 +253,9 @@ __all__ = [
     "uint16",
     "uint32",
     "uint64",
+    "unique",
     "unstack",
+    "version",
     "where",
     "zeros",
     "zeros_like",

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sparse and ragged tensors."""
+"""Sparse tensors, and what they have in common with ragged ones."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -12,14 +11,14 @@ import fastrec
 
 from .. import _errors
 from .._dtypes import DType, as_dtype
-from ._specs import RaggedTensorSpec, SparseTensorSpec, TensorSpec, TypeSpec
-from ._tensor import EagerTensor, TensorShape, as_array, convert_to_tensor
-from ._trace import SYMBOL_WRAPPERS, WRAPPERS, Op, Symbol, run, wrap
+from ._specs import SparseTensorSpec, TensorSpec, TypeSpec
+from ._tensor import TensorShape, as_array, convert_to_tensor
+from ._trace import SYMBOL_WRAPPERS, WRAPPERS, Op, Symbol, run
 
-__all__ = ["RaggedTensor", "SparseTensor"]
+__all__ = ["Composite", "SparseTensor", "dtype_of", "part_of"]
 
 
-class _Composite:
+class Composite:
     """A value of several arrays, or the symbol for one."""
 
     __slots__ = ("_raw",)
@@ -54,19 +53,19 @@ class _Composite:
         return type(self)._of, (self._raw,)
 
 
-def _dtype_of(values: Any) -> DType:
+def dtype_of(values: Any) -> DType:
     return as_dtype("string") if isinstance(values, fastrec.Bytes) else as_dtype(values.dtype)
 
 
-def _part(name: str, pick: Any, spec: Any) -> Op:
+def part_of(name: str, pick: Any, spec: Any) -> Op:
     return Op(name, pick, lambda specs, _: [spec(specs[0])])
 
 
-_INDICES = _part(
+_INDICES = part_of(
     "SparseIndices", lambda s: s.indices, lambda s: TensorSpec([None, s.shape.ndims], "int64")
 )
-_VALUES = _part("SparseValues", lambda s: s.values, lambda s: TensorSpec([None], s.dtype))
-_DENSE_SHAPE = _part(
+_VALUES = part_of("SparseValues", lambda s: s.values, lambda s: TensorSpec([None], s.dtype))
+_DENSE_SHAPE = part_of(
     "SparseShape",
     lambda s: np.array(s.dense_shape, np.int64),
     lambda s: TensorSpec([s.shape.ndims], "int64"),
@@ -100,7 +99,7 @@ _SPARSE_CAST = Op(
 )
 
 
-class SparseTensor(_Composite):
+class SparseTensor(Composite):
     """Values, and where they are in an array that is mostly empty.
 
     Parameters
@@ -122,7 +121,7 @@ class SparseTensor(_Composite):
     def _spec(self) -> TypeSpec:
         if isinstance(self._raw, Symbol):
             return self._raw.spec
-        return SparseTensorSpec(self._raw.dense_shape, _dtype_of(self._raw.values))
+        return SparseTensorSpec(self._raw.dense_shape, dtype_of(self._raw.values))
 
     @property
     def indices(self) -> Any:
@@ -169,227 +168,5 @@ class SparseTensor(_Composite):
         return f"SparseTensor(indices={self.indices}, values={self.values}, dense_shape={shape})"
 
 
-def _depth(ragged: fastrec.Ragged) -> int:
-    return 1 + (_depth(ragged.values) if isinstance(ragged.values, fastrec.Ragged) else 0)
-
-
-def _padded(ragged: fastrec.Ragged, default: Any, shape: tuple[int | None, ...] | None) -> Any:
-    """The rows in one array, as long as the longest."""
-    nested = isinstance(ragged.values, fastrec.Ragged)
-    inner = shape[1:] if shape else None
-    flat = _padded(ragged.values, default, inner) if nested else as_array(ragged.values)
-    lengths = ragged.row_lengths
-    width = int(lengths.max()) if len(lengths) else 0
-    if shape and len(shape) > 1 and shape[1] is not None:
-        width = shape[1]
-    rows = len(lengths) if not shape or shape[0] is None else shape[0]
-    tail = flat.shape[1:]
-    out = np.empty((rows, width, *tail), flat.dtype)
-    out[...] = as_array(default)[()]
-    taken = np.minimum(lengths, width)[:rows]
-    row = np.repeat(np.arange(len(taken)), taken)
-    begins = np.cumsum(taken) - taken
-    place = np.arange(int(taken.sum())) - np.repeat(begins, taken)
-    out[row, place] = flat[np.repeat(ragged.row_splits[:-1][:rows], taken) + place]
-    return out
-
-
-_RAGGED_VALUES = Op(
-    "RaggedValues",
-    lambda r: r.values,
-    lambda specs, _: [_values_spec(specs[0])],
-)
-_ROW_SPLITS = Op(
-    "RowSplits",
-    lambda r: r.row_splits,
-    lambda specs, _: [TensorSpec([None], specs[0].row_splits_dtype)],
-)
-
-
-def _values_spec(spec: TypeSpec) -> TypeSpec:
-    sizes = spec.shape.sizes
-    shape = None if sizes is None else (None, *sizes[2:])
-    if spec.ragged_rank == 1:  # type: ignore[attr-defined]
-        return TensorSpec(shape, spec.dtype)
-    return RaggedTensorSpec(shape, spec.dtype, spec.ragged_rank - 1)  # type: ignore[attr-defined]
-
-
-def _padded_spec(specs: list[TypeSpec], raws: Any, shape: Any) -> list[TypeSpec]:
-    return [TensorSpec(specs[0].shape if shape is None else shape, specs[0].dtype)]
-
-
-_RAGGED_TO_TENSOR = Op("RaggedTensorToTensor", _padded, _padded_spec)
-
-
-class RaggedTensor(_Composite):
-    """Rows of differing length; made by parsing, and by :meth:`from_row_splits` and its like."""
-
-    __slots__ = ()
-
-    @staticmethod
-    def from_row_splits(
-        values: Any, row_splits: Any, name: str | None = None, validate: bool = True
-    ) -> Any:
-        """Row ``i`` is ``values[row_splits[i]:row_splits[i + 1]]``."""
-        splits = np.asarray(row_splits)
-        splits = (
-            splits
-            if splits.dtype == np.int32 and hasattr(row_splits, "dtype")
-            else splits.astype(np.int64)
-        )
-        raw = values._raw if isinstance(values, RaggedTensor) else convert_to_tensor(values).array
-        if (
-            len(splits) == 0
-            or splits[0] != 0
-            or (np.diff(splits) < 0).any()
-            or splits[-1] != len(raw)
-        ):
-            text = "Arguments to from_row_splits do not form a valid RaggedTensor"
-            raise _errors.InvalidArgumentError(None, None, text)
-        return RaggedTensor._of(fastrec.Ragged(raw, splits))
-
-    @staticmethod
-    def from_row_lengths(
-        values: Any, row_lengths: Any, name: str | None = None, validate: bool = True
-    ) -> Any:
-        """Rows of those lengths."""
-        splits = np.concatenate([[0], np.cumsum(np.asarray(row_lengths, np.int64))])
-        return RaggedTensor.from_row_splits(values, splits)
-
-    @property
-    def _spec(self) -> TypeSpec:
-        if isinstance(self._raw, Symbol):
-            return self._raw.spec
-        flat = self._raw.flat_values
-        depth = _depth(self._raw)
-        shape = (len(self._raw), *[None] * depth, *flat.shape[1:])
-        return RaggedTensorSpec(shape, _dtype_of(flat), depth, self._raw.row_splits.dtype)
-
-    @property
-    def ragged_rank(self) -> int:
-        """How many dimensions have rows of differing length."""
-        found: int = self._spec.ragged_rank  # type: ignore[attr-defined]
-        return found
-
-    @property
-    def values(self) -> Any:
-        """The rows one after the other."""
-        return run(_RAGGED_VALUES, [self])
-
-    @property
-    def row_splits(self) -> Any:
-        """Where rows begin and end."""
-        return run(_ROW_SPLITS, [self])
-
-    @property
-    def flat_values(self) -> Any:
-        """The innermost values."""
-        values = self.values
-        while isinstance(values, RaggedTensor):
-            values = values.values
-        return values
-
-    @property
-    def nested_row_splits(self) -> tuple[Any, ...]:
-        """Where rows begin and end, of each ragged dimension."""
-        values, found = self, []
-        while isinstance(values, RaggedTensor):
-            found.append(values.row_splits)
-            values = values.values
-        return tuple(found)
-
-    def row_lengths(self, axis: int = 1, name: str | None = None) -> Any:
-        """How many values each row has."""
-        splits = self.row_splits
-        return splits[1:] - splits[:-1]
-
-    def nrows(self, out_type: Any = None, name: str | None = None) -> Any:
-        """How many rows there are."""
-        return (
-            self.row_lengths().shape[0]
-            if isinstance(self._raw, Symbol)
-            else wrap(np.asarray(len(self._raw), np.int64))
-        )
-
-    def bounding_shape(
-        self, axis: Any = None, name: str | None = None, out_type: Any = None
-    ) -> Any:
-        """The shape of :meth:`to_tensor`."""
-        return wrap(
-            np.array(
-                _padded(self._raw, b"" if self.dtype.name == "string" else 0, None).shape, np.int64
-            )
-        )
-
-    def to_tensor(
-        self, default_value: Any = None, name: str | None = None, shape: Any = None
-    ) -> Any:
-        """All rows in one array, filled up with `default_value` to the longest, or to `shape`."""
-        if default_value is None:
-            default_value = b"" if self.dtype.name == "string" else 0
-        default = convert_to_tensor(default_value, self.dtype)
-        sizes = None if shape is None else TensorShape(shape).sizes
-        return run(_RAGGED_TO_TENSOR, [self, default], shape=sizes)
-
-    def to_sparse(self, name: str | None = None) -> Any:
-        """The values, and where they are."""
-        from ._columns import VarLen
-
-        return wrap(VarLen(self._raw).batch())
-
-    def to_list(self) -> list[Any]:
-        """Nested lists."""
-        found: list[Any] = self._raw.to_list()
-        return found
-
-    def numpy(self) -> Any:
-        """An ndarray of rows; of objects where the rows differ in length."""
-        rows = [
-            as_array(row) if not isinstance(row, fastrec.Ragged) else wrap(row).numpy()
-            for row in self._raw
-        ]
-        if rows and len({row.shape for row in rows}) == 1:
-            return np.stack(rows)
-        array = np.empty(len(rows), object)
-        for i, row in enumerate(rows):
-            array[i] = row
-        return array
-
-    def __len__(self) -> int:
-        return len(self._raw)
-
-    def __getitem__(self, key: Any) -> Any:
-        if isinstance(key, tuple):
-            first, rest = key[0], key[1:]
-            found = self[first]
-            return found[rest if len(rest) > 1 else rest[0]] if rest else found
-        return wrap(self._raw[key if isinstance(key, slice) else int(key)])
-
-    def __iter__(self) -> Iterator[Any]:
-        return (wrap(row) for row in self._raw)
-
-    def __repr__(self) -> str:
-        if isinstance(self._raw, Symbol):
-            return f"tf.RaggedTensor(shape={self.shape}, dtype={self.dtype.name})"
-        return f"<tf.RaggedTensor {self.to_list()}>"
-
-
-def ragged_constant(pylist: Any, dtype: Any = None, **_: Any) -> Any:
-    """A ragged tensor of nested lists."""
-    if any(isinstance(item, (list, tuple)) for row in pylist for item in row):
-        lengths = [len(row) for row in pylist]
-        inner = ragged_constant([item for row in pylist for item in row], dtype)
-        return RaggedTensor.from_row_lengths(inner, lengths)
-    flat = [item for row in pylist for item in row]
-    values = (
-        convert_to_tensor(flat, dtype)
-        if flat
-        else EagerTensor(np.zeros(0, as_dtype(dtype or "float32").numpy))
-    )
-    return RaggedTensor.from_row_lengths(values, [len(row) for row in pylist])
-
-
 WRAPPERS[fastrec.Sparse] = SparseTensor._of
-WRAPPERS[fastrec.Ragged] = RaggedTensor._of
 SYMBOL_WRAPPERS[SparseTensorSpec] = SparseTensor._of
-SYMBOL_WRAPPERS[RaggedTensorSpec] = RaggedTensor._of

@@ -206,7 +206,8 @@ class EagerTensor(Tensor):
 
 def _printed(tensor: EagerTensor) -> str:
     value = tensor.numpy()
-    return repr(value) if isinstance(value, bytes) else str(value)
+    text = repr(value) if isinstance(value, bytes) else str(value)
+    return f"\n{text}" if "\n" in text else text
 
 
 def _shown(tensor: EagerTensor) -> str:

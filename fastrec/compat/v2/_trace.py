@@ -162,8 +162,7 @@ class Trace:
 
     def add(self, op: Op, raws: Sequence[Any], attributes: dict[str, Any]) -> Any:
         """Note down an operation; the symbols of what it will give."""
-        if any(isinstance(raw, Symbol) and raw.trace is not self for raw in raws):
-            raise TypeError("a symbol of another function")
+        self._check_own(raws)
         specs = (op.infer or _tried(op))([_spec_of(raw) for raw in raws], raws, **attributes)
         symbols = [self._symbol(spec) for spec in specs]
         inputs = tuple(_reference(raw) for raw in raws)
@@ -173,9 +172,14 @@ class Trace:
         shown = [_wrap_symbol(symbol) for symbol in symbols]
         return shown[0] if len(shown) == 1 else tuple(shown)
 
+    def _check_own(self, raws: Sequence[Any]) -> None:
+        if any(isinstance(raw, Symbol) and raw.trace is not self for raw in raws):
+            raise TypeError("a symbol of another function")
+
     def finish(self, results: Sequence[Any]) -> None:
         """Say what the function has returned, and forget what it does not need."""
         raws = [raw_of(each) for each in results]
+        self._check_own(raws)
         self.outputs = [_reference(raw) for raw in raws]
         self.specs = [_spec_of(raw) for raw in raws]
         needed = {slot for is_slot, slot in self.outputs if is_slot}

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from . import experimental
 from ._dataset import AUTOTUNE, Dataset
 from ._file_datasets import FixedLengthRecordDataset, TextLineDataset, TFRecordDataset
@@ -31,3 +33,9 @@ __all__ = [
 INFINITE_CARDINALITY = INFINITE
 UNKNOWN_CARDINALITY = UNKNOWN
 Iterator = DatasetIterator
+
+
+def __getattr__(name: str) -> Any:
+    raise AttributeError(
+        f"fastrec.compat.v2.data has no {name!r}; docs/compat-v2.md says what is covered"
+    )

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import enum
 from collections.abc import Callable
 from typing import Any
 
@@ -15,14 +16,28 @@ __all__ = [
     "AUTOTUNE",
     "INFINITE_CARDINALITY",
     "UNKNOWN_CARDINALITY",
+    "AutoShardPolicy",
+    "Counter",
     "TFRecordWriter",
     "assert_cardinality",
+    "bucket_by_sequence_length",
     "cardinality",
+    "choose_from_datasets",
+    "dense_to_ragged_batch",
+    "enumerate_dataset",
     "get_single_element",
+    "group_by_window",
     "ignore_errors",
     "make_batched_features_dataset",
+    "map_and_batch",
+    "parallel_interleave",
     "parse_example_dataset",
+    "sample_from_datasets",
+    "scan",
+    "shuffle_and_repeat",
+    "take_while",
     "unbatch",
+    "unique",
 ]
 
 AUTOTUNE = -1
@@ -141,3 +156,99 @@ def dense_to_ragged_batch(
 ) -> Transformation:
     """For ``apply``: batches, of ragged tensors where elements differ in length."""
     return lambda dataset: dataset.ragged_batch(batch_size, drop_remainder, row_splits_dtype)
+
+
+def shuffle_and_repeat(
+    buffer_size: int, count: int | None = None, seed: int | None = None
+) -> Transformation:
+    """For ``apply``: shuffled, and all of it so many times."""
+    return lambda dataset: dataset.shuffle(buffer_size, seed).repeat(count)
+
+
+def map_and_batch(
+    map_func: Callable[..., Any],
+    batch_size: int,
+    num_parallel_batches: int | None = None,
+    drop_remainder: bool = False,
+    num_parallel_calls: Any = None,
+) -> Transformation:
+    """For ``apply``: what a function gives, in batches."""
+    return lambda dataset: dataset.map(map_func, num_parallel_calls).batch(
+        batch_size, drop_remainder
+    )
+
+
+def parallel_interleave(
+    map_func: Callable[..., Any],
+    cycle_length: int,
+    block_length: int = 1,
+    sloppy: bool | None = False,
+    buffer_output_elements: int | None = None,
+    prefetch_input_elements: int | None = None,
+) -> Transformation:
+    """For ``apply``: the elements of the data sets of elements, in turns."""
+    return lambda dataset: dataset.interleave(map_func, cycle_length, block_length)
+
+
+def _method(name: str) -> Callable[..., Transformation]:
+    """For ``apply``: what a method of data sets gives."""
+
+    def made(*arguments: Any, **named: Any) -> Transformation:
+        return lambda dataset: getattr(dataset, name)(*arguments, **named)
+
+    made.__doc__ = f"For ``apply``: what :meth:`Dataset.{name}` gives."
+    return made
+
+
+bucket_by_sequence_length = _method("bucket_by_sequence_length")
+group_by_window = _method("group_by_window")
+scan = _method("scan")
+take_while = _method("take_while")
+unique = _method("unique")
+
+
+def enumerate_dataset(start: int = 0) -> Transformation:
+    """For ``apply``: pairs of a number and an element."""
+    return lambda dataset: dataset.enumerate(start)
+
+
+def choose_from_datasets(
+    datasets: Any, choice_dataset: Any, stop_on_empty_dataset: bool = False
+) -> Any:
+    """Elements of data sets, as another one says which is next."""
+    from ._dataset import Dataset
+
+    return Dataset.choose_from_datasets(datasets, choice_dataset, stop_on_empty_dataset)
+
+
+def sample_from_datasets(
+    datasets: Any, weights: Any = None, seed: int | None = None, stop_on_empty_dataset: bool = False
+) -> Any:
+    """Elements of data sets, drawn by weight."""
+    from ._dataset import Dataset
+
+    return Dataset.sample_from_datasets(datasets, weights, seed, stop_on_empty_dataset)
+
+
+def Counter(start: int = 0, step: int = 1, dtype: Any = "int64") -> Any:
+    """Integers from `start` on, without end."""
+    from ._dataset import Dataset
+
+    return Dataset.counter(start, step, dtype)
+
+
+class AutoShardPolicy(enum.IntEnum):
+    """What ``Options`` say about sharding, which nothing here does by itself."""
+
+    OFF = -1
+    AUTO = 0
+    FILE = 1
+    DATA = 2
+    HINT = 3
+
+
+def __getattr__(name: str) -> Any:
+    raise AttributeError(
+        f"fastrec.compat.v2.data.experimental has no {name!r}; docs/compat-v2.md says what is "
+        f"covered"
+    )

@@ -43,3 +43,9 @@ __all__ = [
 def join(path: Any, *paths: Any) -> Any:
     """A path put together of its parts."""
     return os.path.join(path, *paths)
+
+
+def __getattr__(name: str) -> Any:
+    raise AttributeError(
+        f"fastrec.compat.v2.io.gfile has no {name!r}; docs/compat-v2.md says what is covered"
+    )

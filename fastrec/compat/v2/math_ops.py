@@ -270,6 +270,8 @@ def _reduction(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
         input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
     ) -> Any:
         axes = None if axis is None else tuple(np.atleast_1d(np.asarray(axis)).tolist())
+        if hasattr(input_tensor, "_reduced"):
+            return input_tensor._reduced(op, axes, bool(keepdims))
         return run(op, [convert_to_tensor(input_tensor)], axis=axes, keepdims=bool(keepdims))
 
     reduce.__doc__ = f"TensorFlow's ``{name}`` over `axis`, or over everything."
@@ -368,3 +370,13 @@ OPERATORS["and"] = _logical(logical_and, bitwise_and)
 OPERATORS["or"] = _logical(logical_or, bitwise_or)
 OPERATORS["xor"] = _logical(logical_xor, bitwise_xor)
 OPERATORS["invert"] = lambda x: logical_not(x) if x.dtype.is_bool else _INVERT(x)
+
+
+def __getattr__(name: str) -> Any:
+    if name in ("cumsum", "top_k"):  # of a module that is built on this one
+        from . import ordering_ops
+
+        return getattr(ordering_ops, name)
+    raise AttributeError(
+        f"fastrec.compat.v2.math has no {name!r}; docs/compat-v2.md says what is covered"
+    )

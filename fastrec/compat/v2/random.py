@@ -222,3 +222,9 @@ def stateless_uniform(
     if element.is_integer:
         return found
     return _scaled(found, minval, 1 if maxval is None else maxval, element)
+
+
+def __getattr__(name: str) -> Any:
+    raise AttributeError(
+        f"fastrec.compat.v2.random has no {name!r}; docs/compat-v2.md says what is covered"
+    )

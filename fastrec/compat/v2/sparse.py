@@ -35,3 +35,9 @@ def reorder(sp_input: SparseTensor, name: str | None = None) -> SparseTensor:
     indices, values = sp_input.indices.numpy(), sp_input.values.numpy()
     order = np.lexsort(indices.T[::-1])
     return SparseTensor(indices[order], values[order], sp_input.dense_shape)
+
+
+def __getattr__(name: str) -> Any:
+    raise AttributeError(
+        f"fastrec.compat.v2.sparse has no {name!r}; docs/compat-v2.md says what is covered"
+    )

@@ -12,7 +12,7 @@ import numpy as np
 
 from .. import _errors
 from .._dtypes import DType, as_dtype, short_name
-from ._composite import RaggedTensor
+from ._ragged import RaggedTensor
 from ._specs import TensorSpec, TypeSpec
 from ._tensor import as_array, convert_to_tensor
 from ._trace import Block, Op, run
@@ -22,6 +22,7 @@ __all__ = [
     "join",
     "length",
     "lower",
+    "reduce_join",
     "regex_full_match",
     "regex_replace",
     "split",
@@ -98,6 +99,29 @@ def join(inputs: Any, separator: str = "", name: str | None = None) -> Any:
     return _each("StringJoin", lambda *s: between.join(s), "string", *inputs)
 
 
+def reduce_join(
+    inputs: Any,
+    axis: Any = None,
+    keepdims: bool = False,
+    separator: str = "",
+    name: str | None = None,
+) -> Any:
+    """All strings of a tensor put together, or those along its last dimension."""
+    between = separator.encode()
+    tensor = convert_to_tensor(inputs, "string")
+    if axis not in (None, -1) or keepdims:
+        raise NotImplementedError("reduce_join joins everything, or along axis -1")
+
+    def kernel(x: Any) -> Any:
+        array = as_array(x)
+        rows = array.reshape(-1, array.shape[-1]) if axis == -1 else array.reshape(1, -1)
+        found = np.empty(len(rows), object)
+        found[:] = [between.join(row) for row in rows.tolist()]
+        return found.reshape(array.shape[:-1] if axis == -1 else ())
+
+    return run(Op("ReduceJoin", kernel), [tensor])
+
+
 def substr(input: Any, pos: int, len: int, unit: str = "BYTE", name: str | None = None) -> Any:
     """Parts of strings."""
     begin, count = int(pos), int(len)
@@ -172,3 +196,9 @@ def split(input: Any, sep: str | None = None, maxsplit: int = -1, name: str | No
     flat = [part for row in parts for part in row]
     values = convert_to_tensor(flat or np.empty(0, object), "string")
     return RaggedTensor.from_row_lengths(values, [_size(row) for row in parts])
+
+
+def __getattr__(name: str) -> Any:
+    raise AttributeError(
+        f"fastrec.compat.v2.strings has no {name!r}; docs/compat-v2.md says what is covered"
+    )

@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What programs say to TensorFlow besides, which changes nothing here: devices, scopes, threads."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from .. import _errors
+from ._tensor import convert_to_tensor
+
+__all__ = ["autograph", "config", "debugging", "device", "get_logger", "name_scope", "version"]
+
+
+def device(device_name: Any) -> contextlib.AbstractContextManager[None]:
+    """Everything is where it is."""
+    return contextlib.nullcontext()
+
+
+def name_scope(name: str) -> contextlib.AbstractContextManager[str]:
+    """Nothing has a name."""
+    return contextlib.nullcontext(name)
+
+
+def get_logger() -> logging.Logger:
+    """The logger named ``tensorflow``, to which nothing here writes."""
+    return logging.getLogger("tensorflow")
+
+
+def _nothing(*_: Any, **__: Any) -> None:
+    """Taken, and without effect."""
+
+
+def _none(*_: Any, **__: Any) -> list[Any]:
+    """There is no such device."""
+    return []
+
+
+def _same(func: Any = None) -> Any:
+    """The function as it is."""
+    return (lambda f: f) if func is None else func
+
+
+_threads = SimpleNamespace(
+    set_intra_op_parallelism_threads=_nothing, set_inter_op_parallelism_threads=_nothing
+)
+config = SimpleNamespace(
+    list_physical_devices=_none,
+    list_logical_devices=_none,
+    set_visible_devices=_nothing,
+    run_functions_eagerly=_nothing,
+    threading=_threads,
+    optimizer=SimpleNamespace(set_jit=_nothing),
+    experimental=SimpleNamespace(
+        list_physical_devices=_none, set_memory_growth=_nothing, enable_op_determinism=_nothing
+    ),
+)
+autograph = SimpleNamespace(
+    experimental=SimpleNamespace(do_not_convert=_same), set_verbosity=_nothing
+)
+version = SimpleNamespace(VERSION="2.21.0", GIT_VERSION="", COMPILER_VERSION="")
+
+
+def _assertion(name: str, sign: str, holds: Any) -> Any:
+    def check(x: Any, y: Any, message: str | None = None, **_: Any) -> None:
+        one, other = convert_to_tensor(x).numpy(), convert_to_tensor(y).numpy()
+        if not np.all(holds(one, other)):
+            text = f"{message or ''} Condition x {sign} y did not hold: {one} and {other}".strip()
+            raise _errors.InvalidArgumentError(None, None, text)
+
+    check.__doc__ = f"That ``x {sign} y`` holds for all elements."
+    check.__name__ = name
+    return check
+
+
+debugging = SimpleNamespace(
+    assert_equal=_assertion("assert_equal", "==", np.equal),
+    assert_less=_assertion("assert_less", "<", np.less),
+    assert_less_equal=_assertion("assert_less_equal", "<=", np.less_equal),
+    assert_greater=_assertion("assert_greater", ">", np.greater),
+    assert_greater_equal=_assertion("assert_greater_equal", ">=", np.greater_equal),
+)

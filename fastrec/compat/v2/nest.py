@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``tf.nest``: lists, tuples and dicts of things."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ._structure import flatten as _flatten
+
+__all__ = ["assert_same_structure", "flatten", "is_nested", "map_structure", "pack_sequence_as"]
+
+
+def is_nested(structure: Any) -> bool:
+    """Whether it is a list, a tuple or a dict."""
+    return isinstance(structure, (list, tuple, dict))
+
+
+def flatten(structure: Any, expand_composites: bool = False) -> list[Any]:
+    """The parts, those of dicts by sorted key."""
+    return _flatten(structure, lists=True)[1]
+
+
+def pack_sequence_as(
+    structure: Any, flat_sequence: list[Any], expand_composites: bool = False
+) -> Any:
+    """Other parts in the form of `structure`."""
+    count = len(flatten(structure))
+    if count != len(flat_sequence):
+        raise ValueError(
+            f"Structure had {count} atoms, but flat_sequence had {len(flat_sequence)} items."
+        )
+    remaining = iter(flat_sequence)
+
+    def build(part: Any) -> Any:
+        if isinstance(part, dict):
+            found = {key: build(part[key]) for key in sorted(part)}
+            return type(part)((key, found[key]) for key in part)
+        if isinstance(part, tuple) and hasattr(part, "_fields"):
+            return type(part)(*map(build, part))
+        if isinstance(part, (list, tuple)):
+            return type(part)(map(build, part))
+        return next(remaining)
+
+    return build(structure)
+
+
+def assert_same_structure(
+    nest1: Any, nest2: Any, check_types: bool = True, expand_composites: bool = False
+) -> None:
+    """That two things are nested alike.
+
+    Raises
+    ------
+    ValueError
+        When they are not.
+    """
+    one, other = _flatten(nest1, lists=True)[0], _flatten(nest2, lists=True)[0]
+    if one != other:
+        raise ValueError(f"The two structures don't have the same nested structure: {one}, {other}")
+
+
+def map_structure(func: Callable[..., Any], *structure: Any, **kwargs: Any) -> Any:
+    """What a function makes of each part, of several things side by side, nested as the first."""
+    for each in structure[1:]:
+        assert_same_structure(structure[0], each)
+    parts = zip(*map(flatten, structure), strict=True)
+    return pack_sequence_as(structure[0], [func(*some) for some in parts])
