@@ -22,10 +22,13 @@ def last(*columns: Any) -> Any:
     return columns[-1]
 
 
+def _spell(key: bytes) -> str:
+    return ascii(key.decode("utf-8", "backslashreplace"))
+
+
 def _named(error: ExampleParseError, key: bytes) -> ExampleParseError:
     """The error with record and feature in its text."""
-    name = ascii(key.decode("utf-8", "backslashreplace"))
-    named = ExampleParseError(f"record {error.record}: feature {name} {error}")
+    named = ExampleParseError(f"record {error.record}: feature {_spell(key)} {error}")
     named.record = error.record
     named.kind = "schema"
     return named
@@ -213,6 +216,7 @@ class ArraysBuild:
     """Arrays of the shapes that their records say."""
 
     extents: tuple[int | tuple[str, int], ...]
+    names: tuple[bytes, ...]  # of the columns that say them
     key: bytes
 
     def __call__(self, *columns: Ragged) -> Arrays:
@@ -224,12 +228,11 @@ class ArraysBuild:
         good = (sizes == np.diff(raw.row_splits)) & (shapes >= 0).all(axis=1)
         if not good.all():
             record = int(np.argmin(good))
-            _fail(
-                record,
-                self.key,
-                f"has {int(np.diff(raw.row_splits)[record])} elements, which "
-                f"are no array of shape {tuple(shapes[record].tolist())}",
-            )
+            shape = tuple(shapes[record].tolist())
+            problem = f"has {len(raw[record])} elements, which are no array of shape {shape}"
+            if not shape:
+                problem += f": {_spell(self.names[0])} is missing, or says nothing"
+            _fail(record, self.key, problem)
         return Arrays(raw.values, raw.row_splits, shapes)
 
     def _shapes(self, named: list[Ragged], records: int) -> Ints:
@@ -243,7 +246,8 @@ class ArraysBuild:
             rank = 1 if extent[0] == "one" else int(lengths[0]) if records else 0
             if (lengths != rank).any() or rank > 8:
                 record = int(np.argmax(lengths != rank)) if rank <= 8 else 0
-                problem = f"has a shape of {int(lengths[record])} values, not {min(rank, 8)}"
-                _fail(record, self.key, problem)
+                name = _spell(self.names[extent[1]])
+                needs = f"has a shape that needs {min(rank, 8)} of the values of {name}"
+                _fail(record, self.key, f"{needs}, which has {lengths[record]}")
             dims.append(column.values.reshape(records, rank).astype(np.int64, copy=False))
         return np.concatenate(dims, axis=1)

@@ -51,7 +51,10 @@ def _threads_for(records: Sequence[Any] | Bytes, threads: int | None) -> int:
         if threads < 1:
             raise ValueError(f"threads must be at least 1, not {threads}")
         return threads
-    size = records.nbytes if isinstance(records, Bytes) else sum(map(len, records))
+    try:
+        size = records.nbytes if isinstance(records, Bytes) else sum(map(len, records))
+    except TypeError:
+        return 1  # what is no record is refused where it is taken
     return 1 if size < _WORTH_THREADS else min(usable_cpus(), _MOST_THREADS)
 
 

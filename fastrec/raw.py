@@ -83,6 +83,8 @@ def _flatten(input_bytes: Any) -> tuple[tuple[int, ...], Bytes]:
 
 def _object_array(strings: Any) -> NDArray[np.object_]:
     """Nested sequences as an array; NumPy would cut zeros off the ends of bytes."""
+    if isinstance(strings, str):
+        raise TypeError("input_bytes are bytes, not str")
     if isinstance(strings, np.ndarray) and strings.dtype == object:
         return strings
     if isinstance(strings, np.ndarray):

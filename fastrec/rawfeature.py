@@ -104,7 +104,7 @@ class RawFeature(Feature):
             return (column._replace(shape=self.shape),), None
         extents, named = self._extents()
         if self.pad is None and self.crop_or_pad is None:
-            build = assembly.ArraysBuild(extents, key)
+            build = assembly.ArraysBuild(extents, tuple(c.key for c in named), key)
             return (*named, column._replace(ragged=True)), build
         fit = Fit(self.crop_or_pad is not None, extents)
         target = self.pad if self.crop_or_pad is None else self.crop_or_pad

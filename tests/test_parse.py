@@ -286,7 +286,7 @@ def test_the_first_bad_record_is_the_one_that_is_told() -> None:
 
 @pytest.mark.parametrize("batch", [None, 5, b"bytes", "text", [None], ["text"], [1]])
 def test_what_are_no_records_are_refused(batch: Any) -> None:
-    with pytest.raises(TypeError):
+    with pytest.raises(TypeError, match=r"record|bytes|iter"):
         parse_example(batch, SCALAR)
 
 

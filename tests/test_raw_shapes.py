@@ -100,12 +100,12 @@ def test_pictures_are_fitted_in_batches_by_threads(tmp_path: Any) -> None:
 @pytest.mark.parametrize(
     ("shape", "problem"),
     [
-        ([2, 2], "2 values|needs 3"),
+        ([2, 2], "needs 3 of the values of 'shape', which has 2"),
         ([2, 2, 4], "no array"),
         ([-2, -2, 3], "no array"),
         ([2**62, 2**62, 3], "no array"),
         ([2**32, 2**32, 0], "no array"),
-        ([], "0 values|which has 0"),
+        ([], "needs 3 of the values of 'shape', which has 0"),
     ],
 )
 @pytest.mark.parametrize("fit", [{}, {"pad": (4, 4, 3)}, {"crop_or_pad": (2, 2, 3)}])
@@ -117,6 +117,13 @@ def test_a_shape_that_is_not_that_of_the_bytes_is_an_error(
     with pytest.raises(fastrec.ExampleParseError, match=problem) as caught:
         fastrec.parse_example([record(picture(2, 2)), broken], {"image": feature})
     assert caught.value.record == 1
+
+
+def test_a_feature_that_should_say_the_shape_and_is_not_there_is_named() -> None:
+    plain = fastrec.encode_example({"image": bytes(12)})
+    for shape, problem in (("shape", "'shape' is missing"), (("h", 4), "of 'h', which has 0")):
+        with pytest.raises(fastrec.ExampleParseError, match=problem):
+            fastrec.parse_example([plain], {"image": RawFeature(shape, np.uint8)})
 
 
 def test_an_array_that_is_larger_than_the_padded_shape_is_an_error() -> None:
@@ -201,5 +208,8 @@ def test_sizes_that_do_not_go_are_refused() -> None:
         decode_raw(b"abc", np.uint16)
     with pytest.raises(TypeError):
         decode_raw(b"abc", bytes)
+    for text in ("abc", ["abc"]):
+        with pytest.raises(TypeError, match="not str"):
+            decode_raw(text, np.uint8)
     with pytest.raises(TypeError):
         decode_raw(np.array([b"a\0"]), np.uint8)
