@@ -31,7 +31,8 @@ NAMES = {
         "uint32 uint64 bool string complex64 complex128 FIFOQueue RandomShuffleQueue "
         "PaddingFIFOQueue PriorityQueue QueueBase TFRecordReader TextLineReader WholeFileReader "
         "FixedLengthRecordReader IdentityReader ReaderBase set_random_seed reset_default_graph "
-        "get_default_graph get_default_session convert_to_tensor RunOptions ConfigProto"
+        "get_default_graph get_default_session convert_to_tensor RunOptions ConfigProto "
+        "Coordinator"
     ),
     "train": "Example Features Feature BytesList Int64List FloatList SequenceExample QueueRunner "
     "Coordinator start_queue_runners string_input_producer batch shuffle_batch "

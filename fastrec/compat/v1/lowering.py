@@ -35,6 +35,9 @@ _READERS = ("TFRecordReaderV2", "FixedLengthRecordReaderV2", "TextLineReaderV2")
 #: Operations with a state of their own, which may be run for many records before the next one is.
 _INDEPENDENT = ("Assert", "RandomUniform", "RandomUniformInt", "RandomStandardNormal", "NoOp")
 
+#: Operations that move no bytes.
+_VIEWS = ("DecodeRaw", "Identity", "Reshape", "StridedSlice", "Transpose")
+
 _enabled = os.environ.get("FASTREC_COMPAT_LOWERING", "1") != "0"
 
 
@@ -209,7 +212,8 @@ class BlockPlan:
         for op in self._code:
             outputs = run_block(op, step, [values[tensor] for tensor in op.inputs], count)
             values.update(zip(op.outputs, outputs, strict=True))
-            made += sum(map(_size, outputs))
+            if op.type not in _VIEWS:
+                made += sum(map(_size, outputs))
         columns = [whole(values[tensor]) for tensor in self.enqueue.inputs[1:]]
         made += sum(map(_size, columns))
         most = _BLOCK_BYTES * count // max(made, 1)
