@@ -125,7 +125,7 @@ class Reader(_core.Indexed, Sequence[bytes]):
             raise ValueError("follow is for uncompressed files")
         self._skipped: dict[tuple[str, int], Skipped] = {}
         self._dataset = None
-        self._lock = threading.Lock()
+        self._lock, self._pid = threading.Lock(), os.getpid()
         self._closed = False
 
     # -- One pass ------------------------------------------------------------------------------
@@ -217,6 +217,8 @@ class Reader(_core.Indexed, Sequence[bytes]):
 
     def _index(self) -> _core.Dataset:
         self._check_open()
+        if self._pid != os.getpid():  # a thread that held the lock is not in a child of fork()
+            self._lock, self._pid = threading.Lock(), os.getpid()
         with self._lock:
             if self._dataset is None:
                 self._dataset = self._make_dataset()
@@ -331,7 +333,7 @@ class Reader(_core.Indexed, Sequence[bytes]):
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
-        self._lock = threading.Lock()
+        self._lock, self._pid = threading.Lock(), os.getpid()
 
     def _what(self) -> str:
         if self._file is not None:

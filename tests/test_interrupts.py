@@ -130,6 +130,27 @@ def test_readers_survive_a_fork(path: Path) -> None:
     run_python(code, path, timeout=30)
 
 
+@pytest.mark.unsanitized
+def test_a_child_does_not_wait_for_a_thread_that_was_building_an_index(path: Path) -> None:
+    code = """
+        import os, sys, threading, time, warnings
+        import fastrec
+        warnings.simplefilter("ignore", DeprecationWarning)
+        reader = fastrec.Reader([sys.argv[1]] * 6000)
+        thread = threading.Thread(target=len, args=(reader,))
+        thread.start()
+        for _ in range(3):
+            time.sleep(0.01)
+            if (pid := os.fork()) == 0:
+                reader._places = reader._places[:5]
+                reader.paths = reader.paths[:5]
+                os._exit(len(reader) not in (10_000, 12_000_000))
+            assert os.waitpid(pid, 0)[1] == 0
+        thread.join()
+    """
+    run_python(code, path, timeout=60)
+
+
 def test_a_child_does_not_take_the_bytes_of_a_stream_from_its_parent(tmp_path: Path) -> None:
     code = """
         import os, sys, fastrec
