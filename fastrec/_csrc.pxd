@@ -179,7 +179,6 @@ cdef extern from "dataset.h" nogil:
     int fr_dataset_take(const fr_dataset *dataset, const uint64_t *numbers, size_t count,
                         fr_buffer *data, fr_buffer *offsets, fr_error *err) noexcept
     int fr_dataset_check(const fr_dataset *dataset, uint64_t number, fr_error *err) noexcept
-    fr_span fr_dataset_frame(const fr_dataset *dataset, uint64_t number) noexcept
     void fr_dataset_locate(const fr_dataset *dataset, uint64_t number, fr_error *err) noexcept
     void fr_dataset_close(fr_dataset *dataset) noexcept
 

@@ -14,6 +14,7 @@ cdef class Dataset:
 
     cdef c.fr_dataset dataset
     cdef readonly list paths
+    cdef size_t slice  # records to read before signals are looked at
 
     def __init__(self, paths, *, bint verify=True, uint64_t max_record=0, places=None,
                  indexes=None):
@@ -109,7 +110,15 @@ cdef class Dataset:
                 limit = min(2 * limit, <uint64_t>SLICE_RECORDS)
             else:
                 limit = max(limit // 2, <uint64_t>1)
+        self._choose_slice()
         return 0
+
+    cdef void _choose_slice(self) noexcept:
+        cdef uint64_t size = 1
+        cdef size_t i
+        for i in range(self.dataset.file_count):
+            size += self.dataset.files[i].map.bytes.size
+        self.slice = max(1, min(<size_t>SLICE_RECORDS, SLICE_BYTES * self.dataset.count // size))
 
     def __dealloc__(self):
         c.fr_dataset_close(&self.dataset)
@@ -166,15 +175,6 @@ cdef class Dataset:
                 raise IndexError(f"record {numbers[i]} of {self.dataset.count}")
         return 0
 
-    cdef size_t _some(self, const uint64_t *numbers, size_t most) noexcept nogil:
-        """How many of the records, at most so many, to read before signals are looked at."""
-        cdef size_t size = 0, i
-        for i in range(most):
-            size += c.fr_dataset_frame(&self.dataset, numbers[i]).size
-            if size >= SLICE_BYTES:
-                return i + 1
-        return most
-
     def records(self, const uint64_t[::1] numbers not None):
         """A list of the records of those numbers, as bytes."""
         cdef c.fr_record records[TAKE_AT_ONCE]
@@ -187,7 +187,7 @@ cdef class Dataset:
         first = &numbers[0]
         self._check_numbers(first, count)
         while done < count:
-            some = self._some(first + done, min(count - done, <Py_ssize_t>TAKE_AT_ONCE))
+            some = min(count - done, <Py_ssize_t>TAKE_AT_ONCE, <Py_ssize_t>self.slice)
             self._check(c.fr_dataset_records(
                 &self.dataset, first + done, some, records, &err), &err)
             for i in range(some):
@@ -208,7 +208,7 @@ cdef class Dataset:
         cdef int status = c.FR_OK
         self._check_numbers(first, count)
         while status == c.FR_OK and (done < count or done == 0):
-            some = self._some(first + done, min(count - done, <size_t>SLICE_RECORDS))
+            some = min(count - done, self.slice)
             with nogil:
                 status = c.fr_dataset_take(&self.dataset, first + done if count else NULL, some,
                                            &data.buffer, &offsets.buffer, &err)
