@@ -91,8 +91,9 @@ JOBS: dict[str, Job] = {
                  "copied after the other, are what shuffling costs the memory alone."),
         Job("distort", "Pictures cropped, flipped, brightened, contrasted and standardised",
             ("cifar",), shuffled=True,
-            note="CIFAR-10's `distorted_inputs`, through a buffer of 2,000. Chance differs, so "
-                 "results are not compared here; the tests hold ours against the formulas."),
+            note="CIFAR-10's `distorted_inputs`, through a buffer of 2,000; in queues, as in "
+                 "TensorFlow 1. Chance differs, so results are not compared here; the tests "
+                 "hold ours against the formulas."),
         Job("cold", "Shuffled, parsed batches of a file that is not in memory", ("cifar",),
             shuffled=True,
             note="The file is dropped from the page cache before each pass; fastrec has its index "

@@ -136,6 +136,8 @@ _TARGETS = (
     _Times("random access, in batches", "random", _each(10, "small"), _ours(_MANY),
            Entry("array_record", _MANY)),
     _Times("queue pipeline", "queue", _each(20, "cifar"), _OURS, _TF),
+    _Times("queue pipeline, pictures distorted", "distort", _each(10, "cifar"), _ours("queues"),
+           Entry("tensorflow", "queues")),
     _Times("2 threads beside 1", "parse", _each(1.7, "tabular"), _OURS, _ours("1 thread")),
 )  # fmt: skip
 

@@ -289,6 +289,12 @@ def _queue(task: Task) -> Trial:
     return queue_pipeline.trial(tf, task)
 
 
+def _distort_in_queues(task: Task) -> Trial:
+    import fastrec.compat.v1 as tf
+
+    return queue_pipeline.trial(tf, task, distort=True)
+
+
 JOBS: dict[str, dict[str, Start]] = {
     **crc.jobs(fastrec.crc32c),
     "make": {"": _make},
@@ -305,7 +311,7 @@ JOBS: dict[str, dict[str, Start]] = {
         "buffer 2000": _parse(shuffle=2000, seed=1),
         "in order": _parse(),
     },
-    "distort": {"": _distort},
+    "distort": {"": _distort, "queues": _distort_in_queues},
     "cold": {"": _cold},
     "encode": {"": _encode},
     "large": {"": large.trial},

@@ -12,7 +12,7 @@ from ..worker import Task, Trial
 __all__ = ["trial"]
 
 
-def trial(tf: Any, task: Task) -> Trial:
+def trial(tf: Any, task: Task, *, distort: bool = False) -> Trial:
     """One example at a time through a queue that shuffles, with `tf` for TensorFlow 1.
 
     Every run starts the runners, takes one epoch's batches and stops them.
@@ -25,6 +25,8 @@ def trial(tf: Any, task: Task) -> Trial:
         for field in task.case.fields:
             if field.kind == "raw":
                 row[field.name] = tf.reshape(tf.decode_raw(row[field.name], tf.uint8), field.shape)
+                if distort:
+                    row[field.name] = _distorted(tf, row[field.name])
         batch = tf.train.shuffle_batch(
             row, task.case.batch, capacity=3000, min_after_dequeue=2000, seed=1,
             num_threads=task.threads, allow_smaller_final_batch=True,
@@ -58,7 +60,16 @@ def trial(tf: Any, task: Task) -> Trial:
             })  # fmt: skip
         return made.result()
 
-    return Trial(once, digested)
+    return Trial(once, None if distort else digested)
+
+
+def _distorted(tf: Any, picture: Any) -> Any:
+    """As the tutorial on CIFAR-10 has it."""
+    part = tf.random_crop(tf.cast(picture, tf.float32), [24, 24, 3])
+    part = tf.image.random_flip_left_right(part)
+    part = tf.image.random_brightness(part, max_delta=63)
+    part = tf.image.random_contrast(part, lower=0.2, upper=1.8)
+    return tf.image.per_image_standardization(part)
 
 
 def _features(tf: Any, task: Task) -> dict[str, Any]:

@@ -223,6 +223,10 @@ def _queue(task: Task) -> Trial:
     return queue_pipeline.trial(tf.compat.v1, task)
 
 
+def _distort_in_queues(task: Task) -> Trial:
+    return queue_pipeline.trial(tf.compat.v1, task, distort=True)
+
+
 _MEMORY = """
 from fastrec_bench.peers.tensorflow import dataset
 batches = dataset(task, shuffle=2000)
@@ -236,7 +240,7 @@ JOBS: dict[str, dict[str, Start]] = {
     "iterate": {"": _iterate},
     "parse": {"": _parse},
     "shuffle": {"buffer 2000": _shuffle_some, "whole data set": _shuffle_all},
-    "distort": {"": _distort},
+    "distort": {"": _distort, "queues": _distort_in_queues},
     "write": {"": _write},
     "gzip": {"": _gzip},
     "count": {"": _count},

@@ -28,6 +28,7 @@ from ._rows import Array
 __all__ = ["Column", "Same", "as_rows", "column_of", "row_of", "run_block", "whole"]
 
 Column = Any
+_LONG = 1 << 16
 _LITTLE = sys.byteorder == "little"
 
 
@@ -92,7 +93,9 @@ def _parse(op: Operation, step: Any, inputs: list[Column], count: int) -> list[C
         return None
     if not isinstance(inputs[0], Bytes):
         return None
-    columns = fastrec.parse_example(inputs[0], features)
+    # Queue runners are threads themselves: others help them with long records only.
+    threads = None if inputs[0].nbytes > _LONG * count else 1
+    columns = fastrec.parse_example(inputs[0], features, threads=threads)
     return [_parsed(columns[key]) for key in features]
 
 

@@ -30,7 +30,7 @@ __all__ = [
 ]
 
 _HEADER, _FRAMING = 12, 16  # of a record
-_BLOCK_RECORDS = 256
+_BLOCK_RECORDS = 512
 _BLOCK_BYTES = 1 << 21
 _CHUNK = 1 << 18
 
