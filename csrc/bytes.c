@@ -12,42 +12,67 @@
 #define HUGE ((size_t)2 << 20)
 
 /*
- * To map such a block, have it zeroed and unmap it takes as long as to fill it. So the one that was
- * freed last is kept for the next that is about as large; its first word is its capacity.
+ * To have a large block mapped, zeroed and unmapped takes as long as to fill it. So the last ones
+ * that were freed are kept for the next that are about as large, whoever asks; the first word of
+ * each is its capacity.
  */
-#define KEPT_MOST ((size_t)32 << 20)
-static size_t *_Atomic kept;
+#define LARGE ((size_t)128 << 10)
+#define KEPT 16                      /* blocks */
+#define KEPT_SIZE ((size_t)64 << 20) /* of all of them */
+static size_t *_Atomic kept[KEPT];
+static atomic_size_t kept_size, turn;
 
-static bool is_huge(size_t capacity) {
-    return capacity >= 2 * HUGE;
+static size_t *take_place(size_t place) {
+    if (!atomic_load_explicit(&kept[place], memory_order_relaxed)) return NULL;
+    size_t *block = atomic_exchange(&kept[place], NULL);
+    if (block) atomic_fetch_sub(&kept_size, *block);
+    return block;
+}
+
+static void put(size_t place, size_t *block) {
+    atomic_fetch_add(&kept_size, *block);
+    size_t *other = atomic_exchange(&kept[place], block);
+    if (other) atomic_fetch_sub(&kept_size, *other);
+    free(other);
+}
+
+/* In place of the one that is there longest, and of the next, as long as all are too much. */
+static void keep(size_t *block, size_t capacity) {
+    const size_t place = atomic_fetch_add(&turn, 1) % KEPT;
+    *block = capacity;
+    put(place, block);
+    for (size_t i = 1; i < KEPT && atomic_load(&kept_size) > KEPT_SIZE; i++)
+        free(take_place((place + i) % KEPT));
 }
 
 static void release(void *data, size_t capacity) {
-    if (is_huge(capacity) && capacity <= KEPT_MOST) {
-        memcpy(data, &capacity, sizeof capacity);
-        data = atomic_exchange(&kept, (size_t *)data);
-    }
-    free(data);
+    if (data && capacity >= LARGE && capacity <= KEPT_SIZE)
+        keep(data, capacity);
+    else
+        free(data);
 }
 
 static void *take_kept(size_t *capacity) {
-    size_t *block = is_huge(*capacity) ? atomic_exchange(&kept, NULL) : NULL;
-    if (!block) return NULL;
-    if (*block >= *capacity && *block / 2 <= *capacity) {
-        *capacity = *block;
-        return block;
+    const size_t newest = atomic_load_explicit(&turn, memory_order_relaxed) + KEPT - 1;
+    for (size_t i = 0; i < KEPT && *capacity >= LARGE; i++) {
+        const size_t place = (newest - i) % KEPT;
+        size_t *block = take_place(place);
+        if (block && *block >= *capacity && *block / 2 <= *capacity) {
+            *capacity = *block;
+            return block;
+        }
+        if (block) put(place, block);
     }
-    release(block, *block);
     return NULL;
 }
 
 static void *allocate(size_t *capacity) {
+    const bool huge = *capacity >= 2 * HUGE;
     void *data = take_kept(capacity);
     if (data) return data;
-    if (posix_memalign(&data, is_huge(*capacity) ? HUGE : FR_ALIGNMENT, *capacity) != 0)
-        return NULL;
+    if (posix_memalign(&data, huge ? HUGE : FR_ALIGNMENT, *capacity) != 0) return NULL;
 #if defined(MADV_HUGEPAGE)
-    if (is_huge(*capacity)) (void)madvise(data, *capacity & ~(HUGE - 1), MADV_HUGEPAGE);
+    if (huge) (void)madvise(data, *capacity & ~(HUGE - 1), MADV_HUGEPAGE);
 #endif
     return data;
 }

@@ -77,7 +77,8 @@ static inline fr_span fr_span_after(fr_span span, size_t size) {
 
 /*
  * A growing block, 64-byte aligned. All-zero is a valid empty buffer; free is idempotent.
- * `data[0..size)` is in use, `data[size..capacity)` is room.
+ * `data[0..size)` is in use, `data[size..capacity)` is room. Some large blocks that are freed are
+ * kept for the next that grows, in any thread.
  */
 typedef struct {
     uint8_t *data;

@@ -24,7 +24,7 @@ def augment(pictures, keys, fields):
     if raw_keys.shape[0] != raw.shape[0]:
         raise ValueError(f"{raw_keys.shape[0]} keys for {raw.shape[0]} pictures")
     shape = (count, how.out_height, how.out_width, how.channels)
-    result = np.empty(shape, np.float32 if fields["floats"] else np.uint8)
+    result = empty(shape, np.float32 if fields["floats"] else np.uint8)
     if count == 0:
         return result
     if fields["floats"]:

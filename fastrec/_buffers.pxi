@@ -19,40 +19,13 @@ cdef class Block:
 
 
 @cython.final
-cdef class Spare:
-    """Memory of a block that was let go of, for the next one: its pages need not be made again."""
-
-    cdef c.fr_buffer buffer
-    cdef cython.pymutex lock
-
-    cdef void swap(self, c.fr_buffer *buffer) noexcept:
-        cdef c.fr_buffer kept
-        with self.lock:
-            kept = self.buffer
-            self.buffer = buffer[0]
-            buffer[0] = kept
-
-    def __dealloc__(self):
-        c.fr_buffer_free(&self.buffer)
-
-
-@cython.final
 @cython.no_gc_clear
 cdef class OwnedBuffer:
     """A growing buffer that is done growing."""
 
     cdef c.fr_buffer buffer
-    cdef Spare spare  # where its memory goes
-
-    cdef void reuse(self, Spare spare) noexcept:
-        """Takes the spare memory, to give it back in the end. Call it once, while empty."""
-        self.spare = spare
-        spare.swap(&self.buffer)
-        self.buffer.size = 0
 
     def __dealloc__(self):
-        if self.spare is not None:
-            self.spare.swap(&self.buffer)
         c.fr_buffer_free(&self.buffer)
 
     def __getbuffer__(self, Py_buffer *view, int flags):
@@ -71,6 +44,16 @@ cdef object block_of(owner, c.fr_buffer *buffer):
 
 cdef object array_of(exporter, dtype):
     return np.frombuffer(exporter, dtype)
+
+
+def empty(shape, dtype):
+    """As ``np.empty``, 64-byte aligned, and in memory that was a batch's before where there is."""
+    cdef OwnedBuffer room = OwnedBuffer()
+    cdef c.fr_error err
+    cdef size_t size = math.prod(shape) * np.dtype(dtype).itemsize
+    check(c.fr_buffer_reserve(&room.buffer, size, &err), &err)
+    room.buffer.size = size
+    return array_of(room, dtype).reshape(shape)
 
 
 cdef object bytes_column(OwnedBuffer data, OwnedBuffer offsets):

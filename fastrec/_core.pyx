@@ -4,6 +4,7 @@
 """The native core: each method converts its arguments, makes one C call, checks, and wraps."""
 
 import errno
+import math
 import os
 import sys
 from threading import get_ident

@@ -28,12 +28,10 @@ cdef class RecordReader:
     cdef uint64_t lost  # bytes that were gone past
     cdef size_t expected  # bytes of the next block
     cdef size_t unlooked  # bytes given since signals were looked at
-    cdef Spare spare
 
     def __cinit__(self):
         self.reader.source = c.FR_SOURCE_FED
         self.forks = forks
-        self.spare = Spare()
 
     def __init__(self, path, *, read=None, bint verify=True, uint64_t max_record=0, damage=None,
                  wait=None, bint views=False, place=None):
@@ -264,7 +262,6 @@ cdef class RecordReader:
         with self.lock:
             self._raise_failure()
             if not self.ended:
-                data.reuse(self.spare)
                 check(c.fr_buffer_reserve(&data.buffer, self._likely_size(), &err), &err)
             while total < count and data.buffer.size < <size_t>BLOCK_BYTES and not self.ended:
                 size = min(data.buffer.size + SLICE_BYTES, <size_t>BLOCK_BYTES)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from . import _core
 from .arrays import Bytes, Ragged
 
 __all__ = ["Buckets", "pad"]
@@ -43,7 +44,8 @@ def pad(ragged: Ragged, length: int | None = None, value: Any = 0) -> NDArray[An
     lengths = ragged.row_lengths
     if length is None:
         length = int(lengths.max(initial=0))
-    padded = np.full((len(ragged), length, *values.shape[1:]), value, values.dtype)
+    padded = _core.empty((len(ragged), length, *values.shape[1:]), values.dtype)
+    padded[...] = value
     places = np.arange(length)
     kept = np.minimum(lengths, length)
     begins = ragged.row_splits[:-1]

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from . import _core
 from .arrays import Arrays, Bytes
 from .errors import ExampleParseError
 from .lowering import Feature, Lowering, column_of
@@ -92,7 +93,7 @@ class ImageFeature(Feature):
         rows = []
         out = None
         if self.shape is not None:
-            out = np.empty((len(pictures), *self.shape, self.channels), np.uint8)
+            out = _core.empty((len(pictures), *self.shape, self.channels), np.uint8)
         for row, data in enumerate(pictures):
             try:
                 rows.append(self._decode(data, None if out is None else out[row]))
