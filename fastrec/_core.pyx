@@ -38,7 +38,7 @@ cdef enum:
     # One slice of a long native walk, after which signals are looked at.
     SLICE_RECORDS = 65536
     SLICE_BYTES = 1 << 24
-    SLICE_CHECKSUMMED = 1 << 27
+    SLICE_CHECKSUMMED = 1 << 25
     FEED_SIZE = 1 << 20
     # What an encoder of rows keeps for the next one.
     KEPT_SIZE = 1 << 24

@@ -18,6 +18,8 @@ import reference
 
 import fastrec
 
+SOON = 0.4  # seconds; twice what is promised
+
 CALLS = {
     "a checksum": "fastrec.crc32c(mmap.mmap(-1, 3 << 30, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS))",
     "a loop in C": "collections.deque(fastrec.Reader([plain] * 1000), maxlen=0)",
@@ -78,8 +80,11 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_ctrl_c_ends_one_long_call_soon(folder: Path, what: str) -> None:
     command = [sys.executable, "-c", textwrap.dedent(CODE), str(folder), CALLS[what]]
     environment = {**os.environ, "FASTREC_CRC": "sw"}
-    done = subprocess.run(
-        command, check=False, capture_output=True, text=True, timeout=60, env=environment
-    )
-    assert done.returncode == 0, done.stderr
-    assert float(done.stdout) < 0.5  # 0.2 and what a busy machine adds
+    for _ in range(3):  # of which a busy machine may spoil some
+        done = subprocess.run(
+            command, check=False, capture_output=True, text=True, timeout=60, env=environment
+        )
+        assert done.returncode == 0, done.stderr
+        if float(done.stdout) < SOON:
+            return
+    pytest.fail(f"it took {done.stdout} seconds")
