@@ -29,7 +29,7 @@ FEATURES = {
     "words": fastrec.RaggedFeature(bytes),
     "tokens": fastrec.RaggedFeature(np.int64),
 }
-RECORDS, BATCH, GROWTH = 2000, 8, 2 << 20
+RECORDS, BATCH, GROWTH = 2000, 8, 4 << 20
 
 KINDS: dict[str, dict[str, Any]] = {
     "shuffled": {"shuffle": True},
