@@ -128,6 +128,18 @@ def conditional(tf: Any, path: str) -> Any:
     return tf.data.Dataset.range(9).map(change)
 
 
+def decided(tf: Any, i: Any) -> Any:
+    if i % 3 == 0:
+        found = i * 10
+    elif i > 5:
+        found = -i
+    else:
+        found = i + tf.constant(1, tf.int64)
+    while found > 50:
+        found = found - 20
+    return found, tf.random.uniform([], seed=2)
+
+
 def numbers(tf: Any, count: int = 12) -> Any:
     return tf.data.Dataset.range(count)
 
@@ -207,6 +219,7 @@ PROGRAMS: dict[str, Program] = {
         tf.strings.length
     ),
     "conditions": conditional,
+    "decisions": lambda tf, p: numbers(tf).map(lambda i: decided(tf, i)).batch(5),
     "shard, skip, take": lambda tf, p: numbers(tf).shard(3, 1).skip(1).take(2),
     "take all": lambda tf, p: numbers(tf).take(-1).skip(20),
     "filter": lambda tf, p: numbers(tf).filter(lambda i: i % 3 == 1).map(lambda i: i * 2).batch(3),

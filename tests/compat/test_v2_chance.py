@@ -55,6 +55,53 @@ def test_an_if_on_what_was_drawn_is_decided_for_each_element(threads: int | None
         assert sum(i < 0 for i in found) == 6
 
 
+def test_ways_through_a_function_are_traced_once_each() -> None:
+    calls = []
+
+    def change(i: Any) -> Any:
+        calls.append(i)
+        if i % 2 == 0:
+            return i
+        return -i if i > 50 else i * 2
+
+    found = [int(i) for i in tf.data.Dataset.range(100).map(change)]
+    assert found == [i if i % 2 == 0 else -i if i > 50 else i * 2 for i in range(100)]
+    assert len(calls) < 10
+
+
+def test_a_loop_of_many_turns_is_gone_through_with_values() -> None:
+    def count(i: Any) -> Any:
+        found = tf.constant(0, tf.int64)
+        while found < i:
+            found = found + 1
+        return found
+
+    assert [int(i) for i in tf.data.Dataset.range(90).map(count)] == list(range(90))
+
+
+def test_an_error_on_one_way_comes_with_its_element() -> None:
+    def check(i: Any) -> Any:
+        if i > 2:
+            return tf.io.decode_png(tf.constant(b"none"))
+        return tf.zeros([1, 1, 3], tf.uint8)
+
+    found = iter(tf.data.Dataset.range(5).map(check))
+    assert [next(found).shape for _ in range(3)] == [(1, 1, 3)] * 3
+    with pytest.raises(tf.errors.InvalidArgumentError, match="Unknown image file format"):
+        next(found)
+
+
+def test_what_a_function_of_python_does_is_done_once_an_element() -> None:
+    done = []
+
+    def note(i: Any) -> Any:
+        seen = tf.py_function(lambda x: done.append(int(x)) or x, [i], tf.int64)
+        return seen if i > 1 else i
+
+    assert [int(i) for i in tf.data.Dataset.range(4).map(note)] == [0, 1, 2, 3]
+    assert done == [0, 1, 2, 3]
+
+
 @pytest.mark.parametrize("change", [turned, lambda i: (i, tf.random.uniform([], seed=1))])
 def test_what_is_repeated_is_drawn_anew(change: Any) -> None:
     tf.random.set_seed(0)

@@ -17,7 +17,12 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> str:
     return write(tmp_path_factory.mktemp("v2") / "rows.tfrecord")
 
 
-EAGER = {"py function", "window", "window stride"}  # what is known of their elements differs
+EAGER = {
+    "decisions",
+    "py function",
+    "window",
+    "window stride",
+}  # what is known of their elements differs
 
 
 @pytest.mark.parametrize("fast", [True, False])

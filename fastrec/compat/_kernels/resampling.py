@@ -114,13 +114,16 @@ def _between(size: int, wanted: int) -> tuple[Array, Array, Array]:
 
 def _bilinear(image: Array, height: int, width: int) -> Array:
     """Two weights a pixel: quicker than matrices, and to the bit as TensorFlow adds them up."""
-    top, bottom, down = _between(image.shape[-3], height)
-    left, right, along = _between(image.shape[-2], width)
-    across = along[:, None]
+    *front, rows, columns, channels = image.shape
+    top, bottom, down = _between(rows, height)
+    left, right, along = _between(columns, width)
+    lines = image.reshape(*front, rows, columns * channels)
+    first, second = ((at[:, None] * channels + np.arange(channels)).ravel() for at in (left, right))
+    across = np.repeat(along, channels)
 
-    def mixed(rows: Array) -> Array:
-        some = np.take(image, rows, -3).astype(_SINGLE, copy=False)
-        one, other = np.take(some, left, -2), np.take(some, right, -2)
+    def mixed(at: Array) -> Array:
+        some = np.take(lines, at, -2)
+        one, other = (np.take(some, each, -1).astype(_SINGLE) for each in (first, second))
         other -= one
         other *= across
         other += one
@@ -128,9 +131,10 @@ def _bilinear(image: Array, height: int, width: int) -> Array:
 
     above, below = mixed(top), mixed(bottom)
     below -= above
-    below *= down[:, None, None]
+    below *= down[:, None]
     below += above
-    return below
+    result: Array = below.reshape(*front, height, width, channels)
+    return result
 
 
 def resize(image: Array, height: int, width: int, method: str, antialias: bool = False) -> Array:

@@ -13,9 +13,11 @@ from typing import Any
 
 import numpy as np
 
+from .._errors import OpError
+from ._branching import Branches
 from ._columns import column_of, rows_of
 from ._native import with_fallback
-from ._pipeline import AHEAD, INFINITE, UNKNOWN, Blocks, Node, Value, Values
+from ._pipeline import AHEAD, INFINITE, UNKNOWN, Blocks, Node, Value, Values, lowering
 from ._seeds import kept_for_run, looking_ahead, running
 from ._specs import TensorSpec, TypeSpec
 from ._structure import LEAF, flatten, pack
@@ -78,6 +80,17 @@ class Function:
 
     def trace(self, specs: Sequence[TypeSpec]) -> tuple[Trace, Any] | None:
         """The operations that it consists of; None when it is not made of operations."""
+        try:
+            return self._traced(specs)
+        except Exception:
+            return None  # called with each element it says what is wrong, if anything is
+
+    def branches(self, specs: Sequence[TypeSpec]) -> Branches | None:
+        """The ways through it, where what it does depends on values."""
+        found = Branches(lambda answers: self._traced(specs, answers))
+        return found if found.possible() else None
+
+    def _traced(self, specs: Sequence[TypeSpec], answers: Sequence[bool] = ()) -> tuple[Trace, Any]:
 
         def results(value: Any) -> tuple[Any, list[Any]]:
             structure, leaves = flatten(_unlisted(value))
@@ -89,10 +102,7 @@ class Function:
             ]
             return structure, kept
 
-        try:
-            return traced(self.function, specs, self.arguments, results)
-        except Exception:
-            return None  # called with each element it says what is wrong, if anything is
+        return traced(self.function, specs, self.arguments, results, answers)
 
 
 def _unlisted(value: Any) -> Any:
@@ -132,7 +142,7 @@ class Drawn(Node):
         return [*self.inputs[0].specs, *(draw.spec for draw in self._draws)]
 
     def _started(self) -> list[Callable[[int], Any]]:
-        return [draw.started() for draw in self._draws]
+        return [functools.partial(draw.many, draw.start()) for draw in self._draws]
 
     def _rows(self) -> Values:
         started = self._started()
@@ -275,6 +285,8 @@ class EagerMap(Node):
         super().__init__(node)
         self._function, self._parallel = function, parallel
         self._found: tuple[Any, list[TypeSpec]] | None = None
+        known = all(isinstance(spec, TypeSpec) for spec in node.specs)
+        self._branches = function.branches(node.specs) if known else None
 
     def _known(self) -> tuple[Any, list[TypeSpec]]:
         """What it returns, which only a call tells."""
@@ -301,10 +313,20 @@ class EagerMap(Node):
         return False
 
     def _call(self, states: dict[Any, Any], value: Value) -> Value:
-        structure, parts = self._function(value, states)
+        structure, parts = self._made(states, value)
         if self._found is None:
             self._found = structure, [_loose_spec(part) for part in parts]
         return tuple(parts)
+
+    def _made(self, states: dict[Any, Any], value: Value) -> tuple[Any, list[Any]]:
+        if self._branches is not None and lowering():
+            try:
+                return self._branches(value, Called(states))
+            except OpError:
+                raise
+            except Exception:  # called with values it says what is wrong, if anything is
+                self._branches = None
+        return self._function(value, states)
 
     def values(self, fast: bool = True) -> Values:
         workers = _workers(self._parallel) if fast else 0

@@ -72,6 +72,14 @@ class Draw(Protocol):
         """What one draw is."""
         ...
 
-    def started(self) -> Callable[[int], NDArray[Any]]:
-        """What gives a column of so many draws, and then of the next, from the first on."""
+    def start(self) -> Any:
+        """A generator of them, before its first draw."""
+        ...
+
+    def one(self, state: Any) -> NDArray[Any]:
+        """The next draw."""
+        ...
+
+    def many(self, state: Any, count: int) -> NDArray[Any]:
+        """A column of the next draws."""
         ...

@@ -32,6 +32,7 @@ __all__ = [
     "Op",
     "Symbol",
     "Trace",
+    "Undecided",
     "calling",
     "current_call",
     "raw_of",
@@ -68,7 +69,7 @@ class Symbol(Tensor):
         raise NotImplementedError("Cannot convert a symbolic tf.Tensor to a numpy array.")
 
     def __bool__(self) -> bool:
-        raise TypeError("Using a symbolic `tf.Tensor` as a Python `bool` is not allowed.")
+        return self.trace.decide(self)
 
     def __len__(self) -> int:
         sizes = self.shape.sizes
@@ -81,6 +82,14 @@ class Symbol(Tensor):
 
     def __repr__(self) -> str:
         return f"<tf.Tensor: shape={self.shape}, dtype={self.dtype.name}>"
+
+
+class Undecided(TypeError):
+    """A function has asked whether a symbol is true, and nobody knows."""
+
+    def __init__(self, symbol: Symbol) -> None:
+        super().__init__("Using a symbolic `tf.Tensor` as a Python `bool` is not allowed.")
+        self.symbol = symbol
 
 
 @dataclass(frozen=True)
@@ -138,7 +147,8 @@ def run(op: Op, inputs: Sequence[Any], **attributes: Any) -> Any:
 class Trace:
     """The operations of a function, in the order in which it calls them."""
 
-    def __init__(self, specs: Sequence[TypeSpec]) -> None:
+    def __init__(self, specs: Sequence[TypeSpec], answers: Sequence[bool] = ()) -> None:
+        self._answers = list(answers)[::-1]
         self.nodes: list[Node] = []
         self.count = 0
         self.makers: dict[int, Node] = {}
@@ -152,6 +162,12 @@ class Trace:
     def _symbol(self, spec: TypeSpec) -> Symbol:
         self.count += 1
         return Symbol(self, self.count - 1, spec.reshaped(spec.shape))
+
+    def decide(self, symbol: Symbol) -> bool:
+        """Whether a symbol is true, as the answers to the function's questions have it."""
+        if not self._answers:
+            raise Undecided(symbol)
+        return self._answers.pop()
 
     def draw(self, draw: Draw) -> Any:
         """Note down random numbers: they are given after the parts of an element."""
@@ -346,6 +362,7 @@ def traced(
     specs: Sequence[TypeSpec],
     arguments: Callable[[list[Any]], Any],
     results: Callable[[Any], tuple[Any, list[Any]]],
+    answers: Sequence[bool] = (),
 ) -> tuple[Trace, Any]:
     """The operations of a function, and the structure of what it returns.
 
@@ -358,8 +375,15 @@ def traced(
         From tensors to the arguments of `function`, with those of its keywords.
     results : callable
         From what it returns to its structure and its tensors.
+    answers : sequence of bool
+        To the questions whether a symbol is true.
+
+    Raises
+    ------
+    Undecided
+        At a question that has no answer.
     """
-    trace = Trace(specs)
+    trace = Trace(specs, answers)
     with calling(trace):
         structure, tensors = results(function(*arguments(trace.inputs)))
     trace.finish(tensors)

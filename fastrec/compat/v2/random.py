@@ -44,16 +44,24 @@ class _Draw:
     seeds : (int, int)
     spec : TypeSpec
         Of one draw.
-    many : callable
+    one : callable
+        Of a generator: a draw.
+    rows : callable, optional
         Of a generator and a number: a column of so many draws.
     """
 
     seeds: tuple[int, int]
     spec: TypeSpec
-    many: Callable[[philox.Philox, int], Array]
+    one: Callable[[philox.Philox], Array]
+    rows: Callable[[philox.Philox, int], Array] | None = None
 
-    def started(self) -> Callable[[int], Array]:
-        return functools.partial(self.many, philox.Philox(*self.seeds))
+    def start(self) -> philox.Philox:
+        return philox.Philox(*self.seeds)
+
+    def many(self, state: philox.Philox, count: int) -> Array:
+        if self.rows is not None:
+            return self.rows(state, count)
+        return np.stack([self.one(state) for _ in range(count)])
 
 
 def _drawn(
@@ -61,19 +69,18 @@ def _drawn(
     seed: int | None,
     spec: TypeSpec,
     one: Callable[[philox.Philox], Array],
-    many: Callable[[philox.Philox, int], Array] | None = None,
+    rows: Callable[[philox.Philox, int], Array] | None = None,
 ) -> Any:
     """A draw; inside of a function of a data set, one for each element."""
     seed = None if seed is None else int(seed)
     call = current_call()
     if call is None:
         return wrap(one(generator(kind + spec.dtype.name, seed)))
-    seeds = graph_seed(seed, call.unseeded)
+    draw = _Draw(graph_seed(seed, call.unseeded), spec, one, rows)
     call.unseeded += seed is None
     if isinstance(call, Called):
-        return wrap(one(call.state(lambda: philox.Philox(*seeds))))
-    one_by_one = lambda state, count: np.stack([one(state) for _ in range(count)])  # noqa: E731
-    return call.draw(_Draw(seeds, spec, many or one_by_one))
+        return wrap(one(call.state(draw.start)))
+    return call.draw(draw)
 
 
 def _sizes(shape: Any) -> Shape:
