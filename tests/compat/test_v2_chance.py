@@ -92,11 +92,15 @@ def test_an_error_on_one_way_comes_with_its_element() -> None:
 
 
 def test_what_a_function_of_python_does_is_done_once_an_element() -> None:
-    done = []
+    done: list[int] = []
 
     def note(i: Any) -> Any:
-        seen = tf.py_function(lambda x: done.append(int(x)) or x, [i], tf.int64)
-        return seen if i > 1 else i
+        def seen(x: Any) -> Any:
+            done.append(int(x))
+            return x
+
+        noted = tf.py_function(seen, [i], tf.int64)
+        return noted if i > 1 else i
 
     assert [int(i) for i in tf.data.Dataset.range(4).map(note)] == [0, 1, 2, 3]
     assert done == [0, 1, 2, 3]

@@ -127,7 +127,8 @@ def _bilinear(image: Array, height: int, width: int) -> Array:
         other -= one
         other *= across
         other += one
-        return other
+        mixture: Array = other
+        return mixture
 
     above, below = mixed(top), mixed(bottom)
     below -= above
