@@ -50,6 +50,16 @@ def test_every_name_in_the_readme_exists() -> None:
         assert hasattr(fastrec, name) or hasattr(builtins, name), name
 
 
+def test_every_page_is_linked_to_and_every_link_leads_somewhere() -> None:
+    root = Path(__file__).parent.parent
+    pages = [root / "README.md", *root.glob("docs/*.md"), root / "CONTRIBUTING.md"]
+    for page in pages:
+        for target in re.findall(r"\]\(([^)#:]+)\)", page.read_text()):
+            assert (page.parent / target).exists(), f"{page.name}: {target}"
+    for page in root.glob("docs/*.md"):
+        assert f"(docs/{page.name})" in README, page.name
+
+
 def test_the_message_in_the_readme_has_the_form_of_the_librarys(tmp_path: Path) -> None:
     (shown,) = re.findall(r"^    (corrupted record .*)$", README, re.MULTILINE)
     path = tmp_path / "x.tfrecord"
