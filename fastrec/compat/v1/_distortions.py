@@ -39,9 +39,6 @@ class Distorted:
         self._source, self._steps = source, steps
         self._done: Array | None = None
 
-    def __len__(self) -> int:
-        return len(self._source)
-
     @property
     def size(self) -> tuple[int, ...]:
         """Height, width and channels."""
