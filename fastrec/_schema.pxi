@@ -268,7 +268,7 @@ cdef class Batch:
                 columns.append(self._column(first))
                 continue
             run = self._run(first, count, strides)
-            for i in range(<Py_ssize_t>count):  # iterators over arrays end with an IndexError's text
+            for i in range(<Py_ssize_t>count):  # iterating would end with an IndexError's text
                 columns.append(run[i])
         if self.schema.names is not None:
             for i in range(len(columns)):
