@@ -13,7 +13,7 @@ from . import image_colour
 from ._pictures import turned
 from ._specs import TensorSpec, TypeSpec
 from ._tensor import convert_to_tensor
-from ._trace import Op, run
+from ._trace import Block, Op, run
 from .image_codecs import adjust_jpeg_quality
 from .random import stateless_uniform, uniform
 
@@ -53,9 +53,11 @@ def _flip(name: str, axis: int, image: Any, draw: Uniform) -> Any:
     def change(x: Any, drawn: Any) -> Any:
         if drawn.ndim == 0:
             return np.flip(x, axis) if drawn < 0.5 else x
-        chosen = drawn.reshape(-1, 1, 1, 1)
         # Of a batch, TensorFlow turns those whose draw rounds to 1.
-        return np.where(np.rint(chosen) == 1 if count else chosen < 0.5, np.flip(x, axis), x)
+        chosen = (np.rint(drawn) == 1 if count else drawn < 0.5).reshape(-1)
+        turned = x.copy()
+        turned[chosen] = np.flip(x[chosen], axis)
+        return turned
 
     return turned(name, change, tensor, draw(count))
 
@@ -152,13 +154,22 @@ def _crop(value: Any, size: Any, draw: Uniform) -> Any:
         if len(sizes) != x.ndim or any(s > n for s, n in zip(sizes, x.shape, strict=True)):
             text = f"Need value.shape >= size, got  {list(x.shape)} {sizes}"
             raise _errors.InvalidArgumentError(None, None, text)
-        begins = [int(d) % (n - s + 1) for d, n, s in zip(numbers, x.shape, sizes, strict=True)]
+        limits = zip(numbers.tolist(), x.shape, sizes, strict=True)
+        begins = [number % (n - s + 1) for number, n, s in limits]
         return x[tuple(slice(b, b + s) for b, s in zip(begins, sizes, strict=True))]
+
+    def block(count: int, x: Block, numbers: Block) -> Any:
+        if not (x.many and numbers.many and isinstance(x.value, np.ndarray)):
+            return None
+        found = np.empty((count, *sizes), x.value.dtype)
+        for row, each, begin in zip(found, x.value, numbers.value, strict=True):
+            row[...] = kernel(each, begin)
+        return found
 
     def infer(specs: list[TypeSpec], _: Any) -> list[TypeSpec]:
         return [TensorSpec(sizes, specs[0].dtype)]
 
-    return run(Op("RandomCrop", kernel, infer), [convert_to_tensor(value), drawn])
+    return run(Op("RandomCrop", kernel, infer, block), [convert_to_tensor(value), drawn])
 
 
 def random_crop(value: Any, size: Any, seed: int | None = None, name: str | None = None) -> Any:
