@@ -448,18 +448,6 @@ cdef extern from "distort.h" nogil:
                    const int64_t *offsets, size_t count, float *out, fr_error *err) noexcept
 
 
-cdef extern from "png.h" nogil:
-    ctypedef struct fr_png_lines:
-        size_t height
-        size_t pitch
-        size_t pixel
-
-    int fr_png_unfilter(const fr_png_lines *lines, const uint8_t *filtered,
-                        uint8_t *pixels, fr_error *err) noexcept
-    void fr_png_filter(const fr_png_lines *lines, const uint8_t *pixels,
-                       uint8_t *filtered) noexcept
-
-
 cdef extern from "lanes.h" nogil:
     ctypedef struct fr_lanes:
         pass

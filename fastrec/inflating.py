@@ -18,7 +18,7 @@ from typing import Any
 
 from .errors import CorruptRecordError, FastrecError, LimitExceededError, TruncatedFileError
 
-__all__ = ["Inflated", "library"]
+__all__ = ["Inflated"]
 
 _PIECE = 1 << 20  # of input, to inflate at once: after each, other threads may be in the way
 _CRUMB = 1 << 16  # the same, where it may have to be gone through byte by byte
@@ -31,7 +31,7 @@ _FHCRC, _FEXTRA, _FNAME, _FCOMMENT = 2, 4, 8, 16
 
 
 @functools.cache
-def library() -> Any:
+def _library() -> Any:
     """isal's module in the place of zlib, where there is isal."""
     try:
         from isal import isal_zlib
@@ -169,7 +169,7 @@ class _Stream:
         self._read, self._seek = read, seek
         self.output = 0
         self._gzip = kind == "GZIP"
-        self._library = library()
+        self._library = _library()
 
     def __iter__(self) -> Iterator[bytes]:
         begins = _gzip_header if self._gzip else _zlib_header

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Encoded pictures in records: decoded on the workers.
 
-JPEGs are decoded by simplejpeg where it is installed, 1.5 times as fast as Pillow; plain PNGs by
-:mod:`fastrec.png`, and everything else by Pillow. All give up the interpreter's lock.
+JPEGs are decoded by simplejpeg where it is installed, 1.5 times as fast as Pillow, which decodes
+everything else; both give up the interpreter's lock.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from . import _core, png
+from . import _core
 from .arrays import Arrays, Bytes
 from .errors import ExampleParseError
 from .lowering import Feature, Lowering, column_of
@@ -47,7 +47,7 @@ class ImageFeature(Feature):
     ExampleParseError
         From parsing, for bytes that are no whole picture, or one of more than 134 million pixels.
     ImportError
-        When Pillow is needed, and not installed.
+        When Pillow is not installed.
     """
 
     shape: tuple[int, int] | None = None
@@ -111,10 +111,6 @@ class ImageFeature(Feature):
             decoded = self._decode_jpeg(data, out)
             if decoded is not None:
                 return decoded
-        elif self.fit != "resize":
-            stored = png.decode(data)
-            if stored is not None and (stored.shape[2], stored.itemsize) == (self.channels, 1):
-                return stored if out is None else self._place(stored, out)
         return self._decode_any(data, out)
 
     def _decode_jpeg(self, data: bytes, out: NDArray[np.uint8] | None) -> NDArray[np.uint8] | None:

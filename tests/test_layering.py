@@ -56,7 +56,6 @@ ROOMS = {
     "philox": "",
     "augment": "bytes philox",
     "distort": "bytes",
-    "png": "status",
     "lanes": "bytes",
     "order": "lanes",
     "cursor": "order permutation philox",

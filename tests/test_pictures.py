@@ -55,18 +55,6 @@ def test_png_is_exact_and_jpeg_is_near(engine: str) -> None:
     assert np.abs(near.astype(int) - np.stack(pictures)).max() < 12
 
 
-def test_a_plain_png_needs_no_pillow(monkeypatch: pytest.MonkeyPatch) -> None:
-    pictures = [smooth(20, 30, shade) for shade in (0, 9)]
-    data = [encode(p) for p in pictures]
-    grey = encode(pictures[0][..., 0])
-    monkeypatch.setitem(sys.modules, "PIL", None)
-    assert (decode(ImageFeature((20, 30)), data) == np.stack(pictures)).all()
-    padded = decode(ImageFeature((22, 30), fit="crop_or_pad"), data)
-    assert (padded[:, 1:21] == np.stack(pictures)).all()
-    with pytest.raises(ImportError, match="needs Pillow"):
-        decode(ImageFeature((20, 30)), [grey])
-
-
 def test_engines_agree(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("simplejpeg")
     data = [

@@ -17,7 +17,6 @@ import pytest
 from PIL import Image
 
 import fastrec.compat.v1 as ours
-from fastrec import png
 
 PIXELS = np.random.RandomState(0).randint(0, 256, (5, 7, 3), np.uint8)
 SMOOTH = np.kron(PIXELS[:4, :4], np.ones((8, 8, 1), np.uint8))
@@ -50,7 +49,6 @@ NAMES: dict[str, Any] = {
     "grey": saved(PIXELS[:, :, 0], "PNG"),
     "alpha": saved(np.dstack([PIXELS, PIXELS[:, :, :1]]), "PNG"),
     "deep": saved(PIXELS[:, :, 0].astype(np.uint16) * 200, "PNG"),
-    "png16": png.encode(PIXELS.astype(np.uint16) * 251),
     "jpeg": saved(SMOOTH, "JPEG", quality=90),
     "gif": saved(PIXELS[:, :, 0], "GIF"),
     "bmp": saved(PIXELS, "BMP"),

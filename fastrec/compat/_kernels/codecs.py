@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Encoded pictures into arrays and back: most PNGs by :mod:`fastrec.png`, all else by Pillow and,
-for JPEGs, simplejpeg.
+"""Encoded pictures into arrays and back, over Pillow and, for JPEGs, simplejpeg.
 
 Both are imported when the first picture comes. With simplejpeg, JPEGs get the pixels that
 TensorFlow gives them, bit for bit; Pillow's differ by a few steps, for it has the slower and more
@@ -10,11 +9,11 @@ exact of libjpeg's two transforms only.
 from __future__ import annotations
 
 import io
+import struct
+import zlib
 from typing import Any
 
 import numpy as np
-
-from fastrec import png
 
 from .._errors import InvalidArgumentError, UnimplementedError
 
@@ -26,8 +25,7 @@ MAX_PIXELS = 1 << 27
 _PNG = b"\x89PNG"
 _UNKNOWN = "Unknown image file format. One of JPEG, JPEG XL, PNG, GIF, BMP, WebP required."
 _BAD_JPEG = "jpeg::Uncompress failed. Invalid JPEG data or crop window."
-# What a grey value is of red, green and blue, of 32768, as libpng has it: cut off for 8 bits, and
-# rounded for 16.
+# What a grey value is of red, green and blue, of 32768, and cut off, as libpng has it.
 _GREY = (9797, 19234, 3737)
 
 
@@ -99,10 +97,6 @@ def decode(
         quick = _quick_jpeg(data, channels, accurate, fancy)
         if quick is not None:
             return _deepened(quick, dtype)
-    if data[:4] == _PNG:
-        stored = png.decode(data)
-        if stored is not None:
-            return _deepened(_with_channels(stored, channels), dtype)
     try:
         with _open(data) as image:
             return _pixels(image, data, channels, np.dtype(dtype), animated, ratio)
@@ -180,8 +174,7 @@ def _stored(image: Any, data: bytes, dtype: np.dtype[Any]) -> Array:
     if image.mode.startswith("I"):
         return np.asarray(image).astype(np.uint16)[:, :, np.newaxis]
     if deep and dtype == np.uint16:
-        text = "PNGs of 16 bits that are interlaced or have a transparent colour"
-        raise UnimplementedError(None, None, text)
+        raise UnimplementedError(None, None, "16-bit PNGs are decoded with one channel only")
     if image.mode in ("1", "P", "PA"):
         clear = "transparency" in image.info or image.mode == "PA"
         image = image.convert("L" if image.mode == "1" else "RGBA" if clear else "RGB")
@@ -206,7 +199,6 @@ def _with_channels(pixels: Array, channels: int) -> Array:
 
 def _to_grey(colours: Array) -> Array:
     total = (colours.astype(np.int64) * np.array(_GREY)).sum(axis=2, keepdims=True)
-    total += 1 << 14 if colours.dtype == np.uint16 else 0
     return np.asarray(total >> 15, dtype=colours.dtype)
 
 
@@ -233,6 +225,9 @@ def jpeg_shape(data: bytes) -> tuple[int, int, int]:
         return image.height, image.width, 1 if image.mode == "L" else 3
 
 
+_MODES = {1: "L", 2: "LA", 3: "RGB", 4: "RGBA"}
+
+
 def encode_png(pixels: Array, compression: int = -1) -> bytes:
     """A PNG with the pixels.
 
@@ -248,11 +243,41 @@ def encode_png(pixels: Array, compression: int = -1) -> bytes:
         For another number of channels.
     """
     height, width, channels = pixels.shape
-    if channels not in (1, 2, 3, 4):
+    if channels not in _MODES:
         raise _invalid(f"image must have 1, 2, 3, or 4 channels, got {channels}")
     if not height or not width:
         raise _invalid("image must not be empty")
-    return png.encode(pixels, compression)
+    if pixels.dtype == np.uint16:
+        return _deep_png(pixels, compression)
+    from PIL import Image
+
+    flat = np.ascontiguousarray(pixels[:, :, 0] if channels == 1 else pixels)
+    file = io.BytesIO()
+    level = 6 if compression == -1 else compression
+    Image.fromarray(flat).save(file, "PNG", compress_level=level)
+    return file.getvalue()
+
+
+def _chunk(kind: bytes, data: bytes) -> bytes:
+    check = zlib.crc32(kind + data)
+    return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", check)
+
+
+def _deep_png(pixels: Array, compression: int) -> bytes:
+    """16 bits a sample, which Pillow writes for one channel only: each line as it is."""
+    height, width, channels = pixels.shape
+    colour = {1: 0, 2: 4, 3: 2, 4: 6}[channels]
+    lines = np.zeros((height, 1 + 2 * width * channels), dtype=np.uint8)
+    lines[:, 1:] = pixels.astype(">u2").reshape(height, -1).view(np.uint8)
+    header = struct.pack(">IIBBBBB", width, height, 16, colour, 0, 0, 0)
+    return b"".join(
+        [
+            b"\x89PNG\r\n\x1a\n",
+            _chunk(b"IHDR", header),
+            _chunk(b"IDAT", zlib.compress(lines.tobytes(), compression)),
+            _chunk(b"IEND", b""),
+        ]
+    )
 
 
 def encode_jpeg(
