@@ -3,21 +3,27 @@
 
 from __future__ import annotations
 
+import importlib
 import math
+import os
 import signal
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+import fastrec
 from fastrec.bench import cases, native, targets, warm
 from fastrec.bench.cases import CASES, RAW_CASES, Case, Columns, Ragged, Strings
 from fastrec.bench.digest import Digest, of_records
 from fastrec.bench.engine import Comparison, Engine, Measurement, Rules, ratio
 from fastrec.bench.jobs import CEILING, JOBS, OURS, Entry, case_named
+from fastrec.bench.peers import large
 from fastrec.bench.processes import Contestant
+from fastrec.bench.worker import Task
 
 SMALL = CASES["ragged"].scaled(0.003)
 
@@ -266,3 +272,39 @@ def test_a_peer_that_is_not_installed_is_a_gap(tmp_path: Path) -> None:
         contestant = Contestant("bagz", sys.executable, log)
         assert contestant.gap == "not installed (there is none)"
         contestant.close()
+
+
+def test_the_first_batch_of_a_large_file_is_one_of_records(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(large, "_SIZE", 40_000_000)
+    task = Task("large", "", case_named(""), "", str(tmp_path / "out"), 1)
+    trial = large.trial(task)
+    assert (tmp_path / "out").stat().st_size > 39_000_000
+    trial.once()  # which looks at what it gets
+    assert trial.close is not None
+    trial.close()
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.skipif(not hasattr(os, "posix_fadvise"), reason="drops nothing from memory")
+@pytest.mark.parametrize(
+    ("peer", "variant"), [("ours", ""), ("ceiling", "pread(2)"), ("ceiling", "read(2)")]
+)
+def test_cold_trials_say_how_long_they_took(tmp_path: Path, peer: str, variant: str) -> None:
+    case = CASES["cifar"].scaled(0.01)
+    path = tmp_path / "cifar.tfrecord"
+    with fastrec.Writer(path) as writer:
+        columns = cases.columns_of(case, 1)
+        for row in cases.rows(columns, case.records):
+            writer.write(row)
+    task = Task("cold", variant, case, str(path), str(tmp_path / "out"), 1)
+    start = importlib.import_module(f"fastrec.bench.peers.{peer}").JOBS["cold"][variant]
+    trial = start(task)
+    began = time.perf_counter()
+    seconds = trial.once()
+    assert trial.measures_itself
+    assert 0 < seconds <= time.perf_counter() - began
+    assert trial.close is not None
+    trial.close()
+    assert not path.with_name(path.name + ".frindex").exists()

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 
 import numpy as np
 
@@ -31,7 +32,7 @@ def _frame(path: str) -> bytes:
         return file.read()
 
 
-def _make(path: str, batcher: fastrec.Batcher) -> None:
+def _make(path: str, batcher: Callable[[], fastrec.Batcher]) -> None:
     """A file of holes with an index of records, and those that the first batches have."""
     frame = _frame(path)
     count = _SIZE // len(frame)
@@ -39,7 +40,7 @@ def _make(path: str, batcher: fastrec.Batcher) -> None:
     status = os.stat(path)
     offsets = np.arange(count + 1, dtype=np.uint64) * len(frame)
     fastrec.Index(path, _core.FileIndex(offsets, status.st_size, status.st_mtime_ns)).save()
-    order = batcher._order.native()
+    order = batcher()._order.native()
     with open(path, "r+b", buffering=0) as file:
         for serial in range(_BATCHES):
             _, numbers = order.numbers(serial) or (0, ())
@@ -62,5 +63,5 @@ def trial(task: Task) -> Trial:
         for path in (task.out, f"{task.out}.frindex"):
             os.unlink(path)
 
-    _make(task.out, batcher())
+    _make(task.out, batcher)
     return Trial(once, records=1, close=remove)
