@@ -118,7 +118,8 @@ cdef class Dataset:
         cdef size_t i
         for i in range(self.dataset.file_count):
             size += self.dataset.files[i].map.bytes.size
-        self.slice = max(<uint64_t>1, min(<size_t>SLICE_RECORDS, SLICE_BYTES * self.dataset.count // size))
+        self.slice = max(<uint64_t>1, min(
+            <uint64_t>SLICE_RECORDS, SLICE_BYTES * self.dataset.count // size))
 
     def __dealloc__(self):
         c.fr_dataset_close(&self.dataset)
