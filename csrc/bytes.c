@@ -6,6 +6,12 @@
 #if defined(__linux__)
 #include <sys/mman.h>
 #endif
+#if __has_include(<sanitizer/asan_interface.h>)
+#include <sanitizer/asan_interface.h>
+#else
+#define ASAN_POISON_MEMORY_REGION(data, size) ((void)0)
+#define ASAN_UNPOISON_MEMORY_REGION(data, size) ((void)0)
+#endif
 
 /* Blocks of several huge pages are made of them where the system leaves that to programs: each
    costs one page fault then, not 512. */
@@ -14,7 +20,7 @@
 /*
  * To have a large block mapped, zeroed and unmapped takes as long as to fill it. So the last ones
  * that were freed are kept for the next that are about as large, whoever asks; the first word of
- * each is its capacity.
+ * each is its capacity. AddressSanitizer is told, and so knows a use of one that was freed.
  */
 #define LARGE ((size_t)128 << 10)
 #define KEPT 16                      /* blocks */
@@ -40,6 +46,7 @@ static void put(size_t place, size_t *block) {
 static void keep(size_t *block, size_t capacity) {
     const size_t place = atomic_fetch_add(&turn, 1) % KEPT;
     *block = capacity;
+    ASAN_POISON_MEMORY_REGION(block + 1, capacity - sizeof *block);
     put(place, block);
     for (size_t i = 1; i < KEPT && atomic_load(&kept_size) > KEPT_SIZE; i++)
         free(take_place((place + i) % KEPT));
@@ -59,6 +66,7 @@ static void *take_kept(size_t *capacity) {
         size_t *block = take_place(place);
         if (block && *block >= *capacity && *block / 2 <= *capacity) {
             *capacity = *block;
+            ASAN_UNPOISON_MEMORY_REGION(block, *capacity);
             return block;
         }
         if (block) put(place, block);
