@@ -120,7 +120,7 @@ sanitize-python: .venv/installed-test
 	LD_PRELOAD="$$($(CC) -print-file-name=libasan.so) $$($(CC) -print-file-name=libubsan.so)" \
 	ASAN_OPTIONS=detect_leaks=0:log_path=$(CURDIR)/build/report \
 	UBSAN_OPTIONS=print_stacktrace=1:log_path=$(CURDIR)/build/report PYTHONMALLOC=malloc \
-	PYTHONPATH=$(CURDIR)/build/sanitize $(BIN)/pytest -p no:cacheprovider -m 'not unsanitized' tests \
+	PYTHONPATH=$(CURDIR)/build/sanitize $(BIN)/pytest -p no:cacheprovider -n auto -m 'not unsanitized' tests \
 	    || { cat build/report.* 2>/dev/null; exit 1; }
 
 ## make lint         formats, types, warnings and layers
@@ -191,7 +191,7 @@ soak: .venv/installed-test
 # The tfrecord package and TensorFlow describe the same messages: a process has one of them.
 WITHOUT_TENSORFLOW = tests/oracle/test_compat_tfrecord.py
 oracle: .venv-oracle/installed
-	.venv-oracle/bin/pytest tests/oracle --ignore=$(WITHOUT_TENSORFLOW)
+	.venv-oracle/bin/pytest -n auto tests/oracle --ignore=$(WITHOUT_TENSORFLOW)
 	.venv-oracle/bin/pytest $(WITHOUT_TENSORFLOW)
 
 ## make bench        fastrec, its peers and the machine's ceilings into benchmarks/README.md
@@ -256,7 +256,7 @@ wheel-check: dist
 	$(PYTHON) -m venv .venv-wheel
 	wheel=$$(ls wheelhouse/*.whl) && \
 	    $(PIP_ENV) .venv-wheel/bin/python -m pip install --quiet "$$wheel[test]"
-	.venv-wheel/bin/pytest -p no:cacheprovider tests
+	.venv-wheel/bin/pytest -p no:cacheprovider -n auto tests
 
 ## make clean        remove everything that the above made
 clean:
