@@ -331,7 +331,9 @@ def test_columns_of_different_lengths_are_refused_by_name() -> None:
         encode_examples({"a": np.arange(3), "b": np.arange(4)})
 
 
-@pytest.mark.parametrize("column", [3, None, object(), np.int64(3), np.array(3)], ids=lambda value: type(value).__name__)
+@pytest.mark.parametrize(
+    "column", [3, None, object(), np.int64(3), np.array(3)], ids=lambda value: type(value).__name__
+)
 def test_a_column_without_rows_is_refused_by_name(column: Any) -> None:
     with pytest.raises((TypeError, ValueError), match="'key'"):
         encode_examples({"key": column})
