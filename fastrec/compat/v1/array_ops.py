@@ -3,12 +3,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from .._dtypes import as_dtype, int32
+from .._errors import InvalidArgumentError
+from .._kernels.shaping import new_sizes, reshaped
 from .._shape import TensorShape, in_messages
 from ._nodes import Tensor
 from ._ops import Array, invalid, pure
@@ -106,35 +109,7 @@ def reshape_array(value: Array, sizes: Array) -> Array:
     wanted = [int(size) for size in sizes.reshape(-1)]
     if sizes.ndim != 1:
         raise invalid(f"sizes input must be 1-D, not {in_messages(sizes.shape)}")
-    try:
-        return value.reshape(wanted)
-    except ValueError:
-        raise invalid(_why_not(value.size, wanted)) from None
-
-
-def _why_not(count: int, wanted: list[int]) -> str:
-    if wanted.count(-1) > 1:
-        first, second = [i for i, n in enumerate(wanted) if n == -1][:2]
-        return f"Only one input size may be -1, not both {first} and {second}"
-    for at, size in enumerate(wanted):
-        if size < -1:
-            return f"Size {at} must be non-negative, not {size}"
-    total = 1
-    for size in wanted:
-        total *= 1 if size == -1 else size
-    if -1 not in wanted:
-        return (
-            f"Input to reshape is a tensor with {count} values, but the requested shape has {total}"
-        )
-    if total == 0:
-        return (
-            "reshape cannot infer the missing input size for an empty tensor unless all specified "
-            "input sizes are non-zero"
-        )
-    return (
-        f"Input to reshape is a tensor with {count} values, but the requested shape requires a "
-        f"multiple of {total}"
-    )
+    return reshaped(value, wanted)
 
 
 def reshape(tensor: Any, shape: Any, name: str | None = None) -> Tensor:
@@ -157,18 +132,17 @@ def _reshaped(given: Tensor, sizes: Tensor) -> TensorShape:
     count = given.shape.num_elements()
     if count is None:
         return TensorShape([None if size < 0 else size for size in wanted])
-    total = int(np.prod([size for size in wanted if size >= 0], dtype=np.int64))
-    if wanted.count(-1) == 1 and total > 0 and count % total == 0:
-        return TensorShape([count // total if size == -1 else size for size in wanted])
-    if -1 not in wanted and min(wanted, default=0) >= 0:
-        if total != count:
-            raise ValueError(
-                f"Cannot reshape a tensor with {count} elements to shape {in_messages(wanted)} "
-                f"({total} elements) for 'Reshape' with input shapes: "
-                f"{in_messages(given.shape)}, [{len(wanted)}]."
-            )
-        return TensorShape(wanted)
-    raise ValueError(_why_not(count, wanted))
+    total = math.prod(wanted)
+    if min(wanted, default=0) >= 0 and total != count:
+        raise ValueError(
+            f"Cannot reshape a tensor with {count} elements to shape {in_messages(wanted)} "
+            f"({total} elements) for 'Reshape' with input shapes: "
+            f"{in_messages(given.shape)}, [{len(wanted)}]."
+        )
+    try:
+        return TensorShape(new_sizes([size or 0 for size in given.shape.as_list()], wanted))
+    except InvalidArgumentError as error:
+        raise ValueError(error.message) from None
 
 
 def expand_dims(input: Any, axis: Any = None, name: str | None = None, dim: Any = None) -> Tensor:

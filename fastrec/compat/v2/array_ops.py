@@ -14,6 +14,7 @@ import fastrec
 
 from .. import _errors
 from .._dtypes import as_dtype
+from .._kernels.shaping import new_sizes, reshaped
 from .._shape import in_messages
 from ._specs import TensorSpec, TypeSpec
 from ._tensor import OPERATORS, EagerTensor, Tensor, TensorShape, as_array, convert_to_tensor
@@ -35,34 +36,19 @@ def constant(value: Any, dtype: Any = None, shape: Any = None, name: str | None 
 
 def _reshaped(x: Any, sizes: Any) -> Any:
     wanted = [int(size) for size in np.asarray(sizes).reshape(-1)]
-    shape = x.shape if not isinstance(x, bytes) else ()
-    if isinstance(x, fastrec.Bytes) and -1 not in wanted and np.prod(wanted) == np.prod(shape):
-        return fastrec.Bytes(x.data, x.offsets, tuple(wanted))
-    array = as_array(x)
-    try:
-        return array.reshape(wanted)
-    except ValueError as error:
-        rest = int(np.prod([s for s in wanted if s != -1]))
-        needs = f"requires a multiple of {rest}" if -1 in wanted else f"has {rest}"
-        raise _errors.InvalidArgumentError(
-            None,
-            None,
-            f"Input to reshape is a tensor with {array.size} values, but the requested shape "
-            f"{needs}",
-        ) from error
+    if isinstance(x, fastrec.Bytes):
+        return fastrec.Bytes(x.data, x.offsets, tuple(new_sizes(x.shape, wanted)))
+    return reshaped(as_array(x), wanted)
 
 
 def _reshape_block(count: int, x: Block, sizes: Block) -> Any:
     if not isinstance(x.value, np.ndarray) or not x.many or sizes.many:
         return None
     wanted = np.asarray(sizes.value).reshape(-1).tolist()
-    size = int(np.prod(x.value.shape[1:]))
-    if -1 in wanted:
-        rest = int(np.prod([s for s in wanted if s != -1]))
-        if not rest or size % rest:
-            return None
-        wanted[wanted.index(-1)] = size // rest
-    return x.value.reshape(count, *wanted) if np.prod(wanted) == size else None
+    try:
+        return x.value.reshape(count, *new_sizes(x.value.shape[1:], wanted))
+    except _errors.InvalidArgumentError:
+        return None  # one element after the other says what is wrong
 
 
 def _reshape_spec(specs: list[TypeSpec], raws: list[Any]) -> list[TypeSpec]:
