@@ -35,27 +35,31 @@ static size_t plan(const fr_feature *feature, const size_t *from, axis *axes) {
     return rank;
 }
 
+/* Zeros from one byte of dst to another. */
+static void clear(uint8_t *dst, size_t from, size_t to) {
+    if (from < to) memset(dst + from, 0, to - from);
+}
+
 void fr_fit_copy(const fr_feature *feature, uint8_t *dst, const uint8_t *src, const size_t *from) {
     axis axes[FR_MAX_RANK];
     size_t rank = plan(feature, from, axes), at[FR_MAX_RANK] = {0};
-    size_t size = fr_dtype_size(feature->dtype);
-    bool covered = true, empty = false;
-    for (size_t d = 0; d < feature->rank; d++) {
-        covered = covered && from[d] >= feature->target[d];
+    size_t size = fr_dtype_size(feature->dtype), done = 0; /* bytes of dst written */
+    bool empty = false;
+    for (size_t d = 0; d < feature->rank; d++)
         empty = empty || from[d] == 0 || feature->target[d] == 0;
-    }
-    if (!covered && feature->count) memset(dst, 0, feature->count * size);
     while (!empty) {
-        size_t p = 0, q = 0;
+        size_t p = 0, q = 0, count = axes[rank - 1].count;
         for (size_t d = 0; d < rank; d++) {
             p += (axes[d].skip_src + at[d]) * axes[d].step_src;
             q += (axes[d].skip_dst + at[d]) * axes[d].step_dst;
         }
-        fr_raw_copy(dst + q * size, src + p * size, axes[rank - 1].count, feature->dtype,
-                    feature->swap);
+        clear(dst, done, q * size); /* runs come in the order in which they are in dst */
+        fr_raw_copy(dst + q * size, src + p * size, count, feature->dtype, feature->swap);
+        done = (q + count) * size;
         size_t d = rank - 1; /* the next run: count up all axes but the last */
         while (d > 0 && ++at[d - 1] == axes[d - 1].count)
             at[--d] = 0;
         if (d == 0) break;
     }
+    clear(dst, done, feature->count * size);
 }
