@@ -67,12 +67,27 @@ def test_what_goes_in_comes_out(kind: str) -> None:
     assert queue.size() == 0
 
 
-def test_an_element_is_a_copy_of_what_was_put_in(kind: str) -> None:
-    queue = make(kind, shape=(2,))
-    rows = np.arange(4).reshape(2, 2)
+@pytest.mark.parametrize("size", [2, 1 << 13])
+def test_an_element_is_a_copy_of_what_was_put_in(kind: str, size: int) -> None:
+    queue = make(kind, shape=(size,))
+    rows = np.arange(2 * size).reshape(2, size)
     queue.enqueue_many((np.arange(2), rows) if kind == "priority" else (rows,), ALWAYS)
     rows[:] = -1
-    assert sorted(queue.dequeue_many(2, ALWAYS)[-1].ravel().tolist()) == [0, 1, 2, 3]
+    found = sorted(queue.dequeue_many(2, ALWAYS)[-1].tolist())
+    assert [number for row in found for number in row] == list(range(2 * size))
+
+
+@pytest.mark.parametrize("count", [3, 100])
+def test_large_elements_that_are_given_away_come_out_as_copies(kind: str, count: int) -> None:
+    queue = make(kind, capacity=count, shape=(1 << 13,))
+    rows = np.repeat(np.arange(count), 1 << 13).reshape(count, -1)
+    columns = (np.arange(count), rows) if kind == "priority" else (rows,)
+    queue.enqueue_many(columns, ALWAYS, given=True)
+    (*_, batch), (*_, one) = queue.dequeue_many(count - 1, ALWAYS), queue.dequeue(ALWAYS)
+    assert sorted([*batch[:, 0].tolist(), int(one[0])]) == list(range(count))
+    batch[:], one[:] = -1, -1
+    assert (rows[:, -1] == np.arange(count)).all()
+    assert queue.dequeue_many(0, ALWAYS)[-1].shape == (0, 1 << 13)
 
 
 def test_slots_are_used_again(kind: str) -> None:

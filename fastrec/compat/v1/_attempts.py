@@ -83,11 +83,14 @@ class Attempt:
 
 
 class Enqueue(Attempt):
-    __slots__ = ("columns", "count", "position", "row")
+    __slots__ = ("columns", "count", "given", "position", "row")
 
-    def __init__(self, columns: Row, count: int, row: Row | None = None) -> None:
+    def __init__(
+        self, columns: Row, count: int, row: Row | None = None, given: bool = False
+    ) -> None:
         super().__init__()
         self.columns, self.count, self.row, self.position = columns, count, row, 0
+        self.given = given
 
     def run(self, queue: Queue) -> int:
         if queue.closed:
@@ -100,7 +103,7 @@ class Enqueue(Attempt):
             queue.insert(self.row)
             return DONE
         count = min(room, self.count - self.position)
-        queue.insert_many(self.columns, self.position, self.position + count)
+        queue.insert_many(self.columns, self.position, self.position + count, self.given)
         self.position += count
         return DONE if self.position == self.count else MOVED
 

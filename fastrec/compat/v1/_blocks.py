@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import fastrec
-from fastrec import Bytes, FixedLenFeature
+from fastrec import Bytes, FixedLenFeature, RawFeature
 
 from ._distortions import Distorted, put_off
 from ._nodes import Operation
@@ -89,7 +89,7 @@ _BlockKernel = Callable[[Operation, Any, "list[Column]", int], "Sequence[Column]
 
 def _parse(op: Operation, step: Any, inputs: list[Column], count: int) -> list[Column] | None:
     features = op.attrs["features"]
-    if not all(type(each) is FixedLenFeature for each in features.values()):
+    if not all(type(each) in (FixedLenFeature, RawFeature) for each in features.values()):
         return None
     if not isinstance(inputs[0], Bytes):
         return None

@@ -78,8 +78,8 @@ class PriorityQueue(Queue):
         self._heap.put(self._heap.rank([int(row[0])], [self.rows.put(row)]))
         self.fed += 1
 
-    def insert_many(self, columns: Row, start: int, stop: int) -> None:
-        tokens = self.rows.put_many(columns, start, stop)
+    def insert_many(self, columns: Row, start: int, stop: int, given: bool = False) -> None:
+        tokens = self.rows.put_many(columns, start, stop, given)
         self._heap.put(self._heap.rank(columns[0][start:stop].tolist(), tokens))
         self.fed += stop - start
 

@@ -26,12 +26,13 @@ from ._attempts import (
     TakeReady,
     called_off,
 )
-from ._rows import Fifo, Loose, Order, Row, Rows, Shape, Slabs
+from ._rows import Apart, Fifo, Loose, Order, Row, Rows, Shape, Slabs, row_bytes
 
 __all__ = ["Queue", "shape_text"]
 
 #: How long a dequeue waits for a queue that nothing feeds before it says so, in seconds.
 UNFED_SECONDS = 5.0
+_LARGE = 1 << 16  # bytes of an element
 _SLICE_SECONDS = 0.2  # of each wait, so that Ctrl-C works on every platform
 
 _numbers = itertools.count()
@@ -88,8 +89,11 @@ class Queue:
     def _make_rows(self) -> Rows:
         if self.shapes is None:
             return Loose(self.dtypes)
+        shapes: Sequence[tuple[int, ...]] = self.shapes  # type: ignore[assignment]
+        if row_bytes(self.dtypes, shapes) >= _LARGE:
+            return Apart(self.dtypes, shapes)
         expected = 0 if self.capacity == sys.maxsize else self.capacity
-        return Slabs(self.dtypes, self.shapes, expected)  # type: ignore[arg-type]
+        return Slabs(self.dtypes, shapes, expected)
 
     def _make_order(self) -> Order:
         return Fifo()
@@ -133,8 +137,8 @@ class Queue:
         self.order.put((self.rows.put(row),))
         self.fed += 1
 
-    def insert_many(self, columns: Row, start: int, stop: int) -> None:
-        self.order.put(self.rows.put_many(columns, start, stop))
+    def insert_many(self, columns: Row, start: int, stop: int, given: bool = False) -> None:
+        self.order.put(self.rows.put_many(columns, start, stop, given))
         self.fed += stop - start
 
     def tokens_of(self, taken: list[Any]) -> list[Any]:
@@ -156,11 +160,14 @@ class Queue:
         self._check(row)
         self._attempt(Enqueue((), 1, row), self.enqueues, step)
 
-    def enqueue_many(self, columns: Row, step: Cancellation) -> None:
-        """Put a batch of elements in, one by one, as there is room. Raises as `enqueue` does."""
+    def enqueue_many(self, columns: Row, step: Cancellation, *, given: bool = False) -> None:
+        """Put a batch of elements in, one by one, as there is room. Raises as `enqueue` does.
+
+        `given`: nobody will write to it any more, so that it may be kept itself.
+        """
         count = self._count(columns)
         if count:
-            self._attempt(Enqueue(columns, count), self.enqueues, step)
+            self._attempt(Enqueue(columns, count, given=given), self.enqueues, step)
 
     def dequeue(self, step: Cancellation) -> Row:
         """Take one element out, when there is one to take.

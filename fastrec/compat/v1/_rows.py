@@ -8,6 +8,7 @@ the element itself otherwise. Orders only ever see tokens.
 from __future__ import annotations
 
 import heapq
+import math
 from collections import deque
 from collections.abc import Iterable, Sequence
 from typing import Any, Protocol
@@ -16,7 +17,19 @@ import numpy as np
 
 from fastrec import ShuffleBuffer
 
-__all__ = ["Array", "Fifo", "Heap", "Loose", "Order", "Padded", "Rows", "Shuffled", "Slabs"]
+__all__ = [
+    "Apart",
+    "Array",
+    "Fifo",
+    "Heap",
+    "Loose",
+    "Order",
+    "Padded",
+    "Rows",
+    "Shuffled",
+    "Slabs",
+    "row_bytes",
+]
 
 Array = np.ndarray[Any, Any]
 Row = tuple[Array, ...]
@@ -25,6 +38,13 @@ Shape = tuple[int | None, ...]
 _FIRST_SLOTS = 16
 # What a queue may need is reserved at once where it is not much: unused memory costs nothing.
 _RESERVED_SLOTS, _RESERVED_BYTES = 1 << 14, 1 << 26
+_FEW_ROWS = 4
+
+
+def row_bytes(dtypes: Sequence[np.dtype[Any]], shapes: Sequence[Sequence[int]]) -> int:
+    """What an element of such components takes."""
+    parts = zip(dtypes, shapes, strict=True)
+    return sum(dtype.itemsize * math.prod(shape) for dtype, shape in parts)
 
 
 class Rows(Protocol):
@@ -33,8 +53,11 @@ class Rows(Protocol):
     def put(self, row: Row) -> Any:
         """Keep a copy of an element, under the token that is returned."""
 
-    def put_many(self, columns: Row, start: int, stop: int) -> Sequence[Any]:
-        """Keep copies of elements `start` to `stop` of a batch."""
+    def put_many(self, columns: Row, start: int, stop: int, given: bool = False) -> Sequence[Any]:
+        """Keep copies of elements `start` to `stop` of a batch.
+
+        `given`: nobody will write to it any more, so that it may be kept itself.
+        """
 
     def copy(self, token: Any) -> Row:
         """An element that is still kept."""
@@ -67,8 +90,8 @@ class Slabs:
         self._slabs = [np.empty((0, *shape), dtype) for dtype, shape in self._components()]
         self._free: list[int] = []
         self._slots = 0
-        size = sum(int(np.prod(shape)) * dtype.itemsize for dtype, shape in self._components())
-        self._first = min(expected, _RESERVED_SLOTS, _RESERVED_BYTES // max(1, size))
+        size = max(1, row_bytes(dtypes, shapes))
+        self._first = min(expected, _RESERVED_SLOTS, _RESERVED_BYTES // size)
 
     def _components(self) -> Iterable[tuple[np.dtype[Any], tuple[int, ...]]]:
         return zip(self._dtypes, self._shapes, strict=True)
@@ -97,7 +120,7 @@ class Slabs:
             slab[slot, ...] = value
         return slot
 
-    def put_many(self, columns: Row, start: int, stop: int) -> list[int]:
+    def put_many(self, columns: Row, start: int, stop: int, given: bool = False) -> list[int]:
         slots = self._claim(stop - start)
         for slab, column in zip(self._slabs, columns, strict=True):
             slab[slots] = column[start:stop]
@@ -127,7 +150,7 @@ class Loose:
     def put(self, row: Row) -> Row:
         return tuple([np.array(v, dtype) for v, dtype in zip(row, self._dtypes, strict=True)])
 
-    def put_many(self, columns: Row, start: int, stop: int) -> list[Row]:
+    def put_many(self, columns: Row, start: int, stop: int, given: bool = False) -> list[Row]:
         return [self.put(tuple([c[i, ...] for c in columns])) for i in range(start, stop)]
 
     def copy(self, token: Row) -> Row:
@@ -138,6 +161,33 @@ class Loose:
 
     def drop(self, tokens: Sequence[Row]) -> None:
         pass
+
+
+class Apart(Loose):
+    """Large elements of one known shape, each by itself: they are copied as seldom as can be."""
+
+    def __init__(self, dtypes: Sequence[np.dtype[Any]], shapes: Sequence[tuple[int, ...]]) -> None:
+        super().__init__(dtypes)
+        self._shapes = shapes
+
+    def put_many(self, columns: Row, start: int, stop: int, given: bool = False) -> list[Row]:
+        # One row of a batch keeps all of it in memory.
+        if not given or len(columns[0]) > _FEW_ROWS:
+            return super().put_many(columns, start, stop)
+        parts = zip(columns, self._dtypes, strict=True)
+        ready = [np.asarray(column[start:stop], dtype) for column, dtype in parts]
+        return [tuple([column[i, ...] for column in ready]) for i in range(stop - start)]
+
+    def copy(self, token: Row) -> Row:
+        return tuple([value.copy() for value in token])
+
+    def gather(self, tokens: Sequence[Row]) -> Row:
+        parts = zip(self._dtypes, self._shapes, strict=True)
+        batch = tuple([np.empty((len(tokens), *shape), dtype) for dtype, shape in parts])
+        for i, row in enumerate(tokens):
+            for places, value in zip(batch, row, strict=True):
+                places[i] = value
+        return batch
 
 
 class Padded(Loose):

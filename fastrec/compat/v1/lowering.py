@@ -21,6 +21,7 @@ from ._blocks import Column, Same, as_rows, column_of, row_of, run_block, whole
 from ._nodes import Operation, Tensor
 from ._plan import needed, raised
 from ._queueing import Queue
+from ._raw_pictures import with_pictures
 from ._reading import ReaderState
 from ._runtime import Runtime
 from ._sources import Block
@@ -166,6 +167,7 @@ class BlockPlan:
         for op in ops:
             if op not in known:
                 self._add(op)
+        self._code = with_pictures(self._code, enqueue.inputs, self._same)
         used = {tensor for op in (enqueue, *self._code) for tensor in op.inputs}
         self._wanted = [tensor in used for tensor in self.source.op.outputs]
         self._count = _FIRST_RECORDS
@@ -231,7 +233,7 @@ def _put(queue: Queue, columns: list[Column], count: int, step: Cancellation) ->
     rows = [as_rows(column, count) for column in columns]
     whole = [row for row in rows if isinstance(row, np.ndarray)]
     if len(whole) == len(rows):
-        queue.enqueue_many(tuple(whole), step)
+        queue.enqueue_many(tuple(whole), step, given=True)
         return
     for i in range(count):
         queue.enqueue(tuple([row_of(column, i) for column in rows]), step)

@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Raw pictures whose sizes are in the record: parsed, reshaped and fitted in one go.
+
+The classic way from a record to pictures of one size is to parse it, ``decode_raw`` a string,
+``reshape`` that as the record says, and ``resize_image_with_crop_or_pad``. A
+:class:`fastrec.RawFeature` is all of it, and takes the bytes from where they are in the record.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from fastrec import FixedLenFeature, RawFeature
+
+from ._nodes import Operation, Tensor
+
+__all__ = ["with_pictures"]
+
+_SHAPING = ("Cast", "Identity", "Pack")
+
+
+class _Picture(NamedTuple):
+    parse: Operation
+    key: Any
+    feature: RawFeature
+    chain: tuple[Operation, ...]  # from the parsed string to the picture
+
+
+def with_pictures(
+    code: Sequence[Operation], results: Iterable[Tensor], constants: Mapping[Tensor, Any]
+) -> list[Operation]:
+    """The same operations, in which those that parse give pictures where they can.
+
+    Parameters
+    ----------
+    code : sequence of Operation
+        In an order in which they can run.
+    results : iterable of Tensor
+        What is wanted of them.
+    constants : mapping
+        The values of the tensors that always have the same.
+    """
+    wanted = list(results)
+    uses = Counter([*wanted, *[tensor for op in code for tensor in op.inputs]])
+    found = [_picture(op, uses, constants) for op in code if op.type == "CropOrPad"]
+    pictures = [picture for picture in found if picture is not None]
+    gone = {op for picture in pictures for op in picture.chain}
+    parses = {picture.parse for picture in pictures}
+    changed = {op: _parse_with(op, [p for p in pictures if p.parse is op]) for op in parses}
+    return _live([changed.get(op, op) for op in code if op not in gone], wanted)
+
+
+def _live(code: Sequence[Operation], wanted: Iterable[Tensor]) -> list[Operation]:
+    """Without what made the shapes, where nothing else wants them."""
+    used, live = set(wanted), []
+    for op in reversed(code):
+        if op.type in _SHAPING and used.isdisjoint(op.outputs):
+            continue
+        used.update(op.inputs)
+        live.append(op)
+    return live[::-1]
+
+
+def _picture(
+    fit: Operation, uses: Mapping[Tensor, int], constants: Mapping[Tensor, Any]
+) -> _Picture | None:
+    reshape = fit.inputs[0].op
+    decode = reshape.inputs[0].op if reshape.type == "Reshape" else reshape
+    parse = decode.inputs[0].op if decode.type == "DecodeRaw" else decode
+    if parse.type != "ParseSingleExample":
+        return None
+    between = (decode.inputs[0], reshape.inputs[0], fit.inputs[0])
+    if any(uses[tensor] > 1 for tensor in between):
+        return None
+    key = _scalar(decode.inputs[0], np.dtype(object))
+    shape = _shape(reshape.inputs[1], parse, constants)
+    size = [_whole(tensor, constants) for tensor in fit.inputs[1:]]
+    if key is None or shape is None or None in size:
+        return None
+    feature = RawFeature(
+        shape,
+        decode.attrs["out_type"].numpy,
+        decode.attrs["little_endian"],
+        crop_or_pad=(*size, shape[-1]),
+    )
+    return _Picture(parse, key, feature, (decode, reshape, fit))
+
+
+def _scalar(tensor: Tensor, dtype: np.dtype[Any]) -> Any:
+    """The feature that a tensor is the one value of; None where it is something else."""
+    features = tensor.op.attrs["features"]
+    if tensor.dtype.numpy != dtype or any(
+        type(f) is not FixedLenFeature for f in features.values()
+    ):
+        return None
+    key = list(features)[tensor.op.outputs.index(tensor)]
+    one = features[key].shape == () and features[key].default_value is None
+    return key if one else None
+
+
+def _whole(tensor: Tensor, constants: Mapping[Tensor, Any]) -> int | None:
+    """A number above 0 that is always the same."""
+    value = constants[tensor].value if tensor in constants else None
+    if not isinstance(value, np.ndarray) or value.ndim or value.dtype.kind != "i" or value < 1:
+        return None
+    return int(value)
+
+
+def _shape(
+    tensor: Tensor, parse: Operation, constants: Mapping[Tensor, Any]
+) -> tuple[Any, ...] | None:
+    """Rows, columns and channels: the names of features that say how many, or numbers."""
+    pack = tensor.op
+    if pack.type != "Pack" or len(pack.inputs) != 3 or pack.attrs["axis"] not in (0, -1):
+        return None
+    rows, columns = (_named(part, parse) for part in pack.inputs[:2])
+    channels = _whole(pack.inputs[2], constants)
+    return None if None in (rows, columns, channels) else (rows, columns, channels)
+
+
+def _named(tensor: Tensor, parse: Operation) -> Any:
+    """The feature whose one whole number a tensor is; None where it is something else."""
+    while tensor.op.type in ("Cast", "Identity") and tensor.dtype.numpy.kind == "i":
+        tensor = tensor.op.inputs[0]
+    return _scalar(tensor, np.dtype(np.int64)) if tensor.op is parse else None
+
+
+def _not_alone(*_: Any) -> Any:
+    raise NotImplementedError("a single record has its own way")
+
+
+def _parse_with(parse: Operation, pictures: Sequence[_Picture]) -> Operation:
+    """An operation for blocks whose outputs are those of `parse`, with pictures for strings."""
+    features, outputs = dict(parse.attrs["features"]), list(parse.outputs)
+    for picture in pictures:
+        features[picture.key] = picture.feature
+        outputs[list(features).index(picture.key)] = picture.chain[-1].outputs[0]
+    fused = Operation(parse.graph, parse.type, parse.name, parse.inputs)
+    fused.outputs, fused.attrs = tuple(outputs), {"features": features}
+    fused.kernel = _not_alone
+    return fused
