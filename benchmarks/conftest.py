@@ -57,7 +57,7 @@ def file_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Case], str]:
 
 @pytest.fixture(params=list(cases.CASES))
 def case(request: pytest.FixtureRequest) -> Case:
-    """Each of the six kinds of examples."""
+    """Each of the kinds of examples."""
     return cases.CASES[request.param].scaled(SCALE)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is measured on: records of six kinds, and plain small ones, the same for the same seed.
+"""What is measured on: records of seven kinds, and plain small ones, the same for the same seed.
 
 A case describes its features in words that every peer can translate into its own, and makes its
 columns with nothing but NumPy, so that any process can make the very same rows.
@@ -134,6 +134,9 @@ CASES: dict[str, Case] = {
         Case("ragged", "0 to 29 strings, int64s and floats",
              (Field("words", "bytes", None), Field("ids", "int64", None),
               Field("weights", "float", None)), 100_000, write_records=20_000),
+        Case("pairs", "pictures of 500 by up to 500 pixels and their masks, raw, and their sizes",
+             (Field("height", "int64"), Field("width", "int64"), Field("image", "bytes"),
+              Field("mask", "bytes")), 300, 2, write_records=20),
     )
 }  # fmt: skip
 
@@ -200,6 +203,21 @@ def _ragged_columns(random: np.random.Generator, case: Case, n: int) -> Columns:
     }
 
 
+def _pair_columns(random: np.random.Generator, case: Case, n: int) -> Columns:
+    """As those of PASCAL VOC: wide or tall, the longer side of 500 pixels."""
+    sizes = np.stack([random.integers(300, 401, n), np.full(n, 500)], axis=1)
+    sizes[::4] = sizes[::4, ::-1]
+    ends = np.concatenate([[0], np.cumsum(sizes.prod(axis=1))])
+    image = random.integers(0, 256, 3 * int(ends[-1]), np.uint8)
+    mask = random.integers(0, 21, int(ends[-1]), np.uint8)
+    return {
+        "height": sizes[:, 0].copy(),
+        "width": sizes[:, 1].copy(),
+        "image": Strings(image, 3 * ends),
+        "mask": Strings(mask, ends),
+    }
+
+
 _MAKERS: dict[str, Callable[[np.random.Generator, Case, int], Columns]] = {
     "cifar": _picture_columns,
     "photo": _picture_columns,
@@ -207,6 +225,7 @@ _MAKERS: dict[str, Callable[[np.random.Generator, Case, int], Columns]] = {
     "tokens": _token_columns,
     "embed": _embed_columns,
     "ragged": _ragged_columns,
+    "pairs": _pair_columns,
 }
 
 

@@ -50,7 +50,7 @@ class Job:
     note: str = ""
 
 
-_SIX = tuple(CASES)
+_SIX = ("cifar", "photo", "tabular", "tokens", "embed", "ragged")
 _ROWS = ("cifar", "tabular", "ragged")
 CRC_SIZES = (64, 256, 1 << 10, 4 << 10, 64 << 10, 1 << 20, 16 << 20)
 
@@ -101,8 +101,10 @@ JOBS: dict[str, Job] = {
                  "record after the other in random order, which nobody looks at, and `read(2)` of "
                  "the whole file in its own order."),
         Job("gzip", "Parse a GZIP file into batches", ("tabular", "tokens", "ragged")),
-        Job("queue", "The queue pipeline of TensorFlow 1: shuffle_batch", ("cifar",),
-            shuffled=True),
+        Job("queue", "The queue pipeline of TensorFlow 1: shuffle_batch", ("cifar", "pairs"),
+            shuffled=True,
+            note="pairs: the tutorials' segmentation pairs of PASCAL VOC, two a batch, each "
+                 "cropped and padded to 384 by 384 pixels."),
         Job("write", "Write examples", _SIX,
             note="No fsync by anyone. Compared by reading back what each has written."),
         Job("encode", "Encode columns, in memory", ("cifar", "embed"),

@@ -22,13 +22,17 @@ def trial(tf: Any, task: Task, *, distort: bool = False) -> Trial:
         names = tf.train.string_input_producer([task.path], num_epochs=1)
         _, serialized = tf.TFRecordReader().read(names)
         row = tf.parse_single_example(serialized, _features(tf, task))
+        capacity, least = 3000, 2000
+        if task.case.name == "pairs":
+            row = _fitted_pair(tf, row)
+            capacity, least = 30, 10
         for field in task.case.fields:
             if field.kind == "raw":
                 row[field.name] = tf.reshape(tf.decode_raw(row[field.name], tf.uint8), field.shape)
                 if distort:
                     row[field.name] = _distorted(tf, row[field.name])
         batch = tf.train.shuffle_batch(
-            row, task.case.batch, capacity=3000, min_after_dequeue=2000, seed=1,
+            row, task.case.batch, capacity=capacity, min_after_dequeue=least, seed=1,
             num_threads=task.threads, allow_smaller_final_batch=True,
         )  # fmt: skip
         start = tf.local_variables_initializer()
@@ -70,6 +74,17 @@ def _distorted(tf: Any, picture: Any) -> Any:
     part = tf.image.random_brightness(part, max_delta=63)
     part = tf.image.random_contrast(part, lower=0.2, upper=1.8)
     return tf.image.per_image_standardization(part)
+
+
+def _fitted_pair(tf: Any, row: dict[str, Any]) -> dict[str, Any]:
+    """As the tutorial on PASCAL VOC has it."""
+    height, width = (tf.cast(row[name], tf.int32) for name in ("height", "width"))
+    pair = {}
+    for name, channels in (("image", 3), ("mask", 1)):
+        pixels = tf.decode_raw(row[name], tf.uint8)
+        picture = tf.reshape(pixels, tf.stack([height, width, channels]))
+        pair[name] = tf.image.resize_image_with_crop_or_pad(picture, 384, 384)
+    return pair
 
 
 def _features(tf: Any, task: Task) -> dict[str, Any]:
