@@ -105,6 +105,14 @@ JOBS: dict[str, Job] = {
             shuffled=True,
             note="pairs: the tutorials' segmentation pairs of PASCAL VOC, two a batch, each "
                  "cropped and padded to 384 by 384 pixels."),
+        Job("dataset", "A program of tf.data: shuffle, map, batch", ("cifar", "tabular", "embed"),
+            shuffled=True,
+            note="One function parses one example, as most programs have it; ours runs the very "
+                 "same code by `import fastrec.compat.v2 as tf`."),
+        Job("loader", "A program of the tfrecord package: tfrecord_loader",
+            ("cifar", "tabular", "ragged"),
+            note="Row by row; ours by `import fastrec.compat.tfrecord as tfrecord`, which verifies "
+                 "checksums."),
         Job("write", "Write examples", _SIX,
             note="No fsync by anyone. Compared by reading back what each has written."),
         Job("encode", "Encode columns, in memory", ("cifar", "embed"),

@@ -14,7 +14,7 @@ import fastrec
 from .. import cases, digest
 from ..cases import Case, Column
 from ..worker import Start, Task, Trial
-from . import crc, isolated, large, queue_pipeline
+from . import crc, dataset_program, isolated, large, loader_program, queue_pipeline
 from .cold import timed_cold
 from .converted import numbers
 
@@ -283,6 +283,18 @@ for _ in fastrec.Batcher(task.path, features_of(task.case), task.case.batch, shu
 """
 
 
+def _dataset_program(task: Task) -> Trial:
+    import fastrec.compat.v2 as tf
+
+    return dataset_program.trial(tf, task)
+
+
+def _loader_program(task: Task) -> Trial:
+    from fastrec.compat.tfrecord import reader
+
+    return loader_program.trial(reader, task)
+
+
 def _queue(task: Task) -> Trial:
     import fastrec.compat.v1 as tf
 
@@ -325,4 +337,6 @@ JOBS: dict[str, dict[str, Start]] = {
     "import": {"": isolated.importing("fastrec")},
     "memory": {"": isolated.memory(_MEMORY, os.fspath(os.path.dirname(fastrec.__path__[0])))},
     "queue": {"": _queue},
+    "dataset": {"": _dataset_program},
+    "loader": {"": _loader_program},
 }

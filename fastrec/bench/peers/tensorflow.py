@@ -17,7 +17,7 @@ import tensorflow as tf
 from .. import cases, digest
 from ..cases import Case, Column, Field
 from ..worker import Start, Task, Trial
-from . import isolated, queue_pipeline
+from . import dataset_program, isolated, queue_pipeline
 
 __all__ = ["JOBS", "dataset", "versions"]
 
@@ -219,6 +219,10 @@ def _first_batch(task: Task) -> Trial:
     return Trial(lambda: next(iter(dataset(task))), records=task.case.batch)
 
 
+def _dataset_program(task: Task) -> Trial:
+    return dataset_program.trial(tf, task)
+
+
 def _queue(task: Task) -> Trial:
     return queue_pipeline.trial(tf.compat.v1, task)
 
@@ -240,6 +244,7 @@ JOBS: dict[str, dict[str, Start]] = {
     "iterate": {"": _iterate},
     "parse": {"": _parse},
     "shuffle": {"buffer 2000": _shuffle_some, "whole data set": _shuffle_all},
+    "dataset": {"": _dataset_program},
     "distort": {"": _distort, "queues": _distort_in_queues},
     "write": {"": _write},
     "gzip": {"": _gzip},

@@ -4,8 +4,7 @@
 from __future__ import annotations
 
 import importlib.metadata
-import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -14,13 +13,11 @@ from tfrecord.tools import tfrecord2idx
 from tfrecord.writer import TFRecordWriter
 
 from .. import cases, digest
-from ..cases import Case, Column, Field
+from ..cases import Field
 from ..worker import Start, Task, Trial
+from . import loader_program
 
 __all__ = ["JOBS", "versions"]
-
-_FEW = 5_000
-_WORDS = {"int64": "int", "float": "float", "bytes": "byte", "raw": "byte"}
 
 
 def versions() -> dict[str, str]:
@@ -35,48 +32,16 @@ def _iterate(task: Task) -> Trial:
     return Trial(once, lambda: digest.of_records(reader.tfrecord_iterator(task.path)))
 
 
-def _stacked(field: Field, rows: list[Any]) -> Column:
-    """One column of a batch out of what the loader gives for each row."""
-    if field.kind == "raw":
-        return np.stack([np.frombuffer(row, np.uint8).reshape(field.shape or -1) for row in rows])
-    if field.shape is not None and field.kind == "bytes":
-        return cases.Strings.of(rows)
-    if field.shape is not None:
-        return np.stack(rows).reshape(len(rows), *field.shape)
-    rows = [[row] if isinstance(row, bytes) else row for row in rows]
-    splits = np.zeros(len(rows) + 1, np.int64)
-    np.cumsum([len(row) for row in rows], out=splits[1:])
-    if field.kind == "bytes":
-        strings = [bytes(string) for row in rows for string in row]
-        return cases.Ragged(cases.Strings.of(strings), splits)
-    return cases.Ragged(np.concatenate(rows), splits)
-
-
-def _batches(task: Task) -> Iterator[dict[str, Column]]:
-    case: Case = task.case
-    description = {field.name: _WORDS[field.kind] for field in case.fields}
-    loader = reader.tfrecord_loader(task.path, None, description)
-    rows = itertools.islice(loader, _FEW)
-    while batch := list(itertools.islice(rows, case.batch)):
-        yield {f.name: _stacked(f, [row[f.name] for row in batch]) for f in case.fields}
-
-
 def _parse(task: Task) -> Trial:
-    def once() -> None:
-        for _ in _batches(task):
-            pass
+    return loader_program.batched(reader, task)
 
-    def digested() -> dict[str, int]:
-        made = digest.Digest()
-        for batch in _batches(task):
-            made.add(batch)
-        return made.result()
 
-    return Trial(once, digested, records=min(_FEW, task.case.records))
+def _load(task: Task) -> Trial:
+    return loader_program.trial(reader, task)
 
 
 def _given(field: Field) -> Callable[[Any], tuple[Any, str]]:
-    word = _WORDS[field.kind]
+    word = loader_program.WORDS[field.kind]
     if field.kind == "raw":
         return lambda value: (value.tobytes(), word)
     return lambda value: (value.tolist() if isinstance(value, np.ndarray) else value, word)
@@ -102,6 +67,7 @@ def _index(task: Task) -> Trial:
 
 JOBS: dict[str, dict[str, Start]] = {
     "iterate": {"": _iterate},
+    "loader": {"": _load},
     "parse": {"": _parse},
     "write": {"": _write},
     "index": {"": _index},
