@@ -85,6 +85,8 @@ class Output:
             raise
 
     def flush(self) -> None:
+        if self._finished:  # the writer is at another file
+            return
         if self._compressor is not None:
             self._compress()
         self.file.flush()

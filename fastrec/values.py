@@ -137,9 +137,11 @@ def _one_row(key: Any, value: Any) -> Column:
         if found.ndim == 0 and not isinstance(flat[0], _STRINGS):
             raise _refuse(key, value)
         shape: tuple[int, ...] = found.shape
+        is_text = found.dtype.kind != "O"
     else:
         flat, shape = _flat(key, value)
-    if flat and isinstance(flat[0], _STRINGS):
+        is_text = False
+    if is_text or (flat and isinstance(flat[0], _STRINGS)):
         strings = Bytes.from_list([_string(key, item) for item in flat])
         return Bytes(strings.data, strings.offsets, (1, *shape))
     return _numbers(key, flat).reshape(1, *shape)
@@ -293,6 +295,9 @@ def _ragged(key: Any, rows: list[Any]) -> Ragged | Raw:
     np.cumsum([0 if part is None else _size(part) for part in parts], out=splits[1:])
     full = [part for part in parts if part is not None and _size(part)]
     arrays = [row for row in rows if row is not None]
+    if not full:  # then arrays say by their type what they have none of
+        pairs = zip(rows, parts, strict=True)
+        full = [p for row, p in pairs if p is not None and not isinstance(row, (list, tuple))]
     if any(isinstance(part, Bytes) for part in full):
         flat = [
             _string(key, item, row)
@@ -302,7 +307,7 @@ def _ragged(key: Any, rows: list[Any]) -> Ragged | Raw:
         ]
         return Ragged(Bytes.from_list(flat), splits)
     raw = all(isinstance(row, np.ndarray) and row.dtype == np.uint8 for row in arrays)
-    values = np.concatenate(full) if full else np.zeros(0, np.uint8 if raw else np.int64)
+    values = np.concatenate(full) if full else np.zeros(0, np.int64)
     if raw:
         return Raw(values, splits)
     return Ragged(values.astype(np.int64) if values.dtype == np.uint8 else values, splits)

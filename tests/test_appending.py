@@ -121,6 +121,7 @@ def test_shards_are_as_long_as_asked(tmp_path: Path, options: Any, compression: 
     with fastrec.Writer(tmp_path / "t.rec", compression=compression, **options) as writer:
         writer.write(RECORDS[0])
         writer.write_many(RECORDS[1:])
+        writer.flush()
         assert not [name for name in os.listdir(tmp_path) if name[0] != "."]
     names = [f"t-{i:05d}-of-{len(writer.paths):05d}.rec" for i in range(len(writer.paths))]
     assert sorted(os.listdir(tmp_path)) == names

@@ -111,11 +111,14 @@ def test_no_value_is_a_feature_of_no_kind(value: Any) -> None:
     assert encode_example({"a": value}) == wire.example_of("a", b"")
 
 
-@pytest.mark.parametrize("dtype", [np.int64, np.float32])
-def test_an_empty_array_parses_as_an_empty_list(dtype: Any) -> None:
-    data = encode_example({"a": np.empty(0, dtype)})
-    found = fastrec.parse_example([data], {"a": fastrec.RaggedFeature(dtype)})
-    assert found["a"].to_list() == [[]]
+@pytest.mark.parametrize("dtype", [np.int64, np.float32, np.bytes_, np.str_])
+def test_an_empty_array_is_an_empty_list_of_its_kind(dtype: Any) -> None:
+    empty = np.empty(0, dtype)
+    data = encode_example({"a": empty})
+    feature = fastrec.RaggedFeature(bytes if empty.dtype.kind in "SU" else dtype)
+    assert fastrec.parse_example([data], {"a": feature})["a"].to_list() == [[]]
+    for rows in ([empty], [empty, []], [[], empty], [empty, None]):  # no other row says the kind
+        assert data in encode_examples({"a": rows}).to_list()
 
 
 @pytest.mark.parametrize(
