@@ -7,6 +7,7 @@ block of pictures is as good as one.
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
@@ -117,15 +118,21 @@ def flip(image: Array, axis: int) -> Array:
 
 def saturated(values: Array, dtype: np.dtype[Any]) -> Array:
     """`values` of type `dtype`, the nearest there is where it has no equal."""
-    if dtype.kind in "iu":
-        limits = np.iinfo(dtype)
-        low, high = limits.min, limits.max
-        if values.dtype.kind in "iu":
-            own = np.iinfo(values.dtype)
-            low, high = max(low, own.min), min(high, own.max)
-        values = np.clip(values, values.dtype.type(low), values.dtype.type(high))
+    if "c" not in (values.dtype.kind, dtype.kind):
+        values = np.clip(values, *_common_limits(values.dtype, dtype))
     result: Array = values.astype(dtype)
     return result
+
+
+@functools.lru_cache(256)
+def _common_limits(source: np.dtype[Any], dtype: np.dtype[Any]) -> tuple[Any, Any]:
+    """The least and the greatest number of `source` that `dtype` has room for."""
+    limits = [np.finfo(t) if t.kind == "f" else np.iinfo(t) for t in (source, dtype)]
+    most = min(int(each.max) for each in limits)
+    low, high = source.type(max(int(each.min) for each in limits)), source.type(most)
+    if int(high) > most:  # the greatest 32-bit integer is, as a float32, one more than it is
+        high = np.nextafter(high, source.type(0))
+    return low, high
 
 
 def convert(image: Array, dtype: np.dtype[Any], saturate: bool = False) -> Array:

@@ -36,6 +36,11 @@ def strided_slice(value: Array, index: Sequence[Any]) -> Array:
 
 def _why_not(sizes: tuple[int, ...], index: Sequence[Any]) -> str:
     used = sum(1 for part in index if part is not None and part is not Ellipsis)
+    rank = len(sizes)
+    if not rank:
+        return "Attempting to slice scalar input."
+    if used > rank:
+        return f"Index out of range using input dim {rank}; input has only {rank} dims"
     dim = 0
     for at, part in enumerate(index):
         if part is Ellipsis:
@@ -43,8 +48,6 @@ def _why_not(sizes: tuple[int, ...], index: Sequence[Any]) -> str:
             continue
         if part is None:
             continue
-        if dim >= len(sizes):
-            return f"Index out of range using input dim {dim}; input has only {len(sizes)} dims"
         if isinstance(part, slice):
             if part.step == 0:
                 return f"strides[{at}] must be non-zero"
@@ -88,25 +91,32 @@ def gather(value: Array, indices: Array, axis: int = 0, batch_dims: int = 0) -> 
     InvalidArgumentError
         For an index that is out of bounds; negative ones are.
     """
+    if not value.ndim:
+        raise _invalid("params must be at least 1 dimensional")
     if not -value.ndim <= axis < value.ndim:
         raise _invalid(f"Expected axis in the range [{-value.ndim}, {value.ndim}), but got {axis}")
+    axis %= value.ndim
+    batch_dims += indices.ndim if batch_dims < 0 else 0
+    if not 0 <= batch_dims <= min(axis, indices.ndim):
+        raise _invalid(f"batch_dims ({batch_dims}) must be less than or equal to axis ({axis})")
+    for d in range(batch_dims):
+        if value.shape[d] != indices.shape[d]:
+            raise _invalid(
+                f"params.shape[{d}]: {value.shape[d]} should be equal to indices.shape[{d}]: "
+                f"{indices.shape[d]}"
+            )
     length = value.shape[axis]
     if indices.size and not 0 <= int(indices.min()) <= int(indices.max()) < length:
         bad = np.argwhere((indices < 0) | (indices >= length))[0]
         where = f"[{','.join(str(i) for i in bad)}]" if bad.size else ""
         raise _invalid(f"indices{where} = {indices[tuple(bad)]} is not in [0, {length})")
-    if batch_dims:
-        rows = [
-            gather(v, i, axis - batch_dims, batch_dims - 1)
-            if batch_dims > 1
-            else np.take(v, i, axis - 1)
-            for v, i in zip(value, indices, strict=True)
-        ]
-        return np.stack(rows)
+    if batch_dims and len(value):
+        rows = zip(value, indices, strict=True)
+        return np.stack([gather(v, i, axis - 1, batch_dims - 1) for v, i in rows])
     return np.asarray(np.take(value, indices, axis), dtype=value.dtype)
 
 
-def gather_nd(value: Array, indices: Array) -> Array:
+def gather_nd(value: Array, indices: Array, batch_dims: int = 0) -> Array:
     """The parts of `value` at the places that the last dimension of `indices` spells out.
 
     Raises
@@ -114,7 +124,14 @@ def gather_nd(value: Array, indices: Array) -> Array:
     InvalidArgumentError
         For a place that is not there.
     """
+    if not value.ndim:
+        raise _invalid("params must be at least a vector")
+    if batch_dims:
+        rows = zip(value, indices, strict=True)
+        return np.stack([gather_nd(v, i, batch_dims - 1) for v, i in rows])
     depth = indices.shape[-1]
+    if not depth:
+        return np.broadcast_to(value, (*indices.shape[:-1], *value.shape))
     if depth > value.ndim:
         raise _invalid(
             f"index innermost dimension length must be <= params rank; saw: {depth} vs. "

@@ -42,6 +42,7 @@ from .indexing import *
 from .joining_ops import *
 from .math_ops import *
 from .parsing_ops import *
+from .picking_ops import *
 from .queue_base import QueueBase as QueueBase
 from .queues import *
 from .ragged import *

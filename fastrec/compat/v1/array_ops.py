@@ -14,7 +14,7 @@ from .._errors import InvalidArgumentError
 from .._kernels.shaping import new_sizes, reshaped
 from .._shape import TensorShape, in_messages
 from ._nodes import Tensor
-from ._ops import Array, invalid, pure
+from ._ops import Array, invalid, numbers_of, one_number, pure
 from .constants import constant_value, convert_to_tensor, shape_value
 
 __all__ = [
@@ -44,16 +44,11 @@ def axis_of(axis: Any, rank: int) -> int:
 
 def _shape_tensor(value: Any, name: str = "shape") -> Tensor:
     if isinstance(value, TensorShape):
+        value.assert_is_fully_defined()
         value = value.as_list()
     if isinstance(value, (list, tuple)) and not value:
         return convert_to_tensor([], int32, name)
-    tensor = convert_to_tensor(value, name=name)
-    if not tensor.dtype.is_integer:
-        raise TypeError(
-            f"Value passed to parameter 'shape' has DataType {tensor.dtype.name} not in list of "
-            f"allowed values: int32, int64"
-        )
-    return tensor
+    return numbers_of(convert_to_tensor(value, name=name), "shape")
 
 
 # Shapes as values.
@@ -107,7 +102,7 @@ def reshape_array(value: Array, sizes: Array) -> Array:
         With TensorFlow's text, when the elements do not fit.
     """
     wanted = [int(size) for size in sizes.reshape(-1)]
-    if sizes.ndim != 1:
+    if sizes.ndim > 1:
         raise invalid(f"sizes input must be 1-D, not {in_messages(sizes.shape)}")
     return reshaped(value, wanted)
 
@@ -121,6 +116,8 @@ def reshape(tensor: Any, shape: Any, name: str | None = None) -> Tensor:
         When it is known beforehand that they do not fit.
     """
     given, sizes = convert_to_tensor(tensor), _shape_tensor(shape)
+    if sizes.shape.ndims not in (1, None):
+        raise ValueError(f"Shape must be rank 1 but is rank {sizes.shape.ndims} for 'Reshape'")
     known = shape_value(sizes) if constant_value(sizes) is None else _reshaped(given, sizes)
     return pure("Reshape", reshape_array, (given, sizes), given.dtype, known, name)
 
@@ -147,14 +144,16 @@ def _reshaped(given: Tensor, sizes: Tensor) -> TensorShape:
 
 def expand_dims(input: Any, axis: Any = None, name: str | None = None, dim: Any = None) -> Tensor:
     """The same elements with one more dimension, of size 1, at `axis`."""
+    if axis is not None and dim is not None:
+        raise ValueError("Cannot specify both 'dim' and 'axis'.")
     tensor = convert_to_tensor(input)
-    at = constant_value(convert_to_tensor(dim if axis is None else axis))
-    if at is None:
-        raise TypeError("axis must be known when the graph is made")
-    place = int(at)
-    sizes = tensor.shape.sizes
-    known: Any = None
-    if sizes is not None:
+    where = numbers_of(dim if axis is None else axis, "dim")
+    at, sizes = constant_value(where), tensor.shape.sizes
+    if at is not None and at.size != 1:
+        raise ValueError("'dim' input must be a tensor with a single value for 'ExpandDims'")
+    known: Any = None if sizes is None else [None] * (len(sizes) + 1)
+    if sizes is not None and at is not None:
+        place = one_number(at, "dim")
         if not -len(sizes) - 1 <= place <= len(sizes):
             raise ValueError(
                 f"dim {place} not in the interval [{-len(sizes) - 1}, {len(sizes)}]. for "
@@ -162,21 +161,33 @@ def expand_dims(input: Any, axis: Any = None, name: str | None = None, dim: Any 
             )
         front = place % (len(sizes) + 1)
         known = [*sizes[:front], 1, *sizes[front:]]
-    return pure(
-        "ExpandDims", lambda x: np.expand_dims(x, place), (tensor,), tensor.dtype, known, name
-    )
+
+    def kernel(x: Array, dim: Array) -> Array:
+        at = one_number(dim, "'dim' input")
+        if not -x.ndim - 1 <= at <= x.ndim:
+            raise invalid(f"Tried to expand dim index {at} for tensor with {x.ndim} dimensions.")
+        return np.expand_dims(x, at)
+
+    return pure("ExpandDims", kernel, (tensor, where), tensor.dtype, known, name)
 
 
 def squeeze(
     input: Any, axis: Any = None, name: str | None = None, squeeze_dims: Any = None
 ) -> Tensor:
     """The same elements without dimensions of size 1: all of these, or those named."""
+    if axis is not None and squeeze_dims is not None:
+        raise ValueError("Cannot specify both 'squeeze_dims' and 'axis'.")
     tensor = convert_to_tensor(input)
     chosen = squeeze_dims if axis is None else axis
-    axes = [chosen] if isinstance(chosen, int) else list(chosen or [])
+    if isinstance(chosen, Tensor):
+        raise TypeError(f"Expected list for 'axis' argument to 'squeeze' Op, not {chosen!r}.")
+    axes = [int(a) for a in np.atleast_1d([] if chosen is None else chosen)]
     sizes, known = tensor.shape.sizes, None
     if sizes is not None and (axes or None not in sizes):
-        drop = {a % len(sizes) for a in axes} or {i for i, n in enumerate(sizes) if n == 1}
+        try:
+            drop = _squeezed(sizes, axes)
+        except InvalidArgumentError as error:
+            raise ValueError(error.message) from None
         for place in drop:
             if sizes[place] not in (1, None):
                 raise ValueError(
@@ -186,31 +197,45 @@ def squeeze(
         known = [n for i, n in enumerate(sizes) if i not in drop]
 
     def kernel(x: Array) -> Array:
-        for a in axes:
+        drop = _squeezed(x.shape, axes)
+        for a in sorted(drop):
             if x.shape[a] != 1:
                 raise invalid(
                     f"Can not squeeze dim[{a}], expected a dimension of 1, got {x.shape[a]}"
                 )
-        return np.squeeze(x, tuple(axes) if axes else None)
+        return np.squeeze(x, tuple(drop))
 
     return pure("Squeeze", kernel, (tensor,), tensor.dtype, known, name)
+
+
+def _squeezed(sizes: Sequence[int | None], axes: list[int]) -> set[int]:
+    """The dimensions that go: those of `axes`, or all that are of size 1."""
+    rank = len(sizes)
+    for number, a in enumerate(axes):
+        if not -rank <= a < rank:
+            raise invalid(f"squeeze_dims[{number}] not in [-{rank},{rank}).")
+    return {a % rank for a in axes} or {i for i, n in enumerate(sizes) if n == 1}
 
 
 def transpose(a: Any, perm: Any = None, name: str | None = None, conjugate: bool = False) -> Tensor:
     """The dimensions in another order; in the opposite one, if none is given."""
     tensor = convert_to_tensor(a)
+    if conjugate and tensor.dtype.is_complex:
+        tensor = pure("Conj", np.conjugate, (tensor,), tensor.dtype, tensor.shape)
     if perm is None:
         sizes = tensor.shape.sizes
         known = None if sizes is None else list(sizes[::-1])
         return pure("Transpose", np.transpose, (tensor,), tensor.dtype, known, name or "transpose")
-    order = convert_to_tensor(perm)
+    empty = isinstance(perm, (list, tuple)) and not perm
+    order = numbers_of(np.zeros(0, np.int32) if empty else perm, "perm", rank=1)
     value, known = constant_value(order), None
     if value is not None:
         places = [int(p) for p in value]
         sizes = tensor.shape.with_rank(len(places)).sizes
+        for p in places:
+            if not -len(places) <= p < len(places):
+                raise ValueError(f"perm dim {p} is out of range of input rank {len(places)}")
         known = [None] * len(places) if sizes is None else [sizes[p] for p in places]
-        if sorted(p % len(places) for p in places) != list(range(len(places))):
-            raise ValueError(f"perm must be a permutation of the dimensions, not {places}")
 
     def kernel(x: Array, p: Array) -> Array:
         if x.ndim != p.size:
@@ -218,6 +243,20 @@ def transpose(a: Any, perm: Any = None, name: str | None = None, conjugate: bool
                 f"transpose expects a vector of size {x.ndim}. But input(1) is a vector of size "
                 f"{p.size}"
             )
-        return x.transpose([int(i) for i in p])
+        return x.transpose(_permutation(p))
 
     return pure("Transpose", kernel, (tensor, order), tensor.dtype, known, name or "transpose")
+
+
+def _permutation(order: Array) -> list[int]:
+    """The order of dimensions that a vector spells out, each counted from the front."""
+    rank = order.size
+    places = [int(i) for i in order.reshape(-1)]
+    for at in places:
+        if not -rank <= at < rank:
+            raise invalid(f"{at} is out of range [0 .. {rank})")
+    places = [at % rank for at in places]
+    missing = sorted(set(range(rank)) - set(places))
+    if missing:
+        raise invalid(f"{missing[0]} is missing from {{{','.join(map(str, places))}}}.")
+    return places

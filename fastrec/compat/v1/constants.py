@@ -20,6 +20,7 @@ __all__ = [
     "constant",
     "constant_value",
     "convert_to_tensor",
+    "holds_tensor",
     "make_array",
     "placeholder",
     "placeholder_with_default",
@@ -209,7 +210,7 @@ def convert_to_tensor(
                 f"{value.dtype.name}: {value!r}"
             )
         return value
-    if isinstance(value, (list, tuple)) and _holds_tensor(value):
+    if isinstance(value, (list, tuple)) and holds_tensor(value):
         packed: Tensor = operators["stack"](list(value), wanted, name)
         return packed
     hint = preferred_dtype or dtype_hint
@@ -221,11 +222,12 @@ def convert_to_tensor(
     return of_array(make_array(value, wanted), name)
 
 
-def _holds_tensor(value: Sequence[Any]) -> bool:
+def holds_tensor(value: Sequence[Any]) -> bool:
+    """Whether a list has a tensor in it, or a list that has."""
     return any(
         isinstance(item, Tensor)
         or hasattr(item, "_as_graph_element")
-        or (isinstance(item, (list, tuple)) and _holds_tensor(item))
+        or (isinstance(item, (list, tuple)) and holds_tensor(item))
         for item in value
     )
 
@@ -238,7 +240,7 @@ def constant_value(tensor: Any) -> _Array | None:
         found: _Array = tensor.op.attrs["value"]
         return found
     ops = needed([tensor.op], frozenset())
-    if any(op.stateful or op.blocking for op in ops):
+    if any(op.stateful or op.blocking or op.type == "PlaceholderWithDefault" for op in ops):
         return None
     values: dict[Tensor, Any] = {}
     for op in ops:

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from .. import _dtypes
-from . import _missing, math_ops, reductions, string_ops
+from . import _missing, math_ops, string_ops
 
 DType = _dtypes.DType
 as_dtype = _dtypes.as_dtype
@@ -29,7 +29,7 @@ uint16 = _dtypes.uint16
 uint32 = _dtypes.uint32
 uint64 = _dtypes.uint64
 cast = math_ops.cast
-saturate_cast = reductions.saturate_cast
+saturate_cast = math_ops.saturate_cast
 as_string = string_ops.as_string
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from .._dtypes import as_dtype, float32, float64, int32, string
 from .._shape import TensorShape, as_shape, in_messages
 from ._nodes import Tensor
-from ._ops import Array, invalid, pure, tensors_of
+from ._ops import Array, invalid, numbers_of, pure, tensors_of
 from .array_ops import _shape_tensor
 from .constants import constant_value, convert_to_tensor, of_array, shape_value
 
@@ -160,11 +160,15 @@ def linspace(start: Any, stop: Any, num: Any, name: str | None = None) -> Tensor
 
 def tile(input: Any, multiples: Any, name: str | None = None) -> Tensor:
     """An array again and again, along each dimension as often as `multiples` say."""
-    tensor, times = convert_to_tensor(input), convert_to_tensor(multiples)
-    value, sizes = constant_value(times), tensor.shape.sizes
+    empty = isinstance(multiples, (list, tuple)) and not multiples
+    times = numbers_of(np.zeros(0, np.int32) if empty else multiples, "multiples", rank=1)
+    tensor, value = convert_to_tensor(input), constant_value(times)
     known: Any = None
-    if value is not None and sizes is not None:
-        known = [None if n is None else n * int(m) for n, m in zip(sizes, value, strict=True)]
+    if value is not None:
+        sizes = tensor.shape.with_rank(len(value)).as_list()
+        known = [
+            None if n is None or m < 0 else n * int(m) for n, m in zip(sizes, value, strict=True)
+        ]
 
     def kernel(x: Array, m: Array) -> Array:
         if m.size != x.ndim:
@@ -172,6 +176,9 @@ def tile(input: Any, multiples: Any, name: str | None = None) -> Tensor:
                 f"Expected multiples argument to be a vector of length {x.ndim} but got length "
                 f"{m.size}"
             )
+        for i, n in enumerate(m):
+            if n < 0:
+                raise invalid(f"Expected multiples[{i}] >= 0, but got {n}")
         return np.tile(x, [int(n) for n in m])
 
     return pure("Tile", kernel, (tensor, times), tensor.dtype, known, name)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parts of tensors: slices, rows by number, places where something holds."""
+"""Parts of tensors: what Python's square brackets give, and slices by numbers."""
 
 from __future__ import annotations
 
@@ -8,30 +8,20 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._dtypes import DType, as_dtype, bool_, float32, int32, int64
+from .._dtypes import bool_, int16, int32, int64
 from .._kernels import slicing
-from .._shape import TensorShape, in_messages
+from .._shape import in_messages
 from ._nodes import Tensor, operators
-from ._ops import Array, invalid, pure, tensors_of
+from ._ops import Array, invalid, numbers_of, pure
 from .constants import constant_value, convert_to_tensor
-from .graph import create_op
 from .joining_ops import unstack
+from .picking_ops import boolean_mask
 
-__all__ = [
-    "boolean_mask",
-    "gather",
-    "gather_nd",
-    "newaxis",
-    "one_hot",
-    "sequence_mask",
-    "slice",
-    "strided_slice",
-    "unique",
-    "where",
-]
+__all__ = ["newaxis", "slice", "strided_slice"]
 
 newaxis = None
 _slice = slice
+_PLACES = (int16, int32, int64)
 _VALID = (
     "Only integers, slices (`:`), ellipsis (`...`), tf.newaxis (`None`) and scalar "
     "tf.int32/tf.int64 tensors are valid indices"
@@ -65,11 +55,11 @@ class _Index:
     def _number(self, item: Any) -> Any:
         if isinstance(item, Tensor) or hasattr(item, "_as_graph_element"):
             tensor = convert_to_tensor(item)
-            value = constant_value(tensor)
-            if value is not None and value.ndim == 0 and value.dtype.kind in "iu":
-                return int(value)
-            if not tensor.dtype.is_integer or tensor.shape.ndims not in (0, None):
+            if tensor.dtype not in _PLACES or tensor.shape.ndims not in (0, None):
                 raise TypeError(f"{_VALID}, got {item!r}")
+            value = constant_value(tensor)
+            if value is not None and value.ndim == 0:
+                return int(value)
             self.tensors.append(tensor)
             return _Input(len(self.tensors) - 1)
         if hasattr(item, "value") and hasattr(item, "__index__"):  # a Dimension
@@ -110,7 +100,13 @@ class _Index:
 
 def _filled(part: Any, values: Sequence[Array]) -> Any:
     if isinstance(part, _Input):
-        return int(values[part.place])
+        value = values[part.place]
+        if value.ndim:
+            raise invalid(
+                f"Expected begin, end, and strides to be 1D equal size tensors, but got a part of "
+                f"shape {in_messages(value.shape)} instead."
+            )
+        return int(value)
     if isinstance(part, _slice):
         return _slice(*[_filled(bound, values) for bound in (part.start, part.stop, part.step)])
     return part
@@ -136,8 +132,16 @@ def _within(part: Any, size: int | None, sizes: Any, dim: int) -> None:
         )
 
 
+def _is_mask(key: Any) -> bool:
+    if isinstance(key, np.ndarray):
+        return bool(key.dtype.kind == "b")
+    return isinstance(key, Tensor) and key.dtype is bool_
+
+
 def _getitem(tensor: Any, key: Any, name: str | None = None) -> Tensor:
     given = convert_to_tensor(tensor)
+    if _is_mask(key):
+        return boolean_mask(given, key)
     if isinstance(key, list):
         key = tuple(key)
     index = _Index(key)
@@ -157,7 +161,7 @@ operators["getitem"] = _getitem
 
 
 def _listed(value: Any) -> list[Any]:
-    tensor = convert_to_tensor(value)
+    tensor = numbers_of(value, "begin", rank=1, allowed=("int16", "int32", "int64"))
     found = constant_value(tensor)
     return unstack(tensor) if found is None else [int(n) for n in found]
 
@@ -200,6 +204,8 @@ def strided_slice(
         elif new_axis_mask & bit:
             key.append(None)
         elif shrink_axis_mask & bit:
+            if not isinstance(steps[i], Tensor) and steps[i] <= 0:
+                raise ValueError("only stride 1 allowed on non-range indexing.")
             key.append(first[i])
         else:
             start = None if begin_mask & bit else first[i]
@@ -211,7 +217,7 @@ def strided_slice(
 def slice(input_: Any, begin: Any, size: Any, name: str | None = None) -> Tensor:
     """`size` elements along each dimension, from `begin` on; -1 for all that are left."""
     tensor = convert_to_tensor(input_)
-    first, count = convert_to_tensor(begin), convert_to_tensor(size)
+    first, count = numbers_of(begin, "begin", rank=1), numbers_of(size, "size", rank=1)
     wanted, start, sizes = constant_value(count), constant_value(first), tensor.shape.sizes
     known: Any = None
     if wanted is not None:
@@ -224,166 +230,3 @@ def slice(input_: Any, begin: Any, size: Any, name: str | None = None) -> Tensor
             known = [None if n is not None and n < 0 else n for n in known]
     inputs = (tensor, first, count)
     return pure("Slice", slicing.slice_array, inputs, tensor.dtype, known, name)
-
-
-def gather(
-    params: Any,
-    indices: Any,
-    validate_indices: Any = None,
-    name: str | None = None,
-    axis: Any = None,
-    batch_dims: int = 0,
-) -> Tensor:
-    """The parts of `params` that `indices` name, along one dimension."""
-    tensor, places = convert_to_tensor(params), convert_to_tensor(indices)
-    if not places.dtype.is_integer:
-        raise TypeError(
-            f"Value passed to parameter 'indices' has DataType {places.dtype.name} not in list of "
-            f"allowed values: int16, int32, int64"
-        )
-    at = batch_dims if axis is None else int(constant_value(convert_to_tensor(axis)) or 0)
-    sizes, picked = tensor.shape.sizes, places.shape.sizes
-    known: Any = None
-    if sizes is not None and picked is not None and sizes:
-        front = at % len(sizes)
-        known = [*sizes[:front], *picked[batch_dims:], *sizes[front + 1 :]]
-
-    def kernel(x: Array, i: Array) -> Array:
-        return slicing.gather(x, i, at, batch_dims)
-
-    return pure("GatherV2", kernel, (tensor, places), tensor.dtype, known, name)
-
-
-def gather_nd(params: Any, indices: Any, name: str | None = None, batch_dims: int = 0) -> Tensor:
-    """The parts of `params` at the places that the last dimension of `indices` spells out."""
-    tensor, places = convert_to_tensor(params), convert_to_tensor(indices)
-    sizes, picked = tensor.shape.sizes, places.shape.sizes
-    known: Any = None
-    if sizes is not None and picked and picked[-1] is not None:
-        known = [*picked[:-1], *sizes[picked[-1] :]]
-    return pure("GatherNd", slicing.gather_nd, (tensor, places), tensor.dtype, known, name)
-
-
-def one_hot(
-    indices: Any,
-    depth: Any,
-    on_value: Any = None,
-    off_value: Any = None,
-    axis: Any = None,
-    dtype: Any = None,
-    name: str | None = None,
-) -> Tensor:
-    """Rows of `depth` elements that have `on_value` at one place and `off_value` elsewhere."""
-    places, count = convert_to_tensor(indices), convert_to_tensor(depth)
-    element = _one_hot_type(on_value, off_value, dtype)
-    on = convert_to_tensor(1 if on_value is None else on_value, element)
-    off = convert_to_tensor(0 if off_value is None else off_value, element)
-    at = -1 if axis is None else int(axis)
-    sizes, length = places.shape.sizes, constant_value(count)
-    known: Any = None
-    if sizes is not None:
-        front = len(sizes) if at == -1 else at
-        known = [*sizes[:front], None if length is None else int(length), *sizes[front:]]
-
-    def kernel(i: Array, n: Array, yes: Array, no: Array) -> Array:
-        hit = np.expand_dims(i, -1) == np.arange(int(n))
-        return np.moveaxis(np.where(hit, yes, no), -1, at)
-
-    return pure("OneHot", kernel, (places, count, on, off), element, known, name or "one_hot")
-
-
-def _one_hot_type(on_value: Any, off_value: Any, dtype: Any) -> DType:
-    if dtype is not None:
-        return as_dtype(dtype)
-    for value in (on_value, off_value):
-        if value is not None:
-            return convert_to_tensor(value).dtype
-    return float32
-
-
-def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None) -> Tensor:
-    """The places where `condition` holds; or elements of `x` there, and of `y` elsewhere.
-
-    A vector as the condition chooses among rows.
-    """
-    holds = convert_to_tensor(condition, bool_ if x is not None else None)
-    if x is None and y is None:
-        function = lambda c: np.argwhere(c).astype(np.int64)  # noqa: E731
-        return pure("Where", function, (holds,), int64, [None, holds.shape.ndims], name)
-    if x is None or y is None:
-        raise ValueError("x and y must both be non-None or both be None.")
-    yes, no = tensors_of([x, y])
-
-    def kernel(c: Array, a: Array, b: Array) -> Array:
-        if a.shape != b.shape or (c.shape != a.shape and c.shape != a.shape[: c.ndim]):
-            raise invalid(
-                f"'then' and 'else' must have the same size.  but received: "
-                f"{in_messages(a.shape)} vs. {in_messages(b.shape)}"
-            )
-        return np.where(c.reshape(c.shape + (1,) * (a.ndim - c.ndim)), a, b)
-
-    known = yes.shape.merge_with(no.shape)
-    return pure("Select", kernel, (holds, yes, no), yes.dtype, known, name)
-
-
-def boolean_mask(
-    tensor: Any, mask: Any, name: str = "boolean_mask", axis: int | None = None
-) -> Tensor:
-    """The elements at the places where `mask` is true, in a row."""
-    given, holds = convert_to_tensor(tensor), convert_to_tensor(mask, bool_)
-    at = axis or 0
-    sizes, rank = given.shape.sizes, holds.shape.ndims
-    known: Any = None
-    if rank == 0:
-        raise ValueError("mask cannot be scalar.")
-    if sizes is not None and rank is not None:
-        TensorShape(sizes[at : at + rank]).assert_is_compatible_with(holds.shape)
-        known = [*sizes[:at], None, *sizes[at + rank :]]
-
-    def kernel(x: Array, m: Array) -> Array:
-        if x.shape[at : at + m.ndim] != m.shape:
-            raise invalid(
-                f"Shapes {in_messages(x.shape)} and {in_messages(m.shape)} are incompatible"
-            )
-        return x[(_slice(None),) * at + (m,)]
-
-    return pure("BooleanMask", kernel, (given, holds), given.dtype, known, name)
-
-
-class Unique(NamedTuple):
-    """Values without repetition, and where each element's value is among them."""
-
-    y: Tensor
-    idx: Tensor
-
-
-def unique(x: Any, out_idx: Any = int32, name: str | None = None) -> Unique:
-    """The values of a vector in the order in which they first come."""
-    tensor, index = convert_to_tensor(x), as_dtype(out_idx)
-
-    def kernel(step: Any, value: Array) -> tuple[Array, Array]:
-        seen: dict[Any, int] = {}
-        idx = [seen.setdefault(item, len(seen)) for item in value.tolist()]
-        y = np.empty(len(seen), dtype=value.dtype)
-        y[:] = list(seen)
-        return y, np.array(idx, dtype=index.numpy)
-
-    outputs = [(tensor.dtype, [None]), (index, tensor.shape)]
-    return Unique(*create_op("Unique", (tensor,), outputs, kernel, name=name).outputs)
-
-
-def sequence_mask(
-    lengths: Any, maxlen: Any = None, dtype: Any = bool_, name: str | None = None
-) -> Tensor:
-    """Rows that are true in front, each for as long as its length says."""
-    tensor, element = convert_to_tensor(lengths), as_dtype(dtype)
-    inputs = [tensor] if maxlen is None else [tensor, convert_to_tensor(maxlen)]
-    known = tensor.shape.concatenate(
-        [None if maxlen is None or isinstance(maxlen, Tensor) else maxlen]
-    )
-
-    def kernel(n: Array, *most: Array) -> Array:
-        width = int(most[0]) if most else int(n.max(initial=0))
-        return (np.arange(width) < np.expand_dims(n, -1)).astype(element.numpy)
-
-    return pure("SequenceMask", kernel, inputs, element, known, name)

@@ -10,9 +10,10 @@ import numpy as np
 
 from .._dtypes import DType, as_dtype, bool_, float32, float64, short_name, string
 from .._errors import UnimplementedError
+from .._kernels.pixels import saturated
 from .._shape import TensorShape, in_messages
 from ._nodes import Tensor, operators
-from ._ops import Array, invalid, pure, same_types
+from ._ops import Array, checked_kind, invalid, pure, same_types
 from .constants import convert_to_tensor
 
 __all__ = [
@@ -40,7 +41,12 @@ __all__ = [
     "negative",
     "not_equal",
     "pow",
+    "saturate_cast",
     "subtract",
+    "to_double",
+    "to_float",
+    "to_int32",
+    "to_int64",
     "truediv",
 ]
 
@@ -77,9 +83,9 @@ def _elementwise(function: Callable[..., Any]) -> Callable[..., Any]:
     def kernel(x: Array, y: Array) -> Any:
         try:
             return function(x, y)
-        except ValueError:
-            if x.shape == y.shape:
-                raise
+        except ValueError as error:
+            if x.shape == y.shape or 1 in (x.size, y.size):
+                raise invalid(str(error).rstrip(".")) from None
             shapes = f"{in_messages(x.shape)} vs. {in_messages(y.shape)}"
             raise invalid(f"Incompatible shapes: {shapes}") from None
 
@@ -90,6 +96,7 @@ def _binary(
     type: str, function: Callable[..., Any], x: Any, y: Any, name: str | None, result: Any = None
 ) -> Tensor:
     first, second = same_types(type, x, y)
+    checked_kind(type, first)
     shape = broadcast_shape(type, first, second)
     dtype = result or first.dtype
     return pure(type, _elementwise(function), (first, second), dtype, shape, name)
@@ -102,6 +109,11 @@ def _int_division(function: Callable[..., Any]) -> Callable[..., Any]:
         return function(x, y)
 
     return divide
+
+
+def _floored(x: Array, y: Array) -> Any:
+    # NumPy's own of floating-point numbers goes by what is left, and is less than what is rounded.
+    return np.floor(x / y) if x.dtype.kind == "f" else np.floor_divide(x, y)
 
 
 def add(x: Any, y: Any, name: str | None = None) -> Tensor:
@@ -121,7 +133,7 @@ def multiply(x: Any, y: Any, name: str | None = None) -> Tensor:
 
 def floordiv(x: Any, y: Any, name: str | None = None) -> Tensor:
     """The quotient, rounded down."""
-    return _binary("FloorDiv", _int_division(np.floor_divide), x, y, name)
+    return _binary("FloorDiv", _int_division(_floored), x, y, name)
 
 
 def floormod(x: Any, y: Any, name: str | None = None) -> Tensor:
@@ -198,8 +210,16 @@ def greater_equal(x: Any, y: Any, name: str | None = None) -> Tensor:
 
 
 def _booleans(type: str, function: Callable[..., Any], x: Any, y: Any, name: str | None) -> Tensor:
-    first, second = convert_to_tensor(x, bool_), convert_to_tensor(y, bool_)
-    return _binary(type, function, first, second, name)
+    return _binary(type, function, _boolean(type, x), _boolean(type, y), name)
+
+
+def _boolean(type: str, value: Any) -> Tensor:
+    if isinstance(value, Tensor) and value.dtype is not bool_:
+        raise TypeError(
+            f"Input of '{type}' Op has type {value.dtype.name} that does not match expected type "
+            f"of bool."
+        )
+    return convert_to_tensor(value, bool_)
 
 
 def logical_and(x: Any, y: Any, name: str | None = None) -> Tensor:
@@ -219,13 +239,13 @@ def logical_xor(x: Any, y: Any, name: str | None = "LogicalXor") -> Tensor:
 
 def unary(type: str, function: Callable[..., Any], x: Any, name: str | None = None) -> Tensor:
     """An operation on each element that keeps type and shape."""
-    tensor = convert_to_tensor(x)
+    tensor = checked_kind(type, convert_to_tensor(x))
     return pure(type, function, (tensor,), tensor.dtype, tensor.shape, name)
 
 
 def logical_not(x: Any, name: str | None = None) -> Tensor:
     """Where it is false."""
-    return unary("LogicalNot", np.logical_not, convert_to_tensor(x, bool_), name)
+    return unary("LogicalNot", np.logical_not, _boolean("LogicalNot", x), name)
 
 
 def negative(x: Any, name: str | None = None) -> Tensor:
@@ -235,7 +255,11 @@ def negative(x: Any, name: str | None = None) -> Tensor:
 
 def abs(x: Any, name: str | None = None) -> Tensor:
     """Without the sign."""
-    return unary("Abs", np.abs, x, name)
+    tensor = convert_to_tensor(x)
+    if tensor.dtype.is_complex:
+        real = tensor.dtype.real_dtype
+        return pure("ComplexAbs", np.abs, (tensor,), real, tensor.shape, name)
+    return unary("Abs", np.abs, tensor, name)
 
 
 def identity(input: Any, name: str | None = None) -> Tensor:
@@ -274,6 +298,33 @@ def cast_array(value: Array, dtype: DType) -> Array:
     return value.astype(dtype.numpy)
 
 
+def saturate_cast(value: Any, dtype: Any, name: str | None = None) -> Tensor:
+    """`value` with elements of another type, the nearest one where it has no equal."""
+    tensor, wanted = convert_to_tensor(value), as_dtype(dtype)
+    for each in (tensor.dtype, wanted):
+        if each.numpy.kind in "bO":
+            raise TypeError(f"Cannot find minimum value of {each}.")
+
+    def kernel(x: Array) -> Array:
+        return saturated(x, wanted.numpy)
+
+    return pure("SaturateCast", kernel, (tensor,), wanted, tensor.shape, name)
+
+
+def _to(name: str, default: str) -> Callable[..., Tensor]:
+    def convert(x: Any, name: str = default) -> Tensor:
+        return cast(x, as_dtype(target), name)
+
+    target = name
+    return convert
+
+
+to_float = _to("float32", "ToFloat")
+to_double = _to("float64", "ToDouble")
+to_int32 = _to("int32", "ToInt32")
+to_int64 = _to("int64", "ToInt64")
+
+
 def _both_kinds(on_bool: Callable[..., Tensor], symbol: str) -> Callable[..., Tensor]:
     def chosen(x: Any, y: Any) -> Tensor:
         first, second = same_types(symbol, x, y)
@@ -283,6 +334,20 @@ def _both_kinds(on_bool: Callable[..., Tensor], symbol: str) -> Callable[..., Te
         return _binary("Bitwise", functions[symbol], first, second, None)
 
     return chosen
+
+
+def _multiplied(x: Any, y: Any) -> Tensor:
+    first, second = same_types("Mul", x, y)
+    if first.dtype is bool_:
+        return logical_and(first, second)
+    return multiply(first, second, "mul")
+
+
+def _inverted(x: Any) -> Tensor:
+    tensor = convert_to_tensor(x)
+    if tensor.dtype is bool_:
+        return logical_not(tensor)
+    return unary("Invert", np.invert, tensor)
 
 
 def _operator(function: Callable[..., Tensor], type: str) -> Callable[..., Any]:
@@ -295,7 +360,7 @@ def _operator(function: Callable[..., Tensor], type: str) -> Callable[..., Any]:
 _BINARY: dict[str, Callable[..., Tensor]] = {
     "add": lambda x, y: _binary("AddV2", np.add, x, y, "add"),
     "sub": lambda x, y: subtract(x, y, "sub"),
-    "mul": lambda x, y: multiply(x, y, "mul"),
+    "mul": lambda x, y: _multiplied(x, y),
     "truediv": lambda x, y: truediv(x, y, "truediv"),
     "floordiv": lambda x, y: floordiv(x, y, "floordiv"),
     "mod": lambda x, y: floormod(x, y, "mod"),
@@ -309,4 +374,4 @@ _BINARY: dict[str, Callable[..., Tensor]] = {
     "ge": greater_equal,
 }
 operators.update({name: _operator(function, name) for name, function in _BINARY.items()})
-operators.update({"neg": negative, "abs": abs, "invert": logical_not})
+operators.update({"neg": negative, "abs": abs, "invert": _inverted})

@@ -14,8 +14,8 @@ from .constants import constant, convert_to_tensor
 from .control_flow import Assert
 from .filled_ops import range as range_tensor
 from .graph import GraphKeys, control_dependencies, name_scope
-from .indexing import gather
 from .math_ops import greater, identity
+from .picking_ops import gather
 from .queues import FIFOQueue, QueueBase
 from .random_ops import random_shuffle
 from .runners import QueueRunner, add_queue_runner

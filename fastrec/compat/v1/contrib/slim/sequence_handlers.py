@@ -13,8 +13,8 @@ from ..._nodes import Tensor
 from ..._ops import Array, pure
 from ...array_ops import expand_dims
 from ...constants import convert_to_tensor
-from ...indexing import gather
 from ...joining_ops import concat
+from ...picking_ops import gather
 from ...sparse import SparseTensor, sparse_tensor_to_dense
 from .item_handler import ItemHandler, Tensors, is_sparse
 

@@ -15,7 +15,6 @@ from ...array_ops import expand_dims, reshape, shape, transpose
 from ...constants import convert_to_tensor
 from ...control_flow import cond, map_fn
 from ...filled_ops import range as range_tensor
-from ...indexing import gather
 from ...joining_ops import concat, stack
 from ...math_ops import cast, equal
 from ...parsing_ops import (
@@ -24,6 +23,7 @@ from ...parsing_ops import (
     parse_single_example,
     parse_single_sequence_example,
 )
+from ...picking_ops import gather
 from ...raw_ops import raw_array
 from ...reductions import reduce_prod
 from ...sparse import SparseTensor as GraphSparseTensor

@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Arguments at the edge: what TensorFlow gives for them is written down here."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import fastrec.compat.v1 as tf
+
+
+def value(text: str, **feeds: Any) -> Any:
+    with tf.Graph().as_default(), tf.Session() as session:
+        x = tf.reshape(tf.range(6), [2, 3])
+        n = tf.placeholder_with_default(0, [])
+        return session.run(eval(text, {"tf": tf, "np": np, "x": x, "n": n}), {n: feeds.get("n", 0)})
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("tf.squeeze([[[1], [2]]], np.int64(0))", [[1], [2]]),
+        ("tf.squeeze([[[1], [2]]], [0, -3])", [[1], [2]]),
+        ("x[x > 3]", [4, 5]),
+        ("tf.stack([[1, n], [3, 4]])", [[1, 0], [3, 4]]),
+        ("tf.stack('a')", b"a"),
+        ("tf.split(x, tf.constant([1, -1]), axis=1)[1]", [[1, 2], [4, 5]]),
+        ("tf.gather(x, [[0], [2]], batch_dims=1)", [[0], [5]]),
+        ("tf.gather_nd(x, np.zeros([2, 0], np.int32))", [[[0, 1, 2], [3, 4, 5]]] * 2),
+        ("tf.gather_nd(x, [[0], [2]], batch_dims=1)", [0, 5]),
+        ("tf.saturate_cast([3e9, -3e9], tf.int32)", [2147483520, -(2**31)]),
+        ("tf.saturate_cast([1e9, np.inf], tf.float16)", [65504, 65504]),
+        ("tf.constant([np.inf, 1.]) // [2., .1]", [np.inf, 10]),
+        ("tf.truncatediv(tf.constant([-128], tf.int8), tf.constant([-3], tf.int8))", [42]),
+        ("tf.round(tf.constant([2**60 + 1], tf.int64))", [2**60 + 1]),
+        ("tf.cumsum([1., np.inf, 2.], exclusive=True)", [0, 1, np.inf]),
+        ("tf.argmax([1., np.nan, 5.])", 2),
+        ("tf.reduce_mean(tf.constant([255, 255, 200], tf.uint8))", 236),
+        ("tf.reduce_mean(tf.zeros([0, 2], tf.int32), 0)", [0, 0]),
+        ("~tf.constant([1, 200], tf.uint8)", [254, 55]),
+        ("tf.transpose(np.array([[1 + 2j]]), conjugate=True)", [[1 - 2j]]),
+    ],
+)
+def test_an_edge_has_the_value_that_tensorflow_gives(text: str, wanted: Any) -> None:
+    np.testing.assert_array_equal(value(text), wanted)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "tf.sqrt(4)",
+        "-tf.constant([1], tf.uint8)",
+        "tf.saturate_cast(x, tf.bool)",
+        "tf.slice(x, [0., 0.], [1, 1])",
+        "tf.reduce_sum(x, 0.)",
+        "tf.split(x, 0)",
+        "tf.split(x, [1, 3], axis=1)",
+        "tf.unstack(x, axis=2)",
+        "tf.unstack(x, num=3)",
+        "tf.squeeze(x, 2)",
+        "tf.transpose(x, [0, 2])",
+        "tf.concat([], 0)",
+        "tf.reduce_all(x)",
+        "tf.clip_by_value([1, 2], [[1], [2]], 3)",
+    ],
+)
+def test_what_cannot_be_is_refused_while_the_graph_is_made(text: str) -> None:
+    with pytest.raises((TypeError, ValueError)):
+        value(text)
+
+
+@pytest.mark.parametrize("text", ["tf.transpose(x, [0, 0])", "tf.tile([1], [-1])"])
+def test_what_cannot_be_is_refused_by_the_run(text: str) -> None:
+    with pytest.raises(tf.errors.InvalidArgumentError):
+        value(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("tf.expand_dims(x[0], n)", [[0], [1], [2]]),
+        ("tf.gather(x, [1], axis=n)", [[1], [4]]),
+        ("tf.concat([x, x], n)", [[0, 1, 2, 0, 1, 2], [3, 4, 5, 3, 4, 5]]),
+        ("tf.split(x, 3, axis=n)[2]", [[2], [5]]),
+        ("tf.cumsum(x, n)", [[0, 1, 3], [3, 7, 12]]),
+        ("tf.argmax(x, n)", [2, 2]),
+        ("x[n]", [3, 4, 5]),
+    ],
+)
+def test_a_default_is_not_taken_for_what_is_fed_in_its_place(text: str, wanted: Any) -> None:
+    np.testing.assert_array_equal(value(text, n=1), wanted)
