@@ -120,9 +120,20 @@ static int believe_length(fr_reader *reader, size_t *size) {
     return fr_frame_header(rest.data, &length) ? FR_OK : FR_END;
 }
 
+/* Whether the window shows enough of what follows; half of what is filled in at once will do, so
+   that the bytes of a stream with much damage are not moved around for each. */
+static bool sees_ahead(const fr_source *source) {
+    return source->ended || source->stalls || source->window.size >= FR_READER_AHEAD / 2;
+}
+
 /* One step of the search; gives up the bytes that it has ruled out. */
 static int search_on(fr_reader *reader) {
     fr_source *source = &reader->source;
+    reader->looks_ahead = !sees_ahead(source);
+    if (reader->looks_ahead) {
+        reader->need = FR_READER_AHEAD;
+        return FR_AGAIN;
+    }
     fr_resync resync;
     size_t need, from = source->offset == reader->skipping.begin ? reader->searched + 1 : 0;
     int status = fr_resync_find(source->window, source->ended, from, reader->options.max_record,

@@ -35,6 +35,7 @@ typedef struct {
     fr_error failed;     /* once status is not 0, every call says this again */
     fr_skipped skipping; /* of a search that is under way: its begin, and that it is */
     size_t searched;     /* how much of the window, which begins at that, it has ruled out */
+    bool looks_ahead;    /* the search would like to see more bytes, and can do without */
     uint64_t credit;     /* see FR_RESYNC_CREDIT */
 } fr_reader;
 
@@ -69,8 +70,10 @@ FR_NODISCARD int fr_reader_walk(fr_reader *reader, uint64_t count, size_t size, 
  * header, or up to the end.
  *
  * FR_OK, with what was gone past; FR_AGAIN when fr_reader_fill() has to run first; the failure
- * again when it is none that reading can go on after.
+ * again when it is none that reading can go on after. To tell records from data of a damaged one a
+ * search wants FR_READER_AHEAD bytes of a source that does not stall.
  */
+#define FR_READER_AHEAD ((size_t)16 << 20)
 FR_NODISCARD int fr_reader_skip(fr_reader *reader, fr_skipped *skipped, fr_error *err);
 
 /* FR_OK, or FR_ERR_TRUNCATED when the file shrank under what was given last: ask after copying. */

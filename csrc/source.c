@@ -50,7 +50,7 @@ int fr_source_open(fr_source *source, const char *path, fr_error *err) {
 int fr_source_follow(fr_source *source, const char *path, fr_error *err) {
     *source = FR_SOURCE_FED;
     FR_TRY(open_file(path, &source->fd, err));
-    source->reads = source->follows = true;
+    source->reads = source->follows = source->stalls = true;
     return FR_OK;
 }
 

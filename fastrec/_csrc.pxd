@@ -93,6 +93,7 @@ cdef extern from "source.h" nogil:
         uint64_t offset
         bint ended
         bint reads
+        bint stalls
         fr_map map
 
     const fr_source FR_SOURCE_FED
@@ -119,6 +120,7 @@ cdef extern from "reader.h" nogil:
         fr_frame_options options
         uint64_t count
         fr_error failed
+        bint looks_ahead
 
     int fr_reader_next(fr_reader *reader, fr_record *record, fr_error *err) noexcept
     int fr_reader_fill(fr_reader *reader, fr_error *err) noexcept

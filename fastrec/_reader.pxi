@@ -25,6 +25,7 @@ cdef class RecordReader:
     cdef cython.pymutex lock
     cdef unsigned long calling  # the thread inside `read` or `damage`
     cdef unsigned long forks
+    cdef object late  # what `read` raised when it was asked for bytes ahead of their time
     cdef uint64_t lost  # bytes that were gone past
     cdef size_t expected  # bytes of the next block
     cdef size_t unlooked  # bytes given since signals were looked at
@@ -87,19 +88,31 @@ cdef class RecordReader:
         finally:
             self.calling = 0
 
+    cdef bytes _read(self):
+        """More bytes from `read`."""
+        if self.late is not None:
+            late, self.late = self.late, None
+            raise late
+        chunk = self._call(self.read, (FEED_SIZE,))
+        if chunk is None:
+            raise BlockingIOError(errno.EAGAIN, "the stream has no bytes now", self.path)
+        return chunk if isinstance(chunk, bytes) else bytes(chunk)
+
     cdef int _feed(self) except -1:
-        """Give the source more bytes, from `read`."""
+        """Give the source more bytes. An error waits until what came before it was searched."""
         cdef c.fr_error err
         cdef c.fr_span span
         try:
-            chunk = self._call(self.read, (FEED_SIZE,))
-        except errors.CorruptRecordError as error:
+            chunk = self._read()
+        except Exception as error:
+            if self.reader.looks_ahead:
+                self.reader.source.stalls = True
+                self.late = error
+                return 0
+            if not isinstance(error, errors.CorruptRecordError):
+                raise
             self._stream_damaged(error)
             return 0
-        if not isinstance(chunk, bytes):
-            if chunk is None:
-                raise BlockingIOError(errno.EAGAIN, "the stream has no bytes now", self.path)
-            chunk = bytes(chunk)
         span.data = <const uint8_t *>PyBytes_AS_STRING(chunk)
         span.size = <size_t>PyBytes_GET_SIZE(chunk)
         check(c.fr_source_feed(&self.reader.source, span, &err), &err, self.path)

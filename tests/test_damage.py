@@ -42,11 +42,17 @@ def without(number: int) -> list[bytes]:
 
 
 def salvage(path: Path, **options: Any) -> tuple[list[bytes], list[fastrec.Skipped]]:
-    """The records that iterating, batches and random access all give, and what was skipped."""
+    """The records that iterating, batches, random access and a stream all give, and what was
+    skipped."""
     reader = fastrec.Reader(path, on_error="skip", compression=None, **options)
     records = list(iter(reader))
     assert [record for batch in reader.batches(2) for record in batch] == records
     assert reader[:] == records == [bytes(view) for view in reader.views()]
+    with open(path, "rb") as file:
+        stream = fastrec.Reader(file, on_error="skip", compression=None, **options)
+        assert list(stream) == records
+    regions = [[(lost.begin, lost.end) for lost in each.report] for each in (stream, reader)]
+    assert regions[0] == regions[1]
     return records, reader.report
 
 
@@ -192,6 +198,29 @@ def test_streams_skip_as_files_do(tmp_path: Path, compress: Any) -> None:
             assert list(reader) == without(number)
             region = tuple(OFFSETS[number : number + 2])
             assert [(lost.begin, lost.end) for lost in reader.report] == [region]
+
+
+class Failing(io.BytesIO):
+    """Bytes, and then an error that passes."""
+
+    failures = 1
+
+    def read(self, size: int | None = -1) -> bytes:
+        data = super().read(size)
+        if not data and self.failures:
+            self.failures -= 1
+            raise OSError(5, "cable fell out")
+        return data
+
+
+def test_a_search_that_comes_upon_an_error_first_gives_what_is_before_it() -> None:
+    data = flip(FRAMES, 8 * (OFFSETS[1] + 3) + 1)
+    reader = iter(fastrec.Reader(io.BytesIO(gzipped(data)[:-4]), on_error="skip"))
+    assert list(reader) == without(1)
+    reader = iter(fastrec.Reader(Failing(data[:-1]), on_error="skip", compression=None))
+    assert [next(reader) for _ in range(4)] == without(1)[:4]
+    with pytest.raises(OSError, match="cable"):
+        next(reader)
 
 
 def test_a_pipe_is_searched_as_its_bytes_arrive() -> None:
