@@ -94,7 +94,8 @@ def _column(key: Any, part: _core.ArrowPart) -> Any:
     if kind in _VIEWS:
         return _viewed(key, part)
     if kind in _LISTS:
-        return Ragged(_values(key, part), _offsets(part, _LISTS[kind]))
+        offsets = _offsets(part, _LISTS[kind])
+        return Ragged(_values(key, part, offsets), offsets)
     if kind.startswith("+w:"):
         return _fixed_lists(key, part, int(kind[3:]))
     if kind.startswith("w:"):
@@ -115,15 +116,18 @@ def _looked_up(
     if words.dictionary() is not None or words.format in _LISTS:
         raise _refuse(key, "a dictionary of lists or of dictionaries; decode it first")
     numbers = _numbers(part, np.dtype(_NUMBERS[part.format]))
-    if present is not None:
-        numbers = np.where(present, numbers, 0)
-    if not words.length:
-        if present is None or present.any():
-            raise _refuse(key, "numbers beyond its dictionary")
-        return np.zeros(part.length, np.int64), present
-    if numbers.size and not 0 <= int(numbers.min()) <= int(numbers.max()) < words.length:
+    meant = numbers if present is None else numbers[present == 1]
+    if meant.size and not 0 <= int(meant.min()) <= int(meant.max()) < words.length:
         raise _refuse(key, "numbers beyond its dictionary")
     values, known = _column(key, words), _present(words)
+    if isinstance(values, Bytes) and len(values.shape) > 1:
+        raise _refuse(key, "a dictionary of lists or of dictionaries; decode it first")
+    if not words.length:  # nor does any row have a value
+        if isinstance(values, Bytes):
+            return Bytes(values.data, np.zeros(part.length + 1, np.int64)), present
+        return np.zeros((part.length, *values.shape[1:]), values.dtype), present
+    if present is not None:
+        numbers = np.where(present, numbers, 0)
     if known is not None:
         present = known[numbers] if present is None else known[numbers] & present
     taken = values.take(numbers.astype(np.int64)) if isinstance(values, Bytes) else values[numbers]
@@ -188,18 +192,22 @@ def _offsets(part: _core.ArrowPart, dtype: Any) -> NDArray[np.int64]:
     return np.frombuffer(block, dtype)[part.offset :].astype(np.int64, copy=False)
 
 
-def _values(key: Any, part: _core.ArrowPart) -> Any:
+def _values(key: Any, part: _core.ArrowPart, offsets: NDArray[np.int64]) -> Any:
+    """What the lists between `offsets` are of. Elements of no list, or of a null, may be nulls."""
     child = part.child()
     if child is None:
         raise _refuse(key, "a list without values")
-    if _present(child) is not None:
-        raise _refuse(key, "a list with nulls inside; fill them first")
+    if (there := _present(child)) is not None:
+        nulls = np.concatenate([[0], np.cumsum(there == 0)])[offsets]
+        present = _present(part)
+        if (np.diff(nulls) if present is None else np.diff(nulls) * present).any():
+            raise _refuse(key, "a list with nulls inside; fill them first")
     return _column(key, child)
 
 
 def _fixed_lists(key: Any, part: _core.ArrowPart, count: int) -> Any:
-    values = _values(key, part)
-    begin, end = part.offset * count, (part.offset + part.length) * count
+    offsets = np.arange(part.offset, part.offset + part.length + 1, dtype=np.int64) * count
+    values, begin, end = _values(key, part, offsets), int(offsets[0]), int(offsets[-1])
     if isinstance(values, np.ndarray) and values.ndim == 1:
         return values[begin:end].reshape(part.length, count)
     if isinstance(values, Bytes):

@@ -124,6 +124,9 @@ class Manifest(Sequence[ManifestFile]):
             raise _missing(missing)
         if extra := [name for name in names if name not in self._by_name]:
             raise _error(extra[0], f"{extra[0]!a} is not in the manifest")
+        if len(names) > len(self._files):
+            twice = next(name for name in names if names.count(name) > 1)
+            raise _error(twice, f"{twice!a} is there {names.count(twice)} times")
 
     def check_file(self, path: str | bytes, place: str | bytes, records: int) -> None:
         """Raise unless a file, of which that many records were found, is the one it was."""

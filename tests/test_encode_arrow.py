@@ -82,6 +82,29 @@ def test_nulls_are_features_of_no_kind(rows: list[Any]) -> None:
     same(pa.array(rows), rows)
 
 
+@pytest.mark.parametrize("values", [[[1, 2], None, [3, 4], None], [["a"], None, ["b"]]])
+def test_a_null_among_lists_of_a_fixed_size_is_one(values: list[Any]) -> None:
+    inner = pa.int16() if len(values) == 4 else pa.string()
+    same(pa.array(values, pa.list_(inner, len(values[0]))), values)
+
+
+@pytest.mark.parametrize("kind", [pa.list_(pa.int8()), pa.list_(pa.int8(), 1)])
+def test_nulls_beyond_a_slice_do_not_matter(kind: Any) -> None:
+    array = pa.array([[None], [1], [2], [None]], kind)
+    assert encode_examples({"a": array[1:3]}).to_list() == [
+        encode_example({"a": [value]}) for value in (1, 2)
+    ]
+
+
+@pytest.mark.parametrize("values", [["x", "y"], [1.5, 2.5]])
+def test_chunks_with_empty_dictionaries(values: list[Any]) -> None:
+    parts: list[list[Any]] = [[], values, [None]]
+    kind = pa.string() if isinstance(values[0], str) else pa.float32()
+    chunks = pa.chunked_array([pa.array(part, kind).dictionary_encode() for part in parts])
+    expected = [encode_example({"a": value}) for value in [*values, None]]
+    assert encode_examples({"a": chunks}).to_list() == expected
+
+
 @pytest.mark.parametrize("kind", ["string", "large_binary", "string_view", "int64"])
 @pytest.mark.parametrize("numbers", ["int8", "uint32", "int64"])
 def test_dictionaries_are_what_they_stand_for(kind: str, numbers: str) -> None:

@@ -90,6 +90,11 @@ def test_a_file_too_many_is_noticed(folder: Path) -> None:
         fastrec.verify(folder, manifest=folder.parent / "manifest")
 
 
+def test_a_file_that_is_given_twice_is_noticed(folder: Path) -> None:
+    with pytest.raises(MissingRecordsError, match=r"'train-00002-of-00003\.tfrecord' is there 2"):
+        fastrec.verify([folder, shard(folder, 2)], manifest=folder.parent / "manifest")
+
+
 def test_damage_is_still_damage(folder: Path) -> None:
     data = bytearray(shard(folder, 1).read_bytes())
     data[len(data) // 2] ^= 1
