@@ -223,9 +223,11 @@ class ArraysBuild:
         *named, raw = columns
         shapes = self._shapes(named, len(raw))
         sizes = np.ones(len(raw), np.float64)  # exact where it matters: what is in memory is small
+        spans = np.full(len(raw), raw.values.itemsize, np.float64)  # NumPy counts these as well
         for axis in range(shapes.shape[1]):
             sizes *= shapes[:, axis]
-        good = (sizes == np.diff(raw.row_splits)) & (shapes >= 0).all(axis=1)
+            spans *= np.maximum(shapes[:, axis], 1)
+        good = (sizes == np.diff(raw.row_splits)) & (shapes >= 0).all(axis=1) & (spans < 2**63)
         if not good.all():
             record = int(np.argmin(good))
             shape = tuple(shapes[record].tolist())

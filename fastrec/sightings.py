@@ -112,14 +112,15 @@ class Sighting:
         products = shape.shapes.astype(np.float64).prod(axis=1)
         sound = (shape.shapes > 0).all() and (sizes % np.maximum(products, 1) == 0).all()
         ratios = set((sizes / products).tolist()) if sound else set()
-        seen = self._shapes.setdefault(shape.names, [shape.dtype, 0, set(), set()])
+        rank = shape.shapes.shape[1]  # one that changes makes two, neither of all records
+        seen = self._shapes.setdefault((shape.names, rank), [shape.dtype, 0, set(), set()])
         seen[1] += len(sizes)
         seen[2] |= ratios or {0.0}
         seen[3].update(map(tuple, shape.shapes.tolist()) if len(seen[3]) < 2 else ())
 
     def shape(self, total: int) -> Found | None:
         """How to read it as arrays, when that went well for every record."""
-        for names, (dtype, records, ratios, shapes) in self._shapes.items():
+        for (names, _), (dtype, records, ratios, shapes) in self._shapes.items():
             if records != total or len(ratios) != 1 or not self.is_one_string():
                 continue
             item_size = next(iter(ratios))

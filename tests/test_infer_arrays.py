@@ -71,6 +71,15 @@ def test_one_record_that_does_not_fit_makes_it_bytes(tmp_path: Path) -> None:
     assert infer_features(path, limit=299)["image"] == RawFeature((2, 2, 3), np.uint8)
 
 
+def test_arrays_of_two_ranks_stay_bytes(tmp_path: Path) -> None:
+    with fastrec.Writer(tmp_path / "file") as writer:
+        for shape in [(2, 3)] * 256 + [(2, 3, 3)] * 256:
+            writer.write({"image": np.zeros(shape, np.uint8), "shape": shape})
+    found = infer_features(tmp_path / "file")
+    assert found["image"] == FixedLenFeature((), bytes)
+    assert sum(len(batch["image"]) for batch in fastrec.Batcher(tmp_path / "file", found, 7)) == 512
+
+
 def test_elements_of_more_than_a_byte_are_only_guessed_at(tmp_path: Path) -> None:
     array = np.zeros((4, 2), np.float32)
     path = write(tmp_path / "file", {"x": array.tobytes(), "shape": (4, 2)})

@@ -27,6 +27,14 @@ def record(array: Any, **more: Any) -> bytes:
     return fastrec.encode_example({**values, **more})
 
 
+def test_a_shape_that_no_array_can_have_is_an_error_of_its_record() -> None:
+    hostile = fastrec.encode_example({"image": b"", "shape": [0, 2**62, 4]})
+    sound = record(picture(2, 2))
+    with pytest.raises(fastrec.ExampleParseError, match="no array of shape") as caught:
+        fastrec.parse_example([sound, hostile], {"image": RawFeature("shape", np.uint8)})
+    assert caught.value.record == 1
+
+
 SIZES = [(2, 2), (3, 5), (1, 7), (4, 4), (0, 3)]
 SOURCES: list[dict[str, Any]] = [
     {"shape": "shape"},
