@@ -9,6 +9,7 @@ from __future__ import annotations
 import io
 import os
 import stat
+import threading
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -106,6 +107,35 @@ def _is_regular(path: Path) -> bool:
         return False
 
 
+class _Quiet:
+    """What Pillow warns of (odd metadata, sizes that max_pixels decides on) is no news here.
+
+    Filters are of the process. Threads that each put back what they found would leave them changed,
+    so the first to come changes them, and the last to go puts them back.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._inside = 0
+
+    def __enter__(self) -> None:
+        with self._lock:
+            if self._inside == 0:
+                self._before = warnings.catch_warnings()
+                self._before.__enter__()
+                warnings.simplefilter("ignore")
+            self._inside += 1
+
+    def __exit__(self, *exc_info: object) -> None:
+        with self._lock:
+            self._inside -= 1
+            if self._inside == 0:
+                self._before.__exit__(None, None, None)
+
+
+_quiet = _Quiet()
+
+
 def decode(path: str | os.PathLike[str], *, max_pixels: int = MAX_PIXELS) -> UInt8Array:
     """Decode the picture in `path`: its first frame, upright, as RGB.
 
@@ -129,14 +159,11 @@ def decode(path: str | os.PathLike[str], *, max_pixels: int = MAX_PIXELS) -> UIn
     name = os.fsdecode(path)
     with open(path, "rb") as file:
         try:
-            # What Pillow warns of (odd metadata, sizes that max_pixels decides on) is no news here.
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                with image_module.open(file) as image:
-                    width, height = image.size
-                    if width > max_pixels // max(height, 1):
-                        raise ImageError(name, f"{width}x{height} pixels are over {max_pixels}")
-                    return _rgb(image)
+            with _quiet, image_module.open(file) as image:
+                width, height = image.size
+                if width > max_pixels // max(height, 1):
+                    raise ImageError(name, f"{width}x{height} pixels are over {max_pixels}")
+                return _rgb(image)
         except ImageError:
             raise
         except image_module.UnidentifiedImageError:
@@ -165,13 +192,11 @@ def inspect(
     image_module = _pillow()
     name = os.fsdecode(path)
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            with image_module.open(io.BytesIO(data)) as image:
-                width, height = image.size
-                if width > max_pixels // max(height, 1):
-                    raise ImageError(name, f"{width}x{height} pixels are over {max_pixels}")
-                return image.format or "", (width, height)
+        with _quiet, image_module.open(io.BytesIO(data)) as image:
+            width, height = image.size
+            if width > max_pixels // max(height, 1):
+                raise ImageError(name, f"{width}x{height} pixels are over {max_pixels}")
+            return image.format or "", (width, height)
     except ImageError:
         raise
     except image_module.UnidentifiedImageError:

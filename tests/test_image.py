@@ -4,6 +4,7 @@ from __future__ import annotations
 import os
 import struct
 import sys
+import threading
 import warnings
 import zlib
 from pathlib import Path
@@ -130,6 +131,35 @@ def test_a_large_picture_gives_no_warning(tmp_path: Path, monkeypatch: pytest.Mo
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert image.decode(save(tmp_path / "x.png", picture(10, 10))).shape == (10, 10, 3)
+
+
+def test_threads_leave_the_filters_of_warnings_as_they_were(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "large.png"
+    Image.fromarray(np.zeros((2, 2, 3), np.uint8)).save(path)
+    first_is_in, second_is_in, first_is_out = (threading.Event() for _ in range(3))
+    opened = Image.open
+
+    def slow_open(*arguments: Any) -> Any:
+        if threading.current_thread() is first:
+            first_is_in.set()
+            second_is_in.wait(10)
+        else:
+            second_is_in.set()
+            first_is_out.wait(10)
+        return opened(*arguments)
+
+    monkeypatch.setattr(Image, "open", slow_open)
+    before = list(warnings.filters)
+    first, second = (threading.Thread(target=image.decode, args=(path,)) for _ in range(2))
+    first.start()
+    first_is_in.wait(10)
+    second.start()
+    first.join()
+    first_is_out.set()
+    second.join()
+    assert warnings.filters == before
 
 
 def test_a_file_that_cannot_be_opened_is_an_os_error(tmp_path: Path) -> None:
