@@ -3,12 +3,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+import fastrec
 import fastrec.compat.v1 as tf
+from fastrec.compat.v1 import lowering
 
 
 def value(text: str, **feeds: Any) -> Any:
@@ -91,3 +95,57 @@ def test_what_cannot_be_is_refused_by_the_run(text: str) -> None:
 )
 def test_a_default_is_not_taken_for_what_is_fed_in_its_place(text: str, wanted: Any) -> None:
     np.testing.assert_array_equal(value(text, n=1), wanted)
+
+
+def rows(path: Path, build: Callable[[Any], Any], lowered: bool) -> tuple[list[Any], str]:
+    """What a runner enqueues, one after the other, and the first line of what ended it."""
+    found: list[Any] = []
+    before = lowering.set_lowering(lowered)
+    try:
+        with tf.Graph().as_default(), tf.Session() as session:
+            files = tf.train.string_input_producer([str(path)], 1)
+            taken = tf.train.batch([build(tf.TFRecordReader().read(files)[1])], 1, capacity=99)
+            session.run(tf.local_variables_initializer())
+            coord = tf.train.Coordinator()
+            threads = tf.train.start_queue_runners(session, coord)
+            try:
+                while True:
+                    found.append(session.run(taken).tolist())
+            except tf.errors.OutOfRangeError:
+                pass
+            coord.request_stop()
+            try:
+                coord.join(threads)
+            except tf.errors.OpError as error:
+                return found, error.message.splitlines()[0]
+            return found, ""
+    finally:
+        lowering.set_lowering(before)
+
+
+def label(serialized: Any) -> Any:
+    return tf.parse_single_example(serialized, {"a": tf.FixedLenFeature([], tf.int64)})["a"]
+
+
+def with_chance(serialized: Any) -> Any:
+    return label(serialized) + tf.random_uniform([], 0, 1000, tf.int64, seed=3)
+
+
+def with_another_shape(serialized: Any) -> Any:
+    flat = tf.decode_raw(tf.as_string(label(serialized) % 10), tf.uint8)
+    flat.set_shape([3])
+    return flat
+
+
+@pytest.mark.parametrize("build", [with_chance, with_another_shape])
+def test_an_error_leaves_what_record_by_record_leaves(
+    tmp_path: Path, build: Callable[[Any], Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("threading.excepthook", lambda args: None)
+    with fastrec.Writer(tmp_path / "a") as writer:
+        for i in range(60):
+            writer.write({"a": [1.5] if i == 40 else i})
+    slow, fast = (rows(tmp_path / "a", build, lowered) for lowered in (False, True))
+    assert slow == fast
+    assert len(slow[0]) == (40 if build is with_chance else 0)
+    assert slow[1]

@@ -192,8 +192,7 @@ def adjust_contrast(image: Array, factor: Any) -> Array:
 
 def standardized(image: Array) -> Array:
     """Each picture with a mean of 0 and a deviation of 1, or as near to it as one that is flat."""
-    result = _distorted(image, standardize=True)
-    return result.astype(np.float16) if image.dtype == np.float16 else result
+    return _distorted(image, standardize=True)
 
 
 def _scale(size: int, wanted: int, align: bool) -> np.float32:

@@ -96,6 +96,8 @@ def _parse(op: Operation, step: Any, inputs: list[Column], count: int) -> list[C
     # Queue runners are threads themselves: others help them with long records only.
     threads = None if inputs[0].nbytes > _LONG * count else 1
     columns = fastrec.parse_example(inputs[0], features, threads=threads)
+    if not all(columns[name].all() for name in op.attrs.get("sizes", ())):
+        raise ValueError("a picture without pixels, which TensorFlow does not fit")
     return [_parsed(columns[key]) for key in features]
 
 

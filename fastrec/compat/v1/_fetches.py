@@ -177,10 +177,10 @@ def strings_of(value: Any) -> np.ndarray[Any, Any]:
 
 
 def _bytes_of(item: Any) -> bytes:
-    if isinstance(item, bytes):
+    if type(item) is bytes:
         return item
     if isinstance(item, str):
         return item.encode()
-    if isinstance(item, (bytearray, memoryview)):
+    if isinstance(item, (bytes, bytearray, memoryview)):
         return bytes(item)
     raise TypeError(f"Expected string, but got {item!r} of type {type(item).__name__!r}.")

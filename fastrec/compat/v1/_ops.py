@@ -80,7 +80,7 @@ _KINDS = {
     **dict.fromkeys(("Add", "AddV2"), "iufcO"),
     **dict.fromkeys(("Sub", "Mul", "RealDiv", "FloorDiv", "TruncateDiv", "Square"), "iufc"),
     **dict.fromkeys(("Cumsum", "AddN", "Sum", "Prod", "Mean", "MatMul"), "iufc"),
-    **dict.fromkeys(("FloorMod", "Maximum", "Minimum", "Max", "Min"), "iuf"),
+    **dict.fromkeys(("FloorMod", "Maximum", "Minimum", "Max", "Min", "Resize"), "iuf"),
     **dict.fromkeys(("Less", "LessEqual", "Greater", "GreaterEqual"), "iuf"),
     **dict.fromkeys(("Pow", "Neg", "Sign"), "ifc"),
     **dict.fromkeys(("Sqrt", "Exp", "Log", "Sigmoid", "Tanh"), "fc"),

@@ -52,6 +52,8 @@ def _fitted(op: Operation, step: Any, inputs: list[Any], count: int) -> list[Any
         return None
     if any((i.ndim, i.shape[-1:], i.dtype) != (3, first.shape[-1:], first.dtype) for i in images):
         return None
+    if not all(image.size for image in images):
+        return None  # an error of some of them
     block = np.empty((count, height, width, first.shape[-1]), first.dtype)
     for image, place in zip(images, block, strict=True):
         pixels.crop_or_pad(image, height, width, place)

@@ -140,6 +140,7 @@ def _parse_with(parse: Operation, pictures: Sequence[_Picture]) -> Operation:
         features[picture.key] = picture.feature
         outputs[list(features).index(picture.key)] = picture.chain[-1].outputs[0]
     fused = Operation(parse.graph, parse.type, parse.name, parse.inputs)
-    fused.outputs, fused.attrs = tuple(outputs), {"features": features}
+    names = {name for p in pictures for name in p.feature.shape or () if isinstance(name, str)}
+    fused.outputs, fused.attrs = tuple(outputs), {"features": features, "sizes": names}
     fused.kernel = _not_alone
     return fused

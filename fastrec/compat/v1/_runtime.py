@@ -132,6 +132,10 @@ class Runtime:
                 made: T = self._resources[key]
                 return made
 
+    def kept(self, key: Operation | str) -> Any:
+        """What is kept here under `key`; None when nothing is."""
+        return self._resources.get(key)
+
     def run(
         self, fetches: Any, feed_dict: Any = None, options: Any = None, run_metadata: Any = None
     ) -> Any:

@@ -127,6 +127,9 @@ def _reshaped(given: Tensor, sizes: Tensor) -> TensorShape:
     assert value is not None
     wanted = [int(size) for size in value.reshape(-1)]
     count = given.shape.num_elements()
+    for size in wanted:
+        if size < -1:
+            raise ValueError(f"Invalid value in tensor used for shape: {size}")
     if count is None:
         return TensorShape([None if size < 0 else size for size in wanted])
     total = math.prod(wanted)

@@ -153,6 +153,8 @@ def constant(
     TypeError, ValueError
         When `value` is not of that type or shape.
     """
+    if isinstance(value, Tensor) or (isinstance(value, (list, tuple)) and holds_tensor(value)):
+        raise TypeError("Expected any non-tensor type, but got a tensor instead.")
     array = make_array(value, None if dtype is None else as_dtype(dtype))
     if shape is not None:
         array = _filled(array, tuple(as_shape(shape).as_list()), verify_shape)
@@ -168,9 +170,16 @@ def _filled(array: _Array, sizes: tuple[Any, ...], verify: bool) -> _Array:
             f"Too many elements provided. Takes at most {total:d}, but got {array.size:d}"
         )
     flat = array.reshape(-1)
+    if not flat.size:
+        return of_nothing(sizes, array.dtype)
     if flat.size < total:
         flat = np.concatenate([flat, np.full(total - flat.size, flat[-1], dtype=array.dtype)])
     return flat.reshape(sizes)
+
+
+def of_nothing(sizes: tuple[Any, ...], dtype: np.dtype[Any]) -> _Array:
+    """Zeros, or empty strings."""
+    return np.full(sizes, b"" if dtype.kind == "O" else 0, dtype=dtype)
 
 
 def of_array(array: _Array, name: str | None = "Const") -> Tensor:
@@ -310,6 +319,7 @@ def placeholder(dtype: Any, shape: Any = None, name: str | None = None) -> Tenso
 def placeholder_with_default(input: Any, shape: Any, name: str | None = None) -> Tensor:
     """A tensor that is `input` unless another value is given to a run."""
     tensor = convert_to_tensor(input)
+    tensor.shape.assert_is_compatible_with(as_shape(shape))
     outputs = [(tensor.dtype, shape)]
     op = create_op("PlaceholderWithDefault", (tensor,), outputs, lambda step, x: (x,), name=name)
     return op.outputs[0]

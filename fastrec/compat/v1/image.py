@@ -10,6 +10,7 @@ from . import _missing
 from .image_codecs import *
 from .image_colour import *
 from .image_ops import *
+from .image_sizes import *
 from .random_ops import random_crop as random_crop
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .._dtypes import DType, as_dtype, bool_, int32, string, uint8, uint16
+from .._dtypes import DType, as_dtype, bool_, float32, int32, string, uint8, uint16
 from .._kernels import codecs, pixels
 from .._shape import TensorShape
 from ._nodes import Tensor
@@ -56,6 +56,25 @@ def _decoding(
     return pure(type, kernel, (tensor,), dtype, known, name, **attrs)
 
 
+def _counted(channels: int) -> None:
+    if channels not in (0, 1, 3, 4):
+        raise invalid(f"`channels` must be 0, 1, 3 or 4 but got {channels}")
+
+
+def _by_its_own(data: bytes, type: str) -> None:
+    """Refuse a BMP, which the operations of other formats are not for."""
+    if data[:2] == b"BM":
+        raise invalid(
+            f"Trying to decode BMP format using a wrong op. Use `decode_bmp` or `decode_image` "
+            f"instead. Op used: {type}"
+        )
+
+
+def _bmp_counted(data: bytes, channels: int) -> None:
+    if data[:2] == b"BM" and channels not in (0, 3, 4):
+        raise invalid(f"`channels` must be 0, 3 or 4 for BMP, but got {channels}")
+
+
 def decode_png(
     contents: Any, channels: int | None = 0, dtype: Any = uint8, name: str | None = None
 ) -> Tensor:
@@ -73,16 +92,17 @@ def decode_png(
         Of the operation.
     """
     element, count = as_dtype(dtype), channels or 0
+
+    def function(data: bytes) -> Array:
+        _counted(count)
+        _by_its_own(data, "DecodePng")
+        return codecs.decode(data, count, element.numpy)
+
     if element not in (uint8, uint16):
         raise TypeError(
             f"Value passed to parameter 'dtype' has DataType {element.name} not in list of allowed "
             f"values: uint8, uint16"
         )
-
-    def function(data: bytes) -> Array:
-        if count not in (0, 1, 3, 4):
-            raise invalid(f"`channels` must be 0, 1, 3 or 4 but got {count}")
-        return codecs.decode(data, count, element.numpy)
 
     known = [None, None, count or None]
     return _decoding("DecodePng", contents, function, element, known, name, channels=count)
@@ -102,6 +122,10 @@ def decode_jpeg(
     count = channels or 0
 
     def function(data: bytes) -> Array:
+        _counted(count)
+        _by_its_own(data, "DecodeJpeg")
+        if dct_method not in ("", "INTEGER_FAST", "INTEGER_ACCURATE"):
+            raise invalid("dct_method must be one of {'', 'INTEGER_FAST', 'INTEGER_ACCURATE'}")
         if ratio not in (1, 2, 4, 8):
             raise invalid(f"ratio must be 1, 2, 4, or 8, got {ratio}")
         accurate = dct_method == "INTEGER_ACCURATE"
@@ -141,8 +165,24 @@ def decode_gif(contents: Any, name: str | None = None) -> Tensor:
 def decode_bmp(contents: Any, channels: int = 0, name: str | None = None) -> Tensor:
     """The pixels of a BMP, as ``[height, width, channels]``."""
     known = [None, None, channels or None]
-    function = lambda data: codecs.decode(data, channels)  # noqa: E731
+
+    def function(data: bytes) -> Array:
+        _counted(channels)
+        _bmp_counted(data, channels)
+        kind = "PNG" if data[:4] == b"\x89PNG" else "JPEG" if codecs.is_jpeg(data) else None
+        if kind:
+            raise invalid(
+                f"Trying to decode {kind} format using DecodeBmp op. Use `decode_{kind.lower()}` "
+                f"or `decode_image` instead."
+            )
+        return codecs.decode(data, channels)
+
     return _decoding("DecodeBmp", contents, function, uint8, known, name, channels=channels)
+
+
+def _deep(data: bytes, element: DType) -> bool:
+    """Whether a picture is decoded with 16 bits, on its way to another type than ``uint8``."""
+    return element is not float32 or data[:4] == b"\x89PNG"
 
 
 def decode_image(
@@ -159,10 +199,14 @@ def decode_image(
     element, count = as_dtype(dtype), channels or 0
 
     def function(data: bytes) -> Array:
-        deep = np.uint16 if element is uint16 else np.uint8
+        _counted(count)
+        _bmp_counted(data, count)
+        # What has 16 bits a sample keeps them, unless 8 are asked for.
+        deep = np.uint16 if element is not uint8 and _deep(data, element) else np.uint8
         image = codecs.decode(data, count, deep, animated=expand_animations)
-        if element.is_floating:  # divided, where convert_image_dtype multiplies
-            return np.asarray(image / element.numpy.type(255), dtype=element.numpy)
+        if element is float32:  # divided, where convert_image_dtype multiplies
+            most = element.numpy.type(np.iinfo(image.dtype).max)
+            return np.asarray(image / most, dtype=element.numpy)
         return pixels.convert(image, element.numpy)
 
     known = TensorShape(None) if expand_animations else TensorShape([None, None, count or None])
@@ -214,6 +258,8 @@ def encode_png(image: Any, compression: int = -1, name: str | None = None) -> Te
     def kernel(images: Array) -> Array:
         if images.ndim < 3:
             raise invalid(f"images must have at least rank 3, got {list(images.shape)}")
+        if not -1 <= compression <= 9:
+            raise invalid(f"compression should be in [-1,9], got {compression}")
         return _each(images, lambda one: codecs.encode_png(one, compression))
 
     return pure("EncodePng", kernel, (tensor,), string, tensor.shape[:-3] if rank else None, name)
@@ -233,12 +279,19 @@ def encode_jpeg(
     name: str | None = None,
 ) -> Tensor:
     """A JPEG of an image of ``[height, width, channels]``, 1 or 3 of these."""
+    if format not in ("", "grayscale", "rgb"):
+        raise ValueError(
+            f"Attr 'format' of 'EncodeJpeg' Op passed string {format!r} not in: \"\", "
+            f'"grayscale", "rgb".'
+        )
     tensor = convert_to_tensor(image, uint8, "image")
     rank = tensor.shape.ndims
     if rank not in (3, None):
         raise ValueError(f"Shape must be rank 3 but is rank {rank} for 'EncodeJpeg'")
 
     def kernel(one: Array) -> Array:
+        if not 0 <= quality <= 100:
+            raise invalid(f"quality must be in [0,100], got {quality}")
         result = np.empty((), dtype=object)
         result[()] = codecs.encode_jpeg(
             one,

@@ -8,18 +8,17 @@ from typing import Any
 
 import numpy as np
 
-from .._dtypes import as_dtype, float16, float32, int32
+from .._dtypes import as_dtype, float32, int32
 from .._kernels import pixels
 from .._shape import TensorShape
 from ._nodes import Tensor
-from ._ops import Array, invalid, pure
+from ._ops import Array, invalid, numbers_of, pure
 from .array_ops import shape
 from .constants import constant_value, convert_to_tensor
-from .math_ops import less
+from .math_ops import greater, less
 from .random_ops import random_uniform
 
 __all__ = [
-    "ResizeMethod",
     "adjust_brightness",
     "adjust_contrast",
     "central_crop",
@@ -35,11 +34,7 @@ __all__ = [
     "random_contrast",
     "random_flip_left_right",
     "random_flip_up_down",
-    "resize",
-    "resize_bilinear",
     "resize_image_with_crop_or_pad",
-    "resize_images",
-    "resize_nearest_neighbor",
     "resize_with_crop_or_pad",
     "rgb_to_grayscale",
     "rot90",
@@ -51,7 +46,19 @@ def _picture(image: Any) -> Tensor:
     tensor = convert_to_tensor(image, name="image")
     if tensor.shape.ndims not in (3, 4, None):
         raise ValueError(f"'image' (shape {tensor.shape}) must have either 3 or 4 dimensions.")
+    return _with_pixels(tensor)
+
+
+def _with_pixels(tensor: Tensor) -> Tensor:
+    if 0 in (tensor.shape.sizes or ())[-3:]:
+        raise ValueError(f"inner 3 dims of 'image.shape' must be > 0: {tensor.shape}")
     return tensor
+
+
+def _whole(image: Array) -> Array:
+    if 0 in image.shape[-3:]:
+        raise invalid(r"assertion failed: [inner 3 dims of \'image.shape\' must be > 0.]")
+    return image
 
 
 def _one_picture(image: Any) -> Tensor:
@@ -67,7 +74,8 @@ def _number(value: Any) -> tuple[Tensor, int | None]:
     return tensor, None if known is None else int(known)
 
 
-def _sized(tensor: Tensor, height: int | None, width: int | None) -> TensorShape:
+def sized(tensor: Tensor, height: int | None, width: int | None) -> TensorShape:
+    """What is known of the shape of a picture, of which rows and columns are others."""
     sizes = tensor.shape.sizes
     if sizes is None:  # as TensorFlow has it, one picture then
         return TensorShape([height, width, None])
@@ -102,10 +110,10 @@ def _cut(
     def kernel(x: Array, *given: Array) -> Array:
         if x.ndim not in (3, 4):
             raise invalid(f"'image' must have either 3 or 4 dimensions, not {x.ndim}.")
-        return function(x, *[int(n) for n in given])
+        return function(_whole(x), *[int(n) for n in given])
 
     inputs = [tensor, *[t for t, _ in pairs]]
-    known = _sized(tensor, *values[-2:])
+    known = sized(tensor, *values[-2:])
     return pure(type, kernel, inputs, tensor.dtype, known, name, numbers=values)
 
 
@@ -141,7 +149,7 @@ def central_crop(image: Any, central_fraction: float) -> Tensor:
     tensor = _picture(image)
 
     def kernel(x: Array) -> Array:
-        height, width = x.shape[-3:-1]
+        height, width = _whole(x).shape[-3:-1]
         top = int((height - height * central_fraction) / 2)
         left = int((width - width * central_fraction) / 2)
         return x[..., top : height - top, left : width - left, :]
@@ -151,7 +159,7 @@ def central_crop(image: Any, central_fraction: float) -> Tensor:
         cut = [
             None if n is None else n - 2 * int((n - n * central_fraction) / 2) for n in sizes[-3:-1]
         ]
-        known = _sized(tensor, *cut)
+        known = sized(tensor, *cut)
     return pure("CentralCrop", kernel, (tensor,), tensor.dtype, known, "central_crop")
 
 
@@ -160,25 +168,27 @@ def central_crop(image: Any, central_fraction: float) -> Tensor:
 
 def flip_left_right(image: Any) -> Tensor:
     """Mirrored, the left on the right."""
-    tensor = _one_picture(image)
-    function = lambda x: pixels.flip(x, -2)  # noqa: E731
+    tensor = _picture(image)
+    function = lambda x: pixels.flip(_whole(x), -2)  # noqa: E731
     return pure("FlipLeftRight", function, (tensor,), tensor.dtype, tensor.shape)
 
 
 def flip_up_down(image: Any) -> Tensor:
     """Mirrored, the top at the bottom."""
-    tensor = _one_picture(image)
-    function = lambda x: pixels.flip(x, -3)  # noqa: E731
+    tensor = _picture(image)
+    function = lambda x: pixels.flip(_whole(x), -3)  # noqa: E731
     return pure("FlipUpDown", function, (tensor,), tensor.dtype, tensor.shape)
 
 
 def _random_flip(image: Any, axis: int, seed: int | None, name: str) -> Tensor:
-    tensor = _one_picture(image)
+    tensor = _picture(image)
     several = tensor.shape.ndims == 4
     drawn = random_uniform([shape(tensor)[0]] if several else [], 0, 1.0, seed=seed)
-    mirror = less(drawn, 0.5)
+    # TensorFlow compares for one picture, and rounds for several.
+    mirror = greater(drawn, 0.5) if several else less(drawn, 0.5)
 
     def kernel(x: Array, m: Array) -> Array:
+        _whole(x)
         if m.ndim == 0:
             return pixels.flip(x, axis) if m else x
         return np.where(m[:, None, None, None], pixels.flip(x, axis), x)
@@ -201,17 +211,18 @@ def transpose_image(image: Any) -> Tensor:
     tensor = _picture(image)
     sizes = tensor.shape.sizes
     known = None if sizes is None else [*sizes[:-3], sizes[-2], sizes[-3], sizes[-1]]
-    function = lambda x: np.swapaxes(x, -3, -2)  # noqa: E731
+    function = lambda x: np.swapaxes(_whole(x), -3, -2)  # noqa: E731
     return pure("TransposeImage", function, (tensor,), tensor.dtype, known)
 
 
-def rot90(image: Any, k: int = 1, name: str | None = None) -> Tensor:
+def rot90(image: Any, k: Any = 1, name: str | None = None) -> Tensor:
     """Turned against the clock, `k` times by a right angle."""
     tensor = _picture(image)
     sizes = tensor.shape.sizes
     known = None if sizes is None else [*sizes[:-3], None, None, sizes[-1]]
-    function = lambda x: np.rot90(x, k, axes=(-3, -2))  # noqa: E731
-    return pure("Rot90", function, (tensor,), tensor.dtype, known, name)
+    times = numbers_of(k, "k", rank=0, allowed=("int32",))
+    function = lambda x, n: np.rot90(_whole(x), int(n), axes=(-3, -2))  # noqa: E731
+    return pure("Rot90", function, (tensor, times), tensor.dtype, known, name)
 
 
 # Light.
@@ -219,7 +230,7 @@ def rot90(image: Any, k: int = 1, name: str | None = None) -> Tensor:
 
 def adjust_brightness(image: Any, delta: Any) -> Tensor:
     """`delta` added to every pixel; of whole numbers, that much of their range."""
-    tensor = convert_to_tensor(image, name="image")
+    tensor = _scaled(image)
     wanted = tensor.dtype if tensor.dtype.is_floating else float32
     given = (
         convert_to_tensor(delta) if isinstance(delta, Tensor) else convert_to_tensor(delta, wanted)
@@ -230,7 +241,7 @@ def adjust_brightness(image: Any, delta: Any) -> Tensor:
 
 def adjust_contrast(images: Any, contrast_factor: Any) -> Tensor:
     """The distance of every pixel from the mean of its channel, times a factor."""
-    tensor = _one_picture(images)
+    tensor = _scaled(_one_picture(images))
     factor = convert_to_tensor(contrast_factor, float32)
     inputs = (tensor, factor)
     return pure("AdjustContrast", pixels.adjust_contrast, inputs, tensor.dtype, tensor.shape)
@@ -254,12 +265,20 @@ def random_contrast(image: Any, lower: float, upper: float, seed: int | None = N
 
 def per_image_standardization(image: Any) -> Tensor:
     """With a mean of 0 and a deviation of 1."""
-    tensor = _one_picture(image)
-    dtype = float16 if tensor.dtype is float16 else float32
-    return pure("Standardize", pixels.standardized, (tensor,), dtype, tensor.shape)
+    tensor = _with_pixels(_one_picture(image))
+    function = lambda x: pixels.standardized(_whole(x))  # noqa: E731
+    return pure("Standardize", function, (tensor,), float32, tensor.shape)
 
 
 per_image_whitening = per_image_standardization  # its name until version 0.12
+
+
+def _scaled(image: Any) -> Tensor:
+    """A tensor of numbers that a picture can be made of."""
+    tensor = convert_to_tensor(image, name="image")
+    if not (tensor.dtype.is_floating or tensor.dtype.is_integer):
+        raise AttributeError("image dtype must be either floating point or integer")
+    return tensor
 
 
 def convert_image_dtype(
@@ -267,123 +286,53 @@ def convert_image_dtype(
 ) -> Tensor:
     """The same picture in another type, whose range is 0 to 1 for floating-point types."""
     tensor, wanted = convert_to_tensor(image, name="image"), as_dtype(dtype)
-    if tensor.dtype is wanted:
-        return tensor
     if not (wanted.is_floating or wanted.is_integer):
         raise AttributeError("dtype must be either floating point or integer")
+    if _scaled(tensor).dtype is wanted:
+        return tensor
     function = lambda x: pixels.convert(x, wanted.numpy, saturate)  # noqa: E731
     return pure("ConvertImage", function, (tensor,), wanted, tensor.shape, name)
 
 
 def rgb_to_grayscale(images: Any, name: str | None = None) -> Tensor:
     """One channel of three."""
-    tensor = convert_to_tensor(images)
-    known = tensor.shape[:-1].concatenate([1]) if tensor.shape.ndims else None
-    return pure("RgbToGray", pixels.to_grayscale, (tensor,), tensor.dtype, known, name)
+    tensor = _scaled(images)
+    sizes = tensor.shape.sizes
+    if sizes is not None and (not sizes or sizes[-1] not in (3, None)):
+        raise ValueError(f"Dimensions must be equal, but are {tensor.shape} and 3 channels")
+    known = tensor.shape[:-1].concatenate([1]) if sizes else None
+
+    def kernel(x: Array) -> Array:
+        if not x.ndim or x.shape[-1] != 3:
+            inner = x.shape[-1] if x.ndim else 1
+            raise invalid(
+                f"Matrix size-incompatible: In[0]: [{x.size // max(inner, 1)},{inner}], "
+                f"In[1]: [3,1]"
+            )
+        return pixels.to_grayscale(x)
+
+    return pure("RgbToGray", kernel, (tensor,), tensor.dtype, known, name)
 
 
 def grayscale_to_rgb(images: Any, name: str | None = None) -> Tensor:
     """One channel three times."""
     tensor = convert_to_tensor(images)
-    known = tensor.shape[:-1].concatenate([3]) if tensor.shape.ndims else None
-    function = lambda x: np.repeat(x, 3, axis=-1)  # noqa: E731
-    return pure("GrayToRgb", function, (tensor,), tensor.dtype, known, name)
-
-
-# Sizes.
-
-
-class ResizeMethod:
-    """How a picture is scaled."""
-
-    BILINEAR = 0
-    NEAREST_NEIGHBOR = 1
-    BICUBIC = 2
-    AREA = 3
-
-
-_METHODS = {0: 0, "bilinear": 0, "BILINEAR": 0, 1: 1, "nearest": 1, "NEAREST": 1}
-
-
-def _resized(
-    image: Any, size: Any, nearest: bool, align: bool, half_pixel: bool, name: str | None
-) -> Tensor:
-    tensor = convert_to_tensor(image)
-    wanted = convert_to_tensor(size, int32, "size")
-    if half_pixel:
-        raise NotImplementedError("fastrec.compat.v1 scales pictures without half_pixel_centers")
-    if wanted.shape.ndims is not None and wanted.shape != TensorShape([2]):
-        raise ValueError("'size' must be a 1-D Tensor of 2 elements: new_height, new_width")
-    sizes = constant_value(wanted)
-    function = pixels.resize_nearest if nearest else pixels.resize_bilinear
-
-    def kernel(x: Array, s: Array) -> Array:
-        height, width = (int(n) for n in s)
-        if height <= 0 or width <= 0:
-            raise invalid("output dimensions must be positive")
-        if not x.shape[-3] or not x.shape[-2]:
-            raise invalid("input image must be of non-zero size")
-        return function(x, height, width, align)
-
-    known = _sized(tensor, *((None, None) if sizes is None else [int(n) for n in sizes]))
-    dtype = tensor.dtype if nearest else float32
-    return pure("Resize", kernel, (tensor, wanted), dtype, known, name, nearest=nearest)
-
-
-def resize_images(
-    images: Any,
-    size: Any,
-    method: Any = ResizeMethod.BILINEAR,
-    align_corners: bool = False,
-    preserve_aspect_ratio: bool = False,
-    name: str | None = None,
-) -> Tensor:
-    """Scaled to ``[height, width]``: ``float32``, except for the nearest neighbour.
-
-    Raises
-    ------
-    NotImplementedError
-        For a method other than bilinear and nearest neighbour, and to keep proportions.
-    """
-    tensor = convert_to_tensor(images, name="images")
-    if tensor.shape.ndims is None:
-        raise ValueError("'images' contains no shape.")
-    if tensor.shape.ndims not in (3, 4):
-        raise ValueError("'images' must have either 3 or 4 dimensions.")
-    wanted = convert_to_tensor(size, int32, "size")
-    sizes, have = constant_value(wanted), tensor.shape.sizes
-    if sizes is not None and sizes.shape != (2,):
-        raise ValueError("'size' must be a 1-D Tensor of 2 elements: new_height, new_width")
-    if method not in _METHODS or preserve_aspect_ratio:
-        raise NotImplementedError(
-            "fastrec.compat.v1 scales pictures bilinearly or to the nearest neighbour, to the size "
-            "that is given"
+    sizes = tensor.shape.sizes
+    if sizes is not None and len(sizes) < 2:
+        raise ValueError(
+            f"A grayscale image (shape {tensor.shape}) must be at least two-dimensional."
         )
-    if have is not None and sizes is not None and have[-3:-1] == tuple(sizes.tolist()):
-        return tensor
-    return _resized(tensor, wanted, _METHODS[method] == 1, align_corners, False, name)
+    if sizes is not None and sizes[-1] not in (1, None):
+        raise ValueError("Last dimension of a grayscale image should be size 1.")
+    known = tensor.shape[:-1].concatenate([3]) if sizes else None
 
+    def kernel(x: Array) -> Array:
+        if x.ndim < 2:
+            raise invalid("assertion failed: [A grayscale image must be at least two-dimensional.]")
+        if x.shape[-1] != 1:
+            raise invalid(
+                "assertion failed: [Last dimension of a grayscale image should be size 1.]"
+            )
+        return np.repeat(x, 3, axis=-1)
 
-resize = resize_images
-
-
-def resize_nearest_neighbor(
-    images: Any,
-    size: Any,
-    align_corners: bool = False,
-    half_pixel_centers: bool = False,
-    name: str | None = None,
-) -> Tensor:
-    """Scaled to ``[height, width]``, each pixel the nearest of those that there were."""
-    return _resized(images, size, True, align_corners, half_pixel_centers, name)
-
-
-def resize_bilinear(
-    images: Any,
-    size: Any,
-    align_corners: bool = False,
-    half_pixel_centers: bool = False,
-    name: str | None = None,
-) -> Tensor:
-    """Scaled to ``[height, width]``, each pixel between the four that are nearest."""
-    return _resized(images, size, False, align_corners, half_pixel_centers, name)
+    return pure("GrayToRgb", kernel, (tensor,), tensor.dtype, known, name)

@@ -220,6 +220,10 @@ def slice(input_: Any, begin: Any, size: Any, name: str | None = None) -> Tensor
     first, count = numbers_of(begin, "begin", rank=1), numbers_of(size, "size", rank=1)
     wanted, start, sizes = constant_value(count), constant_value(first), tensor.shape.sizes
     known: Any = None
+    for each in (first, count):
+        parts = each.shape.num_elements()
+        if sizes is not None and parts not in (len(sizes), None):
+            raise ValueError(f"Shape must be rank {parts} but is rank {len(sizes)} for 'Slice'")
     if wanted is not None:
         known = [None if n < 0 else int(n) for n in wanted]
         if start is not None and sizes is not None and len(sizes) == len(known):

@@ -16,6 +16,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from .._shape import TensorShape
 from ._attempts import Cancellation
 from ._blocks import Column, Same, as_rows, column_of, row_of, run_block, whole
 from ._nodes import Operation, Tensor
@@ -170,6 +171,7 @@ class BlockPlan:
         self._code = with_pictures(self._code, enqueue.inputs, self._same)
         used = {tensor for op in (enqueue, *self._code) for tensor in op.inputs}
         self._wanted = [tensor in used for tensor in self.source.op.outputs]
+        self._drawing = [op for op in self._code if op.type.startswith("Random")]
         self._count = _FIRST_RECORDS
 
     def _add(self, op: Operation) -> None:
@@ -196,9 +198,15 @@ class BlockPlan:
             taken, count = self.source.take(step, count, self._wanted)
         except Exception as error:
             raise raised(error, self.source.op) from error.__cause__
+        drawn = [getattr(step.session.kept(op), "next", 0) for op in self._drawing]
         try:
             columns = self._columns(step, taken, count)
+            _check(queue, columns)
         except Exception as error:
+            for op, number in zip(self._drawing, drawn, strict=True):
+                state = step.session.kept(op)
+                if hasattr(state, "next"):
+                    state.next = number  # the records will draw again
             raise _Again from error
         try:
             _put(queue, columns, count, step.cancellation)
@@ -221,6 +229,13 @@ class BlockPlan:
         most = _BLOCK_BYTES * count // max(made, 1)
         self._count = max(1, min(_MOST_RECORDS, 4 * self._count, most))
         return columns
+
+
+def _check(queue: Queue, columns: Sequence[Column]) -> None:
+    """Refuse rows of a shape that the queue does not take, which has its own text for one row."""
+    for column, shape in zip(columns, queue.shapes or (), strict=False):
+        if isinstance(column, np.ndarray):
+            TensorShape(shape).assert_is_compatible_with(column.shape[1:])
 
 
 def _size(column: Column) -> int:
