@@ -230,6 +230,26 @@ def test_expressions(tf: Any, name: str) -> None:
     assert plain(EXPRESSIONS[name](ours)) == plain(EXPRESSIONS[name](tf))
 
 
+def edges() -> list[str]:
+    lines = Path(__file__).with_name("v2_expressions.txt").read_text().splitlines()
+    return [line for line in lines if line and not line.startswith("#")]
+
+
+def outcome(tf: Any, theirs: Any, expression: str) -> Any:
+    """What an expression gives, or the kind of error that it raises."""
+    try:
+        return plain(eval(expression, {"tf": tf, "np": np}))
+    except Exception as error:
+        names = [kind.__name__ for kind in type(error).__mro__]
+        return next(n for n in names if hasattr(theirs.errors, n) or hasattr(builtins, n))
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("expression", edges())
+def test_arguments_at_the_edge(tf: Any, expression: str) -> None:
+    assert str(outcome(ours, tf, expression)) == str(outcome(tf, tf, expression))
+
+
 FAILURES: dict[str, Program] = {
     "missing": lambda tf, p: tf.io.parse_single_example(b"", features(tf)),
     "missing in a batch": lambda tf, p: tf.io.parse_example([b"", b""], features(tf)),

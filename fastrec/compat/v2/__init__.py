@@ -41,7 +41,6 @@ from .array_ops import (
     constant,
     ensure_shape,
     expand_dims,
-    pad,
     rank,
     reshape,
     reverse,
@@ -66,8 +65,6 @@ from .functions import (
 from .math_ops import (
     abs,
     add,
-    argmax,
-    argmin,
     cast,
     clip_by_value,
     cos,
@@ -90,13 +87,6 @@ from .math_ops import (
     negative,
     not_equal,
     pow,
-    reduce_all,
-    reduce_any,
-    reduce_max,
-    reduce_mean,
-    reduce_min,
-    reduce_prod,
-    reduce_sum,
     round,
     saturate_cast,
     sign,
@@ -119,7 +109,19 @@ from .ordering_ops import (
     sort,
     unique,
 )
+from .padding import pad
 from .picking import boolean_mask, gather, gather_nd, slice_, where
+from .reductions import (
+    argmax,
+    argmin,
+    reduce_all,
+    reduce_any,
+    reduce_max,
+    reduce_mean,
+    reduce_min,
+    reduce_prod,
+    reduce_sum,
+)
 
 __all__ = [
     "DType",

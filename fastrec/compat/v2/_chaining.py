@@ -23,6 +23,7 @@ from ._reordering import Shuffle
 from ._seeds import looking_ahead
 from ._specs import TensorSpec, TypeSpec
 from ._structure import LEAF, flatten
+from ._tensor import convert_to_tensor
 from ._trace import wrap
 
 if TYPE_CHECKING:
@@ -35,6 +36,20 @@ AUTOTUNE = -1
 
 def _parallel(calls: Any) -> int | None:
     return None if calls is None else int(calls)
+
+
+def _whole(name: str, value: Any) -> int:
+    """A number of elements: a scalar of int64.
+
+    Raises
+    ------
+    TypeError, ValueError, InvalidArgumentError
+        When it is none.
+    """
+    tensor = convert_to_tensor(value, "int64")
+    if tensor.shape.ndims:
+        raise invalid(f"{name} must be a scalar")
+    return int(tensor)
 
 
 class Chain:
@@ -101,7 +116,7 @@ class Chain:
         name: str | None = None,
     ) -> Dataset:
         """So many elements as one, of one dimension more."""
-        return self._of(Batch(self._node, int(batch_size), bool(drop_remainder)))
+        return self._of(Batch(self._node, _whole("batch_size", batch_size), bool(drop_remainder)))
 
     def padded_batch(
         self,
@@ -113,7 +128,7 @@ class Chain:
     ) -> Dataset:
         """So many elements as one, filled up to the largest, or to `padded_shapes`."""
         shapes, padding = padding_of(self._node, padded_shapes, padding_values)
-        size, drop = int(batch_size), bool(drop_remainder)
+        size, drop = _whole("batch_size", batch_size), bool(drop_remainder)
         return self._of(PaddedBatch(self._node, size, drop, shapes, padding))
 
     def ragged_batch(
@@ -125,7 +140,9 @@ class Chain:
     ) -> Dataset:
         """So many elements as one, those that differ in length as rows of a ragged tensor."""
         dtype = as_dtype(row_splits_dtype)
-        return self._of(RaggedBatch(self._node, int(batch_size), bool(drop_remainder), dtype))
+        return self._of(
+            RaggedBatch(self._node, _whole("batch_size", batch_size), bool(drop_remainder), dtype)
+        )
 
     def bucket_by_sequence_length(
         self,
@@ -186,23 +203,25 @@ class Chain:
     ) -> Dataset:
         """Elements drawn from a buffer of that size: for a seed, TensorFlow's own draws."""
         reshuffle = True if reshuffle_each_iteration is None else bool(reshuffle_each_iteration)
-        return self._of(Shuffle(self._node, int(buffer_size), seed, reshuffle))
+        return self._of(Shuffle(self._node, _whole("buffer_size", buffer_size), seed, reshuffle))
 
     def repeat(self, count: Any = None, name: str | None = None) -> Dataset:
         """Everything so many times; for ever by default."""
-        return self._of(_flow.Repeat(self._node, None if count is None else int(count)))
+        return self._of(_flow.Repeat(self._node, None if count is None else _whole("count", count)))
 
     def take(self, count: Any, name: str | None = None) -> Dataset:
         """The first elements; all for -1."""
-        return self._of(_flow.Take(self._node, int(count)))
+        return self._of(_flow.Take(self._node, _whole("count", count)))
 
     def skip(self, count: Any, name: str | None = None) -> Dataset:
         """Without the first elements."""
-        return self._of(_flow.Skip(self._node, int(count)))
+        return self._of(_flow.Skip(self._node, _whole("count", count)))
 
     def shard(self, num_shards: Any, index: Any, name: str | None = None) -> Dataset:
         """Every `num_shards`-th element, from number `index` on."""
-        return self._of(_flow.Shard(self._node, int(num_shards), int(index)))
+        return self._of(
+            _flow.Shard(self._node, _whole("num_shards", num_shards), _whole("index", index))
+        )
 
     def prefetch(self, buffer_size: Any, name: str | None = None) -> Dataset:
         """So many elements made ahead of time, by a thread."""
@@ -220,7 +239,7 @@ class Chain:
 
     def enumerate(self, start: int = 0, name: str | None = None) -> Dataset:
         """Pairs of a number and an element."""
-        return self._of(_flow.Enumerate(self._node, int(start)))
+        return self._of(_flow.Enumerate(self._node, _whole("start", start)))
 
     def take_while(self, predicate: Callable[..., Any], name: str | None = None) -> Dataset:
         """The elements before the first for which `predicate` says False."""

@@ -9,9 +9,12 @@ from typing import Any, Protocol
 
 from numpy.typing import NDArray
 
+from fastrec.errors import FastrecError
+
+from .._errors import InvalidArgumentError, OpError
 from ._specs import TypeSpec
 
-__all__ = ["Block", "Draw", "Op", "Parsing"]
+__all__ = ["Block", "Draw", "Op", "Parsing", "refused"]
 
 
 @dataclass(frozen=True)
@@ -83,3 +86,10 @@ class Draw(Protocol):
     def many(self, state: Any, count: int) -> NDArray[Any]:
         """A column of the next draws."""
         ...
+
+
+def refused(error: Exception) -> Exception:
+    """What NumPy says of values that an operation cannot work on, as TensorFlow's error."""
+    if isinstance(error, (OpError, FastrecError)):
+        return error
+    return InvalidArgumentError(None, None, str(error))

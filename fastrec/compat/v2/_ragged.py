@@ -150,6 +150,8 @@ class RaggedTensor(Composite):
 
     def _reduced(self, op: Op, axes: tuple[int, ...] | None, keepdims: bool) -> Any:
         """All values, or each row's, made one by a reduction."""
+        if op.name == "Mean" and self.dtype.is_integer:
+            return self._cast(as_dtype("float64"))._reduced(op, axes, keepdims)
         if axes is None:
             return run(op, [self.flat_values], axis=None, keepdims=False)
         if axes not in ((1,), (-1,)) or self.ragged_rank != 1 or keepdims:
@@ -161,7 +163,7 @@ class RaggedTensor(Composite):
                 none = _OF_NONE[op.name](as_array(ragged.values).dtype)
                 found = [op.kernel(r, axis=None, keepdims=False) if len(r) else none for r in rows]
                 return np.array(found, as_array(ragged.values).dtype)
-            return np.array([op.kernel(as_array(r), axis=0, keepdims=False) for r in ragged])
+            return np.array([op.kernel(as_array(r), axis=(0,), keepdims=False) for r in ragged])
 
         def infer(specs: list[TypeSpec], _: Any) -> list[TypeSpec]:
             return [TensorSpec([specs[0].shape[0]], specs[0].dtype)]

@@ -75,9 +75,10 @@ def _pair(seed: int | None, make: Callable[[], int]) -> tuple[int, int]:
     if _Global.seed is None:
         if seed is None:
             return 0, 0
-        pair = _DEFAULT_GRAPH_SEED, int(seed)
+        pair = _DEFAULT_GRAPH_SEED, int(seed) % _MAX_SEED
     else:
-        pair = _Global.seed, make() if seed is None else int(seed)
+        given = make() if seed is None else int(seed)
+        pair = _Global.seed % _MAX_SEED, given % _MAX_SEED
     return (0, _MAX_SEED) if pair == (0, 0) else pair
 
 

@@ -178,7 +178,7 @@ class EagerTensor(Tensor):
         return (EagerTensor(np.asarray(row, self.array.dtype)) for row in self.array)
 
     def __bool__(self) -> bool:
-        return bool(self.array)
+        return bool(self.array) if self.array.size else False
 
     def __int__(self) -> int:
         return int(self.array)
@@ -276,11 +276,20 @@ def _numeric(value: Any, dtype: DType | None) -> NDArray[Any]:
         if python and not _has_numpy(value):  # Python's numbers are 32 bits wide
             array = _narrowed(array)
         return array
+    if dtype.numpy == np.uint64 and array.dtype == np.float64 and python:
+        array = _unsigned(value, array)
     kinds = {"f": "biuf", "i": "biu", "u": "biu", "b": "b", "c": "biufc"}[dtype.numpy.kind]
-    if array.size and array.dtype.kind not in kinds:
+    if array.size and array.dtype.kind not in kinds and not isinstance(value, np.ndarray):
         shown = value if np.ndim(value) == 0 else array.reshape(-1)[0]
         raise TypeError(f"Cannot convert {shown} to EagerTensor of dtype {short_name(dtype)}")
     return array.astype(dtype.numpy, copy=not python)
+
+
+def _unsigned(value: Any, array: NDArray[Any]) -> NDArray[Any]:
+    """What NumPy makes floating-point numbers, as it is beyond int64, of a list of integers."""
+    numbers = np.asarray(value, object)
+    whole = all(isinstance(number, int) for number in numbers.reshape(-1).tolist())
+    return numbers.astype(np.uint64) if whole else array
 
 
 def _has_numpy(value: Any) -> bool:
@@ -339,11 +348,11 @@ def _holds_symbol(value: Any) -> bool:
     return isinstance(value, Tensor) and not isinstance(value, EagerTensor)
 
 
-def mismatch(op: str, expected: DType, found: DType) -> _errors.OpError:
+def mismatch(op: str, expected: DType, found: DType, number: int = 1) -> _errors.OpError:
     """What TensorFlow says when two tensors that belong together are of two types."""
     return _errors.InvalidArgumentError(
         None,
         None,
-        f"cannot compute {op} as input #1(zero-based) was expected to be a "
+        f"cannot compute {op} as input #{number}(zero-based) was expected to be a "
         f"{short_name(expected)} tensor but is a {short_name(found)} tensor [Op:{op}] name: ",
     )

@@ -20,7 +20,7 @@ import fastrec
 
 from .._dtypes import DType
 from ._columns import column_of, rows_of
-from ._ops import Block, Draw, Op, Parsing
+from ._ops import Block, Draw, Op, Parsing, refused
 from ._specs import TensorSpec, TypeSpec
 from ._tensor import EagerTensor, Tensor, TensorShape
 
@@ -140,7 +140,10 @@ def run(op: Op, inputs: Sequence[Any], **attributes: Any) -> Any:
     trace = next((raw.trace for raw in raws if isinstance(raw, Symbol)), None)
     if trace is not None:
         return trace.add(op, raws, attributes)
-    result = op.kernel(*raws, **attributes)
+    try:
+        result = op.kernel(*raws, **attributes)
+    except (IndexError, ValueError) as error:
+        raise refused(error) from error
     return tuple(map(wrap, result)) if isinstance(result, tuple) else wrap(result)
 
 
@@ -234,7 +237,10 @@ class Trace:
             slots[slot] = value
         for node in nodes[1:] if parsed else nodes:
             arguments = [slots[ref] if is_slot else ref for is_slot, ref in node.inputs]
-            result = node.op.kernel(*arguments, **node.attributes)
+            try:
+                result = node.op.kernel(*arguments, **node.attributes)
+            except (IndexError, ValueError) as error:
+                raise refused(error) from error
             if isinstance(result, tuple):
                 for slot, each in zip(node.slots, result, strict=True):
                     slots[slot] = each

@@ -16,9 +16,11 @@ from .. import _errors
 from .._dtypes import as_dtype
 from .._kernels.shaping import new_sizes, reshaped
 from .._shape import in_messages
+from ._pipeline import invalid
 from ._specs import TensorSpec, TypeSpec
 from ._tensor import OPERATORS, EagerTensor, Tensor, TensorShape, as_array, convert_to_tensor
 from ._trace import Block, Op, Symbol, run
+from ._types import invalid_type
 
 Array = NDArray[Any]
 
@@ -76,9 +78,12 @@ _RESHAPE = Op("Reshape", _reshaped, _reshape_spec, _reshape_block, cheap=True)
 
 
 def sizes_of(shape: Any) -> Any:
-    return convert_to_tensor(
+    tensor = convert_to_tensor(
         shape if not isinstance(shape, (list, tuple)) or shape else np.zeros(0, np.int32)
     )
+    if not tensor.dtype.is_integer:
+        raise invalid_type("Tshape", tensor.dtype, "int32, int64")
+    return tensor
 
 
 def reshape(tensor: Any, shape: Any, name: str | None = None) -> Any:
@@ -164,12 +169,18 @@ def stack(values: Any, axis: int = 0, name: str | None = "stack") -> Any:
     """Tensors of one shape as one, along a new dimension."""
     if isinstance(values, Tensor):
         values = unstack(values)
+    if not values:
+        return convert_to_tensor([])
     return run(_STACK, _alike(values), axis=axis)
 
 
 def _alike(values: Any) -> list[Any]:
-    """Tensors of the type of the first one that is a tensor."""
+    """Tensors of the type of the first one that is a tensor, or of the widest."""
     dtype = next((value.dtype for value in values if isinstance(value, Tensor)), None)
+    if dtype is None:
+        found = [convert_to_tensor(value) for value in values]
+        dtype = next((each.dtype for each in found if each.dtype.is_floating), None)
+        dtype = dtype or (found[0].dtype if found else None)
     return [convert_to_tensor(value, dtype) for value in values]
 
 
@@ -205,15 +216,46 @@ def unstack(
 
 
 def split(value: Any, num_or_size_splits: Any, axis: int = 0, num: int | None = None) -> list[Any]:
-    """A tensor in so many equal parts, or in parts of those sizes, along a dimension."""
-    tensor = convert_to_tensor(value)
-    total = tensor.shape.as_list()[axis]
-    sizes = num_or_size_splits
-    if isinstance(sizes, (int, np.integer)):
-        sizes = [total // sizes] * sizes
-    key = (builtins.slice(None),) * (axis % (tensor.shape.ndims or 1))
+    """A tensor in so many equal parts, or in parts of those sizes, along a dimension.
+
+    Raises
+    ------
+    InvalidArgumentError
+        When these are not the sizes of its parts.
+    """
+    tensor, along = convert_to_tensor(value), int(axis)
+    rank = tensor.shape.ndims or 0
+    if not -rank <= along < rank:
+        raise invalid(f"-input rank(-{rank}) <= split_dim < input rank ({rank}), but got {along}")
+    total = tensor.shape.as_list()[along]
+    sizes = _parts(total, np.asarray(convert_to_tensor(num_or_size_splits)), along)
+    key = (builtins.slice(None),) * (along % rank)
     ends = np.cumsum(sizes).tolist()
     return [tensor[(*key, builtins.slice(e - s, e))] for s, e in zip(sizes, ends, strict=True)]
+
+
+def _parts(total: int, wanted: Array, axis: int) -> list[int]:
+    """How large the parts are of so many; one may be -1."""
+    if wanted.dtype.kind not in "iu":
+        raise TypeError(f"Cannot split into {wanted.tolist()} parts")
+    if not wanted.ndim:
+        count = int(wanted)
+        if count < 1 or total % count:
+            raise invalid(
+                f"Number of ways to split should evenly divide the split dimension, but got "
+                f"split_dim {axis} (size = {total}) and num_split {count}"
+            )
+        return [total // count] * count
+    sizes: list[int] = wanted.reshape(-1).tolist()
+    if sizes.count(-1) == 1:
+        sizes[sizes.index(-1)] = total - sum(sizes) - 1
+    if min(sizes, default=0) < 0 or sum(sizes) != total:
+        raise invalid(
+            f"Determined shape must either match input shape along split_dim exactly if fully "
+            f"specified, or be less than the size of the input along split_dim if not fully "
+            f"specified.  Got: {sum(sizes)}"
+        )
+    return sizes
 
 
 def _shape_kernel(x: Any, *, dtype: Any) -> Any:
@@ -246,7 +288,7 @@ def shape(input: Any, out_type: Any = "int32", name: str | None = None) -> Any:
 
 def size(input: Any, out_type: Any = "int32", name: str | None = None) -> Any:
     """How many elements there are."""
-    from .math_ops import reduce_prod
+    from .reductions import reduce_prod
 
     return reduce_prod(shape(input, out_type))
 
@@ -256,49 +298,30 @@ def rank(input: Any, name: str | None = None) -> Any:
     return constant(convert_to_tensor(input).shape.ndims, "int32")
 
 
+def _tiled(x: Any, multiples: Any) -> Any:
+    array, counts = as_array(x), np.asarray(multiples)
+    if counts.ndim != 1 or len(counts) != array.ndim:
+        raise invalid(
+            f"Expected multiples argument to be a vector of length {array.ndim} but got length "
+            f"{len(counts) if counts.ndim else 0}"
+        )
+    return np.tile(array, counts.tolist())
+
+
 def tile(input: Any, multiples: Any, name: str | None = None) -> Any:
     """A tensor repeated along its dimensions."""
-    op = Op("Tile", lambda x, n: np.tile(as_array(x), np.asarray(n).tolist()))
-    return run(op, [convert_to_tensor(input), convert_to_tensor(multiples)])
+    return run(Op("Tile", _tiled), [convert_to_tensor(input), sizes_of(multiples)])
 
 
-def pad(
-    tensor: Any,
-    paddings: Any,
-    mode: str = "CONSTANT",
-    constant_values: Any = 0,
-    name: str | None = None,
-) -> Any:
-    """A tensor with more before and after each of its dimensions."""
-    how: dict[str, Any] = {"mode": mode.lower()}
-    if mode.upper() == "CONSTANT":
-        how["constant_values"] = constant_values
-    op = Op(
-        "Pad",
-        lambda x, n: np.pad(as_array(x), np.asarray(n).tolist(), **how),
-        lambda s, raws: (
-            [TensorSpec([None] * (s[0].shape.ndims or 0), s[0].dtype)]
-            if isinstance(raws[1], Symbol)
-            else [
-                TensorSpec(
-                    [
-                        d if d is None else d + int(b) + int(a)
-                        for d, (b, a) in zip(
-                            s[0].shape.as_list(), np.asarray(raws[1]).tolist(), strict=True
-                        )
-                    ],
-                    s[0].dtype,
-                )
-            ]
-        ),
-    )
-    return run(op, [convert_to_tensor(tensor), convert_to_tensor(paddings)])
+def _turned(x: Any, axes: Any) -> Any:
+    if np.ndim(axes) != 1:
+        raise invalid(f"'dims' must be 1-dimension, not {np.ndim(axes)}")
+    return np.flip(as_array(x), tuple(axes.tolist()))
 
 
 def reverse(tensor: Any, axis: Any, name: str | None = None) -> Any:
     """A tensor turned around along dimensions."""
-    op = Op("ReverseV2", lambda x, a: np.flip(as_array(x), tuple(np.atleast_1d(a).tolist())))
-    return run(op, [convert_to_tensor(tensor), convert_to_tensor(axis)])
+    return run(Op("ReverseV2", _turned), [convert_to_tensor(tensor), sizes_of(axis)])
 
 
 def ensure_shape(x: Any, shape: Any, name: str | None = None) -> Any:

@@ -8,9 +8,11 @@ from typing import Any
 import numpy as np
 
 from .._dtypes import as_dtype
+from ._pipeline import invalid
 from ._specs import TensorSpec
-from ._tensor import EagerTensor, as_array, convert_to_tensor
+from ._tensor import as_array, convert_to_tensor
 from ._trace import Block, Op, run
+from ._types import invalid_type
 from .array_ops import constant, shape, sizes_of
 
 __all__ = ["fill", "one_hot", "ones", "ones_like", "range_", "zeros", "zeros_like"]
@@ -33,7 +35,7 @@ def zeros(shape: Any, dtype: Any = "float32", name: str | None = None) -> Any:
 
 def ones(shape: Any, dtype: Any = "float32", name: str | None = None) -> Any:
     """Ones."""
-    return fill(shape, EagerTensor(np.ones((), as_dtype(dtype).numpy)))
+    return fill(shape, constant(True if as_dtype(dtype).is_bool else 1, dtype))
 
 
 def zeros_like(input: Any, dtype: Any = None, name: str | None = None) -> Any:
@@ -64,10 +66,20 @@ def range_(
     )
     op = Op(
         "Range",
-        lambda a, b, c: np.arange(a, b, c).astype(wanted.numpy),
+        lambda a, b, c: _ranged(a, b, c).astype(wanted.numpy),
         lambda *_: [TensorSpec([None], wanted)],
     )
     return run(op, parts)
+
+
+def _ranged(begin: Any, end: Any, step: Any) -> Any:
+    if not step:
+        raise invalid("Requires delta != 0")
+    if step > 0 and begin > end:
+        raise invalid(f"Requires start <= limit when delta > 0: {begin}/{end}")
+    if step < 0 and begin < end:
+        raise invalid(f"Requires start >= limit when delta < 0: {begin}/{end}")
+    return np.arange(begin, end, step)
 
 
 def _hot(indices: Any, *, depth: int, on: Any, off: Any, axis: int, dtype: Any) -> Any:
@@ -101,6 +113,14 @@ def one_hot(
         else (as_dtype("float32") if given is None else convert_to_tensor(given).dtype)
     )
     on, off = (1 if on_value is None else on_value), (0 if off_value is None else off_value)
-    attributes = {"depth": int(depth), "on": np.asarray(on), "off": np.asarray(off)}
+    if np.asarray(depth).dtype.kind not in "iu":
+        raise TypeError(f"Cannot convert {depth} to EagerTensor of dtype int32")
+    if int(depth) < 0:
+        raise invalid(f"depth must be non-negative, got: {int(depth)}")
+    values = {"on": convert_to_tensor(on, wanted), "off": convert_to_tensor(off, wanted)}
+    attributes = {"depth": int(depth), **{key: each.array for key, each in values.items()}}
     axis = -1 if axis is None else axis
-    return run(_ONE_HOT, [convert_to_tensor(indices)], axis=axis, dtype=wanted.numpy, **attributes)
+    tensor = convert_to_tensor(indices)
+    if not tensor.dtype.is_integer:
+        raise invalid_type("TI", tensor.dtype, "uint8, int8, int32, int64")
+    return run(_ONE_HOT, [tensor], axis=axis, dtype=wanted.numpy, **attributes)

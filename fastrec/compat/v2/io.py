@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import glob
+import itertools
 import os
 from typing import Any
 
@@ -218,6 +219,17 @@ def _defaults(record_defaults: Any) -> list[Any]:
     return fields
 
 
+def _check_columns(chosen: Any, fields: int) -> None:
+    if chosen is None:
+        return
+    if any(column < 0 for column in chosen):
+        raise ValueError("select_cols contains negative values.")
+    if any(a >= b for a, b in itertools.pairwise(chosen)):
+        raise ValueError("select_cols is not strictly increasing.")
+    if len(chosen) != fields:
+        raise ValueError("Length of select_cols and record_defaults do not match.")
+
+
 def decode_csv(
     records: Any,
     record_defaults: Any,
@@ -237,6 +249,7 @@ def decode_csv(
     from .._kernels.csv import read_lines
 
     fields = _defaults(record_defaults)
+    _check_columns(select_cols, len(fields))
     options = (field_delim.encode(), use_quote_delim, na_value.encode(), select_cols)
 
     def kernel(lines: Any) -> Any:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 from typing import Any
 
@@ -13,9 +14,24 @@ import fastrec
 
 from .. import _errors
 from .._dtypes import DType, as_dtype, short_name
+from .._shape import in_messages
 from ._specs import TensorSpec, TypeSpec
-from ._tensor import OPERATORS, EagerTensor, Tensor, as_array, convert_to_tensor, mismatch
+from ._tensor import OPERATORS, Tensor, as_array, convert_to_tensor, mismatch
 from ._trace import Block, Op, run
+from ._types import check_type
+from .reductions import (  # noqa: F401
+    argmax,
+    argmin,
+    reduce_all,
+    reduce_any,
+    reduce_max,
+    reduce_mean,
+    reduce_min,
+    reduce_prod,
+    reduce_std,
+    reduce_sum,
+    reduce_variance,
+)
 
 Array = NDArray[Any]
 
@@ -24,8 +40,17 @@ def _quiet(function: Callable[..., Any]) -> Callable[..., Any]:
     """Without NumPy's warnings; scalars stay arrays."""
 
     def kernel(*values: Any, **attributes: Any) -> Any:
-        with np.errstate(all="ignore"):
-            return np.asarray(function(*map(as_array, values), **attributes))
+        arrays = [as_array(value) for value in values]
+        try:
+            with np.errstate(all="ignore"):
+                return np.asarray(function(*arrays, **attributes))
+        except ValueError as error:
+            if "broadcast" not in str(error):
+                raise
+            shapes = " vs. ".join(in_messages(array.shape) for array in arrays)
+            raise _errors.InvalidArgumentError(
+                None, None, f"Incompatible shapes: {shapes}"
+            ) from error
 
     return kernel
 
@@ -97,27 +122,19 @@ def _pair(op: str, x: Any, y: Any) -> tuple[Any, Any]:
 
 def _binary(op: Op) -> Callable[..., Any]:
     def function(x: Any, y: Any, name: str | None = None) -> Any:
-        try:
-            return run(op, _pair(op.name, x, y))
-        except ValueError as error:
-            if isinstance(error, _errors.OpError) or "broadcast" not in str(error):
-                raise
-            text = f"Incompatible shapes: {_shape(x)} vs. {_shape(y)} [Op:{op.name}] name: "
-            raise _errors.InvalidArgumentError(None, None, text) from error
+        tensors = _pair(op.name, x, y)
+        check_type(op.name, tensors[0])
+        return run(op, tensors)
 
     function.__doc__ = f"TensorFlow's ``{op.name}`` of two tensors of one type."
     return function
 
 
-def _shape(value: Any) -> str:
-    return str(list(np.shape(value) if not isinstance(value, Tensor) else value.shape)).replace(
-        " ", ""
-    )
-
-
 def _unary(op: Op) -> Callable[..., Any]:
     def function(x: Any, name: str | None = None) -> Any:
-        return run(op, [convert_to_tensor(x)])
+        tensor = convert_to_tensor(x)
+        check_type(op.name, tensor)
+        return run(op, [tensor])
 
     function.__doc__ = f"TensorFlow's ``{op.name}`` of each element."
     return function
@@ -143,6 +160,10 @@ def _checked(function: Callable[..., Any]) -> Callable[..., Any]:
     return divide
 
 
+def _floor_divide(x: Array, y: Array) -> Any:
+    return np.floor(np.true_divide(x, y)) if x.dtype.kind == "f" else np.floor_divide(x, y)
+
+
 def _true_divide(x: Array, y: Array) -> Any:
     if x.dtype.kind in "iu":
         wide = np.float32 if x.dtype.itemsize < 4 else np.float64
@@ -158,7 +179,7 @@ add = _binary(elementwise("AddV2", np.add))
 subtract = _binary(elementwise("Sub", np.subtract))
 multiply = _binary(elementwise("Mul", np.multiply))
 divide = truediv = _binary(elementwise("RealDiv", _true_divide, _quotient))
-floordiv = _binary(elementwise("FloorDiv", _checked(np.floor_divide)))
+floordiv = _binary(elementwise("FloorDiv", _checked(_floor_divide)))
 floormod = mod = _binary(elementwise("FloorMod", _checked(np.mod)))
 pow = _binary(elementwise("Pow", np.power))
 maximum = _binary(elementwise("Maximum", np.maximum))
@@ -188,7 +209,7 @@ log = _unary(elementwise("Log", np.log))
 log1p = _unary(elementwise("Log1p", np.log1p))
 floor = _unary(elementwise("Floor", np.floor))
 ceil = _unary(elementwise("Ceil", np.ceil))
-round = _unary(elementwise("Round", np.rint))
+_ROUND = _unary(elementwise("Round", np.rint))
 sin = _unary(elementwise("Sin", np.sin))
 cos = _unary(elementwise("Cos", np.cos))
 tanh = _unary(elementwise("Tanh", np.tanh))
@@ -198,6 +219,13 @@ is_nan = _unary(elementwise("IsNan", np.isnan, _bool))
 is_inf = _unary(elementwise("IsInf", np.isinf, _bool))
 is_finite = _unary(elementwise("IsFinite", np.isfinite, _bool))
 identity = stop_gradient = _unary(elementwise("Identity", lambda x: x))
+
+
+def round(x: Any, name: str | None = None) -> Any:
+    """The nearest whole numbers, the even ones of two; integers are that."""
+    tensor = convert_to_tensor(x)
+    return tensor if tensor.dtype.is_integer else _ROUND(tensor)
+
 
 _CASTS: dict[DType, Op] = {}
 
@@ -234,6 +262,8 @@ def saturate_cast(value: Any, dtype: Any, name: str | None = None) -> Any:
     if not wanted.is_integer:
         return cast(tensor, wanted)
     low, high = max(wanted.min, _least(tensor.dtype)), min(wanted.max, _most(tensor.dtype))
+    if tensor.dtype.is_floating and tensor.dtype.numpy.type(high) > wanted.max:
+        high = np.nextafter(tensor.dtype.numpy.type(high), 0)  # the last that is not too large
     return cast(clip_by_value(tensor, low, high), wanted)
 
 
@@ -250,73 +280,12 @@ def clip_by_value(t: Any, clip_value_min: Any, clip_value_max: Any, name: str | 
     return maximum(minimum(t, clip_value_max), clip_value_min)
 
 
-def _reduction(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
-    def kernel(x: Any, *, axis: tuple[int, ...] | None, keepdims: bool) -> Any:
-        with np.errstate(all="ignore"):
-            return np.asarray(function(as_array(x), axis=axis, keepdims=keepdims))
-
-    def block(_: int, x: Block, *, axis: tuple[int, ...] | None, keepdims: bool) -> Any:
-        if not isinstance(x.value, np.ndarray):
-            return None
-        rank = x.value.ndim
-        moved = (
-            tuple(range(1, rank)) if axis is None else tuple(a + 1 if a >= 0 else a for a in axis)
-        )
-        return kernel(x.value, axis=moved, keepdims=keepdims)
-
-    op = Op(name, kernel, None, block)
-
-    def reduce(
-        input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
-    ) -> Any:
-        axes = None if axis is None else tuple(np.atleast_1d(np.asarray(axis)).tolist())
-        if hasattr(input_tensor, "_reduced"):
-            return input_tensor._reduced(op, axes, bool(keepdims))
-        return run(op, [convert_to_tensor(input_tensor)], axis=axes, keepdims=bool(keepdims))
-
-    reduce.__doc__ = f"TensorFlow's ``{name}`` over `axis`, or over everything."
-    return reduce
-
-
-def _mean(x: Array, axis: Any, keepdims: bool) -> Any:
-    if x.dtype.kind not in "iu":
-        return np.mean(x, axis=axis, keepdims=keepdims, dtype=x.dtype)
-    total = np.sum(x, axis=axis, keepdims=keepdims)
-    count = x.size // max(total.size, 1)
-    return np.trunc(total / max(count, 1)).astype(x.dtype)
-
-
-reduce_sum = _reduction("Sum", lambda x, **k: np.sum(x, dtype=x.dtype, **k))
-reduce_prod = _reduction("Prod", lambda x, **k: np.prod(x, dtype=x.dtype, **k))
-reduce_mean = _reduction("Mean", _mean)
-reduce_max = _reduction("Max", np.max)
-reduce_min = _reduction("Min", np.min)
-reduce_all = _reduction("All", np.all)
-reduce_any = _reduction("Any", np.any)
-reduce_std = _reduction("Std", np.std)
-reduce_variance = _reduction("Variance", np.var)
-
-
-def _arg(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
-    op = Op(name, lambda x, axis, dtype: np.asarray(function(x, axis=axis)).astype(dtype))
-
-    def find(
-        input: Any, axis: Any = None, output_type: Any = "int64", name: str | None = None
-    ) -> Any:
-        dtype = as_dtype(output_type).numpy
-        return run(
-            op, [convert_to_tensor(input)], axis=0 if axis is None else int(axis), dtype=dtype
-        )
-
-    find.__doc__ = f"TensorFlow's ``{name}`` along `axis`."
-    return find
-
-
-argmax = _arg("ArgMax", np.argmax)
-argmin = _arg("ArgMin", np.argmin)
-
-
 def _product(x: Array, y: Array, *, turned: tuple[bool, bool]) -> Any:
+    for number, each in enumerate((x, y)):
+        if each.ndim < 2:
+            raise _errors.InvalidArgumentError(
+                None, None, f"In[{number}] ndims must be >= 2: {each.ndim}"
+            )
     first, second = (
         np.swapaxes(each, -1, -2) if turn else each
         for each, turn in zip((x, y), turned, strict=True)
@@ -338,14 +307,24 @@ def matmul(
     return run(_MATMUL, _pair("MatMul", a, b), turned=(bool(transpose_a), bool(transpose_b)))
 
 
-def _compared(function: Callable[..., Any], unequal: bool) -> Callable[[Any, Any], Any]:
+def _compared(name: str, function: Callable[..., Any], unequal: bool) -> Callable[[Any, Any], Any]:
+    """``==`` and ``!=``: what is None, or of another shape, is not equal."""
+    op = _broadcast_or(elementwise(name, function, _bool), unequal)
+
     def compare(x: Any, y: Any) -> Any:
-        try:
-            return function(x, y)
-        except (TypeError, ValueError):  # as with None: they are not equal
-            return EagerTensor(np.asarray(unequal))
+        return unequal if x is None or y is None else run(op, _pair(name, x, y))
 
     return compare
+
+
+def _broadcast_or(op: Op, otherwise: bool) -> Op:
+    def kernel(x: Any, y: Any) -> Any:
+        try:
+            return op.kernel(x, y)
+        except _errors.InvalidArgumentError:
+            return np.asarray(otherwise)
+
+    return dataclasses.replace(op, kernel=kernel)
 
 
 def _logical(
@@ -364,8 +343,11 @@ OPERATORS.update(
 OPERATORS.update(
     {name: globals()[name] for name in ("less", "less_equal", "greater", "greater_equal")}
 )
-OPERATORS["equal"] = _compared(equal, False)
-OPERATORS["not_equal"] = _compared(not_equal, True)
+OPERATORS["equal"] = _compared("Equal", np.equal, False)
+OPERATORS["not_equal"] = _compared("NotEqual", np.not_equal, True)
+OPERATORS["multiply"] = lambda x, y: (
+    logical_and if isinstance(x, Tensor) and x.dtype.is_bool else multiply
+)(x, y)
 OPERATORS["and"] = _logical(logical_and, bitwise_and)
 OPERATORS["or"] = _logical(logical_or, bitwise_or)
 OPERATORS["xor"] = _logical(logical_xor, bitwise_xor)

@@ -9,9 +9,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .._dtypes import as_dtype
+from ._pipeline import invalid
 from ._specs import TensorSpec
 from ._tensor import as_array, convert_to_tensor
 from ._trace import Op, Symbol, run
+from ._types import check_type
+from .array_ops import sizes_of
+from .math_ops import cast
 
 __all__ = [
     "argsort",
@@ -42,7 +46,9 @@ class Unique(NamedTuple):
 
 
 def _op(name: str, kernel: Callable[..., Any], *inputs: Any) -> Any:
-    return run(Op(name, kernel), [convert_to_tensor(each) for each in inputs])
+    tensors = [convert_to_tensor(each) for each in inputs]
+    check_type(name, tensors[0])
+    return run(Op(name, kernel), tensors)
 
 
 def cumsum(
@@ -51,12 +57,24 @@ def cumsum(
     """Sums of the elements up to each one, along `axis`."""
 
     def kernel(array: Any) -> Any:
-        turned = np.flip(array, axis) if reverse else array
-        sums = np.cumsum(turned, axis, dtype=array.dtype)
-        sums = sums - turned if exclusive else sums
-        return np.flip(sums, axis) if reverse else sums
+        if not -array.ndim <= along < array.ndim:
+            raise invalid(
+                f"ScanOp: Expected scan axis in the range [{-array.ndim}, {array.ndim}), but got "
+                f"{along}"
+            )
+        turned = np.flip(array, along) if reverse else array
+        sums = np.cumsum(turned, along, dtype=array.dtype)
+        if exclusive:
+            sums = np.roll(sums, 1, along)
+            sums[(slice(None),) * (along % array.ndim) + (slice(0, 1),)] = 0
+        return np.flip(sums, along) if reverse else sums
 
+    along = _axis(axis)
     return _op("Cumsum", kernel, x)
+
+
+def _axis(axis: Any) -> int:
+    return int(convert_to_tensor(axis, "int32" if not hasattr(axis, "dtype") else None))
 
 
 def _order(array: Any, axis: int, direction: str) -> Any:
@@ -76,18 +94,25 @@ def argsort(
     name: str | None = None,
 ) -> Any:
     """Where the elements are, in the order of their size."""
-    return _op("Argsort", lambda x: _order(x, axis, direction).astype(np.int32), values)
+    along = _axis(axis)
+    return _op("Argsort", lambda x: _order(x, along, direction).astype(np.int32), values)
 
 
 def sort(values: Any, axis: int = -1, direction: str = "ASCENDING", name: str | None = None) -> Any:
     """The elements in the order of their size."""
-    return _op("Sort", lambda x: np.take_along_axis(x, _order(x, axis, direction), axis), values)
+    along = _axis(axis)
+    return _op("Sort", lambda x: np.take_along_axis(x, _order(x, along, direction), along), values)
 
 
 def top_k(input: Any, k: int = 1, sorted: bool = True, name: str | None = None) -> TopK:
     """The `k` largest of each row, and where they are."""
 
     def kernel(x: Any) -> Any:
+        if k < 0:
+            raise invalid(f"Need k >= 0, got {k}")
+        if not x.ndim or x.shape[-1] < k:
+            columns = x.shape[-1] if x.ndim else 0
+            raise invalid(f"input must have at least k columns. Had {columns}, needed {k}")
         where = _order(x, -1, "DESCENDING")[..., :k]
         return np.take_along_axis(x, where, -1), where.astype(np.int32)
 
@@ -99,6 +124,8 @@ def unique(x: Any, out_idx: Any = "int32", name: str | None = None) -> Unique:
     wanted = as_dtype(out_idx)
 
     def kernel(values: Any) -> Any:
+        if values.ndim != 1:
+            raise invalid("unique expects a 1D vector.")
         seen: dict[Any, int] = {}
         numbers = [seen.setdefault(value, len(seen)) for value in as_array(values).tolist()]
         found = np.empty(len(seen), as_array(values).dtype)
@@ -127,7 +154,9 @@ def repeat(input: Any, repeats: Any, axis: int | None = None, name: str | None =
 
 def roll(input: Any, shift: Any, axis: Any, name: str | None = None) -> Any:
     """Elements moved along dimensions; those that leave come in on the other side."""
-    by, along = (np.atleast_1d(np.asarray(each)).tolist() for each in (shift, axis))
+    by, along = (np.atleast_1d(sizes_of(each).array).tolist() for each in (shift, axis))
+    if len(by) != len(along):
+        raise invalid("shift and axis must have the same size")
     return _op("Roll", lambda x: np.roll(as_array(x), by, along), input)
 
 
@@ -136,10 +165,12 @@ def sequence_mask(
 ) -> Any:
     """For each length a row that is True so many times."""
     wanted = as_dtype(dtype)
+    if maxlen is not None and int(maxlen) < 0:
+        raise invalid(f"Requires start <= limit when delta > 0: 0/{int(maxlen)}")
 
     def kernel(counts: Any) -> Any:
         most = int(np.max(counts, initial=0)) if maxlen is None else int(maxlen)
-        return (np.arange(most) < counts[..., np.newaxis]).astype(wanted.numpy)
+        return (np.arange(most) < counts.astype(np.int64)[..., np.newaxis]).astype(wanted.numpy)
 
     def infer(specs: Any, _: Any) -> Any:
         sizes = specs[0].shape.sizes
@@ -151,9 +182,11 @@ def sequence_mask(
 
 def linspace(start: Any, stop: Any, num: int, name: str | None = None, axis: int = 0) -> Any:
     """`num` numbers from `start` to `stop`, as far from each other."""
-    return _op(
-        "LinSpace", lambda a, b: np.linspace(a, b, num, axis=axis).astype(a.dtype), start, stop
-    )
+    if int(num) < 0:
+        raise invalid(f"Requires num >= 0: {num}")
+    ends = [convert_to_tensor(each) for each in (start, stop)]
+    ends = [cast(end, "float64") if end.dtype.is_integer else end for end in ends]
+    return _op("LinSpace", lambda a, b: np.linspace(a, b, num, axis=axis).astype(a.dtype), *ends)
 
 
 def eye(

@@ -9,10 +9,12 @@ from typing import Any
 import numpy as np
 
 from .. import _errors
+from .._dtypes import as_dtype
 from .._kernels import slicing
 from ._specs import TensorSpec, TypeSpec
 from ._tensor import OPERATORS, Tensor, as_array, convert_to_tensor
 from ._trace import Block, Op, Symbol, run
+from ._types import check_type, invalid_type
 
 __all__ = ["boolean_mask", "gather", "gather_nd", "slice_", "where"]
 
@@ -42,9 +44,16 @@ def gather(
 
     With `batch_dims`, that many first dimensions of both go together.
     """
-    tensors = [convert_to_tensor(params), convert_to_tensor(indices)]
+    tensors = [convert_to_tensor(params), _indices(indices)]
     where = int(batch_dims) if axis is None else int(axis)
     return run(_GATHER, tensors, axis=where, batch_dims=int(batch_dims))
+
+
+def _indices(value: Any) -> Any:
+    tensor = convert_to_tensor(value)
+    if tensor.dtype.name not in ("int16", "int32", "int64"):
+        raise invalid_type("Tindices", tensor.dtype, "int16, int32, int64")
+    return tensor
 
 
 _GATHER_ND = Op("GatherNd", lambda x, i: slicing.gather_nd(as_array(x), np.asarray(i)))
@@ -54,13 +63,15 @@ def gather_nd(params: Any, indices: Any, batch_dims: int = 0, name: str | None =
     """The parts of `params` at the places that the rows of `indices` spell out."""
     if batch_dims:
         raise NotImplementedError("gather_nd with batch_dims is not covered")
-    return run(_GATHER_ND, [convert_to_tensor(params), convert_to_tensor(indices)])
+    return run(_GATHER_ND, [convert_to_tensor(params), _indices(indices)])
 
 
 _MASK = Op(
     "BooleanMask",
     lambda x, mask, axis: (
-        np.compress(mask.reshape(-1), as_array(x), axis) if mask.ndim == 1 else as_array(x)[mask]
+        np.compress(mask, as_array(x), axis)
+        if mask.ndim == 1
+        else as_array(x)[(builtins.slice(None),) * axis + (mask.astype(bool),)]
     ),
     lambda s, _, axis: [
         TensorSpec([None, *s[0].shape.as_list()[s[1].shape.ndims or 1 :]], s[0].dtype)
@@ -70,7 +81,14 @@ _MASK = Op(
 
 def boolean_mask(tensor: Any, mask: Any, axis: int | None = None, name: str | None = None) -> Any:
     """The elements for which `mask` is True."""
-    return run(_MASK, [convert_to_tensor(tensor), convert_to_tensor(mask)], axis=axis or 0)
+    values, kept, first = convert_to_tensor(tensor), convert_to_tensor(mask), int(axis or 0)
+    if kept.shape.ndims == 0:
+        raise ValueError("mask cannot be scalar.")
+    if None not in (values.shape.ndims, kept.shape.ndims):
+        sizes = values.shape[first : first + kept.shape.ndims]
+        if not sizes.is_compatible_with(kept.shape):
+            raise ValueError(f"Shapes {sizes} and {kept.shape} are incompatible")
+    return run(_MASK, [values, kept], axis=first)
 
 
 _WHERE = Op(
@@ -86,8 +104,12 @@ def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None)
 
     if x is None and y is None:
         return run(_WHERE, [convert_to_tensor(condition)])
+    if x is None or y is None:
+        raise ValueError("x and y must both be non-None or both be None.")
     op = elementwise("SelectV2", np.where, lambda specs: specs[1].dtype)
-    return run(op, [convert_to_tensor(condition), *_pair("SelectV2", x, y)])
+    chosen = convert_to_tensor(condition)
+    check_type("SelectV2", chosen)
+    return run(op, [chosen, *_pair("SelectV2", x, y)])
 
 
 def _slice_spec(specs: list[TypeSpec], raws: list[Any]) -> list[TypeSpec]:
@@ -141,14 +163,20 @@ def _pick_block(_: int, x: Block, *indices: Block, key: tuple[Any, ...]) -> Any:
     return x.value[(builtins.slice(None), *key)]
 
 
+def _is_mask(key: Any) -> bool:
+    if isinstance(key, Tensor):
+        return key.dtype.is_bool
+    return isinstance(key, bool) or (isinstance(key, np.ndarray) and key.dtype == bool)
+
+
 _HOLE = object()
 _STRIDED_SLICE = Op("StridedSlice", _picked, None, _pick_block)
 
 
 def _getitem(tensor: Any, key: Any) -> Any:
-    parts = key if isinstance(key, tuple) else (key,)
-    if len(parts) == 1 and isinstance(parts[0], Tensor) and parts[0].dtype.is_bool:
-        return boolean_mask(tensor, parts[0])
+    parts = tuple(key) if isinstance(key, (tuple, list)) else (key,)
+    if not isinstance(key, (tuple, list)) and _is_mask(key):
+        return boolean_mask(tensor, key)
     holes: list[Any] = []
 
     def one(part: Any) -> Any:
@@ -159,7 +187,14 @@ def _getitem(tensor: Any, key: Any) -> Any:
             return _HOLE
         if isinstance(part, Tensor):
             return int(part)  # type: ignore[call-overload]
-        return part
+        if isinstance(part, (bool, np.bool_)):
+            raise invalid_type("Index", as_dtype("bool"), "int16, int32, int64")
+        if part is None or part is Ellipsis or (np.ndim(part) == 0 and hasattr(part, "__index__")):
+            return part
+        raise TypeError(
+            "Only integers, slices (`:`), ellipsis (`...`), tf.newaxis (`None`) and scalar "
+            f"tf.int32/tf.int64 tensors are valid indices, got {part!r}"
+        )
 
     filled = tuple(map(one, parts))
     return run(_STRIDED_SLICE, [tensor, *holes], key=filled)

@@ -14,6 +14,7 @@ from ._pipeline import invalid
 from ._specs import TensorSpec, TypeSpec
 from ._tensor import convert_to_tensor
 from ._trace import Block, Op, run
+from ._types import invalid_type
 
 __all__ = ["decode_raw"]
 
@@ -29,6 +30,8 @@ def _decoded(strings: Any, *, dtype: Any, little_endian: bool, fixed: int | None
         little_endian,
         fixed,
     )
+    if fixed is not None and not found.size:
+        return np.zeros((*found.shape[:-1], fixed // dtype.itemsize), dtype)
     return found if found.flags.writeable else found.copy()
 
 
@@ -97,11 +100,8 @@ def decode_raw(
         When strings differ in size, or are no whole numbers.
     """
     dtype = as_dtype(out_type)
-    if short_name(dtype) not in _RAW_TYPES.split():
-        raise TypeError(
-            f"Value passed to parameter 'out_type' has DataType {dtype.name} not in list of "
-            "allowed values"
-        )
+    if short_name(dtype) not in _RAW_TYPES.split() or (fixed_length and dtype.is_bool):
+        raise invalid_type("out_type", dtype, ", ".join(_RAW_TYPES.split()))
     if fixed_length is not None and fixed_length % dtype.size:
         raise invalid(
             f"fixed_length ({fixed_length}) must be a multiple of the size of out_type "

@@ -10,12 +10,14 @@ from typing import Any
 
 import numpy as np
 
-from .. import _errors
 from .._dtypes import DType, as_dtype, short_name
+from .._kernels.numbers import NotANumber, number_of
+from ._pipeline import invalid
 from ._ragged import RaggedTensor
 from ._specs import TensorSpec, TypeSpec
-from ._tensor import as_array, convert_to_tensor
+from ._tensor import Tensor, as_array, convert_to_tensor, mismatch
 from ._trace import Block, Op, run
+from ._types import invalid_type
 
 __all__ = [
     "as_string",
@@ -35,7 +37,10 @@ __all__ = [
 
 def _each(name: str, function: Callable[..., Any], dtype: Any, *values: Any) -> Any:
     """A function of strings, of each of a tensor's."""
-    wanted = as_dtype(dtype)
+    if isinstance(values[0], RaggedTensor):
+        inner = _each(name, function, dtype, values[0].flat_values, *values[1:])
+        return values[0].with_flat_values(inner)
+    wanted, text = as_dtype(dtype), as_dtype("string")
 
     def kernel(*arrays: Any) -> Any:
         broadcast = np.broadcast_arrays(*map(as_array, arrays))
@@ -54,48 +59,62 @@ def _each(name: str, function: Callable[..., Any], dtype: Any, *values: Any) -> 
             return None
         return kernel(blocks[0].value)
 
-    return run(Op(name, kernel, infer, block), [convert_to_tensor(value) for value in values])
+    tensors = [v if isinstance(v, Tensor) else convert_to_tensor(v, text) for v in values]
+    for number, tensor in enumerate(tensors):
+        if tensor.dtype != text and not name.startswith("AsString"):
+            raise mismatch(name, text, tensor.dtype, number)
+    return run(Op(name, kernel, infer, block), tensors)
 
 
-def _unit(unit: str, data: bytes) -> Any:
-    return data if unit == "BYTE" else data.decode("utf-8", "replace")
+def _checked_unit(unit: str) -> str:
+    if unit not in ("BYTE", "UTF8_CHAR"):
+        raise invalid(
+            f"Value for attr 'unit' of \"{unit}\" is not in the list of allowed values: "
+            '"BYTE", "UTF8_CHAR"'
+        )
+    return unit
+
+
+def _begins(data: bytes) -> list[int]:
+    """Where the characters of UTF-8 begin, and the end."""
+    return [*(at for at, byte in enumerate(data) if byte & 0xC0 != 0x80), len(data)]
 
 
 def length(input: Any, unit: str = "BYTE", name: str | None = None) -> Any:
     """How many bytes, or characters, strings have."""
-    return _each("StringLength", lambda s: len(_unit(unit, s)), "int32", input)
+    of = len if _checked_unit(unit) == "BYTE" else lambda data: len(_begins(data)) - 1
+    return _each("StringLength", of, "int32", input)
+
+
+def _cased(name: str, plain: Any, wide: Any, encoding: str, input: Any) -> Any:
+    if encoding not in ("", "utf-8"):
+        raise invalid(f"only utf8 or '' (no encoding) is supported, received {encoding}")
+    if not encoding:
+        return _each(name, plain, "string", input)
+    whole = lambda s: wide(s.decode("utf-8", "replace")).encode()  # noqa: E731
+    return _each(name, whole, "string", input)
 
 
 def lower(input: Any, encoding: str = "", name: str | None = None) -> Any:
     """Strings in small letters."""
-    plain = encoding != "utf-8"
-    return _each(
-        "StringLower",
-        lambda s: s.lower() if plain else s.decode().lower().encode(),
-        "string",
-        input,
-    )
+    return _cased("StringLower", bytes.lower, str.lower, encoding, input)
 
 
 def upper(input: Any, encoding: str = "", name: str | None = None) -> Any:
     """Strings in capital letters."""
-    plain = encoding != "utf-8"
-    return _each(
-        "StringUpper",
-        lambda s: s.upper() if plain else s.decode().upper().encode(),
-        "string",
-        input,
-    )
+    return _cased("StringUpper", bytes.upper, str.upper, encoding, input)
 
 
 def strip(input: Any, name: str | None = None) -> Any:
     """Strings without white space around them."""
-    return _each("StringStrip", bytes.strip, "string", input)
+    return _each("StringStrip", lambda s: s.strip(_SPACE), "string", input)
 
 
 def join(inputs: Any, separator: str = "", name: str | None = None) -> Any:
     """Strings put together."""
     between = separator.encode()
+    if not inputs:
+        return convert_to_tensor(b"")
     return _each("StringJoin", lambda *s: between.join(s), "string", *inputs)
 
 
@@ -122,30 +141,46 @@ def reduce_join(
     return run(Op("ReduceJoin", kernel), [tensor])
 
 
-def substr(input: Any, pos: int, len: int, unit: str = "BYTE", name: str | None = None) -> Any:
-    """Parts of strings."""
-    begin, count = int(pos), int(len)
+def substr(input: Any, pos: Any, len: Any, unit: str = "BYTE", name: str | None = None) -> Any:
+    """Parts of strings: `len` bytes, or characters, from `pos` on; or from the end, if negative."""
+    begins, counts = (np.asarray(convert_to_tensor(each)) for each in (pos, len))
+    if begins.shape != counts.shape:
+        raise invalid("pos and len should have the same shape")
+    if begins.ndim:
+        raise NotImplementedError("substr with several positions is not covered")
+    begin, count = int(begins), int(counts)
+    at = _begins if _checked_unit(unit) == "UTF8_CHAR" else lambda data: range(_size(data) + 1)
 
     def cut(data: bytes) -> bytes:
-        text = _unit(unit, data)
-        if not -_size(text) <= begin <= _size(text):
+        ends = at(data)
+        most = _size(ends) - 1
+        if not -most <= begin <= most:
             message = f"pos {begin} out of range for string b'{data.decode('latin-1')}' at index 0"
-            raise _errors.InvalidArgumentError(None, None, message)
-        first = begin if begin >= 0 else _size(text) + begin
-        part = text[first : first + count]
-        return part if isinstance(part, bytes) else part.encode()
+            raise invalid(message)
+        first = begin if begin >= 0 else most + begin
+        last = most if count < 0 else min(most, first + count)
+        return data[ends[first] : ends[last]]
 
     return _each("Substr", cut, "string", input)
 
 
 _size = len
+_SPACE = b" \t\n\v\f\r"
+
+
+def _pattern(pattern: str) -> re.Pattern[bytes]:
+    try:
+        return re.compile(pattern.encode())
+    except re.error as error:
+        raise invalid(f"Invalid pattern: {pattern}, error: {error}") from error
 
 
 def regex_replace(
     input: Any, pattern: str, rewrite: str, replace_global: bool = True, name: str | None = None
 ) -> Any:
     """Strings with what matches replaced. The patterns are Python's."""
-    found, new = re.compile(pattern.encode()), rewrite.encode()
+    found = _pattern(pattern)
+    new = re.sub(rb"\\(\d)", rb"\\g<\1>", rewrite.encode())
     return _each(
         "RegexReplace", lambda s: found.sub(new, s, 0 if replace_global else 1), "string", input
     )
@@ -153,49 +188,86 @@ def regex_replace(
 
 def regex_full_match(input: Any, pattern: str, name: str | None = None) -> Any:
     """Whether strings match. The patterns are Python's."""
-    found = re.compile(pattern.encode())
+    found = _pattern(pattern)
     return _each("RegexFullMatch", lambda s: found.fullmatch(s) is not None, "bool", input)
 
 
 def _number(data: bytes, dtype: DType) -> Any:
     try:
-        return dtype.numpy.type(int(data) if dtype.is_integer else float(data))
-    except (ValueError, OverflowError):
+        return number_of(data, dtype.numpy)
+    except NotANumber:
         text = f"StringToNumberOp could not correctly convert string: {data.decode('latin-1')}"
-        raise _errors.InvalidArgumentError(None, None, text) from None
+        raise invalid(text) from None
 
 
 def to_number(input: Any, out_type: Any = "float32", name: str | None = None) -> Any:
     """Strings as the numbers that they spell."""
     dtype = as_dtype(out_type)
+    if dtype.name not in ("float32", "float64", "int32", "int64", "uint32", "uint64"):
+        raise invalid_type("out_type", dtype, "float, double, int32, int64, uint32, uint64")
     return _each("StringToNumber", functools.partial(_number, dtype=dtype), dtype, input)
 
 
-def _spelled(value: Any, dtype: DType, precision: int) -> bytes:
-    if dtype.is_bool:
-        return b"true" if value else b"false"
-    if dtype.is_floating:
-        return (f"%.{precision}f" % value if precision >= 0 else f"{value:f}").encode()
-    return value if isinstance(value, bytes) else str(value).encode()
-
-
-def as_string(input: Any, precision: int = -1, name: str | None = None, **_: Any) -> Any:
-    """Numbers spelled out."""
+def as_string(
+    input: Any,
+    precision: int = -1,
+    scientific: bool = False,
+    shortest: bool = False,
+    width: int = -1,
+    fill: str = "",
+    name: str | None = None,
+) -> Any:
+    """Numbers as C's ``printf`` writes them."""
     tensor = convert_to_tensor(input)
-    spell = functools.partial(_spelled, dtype=tensor.dtype, precision=precision)
-    return _each(f"AsString_{short_name(tensor.dtype)}", spell, "string", tensor)
+    kind, real = tensor.dtype.numpy.kind, tensor.dtype.is_floating
+    if scientific and shortest:
+        raise invalid("Cannot select both scientific and shortest notation")
+    if kind in "iub" and (scientific or shortest or precision >= 0):
+        raise invalid(f"scientific, shortest and precision are for floats, not {tensor.dtype.name}")
+    if len(fill) > 1 or (fill and fill not in " +-0#"):
+        raise invalid(f'Fill argument not supported: "{fill}"')
+    if kind == "c":
+        raise NotImplementedError("complex numbers are not written as strings")
+    letter = ("e" if scientific else "g" if shortest else "f") if real else "sd"[kind in "iu"]
+    digits = f".{precision}" if precision >= 0 else ""
+    if kind == "b":  # which TensorFlow writes as they are
+        fill, width = "", -1
+    spec = f"%{fill}{width if width >= 0 else ''}{digits if real else ''}{letter}".encode()
+
+    def spelled(value: Any) -> bytes:
+        if kind == "b":
+            value = b"true" if value else b"false"
+        if real and not np.isfinite(value):
+            return bytes((spec.replace(b"0", b"", 1) if fill == "0" else spec) % value)
+        return bytes(spec % value)
+
+    return _each(f"AsString_{short_name(tensor.dtype)}", spelled, "string", tensor)
+
+
+def _parts(text: bytes, sep: bytes, most: int) -> list[bytes]:
+    """As TensorFlow splits: what is left after `most` parts is one more, even if it is empty."""
+    if most == 0:
+        return [text]
+    if sep:
+        return text.split(sep, most)
+    found = text.lstrip(_SPACE).split(None, most)
+    return [*found, b""] if len(found) == most else found
 
 
 def split(input: Any, sep: str | None = None, maxsplit: int = -1, name: str | None = None) -> Any:
     """The parts of strings between separators; of several strings as a ragged tensor."""
-    between = sep.encode() if sep else None
+    between = sep.encode() if sep else b""
     array = convert_to_tensor(input, "string").array
-    parts = [text.split(between, maxsplit) for text in array.reshape(-1).tolist()]
-    if not array.ndim:
-        return convert_to_tensor(parts[0] or np.empty(0, object), "string")
+    parts = [_parts(text, between, maxsplit) for text in array.reshape(-1).tolist()]
     flat = [part for row in parts for part in row]
     values = convert_to_tensor(flat or np.empty(0, object), "string")
-    return RaggedTensor.from_row_lengths(values, [_size(row) for row in parts])
+    if not array.ndim:
+        return values
+    rows = RaggedTensor.from_row_lengths(values, [_size(row) for row in parts])
+    for axis in range(array.ndim - 1, 0, -1):
+        count = int(np.prod(array.shape[:axis]))
+        rows = RaggedTensor.from_row_lengths(rows, [array.shape[axis]] * count)
+    return rows
 
 
 def __getattr__(name: str) -> Any:

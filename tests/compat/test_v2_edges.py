@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What NumPy would take, and TensorFlow does not, or takes for something else."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import fastrec.compat.v2 as tf
+
+INVALID: dict[str, Callable[[], Any]] = {
+    "exp of integers": lambda: tf.exp(tf.constant([1])),
+    "any of integers": lambda: tf.reduce_any(tf.constant([1])),
+    "a choice by integers": lambda: tf.where(tf.constant([1]), 1, 2),
+    "an axis that is not there": lambda: tf.reduce_sum([1], axis=1),
+    "an axis twice": lambda: tf.reduce_sum([[1]], axis=[0, 0]),
+    "the largest of none": lambda: tf.argmax([]),
+    "parts that are not all": lambda: tf.split([1, 2, 3], [1, 1]),
+    "uneven parts": lambda: tf.split([1, 2, 3], 2),
+    "tiles of too few dimensions": lambda: tf.tile([[1]], [2]),
+    "paddings of too few dimensions": lambda: tf.pad([[1]], [[1, 1]]),
+    "more of the largest than there are": lambda: tf.math.top_k([1], 2),
+    "a range that goes nowhere": lambda: tf.range(0, -5),
+    "an index of floats": lambda: tf.gather([1], [0.0]),
+    "digits of an integer": lambda: tf.strings.as_string(1, precision=2),
+    "underscores in a number": lambda: tf.strings.to_number("1_000"),
+    "sizes that do not go together": lambda: tf.constant([1, 2]) + tf.constant([1, 2, 3]),
+}
+
+
+@pytest.mark.parametrize("name", INVALID)
+def test_what_is_not_valid_is_refused(name: str) -> None:
+    with pytest.raises(tf.errors.InvalidArgumentError):
+        INVALID[name]()
+
+
+def test_a_list_is_an_index_for_each_dimension() -> None:
+    assert int(tf.constant([[1, 2], [3, 4]])[[0, 1]]) == 2
+    with pytest.raises(TypeError, match="valid indices"):
+        tf.constant([1, 2])[[[0, 1]]]
+
+
+def test_what_has_another_shape_is_not_equal() -> None:
+    assert not tf.constant([1, 2]) == tf.constant([1, 2, 3])  # noqa: SIM201
+    with pytest.raises(TypeError):
+        tf.constant([1, 2]) == "a"  # noqa: B015
+
+
+def test_one_of_the_sizes_of_the_parts_may_be_what_is_left() -> None:
+    assert [part.numpy().tolist() for part in tf.split([1, 2, 3], [1, -1])] == [[1], [2, 3]]
+
+
+def test_means_of_ragged_integers_are_not_cut_off() -> None:
+    means = tf.reduce_mean(tf.ragged.constant([[1, 2], [4]]), axis=1)
+    np.testing.assert_equal(means.numpy(), [1.5, 4.0])
+
+
+def test_what_is_no_number_is_never_the_largest() -> None:
+    assert int(tf.argmax([1.0, float("nan"), 3.0])) == 2
+
+
+def test_the_extremes_of_none_are_the_ends_of_the_type() -> None:
+    assert tf.reduce_max(tf.zeros([0], tf.int32)).numpy() == -(2**31)
+    assert tf.reduce_min([]).numpy() == np.inf
+
+
+def test_strings_are_padded_with_empty_ones() -> None:
+    assert tf.pad(["a"], [[1, 0]]).numpy().tolist() == [b"", b"a"]
+
+
+def test_numbers_are_written_as_wide_as_asked_for() -> None:
+    assert tf.strings.as_string(5, width=4, fill="0").numpy() == b"0005"
+    assert tf.strings.as_string(1.5, shortest=True).numpy() == b"1.5"
+
+
+@pytest.mark.parametrize("count", [1.5, None, [2]])
+def test_numbers_of_elements_are_integers(count: Any) -> None:
+    for method in ("take", "skip", "batch", "shuffle"):
+        with pytest.raises((TypeError, ValueError, tf.errors.InvalidArgumentError)):
+            getattr(tf.data.Dataset.range(3), method)(count)
+
+
+def test_seeds_of_any_size_are_folded_as_in_tensorflow() -> None:
+    def order(seed: int) -> list[int]:
+        tf.random.set_seed(1)
+        return list(tf.data.Dataset.range(20).shuffle(20, seed=seed).as_numpy_iterator())
+
+    assert order(-1) == order(2**31 - 2) != order(0)
