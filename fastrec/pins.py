@@ -72,14 +72,17 @@ def _pin_of(column: Lowered) -> Lowered:
     return column._replace(fit=None, ragged=True, shape=())
 
 
-def pinned(key: Any, column: Column, pin: Lowered) -> Column:
-    """`column` in the form that `pin` asks for, or an exception that says why not."""
+def pinned(key: Any, column: Column, pin: Lowered, present: Array | None = None) -> Column:
+    """`column` in the form that `pin` asks for, or an exception that says why not.
+
+    Rows that are not `present` may be anything.
+    """
     if pin.raw:
         return _raw(key, column, pin)
     if isinstance(column, Raw):
         column = _unraw(key, column, pin)
     if isinstance(column, Ragged):
-        return _ragged(key, column, pin)
+        return _ragged(key, column, pin, present)
     if pin.kind == "bytes":
         return _strings(key, column, pin)
     return _numbers(key, column, pin)
@@ -136,12 +139,13 @@ def _numbers(key: Any, column: Column, pin: Lowered) -> Array:
     return values
 
 
-def _ragged(key: Any, column: Ragged, pin: Lowered) -> Ragged:
+def _ragged(key: Any, column: Ragged, pin: Lowered, present: Array | None) -> Ragged:
     values = column.values
     if not pin.ragged:
         lengths = np.diff(column.row_splits)
-        wrong = np.flatnonzero(lengths != math.prod(pin.shape)) if len(pin.shape) == 1 else [0]
-        if len(wrong) and len(lengths):
+        good = (lengths == math.prod(pin.shape)) & (len(pin.shape) == 1 or present is not None)
+        wrong = np.flatnonzero(~good if present is None else ~good & (present == 1))
+        if len(wrong):
             row = int(wrong[0])
             raise ValueError(
                 f"feature {key!a}: row {row} has {int(lengths[row])} values in one list, the "
@@ -241,7 +245,14 @@ def _converted(key: Any, values: Array, column: Any, pin: Lowered) -> Array:
             _check_range(key, values, pin.dtype)
         elif values.size and not _widens(values.dtype, pin.dtype):
             raise _mismatch(key, column, pin)
-        values = values.astype(pin.dtype)
+        with np.errstate(over="ignore"):
+            cast = values.astype(pin.dtype)
+        lost = np.argwhere(np.isfinite(values) & ~np.isfinite(cast))
+        if len(lost):
+            raise OverflowError(
+                f"feature {key!a}: {values[tuple(lost[0])]} does not fit {pin.dtype}"
+            )
+        values = cast
     return values.byteswap() if pin.swap else values
 
 

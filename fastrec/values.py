@@ -101,7 +101,13 @@ def cook_column(key: Any, column: Any, pin: Lowered | None = None) -> Cooked:
     if present is not None and pin is not None and not pin.ragged and pin.fallback is None:
         row = int(np.flatnonzero(present == 0)[0])
         raise ValueError(f"feature {key!a}: row {row} is None, and the feature has no default")
-    cooked = _cook(key, column, pin)
+    if present is not None and pin is not None:
+        if not present.any():
+            return Cooked("none", np.zeros(0, np.uint8), len(present))
+        if isinstance(column, np.ndarray) and column.dtype.kind in "biuf":
+            there = present.reshape(-1, *[1] * (column.ndim - 1)) == 1
+            column = np.where(there, column, column.dtype.type(0))
+    cooked = _cook(key, column, pin, present)
     cooked.present = present
     return cooked
 
@@ -288,9 +294,12 @@ def _rows(key: Any, rows: list[Any]) -> tuple[Column, NDArray[np.uint8] | None]:
     return _ragged(key, rows), present
 
 
-def _ragged(key: Any, rows: list[Any]) -> Ragged | Raw:
+def _ragged(key: Any, rows: list[Any]) -> Column:
     """Rows that are lists or arrays, each of its own length."""
-    parts = [None if row is None else _part(key, row, i) for i, row in enumerate(rows)]
+    shaped = [None if row is None else _part(key, row, i) for i, row in enumerate(rows)]
+    if (stacked := _stacked(shaped)) is not None:
+        return stacked
+    parts = [part.reshape(-1) if isinstance(part, np.ndarray) else part for part in shaped]
     splits = np.zeros(len(rows) + 1, np.int64)
     np.cumsum([0 if part is None else _size(part) for part in parts], out=splits[1:])
     full = [part for part in parts if part is not None and _size(part)]
@@ -306,7 +315,7 @@ def _ragged(key: Any, rows: list[Any]) -> Ragged | Raw:
             for item in (Bytes(part.data, part.offsets) if isinstance(part, Bytes) else part)
         ]
         return Ragged(Bytes.from_list(flat), splits)
-    raw = all(isinstance(row, np.ndarray) and row.dtype == np.uint8 for row in arrays)
+    raw = all(isinstance(row, np.ndarray) and row.dtype == np.uint8 and row.ndim for row in arrays)
     values = np.concatenate(full) if full else np.zeros(0, np.int64)
     if raw:
         return Raw(values, splits)
@@ -324,18 +333,37 @@ def _part(key: Any, row: Any, number: int) -> Array | Bytes:
         text = text[len(start) :] if text.startswith(start) else text
         raise type(error)(f"{start}row {number}: {text}") from None
     assert not isinstance(part, (Ragged, Raw))
-    return part if isinstance(part, Bytes) else part.reshape(-1)
+    return part
+
+
+def _stacked(parts: list[Any]) -> Array | Bytes | None:
+    """Rows of one shape of two dimensions or more as a column of that shape; None for others."""
+    first = parts[0]
+    if first is None or len(first.shape) < 3:
+        return None
+    if any(part is None or part.shape != first.shape for part in parts):
+        return None
+    shape = (len(parts), *first.shape[1:])
+    if all(isinstance(part, np.ndarray) for part in parts):
+        return np.concatenate(parts)
+    if all(isinstance(part, Bytes) for part in parts):
+        strings = [s for part in parts for s in Bytes(part.data, part.offsets)]
+        flat = Bytes.from_list(strings)
+        return Bytes(flat.data, flat.offsets, shape)
+    return None
 
 
 def _size(part: Array | Bytes) -> int:
     return len(part.offsets) - 1 if isinstance(part, Bytes) else part.size
 
 
-def _cook(key: Any, column: Column, pin: Lowered | None) -> Cooked:
+def _cook(
+    key: Any, column: Column, pin: Lowered | None, present: NDArray[np.uint8] | None = None
+) -> Cooked:
     if pin is not None:
         from .pins import pinned
 
-        column = pinned(key, column, pin)
+        column = pinned(key, column, pin, present)
     if isinstance(column, Raw):
         return _cook_raw(column)
     if isinstance(column, Ragged):

@@ -49,6 +49,37 @@ def test_a_raw_feature_stores_any_dtype_as_bytes(dtype: np.dtype, little: bool) 
     np.testing.assert_array_equal(parse_example([data], features)["a"][0], values)
 
 
+@pytest.mark.parametrize(
+    ("feature", "value"),
+    [
+        (FixedLenFeature((), np.int64, 1), 5),
+        (FixedLenFeature((3,), np.int64, 1), [1, 2, 3]),
+        (FixedLenFeature((2, 2), np.float32, 1), [[1, 2], [3, 4]]),
+        (FixedLenFeature((2, 2), np.uint8, 1), np.ones((2, 2), np.uint8)),
+        (FixedLenFeature((2, 1), bytes, b"x"), [["a"], ["b"]]),
+        (FixedLenFeature((), bytes, b"x"), "a"),
+        (RaggedFeature(bytes), ["a"]),
+    ],
+)
+def test_a_list_of_rows_is_what_its_rows_are(feature: Any, value: Any) -> None:
+    pins = {"a": feature}
+    for rows in ([value, value], [None, value], [value, None], [None, None]):
+        expected = [encode_example({"a": row}, pins) for row in rows]
+        assert encode_examples({"a": rows}, pins).to_list() == expected
+
+
+def test_a_list_of_uint8_scalars_in_arrays_is_of_integers() -> None:
+    rows = [np.array(7, np.uint8), np.array(8, np.uint8)]
+    assert encode_examples({"a": rows})[1] == encode_example({"a": 8})
+
+
+@pytest.mark.parametrize("value", [65520.0, np.float32(1e6), 2**17, 1e300])
+def test_a_number_that_would_become_infinite_is_not_stored_raw(value: Any) -> None:
+    with pytest.raises(OverflowError, match=r"'a': .* does not fit float16"):
+        encode_example({"a": value}, {"a": RawFeature((), np.float16)})
+    assert feature_of(np.inf, RawFeature((), np.float16)).bytes_list.value == [b"\x00\x7c"]
+
+
 def test_a_raw_feature_takes_lists_and_bytes_as_well() -> None:
     feature = RawFeature((3,), np.int16)
     expected = np.array([1, 2, 300], np.int16).tobytes()
