@@ -73,6 +73,7 @@ class Batcher:
     Parameters
     ----------
     source : path, glob pattern, list of these, binary file object, or Mixture
+        A file object is read from where it stands, once.
     features : mapping of str to feature, optional
         What to read from each record. None: batches are :class:`~fastrec.Bytes` of whole records.
     batch_size : int or None
@@ -266,6 +267,10 @@ class Batcher:
             raise FastrecError(
                 "this shuffle needs uncompressed files that are named by path; "
                 "shuffle=N, a buffer of N records, needs neither"
+            )
+        if order.reader._file is not None and order.fields["epochs"] != 1:
+            raise FastrecError(
+                "a file object is read once: name the file by its path for more than one epoch"
             )
         if order.mixture is not None:
             raise FastrecError("a mixture needs uncompressed files that are named by path")

@@ -257,6 +257,15 @@ def test_a_state_beyond_the_end_has_no_batches(paths: list[Path]) -> None:
         assert list(batcher) == []
 
 
+@pytest.mark.parametrize("epochs", [2, None])
+def test_a_file_object_has_one_epoch_and_says_so(paths: list[Path], epochs: int | None) -> None:
+    with (
+        paths[0].open("rb") as file,
+        pytest.raises(fastrec.FastrecError, match="file object is read once"),
+    ):
+        next(iter(fastrec.Batcher(file, None, 2, epochs=epochs)))
+
+
 def test_a_file_object_cannot_be_resumed_and_says_so(paths: list[Path]) -> None:
     with paths[0].open("rb") as file:
         batches = iter(Batcher(file, NUMBER, 5))
