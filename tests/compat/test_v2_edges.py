@@ -89,3 +89,52 @@ def test_seeds_of_any_size_are_folded_as_in_tensorflow() -> None:
         return list(tf.data.Dataset.range(20).shuffle(20, seed=seed).as_numpy_iterator())
 
     assert order(-1) == order(2**31 - 2) != order(0)
+
+
+def test_what_comes_after_something_is_of_its_types() -> None:
+    with pytest.raises(TypeError, match="Incompatible dataset elements"):
+        tf.data.Dataset.range(2).concatenate(tf.data.Dataset.from_tensors(1))
+
+
+@pytest.mark.parametrize("made", [1, [True], (True, True)])
+@pytest.mark.parametrize("method", ["filter", "take_while"])
+def test_predicates_give_one_truth_value(method: str, made: Any) -> None:
+    with pytest.raises(ValueError, match="Invalid `predicate`"):
+        list(getattr(tf.data.Dataset.range(2), method)(lambda x: made))
+
+
+def test_scalar_strings_are_padded_as_they_are() -> None:
+    (batch,) = tf.data.Dataset.from_tensor_slices([b"a\0", b""]).padded_batch(2)
+    assert batch.numpy().tolist() == [b"a\0", b""]
+
+
+def test_what_is_filled_up_with_is_of_the_type_of_the_elements() -> None:
+    with pytest.raises(TypeError, match="does not match type"):
+        tf.data.Dataset.range(2).padded_batch(2, padding_values=9)
+    with pytest.raises(ValueError, match="not compatible"):
+        tf.data.Dataset.range(2).padded_batch(2, padded_shapes=[None])
+
+
+def test_scalars_have_no_rows() -> None:
+    with pytest.raises(ValueError, match="Cannot unbatch"):
+        tf.data.Dataset.range(2).unbatch()
+
+
+def test_windows_and_sums_are_as_many_as_can_be_known() -> None:
+    numbers = tf.data.Dataset.range(7)
+    assert len(numbers.window(3, 2, 2, drop_remainder=True)) == 2
+    assert len(numbers.window(2)) == 4
+    assert len(numbers.scan(0, lambda state, x: (state + 1, x))) == 7
+
+
+def test_turns_and_windows_have_a_size() -> None:
+    numbers = tf.data.Dataset.range(7)
+    for make in (
+        lambda: numbers.window(0),
+        lambda: numbers.window(2, shift=0),
+        lambda: numbers.interleave(lambda x: numbers, cycle_length=2, block_length=0),
+        lambda: numbers.prefetch(-2),
+        lambda: list(numbers.group_by_window(lambda x: x, lambda k, d: d, 0)),
+    ):
+        with pytest.raises(tf.errors.InvalidArgumentError):
+            make()

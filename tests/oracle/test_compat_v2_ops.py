@@ -276,6 +276,14 @@ FAILURES: dict[str, Program] = {
     "types": lambda tf, p: tf.constant(1) + tf.constant(1.0),
     "shuffle of nothing": lambda tf, p: list(numbers(tf).shuffle(0)),
     "shard out of range": lambda tf, p: list(numbers(tf).shard(3, 3)),
+    "another type after": lambda tf, p: numbers(tf).concatenate(tf.data.Dataset.from_tensors(1)),
+    "kept by a number": lambda tf, p: numbers(tf).filter(lambda i: i),
+    "rows of scalars": lambda tf, p: numbers(tf).unbatch(),
+    "filled up with another type": lambda tf, p: numbers(tf).padded_batch(2, padding_values=9),
+    "windows of nothing": lambda tf, p: (
+        numbers(tf).group_by_window(lambda i: i, lambda key, rows: rows, 0).get_single_element()
+    ),
+    "half a batch": lambda tf, p: numbers(tf).batch(2.5),
     "length unknown": lambda tf, p: len(tf.data.TFRecordDataset(p)),
     "length infinite": lambda tf, p: len(numbers(tf).repeat()),
     "gather": lambda tf, p: tf.gather([1, 2], [5]),

@@ -179,10 +179,9 @@ def _padded(values: Sequence[Any], shape: Any, padding: Any) -> Any:
             )
     out = np.empty((len(arrays), *wanted), arrays[0].dtype)
     out[...] = (b"" if out.dtype == object else 0) if padding is None else padding
-    for row, array in zip(
-        out if wanted else [out], arrays if wanted else [np.array(arrays)], strict=True
-    ):
-        row[tuple(slice(size) for size in array.shape)] = array
+    for number, array in enumerate(arrays):
+        place: tuple[Any, ...] = (number, *(slice(size) for size in array.shape))
+        out[place] = array[()]
     return out
 
 
@@ -239,6 +238,11 @@ def _rows(values: Sequence[Any], spec: TypeSpec, splits: Any) -> Any:
 class Unbatch(Node):
     """The rows of elements."""
 
+    def __init__(self, node: Node) -> None:
+        super().__init__(node)
+        if any(spec.shape.sizes == () for spec in node.specs if isinstance(spec, TypeSpec)):
+            raise ValueError("Cannot unbatch an input with scalar components.")
+
     @property
     def specs(self) -> list[TypeSpec]:
         return [unbatched(spec) for spec in self.inputs[0].specs]
@@ -284,7 +288,13 @@ class Window(Node):
         return [Opaque for _ in self.inputs[0].specs]
 
     def cardinality(self) -> int:
-        return UNKNOWN
+        total = self.inputs[0].cardinality()
+        if total < 0:
+            return total
+        if not self._drop:
+            return -(-total // self._shift)
+        rest = total - ((self._size - 1) * self._stride + 1)
+        return 0 if rest < 0 else rest // self._shift + 1
 
     def values(self, fast: bool = True) -> Values:
         stream = self.inputs[0].stream(fast)

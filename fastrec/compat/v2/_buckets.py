@@ -157,7 +157,10 @@ class Grouped(Node):
             key = self._key(value)
             group = held.setdefault(key, [])
             group.append(value)
-            if len(group) >= self._size(key):
+            size = self._size(key)
+            if size < 1:
+                raise invalid(f"Window size must be greater than zero, but got {size}.")
+            if len(group) >= size:
                 del held[key]
                 yield from self._of(key, group)
         for key in sorted(held):

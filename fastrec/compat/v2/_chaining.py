@@ -15,9 +15,11 @@ from . import _flow
 from ._ahead import Prefetch
 from ._batching import Batch, PaddedBatch, RaggedBatch, Unbatch, Window
 from ._buckets import Bucketed, Grouped
+from ._filtering import Filter, Predicate
 from ._interleaving import Interleave
 from ._iterating import Options, padding_of, tensors
-from ._mapping import Filter, Function, hidden, mapped, shown
+from ._joining import Concatenate, check_alike
+from ._mapping import Function, hidden, mapped, shown
 from ._pipeline import Node, Once, invalid
 from ._reordering import Shuffle
 from ._seeds import looking_ahead
@@ -103,9 +105,11 @@ class Chain:
         cycle = cycle_length
         if cycle is None or cycle == AUTOTUNE:
             cycle = parallel if parallel and parallel > 0 else usable_cpus()
-        if cycle < 1:
-            raise invalid("`cycle_length` must be > 0")
-        return self._of(Interleave(self._node, map_func, cycle, block_length or 1))
+        block = 1 if block_length is None else _whole("block_length", block_length)
+        for what, value in (("cycle_length", cycle), ("block_length", block)):
+            if value < 1:
+                raise invalid(f"`{what}` must be > 0")
+        return self._of(Interleave(self._node, map_func, cycle, block))
 
     def batch(
         self,
@@ -191,6 +195,9 @@ class Chain:
     ) -> Dataset:
         """Data sets of so many elements each."""
         shift = size if shift is None else shift
+        for what, value in (("size", size), ("shift", shift), ("stride", stride)):
+            if _whole(what, value) < 1:
+                raise invalid(f"Window {what} must be greater than zero.")
         make = lambda node: self._of(node)._node  # noqa: E731
         return self._of(Window(self._node, size, shift, stride, drop_remainder, make))
 
@@ -225,7 +232,10 @@ class Chain:
 
     def prefetch(self, buffer_size: Any, name: str | None = None) -> Dataset:
         """So many elements made ahead of time, by a thread."""
-        return self._of(Prefetch(self._node, _parallel(buffer_size)))
+        size = _parallel(buffer_size)
+        if size is not None and size < AUTOTUNE:
+            raise invalid("buffer_size must be >= 0 or set buffer_size to be -1 for auto-tuning")
+        return self._of(Prefetch(self._node, size))
 
     def cache(self, filename: Any = "", name: str | None = None) -> Dataset:
         """Elements kept in memory once all have been made; `filename` is not looked at."""
@@ -233,9 +243,10 @@ class Chain:
 
     def concatenate(self, dataset: Dataset, name: str | None = None) -> Dataset:
         """The elements of another data set after those of this one."""
-        if len(self._node.specs) != len(dataset._node.specs):
-            raise TypeError("Two datasets to concatenate have different types")
-        return self._of(_flow.Concatenate(self._node, dataset._node))
+        if not isinstance(dataset, Chain):
+            raise TypeError(f"`dataset` must be a `Dataset` object. Got {type(dataset)}.")
+        check_alike(self._node, dataset._node)
+        return self._of(Concatenate(self._node, dataset._node))
 
     def enumerate(self, start: int = 0, name: str | None = None) -> Dataset:
         """Pairs of a number and an element."""
@@ -243,10 +254,7 @@ class Chain:
 
     def take_while(self, predicate: Callable[..., Any], name: str | None = None) -> Dataset:
         """The elements before the first for which `predicate` says False."""
-        call = Function(predicate, self._node.structure)
-        return self._of(
-            _flow.TakeWhile(self._node, lambda value: bool(np.asarray(call(value)[1][0])))
-        )
+        return self._of(_flow.TakeWhile(self._node, Predicate(predicate, self._node)))
 
     def ignore_errors(self, log_warning: bool = False, name: str | None = None) -> Dataset:
         """Without the elements that cannot be made."""
@@ -265,7 +273,7 @@ class Chain:
 
         structure, specs = self._scanned(initial_state, scan_func, make)
         values = lambda: (tuple(map(hidden, flatten(v)[1])) for v in make())  # noqa: E731
-        return self._of(Once(values, structure, specs))
+        return self._of(Once(values, structure, specs, self._node.cardinality()))
 
     def _scanned(
         self, state: Any, function: Callable[..., Any], make: Callable[[], Iterator[Any]]
@@ -325,8 +333,13 @@ class Chain:
         return self._of(node)
 
     def apply(self, transformation_func: Callable[[Dataset], Any], name: str | None = None) -> Any:
-        """What a function makes of the data set."""
-        return transformation_func(cast("Dataset", self))
+        """What a function makes of the data set, which has to be one, too."""
+        made = transformation_func(cast("Dataset", self))
+        if not isinstance(made, Chain):
+            raise TypeError(
+                f"`transformation_func` must return a `tf.data.Dataset` object. Got {type(made)}."
+            )
+        return made
 
     def with_options(self, options: Options, name: str | None = None) -> Dataset:
         """The same: none of the options is needed."""

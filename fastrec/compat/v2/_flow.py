@@ -21,7 +21,6 @@ from ._tensor import as_array
 
 __all__ = [
     "Cache",
-    "Concatenate",
     "Enumerate",
     "IgnoreErrors",
     "Repeat",
@@ -172,29 +171,6 @@ class Repeat(Node):
         return self._epochs(
             lambda: ready.pop() if ready else self.inputs[0].blocks(count) or iter(())
         )
-
-
-class Concatenate(Node):
-    """The elements of one after those of the other."""
-
-    def cardinality(self) -> int:
-        totals = [node.cardinality() for node in self.inputs]
-        return INFINITE if INFINITE in totals else UNKNOWN if UNKNOWN in totals else sum(totals)
-
-    @property
-    def specs(self) -> list[TypeSpec]:
-        pairs = zip(*(node.specs for node in self.inputs), strict=True)
-        return [first.reshaped(_common(first, other)) for first, other in pairs]
-
-    def values(self, fast: bool = True) -> Values:
-        return itertools.chain.from_iterable(node.stream(fast) for node in self.inputs)
-
-
-def _common(one: TypeSpec, other: TypeSpec) -> Any:
-    a, b = one.shape.sizes, other.shape.sizes
-    if a is None or b is None or len(a) != len(b):
-        return None
-    return [x if x == y else None for x, y in zip(a, b, strict=True)]
 
 
 class Zip(Node):

@@ -115,10 +115,17 @@ def signature_of(types: Any, shapes: Any, signature: Any) -> tuple[Any, list[Typ
     return structure, [TensorSpec(size, dtype) for size, dtype in zip(sizes, dtypes, strict=True)]
 
 
+def _is_unknown(size: Any) -> bool:
+    return isinstance(size, (int, np.integer)) and size == -1
+
+
 def shapes_of(shapes: Any, structure: Any) -> list[Any]:
     """The shapes of parts, which may be lists and tuples, too."""
     if structure is LEAF:
-        return [TensorShape(shapes).sizes]
+        sizes = shapes.array if hasattr(shapes, "array") else shapes
+        if isinstance(sizes, (list, tuple, np.ndarray)):
+            sizes = [None if size is None or _is_unknown(size) else size for size in sizes]
+        return [TensorShape(sizes).sizes]
     if isinstance(structure, dict):
         return [s for key in sorted(structure) for s in shapes_of(shapes[key], structure[key])]
     return [
@@ -154,11 +161,45 @@ def checked(value: Any, structure: Any, specs: Sequence[TypeSpec]) -> Value:
 
 def padding_of(node: Node, shapes: Any, values: Any) -> tuple[list[Any], list[Any]]:
     """To which shapes parts of elements are filled up, and with what; None for the defaults."""
-    count, structure = len(node.specs), node.structure
-    sizes = [None] * count if shapes is None else shapes_of(shapes, structure)
+    specs, structure = node.specs, node.structure
+    sizes = [None] * len(specs) if shapes is None else shapes_of(shapes, structure)
+    for size, spec in zip(sizes, specs, strict=True):
+        _check_padded(size, spec)
     if values is None:
-        return sizes, [None] * count
-    if structure is not LEAF and flatten(values)[0] is LEAF:  # one for all of them
-        return sizes, [wrap(hidden(values)).numpy()] * count
-    parts = flatten(values)[1]
-    return sizes, [None if part is None else wrap(hidden(part)).numpy() for part in parts]
+        return sizes, [None] * len(specs)
+    one = structure is not LEAF and flatten(values)[0] is LEAF  # for all of the parts
+    parts = [values] * len(specs) if one else flatten(values)[1]
+    if len(parts) != len(specs):
+        raise TypeError("`padding_values` does not have the structure of the elements")
+    return sizes, [_filler(part, spec) for part, spec in zip(parts, specs, strict=True)]
+
+
+def _check_padded(size: Any, spec: TypeSpec) -> None:
+    known = spec.shape.sizes
+    if size is None or known is None:
+        return
+    if len(size) != len(known) or any(
+        None not in (a, b) and a < b for a, b in zip(size, known, strict=True)
+    ):
+        raise ValueError(
+            f"The padded shape {tuple(size)} is not compatible with the shape {known} of the "
+            "corresponding input component."
+        )
+
+
+def _filler(value: Any, spec: TypeSpec) -> Any:
+    if value is None:
+        return None
+    tensor = wrap(hidden(value))
+    if tensor.shape.ndims:
+        raise ValueError(
+            f"Invalid `padding_values`. `padding_values` values should be scalars, but got "
+            f"{tensor.shape}."
+        )
+    if tensor.dtype != spec.dtype:
+        raise TypeError(
+            f"Invalid `padding_values`. `padding_values` values type <dtype: "
+            f"'{tensor.dtype.name}'> does not match type <dtype: '{spec.dtype.name}'> of the "
+            "corresponding input component."
+        )
+    return tensor.numpy()

@@ -6,7 +6,6 @@ from __future__ import annotations
 import collections
 import concurrent.futures
 import functools
-import itertools
 import os
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -17,14 +16,14 @@ from .._errors import OpError
 from ._branching import Branches
 from ._columns import column_of, rows_of
 from ._native import with_fallback
-from ._pipeline import AHEAD, INFINITE, UNKNOWN, Blocks, Node, Value, Values, lowering
+from ._pipeline import AHEAD, Blocks, Node, Value, Values, lowering
 from ._seeds import kept_for_run, looking_ahead, running
 from ._specs import TensorSpec, TypeSpec
 from ._structure import LEAF, flatten, pack
 from ._tensor import EagerTensor, Tensor, convert_to_tensor
 from ._trace import Called, Draw, Trace, calling, raw_of, traced, wrap
 
-__all__ = ["EagerMap", "Filter", "Function", "Map", "mapped"]
+__all__ = ["EagerMap", "Function", "Map", "loose_spec", "mapped"]
 
 _MOST_AHEAD = 1 << 16  # random numbers
 
@@ -315,7 +314,7 @@ class EagerMap(Node):
     def _call(self, states: dict[Any, Any], value: Value) -> Value:
         structure, parts = self._made(states, value)
         if self._found is None:
-            self._found = structure, [_loose_spec(part) for part in parts]
+            self._found = structure, [loose_spec(part) for part in parts]
         return tuple(parts)
 
     def _made(self, states: dict[Any, Any], value: Value) -> tuple[Any, list[Any]]:
@@ -334,7 +333,7 @@ class EagerMap(Node):
         return _in_order(call, self.inputs[0].stream(fast), workers)
 
 
-def _loose_spec(part: Any) -> Any:
+def loose_spec(part: Any) -> Any:
     """What is known of all elements, of one: the type, and how many dimensions."""
     if isinstance(part, Node):
         return Opaque
@@ -342,48 +341,3 @@ def _loose_spec(part: Any) -> Any:
     if hasattr(value, "_spec"):
         return value._spec.reshaped([None] * len(value.shape))
     return TensorSpec([None] * len(value.shape), value.dtype)
-
-
-class Filter(Node):
-    """Elements for which a function says True."""
-
-    def __init__(self, node: Node, function: Callable[..., Any]) -> None:
-        super().__init__(node)
-        self._function = Function(function, node.structure)
-        found = self._function.trace(node.specs)
-        self._trace = found[0] if found and not found[0].draws else None
-
-    @property
-    def pure(self) -> bool:
-        return super().pure and self._trace is not None and self._trace.is_pure
-
-    def cardinality(self) -> int:
-        return INFINITE if self.inputs[0].cardinality() == INFINITE else UNKNOWN
-
-    def _keeps(self, value: Value) -> bool:
-        if self._trace is not None:
-            return bool(self._trace(value)[0])
-        return bool(np.asarray(self._function(value)[1][0]))
-
-    def values(self, fast: bool = True) -> Values:
-        return filter(self._keeps, self.inputs[0].stream(fast))
-
-    def blocks(self, count: int) -> Blocks | None:
-        if not self.pure or (blocks := self.inputs[0].blocks(count)) is None:
-            return None
-        return self._blocks(blocks)
-
-    def _blocks(self, blocks: Blocks) -> Blocks:
-        assert self._trace is not None
-        for count, columns in blocks:
-            mask = np.asarray(self._trace.run_block(count, columns)[0]).reshape(count)
-            if mask.all():
-                yield count, columns
-            elif mask.any():
-                yield int(mask.sum()), [_kept(column, mask) for column in columns]
-
-
-def _kept(column: Any, mask: Any) -> Any:
-    if isinstance(column, np.ndarray):
-        return column[mask]
-    return column_of(list(itertools.compress(rows_of(column), mask)))

@@ -73,7 +73,8 @@ def _reduction(name: str, function: Callable[..., Any]) -> Any:
         )
         if op.name in ("Std", "Variance") and tensor.dtype.is_integer:
             raise TypeError(
-                f"Input must be either real or complex. Received integer type {tensor.dtype!r}."
+                f"Input must be either real or complex. Received integer type <dtype: "
+                f"'{tensor.dtype.name}'>."
             )
         check_type("Mean" if op.name in ("Std", "Variance") else op.name, tensor)
         return run(op, [tensor], axis=axes, keepdims=bool(keepdims))
