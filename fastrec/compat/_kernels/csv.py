@@ -74,7 +74,7 @@ def _quoted(line: bytes, at: int, delimiter: bytes) -> tuple[bytes, int]:
         elif after in (b"", delimiter):
             return b"".join(parts), stop + 2
         else:
-            raise _invalid("Quoted field has to end with quote followed by delim or end")
+            raise _invalid("Quote inside a string has to be escaped by another quote")
 
 
 def read_lines(

@@ -17,6 +17,8 @@ _REAL = re.compile(
     re.IGNORECASE,
 )
 
+_HEX = re.compile(rb"\s*[+-]?0x[0-9a-f]+(?:\.[0-9a-f]*)?(?:p[+-]?\d{1,5})?\s*\Z", re.IGNORECASE)
+
 
 @functools.cache
 def _limits(dtype: np.dtype[Any]) -> tuple[int, int]:
@@ -45,5 +47,14 @@ def number_of(text: bytes, dtype: np.dtype[Any]) -> Any:
             raise NotANumber(text)
         return dtype.type(number)
     if not _REAL.match(text):
+        if _HEX.match(text):
+            return _of_hex(text, dtype)
         raise NotANumber(text)
     return dtype.type(float(text))
+
+
+def _of_hex(text: bytes, dtype: np.dtype[Any]) -> Any:
+    try:
+        return dtype.type(float.fromhex(text.decode()))
+    except OverflowError:
+        return dtype.type(-np.inf if b"-" in text.partition(b"0")[0] else np.inf)

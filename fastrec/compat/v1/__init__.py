@@ -50,6 +50,7 @@ from .random_ops import *
 from .raw_ops import *
 from .readers import *
 from .reductions import *
+from .regex_ops import *
 from .scopes import *
 from .script_ops import *
 from .session import *

@@ -13,7 +13,7 @@ import numpy as np
 import fastrec
 from fastrec import ExampleParseError
 
-from .._dtypes import as_dtype, string
+from .._dtypes import DType, as_dtype, string
 from .._errors import translated
 from .._kernels.csv import Field, read_lines
 from ._nodes import Tensor
@@ -28,6 +28,9 @@ _RAW = [
     *("float16", "float32", "float64", "int32", "uint16", "uint8"),
     *("int16", "int8", "int64", "complex64", "complex128", "bool"),
 ]
+
+
+_COLUMNS = ["float32", "float64", "int32", "int64", "string"]
 
 
 def decode_raw(
@@ -154,11 +157,15 @@ def decode_csv(
     """
     tensor = convert_to_tensor(records, string, "records")
     fields = [_field(default) for default in record_defaults]
-    if len(field_delim) != 1 and len(field_delim.encode()) != 1:
+    if not fields:
+        raise ValueError("record_defaults must have a default for one column at least")
+    if len(field_delim.encode()) != 1:
         raise ValueError("field_delim should be only 1 char")
     columns = None if select_cols is None else list(select_cols)
     if columns is not None and len(columns) != len(fields):
         raise ValueError("Length of select_cols should match length of record_defaults.")
+    if columns and columns[0] < 0:
+        raise ValueError("select_cols contains negative values.")
     if columns is not None and any(a >= b for a, b in pairwise(columns)):
         raise ValueError("select_cols is not strictly increasing.")
 
@@ -181,12 +188,14 @@ def decode_csv(
 def _field(default: Any) -> Field:
     from .constants import constant_value, make_array
 
-    try:
-        dtype = as_dtype(default)
-        return Field(dtype.numpy, None)
-    except TypeError:
-        pass
+    if isinstance(default, (DType, np.dtype, type)):  # and no number, which is a default
+        return Field(as_dtype(default).numpy, None)
     found = constant_value(default) if isinstance(default, Tensor) else make_array(default)
     if found is None or found.ndim > 1 or found.size > 1:
         raise ValueError("each of record_defaults must be a constant of at most one element")
+    if as_dtype(found.dtype).name not in _COLUMNS:
+        raise TypeError(
+            f"Value passed to parameter 'record_defaults' has DataType "
+            f"{as_dtype(found.dtype).name} not in list of allowed values: {', '.join(_COLUMNS)}"
+        )
     return Field(found.dtype, found.reshape(-1)[0] if found.size else None)

@@ -10,13 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from .._dtypes import as_dtype, bool_, float32, int32, int64, string
-from .._errors import UnimplementedError
+from .._dtypes import as_dtype, float32, int32, int64, string
+from .._errors import OutOfRangeError
 from .._kernels.numbers import NotANumber, number_of
 from .._shape import TensorShape, in_messages
 from ._nodes import Tensor
-from ._ops import Array, invalid, pure
-from .array_ops import axis_of
+from ._ops import Array, invalid, numbers_of, pure
 from .constants import convert_to_tensor
 from .graph import create_op
 from .math_ops import broadcast_shape
@@ -27,8 +26,6 @@ __all__ = [
     "decode_base64",
     "encode_base64",
     "reduce_join",
-    "regex_full_match",
-    "regex_replace",
     "string_join",
     "string_length",
     "string_lower",
@@ -47,13 +44,14 @@ def each(values: Array, function: Callable[[bytes], Any], dtype: Any = object) -
     return result.reshape(values.shape)
 
 
-def _mapped(
+def mapped(
     type: str,
     function: Callable[[bytes], Any],
     input: Any,
     name: str | None,
     dtype: Any = string,
 ) -> Tensor:
+    """`function` of every string."""
     tensor = convert_to_tensor(input, string)
 
     def kernel(values: Array) -> Array:
@@ -63,34 +61,36 @@ def _mapped(
 
 
 def _decoded(value: bytes, encoding: str, function: Callable[[str], str]) -> bytes:
-    if encoding.lower() in ("", "ascii"):
-        return function(value.decode("latin-1")).encode("latin-1")
-    return function(value.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")
+    if encoding != "utf-8":
+        raise invalid(f"only utf-8 or '' (no encoding) is supported, received {encoding}")
+    return function(value.decode("utf-8", "replace")).encode()
 
 
 def string_lower(input: Any, encoding: str = "", name: str | None = None) -> Tensor:
     """In small letters: of ASCII only, unless the encoding is ``utf-8``."""
     if encoding == "":
-        return _mapped("StringLower", bytes.lower, input, name)
-    return _mapped("StringLower", lambda s: _decoded(s, encoding, str.lower), input, name)
+        return mapped("StringLower", bytes.lower, input, name)
+    return mapped("StringLower", lambda s: _decoded(s, encoding, str.lower), input, name)
 
 
 def string_upper(input: Any, encoding: str = "", name: str | None = None) -> Tensor:
     """In capital letters: of ASCII only, unless the encoding is ``utf-8``."""
     if encoding == "":
-        return _mapped("StringUpper", bytes.upper, input, name)
-    return _mapped("StringUpper", lambda s: _decoded(s, encoding, str.upper), input, name)
+        return mapped("StringUpper", bytes.upper, input, name)
+    return mapped("StringUpper", lambda s: _decoded(s, encoding, str.upper), input, name)
 
 
 def string_strip(input: Any, name: str | None = None) -> Tensor:
     """Without white space at either end."""
-    return _mapped("StringStrip", bytes.strip, input, name)
+    return mapped("StringStrip", bytes.strip, input, name)
 
 
 def string_length(input: Any, name: str | None = None, unit: str = "BYTE") -> Tensor:
     """Bytes, or characters if `unit` is ``UTF8_CHAR``."""
-    function = len if unit == "BYTE" else lambda s: len(s.decode("utf-8", "replace"))
-    return _mapped("StringLength", function, input, name, int32)
+    if unit not in ("BYTE", "UTF8_CHAR"):
+        raise ValueError(f"unit must be BYTE or UTF8_CHAR, not {unit!r}")
+    function = len if unit == "BYTE" else lambda s: sum(byte & 0xC0 != 0x80 for byte in s)
+    return mapped("StringLength", function, input, name, int32)
 
 
 def encode_base64(input: Any, pad: bool = False, name: str | None = None) -> Tensor:
@@ -100,7 +100,7 @@ def encode_base64(input: Any, pad: bool = False, name: str | None = None) -> Ten
         encoded = base64.urlsafe_b64encode(value)
         return encoded if pad else encoded.rstrip(b"=")
 
-    return _mapped("EncodeBase64", function, input, name)
+    return mapped("EncodeBase64", function, input, name)
 
 
 def decode_base64(input: Any, name: str | None = None) -> Tensor:
@@ -114,34 +114,7 @@ def decode_base64(input: Any, name: str | None = None) -> Tensor:
             raise invalid("Base64 string length (mod 4) cannot be 1")
         return base64.urlsafe_b64decode(bare + b"=" * (-len(bare) % 4))
 
-    return _mapped("DecodeBase64", function, input, name)
-
-
-def _pattern(pattern: Any) -> re.Pattern[bytes]:
-    text = pattern.encode() if isinstance(pattern, str) else pattern
-    try:
-        return re.compile(text)
-    except re.error as error:
-        raise invalid(f"Invalid pattern: {text!r}, error: {error}") from error
-
-
-def regex_replace(
-    input: Any, pattern: Any, rewrite: Any, replace_global: bool = True, name: str | None = None
-) -> Tensor:
-    """What matches replaced by `rewrite`, in which ``\\1`` stands for the first group."""
-    compiled = _pattern(pattern)
-    text = rewrite.encode() if isinstance(rewrite, str) else rewrite
-    template = re.sub(rb"\\(\d)", rb"\\g<\1>", text)
-    count = 0 if replace_global else 1
-    return _mapped("RegexReplace", lambda s: compiled.sub(template, s, count), input, name)
-
-
-def regex_full_match(input: Any, pattern: Any, name: str | None = None) -> Tensor:
-    """Whether the whole of it matches."""
-    compiled = _pattern(pattern)
-    return _mapped(
-        "RegexFullMatch", lambda s: compiled.fullmatch(s) is not None, input, name, bool_
-    )
+    return mapped("DecodeBase64", function, input, name)
 
 
 # Parts.
@@ -226,7 +199,8 @@ def substr(input: Any, pos: Any, len: Any, name: str | None = None, unit: str = 
         try:
             whole = np.broadcast_arrays(values, starts, lengths)
         except ValueError:
-            raise invalid("pos/len must be broadcastable to the input") from None
+            shapes = f"{in_messages(values.shape)} vs. {in_messages(starts.shape)}"
+            raise invalid(f"Incompatible shapes: {shapes}") from None
         flat = zip(*(part.reshape(-1).tolist() for part in whole), strict=True)
         result = np.empty(whole[0].size, dtype=object)
         result[:] = [_part(v, p, n, i, unit) for i, (v, p, n) in enumerate(flat)]
@@ -240,21 +214,24 @@ def _part(value: bytes, start: int, length: int, index: int, unit: str) -> bytes
     text: Any = value if unit == "BYTE" else value.decode("utf-8", "surrogateescape")
     begin = start if start >= 0 else start + text.__len__()
     if not 0 <= begin <= text.__len__():
-        raise invalid(f"pos {start} out of range for string {value!r} at index {index}")
-    part = text[begin : begin + max(length, 0)]
+        what = f" {value!r}" if unit == "BYTE" else ""
+        raise invalid(f"pos {start} out of range for string{what} at index {index}")
+    part = text[begin:] if length < 0 else text[begin : begin + length]
     return bytes(part) if unit == "BYTE" else part.encode("utf-8", "surrogateescape")
 
 
-def string_join(inputs: Sequence[Any], separator: str = "", name: str | None = None) -> Tensor:
+def string_join(inputs: Sequence[Any], separator: Any = "", name: str | None = None) -> Tensor:
     """Strings one after the other, `separator` between them."""
     tensors = [convert_to_tensor(each, string) for each in inputs]
-    between = separator.encode()
+    between = separator.encode() if isinstance(separator, str) else separator
 
     def kernel(*parts: Array) -> Array:
-        try:
-            whole = np.broadcast_arrays(*parts)
-        except ValueError:
-            raise invalid("Input shapes do not match") from None
+        shaped = [part.shape for part in parts if part.ndim]
+        for shape in shaped:
+            if shape != shaped[0]:
+                shapes = f"{in_messages(shaped[0])} vs. {in_messages(shape)}"
+                raise invalid(f"Input shapes do not match: {shapes}")
+        whole = np.broadcast_arrays(*parts) if parts else [np.full((), b"", object)]
         flat = zip(*(part.reshape(-1).tolist() for part in whole), strict=True)
         result = np.empty(whole[0].size, dtype=object)
         result[:] = [between.join(row) for row in flat]
@@ -280,10 +257,14 @@ def reduce_join(
     tensor = convert_to_tensor(inputs, string)
     chosen = reduction_indices if axis is None else axis
     keep, between = bool(keepdims or keep_dims), separator.encode()
-    axes = None if chosen is None else np.asarray(chosen).reshape(-1).tolist()
+    empty = isinstance(chosen, (list, tuple)) and not chosen
+    given = (
+        [] if chosen is None else [numbers_of(np.zeros(0, np.int32) if empty else chosen, "axis")]
+    )
 
-    def kernel(x: Array) -> Array:
-        places = list(range(x.ndim)) if axes is None else [axis_of(a, x.ndim) for a in axes]
+    def kernel(x: Array, *axes: Array) -> Array:
+        # The first of several is joined first: it is the one that changes fastest.
+        places = _joined_first(axes[0], x.ndim)[::-1] if axes else list(range(x.ndim))
         rest = [d for d in range(x.ndim) if d not in places]
         rows = x.transpose([*rest, *places]).reshape([*(x.shape[d] for d in rest), -1])
         flat = np.empty(int(np.prod(rows.shape[:-1])), dtype=object)
@@ -291,11 +272,25 @@ def reduce_join(
         sizes = [1 if d in places else n for d, n in enumerate(x.shape)]
         return flat.reshape(sizes if keep else rows.shape[:-1])
 
-    known = TensorShape([] if axes is None and not keep else None)
-    return pure("ReduceJoin", kernel, (tensor,), string, known, name)
+    known = TensorShape([] if not given and not keep else None)
+    return pure("ReduceJoin", kernel, (tensor, *given), string, known, name)
+
+
+def _joined_first(axes: Array, rank: int) -> list[int]:
+    found: list[int] = []
+    for axis in axes.reshape(-1).tolist():
+        if not -rank <= axis < rank:
+            text = f"Invalid reduction dimension {axis} for input with {rank} dimension(s)"
+            raise OutOfRangeError(None, None, text)
+        found.append(axis % rank)
+        if found.count(found[-1]) > 1:
+            raise invalid(f"Duplicate reduction dimension {axis}")
+    return found
 
 
 # Numbers.
+
+_SPELT = ("float32", "float64", "int32", "int64", "uint32", "uint64")
 
 
 def string_to_number(
@@ -309,6 +304,11 @@ def string_to_number(
         From running it, for a string that spells none.
     """
     dtype = as_dtype(out_type)
+    if dtype.name not in _SPELT:
+        raise TypeError(
+            f"Value passed to parameter 'out_type' has DataType {dtype.name} not in list of "
+            f"allowed values: {', '.join(_SPELT)}"
+        )
 
     def function(value: bytes) -> Any:
         try:
@@ -318,7 +318,7 @@ def string_to_number(
             raise invalid(f"StringToNumberOp could not correctly convert string: {text}") from None
 
     given = string_tensor if input is None else input
-    return _mapped("StringToNumber", function, given, name, dtype)
+    return mapped("StringToNumber", function, given, name, dtype)
 
 
 def as_string(
@@ -343,13 +343,15 @@ def as_string(
         letter = "s" if kind in "bO" else "d"
     digits = f".{precision}" if precision >= 0 else ""
     spec = f"%{fill}{width if width >= 0 else ''}{digits}{letter}"
-    if kind == "c":
-        raise UnimplementedError(None, None, "complex numbers are not written as strings")
 
     def function(value: Any) -> bytes:
         if isinstance(value, bytes):
             return value
-        shown = {True: "true", False: "false"}[value] if kind == "b" else value
-        return (spec % shown).encode()
+        if kind == "b":
+            return b"true" if value else b"false"
+        if kind == "c":
+            return f"({spec % value.real},{spec % value.imag})".encode()
+        text: str = spec % value
+        return text.encode()
 
     return pure("AsString", lambda x: each(x, function), (tensor,), string, tensor.shape, name)

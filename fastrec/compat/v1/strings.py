@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from . import _missing, string_ops
+from . import _missing, regex_ops, string_ops
 
 as_string = string_ops.as_string
 join = string_ops.string_join
@@ -14,8 +14,8 @@ lower = string_ops.string_lower
 upper = string_ops.string_upper
 strip = string_ops.string_strip
 reduce_join = string_ops.reduce_join
-regex_full_match = string_ops.regex_full_match
-regex_replace = string_ops.regex_replace
+regex_full_match = regex_ops.regex_full_match
+regex_replace = regex_ops.regex_replace
 split = string_ops.split_v2
 substr = string_ops.substr
 to_number = string_ops.string_to_number
