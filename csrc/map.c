@@ -67,6 +67,21 @@ static void on_sigbus(int signo, siginfo_t *info, void *context) {
     errno = saved;
 }
 
+/* A child of fork() must not find the registry locked by a thread that it does not have. */
+static void lock_registry(void) {
+    pthread_mutex_lock(&registry);
+}
+
+static void unlock_registry(void) {
+    pthread_mutex_unlock(&registry);
+}
+
+static int fork_failed;
+
+static void prepare_for_forks(void) {
+    fork_failed = pthread_atfork(lock_registry, unlock_registry, unlock_registry);
+}
+
 static int install_handler(fr_error *err) {
     struct sigaction current;
     if (sigaction(SIGBUS, NULL, &current) != 0) return fr_fail_io(err, errno, "sigaction");
@@ -96,7 +111,10 @@ static fr_map_entry *free_entry(void) {
 }
 
 static int enter(fr_map *map, void *base, size_t size, fr_error *err) {
-    pthread_mutex_lock(&registry);
+    static pthread_once_t prepared = PTHREAD_ONCE_INIT;
+    pthread_once(&prepared, prepare_for_forks);
+    if (fork_failed) return fr_fail_io(err, fork_failed, "pthread_atfork");
+    lock_registry();
     int status = install_handler(err);
     fr_map_entry *entry = status == FR_OK ? free_entry() : NULL;
     if (entry) {
@@ -106,7 +124,7 @@ static int enter(fr_map *map, void *base, size_t size, fr_error *err) {
     } else if (status == FR_OK) {
         status = fr_fail_nomem(err, sizeof *entry);
     }
-    pthread_mutex_unlock(&registry);
+    unlock_registry();
     map->entry = entry;
     return status;
 }
@@ -198,10 +216,10 @@ void fr_map_close(fr_map *map) {
     if (map->entry) {
         atomic_store(&map->entry->size, 0);
         munmap((void *)(uintptr_t)map->bytes.data, map->bytes.size);
-        pthread_mutex_lock(&registry);
+        lock_registry();
         atomic_store(&map->entry->base, 0);
         spare++;
-        pthread_mutex_unlock(&registry);
+        unlock_registry();
     }
     *map = (fr_map){0};
 }

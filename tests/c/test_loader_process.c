@@ -2,6 +2,7 @@
 /* A loader among clocks, signals and child processes, and its pool. */
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <sys/wait.h>
 
 #include "loader_data.h"
@@ -86,6 +87,44 @@ static void a_child_neither_waits_nor_breaks(void) {
     tear_down(&s);
 }
 
+static atomic_bool opening;
+
+static void *open_and_close(void *unused) {
+    fr_map map;
+    while (atomic_load(&opening)) {
+        CHECK(fr_map_open(&map, paths[0], NULL) == FR_OK);
+        fr_map_close(&map);
+    }
+    return unused;
+}
+
+/* Else it waits for a lock, and the alarm ends it. */
+static bool child_can_open(void) {
+    fr_map map;
+    alarm(20);
+    if (fr_map_open(&map, paths[0], NULL) != FR_OK) return false;
+    fr_map_close(&map);
+    return true;
+}
+
+static void a_child_opens_files_whatever_threads_were_at(void) {
+    pthread_t threads[2];
+    atomic_store(&opening, true);
+    for (size_t i = 0; i < 2; i++)
+        CHECK(pthread_create(&threads[i], NULL, open_and_close, NULL) == 0);
+    for (int i = 0; i < 100; i++) {
+        pid_t child = fork();
+        CHECK(child >= 0);
+        if (child == 0) _exit(child_can_open() ? 0 : 1);
+        int status;
+        CHECK(waitpid(child, &status, 0) == child);
+        CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    }
+    atomic_store(&opening, false);
+    for (size_t i = 0; i < 2; i++)
+        CHECK(pthread_join(threads[i], NULL) == 0);
+}
+
 /* Were one of the workers open to it, the signal would end the process. */
 static void workers_take_no_signals(void) {
     setup s;
@@ -148,6 +187,7 @@ int main(void) {
     make_files();
     a_wait_ends_when_it_was_asked_to();
     a_child_neither_waits_nor_breaks();
+    a_child_opens_files_whatever_threads_were_at();
     workers_take_no_signals();
     impossible_options_are_refused();
     a_pool_outlives_its_owner_and_keeps_blocks();
