@@ -49,6 +49,8 @@ def value(text: str, **feeds: Any) -> Any:
         ("tf.regex_replace('aab', 'a*', 'x')", b"xbx"),
         ("tf.regex_replace('é', '.', '\\\\0\\\\0')", "éé".encode()),
         ("tf.substr('hello', 1, -1)", b"ello"),
+        ("tf.cond(n < 1, lambda: [1], lambda: [2])", 1),
+        ("tf.cond(n < 1, lambda: {'a': 1}, lambda: {'a': 2})['a']", 1),
         ("tf.string_to_number('0x10')", 16),
         ("~tf.constant([1, 200], tf.uint8)", [254, 55]),
         ("tf.transpose(np.array([[1 + 2j]]), conjugate=True)", [[1 - 2j]]),

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from .._dtypes import DType, bool_
-from .._shape import TensorShape
+from .._shape import TensorShape, in_messages
 from ._nodes import Operation, Tensor
 from ._ops import invalid
 from ._plan import Plan, needed
@@ -168,10 +168,9 @@ class _Branch:
         before = graph.last_op_id
         with graph.control_dependencies(None):
             result = function(*arguments)
-        self.single = not isinstance(result, (list, tuple))
-        self.results = [result] if self.single else list(result)
+        self.result = result
         self.tensors = [
-            r if isinstance(r, Operation) else convert_to_tensor(r) for r in self.results
+            r if isinstance(r, Operation) else convert_to_tensor(r) for r in _parts(result)
         ]
         roots = [t if isinstance(t, Operation) else t.op for t in self.tensors]
         inside = [op for op in needed(roots, frozenset(arguments)) if op._id > before]
@@ -185,6 +184,23 @@ class _Branch:
 
     def types(self) -> list[DType]:
         return [t.dtype for t in self.tensors if isinstance(t, Tensor)]
+
+
+def _parts(result: Any) -> list[Any]:
+    if isinstance(result, dict):
+        return [result[key] for key in sorted(result)]
+    return list(result) if isinstance(result, (list, tuple)) else [result]
+
+
+def _as_given(like: Any, parts: Sequence[Any]) -> Any:
+    """`parts` in the structure of `like`."""
+    if isinstance(like, dict):
+        return dict(zip(sorted(like), parts, strict=True))
+    if hasattr(like, "_fields"):
+        return type(like)(*parts)
+    if isinstance(like, (list, tuple)):
+        return type(like)(parts)
+    return parts[0]
 
 
 def _merged(a: TensorShape, b: TensorShape) -> TensorShape:
@@ -216,12 +232,15 @@ def cond(
     if isinstance(pred, bool):
         raise TypeError("pred must not be a Python bool")
     with name_scope(name, "cond"):
-        chosen = convert_to_tensor(pred, bool_)
-        branches = [_Branch(on_true), _Branch(on_false)]
-        return _conditional(chosen, *branches)
+        chosen = convert_to_tensor(pred)
+        if chosen.dtype is not bool_:
+            raise TypeError(f"Input 'pred' has type {chosen.dtype.name}, which is not bool.")
+        if chosen.shape.ndims not in (0, None):
+            raise ValueError(f"Shape must be rank 0 but is rank {chosen.shape.ndims} for 'Switch'")
+        return _conditional(chosen, _Branch(on_true), _Branch(on_false), strict)
 
 
-def _conditional(pred: Tensor, yes: _Branch, no: _Branch) -> Any:
+def _conditional(pred: Tensor, yes: _Branch, no: _Branch, strict: bool) -> Any:
     if len(yes.tensors) != len(no.tensors):
         raise TypeError("true_fn and false_fn must return the same number of values")
     if yes.types() != no.types():
@@ -233,6 +252,9 @@ def _conditional(pred: Tensor, yes: _Branch, no: _Branch) -> Any:
     places = {b: [at[tensor] for tensor in b.captured] for b in (yes, no)}
 
     def kernel(step: Any, holds: Any, *values: Any) -> tuple[Any, ...]:
+        if holds.ndim:
+            shape = in_messages(holds.shape)
+            raise invalid(f"The second input must be a scalar, but it has shape {shape}")
         branch = yes if holds else no
         results = branch.plan.run(step, [values[i] for i in places[branch]])
         return tuple(r for r in results if r is not None)
@@ -256,7 +278,8 @@ def _conditional(pred: Tensor, yes: _Branch, no: _Branch) -> Any:
         )
     if not outputs:
         return op
-    return op.outputs[0] if yes.single else list(op.outputs)
+    alone = type(yes.result) in (list, tuple) and len(op.outputs) == 1 and not strict
+    return op.outputs[0] if alone else _as_given(yes.result, op.outputs)
 
 
 def smart_value(pred: Any) -> bool | None:
@@ -285,6 +308,10 @@ def map_fn(
     several = isinstance(elems, (list, tuple))
     with name_scope(name, "map"):
         given = [convert_to_tensor(e) for e in (elems if several else [elems])]
+        if any(t.shape.ndims == 0 for t in given):
+            raise ValueError("Elements in elems must be 1+ dimensional Tensors, not scalars")
+        for tensor in given[1:]:
+            given[0].shape[:1].assert_is_compatible_with(tensor.shape[:1])
         graph = get_default_graph()
         inner = [
             create_op(
@@ -297,19 +324,21 @@ def map_fn(
             call = lambda *parts: fn(parts)  # noqa: E731
         branch = _Branch(call, inner)
         assert graph is get_default_graph()
-        return _mapping(given, branch, elems)
+        kind = fn_output_signature if dtype is None else dtype
+        return _mapping(given, branch, elems if kind is None else kind)
 
 
 def _not_alone(step: Any) -> Any:
     raise invalid("an element of map_fn has no value outside of it")
 
 
-def _mapping(given: list[Tensor], branch: _Branch, elems: Any) -> Any:
+def _mapping(given: list[Tensor], branch: _Branch, like: Any) -> Any:
     count = given[0].shape.sizes[0] if given[0].shape.sizes else None
     tensors = [t for t in branch.tensors if isinstance(t, Tensor)]
 
     def kernel(step: Any, *values: Any) -> tuple[Any, ...]:
         rows, outer = values[: len(given)], list(values[len(given) :])
+        _check_elements(rows)
         results = [
             branch.plan.run(
                 step,
@@ -335,9 +364,17 @@ def _mapping(given: list[Tensor], branch: _Branch, elems: Any) -> Any:
         blocking=branch.blocking,
         stateful=True,
     )
-    if branch.single:
-        return op.outputs[0]
-    return list(op.outputs) if not isinstance(elems, tuple) else tuple(op.outputs)
+    return _as_given(like if isinstance(like, (list, tuple)) else branch.result, op.outputs)
+
+
+def _check_elements(rows: Sequence[Any]) -> None:
+    for column in rows:
+        if not column.ndim:
+            raise invalid("Input value must be at least a vector")
+        if len(column) != len(rows[0]):
+            raise invalid(
+                f"Tried to read from index {len(rows[0])} but array size is {len(column)}"
+            )
 
 
 def _element(column: Any, i: int) -> Any:

@@ -47,8 +47,8 @@ def _returned(value: Any, dtype: DType, place: int, token: str) -> Array:
         except TypeError:
             raise invalid(f"Unsupported object type {type(value).__name__}") from None
     array = np.asarray(value)
-    if array.dtype == dtype.numpy:
-        return array
+    if array.dtype.newbyteorder("=") == dtype.numpy:
+        return array.astype(dtype.numpy, copy=False)
     found = as_dtype(array.dtype).name if array.dtype.kind != "O" else "object"
     raise invalid(
         f"{place}-th value returned by {token} is {_short(found)}, but expects {_short(dtype.name)}"
