@@ -10,6 +10,7 @@ from __future__ import annotations
 import io
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +19,9 @@ from . import _core
 from .arrays import Arrays, Bytes
 from .errors import ExampleParseError
 from .lowering import Feature, Lowering, column_of
+
+if TYPE_CHECKING:
+    from PIL import Image
 
 __all__ = ["ImageFeature"]
 
@@ -29,7 +33,8 @@ _MODES = {1: "L", 3: "RGB"}
 class ImageFeature(Feature):
     """One bytes value that is a JPEG, PNG or another picture that Pillow knows.
 
-    As TensorFlow does, it takes pixels as they are stored: EXIF orientation is not looked at.
+    As TensorFlow does, it takes pixels as they are stored: EXIF orientation is not looked at. Of
+    16-bit samples it takes the upper byte.
 
     Parameters
     ----------
@@ -143,7 +148,7 @@ class ImageFeature(Feature):
             width, height = image.size
             if width * height > _MAX_PIXELS:
                 raise ValueError(f"{width}x{height} pixels are over {_MAX_PIXELS}")
-            converted = image.convert(_MODES[self.channels])
+            converted = _of_bytes(image).convert(_MODES[self.channels])
         if self.fit == "resize" and self.shape is not None and (height, width) != self.shape:
             converted = converted.resize(self.shape[::-1], Image.Resampling.BILINEAR)
         decoded = np.asarray(converted).reshape(*converted.size[::-1], self.channels)
@@ -167,6 +172,16 @@ class ImageFeature(Feature):
             ours.append(slice(to, to + kept))
         out[tuple(ours)] = decoded[tuple(theirs)]
         return out
+
+
+def _of_bytes(image: Image.Image) -> Image.Image:
+    """Of 16-bit samples the upper byte, as TensorFlow has it; Pillow would cut them off at 255."""
+    from PIL import Image
+
+    # Older Pillows call those of a PNG plain integers.
+    if not image.mode.startswith("I;16") and (image.mode, image.format) != ("I", "PNG"):
+        return image
+    return Image.fromarray((np.asarray(image) >> 8).astype(np.uint8))
 
 
 def _as_arrays(rows: list[NDArray[np.uint8]], channels: int) -> Arrays:

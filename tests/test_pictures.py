@@ -76,6 +76,15 @@ def test_grey_is_one_channel_and_colour_is_three(engine: str) -> None:
         assert (three == one).all()
 
 
+@pytest.mark.parametrize("kind", ["PNG", "TIFF"])
+@pytest.mark.parametrize("channels", [1, 3])
+def test_of_sixteen_bits_the_upper_eight_are_taken(kind: str, channels: int) -> None:
+    deep = np.arange(0, 65536, 4099, dtype=np.uint16).reshape(4, 4)
+    found = decode(ImageFeature((4, 4), channels=channels), [encode(deep, kind)])
+    for channel in range(channels):
+        np.testing.assert_array_equal(found[0, :, :, channel], deep >> 8)
+
+
 def test_pictures_of_any_size_are_arrays(engine: str) -> None:
     pictures = [smooth(4 + k, 9 - k, k) for k in range(4)]
     column = decode(ImageFeature(), [encode(p) for p in pictures])
