@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno as _errno
+from collections.abc import Iterator
 from typing import Any
 
 from fastrec.errors import CorruptRecordError, ExampleParseError, FastrecError, TruncatedFileError
@@ -285,3 +287,21 @@ def _of_the_system(error: OSError, message: str | None) -> OpError:
     result.errno, result.strerror, result.filename = error.errno, error.strerror, error.filename
     found: OpError = result
     return found
+
+
+@contextlib.contextmanager
+def of_python() -> Iterator[None]:
+    """While a function of a program runs: what it raises becomes one of these errors.
+
+    Errors of fastrec and of the system stay what they are.
+    """
+    try:
+        yield
+    except (OpError, FastrecError, OSError):
+        raise
+    except (TypeError, ValueError) as error:
+        raise InvalidArgumentError(None, None, f"{type(error).__name__}: {error}") from error
+    except NotImplementedError as error:
+        raise UnimplementedError(None, None, f"{type(error).__name__}: {error}") from error
+    except Exception as error:
+        raise UnknownError(None, None, f"{type(error).__name__}: {error}") from error

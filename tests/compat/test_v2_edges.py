@@ -138,3 +138,82 @@ def test_turns_and_windows_have_a_size() -> None:
     ):
         with pytest.raises(tf.errors.InvalidArgumentError):
             make()
+
+
+def test_a_data_set_alone_is_itself_beside_none() -> None:
+    numbers = tf.data.Dataset.range(3)
+    assert [int(x) for x in tf.data.Dataset.zip(numbers)] == [0, 1, 2]
+    assert len(tf.data.Dataset.zip((numbers,)).element_spec) == 1
+    with pytest.raises(TypeError):
+        tf.data.Dataset.zip()
+
+
+def test_choices_are_numbers_of_data_sets() -> None:
+    numbers = tf.data.Dataset.range(3)
+    for choice in (-1, 1):
+        chosen = tf.data.Dataset.choose_from_datasets(
+            [numbers], tf.data.Dataset.from_tensors(np.int64(choice))
+        )
+        with pytest.raises(tf.errors.InvalidArgumentError, match="out of range"):
+            list(chosen)
+    with pytest.raises(TypeError, match="int64"):
+        tf.data.Dataset.choose_from_datasets([numbers], tf.data.Dataset.from_tensors(0))
+
+
+def test_numbers_and_text_are_no_tensor() -> None:
+    with pytest.raises(ValueError, match="mixed types"):
+        tf.constant([1, "a"])
+
+
+def test_rows_of_ragged_elements_come_apart() -> None:
+    ragged = tf.data.Dataset.range(4).batch(2, drop_remainder=True)
+    ragged = ragged.map(lambda x: tf.RaggedTensor.from_row_lengths(x, [0, 2]))
+    assert [row.numpy().tolist() for row in ragged.unbatch()] == [[], [0, 1], [], [2, 3]]
+    assert len(tf.data.Dataset.range(8).batch(4, drop_remainder=True).unbatch()) == 8
+
+
+def failing() -> Any:
+    """-2, -3, -6, an error, and so on."""
+    return tf.data.Dataset.range(9).map(lambda x: 6 // (x % 4 - 3))
+
+
+AFTER_ERRORS: dict[str, tuple[Callable[[Any], Any], list[Any]]] = {
+    "batch": (lambda data: data.batch(2), [[-2, -3], [-2, -3], [-2]]),
+    "take": (lambda data: data.take(4), [-2, -3, -6, -2]),
+    "skip": (lambda data: data.skip(1), [-3, -6, -2, -3, -6, -2]),
+    "shard": (lambda data: data.shard(2, 0), [-2, -6, -3, -2]),
+    "repeat": (lambda data: data.take(4).repeat(2), [-2, -3, -6, -2] * 2),
+    "unbatch": (lambda data: data.batch(2).unbatch(), [-2, -3, -2, -3, -2]),
+    "flat_map": (
+        lambda data: data.flat_map(tf.data.Dataset.from_tensors),
+        [-2, -3, -6, -2, -3, -6, -2],
+    ),
+    "enumerate": (lambda data: data.enumerate().map(lambda i, x: i), [0, 1, 2, 4, 5, 6, 8]),
+}
+
+
+@pytest.mark.parametrize("name", AFTER_ERRORS)
+def test_what_comes_after_an_error_is_not_lost(name: str) -> None:
+    make, expected = AFTER_ERRORS[name]
+    found = [each.tolist() for each in make(failing()).ignore_errors().as_numpy_iterator()]
+    assert found == expected
+
+
+@pytest.mark.parametrize("value", [{"b": 1}, [1], (1, 2), {"a": 1.5}])
+def test_generators_yield_what_was_announced(value: Any) -> None:
+    data = tf.data.Dataset.from_generator(lambda: [value], {"a": tf.int32})
+    with pytest.raises(tf.errors.InvalidArgumentError, match="TypeError"):
+        list(data)
+
+
+def test_what_a_generator_raises_is_an_error_of_tensorflow() -> None:
+    data = tf.data.Dataset.from_generator(lambda: (1 // 0 for _ in "a"), tf.int32)
+    with pytest.raises(tf.errors.UnknownError, match="ZeroDivisionError") as caught:
+        list(data)
+    assert isinstance(caught.value.__cause__, ZeroDivisionError)
+
+
+def test_sizes_that_depend_on_values_are_not_known() -> None:
+    numbers = tf.data.Dataset.range(4)
+    for made in (lambda x: tf.range(x)[-1:], lambda x: tf.range(x)[:2], lambda x: tf.fill([x], 1)):
+        assert numbers.map(made).element_spec.shape.as_list() == [None]

@@ -194,7 +194,9 @@ def test_arguments_that_cannot_be_are_refused(make: Any, text: str) -> None:
 def test_a_generator_that_yields_something_else_is_refused() -> None:
     spec = tf.TensorSpec([2], tf.int32)
     dataset = tf.data.Dataset.from_generator(lambda: iter([[1, 2, 3]]), output_signature=spec)
-    with pytest.raises(TypeError, match=r"shape \(3,\) where an element of shape \(2,\)"):
+    with pytest.raises(
+        tf.errors.InvalidArgumentError, match=r"shape \(3,\) where an element of shape \(2,\)"
+    ):
         list(dataset)
 
 

@@ -11,11 +11,11 @@ import numpy as np
 
 import fastrec
 
-from .._shape import in_messages
+from .. import _errors
 from ._columns import batch_of, column_of, rows_of, shape_of
 from ._mapping import EagerMap, Map, Opaque, Parsable
 from ._native import parsed_batches, with_fallback
-from ._pipeline import INFINITE, UNKNOWN, Blocks, Node, Value, Values, invalid, rechunked, taken
+from ._pipeline import UNKNOWN, Blocks, Node, Value, Values, invalid, rechunked, steps, taken
 from ._specs import RaggedTensorSpec, SparseTensorSpec, TensorSpec, TypeSpec, batched, unbatched
 from ._structure import LEAF
 from ._tensor import as_array
@@ -48,14 +48,16 @@ class _Grouped(Node):
 
     def values(self, fast: bool = True) -> Values:
         stream = self.inputs[0].stream(fast)
-        while True:
+
+        def step() -> Value:
             chunk, error = taken(stream, self._size)
             if error is not None:
                 raise error
-            if chunk and not (self._drop and len(chunk) < self._size):
-                yield self._group(chunk)
-            if len(chunk) < self._size:
-                return
+            if not chunk or (self._drop and len(chunk) < self._size):
+                raise StopIteration
+            return self._group(chunk)
+
+        return steps(step)
 
 
 class Batch(_Grouped, Parsable):
@@ -173,9 +175,8 @@ def _padded(values: Sequence[Any], shape: Any, padding: Any) -> Any:
         if array.ndim != len(wanted) or any(
             a > w for a, w in zip(array.shape, wanted, strict=True)
         ):
-            raise invalid(
-                f"Attempted to pad to a smaller size than the input element: "
-                f"{in_messages(array.shape)} to {in_messages(wanted)}"
+            raise _errors.DataLossError(
+                None, None, "Attempted to pad to a smaller size than the input element."
             )
     out = np.empty((len(arrays), *wanted), arrays[0].dtype)
     out[...] = (b"" if out.dtype == object else 0) if padding is None else padding
@@ -248,16 +249,29 @@ class Unbatch(Node):
         return [unbatched(spec) for spec in self.inputs[0].specs]
 
     def cardinality(self) -> int:
-        return INFINITE if self.inputs[0].cardinality() == INFINITE else UNKNOWN
+        total = self.inputs[0].cardinality()
+        shapes = [spec.shape.sizes for spec in self.inputs[0].specs if isinstance(spec, TypeSpec)]
+        rows = next((sizes[0] for sizes in shapes if sizes and sizes[0] is not None), None)
+        return total if total < 0 else UNKNOWN if rows is None else total * rows
 
     def values(self, fast: bool = True) -> Values:
-        for value in self.inputs[0].stream(fast):
-            yield from zip(*[_split(part) for part in value], strict=True)
+        stream = self.inputs[0].stream(fast)
+        rows: Values = iter(())
+
+        def step() -> Value:
+            nonlocal rows
+            while (found := next(rows, None)) is None:
+                rows = zip(*[_split(part) for part in next(stream)], strict=True)
+            return found
+
+        return steps(step)
 
 
 def _split(part: Any) -> Any:
     if isinstance(part, np.ndarray) and part.ndim > 1:
         return (row.copy() for row in part)
+    if isinstance(part, fastrec.Ragged):
+        return iter(part)
     if isinstance(part, bytes) or not shape_of(part):
         raise ValueError("Unbatching a tensor is only supported for rank >= 1")
     return rows_of(part)

@@ -11,7 +11,7 @@ import numpy as np
 from fastrec.examples import usable_cpus
 
 from .._dtypes import as_dtype
-from . import _flow
+from . import _flow, _portions
 from ._ahead import Prefetch
 from ._batching import Batch, PaddedBatch, RaggedBatch, Unbatch, Window
 from ._buckets import Bucketed, Grouped
@@ -214,20 +214,22 @@ class Chain:
 
     def repeat(self, count: Any = None, name: str | None = None) -> Dataset:
         """Everything so many times; for ever by default."""
-        return self._of(_flow.Repeat(self._node, None if count is None else _whole("count", count)))
+        return self._of(
+            _portions.Repeat(self._node, None if count is None else _whole("count", count))
+        )
 
     def take(self, count: Any, name: str | None = None) -> Dataset:
         """The first elements; all for -1."""
-        return self._of(_flow.Take(self._node, _whole("count", count)))
+        return self._of(_portions.Take(self._node, _whole("count", count)))
 
     def skip(self, count: Any, name: str | None = None) -> Dataset:
         """Without the first elements."""
-        return self._of(_flow.Skip(self._node, _whole("count", count)))
+        return self._of(_portions.Skip(self._node, _whole("count", count)))
 
     def shard(self, num_shards: Any, index: Any, name: str | None = None) -> Dataset:
         """Every `num_shards`-th element, from number `index` on."""
         return self._of(
-            _flow.Shard(self._node, _whole("num_shards", num_shards), _whole("index", index))
+            _portions.Shard(self._node, _whole("num_shards", num_shards), _whole("index", index))
         )
 
     def prefetch(self, buffer_size: Any, name: str | None = None) -> Dataset:

@@ -11,19 +11,31 @@ from typing import Any
 import numpy as np
 
 from .._dtypes import as_dtype
+from .._errors import of_python
 from . import _flow
 from ._chaining import AUTOTUNE, Chain
 from ._iterating import DatasetIterator, as_numpy, checked, signature_of
+from ._joining import check_alike
 from ._mapping import hidden, shown
 from ._pipeline import INFINITE, UNKNOWN, Node, Once, Values, invalid
 from ._seeds import draws, get_seed
 from ._sources import Numbers, Slices, Tensors, names_of
 from ._specs import TensorSpec
 from ._structure import LEAF, flatten, pack
-from ._tensor import EagerTensor
+from ._tensor import EagerTensor, convert_to_tensor
 from ._trace import wrap
 
 __all__ = ["AUTOTUNE", "Dataset"]
+
+
+def _nodes_of(datasets: Sequence[Dataset]) -> list[Node]:
+    """The nodes of data sets that may take turns."""
+    if not datasets:
+        raise ValueError("Invalid `datasets`. `datasets` should not be empty.")
+    nodes = [dataset._node for dataset in datasets]
+    for node in nodes[1:]:
+        check_alike(nodes[0], node)
+    return nodes
 
 
 class Dataset(Chain):
@@ -60,7 +72,15 @@ class Dataset(Chain):
     @staticmethod
     def range(*args: int, output_type: Any = "int64", name: str | None = None) -> Dataset:
         """Integers, as Python's ``range`` has them."""
-        span = range(*[int(a) for a in args])
+        if not 1 <= len(args) <= 3:
+            raise ValueError(
+                f"Invalid `args`. The length of `args` should be between 1 and 3 but was "
+                f"{len(args)}."
+            )
+        numbers = [int(convert_to_tensor(number, "int64")) for number in args]
+        if len(numbers) == 3 and not numbers[2]:
+            raise invalid("step must be a non-zero integer.")
+        span = range(*numbers)
         return Dataset(Numbers(span.start, span.stop, span.step, as_dtype(output_type)))
 
     @staticmethod
@@ -79,7 +99,9 @@ class Dataset(Chain):
         given = [wrap(hidden(arg)).numpy() for arg in args]
 
         def make() -> Values:
-            return (checked(value, structure, specs) for value in generator(*given))
+            with of_python():
+                for value in generator(*given):
+                    yield checked(value, structure, specs)
 
         return Dataset(Once(make, structure, specs))
 
@@ -98,7 +120,7 @@ class Dataset(Chain):
             When there is none.
         """
         patterns = names_of(file_pattern)
-        names = sorted({name for pattern in patterns for name in glob.glob(pattern)})
+        names = sorted(name for pattern in patterns for name in glob.glob(pattern))
         if not names:
             raise invalid(f"No files matched pattern: {', '.join(patterns)}")
         dataset = Dataset.from_tensor_slices(names)
@@ -134,9 +156,15 @@ class Dataset(Chain):
     def zip(*args: Any, datasets: Any = None, name: str | None = None) -> Dataset:
         """Elements of data sets side by side, until one has no more."""
         nested = args[0] if len(args) == 1 else args or datasets
-        if isinstance(nested, Dataset):
-            nested = (nested,)
         structure, leaves = flatten(nested)
+        if nested is None or not leaves:
+            raise TypeError("Must pass at least one dataset to `zip`.")
+        for leaf in leaves:
+            if not isinstance(leaf, Dataset):
+                raise TypeError(
+                    "Invalid input to `zip`. Inputs are expected to be (nested) structures of "
+                    f"`tf.data.Dataset` objects but encountered object of type {type(leaf)}."
+                )
         nodes = [leaf._node for leaf in leaves]
         return Dataset(_flow.Zip(structure, nodes, lambda inner: pack(structure, inner)))
 
@@ -153,11 +181,13 @@ class Dataset(Chain):
         shares = None if weights is None else np.asarray(weights, np.float32).tolist()
         if shares is not None and len(shares) != len(datasets):
             raise ValueError(
-                f"Invalid `weights`. The shape of `weights` should be compatible with "
-                f"`[len(datasets)]` but is [{len(shares)}]."
+                f"Invalid `weights`. `weights` should have the same length as `datasets` but got "
+                f"`len(weights)={len(shares)}` vs. `len(datasets)={len(datasets)}`."
             )
+        nodes = _nodes_of(datasets)
+        if len(datasets) == 1:
+            return datasets[0]
         seeds = get_seed(seed)
-        nodes = [dataset._node for dataset in datasets]
         choices = lambda: _flow.by_weight(shares, len(nodes), draws(*seeds))  # noqa: E731
         return Dataset(_flow.Sample(nodes, choices, stop_on_empty_dataset))
 
@@ -166,8 +196,18 @@ class Dataset(Chain):
         datasets: Sequence[Dataset], choice_dataset: Dataset, stop_on_empty_dataset: bool = True
     ) -> Dataset:
         """Elements of data sets, as another one says which is next."""
+        if not isinstance(choice_dataset, Dataset):
+            raise TypeError(
+                "Invalid `choice_dataset`. `choice_dataset` should be a `tf.data.Dataset` but is "
+                f"{type(choice_dataset)}."
+            )
+        if choice_dataset.element_spec != TensorSpec((), "int64"):
+            raise TypeError(
+                "Invalid `choice_dataset`. Elements of `choice_dataset` must be scalar `tf.int64` "
+                f"tensors but are {choice_dataset.element_spec}."
+            )
+        nodes = _nodes_of(datasets)
         choices = lambda: (int(value[0]) for value in choice_dataset._node.stream())  # noqa: E731
-        nodes = [dataset._node for dataset in datasets]
         return Dataset(_flow.Sample(nodes, choices, stop_on_empty_dataset))
 
     def __iter__(self) -> DatasetIterator:

@@ -11,11 +11,9 @@ from typing import Any
 
 import numpy as np
 
-import fastrec
-
 from .. import _errors
 from .._kernels import philox
-from ._pipeline import INFINITE, UNKNOWN, Blocks, Node, Value, Values, cut, invalid
+from ._pipeline import INFINITE, UNKNOWN, Blocks, Node, Value, Values, cut, invalid, steps, taken
 from ._specs import TensorSpec, TypeSpec
 from ._tensor import as_array
 
@@ -23,154 +21,11 @@ __all__ = [
     "Cache",
     "Enumerate",
     "IgnoreErrors",
-    "Repeat",
     "Sample",
-    "Shard",
-    "Skip",
-    "Take",
     "TakeWhile",
     "Unique",
     "Zip",
 ]
-
-
-class Take(Node):
-    """The first elements."""
-
-    def __init__(self, node: Node, count: int) -> None:
-        super().__init__(node)
-        self._count = count
-
-    def cardinality(self) -> int:
-        total = self.inputs[0].cardinality()
-        if self._count < 0 or total == UNKNOWN:
-            return total
-        return self._count if total == INFINITE else min(total, self._count)
-
-    def values(self, fast: bool = True) -> Values:
-        stream = self.inputs[0].stream(fast)
-        return stream if self._count < 0 else itertools.islice(stream, self._count)
-
-    def blocks(self, count: int) -> Blocks | None:
-        if self._count == 0:
-            return iter(())
-        blocks = self.inputs[0].blocks(min(count, self._count) if self._count > 0 else count)
-        return blocks if blocks is None or self._count < 0 else self._blocks(blocks)
-
-    def _blocks(self, blocks: Blocks) -> Blocks:
-        left = self._count
-        for block in blocks:
-            yield cut(block, 0, min(left, block[0]))
-            left -= block[0]
-            if left <= 0:
-                return
-
-
-class Skip(Node):
-    """Without the first elements."""
-
-    def __init__(self, node: Node, count: int) -> None:
-        super().__init__(node)
-        self._count = count
-
-    def cardinality(self) -> int:
-        total = self.inputs[0].cardinality()
-        if self._count < 0:
-            return 0
-        return total if total < 0 else max(total - self._count, 0)
-
-    def values(self, fast: bool = True) -> Values:
-        if self._count < 0:
-            return iter(())
-        return itertools.islice(self.inputs[0].stream(fast), self._count, None)
-
-    def blocks(self, count: int) -> Blocks | None:
-        blocks = self.inputs[0].blocks(count)
-        return None if blocks is None or self._count < 0 else self._blocks(blocks)
-
-    def _blocks(self, blocks: Blocks) -> Blocks:
-        left = self._count
-        for block in blocks:
-            if left < block[0]:
-                yield cut(block, left, block[0])
-            left = max(left - block[0], 0)
-
-
-class Shard(Node):
-    """Every so many-th element."""
-
-    def __init__(self, node: Node, shards: int, index: int) -> None:
-        super().__init__(node)
-        if shards < 1:
-            raise invalid(
-                f"Number of shards must be greater than zero (currently num_shards = {shards})."
-            )
-        if not 0 <= index < shards:
-            raise invalid(f"Index must be between 0 and {shards - 1} (currently index = {index}).")
-        self._shards, self._index = shards, index
-
-    def cardinality(self) -> int:
-        total = self.inputs[0].cardinality()
-        return total if total < 0 else len(range(self._index, total, self._shards))
-
-    def values(self, fast: bool = True) -> Values:
-        return itertools.islice(self.inputs[0].stream(fast), self._index, None, self._shards)
-
-    def blocks(self, count: int) -> Blocks | None:
-        blocks = self.inputs[0].blocks(count * self._shards)
-        return None if blocks is None else self._blocks(blocks)
-
-    def _blocks(self, blocks: Blocks) -> Blocks:
-        seen = 0
-        for count, columns in blocks:
-            first = (self._index - seen) % self._shards
-            seen += count
-            if first < count:
-                picked = slice(first, None, self._shards)
-                yield len(range(first, count, self._shards)), [_every(c, picked) for c in columns]
-
-
-def _every(column: Any, picked: slice) -> Any:
-    if isinstance(column, (np.ndarray, list, fastrec.Bytes)):
-        return column[picked]
-    return list(itertools.islice(column, picked.start, None, picked.step))
-
-
-class Repeat(Node):
-    """Everything several times, or for ever."""
-
-    def __init__(self, node: Node, count: int | None) -> None:
-        super().__init__(node)
-        self._count = -1 if count is None else count
-
-    def cardinality(self) -> int:
-        total = self.inputs[0].cardinality()
-        if self._count < 0:
-            return 0 if total == 0 else INFINITE
-        return 0 if self._count == 0 else total * self._count if total >= 0 else total
-
-    def _epochs(self, make: Callable[[], Iterator[Any]]) -> Iterator[Any]:
-        for epoch in itertools.count():
-            if epoch == self._count:
-                return
-            empty = True
-            for item in make():
-                empty = False
-                yield item
-            if empty and self._count < 0:
-                return
-
-    def values(self, fast: bool = True) -> Values:
-        return self._epochs(lambda: self.inputs[0].stream(fast))
-
-    def blocks(self, count: int) -> Blocks | None:
-        first = self.inputs[0].blocks(count)
-        if first is None:
-            return None
-        ready = [first]  # an epoch that was begun to find out is not begun again
-        return self._epochs(
-            lambda: ready.pop() if ready else self.inputs[0].blocks(count) or iter(())
-        )
 
 
 class Zip(Node):
@@ -197,9 +52,23 @@ class Zip(Node):
 
     def values(self, fast: bool = True) -> Values:
         streams = [node.stream(fast) for node in self.inputs]
-        return (
-            tuple(itertools.chain.from_iterable(parts)) for parts in zip(*streams, strict=False)
-        )
+        if fast:
+            return map(_side_by_side, zip(*streams, strict=False))
+
+        def step() -> Value:
+            found = [taken(stream, 1) for stream in streams]  # of all, whatever is raised
+            for _, error in found:
+                if error is not None:
+                    raise error
+            if not all(chunk for chunk, _ in found):
+                raise StopIteration
+            return _side_by_side(tuple(chunk[0] for chunk, _ in found))
+
+        return steps(step)
+
+
+def _side_by_side(parts: tuple[Value, ...]) -> Value:
+    return tuple(itertools.chain.from_iterable(parts))
 
 
 class Enumerate(Node):
@@ -218,8 +87,11 @@ class Enumerate(Node):
         return [TensorSpec((), "int64"), *self.inputs[0].specs]
 
     def values(self, fast: bool = True) -> Values:
-        numbered = enumerate(self.inputs[0].stream(fast), self._start)
-        return ((np.asarray(number, np.int64), *value) for number, value in numbered)
+        stream = self.inputs[0].stream(fast)
+        if fast:
+            return map(_numbered, enumerate(stream, self._start))
+        numbers = itertools.count(self._start)  # which go on after an error
+        return steps(lambda: _numbered((next(numbers), next(stream))))
 
     def blocks(self, count: int) -> Blocks | None:
         blocks = self.inputs[0].blocks(count)
@@ -230,6 +102,10 @@ class Enumerate(Node):
         for count, columns in blocks:
             yield count, [np.arange(at, at + count), *columns]
             at += count
+
+
+def _numbered(pair: tuple[int, Value]) -> Value:
+    return (np.asarray(pair[0], np.int64), *pair[1])
 
 
 class Cache(Node):
@@ -352,6 +228,8 @@ class Sample(Node):
     def values(self, fast: bool = True) -> Values:
         streams: list[Values | None] = [node.stream(fast) for node in self.inputs]
         for choice in self._choices():
+            if not 0 <= choice < len(streams):
+                raise invalid(f"Selector index out of range: {choice} >= {len(streams)}")
             stream = streams[choice]
             if stream is None:
                 continue

@@ -3,12 +3,11 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Iterator
 from typing import Any
 
 from ._mapping import Function
-from ._pipeline import UNKNOWN, Blocks, Node, Value, Values, to_blocks
+from ._pipeline import UNKNOWN, Blocks, Node, Value, Values, steps, to_blocks
 from ._seeds import looking_ahead
 from ._specs import TypeSpec
 from ._structure import LEAF
@@ -70,16 +69,33 @@ class Interleave(Node):
         return UNKNOWN
 
     def values(self, fast: bool = True) -> Values:
-        nodes = map(self._of, self.inputs[0].stream(fast))
-        if self._cycle == 1:
-            return itertools.chain.from_iterable(node.stream(fast) for node in nodes)
-        return _in_turns((node.stream(fast) for node in nodes), self._cycle, self._block)
+        def made(value: Value) -> Values:
+            return self._of(value).stream(fast)
+
+        streams = map(made, self.inputs[0].stream(fast))  # goes on after an error
+        return (
+            _one_by_one(streams)
+            if self._cycle == 1
+            else _in_turns(streams, self._cycle, self._block)
+        )
 
     def blocks(self, count: int) -> Blocks | None:
         known = self._known() if super().pure else None
         if known is None or not known.pure or [s.shape.sizes for s in known.specs] != [()]:
             return None
         return to_blocks(self.values(), count)
+
+
+def _one_by_one(streams: Iterator[Values]) -> Values:
+    current: Values = iter(())
+
+    def step() -> Value:
+        nonlocal current
+        while (found := next(current, None)) is None:
+            current = next(streams)
+        return found
+
+    return steps(step)
 
 
 def _in_turns(streams: Iterator[Values], cycle: int, block: int) -> Values:

@@ -133,22 +133,40 @@ def shapes_of(shapes: Any, structure: Any) -> list[Any]:
     ]
 
 
-def checked(value: Any, structure: Any, specs: Sequence[TypeSpec]) -> Value:
-    """What a generator has yielded, of the type that was announced."""
-    if isinstance(value, list) and structure is not LEAF:
-        value = tuple(value)
-    leaves = [value] if structure is LEAF else flatten(value)[1]
-    if len(leaves) != len(specs):
+def _parts(value: Any, structure: Any) -> list[Any]:
+    """The parts of a value that has a structure.
+
+    Raises
+    ------
+    TypeError
+        When it has another.
+    """
+    if structure is LEAF:
+        return [value]
+    kind = dict if isinstance(structure, dict) else tuple
+    if (
+        not isinstance(value, kind)
+        or len(value) != len(structure)
+        or (isinstance(value, dict) and value.keys() != structure.keys())
+    ):
         raise TypeError(
             f"`generator` yielded an element that did not match the expected structure: {value!r}"
         )
+    if isinstance(value, dict):
+        keys = flatten({key: key for key in value})[1]
+        return [p for key in keys for p in _parts(value[key], structure[key])]
+    return [p for each, inner in zip(value, structure, strict=True) for p in _parts(each, inner)]
+
+
+def checked(value: Any, structure: Any, specs: Sequence[TypeSpec]) -> Value:
+    """What a generator has yielded, of the type that was announced."""
     found = []
-    for leaf, spec in zip(leaves, specs, strict=True):
+    for leaf, spec in zip(_parts(value, structure), specs, strict=True):
         if hasattr(leaf, "_raw"):
             found.append(leaf._raw)
             continue
         tensor = convert_to_tensor(
-            np.asarray(leaf, spec.dtype.numpy) if spec.dtype.name != "string" else leaf, spec.dtype
+            np.asarray(leaf) if isinstance(leaf, np.number) else leaf, spec.dtype
         )
         if not spec.shape.is_compatible_with(tensor.shape):
             raise TypeError(

@@ -25,8 +25,10 @@ __all__ = [
     "Values",
     "invalid",
     "lowering",
+    "passed_over",
     "rechunked",
     "set_lowering",
+    "steps",
     "to_blocks",
     "to_values",
 ]
@@ -113,6 +115,33 @@ class Node:
     def fast_blocks(self, count: int) -> Blocks | None:
         """The elements as columns, unless that is switched off."""
         return self.blocks(count) if _Switch.on else None
+
+
+_NEVER = object()
+
+
+def steps(step: Callable[[], Value]) -> Values:
+    """What `step` returns until it raises StopIteration; another error does not end it."""
+    return iter(step, _NEVER)
+
+
+def passed_over(stream: Values, count: int) -> Callable[[int], Value]:
+    """A function that gives the element after so many others, `count` before the first.
+
+    After an error among these, all of them are passed over anew.
+    """
+    left = count
+
+    def following(between: int) -> Value:
+        nonlocal left
+        for _ in range(left):
+            next(stream)
+        left = 0
+        found = next(stream)
+        left = between
+        return found
+
+    return following
 
 
 def to_values(blocks: Blocks) -> Values:

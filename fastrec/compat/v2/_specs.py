@@ -5,10 +5,20 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from .._dtypes import DType, as_dtype, int64
 from ._tensor import Tensor, TensorShape
 
-__all__ = ["RaggedTensorSpec", "SparseTensorSpec", "TensorSpec", "TypeSpec", "batched", "unbatched"]
+__all__ = [
+    "RaggedTensorSpec",
+    "SparseTensorSpec",
+    "TensorSpec",
+    "TypeSpec",
+    "batched",
+    "sample",
+    "unbatched",
+]
 
 
 class TypeSpec:
@@ -136,3 +146,11 @@ def unbatched(spec: TypeSpec) -> TypeSpec:
             return TensorSpec(shape, spec.dtype)
         return RaggedTensorSpec(shape, spec.dtype, spec.ragged_rank - 1, spec.row_splits_dtype)
     return spec.reshaped(shape)
+
+
+def sample(spec: TypeSpec, unknown: int, number: int) -> Any:
+    """A value of a spec: of `number`, as large as `unknown` where the size is not known."""
+    sizes = spec.shape.sizes
+    shape = [unknown if size is None else size for size in sizes or ()]
+    text = spec.dtype.name == "string"
+    return np.full(shape, b"" if text else number, spec.dtype.numpy)

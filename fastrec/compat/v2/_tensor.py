@@ -273,6 +273,8 @@ def _numeric(value: Any, dtype: DType | None) -> NDArray[Any]:
         array = array.astype(array.dtype.newbyteorder("="))
     python = not isinstance(value, (np.ndarray, np.generic)) and not hasattr(value, "__array__")
     if dtype is None:
+        if array.dtype.kind in "US":
+            raise ValueError("Can't convert Python sequence with mixed types to Tensor.")
         if python and not _has_numpy(value):  # Python's numbers are 32 bits wide
             array = _narrowed(array)
         return array

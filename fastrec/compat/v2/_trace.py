@@ -21,7 +21,7 @@ import fastrec
 from .._dtypes import DType
 from ._columns import column_of, rows_of
 from ._ops import Block, Draw, Op, Parsing, refused
-from ._specs import TensorSpec, TypeSpec
+from ._specs import TensorSpec, TypeSpec, sample
 from ._tensor import EagerTensor, Tensor, TensorShape
 
 __all__ = [
@@ -327,40 +327,40 @@ def _spec_of(raw: Any) -> TypeSpec:
     )
 
 
-def _zeros(spec: TypeSpec, unknown: int) -> Any:
-    sizes = spec.shape.sizes
-    shape = [unknown if size is None else size for size in sizes or ()]
-    if spec.dtype.name == "string":
-        return np.full(shape, b"", object)
-    return np.ones(shape, spec.dtype.numpy)
+# Unknown sizes and numbers to try; the first two have to work, the others may show more.
+_TRIALS = ((2, 1), (3, 1), (0, 1), (1, 1), (2, 0), (2, 2))
 
 
 def _tried(op: Op) -> Callable[..., list[TypeSpec]]:
-    """What comes out when the unknown sizes of what goes in are 2, and when they are 3."""
+    """What comes out of values of several sizes, as far as they agree."""
 
     def infer(specs: list[TypeSpec], raws: list[Any], **attributes: Any) -> list[TypeSpec]:
-        trials = []
-        for unknown in (2, 3):
+        trials: list[list[Any]] = []
+        for unknown, number in _TRIALS:
             values = [
-                _zeros(spec, unknown) if isinstance(raw, Symbol) else raw
+                sample(spec, unknown, number) if isinstance(raw, Symbol) else raw
                 for spec, raw in zip(specs, raws, strict=True)
             ]
-            result = op.kernel(*values, **attributes)
-            parts = result if isinstance(result, tuple) else (result,)
-            trials.append([wrap(part) for part in parts])
+            try:
+                result = op.kernel(*values, **attributes)
+            except Exception:
+                if len(trials) < 2:
+                    raise
+                continue
+            trials.append([wrap(x) for x in (result if isinstance(result, tuple) else (result,))])
         ranks_known = all(spec.shape.sizes is not None for spec in specs)
         return [
-            TensorSpec(_agreed(one, other) if ranks_known else None, one.dtype)
-            for one, other in zip(*trials, strict=True)
+            TensorSpec(_agreed(found) if ranks_known else None, found[0].dtype)
+            for found in zip(*trials, strict=True)
         ]
 
     return infer
 
 
-def _agreed(one: Any, other: Any) -> list[int | None] | None:
-    if one.shape.ndims != other.shape.ndims:
+def _agreed(found: Sequence[Any]) -> list[int | None] | None:
+    if len({each.shape.ndims for each in found}) > 1:
         return None
-    return [a if a == b else None for a, b in zip(one.shape, other.shape, strict=True)]
+    return [n[0] if len(set(n)) == 1 else None for n in zip(*(v.shape for v in found), strict=True)]
 
 
 def traced(
@@ -377,10 +377,9 @@ def traced(
     function : callable
     specs : list of TypeSpec
         Of what it is called with.
-    arguments : callable
-        From tensors to the arguments of `function`, with those of its keywords.
-    results : callable
-        From what it returns to its structure and its tensors.
+    arguments, results : callable
+        From tensors to the arguments of `function`, and from what it returns to the structure and
+        the tensors of that.
     answers : sequence of bool
         To the questions whether a symbol is true.
 

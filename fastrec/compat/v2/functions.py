@@ -7,7 +7,10 @@ import builtins
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from .._dtypes import as_dtype
+import numpy as np
+
+from .._dtypes import as_dtype, short_name
+from .._errors import of_python
 from ._specs import TensorSpec, TypeSpec
 from ._tensor import EagerTensor, Tensor, convert_to_tensor
 from ._trace import Op, Symbol, run, wrap
@@ -31,6 +34,16 @@ def _outputs(Tout: Any) -> list[Any]:
     ]
 
 
+def _check_types(parts: Sequence[Any], dtypes: Sequence[Any]) -> None:
+    for number, (part, dtype) in enumerate(zip(parts, dtypes, strict=False)):
+        found = convert_to_tensor(np.asarray(part)).dtype
+        if found != dtype:
+            raise ValueError(
+                f"{number}-th value returned by pyfunc is {short_name(found)}, but expects "
+                f"{short_name(dtype)}"
+            )
+
+
 def _called(
     func: Callable[..., Any], inp: Sequence[Any], Tout: Any, show: Callable[[Any], Any], name: str
 ) -> Any:
@@ -38,9 +51,15 @@ def _called(
     dtypes = [each.dtype if isinstance(each, TypeSpec) else each for each in wanted]
 
     def kernel(*values: Any) -> Any:
+        with of_python():
+            return called(*values)
+
+    def called(*values: Any) -> Any:
         found = func(*[show(wrap(value)) for value in values])
         many = isinstance(found, (list, tuple)) and isinstance(Tout, (list, tuple))
         parts = list(found) if many else [found]
+        if name == "PyFunc":
+            _check_types(parts, dtypes)
         raws = [convert_to_tensor(p, d).raw for p, d in zip(parts, dtypes, strict=True)]
         return tuple(raws) if len(raws) > 1 else raws[0]
 
