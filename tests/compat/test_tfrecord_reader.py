@@ -160,6 +160,40 @@ def test_gzip_files_are_read_and_sharded(path: str, index: str) -> None:
     assert sorted(itertools.chain(*parts)) == list(range(10))
 
 
+def test_the_last_shard_has_what_an_index_of_a_gzip_file_does_not_know_of(
+    path: str, index: str
+) -> None:
+    short = Path(index)
+    short.write_text("".join(short.read_text().splitlines(keepends=True)[:4]))
+    parts = [
+        ids(tfrecord.tfrecord_loader(zipped(path), index, shard=(i, 2), compression_type="gzip"))
+        for i in range(2)
+    ]
+    assert parts == [[0, 1], list(range(2, 10))]
+
+
+def test_an_index_that_is_not_numbers_is_refused_for_gzip_files(path: str, index: str) -> None:
+    Path(index).write_text("0 60\na b\n")
+    with pytest.raises(ValueError, match="not lines of two numbers"):
+        list(tfrecord.tfrecord_iterator(zipped(path), index, (0, 2), "gzip"))
+
+
+@pytest.mark.parametrize("shard", [(-1, 2), (2, 2), (0, 0), (0, -1)])
+@pytest.mark.parametrize("compression", [None, "gzip"])
+def test_a_shard_that_there_is_not_is_refused(
+    path: str, shard: tuple[int, int], compression: str | None
+) -> None:
+    source = path if compression is None else zipped(path)
+    with pytest.raises((IndexError, ValueError)):
+        list(tfrecord.tfrecord_iterator(source, None, shard, compression))
+
+
+@pytest.mark.parametrize("size", [0, -1, 1.5, None])
+def test_the_size_of_a_queue_is_an_integer_above_0(size: Any) -> None:
+    with pytest.raises((TypeError, ValueError)):
+        list(tfrecord.iterator_utils.shuffle_iterator(iter(range(3)), size))
+
+
 def test_only_gzip_is_a_compression(path: str) -> None:
     with pytest.raises(ValueError, match="compression_type should be either 'gzip' or None"):
         list(tfrecord.tfrecord_iterator(path, compression_type="zlib"))

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import filecmp
 import gc
+import gzip
 import itertools
 import warnings
 from collections.abc import Iterator
@@ -94,6 +95,17 @@ def test_indexes_and_shards(tmp_path: Path) -> None:
                     for p in (ours, theirs)
                 )
             )
+
+
+def test_the_last_shard_of_a_gzip_file_reads_to_the_end(tmp_path: Path) -> None:
+    path = write(theirs, tmp_path / "x.tfrecord")
+    theirs.tools.create_index(path, path + ".idx")
+    index, zipped = Path(path + ".idx"), path + ".gz"
+    Path(zipped).write_bytes(gzip.compress(Path(path).read_bytes()))
+    index.write_text("".join(index.read_text().splitlines(keepends=True)[:4]))
+    for which in range(2):
+        arguments = (zipped, str(index), None, (which, 2), None, "gzip")
+        same(*(p.tfrecord_loader(*arguments) for p in (ours, theirs)))
 
 
 def drawn(package: Any, pattern: str, infinite: bool) -> list[Any]:

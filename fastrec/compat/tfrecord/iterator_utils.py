@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import operator
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, TypeVar
@@ -57,7 +58,15 @@ def sample_iterators(
 
 
 def shuffle_iterator(iterator: Iterable[T], queue_size: int) -> Iterator[T]:
-    """Draw each element from a buffer of `queue_size` that the iterator refills."""
+    """Draw each element from a buffer of `queue_size` that the iterator refills.
+
+    Raises
+    ------
+    TypeError, ValueError
+        When `queue_size` is no integer, or less than 1.
+    """
+    if operator.index(queue_size) < 1:
+        raise ValueError(f"queue_size has to be at least 1, not {queue_size}")
     iterator = iter(iterator)
     buffer: list[T] = []
     for element in iterator:

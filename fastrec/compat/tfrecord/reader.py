@@ -68,8 +68,19 @@ def _reader(data_path: Any, compression_type: str | None) -> fastrec.Reader:
 
 
 def _lines(index_path: Any) -> int:
+    """How many records an index has, of a file that it does not say the places of."""
     with open(index_path, "rb") as file:
-        return sum(1 for line in file if line.strip())
+        parts = [line.split() for line in file if line.strip()]
+    if any(len(each) != 2 or not all(part.isdigit() for part in each) for each in parts):
+        raise ValueError(f"the index {os.fspath(index_path)!r} is not lines of two numbers")
+    return len(parts)
+
+
+def _check_shard(which: int, count: int) -> None:
+    if count < 1:
+        raise ValueError(f"there are no {count} shards")
+    if not 0 <= which < count:
+        raise IndexError(f"shard {which} of {count}")
 
 
 def _numbers(data_path: Any, index_path: Any, shard: Shard, streams: bool) -> slice | None:
@@ -77,6 +88,7 @@ def _numbers(data_path: Any, index_path: Any, shard: Shard, streams: bool) -> sl
     if shard is None:
         return None
     which, count = shard
+    _check_shard(which, count)
     if index_path is None and streams:
         return slice(which, None, count)  # how many there are, nobody knows
     if streams:
@@ -85,7 +97,8 @@ def _numbers(data_path: Any, index_path: Any, shard: Shard, streams: bool) -> sl
         total = fastrec.count(os.fspath(data_path))
     else:
         total = len(fastrec.Index.read_text(data_path, index_path))
-    return slice(total * which // count, total * (which + 1) // count)
+    last = streams and which == count - 1  # which has what an index does not know of
+    return slice(total * which // count, None if last else total * (which + 1) // count)
 
 
 def _blocks(
