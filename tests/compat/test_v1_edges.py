@@ -84,7 +84,15 @@ def test_what_cannot_be_is_refused_while_the_graph_is_made(text: str) -> None:
         value(text)
 
 
-@pytest.mark.parametrize("text", ["tf.transpose(x, [0, 0])", "tf.tile([1], [-1])"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "tf.transpose(x, [0, 0])",
+        "tf.tile([1], [-1])",
+        "tf.image.per_image_standardization(tf.placeholder_with_default([1.], None))",
+        "tf.image.flip_left_right(tf.placeholder_with_default(np.zeros([0, 2, 3]), None))",
+    ],
+)
 def test_what_cannot_be_is_refused_by_the_run(text: str) -> None:
     with pytest.raises(tf.errors.InvalidArgumentError):
         value(text)

@@ -56,6 +56,8 @@ def _with_pixels(tensor: Tensor) -> Tensor:
 
 
 def _whole(image: Array) -> Array:
+    if image.ndim < 3:
+        raise invalid("'image' must be at least three-dimensional.")
     if 0 in image.shape[-3:]:
         raise invalid(r"assertion failed: [inner 3 dims of \'image.shape\' must be > 0.]")
     return image
