@@ -217,3 +217,29 @@ def test_sizes_that_depend_on_values_are_not_known() -> None:
     numbers = tf.data.Dataset.range(4)
     for made in (lambda x: tf.range(x)[-1:], lambda x: tf.range(x)[:2], lambda x: tf.fill([x], 1)):
         assert numbers.map(made).element_spec.shape.as_list() == [None]
+
+
+def test_a_second_slice_is_of_each_row() -> None:
+    ragged = tf.ragged.constant([[1, 2], [], [3]])
+    assert ragged[:, :1].to_list() == [[1], [], [3]]
+    assert ragged[:, ::-1].to_list() == [[2, 1], [], [3]]
+    assert ragged[1:, -1:].to_list() == [[], [3]]
+    assert tf.ragged.constant([["a"], [], ["b", "c"]])[:, 1:].to_list() == [[], [], [b"c"]]
+    nested = tf.ragged.constant([[[1], []], [[2, 3]]])
+    assert nested[:, 1:].to_list() == [[[]], []]
+    with pytest.raises(ValueError, match="inner ragged dimension"):
+        ragged[:, 0]
+
+
+@pytest.mark.parametrize("rows", [[1, 0], [-1, 0], [0, 3]])
+def test_rows_of_values_are_in_order(rows: list[int]) -> None:
+    with pytest.raises(tf.errors.InvalidArgumentError):
+        tf.RaggedTensor.from_value_rowids([1, 2], rows, nrows=2)
+
+
+def test_pictures_are_of_a_size_and_grey_ones_of_one_channel() -> None:
+    picture = tf.zeros([4, 5, 3])
+    with pytest.raises(tf.errors.InvalidArgumentError, match="positive"):
+        tf.image.resize(picture, [0, 3])
+    with pytest.raises(ValueError, match="size 1"):
+        tf.image.grayscale_to_rgb(picture)

@@ -13,6 +13,7 @@ import fastrec
 from .. import _errors
 from .._dtypes import DType, as_dtype
 from ._composite import Composite, dtype_of
+from ._ragged_parts import refilled, within_rows
 from ._specs import RaggedTensorSpec, TensorSpec, TypeSpec
 from ._tensor import OPERATORS, EagerTensor, TensorShape, as_array, convert_to_tensor
 from ._trace import SYMBOL_WRAPPERS, WRAPPERS, Op, Symbol, run, wrap
@@ -72,15 +73,9 @@ def _padded_spec(specs: list[TypeSpec], raws: Any, shape: Any) -> list[TypeSpec]
 _RAGGED_TO_TENSOR = Op("RaggedTensorToTensor", _padded, _padded_spec)
 
 
-def _refilled(ragged: fastrec.Ragged, flat: Any) -> fastrec.Ragged:
-    inner = ragged.values
-    values = _refilled(inner, flat) if isinstance(inner, fastrec.Ragged) else flat
-    return fastrec.Ragged(values, ragged.row_splits)
-
-
 _WITH_FLAT_VALUES = Op(
     "WithFlatValues",
-    _refilled,
+    refilled,
     lambda specs, _: [
         RaggedTensorSpec(
             specs[0].shape, specs[1].dtype, specs[0].ragged_rank, specs[0].row_splits_dtype
@@ -235,6 +230,10 @@ class RaggedTensor(Composite):
         """Each value in the row that is named for it, in order."""
         rows = np.asarray(value_rowids, np.int64)
         count = (int(rows[-1]) + 1 if len(rows) else 0) if nrows is None else int(nrows)
+        if (np.diff(rows, prepend=0) < 0).any() or (len(rows) and rows[-1] >= count):
+            raise _errors.InvalidArgumentError(
+                None, None, "Arguments to from_value_rowids do not form a valid RowPartition."
+            )
         return RaggedTensor.from_row_lengths(values, np.bincount(rows, minlength=count))
 
     @staticmethod
@@ -311,6 +310,8 @@ class RaggedTensor(Composite):
 
     def row_lengths(self, axis: int = 1, name: str | None = None) -> Any:
         """How many values each row has."""
+        if axis != 1:
+            raise NotImplementedError("the lengths of rows are those along axis 1")
         splits = self.row_splits
         return splits[1:] - splits[:-1]
 
@@ -373,7 +374,13 @@ class RaggedTensor(Composite):
         if isinstance(key, tuple):
             first, rest = key[0], key[1:]
             found = self[first]
-            return found[rest if len(rest) > 1 else rest[0]] if rest else found
+            if not rest:
+                return found
+            if not isinstance(first, slice):
+                return found[rest if len(rest) > 1 else rest[0]]
+            if len(rest) > 1:
+                raise NotImplementedError("slices of more than two dimensions of a ragged tensor")
+            return wrap(within_rows(found._raw, rest[0]))
         return wrap(self._raw[key if isinstance(key, slice) else int(key)])
 
     def __iter__(self) -> Iterator[Any]:

@@ -101,6 +101,9 @@ def rgb_to_grayscale(images: Any, name: str | None = None) -> Any:
 
 def grayscale_to_rgb(images: Any, name: str | None = None) -> Any:
     """A picture of one channel with three."""
+    sizes = convert_to_tensor(images).shape.sizes
+    if sizes and sizes[-1] not in (1, None):
+        raise ValueError("Last dimension of a grayscale image should be size 1.")
     return turned("GrayscaleToRgb", lambda x: np.repeat(x, 3, -1), images, infer=_channels(3))
 
 

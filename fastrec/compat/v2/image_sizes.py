@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ._pictures import pixels, resized, turned
+from ._pipeline import invalid
 from ._specs import TensorSpec, TypeSpec
 from ._tensor import convert_to_tensor
 from ._trace import Op, Symbol, run
@@ -103,7 +104,11 @@ def resize(
     given = np.asarray(size)
     if given.shape != (2,):
         raise ValueError("'size' must be a 1-D Tensor of 2 elements: new_height, new_width")
+    if given.dtype.kind not in "iu":
+        raise ValueError("'size' must be a 1-D int32 Tensor")
     sizes = [int(number) for number in given]
+    if min(sizes) < 1:
+        raise invalid("output dimensions must be positive")
     known = tensor.shape.sizes
     if preserve_aspect_ratio:
         if known is None or None in known[-3:-1]:
