@@ -7,9 +7,9 @@ import numpy.typing as npt
 from typing_extensions import Buffer, disjoint_base
 
 from .arrays import Bytes
+from .cooking import Cooked
 from .filesystem import PathLike
 from .lowering import Lowered, Plan
-from .values import Cooked
 
 def crc32c(data: Buffer, value: int = 0) -> int: ...
 def masked_crc32c(data: Buffer) -> int: ...

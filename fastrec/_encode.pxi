@@ -10,8 +10,8 @@ cdef object cook_value = None
 cdef int prepare_cooking() except -1:
     global cook_column, cook_value
     if cook_value is None:
-        from . import values
-        cook_column, cook_value = values.cook_column, values.cook_value
+        from . import cooking
+        cook_column, cook_value = cooking.cook_column, cooking.cook_value
     return 0
 
 
@@ -63,7 +63,7 @@ cdef class Values:
         return &flat[0]
 
     def add(self, key, cooked):
-        """A feature, as values.Cooked. There must be room for it."""
+        """A feature, as cooking.Cooked. There must be room for it."""
         cdef c.fr_value *value = &self.values[self.count]
         name = name_of(key)
         if self.columns and self.rows is not None and cooked.rows != self.rows:

@@ -75,6 +75,7 @@ PLAIN = (
     "fastrec.errors",
     "fastrec.features",
     "fastrec.arrays",
+    "fastrec.cooking",
     "fastrec.values",
     "fastrec.pins",
 )
