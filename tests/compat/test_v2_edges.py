@@ -188,6 +188,13 @@ AFTER_ERRORS: dict[str, tuple[Callable[[Any], Any], list[Any]]] = {
         lambda data: data.flat_map(tf.data.Dataset.from_tensors),
         [-2, -3, -6, -2, -3, -6, -2],
     ),
+    "cache": (lambda data: data.cache(), [-2, -3, -6, -2, -3, -6, -2]),
+    "window": (lambda data: data.window(2).flat_map(lambda w: w), [-2, -3, -2, -3, -2]),
+    "windows that overlap": (
+        lambda data: data.window(2, shift=1, stride=2).flat_map(lambda w: w),
+        [-2, -6, -6, -2, -2, -6, -6, -2, -2],
+    ),
+    "windows apart": (lambda data: data.window(1, shift=3).flat_map(lambda w: w), [-2, -6]),
     "enumerate": (lambda data: data.enumerate().map(lambda i, x: i), [0, 1, 2, 4, 5, 6, 8]),
 }
 
@@ -197,6 +204,17 @@ def test_what_comes_after_an_error_is_not_lost(name: str) -> None:
     make, expected = AFTER_ERRORS[name]
     found = [each.tolist() for each in make(failing()).ignore_errors().as_numpy_iterator()]
     assert found == expected
+
+
+def test_an_error_that_no_window_has_is_passed_over() -> None:
+    windows = failing().window(2, shift=4).flat_map(lambda window: window)
+    assert [each.numpy() for each in windows] == [-2, -3, -2, -3, -2]
+
+
+def test_what_was_kept_without_errors_is_there_for_all() -> None:
+    kept = failing().cache()
+    assert len(list(kept.ignore_errors())) == 7
+    assert [each.numpy() for each in kept] == [-2, -3, -6, -2, -3, -6, -2]
 
 
 @pytest.mark.parametrize("value", [{"b": 1}, [1], (1, 2), {"a": 1.5}])

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -311,22 +310,42 @@ class Window(Node):
         return 0 if rest < 0 else rest // self._shift + 1
 
     def values(self, fast: bool = True) -> Values:
-        stream = self.inputs[0].stream(fast)
-        held: list[Value] = []
         reach = (self._size - 1) * self._stride + 1
-        while True:
-            held += itertools.islice(stream, reach - len(held))
+        # An error that no window has is passed over, which has to go on behind it then.
+        stream = self.inputs[0].stream(fast and self._shift <= reach)
+        held: list[Value | Exception] = []  # an error has the place of its element
+        shift = 0
+
+        def hold(count: int) -> None:
+            while len(held) < count:
+                values, error = taken(stream, count - len(held))
+                held.extend(values)
+                if error is None:
+                    return
+                held.append(error)
+
+        def step() -> Value:
+            nonlocal shift
+            hold(shift)
+            del held[:shift]
+            hold(reach)
+            shift = self._shift
             picked = held[: reach : self._stride]
             if not picked or (self._drop and len(picked) < self._size):
-                return
-            specs = self.inputs[0].specs
-            yield tuple(
-                self._make(_Held([value[i] for value in picked], specs[i]))
-                for i in range(len(specs))
-            )
-            if self._shift > len(held):
-                list(itertools.islice(stream, self._shift - len(held)))
-            held = held[self._shift :]
+                raise StopIteration
+            return self._window(picked)
+
+        return steps(step)
+
+    def _window(self, picked: list[Value | Exception]) -> Value:
+        values: list[Value] = []
+        for each in picked:
+            if isinstance(each, Exception):
+                raise each
+            values.append(each)
+        specs = self.inputs[0].specs
+        parts = [_Held([value[i] for value in values], spec) for i, spec in enumerate(specs)]
+        return tuple(map(self._make, parts))
 
 
 class _Held(Node):

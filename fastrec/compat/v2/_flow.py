@@ -120,15 +120,25 @@ class Cache(Node):
         return self._filling(fast) if self._kept is None else iter(self._kept)
 
     def _filling(self, fast: bool) -> Values:
-        kept = []
-        for value in self.inputs[0].stream(fast):
+        stream = self.inputs[0].stream(fast)
+        kept: list[Value] = []
+
+        def step() -> Value:
+            try:
+                value = next(stream)
+            except StopIteration:
+                self._kept = kept
+                raise
             kept.append(value)
-            yield value
-        self._kept = kept
+            return value
+
+        return steps(step)
 
     def blocks(self, count: int) -> Blocks | None:
         if self._blocks is not None:
             return self._again(self._blocks, count)
+        if self._kept is not None:
+            return None
         blocks = self.inputs[0].blocks(count) if self.inputs[0].pure else None
         return None if blocks is None else self._keeping(blocks)
 
