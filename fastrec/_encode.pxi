@@ -2,7 +2,7 @@
 # Values into Examples. What a value becomes is in docs/encoding.md, and decided in values.py; the
 # common values of single rows take the short way of _rows.pxi.
 
-# values.py comes with the first encoder: whoever only reads does without it.
+# cooking.py comes with the first encoder: whoever only reads does without it.
 cdef object cook_column = None
 cdef object cook_value = None
 
