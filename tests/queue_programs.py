@@ -36,8 +36,8 @@ def outcome(tf: Any, session: Any, fetch: Any, feed: Any = None) -> Any:
     return value
 
 
-def until_the_end(tf: Any, fetch: Any, most: int = 10**6) -> list[Any]:
-    """All that a pipeline gives."""
+def drained(tf: Any, fetch: Any, most: int = 10**6) -> tuple[list[Any], Exception | None]:
+    """All that a pipeline gives, and the error of its runners after which there is no more."""
     found: list[Any] = []
     with tf.Session() as session:
         session.run([tf.global_variables_initializer(), tf.local_variables_initializer()])
@@ -49,7 +49,18 @@ def until_the_end(tf: Any, fetch: Any, most: int = 10**6) -> list[Any]:
         except tf.errors.OutOfRangeError:
             pass
         coord.request_stop()
-        coord.join(threads)
+        try:
+            coord.join(threads)
+        except tf.errors.OpError as error:
+            return found, error
+    return found, None
+
+
+def until_the_end(tf: Any, fetch: Any, most: int = 10**6) -> list[Any]:
+    """All that a pipeline gives, which no error ends."""
+    found, error = drained(tf, fetch, most)
+    if error is not None:
+        raise error
     return found
 
 

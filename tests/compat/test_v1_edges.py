@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from queue_programs import drained
 
 import fastrec
 import fastrec.compat.v1 as tf
@@ -116,26 +117,14 @@ def test_a_default_is_not_taken_for_what_is_fed_in_its_place(text: str, wanted: 
 
 def rows(path: Path, build: Callable[[Any], Any], lowered: bool) -> tuple[list[Any], str]:
     """What a runner enqueues, one after the other, and the first line of what ended it."""
-    found: list[Any] = []
     before = lowering.set_lowering(lowered)
     try:
-        with tf.Graph().as_default(), tf.Session() as session:
+        with tf.Graph().as_default():
             files = tf.train.string_input_producer([str(path)], 1)
-            taken = tf.train.batch([build(tf.TFRecordReader().read(files)[1])], 1, capacity=99)
-            session.run(tf.local_variables_initializer())
-            coord = tf.train.Coordinator()
-            threads = tf.train.start_queue_runners(session, coord)
-            try:
-                while True:
-                    found.append(session.run(taken).tolist())
-            except tf.errors.OutOfRangeError:
-                pass
-            coord.request_stop()
-            try:
-                coord.join(threads)
-            except tf.errors.OpError as error:
-                return found, error.message.splitlines()[0]
-            return found, ""
+            row = build(tf.TFRecordReader().read(files)[1])
+            found, error = drained(tf, tf.train.batch([row], 1, capacity=99))
+            text = "" if error is None else str(getattr(error, "message", error))
+            return [batch.tolist() for batch in found], text.split("\n")[0]
     finally:
         lowering.set_lowering(before)
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from queue_programs import until_the_end
 
 import fastrec
 import fastrec.compat.v1 as tf
@@ -117,7 +118,6 @@ WAYS: dict[str, Build] = {
 
 def all_batches(records: Path, build: Build, lowered: bool, shuffled: bool = False) -> list[Any]:
     """Every batch of one epoch."""
-    found = []
     before = lowering.set_lowering(lowered)
     try:
         with tf.Graph().as_default():
@@ -129,20 +129,9 @@ def all_batches(records: Path, build: Build, lowered: bool, shuffled: bool = Fal
                 fetches = tf.train.shuffle_batch(tensors, 64, 9999, 9998, seed=7, **how)
             else:
                 fetches = tf.train.batch(tensors, 64, dynamic_pad=True, **how)
-            with tf.Session() as session:
-                session.run(tf.local_variables_initializer())
-                coord = tf.train.Coordinator()
-                threads = tf.train.start_queue_runners(session, coord)
-                try:
-                    while True:
-                        found.append(session.run(fetches))
-                except tf.errors.OutOfRangeError:
-                    pass
-                coord.request_stop()
-                coord.join(threads)
+            return until_the_end(tf, fetches)
     finally:
         lowering.set_lowering(before)
-    return found
 
 
 def same(first: Any, second: Any) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from queue_programs import drained
 
 import fastrec
 import fastrec.compat.v1 as tf
@@ -121,28 +122,14 @@ OTHERS = {
 
 def read(path: Path, build: Callable[[Example], list[Any]], lowered: bool) -> tuple[Any, Any]:
     """Every element of the file, and the error after which there are no more."""
-    found: list[Any] = []
     before = lowering.set_lowering(lowered)
     try:
         with tf.Graph().as_default():
             files = tf.train.string_input_producer([str(path)], 1, shuffle=False)
             example = Example(tf.TFRecordReader().read(files)[1])
-            fetches = tf.train.batch(build(example), 1, capacity=2 * COUNT, dynamic_pad=True)
-            with tf.Session() as session:
-                session.run(tf.local_variables_initializer())
-                coord = tf.train.Coordinator()
-                threads = tf.train.start_queue_runners(session, coord)
-                try:
-                    while True:
-                        found.append(session.run(fetches))
-                except tf.errors.OutOfRangeError:
-                    pass
-                coord.request_stop()
-                try:
-                    coord.join(threads)
-                except tf.errors.OpError as error:
-                    return found, error
-                return found, None
+            return drained(
+                tf, tf.train.batch(build(example), 1, capacity=2 * COUNT, dynamic_pad=True)
+            )
     finally:
         lowering.set_lowering(before)
 
@@ -241,6 +228,13 @@ def test_odd_sizes_are_taken_as_the_long_way_takes_them(tmp_path: Path, odd: Row
     fast, error = read(path, pair, lowered=True)
     equal(fast, slow)
     assert (error is None) == (expected is None)
+
+
+def test_a_size_that_no_picture_can_have_is_an_error_of_the_run(tmp_path: Path) -> None:
+    path = write(tmp_path / "a")
+    found, error = read(path, lambda example: [fitted(example.image(), 2**30, 2**30)], lowered=True)
+    assert found == []
+    assert isinstance(error, tf.errors.ResourceExhaustedError)
 
 
 def test_batches_belong_to_the_program(tmp_path: Path) -> None:

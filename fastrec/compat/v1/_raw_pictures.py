@@ -81,12 +81,11 @@ def _picture(
     size = [_whole(tensor, constants) for tensor in fit.inputs[1:]]
     if key is None or shape is None or None in size:
         return None
-    feature = RawFeature(
-        shape,
-        decode.attrs["out_type"].numpy,
-        decode.attrs["little_endian"],
-        crop_or_pad=(*size, shape[-1]),
-    )
+    dtype, little_endian = decode.attrs["out_type"].numpy, decode.attrs["little_endian"]
+    try:
+        feature = RawFeature(shape, dtype, little_endian, crop_or_pad=(*size, shape[-1]))
+    except ValueError:  # no record can be as large
+        return None
     return _Picture(parse, key, feature, (decode, reshape, fit))
 
 
