@@ -211,6 +211,49 @@ def test_an_error_that_no_window_has_is_passed_over() -> None:
     assert [each.numpy() for each in windows] == [-2, -3, -2, -3, -2]
 
 
+def caught(data: Any) -> list[Any]:
+    """The elements, and None where there is an error instead."""
+    found: list[Any] = []
+    iterator = iter(data)
+    while True:
+        try:
+            found.append(next(iterator).numpy())
+        except StopIteration:
+            return found
+        except tf.errors.OpError:
+            found.append(None)
+
+
+@pytest.mark.parametrize(
+    ("how", "expected"),
+    [
+        ({"size": 2, "drop_remainder": True}, [-2, -3, None, -2, -3, None]),
+        ({"size": 2, "shift": 4, "stride": 3}, [None, None, -2]),
+        ({"size": 2, "shift": 2, "stride": 2}, [-2, -6, -6, -2, -2, -6, -6, -2, -2]),
+        ({"size": 1, "shift": 2, "stride": 1}, [-2, -6, -2, -6, -2]),
+    ],
+)
+def test_an_error_takes_its_windows_with_it_and_no_others(how: Any, expected: Any) -> None:
+    data = failing().window(**how).flat_map(lambda window: window)
+    assert [each.numpy() for each in data.ignore_errors()] == [n for n in expected if n is not None]
+    assert (None in caught(data)) == (None in expected)
+
+
+def test_an_error_of_the_first_element_comes_with_the_first_element() -> None:
+    data = tf.data.Dataset.range(3).map(lambda x: 6 // x).flat_map(tf.data.Dataset.from_tensors)
+    assert caught(data)[0] is None
+
+
+@pytest.mark.parametrize(
+    "before", [lambda data: data, lambda data: data.repeat(2), lambda data: data.batch(2).unbatch()]
+)
+def test_what_was_cut_off_by_an_error_is_not_kept(before: Any) -> None:
+    data = before(failing()).cache()
+    first = caught(data)
+    assert None in first
+    assert caught(data) == first
+
+
 def test_what_was_kept_without_errors_is_there_for_all() -> None:
     kept = failing().cache()
     assert len(list(kept.ignore_errors())) == 7

@@ -311,8 +311,7 @@ class Window(Node):
 
     def values(self, fast: bool = True) -> Values:
         reach = (self._size - 1) * self._stride + 1
-        # An error that no window has is passed over, which has to go on behind it then.
-        stream = self.inputs[0].stream(fast and self._shift <= reach)
+        stream = self.inputs[0].stream(False)  # which goes on behind an error that no window has
         held: list[Value | Exception] = []  # an error has the place of its element
         shift = 0
 

@@ -122,12 +122,18 @@ class Cache(Node):
     def _filling(self, fast: bool) -> Values:
         stream = self.inputs[0].stream(fast)
         kept: list[Value] = []
+        whole = True
 
         def step() -> Value:
+            nonlocal whole
             try:
                 value = next(stream)
             except StopIteration:
-                self._kept = kept
+                if whole:
+                    self._kept = kept
+                raise
+            except Exception:
+                whole = not fast  # what is fast may end with an error
                 raise
             kept.append(value)
             return value

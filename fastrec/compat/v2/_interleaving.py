@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from ._mapping import Function
-from ._pipeline import UNKNOWN, Blocks, Node, Value, Values, steps, to_blocks
+from ._pipeline import UNKNOWN, Blocks, Node, Value, Values, steps, taken, to_blocks
 from ._seeds import looking_ahead
 from ._specs import TypeSpec
 from ._structure import LEAF
@@ -46,8 +46,8 @@ class Interleave(Node):
     def _known(self) -> Node | None:
         if self._sample is None:
             with looking_ahead():
-                for value in self.inputs[0].stream(False):
-                    return self._of(value)
+                found, _ = taken(self.inputs[0].stream(False), 1)  # an error comes in its place
+                return self._of(found[0]) if found else None
         return self._sample
 
     @property
