@@ -230,6 +230,7 @@ def test_odd_sizes_are_taken_as_the_long_way_takes_them(tmp_path: Path, odd: Row
     assert (error is None) == (expected is None)
 
 
+@pytest.mark.unsanitized
 def test_a_size_that_no_picture_can_have_is_an_error_of_the_run(tmp_path: Path) -> None:
     path = write(tmp_path / "a")
     found, error = read(path, lambda example: [fitted(example.image(), 2**30, 2**30)], lowered=True)
