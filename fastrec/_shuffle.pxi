@@ -73,3 +73,58 @@ cdef class ShuffleQueue:
         taken = self.take()
         self.items.append(item)
         return taken
+
+
+@cython.final
+cdef class ShuffleRing:
+    """What tf.data's shuffle makes of an iterator: draws from a ring that is filled before each.
+
+    The one that is drawn changes places with the first, whose place the next item takes. An error
+    of the iterator leaves the ring as it is; the seeds are asked for when an item is wanted.
+    """
+
+    cdef c.fr_philox philox
+    cdef object items, seeds
+    cdef list ring
+    cdef Py_ssize_t size, start, count
+    cdef bint ended
+
+    def __init__(self, items, Py_ssize_t size, seeds):
+        self.items, self.seeds = iter(items), seeds
+        self.ring = []
+        self.size, self.start, self.count = size, 0, 0
+        self.ended = False
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        cdef Py_ssize_t at
+        if self.seeds is not None:
+            seed, seed2 = self.seeds()
+            c.fr_philox_init(
+                &self.philox, seed & 0xFFFFFFFFFFFFFFFF, seed2 & 0xFFFFFFFFFFFFFFFF)
+            self.seeds = None
+        while self.count < self.size and not self.ended:
+            item = next(self.items, self)
+            if item is self:
+                self.ended = True
+            else:
+                self.fill(item)
+        if not self.count:
+            raise StopIteration
+        at = (self.start + c.fr_philox_next(&self.philox) % self.count) % self.size
+        item = self.ring[at]
+        self.ring[at] = self.ring[self.start]
+        self.ring[self.start] = None
+        self.start = (self.start + 1) % self.size
+        self.count -= 1
+        return item
+
+    cdef int fill(self, item) except -1:
+        if len(self.ring) < self.size:
+            self.ring.append(item)
+        else:
+            self.ring[(self.start + self.count) % self.size] = item
+        self.count += 1
+        return 0

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from . import _core
 
-__all__ = ["BlockShuffle", "ShuffleBuffer", "random_blocks"]
+__all__ = ["BlockShuffle", "ShuffleBuffer", "random_blocks", "ring_shuffled"]
 
 T = TypeVar("T")
 
@@ -230,3 +230,33 @@ def random_blocks(seed: int, seed2: int, numbers: NDArray[np.integer[Any]]) -> N
     [1713891541, 3781805453, 3159862348, 2600524760]
     """
     return _core.philox_blocks(seed, seed2, np.ascontiguousarray(numbers, np.uint64))
+
+
+def ring_shuffled(
+    items: Iterable[T], size: int, seeds: Callable[[], tuple[int, int]]
+) -> Iterator[T]:
+    """The order of ``tf.data.Dataset.shuffle``: each item drawn from a ring, which is full before.
+
+    An error of `items` comes as it is, and iterating goes on after it.
+
+    Parameters
+    ----------
+    items : iterable
+    size : int
+        Items in the ring.
+    seeds : callable
+        Gives TensorFlow's pair of seeds of one iteration; called when the first item is wanted.
+
+    Raises
+    ------
+    ValueError
+        When `size` is not at least 1.
+
+    Examples
+    --------
+    >>> list(ring_shuffled(range(9), 3, lambda: (1, 2)))
+    [2, 3, 0, 5, 6, 4, 7, 8, 1]
+    """
+    if size < 1:
+        raise ValueError(f"a ring has at least 1 item, not {size}")
+    return _core.ShuffleRing(items, size, seeds)
