@@ -6,7 +6,10 @@ tests/oracle holds the same programs against TensorFlow.
 
 from __future__ import annotations
 
+import threading
+import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -74,3 +77,17 @@ def test_data_sets_are_mixed_by_weight_and_by_choice() -> None:
     choice = tf.data.Dataset.from_tensor_slices(np.array([1, 0, 0, 1]))
     chosen = tf.data.Dataset.choose_from_datasets([ones, twos], choice)
     assert [int(x) for x in chosen] == [2, 1, 1, 2]
+
+
+@pytest.mark.parametrize(("seconds", "threads"), [(0.004, True), (0.0, False)])
+def test_a_function_is_worth_a_thread_if_it_takes_long(seconds: float, threads: bool) -> None:
+    callers: set[str] = set()
+
+    def called(x: Any) -> Any:
+        callers.add(threading.current_thread().name)
+        time.sleep(seconds)
+        return x.numpy() + 1
+
+    data = tf.data.Dataset.range(20).map(called, num_parallel_calls=3)
+    assert [x.numpy() for x in data] == [*range(1, 21)]
+    assert any(name.startswith("fastrec-map") for name in callers) == threads

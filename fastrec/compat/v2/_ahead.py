@@ -10,7 +10,8 @@ import weakref
 from collections.abc import Iterator
 from typing import Any
 
-from ._pipeline import Blocks, Node, Values
+from ._pipeline import Node
+from ._streams import Blocks, Values
 
 __all__ = ["Prefetch"]
 
@@ -25,23 +26,25 @@ _POLL_S = 0.1
 
 
 def _fill(stream: Iterator[Any], ready: queue.Queue[Any], stop: threading.Event) -> None:
-    def put(item: Any) -> bool:
+    def put(item: Any) -> None:
         while not stop.is_set():
             try:
-                ready.put(item, timeout=_POLL_S)
+                return ready.put(item, timeout=_POLL_S)
             except queue.Full:
                 continue
-            return True
-        return False
 
-    try:
-        for item in stream:
-            if not put(item):
-                return
-    except BaseException as error:
-        put(_Failure(error))
-    else:
-        put(_END)
+    while not stop.is_set():
+        try:
+            put(next(stream))
+        except StopIteration:
+            put(_END)
+            return
+        except Exception as error:
+            put(_Failure(error))
+        except BaseException as error:
+            put(_Failure(error))
+            put(_END)
+            return
 
 
 class _Ahead:
@@ -50,7 +53,7 @@ class _Ahead:
     def __init__(self, stream: Iterator[Any], size: int) -> None:
         self._ready: queue.Queue[Any] = queue.Queue(size)
         self._stop = threading.Event()
-        self._ended: Any = None
+        self._ended = False
         arguments = (_fill, stream, self._ready, self._stop)
         thread = threading.Thread(  # of the same iteration
             target=contextvars.copy_context().run,
@@ -65,12 +68,11 @@ class _Ahead:
         return self
 
     def __next__(self) -> Any:
-        item = self._ended if self._ended is not None else self._get()
+        item = _END if self._ended else self._get()
         if item is _END:
-            self._ended = item
+            self._ended = True
             raise StopIteration
         if isinstance(item, _Failure):
-            self._ended = item
             raise item.error
         return item
 

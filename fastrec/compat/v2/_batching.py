@@ -14,8 +14,9 @@ from .. import _errors
 from ._columns import batch_of, column_of, rows_of, shape_of
 from ._mapping import EagerMap, Map, Opaque, Parsable
 from ._native import parsed_batches, with_fallback
-from ._pipeline import UNKNOWN, Blocks, Node, Value, Values, invalid, rechunked, steps, taken
+from ._pipeline import UNKNOWN, Node, invalid
 from ._specs import RaggedTensorSpec, SparseTensorSpec, TensorSpec, TypeSpec, batched, unbatched
+from ._streams import Block, Blocks, Value, Values, flattened, rechunked, steps, taken
 from ._structure import LEAF
 from ._tensor import as_array
 from ._trace import Trace, wrap
@@ -87,10 +88,13 @@ class Batch(_Grouped, Parsable):
         return super().values(fast) if blocks is None else self._batches(blocks)
 
     def _batches(self, blocks: Blocks) -> Values:
-        for count, columns in rechunked(blocks, self._size):
-            if count == self._size or not self._drop:
-                numbered = enumerate(columns)
-                yield tuple(batch_of(column, n, self._fused) for n, column in numbered)
+        def batch(block: Block) -> Value:
+            return tuple(batch_of(column, n, self._fused) for n, column in enumerate(block[1]))
+
+        return map(batch, filter(self._wanted, rechunked(blocks, self._size)))
+
+    def _wanted(self, block: Block) -> bool:
+        return block[0] == self._size or not self._drop
 
     def _native_blocks(self) -> Blocks | None:
         node = self.inputs[0]
@@ -112,7 +116,7 @@ class Batch(_Grouped, Parsable):
         blocks = parsed_batches(self.inputs[0], trace, self._size)
         if blocks is None:
             return None
-        return (tuple(c) for n, c in blocks if n == self._size or not self._drop)
+        return (tuple(block[1]) for block in blocks if self._wanted(block))
 
 
 class PaddedBatch(_Grouped):
@@ -254,16 +258,11 @@ class Unbatch(Node):
         return total if total < 0 else UNKNOWN if rows is None else total * rows
 
     def values(self, fast: bool = True) -> Values:
-        stream = self.inputs[0].stream(fast)
-        rows: Values = iter(())
+        return flattened(map(_split_all, self.inputs[0].stream(fast)))
 
-        def step() -> Value:
-            nonlocal rows
-            while (found := next(rows, None)) is None:
-                rows = zip(*[_split(part) for part in next(stream)], strict=True)
-            return found
 
-        return steps(step)
+def _split_all(value: Value) -> Values:
+    return zip(*[_split(part) for part in value], strict=True)
 
 
 def _split(part: Any) -> Any:
@@ -311,7 +310,7 @@ class Window(Node):
 
     def values(self, fast: bool = True) -> Values:
         reach = (self._size - 1) * self._stride + 1
-        stream = self.inputs[0].stream(False)  # which goes on behind an error that no window has
+        stream = self.inputs[0].stream(fast)
         held: list[Value | Exception] = []  # an error has the place of its element
         shift = 0
 

@@ -8,8 +8,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ._batching import Batch, PaddedBatch
-from ._pipeline import UNKNOWN, Node, Value, Values, invalid
+from ._pipeline import UNKNOWN, Node, invalid
 from ._specs import TypeSpec
+from ._streams import Value, Values, flattened, steps
 
 __all__ = ["Bucketed", "Grouped"]
 
@@ -80,21 +81,34 @@ class Bucketed(Node):
         return UNKNOWN
 
     def values(self, fast: bool = True) -> Values:
+        stream = self.inputs[0].stream(fast)
         held: list[list[Value]] = [[] for _ in self._sizes]
-        for value in self.inputs[0].stream(fast):
-            bucket = bisect.bisect_right(self._boundaries, self._length(value))
-            if self._fill and bucket == len(self._boundaries):
-                raise invalid(
-                    "When pad_to_bucket_boundary=True, elements must have length < "
-                    f"max(bucket_boundaries). ({self._boundaries[-1]})"
-                )
-            held[bucket].append(value)
-            if len(held[bucket]) == self._sizes[bucket]:
-                yield self._batches[bucket]._group(held[bucket])
-                held[bucket] = []
-        for bucket, rest in enumerate(held):
-            if rest and not self._drop:
-                yield self._batches[bucket]._group(rest)
+
+        def batch(bucket: int) -> Value:
+            group, held[bucket] = held[bucket], []
+            return self._batches[bucket]._group(group)
+
+        def step() -> Value:
+            while (value := next(stream, None)) is not None:
+                bucket = self._bucket(value)
+                held[bucket].append(value)
+                if len(held[bucket]) == self._sizes[bucket]:
+                    return batch(bucket)
+            for bucket, rest in enumerate(held):
+                if rest and not self._drop:
+                    return batch(bucket)
+            raise StopIteration
+
+        return steps(step)
+
+    def _bucket(self, value: Value) -> int:
+        bucket = bisect.bisect_right(self._boundaries, self._length(value))
+        if self._fill and bucket == len(self._boundaries):
+            raise invalid(
+                "When pad_to_bucket_boundary=True, elements must have length < "
+                f"max(bucket_boundaries). ({self._boundaries[-1]})"
+            )
+        return bucket
 
 
 class _Held(Node):
@@ -152,19 +166,23 @@ class Grouped(Node):
         return UNKNOWN
 
     def values(self, fast: bool = True) -> Values:
+        stream = self.inputs[0].stream(fast)
         held: dict[int, list[Value]] = {}
-        for value in self.inputs[0].stream(fast):
-            key = self._key(value)
-            group = held.setdefault(key, [])
-            group.append(value)
-            size = self._size(key)
-            if size < 1:
-                raise invalid(f"Window size must be greater than zero, but got {size}.")
-            if len(group) >= size:
-                del held[key]
-                yield from self._of(key, group)
-        for key in sorted(held):
-            yield from self._of(key, held[key])
 
-    def _of(self, key: int, group: list[Value]) -> Values:
-        return self._reduced(key, _Held(self.inputs[0], group)).stream()
+        def reduced(key: int) -> Values:
+            return self._reduced(key, _Held(self.inputs[0], held.pop(key))).stream(fast)
+
+        def step() -> Values:
+            while (value := next(stream, None)) is not None:
+                key = self._key(value)
+                size = self._size(key)
+                if size < 1:
+                    raise invalid(f"Window size must be greater than zero, but got {size}.")
+                held.setdefault(key, []).append(value)
+                if len(held[key]) >= size:
+                    return reduced(key)
+            if not held:
+                raise StopIteration
+            return reduced(min(held))
+
+        return flattened(steps(step))

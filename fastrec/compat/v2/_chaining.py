@@ -19,14 +19,11 @@ from ._filtering import Filter, Predicate
 from ._interleaving import Interleave
 from ._iterating import Options, padding_of, tensors
 from ._joining import Concatenate, check_alike
-from ._mapping import Function, hidden, mapped, shown
-from ._pipeline import Node, Once, invalid
+from ._mapping import Function, mapped, shown
+from ._pipeline import Node, invalid
 from ._reordering import Shuffle
-from ._seeds import looking_ahead
-from ._specs import TensorSpec, TypeSpec
-from ._structure import LEAF, flatten
+from ._scanning import Scan
 from ._tensor import convert_to_tensor
-from ._trace import wrap
 
 if TYPE_CHECKING:
     from ._dataset import Dataset
@@ -109,7 +106,7 @@ class Chain:
         for what, value in (("cycle_length", cycle), ("block_length", block)):
             if value < 1:
                 raise invalid(f"`{what}` must be > 0")
-        return self._of(Interleave(self._node, map_func, cycle, block))
+        return self._of(Interleave(self._node, map_func, cycle, block, parallel is not None))
 
     def batch(
         self,
@@ -266,31 +263,7 @@ class Chain:
         self, initial_state: Any, scan_func: Callable[..., Any], name: str | None = None
     ) -> Dataset:
         """A function of a state and each element, which gives the next state and an element."""
-
-        def make() -> Iterator[Any]:
-            state = tensors(initial_state)
-            for element in self:
-                state, output = scan_func(state, element)
-                yield output
-
-        structure, specs = self._scanned(initial_state, scan_func, make)
-        values = lambda: (tuple(map(hidden, flatten(v)[1])) for v in make())  # noqa: E731
-        return self._of(Once(values, structure, specs, self._node.cardinality()))
-
-    def _scanned(
-        self, state: Any, function: Callable[..., Any], make: Callable[[], Iterator[Any]]
-    ) -> tuple[Any, list[TypeSpec]]:
-        """What :meth:`scan` gives: as its function is traced, or else as the first of it is."""
-        within, leaves = flatten(tensors(state))
-        specs: list[TypeSpec] = [TensorSpec(leaf.shape, leaf.dtype) for leaf in leaves]
-        call = Function(lambda s, x: function(s, x)[1], (within, self._node.structure))
-        traced = call.trace([*specs, *self._node.specs])
-        if traced is not None:
-            return traced[1], traced[0].specs
-        with looking_ahead():
-            probe = next(make(), None)
-        structure, leaves = (LEAF, []) if probe is None else flatten(probe)
-        return structure, [TensorSpec(x.shape, x.dtype) for x in map(wrap, map(hidden, leaves))]
+        return self._of(Scan(self._node, initial_state, scan_func))
 
     def reduce(
         self, initial_state: Any, reduce_func: Callable[..., Any], name: str | None = None

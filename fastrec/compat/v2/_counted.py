@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from ._pipeline import Node, Values, invalid
+from ._pipeline import Node, invalid
+from ._streams import Value, Values, steps
 
 __all__ = ["Counted"]
 
@@ -19,14 +20,23 @@ class Counted(Node):
         return self._expected
 
     def values(self, fast: bool = True) -> Values:
-        count = 0
-        for value in self.inputs[0].stream(fast):
+        stream, count, ended = self.inputs[0].stream(fast), 0, False
+
+        def step() -> Value:
+            nonlocal count, ended
+            try:
+                value = next(stream)
+            except StopIteration:
+                if ended or count == self._expected:
+                    raise
+                ended = True
+                raise self._wrong("", count) from None
             count += 1
             if count > self._expected >= 0:
                 raise self._wrong("at least ", count)
-            yield value
-        if count != self._expected:
-            raise self._wrong("", count)
+            return value
+
+        return steps(step)
 
     def _wrong(self, how: str, count: int) -> Exception:
         noun = "element" if self._expected == 1 else "elements"

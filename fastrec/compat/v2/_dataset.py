@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import glob
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,10 +17,11 @@ from ._chaining import AUTOTUNE, Chain
 from ._iterating import DatasetIterator, as_numpy, checked, signature_of
 from ._joining import check_alike
 from ._mapping import hidden, shown
-from ._pipeline import INFINITE, UNKNOWN, Node, Once, Values, invalid
+from ._pipeline import INFINITE, UNKNOWN, Node, Once, invalid
 from ._seeds import draws, get_seed
 from ._sources import Numbers, Slices, Tensors, names_of
 from ._specs import TensorSpec
+from ._streams import Value, Values, steps
 from ._structure import LEAF, flatten, pack
 from ._tensor import EagerTensor, convert_to_tensor
 from ._trace import wrap
@@ -99,9 +100,17 @@ class Dataset(Chain):
         given = [wrap(hidden(arg)).numpy() for arg in args]
 
         def make() -> Values:
-            with of_python():
-                for value in generator(*given):
-                    yield checked(value, structure, specs)
+            values: Iterator[Any] | None = None
+
+            def step() -> Value:
+                nonlocal values
+                with of_python():
+                    values = values or iter(generator(*given))
+                    for value in values:
+                        return checked(value, structure, specs)
+                raise StopIteration
+
+            return steps(step)
 
         return Dataset(Once(make, structure, specs))
 
@@ -188,7 +197,7 @@ class Dataset(Chain):
         if len(datasets) == 1:
             return datasets[0]
         seeds = get_seed(seed)
-        choices = lambda: _flow.by_weight(shares, len(nodes), draws(*seeds))  # noqa: E731
+        choices = lambda _: _flow.by_weight(shares, len(nodes), draws(*seeds))  # noqa: E731
         return Dataset(_flow.Sample(nodes, choices, stop_on_empty_dataset))
 
     @staticmethod
@@ -207,7 +216,13 @@ class Dataset(Chain):
                 f"tensors but are {choice_dataset.element_spec}."
             )
         nodes = _nodes_of(datasets)
-        choices = lambda: (int(value[0]) for value in choice_dataset._node.stream())  # noqa: E731
+
+        def number(value: Value) -> int:
+            return int(value[0])
+
+        def choices(fast: bool) -> Iterator[int]:
+            return map(number, choice_dataset._node.stream(fast))
+
         return Dataset(_flow.Sample(nodes, choices, stop_on_empty_dataset))
 
     def __iter__(self) -> DatasetIterator:

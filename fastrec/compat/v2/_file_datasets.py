@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -13,6 +12,7 @@ from ._dataset import AUTOTUNE, Dataset
 from ._interleaving import Interleave
 from ._pipeline import Node, invalid
 from ._sources import Files, Records, names_of
+from ._streams import Value, flattened
 
 __all__ = ["FixedLengthRecordDataset", "TFRecordDataset", "TextLineDataset"]
 
@@ -20,7 +20,11 @@ __all__ = ["FixedLengthRecordDataset", "TFRecordDataset", "TextLineDataset"]
 def _paths(filenames: Any) -> Callable[[], Iterator[str]]:
     if isinstance(filenames, Dataset):
         node = filenames._node
-        return lambda: itertools.chain.from_iterable(names_of(value[0]) for value in node.stream())
+
+        def names_in(value: Value) -> Iterator[str]:
+            return iter(names_of(value[0]))
+
+        return lambda: flattened(map(names_in, node.stream()))
     names = names_of(filenames)
     return lambda: iter(names)
 

@@ -12,8 +12,9 @@ import numpy as np
 from .._dtypes import as_dtype
 from ._columns import column_of, rows_of
 from ._mapping import Function, loose_spec
-from ._pipeline import INFINITE, UNKNOWN, Blocks, Node, Value, Values
+from ._pipeline import INFINITE, UNKNOWN, Node
 from ._specs import TypeSpec
+from ._streams import Block, Blocks, Value, Values, in_blocks
 from ._structure import LEAF, pack
 
 __all__ = ["Filter", "Predicate"]
@@ -76,16 +77,14 @@ class Filter(Node):
     def blocks(self, count: int) -> Blocks | None:
         if not self.pure or (blocks := self.inputs[0].blocks(count)) is None:
             return None
-        return self._blocks(blocks)
+        return in_blocks(blocks, self._of_block, lambda values: filter(self._keeps, values))
 
-    def _blocks(self, blocks: Blocks) -> Blocks:
+    def _of_block(self, count: int, columns: list[Any]) -> Block:
         assert self._trace is not None
-        for count, columns in blocks:
-            mask = np.asarray(self._trace.run_block(count, columns)[0]).reshape(count)
-            if mask.all():
-                yield count, columns
-            elif mask.any():
-                yield int(mask.sum()), [_kept(column, mask) for column in columns]
+        mask = np.asarray(self._trace.run_block(count, columns)[0]).reshape(count)
+        if mask.all():
+            return count, columns
+        return int(mask.sum()), [_kept(column, mask) for column in columns]
 
 
 def _kept(column: Any, mask: Any) -> Any:

@@ -7,14 +7,15 @@ import bisect
 import itertools
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from .. import _errors
 from .._kernels import philox
-from ._pipeline import INFINITE, UNKNOWN, Blocks, Node, Value, Values, cut, invalid, steps, taken
+from ._pipeline import INFINITE, UNKNOWN, Node, invalid
 from ._specs import TensorSpec, TypeSpec
+from ._streams import Block, Blocks, Value, Values, cut, steps
 from ._tensor import as_array
 
 __all__ = [
@@ -26,6 +27,8 @@ __all__ = [
     "Unique",
     "Zip",
 ]
+
+T = TypeVar("T")
 
 
 class Zip(Node):
@@ -52,23 +55,25 @@ class Zip(Node):
 
     def values(self, fast: bool = True) -> Values:
         streams = [node.stream(fast) for node in self.inputs]
-        if fast:
-            return map(_side_by_side, zip(*streams, strict=False))
 
         def step() -> Value:
-            found = [taken(stream, 1) for stream in streams]  # of all, whatever is raised
-            for _, error in found:
-                if error is not None:
-                    raise error
-            if not all(chunk for chunk, _ in found):
+            parts: list[Value] = []
+            failed: Exception | None = None
+            ended = False
+            for stream in streams:  # of all, whatever is raised
+                try:
+                    parts.append(next(stream))
+                except StopIteration:
+                    ended = True
+                except Exception as error:
+                    failed = failed or error
+            if failed is not None:
+                raise failed
+            if ended:
                 raise StopIteration
-            return _side_by_side(tuple(chunk[0] for chunk, _ in found))
+            return tuple(itertools.chain.from_iterable(parts))
 
         return steps(step)
-
-
-def _side_by_side(parts: tuple[Value, ...]) -> Value:
-    return tuple(itertools.chain.from_iterable(parts))
 
 
 class Enumerate(Node):
@@ -88,10 +93,8 @@ class Enumerate(Node):
 
     def values(self, fast: bool = True) -> Values:
         stream = self.inputs[0].stream(fast)
-        if fast:
-            return map(_numbered, enumerate(stream, self._start))
-        numbers = itertools.count(self._start)  # which go on after an error
-        return steps(lambda: _numbered((next(numbers), next(stream))))
+        numbers = itertools.count(self._start)  # what cannot be made has one, too
+        return steps(lambda: (np.asarray(next(numbers), np.int64), *next(stream)))
 
     def blocks(self, count: int) -> Blocks | None:
         blocks = self.inputs[0].blocks(count)
@@ -99,13 +102,18 @@ class Enumerate(Node):
 
     def _blocks(self, blocks: Blocks) -> Blocks:
         at = self._start
-        for count, columns in blocks:
-            yield count, [np.arange(at, at + count), *columns]
-            at += count
 
+        def step() -> Block:
+            nonlocal at
+            try:
+                count, columns = next(blocks)
+            except Exception:
+                at += 1
+                raise
+            begin, at = at, at + count
+            return count, [np.arange(begin, at), *columns]
 
-def _numbered(pair: tuple[int, Value]) -> Value:
-    return (np.asarray(pair[0], np.int64), *pair[1])
+        return steps(step)
 
 
 class Cache(Node):
@@ -114,31 +122,12 @@ class Cache(Node):
     def __init__(self, node: Node) -> None:
         super().__init__(node)
         self._kept: list[Value] | None = None
-        self._blocks: list[tuple[int, list[Any]]] | None = None
+        self._blocks: list[Block] | None = None
 
     def values(self, fast: bool = True) -> Values:
-        return self._filling(fast) if self._kept is None else iter(self._kept)
-
-    def _filling(self, fast: bool) -> Values:
-        stream = self.inputs[0].stream(fast)
-        kept: list[Value] = []
-        whole = True
-
-        def step() -> Value:
-            nonlocal whole
-            try:
-                value = next(stream)
-            except StopIteration:
-                if whole:
-                    self._kept = kept
-                raise
-            except Exception:
-                whole = not fast  # what is fast may end with an error
-                raise
-            kept.append(value)
-            return value
-
-        return steps(step)
+        if self._kept is not None:
+            return iter(self._kept)
+        return _keeping(self.inputs[0].stream(fast), lambda kept: setattr(self, "_kept", kept))
 
     def blocks(self, count: int) -> Blocks | None:
         if self._blocks is not None:
@@ -146,26 +135,35 @@ class Cache(Node):
         if self._kept is not None:
             return None
         blocks = self.inputs[0].blocks(count) if self.inputs[0].pure else None
-        return None if blocks is None else self._keeping(blocks)
-
-    def _keeping(self, blocks: Blocks) -> Blocks:
-        kept = []
-        for block in blocks:
-            kept.append(block)
-            yield block[0], [_own(column) for column in block[1]]
-        self._blocks = kept
+        if blocks is None:
+            return None
+        return map(_own, _keeping(blocks, lambda kept: setattr(self, "_blocks", kept)))
 
     @staticmethod
-    def _again(kept: list[tuple[int, list[Any]]], count: int) -> Blocks:
+    def _again(kept: list[Block], count: int) -> Blocks:
         for block in kept:
             for at in range(0, block[0], count):
-                size, columns = cut(block, at, min(at + count, block[0]))
-                yield size, [_own(column) for column in columns]
+                yield _own(cut(block, at, min(at + count, block[0])))
 
 
-def _own(column: Any) -> Any:
-    """A column that may be written to."""
-    return column.copy() if isinstance(column, np.ndarray) else column
+def _keeping(stream: Iterator[T], keep: Callable[[list[T]], None]) -> Iterator[T]:
+    """The same, of which all are kept at the end."""
+    kept: list[T] = []
+
+    def step() -> T:
+        try:
+            kept.append(next(stream))
+        except StopIteration:
+            keep(kept)
+            raise
+        return kept[-1]
+
+    return steps(step)
+
+
+def _own(block: Block) -> Block:
+    """A block that may be written to."""
+    return block[0], [c.copy() if isinstance(c, np.ndarray) else c for c in block[1]]
 
 
 class IgnoreErrors(Node):
@@ -175,21 +173,32 @@ class IgnoreErrors(Node):
         super().__init__(node)
         self._log = log
 
+    @property
+    def pure(self) -> bool:
+        return super().pure and not self._log
+
     def cardinality(self) -> int:
         return UNKNOWN
 
     def values(self, fast: bool = True) -> Values:
-        stream = self.inputs[0].stream(False)
-        while True:
-            try:
-                yield next(stream)
-            except StopIteration:
-                return
-            except _errors.NotFoundError:
-                raise  # or the same file would be looked for again, for ever
-            except Exception as error:
-                if self._log:
-                    warnings.warn(f"Error raised with error message {error}", stacklevel=2)
+        return self._kept(self.inputs[0].stream(fast))
+
+    def blocks(self, count: int) -> Blocks | None:
+        blocks = self.inputs[0].blocks(count)
+        return None if blocks is None else self._kept(blocks)
+
+    def _kept(self, stream: Iterator[T]) -> Iterator[T]:
+        def step() -> T:
+            while True:
+                try:
+                    return next(stream)
+                except (StopIteration, _errors.NotFoundError):
+                    raise
+                except Exception as error:
+                    if self._log:
+                        warnings.warn(f"Error raised with error message {error}", stacklevel=2)
+
+        return steps(step)
 
 
 class TakeWhile(Node):
@@ -213,23 +222,26 @@ class Unique(Node):
         return UNKNOWN
 
     def values(self, fast: bool = True) -> Values:
-        seen = set()
-        for value in self.inputs[0].stream(fast):
+        seen: set[Any] = set()
+
+        def is_new(value: Value) -> bool:
             arrays = [as_array(part) for part in value]
             key = tuple(
                 (a.shape, tuple(a.reshape(-1).tolist()) if a.dtype == object else a.tobytes())
                 for a in arrays
             )
-            if key not in seen:
-                seen.add(key)
-                yield value
+            before = len(seen)
+            seen.add(key)
+            return len(seen) > before
+
+        return filter(is_new, self.inputs[0].stream(fast))
 
 
 class Sample(Node):
     """Elements of data sets by a choice of which is next."""
 
     def __init__(
-        self, nodes: Sequence[Node], choices: Callable[[], Iterator[int]], stop: bool
+        self, nodes: Sequence[Node], choices: Callable[[bool], Iterator[int]], stop: bool
     ) -> None:
         super().__init__(*nodes)
         self._choices, self._stop = choices, stop
@@ -243,19 +255,23 @@ class Sample(Node):
 
     def values(self, fast: bool = True) -> Values:
         streams: list[Values | None] = [node.stream(fast) for node in self.inputs]
-        for choice in self._choices():
-            if not 0 <= choice < len(streams):
-                raise invalid(f"Selector index out of range: {choice} >= {len(streams)}")
-            stream = streams[choice]
-            if stream is None:
-                continue
-            for value in stream:
-                yield value
-                break
-            else:
-                streams[choice] = None
-                if self._stop or not any(s is not None for s in streams):
-                    return
+        choices = self._choices(fast)
+
+        def step() -> Value:
+            while any(stream is not None for stream in streams):
+                choice = next(choices)
+                if not 0 <= choice < len(streams):
+                    raise invalid(f"Selector index out of range: {choice} >= {len(streams)}")
+                stream = streams[choice]
+                if stream is not None:
+                    if (value := next(stream, None)) is not None:
+                        return value
+                    streams[choice] = None
+                    if self._stop:
+                        break
+            raise StopIteration
+
+        return steps(step)
 
 
 def by_weight(weights: Sequence[float] | None, count: int, numbers: Iterator[int]) -> Iterator[int]:

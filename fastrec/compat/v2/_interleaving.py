@@ -7,9 +7,10 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from ._mapping import Function
-from ._pipeline import UNKNOWN, Blocks, Node, Value, Values, steps, taken, to_blocks
+from ._pipeline import UNKNOWN, Node
 from ._seeds import looking_ahead
 from ._specs import TypeSpec
+from ._streams import Blocks, Value, Values, first, flattened, steps, to_blocks
 from ._structure import LEAF
 
 __all__ = ["Interleave"]
@@ -26,14 +27,21 @@ class Interleave(Node):
         Data sets to take elements of at a time.
     block : int
         Elements to take of each in its turn.
+    parallel : bool
+        Whether TensorFlow would run them in threads.
     """
 
     def __init__(
-        self, node: Node, function: Callable[..., Any], cycle: int = 1, block: int = 1
+        self,
+        node: Node,
+        function: Callable[..., Any],
+        cycle: int = 1,
+        block: int = 1,
+        parallel: bool = False,
     ) -> None:
         super().__init__(node)
         self._function = Function(function, node.structure)
-        self._cycle, self._block = cycle, block
+        self._cycle, self._block, self._parallel = cycle, block, parallel
         self._sample: Node | None = None
 
     def _of(self, value: Value) -> Node:
@@ -46,8 +54,7 @@ class Interleave(Node):
     def _known(self) -> Node | None:
         if self._sample is None:
             with looking_ahead():
-                found, _ = taken(self.inputs[0].stream(False), 1)  # an error comes in its place
-                return self._of(found[0]) if found else None
+                first(self.inputs[0].stream(False), self._of)  # errors come in their places
         return self._sample
 
     @property
@@ -72,12 +79,10 @@ class Interleave(Node):
         def made(value: Value) -> Values:
             return self._of(value).stream(fast)
 
-        streams = map(made, self.inputs[0].stream(fast))  # goes on after an error
-        return (
-            _one_by_one(streams)
-            if self._cycle == 1
-            else _in_turns(streams, self._cycle, self._block)
-        )
+        streams = map(made, self.inputs[0].stream(fast))
+        if self._cycle == 1:
+            return flattened(streams)
+        return _in_turns(streams, self._cycle, self._block, self._parallel)
 
     def blocks(self, count: int) -> Blocks | None:
         known = self._known() if super().pure else None
@@ -86,37 +91,52 @@ class Interleave(Node):
         return to_blocks(self.values(), count)
 
 
-def _one_by_one(streams: Iterator[Values]) -> Values:
-    current: Values = iter(())
+def _in_turns(streams: Iterator[Values], cycle: int, block: int, parallel: bool) -> Values:
+    """As TensorFlow does: one that has ended gives up its turn, and is replaced at the next.
+
+    If `parallel`, an error has the place of an element in a turn, and one instead of a stream that
+    of a stream.
+    """
+    slots: list[Values | None] = [None] * cycle
+    at, taken, ended = 0, 0, False
+
+    def took(count: int) -> None:
+        nonlocal at, taken
+        taken += count
+        if taken >= block:
+            at, taken = (at + 1) % cycle, 0
 
     def step() -> Value:
-        nonlocal current
-        while (found := next(current, None)) is None:
-            current = next(streams)
-        return found
+        nonlocal ended
+        while True:
+            current = slots[at]
+            if current is not None:
+                try:
+                    found = next(current, None)
+                except Exception:
+                    took(parallel)
+                    raise
+                if found is not None:
+                    took(1)
+                    return found
+                slots[at] = None
+                took(block)
+            elif not ended:
+                try:
+                    slots[at] = next(streams, None)
+                except Exception as error:
+                    if not parallel:
+                        raise
+                    slots[at] = _failing(error)
+                ended = slots[at] is None
+            elif any(slot is not None for slot in slots):
+                took(block)
+            else:
+                raise StopIteration
 
     return steps(step)
 
 
-def _in_turns(streams: Iterator[Values], cycle: int, block: int) -> Values:
-    """As TensorFlow does: one that has ended gives up its turn, and is replaced at the next."""
-    slots: list[Values | None] = [None] * cycle
-    at, taken, ended = 0, 0, False
-    while True:
-        current = slots[at]
-        if current is not None:
-            for value in current:
-                yield value
-                taken += 1
-                break
-            else:
-                slots[at], taken = None, block
-            if taken == block:
-                at, taken = (at + 1) % cycle, 0
-        elif not ended:
-            slots[at] = next(streams, None)
-            ended = slots[at] is None
-        elif any(slot is not None for slot in slots):
-            at, taken = (at + 1) % cycle, 0
-        else:
-            return
+def _failing(error: Exception) -> Values:
+    raise error
+    yield

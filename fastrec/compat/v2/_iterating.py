@@ -10,9 +10,10 @@ import numpy as np
 
 from .. import _errors
 from ._mapping import hidden, shown
-from ._pipeline import Node, Value
+from ._pipeline import Node
 from ._seeds import running
 from ._specs import TensorSpec, TypeSpec
+from ._streams import Value
 from ._structure import LEAF, flatten, pack, packer
 from ._tensor import TensorShape, convert_to_tensor
 from ._trace import wrap

@@ -3,11 +3,11 @@
 
 from __future__ import annotations
 
-import itertools
 from typing import Any
 
-from ._pipeline import INFINITE, UNKNOWN, Node, Values
+from ._pipeline import INFINITE, UNKNOWN, Node
 from ._specs import TypeSpec
+from ._streams import Values, flattened
 from ._structure import pack
 
 __all__ = ["Concatenate", "check_alike"]
@@ -26,7 +26,10 @@ class Concatenate(Node):
         return [first.reshaped(_common(first, other)) for first, other in pairs]
 
     def values(self, fast: bool = True) -> Values:
-        return itertools.chain.from_iterable(node.stream(fast) for node in self.inputs)
+        def stream(node: Node) -> Values:
+            return node.stream(fast)
+
+        return flattened(map(stream, self.inputs))
 
 
 def check_alike(first: Node, other: Node) -> None:

@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-import collections
-import concurrent.futures
 import functools
 import os
 from collections.abc import Callable, Sequence
@@ -14,13 +12,15 @@ import numpy as np
 
 from .._errors import OpError
 from ._branching import Branches
-from ._columns import column_of, rows_of
+from ._columns import rows_of
 from ._native import with_fallback
-from ._pipeline import AHEAD, Blocks, Node, Value, Values, lowering
+from ._pipeline import Node, lowering
 from ._seeds import kept_for_run, looking_ahead, running
 from ._specs import TensorSpec, TypeSpec
+from ._streams import AHEAD, Block, Blocks, Value, Values, first, in_blocks
 from ._structure import LEAF, flatten, pack
 from ._tensor import EagerTensor, Tensor, convert_to_tensor
+from ._threads import in_order
 from ._trace import Called, Draw, Trace, calling, raw_of, traced, wrap
 
 __all__ = ["EagerMap", "Function", "Map", "loose_spec", "mapped"]
@@ -154,16 +154,16 @@ class Drawn(Node):
         def with_draws(value: Value) -> Value:
             return (*value, *next(drawn))
 
-        return map(with_draws, self.inputs[0].stream(fast))  # goes on after an error
+        return map(with_draws, self.inputs[0].stream(fast))
 
     def blocks(self, count: int) -> Blocks | None:
         blocks = self.inputs[0].blocks(count)
-        return None if blocks is None else self._blocks(blocks)
+        return None if blocks is None else map(self._of_block, blocks)
 
-    def _blocks(self, blocks: Blocks) -> Blocks:
+    def _of_block(self, block: Block) -> Block:
+        count, columns = block
         started = kept_for_run((self, "columns"), self._started)
-        for count, columns in blocks:
-            yield count, [*columns, *(draw(count) for draw in started)]
+        return count, [*columns, *(draw(count) for draw in started)]
 
 
 class Parsable(Node):
@@ -206,7 +206,7 @@ class Map(Node):
 
     def _values(self, fast: bool) -> Values:
         workers = _workers(self.parallel) if fast else 0
-        return _in_order(self.trace, self.inputs[0].stream(fast), workers)
+        return in_order(self.trace, self.inputs[0].stream(fast), workers)
 
     def _parsed(self) -> Values | None:
         """Batches of records, parsed natively as this would do."""
@@ -219,62 +219,10 @@ class Map(Node):
     def blocks(self, count: int) -> Blocks | None:
         if not self.pure or (blocks := self.inputs[0].blocks(count)) is None:
             return None
-        return self._blocks(blocks)
+        return in_blocks(blocks, self._of_block, lambda values: map(self.trace, values))
 
-    def _blocks(self, blocks: Blocks) -> Blocks:
-        for count, columns in blocks:
-            try:
-                result = self.trace.run_block(count, columns)
-            except Exception:
-                yield from self._one_by_one(columns)
-            else:
-                yield count, result
-
-    def _one_by_one(self, columns: Sequence[Any]) -> Blocks:
-        """As far as it goes, for the error that comes then to be that of the element."""
-        done: list[Value] = []
-        error = None
-        for value in zip(*map(rows_of, columns), strict=True):
-            try:
-                done.append(self.trace(value))
-            except Exception as caught:
-                error = caught
-                break
-        if done:
-            yield len(done), [column_of(part) for part in zip(*done, strict=True)]
-        if error is not None:
-            raise error
-
-
-def _in_order(function: Callable[[Value], Value], values: Values, workers: int) -> Values:
-    """`function` of each of the values, in several threads, in order."""
-    if workers < 2:
-        return map(function, values)
-    return _threaded(function, values, workers)
-
-
-def _threaded(function: Callable[[Value], Value], values: Values, workers: int) -> Values:
-    pool = concurrent.futures.ThreadPoolExecutor(workers, "fastrec-map")
-    pending: collections.deque[concurrent.futures.Future[Value]] = collections.deque()
-    error = None
-    try:
-        while True:
-            try:
-                value = next(values)
-            except StopIteration:
-                break
-            except Exception as caught:  # which comes after what is being made
-                error = caught
-                break
-            pending.append(pool.submit(function, value))
-            if len(pending) > workers:
-                yield pending.popleft().result()
-        while pending:
-            yield pending.popleft().result()
-        if error is not None:
-            raise error
-    finally:
-        pool.shutdown(wait=False, cancel_futures=True)
+    def _of_block(self, count: int, columns: list[Any]) -> Block:
+        return count, self.trace.run_block(count, columns)
 
 
 class EagerMap(Node):
@@ -291,13 +239,8 @@ class EagerMap(Node):
         """What it returns, which only a call tells."""
         if self._found is None:
             with looking_ahead():
-                for value in self.inputs[0].stream(False):
-                    self._call({}, value)
-                    break
-                else:
-                    self._found = (LEAF, [])
-        assert self._found is not None
-        return self._found
+                first(self.inputs[0].stream(False), functools.partial(self._call, {}))
+        return self._found or (LEAF, [])
 
     @property
     def structure(self) -> Any:
@@ -330,7 +273,7 @@ class EagerMap(Node):
     def values(self, fast: bool = True) -> Values:
         workers = _workers(self._parallel) if fast else 0
         call = functools.partial(self._call, self._function.states())
-        return _in_order(call, self.inputs[0].stream(fast), workers)
+        return in_order(call, self.inputs[0].stream(fast), workers)
 
 
 def loose_spec(part: Any) -> Any:

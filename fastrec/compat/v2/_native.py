@@ -6,15 +6,15 @@ Reading, checking and parsing then happen in native threads, ahead of time.
 
 from __future__ import annotations
 
-import itertools
 import os
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
 import fastrec
 
-from ._pipeline import Blocks, Node, lowering
+from ._pipeline import Node, lowering
 from ._sources import Records
+from ._streams import Blocks, passed_over, steps
 from ._trace import Trace
 
 __all__ = ["parsed_batches", "plain_files", "with_fallback"]
@@ -58,9 +58,20 @@ def _batches(paths: list[str], parsing: Any, size: int) -> Blocks:
 def with_fallback(fast: Iterator[T], slow: Callable[[], Iterator[T]]) -> Iterator[T]:
     """What `fast` gives; from where it fails on, what `slow` does, with the errors of that."""
     done = 0
-    try:
-        for item in fast:
-            yield item
-            done += 1
-    except Exception:
-        yield from itertools.islice(slow(), done, None)
+    following: Callable[[int], T] | None = None
+
+    def step() -> T:
+        nonlocal done, following
+        if following is None:
+            try:
+                found = next(fast)
+            except StopIteration:
+                raise
+            except Exception:
+                following = passed_over(slow(), done)
+            else:
+                done += 1
+                return found
+        return following(0)
+
+    return steps(step)

@@ -4,42 +4,24 @@
 An element is the tuple of its parts, each a value as :mod:`._columns` has it. Both ways give the
 same. The fast way is taken where a node has it, all the way up to its source; that it was worth it
 is known beforehand, for functions are traced. ``FASTREC_COMPAT_LOWERING=0`` takes the slow one.
+
+Either way, iterating goes on after an error, as :mod:`._streams` does.
 """
 
 from __future__ import annotations
 
-import itertools
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from .. import _errors
-from ._columns import column_of, joined, rows_of
 from ._specs import TypeSpec
+from ._streams import AHEAD, Blocks, Values, to_values
 
-__all__ = [
-    "INFINITE",
-    "UNKNOWN",
-    "Blocks",
-    "Node",
-    "Values",
-    "invalid",
-    "lowering",
-    "passed_over",
-    "rechunked",
-    "set_lowering",
-    "steps",
-    "to_blocks",
-    "to_values",
-]
+__all__ = ["INFINITE", "UNKNOWN", "Node", "Once", "invalid", "lowering", "set_lowering"]
 
 INFINITE = -1
 UNKNOWN = -2
-AHEAD = 64  # elements to have ready where nobody has asked for batches
-
-Value = tuple[Any, ...]
-Values = Iterator[Value]
-Blocks = Iterator[tuple[int, list[Any]]]
 
 
 class _Switch:
@@ -96,7 +78,7 @@ class Node:
         return self.inputs[0].cardinality()
 
     def values(self, fast: bool = True) -> Values:
-        """The elements. When not `fast`, iterating may go on after an error."""
+        """The elements. When not `fast`, each is only made when it is asked for."""
         raise NotImplementedError
 
     def blocks(self, count: int) -> Blocks | None:
@@ -115,93 +97,6 @@ class Node:
     def fast_blocks(self, count: int) -> Blocks | None:
         """The elements as columns, unless that is switched off."""
         return self.blocks(count) if _Switch.on else None
-
-
-_NEVER = object()
-
-
-def steps(step: Callable[[], Value]) -> Values:
-    """What `step` returns until it raises StopIteration; another error does not end it."""
-    return iter(step, _NEVER)
-
-
-def passed_over(stream: Values, count: int) -> Callable[[int], Value]:
-    """A function that gives the element after so many others, `count` before the first.
-
-    After an error among these, all of them are passed over anew.
-    """
-    left = count
-
-    def following(between: int) -> Value:
-        nonlocal left
-        for _ in range(left):
-            next(stream)
-        left = 0
-        found = next(stream)
-        left = between
-        return found
-
-    return following
-
-
-def to_values(blocks: Blocks) -> Values:
-    """The elements of columns."""
-    for _, columns in blocks:
-        yield from zip(*map(rows_of, columns), strict=True)
-
-
-def to_blocks(values: Values, count: int) -> Blocks:
-    """Columns of elements. An error comes after the elements before it."""
-    while True:
-        chunk, error = taken(values, count)
-        if chunk:
-            yield len(chunk), [column_of(part) for part in zip(*chunk, strict=True)]
-        if error is not None:
-            raise error
-        if len(chunk) < count:
-            return
-
-
-def taken(values: Iterable[Value], count: int) -> tuple[list[Value], Exception | None]:
-    """Up to `count` elements, and what was raised instead of another one."""
-    chunk: list[Value] = []
-    try:
-        chunk.extend(itertools.islice(values, count))
-    except Exception as error:
-        return chunk, error
-    return chunk, None
-
-
-def cut(block: tuple[int, list[Any]], begin: int, end: int) -> tuple[int, list[Any]]:
-    """The elements of a block from `begin` up to `end`."""
-    count, columns = block
-    if begin == 0 and end >= count:
-        return block
-    return end - begin, [column[begin:end] for column in columns]
-
-
-def rechunked(blocks: Blocks, size: int) -> Blocks:
-    """Blocks of exactly `size` elements, but for the last."""
-    waiting: list[tuple[int, list[Any]]] = []
-    have = 0
-    for block in blocks:
-        begin = 0
-        while have + block[0] - begin >= size:
-            end = begin + size - have
-            waiting.append(cut(block, begin, end))
-            yield size, _merged(waiting)
-            waiting, have, begin = [], 0, end
-        if begin < block[0]:
-            waiting.append(cut(block, begin, block[0]))
-            have += block[0] - begin
-    if waiting:
-        yield have, _merged(waiting)
-
-
-def _merged(blocks: Sequence[tuple[int, list[Any]]]) -> list[Any]:
-    if len(blocks) == 1:
-        return blocks[0][1]
-    return [joined(list(parts)) for parts in zip(*(columns for _, columns in blocks), strict=True)]
 
 
 class Once(Node):

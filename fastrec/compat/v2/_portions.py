@@ -5,26 +5,18 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 import fastrec
 
-from ._pipeline import (
-    INFINITE,
-    UNKNOWN,
-    Blocks,
-    Node,
-    Value,
-    Values,
-    cut,
-    invalid,
-    passed_over,
-    steps,
-)
+from ._pipeline import INFINITE, UNKNOWN, Node, invalid
+from ._streams import Block, Blocks, Value, Values, cut, passed_over, steps
 
 __all__ = ["Repeat", "Shard", "Skip", "Take"]
+
+T = TypeVar("T")
 
 
 class Take(Node):
@@ -42,8 +34,8 @@ class Take(Node):
 
     def values(self, fast: bool = True) -> Values:
         stream, left = self.inputs[0].stream(fast), self._count
-        if fast or left < 0:
-            return stream if left < 0 else itertools.islice(stream, left)
+        if left < 0:
+            return stream
 
         def step() -> Value:
             nonlocal left
@@ -63,11 +55,17 @@ class Take(Node):
 
     def _blocks(self, blocks: Blocks) -> Blocks:
         left = self._count
-        for block in blocks:
-            yield cut(block, 0, min(left, block[0]))
-            left -= block[0]
+
+        def step() -> Block:
+            nonlocal left
             if left <= 0:
-                return
+                raise StopIteration
+            block = next(blocks)
+            found = cut(block, 0, min(left, block[0]))
+            left -= block[0]
+            return found
+
+        return steps(step)
 
 
 class Skip(Node):
@@ -86,8 +84,6 @@ class Skip(Node):
     def values(self, fast: bool = True) -> Values:
         if self._count < 0:
             return iter(())
-        if fast:
-            return itertools.islice(self.inputs[0].stream(fast), self._count, None)
         following = passed_over(self.inputs[0].stream(fast), self._count)
         return steps(lambda: following(0))
 
@@ -97,10 +93,20 @@ class Skip(Node):
 
     def _blocks(self, blocks: Blocks) -> Blocks:
         left = self._count
-        for block in blocks:
-            if left < block[0]:
-                yield cut(block, left, block[0])
-            left = max(left - block[0], 0)
+
+        def step() -> Block:
+            nonlocal left
+            while True:
+                try:
+                    block = next(blocks)
+                except Exception:
+                    left = self._count if left else 0  # as `passed_over` does
+                    raise
+                begin, left = left, max(left - block[0], 0)
+                if begin < block[0]:
+                    return cut(block, begin, block[0])
+
+        return steps(step)
 
 
 class Shard(Node):
@@ -121,8 +127,6 @@ class Shard(Node):
         return total if total < 0 else len(range(self._index, total, self._shards))
 
     def values(self, fast: bool = True) -> Values:
-        if fast:
-            return itertools.islice(self.inputs[0].stream(fast), self._index, None, self._shards)
         following = passed_over(self.inputs[0].stream(fast), self._index)
         return steps(lambda: following(self._shards - 1))
 
@@ -131,13 +135,26 @@ class Shard(Node):
         return None if blocks is None else self._blocks(blocks)
 
     def _blocks(self, blocks: Blocks) -> Blocks:
-        seen = 0
-        for count, columns in blocks:
-            first = (self._index - seen) % self._shards
-            seen += count
-            if first < count:
-                picked = slice(first, None, self._shards)
-                yield len(range(first, count, self._shards)), [_every(c, picked) for c in columns]
+        between, left = self._index, self._index
+
+        def step() -> Block:
+            nonlocal between, left
+            while True:
+                try:
+                    count, columns = next(blocks)
+                except Exception:
+                    left = between if left else 0  # as `passed_over` does
+                    raise
+                picked = range(left, count, self._shards)
+                if not picked:
+                    left -= count
+                    continue
+                between = self._shards - 1
+                left = picked[-1] + self._shards - count
+                every = slice(picked[0], None, self._shards)
+                return len(picked), [_every(column, every) for column in columns]
+
+        return steps(step)
 
 
 def _every(column: Any, picked: slice) -> Any:
@@ -159,24 +176,10 @@ class Repeat(Node):
             return 0 if total == 0 else INFINITE
         return 0 if self._count == 0 else total * self._count if total >= 0 else total
 
-    def _epochs(self, make: Callable[[], Iterator[Any]]) -> Iterator[Any]:
-        for epoch in itertools.count():
-            if epoch == self._count:
-                return
-            empty = True
-            for item in make():
-                empty = False
-                yield item
-            if empty and self._count < 0:
-                return
+    def _epochs(self, make: Callable[[], Iterator[T]]) -> Iterator[T]:
+        stream, epoch, empty = make(), 1, True
 
-    def values(self, fast: bool = True) -> Values:
-        return self._epochs(lambda: self.inputs[0].stream(fast)) if fast else self._slow()
-
-    def _slow(self) -> Values:
-        stream, epoch, empty = self.inputs[0].stream(False), 1, True
-
-        def step() -> Value:
+        def step() -> T:
             nonlocal stream, epoch, empty
             while self._count:
                 try:
@@ -184,13 +187,16 @@ class Repeat(Node):
                 except StopIteration:
                     if epoch == self._count or (empty and self._count < 0):
                         raise
-                    stream, epoch, empty = self.inputs[0].stream(False), epoch + 1, True
+                    stream, epoch, empty = make(), epoch + 1, True
                 else:
                     empty = False
                     return found
             raise StopIteration
 
         return steps(step)
+
+    def values(self, fast: bool = True) -> Values:
+        return self._epochs(lambda: self.inputs[0].stream(fast))
 
     def blocks(self, count: int) -> Blocks | None:
         first = self.inputs[0].blocks(count)

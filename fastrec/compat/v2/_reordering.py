@@ -11,13 +11,15 @@ import numpy as np
 
 import fastrec
 from fastrec.errors import FastrecError
+from fastrec.shuffle import ring_shuffled
 
 from .._records import data_error
 from ._mapping import Map
 from ._native import plain_files
-from ._pipeline import Blocks, Node, Values, invalid, to_blocks
-from ._shuffling import SeedSource, shuffled
+from ._pipeline import Node, invalid
+from ._seeds import SeedSource
 from ._sources import Slices
+from ._streams import Block, Blocks, Value, Values, in_blocks, to_blocks
 
 __all__ = ["Shuffle"]
 
@@ -32,7 +34,7 @@ class Shuffle(Node):
         self._size, self._seeds = size, SeedSource(seed, reshuffle)
 
     def _shuffled(self, items: Iterator[Any]) -> Iterator[Any]:
-        yield from shuffled(items, self._size, self._seeds())  # no seeds before the first is drawn
+        return ring_shuffled(items, self._size, self._seeds)
 
     def values(self, fast: bool = True) -> Values:
         return self._shuffled(self.inputs[0].stream(fast))
@@ -70,22 +72,34 @@ class _Reordered(Node):
 
     def _read(self, paths: list[str], count: int) -> Blocks:
         """Records in the order of their numbers: the buffer holds these instead."""
+        reader = fastrec.Reader(paths, index=False)
         try:
-            reader = fastrec.Reader(paths, index=False)
-            numbers = self._reorder(iter(range(len(reader))))
-        except (FastrecError, OSError) as error:
-            raise data_error(error) from error
-        while chunk := list(itertools.islice(numbers, count)):
+            total = len(reader)
+        except (FastrecError, OSError):  # what is damaged comes in its place
+            return to_blocks(self._reorder(self.inputs[0].stream()), count)
+
+        def record(number: Value) -> Value:
             try:
-                yield len(chunk), [reader.read_many(chunk)]
+                return (reader[number[0]],)
             except (FastrecError, OSError) as error:
                 raise data_error(error) from error
 
+        return in_blocks(
+            self._numbers(total, count),
+            lambda size, columns: (size, [reader.read_many(columns[0])]),
+            lambda numbers: map(record, numbers),
+        )
+
     def _picked(self, node: Slices, count: int) -> Blocks:
-        numbers = self._reorder(iter(range(node.count)))
-        while chunk := list(itertools.islice(numbers, count)):
-            where = np.array(chunk)
-            yield (
-                len(chunk),
-                [c[where] if isinstance(c, np.ndarray) else c.take(where) for c in node.columns],
-            )
+        def picked(block: Block) -> Block:
+            where = np.array(block[1][0])
+            found = [c[where] if isinstance(c, np.ndarray) else c.take(where) for c in node.columns]
+            return block[0], found
+
+        return map(picked, self._numbers(node.count, count))
+
+    def _numbers(self, total: int, count: int) -> Blocks:
+        """The numbers of elements in the other order, so many at a time."""
+        numbers = self._reorder(iter(range(total)))
+        chunks = iter(lambda: list(itertools.islice(numbers, count)), [])
+        return ((len(chunk), [chunk]) for chunk in chunks)

@@ -16,6 +16,7 @@ import numpy as np
 from .._kernels import philox
 
 __all__ = [
+    "SeedSource",
     "draws",
     "generator",
     "get_seed",
@@ -130,3 +131,27 @@ def draws(seed: int, seed2: int) -> Iterator[int]:
     for begin in itertools.count(0, _BLOCK):
         numbers = philox.blocks(seed, seed2, np.arange(begin, begin + _BLOCK))
         yield from numbers.reshape(-1).tolist()
+
+
+class SeedSource:
+    """The seeds of each iterator over one shuffled data set.
+
+    Parameters
+    ----------
+    seed : int or None
+    reshuffle : bool
+        New ones for each iterator.
+    """
+
+    def __init__(self, seed: int | None, reshuffle: bool) -> None:
+        pair = get_seed(seed)
+        self._seeds = draws(*pair) if reshuffle else None
+        if pair == (0, 0) and not reshuffle:  # one order, whichever it is
+            numbers = draws(0, 0)
+            pair = (next(numbers) | 1, next(numbers))
+        self._pair = pair
+
+    def __call__(self) -> tuple[int, int]:
+        if self._seeds is None or is_looking_ahead():
+            return self._pair
+        return next(self._seeds), next(self._seeds)

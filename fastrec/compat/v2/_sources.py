@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -15,11 +15,14 @@ from fastrec.errors import FastrecError
 from .. import _errors
 from .._records import as_path, compression_of, data_error
 from ._columns import rows_of
-from ._pipeline import INFINITE, UNKNOWN, Blocks, Node, Values
+from ._pipeline import INFINITE, UNKNOWN, Node
 from ._specs import TensorSpec, TypeSpec, unbatched
+from ._streams import Block, Blocks, Values, steps
 from ._trace import wrap
 
 __all__ = ["Files", "Numbers", "Records", "Slices", "Tensors"]
+
+T = TypeVar("T")
 
 _READ = 1024  # records at a time, where batches are larger
 
@@ -136,28 +139,30 @@ def existing(path: str) -> str:
     return path
 
 
-class _RecordValues:
-    """The records of files; after damage, of the next file."""
+def _of_files(
+    paths: Iterator[str],
+    read: Callable[[str], Iterator[T]],
+    translate: Callable[[Exception], Exception],
+) -> Iterator[T]:
+    """What `read` gives of each file; after damage, of the next file."""
+    current: Iterator[T] | None = None
 
-    def __init__(self, paths: Iterator[str], compression: str | None) -> None:
-        self._paths, self._compression = paths, compression
-        self._records: Iterator[bytes] | None = None
-
-    def __iter__(self) -> _RecordValues:
-        return self
-
-    def __next__(self) -> tuple[bytes]:
+    def step() -> T:
+        nonlocal current
         while True:
-            if self._records is None:
-                path = existing(next(self._paths))
-                self._records = iter(fastrec.Reader([path], compression=self._compression))
             try:
-                return (next(self._records),)
+                if current is None:
+                    current = read(next(paths))
+                return next(current)
             except StopIteration:
-                self._records = None
-            except (FastrecError, OSError) as error:
-                self._records = None
-                raise data_error(error, compressed=self._compression is not None) from error
+                if current is None:
+                    raise
+                current = None
+            except (FastrecError, OSError, EOFError) as error:
+                current = None
+                raise translate(error) from error
+
+    return steps(step)
 
 
 class Records(Node):
@@ -180,19 +185,26 @@ class Records(Node):
         return UNKNOWN
 
     def values(self, fast: bool = True) -> Values:
-        return _RecordValues(self.paths(), self.compression)
+        return self._read(zip)
 
     def blocks(self, count: int) -> Blocks | None:
-        return self._blocks(min(count, _READ))
+        size = min(count, _READ)
 
-    def _blocks(self, count: int) -> Blocks:
-        for path in self.paths():
-            reader = fastrec.Reader([existing(path)], compression=self.compression)
-            try:
-                for records in reader.batches(count):
-                    yield len(records), [records]
-            except (FastrecError, OSError) as error:
-                raise data_error(error, compressed=self.compression is not None) from error
+        def in_batches(reader: fastrec.Reader) -> Blocks:
+            return map(_as_block, reader.batches(size))
+
+        return self._read(in_batches)
+
+    def _read(self, how: Callable[[fastrec.Reader], Iterator[T]]) -> Iterator[T]:
+        def of_file(path: str) -> Iterator[T]:
+            return how(fastrec.Reader([existing(path)], compression=self.compression))
+
+        compressed = self.compression is not None
+        return _of_files(self.paths(), of_file, lambda e: data_error(e, compressed=compressed))
+
+
+def _as_block(records: fastrec.Bytes) -> Block:
+    return len(records), [records]
 
 
 class Files(Node):
@@ -214,12 +226,11 @@ class Files(Node):
         return UNKNOWN
 
     def values(self, fast: bool = True) -> Values:
-        for path in self._paths:
-            try:
-                with self._open(path) as file:
-                    yield from ((data,) for data in self._read(file, path))
-            except (OSError, EOFError) as error:
-                raise _errors.translated(error) from error
+        def of_file(path: str) -> Values:
+            with self._open(path) as file:
+                yield from zip(self._read(file, path), strict=True)
+
+        return _of_files(iter(self._paths), of_file, _errors.translated)
 
     def _open(self, path: str) -> Any:
         import gzip
