@@ -52,7 +52,7 @@ $(BIN)/python:
 
 ## make test         the test suite and the doctests, in .venv
 test: .venv/installed-test
-	$(BIN)/pytest --doctest-modules --pyargs tests fastrec
+	$(BIN)/pytest -n auto --doctest-modules --pyargs tests fastrec
 
 ## make demo         real pictures become record files, batches and a trained classifier
 demo: .venv/installed-demo

@@ -6,7 +6,7 @@ from __future__ import annotations
 import gc
 import itertools
 import weakref
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 import pytest
@@ -17,7 +17,9 @@ from fastrec.shuffle import random_blocks, ring_shuffled
 def drawn(items: list[int], size: int, seed: int) -> list[int]:
     """As TensorFlow describes it, with a list: the first moves to the place of the one drawn."""
     numbers = iter(random_blocks(seed, 2, np.arange(999)).reshape(-1).tolist())
-    rest, held, found = iter(items), [], []
+    rest = iter(items)
+    held: list[int] = []
+    found: list[int] = []
     while held := held + list(itertools.islice(rest, size - len(held))):
         at = next(numbers) % len(held)
         held[0], held[at] = held[at], held[0]
@@ -25,12 +27,16 @@ def drawn(items: list[int], size: int, seed: int) -> list[int]:
     return found
 
 
+def seeds_of(seed: int) -> Callable[[], tuple[int, int]]:
+    return lambda: (seed, 2)
+
+
 @pytest.mark.parametrize("size", [1, 2, 3, 7, 49, 50, 51, 10**12, 2**62])
 @pytest.mark.parametrize("count", [0, 1, 2, 50])
 def test_each_item_is_drawn_from_a_ring(size: int, count: int) -> None:
     items = list(range(count))
     for seed in range(5):
-        found = list(ring_shuffled(items, size, lambda seed=seed: (seed, 2)))
+        found = list(ring_shuffled(items, size, seeds_of(seed)))
         assert found == drawn(items, size, seed)
 
 

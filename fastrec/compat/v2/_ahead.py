@@ -73,7 +73,10 @@ class _Ahead:
             self._ended = True
             raise StopIteration
         if isinstance(item, _Failure):
-            raise item.error
+            try:
+                raise item.error
+            finally:
+                del item  # or the error and this frame would keep each other
         return item
 
     def _get(self) -> Any:

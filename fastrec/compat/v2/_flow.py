@@ -68,7 +68,10 @@ class Zip(Node):
                 except Exception as error:
                     failed = failed or error
             if failed is not None:
-                raise failed
+                try:
+                    raise failed
+                finally:
+                    del failed  # or it and this frame would keep each other
             if ended:
                 raise StopIteration
             return tuple(itertools.chain.from_iterable(parts))

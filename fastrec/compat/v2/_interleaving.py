@@ -138,5 +138,8 @@ def _in_turns(streams: Iterator[Values], cycle: int, block: int, parallel: bool)
 
 
 def _failing(error: Exception) -> Values:
-    raise error
+    try:
+        raise error
+    finally:
+        del error  # or it and this frame would keep each other
     yield

@@ -114,7 +114,10 @@ def to_blocks(values: Values, count: int) -> Blocks:
         if chunk:
             waiting = error
             return len(chunk), [column_of(part) for part in zip(*chunk, strict=True)]
-        raise error or StopIteration
+        try:
+            raise error or StopIteration
+        finally:
+            del error  # or it and this frame would keep each other
 
     return steps(step)
 
