@@ -366,6 +366,19 @@ cdef class RecordChain:
             if self._is_last(reader):
                 raise StopIteration
 
+    def take(self, Py_ssize_t count):
+        """The next block of records of one reader; None when there is none."""
+        cdef RecordReader reader
+        while True:
+            with cython.critical_section(self):
+                reader = self.reader
+            if reader is not None:
+                block = reader.take(count)
+                if block is not None:
+                    return block
+            if self._is_last(reader):
+                return None
+
     cdef bint _is_last(self, RecordReader done) except -1:
         """Goes on to the next reader, unless another thread did, or there is none."""
         with self.lock:

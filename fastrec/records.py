@@ -202,9 +202,7 @@ class Reader(_core.Indexed, Sequence[bytes]):
         """
         if count < 1:
             raise ValueError(f"count must be at least 1, not {count}")
-        for reader in self._readers():
-            while (block := reader.take(count)) is not None:
-                yield block
+        return iter(partial(_core.RecordChain(self._readers()).take, count), None)
 
     @property
     def report(self) -> list[Skipped]:

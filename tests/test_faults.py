@@ -5,6 +5,7 @@ exception that says where; never a record that was not written, never a silent s
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -217,13 +218,26 @@ def test_damage_is_met_again_and_the_rest_stays_readable(tmp_path: Path) -> None
     assert fastrec.Reader(tmp_path / "file", verify=False)[1:] == RECORDS[1:]
 
 
-def test_an_iterator_that_failed_has_ended(tmp_path: Path) -> None:
-    iterator = iter(fastrec.Reader(put(tmp_path / "file", FRAMES[:-1])))
-    assert [next(iterator), next(iterator)] == RECORDS[:2]
-    with pytest.raises(fastrec.TruncatedFileError):
-        next(iterator)
-    with pytest.raises((fastrec.TruncatedFileError, StopIteration)):
-        next(iterator)
+@pytest.mark.parametrize("how", ["records", "views", "batches"])
+@pytest.mark.parametrize("stored", [FRAMES[:-1], flip(FRAMES, 8 * (OFFSETS[1] + 12))])
+def test_an_iterator_that_failed_never_ends_in_silence(
+    tmp_path: Path, how: str, stored: bytes
+) -> None:
+    reader = fastrec.Reader([put(tmp_path / "a", stored), write(tmp_path / "b", RECORDS)])
+    iterators: dict[str, Iterator[object]] = {
+        "records": iter(reader),
+        "views": reader.views(),
+        "batches": reader.batches(1),
+    }
+    iterator = iterators[how]
+    errors = []
+    for _ in range(6):
+        try:
+            next(iterator)
+        except fastrec.CorruptRecordError as error:
+            errors.append(str(error))
+    assert len(errors) >= 3
+    assert len(set(errors)) == 1
 
 
 def test_a_batch_gives_the_records_before_the_damage(tmp_path: Path) -> None:

@@ -252,18 +252,21 @@ def test_threads_that_share_an_iterator_get_every_record_once_or_an_error(
     assert sorted(seen) == sorted(expected) or refused
 
 
-@pytest.mark.parametrize("views", [False, True])
-def test_threads_share_an_iterator_over_many_files(tmp_path: Path, views: bool) -> None:
+@pytest.mark.parametrize("how", [iter, fastrec.Reader.views, fastrec.Reader.batches])
+def test_threads_share_an_iterator_over_many_files(tmp_path: Path, how: Any) -> None:
     # One comes to the end of a file while others are on their way to it.
     records = number_records(600)
     for i in range(0, 600, 3):
         write(tmp_path / f"{i:03d}", records[i : i + 3])
     for _ in range(5):
         reader = fastrec.Reader(str(tmp_path / "*"))
-        iterator: Iterator[Any] = reader.views() if views else iter(reader)
+        in_blocks = how is fastrec.Reader.batches
+        iterator: Iterator[Any] = how(reader, 2) if in_blocks else how(reader)
         with ThreadPoolExecutor(6) as pool:
             parts: list[list[Any]] = list(pool.map(list, [iterator] * 6))
         found = [each for part in parts for each in part]
+        if in_blocks:
+            found = [record for block in found for record in block]
         assert sorted(map(bytes, found)) == sorted(records)
         assert next(iterator, None) is None
 

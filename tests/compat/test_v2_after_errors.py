@@ -287,7 +287,7 @@ def test_no_thread_is_left_behind_an_error() -> None:
     while threading.active_count() > before and deadline:
         threading.Event().wait(0.05)
         deadline -= 1
-    assert threading.active_count() == before
+    assert threading.active_count() <= before
 
 
 def damaged(path: Path, names: str, *, at: int) -> list[str]:

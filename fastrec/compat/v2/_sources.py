@@ -160,6 +160,8 @@ def _of_files(
                 current = None
             except (FastrecError, OSError, EOFError) as error:
                 current = None
+                if isinstance(error, _errors.OpError):  # it says already what is wrong
+                    raise
                 raise translate(error) from error
 
     return steps(step)
