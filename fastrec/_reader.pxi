@@ -337,7 +337,7 @@ cdef class RecordReader:
 
 @cython.final
 cdef class RecordChain:
-    """The records of one RecordReader after the other, for threads to share.
+    """The records of one RecordReader after the other, for threads to share; or blocks of `count`.
 
     As itertools.chain, but that a thread which comes to the end of a reader does not take it away
     from another that waits for it.
@@ -345,11 +345,13 @@ cdef class RecordChain:
 
     cdef object readers  # an iterator, which is asked for a reader when there is need of it
     cdef RecordReader reader
+    cdef size_t count
     cdef bint ended
     cdef cython.pymutex lock
 
-    def __init__(self, readers):
+    def __init__(self, readers, size_t count=0):
         self.readers = iter(readers)
+        self.count = count
 
     def __iter__(self):
         return self
@@ -360,24 +362,11 @@ cdef class RecordChain:
             with cython.critical_section(self):
                 reader = self.reader
             if reader is not None:
-                data = reader._next()
+                data = reader.take(self.count) if self.count else reader._next()
                 if data is not None:
                     return data
             if self._is_last(reader):
                 raise StopIteration
-
-    def take(self, Py_ssize_t count):
-        """The next block of records of one reader; None when there is none."""
-        cdef RecordReader reader
-        while True:
-            with cython.critical_section(self):
-                reader = self.reader
-            if reader is not None:
-                block = reader.take(count)
-                if block is not None:
-                    return block
-            if self._is_last(reader):
-                return None
 
     cdef bint _is_last(self, RecordReader done) except -1:
         """Goes on to the next reader, unless another thread did, or there is none."""

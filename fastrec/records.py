@@ -202,7 +202,7 @@ class Reader(_core.Indexed, Sequence[bytes]):
         """
         if count < 1:
             raise ValueError(f"count must be at least 1, not {count}")
-        return iter(partial(_core.RecordChain(self._readers()).take, count), None)
+        return _core.RecordChain(self._readers(), count)  # type: ignore[return-value]
 
     @property
     def report(self) -> list[Skipped]:

@@ -7,6 +7,7 @@ tests/oracle holds the same programs against TensorFlow.
 from __future__ import annotations
 
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -92,3 +93,21 @@ def test_a_function_is_called_in_threads_if_it_takes_long(
     data = tf.data.Dataset.range(20).map(called, num_parallel_calls=3)
     assert [x.numpy() for x in data] == [*range(1, 21)]
     assert any(name.startswith("fastrec-map") for name in callers) == threads
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda ds: ds,
+        lambda ds: ds.map(lambda x: x.numpy()),
+        lambda ds: ds.shuffle(10).batch(3).unbatch().prefetch(2),
+    ],
+    ids=["blocks", "one by one", "ahead"],
+)
+def test_threads_that_share_an_iterator_get_every_element_once(make: Any) -> None:
+    for _ in range(5):
+        iterator = iter(make(tf.data.Dataset.range(300)))
+        with ThreadPoolExecutor(6) as pool:
+            parts: list[list[Any]] = list(pool.map(list, [iterator] * 6))
+        assert sorted(x.numpy() for part in parts for x in part) == [*range(300)]
+        assert next(iterator, None) is None

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -46,7 +47,7 @@ class Options:
 
 
 class DatasetIterator:
-    """The elements of a data set, from the first on."""
+    """The elements of a data set, from the first on; for threads to share."""
 
     def __init__(self, node: Node, show: Callable[[Any], Any]) -> None:
         self._node, self._show = node, show
@@ -57,18 +58,20 @@ class DatasetIterator:
         finally:
             running.reset(token)
         self._pack: Callable[[Sequence[Any]], Any] | None = None
+        self._lock = threading.RLock()
 
     def __iter__(self) -> DatasetIterator:
         return self
 
     def __next__(self) -> Any:
-        token = running.set(self._run)
-        try:
-            value = next(self._values)
-        finally:
-            running.reset(token)
-        if self._pack is None:  # some structures are only known with the first element
-            self._pack = packer(self._node.structure)
+        with self._lock:
+            token = running.set(self._run)
+            try:
+                value = next(self._values)
+            finally:
+                running.reset(token)
+            if self._pack is None:  # some structures are only known with the first element
+                self._pack = packer(self._node.structure)
         return self._pack(list(map(self._show, value)))
 
     next = __next__
