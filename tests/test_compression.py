@@ -185,13 +185,14 @@ def test_a_stream_that_ends_inside_a_record_is_torn(tmp_path: Path, compress: An
 
 def before_the_damage(raw: bytes) -> bytes:
     """What a deflate stream holds up to its damage, by zlib, a byte at a time."""
-    inflater, found = zlib.decompressobj(-15), b""
+    inflater, found = zlib.decompressobj(-15), bytearray()
     with contextlib.suppress(zlib.error):
         for byte in raw:
             rest = bytes([byte])
             while piece := inflater.decompress(rest, 1):
-                found, rest = found + piece, inflater.unconsumed_tail
-    return found
+                found += piece
+                rest = inflater.unconsumed_tail
+    return bytes(found)
 
 
 @pytest.mark.parametrize(("compress", "head", "tail"), [(gzipped, 10, 8), (zlibbed, 2, 4)])
