@@ -107,33 +107,38 @@ def plain(value: Any) -> Any:
     return array.tolist() if isinstance(array, (np.ndarray, np.generic)) else array
 
 
-def run(tf: Any, steps: list[Step]) -> Any:
-    tf.random.set_seed(5)
+def built(tf: Any, steps: list[Step]) -> Any:
     dataset = tf.data.Dataset.range(37)
     for step in steps:
         dataset = step(tf, dataset)
+    return dataset
+
+
+def check_both_ways(ours_gives: Callable[[], Any], expected: Any) -> None:
+    for fast in (True, False):
+        before = ours.data.set_lowering(fast)
+        try:
+            assert ours_gives() == expected, fast
+        finally:
+            ours.data.set_lowering(before)
+
+
+def run(tf: Any, steps: list[Step]) -> Any:
+    tf.random.set_seed(5)
+    dataset = built(tf, steps)
     return [[plain(element) for element in dataset.take(LONGEST)] for _ in range(2)]
 
 
 @pytest.mark.parametrize("seed", range(CHAINS))
 def test_a_chain_gives_what_tensorflow_gives(tf: Any, seed: int) -> None:
-    expected = run(tf, chain(seed))
-    for fast in (True, False):
-        before = ours.data.set_lowering(fast)
-        try:
-            assert run(ours, chain(seed)) == expected, fast
-        finally:
-            ours.data.set_lowering(before)
+    check_both_ways(lambda: run(ours, chain(seed)), run(tf, chain(seed)))
 
 
 def walked(tf: Any, steps: list[Step]) -> list[Any]:
     """The elements, with None in the places of errors."""
     options = tf.data.Options()
     options.experimental_optimization.apply_default_optimizations = False  # they lose elements
-    dataset = tf.data.Dataset.range(37)
-    for step in steps:
-        dataset = step(tf, dataset)
-    iterator = iter(dataset.with_options(options))
+    iterator = iter(built(tf, steps).with_options(options))
     found: list[Any] = []
     while len(found) < LONGEST:
         try:
@@ -147,10 +152,4 @@ def walked(tf: Any, steps: list[Step]) -> list[Any]:
 
 @pytest.mark.parametrize("seed", range(CHAINS))
 def test_a_chain_goes_on_after_errors_as_in_tensorflow(tf: Any, seed: int) -> None:
-    expected = walked(tf, failing_chain(seed))
-    for fast in (True, False):
-        before = ours.data.set_lowering(fast)
-        try:
-            assert walked(ours, failing_chain(seed)) == expected, fast
-        finally:
-            ours.data.set_lowering(before)
+    check_both_ways(lambda: walked(ours, failing_chain(seed)), walked(tf, failing_chain(seed)))

@@ -54,7 +54,7 @@ class Interleave(Node):
     def _known(self) -> Node | None:
         if self._sample is None:
             with looking_ahead():
-                first(self.inputs[0].stream(False), self._of)  # errors come in their places
+                first(map(self._of, self.inputs[0].stream(False)))  # errors come in their places
         return self._sample
 
     @property

@@ -23,7 +23,7 @@ from ._tensor import EagerTensor, Tensor, convert_to_tensor
 from ._threads import in_order
 from ._trace import Called, Draw, Trace, calling, raw_of, traced, wrap
 
-__all__ = ["EagerMap", "Function", "Map", "loose_spec", "mapped"]
+__all__ = ["EagerMap", "Function", "Map", "Untraced", "loose_spec", "mapped"]
 
 _MOST_AHEAD = 1 << 16  # random numbers
 
@@ -225,22 +225,24 @@ class Map(Node):
         return count, self.trace.run_block(count, columns)
 
 
-class EagerMap(Node):
-    """A function that is called with each element."""
+class Untraced(Node):
+    """A node of which only an element tells what its elements are."""
 
-    def __init__(self, node: Node, function: Function, parallel: int | None = None) -> None:
-        super().__init__(node)
-        self._function, self._parallel = function, parallel
-        self._found: tuple[Any, list[TypeSpec]] | None = None
-        known = all(isinstance(spec, TypeSpec) for spec in node.specs)
-        self._branches = function.branches(node.specs) if known else None
+    _found: tuple[Any, list[TypeSpec]] | None = None
 
     def _known(self) -> tuple[Any, list[TypeSpec]]:
-        """What it returns, which only a call tells."""
         if self._found is None:
             with looking_ahead():
-                first(self.inputs[0].stream(False), functools.partial(self._call, {}))
+                first(self._tried())
         return self._found or (LEAF, [])
+
+    def _tried(self) -> Values:
+        """Elements that nobody gets, each of which is told to `_learn`."""
+        return self.values(False)
+
+    def _learn(self, structure: Any, parts: Sequence[Any]) -> None:
+        if self._found is None:
+            self._found = structure, list(map(loose_spec, parts))
 
     @property
     def structure(self) -> Any:
@@ -254,10 +256,22 @@ class EagerMap(Node):
     def pure(self) -> bool:
         return False
 
+
+class EagerMap(Untraced):
+    """A function that is called with each element."""
+
+    def __init__(self, node: Node, function: Function, parallel: int | None = None) -> None:
+        super().__init__(node)
+        self._function, self._parallel = function, parallel
+        known = all(isinstance(spec, TypeSpec) for spec in node.specs)
+        self._branches = function.branches(node.specs) if known else None
+
+    def _tried(self) -> Values:
+        return map(functools.partial(self._call, {}), self.inputs[0].stream(False))
+
     def _call(self, states: dict[Any, Any], value: Value) -> Value:
         structure, parts = self._made(states, value)
-        if self._found is None:
-            self._found = structure, [loose_spec(part) for part in parts]
+        self._learn(structure, parts)
         return tuple(parts)
 
     def _made(self, states: dict[Any, Any], value: Value) -> tuple[Any, list[Any]]:

@@ -7,17 +7,16 @@ from collections.abc import Callable
 from typing import Any
 
 from ._iterating import tensors
-from ._mapping import Function, hidden, loose_spec, shown
+from ._mapping import Function, Untraced, hidden, shown
 from ._pipeline import Node
-from ._seeds import looking_ahead
 from ._specs import TensorSpec, TypeSpec
-from ._streams import Value, Values, first, steps
-from ._structure import LEAF, flatten, pack
+from ._streams import Value, Values, steps
+from ._structure import flatten, pack
 
 __all__ = ["Scan"]
 
 
-class Scan(Node):
+class Scan(Untraced):
     """What a function makes of a state and each element, besides the next state.
 
     Parameters
@@ -42,31 +41,9 @@ class Scan(Node):
         traced = call.trace([*specs, *self.inputs[0].specs])
         return None if traced is None else (traced[1], traced[0].specs)
 
-    def _known(self) -> tuple[Any, list[TypeSpec]]:
-        """What it makes, which only a call tells where it cannot be traced."""
-        if self._found is None:
-            with looking_ahead():
-                first(self.values(False), lambda value: value)
-        return self._found or (LEAF, [])
-
-    @property
-    def structure(self) -> Any:
-        return self._known()[0]
-
-    @property
-    def specs(self) -> list[TypeSpec]:
-        return self._known()[1]
-
-    @property
-    def pure(self) -> bool:
-        return False
-
     def values(self, fast: bool = True) -> Values:
-        stream, state, structure = (
-            self.inputs[0].stream(fast),
-            self._state,
-            self.inputs[0].structure,
-        )
+        stream, state = self.inputs[0].stream(fast), self._state
+        structure = self.inputs[0].structure
 
         def step() -> Value:
             nonlocal state
@@ -75,8 +52,7 @@ class Scan(Node):
             kind, leaves = flatten(made)
             value = tuple(map(hidden, leaves))
             state = tensors(following)
-            if self._found is None:
-                self._found = kind, list(map(loose_spec, value))
+            self._learn(kind, value)
             return value
 
         return steps(step)

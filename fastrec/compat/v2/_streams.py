@@ -70,12 +70,11 @@ def passed_over(stream: Iterator[T], count: int) -> Callable[[int], T]:
     return following
 
 
-def first(values: Values, function: Callable[[Value], T]) -> T | None:
-    """What a function gives for the first of the values that it and they do not fail for."""
-    found = map(function, values)
+def first(stream: Iterator[T]) -> T | None:
+    """The first that can be made, if not too many before it cannot."""
     for _ in range(AHEAD):
         with contextlib.suppress(_errors.OpError):
-            return next(found, None)
+            return next(stream, None)
     return None
 
 
