@@ -6,11 +6,11 @@ CC ?= cc
 # What pyproject.toml's [build-system] requires; building without isolation makes re-runs quick.
 BUILD_REQUIRES = 'setuptools>=77' 'Cython>=3.1'
 
-SOURCES := $(wildcard pyproject.toml setup.py README.md csrc/*.c csrc/*.h fastrec/*.p* fastrec/*/*.py fastrec/*/*/*.py)
-C_SOURCES := $(wildcard csrc/*.c)
-C_HEADERS := $(wildcard csrc/*.h tests/c/*.h)
+SOURCES := $(wildcard pyproject.toml setup.py README.md csrc/*/*.[ch] fastrec/*.p* fastrec/*/*.p* fastrec/*/*/*.py)
+C_SOURCES := $(wildcard csrc/*/*.c)
+C_HEADERS := $(wildcard csrc/*/*.h tests/c/*.h)
 C_TESTS := $(patsubst tests/c/%.c,%,$(wildcard tests/c/test_*.c))
-C_THREADED := $(filter test_loader% test_bulk% test_bytes% test_scan%,$(C_TESTS))
+C_THREADED := $(filter test_loader% test_parallel% test_bytes%,$(C_TESTS))
 BIN := .venv/bin
 
 PIP_ENV = PIP_DISABLE_PIP_VERSION_CHECK=1
@@ -131,7 +131,7 @@ lint-python: .venv/installed-test .venv/installed-lint
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(BIN)/stubtest --mypy-config-file pyproject.toml fastrec._core
-	$(BIN)/pytest -q tests/test_layering.py tests/test_declarations.py
+	$(BIN)/pytest -q tests/project/test_layering.py tests/project/test_declarations.py
 
 lint-c: .venv/installed-lint
 	$(BIN)/clang-format --dry-run -Werror $(C_SOURCES) $(C_HEADERS) $(wildcard tests/c/*.c tests/fuzz/*.c benchmarks/*.c)
@@ -170,11 +170,11 @@ arm64:
 MUTANTS ?= 1 2 3 4 5 6 7 8
 mutants: .venv/installed-test
 	$(PIP) $(BUILD_REQUIRES)
-	$(BIN)/python tests/mutants.py $(MUTANTS)
+	$(BIN)/python tests/tools/mutants.py $(MUTANTS)
 
 ## make soak         a million batches of every kind, in flat memory
 soak: .venv/installed-test
-	$(BIN)/python tests/soak.py
+	$(BIN)/python tests/tools/soak.py
 
 ## make oracle       differential tests against TensorFlow, in .venv-oracle
 .venv-oracle/bin/python:

@@ -9,9 +9,14 @@ FASTREC_WERROR=1                     warnings are errors
 from __future__ import annotations
 
 import os
+import re
+from concurrent.futures import ThreadPoolExecutor
 from glob import glob
+from pathlib import Path
+from typing import Any
 
 from setuptools import Extension, setup
+from setuptools.command.build_ext import build_ext
 
 compile_args = ["-std=gnu11", "-O3", "-g0", "-fvisibility=hidden", "-pthread", "-Wall", "-Wextra"]
 compile_args += ["-ffp-contract=off"]  # the same floats on every machine
@@ -27,12 +32,66 @@ if sanitizers := os.environ.get("FASTREC_SANITIZE"):
 if os.environ.get("FASTREC_WERROR") == "1":
     compile_args += ["-Werror"]
 
+
+def is_stale(object_file: Path, command: str) -> bool:
+    """Whether an object has to be compiled: its command, source or a header is not what it was."""
+    try:
+        built = object_file.stat().st_mtime
+        if object_file.with_suffix(".command").read_text() != command:
+            return True
+        listed = object_file.with_suffix(".d").read_text().replace("\\\n", " ").partition(":")[2]
+        names = re.split(r"(?<!\\)\s+", listed.strip())
+        return any(os.path.getmtime(name.replace("\\ ", " ")) > built for name in names)
+    except OSError:
+        return True
+
+
+class build_in_parallel(build_ext):  # noqa: N801: commands are named so
+    """Compiles on all processors, and only what changed since the last time."""
+
+    def build_extensions(self) -> None:
+        self.compiler.compile = self._compile
+        super().build_extensions()
+
+    def _compile(
+        self,
+        sources: list[str],
+        output_dir: str | None = None,
+        macros: Any = None,
+        include_dirs: Any = None,
+        debug: bool = False,
+        extra_preargs: Any = None,
+        extra_postargs: Any = None,
+        depends: Any = None,
+    ) -> list[str]:
+        compiler: Any = self.compiler
+        _, objects, extra, options, build = compiler._setup_compile(
+            output_dir, macros, include_dirs, sources, depends, extra_postargs
+        )
+        arguments = compiler._get_cc_args(options, debug, extra_preargs)
+
+        def compile_one(name: str) -> None:
+            target = Path(name)
+            source, suffix = build[name]
+            command = repr((compiler.compiler_so, arguments, extra, source))
+            if is_stale(target, command):
+                listing = ["-MMD", "-MF", str(target.with_suffix(".d"))]
+                compiler._compile(name, source, suffix, arguments, [*extra, *listing], options)
+                target.with_suffix(".command").write_text(command)
+
+        with ThreadPoolExecutor(self.parallel or os.cpu_count()) as pool:
+            list(pool.map(compile_one, objects))
+        return list(objects)
+
+
 core = Extension(
     "fastrec._core",
-    sources=["fastrec/_core.pyx", *sorted(glob("csrc/*.c"))],
-    depends=sorted(glob("csrc/*.h") + glob("fastrec/*.px[di]")),
+    sources=["fastrec/_core.pyx", *sorted(glob("csrc/*/*.c"))],
+    depends=sorted(
+        glob("csrc/*/*.h") + glob("fastrec/*.pxd") + glob("fastrec/native/*.pxi"),
+    ),
     include_dirs=["csrc"],
     extra_compile_args=compile_args,
     extra_link_args=link_args,
 )
-setup(ext_modules=[core])
+setup(ext_modules=[core], cmdclass={"build_ext": build_in_parallel})

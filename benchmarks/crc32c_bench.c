@@ -20,7 +20,7 @@
 #include <immintrin.h>
 #endif
 
-#include "crc32c.h"
+#include "format/crc32c.h"
 
 #define COLD (((size_t)512 << 20) - 4096)
 #define WARM ((size_t)256 << 10)

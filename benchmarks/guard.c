@@ -11,11 +11,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "augment.h"
-#include "encode.h"
-#include "index.h"
-#include "parse.h"
-#include "reader.h"
+#include "example/encode.h"
+#include "example/parse.h"
+#include "files/index.h"
+#include "files/reader.h"
+#include "image/augment.h"
 
 #define MAX_FIELDS 40
 #define BATCH 128

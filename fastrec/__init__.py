@@ -89,20 +89,17 @@ __all__ = [
 if TYPE_CHECKING:
     from . import image as image
     from . import train as train
-    from .arrays import Arrays, Bytes, Ragged, Sparse
-    from .augment import Augment
-    from .batcher import Batcher
-    from .batches import Batches
-    from .checking import FileReport, Repaired, Verified, count, repair, verify
-    from .damage import Skipped
-    from .examples import (
-        encode_example,
-        encode_examples,
-        encode_sequence_example,
-        parse_example,
-        parse_single_example,
-    )
-    from .features import (
+    from .batches.batcher import Batcher
+    from .batches.buckets import Buckets, pad
+    from .batches.iterator import Batches
+    from .batches.mixture import Mixture
+    from .batches.shard import find_shard
+    from .batches.shuffle_buffer import BlockShuffle, ShuffleBuffer
+    from .columns import Arrays, Bytes, Ragged, Sparse
+    from .encoding.encode import encode_example, encode_examples, encode_sequence_example
+    from .encoding.writer import Writer
+    from .features.image import ImageFeature
+    from .features.spec import (
         FixedLenFeature,
         FixedLenSequenceFeature,
         RaggedFeature,
@@ -110,35 +107,33 @@ if TYPE_CHECKING:
         SparseFeature,
         VarLenFeature,
     )
-    from .index import Index
-    from .infer import infer_features
-    from .manifest import Manifest, ManifestFile
-    from .mixture import Mixture
-    from .padding import Buckets, pad
-    from .pictures import ImageFeature
-    from .raw import decode_raw
-    from .records import Reader
-    from .sequences import parse_sequence_example, parse_single_sequence_example
-    from .shards import find_shard
-    from .shuffle import BlockShuffle, ShuffleBuffer
-    from .writing import Writer
+    from .images.augment import Augment
+    from .parsing.decode_raw import decode_raw
+    from .parsing.infer import infer_features
+    from .parsing.parse import (
+        parse_example,
+        parse_single_example,
+    )
+    from .parsing.sequence import parse_sequence_example, parse_single_sequence_example
+    from .records.index import Index
+    from .records.manifest import Manifest, ManifestFile
+    from .records.reader import Reader
+    from .records.recovery import Skipped
+    from .records.verify import FileReport, Repaired, Verified, count, repair, verify
 
 # Imported when they are first asked for; whoever only writes does without what reads.
 _HOMES: dict[str, tuple[str, ...]] = {
-    "arrays": ("Arrays", "Bytes", "Ragged", "Sparse"),
-    "augment": ("Augment",),
-    "batcher": ("Batcher",),
-    "batches": ("Batches",),
-    "checking": ("FileReport", "Repaired", "Verified", "count", "repair", "verify"),
-    "damage": ("Skipped",),
-    "examples": (
-        "encode_example",
-        "encode_examples",
-        "encode_sequence_example",
+    "columns": ("Arrays", "Bytes", "Ragged", "Sparse"),
+    "images.augment": ("Augment",),
+    "batches.batcher": ("Batcher",),
+    "batches.iterator": ("Batches",),
+    "records.verify": ("FileReport", "Repaired", "Verified", "count", "repair", "verify"),
+    "records.recovery": ("Skipped",),
+    "parsing.parse": (
         "parse_example",
         "parse_single_example",
     ),
-    "features": (
+    "features.spec": (
         "FixedLenFeature",
         "FixedLenSequenceFeature",
         "RaggedFeature",
@@ -146,18 +141,19 @@ _HOMES: dict[str, tuple[str, ...]] = {
         "SparseFeature",
         "VarLenFeature",
     ),
-    "index": ("Index",),
-    "infer": ("infer_features",),
-    "manifest": ("Manifest", "ManifestFile"),
-    "mixture": ("Mixture",),
-    "padding": ("Buckets", "pad"),
-    "pictures": ("ImageFeature",),
-    "raw": ("decode_raw",),
-    "records": ("Reader",),
-    "sequences": ("parse_sequence_example", "parse_single_sequence_example"),
-    "shards": ("find_shard",),
-    "shuffle": ("BlockShuffle", "ShuffleBuffer"),
-    "writing": ("Writer",),
+    "records.index": ("Index",),
+    "parsing.infer": ("infer_features",),
+    "records.manifest": ("Manifest", "ManifestFile"),
+    "batches.mixture": ("Mixture",),
+    "batches.buckets": ("Buckets", "pad"),
+    "features.image": ("ImageFeature",),
+    "parsing.decode_raw": ("decode_raw",),
+    "records.reader": ("Reader",),
+    "parsing.sequence": ("parse_sequence_example", "parse_single_sequence_example"),
+    "batches.shard": ("find_shard",),
+    "batches.shuffle_buffer": ("BlockShuffle", "ShuffleBuffer"),
+    "encoding.encode": ("encode_example", "encode_examples", "encode_sequence_example"),
+    "encoding.writer": ("Writer",),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 

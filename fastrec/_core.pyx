@@ -29,8 +29,9 @@ from . cimport _csrc as c
 
 import numpy as np
 
-from . import errors, hints
-from .arrays import Bytes, Ragged, Sparse
+from . import errors
+from .records import file_magic as hints
+from .columns import Bytes, Ragged, Sparse
 
 # Below this many bytes a call is shorter than giving the interpreter to another thread.
 cdef enum:
@@ -56,21 +57,21 @@ def _forked():
 
 os.register_at_fork(after_in_child=_forked)
 
-include "_errors.pxi"
-include "_checksum.pxi"
-include "_buffers.pxi"
-include "_index.pxi"
-include "_reader.pxi"
-include "_dataset.pxi"
-include "_writer.pxi"
-include "_schema.pxi"
-include "_survey.pxi"
-include "_encode.pxi"
-include "_arrow.pxi"
-include "_kinds.pxi"
-include "_rows.pxi"
-include "_order.pxi"
-include "_loader.pxi"
-include "_shuffle.pxi"
-include "_augment.pxi"
-include "_distort.pxi"
+include "native/errors.pxi"
+include "native/checksum.pxi"
+include "native/buffers.pxi"
+include "native/index.pxi"
+include "native/reader.pxi"
+include "native/dataset.pxi"
+include "native/writer.pxi"
+include "native/schema.pxi"
+include "native/infer.pxi"
+include "native/values.pxi"
+include "native/arrow.pxi"
+include "native/value_kinds.pxi"
+include "native/row_encoder.pxi"
+include "native/order.pxi"
+include "native/loader.pxi"
+include "native/philox.pxi"
+include "native/augment.pxi"
+include "native/image_ops.pxi"

@@ -4,7 +4,7 @@
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 
 
-cdef extern from "status.h" nogil:
+cdef extern from "base/status.h" nogil:
     enum:
         FR_OK
         FR_END
@@ -38,7 +38,7 @@ cdef extern from "status.h" nogil:
     const char *fr_fault_name(fr_fault fault) noexcept
 
 
-cdef extern from "bytes.h" nogil:
+cdef extern from "base/bytes.h" nogil:
     ctypedef struct fr_span:
         const uint8_t *data
         size_t size
@@ -53,7 +53,7 @@ cdef extern from "bytes.h" nogil:
     void fr_buffer_free(fr_buffer *buffer) noexcept
 
 
-cdef extern from "crc32c.h" nogil:
+cdef extern from "format/crc32c.h" nogil:
     ctypedef struct fr_crc32c_impl:
         const char *name
         bint (*supported)() noexcept nogil
@@ -66,7 +66,7 @@ cdef extern from "crc32c.h" nogil:
     uint32_t fr_crc32c_extend(uint32_t crc, const uint8_t *data, size_t size) noexcept
 
 
-cdef extern from "frame.h" nogil:
+cdef extern from "format/frame.h" nogil:
     size_t FR_FRAME_OVERHEAD
 
     ctypedef struct fr_frame_options:
@@ -77,7 +77,7 @@ cdef extern from "frame.h" nogil:
     void fr_frame_put(uint8_t *p, fr_span data) noexcept
 
 
-cdef extern from "map.h" nogil:
+cdef extern from "files/file_map.h" nogil:
     ctypedef struct fr_map_entry:
         pass
 
@@ -87,7 +87,7 @@ cdef extern from "map.h" nogil:
         fr_map_entry *entry
 
 
-cdef extern from "source.h" nogil:
+cdef extern from "files/source.h" nogil:
     ctypedef struct fr_source:
         fr_span window
         uint64_t offset
@@ -103,7 +103,7 @@ cdef extern from "source.h" nogil:
     int fr_source_feed(fr_source *source, fr_span bytes, fr_error *err) noexcept
 
 
-cdef extern from "reader.h" nogil:
+cdef extern from "files/reader.h" nogil:
     ctypedef struct fr_record:
         fr_span data
         uint64_t offset
@@ -133,7 +133,7 @@ cdef extern from "reader.h" nogil:
     void fr_reader_close(fr_reader *reader) noexcept
 
 
-cdef extern from "index.h" nogil:
+cdef extern from "files/index.h" nogil:
     ctypedef struct fr_index:
         fr_buffer offsets
         uint64_t end
@@ -152,7 +152,7 @@ cdef extern from "index.h" nogil:
     void fr_index_free(fr_index *index) noexcept
 
 
-cdef extern from "dataset.h" nogil:
+cdef extern from "files/dataset.h" nogil:
     ctypedef struct fr_dataset_file:
         fr_map map
         fr_index index
@@ -185,7 +185,7 @@ cdef extern from "dataset.h" nogil:
     void fr_dataset_close(fr_dataset *dataset) noexcept
 
 
-cdef extern from "scan.h" nogil:
+cdef extern from "files/parallel_index.h" nogil:
     ctypedef struct fr_scan:
         pass
 
@@ -195,7 +195,7 @@ cdef extern from "scan.h" nogil:
     void fr_scan_free(fr_scan *scan) noexcept
 
 
-cdef extern from "writer.h" nogil:
+cdef extern from "files/writer.h" nogil:
     ctypedef struct fr_writer_options:
         bint exclusive
         bint no_sync
@@ -224,7 +224,7 @@ cdef extern from "writer.h" nogil:
     void fr_writer_abort(fr_writer *writer) noexcept
 
 
-cdef extern from "raw.h" nogil:
+cdef extern from "format/dtype.h" nogil:
     ctypedef enum fr_dtype:
         FR_BOOL
         FR_INT8
@@ -245,7 +245,7 @@ cdef extern from "raw.h" nogil:
     size_t fr_dtype_size(fr_dtype dtype) noexcept
 
 
-cdef extern from "schema.h" nogil:
+cdef extern from "example/schema.h" nogil:
     ctypedef enum fr_kind:
         FR_KIND_NONE
         FR_KIND_BYTES
@@ -290,7 +290,7 @@ cdef extern from "schema.h" nogil:
     void fr_schema_free(fr_schema *schema) noexcept
 
 
-cdef extern from "columns.h" nogil:
+cdef extern from "example/columns.h" nogil:
     ctypedef struct fr_column:
         size_t dense
         fr_buffer values
@@ -310,13 +310,13 @@ cdef extern from "columns.h" nogil:
     bint fr_feature_is_dense(const fr_feature *feature) noexcept
 
 
-cdef extern from "splits.h" nogil:
+cdef extern from "example/sparse_indices.h" nogil:
     int64_t fr_splits_indices(const int64_t *splits, size_t rows, int64_t *indices) noexcept
     void fr_splits_nested_indices(const int64_t *records, size_t count, const int64_t *splits,
                                   int64_t *indices, int64_t *widest) noexcept
 
 
-cdef extern from "sequence.h" nogil:
+cdef extern from "example/sequence.h" nogil:
     ctypedef struct fr_sequence_parser:
         pass
 
@@ -327,7 +327,7 @@ cdef extern from "sequence.h" nogil:
     void fr_sequence_parser_free(fr_sequence_parser *parser) noexcept
 
 
-cdef extern from "survey.h" nogil:
+cdef extern from "example/infer.h" nogil:
     ctypedef struct fr_sighting:
         size_t key
         size_t key_size
@@ -344,12 +344,12 @@ cdef extern from "survey.h" nogil:
     void fr_survey_free(fr_survey *survey) noexcept
 
 
-cdef extern from "team.h" nogil:
+cdef extern from "example/parallel_parse.h" nogil:
     int fr_team_parse(const fr_schema *schema, const fr_span *records, size_t count,
                       size_t threads, fr_columns *columns, fr_error *err) noexcept
 
 
-cdef extern from "varint.h" nogil:
+cdef extern from "format/varint.h" nogil:
     ctypedef struct fr_varint_impl:
         const char *name
         bint (*supported)() noexcept nogil
@@ -358,7 +358,7 @@ cdef extern from "varint.h" nogil:
     const fr_varint_impl *fr_varint_chosen() noexcept
 
 
-cdef extern from "encode.h" nogil:
+cdef extern from "example/encode.h" nogil:
     ctypedef struct fr_value:
         fr_span key
         fr_kind kind
@@ -387,7 +387,7 @@ cdef extern from "encode.h" nogil:
                            fr_error *err) noexcept
 
 
-cdef extern from "bulk.h" nogil:
+cdef extern from "example/parallel_encode.h" nogil:
     ctypedef struct fr_bulk:
         pass
 
@@ -401,7 +401,7 @@ cdef extern from "bulk.h" nogil:
                       fr_buffer *out, fr_buffer *offsets, fr_error *err) noexcept
 
 
-cdef extern from "philox.h" nogil:
+cdef extern from "base/philox.h" nogil:
     ctypedef struct fr_philox:
         unsigned used
 
@@ -410,7 +410,7 @@ cdef extern from "philox.h" nogil:
     uint32_t fr_philox_next(fr_philox *philox) noexcept
 
 
-cdef extern from "augment.h" nogil:
+cdef extern from "image/augment.h" nogil:
     ctypedef struct fr_augment:
         size_t height
         size_t width
@@ -432,7 +432,7 @@ cdef extern from "augment.h" nogil:
                           const uint64_t *keys, size_t count, uint8_t *out) noexcept
 
 
-cdef extern from "distort.h" nogil:
+cdef extern from "image/image_ops.h" nogil:
     ctypedef struct fr_distortion:
         size_t height
         size_t width
@@ -450,7 +450,7 @@ cdef extern from "distort.h" nogil:
                    const int64_t *offsets, size_t count, float *out, fr_error *err) noexcept
 
 
-cdef extern from "lanes.h" nogil:
+cdef extern from "batch/interleave.h" nogil:
     ctypedef struct fr_lanes:
         pass
 
@@ -459,7 +459,7 @@ cdef extern from "lanes.h" nogil:
     void fr_lanes_free(fr_lanes *lanes) noexcept
 
 
-cdef extern from "order.h" nogil:
+cdef extern from "batch/order.h" nogil:
     ctypedef enum fr_shuffle:
         FR_SHUFFLE_NONE
         FR_SHUFFLE_RECORDS
@@ -509,7 +509,7 @@ cdef extern from "order.h" nogil:
     int fr_order_slice(const fr_order *order, uint64_t serial, fr_slice *slice) noexcept
 
 
-cdef extern from "cursor.h" nogil:
+cdef extern from "batch/sampler.h" nogil:
     ctypedef struct fr_cursor:
         const fr_order *order
 
@@ -520,7 +520,7 @@ cdef extern from "cursor.h" nogil:
     void fr_cursor_free(fr_cursor *cursor) noexcept
 
 
-cdef extern from "pool.h" nogil:
+cdef extern from "batch/pool.h" nogil:
     ctypedef struct fr_pool:
         pass
 
@@ -533,7 +533,7 @@ cdef extern from "pool.h" nogil:
     size_t fr_pool_taken(const fr_pool *pool) noexcept
 
 
-cdef extern from "loader.h" nogil:
+cdef extern from "batch/loader.h" nogil:
     ctypedef struct fr_loader:
         pass
 

@@ -8,14 +8,7 @@ import platform
 import sys
 from dataclasses import dataclass
 
-__all__ = ["Watch", "cpu_name", "memory_text", "usable_cpus"]
-
-
-def usable_cpus() -> int:
-    try:
-        return len(os.sched_getaffinity(0))
-    except AttributeError:  # macOS
-        return os.cpu_count() or 1
+__all__ = ["Watch", "cpu_name", "memory_text"]
 
 
 def cpu_name() -> str:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from ..threads import usable_cpus
 from . import jobs, machine, native, userfile
 from .cases import CASES, RAW_CASES, Case
 from .data import Folder
@@ -195,7 +196,7 @@ def _native(request: Request, versions: Mapping[str, str], say: Say) -> list[Ver
 def _about(request: Request) -> dict[str, str]:
     return {
         "cpu": machine.cpu_name(),
-        "cpus": str(machine.usable_cpus()),
+        "cpus": str(usable_cpus()),
         "memory": machine.memory_text(),
         "system": machine.system_text(),
         "threads": str(request.rules.threads),

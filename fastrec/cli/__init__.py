@@ -1,20 +1,31 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The ``fastrec`` command: each sub-command is a module with ``add_arguments`` and ``run``."""
+"""The ``fastrec`` command: each verb is a module with ``add_arguments`` and ``run``."""
 
 from __future__ import annotations
 
 import argparse
 import contextlib
+import importlib
 import os
 import sys
 from collections.abc import Sequence
 
 from fastrec import __version__
-from fastrec.cli import bench, count, demo, images, repair, schema, verify
 from fastrec.cli.report import Failure, Report, shown
 from fastrec.errors import FastrecError
 
 __all__ = ["main"]
+
+# Loaded by name: the demonstration and the benchmarks are built on this package.
+_COMMANDS = {
+    "demo": "fastrec.demo.command",
+    "images": "fastrec.cli.images",
+    "verify": "fastrec.cli.verify",
+    "repair": "fastrec.cli.repair",
+    "schema": "fastrec.cli.schema",
+    "count": "fastrec.cli.count",
+    "bench": "fastrec.bench.command",
+}
 
 NO_COMMAND = 2
 INTERRUPTED = 130
@@ -69,8 +80,8 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"fastrec {__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for module in (demo, images, verify, repair, schema, count, bench):
-        name = module.__name__.rpartition(".")[2]
+    for name, home in _COMMANDS.items():
+        module = importlib.import_module(home)
         text = (module.__doc__ or "").strip().splitlines()[0]
         command = commands.add_parser(name, help=text[0].lower() + text[1:-1], description=text)
         module.add_arguments(command)

@@ -9,7 +9,7 @@ import os
 import fastrec
 from fastrec.cli.files import expand
 from fastrec.cli.report import Report, bytes_text, counted, shown
-from fastrec.manifest import Manifest, check_shards
+from fastrec.records.manifest import Manifest, check_shards
 
 __all__ = ["add_arguments", "run"]
 

@@ -5,8 +5,8 @@
 #ifndef FASTREC_LOADER_DATA_H
 #define FASTREC_LOADER_DATA_H
 
-#include "encode.h"
-#include "loader.h"
+#include "batch/loader.h"
+#include "example/encode.h"
 #include "test.h"
 
 #define FILES 3

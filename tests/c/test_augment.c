@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Pictures and results lie flush against pages that nobody may touch. */
-#include "augment.h"
+#include "image/augment.h"
 
 #include <math.h>
 
-#include "crc32c.h"
+#include "format/crc32c.h"
 #include "test.h"
 
 static fr_augment random_augment(uint64_t *random) {

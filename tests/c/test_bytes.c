@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Blocks grow, and large ones that were freed are used again, each by one thread at a time. */
-#include "bytes.h"
+#include "base/bytes.h"
 
 #include <pthread.h>
 #include <stdlib.h>

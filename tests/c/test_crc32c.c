@@ -5,7 +5,7 @@
 #include <pthread.h>
 #include <sys/wait.h>
 
-#include "crc32c.h"
+#include "format/crc32c.h"
 #include "test.h"
 
 #define LONGEST 4096

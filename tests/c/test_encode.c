@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "encode.h"
+#include "example/encode.h"
 #include "test.h"
 
 #include <float.h>

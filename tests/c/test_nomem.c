@@ -7,11 +7,11 @@
  */
 #include <stdatomic.h>
 
-#include "augment.h"
-#include "encode.h"
-#include "loader.h"
+#include "batch/loader.h"
+#include "example/encode.h"
+#include "files/writer.h"
+#include "image/augment.h"
 #include "test.h"
-#include "writer.h"
 
 #if defined(__linux__)
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "cursor.h"
+#include "batch/sampler.h"
 #include "test.h"
 
 /* Six standard deviations above what chance gives. The seeds are fixed, so it passes or it does

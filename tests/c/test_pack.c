@@ -3,9 +3,9 @@
  * Every implementation of varints that this machine supports, against one varint at a time;
  * and no byte outside of what was given.
  */
-#include "pack.h"
+#include "format/pack.h"
+#include "format/wire.h"
 #include "test.h"
-#include "wire.h"
 
 #define MOST 200
 

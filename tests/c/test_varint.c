@@ -2,9 +2,9 @@
 /*
  * Every implementation of varint runs that this machine supports, against the definition.
  */
+#include "format/varint.h"
+#include "format/wire.h"
 #include "test.h"
-#include "varint.h"
-#include "wire.h"
 
 #define MOST 400
 #define CANARY INT64_C(0x5A5A5A5A5A5A5A5A)

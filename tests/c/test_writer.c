@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "files/writer.h"
 #include "test.h"
-#include "writer.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -4,8 +4,8 @@
  * The writer on a system whose calls fail, do half of what was asked, or are interrupted. The
  * Makefile hands the names above to the linker's --wrap.
  */
+#include "files/writer.h"
 #include "test.h"
-#include "writer.h"
 
 #if defined(__linux__)
 

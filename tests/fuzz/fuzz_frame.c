@@ -9,8 +9,8 @@
 #include <stdlib.h>
 
 #include "../c/test.h"
-#include "index.h"
-#include "reader.h"
+#include "files/index.h"
+#include "files/reader.h"
 
 #define PREFIX 2
 #define SMALLEST_FEED 1

@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "sequence.h"
+#include "example/sequence.h"
 
 #define CHECK(condition)                                                                           \
     do {                                                                                           \

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`tests/test_train.py` under every supported release line of protobuf, with both its engines.
+"""`tests/project/test_train.py` under every supported protobuf release line, with both engines.
 
 Each release is installed once, into `.venv-oracle/protobuf/` (FASTREC_PROTOBUF_CACHE names another
 folder), and put in front of what the running interpreter has.
@@ -60,4 +60,4 @@ def test_the_message_classes_work_with(release: str, engine: str, tmp_path: Path
     assert found[1] == engine
     # Old releases warn about themselves under new Pythons: that is not ours to fail on.
     pytest_options = ["-m", "pytest", "-q", "-p", "no:cacheprovider", "-W", "default"]
-    run(environment, tmp_path, *pytest_options, str(ROOT / "tests" / "test_train.py"))
+    run(environment, tmp_path, *pytest_options, str(ROOT / "tests" / "project" / "test_train.py"))

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from fastrec.shuffle import random_blocks as blocks
+from fastrec.batches.shuffle_buffer import random_blocks as blocks
 
 __all__ = [
     "Philox",

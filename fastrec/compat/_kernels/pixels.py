@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from fastrec.augment import distort
+from fastrec.images.augment import distort
 
 from .._errors import InvalidArgumentError
 

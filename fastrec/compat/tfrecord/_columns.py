@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 import fastrec
-from fastrec.infer import kinds_of
+from fastrec.parsing.infer import kinds_of
 
 __all__ = ["rows_of", "string_array"]
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from fastrec.augment import distort
+from fastrec.images.augment import distort
 
 from ._nodes import Operation
 
@@ -30,7 +30,7 @@ class Distorted:
     Parameters
     ----------
     source : ndarray of uint8 or float32, shape (n, height, width, channels)
-    steps : arguments of :func:`fastrec.augment.distort`
+    steps : arguments of :func:`fastrec.images.augment.distort`
     """
 
     __slots__ = ("_done", "_source", "_steps")

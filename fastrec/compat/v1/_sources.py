@@ -11,7 +11,7 @@ import numpy as np
 
 import fastrec
 from fastrec.errors import FastrecError
-from fastrec.inflating import Inflated
+from fastrec.records.inflate import Inflated
 
 from .._errors import DataLossError, translated
 from .._records import data_error

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from fastrec.examples import usable_cpus
+from fastrec.threads import usable_cpus
 
 from .._dtypes import as_dtype
 from . import _flow, _portions

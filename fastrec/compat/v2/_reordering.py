@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 import fastrec
+from fastrec.batches.shuffle_buffer import ring_shuffled
 from fastrec.errors import FastrecError
-from fastrec.shuffle import ring_shuffled
 
 from .._records import data_error
 from ._mapping import Map

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A Feistel network turns any keyed function of half a number into a permutation of whole numbers:
+ * each round replaces one half by itself xor a function of the other, which the other half, still
+ * there, can undo. The halves take turns, so they need not be equally wide, and the network covers
+ * any power of two. A count that is none is covered by walking: follow the permutation of the
+ * power of two from the position until it lands below the count. That is again a permutation, it
+ * is as uniform as the one it walks on, and the walks of all positions together visit no number
+ * twice: on average they take fewer than two steps each.
+ *
+ * Below 12 bits the halves are so narrow that one can tell the network from a random permutation;
+ * small counts walk on 12 bits instead, at most 4,096 steps for a whole epoch.
+ */
+#include "base/permutation.h"
+
+#define MIN_BITS 12
+
+/* The finalizer of splitmix64 (D. Stafford's mix 13). */
+static inline uint64_t mix(uint64_t x) {
+    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
+    x = (x ^ x >> 27) * 0x94d049bb133111ebu;
+    return x ^ x >> 31;
+}
+
+uint64_t fr_splitmix(uint64_t *state) {
+    return mix(*state += 0x9e3779b97f4a7c15u);
+}
+
+static unsigned bits_for(uint64_t count) {
+    unsigned bits = MIN_BITS;
+    while (bits < 64 && count > (uint64_t)1 << bits)
+        bits++;
+    return bits;
+}
+
+void fr_permutation_init(fr_permutation *permutation, uint64_t count, uint64_t seed,
+                         uint64_t epoch) {
+    uint64_t state = seed;
+    state = fr_splitmix(&state) ^ epoch;
+    state = fr_splitmix(&state);
+    for (int i = 0; i < FR_PERMUTATION_ROUNDS; i++)
+        permutation->keys[i] = fr_splitmix(&state);
+    unsigned bits = bits_for(count);
+    permutation->count = count;
+    permutation->left_bits = bits / 2;
+    permutation->right_bits = bits - bits / 2;
+}
+
+uint64_t fr_permutation_at(const fr_permutation *permutation, uint64_t position) {
+    const uint64_t *keys = permutation->keys;
+    const unsigned width = permutation->right_bits;
+    const uint64_t left_mask = ((uint64_t)1 << permutation->left_bits) - 1;
+    const uint64_t right_mask = ((uint64_t)1 << width) - 1;
+    uint64_t x = position;
+    do {
+        uint64_t left = x >> width, right = x & right_mask;
+        for (int i = 0; i < FR_PERMUTATION_ROUNDS; i += 2) {
+            left ^= mix(right ^ keys[i]) & left_mask;
+            right ^= mix(left ^ keys[i + 1]) & right_mask;
+        }
+        x = left << width | right;
+    } while (x >= permutation->count);
+    return x;
+}
+
+uint64_t fr_permutation_find(const fr_permutation *permutation, uint64_t number) {
+    const uint64_t *keys = permutation->keys;
+    const unsigned width = permutation->right_bits;
+    const uint64_t left_mask = ((uint64_t)1 << permutation->left_bits) - 1;
+    const uint64_t right_mask = ((uint64_t)1 << width) - 1;
+    uint64_t x = number;
+    do {
+        uint64_t left = x >> width, right = x & right_mask;
+        for (int i = FR_PERMUTATION_ROUNDS; i > 0; i -= 2) {
+            right ^= mix(left ^ keys[i - 1]) & right_mask;
+            left ^= mix(right ^ keys[i - 2]) & left_mask;
+        }
+        x = left << width | right;
+    } while (x >= permutation->count);
+    return x;
+}

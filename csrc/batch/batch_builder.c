@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "batch/batch_builder.h"
+
+/* How many rows before its turn the first bytes of a shuffled record are asked for, and how many
+   before it the others: far enough for memory, near enough for the cache. */
+#define AHEAD 8
+#define NEAR 3
+#define LINE 64
+#define MOST 4096 /* of a longer one the rest comes by itself, as it is read from end to end */
+
+/* Has a record on its way into the cache, from byte `begin` to byte `end` of it. */
+static void prefetch(const fr_dataset *dataset, uint64_t number, size_t begin, size_t end) {
+    fr_span frame = fr_dataset_frame(dataset, number);
+    if (end > frame.size) end = frame.size;
+    for (size_t at = begin; at < end; at += LINE)
+        __builtin_prefetch(frame.data + at, 0, 2);
+}
+
+/* A record that does not stay in the cache: its checksum is made of what is copied, on the way, and
+   looked at last, so that it is read from memory once. */
+static int parse_long(fr_assembler *a, uint64_t number, fr_columns *columns, fr_error *err) {
+    fr_crc32c_run *run = &a->parser.intake.run;
+    fr_record record;
+    FR_TRY(fr_dataset_peek(a->dataset, number, &record, err));
+    *run = fr_crc32c_begin(record.data.data, record.data.size);
+    int status = fr_parse_row(&a->parser, record.data, columns, err);
+    FR_TRY(fr_dataset_verify(a->dataset, number, &record, run, err));
+    return status;
+}
+
+static int parse_short(fr_assembler *a, uint64_t number, fr_columns *columns, fr_error *err) {
+    fr_record record;
+    FR_TRY(fr_dataset_record(a->dataset, number, &record, err));
+    return fr_parse_row(&a->parser, record.data, columns, err);
+}
+
+/* What was parsed counts only if the file was there all the time. */
+static int add_record(fr_assembler *a, uint64_t number, fr_columns *columns, fr_error *err) {
+    const fr_dataset *dataset = a->dataset;
+    const bool is_long =
+        dataset->options.verify && fr_dataset_frame(dataset, number).size >= FR_CRC32C_LONG;
+    int status = (is_long ? parse_long : parse_short)(a, number, columns, err);
+    FR_TRY(fr_dataset_check(dataset, number, err));
+    if (FR_UNLIKELY(status != FR_OK)) fr_dataset_locate(dataset, number, err);
+    return status;
+}
+
+static int fill(fr_assembler *a, const uint64_t *numbers, uint64_t rows, const atomic_bool *stop,
+                fr_columns *columns, fr_error *err) {
+    const bool scattered = a->order->shuffle != FR_SHUFFLE_NONE;
+    for (uint64_t row = 0; row < rows; row++) {
+        if (atomic_load_explicit(stop, memory_order_relaxed)) return FR_AGAIN;
+        if (scattered && row + AHEAD < rows) prefetch(a->dataset, numbers[row + AHEAD], 0, LINE);
+        if (scattered && row + NEAR < rows) prefetch(a->dataset, numbers[row + NEAR], LINE, MOST);
+        FR_TRY(add_record(a, numbers[row], columns, err));
+    }
+    return FR_OK;
+}
+
+/* What will probably be made next is announced before what is made now is read. */
+static void announce_next(fr_assembler *a, uint64_t serial) {
+    fr_slice slice;
+    a->next = 0;
+    if (fr_order_is_drawn(a->order) ||
+        fr_order_slice(a->order, serial + a->stride, &slice) != FR_OK)
+        return;
+    fr_cursor_numbers(&a->cursor, &slice, a->next_numbers);
+    fr_readahead_announce(a->dataset, a->next_numbers, slice.rows);
+    a->next = serial + a->stride;
+}
+
+int fr_assembler_init(fr_assembler *assembler, const fr_dataset *dataset, const fr_order *order,
+                      fr_pool *pool, size_t stride, uint64_t *numbers, fr_error *err) {
+    *assembler = (fr_assembler){.dataset = dataset,
+                                .order = order,
+                                .pool = pool,
+                                .stride = stride,
+                                .next_numbers = numbers};
+    FR_TRY(fr_parser_init(&assembler->parser, fr_pool_schema(pool), err));
+    if (fr_order_is_drawn(order)) return FR_OK;
+    int status = fr_cursor_init(&assembler->cursor, order, err);
+    if (status != FR_OK) fr_parser_free(&assembler->parser);
+    return status;
+}
+
+int fr_assembler_make(fr_assembler *assembler, uint64_t serial, const fr_slice *slice,
+                      uint64_t *numbers, const atomic_bool *stop, fr_columns **batch,
+                      fr_error *err) {
+    fr_columns *columns;
+    if (!fr_order_is_drawn(assembler->order)) fr_cursor_numbers(&assembler->cursor, slice, numbers);
+    FR_TRY(fr_pool_take(assembler->pool, slice->rows, &columns, err));
+    bool announced = assembler->next != 0 && assembler->next == serial;
+    fr_readahead_begin(&assembler->ahead, assembler->dataset, numbers, slice->rows, announced);
+    if (!assembler->ahead.warm) announce_next(assembler, serial);
+    int status = fill(assembler, numbers, slice->rows, stop, columns, err);
+    fr_readahead_end(&assembler->ahead);
+    if (status == FR_OK)
+        *batch = columns;
+    else
+        fr_pool_give(assembler->pool, columns);
+    return status;
+}
+
+void fr_assembler_free(fr_assembler *assembler) {
+    fr_parser_free(&assembler->parser);
+    fr_cursor_free(&assembler->cursor);
+    *assembler = (fr_assembler){0};
+}

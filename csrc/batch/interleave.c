@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "batch/interleave.h"
+
+typedef struct {
+    fr_lanes *lanes;
+    uint64_t position; /* where the next stage begins */
+} building;
+
+/* The fewest records beyond `round` that a file of the group has; 0 when none has more. */
+static uint64_t next_round(const uint64_t *counts, size_t files, uint64_t round) {
+    uint64_t next = 0;
+    for (size_t i = 0; i < files; i++)
+        if (counts[i] > round && (next == 0 || counts[i] < next)) next = counts[i];
+    return next;
+}
+
+static int add_stage(building *b, const uint64_t *counts, size_t files, uint64_t first,
+                     uint64_t round, fr_error *err) {
+    fr_lane_stage stage = {b->position, round, b->lanes->alive.size / sizeof(uint64_t), 0};
+    for (size_t i = 0; i < files; first += counts[i++]) {
+        if (counts[i] <= round) continue;
+        FR_TRY(fr_buffer_append(&b->lanes->alive, &first, sizeof first, err));
+        stage.count++;
+    }
+    return fr_buffer_append(&b->lanes->stages, &stage, sizeof stage, err);
+}
+
+static int add_group(building *b, const uint64_t *counts, size_t files, uint64_t first,
+                     fr_error *err) {
+    uint64_t round = 0, next;
+    while ((next = next_round(counts, files, round)) != 0) {
+        FR_TRY(add_stage(b, counts, files, first, round, err));
+        const fr_lane_stage *stages = (const void *)b->lanes->stages.data;
+        size_t last = b->lanes->stages.size / sizeof *stages - 1;
+        b->position += (next - round) * stages[last].count;
+        round = next;
+    }
+    return FR_OK;
+}
+
+int fr_lanes_init(fr_lanes *lanes, const uint64_t *counts, size_t files, size_t width,
+                  fr_error *err) {
+    *lanes = (fr_lanes){0};
+    if (width < 1 || width > FR_LANES_MAX)
+        return fr_fail(err, FR_ERR_ARG, "%zu files side by side, it has to be 1 to %d", width,
+                       FR_LANES_MAX);
+    building b = {.lanes = lanes};
+    for (size_t i = 0; i < files; i += width) {
+        size_t group = files - i < width ? files - i : width;
+        int status = add_group(&b, counts + i, group, b.position, err);
+        if (status != FR_OK) {
+            fr_lanes_free(lanes);
+            return status;
+        }
+    }
+    return FR_OK;
+}
+
+uint64_t fr_lanes_at(const fr_lanes *lanes, uint64_t position) {
+    const fr_lane_stage *stages = (const void *)lanes->stages.data;
+    const uint64_t *alive = (const void *)lanes->alive.data;
+    size_t low = 0, high = lanes->stages.size / sizeof *stages;
+    while (high - low > 1) {
+        size_t middle = low + (high - low) / 2;
+        if (stages[middle].position <= position)
+            low = middle;
+        else
+            high = middle;
+    }
+    const fr_lane_stage *stage = &stages[low];
+    uint64_t steps = position - stage->position;
+    return alive[stage->begin + steps % stage->count] + stage->round + steps / stage->count;
+}
+
+void fr_lanes_free(fr_lanes *lanes) {
+    fr_buffer_free(&lanes->stages);
+    fr_buffer_free(&lanes->alive);
+}

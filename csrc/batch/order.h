@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What order records are wanted in, and which positions of it a batch has: arithmetic on (epoch,
+ * position, shard), without state. What is at a position, a cursor tells (cursor.h).
+ */
+#ifndef FASTREC_ORDER_H
+#define FASTREC_ORDER_H
+
+#include <stdbool.h>
+
+#include "batch/interleave.h"
+
+typedef enum {
+    FR_SHUFFLE_NONE,    /* as they stand, or side by side in lanes */
+    FR_SHUFFLE_RECORDS, /* a fresh permutation of all records each epoch */
+    FR_SHUFFLE_BLOCKS,  /* blocks of neighbours in random order, records within a window of them */
+    FR_SHUFFLE_BUFFER   /* each drawn from a buffer that records pass through as they stand */
+} fr_shuffle;
+
+/* What becomes of the records that shards cannot share out evenly. */
+typedef enum {
+    FR_EVEN_NOT,  /* the first shards have one more */
+    FR_EVEN_DROP, /* nobody has them */
+    FR_EVEN_PAD   /* records from the start of the epoch make up the last round */
+} fr_even;
+
+/* One of several sources that are mixed: of every sum of weights records, `weight`. */
+typedef struct {
+    uint64_t first, count; /* its records */
+    uint64_t weight;
+} fr_part;
+
+#define FR_WEIGHTS_MAX 4096 /* the sum of weights */
+
+/* All-zero but for the sizes and counts is a valid order; what is pointed to is borrowed. */
+typedef struct {
+    uint64_t count; /* records in all */
+    fr_shuffle shuffle;
+    uint64_t seed;
+    uint64_t epochs;                   /* 0: for ever */
+    uint64_t shard_index, shard_count; /* this shard takes every shard_count-th position */
+    uint64_t batch_size;
+    bool drop_remainder; /* no batch shorter than batch_size */
+    bool span_epochs;    /* batches go on into the next epoch */
+    fr_even even;
+    uint64_t block, window; /* FR_SHUFFLE_BLOCKS: records a block, blocks a window */
+    uint64_t buffer;        /* FR_SHUFFLE_BUFFER: records in it */
+    const fr_lanes *lanes;  /* of FR_SHUFFLE_NONE and _BUFFER; NULL for none */
+    const fr_part *parts;   /* of FR_SHUFFLE_NONE and _RECORDS */
+    size_t part_count;      /* 0: not a mixture */
+    uint64_t mixed;         /* of a mixture: records an epoch */
+} fr_order;
+
+/* A batch: `rows` positions from `first` of `epoch` on; with span_epochs it may go on into the
+   following epochs. */
+typedef struct {
+    uint64_t epoch;
+    uint64_t first; /* among the shard's */
+    uint64_t rows;
+} fr_slice;
+
+/* FR_ERR_ARG on a shard that is not below shard_count, on a count or size of 0 that must not be,
+   and on options that exclude each other. */
+FR_NODISCARD int fr_order_check(const fr_order *order, fr_error *err);
+
+/* Records that an epoch has, over all shards. */
+static inline uint64_t fr_order_epoch_size(const fr_order *order) {
+    return order->part_count ? order->mixed : order->count;
+}
+
+/*
+ * Records until the first of the parts is through, or until the last one is. Both are counted in
+ * whole rounds of the sum of weights. 0 when that is nothing or cannot be numbered.
+ */
+uint64_t fr_order_mixed_size(const fr_part *parts, size_t count, bool until_last);
+
+/* Records an epoch gives this shard. */
+uint64_t fr_order_shard_size(const fr_order *order);
+
+/* Batches an epoch has, unless they span epochs; UINT64_MAX is never reached. */
+uint64_t fr_order_epoch_batches(const fr_order *order);
+
+/* Batches in all epochs; UINT64_MAX when there is no end to them. */
+uint64_t fr_order_batches(const fr_order *order);
+
+/* The batch of that serial number, from 0, over all epochs. FR_OK, or FR_END after the last. */
+FR_NODISCARD int fr_order_slice(const fr_order *order, uint64_t serial, fr_slice *slice);
+
+#endif

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "example/columns.h"
+
+#include <stdlib.h>
+
+static int start_at_zero(fr_buffer *buffer, fr_error *err) {
+    static const int64_t zero;
+    buffer->size = 0;
+    return fr_buffer_append(buffer, &zero, sizeof zero, err);
+}
+
+/* Adds a column behind `*end`, which moves to the end of it. */
+static int place_column(const fr_feature *feature, size_t capacity, fr_column *column, size_t *end,
+                        fr_error *err) {
+    size_t size, row_size;
+    if (fr_mul_overflows(feature->count, fr_dtype_size(feature->dtype), &row_size) ||
+        fr_mul_overflows(row_size, capacity, &size) || fr_add_overflows(*end, size, &size) ||
+        size > SIZE_MAX / 2)
+        return fr_fail_nomem(err, UINT64_MAX);
+    column->row_size = row_size;
+    column->dense = *end;
+    *end = (size + FR_ALIGNMENT - 1) & ~(size_t)(FR_ALIGNMENT - 1);
+    return FR_OK;
+}
+
+int fr_columns_dense_size(const fr_schema *schema, size_t capacity, size_t *size, fr_error *err) {
+    fr_column column;
+    *size = 0;
+    for (size_t i = 0; i < schema->count; i++)
+        if (fr_feature_is_dense(&schema->features[i]))
+            FR_TRY(place_column(&schema->features[i], capacity, &column, size, err));
+    return FR_OK;
+}
+
+/* Forgets a block that is not ours. */
+static void let_go(fr_columns *columns) {
+    if (columns->lent) columns->dense = (fr_buffer){0};
+    columns->lent = false;
+}
+
+/* Room for the rows of every fixed-size feature in one block. */
+static int lay_out(fr_columns *columns, size_t capacity, fr_error *err) {
+    size_t end = 0;
+    for (size_t i = 0; i < columns->column_count; i++)
+        if (fr_feature_is_dense(&columns->schema->features[i]))
+            FR_TRY(place_column(&columns->schema->features[i], capacity, &columns->columns[i], &end,
+                                err));
+    if (end + 1 > columns->dense.capacity) let_go(columns);
+    columns->dense.size = 0;
+    FR_TRY(
+        fr_buffer_reserve(&columns->dense, end + 1, err)); /* rows of no size are somewhere too */
+    columns->dense.size = end;
+    return FR_OK;
+}
+
+static int resize(fr_columns *columns, size_t count, fr_error *err) {
+    if (columns->column_count == count) return FR_OK;
+    if (columns->column_count) fr_columns_free(columns);
+    if (count == 0) return FR_OK;
+    columns->columns = calloc(count, sizeof *columns->columns);
+    if (!columns->columns) return fr_fail_nomem(err, (uint64_t)count * sizeof *columns->columns);
+    columns->column_count = count;
+    return FR_OK;
+}
+
+static int begin_columns(fr_columns *columns, fr_error *err) {
+    for (size_t i = 0; i < columns->column_count; i++) {
+        fr_column *column = &columns->columns[i];
+        const fr_feature *feature = &columns->schema->features[i];
+        column->values.size = 0;
+        FR_TRY(fr_buffer_reserve(&column->values, 1, err)); /* also nothing is somewhere */
+        if (feature->dtype == FR_BYTES) FR_TRY(start_at_zero(&column->offsets, err));
+        if (feature->ragged) FR_TRY(start_at_zero(&column->splits, err));
+        if (feature->frames) FR_TRY(start_at_zero(&column->frames, err));
+    }
+    return FR_OK;
+}
+
+int fr_columns_begin(fr_columns *columns, const fr_schema *schema, size_t capacity, fr_error *err) {
+    FR_TRY(resize(columns, schema->count, err));
+    columns->schema = schema;
+    columns->rows = 0;
+    columns->capacity = capacity;
+    FR_TRY(lay_out(columns, capacity, err));
+    return begin_columns(columns, err);
+}
+
+int fr_columns_split(const fr_columns *whole, size_t first, fr_columns *part, fr_error *err) {
+    *part = (fr_columns){.schema = whole->schema, .rows = first, .capacity = whole->capacity};
+    part->columns = calloc(whole->column_count + 1, sizeof *part->columns);
+    if (!part->columns) return fr_fail_nomem(err, whole->column_count * sizeof *part->columns);
+    part->column_count = whole->column_count;
+    part->dense = whole->dense;
+    for (size_t i = 0; i < part->column_count; i++)
+        part->columns[i] =
+            (fr_column){.dense = whole->columns[i].dense, .row_size = whole->columns[i].row_size};
+    return begin_columns(part, err);
+}
+
+/* Appends positions, of which the first is 0, behind those of what came before. */
+static int join_positions(fr_buffer *whole, const fr_buffer *part, fr_error *err) {
+    if (part->size == 0) return FR_OK;
+    const int64_t *from = (const int64_t *)(const void *)part->data;
+    size_t count = part->size / sizeof *from - 1;
+    FR_TRY(fr_buffer_reserve(whole, count * sizeof *from, err));
+    int64_t *to = (int64_t *)(void *)(whole->data + whole->size);
+    int64_t base = to[-1];
+    for (size_t i = 0; i < count; i++)
+        to[i] = base + from[i + 1];
+    whole->size += count * sizeof *from;
+    return FR_OK;
+}
+
+int fr_columns_join(fr_columns *whole, fr_columns *part, fr_error *err) {
+    part->dense = (fr_buffer){0};
+    for (size_t i = 0; i < whole->column_count; i++) {
+        fr_column *to = &whole->columns[i];
+        const fr_column *from = &part->columns[i];
+        FR_TRY(fr_buffer_append(&to->values, from->values.data, from->values.size, err));
+        FR_TRY(join_positions(&to->offsets, &from->offsets, err));
+        FR_TRY(join_positions(&to->splits, &from->splits, err));
+        FR_TRY(join_positions(&to->frames, &from->frames, err));
+    }
+    whole->rows = part->rows;
+    return FR_OK;
+}
+
+void fr_columns_free(fr_columns *columns) {
+    for (size_t i = 0; i < columns->column_count; i++) {
+        fr_buffer_free(&columns->columns[i].values);
+        fr_buffer_free(&columns->columns[i].offsets);
+        fr_buffer_free(&columns->columns[i].splits);
+        fr_buffer_free(&columns->columns[i].frames);
+    }
+    free(columns->columns);
+    let_go(columns);
+    fr_buffer_free(&columns->dense);
+    *columns = (fr_columns){0};
+}

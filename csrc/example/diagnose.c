@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "example/diagnose.h"
+
+#include <stdio.h>
+
+#include "format/wire.h"
+
+#define TAG_1 FR_TAG(1, FR_WIRE_SIZED)
+#define TAG_2 FR_TAG(2, FR_WIRE_SIZED)
+
+/* Longer keys are not compared, nor more of them: the record may be hostile. */
+#define MAX_KEY 48
+#define MAX_KEYS 4096
+#define SHOWN 8
+
+static void add(fr_error *err, const char *text) {
+    size_t used = strlen(err->message);
+    snprintf(err->message + used, sizeof err->message - used, "%s", text);
+}
+
+static bool starts_with(fr_span bytes, const char *magic, size_t size) {
+    return bytes.size >= size && memcmp(bytes.data, magic, size) == 0;
+}
+
+static bool is_text(fr_span bytes) {
+    for (size_t i = 0; i < bytes.size && i < 256; i++) {
+        uint8_t c = bytes.data[i];
+        if (c >= 0x7f || (c < 0x20 && c != '\n' && c != '\r' && c != '\t')) return false;
+    }
+    return bytes.size > 0;
+}
+
+/* A record that still has its frame says its own size at the front. */
+static bool is_framed(fr_span bytes) {
+    return bytes.size >= 16 && fr_load_u64(bytes.data) == bytes.size - 16;
+}
+
+void fr_hint_format(fr_span record, fr_error *err) {
+    static const struct {
+        const char *magic;
+        uint8_t size;
+        const char *name;
+    } formats[] = {
+        {"\xff\xd8\xff", 3, "a JPEG image"}, {"\x89PNG", 4, "a PNG image"},
+        {"GIF8", 4, "a GIF image"},          {"RIFF", 4, "a RIFF file, such as WebP"},
+        {"\x1f\x8b", 2, "gzip data"},        {"\x28\xb5\x2f\xfd", 4, "zstd data"},
+        {"\x78\x9c", 2, "zlib data"},        {"PK\x03\x04", 4, "a zip file"},
+        {"PAR1", 4, "a Parquet file"},       {"\x93NUMPY", 6, "a NumPy file"},
+        {"\x80\x04\x95", 3, "a pickle"},
+    };
+    if (!err) return;
+    const char *name = NULL;
+    for (size_t i = 0; i < sizeof formats / sizeof *formats && !name; i++)
+        if (starts_with(record, formats[i].magic, formats[i].size)) name = formats[i].name;
+    if (!name && is_framed(record)) name = "a record with its TFRecord frame";
+    if (!name && is_text(record)) name = "text";
+    if (!name) return;
+    add(err, "; it looks like ");
+    add(err, name);
+}
+
+/* How many bytes have to be changed, put in or left out. REQUIRES: both at most MAX_KEY. */
+static size_t distance(fr_span a, fr_span b) {
+    size_t row[MAX_KEY + 1];
+    for (size_t j = 0; j <= b.size; j++)
+        row[j] = j;
+    for (size_t i = 1; i <= a.size; i++) {
+        size_t diagonal = row[0];
+        row[0] = i;
+        for (size_t j = 1; j <= b.size; j++) {
+            uint8_t x = a.data[i - 1] | 0x20, y = b.data[j - 1] | 0x20; /* case does not count */
+            size_t best = diagonal + (x != y);
+            diagonal = row[j];
+            if (row[j] + 1 < best) best = row[j] + 1;
+            if (row[j - 1] + 1 < best) best = row[j - 1] + 1;
+            row[j] = best;
+        }
+    }
+    return row[b.size];
+}
+
+/* What was found in a record while its keys were walked. */
+typedef struct {
+    fr_span wanted, closest;
+    size_t distance; /* of the closest */
+    size_t keys;
+    fr_span first[SHOWN]; /* of the keys */
+    bool has_lists;
+    uint32_t map; /* tag of the one that is walked */
+} survey;
+
+static void see_key(survey *s, fr_span key) {
+    if (s->keys < SHOWN) s->first[s->keys] = key;
+    if (s->keys++ >= MAX_KEYS || key.size > MAX_KEY || s->wanted.size > MAX_KEY) return;
+    size_t d = distance(s->wanted, key);
+    if (d >= s->distance) return;
+    s->distance = d;
+    s->closest = key;
+}
+
+/* The keys of one map. What is malformed ends the walk: somebody has checked, or will. */
+static void see_map(survey *s, fr_span map) {
+    const uint8_t *p = map.data, *end = p + map.size;
+    while (p && p < end) {
+        uint32_t tag;
+        fr_span entry, key;
+        if (!(p = fr_wire_tag(p, end, &tag))) return;
+        if (tag != TAG_1) {
+            p = fr_wire_skip(p, end, tag);
+            continue;
+        }
+        if (!(p = fr_wire_sized(p, end, &entry)) || entry.size == 0) return;
+        const uint8_t *stop = entry.data + entry.size;
+        if (*entry.data == TAG_1 && fr_wire_sized(entry.data + 1, stop, &key)) see_key(s, key);
+    }
+}
+
+static void see_record(survey *s, fr_span record) {
+    const uint8_t *p = record.data, *end = p + record.size;
+    while (p && p < end) {
+        uint32_t tag;
+        fr_span map;
+        if (!(p = fr_wire_tag(p, end, &tag))) return;
+        if (tag != TAG_1 && tag != TAG_2) {
+            p = fr_wire_skip(p, end, tag);
+            continue;
+        }
+        if (!(p = fr_wire_sized(p, end, &map))) return;
+        if (tag == s->map) see_map(s, map);
+        s->has_lists = s->has_lists || tag == TAG_2;
+    }
+}
+
+static survey look(fr_span record, fr_span key, uint32_t map) {
+    survey s = {.wanted = key, .distance = key.size / 2 < 3 ? key.size / 2 + 1 : 4, .map = map};
+    see_record(&s, record);
+    return s;
+}
+
+static void add_closest(fr_error *err, const survey *s) {
+    char text[FR_KEY_TEXT_SIZE];
+    fr_key_text(s->closest, text);
+    add(err, "; is it '");
+    add(err, text);
+    add(err, "'?");
+}
+
+/* How many other keys there are, and the first of them, as far as the message has room. */
+static void add_keys(fr_error *err, const survey *s, const char *what) {
+    char hint[80], text[FR_KEY_TEXT_SIZE];
+    snprintf(hint, sizeof hint, "; the record has %zu other %s%s", s->keys, what,
+             s->keys == 1 ? "" : "s");
+    add(err, hint);
+    size_t shown = 0;
+    for (; shown < s->keys && shown < SHOWN; shown++) {
+        fr_key_text(s->first[shown], text);
+        if (strlen(err->message) + strlen(text) + sizeof ", '', ..." > sizeof err->message) break;
+        add(err, shown ? ", '" : ": '");
+        add(err, text);
+        add(err, "'");
+    }
+    if (shown && shown < s->keys) add(err, ", ...");
+}
+
+void fr_hint_key(fr_span record, fr_span key, fr_error *err) {
+    if (!err) return;
+    survey s = look(record, key, TAG_1);
+    if (s.closest.data) {
+        add_closest(err, &s);
+    } else if (s.has_lists) {
+        add(err, "; is this a SequenceExample?");
+    } else if (s.keys) {
+        add_keys(err, &s, "feature");
+    } else {
+        add(err, "; the record has no features");
+        fr_hint_format(record, err);
+    }
+}
+
+void fr_hint_list(fr_span record, fr_span key, fr_error *err) {
+    if (!err) return;
+    survey s = look(record, key, TAG_2);
+    if (s.closest.data)
+        add_closest(err, &s);
+    else if (s.has_lists)
+        add_keys(err, &s, "feature list");
+    else
+        add(err, "; the record has no feature lists: is it an Example?");
+}

@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "example/feature.h"
+
+#include <inttypes.h>
+
+#include "example/feature_internal.h"
+#include "format/varint.h"
+
+#define LIST_TAG(kind) FR_TAG(kind, FR_WIRE_SIZED)
+#define TAG_SIZED FR_TAG(1, FR_WIRE_SIZED)
+#define TAG_VARINT FR_TAG(1, FR_WIRE_VARINT)
+#define TAG_FIXED32 FR_TAG(1, FR_WIRE_FIXED32)
+
+static int malformed(const fr_row *row, fr_error *err) {
+    char key[FR_KEY_TEXT_SIZE];
+    fr_key_text(row->feature->key, key);
+    return fr_fail(err, FR_ERR_MALFORMED, "feature '%s': not a valid protobuf message", key);
+}
+
+static int wrong_count(const fr_row *row, size_t expected, const char *what, fr_error *err) {
+    char key[FR_KEY_TEXT_SIZE];
+    fr_key_text(row->feature->key, key);
+    return fr_fail(err, FR_ERR_SCHEMA, "feature '%s': expected %zu %s, found %zu", key, expected,
+                   what, row->found);
+}
+
+static int wrong_kind(const fr_row *row, fr_kind found, fr_error *err) {
+    static const char *const ask[] = {"", "bytes", "float32", "int64"};
+    char key[FR_KEY_TEXT_SIZE];
+    fr_key_text(row->feature->key, key);
+    return fr_fail(err, FR_ERR_SCHEMA, "feature '%s': expected %s, found %s (ask for %s)", key,
+                   fr_kind_name(row->feature->kind), fr_kind_name(found), ask[found]);
+}
+
+static int name_feature(const fr_row *row, fr_error *err) {
+    if (!err) return FR_ERR_SCHEMA;
+    char key[FR_KEY_TEXT_SIZE], message[sizeof err->message];
+    fr_key_text(row->feature->key, key);
+    memcpy(message, err->message, sizeof message);
+    return fr_fail(err, FR_ERR_SCHEMA, "feature '%s': %.100s", key, message);
+}
+
+/* Where the next `count` elements go. NULL, and FR_OK, when a fixed-size row has no room for them:
+   they are counted on, for the message. */
+static int place(fr_row *row, size_t count, uint8_t **dst, fr_error *err) {
+    size_t size = fr_dtype_size(row->feature->dtype);
+    *dst = NULL;
+    if (row->dense) {
+        if (row->found <= row->feature->count && count <= row->feature->count - row->found)
+            *dst = row->dense + row->found * size;
+    } else {
+        fr_buffer *values = &row->column->values;
+        FR_TRY(fr_buffer_reserve(values, count * size, err));
+        *dst = values->data + values->size;
+        values->size += count * size;
+    }
+    row->found += count;
+    return FR_OK;
+}
+
+/* Decodes through a small block into a column of another integer type. */
+static int narrow_ints(const fr_row *row, fr_span run, uint8_t *dst, size_t count, fr_error *err) {
+    int64_t block[128];
+    fr_dtype dtype = row->feature->dtype;
+    const uint8_t *p = run.data, *end = p + run.size;
+    while (count) {
+        size_t some = count < 128 ? count : 128;
+        if (fr_varint_decode(&p, end, block, some) != some) return malformed(row, err);
+        if (fr_raw_from_int64(dst, dtype, block, some, err) != FR_OK) return name_feature(row, err);
+        dst += some * fr_dtype_size(dtype);
+        count -= some;
+    }
+    return FR_OK;
+}
+
+/* Into the room that a fixed-size row has: they need not be counted first. */
+static int fill_ints(fr_row *row, fr_span run, fr_error *err) {
+    const uint8_t *p = run.data, *end = p + run.size;
+    const size_t room = row->found < row->feature->count ? row->feature->count - row->found : 0;
+    int64_t *dst = (int64_t *)(void *)row->dense + row->found;
+    row->found += fr_varint_decode(&p, end, dst, room);
+    if (FR_UNLIKELY(!p)) return malformed(row, err);
+    if (FR_UNLIKELY(p < end)) row->found += fr_varint_count((fr_span){p, (size_t)(end - p)});
+    return FR_OK;
+}
+
+static int put_ints(fr_row *row, fr_span run, fr_error *err) {
+    if (run.size == 0) return FR_OK;
+    if (run.data[run.size - 1] >= 0x80) return malformed(row, err);
+    if (row->dense && row->feature->dtype == FR_INT64) return fill_ints(row, run, err);
+    size_t count = run.size == 1 ? 1 : fr_varint_count(run);
+    uint8_t *dst;
+    FR_TRY(place(row, count, &dst, err));
+    if (!dst) return FR_OK;
+    if (row->feature->dtype != FR_INT64) return narrow_ints(row, run, dst, count, err);
+    const uint8_t *p = run.data;
+    if (fr_varint_decode(&p, p + run.size, (int64_t *)(void *)dst, count) == count) return FR_OK;
+    return malformed(row, err);
+}
+
+static int put_floats(fr_row *row, fr_span run, fr_error *err) {
+    if (run.size % 4) return malformed(row, err);
+    uint8_t *dst;
+    FR_TRY(place(row, run.size / 4, &dst, err));
+    if (!dst || run.size == 0) return FR_OK;
+    if (row->feature->dtype == FR_FLOAT32 && !FR_BIG_ENDIAN)
+        fr_crc32c_copy(&row->intake->run, dst, run.data, run.size);
+    else
+        fr_raw_from_float(dst, row->feature->dtype, run.data, run.size / 4);
+    return FR_OK;
+}
+
+static int put_bytes(fr_row *row, fr_span bytes, fr_error *err) {
+    if (row->feature->raw) return fr_feature_put_raw(row, bytes, err);
+    row->found++;
+    FR_TRY(fr_intake_append(row->intake, &row->column->values, bytes, err));
+    int64_t end = (int64_t)row->column->values.size;
+    return fr_buffer_append(&row->column->offsets, &end, sizeof end, err);
+}
+
+/* One field of a list; `*p` moves past it, or becomes NULL where it is malformed. */
+static int put_field(fr_row *row, fr_kind kind, const uint8_t **p, const uint8_t *end,
+                     fr_error *err) {
+    uint32_t tag;
+    fr_span run;
+    const uint8_t *at = *p = fr_wire_tag(*p, end, &tag);
+    if (!at) return malformed(row, err);
+    if (tag == TAG_SIZED) {
+        if (!(*p = fr_wire_sized(at, end, &run))) return malformed(row, err);
+        if (kind == FR_KIND_BYTES) return put_bytes(row, run, err);
+        return kind == FR_KIND_FLOAT ? put_floats(row, run, err) : put_ints(row, run, err);
+    }
+    if (!(*p = fr_wire_skip(at, end, tag))) return malformed(row, err);
+    run = (fr_span){at, (size_t)(*p - at)};
+    if (kind == FR_KIND_INT64 && tag == TAG_VARINT) return put_ints(row, run, err);
+    if (kind == FR_KIND_FLOAT && tag == TAG_FIXED32) return put_floats(row, run, err);
+    return FR_OK;
+}
+
+/* Whether the bytes are a list of that kind. */
+static bool list_valid(fr_kind kind, fr_span list) {
+    const uint8_t *p = list.data, *end = p + list.size;
+    while (p && p < end) {
+        uint32_t tag;
+        fr_span run;
+        if (!(p = fr_wire_tag(p, end, &tag))) return false;
+        if (tag != TAG_SIZED) {
+            p = fr_wire_skip(p, end, tag);
+            continue;
+        }
+        if (!(p = fr_wire_sized(p, end, &run))) return false;
+        if (kind == FR_KIND_FLOAT && run.size % 4) return false;
+        for (const uint8_t *q = run.data, *stop = q + run.size;
+             kind == FR_KIND_INT64 && q < stop;) {
+            uint64_t value;
+            if (!(q = fr_wire_varint(q, stop, &value))) return false;
+        }
+    }
+    return p != NULL;
+}
+
+/*
+ * The kind that is set last, and its list. Of a kind that comes in several pieces with no other
+ * between them the pieces are merged, which for repeated fields is to put them one after the other.
+ */
+static int assemble(const fr_row *row, fr_span value, fr_buffer *pieces, fr_kind *kind,
+                    fr_span *list, fr_error *err) {
+    const uint8_t *p = value.data, *end = p + value.size;
+    *kind = FR_KIND_NONE;
+    pieces->size = 0;
+    FR_TRY(fr_buffer_reserve(pieces, value.size, err));
+    while (p < end) {
+        uint32_t tag;
+        fr_span piece;
+        if (!(p = fr_wire_tag(p, end, &tag))) return malformed(row, err);
+        fr_kind next = (fr_kind)(tag >> 3);
+        if ((tag & 7) != FR_WIRE_SIZED || next > FR_KIND_INT64) {
+            if (!(p = fr_wire_skip(p, end, tag))) return malformed(row, err);
+            continue;
+        }
+        if (!(p = fr_wire_sized(p, end, &piece))) return malformed(row, err);
+        if (!list_valid(next, piece)) return malformed(row, err);
+        if (next != *kind) pieces->size = 0;
+        *kind = next;
+        FR_TRY(fr_buffer_append(pieces, piece.data, piece.size, err));
+    }
+    *list = (fr_span){pieces->data, pieces->size};
+    return FR_OK;
+}
+
+/* Nearly always a Feature is one list and nothing else. */
+static int find_list(const fr_row *row, fr_span value, fr_buffer *pieces, fr_kind *kind,
+                     fr_span *list, fr_error *err) {
+    if (value.size >= 2 && (value.data[0] & 7) == FR_WIRE_SIZED) {
+        const uint8_t *end = value.data + value.size;
+        *kind = (fr_kind)(value.data[0] >> 3);
+        if (*kind >= FR_KIND_BYTES && *kind <= FR_KIND_INT64 &&
+            fr_wire_sized(value.data + 1, end, list) == end)
+            return FR_OK;
+    }
+    return assemble(row, value, pieces, kind, list, err);
+}
+
+static int end_row(fr_row *row, fr_error *err) {
+    const fr_feature *feature = row->feature;
+    if (feature->raw && row->found != 1) return wrong_count(row, 1, "bytes value", err);
+    if (!feature->ragged) {
+        if (feature->raw || row->found == feature->count) return FR_OK;
+        return wrong_count(row, feature->count, feature->count == 1 ? "value" : "values", err);
+    }
+    const fr_column *column = row->column;
+    int64_t end = feature->dtype == FR_BYTES
+                      ? (int64_t)(column->offsets.size / sizeof(int64_t)) - 1
+                      : (int64_t)(column->values.size / fr_dtype_size(feature->dtype));
+    return fr_buffer_append(&row->column->splits, &end, sizeof end, err);
+}
+
+static fr_row begin_row(fr_columns *columns, size_t number, fr_intake *intake) {
+    const fr_feature *feature = &columns->schema->features[number];
+    fr_row row = {columns, feature, &columns->columns[number], intake, NULL, 0};
+    if (fr_feature_is_dense(feature)) row.dense = fr_columns_dense_row(columns, number);
+    return row;
+}
+
+int fr_feature_append(fr_columns *columns, size_t number, fr_span value, fr_intake *intake,
+                      fr_error *err) {
+    fr_row row = begin_row(columns, number, intake);
+    fr_kind kind;
+    fr_span list;
+    FR_TRY(find_list(&row, value, &intake->pieces, &kind, &list, err));
+    if (kind == FR_KIND_NONE) return FR_END;
+    if (FR_UNLIKELY(kind != row.feature->kind)) {
+        if (!list_valid(kind, list)) return malformed(&row, err);
+        return wrong_kind(&row, kind, err);
+    }
+    const uint8_t *p = list.data, *end = p + list.size;
+    while (p < end)
+        FR_TRY(put_field(&row, kind, &p, end, err));
+    return end_row(&row, err);
+}
+
+int fr_feature_append_empty(fr_columns *columns, size_t number, fr_error *err) {
+    fr_row row = begin_row(columns, number, NULL);
+    return end_row(&row, err);
+}
+
+int fr_feature_append_missing(fr_columns *columns, size_t number, fr_error *err) {
+    fr_row row = begin_row(columns, number, NULL);
+    if (row.feature->ragged) {
+        row.found = 1;
+        return end_row(&row, err);
+    }
+    char key[FR_KEY_TEXT_SIZE];
+    fr_key_text(row.feature->key, key);
+    return fr_fail(err, FR_ERR_SCHEMA, "feature '%s' is missing and has no default", key);
+}
+
+bool fr_feature_valid(fr_span value) {
+    const uint8_t *p = value.data, *end = p + value.size;
+    while (p && p < end) {
+        uint32_t tag;
+        fr_span list;
+        if (!(p = fr_wire_tag(p, end, &tag))) return false;
+        fr_kind kind = (fr_kind)(tag >> 3);
+        if ((tag & 7) != FR_WIRE_SIZED || kind > FR_KIND_INT64) {
+            p = fr_wire_skip(p, end, tag);
+        } else if (!(p = fr_wire_sized(p, end, &list)) || !list_valid(kind, list)) {
+            return false;
+        }
+    }
+    return p != NULL;
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Which features there are in Examples that nobody described: their keys, of which kinds they are,
+ * and in how many records.
+ *
+ * A single survey is not safe to use by several threads at once.
+ */
+#ifndef FASTREC_SURVEY_H
+#define FASTREC_SURVEY_H
+
+#include "example/feature.h"
+
+/* More different keys than this are an error: a table of them would be of no use. */
+#define FR_SURVEY_MAX ((size_t)1 << 16)
+
+typedef struct {
+    size_t key, key_size; /* where the key is in fr_survey.keys */
+    uint64_t records[4];  /* by kind, in how many records it is the last of that key */
+    uint64_t stamp;       /* the last record that had it, counted from 1 */
+    fr_kind kind;         /* there */
+} fr_sighting;
+
+/* All-zero is a valid empty survey. */
+typedef struct {
+    fr_buffer sightings; /* of fr_sighting, in the order in which they were first seen */
+    fr_buffer keys;
+    uint32_t *slots; /* open addressing: number of the sighting + 1, or 0 */
+    size_t slot_mask;
+    uint64_t records; /* looked at; may begin at the number of the first */
+    uint64_t seed;    /* of the table; one that nobody can guess keeps hostile keys apart */
+} fr_survey;
+
+/* Adds what is in a record. FR_ERR_MALFORMED when it is no Example, FR_ERR_SCHEMA when there are
+   too many keys; then the survey can only be freed. */
+FR_NODISCARD int fr_survey_add(fr_survey *survey, fr_span record, fr_error *err);
+
+static inline size_t fr_survey_count(const fr_survey *survey) {
+    return survey->sightings.size / sizeof(fr_sighting);
+}
+
+static inline const fr_sighting *fr_survey_sighting(const fr_survey *survey, size_t number) {
+    return (const fr_sighting *)(const void *)survey->sightings.data + number;
+}
+
+void fr_survey_free(fr_survey *survey);
+
+#endif

@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "example/parallel_encode.h"
+
+#include <stdlib.h>
+
+/* Blocks of about so many bytes: they stay in a processor's own cache until they are written. */
+#define BLOCK_SIZE ((size_t)1 << 18)
+
+/* Below this many bytes, starting threads takes longer than they save. */
+#define ALONE_SIZE ((size_t)1 << 21)
+
+#define THREADS_MOST 8
+#define WAIT_MS 100
+
+/* Blocks that a thread may be ahead. */
+#define AHEAD 2
+
+/* About the bytes of a row; of integers, as if they were small. */
+static size_t row_size(const fr_value *values, size_t count, fr_rows rows) {
+    size_t all = 0, keys = FR_FRAME_OVERHEAD;
+    for (size_t i = 0; i < count; i++) {
+        const fr_value *value = &values[i];
+        const size_t width = value->kind == FR_KIND_INT64 ? fr_dtype_size(value->dtype) : 1;
+        all += value->size / (width > 2 ? width / 2 : 1);
+        keys += value->key.size + 12;
+    }
+    const size_t most = rows.end ? rows.end : 1;
+    return all / most + keys;
+}
+
+/* Row numbers of block `number`. */
+static fr_rows block_rows(fr_rows rows, size_t rows_a_block, size_t number) {
+    const size_t stride = rows_a_block * rows.step;
+    fr_rows block = {rows.begin + number * stride, rows.end, rows.step};
+    if (block.end - block.begin > stride) block.end = block.begin + stride;
+    return block;
+}
+
+static size_t rows_a_block(const fr_value *values, size_t count, fr_rows rows) {
+    return BLOCK_SIZE / row_size(values, count, rows) + 1;
+}
+
+static size_t blocks_of(size_t rows, size_t rows_a_block) {
+    return rows / rows_a_block + (rows % rows_a_block != 0);
+}
+
+size_t fr_bulk_threads(const fr_value *values, size_t count, fr_rows rows, size_t cpus) {
+    size_t size;
+    if (fr_mul_overflows(row_size(values, count, rows), fr_rows_count(rows), &size))
+        size = SIZE_MAX;
+    if (cpus < 2 || size < ALONE_SIZE) return 0;
+    return cpus < THREADS_MOST ? cpus : THREADS_MOST;
+}
+
+struct fr_bulk {
+    const fr_value *values;
+    size_t count;
+    fr_rows rows;
+    size_t rows_a_block;
+    size_t depth;
+    fr_buffer *blocks; /* number % depth */
+    fr_crew *crew;
+};
+
+static int encode_block(void *context, size_t number, fr_error *err) {
+    fr_bulk *bulk = context;
+    fr_buffer *block = &bulk->blocks[number % bulk->depth];
+    block->size = 0;
+    fr_rows rows = block_rows(bulk->rows, bulk->rows_a_block, number);
+    return fr_encode_rows(bulk->values, bulk->count, rows, true, block, NULL, err);
+}
+
+static int start(fr_bulk *bulk, size_t threads, fr_error *err) {
+    const size_t blocks = blocks_of(fr_rows_count(bulk->rows), bulk->rows_a_block);
+    bulk->depth = threads ? threads * AHEAD : 1;
+    bulk->blocks = calloc(bulk->depth, sizeof *bulk->blocks);
+    if (!bulk->blocks) return fr_fail_nomem(err, bulk->depth * sizeof *bulk->blocks);
+    const fr_crew_options options = {.task = encode_block,
+                                     .context = bulk,
+                                     .count = blocks,
+                                     .depth = bulk->depth,
+                                     .threads = threads < blocks ? threads : blocks};
+    return fr_crew_start(&options, &bulk->crew, err);
+}
+
+int fr_bulk_start(const fr_value *values, size_t count, fr_rows rows, size_t threads,
+                  fr_bulk **bulk, fr_error *err) {
+    fr_bulk *made = calloc(1, sizeof *made);
+    if (!made) return fr_fail_nomem(err, sizeof *made);
+    *made = (fr_bulk){.values = values, .count = count, .rows = rows};
+    made->rows_a_block = rows_a_block(values, count, rows);
+    int status = start(made, threads, err);
+    if (status != FR_OK) {
+        fr_bulk_free(made);
+        return status;
+    }
+    *bulk = made;
+    return FR_OK;
+}
+
+int fr_bulk_next(fr_bulk *bulk, fr_span *frames, size_t *records, fr_error *err) {
+    size_t number;
+    FR_TRY(fr_crew_next(bulk->crew, WAIT_MS, &number, err));
+    const fr_buffer *block = &bulk->blocks[number % bulk->depth];
+    *frames = (fr_span){block->data, block->size};
+    *records = fr_rows_count(block_rows(bulk->rows, bulk->rows_a_block, number));
+    return FR_OK;
+}
+
+void fr_bulk_free(fr_bulk *bulk) {
+    if (!bulk) return;
+    fr_crew_free(bulk->crew);
+    for (size_t i = 0; bulk->blocks && i < bulk->depth; i++)
+        fr_buffer_free(&bulk->blocks[i]);
+    free(bulk->blocks);
+    free(bulk);
+}
+
+/* All rows in one piece: first each block's sizes, then, when those are added up, its bytes. */
+typedef struct {
+    const fr_value *values;
+    size_t count;
+    fr_rows rows;
+    size_t rows_a_block;
+    int64_t *offsets;
+    uint8_t *data; /* NULL in the first pass */
+} whole;
+
+static int do_block(void *context, size_t number, fr_error *err) {
+    const whole *w = context;
+    fr_rows rows = block_rows(w->rows, w->rows_a_block, number);
+    int64_t *offsets = w->offsets + number * w->rows_a_block;
+    if (!w->data) return fr_encode_sizes(w->values, w->count, rows, offsets + 1, err);
+    return fr_encode_at(w->values, w->count, rows, w->data, offsets, err);
+}
+
+static int do_blocks(whole *w, size_t threads, fr_error *err) {
+    const size_t blocks = blocks_of(fr_rows_count(w->rows), w->rows_a_block);
+    if (blocks == 0) return FR_OK;
+    const fr_crew_options options = {.task = do_block,
+                                     .context = w,
+                                     .count = blocks,
+                                     .depth = blocks,
+                                     .threads = threads < blocks ? threads : blocks};
+    fr_crew *crew;
+    FR_TRY(fr_crew_start(&options, &crew, err));
+    size_t number;
+    int status;
+    do
+        status = fr_crew_next(crew, WAIT_MS, &number, err);
+    while (status == FR_OK || status == FR_AGAIN);
+    fr_crew_free(crew);
+    return status == FR_END ? FR_OK : status;
+}
+
+static int place(whole *w, size_t threads, fr_buffer *out, fr_buffer *offsets, fr_error *err) {
+    const size_t rows = fr_rows_count(w->rows);
+    FR_TRY(fr_buffer_reserve(offsets, (rows + 1) * sizeof *w->offsets, err));
+    w->offsets = (int64_t *)(void *)offsets->data;
+    FR_TRY(do_blocks(w, threads, err));
+    w->offsets[0] = 0;
+    for (size_t i = 0; i < rows; i++)
+        w->offsets[i + 1] += w->offsets[i];
+    const size_t size = (size_t)w->offsets[rows];
+    FR_TRY(fr_buffer_reserve(out, size ? size : 1, err));
+    w->data = out->data;
+    FR_TRY(do_blocks(w, threads, err));
+    out->size = size;
+    offsets->size = (rows + 1) * sizeof *w->offsets;
+    return FR_OK;
+}
+
+int fr_bulk_whole(const fr_value *values, size_t count, fr_rows rows, size_t threads,
+                  fr_buffer *out, fr_buffer *offsets, fr_error *err) {
+    whole w = {.values = values, .count = count, .rows = rows};
+    w.rows_a_block = rows_a_block(values, count, rows);
+    int status = place(&w, threads, out, offsets, err);
+    if (status != FR_OK) out->size = offsets->size = 0;
+    return status;
+}

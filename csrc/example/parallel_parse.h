@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One batch, parsed by several threads.
+ *
+ * The records are cut into as many runs of about the same size in bytes as there are threads. Each
+ * thread has a parser and columns of its own: rows of a fixed size go where they belong in the one
+ * shared block, and the rest is put together at the end. Threads share nothing that changes, so
+ * there is no lock; what comes out does not depend on their number.
+ */
+#ifndef FASTREC_TEAM_H
+#define FASTREC_TEAM_H
+
+#include "example/parse.h"
+
+#define FR_TEAM_MAX 16
+
+/*
+ * Parses `records` into `columns`, begun for that many. At most `threads`, 1 to FR_TEAM_MAX, are
+ * used, the calling one among them, and none that a thread's start would not pay for. The error is
+ * that of the first record that has one; err->record is its number.
+ */
+FR_NODISCARD int fr_team_parse(const fr_schema *schema, const fr_span *records, size_t count,
+                               size_t threads, fr_columns *columns, fr_error *err);
+
+#endif

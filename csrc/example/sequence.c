@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "example/sequence.h"
+
+#include <inttypes.h>
+
+#include "example/diagnose.h"
+#include "format/wire.h"
+
+#define TAG_1 FR_TAG(1, FR_WIRE_SIZED)
+#define TAG_2 FR_TAG(2, FR_WIRE_SIZED)
+
+static int malformed(fr_error *err) {
+    return fr_fail(err, FR_ERR_MALFORMED, "not a valid tf.train.SequenceExample");
+}
+
+/* Whether the bytes are a FeatureList. */
+static bool list_valid(fr_span value) {
+    const uint8_t *p = value.data, *end = p + value.size;
+    while (p && p < end) {
+        uint32_t tag;
+        fr_span frame;
+        if (!(p = fr_wire_tag(p, end, &tag))) return false;
+        if (tag != TAG_1)
+            p = fr_wire_skip(p, end, tag);
+        else if (!(p = fr_wire_sized(p, end, &frame)) || !fr_feature_valid(frame))
+            return false;
+    }
+    return p != NULL;
+}
+
+int fr_sequence_parser_init(fr_sequence_parser *parser, const fr_schema *context,
+                            const fr_schema *lists, fr_error *err) {
+    *parser = (fr_sequence_parser){0};
+    FR_TRY(fr_parser_init(&parser->context, context, err));
+    int status = fr_parser_init(&parser->lists, lists, err);
+    if (status != FR_OK) fr_parser_free(&parser->context);
+    parser->lists.valid = list_valid;
+    return status;
+}
+
+void fr_sequence_parser_free(fr_sequence_parser *parser) {
+    fr_parser_free(&parser->context);
+    fr_parser_free(&parser->lists);
+}
+
+static int note(fr_sequence_parser *parser, fr_span record, fr_columns *context, fr_error *err) {
+    const uint8_t *p = record.data, *end = p + record.size;
+    fr_parser_begin(&parser->context, record);
+    fr_parser_begin(&parser->lists, record);
+    while (p < end) {
+        uint32_t tag;
+        fr_span map;
+        if (!(p = fr_wire_tag(p, end, &tag))) return malformed(err);
+        if (tag != TAG_1 && tag != TAG_2) {
+            if (!(p = fr_wire_skip(p, end, tag))) return malformed(err);
+            continue;
+        }
+        if (!(p = fr_wire_sized(p, end, &map))) return malformed(err);
+        if (tag == TAG_1)
+            FR_TRY(fr_parser_note(&parser->context, map, context, err));
+        else
+            FR_TRY(fr_parser_note(&parser->lists, map, NULL, err));
+    }
+    return FR_OK;
+}
+
+/* Adds the number of the frame to the message. */
+static int in_frame(int status, int64_t frame, fr_error *err) {
+    if (!err) return status;
+    char message[sizeof err->message];
+    memcpy(message, err->message, sizeof message);
+    return fr_fail(err, status, "frame %" PRId64 ": %.200s", frame, message);
+}
+
+static int append_frame(fr_sequence_parser *parser, fr_columns *lists, size_t number, fr_span frame,
+                        fr_error *err) {
+    int status = fr_feature_append(lists, number, frame, &parser->lists.intake, err);
+    return status == FR_END ? fr_feature_append_empty(lists, number, err) : status;
+}
+
+static int append_frames(fr_sequence_parser *parser, fr_columns *lists, size_t number, fr_span list,
+                         int64_t *count, fr_error *err) {
+    const uint8_t *p = list.data, *end = p + list.size;
+    while (p < end) {
+        uint32_t tag;
+        fr_span frame;
+        if (!(p = fr_wire_tag(p, end, &tag))) return malformed(err);
+        if (tag != TAG_1) {
+            if (!(p = fr_wire_skip(p, end, tag))) return malformed(err);
+            continue;
+        }
+        if (!(p = fr_wire_sized(p, end, &frame))) return malformed(err);
+        int status = append_frame(parser, lists, number, frame, err);
+        if (FR_UNLIKELY(status != FR_OK)) return in_frame(status, *count, err);
+        ++*count;
+    }
+    return FR_OK;
+}
+
+static int missing(const fr_sequence_parser *parser, fr_columns *lists, size_t number,
+                   fr_error *err) {
+    int status = fr_feature_append_missing(lists, number, err);
+    fr_hint_list(parser->lists.message, lists->schema->features[number].key, err);
+    return status;
+}
+
+static int append_list(fr_sequence_parser *parser, fr_columns *lists, size_t number,
+                       fr_error *err) {
+    const fr_schema *schema = parser->lists.schema;
+    const fr_feature *feature = &schema->features[number];
+    fr_span list = parser->lists.values[schema->plans[number].source];
+    int64_t count = 0;
+    if (!list.data) list = feature->fallback;
+    if (!list.data && !feature->ragged) return missing(parser, lists, number, err);
+    if (list.size) FR_TRY(append_frames(parser, lists, number, list, &count, err));
+    fr_buffer *frames = &lists->columns[number].frames;
+    int64_t before;
+    memcpy(&before, frames->data + frames->size - sizeof before, sizeof before);
+    count += before;
+    return fr_buffer_append(frames, &count, sizeof count, err);
+}
+
+static int parse_row(fr_sequence_parser *parser, fr_span record, fr_columns *context,
+                     fr_columns *lists, fr_error *err) {
+    if (record.size > INT32_MAX)
+        return fr_fail(err, FR_ERR_MALFORMED, "%zu bytes are more than a protobuf message can have",
+                       record.size);
+    int status = note(parser, record, context, err);
+    if (status == FR_ERR_MALFORMED) fr_hint_format(record, err);
+    FR_TRY(status);
+    FR_TRY(fr_parser_fill(&parser->context, context, err));
+    for (size_t i = 0; i < parser->lists.schema->count; i++)
+        FR_TRY(append_list(parser, lists, i, err));
+    lists->rows++;
+    return FR_OK;
+}
+
+int fr_sequence_parse_rows(fr_sequence_parser *parser, const fr_span *records, size_t count,
+                           fr_columns *context, fr_columns *lists, fr_error *err) {
+    for (size_t i = 0; i < count; i++) {
+        int status = parse_row(parser, records[i], context, lists, err);
+        if (FR_LIKELY(status == FR_OK)) continue;
+        if (err) err->record = (int64_t)i;
+        return status;
+    }
+    return FR_OK;
+}

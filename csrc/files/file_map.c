@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "files/file_map.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/*
+ * The handler may run at any instant on any thread, so the list it walks only ever grows: an entry
+ * of a closed map has size 0 and is used again by a later one, never freed. `base` is published
+ * before `size` and withdrawn after it.
+ */
+struct fr_map_entry {
+    _Atomic uintptr_t base;
+    _Atomic size_t size;
+    _Atomic bool lost;
+    struct fr_map_entry *next;
+};
+
+static _Atomic(fr_map_entry *) entries;
+static size_t spare; /* entries of closed maps */
+static pthread_mutex_t registry = PTHREAD_MUTEX_INITIALIZER;
+static struct sigaction previous;
+static uintptr_t page_size;
+
+static fr_map_entry *entry_at(uintptr_t address) {
+    for (fr_map_entry *e = atomic_load(&entries); e; e = e->next)
+        if (address - atomic_load(&e->base) < atomic_load(&e->size)) return e;
+    return NULL;
+}
+
+/* Puts zeros under the page; the instruction that faulted then runs again. */
+static bool rescue(uintptr_t address) {
+    fr_map_entry *entry = entry_at(address);
+    if (!entry) return false;
+    atomic_store(&entry->lost, true);
+    void *page = (void *)(address & ~(page_size - 1));
+    return mmap(page, page_size, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) !=
+           MAP_FAILED;
+}
+
+/* A handler that was there before may put us back and return, so that the same fault comes here
+   again: the second time it goes to the system. */
+static void pass_on(int signo, siginfo_t *info, void *context) {
+    static _Atomic uintptr_t last;
+    uintptr_t address = (uintptr_t)info->si_addr;
+    if (atomic_exchange(&last, address) == address) {
+        signal(signo, SIG_DFL);
+    } else if (previous.sa_flags & SA_SIGINFO) {
+        previous.sa_sigaction(signo, info, context);
+    } else if (previous.sa_handler != SIG_DFL && previous.sa_handler != SIG_IGN) {
+        previous.sa_handler(signo);
+    } else {
+        signal(signo, SIG_DFL);
+    }
+}
+
+static void on_sigbus(int signo, siginfo_t *info, void *context) {
+    int saved = errno;
+    if (!rescue((uintptr_t)info->si_addr)) pass_on(signo, info, context);
+    errno = saved;
+}
+
+/* A child of fork() must not find the registry locked by a thread that it does not have. */
+static void lock_registry(void) {
+    pthread_mutex_lock(&registry);
+}
+
+static void unlock_registry(void) {
+    pthread_mutex_unlock(&registry);
+}
+
+static int fork_failed;
+
+static void prepare_for_forks(void) {
+    fork_failed = pthread_atfork(lock_registry, unlock_registry, unlock_registry);
+}
+
+static int install_handler(fr_error *err) {
+    struct sigaction current;
+    if (sigaction(SIGBUS, NULL, &current) != 0) return fr_fail_io(err, errno, "sigaction");
+    if ((current.sa_flags & SA_SIGINFO) && current.sa_sigaction == on_sigbus) return FR_OK;
+    page_size = (uintptr_t)sysconf(_SC_PAGESIZE);
+    previous = current;
+    struct sigaction action = {0};
+    action.sa_sigaction = on_sigbus;
+    action.sa_flags = SA_SIGINFO | SA_ONSTACK;
+    sigemptyset(&action.sa_mask);
+    if (sigaction(SIGBUS, &action, NULL) != 0) return fr_fail_io(err, errno, "sigaction");
+    return FR_OK;
+}
+
+/* Called with the registry locked. */
+static fr_map_entry *free_entry(void) {
+    for (fr_map_entry *e = spare ? atomic_load(&entries) : NULL; e; e = e->next)
+        if (atomic_load(&e->base) == 0) {
+            spare--;
+            return e;
+        }
+    fr_map_entry *entry = calloc(1, sizeof *entry);
+    if (!entry) return NULL;
+    entry->next = atomic_load(&entries);
+    atomic_store(&entries, entry);
+    return entry;
+}
+
+static int enter(fr_map *map, void *base, size_t size, fr_error *err) {
+    static pthread_once_t prepared = PTHREAD_ONCE_INIT;
+    pthread_once(&prepared, prepare_for_forks);
+    if (fork_failed) return fr_fail_io(err, fork_failed, "pthread_atfork");
+    lock_registry();
+    int status = install_handler(err);
+    fr_map_entry *entry = status == FR_OK ? free_entry() : NULL;
+    if (entry) {
+        atomic_store(&entry->lost, false);
+        atomic_store(&entry->base, (uintptr_t)base);
+        atomic_store(&entry->size, size);
+    } else if (status == FR_OK) {
+        status = fr_fail_nomem(err, sizeof *entry);
+    }
+    unlock_registry();
+    map->entry = entry;
+    return status;
+}
+
+static int64_t mtime_of(const struct stat *st) {
+#if defined(__APPLE__)
+    const struct timespec *time = &st->st_mtimespec;
+#else
+    const struct timespec *time = &st->st_mtim;
+#endif
+    return (int64_t)time->tv_sec * 1000000000 + time->tv_nsec;
+}
+
+int fr_map_open_fd(fr_map *map, int fd, fr_error *err) {
+    *map = (fr_map){0};
+    struct stat st;
+    if (fstat(fd, &st) != 0) return fr_fail_io(err, errno, "fstat");
+    if (S_ISDIR(st.st_mode)) return fr_fail_io(err, EISDIR, "open");
+    if (!S_ISREG(st.st_mode)) return fr_fail(err, FR_ERR_ARG, "not a regular file");
+    if ((uint64_t)st.st_size > SIZE_MAX / 2) return fr_fail_io(err, EFBIG, "mmap");
+    map->mtime_ns = mtime_of(&st);
+    map->device = (uint64_t)st.st_dev;
+    map->inode = (uint64_t)st.st_ino;
+    size_t size = (size_t)st.st_size;
+    if (size == 0) return FR_OK;
+    void *base = mmap(NULL, size, PROT_READ, MAP_SHARED, fd, 0);
+    if (base == MAP_FAILED) return fr_fail_io(err, errno, "mmap");
+    int status = enter(map, base, size, err);
+    if (status != FR_OK) {
+        munmap(base, size);
+        return status;
+    }
+    map->bytes = (fr_span){base, size};
+    return FR_OK;
+}
+
+int fr_map_open(fr_map *map, const char *path, fr_error *err) {
+    *map = (fr_map){0};
+    int fd;
+    do {
+        fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    } while (fd < 0 && errno == EINTR);
+    if (fd < 0) return fr_fail_io(err, errno, "open");
+    int status = fr_map_open_fd(map, fd, err);
+    close(fd);
+    return status;
+}
+
+bool fr_map_lost(const fr_map *map) {
+    return map->entry && atomic_load_explicit(&map->entry->lost, memory_order_relaxed);
+}
+
+void fr_map_lose(const fr_map *map) {
+    if (map->entry) atomic_store(&map->entry->lost, true);
+}
+
+void fr_map_look(const fr_map *map, const char *path) {
+    struct stat st;
+    if (stat(path, &st) != 0) return;
+    bool same = (uint64_t)st.st_dev == map->device && (uint64_t)st.st_ino == map->inode;
+    if (same && (uint64_t)st.st_size < map->bytes.size) fr_map_lose(map);
+}
+
+int fr_map_check(const fr_map *map, fr_error *err) {
+    if (FR_LIKELY(!fr_map_lost(map))) return FR_OK;
+    fr_fail(err, FR_ERR_TRUNCATED, "the file shrank while it was read, it had %zu bytes",
+            map->bytes.size);
+    if (err) err->fault = FR_FAULT_SHRUNK;
+    return FR_ERR_TRUNCATED;
+}
+
+void fr_map_announce(const fr_map *map, size_t offset, size_t size) {
+    if (!map->entry || size == 0) return;
+    size_t slack = (size_t)((uintptr_t)(map->bytes.data + offset) & (page_size - 1));
+    (void)madvise((void *)(uintptr_t)(map->bytes.data + offset - slack), size + slack,
+                  MADV_WILLNEED);
+}
+
+bool fr_map_resident(const fr_map *map, size_t offset) {
+    uintptr_t page = (uintptr_t)(map->bytes.data + offset) & ~(page_size - 1);
+    unsigned char there[1] = {0};
+    int saved = errno;
+    bool known = map->entry && mincore((void *)page, 1, (void *)there) == 0;
+    errno = saved;
+    return known && (there[0] & 1);
+}
+
+void fr_map_close(fr_map *map) {
+    if (map->entry) {
+        atomic_store(&map->entry->size, 0);
+        munmap((void *)(uintptr_t)map->bytes.data, map->bytes.size);
+        lock_registry();
+        atomic_store(&map->entry->base, 0);
+        spare++;
+        unlock_registry();
+    }
+    *map = (fr_map){0};
+}

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The first record of each batch is never announced. It has to be waited for in any case, with the
+ * others on their way, and whether it was (a major page fault) tells if the file is still cold.
+ *
+ * What the system says about pages is asked once, of a few records of the first batch: it may be a
+ * polite lie, and what happens to the reads that follow is no guess.
+ */
+#include "files/readahead.h"
+
+#include <sys/resource.h>
+
+#define CALM_BATCHES 16
+#define SAMPLES 16
+
+/* Page faults of this thread that waited for the disk; of the process where threads are not told
+   apart. */
+static int64_t major_faults(void) {
+    struct rusage usage;
+#if defined(RUSAGE_THREAD)
+    int failed = getrusage(RUSAGE_THREAD, &usage);
+#else
+    int failed = getrusage(RUSAGE_SELF, &usage);
+#endif
+    return failed ? 0 : (int64_t)usage.ru_majflt;
+}
+
+/* Records that follow each other in a file are announced together. */
+void fr_readahead_announce(const fr_dataset *dataset, const uint64_t *numbers, uint64_t rows) {
+    for (uint64_t row = 1, end; row < rows; row = end) {
+        for (end = row + 1; end < rows && numbers[end] == numbers[end - 1] + 1;)
+            end++;
+        fr_dataset_announce(dataset, numbers[row], end - row);
+    }
+}
+
+static bool all_resident(const fr_dataset *dataset, const uint64_t *numbers, uint64_t rows) {
+    const uint64_t step = rows / SAMPLES + 1;
+    for (uint64_t row = 0; row < rows; row += step)
+        if (!fr_dataset_resident(dataset, numbers[row])) return false;
+    return true;
+}
+
+/* Makes the announcements; whether the first record had to be waited for. */
+static bool announce_and_wait(const fr_readahead *ahead, const fr_dataset *dataset,
+                              const uint64_t *numbers, uint64_t rows, bool announced) {
+    if (!announced) fr_readahead_announce(dataset, numbers, rows);
+    (void)*(const volatile uint8_t *)fr_dataset_frame(dataset, numbers[0]).data;
+    return major_faults() > ahead->faults;
+}
+
+void fr_readahead_begin(fr_readahead *ahead, const fr_dataset *dataset, const uint64_t *numbers,
+                        uint64_t rows, bool announced) {
+    if (rows == 0) return;
+    if (!ahead->asked) {
+        ahead->asked = true;
+        ahead->warm = all_resident(dataset, numbers, rows);
+    }
+    ahead->faults = major_faults();
+    if (ahead->warm) return;
+    ahead->calm = announce_and_wait(ahead, dataset, numbers, rows, announced) ? 0 : ahead->calm + 1;
+    if (ahead->calm >= CALM_BATCHES) ahead->warm = true;
+    fr_dataset_announce(dataset, numbers[0], 1);
+    ahead->faults = INT64_MAX;
+}
+
+void fr_readahead_end(fr_readahead *ahead) {
+    if (!ahead->warm || major_faults() <= ahead->faults) return;
+    ahead->warm = false;
+    ahead->calm = 0;
+}

@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "files/reader.h"
+
+static int stay_failed(fr_reader *reader, int status, fr_error *err) {
+    fr_error *failed = &reader->failed;
+    failed->record = (int64_t)reader->count;
+    failed->offset = (int64_t)reader->source.offset;
+    fr_error shrunk;
+    if (fr_source_check(&reader->source, &shrunk) != FR_OK) {
+        shrunk.record = failed->record;
+        shrunk.offset = failed->offset;
+        *failed = shrunk;
+        status = shrunk.status;
+    }
+    if (err) *err = *failed;
+    return status;
+}
+
+int fr_reader_next(fr_reader *reader, fr_record *record, fr_error *err) {
+    fr_source *source = &reader->source;
+    if (FR_UNLIKELY(reader->failed.status)) {
+        if (err) *err = reader->failed;
+        return reader->failed.status;
+    }
+    if (reader->pending) {
+        fr_source_consume(source, reader->pending);
+        reader->pending = 0;
+    }
+    fr_frame frame = {{0}, 0};
+    int status =
+        fr_frame_next(source->window, source->ended, &reader->options, &frame, &reader->failed);
+    if (FR_LIKELY(status == FR_OK)) {
+        record->data = frame.data;
+        record->offset = source->offset;
+        reader->pending = frame.size;
+        reader->count++;
+        return FR_OK;
+    }
+    reader->need = frame.size;
+    if (status == FR_AGAIN) return FR_AGAIN;
+    if (status == FR_END && fr_source_check(&reader->source, &reader->failed) == FR_OK)
+        return FR_END;
+    return stay_failed(reader, reader->failed.status, err);
+}
+
+int fr_reader_fill(fr_reader *reader, fr_error *err) {
+    if (reader->pending) {
+        fr_source_consume(&reader->source, reader->pending);
+        reader->pending = 0;
+    }
+    return fr_source_fill(&reader->source, reader->need, err);
+}
+
+static int put_offset(fr_buffer *offsets, size_t end, fr_error *err) {
+    int64_t value = (int64_t)end;
+    return fr_buffer_append(offsets, &value, sizeof value, err);
+}
+
+/* Copies a record that was taken; what cannot be kept would be lost without a word, so failing is
+   for good. */
+static int put_record(fr_reader *reader, fr_span record, fr_buffer *data, fr_buffer *offsets,
+                      fr_error *err) {
+    int status = fr_buffer_append(data, record.data, record.size, &reader->failed);
+    if (status == FR_OK) status = put_offset(offsets, data->size, &reader->failed);
+    if (status != FR_OK && err) *err = reader->failed;
+    return status;
+}
+
+int fr_reader_take(fr_reader *reader, size_t count, size_t size, fr_buffer *data,
+                   fr_buffer *offsets, size_t *taken, fr_error *err) {
+    *taken = 0;
+    if (offsets->size == 0) FR_TRY(put_offset(offsets, 0, err));
+    while (*taken < count && (*taken == 0 || data->size < size)) {
+        fr_record record = {{0}, 0};
+        int status = fr_reader_next(reader, &record, err);
+        if (status != FR_OK) return *taken ? FR_OK : status;
+        FR_TRY(put_record(reader, record.data, data, offsets, err));
+        ++*taken;
+    }
+    return FR_OK;
+}
+
+int fr_reader_walk(fr_reader *reader, uint64_t count, size_t size, fr_buffer *offsets,
+                   uint64_t *walked, fr_error *err) {
+    *walked = 0;
+    for (size_t sum = 0; *walked < count && sum <= size; ++*walked) {
+        fr_record record = {{0}, 0};
+        if (offsets) FR_TRY(fr_buffer_reserve(offsets, sizeof record.offset, err));
+        int status = fr_reader_next(reader, &record, err);
+        if (status != FR_OK) return *walked ? FR_OK : status;
+        if (offsets) FR_TRY(fr_buffer_append(offsets, &record.offset, sizeof record.offset, err));
+        sum += record.data.size < SIZE_MAX - sum ? record.data.size : SIZE_MAX - sum;
+    }
+    return FR_OK;
+}
+
+static bool can_skip(const fr_error *failed) {
+    if (failed->fault == FR_FAULT_NONE || failed->fault == FR_FAULT_SHRUNK) return false;
+    return failed->status == FR_ERR_CORRUPT || failed->status == FR_ERR_TRUNCATED ||
+           failed->status == FR_ERR_LIMIT;
+}
+
+/* Whether the length, whose own CRC is right, may be believed about where the record ends: FR_OK
+   when a header or the end is there, FR_END when not, FR_AGAIN when that cannot be seen yet. */
+static int believe_length(fr_reader *reader, size_t *size) {
+    const fr_source *source = &reader->source;
+    const fr_error *failed = &reader->failed;
+    if (failed->fault != FR_FAULT_DATA_CRC && failed->status != FR_ERR_LIMIT) return FR_END;
+    if (failed->length > SIZE_MAX - FR_FRAME_OVERHEAD - FR_HEADER_SIZE) return FR_END;
+    *size = (size_t)failed->length + FR_FRAME_OVERHEAD;
+    if (source->ended && *size > source->window.size) return FR_END;
+    if (!source->ended && source->window.size < *size + FR_HEADER_SIZE) {
+        reader->need = *size + FR_HEADER_SIZE;
+        return failed->status == FR_ERR_LIMIT ? FR_END : FR_AGAIN;
+    }
+    uint64_t length;
+    fr_span rest = fr_span_after(source->window, *size);
+    if (rest.size == 0) return FR_OK;
+    if (rest.size < FR_HEADER_SIZE) return FR_END;
+    return fr_frame_header(rest.data, &length) ? FR_OK : FR_END;
+}
+
+/* Whether the window shows enough of what follows; half of what is filled in at once will do, so
+   that the bytes of a stream with much damage are not moved around for each. */
+static bool sees_ahead(const fr_source *source) {
+    return source->ended || source->stalls || source->window.size >= FR_READER_AHEAD / 2;
+}
+
+/* One step of the search; gives up the bytes that it has ruled out. */
+static int search_on(fr_reader *reader) {
+    fr_source *source = &reader->source;
+    reader->looks_ahead = !sees_ahead(source);
+    if (reader->looks_ahead) {
+        reader->need = FR_READER_AHEAD;
+        return FR_AGAIN;
+    }
+    fr_resync resync;
+    size_t need, from = source->offset == reader->skipping.begin ? reader->searched + 1 : 0;
+    int status = fr_resync_find(source->window, source->ended, from, reader->options.max_record,
+                                &reader->credit, &resync, &need);
+    if (status == FR_END && !source->ended) {
+        need = source->window.size - resync.end + FR_FRAME_OVERHEAD;
+        status = FR_AGAIN;
+    }
+    reader->need = need;
+    reader->searched = 0;
+    if (status == FR_AGAIN && need == 0 && from) {
+        reader->searched = resync.end - 1;
+        return FR_AGAIN;
+    }
+    fr_source_consume(source, resync.end);
+    reader->skipping.whole = resync.whole;
+    reader->skipping.ambiguous = resync.ambiguous;
+    return status == FR_AGAIN ? FR_AGAIN : FR_OK;
+}
+
+/* Past a record whose length is right, but not past records that may be in its place. */
+static void step_over(fr_reader *reader, size_t size) {
+    size_t at;
+    fr_span frame = {reader->source.window.data, size};
+    reader->skipping.searched =
+        reader->failed.fault == FR_FAULT_DATA_CRC && fr_resync_inside(frame, &reader->credit, &at);
+    fr_source_consume(&reader->source, reader->skipping.searched ? at : size);
+}
+
+static int go_past(fr_reader *reader) {
+    size_t size = 0;
+    if (!reader->skipping.searched) {
+        int status = believe_length(reader, &size);
+        if (status == FR_AGAIN) return FR_AGAIN;
+        if (status == FR_OK) {
+            step_over(reader, size);
+            return FR_OK;
+        }
+        reader->skipping.searched = true;
+    }
+    return search_on(reader);
+}
+
+int fr_reader_skip(fr_reader *reader, fr_skipped *skipped, fr_error *err) {
+    fr_source *source = &reader->source;
+    if (!can_skip(&reader->failed)) {
+        if (err) *err = reader->failed;
+        return reader->failed.status;
+    }
+    if (reader->skipping.end == 0) {
+        reader->skipping = (fr_skipped){.begin = source->offset, .end = UINT64_MAX};
+        if (!reader->credit) reader->credit = FR_RESYNC_CREDIT(source->map.bytes.size);
+    }
+    if (go_past(reader) == FR_AGAIN) return FR_AGAIN;
+    fr_error shrunk;
+    if (fr_source_check(source, &shrunk) != FR_OK) return stay_failed(reader, shrunk.status, err);
+    *skipped = reader->skipping;
+    skipped->end = source->offset;
+    reader->skipping = (fr_skipped){0};
+    reader->failed.status = FR_OK;
+    return FR_OK;
+}
+
+int fr_reader_check(fr_reader *reader, fr_error *err) {
+    if (FR_LIKELY(!fr_map_lost(&reader->source.map))) return FR_OK;
+    reader->failed.status = FR_ERR_TRUNCATED;
+    return stay_failed(reader, FR_ERR_TRUNCATED, err);
+}
+
+void fr_reader_close(fr_reader *reader) {
+    fr_source_close(&reader->source);
+    *reader = (fr_reader){.source = reader->source};
+}

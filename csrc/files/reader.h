@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Records out of a source, one after the other. Knows framing and sources, not what is in a
+ * record.
+ *
+ * A single reader is not safe to use by several threads at once; different readers are
+ * independent.
+ */
+#ifndef FASTREC_READER_H
+#define FASTREC_READER_H
+
+#include "files/resync.h"
+#include "files/source.h"
+
+typedef struct {
+    fr_span data;    /* valid until the next call on the reader */
+    uint64_t offset; /* file position of its header */
+} fr_record;
+
+/* Damage that was gone past: the bytes from `begin` to `end` gave no record. */
+typedef struct {
+    uint64_t begin, end; /* file positions */
+    bool searched;       /* the end was found by searching, not from the record's own length */
+    bool whole;          /* one record whose header is wrong and whose data is sound */
+    bool ambiguous; /* sound frames are among the bytes, which look like another record's data */
+} fr_skipped;
+
+/* With a source of FR_SOURCE_FED and the rest zero, a valid reader of bytes that are fed. */
+typedef struct {
+    fr_source source;
+    fr_frame_options options;
+    uint64_t count;      /* records given so far: the number of the next one */
+    size_t need;         /* the window that the next record needs */
+    size_t pending;      /* bytes of the record given last, not yet consumed */
+    fr_error failed;     /* once status is not 0, every call says this again */
+    fr_skipped skipping; /* of a search that is under way: its begin, and that it is */
+    size_t searched;     /* how much of the window, which begins at that, it has ruled out */
+    bool looks_ahead;    /* the search would like to see more bytes, and can do without */
+    uint64_t credit;     /* see FR_RESYNC_CREDIT */
+} fr_reader;
+
+/*
+ * The next record. FR_END after the last; FR_AGAIN when fr_reader_fill() has to run first, which
+ * never happens on a mapped file.
+ */
+FR_NODISCARD int fr_reader_next(fr_reader *reader, fr_record *record, fr_error *err);
+
+/* Reads more bytes; may block. FR_AGAIN on a fed source, which must be fed, and on a signal. */
+FR_NODISCARD int fr_reader_fill(fr_reader *reader, fr_error *err);
+
+/*
+ * Appends up to `count` records to `data`, but no more once it holds `size` bytes, and after each
+ * the end of it to `offsets` (int64, and a leading 0 if it was empty). FR_OK with *taken > 0;
+ * otherwise as fr_reader_next().
+ */
+FR_NODISCARD int fr_reader_take(fr_reader *reader, size_t count, size_t size, fr_buffer *data,
+                                fr_buffer *offsets, size_t *taken, fr_error *err);
+
+/*
+ * Goes past, and checks, up to `count` records or a record more than `size` bytes, whichever comes
+ * first: a slice of a long walk. Where each begins (uint64) is appended to `offsets`, unless that
+ * is NULL. FR_OK with *walked > 0; otherwise as fr_reader_next().
+ */
+FR_NODISCARD int fr_reader_walk(fr_reader *reader, uint64_t count, size_t size, fr_buffer *offsets,
+                                uint64_t *walked, fr_error *err);
+
+/*
+ * After a call failed on damage: goes past it, so that the next call gives the next record. Data
+ * that disagrees with its CRC costs that record; any other damage the bytes up to the next true
+ * header, or up to the end.
+ *
+ * FR_OK, with what was gone past; FR_AGAIN when fr_reader_fill() has to run first; the failure
+ * again when it is none that reading can go on after. To tell records from data of a damaged one a
+ * search wants FR_READER_AHEAD bytes of a source that does not stall.
+ */
+#define FR_READER_AHEAD ((size_t)16 << 20)
+FR_NODISCARD int fr_reader_skip(fr_reader *reader, fr_skipped *skipped, fr_error *err);
+
+/* FR_OK, or FR_ERR_TRUNCATED when the file shrank under what was given last: ask after copying. */
+FR_NODISCARD int fr_reader_check(fr_reader *reader, fr_error *err);
+
+void fr_reader_close(fr_reader *reader);
+
+#endif

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "files/source.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* One read(2): large enough that the call is cheap, small enough to stay in the second-level
+   cache on its way to the parser. */
+#define READ_SIZE ((size_t)1 << 20)
+
+int fr_source_open_fd(fr_source *source, int fd, fr_error *err) {
+    *source = (fr_source){.fd = fd};
+    struct stat st;
+    int status = FR_OK;
+    if (fstat(fd, &st) != 0)
+        status = fr_fail_io(err, errno, "fstat");
+    else if (S_ISDIR(st.st_mode))
+        status = fr_fail_io(err, EISDIR, "open");
+    if (status != FR_OK) {
+        close(fd);
+        source->fd = -1;
+        return status;
+    }
+    bool whole = S_ISREG(st.st_mode) && lseek(fd, 0, SEEK_CUR) == 0;
+    if (whole && fr_map_open_fd(&source->map, fd, NULL) == FR_OK && source->map.bytes.size) {
+        source->window = source->map.bytes;
+        source->ended = true;
+    } else {
+        source->reads = true;
+    }
+    return FR_OK;
+}
+
+static int open_file(const char *path, int *fd, fr_error *err) {
+    *fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (*fd >= 0) return FR_OK;
+    return errno == EINTR ? FR_AGAIN : fr_fail_io(err, errno, "open");
+}
+
+int fr_source_open(fr_source *source, const char *path, fr_error *err) {
+    *source = FR_SOURCE_FED;
+    int fd;
+    FR_TRY(open_file(path, &fd, err));
+    return fr_source_open_fd(source, fd, err);
+}
+
+int fr_source_follow(fr_source *source, const char *path, fr_error *err) {
+    *source = FR_SOURCE_FED;
+    FR_TRY(open_file(path, &source->fd, err));
+    source->reads = source->follows = source->stalls = true;
+    return FR_OK;
+}
+
+/* Moves the window to the front of its buffer, so that the room is behind it. */
+static int make_room(fr_source *source, size_t size, fr_error *err) {
+    fr_buffer *buffer = &source->buffer;
+    if (source->window.size && source->window.data != buffer->data)
+        memmove(buffer->data, source->window.data, source->window.size);
+    buffer->size = source->window.size;
+    source->window.data = buffer->data;
+    int status = fr_buffer_reserve(buffer, size, err);
+    source->window.data = buffer->data;
+    return status;
+}
+
+/* A file that is followed may only grow. FR_AGAIN: it has not yet. */
+static int still_there(const fr_source *source, fr_error *err) {
+    struct stat st;
+    const uint64_t had = source->offset + source->window.size;
+    if (fstat(source->fd, &st) != 0) return fr_fail_io(err, errno, "fstat");
+    if (!S_ISREG(st.st_mode) || (uint64_t)st.st_size >= had) return FR_AGAIN;
+    fr_fail(err, FR_ERR_TRUNCATED,
+            "the file shrank while it was read, %" PRIu64 " bytes were there", had);
+    if (err) err->fault = FR_FAULT_SHRUNK;
+    return FR_ERR_TRUNCATED;
+}
+
+static int read_more(fr_source *source, fr_error *err) {
+    FR_TRY(make_room(source, READ_SIZE, err));
+    ssize_t got = read(source->fd, source->buffer.data + source->buffer.size, READ_SIZE);
+    if (got < 0) {
+        if (errno == EINTR) return FR_AGAIN;
+        return fr_fail_io(err, errno, "read");
+    }
+    if (got == 0 && source->follows) return still_there(source, err);
+    if (got == 0) source->ended = true;
+    source->buffer.size += (size_t)got;
+    source->window.size += (size_t)got;
+    return FR_OK;
+}
+
+int fr_source_fill(fr_source *source, size_t want, fr_error *err) {
+    while (source->window.size < want && !source->ended) {
+        if (!source->reads) return FR_AGAIN;
+        FR_TRY(read_more(source, err));
+    }
+    return FR_OK;
+}
+
+int fr_source_feed(fr_source *source, fr_span bytes, fr_error *err) {
+    if (source->reads || source->ended)
+        return fr_fail(err, FR_ERR_STATE, "this source takes no more bytes");
+    if (bytes.size == 0) {
+        source->ended = true;
+        return FR_OK;
+    }
+    FR_TRY(make_room(source, bytes.size, err));
+    FR_TRY(fr_buffer_append(&source->buffer, bytes.data, bytes.size, err));
+    source->window.size += bytes.size;
+    return FR_OK;
+}
+
+int fr_source_check(const fr_source *source, fr_error *err) {
+    struct stat st;
+    if (!source->map.entry) return FR_OK;
+    if (fstat(source->fd, &st) == 0 && (uint64_t)st.st_size < source->map.bytes.size)
+        fr_map_lose(&source->map);
+    return fr_map_check(&source->map, err);
+}
+
+void fr_source_close(fr_source *source) {
+    if (source->fd >= 0) close(source->fd);
+    fr_map_close(&source->map);
+    fr_buffer_free(&source->buffer);
+    *source = (fr_source){.fd = -1, .ended = true};
+}

@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#define _GNU_SOURCE /* fallocate */
+#include "files/writer_internal.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+/* What is written at once. Pages of a file are kept together by the system as they were written
+   together, and a megabyte that is one is mapped and read several times faster later. */
+#define BUFFER_SIZE ((size_t)1 << 20)
+
+/* Room on the disk that is asked for at once; little enough for thousands of shards. */
+#define RESERVE_SIZE ((uint64_t)4 << 20)
+
+/* No system writes more at once, and macOS refuses to try. */
+#define WRITE_MAX ((size_t)1 << 30)
+
+/* Has blocks for `size` more bytes. Where there are none, write(2) is to say so. */
+static void reserve(fr_writer *writer, size_t size) {
+#if defined(__linux__)
+    while (writer->reserves && writer->reserved < writer->written + size) {
+        off_t from = (off_t)writer->reserved;
+        writer->reserved += RESERVE_SIZE;
+        writer->reserves =
+            fallocate(writer->fd, FALLOC_FL_KEEP_SIZE, from, (off_t)RESERVE_SIZE) == 0;
+    }
+#else
+    (void)writer, (void)size;
+#endif
+}
+
+/* Gives back the blocks behind the end. If that fails they are only wasted. */
+static void unreserve(const fr_writer *writer) {
+    if (writer->reserved <= writer->written) return;
+    if (ftruncate(writer->fd, (off_t)writer->written) != 0) return;
+}
+
+/* What was appended is cut off again. */
+static void take_back(const fr_writer *writer) {
+    if (ftruncate(writer->fd, (off_t)writer->start) != 0) return; /* nothing more can be done */
+    if (writer->created) unlink(writer->path);
+}
+
+/* The file is its parent's: a child made by fork() may only close its descriptor. */
+static int check_process(const fr_writer *writer, fr_error *err) {
+    if (writer->pid == (int64_t)getpid()) return FR_OK;
+    return fr_fail(err, FR_ERR_STATE, "the writer was made in process %lld and works only there",
+                   (long long)writer->pid);
+}
+
+static int write_all(fr_writer *writer, const uint8_t *data, size_t size, fr_error *err) {
+    FR_TRY(check_process(writer, err));
+    if (writer->reserved || size >= BUFFER_SIZE) reserve(writer, size);
+    while (size > 0) {
+        ssize_t wrote = write(writer->fd, data, size < WRITE_MAX ? size : WRITE_MAX);
+        if (wrote < 0 && errno == EINTR) continue;
+        if (FASTREC_MUTANT == 6 && wrote < 0) return FR_OK;
+        if (wrote <= 0) return fr_fail_io(err, wrote < 0 ? errno : EIO, "writing");
+        data += wrote;
+        size -= (size_t)wrote;
+        writer->written += (uint64_t)wrote;
+    }
+    return FR_OK;
+}
+
+static int drain(fr_writer *writer, fr_error *err) {
+    FR_TRY(write_all(writer, writer->buffer.data, writer->buffer.size, err));
+    writer->buffer.size = 0;
+    return FR_OK;
+}
+
+static size_t room(const fr_writer *writer) {
+    return BUFFER_SIZE - writer->buffer.size;
+}
+
+/* The `size` bytes at the end of the buffer, which must be in it, are taken. */
+static uint8_t *take(fr_writer *writer, size_t size) {
+    uint8_t *p = writer->buffer.data + writer->buffer.size;
+    writer->buffer.size += size;
+    return p;
+}
+
+/* As put_bytes(), checksummed as it is copied: what is stored and what is summed are the same even
+   while somebody changes `data`, and a buffer that stays in cache costs no memory traffic. */
+static int put_summed(fr_writer *writer, fr_span data, uint32_t *crc, fr_error *err) {
+    for (size_t done = 0; done < data.size;) {
+        if (room(writer) == 0) FR_TRY(drain(writer, err));
+        size_t piece = data.size - done < room(writer) ? data.size - done : room(writer);
+        *crc = fr_crc32c_extend_copy(*crc, take(writer, piece), data.data + done, piece);
+        done += piece;
+    }
+    return FR_OK;
+}
+
+/* Piece by piece, so that all that is ever written is whole buffers. */
+static int put_bytes(fr_writer *writer, const uint8_t *data, size_t size, fr_error *err) {
+    while (size > 0) {
+        if (room(writer) == 0) FR_TRY(drain(writer, err));
+        size_t piece = size < room(writer) ? size : room(writer);
+        memcpy(take(writer, piece), data, piece);
+        data += piece;
+        size -= piece;
+    }
+    return FR_OK;
+}
+
+static int put_long(fr_writer *writer, fr_span data, fr_error *err) {
+    uint8_t header[FR_HEADER_SIZE], footer[FR_FOOTER_SIZE];
+    uint32_t crc = 0;
+    fr_frame_put_header(header, data.size);
+    FR_TRY(put_bytes(writer, header, sizeof header, err));
+    FR_TRY(put_summed(writer, data, &crc, err));
+    fr_store_u32(footer, fr_crc_mask(crc));
+    return put_bytes(writer, footer, sizeof footer, err);
+}
+
+static int put_record(fr_writer *writer, fr_span data, fr_error *err) {
+    size_t left = room(writer);
+    if (FR_UNLIKELY(left < FR_FRAME_OVERHEAD || data.size > left - FR_FRAME_OVERHEAD))
+        return put_long(writer, data, err);
+    fr_frame_put(take(writer, data.size + FR_FRAME_OVERHEAD), data);
+    return FR_OK;
+}
+
+/* What fills whole buffers goes to the file from where it is. */
+static int put_frames(fr_writer *writer, fr_span frames, fr_error *err) {
+    size_t head = writer->buffer.size ? room(writer) : 0;
+    if (head > frames.size) head = frames.size;
+    FR_TRY(put_bytes(writer, frames.data, head, err));
+    frames = fr_span_after(frames, head);
+    size_t whole = frames.size - frames.size % BUFFER_SIZE;
+    if (whole) {
+        FR_TRY(drain(writer, err));
+        FR_TRY(write_all(writer, frames.data, whole, err));
+    }
+    return put_bytes(writer, frames.data + whole, frames.size - whole, err);
+}
+
+/* The lock of one that appends goes now, though a child made by fork() has the file open, too. */
+static int close_file(fr_writer *writer) {
+    if (writer->options.append && writer->pid == (int64_t)getpid()) flock(writer->fd, LOCK_UN);
+    int fd = writer->fd;
+    writer->fd = -1;
+    return close(fd);
+}
+
+/* Everything is in the file, and the file on the disk. */
+static int finish(fr_writer *writer, fr_error *err) {
+    if (writer->fd < 0) return FR_OK;
+    FR_TRY(drain(writer, err));
+    unreserve(writer);
+    if (!writer->options.no_sync && FASTREC_MUTANT != 7) FR_TRY(fr_writer_sync(writer, err));
+    int failed = close_file(writer) == 0 || errno == EINTR ? 0 : errno;
+    fr_buffer_free(&writer->buffer);
+    return failed ? fr_fail_io(err, failed, "closing") : FR_OK;
+}
+
+static int publish(fr_writer *writer, fr_error *err) {
+    FR_TRY(check_process(writer, err));
+    FR_TRY(finish(writer, err));
+    return fr_writer_put_in_place(writer, err);
+}
+
+/* FR_OK when `status` is; else the writer is done for, and says so. */
+static int settle(fr_writer *writer, int status, fr_error *err) {
+    if (FR_LIKELY(status == FR_OK)) return FR_OK;
+    fr_writer_abort(writer);
+    if (err) *err = writer->failed;
+    return status;
+}
+
+static int check_open(const fr_writer *writer, fr_error *err) {
+    if (FR_LIKELY(writer->open)) return FR_OK;
+    if (writer->failed.status == FR_OK) return fr_fail(err, FR_ERR_STATE, "the writer is closed");
+    if (err) *err = writer->failed;
+    return writer->failed.status;
+}
+
+static int begin(fr_writer *writer, const char *path, fr_error *err) {
+    FR_TRY(fr_writer_resolve(writer, path, err));
+    FR_TRY(fr_buffer_reserve(&writer->buffer, BUFFER_SIZE, err));
+    return fr_writer_create(writer, err);
+}
+
+/* Open, and not finished: a file that was finished is only there to be published. */
+static int check_writable(const fr_writer *writer, fr_error *err) {
+    FR_TRY(check_open(writer, err));
+    if (FR_LIKELY(writer->fd >= 0)) return FR_OK;
+    return fr_fail(err, FR_ERR_STATE, "the writer is finished");
+}
+
+int fr_writer_open(fr_writer *writer, const char *path, const fr_writer_options *options,
+                   fr_error *err) {
+    *writer = (fr_writer){.options = *options, .fd = -1, .pid = (int64_t)getpid()};
+    return settle(writer, begin(writer, path, &writer->failed), err);
+}
+
+int fr_writer_record(fr_writer *writer, fr_span data, fr_error *err) {
+    FR_TRY(check_writable(writer, err));
+    FR_TRY(settle(writer, put_record(writer, data, &writer->failed), err));
+    writer->count++;
+    writer->size += (uint64_t)data.size + FR_FRAME_OVERHEAD;
+    return FR_OK;
+}
+
+int fr_writer_spans(fr_writer *writer, const fr_span *records, size_t count, fr_error *err) {
+    for (size_t i = 0; i < count; i++)
+        FR_TRY(fr_writer_record(writer, records[i], err));
+    return FR_OK;
+}
+
+int fr_writer_frames(fr_writer *writer, fr_span frames, uint64_t count, fr_error *err) {
+    FR_TRY(check_writable(writer, err));
+    FR_TRY(settle(writer, put_frames(writer, frames, &writer->failed), err));
+    writer->count += count;
+    writer->size += frames.size;
+    return FR_OK;
+}
+
+int fr_writer_flush(fr_writer *writer, fr_error *err) {
+    FR_TRY(check_writable(writer, err));
+    return settle(writer, drain(writer, &writer->failed), err);
+}
+
+int fr_writer_finish(fr_writer *writer, fr_error *err) {
+    FR_TRY(check_open(writer, err));
+    return settle(writer, finish(writer, &writer->failed), err);
+}
+
+int fr_writer_rename(fr_writer *writer, const char *path, fr_error *err) {
+    FR_TRY(check_open(writer, err));
+    char *before = writer->path;
+    writer->path = NULL;
+    int status = fr_writer_resolve(writer, path, err);
+    if (status == FR_OK && writer->options.exclusive) {
+        mode_t mode;
+        status = fr_writer_look(writer, &mode, err);
+    }
+    if (status == FR_OK) {
+        free(before);
+        return FR_OK;
+    }
+    free(writer->path);
+    writer->path = before;
+    return status;
+}
+
+int fr_writer_close(fr_writer *writer, fr_error *err) {
+    FR_TRY(check_open(writer, err));
+    FR_TRY(settle(writer, publish(writer, &writer->failed), err));
+    fr_writer_abort(writer);
+    return FR_OK;
+}
+
+void fr_writer_abort(fr_writer *writer) {
+    const bool ours = writer->pid == (int64_t)getpid();
+    if (writer->open && writer->fd >= 0) {
+        if (writer->options.append && ours) take_back(writer);
+        close_file(writer);
+    }
+    if (writer->temporary && ours) unlink(writer->temporary);
+    free(writer->temporary);
+    free(writer->path);
+    writer->temporary = writer->path = NULL;
+    writer->fd = -1;
+    writer->open = false;
+    fr_buffer_free(&writer->buffer);
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the parts of the writer share: names of files, and files that come to their names. */
+#ifndef FASTREC_WRITER_INTERNAL_H
+#define FASTREC_WRITER_INTERNAL_H
+
+#include "files/writer.h"
+
+#include <limits.h>
+#include <sys/types.h>
+
+typedef struct {
+    char text[PATH_MAX];
+} fr_path;
+
+/* `head`, its first `size` bytes, and `tail`. FR_ERR_IO with ENAMETOOLONG. */
+FR_NODISCARD int fr_path_set(fr_path *path, const char *head, size_t size, const char *tail,
+                             fr_error *err);
+
+/* How many bytes of `path` come before the name of the file. */
+size_t fr_path_directory(const char *path);
+
+FR_NODISCARD int fr_path_copy(char **out, const fr_path *path, fr_error *err);
+
+/* Sets writer->path: links followed, and from the root, for the process may go elsewhere before
+   the writer closes. */
+FR_NODISCARD int fr_writer_resolve(fr_writer *writer, const char *path, fr_error *err);
+
+/* A name for the temporary file beside the target, another one for each attempt. */
+FR_NODISCARD int fr_writer_name_temporary(const fr_writer *writer, int attempt, fr_path *path,
+                                          fr_error *err);
+
+/* The st_mode of the file at the target; 0 when there is none. Refuses what cannot be replaced. */
+FR_NODISCARD int fr_writer_look(const fr_writer *writer, mode_t *mode, fr_error *err);
+
+/* Creates the temporary file, or opens and locks the one that is appended to. */
+FR_NODISCARD int fr_writer_create(fr_writer *writer, fr_error *err);
+
+/* Has the file on the disk, not just in its cache. */
+FR_NODISCARD int fr_writer_sync(const fr_writer *writer, fr_error *err);
+
+/* Gives the file its name, and has that on the disk. */
+FR_NODISCARD int fr_writer_put_in_place(fr_writer *writer, fr_error *err);
+
+#endif

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Protobuf's wire format on (p, end): tags, varints, sizes, skipping.
+ *
+ * Each function takes the position and the end of what may be read and gives the position after
+ * what it took, or NULL where the bytes are no valid protobuf. None reads at or past `end`, none
+ * recurses. (https://protobuf.dev/programming-guides/encoding/)
+ */
+#ifndef FASTREC_WIRE_H
+#define FASTREC_WIRE_H
+
+#include "base/bytes.h"
+
+enum {
+    FR_WIRE_VARINT = 0,
+    FR_WIRE_FIXED64 = 1,
+    FR_WIRE_SIZED = 2,
+    FR_WIRE_GROUP = 3,
+    FR_WIRE_GROUP_END = 4,
+    FR_WIRE_FIXED32 = 5
+};
+
+#define FR_TAG(field, wire) ((uint32_t)(field) << 3 | (uint32_t)(wire))
+
+/* Groups nested deeper than this are malformed, as they are to protobuf. */
+#define FR_WIRE_MAX_DEPTH 100
+
+#define FR_VARINT_MAX 10
+
+const uint8_t *fr_wire_varint_slow(const uint8_t *p, const uint8_t *end, uint64_t *value);
+
+/* At most ten bytes; bits beyond the 64th are dropped, as protobuf does. */
+static inline const uint8_t *fr_wire_varint(const uint8_t *p, const uint8_t *end, uint64_t *value) {
+    if (FR_LIKELY(p < end && *p < 0x80)) {
+        *value = *p;
+        return p + 1;
+    }
+    if (FR_LIKELY(end - p >= 2 && p[1] < 0x80)) {
+        *value = (uint64_t)(p[0] & 0x7f) | (uint64_t)p[1] << 7;
+        return p + 2;
+    }
+    return fr_wire_varint_slow(p, end, value);
+}
+
+/* The varint of `size` bytes, 1 to 8, at the low end of `word`, without the bits that say where it
+   ends. */
+static inline uint64_t fr_wire_gather(uint64_t word, unsigned size) {
+    word &= UINT64_MAX >> (64 - 8 * size);
+    word = (word & UINT64_C(0x007f007f007f007f)) | (word & UINT64_C(0x7f007f007f007f00)) >> 1;
+    word = (word & UINT64_C(0x00003fff00003fff)) | (word & UINT64_C(0x3fff00003fff0000)) >> 2;
+    return (word & UINT64_C(0x000000000fffffff)) | (word & UINT64_C(0x0fffffff00000000)) >> 4;
+}
+
+#define FR_WIRE_HIGH_BITS UINT64_C(0x8080808080808080)
+
+/* Whether the first `size` bytes of `word`, 1 to 8, are exactly one varint. */
+static inline bool fr_wire_is_varint(uint64_t word, unsigned size) {
+    uint64_t mask = FR_WIRE_HIGH_BITS >> (64 - 8 * size);
+    return (word & mask) == (mask & mask >> 8);
+}
+
+const uint8_t *fr_wire_tag_slow(const uint8_t *p, const uint8_t *end, uint32_t *tag);
+
+/* A field's number and wire type: at most five bytes, and the number is not 0. */
+static inline const uint8_t *fr_wire_tag(const uint8_t *p, const uint8_t *end, uint32_t *tag) {
+    if (FR_LIKELY(p < end && *p < 0x80 && *p >= 8)) {
+        *tag = *p;
+        return p + 1;
+    }
+    return fr_wire_tag_slow(p, end, tag);
+}
+
+/* A size and the bytes it covers; never more than remain. */
+static inline const uint8_t *fr_wire_sized(const uint8_t *p, const uint8_t *end, fr_span *bytes) {
+    uint64_t size;
+    p = fr_wire_varint(p, end, &size);
+    if (FR_UNLIKELY(!p || size > (uint64_t)(end - p) || size > INT32_MAX)) return NULL;
+    bytes->data = p;
+    bytes->size = (size_t)size;
+    return p + size;
+}
+
+/* Past the field whose tag was just read, groups with everything in them. */
+const uint8_t *fr_wire_skip(const uint8_t *p, const uint8_t *end, uint32_t tag);
+
+/* How many bytes the varint of `value` takes, 1 to 10. */
+static inline size_t fr_wire_varint_size(uint64_t value) {
+    return ((size_t)(63 - __builtin_clzll(value | 1)) * 9 + 73) / 64;
+}
+
+/* Writes fr_wire_varint_size(value) bytes. */
+static inline uint8_t *fr_wire_put_varint(uint8_t *p, uint64_t value) {
+    while (value >= 0x80) {
+        *p++ = (uint8_t)(value | 0x80);
+        value >>= 7;
+    }
+    *p++ = (uint8_t)value;
+    return p;
+}
+
+#endif

@@ -1,0 +1,178 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Sequences of differing lengths in dense batches: padded, and put together by length."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .. import _core
+from ..columns import Bytes, Ragged
+
+__all__ = ["Buckets", "pad"]
+
+Rows = NDArray[np.int64]
+
+
+def pad(ragged: Ragged, length: int | None = None, value: Any = 0) -> NDArray[Any]:
+    """Rows of one length, filled up with `value`.
+
+    Parameters
+    ----------
+    ragged : Ragged
+        Of numbers.
+    length : int, optional
+        Of every row; that of the longest by default. Longer rows are cut.
+    value : scalar
+
+    Returns
+    -------
+    ndarray, shape (len(ragged), length, ...)
+
+    Examples
+    --------
+    >>> pad(Ragged(np.array([1, 2, 3]), np.array([0, 2, 2, 3])), value=-1).tolist()
+    [[1, 2], [-1, -1], [3, -1]]
+    """
+    values = ragged.values
+    if not isinstance(values, np.ndarray):
+        raise TypeError(f"only rows of numbers can be padded, not of {type(values).__name__}")
+    lengths = ragged.row_lengths
+    if length is None:
+        length = int(lengths.max(initial=0))
+    padded = _core.empty((len(ragged), length, *values.shape[1:]), values.dtype)
+    padded[...] = value
+    places = np.arange(length)
+    kept = np.minimum(lengths, length)
+    begins = ragged.row_splits[:-1]
+    padded[places < kept[:, None]] = values[
+        np.arange(kept.sum()) + np.repeat(begins - np.cumsum(kept) + kept, kept)
+    ]
+    return padded
+
+
+@dataclass(frozen=True)
+class Buckets:
+    """Batches of sequences of similar length, padded: the `buckets` of a :class:`Batcher`.
+
+    `window` records are read together and dealt into batches, so which records share a batch
+    follows from the window's number alone; at its end buckets that are not full become short
+    batches (or are left out, with ``drop_remainder=True``).
+
+    In a batch, the ragged columns of numbers are padded, and ``batch[key + "/length"]`` has their
+    lengths. Other columns are as they always are.
+
+    Parameters
+    ----------
+    by : str
+        The ragged feature that is measured.
+    lengths : sequence of int
+        Upper bounds, ascending: a batch has sequences up to one bound and above the one before,
+        and is padded to its bound. Sequences above the last, or all where there are no bounds,
+        are padded to the longest of their batch.
+    tokens : int, optional
+        At most so many elements a batch, padding included: short sequences come in larger batches.
+        A sequence that is longer comes alone. Without it, batches have ``batch_size`` rows.
+    window : int, optional
+        Records; 128 batches by default, or one where there is nothing to sort by.
+    value : scalar or mapping of str to scalar
+        What is padded with.
+
+    Examples
+    --------
+    >>> Buckets("tokens", [64, 128, 256, 512], tokens=16384)
+    Buckets(by='tokens', lengths=(64, 128, 256, 512), tokens=16384, window=None, value=0)
+    """
+
+    by: str
+    lengths: Sequence[int] = ()
+    tokens: int | None = None
+    window: int | None = None
+    value: Any = 0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "lengths", tuple(self.lengths))
+        if list(self.lengths) != sorted(set(self.lengths)) or min(self.lengths, default=1) < 1:
+            raise ValueError(f"lengths must be ascending and at least 1, not {self.lengths}")
+        for name in ("tokens", "window"):
+            number = getattr(self, name)
+            if number is not None and not 1 <= number < 2**40:
+                raise ValueError(f"{name} must be at least 1, not {number}")
+
+    def window_of(self, batch_size: int) -> int:
+        """Records that are dealt together."""
+        if self.window is not None:
+            return self.window
+        return batch_size if not self.lengths and self.tokens is None else 128 * batch_size
+
+    def describe(self) -> dict[str, Any]:
+        """What the batches depend on."""
+        return {"by": self.by, "lengths": list(self.lengths), "tokens": self.tokens}
+
+    def deal(self, columns: Mapping[str, Any], batch_size: int, drop: bool) -> list[dict[str, Any]]:
+        """A window's columns, in batches.
+
+        Raises
+        ------
+        TypeError
+            When what is measured is not ragged.
+        """
+        measured = columns[self.by]
+        if not isinstance(measured, Ragged):
+            raise TypeError(f"buckets are by {self.by!r}, which is not a ragged feature")
+        lengths = measured.row_lengths
+        which = np.searchsorted(np.array(self.lengths, np.int64), lengths)
+        full: list[tuple[Rows, int]] = []
+        short: list[tuple[Rows, int]] = []
+        for bucket in range(len(self.lengths) + 1):
+            rows = np.flatnonzero(which == bucket)
+            for part, is_full in self._cut(rows, lengths, bucket, batch_size):
+                (full if is_full else short).append((part, bucket))
+        full.sort(key=lambda each: int(each[0][-1]))
+        chosen = full if drop else full + short
+        return [self._batch(columns, rows, bucket) for rows, bucket in chosen]
+
+    def _cut(
+        self, rows: Rows, lengths: Rows, bucket: int, batch_size: int
+    ) -> Iterator[tuple[Rows, bool]]:
+        """The rows of a bucket, a batch at a time, and whether no further row would fit it."""
+        begin = longest = 0
+        bound = self.lengths[bucket] if bucket < len(self.lengths) else 0
+        for end, length in enumerate(lengths[rows].tolist()):
+            longest = max(longest, length, bound)
+            count = end - begin + 1
+            over = count > batch_size if self.tokens is None else count * longest > self.tokens
+            if over and end > begin:
+                yield rows[begin:end], True
+                begin, longest = end, max(length, bound)
+        if begin < len(rows):
+            count = len(rows) - begin
+            fits = batch_size if self.tokens is None else self.tokens // max(longest, 1)
+            yield rows[begin:], count >= fits
+
+    def _batch(self, columns: Mapping[str, Any], rows: Rows, bucket: int) -> dict[str, Any]:
+        batch: dict[str, Any] = {}
+        for key, column in columns.items():
+            if isinstance(column, Bytes) and len(column.shape) == 1:
+                batch[key] = column.take(rows)
+            elif isinstance(column, np.ndarray):
+                batch[key] = column[rows]
+            elif isinstance(column, Ragged):
+                batch.update(self._padded(key, column._take(rows), bucket))
+            else:
+                raise TypeError(f"feature {key!r} is of a kind that buckets cannot deal out")
+        return batch
+
+    def _padded(self, key: str, column: Ragged, bucket: int) -> dict[str, Any]:
+        if not isinstance(column.values, np.ndarray):
+            return {key: column}
+        value = self.value.get(key, 0) if isinstance(self.value, Mapping) else self.value
+        length = None
+        if bucket < len(self.lengths):
+            bound = self.lengths[bucket]
+            length = max(bound, int(column.row_lengths.max(initial=0)))
+        return {key: pad(column, length, value), f"{key}/length": column.row_lengths}

@@ -1,0 +1,368 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Write real pictures to TFRecord files, check, load, train on and prove them."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import fastrec
+from fastrec.demo import samples as sources
+from fastrec.cli import schema
+from fastrec.demo import stages, training
+from fastrec.cli.report import Failure, Report, bytes_text, count_text, counted, shown
+from fastrec.demo.contact_sheet import contact_sheet
+
+__all__ = ["add_arguments", "run"]
+
+PASS_MARK = 0.9
+"""The share of the held-out digits that must be recognised."""
+
+_BATCH_BYTES = 1 << 26
+"""Pictures in one batch take about this much memory at most."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--images",
+        metavar="DIR",
+        help="your own pictures, labelled by sub-directory (default: scikit-learn's digits and "
+        "photographs)",
+    )
+    parser.add_argument(
+        "--out", metavar="DIR", default="./demo", help="where to write (default ./demo)"
+    )
+    for name, least, default, text in (
+        ("--shards", 2, 8, "files to write to"),
+        ("--epochs", 1, 20, "passes over the training files"),
+        ("--batch-size", 1, 32, "records in a batch"),
+        ("--seed", 0, 0, "of every shuffle and of the classifier"),
+    ):
+        parser.add_argument(
+            name,
+            type=_at_least(least),
+            default=default,
+            metavar="N",
+            help=f"{text} (default {default})",
+        )
+
+
+def _at_least(least: int) -> Callable[[str], int]:
+    def number(text: str) -> int:
+        value = int(text)
+        if not least <= value < 1 << 31:
+            raise argparse.ArgumentTypeError(f"{text} is not a number from {least} to {2**31 - 1}")
+        return value
+
+    number.__name__ = "number"
+    return number
+
+
+@dataclass
+class _Job:
+    """One set of pictures on its way through the stages."""
+
+    pictures: sources.Pictures
+    written: stages.Written
+    features: dict[str, Any]
+    batch_size: int
+    trained: training.Trained | None = None
+    reduced: tuple[str, ...] = ()
+
+
+@dataclass
+class _Demo:
+    arguments: argparse.Namespace
+    report: Report
+    jobs: list[_Job]
+    timings: list[tuple[str, str, stages.Measured]]
+    findings: list[str]
+
+    def heading(self, number: int, title: str) -> None:
+        self.report.line()
+        self.report.line(f"{number}. {title}", style="bold")
+
+
+def run(arguments: argparse.Namespace, report: Report) -> int:
+    """Run all stages; 1 if a picture came back changed or too few digits were recognised."""
+    begun = time.perf_counter()
+    sets = _sets(arguments, report)
+    demo = _Demo(arguments, report, [], [], [])
+    total = " and ".join(f"{count_text(len(some))} {some.what}" for some in sets)
+    report.line(f"fastrec {_version()}: {total}, {fastrec.crc32c_implementation()} CRC-32C")
+    with _directory(arguments.out):
+        _write(demo, sets)
+        _verify(demo)
+        _infer(demo)
+        _load(demo)
+        _train(demo)
+        _prove(demo)
+        _throughput(demo)
+        sheets = _contact_sheets(demo)
+    _files(demo, sheets)
+    report.line()
+    if demo.findings:
+        for finding in demo.findings:
+            report.complain(f"error: {finding}")
+        return 1
+    report.line(f"All well, in {time.perf_counter() - begun:.1f} s.", style="bold green")
+    return 0
+
+
+def _sets(arguments: argparse.Namespace, report: Report) -> list[sources.Pictures]:
+    if arguments.images is None:
+        return [sources.digits(), sources.photos()]
+
+    def unlisted(error: OSError) -> None:
+        report.complain(f"skipped: {shown(str(error.filename))}: {error.strerror}")
+
+    return [sources.from_directory(arguments.images, exclude=arguments.out, on_error=unlisted)]
+
+
+def _version() -> str:
+    return str(getattr(fastrec, "__version__", ""))
+
+
+@contextlib.contextmanager
+def _directory(path: str) -> Iterator[None]:
+    """Make `path`, and take it away again if the body fails before anything is in it."""
+    existed = os.path.isdir(path)
+    if not existed:
+        if os.path.lexists(path):
+            raise Failure(f"{shown(path)}: not a directory", 2)
+        os.makedirs(path)
+    try:
+        yield
+    except BaseException:
+        if not existed:
+            with contextlib.suppress(OSError):
+                os.rmdir(path)
+        raise
+
+
+def _write(demo: _Demo, sets: list[sources.Pictures]) -> None:
+    demo.heading(1, "Write: a record a picture, in sharded TFRecord files")
+    arguments, report = demo.arguments, demo.report
+    for pictures in sets:
+        with report.progress(f"writing {pictures.what}", len(pictures)) as advance:
+            written = stages.write(
+                pictures,
+                os.path.join(arguments.out, f"{pictures.stem}.tfrecord"),
+                shards=min(arguments.shards, len(pictures)),
+                advance=advance,
+                on_skip=lambda error: report.complain(f"skipped: {_reason(error)}"),
+            )
+        features = stages.features_for(pictures.shape)
+        batch_size = max(1, min(arguments.batch_size, _BATCH_BYTES // max(written.largest, 1)))
+        demo.jobs.append(_Job(pictures, written, features, batch_size))
+        demo.timings.append((pictures.stem, "write", written.measured))
+        demo.timings.append((pictures.stem, "sync", written.synced))
+        report.line(
+            f"   {pictures.stem}: {counted(written.measured.records, 'record')} in "
+            f"{counted(len(written.paths), 'file')}, {bytes_text(written.measured.size)}"
+            + (f"; {count_text(written.skipped)} skipped" if written.skipped else "")
+        )
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, OSError) and error.strerror:
+        return f"{shown(str(error.filename))}: {error.strerror}"
+    return shown(str(error))
+
+
+def _verify(demo: _Demo) -> None:
+    demo.heading(2, "Verify: every length and every checksum")
+    for job in demo.jobs:
+        measured = stages.verify(job.written)
+        demo.timings.append((job.pictures.stem, "verify", measured))
+        demo.report.line(
+            f"   {job.pictures.stem}: {counted(measured.records, 'record')}, all sound"
+        )
+
+
+def _infer(demo: _Demo) -> None:
+    demo.heading(3, "Infer: what is in there?")
+    rows = []
+    for job in demo.jobs:
+        inferred = fastrec.infer_features(list(job.written.paths))
+        rows += [
+            (job.pictures.stem, *schema.feature_row(name, inferred[name]))
+            for name in sorted(inferred)
+        ]
+    demo.report.table(("files", *schema.HEADERS), rows)
+
+
+def _load(demo: _Demo) -> None:
+    demo.heading(4, "Load: shuffled batches of arrays")
+    rows = []
+    for job in demo.jobs:
+        with demo.report.progress(f"loading {job.pictures.stem}", len(job.pictures)) as advance:
+            loaded = stages.load(
+                job.written,
+                job.features,
+                batch_size=job.batch_size,
+                seed=demo.arguments.seed,
+                advance=advance,
+            )
+        demo.timings.append((job.pictures.stem, "load", loaded.measured))
+        rows += [(job.pictures.stem, name, text) for name, text in loaded.arrays.items()]
+    demo.report.table(("files", "column", "in the first batch"), rows)
+
+
+def _train(demo: _Demo) -> None:
+    demo.heading(5, "Train: a small classifier, in NumPy, on these batches")
+    job = demo.jobs[0]
+    reason = training.why_not_trained(job.written)
+    if reason is not None:
+        demo.report.line(f"   skipped: {reason}")
+        return
+    job.trained = trained = _trained(demo, job)
+    shown_epochs = _some(trained.epochs, 6)
+    rows = [
+        (str(epoch.number), f"{epoch.loss:.4f}", f"{epoch.accuracy:.1%}") for epoch in shown_epochs
+    ]
+    demo.report.table(("epoch", "loss", "held-out accuracy"), rows, right=(0, 1, 2))
+    demo.report.line(
+        f"   {trained.accuracy:.1%} of {count_text(trained.held_out)} held-out pictures recognised "
+        f"(always the commonest label: {trained.constant_guess:.1%})"
+    )
+    if demo.arguments.images is None and trained.accuracy <= PASS_MARK:
+        demo.findings.append(
+            f"only {trained.accuracy:.1%} of the held-out digits recognised, "
+            f"{PASS_MARK:.0%} is the pass mark (--epochs {demo.arguments.epochs})"
+        )
+
+
+def _trained(demo: _Demo, job: _Job) -> training.Trained:
+    paths, features = list(job.written.paths), job.features
+    if job.pictures.shape is None:
+        with demo.report.progress("reducing pictures", len(job.pictures)) as advance:
+            paths = training.reduce(job.written, batch_size=job.batch_size, advance=advance)
+        job.reduced = tuple(paths)
+        features = stages.features_for((training.SIDE, training.SIDE, 3))
+        demo.report.line(
+            f"   reduced to {training.SIDE}x{training.SIDE} pixels by area means, "
+            f"in {len(paths)} files of their own"
+        )
+    with demo.report.progress("training, epochs", demo.arguments.epochs) as advance:
+        trained = training.train(
+            paths,
+            features,
+            brightest=job.pictures.brightest,
+            classes=len(job.pictures.labels),
+            epochs=demo.arguments.epochs,
+            batch_size=demo.arguments.batch_size,
+            seed=demo.arguments.seed,
+            advance=advance,
+        )
+    demo.timings.append((job.pictures.stem, "train", trained.measured))
+    return trained
+
+
+def _some(epochs: tuple[training.Epoch, ...], count: int) -> list[training.Epoch]:
+    """At most `count`, evenly spread, the first and the last among them."""
+    last = len(epochs) - 1
+    chosen = sorted({round(step * last / (count - 1)) for step in range(count)})
+    return [epochs[index] for index in chosen]
+
+
+def _prove(demo: _Demo) -> None:
+    demo.heading(6, "Prove: every picture, bit for bit, against its original")
+    for job in demo.jobs:
+        count = job.written.measured.records
+        with demo.report.progress(f"comparing {job.pictures.stem}", count) as advance:
+            proved = stages.prove(
+                job.written, job.features, batch_size=job.batch_size, advance=advance
+            )
+        stem = job.pictures.stem
+        measured = stages.Measured(proved.records, proved.size, proved.seconds)
+        demo.timings.append((stem, "prove", measured))
+        identical = proved.records - len(proved.different)
+        demo.report.line(f"   {stem}: {count_text(identical)} of {count_text(count)} identical")
+        for name in proved.different:
+            demo.findings.append(f"{stem}: {shown(name)} came back changed")
+        for name in proved.missing:
+            demo.findings.append(f"{stem}: {shown(name)} did not come back")
+
+
+def _throughput(demo: _Demo) -> None:
+    demo.heading(7, "Throughput: of each stage's own work")
+    rows = [
+        (
+            stem,
+            stage,
+            count_text(m.records),
+            bytes_text(m.size),
+            count_text(m.passes),
+            f"{m.seconds * 1000:,.1f} ms",
+            count_text(round(m.records_per_second)),
+            f"{m.bytes_per_second / 1e6:,.1f}",
+        )
+        for stem, stage, m in demo.timings
+    ]
+    headers = ("files", "stage", "records", "bytes", "passes", "time", "records/s", "MB/s")
+    demo.report.table(headers, rows, right=range(2, 8))
+    demo.report.line(
+        "   Syncing is the disk's own time. Verifying and loading are repeated until the time is\n"
+        "   measurable, and find their files in the page cache. Training includes loading."
+    )
+
+
+def _contact_sheets(demo: _Demo) -> list[str]:
+    demo.heading(8, "Contact sheet: one shuffled batch, for the eye")
+    sheets = []
+    for job in demo.jobs:
+        path = os.path.join(demo.arguments.out, f"{job.pictures.stem}.png")
+        width, height = _contact_sheet(demo, job, path)
+        demo.report.line(f"   {shown(path)}: {width}x{height} pixels")
+        sheets.append(path)
+    return sheets
+
+
+def _contact_sheet(demo: _Demo, job: _Job, path: str) -> tuple[int, int]:
+    paths, classify, subject = list(job.written.paths), None, "one shuffled batch"
+    if job.trained is not None:
+        paths = training.train_and_test(paths)[1]
+        reduced = job.pictures.shape is None
+        classify = training.classify_with(job.trained, job.pictures.brightest, reduced=reduced)
+        subject = f"one shuffled batch of held-out pictures, {job.trained.accuracy:.1%} recognised"
+    columns, rows, cell = _layout(job)
+    tiles = training.tiles(
+        paths,
+        job.features,
+        count=columns * rows,
+        cell=cell,
+        labels=job.pictures.labels,
+        brightest=job.pictures.brightest,
+        classify=classify,
+        batch_size=job.batch_size,
+        seed=demo.arguments.seed,
+    )
+    title = f"{job.pictures.stem}: {subject}"
+    return contact_sheet(path, tiles, title=title, columns=columns, cell=cell)
+
+
+def _layout(job: _Job) -> tuple[int, int, int]:
+    """Columns, rows and the size of a cell: small pictures are shown in larger numbers."""
+    if job.pictures.shape is not None:
+        return 10, 5, 80
+    return (6, 4, 150) if job.written.measured.records > 4 else (2, 2, 400)
+
+
+def _files(demo: _Demo, sheets: list[str]) -> None:
+    demo.report.line()
+    demo.report.line("Written", style="bold")
+    paths = [*sorted(_all_files(demo)), *sheets]
+    rows = [(shown(path), bytes_text(os.path.getsize(path))) for path in paths]
+    demo.report.table(("file", "size"), rows, right=(1,))
+
+
+def _all_files(demo: _Demo) -> Iterator[str]:
+    for job in demo.jobs:
+        yield from job.written.paths
+        yield from job.reduced

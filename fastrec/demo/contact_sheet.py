@@ -1,0 +1,184 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Images side by side in one PNG, with captions."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from fastrec.images.files import pillow
+
+if TYPE_CHECKING:
+    from PIL import Image, ImageDraw
+
+__all__ = ["Tile", "contact_sheet", "fitted"]
+
+UInt8Array = npt.NDArray[np.uint8]
+
+
+@dataclass(frozen=True)
+class Tile:
+    """One picture of a contact sheet.
+
+    Attributes
+    ----------
+    picture : ndarray, uint8, shape (height, width, 1 or 3)
+    label : str
+        What it shows.
+    predicted : str or None
+        What somebody guessed it to show: written in green when right and in red when wrong.
+    """
+
+    picture: UInt8Array
+    label: str
+    predicted: str | None = None
+
+
+_MARGIN, _GAP, _HEADER, _CAPTION, _SMALLEST = 20, 10, 40, 24, 560
+_PAPER, _TILE, _TITLE = (24, 26, 31), (36, 39, 46), (236, 239, 244)
+_TRUE, _RIGHT, _WRONG = (190, 196, 208), (110, 214, 135), (255, 107, 107)
+
+
+def contact_sheet(
+    path: str | os.PathLike[str],
+    tiles: Sequence[Tile],
+    *,
+    title: str = "",
+    columns: int = 8,
+    cell: int = 96,
+) -> tuple[int, int]:
+    """Write `tiles` as one PNG, a caption under each; the file appears whole or not at all.
+
+    Parameters
+    ----------
+    path : path
+        The PNG; one that exists is replaced.
+    columns, cell : int
+        Tiles in a row, and the pixels of the square that each picture is fitted into.
+
+    Returns
+    -------
+    (int, int)
+        Width and height of the sheet, in pixels.
+
+    Raises
+    ------
+    OSError
+        The file cannot be written.
+    ImportError
+        Pillow is not installed.
+    """
+    image_module = pillow()
+    from PIL import ImageDraw
+
+    columns = max(1, min(columns, len(tiles)))
+    rows = -(-len(tiles) // columns)
+    width = max(_SMALLEST, 2 * _MARGIN + columns * (cell + _GAP) - _GAP)
+    height = _HEADER + rows * (cell + _CAPTION + _GAP) - _GAP + _MARGIN
+    sheet = image_module.new("RGB", (width, height), _PAPER)
+    draw = ImageDraw.Draw(sheet)
+    _draw_header(draw, title, width, legend=any(tile.predicted is not None for tile in tiles))
+    for number, tile in enumerate(tiles):
+        row, column = divmod(number, columns)
+        left = _MARGIN + column * (cell + _GAP)
+        top = _HEADER + row * (cell + _CAPTION + _GAP)
+        box = left, top, left + cell - 1, top + cell + _CAPTION - 1
+        draw.rectangle(box, fill=_TILE)
+        picture = image_module.fromarray(fitted(tile.picture, cell))
+        inset = (cell - picture.width) // 2, (cell - picture.height) // 2
+        sheet.paste(picture, (left + inset[0], top + inset[1]))
+        _draw_caption(draw, tile, left, top + cell, cell)
+        if tile.predicted not in (None, tile.label):
+            draw.rectangle(box, outline=_WRONG)
+    _save(sheet, Path(path))
+    return width, height
+
+
+def fitted(picture: UInt8Array, side: int) -> UInt8Array:
+    """Scale `picture` until it just fits a square: large ones smoothly, small ones by whole steps.
+
+    Parameters
+    ----------
+    picture : ndarray, uint8, shape (height, width, 1 or 3)
+    side : int
+        Of the square, in pixels.
+
+    Returns
+    -------
+    ndarray, uint8, shape (height, width, 3)
+        A copy in the same proportions, at most `side` high and wide.
+    """
+    image_module = pillow()
+    rgb = np.repeat(picture, 3, axis=2) if picture.shape[2] == 1 else picture
+    image = image_module.fromarray(np.ascontiguousarray(rgb))
+    larger = max(image.size)
+    if larger > side:
+        image.thumbnail((side, side), image_module.Resampling.LANCZOS)
+    else:
+        step = side // larger
+        size = image.width * step, image.height * step
+        image = image.resize(size, image_module.Resampling.NEAREST)
+    return np.array(image, dtype=np.uint8)
+
+
+def _draw_header(draw: ImageDraw.ImageDraw, title: str, width: int, *, legend: bool) -> None:
+    middle = _HEADER // 2
+    right = width - _MARGIN
+    if legend:
+        for text, colour in (
+            ("guessed wrong", _WRONG),
+            ("guessed right", _RIGHT),
+            ("label", _TRUE),
+        ):
+            font = _font(13)
+            draw.text((right, middle), text, fill=colour, font=font, anchor="rm")
+            right -= int(draw.textlength(text, font=font)) + 14
+    text = _shortened(draw, title, _font(15), right - _MARGIN)
+    draw.text((_MARGIN, middle), text, fill=_TITLE, font=_font(15), anchor="lm")
+
+
+def _draw_caption(draw: ImageDraw.ImageDraw, tile: Tile, left: int, top: int, cell: int) -> None:
+    font, middle = _font(13), top + _CAPTION // 2
+    if tile.predicted is None:
+        label = _shortened(draw, tile.label, font, cell - 8)
+        draw.text((left + cell // 2, middle), label, fill=_TRUE, font=font, anchor="mm")
+        return
+    half = cell // 2 - 8
+    label = _shortened(draw, tile.label, font, half)
+    predicted = _shortened(draw, tile.predicted, font, half)
+    colour = _RIGHT if tile.predicted == tile.label else _WRONG
+    draw.text((left + 6, middle), label, fill=_TRUE, font=font, anchor="lm")
+    draw.text((left + cell - 6, middle), predicted, fill=colour, font=font, anchor="rm")
+
+
+def _shortened(draw: ImageDraw.ImageDraw, text: str, font: Any, width: int) -> str:
+    """`text` as far as it fits, in the characters that Pillow's own font has."""
+    text = text.encode("latin-1", "replace").decode("latin-1")
+    text = "".join(character if character.isprintable() else "?" for character in text)
+    if draw.textlength(text, font=font) <= width:
+        return text
+    while text and draw.textlength(text + "...", font=font) > width:
+        text = text[:-1]
+    return text + "..."
+
+
+def _font(size: int) -> Any:
+    from PIL import ImageFont
+
+    return ImageFont.load_default(size)
+
+
+def _save(sheet: Image.Image, path: Path) -> None:
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        sheet.save(temporary, format="PNG")
+        os.replace(temporary, path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise

@@ -1,0 +1,310 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The demo's stages: each takes data, does one thing with fastrec, and says what it measured."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+import fastrec
+from fastrec.demo.samples import Picture, Pictures, UInt8Array, same
+from fastrec.cli.report import Failure
+from fastrec.image import ImageError
+
+__all__ = [
+    "Loaded",
+    "Measured",
+    "Original",
+    "Proved",
+    "Written",
+    "features_for",
+    "load",
+    "measured",
+    "prove",
+    "verify",
+    "views",
+    "write",
+]
+
+Advance = Callable[[int], object]
+Batch = Mapping[str, Any]
+
+_BURST_RECORDS, _BURST_BYTES = 256, 1 << 24
+_ENOUGH_S = 0.3
+_MOST_PASSES = 1000
+
+
+def _nothing(_: object) -> None:
+    pass
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What a stage did in how much time of its own: `passes` over the same records."""
+
+    records: int
+    size: int
+    seconds: float
+    passes: int = 1
+
+    @property
+    def records_per_second(self) -> float:
+        return self.records * self.passes / self.seconds if self.seconds else 0.0
+
+    @property
+    def bytes_per_second(self) -> float:
+        return self.size * self.passes / self.seconds if self.seconds else 0.0
+
+
+@dataclass(frozen=True)
+class Original:
+    """What is kept of a picture when it is written, to prove it with later."""
+
+    label: int
+    remembered: object
+
+
+@dataclass(frozen=True)
+class Written:
+    """The files of one set of pictures; `largest` is the most bytes that one picture has.
+
+    `measured` is the writing, and `synced` is seeing to it that the files are on the disk.
+    """
+
+    paths: tuple[str, ...]
+    measured: Measured
+    synced: Measured
+    originals: dict[str, Original]
+    largest: int
+    skipped: int
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """A measured pass over the batches, and the shapes of what was in the first."""
+
+    measured: Measured
+    batches: int
+    arrays: dict[str, str]
+
+
+@dataclass
+class Proved:
+    """How many records came back, and the names of those that did not come back as they were."""
+
+    records: int = 0
+    size: int = 0
+    seconds: float = 0.0
+    different: list[str] = field(default_factory=list)
+    missing: list[str] = field(default_factory=list)
+
+    @property
+    def good(self) -> bool:
+        return not self.different and not self.missing
+
+
+def write(
+    pictures: Pictures,
+    path: str,
+    *,
+    shards: int,
+    advance: Advance = _nothing,
+    on_skip: Callable[[Exception], object] = _nothing,
+) -> Written:
+    """Write a record a picture to `shards` files named after `path`.
+
+    The writing (encoding, checksums, handing it all to the system) is timed apart from what the
+    disk takes then, and reading the pictures not at all. A picture that cannot be read is passed to
+    `on_skip` and left out.
+
+    Raises
+    ------
+    Failure
+        No picture could be read.
+    OSError
+        A file cannot be written; none is left behind.
+    """
+    originals: dict[str, Original] = {}
+    largest = 0
+    seconds = 0.0
+
+    def rows() -> Iterator[dict[str, Any]]:
+        nonlocal largest
+        for picture in pictures:
+            advance(1)
+            try:
+                pixels = picture.read()
+            except (ImageError, OSError) as error:
+                on_skip(error)
+                continue
+            originals[picture.name] = Original(picture.label, pictures.remember(pixels))
+            largest = max(largest, pixels.nbytes)
+            yield record_of(picture, pixels)
+
+    with fastrec.Writer(path, shards=shards) as writer:
+        for burst in _bursts(rows()):
+            start = time.perf_counter()
+            for row in burst:
+                writer.write(row)
+            seconds += time.perf_counter() - start
+        if not originals:
+            raise Failure(f"none of the {pictures.what} could be read")
+        start = time.perf_counter()
+        writer.flush()
+        flushed = time.perf_counter()
+        writer.close()
+        closed = time.perf_counter()
+    paths = tuple(os.fspath(path) for path in writer.paths)
+    count, size = len(originals), sum(map(os.path.getsize, paths))
+    return Written(
+        paths,
+        Measured(count, size, seconds + flushed - start),
+        Measured(count, size, closed - flushed),
+        originals,
+        largest,
+        len(pictures) - count,
+    )
+
+
+def record_of(picture: Picture, pixels: UInt8Array) -> dict[str, Any]:
+    """The features of one record, as jobs that feed pictures to a model have them."""
+    return {
+        "image": pixels,
+        "shape": list(pixels.shape),
+        "label": picture.label,
+        "name": os.fsencode(picture.name),
+    }
+
+
+def features_for(shape: tuple[int, int, int] | None) -> dict[str, Any]:
+    """What :func:`record_of` wrote: dense where all pictures have one `shape`, ragged otherwise."""
+    return {
+        "image": fastrec.RawFeature(shape, np.uint8),
+        "shape": fastrec.FixedLenFeature((3,), np.int64),
+        "label": fastrec.FixedLenFeature((), np.int64),
+        "name": fastrec.FixedLenFeature((), bytes),
+    }
+
+
+def views(batch: Batch) -> list[UInt8Array]:
+    """The pictures of a batch, (height, width, channels) each, without a copy."""
+    return [
+        np.asarray(pixels).reshape(shape)
+        for pixels, shape in zip(batch["image"], batch["shape"].tolist(), strict=True)
+    ]
+
+
+def verify(written: Written) -> Measured:
+    """Check every length and checksum, as often as it takes to be measured."""
+    paths = list(written.paths)
+    found = fastrec.verify(paths)
+    if found.records != written.measured.records:
+        raise Failure(f"{found.records} records instead of {written.measured.records}")
+
+    def passes(count: int) -> None:
+        for _ in range(count):
+            fastrec.verify(paths)
+
+    return measured(passes, found.records, written.measured.size)
+
+
+def load(
+    written: Written,
+    features: Mapping[str, Any],
+    *,
+    batch_size: int,
+    seed: int,
+    advance: Advance = _nothing,
+) -> Loaded:
+    """Shuffle, read, check, parse and batch; where pictures differ in size, view each as it is."""
+    paths = list(written.paths)
+    ragged = features["image"].shape is None
+    arrays: dict[str, str] = {}
+    batches = 0
+
+    def passes(count: int) -> None:
+        nonlocal arrays, batches
+        batches = 0
+        with fastrec.Batcher(
+            paths, features, batch_size, shuffle=True, seed=seed, epochs=count
+        ) as batcher:
+            for batch in batcher:
+                batches += 1
+                if ragged:
+                    views(batch)
+                arrays = arrays or {name: described(batch[name]) for name in batch}
+                advance(len(batch["label"]))
+
+    result = measured(passes, written.measured.records, written.measured.size)
+    return Loaded(result, batches, arrays)
+
+
+def measured(passes: Callable[[int], None], records: int, size: int) -> Measured:
+    """Time ``passes(1)``, and more of them at once if that is too short to mean anything."""
+    count, seconds = 1, _seconds(passes, 1)
+    while seconds < _ENOUGH_S and count < _MOST_PASSES:
+        wanted = int(count * _ENOUGH_S * 1.2 / max(seconds, 1e-6)) + 1
+        count = min(wanted, 10 * count, _MOST_PASSES)
+        seconds = _seconds(passes, count)
+    return Measured(records, size, seconds, count)
+
+
+def prove(
+    written: Written,
+    features: Mapping[str, Any],
+    *,
+    batch_size: int,
+    advance: Advance = _nothing,
+) -> Proved:
+    """Read every record back and compare label, shape and each bit of the picture."""
+    proved = Proved(size=written.measured.size)
+    remaining = dict(written.originals)
+    start = time.perf_counter()
+    with fastrec.Batcher(list(written.paths), features, batch_size) as batcher:
+        for batch in batcher:
+            labels = batch["label"].tolist()
+            for name, label, pixels in zip(batch["name"], labels, views(batch), strict=True):
+                proved.records += 1
+                original = remaining.pop(os.fsdecode(name), None)
+                if (
+                    original is None
+                    or original.label != label
+                    or not same(original.remembered, pixels)
+                ):
+                    proved.different.append(os.fsdecode(name))
+            advance(len(labels))
+    proved.missing = list(remaining)
+    proved.seconds = time.perf_counter() - start
+    return proved
+
+
+def described(column: Any) -> str:
+    """``uint8 (128, 8, 8, 1)``, for an array; the class and length of anything else."""
+    if isinstance(column, np.ndarray):
+        return f"{column.dtype} {column.shape}"
+    return f"{type(column).__name__} of {len(column)}"
+
+
+def _bursts(rows: Iterable[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
+    """Rows in lists long enough that reading the clock costs nothing, short enough for memory."""
+    burst: list[dict[str, Any]] = []
+    size = 0
+    for row in rows:
+        burst.append(row)
+        size += row["image"].nbytes
+        if len(burst) == _BURST_RECORDS or size >= _BURST_BYTES:
+            yield burst
+            burst, size = [], 0
+    if burst:
+        yield burst
+
+
+def _seconds(passes: Callable[[int], None], count: int) -> float:
+    start = time.perf_counter()
+    passes(count)
+    return time.perf_counter() - start

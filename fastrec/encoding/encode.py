@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Values to Examples and SequenceExamples."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from .. import _core
+from ..columns import Bytes
+from ..features.spec import Feature
+from .encoder import Encoding
+
+__all__ = ["encode_example", "encode_examples", "encode_sequence_example"]
+
+_PLAIN = Encoding()
+
+
+def encode_example(
+    mapping: Mapping[str, Any],
+    features: Mapping[str, Feature] | None = None,
+    *,
+    shapes: Mapping[str, str] | None = None,
+) -> bytes:
+    """Serialize a mapping as a ``tf.train.Example``.
+
+    The bytes are those of protobuf's deterministic serialization: features by ascending key bytes,
+    lists packed.
+
+    Parameters
+    ----------
+    mapping : mapping of str to value
+        ================================================= ===========================
+        value                                             becomes
+        ================================================= ===========================
+        uint8 array of at least one dimension             one bytes value, in C order
+        bool, int, integer or bool array, list of these   int64_list
+        float, float array, list of these                 float_list, nearest float32
+        str (as UTF-8), bytes-like, list of these         bytes_list
+        None, empty list                                  a Feature with no kind set
+        ================================================= ===========================
+
+        Arrays of more than one dimension are flattened in C order. docs/encoding.md has the rule
+        in full.
+    features : mapping of str to feature, optional
+        Pins kinds, shapes and dtypes, and is checked: every feature has to be in it, and every one
+        of it has to be there unless it has a default or is ragged. A :class:`RawFeature` makes an
+        array of any dtype one bytes value, an int64 :class:`FixedLenFeature` makes uint8 a list.
+    shapes : mapping of str to str, optional
+        Adds the shape of a feature's value as a feature of its own: ``{"image": "shape"}``. A
+        :class:`RawFeature` whose shape is a name adds it by itself.
+
+    Raises
+    ------
+    TypeError
+        On any other value; the message names the feature.
+    OverflowError
+        On an integer beyond int64, or a finite float beyond float32.
+    ValueError
+        On a value that `features` does not allow.
+
+    Examples
+    --------
+    >>> encode_example({"label": 3})
+    b'\\n\\x10\\n\\x0e\\n\\x05label\\x12\\x05\\x1a\\x03\\n\\x01\\x03'
+    """
+    if not isinstance(mapping, Mapping):
+        raise TypeError(f"an Example is made of a mapping, not of {type(mapping).__name__}")
+    if features is None and shapes is None:
+        return _PLAIN.row(mapping)
+    return Encoding(features, shapes).row(mapping)
+
+
+def encode_examples(
+    columns: Mapping[str, Any],
+    features: Mapping[str, Feature] | None = None,
+    *,
+    shapes: Mapping[str, str] | None = None,
+    threads: int | None = None,
+) -> Bytes:
+    """Serialize columns, one ``tf.train.Example`` a row.
+
+    Row ``i`` is what :func:`encode_example` makes of ``{name: column[i] for each column}``, but
+    that an empty row of a column is an empty list of the column's kind.
+
+    Parameters
+    ----------
+    columns : mapping of str to column
+        Arrays with one entry a row along their first dimension (a uint8 array of two or more
+        dimensions is one bytes value a row), :class:`Bytes`, :class:`Ragged`, lists with one entry
+        a row; Arrow arrays, tensors and whatever else speaks Arrow's C data interface, the array
+        protocol, the buffer protocol or DLPack.
+    features, shapes
+        As for :func:`encode_example`.
+    threads : int, optional
+        To encode with. By default as many as there are processors, when there is enough to do.
+        The bytes are the same for any number.
+
+    Returns
+    -------
+    Bytes
+        One serialized Example a row.
+
+    Raises
+    ------
+    TypeError, ValueError, OverflowError
+        Naming the row and the feature.
+
+    Examples
+    --------
+    >>> len(encode_examples({"label": [3, 1, 2], "word": ["a", "few", "words"]}))
+    3
+    """
+    return Encoding(features, shapes).columns(columns).encode_all(threads)
+
+
+def encode_sequence_example(
+    context: Mapping[str, Any] | None, feature_lists: Mapping[str, Any] | None
+) -> bytes:
+    """Serialize a ``tf.train.SequenceExample``.
+
+    Parameters
+    ----------
+    context : mapping of str to value, or None
+        As for :func:`encode_example`.
+    feature_lists : mapping of str to column, or None
+        Each has one entry a step, as columns of :func:`encode_examples` have one a row; the lists
+        may have different numbers of steps.
+
+    Returns
+    -------
+    bytes
+        Protobuf's deterministic serialization. An empty context, or no lists at all, is a message
+        without that field.
+
+    Examples
+    --------
+    >>> import fastrec
+    >>> data = encode_sequence_example({"id": 7}, {"tokens": [[1, 2], [3]]})
+    >>> lists = fastrec.train.SequenceExample.FromString(data).feature_lists.feature_list
+    >>> [list(step.int64_list.value) for step in lists["tokens"].feature]
+    [[1, 2], [3]]
+    """
+    for mapping in (context, feature_lists):
+        if mapping is not None and not isinstance(mapping, Mapping):
+            raise TypeError(
+                f"a SequenceExample is made of mappings, not of {type(mapping).__name__}"
+            )
+    return _core.encode_sequence(context or {}, feature_lists or {})

@@ -1,0 +1,304 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a Python value becomes in an Example, as a column: the rule is in docs/encoding.md."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..columns import Bytes, Ragged
+
+__all__ = [
+    "ACCEPTED",
+    "BYTES_LIKE",
+    "Nullable",
+    "Raw",
+    "column_of",
+    "one_row",
+]
+
+Array = NDArray[Any]
+
+BYTES_LIKE = (bytes, bytearray, memoryview)
+_STRINGS = (str, *BYTES_LIKE)
+ACCEPTED = "use int, float, bool, str, bytes, an array, or a list of these"
+_COLUMNS = "a column is an array, a Bytes, a Ragged, or a list with one entry a row"
+
+
+@dataclass
+class Raw:
+    """Arrays that are to be stored as bytes, one value a row."""
+
+    values: Array
+    splits: NDArray[np.int64] | None = None  # in elements; without, one row along the first axis
+
+
+@dataclass
+class Nullable:
+    """A column some of whose rows have no value."""
+
+    column: Any
+    present: NDArray[np.uint8]
+
+
+Column = Array | Bytes | Ragged | Raw
+
+
+def type_name(value: object) -> str:
+    """What a message calls the type of a value."""
+    if isinstance(value, np.ndarray):
+        return f"an array of {value.dtype} and shape {value.shape}"
+    return type(value).__name__
+
+
+def _refuse(key: Any, value: object, accepted: str = ACCEPTED) -> TypeError:
+    if isinstance(value, os.PathLike):
+        return TypeError(
+            f"feature {key!a}: {type(value).__name__} is a path: pass str(path) for its name, or "
+            f"path.read_bytes() for what is in the file"
+        )
+    return TypeError(f"feature {key!a}: {type_name(value)} cannot be stored; {accepted}")
+
+
+def one_row(key: Any, value: Any) -> Column:
+    """A value as a column of one row."""
+    if isinstance(value, _STRINGS):
+        return Bytes.from_list([_string(key, value)])
+    if isinstance(value, Bytes):
+        return Bytes(value.data, value.offsets, (1, len(value.offsets) - 1))
+    if isinstance(value, Ragged):
+        raise TypeError(
+            f"feature {key!a}: rows of differing length have no place in one Example; "
+            f"store their lengths as a feature of their own"
+        )
+    if isinstance(value, (int, float)):
+        return _numbers(key, [value])
+    if not isinstance(value, (list, tuple)):
+        found: Any = as_array(key, value)
+        if isinstance(found, (Ragged, Nullable)):
+            raise _refuse(key, value)
+        if isinstance(found, Bytes):
+            return Bytes(found.data, found.offsets, (1, len(found.offsets) - 1))
+        if found.dtype.kind not in "SUOT":
+            return np.asarray(found)[np.newaxis]
+        flat = found.reshape(-1).tolist()
+        if found.ndim == 0 and not isinstance(flat[0], _STRINGS):
+            raise _refuse(key, value)
+        shape: tuple[int, ...] = found.shape
+        is_text = found.dtype.kind != "O"
+    else:
+        flat, shape = _flat(key, value)
+        is_text = False
+    if is_text or (flat and isinstance(flat[0], _STRINGS)):
+        strings = Bytes.from_list([_string(key, item) for item in flat])
+        return Bytes(strings.data, strings.offsets, (1, *shape))
+    return _numbers(key, flat).reshape(1, *shape)
+
+
+def _flat(key: Any, value: Sequence[Any]) -> tuple[list[Any], tuple[int, ...]]:
+    """The items of nested lists in C order, and their shape."""
+    if not any(_nests(item) for item in value):
+        return list(value), (len(value),)
+    parts = [_flat(key, _items(item)) for item in value]
+    if any(shape != parts[0][1] for _, shape in parts):
+        raise ValueError(
+            f"feature {key!a}: the nested lists differ in length, and an Example has no place for "
+            f"where each ends; store their lengths as a feature of its own"
+        )
+    return [item for part, _ in parts for item in part], (len(value), *parts[0][1])
+
+
+def _nests(value: Any) -> bool:
+    if isinstance(value, (list, tuple)):
+        return True
+    return not isinstance(value, _STRINGS) and getattr(value, "ndim", 0) > 0
+
+
+def _items(value: Any) -> Any:
+    if isinstance(value, (list, tuple)):
+        return value
+    return np.asarray(value).tolist() if _nests(value) else [value]
+
+
+def _string(key: Any, value: Any, row: int | None = None) -> bytes:
+    where = "" if row is None else f"row {row}: "
+    if isinstance(value, str):
+        try:
+            return value.encode("utf-8")
+        except UnicodeEncodeError as error:
+            raise ValueError(f"feature {key!a}: {where}text that is no Unicode: {error}") from None
+    if isinstance(value, BYTES_LIKE):
+        return bytes(value)
+    raise TypeError(
+        f"feature {key!a}: {where}{type_name(value)} beside bytes or str; every value of a bytes "
+        f"list must be one of these"
+    )
+
+
+def _numbers(key: Any, values: list[Any]) -> Array:
+    """A flat list of numbers as an array. uint8 scalars are numbers, too."""
+    for value in values:
+        if not isinstance(value, (int, float, np.bool_, np.integer, np.floating)):
+            if getattr(value, "ndim", None) == 0 and not isinstance(value, np.generic):
+                continue
+            where = " in a list of numbers" if value is not values[0] else " in a list"
+            raise _refuse(key, value, f"{ACCEPTED}; it is{where}")
+    if not values:
+        return np.zeros(0, np.int64)
+    array = np.asarray(values)
+    if array.dtype.kind == "f" and not any(isinstance(v, (float, np.floating)) for v in values):
+        array = array.astype(object)  # integers that no integer type holds together
+    if array.dtype.kind not in "biuf":
+        beyond = next((v for v in values if not -(2**63) <= v < 2**63), values[0])
+        raise OverflowError(f"feature {key!a}: {beyond} does not fit int64")
+    return array.astype(np.int64) if array.dtype == np.uint8 else array
+
+
+def as_array(key: Any, value: Any, accepted: str = ACCEPTED) -> Any:
+    """Whatever offers its elements: NumPy, Arrow, array protocol, buffers, DLPack."""
+    if isinstance(value, (np.ndarray, np.generic)):
+        if type(value) is not np.ndarray and np.any(getattr(value, "mask", False)):
+            raise ValueError(
+                f"feature {key!a}: an Example has no place for what is masked; fill it first, as "
+                f"filled() does"
+            )
+        return np.asarray(value)
+    if isinstance(value, os.PathLike):
+        raise _refuse(key, value, accepted)
+    if hasattr(value, "__arrow_c_array__") or hasattr(value, "__arrow_c_stream__"):
+        from .arrow_import import import_arrow
+
+        return import_arrow(key, value)
+    try:
+        if hasattr(value, "__array__"):
+            return np.asarray(value)
+        if _has_buffer(value):
+            return np.asarray(memoryview(value))
+        if hasattr(value, "__dlpack__"):
+            return np.from_dlpack(value)
+    except (TypeError, ValueError, RuntimeError, BufferError) as error:
+        text = " ".join(str(error).split())
+        raise TypeError(
+            f"feature {key!a}: {type(value).__name__} does not become an array: {text!a}"
+        ) from error
+    raise _refuse(key, value, accepted)
+
+
+def _has_buffer(value: Any) -> bool:
+    try:
+        memoryview(value)
+    except TypeError:
+        return False
+    return True
+
+
+def column_of(key: Any, column: Any) -> tuple[Column, NDArray[np.uint8] | None]:
+    """A column in one of the forms that can be cooked, and where it has no value."""
+    if isinstance(column, (str, bytes, bytearray)):
+        raise TypeError(f"feature {key!a}: {type(column).__name__} is one value; {_COLUMNS}")
+    if isinstance(column, (list, tuple)):
+        return _rows(key, list(column))
+    if not isinstance(column, (Bytes, Ragged)):
+        column = as_array(key, column, _COLUMNS)
+    if isinstance(column, np.ndarray):
+        if column.ndim == 0:
+            raise ValueError(f"feature {key!a}: {column!r} has no rows; {_COLUMNS}")
+        if column.dtype.kind in "SUOT":
+            return _objects(key, column)
+    if isinstance(column, Nullable):
+        return column.column, column.present
+    return column, None
+
+
+def _objects(key: Any, column: Array) -> tuple[Column, NDArray[np.uint8] | None]:
+    """An array of text, bytes, or any objects."""
+    flat = column.reshape(-1).tolist()
+    if column.dtype.kind == "O" and not all(isinstance(item, _STRINGS) for item in flat):
+        return _rows(key, column.tolist() if column.ndim > 1 else flat)
+    strings = Bytes.from_list([_string(key, item, row) for row, item in enumerate(flat)])
+    return Bytes(strings.data, strings.offsets, column.shape), None
+
+
+def _rows(key: Any, rows: list[Any]) -> tuple[Column, NDArray[np.uint8] | None]:
+    """A list with one entry a row."""
+    present = None
+    if any(row is None for row in rows):
+        present = np.array([row is not None for row in rows], np.uint8)
+    full = [row for row in rows if row is not None]
+    if not full:
+        return np.zeros((len(rows), 0), np.int64), present
+    if isinstance(full[0], _STRINGS):
+        strings = [b"" if row is None else _string(key, row, i) for i, row in enumerate(rows)]
+        return Bytes.from_list(strings), present
+    if all(isinstance(row, (int, float, np.generic)) for row in full):
+        fill = type(full[0])(0)
+        return _numbers(key, [fill if row is None else row for row in rows]), present
+    return _ragged(key, rows), present
+
+
+def _ragged(key: Any, rows: list[Any]) -> Column:
+    """Rows that are lists or arrays, each of its own length."""
+    shaped = [None if row is None else _part(key, row, i) for i, row in enumerate(rows)]
+    if (stacked := _stacked(shaped)) is not None:
+        return stacked
+    parts = [part.reshape(-1) if isinstance(part, np.ndarray) else part for part in shaped]
+    splits = np.zeros(len(rows) + 1, np.int64)
+    np.cumsum([0 if part is None else _size(part) for part in parts], out=splits[1:])
+    full = [part for part in parts if part is not None and _size(part)]
+    arrays = [row for row in rows if row is not None]
+    if not full:  # then arrays say by their type what they have none of
+        pairs = zip(rows, parts, strict=True)
+        full = [p for row, p in pairs if p is not None and not isinstance(row, (list, tuple))]
+    if any(isinstance(part, Bytes) for part in full):
+        flat = [
+            _string(key, item, row)
+            for row, part in enumerate(parts)
+            if part is not None
+            for item in (Bytes(part.data, part.offsets) if isinstance(part, Bytes) else part)
+        ]
+        return Ragged(Bytes.from_list(flat), splits)
+    raw = all(isinstance(row, np.ndarray) and row.dtype == np.uint8 and row.ndim for row in arrays)
+    values = np.concatenate(full) if full else np.zeros(0, np.int64)
+    if raw:
+        return Raw(values, splits)
+    return Ragged(values.astype(np.int64) if values.dtype == np.uint8 else values, splits)
+
+
+def _part(key: Any, row: Any, number: int) -> Array | Bytes:
+    if isinstance(row, (list, tuple)) and not row:
+        return np.zeros(0, np.int64)
+    try:
+        part = one_row(key, row)
+    except (TypeError, ValueError, OverflowError) as error:
+        text = str(error)
+        start = f"feature {key!a}: "
+        text = text[len(start) :] if text.startswith(start) else text
+        raise type(error)(f"{start}row {number}: {text}") from None
+    assert not isinstance(part, (Ragged, Raw))
+    return part
+
+
+def _stacked(parts: list[Any]) -> Array | Bytes | None:
+    """Rows of one shape of two dimensions or more as a column of that shape; None for others."""
+    first = parts[0]
+    if first is None or len(first.shape) < 3:
+        return None
+    if any(part is None or part.shape != first.shape for part in parts):
+        return None
+    shape = (len(parts), *first.shape[1:])
+    if all(isinstance(part, np.ndarray) for part in parts):
+        return np.concatenate(parts)
+    if all(isinstance(part, Bytes) for part in parts):
+        strings = [s for part in parts for s in Bytes(part.data, part.offsets)]
+        flat = Bytes.from_list(strings)
+        return Bytes(flat.data, flat.offsets, shape)
+    return None
+
+
+def _size(part: Array | Bytes) -> int:
+    return len(part.offsets) - 1 if isinstance(part, Bytes) else part.size

@@ -1,0 +1,255 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Items of a batch that are made of one or several ragged columns, for all records at once."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..columns import Arrays, Bytes, Ragged, Sparse
+from ..errors import ExampleParseError
+from .row_partitions import Ints, Partition
+
+__all__: list[str] = []
+
+
+def last(*columns: Any) -> Any:
+    """The last column; those before it said something about it to the core."""
+    return columns[-1]
+
+
+def _spell(key: bytes) -> str:
+    return ascii(key.decode("utf-8", "backslashreplace"))
+
+
+def _named(error: ExampleParseError, key: bytes) -> ExampleParseError:
+    """The error with record and feature in its text."""
+    named = ExampleParseError(f"record {error.record}: feature {_spell(key)} {error}")
+    named.record = error.record
+    named.kind = "schema"
+    return named
+
+
+def _fail(record: int, key: bytes, problem: str) -> None:
+    error = ExampleParseError(problem)
+    error.record = record
+    raise _named(error, key)
+
+
+def take(values: Any, order: Ints) -> Any:
+    """The values in another order."""
+    if isinstance(values, Bytes):
+        return values.take(order)
+    return values[order]
+
+
+def row_numbers(splits: Ints) -> Ints:
+    """For each element, which row it is in."""
+    return np.repeat(np.arange(len(splits) - 1), np.diff(splits))
+
+
+def widest(splits: Ints) -> int:
+    """Elements of the longest row."""
+    return int(np.diff(splits).max(initial=0))
+
+
+@dataclass(frozen=True)
+class SparseBuild:
+    """A SparseFeature out of its index columns and its values."""
+
+    size: tuple[int, ...]
+    already_sorted: bool
+    value_key: bytes
+
+    def __call__(self, *columns: Ragged) -> Sparse:
+        *keys, values = columns
+        splits = values.row_splits
+        indices = np.empty((int(splits[-1]), 1 + len(keys)), np.int64)
+        for axis, key in enumerate(keys, 1):
+            same = np.diff(key.row_splits) == np.diff(splits)
+            if not same.all():
+                _fail(int(np.argmin(same)), self.value_key, "has not one index for each value")
+            indices[:, axis] = key.values
+        indices[:, 0] = row_numbers(splits)
+        shape = (len(values), *self.size)
+        if self.already_sorted or _is_sorted(indices):
+            return Sparse(indices, values.values, shape)
+        order = np.lexsort(indices.T[::-1])
+        return Sparse(indices[order], take(values.values, order), shape)
+
+
+def _is_sorted(indices: Ints) -> bool:
+    """Whether index rows ascend in lexicographic order; equal ones may follow each other."""
+    before, after = indices[:-1], indices[1:]
+    tied = np.ones(len(before), bool)
+    good = np.zeros(len(before), bool)
+    for axis in range(indices.shape[1]):
+        good |= tied & (before[:, axis] < after[:, axis])
+        tied &= before[:, axis] == after[:, axis]
+    return bool((good | tied).all())
+
+
+@dataclass(frozen=True)
+class RaggedBuild:
+    """A RaggedFeature out of its partitions' columns and its values."""
+
+    partitions: tuple[Partition, ...]
+    names: tuple[bytes, ...]  # of the columns
+    splits_dtype: np.dtype[Any]
+    frames: bool
+
+    def __call__(self, *columns: Ragged) -> Ragged:
+        *keys, column = columns
+        if not self.frames:
+            return self._build(keys, column, None)
+        # A frame is cut into rows as a record is; the frames of a record are one level more.
+        for key, name in zip(keys, self.names, strict=False):
+            same = np.diff(key.row_splits) == np.diff(column.row_splits)
+            if not same.all():
+                _fail(int(np.argmin(same)), name, "has not as many frames as the values")
+        inner = self._build([key.values for key in keys], column.values, column.row_splits)
+        return Ragged(inner, self._cast(column.row_splits))
+
+    def _build(self, keys: list[Ragged], column: Ragged, frames: Ints | None) -> Ragged:
+        values, items = column.values, column.row_splits
+        keys = list(keys)
+        for part in reversed(self.partitions):
+            key = None if part.key is None else keys.pop()
+            try:
+                values, items = self._level(part, key, values, items)
+            except ExampleParseError as error:
+                if frames is not None and error.record is not None:
+                    error.record = int(np.searchsorted(frames, error.record, side="right")) - 1
+                raise _named(error, part.key or self.names[-1]) from None
+        return Ragged(values, self._cast(items))
+
+    def _level(
+        self, part: Partition, key: Ragged | None, values: Any, items: Ints
+    ) -> tuple[Any, Ints]:
+        if key is not None:
+            row_splits, rows = part.split(key.values, key.row_splits, items)
+            return Ragged(values, self._cast(row_splits)), rows
+        rows = part.split_evenly(items)
+        if isinstance(values, Ragged):
+            count = int(rows[-1])
+            return Ragged(values, self._cast(np.arange(count + 1) * part.length)), rows
+        return _reshape(values, (int(rows[-1]), part.length)), rows
+
+    def _cast(self, splits: Ints) -> Any:
+        return splits.astype(self.splits_dtype, copy=False)
+
+
+def _reshape(values: Any, leading: tuple[int, ...]) -> Any:
+    """Values with their first dimension cut in two or more."""
+    shape = (*leading, *values.shape[1:])
+    if isinstance(values, Bytes):
+        return Bytes(values.data, values.offsets, shape)
+    return values.reshape(shape)
+
+
+@dataclass(frozen=True)
+class PaddedBuild:
+    """A FixedLenSequenceFeature of an Example: values to rows, and rows padded."""
+
+    shape: tuple[int, ...]
+    padding: Any
+    key: bytes
+
+    def __call__(self, column: Ragged) -> Any:
+        stride = math.prod(self.shape)
+        splits = column.row_splits
+        if stride != 1:
+            splits, rest = np.divmod(splits, stride)
+            if rest.any():
+                problem = f"has values that are no multiple of {stride}, which a row has"
+                _fail(int(np.argmax(rest[1:] != 0)), self.key, problem)
+        return pad(_reshape(column.values, (int(splits[-1]), *self.shape)), splits, self.padding)
+
+
+def padded_frames(column: Ragged) -> Any:
+    """A FixedLenSequenceFeature of feature lists: the frames are the rows."""
+    return pad(column.values, column.row_splits, None)
+
+
+def frame_counts(column: Ragged) -> Ints:
+    """How many frames each record has."""
+    return np.diff(column.row_splits)
+
+
+def pad(values: Any, splits: Ints, padding: Any) -> Any:
+    """Rows of differing length as one array, as wide as the longest; None pads with zeros."""
+    lengths, width = np.diff(splits), widest(splits)
+    if (lengths == width).all():
+        return _reshape(values, (len(lengths), width))
+    inside = np.arange(width) < lengths[:, None]
+    if isinstance(values, Bytes):
+        return _pad_bytes(values, inside, padding)
+    shape = (*inside.shape, *values.shape[1:])
+    # -0.0 is a padding too, and no zero.
+    padded = np.zeros(shape, values.dtype)
+    if padding is not None:
+        padded[...] = padding
+    padded[inside] = values
+    return padded
+
+
+def _pad_bytes(values: Bytes, inside: NDArray[np.bool_], padding: bytes | None) -> Bytes:
+    shape = (*inside.shape, *values.shape[1:])
+    each = np.repeat(inside.reshape(-1), math.prod(values.shape[1:]))
+    lengths = np.zeros(len(each), np.int64)
+    lengths[each] = np.diff(values.offsets)
+    if padding:
+        strings = iter(Bytes(values.data, values.offsets))
+        flat = Bytes.from_list([next(strings) if here else padding for here in each.tolist()])
+        return Bytes(flat.data, flat.offsets, shape)
+    offsets = np.zeros(len(each) + 1, np.int64)
+    np.cumsum(lengths, out=offsets[1:])
+    return Bytes(values.data, offsets + values.offsets[0], shape)
+
+
+@dataclass(frozen=True)
+class ArraysBuild:
+    """Arrays of the shapes that their records say."""
+
+    extents: tuple[int | tuple[str, int], ...]
+    names: tuple[bytes, ...]  # of the columns that say them
+    key: bytes
+
+    def __call__(self, *columns: Ragged) -> Arrays:
+        *named, raw = columns
+        shapes = self._shapes(named, len(raw))
+        sizes = np.ones(len(raw), np.float64)  # exact where it matters: what is in memory is small
+        spans = np.full(len(raw), raw.values.itemsize, np.float64)  # NumPy counts these as well
+        for axis in range(shapes.shape[1]):
+            sizes *= shapes[:, axis]
+            spans *= np.maximum(shapes[:, axis], 1)
+        good = (sizes == np.diff(raw.row_splits)) & (shapes >= 0).all(axis=1) & (spans < 2**63)
+        if not good.all():
+            record = int(np.argmin(good))
+            shape = tuple(shapes[record].tolist())
+            problem = f"has {len(raw[record])} elements, which are no array of shape {shape}"
+            if not shape:
+                problem += f": {_spell(self.names[0])} is missing, or says nothing"
+            _fail(record, self.key, problem)
+        return Arrays(raw.values, raw.row_splits, shapes)
+
+    def _shapes(self, named: list[Ragged], records: int) -> Ints:
+        dims = []
+        for extent in self.extents:
+            if isinstance(extent, int):
+                dims.append(np.full((records, 1), extent, np.int64))
+                continue
+            column = named[extent[1]]
+            lengths = np.diff(column.row_splits)
+            rank = 1 if extent[0] == "one" else int(lengths[0]) if records else 0
+            if (lengths != rank).any() or rank > 8:
+                record = int(np.argmax(lengths != rank)) if rank <= 8 else 0
+                name = _spell(self.names[extent[1]])
+                needs = f"has a shape that needs {min(rank, 8)} of the values of {name}"
+                _fail(record, self.key, f"{needs}, which has {lengths[record]}")
+            dims.append(column.values.reshape(records, rank).astype(np.int64, copy=False))
+        return np.concatenate(dims, axis=1)

@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Arrays that records keep as bytes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from . import builders as assembly
+from .column_spec import Feature, Fit, Lowered, Lowering, as_dtype, as_shape, key_of
+
+__all__ = ["RawFeature"]
+
+
+@dataclass(frozen=True)
+class RawFeature(Feature):
+    """One bytes value that is an array: ``decode_raw`` and ``reshape``, straight into the batch.
+
+    Parameters
+    ----------
+    shape : int, sequence of int and str, str, or None
+        Of one record's array, in C order. A name stands for what that int64 feature of the record
+        says: one dimension in a sequence (``("height", "width", 3)``), all of them by itself
+        (``"shape"``). None: any number of elements in one dimension, and the column is a
+        :class:`~fastrec.Ragged`.
+    dtype : dtype-like
+        Of its elements: bool, integer, float or complex.
+    little_endian : bool, default True
+        The byte order in the record.
+    shape_dtype : dtype-like, optional
+        The named features are no int64 lists but raw bytes themselves, of int32 or int64.
+    pad : sequence of int, optional
+        Put arrays, whose shape a record says, into this shape, zeros behind them in every
+        dimension. One that is larger is an error.
+    crop_or_pad : sequence of int, optional
+        Put them into this shape, each dimension cut or surrounded by zeros about the centre.
+
+    Notes
+    -----
+    Where the shape is named and there is neither `pad` nor `crop_or_pad`, the column is an
+    :class:`~fastrec.Arrays`: one ndarray a record, each of its own shape.
+
+    Examples
+    --------
+    >>> RawFeature((32, 32, 3), np.uint8).shape
+    (32, 32, 3)
+    >>> RawFeature(("height", "width", 3), np.uint8, crop_or_pad=(224, 224, 3)).crop_or_pad
+    (224, 224, 3)
+    """
+
+    shape: Any
+    dtype: Any
+    little_endian: bool = True
+    shape_dtype: Any = field(default=None, kw_only=True)
+    pad: Any = field(default=None, kw_only=True)
+    crop_or_pad: Any = field(default=None, kw_only=True)
+
+    def __post_init__(self) -> None:
+        for name in ("pad", "crop_or_pad"):
+            if getattr(self, name) is not None:
+                object.__setattr__(self, name, as_shape(getattr(self, name)))
+        if self.shape is not None and not self._named():
+            object.__setattr__(self, "shape", as_shape(self.shape))
+        if isinstance(self.shape, list):
+            object.__setattr__(self, "shape", tuple(self.shape))
+        self._check_fit()
+        self._lower(b"")
+
+    def _named(self) -> bool:
+        """Whether features of the record say the shape."""
+        shape = self.shape
+        if isinstance(shape, (str, bytes)):
+            return True
+        return isinstance(shape, (list, tuple)) and any(isinstance(d, (str, bytes)) for d in shape)
+
+    def _check_fit(self) -> None:
+        fit = self.pad if self.crop_or_pad is None else self.crop_or_pad
+        if self.pad is not None and self.crop_or_pad is not None:
+            raise ValueError("pad and crop_or_pad exclude each other")
+        if (fit is not None or self.shape_dtype is not None) and not self._named():
+            raise ValueError("pad, crop_or_pad and shape_dtype need a shape that names features")
+        rank = len(self.shape) if isinstance(self.shape, tuple) else 1
+        if fit is not None and isinstance(self.shape, tuple) and len(fit) != rank:
+            raise ValueError(f"a shape of {rank} dimensions cannot become {fit}")
+        if max(rank, len(fit or ())) > 8 and self._named():
+            raise ValueError("a shape that names features has at most 8 dimensions")
+
+    def _dtype(self) -> np.dtype[Any]:
+        dtype = as_dtype(self.dtype)
+        if dtype.kind not in "biufc" or dtype.itemsize > 16 or dtype == np.dtype(np.longdouble):
+            raise TypeError(f"dtype must be a bool, integer, float or complex, not {self.dtype!r}")
+        return dtype
+
+    def _swap(self, little_endian: bool) -> bool:
+        return little_endian != (np.dtype("<i2") == np.dtype("i2"))
+
+    def _lower(self, key: bytes) -> Lowering:
+        column = Lowered(key, "bytes", self._dtype(), raw=True, swap=self._swap(self.little_endian))
+        if self.shape is None:
+            return (column._replace(ragged=True),), None
+        if not self._named():
+            return (column._replace(shape=self.shape),), None
+        extents, named = self._extents()
+        if self.pad is None and self.crop_or_pad is None:
+            build = assembly.ArraysBuild(extents, tuple(c.key for c in named), key)
+            return (*named, column._replace(ragged=True)), build
+        fit = Fit(self.crop_or_pad is not None, extents)
+        target = self.pad if self.crop_or_pad is None else self.crop_or_pad
+        return (*named, column._replace(shape=target, fit=fit)), assembly.last
+
+    def _extents(self) -> tuple[tuple[int | tuple[str, int], ...], list[Lowered]]:
+        """Where each dimension is said, and the columns for it, by their number among these."""
+        whole = isinstance(self.shape, (str, bytes))
+        named: list[Lowered] = []
+        extents: list[int | tuple[str, int]] = []
+        for dim in (self.shape,) if whole else self.shape:
+            if isinstance(dim, (str, bytes)):
+                column = self._shape_column(key_of(dim, "a dimension of shape"))
+                if column not in named:
+                    named.append(column)
+                extents.append(("all" if whole else "one", named.index(column)))
+            else:
+                extents.append(as_shape(dim)[0])
+        return tuple(extents), named
+
+    def _shape_column(self, key: bytes) -> Lowered:
+        if self.shape_dtype is None:
+            return Lowered(key, "int64", np.dtype(np.int64), ragged=True)
+        dtype = as_dtype(self.shape_dtype)
+        if dtype not in (np.dtype(np.int32), np.dtype(np.int64)):
+            raise TypeError(f"shape_dtype must be int32 or int64, not {self.shape_dtype!r}")
+        return Lowered(key, "bytes", dtype, ragged=True, raw=True, swap=self._swap(True))

@@ -1,0 +1,336 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What to read from an Example, and as what.
+
+A specification that cannot work is refused when it is made, not at the millionth record.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from . import builders as assembly
+from . import column_spec as lowering
+from .column_spec import (
+    SPARSE,
+    Feature,
+    Lowered,
+    Lowering,
+    Plan,
+    Planner,
+    as_dtype,
+    as_shape,
+    column_of,
+    encode_key,
+    key_of,
+    list_dtype,
+)
+from .raw import RawFeature
+from .row_partitions import Partition
+
+__all__ = [
+    "Feature",
+    "FixedLenFeature",
+    "FixedLenSequenceFeature",
+    "RaggedFeature",
+    "RawFeature",
+    "SparseFeature",
+    "VarLenFeature",
+]
+
+
+@dataclass(frozen=True)
+class FixedLenFeature(Feature):
+    """The same number of values in every record.
+
+    Parameters
+    ----------
+    shape : int or sequence of int
+        Of one record's values; ``()`` for a scalar.
+    dtype : dtype-like
+        ``np.int64``, ``np.float32`` or ``bytes``; or another integer, bool or float dtype, in
+        which int64 values are range-checked and float values rounded.
+    default_value : array-like, optional
+        Stands for the feature where a record lacks it. An empty list is not lacking: it is the
+        wrong number of values.
+
+    Raises
+    ------
+    TypeError, ValueError
+        When no record could ever fit.
+    """
+
+    shape: Any
+    dtype: Any
+    default_value: Any = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "shape", as_shape(self.shape))
+        self._lower(b"")
+
+    def _lower(self, key: bytes) -> Lowering:
+        column = column_of(key, self.dtype, shape=self.shape)
+        if self.default_value is not None:
+            fallback = lowering.serialize_default(
+                self.default_value, column.kind, column.dtype, self.shape
+            )
+            column = column._replace(fallback=fallback)
+        return (column,), None
+
+
+@dataclass(frozen=True)
+class VarLenFeature(Feature):
+    """Any number of values in each record, as a :class:`~fastrec.Sparse`.
+
+    The batch has shape ``(records, most values)`` and value ``j`` of record ``i`` is at ``[i, j]``.
+    In a feature list of a SequenceExample it is ``(records, most frames, most values)``.
+
+    Parameters
+    ----------
+    dtype : dtype-like
+        As for :class:`FixedLenFeature`.
+    """
+
+    dtype: Any
+
+    def __post_init__(self) -> None:
+        list_dtype(self.dtype)
+
+    def _lower(self, key: bytes) -> Lowering:
+        return (column_of(key, self.dtype, ragged=True),), SPARSE
+
+    def _lower_frames(self, key: bytes) -> Lowering:
+        return (column_of(key, self.dtype, ragged=True, frames=True),), SPARSE
+
+
+@dataclass(frozen=True)
+class SparseFeature(Feature):
+    """Values and their places, which each record has in two or more features.
+
+    Parameters
+    ----------
+    index_key : str or list of str
+        The int64 features with the index of each value, one a dimension.
+    value_key : str
+        The feature with the values.
+    dtype : dtype-like
+        Of the values, as for :class:`FixedLenFeature`.
+    size : int or list of int
+        Of each dimension. As in TensorFlow, indices are not held against it.
+    already_sorted : bool
+        Keep the order that the record has. Otherwise values are sorted by index, and values of the
+        same index stay in their order.
+
+    Raises
+    ------
+    TypeError, ValueError
+        When the parts do not go together.
+    """
+
+    index_key: Any
+    value_key: str
+    dtype: Any
+    size: Any
+    already_sorted: bool = False
+
+    def __post_init__(self) -> None:
+        keys, sizes = self._dimensions()
+        if len(keys) != len(sizes) or not keys:
+            raise ValueError(
+                f"index_key {self.index_key!r} and size {self.size!r} must have the "
+                "same number of dimensions, at least one"
+            )
+        self._lower(b"")
+
+    def _dimensions(self) -> tuple[list[bytes], tuple[int, ...]]:
+        one = isinstance(self.index_key, (str, bytes))
+        if one != isinstance(self.size, (int, np.integer)):
+            raise TypeError("index_key and size must both be single values, or both be lists")
+        keys = [self.index_key] if one else list(self.index_key)
+        return [key_of(key, "index_key") for key in keys], as_shape(self.size)
+
+    def _lower(self, key: bytes) -> Lowering:
+        keys, sizes = self._dimensions()
+        indices = [Lowered(index, "int64", np.dtype(np.int64), ragged=True) for index in keys]
+        values = column_of(key_of(self.value_key, "value_key"), self.dtype, ragged=True)
+        build = assembly.SparseBuild(sizes, bool(self.already_sorted), values.key)
+        return (*indices, values), build
+
+
+@dataclass(frozen=True)
+class RaggedFeature(Feature):
+    """Any number of values in each record, as a :class:`~fastrec.Ragged`; none where it is lacking.
+
+    Parameters
+    ----------
+    dtype : dtype-like
+        As for :class:`FixedLenFeature`.
+    value_key : str, optional
+        The feature with the values; the name of this one by default.
+    partitions : sequence of partition
+        How the values of a record are cut into rows, outermost first:
+        ``RaggedFeature.RowSplits(key)``, ``RowLengths(key)``, ``RowStarts(key)``,
+        ``RowLimits(key)``, ``ValueRowIds(key)``, which name int64 features, and
+        ``UniformRowLength(length)``. Uniform rows at the end become dimensions of the values.
+    row_splits_dtype : dtype-like
+        ``np.int64`` (the default, not copied) or ``np.int32``.
+    validate : bool
+        Accepted for compatibility: partitions are always validated.
+
+    Examples
+    --------
+    >>> from fastrec import encode_example, parse_example
+    >>> record = encode_example({"values": [3, 1, 4, 1, 5], "lengths": [2, 0, 3]})
+    >>> partitions = [RaggedFeature.RowLengths("lengths")]
+    >>> feature = RaggedFeature(np.int64, "values", partitions)
+    >>> parse_example([record], {"rows": feature})["rows"].to_list()
+    [[[3, 1], [], [4, 1, 5]]]
+    """
+
+    dtype: Any
+    value_key: str | None = None
+    partitions: Any = ()
+    row_splits_dtype: Any = np.int64
+    validate: bool = False
+
+    RowSplits = Partition.row_splits
+    RowLengths = Partition.row_lengths
+    RowStarts = Partition.row_starts
+    RowLimits = Partition.row_limits
+    ValueRowIds = Partition.value_rowids
+    UniformRowLength = Partition.uniform_row_length
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.partitions, (list, tuple)):
+            raise TypeError(f"partitions must be a list or tuple, not {self.partitions!r}")
+        object.__setattr__(self, "partitions", tuple(map(_as_partition, self.partitions)))
+        if as_dtype(self.row_splits_dtype) not in (np.dtype(np.int32), np.dtype(np.int64)):
+            raise ValueError(
+                f"row_splits_dtype must be int32 or int64, not {self.row_splits_dtype!r}"
+            )
+        if not isinstance(self.validate, bool):
+            raise TypeError(f"validate must be a bool, not {self.validate!r}")
+        self._lower(b"")
+
+    def _lower(self, key: bytes, frames: bool = False) -> Lowering:
+        value_key = key if self.value_key is None else key_of(self.value_key, "value_key")
+        values = column_of(value_key, self.dtype, ragged=True, frames=frames)
+        splits = as_dtype(self.row_splits_dtype)
+        if not self.partitions:
+            same = splits == np.dtype(np.int64)
+            return (values,), None if same else assembly.RaggedBuild((), (), splits, frames)
+        int64 = np.dtype(np.int64)
+        keyed = [
+            Lowered(part.key, "int64", int64, ragged=True, frames=frames)
+            for part in self.partitions
+            if part.key is not None
+        ]
+        names = (*(column.key for column in keyed), value_key)
+        return (*keyed, values), assembly.RaggedBuild(self.partitions, names, splits, frames)
+
+    def _lower_frames(self, key: bytes) -> Lowering:
+        return self._lower(key, frames=True)
+
+
+def _as_partition(part: Any) -> Partition:
+    """Ours, or one of TensorFlow's."""
+    if isinstance(part, Partition):
+        return part
+    name = type(part).__name__
+    if name == "UniformRowLength" and hasattr(part, "length"):
+        return Partition.uniform_row_length(part.length)
+    if name in Partition.KINDS and hasattr(part, "key"):
+        return Partition(name, key_of(part.key, "the key of a partition"))
+    raise TypeError(f"a partition is RaggedFeature.RowSplits(key) or the like, not {part!r}")
+
+
+@dataclass(frozen=True)
+class FixedLenSequenceFeature(Feature):
+    """Any number of rows of one shape, padded to the longest in the batch.
+
+    In an Example the values of the feature are cut into rows, and `allow_missing` has to be True.
+    In a feature list of a SequenceExample each frame is a row.
+
+    Parameters
+    ----------
+    shape : int or sequence of int
+        Of one row.
+    dtype : dtype-like
+        As for :class:`FixedLenFeature`.
+    allow_missing : bool
+        A record without the feature has no rows, instead of being an error.
+    default_value : scalar, optional
+        What the padding is; 0 or ``b""`` by default. Only in an Example.
+    """
+
+    shape: Any
+    dtype: Any
+    allow_missing: bool = False
+    default_value: Any = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "shape", as_shape(self.shape))
+        if 0 in self.shape:
+            raise ValueError(f"rows of shape {self.shape} have no values that could be counted")
+        self._padding()
+
+    def _padding(self) -> Any:
+        dtype = list_dtype(self.dtype)
+        if self.default_value is None:
+            return None
+        kind = lowering.KINDS[dtype.kind]
+        array = lowering.default_array(self.default_value, kind, dtype, (1,))
+        lowering.serialize_default(array, kind, dtype, (1,))
+        value = array.reshape(-1)[0]
+        return value.encode() if isinstance(value, str) else value
+
+    def _lower(self, key: bytes) -> Lowering:
+        if not self.allow_missing:
+            raise ValueError("in an Example a FixedLenSequenceFeature needs allow_missing=True")
+        build = assembly.PaddedBuild(self.shape, self._padding(), key)
+        return (column_of(key, self.dtype, ragged=True),), build
+
+    def _lower_frames(self, key: bytes) -> Lowering:
+        if self.default_value is not None:
+            raise ValueError("in a feature list, default_value must be None")
+        fallback = b"" if self.allow_missing else None
+        column = column_of(key, self.dtype, shape=self.shape, frames=True, fallback=fallback)
+        return (column,), assembly.padded_frames
+
+
+def _check(key: str, feature: Any) -> Feature:
+    if isinstance(feature, Feature):
+        return feature
+    raise TypeError(f"feature {key!r} must be a FixedLenFeature or the like, not {feature!r}")
+
+
+def plan_example(features: Mapping[str, Feature]) -> Plan:
+    """What to read for features of an Example, or of a context."""
+    if not isinstance(features, Mapping):
+        raise TypeError(f"features must map names to features, not {type(features).__name__}")
+    if not features:
+        raise ValueError("features is empty: name at least one feature")
+    planner = Planner()
+    for key, feature in features.items():
+        planner.add(key, _check(key, feature)._lower(encode_key(key)))
+    return planner.plan()
+
+
+def plan_context(features: Mapping[str, Feature]) -> Plan:
+    """As :func:`plan_example`, and there may be none."""
+    return plan_example(features) if features else Plan((), ())
+
+
+def plan_frames(features: Mapping[str, Feature]) -> Plan:
+    """What to read for features of feature lists; of each ``name`` that is padded, the numbers of
+    frames are an output named ``(name,)``."""
+    planner = Planner()
+    for key, feature in features.items():
+        columns, build = _check(key, feature)._lower_frames(encode_key(key))
+        planner.add(key, (columns, build))
+        if isinstance(feature, FixedLenSequenceFeature):
+            planner.add((key,), (columns, assembly.frame_counts))
+    return planner.plan()

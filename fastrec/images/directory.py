@@ -1,0 +1,384 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A directory of pictures into shards of records, by the names that TensorFlow's models use."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import io
+import json
+import os
+import threading
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ..encoding.writer import Writer
+from ..records.paths import shard_paths
+from .files import MAX_PIXELS, ImageError, decode, find, inspect
+
+__all__ = ["ImageSet", "write_directory"]
+
+_AS_THEY_ARE = {"JPEG": b"jpeg", "PNG": b"png", "GIF": b"gif", "BMP": b"bmp", "WEBP": b"webp"}
+_VERSION = 1
+
+
+@dataclass
+class ImageSet:
+    """What :func:`write_directory` did.
+
+    Attributes
+    ----------
+    paths : list of str
+        The shards.
+    count : int
+        Pictures in them, those of shards that were there already included.
+    skipped : list of (str, str)
+        Files that are in none, and why.
+    labels : tuple of str
+        The name of each label.
+    resumed : int
+        Shards that an earlier run had finished.
+    """
+
+    paths: list[str]
+    count: int = 0
+    skipped: list[tuple[str, str]] = field(default_factory=list)
+    labels: tuple[str, ...] = ()
+    resumed: int = 0
+
+
+@dataclass(frozen=True)
+class _Picture:
+    path: Path
+    name: str  # from the directory on, with forward slashes
+    label: int | None
+
+
+@dataclass(frozen=True)
+class _Options:
+    raw: bool
+    check: bool
+    labels: tuple[str, ...]
+    max_pixels: int
+
+
+def write_directory(
+    directory: str | os.PathLike[str],
+    output: str | os.PathLike[str],
+    *,
+    shards: int = 1,
+    raw: bool = False,
+    labels: str | os.PathLike[str] | None = "directories",
+    check: bool = True,
+    threads: int | None = None,
+    resume: bool = True,
+    max_pixels: int | None = None,
+    progress: Callable[[int, int], object] | None = None,
+) -> ImageSet:
+    """Write the pictures below a directory into shards, several shards at a time.
+
+    Each record has ``image/encoded`` and ``image/format``, or with `raw` ``image/raw`` and
+    ``image/shape``; ``image/height``, ``image/width``, ``image/filename``, ``image/source_id``,
+    ``image/key/sha256`` of the file; and where there are labels ``image/class/label`` and
+    ``image/class/text``. The names of labels go beside the shards, as ``<output>-labels.txt``.
+
+    Parameters
+    ----------
+    directory : path
+        As :func:`fastrec.find` has it.
+    output : path
+        ``train.tfrecord`` stands for ``train-00000-of-00004.tfrecord`` and so on.
+    shards : int
+        Pictures are dealt out in turn, sorted by name, so that every shard has some of each label.
+    raw : bool
+        Store pixels, upright and as RGB, instead of the file as it is. (Of formats that TensorFlow
+        does not decode, such as TIFF, the encoded form is a PNG of the pixels.)
+    labels : "directories", path of a CSV file, or None
+        The first directory below `directory`, numbered in sorted order; or a file of lines
+        ``filename,label``, in which labels that are not all integers are numbered in sorted order.
+    check : bool
+        Decode every picture, so that broken ones are found now. Without it only headers are read.
+    threads : int, optional
+        Shards at a time; by default as many as there are processors.
+    resume : bool
+        Leave shards alone that an earlier run finished, of the same pictures and options.
+    max_pixels : int, optional
+        As :func:`fastrec.decode` has it.
+    progress : callable, optional
+        Called with the number of pictures done and of all, from any thread, one call at a time.
+
+    Raises
+    ------
+    FileNotFoundError
+        No pictures.
+    OSError
+        The directory cannot be listed, or a shard not be written. Shards that are finished stay,
+        for the next run.
+    ValueError
+        The CSV file is none.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> import numpy as np
+    >>> from PIL import Image
+    >>> folder = tempfile.mkdtemp()
+    >>> for name in ("cat", "dog"):
+    ...     os.mkdir(os.path.join(folder, name))
+    ...     Image.fromarray(np.zeros((2, 3, 3), np.uint8)).save(f"{folder}/{name}/1.png")
+    >>> written = write_directory(folder, os.path.join(folder, "pets.tfrecord"))
+    >>> written.count, written.labels
+    (2, ('cat', 'dog'))
+    """
+    root = Path(directory)
+    paths = shard_paths(output, shards)
+    result = ImageSet(paths)
+    found = [path for path in find(root) if str(path) not in paths]
+    if not found:
+        raise FileNotFoundError(2, "no pictures in this directory", os.fspath(directory))
+    pictures, result.labels = _labelled(root, found, labels, result.skipped)
+    limit = MAX_PIXELS if max_pixels is None else max_pixels
+    options = _Options(raw, check, result.labels, limit)
+    work = _Work(options, _Manifest(output, resume), progress, len(pictures))
+    parts = {path: pictures[number::shards] for number, path in enumerate(paths)}
+    for done in _in_parallel(work, parts, threads or os.cpu_count() or 1):
+        result.count += done["count"]
+        result.skipped += [(name, reason) for name, reason in done["skipped"]]
+        result.resumed += done.get("resumed", 0)
+    result.skipped.sort()
+    if result.labels:
+        lines = "".join(f"{number}:{name}\n" for number, name in enumerate(result.labels))
+        _replace(Path(_stem(output) + "-labels.txt"), lines.encode("utf-8", "surrogateescape"))
+    return result
+
+
+def _stem(output: str | os.PathLike[str]) -> str:
+    return os.path.splitext(os.fspath(output))[0]
+
+
+def _replace(path: Path, data: bytes) -> None:
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        temporary.write_bytes(data)
+        os.replace(temporary, path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+
+
+def _labelled(
+    root: Path,
+    found: Iterable[Path],
+    labels: str | os.PathLike[str] | None,
+    skipped: list[tuple[str, str]],
+) -> tuple[list[_Picture], tuple[str, ...]]:
+    """The pictures with their labels' numbers, and the labels' names."""
+    named = [(path, path.relative_to(root).as_posix()) for path in found]
+    if labels is None:
+        return [_Picture(path, name, None) for path, name in named], ()
+    if labels == "directories":
+        texts = {name: name.split("/")[0] for _, name in named if "/" in name}
+        why = "is in no directory that could be its label"
+    else:
+        texts, why = _read_csv(labels), f"has no label in {os.fspath(labels)!a}"
+        names = {name for _, name in named}
+        skipped += [(name, "is labelled, but not there") for name in texts if name not in names]
+    skipped += [(name, why) for _, name in named if name not in texts]
+    numbers, known = _numbered(texts.values())
+    return [_Picture(path, n, numbers[texts[n]]) for path, n in named if n in texts], known
+
+
+def _numbered(texts: Iterable[str]) -> tuple[dict[str, int], tuple[str, ...]]:
+    """A number for each text: its own, if all are small integers, else its place in the order."""
+    distinct = sorted(set(texts))
+    if distinct and all(text.isascii() and text.isdigit() for text in distinct):
+        highest = max(map(int, distinct))
+        if highest < 1 << 20:
+            return {text: int(text) for text in distinct}, tuple(map(str, range(highest + 1)))
+    return {text: number for number, text in enumerate(distinct)}, tuple(distinct)
+
+
+def _read_csv(path: str | os.PathLike[str]) -> dict[str, str]:
+    with open(path, newline="", encoding="utf-8-sig") as file:
+        rows = [row for row in csv.reader(file) if row]
+    if rows and rows[0][0].strip().lower() in ("filename", "file", "image", "path", "name"):
+        rows = rows[1:]
+    for number, row in enumerate(rows, 1):
+        if len(row) < 2 or not row[0] or not row[1]:
+            raise ValueError(
+                f"{os.fspath(path)!a}: row {number} is not filename,label: {row!a:.80}"
+            )
+    return {row[0].replace(os.sep, "/").removeprefix("./"): row[1].strip() for row in rows}
+
+
+class _Manifest:
+    """Which shards are finished, and of what: a file beside them, which is checked, not trusted."""
+
+    def __init__(self, output: str | os.PathLike[str], resume: bool) -> None:
+        self._path = Path(_stem(output) + "-images.json")
+        self._lock = threading.Lock()
+        self._shards: dict[str, dict[str, Any]] = self._load() if resume else {}
+
+    def _load(self) -> dict[str, dict[str, Any]]:
+        try:
+            known = json.loads(self._path.read_bytes())
+            shards = known["shards"] if known["version"] == _VERSION else {}
+        except (OSError, ValueError, KeyError, TypeError):
+            return {}
+        if not isinstance(shards, dict):
+            return {}
+        return {name: entry for name, entry in shards.items() if _is_entry(entry)}
+
+    def finished(self, path: str, plan: str) -> dict[str, Any] | None:
+        """What was done, when the shard is there as it was left, and was made by that plan."""
+        entry = self._shards.get(os.path.basename(path))
+        try:
+            same = entry is not None and entry["plan"] == plan and entry["size"] == _size(path)
+        except OSError:
+            return None
+        return entry if same else None
+
+    def add(self, path: str, entry: dict[str, Any]) -> None:
+        with self._lock:
+            self._shards[os.path.basename(path)] = entry
+            text = json.dumps({"version": _VERSION, "shards": self._shards}, indent=1)
+            _replace(self._path, text.encode())
+
+
+def _is_entry(entry: Any) -> bool:
+    return (
+        isinstance(entry, dict)
+        and all(isinstance(entry.get(key), int) for key in ("size", "count"))
+        and isinstance(entry.get("plan"), str)
+        and isinstance(entry.get("skipped"), list)
+        and all(
+            isinstance(pair, list) and len(pair) == 2 and all(isinstance(t, str) for t in pair)
+            for pair in entry["skipped"]
+        )
+    )
+
+
+def _size(path: str) -> int:
+    return os.stat(path).st_size
+
+
+class _Work:
+    """Makes shards, from any thread."""
+
+    def __init__(
+        self,
+        options: _Options,
+        manifest: _Manifest,
+        progress: Callable[[int, int], object] | None,
+        total: int,
+    ) -> None:
+        self._options, self._manifest = options, manifest
+        self._progress, self._total, self._done = progress, total, 0
+        self._lock = threading.Lock()
+        self.stopping = threading.Event()
+
+    def shard(self, path: str, pictures: list[_Picture]) -> dict[str, Any]:
+        plan = self._plan(pictures)
+        finished = self._manifest.finished(path, plan)
+        if finished is not None:
+            self._step(len(pictures))
+            return {**finished, "resumed": 1}
+        entry: dict[str, Any] = {"plan": plan, "count": 0, "skipped": []}
+        with Writer(path) as writer:
+            for picture in pictures:
+                if self.stopping.is_set():
+                    raise InterruptedError("stopped")
+                self._add(writer, picture, entry["skipped"])
+            entry["count"] = writer.count
+        entry["size"] = _size(path)
+        self._manifest.add(path, entry)
+        return entry
+
+    def _plan(self, pictures: list[_Picture]) -> str:
+        """Changes when the shard would."""
+        digest = hashlib.sha256(repr((_VERSION, self._options)).encode())
+        for picture in pictures:
+            try:
+                stat = picture.path.stat()
+                about: tuple[int, ...] = (stat.st_size, stat.st_mtime_ns)
+            except OSError:
+                about = ()
+            digest.update(repr((picture.name, picture.label, about)).encode())
+        return digest.hexdigest()
+
+    def _add(self, writer: Writer, picture: _Picture, skipped: list[list[str]]) -> None:
+        try:
+            record = _record(picture, self._options)
+        except ImageError as error:
+            skipped.append([picture.name, str(error)])
+        except OSError as error:
+            skipped.append([picture.name, error.strerror or str(error)])
+        else:
+            writer.write(record)
+        self._step(1)
+
+    def _step(self, count: int) -> None:
+        with self._lock:
+            self._done += count
+            if self._progress is not None:
+                self._progress(self._done, self._total)
+
+
+def _record(picture: _Picture, options: _Options) -> Mapping[str, Any]:
+    data = picture.path.read_bytes()
+    name = picture.name.encode("utf-8", "surrogateescape")
+    record: dict[str, Any] = {
+        "image/filename": name,
+        "image/source_id": name,
+        "image/key/sha256": hashlib.sha256(data).hexdigest(),
+    }
+    if picture.label is not None:
+        record["image/class/label"] = picture.label
+        text = options.labels[picture.label]
+        record["image/class/text"] = text.encode("utf-8", "surrogateescape")
+    known, size = inspect(picture.path, data, max_pixels=options.max_pixels)
+    encoded = _AS_THEY_ARE.get(known)
+    pixels = None
+    if options.raw or options.check or encoded is None:
+        pixels = decode(picture.path, max_pixels=options.max_pixels)
+    if options.raw or encoded is None:
+        assert pixels is not None
+        size = pixels.shape[1], pixels.shape[0]
+    record["image/width"], record["image/height"] = size
+    if options.raw:
+        assert pixels is not None
+        record["image/raw"], record["image/shape"] = pixels, list(pixels.shape)
+    elif encoded is not None:
+        record["image/encoded"], record["image/format"] = data, encoded
+    else:
+        record["image/encoded"], record["image/format"] = _as_png(pixels), b"png"
+    return record
+
+
+def _as_png(pixels: Any) -> bytes:
+    from PIL import Image
+
+    out = io.BytesIO()
+    Image.fromarray(pixels).save(out, "PNG")
+    return out.getvalue()
+
+
+def _in_parallel(
+    work: _Work, parts: Mapping[str, list[_Picture]], threads: int
+) -> list[dict[str, Any]]:
+    """Every shard, in order. The first failure stops the others and is raised."""
+    pool = ThreadPoolExecutor(min(threads, len(parts)))
+    try:
+        futures = [pool.submit(work.shard, path, part) for path, part in parts.items()]
+        wait(futures, return_when=FIRST_EXCEPTION)
+        for future in futures:  # the failure itself, before those that it stopped
+            if future.done() and future.exception() is not None:
+                work.stopping.set()
+                future.result()
+        return [future.result() for future in futures]
+    finally:
+        work.stopping.set()
+        pool.shutdown(wait=True, cancel_futures=True)

@@ -1,0 +1,221 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Image files: found, decoded, inspected. Thin, over Pillow, which is imported when it is used."""
+
+from __future__ import annotations
+
+import io
+import os
+import stat
+import threading
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from fastrec.errors import FastrecError
+
+if TYPE_CHECKING:
+    from PIL import Image
+
+__all__ = [
+    "MAX_PIXELS",
+    "SUFFIXES",
+    "ImageError",
+    "decode",
+    "find",
+    "inspect",
+]
+
+UInt8Array = npt.NDArray[np.uint8]
+
+SUFFIXES = frozenset({".bmp", ".gif", ".jpeg", ".jpg", ".png", ".ppm", ".tif", ".tiff", ".webp"})
+"""What :func:`find` takes for a picture, in lower case."""
+
+MAX_PIXELS = 1 << 27
+"""The most pixels that :func:`decode` makes room for: 134 million, 403 MB as RGB."""
+
+
+class ImageError(FastrecError, ValueError):
+    """A file that is no picture, or a broken one, or one too large to decode.
+
+    Attributes
+    ----------
+    path : str
+        The file.
+    """
+
+    def __init__(self, path: str, reason: str) -> None:
+        super().__init__(f"cannot decode {path!a}: {reason}")
+        self.path = path
+
+
+def find(
+    directory: str | os.PathLike[str],
+    *,
+    exclude: str | os.PathLike[str] | None = None,
+    on_error: Callable[[OSError], object] | None = None,
+) -> list[Path]:
+    """Regular files below `directory` whose suffix is in :data:`SUFFIXES`, sorted.
+
+    Hidden files and directories are passed over, and links to directories are not followed.
+
+    Parameters
+    ----------
+    directory : path
+        Where to look, at any depth.
+    exclude : path, optional
+        A directory to stay out of, such as the one that a program writes its own pictures to.
+    on_error : callable, optional
+        Gets the OSError of each sub-directory that cannot be listed; without it they are passed
+        over.
+
+    Raises
+    ------
+    OSError
+        `directory` itself is missing, is no directory, or cannot be listed.
+    """
+    os.listdir(directory)
+    unwanted = os.path.realpath(exclude) if exclude is not None else None
+    found = []
+    for folder, folders, files in os.walk(directory, onerror=on_error):
+        folders[:] = [
+            name
+            for name in folders
+            if name[0] != "." and os.path.realpath(os.path.join(folder, name)) != unwanted
+        ]
+        paths = (Path(folder, name) for name in files if name[0] != ".")
+        found += [path for path in paths if path.suffix.lower() in SUFFIXES and _is_regular(path)]
+    return sorted(found)
+
+
+def _is_regular(path: Path) -> bool:
+    try:
+        return stat.S_ISREG(path.stat().st_mode)
+    except OSError:
+        return False
+
+
+class _Quiet:
+    """What Pillow warns of (odd metadata, sizes that max_pixels decides on) is no news here.
+
+    Filters are of the process. Threads that each put back what they found would leave them changed,
+    so the first to come changes them, and the last to go puts them back.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._inside = 0
+
+    def __enter__(self) -> None:
+        with self._lock:
+            if self._inside == 0:
+                self._before = warnings.catch_warnings()
+                self._before.__enter__()
+                warnings.simplefilter("ignore")
+            self._inside += 1
+
+    def __exit__(self, *exc_info: object) -> None:
+        with self._lock:
+            self._inside -= 1
+            if self._inside == 0:
+                self._before.__exit__(None, None, None)
+
+
+_quiet = _Quiet()
+
+
+def decode(path: str | os.PathLike[str], *, max_pixels: int = MAX_PIXELS) -> UInt8Array:
+    """Decode the picture in `path`: its first frame, upright, as RGB.
+
+    Returns
+    -------
+    ndarray, uint8, shape (height, width, 3)
+        Writable, C-contiguous, the caller's own. Grey becomes three equal channels; transparency
+        is dropped; 16-bit samples keep their upper byte.
+
+    Raises
+    ------
+    ImageError
+        The file is not a whole picture that Pillow knows, or has more than `max_pixels` pixels,
+        which is found out before they are decoded.
+    OSError
+        The file cannot be opened.
+    ImportError
+        Pillow is not installed.
+    """
+    image_module = pillow()
+    name = os.fsdecode(path)
+    with open(path, "rb") as file:
+        try:
+            with _quiet, image_module.open(file) as image:
+                width, height = image.size
+                if width > max_pixels // max(height, 1):
+                    raise ImageError(name, f"{width}x{height} pixels are over {max_pixels}")
+                return _rgb(image)
+        except ImageError:
+            raise
+        except image_module.UnidentifiedImageError:
+            raise ImageError(name, "not a picture in a known format") from None
+        except Exception as error:  # a decoder's answer to hostile bytes can be of any class
+            raise ImageError(name, _one_line(error)) from error
+
+
+def inspect(
+    path: str | os.PathLike[str], data: bytes, *, max_pixels: int = MAX_PIXELS
+) -> tuple[str, tuple[int, int]]:
+    """What a file is by its header: Pillow's name of the format, and (width, height).
+
+    Parameters
+    ----------
+    path : path
+        For the message.
+    data : bytes
+        What is in the file.
+
+    Raises
+    ------
+    ImageError
+        As :func:`decode`.
+    """
+    image_module = pillow()
+    name = os.fsdecode(path)
+    try:
+        with _quiet, image_module.open(io.BytesIO(data)) as image:
+            width, height = image.size
+            if width > max_pixels // max(height, 1):
+                raise ImageError(name, f"{width}x{height} pixels are over {max_pixels}")
+            return image.format or "", (width, height)
+    except ImageError:
+        raise
+    except image_module.UnidentifiedImageError:
+        raise ImageError(name, "not a picture in a known format") from None
+    except Exception as error:  # as above
+        raise ImageError(name, _one_line(error)) from error
+
+
+def _rgb(image: Image.Image) -> UInt8Array:
+    from PIL import ImageOps
+
+    upright = ImageOps.exif_transpose(image)
+    if upright.mode.startswith("I;16"):
+        grey = (np.asarray(upright) >> 8).astype(np.uint8)
+        return np.repeat(grey[:, :, np.newaxis], 3, axis=2)
+    return np.array(upright.convert("RGB"), dtype=np.uint8, order="C")
+
+
+def _one_line(error: Exception) -> str:
+    text = " ".join(str(error).split()) or type(error).__name__
+    return text.encode("ascii", "backslashreplace").decode("ascii")
+
+
+def pillow() -> Any:
+    """Import ``PIL.Image``, or say what to install."""
+    try:
+        from PIL import Image
+    except ImportError as error:
+        message = "pictures need Pillow: pip install 'fastrec[demo]'"
+        raise ImportError(message, name=error.name) from error
+    return Image

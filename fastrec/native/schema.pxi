@@ -1,0 +1,348 @@
+# SPDX-License-Identifier: Apache-2.0
+
+cdef dict DTYPES = {
+    np.dtype(np.bool_): c.FR_BOOL,
+    np.dtype(np.int8): c.FR_INT8,
+    np.dtype(np.uint8): c.FR_UINT8,
+    np.dtype(np.int16): c.FR_INT16,
+    np.dtype(np.uint16): c.FR_UINT16,
+    np.dtype(np.int32): c.FR_INT32,
+    np.dtype(np.uint32): c.FR_UINT32,
+    np.dtype(np.int64): c.FR_INT64,
+    np.dtype(np.uint64): c.FR_UINT64,
+    np.dtype(np.float16): c.FR_FLOAT16,
+    np.dtype(np.float32): c.FR_FLOAT32,
+    np.dtype(np.float64): c.FR_FLOAT64,
+    np.dtype(np.complex64): c.FR_COMPLEX64,
+    np.dtype(np.complex128): c.FR_COMPLEX128,
+    np.dtype(object): c.FR_BYTES,
+}
+cdef dict KINDS = {
+    "record": c.FR_KIND_NONE,
+    "bytes": c.FR_KIND_BYTES,
+    "float": c.FR_KIND_FLOAT,
+    "int64": c.FR_KIND_INT64,
+}
+
+
+cdef c.fr_span span_of(bytes data):
+    cdef c.fr_span span
+    span.data = <const uint8_t *>PyBytes_AS_STRING(data)
+    span.size = <size_t>PyBytes_GET_SIZE(data)
+    return span
+
+
+cdef int _lower(c.fr_feature *raw, lowered) except -1:
+    raw.key = span_of(lowered.key)
+    raw.kind = KINDS[lowered.kind]
+    raw.dtype = DTYPES[lowered.dtype]
+    raw.ragged, raw.raw, raw.swap = lowered.ragged, lowered.raw, lowered.swap
+    raw.frames = lowered.frames
+    raw.count = 1
+    for dim in lowered.shape:
+        raw.count *= dim
+    if lowered.fallback is not None:
+        raw.fallback = span_of(lowered.fallback)
+    if lowered.fit is not None:
+        _lower_fit(raw, lowered)
+    return 0
+
+
+cdef int _lower_fit(c.fr_feature *raw, lowered) except -1:
+    cdef size_t i
+    raw.fit = c.FR_FIT_CROP_OR_PAD if lowered.fit.crops else c.FR_FIT_PAD
+    raw.rank = len(lowered.shape)
+    for i in range(raw.rank):
+        raw.target[i] = lowered.shape[i]
+    for i, extent in enumerate(lowered.fit.extents):
+        if isinstance(extent, int):
+            raw.extent[i].kind, raw.extent[i].value = c.FR_EXTENT_FIXED, extent
+        else:
+            which, raw.extent[i].value = extent
+            raw.extent[i].kind = c.FR_EXTENT_ALL if which == "all" else c.FR_EXTENT_ONE
+    return 0
+
+
+@cython.final
+cdef class Schema:
+    """Features to read, compiled once; with a pool of batches that are used again.
+
+    It does not change, so any number of threads may share one.
+    """
+
+    cdef c.fr_pool *pool
+    cdef tuple lowered, outputs
+    cdef list lent  # memory of others, which batches are made in
+    cdef tuple runs  # (first, count, strides of a row) of columns that are wrapped together
+    cdef tuple names  # of the outputs, when each is the column at its place as it is; or None
+
+    def __init__(self, plan, size_t keep=4):
+        """`plan`: a `fastrec.features.column_spec.Plan`. `keep`: idle batches to keep."""
+        self.lowered, self.outputs = plan
+        direct = [build is None and which == (i,)
+                  for i, (_, which, build) in enumerate(self.outputs)]
+        same = all(direct) and len(direct) == len(self.lowered)
+        self.names = tuple([name for name, _, _ in self.outputs]) if same else None
+        self._compile(keep)
+        self.runs = self._find_runs()
+
+    cdef int _compile(self, size_t keep) except -1:
+        cdef c.fr_error err
+        cdef c.fr_schema schema
+        cdef size_t count = len(self.lowered), i
+        cdef int status
+        cdef c.fr_feature *raw = <c.fr_feature *>calloc(count + 1, sizeof(c.fr_feature))
+        if raw == NULL:
+            raise MemoryError
+        try:
+            for i in range(count):
+                _lower(&raw[i], self.lowered[i])
+            check(c.fr_schema_init(&schema, raw, count, &err), &err)
+        finally:
+            free(raw)
+        status = c.fr_pool_new(&schema, keep, &self.pool, &err)
+        if status != c.FR_OK:
+            c.fr_schema_free(&schema)
+        check(status, &err)
+        return 0
+
+    cdef tuple _find_runs(self):
+        """Columns of one type and shape that follow each other in the shared block."""
+        cdef const c.fr_schema *schema = c.fr_pool_schema(self.pool)
+        cdef size_t i
+        runs, before = [], None
+        for i in range(schema.count):
+            kind = None
+            if c.fr_feature_is_dense(&schema.features[i]):
+                kind = (self.lowered[i].dtype, self.lowered[i].shape)
+            if kind is not None and kind == before:
+                runs[-1][1] += 1
+            else:
+                runs.append([i, 1, np.empty((1, *kind[1]), kind[0]).strides if kind else None])
+            before = kind
+        return tuple([tuple(run) for run in runs])
+
+    def __dealloc__(self):
+        if self.pool != NULL:
+            c.fr_pool_release(self.pool)
+
+    @property
+    def parses(self):
+        """False for a schema of the record itself."""
+        return self.lowered[0].kind != "record"
+
+    @property
+    def taken(self):
+        """Batches that are in use, by loaders and by arrays."""
+        return c.fr_pool_taken(self.pool)
+
+    def dense_size(self, size_t rows):
+        """Bytes that the columns of a fixed size take together, for so many rows."""
+        cdef c.fr_error err
+        cdef size_t size
+        check(c.fr_columns_dense_size(c.fr_pool_schema(self.pool), rows, &size, &err), &err)
+        return size + 1
+
+    def lend(self, uint8_t[::1] block not None):
+        """Have a batch made in that memory, 64-byte aligned, when it is large enough."""
+        cdef c.fr_error err
+        if <size_t>&block[0] % 64 != 0:
+            raise ValueError("the memory does not begin on a 64-byte boundary")
+        if self.lent is None:
+            self.lent = []
+        self.lent.append(block)
+        check(c.fr_pool_lend(self.pool, &block[0], block.shape[0], &err), &err)
+
+    def parse(self, records, size_t threads=1):
+        """Parse a sequence of bytes-like records, or a Bytes, into a dict of columns."""
+        cdef Spans spans = Spans(records)
+        cdef Batch batch = self.batch()
+        cdef c.fr_error err
+        cdef int status
+        with nogil:
+            status = c.fr_pool_take(self.pool, spans.count, &batch.batch, &err)
+            if status == c.FR_OK:
+                status = c.fr_team_parse(c.fr_pool_schema(self.pool), spans.spans, spans.count,
+                                         threads, batch.batch, &err)
+        check(status, &err)
+        return batch.columns()
+
+    cdef Batch batch(self):
+        cdef Batch batch = Batch.__new__(Batch)
+        batch.schema = self
+        return batch
+
+
+def parse_sequences(Schema context, Schema lists, records):
+    """Parse SequenceExamples into the columns of their context and of their feature lists."""
+    cdef Spans spans = Spans(records)
+    cdef Batch outer = context.batch(), inner = lists.batch()
+    cdef c.fr_sequence_parser parser
+    cdef c.fr_error err
+    cdef int status
+    check(c.fr_sequence_parser_init(&parser, c.fr_pool_schema(context.pool),
+                                    c.fr_pool_schema(lists.pool), &err), &err)
+    with nogil:
+        status = c.fr_pool_take(context.pool, spans.count, &outer.batch, &err)
+        if status == c.FR_OK:
+            status = c.fr_pool_take(lists.pool, spans.count, &inner.batch, &err)
+        if status == c.FR_OK:
+            status = c.fr_sequence_parse_rows(&parser, spans.spans, spans.count, outer.batch,
+                                              inner.batch, &err)
+        c.fr_sequence_parser_free(&parser)
+    check(status, &err)
+    return outer.columns(), inner.columns()
+
+
+@cython.final
+cdef class Spans:
+    """Where records are in memory that stays as long as this does."""
+
+    cdef c.fr_span *spans
+    cdef size_t count
+    cdef object kept
+
+    def __cinit__(self, records):
+        if isinstance(records, Bytes) and len(records.shape) == 1:
+            self._of_block(records)
+        else:
+            self._of_objects(
+                tuple([r if type(r) is bytes else bytes(memoryview(r)) for r in records]))
+
+    def __dealloc__(self):
+        free(self.spans)
+
+    cdef int _allocate(self, size_t count) except -1:
+        self.spans = <c.fr_span *>malloc((count + 1) * sizeof(c.fr_span))
+        if self.spans == NULL:
+            raise MemoryError
+        self.count = count
+        return 0
+
+    cdef int _of_objects(self, tuple records) except -1:
+        cdef size_t i
+        self._allocate(len(records))
+        self.kept = records
+        for i in range(self.count):
+            self.spans[i] = span_of(records[i])
+        return 0
+
+    cdef int _of_block(self, records) except -1:
+        cdef const uint8_t[::1] data = np.ascontiguousarray(records.data)
+        cdef const int64_t[::1] offsets = np.ascontiguousarray(records.offsets)
+        cdef size_t i
+        self._allocate(<size_t>(offsets.shape[0] - 1))
+        self.kept = data
+        for i in range(self.count):
+            if not 0 <= offsets[i] <= offsets[i + 1] <= data.shape[0]:
+                raise ValueError(f"the offsets of record {i} lie outside of the data")
+            self.spans[i].data = &data[0] + offsets[i] if data.shape[0] else &_nothing
+            self.spans[i].size = <size_t>(offsets[i + 1] - offsets[i])
+        return 0
+
+
+@cython.final
+@cython.no_gc_clear
+cdef class Batch:
+    """Columns that are done; their memory goes back to the pool with the last array over it."""
+
+    cdef Schema schema
+    cdef c.fr_columns *batch
+
+    def __dealloc__(self):
+        if self.batch != NULL:
+            c.fr_pool_give(self.schema.pool, self.batch)
+
+    def __getbuffer__(self, Py_buffer *view, int flags):
+        cdef c.fr_buffer *dense = &self.batch.dense
+        PyBuffer_FillInfo(view, self, dense.data if dense.size else &_nothing, dense.size, 0, flags)
+
+    def columns(self):
+        """A dict of what the schema's features are, by name."""
+        cdef list columns = []
+        cdef dict result = {}
+        cdef size_t first, count
+        cdef Py_ssize_t i
+        for first, count, strides in self.schema.runs:
+            if count == 1:
+                columns.append(self._column(first))
+                continue
+            run = self._run(first, count, strides)
+            for i in range(<Py_ssize_t>count):  # iterating would end with an IndexError's text
+                columns.append(run[i])
+        if self.schema.names is not None:
+            for i in range(len(columns)):
+                result[self.schema.names[i]] = columns[i]
+            return result
+        for name, which, build in self.schema.outputs:
+            if build is None:
+                result[name] = columns[which[0]]
+            elif build == "sparse":
+                result[name] = self._sparse(which[0], columns[which[0]])
+            else:
+                result[name] = build(*[columns[number] for number in which])
+        return result
+
+    cdef object _sparse(self, size_t i, ragged):
+        """The values of a ragged column, with where they are."""
+        cdef c.fr_column *column = &self.batch.columns[i]
+        cdef const int64_t *splits = <const int64_t *>column.splits.data
+        cdef size_t rows = column.splits.size // sizeof(int64_t) - 1
+        cdef bint nested = self.batch.schema.features[i].frames
+        cdef int64_t widest[2]
+        indices = np.empty((splits[rows], 3 if nested else 2), np.int64)
+        cdef int64_t[:, ::1] raw = indices
+        cdef int64_t *place = &raw[0, 0] if splits[rows] else NULL
+        with nogil:
+            if nested:
+                c.fr_splits_nested_indices(<const int64_t *>column.frames.data, self.batch.rows,
+                                           splits, place, widest)
+            else:
+                widest[0] = c.fr_splits_indices(splits, rows, place)
+        if nested:
+            shape = (self.batch.rows, widest[0], widest[1])
+            return Sparse(indices, ragged.values.values, shape)
+        return Sparse(indices, ragged.values, (self.batch.rows, widest[0]))
+
+    def record_column(self):
+        """The column of a schema of the record itself."""
+        return self._column(0)
+
+    cdef object _run(self, size_t first, size_t count, tuple strides):
+        """Columns as the items of one array: NumPy makes those in a fraction of the time."""
+        cdef c.fr_column *column = &self.batch.columns[first]
+        lowered = self.schema.lowered[first]
+        shape = (self.batch.rows, *lowered.shape)
+        # Columns lie apart by their size, rounded up.
+        strides = (column[1].dense - column.dense, *strides)
+        return np.ndarray((count, *shape), lowered.dtype, self, column.dense, strides)
+
+    cdef object _column(self, size_t i):
+        cdef c.fr_column *column = &self.batch.columns[i]
+        lowered = self.schema.lowered[i]
+        if c.fr_feature_is_dense(&self.batch.schema.features[i]):
+            return np.ndarray(
+                (self.batch.rows, *lowered.shape), lowered.dtype, self, column.dense)
+        if lowered.frames:
+            return Ragged(self._values(column, lowered, _rows(column)),
+                          array_of(block_of(self, &column.frames), np.int64))
+        return self._values(column, lowered, self.batch.rows)
+
+    cdef object _values(self, c.fr_column *column, lowered, rows):
+        if lowered.dtype.hasobject:
+            values = Bytes(
+                array_of(block_of(self, &column.values), np.uint8),
+                array_of(block_of(self, &column.offsets), np.int64),
+                None if lowered.ragged else (rows, *lowered.shape))
+        else:
+            values = array_of(block_of(self, &column.values), lowered.dtype)
+            if not lowered.ragged:
+                values = values.reshape(rows, *lowered.shape)
+        if not lowered.ragged:
+            return values
+        return Ragged(values, array_of(block_of(self, &column.splits), np.int64))
+
+
+cdef int64_t _rows(c.fr_column *column):
+    """How many frames a column of frames has."""
+    return (<int64_t *>column.frames.data)[column.frames.size // sizeof(int64_t) - 1]

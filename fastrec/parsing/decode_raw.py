@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Bytes as arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..columns import Bytes
+from ..errors import ExampleParseError
+from ..features.column_spec import as_dtype
+
+__all__ = ["decode_raw"]
+
+
+def decode_raw(
+    input_bytes: bytes | memoryview | Sequence[Any] | Bytes | NDArray[Any],
+    out_type: Any,
+    little_endian: bool = True,
+    fixed_length: int | None = None,
+) -> NDArray[Any]:
+    """Bytes as the elements of arrays.
+
+    Parameters
+    ----------
+    input_bytes : bytes-like, Bytes, or (nested) sequence of bytes
+    out_type : dtype-like
+        Of the elements: bool, integer, float or complex.
+    little_endian : bool
+        The byte order in the bytes. Real and imaginary parts are swapped each by itself.
+    fixed_length : int, optional
+        Cut each string, or fill it up with zeros, to this many bytes, before anything else. A
+        multiple of the size of `out_type`.
+
+    Returns
+    -------
+    ndarray
+        Of the shape of the input and one dimension more, for the elements. It is a view of the
+        input, read-only when that is, where the strings are one after the other, aligned, and in
+        this machine's byte order; a copy otherwise.
+
+    Raises
+    ------
+    ExampleParseError
+        When strings differ in size, or have a size that is no multiple of an element's.
+
+    Examples
+    --------
+    >>> decode_raw(b"\\1\\0\\2\\0", np.int16)
+    array([1, 2], dtype=int16)
+    >>> decode_raw([b"\\1\\2", b"\\3"], np.uint8, fixed_length=2).tolist()
+    [[1, 2], [3, 0]]
+    """
+    dtype = as_dtype(out_type)
+    if dtype.kind not in "biufc":
+        raise TypeError(f"out_type must be a bool, integer, float or complex, not {out_type!r}")
+    shape, strings = _flatten(input_bytes)
+    if fixed_length is not None:
+        strings = _fix(strings, fixed_length, dtype.itemsize)
+    rows = _as_rows(strings, dtype.itemsize).reshape(*shape, -1 if len(strings) else 0)
+    if dtype.kind == "b":
+        return np.not_equal(rows, 0)
+    stored = dtype.newbyteorder("<" if little_endian else ">")
+    elements = rows.view(stored)
+    if not elements.flags.aligned or not stored.isnative:
+        return elements.astype(dtype)
+    return elements.view(dtype)
+
+
+def _flatten(input_bytes: Any) -> tuple[tuple[int, ...], Bytes]:
+    """The shape of the input, and its strings."""
+    if isinstance(input_bytes, Bytes):
+        return input_bytes.shape, Bytes(input_bytes.data, input_bytes.offsets)
+    if isinstance(input_bytes, (bytes, bytearray, memoryview)):
+        data = np.frombuffer(input_bytes, np.uint8)
+        return (), Bytes(data, np.array([0, len(data)]))
+    array = np.empty(0, object) if len(input_bytes) == 0 else _object_array(input_bytes)
+    return array.shape, Bytes.from_list([bytes(memoryview(s)) for s in array.reshape(-1).tolist()])
+
+
+def _object_array(strings: Any) -> NDArray[np.object_]:
+    """Nested sequences as an array; NumPy would cut zeros off the ends of bytes."""
+    if isinstance(strings, str):
+        raise TypeError("input_bytes are bytes, not str")
+    if isinstance(strings, np.ndarray) and strings.dtype == object:
+        return strings
+    if isinstance(strings, np.ndarray):
+        raise TypeError(f"input_bytes must be bytes or object arrays of bytes, not {strings.dtype}")
+    rows = [
+        s if isinstance(s, (bytes, bytearray, memoryview)) else _object_array(s) for s in strings
+    ]
+    if isinstance(rows[0], np.ndarray):
+        return np.stack(rows)
+    array = np.empty(len(rows), object)
+    array[:] = rows
+    return array
+
+
+def _fix(strings: Bytes, length: int, itemsize: int) -> Bytes:
+    if length % itemsize:
+        raise ValueError(f"fixed_length {length} is no multiple of {itemsize}, the element's size")
+    if length <= 0:
+        raise ValueError(f"fixed_length must be greater than 0, not {length}")
+    fixed = [string[:length].ljust(length, b"\0") for string in strings]
+    return Bytes(np.frombuffer(b"".join(fixed), np.uint8), np.arange(len(fixed) + 1) * length)
+
+
+def _as_rows(strings: Bytes, itemsize: int) -> NDArray[np.uint8]:
+    """The strings, which have to be of one size, as rows of bytes."""
+    sizes = np.diff(strings.offsets)
+    if len(sizes) and (sizes != sizes[0]).any():
+        odd = int(np.argmax(sizes != sizes[0]))
+        raise ExampleParseError(
+            f"decode_raw needs strings of one size, but number {odd} has {sizes[odd]} bytes and "
+            f"the first has {sizes[0]}; fixed_length makes them equal"
+        )
+    size = int(sizes[0]) if len(sizes) else 0
+    if size % itemsize:
+        raise ExampleParseError(f"{size} bytes are no multiple of {itemsize}, the element's size")
+    return strings.data[strings.offsets[0] : strings.offsets[-1]].reshape(len(sizes), size)

@@ -1,0 +1,177 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is in record files that nobody described."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from .. import _core
+from ..columns import Bytes
+from ..errors import ExampleParseError
+from ..features.column_spec import Feature
+from ..features.raw import RawFeature
+from ..features.spec import FixedLenFeature, RaggedFeature, plan_example
+from ..records.reader import Reader, Source
+from .feature_stats import KINDS, Features, Sighting, shape_sources
+
+__all__ = ["Features", "infer_features", "kinds_of"]
+
+_MAX_FEATURES = 65536
+_CHUNK_RECORDS = 128
+_CHUNK_BYTES = 1 << 24
+_DTYPES: tuple[Any, ...] = (bytes, np.float32, np.int64)
+
+
+def _chunks(source: Source, limit: int | None) -> Iterator[list[bytes]]:
+    """Records, some at a time, not too many bytes of them."""
+    chunk: list[bytes] = []
+    size = 0
+    for record in itertools.islice(Reader(source), limit):
+        chunk.append(record)
+        size += len(record)
+        if len(chunk) == _CHUNK_RECORDS or size >= _CHUNK_BYTES:
+            yield chunk
+            chunk, size = [], 0
+    if chunk:
+        yield chunk
+
+
+def _survey(source: Source, limit: int | None) -> tuple[dict[str, Sighting], int]:
+    seen: dict[str, Sighting] = {}
+    total = 0
+    for chunk in _chunks(source, limit):
+        survey = _core.Survey(total)
+        survey.add(chunk)
+        for raw_key, counts in survey.sightings().items():
+            key = raw_key.decode("utf-8", "surrogateescape")
+            seen.setdefault(key, Sighting()).add_kinds(counts)
+            if len(seen) > _MAX_FEATURES:
+                raise ExampleParseError(f"more than {_MAX_FEATURES} different features")
+        _check_kinds(seen)
+        _measure(seen, chunk)
+        total += len(chunk)
+    return seen, total
+
+
+def _check_kinds(seen: dict[str, Sighting]) -> None:
+    for key, sighting in seen.items():
+        kinds = sighting.kinds
+        if len(kinds) > 1:
+            raise ExampleParseError(
+                f"feature {key!a} is {' and '.join(kinds)} in different records"
+            )
+
+
+def _measure(seen: dict[str, Sighting], chunk: list[bytes]) -> None:
+    """How many values, of what range and size, and whose shape is said where."""
+    features: dict[str, Feature] = {
+        key: RaggedFeature(_DTYPES[KINDS.index(sighting.kinds[0])])
+        for key, sighting in seen.items()
+        if sighting.kinds
+    }
+    columns = _core.Schema(plan_example(features)).parse(chunk) if features else {}
+    for key, column in columns.items():
+        seen[key].add_values(column)
+    for key, column in columns.items():
+        if seen[key].is_one_string():
+            sizes = np.diff(column.values.offsets)
+            for shape in shape_sources(key, columns):
+                seen[key].add_shape(shape, sizes)
+
+
+def _feature(sighting: Sighting, total: int) -> Feature:
+    dtype = _DTYPES[KINDS.index(sighting.kinds[0])]
+    shape = sighting.shape(total)
+    if shape is not None and shape.item_size == 1:
+        if shape.constant is not None:
+            return RawFeature(shape.constant, np.uint8)
+        return RawFeature(shape.names, np.uint8, shape_dtype=shape.dtype)
+    if sighting.fewest != sighting.most or sighting.present < total or sighting.most == 0:
+        return RaggedFeature(dtype)
+    return FixedLenFeature(() if sighting.most == 1 else (sighting.most,), dtype)
+
+
+def infer_features(source: Source, limit: int | None = 1000) -> Features:
+    """Describe the Examples in record files, ready for :class:`Batcher` or :func:`parse_example`.
+
+    A feature with the same number of values in every record becomes a :class:`FixedLenFeature`,
+    any other a :class:`RaggedFeature`. A bytes feature whose length is, in every record, what
+    another feature says is an array of bytes becomes a :class:`RawFeature` of uint8: one named
+    ``shape`` (or ``<name>/shape``, ``<name>_shape``), of integers or of raw int32, or several named
+    ``height``, ``width`` and, where there are channels, ``channels`` or ``depth``. It has that
+    shape when it is always the same, and takes it from those features otherwise.
+
+    Parameters
+    ----------
+    source : path, glob pattern, list of these, or binary file object
+    limit : int or None
+        Records to look at, from the first on; None for all.
+
+    Returns
+    -------
+    Features
+        A dict of features by name, sorted; ``print`` shows a table of what was seen, and its
+        ``sightings`` has that by name.
+
+    Raises
+    ------
+    ExampleParseError
+        When a record is no Example, or a feature is of two kinds.
+
+    Examples
+    --------
+    >>> import os, tempfile, numpy as np, fastrec
+    >>> path = os.path.join(tempfile.mkdtemp(), "one.tfrecord")
+    >>> with fastrec.Writer(path) as writer:
+    ...     for label in range(3):
+    ...         image = np.zeros((2, 3), np.uint8)
+    ...         writer.write({"image": image, "shape": image.shape, "label": label})
+    >>> features = infer_features(path)
+    >>> print(features)
+    name   kind        values  present  range   read as
+    image  bytes_list       1    100 %  6 bytes RawFeature((2, 3), uint8)
+    label  int64_list       1    100 %  0 to 2  FixedLenFeature((), int64)
+    shape  int64_list       2    100 %  2 to 3  FixedLenFeature((2,), int64)
+    >>> next(iter(fastrec.Batcher(path, features, batch_size=3)))["image"].shape
+    (3, 2, 3)
+    """
+    if limit is not None and limit < 1:
+        raise ValueError(f"limit must be at least 1, not {limit}")
+    seen, total = _survey(source, limit)
+    found = {key: _feature(seen[key], total) for key in sorted(seen) if seen[key].kinds}
+    return Features(found, {key: seen[key] for key in found}, total)
+
+
+def kinds_of(records: Sequence[bytes] | Bytes) -> dict[str, tuple[int, int, int, int]]:
+    """In how many records each feature is without a kind, of bytes, of floats and of integers.
+
+    Parameters
+    ----------
+    records : sequence of bytes-like, or Bytes
+        Serialized Examples.
+
+    Returns
+    -------
+    dict
+        By feature. Of several values of one feature in a record the last counts.
+
+    Raises
+    ------
+    ExampleParseError
+        When a record is no Example.
+
+    Examples
+    --------
+    >>> import fastrec
+    >>> kinds_of([fastrec.encode_example({"a": 1}), fastrec.encode_example({"a": [2.0, 3.0]})])
+    {'a': (0, 0, 1, 1)}
+    """
+    survey = _core.Survey()
+    survey.add(records)
+    return {
+        key.decode("utf-8", "surrogateescape"): counts for key, counts in survey.sightings().items()
+    }

@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Examples to columns."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from .. import _core
+from ..columns import Bytes
+from ..features.column_spec import Plan
+from ..features.spec import Feature, plan_example
+from ..threads import usable_cpus
+
+__all__ = [
+    "parse_example",
+    "parse_single_example",
+]
+
+# A batch of fewer bytes is parsed before another thread has started.
+_WORTH_THREADS = 1 << 20
+_MOST_THREADS = 8
+
+
+@functools.lru_cache(maxsize=32)
+def _compile(plan: Callable[[Any], Plan], items: tuple[Any, ...], _: str) -> _core.Schema:
+    return _core.Schema(plan(dict(items)))
+
+
+def compile_schema(plan: Callable[[Any], Plan], features: Any) -> _core.Schema:
+    """A schema of the features, kept for the next time.
+
+    Defaults are told apart by how they print as well: 0.0 and -0.0 are equal.
+    """
+    try:
+        items = tuple(features.items())
+        return _compile(plan, items, str([getattr(f, "default_value", 0) for _, f in items]))
+    except (AttributeError, TypeError):  # not a mapping, or a default that has no hash
+        return _core.Schema(plan(features))
+
+
+def _threads_for(records: Sequence[Any] | Bytes, threads: int | None) -> int:
+    if threads is not None:
+        if threads < 1:
+            raise ValueError(f"threads must be at least 1, not {threads}")
+        return threads
+    try:
+        size = records.nbytes if isinstance(records, Bytes) else sum(map(len, records))
+    except TypeError:
+        return 1  # what is no record is refused where it is taken
+    return 1 if size < _WORTH_THREADS else min(usable_cpus(), _MOST_THREADS)
+
+
+def check_records(records: Any) -> None:
+    """That it is no single record, which is a sequence too, nor a sequence of text."""
+    if isinstance(records, (bytes, bytearray, memoryview, str)):
+        raise TypeError("records is a sequence of records; parse_single_example takes one record")
+    if isinstance(records, (list, tuple)) and records and isinstance(records[0], str):
+        raise TypeError("a record is bytes, not str")
+
+
+def parse_example(
+    records: Sequence[bytes] | Bytes,
+    features: Mapping[str, Feature],
+    *,
+    threads: int | None = None,
+) -> dict[str, Any]:
+    """Parse serialized ``tf.train.Example`` messages into a batch of columns.
+
+    The last of several values of one feature counts, a Feature with no kind set is a missing one,
+    and the verdict on what is a message is protobuf's; values of features that are not asked for
+    are not looked at.
+
+    Parameters
+    ----------
+    records : sequence of bytes-like, or Bytes
+    features : mapping of str to feature
+        What to read, and as what.
+    threads : int, optional
+        How many may parse large batches together; the usable processors, up to 8, by default. The
+        result does not depend on it.
+
+    Returns
+    -------
+    dict
+        By feature, in the order of `features`. A :class:`FixedLenFeature`,
+        :class:`FixedLenSequenceFeature` or :class:`RawFeature` of known shape is an ndarray of
+        shape ``(len(records), ...)``, or a :class:`Bytes` of that shape where the dtype is bytes; a
+        :class:`RaggedFeature` is a :class:`Ragged`, a :class:`VarLenFeature` or
+        :class:`SparseFeature` a :class:`Sparse`. The arrays are the caller's, writable, and 64-byte
+        aligned.
+
+    Raises
+    ------
+    ExampleParseError
+        Naming record and feature, what was expected and what came.
+
+    Examples
+    --------
+    >>> import numpy as np, fastrec
+    >>> record = fastrec.encode_example({"image": np.arange(6, dtype=np.uint8), "label": 3})
+    >>> columns = parse_example([record, record], {
+    ...     "image": fastrec.RawFeature((2, 3), np.uint8),
+    ...     "label": fastrec.FixedLenFeature((), np.int64),
+    ... })
+    >>> columns["image"].shape, columns["label"]
+    ((2, 2, 3), array([3, 3]))
+    """
+    check_records(records)
+    schema = compile_schema(plan_example, features)
+    return schema.parse(records, _threads_for(records, threads))
+
+
+def parse_single_example(record: bytes, features: Mapping[str, Feature]) -> dict[str, Any]:
+    """As :func:`parse_example` of one record, without the batch dimension.
+
+    Returns
+    -------
+    dict
+        By feature: an ndarray of the feature's shape (a NumPy scalar for ``()``), bytes or a
+        :class:`Bytes`; for a ragged or sparse feature the one row.
+    """
+    if isinstance(record, (str, list, tuple)):
+        raise TypeError(f"a record is bytes, not {type(record).__name__}")
+    columns = compile_schema(plan_example, features).parse([record])
+    return {key: column[0] for key, column in columns.items()}

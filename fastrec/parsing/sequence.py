@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: Apache-2.0
+"""SequenceExamples: a context, and lists of frames."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from .. import _core
+from ..columns import Bytes
+from ..features.spec import Feature, plan_context, plan_frames
+from .parse import check_records, compile_schema
+
+__all__ = ["parse_sequence_example", "parse_single_sequence_example"]
+
+_Columns = dict[str, Any]
+
+
+def _parse(records: Any, context: Any, sequence: Any) -> tuple[_Columns, _Columns, _Columns]:
+    if context is None and sequence is None:
+        raise ValueError("name context_features, sequence_features, or both")
+    columns, frames = _core.parse_sequences(
+        compile_schema(plan_context, context or {}),
+        compile_schema(plan_frames, sequence or {}),
+        records,
+    )
+    lists = {name: column for name, column in frames.items() if not isinstance(name, tuple)}
+    lengths = {name[0]: column for name, column in frames.items() if isinstance(name, tuple)}
+    return columns, lists, lengths
+
+
+def parse_sequence_example(
+    records: Sequence[bytes] | Bytes,
+    context_features: Mapping[str, Feature] | None = None,
+    sequence_features: Mapping[str, Feature] | None = None,
+) -> tuple[_Columns, _Columns, _Columns]:
+    """Parse serialized ``tf.train.SequenceExample`` messages into batches of columns.
+
+    Parameters
+    ----------
+    records : sequence of bytes-like, or Bytes
+    context_features : mapping of str to feature, optional
+        What to read from the context, as :func:`parse_example` reads an Example.
+    sequence_features : mapping of str to feature, optional
+        What to read from the feature lists: :class:`FixedLenSequenceFeature`,
+        :class:`VarLenFeature` and :class:`RaggedFeature`.
+
+    Returns
+    -------
+    context : dict
+        As :func:`parse_example` returns it.
+    feature_lists : dict
+        By feature: of a :class:`FixedLenSequenceFeature` an array of shape ``(len(records), most
+        frames, *shape)``, padded with zeros; of a :class:`VarLenFeature` a :class:`Sparse` of shape
+        ``(len(records), most frames, most values)``; of a :class:`RaggedFeature` a :class:`Ragged`
+        of frames, each a row.
+    lengths : dict
+        By :class:`FixedLenSequenceFeature`: how many frames each record has, int64.
+
+    Raises
+    ------
+    ExampleParseError
+        Naming record, feature and frame, what was expected and what came.
+
+    Examples
+    --------
+    >>> from fastrec import FixedLenSequenceFeature
+    >>> from fastrec.train import Feature, FeatureList, FeatureLists, Int64List, SequenceExample
+    >>> frames = [Feature(int64_list=Int64List(value=[i, i + 1])) for i in range(3)]
+    >>> record = SequenceExample(
+    ...     feature_lists=FeatureLists(feature_list={"x": FeatureList(feature=frames)})
+    ... ).SerializeToString()
+    >>> features = {"x": FixedLenSequenceFeature((2,), int)}
+    >>> _, lists, lengths = parse_sequence_example([record], sequence_features=features)
+    >>> lists["x"].tolist(), lengths["x"].tolist()
+    ([[[0, 1], [1, 2], [2, 3]]], [3])
+    """
+    check_records(records)
+    return _parse(records, context_features, sequence_features)
+
+
+def parse_single_sequence_example(
+    record: bytes,
+    context_features: Mapping[str, Feature] | None = None,
+    sequence_features: Mapping[str, Feature] | None = None,
+) -> tuple[_Columns, _Columns]:
+    """As :func:`parse_sequence_example` of one record, without the batch dimension and lengths.
+
+    Returns
+    -------
+    context, feature_lists : dict
+    """
+    context, lists, _ = _parse([record], context_features, sequence_features)
+    return (
+        {name: column[0] for name, column in context.items()},
+        {name: column[0] for name, column in lists.items()},
+    )

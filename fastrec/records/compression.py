@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which compression a file has, and how to write it; :mod:`fastrec.records.inflate` reads it."""
+
+from __future__ import annotations
+
+import zlib
+from typing import Any, Protocol
+
+__all__ = ["compressor", "detect", "normalize"]
+
+# zlib's window bits: the gzip container, the zlib container.
+_WINDOW_BITS = {"GZIP": 31, "ZLIB": 15}
+
+
+class Compressor(Protocol):
+    def compress(self, data: Any, /) -> bytes: ...
+    def flush(self) -> bytes: ...
+
+
+def normalize(compression: str | None) -> str | None:
+    """``None``, ``"GZIP"`` or ``"ZLIB"``; the empty string is None, case does not matter.
+
+    Raises
+    ------
+    ValueError
+        For anything else.
+    """
+    if not compression:
+        return None
+    kind = compression.upper() if isinstance(compression, str) else compression
+    if kind not in _WINDOW_BITS:
+        raise ValueError(f"compression must be None, 'GZIP' or 'ZLIB', not {compression!r}")
+    return kind
+
+
+def detect(head: bytes) -> str | None:
+    """The compression that a file which begins with `head` has.
+
+    A plain file begins with a length: to be taken for a zlib stream it would need a record of a
+    length whose two low bytes are a zlib header, and then its checksum would have to be wrong.
+    """
+    if head[:3] == b"\x1f\x8b\x08":
+        return "GZIP"
+    zlib_header = (
+        len(head) >= 2 and head[0] & 0x8F == 8 and int.from_bytes(head[:2], "big") % 31 == 0
+    )
+    if zlib_header and not _is_frame(head):
+        return "ZLIB"
+    return None
+
+
+def _is_frame(head: bytes) -> bool:
+    from .. import _core
+
+    return len(head) >= 12 and head[8:12] == _core.masked_crc32c(head[:8]).to_bytes(4, "little")
+
+
+def compressor(kind: str, level: int | None) -> Compressor:
+    """A deflate stream in the container that TensorFlow calls `kind`.
+
+    Raises
+    ------
+    ValueError
+        For a level outside of -1..9.
+    """
+    level = -1 if level is None else level
+    if level not in range(-1, 10):
+        raise ValueError(f"level must be -1 to 9, not {level!r}")
+    return zlib.compressobj(level, zlib.DEFLATED, _WINDOW_BITS[kind], 9)

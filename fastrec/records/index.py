@@ -1,0 +1,190 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where every record of a file begins, kept beside it."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .. import _core
+from ..errors import IndexMismatchError
+from .paths import PathLike, index_path
+
+__all__ = ["Index"]
+
+_LONGEST_LINE = 42  # two numbers of 64 bits, a space and a line end
+
+
+class Index:
+    """Where every record of one plain file begins.
+
+    An index knows which file it is of: its size, and when it was changed last. It is data to be
+    checked, never trusted: a record is read where it says only if one is there, of that size.
+
+    Made by :meth:`build`, :meth:`load` or :meth:`read_text`, and by ``Writer(index=True)``.
+
+    Examples
+    --------
+    >>> import os, tempfile, fastrec
+    >>> path = os.path.join(tempfile.mkdtemp(), "words.tfrecord")
+    >>> with fastrec.Writer(path) as writer:
+    ...     for word in (b"a", b"few", b"words"):
+    ...         writer.write(word)
+    >>> index = Index.build(path)
+    >>> len(index), index.offsets.tolist()
+    (3, [0, 17, 36, 57])
+    >>> os.path.basename(index.save())
+    'words.tfrecord.frindex'
+    >>> fastrec.Reader(path, index=True)[1]
+    b'few'
+    """
+
+    def __init__(self, path: PathLike, core: _core.FileIndex) -> None:
+        self.path = os.fspath(path)
+        self._core = core
+
+    @classmethod
+    def build(cls, path: PathLike, *, max_record_bytes: int | None = None) -> Index:
+        """Go through a file from header to header.
+
+        Raises
+        ------
+        OSError, CorruptRecordError, TruncatedFileError, LimitExceededError
+            An index is of a sound file only.
+        """
+        dataset = _core.Dataset([path], verify=False, max_record=max_record_bytes or 0)
+        return cls(path, dataset.index_of(0))
+
+    @classmethod
+    def load(cls, path: PathLike, index: PathLike | None = None) -> Index:
+        """The index that was saved for the file at `path`, by default beside it.
+
+        Raises
+        ------
+        OSError
+            When it cannot be read.
+        IndexMismatchError
+            When it is not one of ours, is damaged, or is of the file as it was before.
+        """
+        found = cls._read(path, index_path(path) if index is None else index)
+        status = os.stat(path)
+        if (found._core.size, found._core.mtime_ns) != (status.st_size, status.st_mtime_ns):
+            raise found._mismatch("the file has changed since it was made")
+        return found
+
+    @classmethod
+    def _read(cls, path: PathLike, index: PathLike) -> Index:
+        with open(index, "rb") as file:
+            return cls(path, _core.FileIndex.load(file.read(), path))
+
+    def save(self, index: PathLike | None = None) -> str:
+        """Keep it, by default beside the file; the path that it got."""
+        target = os.fsdecode(index_path(self.path) if index is None else index)
+        writer = _core.RecordWriter(target)
+        try:
+            writer.write_frames(self._core.save(), 0)
+            writer.close()
+        finally:
+            writer.abort()
+        return target
+
+    def __len__(self) -> int:
+        return len(self._core)
+
+    @property
+    def offsets(self) -> NDArray[np.uint64]:
+        """Where records begin, and where the last one ends; uint64, shape (records + 1,)."""
+        return np.frombuffer(self._core.offsets(), np.uint64)
+
+    @property
+    def data_size(self) -> int:
+        """Of the file, in bytes."""
+        return self._core.size
+
+    @property
+    def mtime_ns(self) -> int:
+        """When the file was changed last, in nanoseconds since 1970."""
+        return self._core.mtime_ns
+
+    def write_text(self, index: PathLike) -> None:
+        """As lines of ``offset size``, which DALI and the ``tfrecord`` package read."""
+        offsets = self.offsets
+        rows = np.stack([offsets[:-1], np.diff(offsets)], axis=1).tolist()
+        text = "".join([f"{offset} {size}\n" for offset, size in rows])
+        writer = _core.RecordWriter(index)
+        try:
+            writer.write_frames(text.encode("ascii"), 0)
+            writer.close()
+        finally:
+            writer.abort()
+
+    @classmethod
+    def read_text(cls, path: PathLike, index: PathLike) -> Index:
+        """The index of the file at `path` from lines of ``offset size``.
+
+        Raises
+        ------
+        IndexMismatchError
+            Unless the lines are numbers that cover the file from end to end.
+        """
+        status = os.stat(path)
+        found = cls.__new__(cls)
+        found.path = os.fspath(path)
+        try:
+            offsets = _parse_text(index, status.st_size)
+            core = _core.FileIndex(offsets, status.st_size, status.st_mtime_ns)
+        except IndexMismatchError:
+            raise found._mismatch("its entries are not where records can begin") from None
+        except (ValueError, OverflowError) as error:
+            raise found._mismatch(str(error)) from None
+        found._core = core
+        return found
+
+    def _mismatch(self, what: str) -> IndexMismatchError:
+        path = os.fsdecode(self.path)
+        error = IndexMismatchError(
+            f"the index of {path!a} is refused: {what}; build it again with fastrec.Index.build"
+        )
+        error.path = path
+        return error
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Index):
+            return NotImplemented
+        same = (self.data_size, self.mtime_ns) == (other.data_size, other.mtime_ns)
+        return same and np.array_equal(self.offsets, other.offsets)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _unpickle, (self.path, bytes(memoryview(self._core.save())))
+
+    def __repr__(self) -> str:
+        return f"<fastrec.Index of {self.path!a}, {len(self)} records>"
+
+
+def _unpickle(path: PathLike, saved: bytes) -> Index:
+    return Index(path, _core.FileIndex.load(saved, path))
+
+
+def _parse_text(index: PathLike, size: int) -> NDArray[np.uint64]:
+    """Offsets, and the end. Memory is bounded by the number of records that the file can hold."""
+    most = size // 16 + 1
+    with open(index, "rb") as file:
+        text = file.read(most * _LONGEST_LINE)
+        if file.read(1):
+            raise ValueError(f"it has more lines than a file of {size} bytes has records")
+    words = text.split()
+    if text.translate(None, b"0123456789 \t\r\n") or len(words) % 2:
+        raise ValueError("it is not lines of two numbers")
+    numbers = np.array(list(map(int, words)), np.uint64).reshape(-1, 2)
+    begins, sizes = numbers[:, 0], numbers[:, 1]
+    ends = begins + sizes
+    if np.any(ends < begins) or not np.array_equal(begins[1:], ends[:-1]):
+        raise ValueError("its records do not follow each other")
+    if len(begins) == 0:
+        return np.zeros(1, np.uint64)
+    return np.append(begins, ends[-1:])

@@ -1,0 +1,186 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a set of files holds, kept beside them: a file cannot say that its end is missing, or that a
+whole one is."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+from .. import _core
+from ..errors import FastrecError, MissingRecordsError
+from .paths import PathLike
+from .reader import Reader, Source
+
+__all__ = ["Manifest", "ManifestFile", "check_shards"]
+
+_FORMAT = "fastrec manifest"
+_VERSION = 1
+_SHARD = re.compile(r"(?s)(.*)-(\d{5})-of-(\d{5})(.*)")
+_PIECE = 1 << 20
+_NAMED = 3  # missing files, in a message
+
+
+class ManifestFile(NamedTuple):
+    """One file: its name without folders, its records, its bytes, and the CRC32C of these."""
+
+    name: str
+    records: int
+    size: int
+    crc32c: int
+
+
+class Manifest(Sequence[ManifestFile]):
+    """Which files belong together, and what is in each.
+
+    Records have checksums; that a file ends too early between two of them, that a shard is missing,
+    and that one is there twice under two names, nothing in the files can say. :func:`verify` holds
+    them against a manifest.
+
+    Examples
+    --------
+    >>> import os, tempfile, fastrec
+    >>> folder = tempfile.mkdtemp()
+    >>> with fastrec.Writer(os.path.join(folder, "train.tfrecord"), shards=3) as writer:
+    ...     writer.write_many([b"a", b"few", b"words"])
+    >>> manifest = Manifest.build(writer.paths)
+    >>> manifest.save(os.path.join(folder, "train.json"))
+    >>> os.unlink(writer.paths[1])
+    >>> fastrec.verify(folder, manifest=os.path.join(folder, "train.json"))
+    Traceback (most recent call last):
+    fastrec.errors.MissingRecordsError: 'train-00001-of-00003.tfrecord' is missing
+    """
+
+    def __init__(self, files: Iterable[ManifestFile]) -> None:
+        self._files = tuple(files)
+        self._by_name = {each.name: each for each in self._files}
+        if len(self._by_name) != len(self._files):
+            raise ValueError("two files of a manifest have the same name")
+
+    def __len__(self) -> int:
+        return len(self._files)
+
+    def __getitem__(self, index: Any) -> Any:
+        return self._files[index]
+
+    @property
+    def names(self) -> list[str]:
+        """Of the files."""
+        return list(self._by_name)
+
+    @property
+    def records(self) -> int:
+        """In all files."""
+        return sum(each.records for each in self._files)
+
+    @classmethod
+    def build(cls, source: Source, *, compression: str | None = "auto") -> Manifest:
+        """Of files as they are now; every checksum in them is checked.
+
+        Raises
+        ------
+        CorruptRecordError, TruncatedFileError, OSError
+        """
+        reader = Reader(source, compression=compression)
+        found = zip(reader.paths, reader._places, reader._readers(), strict=True)
+        return cls(file_of(path, place, part.walk()[0]) for path, place, part in found)
+
+    def save(self, path: PathLike) -> None:
+        """Write it as JSON, whole or not at all."""
+        files = [{**each._asdict(), "crc32c": f"{each.crc32c:08x}"} for each in self._files]
+        text = json.dumps({"format": _FORMAT, "version": _VERSION, "files": files}, indent=1)
+        writer = _core.RecordWriter(path)
+        writer.write_frames(text.encode() + b"\n", 0)
+        writer.close()
+
+    @classmethod
+    def load(cls, path: PathLike) -> Manifest:
+        """Read what :meth:`save` wrote.
+
+        Raises
+        ------
+        FastrecError
+            When it is no manifest.
+        OSError
+        """
+        try:
+            with open(path, encoding="utf-8") as file:
+                found = json.load(file)
+            if found["format"] != _FORMAT or found["version"] != _VERSION:
+                raise ValueError(f"it is of format {found['format']!a}, {found['version']!a}")
+            return cls(_checked(each) for each in found["files"])
+        except (ValueError, KeyError, TypeError, RecursionError) as problem:
+            error = FastrecError(f"{os.fsdecode(path)!a} is no manifest: {problem!a:.200}")
+            error.path = os.fsdecode(path)
+            raise error from None
+
+    def check_names(self, paths: Iterable[str | bytes]) -> None:
+        """Raise unless it is these files, by name, that are in the manifest."""
+        names = [os.path.basename(os.fsdecode(path)) for path in paths]
+        if missing := [each.name for each in self._files if each.name not in names]:
+            raise _missing(missing)
+        if extra := [name for name in names if name not in self._by_name]:
+            raise _error(extra[0], f"{extra[0]!a} is not in the manifest")
+        if len(names) > len(self._files):
+            twice = next(name for name in names if names.count(name) > 1)
+            raise _error(twice, f"{twice!a} is there {names.count(twice)} times")
+
+    def check_file(self, path: str | bytes, place: str | bytes, records: int) -> None:
+        """Raise unless a file, of which that many records were found, is the one it was."""
+        here = file_of(path, place, records)
+        there = self._by_name[here.name]
+        if here.records != there.records:
+            raise _error(
+                here.name, f"{here.name!a} has {here.records} records, and had {there.records}"
+            )
+        if here != there:
+            raise _error(here.name, f"{here.name!a} has other records than it had")
+
+
+def file_of(path: str | bytes, place: str | bytes, records: int) -> ManifestFile:
+    size = crc = 0
+    piece = memoryview(bytearray(_PIECE))
+    with open(place, "rb", buffering=0) as file:
+        while some := file.readinto(piece):
+            crc = _core.crc32c(piece[:some], crc)
+            size += some
+    return ManifestFile(os.path.basename(os.fsdecode(path)), records, size, crc)
+
+
+def _checked(file: dict[str, Any]) -> ManifestFile:
+    name, records, size = file["name"], file["records"], file["size"]
+    if not isinstance(name, str) or not name or os.path.basename(name) != name:
+        raise ValueError(f"{name!a} is no file's name")
+    if not all(type(n) is int and n >= 0 for n in (records, size)):
+        raise ValueError(f"{records!a} records of {size!a} bytes")
+    return ManifestFile(name, records, size, int(file["crc32c"], 16))
+
+
+def check_shards(paths: Iterable[str | bytes]) -> None:
+    """Raise when of files like ``train-00001-of-00004.tfrecord`` some are not there."""
+    sets: dict[tuple[str, int, str], set[int]] = {}
+    for path in paths:
+        if match := _SHARD.fullmatch(os.fsdecode(path)):
+            head, number, count, tail = match.groups()
+            sets.setdefault((head, int(count), tail), set()).add(int(number))
+    for (head, count, tail), there in sets.items():
+        missing = [number for number in range(count) if number not in there]
+        if missing:
+            raise _missing([f"{head}-{each:05d}-of-{count:05d}{tail}" for each in missing])
+
+
+def _missing(names: list[str]) -> MissingRecordsError:
+    some = ", ".join(ascii(name) for name in names[:_NAMED])
+    if len(names) == 1:
+        return _error(names[0], f"{some} is missing")
+    more = "" if len(names) <= _NAMED else f" and {len(names) - _NAMED} more"
+    return _error(names[0], f"{some}{more} are missing")
+
+
+def _error(path: str, message: str) -> MissingRecordsError:
+    error = MissingRecordsError(message)
+    error.path = path
+    return error

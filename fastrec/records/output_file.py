@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One file being written, and the compressor before it."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from .. import _core
+from ..errors import FastrecError
+from .compression import compressor
+from .inflate import Inflated
+
+__all__ = ["Output"]
+
+_OVERHEAD = 16  # of a frame, beside the record
+
+
+class Output:
+    """One file being written, and the compressor before it."""
+
+    BLOCK = 1 << 18
+
+    def __init__(
+        self, path: Any, kind: str | None, level: int | None, verify: bool, **options: bool
+    ) -> None:
+        self._kind, self._verify = kind, verify
+        self._compressor = None if kind is None else compressor(kind, level)
+        self._frames = bytearray()  # and how many, that wait for the compressor
+        self._waiting = 0
+        self._compressed = 0  # bytes that it has had
+        self._finished = False
+        self.file = _core.RecordWriter(path, **options)
+
+    @property
+    def count(self) -> int:
+        """Records."""
+        return self.file.count + self._waiting
+
+    @property
+    def size(self) -> int:
+        """Bytes before compression."""
+        if self._compressor is None:
+            return self.file.size
+        return self._compressed + len(self._frames)
+
+    def write(self, record: Any) -> None:
+        if self._compressor is None:
+            self.file.write(record)
+        else:
+            self.write_frames(_core.frame(record), 1)
+
+    def write_many(self, records: Any) -> None:
+        if self._compressor is None:
+            self.file.write_many(records)
+        else:
+            for frames, count in _core.Frames(records):
+                self.write_frames(frames, count)
+
+    def write_frames(self, frames: Any, count: int) -> None:
+        if self._compressor is None:
+            self.file.write_frames(frames, count)
+            return
+        if self._finished or self.file.closed:  # while the records were asked for
+            raise ValueError("the writer is closed")
+        self._frames += frames
+        self._waiting += count
+        if len(self._frames) >= self.BLOCK:
+            self._compress()
+
+    def _compress(self) -> None:
+        """Piece by piece, for Ctrl-C; then what the compressor has had cannot be taken back."""
+        assert self._compressor is not None
+        compress = self._compressor.compress
+        try:
+            with memoryview(self._frames) as frames:
+                begins = range(0, len(frames), self.BLOCK)
+                pieces = [compress(frames[begin : begin + self.BLOCK]) for begin in begins]
+            self.file.write_frames(b"".join(pieces), self._waiting)
+            self._compressed += len(self._frames)
+            self._frames.clear()
+            self._waiting = 0
+        except BaseException:
+            self.file.abort()
+            raise
+
+    def flush(self) -> None:
+        if self._finished:  # the writer is at another file
+            return
+        if self._compressor is not None:
+            self._compress()
+        self.file.flush()
+
+    def finish(self) -> None:
+        """Hand over everything and close the file, so that what is left to do is to publish."""
+        if self._finished:
+            return
+        if self._compressor is not None:
+            self._compress()
+            self.file.write_frames(self._compressor.flush(), 0)
+        self.file.finish()
+        self._finished = True
+        if self._verify:
+            self._read_back()
+
+    def _read_back(self) -> None:
+        """Raise unless what is on the disk is what was written."""
+        place = self.file.place
+        assert place is not None
+        with open(place, "rb", buffering=0) as file:
+            if hasattr(os, "posix_fadvise"):  # what is in memory only may be right
+                os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+            read = None
+            if self._kind is not None:
+                read = Inflated(file.read, self._kind, os.fsdecode(self.file.path))
+            records, size = _core.RecordReader(self.file.path, place=place, read=read).walk()
+        if (records, size + records * _OVERHEAD) != (self.count, self.size):
+            raise FastrecError(
+                f"{os.fsdecode(self.file.path)!a} has {records} records of {size} bytes when it is "
+                f"read back, and {self.count} were written to it"
+            )

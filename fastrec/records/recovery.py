@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What to do about damage, and what was lost to it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Union
+
+from ..errors import FastrecError, TruncatedFileError
+
+__all__ = ["Damage", "OnError", "Skipped"]
+
+OnError = Union[str, Callable[[FastrecError], Any]]  # noqa: UP007
+
+MODES = ("raise", "tolerate_tail", "skip")
+
+
+@dataclass(frozen=True)
+class Skipped:
+    """A region of a file that gave no record.
+
+    Attributes
+    ----------
+    path : str
+    begin, end : int
+        File positions, in bytes; `end` is None where a compressed stream broke off.
+    record : int
+        The number that the first record lost would have had among those of the file.
+    kind : str
+        As that of :class:`CorruptRecordError`.
+    reason : str
+        What was found wrong, and how reading came to go on where it does.
+    ambiguous : bool
+        Whether sound frames are among the bytes. They look like a record file that was stored
+        inside the damaged record, so none of them was taken for a record.
+    """
+
+    path: str
+    begin: int
+    end: int | None
+    record: int
+    kind: str
+    reason: str
+    ambiguous: bool = False
+
+    @property
+    def size(self) -> int | None:
+        """Bytes lost."""
+        return None if self.end is None else self.end - self.begin
+
+    def __str__(self) -> str:
+        size = "an unknown number of" if self.size is None else f"{self.size}"
+        return f"{self.path!a}: {size} bytes at {self.begin} (record {self.record}): {self.reason}"
+
+
+class Damage:
+    """The policy of one pass over the files; calls are made by the extension.
+
+    Parameters
+    ----------
+    on_error : {"tolerate_tail", "skip"} or callable
+    max_bad : int or None
+        Regions to skip before the next one is an error.
+    found : dict
+        Where regions go, by path and position.
+    """
+
+    def __init__(
+        self, on_error: OnError, max_bad: int | None, found: dict[tuple[str, int], Skipped]
+    ) -> None:
+        self._on_error = on_error
+        self._left = max_bad
+        self._found = found
+
+    def __call__(self, error: Any, skipped: tuple[Any, ...]) -> bool:
+        """Note the region and say whether to go on after it; False ends the file there."""
+        begin, end, searched, whole, ambiguous, last = skipped
+        if self._on_error == "tolerate_tail" and not _is_tail(error, last):
+            raise error
+        if self._left is not None and self._left == 0:
+            raise error
+        if callable(self._on_error):
+            self._on_error(error)
+        if self._left is not None:
+            self._left -= 1
+        reason = str(error).split("; ")[0] + _how(searched, whole, ambiguous, last)
+        path = str(error.path)
+        region = Skipped(path, begin, end, error.record or 0, error.kind, reason, ambiguous)
+        self._found[path, begin] = region
+        return not last
+
+
+def _is_tail(error: FastrecError, last: bool) -> bool:
+    kind = getattr(error, "kind", "")
+    return last and isinstance(error, TruncatedFileError) and kind != "shrunk"
+
+
+def _how(searched: bool, whole: bool, ambiguous: bool, last: bool) -> str:
+    if ambiguous:
+        return "; sound frames in it look like data of that record and were passed over"
+    if whole:
+        return "; its data is sound, only the header is wrong"
+    if not searched:
+        return "" if last else "; its length is sound, so this is one record"
+    return "; no record follows" if last else "; the next record was found by searching"
+
+
+def check_policy(on_error: object, max_bad: int | None) -> None:
+    """Refuse what is no policy."""
+    if not callable(on_error) and on_error not in MODES:
+        names = ", ".join(map(repr, MODES))
+        raise ValueError(f"on_error must be {names} or callable, not {on_error!r}")
+    if max_bad is not None and max_bad < 0:
+        raise ValueError(f"max_bad must be at least 0, not {max_bad}")
+    if max_bad is not None and on_error in MODES and on_error != "skip":
+        raise ValueError("max_bad is of on_error='skip' or a callable")

@@ -1,0 +1,241 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Record files looked at as a whole: counted, checked, salvaged."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from ..encoding.writer import Writer
+from . import compression as streams
+from .manifest import Manifest, check_shards
+from .paths import PathLike, is_path
+from .reader import Reader, Source
+from .recovery import OnError, Skipped
+
+__all__ = ["FileReport", "Repaired", "Verified", "count", "repair", "verify"]
+
+_BLOCK_RECORDS = 4096
+
+
+@dataclass(frozen=True)
+class FileReport:
+    """What :func:`verify` found in one file.
+
+    Attributes
+    ----------
+    path : str
+    records, bytes : int
+        Sound records, and the bytes of data in them.
+    skipped : tuple of Skipped
+        The damage, in file order.
+    """
+
+    path: str
+    records: int
+    bytes: int
+    skipped: tuple[Skipped, ...] = ()
+
+
+class _Totals(NamedTuple):
+    records: int
+    bytes: int
+    files: int
+
+
+class Verified(_Totals):
+    """What :func:`verify` went through.
+
+    Attributes
+    ----------
+    records : int
+    bytes : int
+        Of data, without framing.
+    files : int
+    reports : tuple of FileReport
+        The same, file by file.
+    """
+
+    reports: tuple[FileReport, ...] = ()
+
+
+def verify(
+    source: Source,
+    *,
+    compression: str | None = "auto",
+    on_error: OnError = "raise",
+    manifest: PathLike | Manifest | None = None,
+    complete: bool = True,
+) -> Verified:
+    """Check every length and every checksum of record files.
+
+    Parameters
+    ----------
+    source, compression
+        As for :class:`Reader`.
+    on_error
+        ``"skip"`` goes on after damage, which is then in the ``reports``.
+    manifest : path or Manifest, optional
+        What the files have to be, no more and no less.
+    complete : bool, default True
+        Refuse files ``name-00002-of-00008``, found in a directory or by a pattern, when others of
+        the eight are not there. A list of paths is taken as it is.
+
+    Raises
+    ------
+    CorruptRecordError, TruncatedFileError
+        At the first damage, unless it is skipped.
+    MissingRecordsError
+        When a file is missing, or is not as the manifest has it.
+    OSError
+
+    Examples
+    --------
+    >>> import os, tempfile, fastrec
+    >>> path = os.path.join(tempfile.mkdtemp(), "words.tfrecord")
+    >>> with fastrec.Writer(path) as writer:
+    ...     writer.write(b"word")
+    >>> verify(path)
+    Verified(records=1, bytes=4, files=1)
+    """
+    reader = Reader(source, compression=compression, on_error=on_error)
+    expected = manifest
+    if expected is not None:
+        if not isinstance(expected, Manifest):
+            expected = Manifest.load(expected)
+        expected.check_names(reader.paths)
+    elif complete and is_path(source) and reader.paths != [os.fspath(source)]:  # type: ignore[arg-type]
+        check_shards(reader.paths)
+    reports = []
+    for number, part in enumerate(reader._readers()):
+        path = os.fsdecode(part.path)
+        records, size = part.walk()
+        if expected is not None:
+            expected.check_file(reader.paths[number], reader._places[number], records)
+        lost = tuple(each for each in reader.report if each.path == path)
+        reports.append(FileReport(path, records, size, lost))
+    verified = Verified(
+        sum(report.records for report in reports),
+        sum(report.bytes for report in reports),
+        len(reports),
+    )
+    verified.reports = tuple(reports)
+    return verified
+
+
+def count(source: Source, *, compression: str | None = "auto") -> int:
+    """Records in files, found by going from header to header; their data is not checked."""
+    reader = Reader(source, compression=compression, verify=False)
+    if not reader._streams():
+        return len(reader)
+    return sum(part.walk()[0] for part in reader._readers())
+
+
+@dataclass(frozen=True)
+class Repaired:
+    """What :func:`repair` saved and what it could not.
+
+    Attributes
+    ----------
+    path : str
+        The file with the sound records.
+    original : str
+        The damaged file, as it was.
+    records, bytes : int
+        What was saved.
+    skipped : tuple of Skipped
+        What was not, in file order. Empty when there was nothing to repair.
+    """
+
+    path: str
+    original: str
+    records: int
+    bytes: int
+    skipped: tuple[Skipped, ...]
+
+
+def repair(
+    path: PathLike,
+    output: PathLike | None = None,
+    *,
+    in_place: bool = False,
+    overwrite: bool = False,
+    compression: str | None = "auto",
+) -> Repaired:
+    """Save the sound records of a damaged file to a new one. The damaged file is kept.
+
+    Parameters
+    ----------
+    path : path
+        A single file.
+    output : path, optional
+        Where sound records go; ``train.repaired.tfrecord`` for ``train.tfrecord`` by default.
+    in_place : bool
+        The new file takes the name, and the damaged one becomes ``train.tfrecord.damaged``.
+        Nothing is written if nothing is damaged.
+    overwrite : bool
+        Whether a file that is there may be replaced by `output`.
+    compression
+        As for :class:`Reader`; the new file has it, too.
+
+    Raises
+    ------
+    FileExistsError
+        When there is such a file.
+    OSError
+
+    Examples
+    --------
+    >>> import os, tempfile, fastrec
+    >>> path = os.path.join(tempfile.mkdtemp(), "words.tfrecord")
+    >>> with fastrec.Writer(path) as writer:
+    ...     writer.write_many([b"a", b"few", b"words"])
+    >>> os.truncate(path, 50)
+    >>> repaired = repair(path)
+    >>> os.path.basename(repaired.path), repaired.records, repaired.skipped[0].size
+    ('words.repaired.tfrecord', 2, 14)
+    """
+    name = os.fsdecode(path)
+    if in_place and output is not None:
+        raise ValueError("in_place decides about the output's name; give one of the two")
+    if in_place:
+        return _repair_in_place(name, compression)
+    if output is None:
+        root, suffix = os.path.splitext(name)
+        target = f"{root}.repaired{suffix}"
+    else:
+        target = os.fsdecode(output)
+    if os.path.exists(target) and os.path.samefile(name, target):
+        raise ValueError("output is the damaged file; in_place=True replaces it and keeps it")
+    return _save(name, target, name, overwrite, compression)
+
+
+def _save(
+    path: str, target: str, original: str, overwrite: bool, compression: str | None
+) -> Repaired:
+    reader = Reader(path, compression=compression, on_error="skip")
+    kind = compression
+    if kind == "auto":
+        with open(path, "rb") as file:
+            kind = streams.detect(file.read(12))
+    size = 0
+    with Writer(target, compression=kind, overwrite=overwrite) as writer:
+        for block in reader.batches(_BLOCK_RECORDS):
+            writer.write_many(block)
+            size += block.nbytes
+    return Repaired(target, original, writer.count, size, tuple(reader.report))
+
+
+def _repair_in_place(path: str, compression: str | None) -> Repaired:
+    found = verify(path, compression=compression, on_error="skip")
+    if not found.reports[0].skipped:
+        return Repaired(path, path, found.records, found.bytes, ())
+    target = os.path.realpath(path)
+    kept = f"{target}.damaged"
+    os.link(target, kept)  # and so at no moment is there no file under the name
+    try:
+        return _save(target, target, kept, True, compression)
+    except BaseException:
+        os.unlink(kept)
+        raise

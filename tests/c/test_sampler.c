@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "batch/sampler.h"
+#include "test.h"
+
+#define MOST 2000
+
+static void start(fr_cursor *cursor, const fr_order *order) {
+    fr_error err;
+    CHECK_CASE(fr_order_check(order, &err) == FR_OK, "%s", err.message);
+    CHECK(fr_cursor_init(cursor, order, NULL) == FR_OK);
+}
+
+/* All numbers of all batches, in turn. Returns how many. */
+static size_t read_all(const fr_order *order, uint64_t *numbers) {
+    fr_cursor cursor;
+    fr_slice slice;
+    size_t count = 0;
+    start(&cursor, order);
+    for (uint64_t serial = 0; fr_order_slice(order, serial, &slice) == FR_OK; serial++) {
+        CHECK(count + slice.rows <= MOST);
+        fr_cursor_numbers(&cursor, &slice, numbers + count);
+        count += slice.rows;
+    }
+    fr_cursor_free(&cursor);
+    return count;
+}
+
+/* Any batch, asked of a cursor that is anywhere, is what it is in turn. */
+static void check_any_batch(const fr_order *order) {
+    static uint64_t all[MOST], some[MOST];
+    size_t count = read_all(order, all);
+    uint64_t batches = fr_order_batches(order), random = 3;
+    fr_cursor cursor;
+    fr_slice slice;
+    start(&cursor, order);
+    for (int i = 0; batches && i < 40; i++) {
+        uint64_t serial = test_random(&random) % batches, before = 0;
+        for (uint64_t s = 0; s < serial; s++, before += slice.rows)
+            CHECK(fr_order_slice(order, s, &slice) == FR_OK);
+        CHECK(fr_order_slice(order, serial, &slice) == FR_OK && before + slice.rows <= count);
+        fr_cursor_numbers(&cursor, &slice, some);
+        CHECK(memcmp(some, all + before, slice.rows * sizeof *some) == 0);
+    }
+    fr_cursor_free(&cursor);
+}
+
+static void any_batch_can_be_asked_for(void) {
+    for (int i = 0; i < 4 * 3 * 2 * 3; i++) {
+        fr_order order = {.count = 101,
+                          .shuffle = (fr_shuffle)(i % 4),
+                          .seed = 9,
+                          .epochs = 3,
+                          .shard_index = 1,
+                          .shard_count = 3,
+                          .batch_size = 8,
+                          .even = (fr_even)(i / 4 % 3),
+                          .span_epochs = i / 12 % 2,
+                          .block = 7,
+                          .window = (uint64_t)(1 + i / 24 * 5),
+                          .buffer = (uint64_t)(1 + i / 24 * 20)};
+        check_any_batch(&order);
+    }
+}
+
+static void blocks_stay_together_and_records_in_their_window(uint64_t count, uint64_t block,
+                                                             uint64_t window) {
+    static uint64_t numbers[MOST];
+    fr_order order = {.count = count,
+                      .shuffle = FR_SHUFFLE_BLOCKS,
+                      .seed = count,
+                      .epochs = 2,
+                      .shard_count = 1,
+                      .batch_size = 16,
+                      .block = block,
+                      .window = window};
+    CHECK(read_all(&order, numbers) == 2 * count);
+    for (uint64_t epoch = 0; epoch < 2; epoch++) {
+        uint64_t last[MOST] = {0}, first[MOST] = {0};
+        for (uint64_t i = count; i-- > 0;)
+            first[numbers[epoch * count + i] / block] = i;
+        for (uint64_t i = 0; i < count; i++)
+            last[numbers[epoch * count + i] / block] = i;
+        for (uint64_t b = 0; b * block < count; b++)
+            CHECK_CASE(last[b] - first[b] < block * window, "block %llu of %llu records",
+                       (unsigned long long)b, (unsigned long long)count);
+    }
+}
+
+/* The short block is no different from the others: over many seeds record 0 and the last record
+   come equally early. */
+static void the_last_block_may_come_anywhere(void) {
+    uint64_t numbers[MOST], early[2] = {0};
+    for (uint64_t seed = 0; seed < 2000; seed++) {
+        fr_order order = {.count = 103,
+                          .shuffle = FR_SHUFFLE_BLOCKS,
+                          .seed = seed,
+                          .epochs = 1,
+                          .shard_count = 1,
+                          .batch_size = 103,
+                          .block = 10,
+                          .window = 2};
+        CHECK(read_all(&order, numbers) == 103);
+        for (int i = 0; i < 52; i++) {
+            early[0] += numbers[i] == 0;
+            early[1] += numbers[i] == 102;
+        }
+    }
+    CHECK(early[0] > 900 && early[0] < 1100 && early[1] > 900 && early[1] < 1100);
+}
+
+static void a_buffer_keeps_records_near_their_place(uint64_t buffer) {
+    static uint64_t numbers[MOST];
+    bool seen[500] = {false};
+    fr_order order = {.count = 500,
+                      .shuffle = FR_SHUFFLE_BUFFER,
+                      .epochs = 1,
+                      .shard_count = 1,
+                      .batch_size = 9,
+                      .buffer = buffer};
+    CHECK(read_all(&order, numbers) == 500);
+    for (uint64_t i = 0; i < 500; i++) {
+        CHECK(numbers[i] < i + buffer && !seen[numbers[i]]);
+        seen[numbers[i]] = true;
+        CHECK(buffer > 1 || numbers[i] == i);
+    }
+}
+
+static void even_shards_have_the_same_number(fr_even even, uint64_t count, uint64_t shards) {
+    static uint64_t numbers[MOST];
+    uint64_t seen[MOST] = {0}, size = 0;
+    for (uint64_t shard = 0; shard < shards; shard++) {
+        fr_order order = {.count = count,
+                          .shuffle = FR_SHUFFLE_RECORDS,
+                          .seed = 4,
+                          .epochs = 1,
+                          .shard_index = shard,
+                          .shard_count = shards,
+                          .batch_size = 5,
+                          .even = even};
+        size_t own = read_all(&order, numbers);
+        CHECK(own == fr_order_shard_size(&order) && (shard == 0 || own == size));
+        size = own;
+        for (size_t i = 0; i < own; i++)
+            seen[numbers[i]]++;
+    }
+    CHECK(size == (even == FR_EVEN_DROP ? count / shards : (count + shards - 1) / shards));
+    for (uint64_t i = 0; i < count && count >= shards; i++)
+        CHECK(even == FR_EVEN_DROP ? seen[i] <= 1 : seen[i] == 1 || seen[i] == 2);
+}
+
+static void batches_may_span_epochs(void) {
+    static uint64_t numbers[MOST];
+    fr_order order = {.count = 10,
+                      .shuffle = FR_SHUFFLE_RECORDS,
+                      .epochs = 5,
+                      .shard_count = 1,
+                      .batch_size = 12,
+                      .span_epochs = true};
+    fr_slice slice;
+    CHECK(fr_order_batches(&order) == 5 && read_all(&order, numbers) == 50);
+    CHECK(fr_order_slice(&order, 4, &slice) == FR_OK && slice.rows == 2);
+    CHECK(fr_order_slice(&order, 5, &slice) == FR_END);
+    for (int epoch = 0; epoch < 5; epoch++) {
+        unsigned seen = 0;
+        for (int i = 0; i < 10; i++)
+            seen |= 1u << numbers[10 * epoch + i];
+        CHECK(seen == 1023);
+    }
+    order.drop_remainder = true;
+    CHECK(fr_order_batches(&order) == 4 && read_all(&order, numbers) == 48);
+    order.epochs = 0, order.batch_size = UINT64_MAX;
+    CHECK(fr_order_slice(&order, 2, &slice) == FR_END);
+}
+
+static void a_mixture_has_each_source_by_its_weight(fr_shuffle shuffle, bool until_last) {
+    static uint64_t numbers[MOST];
+    uint64_t seen[3] = {0}, next[3] = {0, 40, 140}, once[200] = {0};
+    const fr_part parts[] = {{0, 40, 3}, {40, 100, 1}, {140, 20, 2}};
+    fr_order order = {.count = 160,
+                      .shuffle = shuffle,
+                      .seed = 3,
+                      .epochs = 3,
+                      .shard_count = 1,
+                      .batch_size = 7,
+                      .parts = parts,
+                      .part_count = 3,
+                      .mixed = fr_order_mixed_size(parts, 3, until_last)};
+    CHECK(order.mixed == (until_last ? 600 : 60) && read_all(&order, numbers) == 3 * order.mixed);
+    for (uint64_t i = 0; i < 3 * order.mixed; i++) {
+        size_t part = (numbers[i] >= 40) + (numbers[i] >= 140);
+        if (shuffle == FR_SHUFFLE_NONE) { /* each source as it stands, again and again */
+            CHECK(numbers[i] == next[part]);
+            next[part] =
+                parts[part].first + (next[part] - parts[part].first + 1) % parts[part].count;
+        } else if (seen[part] < parts[part].count) { /* all of it before any of it again */
+            CHECK(once[numbers[i]]++ == 0);
+        }
+        seen[part]++;
+        if ((i + 1) % 6 == 0)
+            CHECK(seen[0] == (i + 1) / 2 && seen[1] == (i + 1) / 6 && seen[2] == (i + 1) / 3);
+    }
+    check_any_batch(&order);
+    order.shard_count = 6, order.shard_index = 1; /* no shard has one source only */
+    size_t own = read_all(&order, numbers);
+    uint64_t of_first = 0;
+    for (size_t i = 0; i < own; i++)
+        of_first += numbers[i] < 40;
+    CHECK(of_first > 0 && of_first < own);
+}
+
+static void lanes_take_turns(void) {
+    static const uint64_t counts[] = {3, 0, 1, 2, 4, 1};
+    static const uint64_t by_three[] = {0, 3, 1, 2, 4, 6, 10, 5, 7, 8, 9};
+    static const uint64_t by_all[] = {0, 3, 4, 6, 10, 1, 5, 7, 2, 8, 9};
+    fr_lanes lanes;
+    fr_error err;
+    CHECK(fr_lanes_init(&lanes, counts, 6, 3, NULL) == FR_OK);
+    for (uint64_t i = 0; i < 11; i++)
+        CHECK_CASE(fr_lanes_at(&lanes, i) == by_three[i], "place %d", (int)i);
+    fr_lanes_free(&lanes);
+    CHECK(fr_lanes_init(&lanes, counts, 6, 200, NULL) == FR_OK);
+    for (uint64_t i = 0; i < 11; i++)
+        CHECK_CASE(fr_lanes_at(&lanes, i) == by_all[i], "place %d", (int)i);
+    fr_lanes_free(&lanes);
+    CHECK(fr_lanes_init(&lanes, counts, 6, 1, NULL) == FR_OK);
+    for (uint64_t i = 0; i < 11; i++)
+        CHECK(fr_lanes_at(&lanes, i) == i);
+    fr_lanes_free(&lanes);
+    CHECK(fr_lanes_init(&lanes, counts, 6, 0, &err) == FR_ERR_ARG);
+    CHECK(fr_lanes_init(&lanes, counts, 6, FR_LANES_MAX + 1, &err) == FR_ERR_ARG);
+}
+
+/* Known answers of Random123, the authors' own library, and the order that TensorFlow's
+   RandomShuffleQueue gives under the operation's seed 7. */
+static void philox_draws_what_it_must(void) {
+    static const uint32_t zeros[] = {0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8};
+    static const uint64_t queue[] = {7, 1, 5, 6, 4, 3, 2, 0, 9, 8};
+    fr_philox philox;
+    fr_philox_init(&philox, 0, 0);
+    for (int i = 0; i < 4; i++)
+        CHECK(fr_philox_next(&philox) == zeros[i]);
+    philox = (fr_philox){.key = {~0u, ~0u}, .counter = {~0u, ~0u, ~0u, ~0u}, .used = 4};
+    CHECK(fr_philox_next(&philox) == 0x408f276d && philox.counter[3] == 0);
+
+    uint64_t held[10];
+    fr_philox_init(&philox, 87654321, 7);
+    for (uint64_t i = 0; i < 10; i++)
+        held[i] = i;
+    for (uint64_t i = 0, left = 10; left > 0; i++) {
+        uint64_t at = fr_philox_next(&philox) % left;
+        CHECK(held[at] == queue[i]);
+        held[at] = held[--left];
+    }
+}
+
+static void what_excludes_each_other_is_refused(void) {
+    const fr_part parts[] = {{0, 5, 1}, {5, 5, 0}};
+    const fr_lanes lanes = {0};
+    const fr_order good = {.count = 10, .shard_count = 1, .batch_size = 1};
+    fr_order order = good;
+    fr_error err;
+    order.shuffle = FR_SHUFFLE_BLOCKS;
+    CHECK(fr_order_check(&order, &err) == FR_ERR_ARG && strstr(err.message, "block"));
+    order.block = order.window = 1 << 20;
+    CHECK(fr_order_check(&order, &err) == FR_ERR_ARG && strstr(err.message, "window"));
+    order = good, order.shuffle = FR_SHUFFLE_BUFFER;
+    CHECK(fr_order_check(&order, &err) == FR_ERR_ARG && strstr(err.message, "buffer"));
+    order = good, order.shuffle = FR_SHUFFLE_RECORDS, order.lanes = &lanes;
+    CHECK(fr_order_check(&order, &err) == FR_ERR_ARG && strstr(err.message, "not both"));
+    order = good, order.parts = parts, order.part_count = 2;
+    CHECK(fr_order_check(&order, &err) == FR_ERR_ARG && strstr(err.message, "weight"));
+    CHECK(fr_order_mixed_size(parts, 2, true) == 0);
+    order.part_count = 1, order.count = 4;
+    CHECK(fr_order_check(&order, &err) == FR_ERR_ARG && strstr(err.message, "not there"));
+    order.count = 10, order.shuffle = FR_SHUFFLE_BUFFER, order.buffer = 1;
+    CHECK(fr_order_check(&order, &err) == FR_ERR_ARG && strstr(err.message, "mixture"));
+}
+
+int main(void) {
+    any_batch_can_be_asked_for();
+    for (uint64_t count = 1; count < 60; count++)
+        for (uint64_t block = 1; block < 12; block += 3)
+            for (uint64_t window = 1; window < 5; window++)
+                blocks_stay_together_and_records_in_their_window(count, block, window);
+    the_last_block_may_come_anywhere();
+    for (uint64_t buffer = 1; buffer < 600; buffer = buffer * 3 + 1)
+        a_buffer_keeps_records_near_their_place(buffer);
+    for (uint64_t count = 0; count < 30; count++)
+        for (uint64_t shards = 1; shards < 9; shards++) {
+            even_shards_have_the_same_number(FR_EVEN_DROP, count, shards);
+            even_shards_have_the_same_number(FR_EVEN_PAD, count, shards);
+        }
+    batches_may_span_epochs();
+    for (int i = 0; i < 4; i++)
+        a_mixture_has_each_source_by_its_weight(i & 1 ? FR_SHUFFLE_RECORDS : FR_SHUFFLE_NONE,
+                                                i & 2);
+    lanes_take_turns();
+    philox_draws_what_it_must();
+    what_excludes_each_other_is_refused();
+    printf("cursor: ok\n");
+    return 0;
+}

@@ -1,0 +1,216 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Pictures changed natively are what TensorFlow's formulas make of them, each by its own chance."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from verbs import gzipped, write_examples
+
+import fastrec
+from fastrec import Augment, Batcher
+from fastrec.batches.shuffle_buffer import random_blocks
+
+FEATURES = {
+    "i": fastrec.FixedLenFeature((), np.int64),
+    "image": fastrec.RawFeature((12, 10, 3), np.uint8),
+}
+DISTORT = Augment((8, 8), flip=True, brightness=63, contrast=(0.2, 1.8), standardize=True)
+
+
+def pictures_of(count: int, height: int, width: int, channels: int, seed: int = 0) -> Any:
+    shape = (count, height, width, channels)
+    return np.random.default_rng(seed).integers(0, 256, shape, np.uint8)
+
+
+def around_the_middle(picture: Any, height: int, width: int) -> Any:
+    """tf.image.resize_with_crop_or_pad."""
+    for axis, wanted in ((0, height), (1, width)):
+        size = picture.shape[axis]
+        begin = max(size - wanted, 0) // 2
+        picture = np.take(picture, range(begin, begin + min(size, wanted)), axis)
+        missing = wanted - picture.shape[axis]
+        padding = [(0, 0)] * 3
+        padding[axis] = missing // 2, missing - missing // 2
+        picture = np.pad(picture, padding)
+    return picture
+
+
+def formulas(how: Augment, picture: Any, key: int, seed: int) -> Any:
+    """The same in float64, a step at a time, by the same draws."""
+    draws = random_blocks(seed, key, np.arange(2, dtype=np.uint64)).ravel().tolist()
+    height, width = how.crop or picture.shape[:2]
+    if how.random_crop:
+        top = draws[0] * (picture.shape[0] - height + 1) >> 32
+        left = draws[1] * (picture.shape[1] - width + 1) >> 32
+        x = picture[top : top + height, left : left + width]
+    else:
+        x = around_the_middle(picture, height, width)
+    if how.flip and draws[2] >> 31:
+        x = x[:, ::-1]
+    x = x.astype(np.float64)
+    share = [(draw >> 8) / 2**24 for draw in draws]
+    x = x + how.brightness * (2 * share[3] - 1)
+    low, high = how.contrast or (1, 1)
+    mean = x.mean(axis=(0, 1))
+    x = (x - mean) * (low + (high - low) * share[4]) + mean
+    if how.standardize:
+        x = (x - x.mean()) / max(x.std(), 1 / np.sqrt(x.size))
+    return x
+
+
+@given(
+    size=st.tuples(st.integers(1, 20), st.integers(1, 20)),
+    crop=st.none() | st.tuples(st.integers(1, 24), st.integers(1, 24)),
+    channels=st.integers(1, 5),
+    random_crop=st.booleans(),
+    flip=st.booleans(),
+    brightness=st.sampled_from([0.0, 63.0]),
+    contrast=st.sampled_from([None, (0.2, 1.8), (1.5, 1.5)]),
+    standardize=st.booleans(),
+    seed=st.integers(0, 2**64 - 1),
+)
+def test_pictures_become_what_the_formulas_say(
+    size: tuple[int, int], crop: tuple[int, int] | None, channels: int, seed: int, **options: Any
+) -> None:
+    if crop and options["random_crop"]:
+        crop = min(crop[0], size[0]), min(crop[1], size[1])
+    how = Augment(crop, **options)
+    pictures = pictures_of(3, *size, channels, seed=seed % 1000)
+    keys = [0, 1, 2**40 + 7]
+    got = how(pictures, keys, seed)
+    expected = np.stack([formulas(how, p, k, seed) for p, k in zip(pictures, keys, strict=True)])
+    assert got.dtype == (np.float32 if how.floats else np.uint8)
+    np.testing.assert_allclose(got, expected, rtol=1e-4, atol=1e-3)
+
+
+def test_flat_pictures_standardize_to_zeros() -> None:
+    flat = np.full((1, 8, 8, 3), 200, np.uint8)
+    assert not Augment(standardize=True)(flat, [0]).any()
+
+
+def test_chance_is_even() -> None:
+    pictures = np.zeros((4000, 1, 4, 1), np.uint8)
+    pictures[:, 0] = np.arange(4, dtype=np.uint8)[:, None]
+    crops = Augment((1, 2), flip=True)(pictures, range(4000), 3)[:, 0, :, 0]
+    _, counts = np.unique(crops, axis=0, return_counts=True)
+    assert len(counts) == 6  # three places, two ways round
+    assert abs(counts - 4000 / 6).max() < 5 * np.sqrt(4000 / 6)
+    bright = Augment(brightness=10)(pictures, range(4000), 3)[:, 0, 0, 0]
+    assert -10 <= bright.min() < -9.9
+    assert 9.9 < bright.max() < 10
+    assert abs(bright.mean()) < 5 * 10 / np.sqrt(3 * 4000)
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    pictures = pictures_of(60, 12, 10, 3)
+    rows = ({"i": i, "image": pictures[i]} for i in range(60))
+    return write_examples(tmp_path_factory.mktemp("augment") / "file", rows)
+
+
+def by_record(batcher: Batcher) -> dict[tuple[int, int], bytes]:
+    """What became of each record, by its number and how often it has come."""
+    seen: dict[tuple[int, int], bytes] = {}
+    for batch in batcher:
+        for i, image in zip(batch["i"].tolist(), batch["image"], strict=True):
+            assert image.shape == (8, 8, 3)
+            time = sum((i, k) in seen for k in range(10))
+            seen[i, time] = image.tobytes()
+    return seen
+
+
+def test_a_pictures_change_is_the_same_for_any_batch_size_order_and_threads(
+    path: Path, tmp_path: Path
+) -> None:
+    packed = tmp_path / "gz"
+    packed.write_bytes(gzipped(path.read_bytes()))
+    options: dict[str, Any] = {"augment": {"image": DISTORT}, "seed": 5, "epochs": 2}
+    expected = by_record(Batcher(path, FEATURES, 7, **options))
+    assert len(expected) == len(set(expected.values())) == 120
+    for source, change in (
+        (path, {"threads": 3}),
+        (path, {"batch_size": 11, "span_epochs": True}),
+        (path, {"shuffle": True, "threads": 2}),
+        (path, {"shuffle": 20, "span_epochs": True}),
+        (packed, {"shuffle": 20}),
+        (packed, {"batch_size": 17, "span_epochs": True}),
+    ):
+        change = {"batch_size": 7, **change}
+        assert by_record(Batcher(source, FEATURES, **{**options, **change})) == expected
+    shards = [by_record(Batcher(path, FEATURES, 4, shard=(k, 3), **options)) for k in range(3)]
+    assert {k: v for shard in shards for k, v in shard.items()} == expected
+    other = by_record(Batcher(path, FEATURES, 7, **{**options, "seed": 6}))
+    assert all(expected[k] != other[k] for k in expected)
+
+
+def test_a_record_that_a_mixture_repeats_is_changed_in_another_way_each_time(
+    path: Path, tmp_path: Path
+) -> None:
+    few = write_examples(
+        tmp_path / "few",
+        ({"i": 100 + i, "image": pictures_of(8, 12, 10, 3, seed=1)[i]} for i in range(8)),
+    )
+    mixture = fastrec.Mixture([path, few], [2, 1], "last")
+    options: dict[str, Any] = {"augment": {"image": DISTORT}, "seed": 5, "epochs": 2}
+    expected = by_record(Batcher(mixture, FEATURES, 7, **options))
+    repeated = {key for key in expected if key[0] >= 100}
+    assert len(expected) == len(set(expected.values())) == 180
+    assert len(repeated) == 60 > 2 * 8
+    for change in ({"span_epochs": True, "batch_size": 11}, {"threads": 3, "shuffle": True}):
+        again = by_record(Batcher(mixture, FEATURES, **{"batch_size": 7, **options, **change}))
+        # Which records of a source's last pass are in the epoch depends on the order.
+        both = again.keys() & expected.keys()
+        assert len(both) >= 120 + 56
+        assert {key: again[key] for key in both} == {key: expected[key] for key in both}
+    # Alone, it is changed as it is in the mixture.
+    alone = by_record(Batcher(path, FEATURES, 7, **options))
+    assert {key: expected[key] for key in expected.keys() - repeated} == alone
+
+
+def test_augmented_batches_resume_and_transform_after_it(path: Path) -> None:
+    def make() -> Batcher:
+        return Batcher(
+            path, FEATURES, 9, shuffle=True, seed=1, epochs=2, augment={"image": DISTORT},
+            transform=lambda batch: batch["image"].sum(),
+        )  # fmt: skip
+
+    batches = iter(make())
+    next(batches)
+    again = make()
+    again.load_state_dict(batches.state_dict())
+    assert list(again) == list(batches)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"contrast": (1.8, 0.2)},
+        {"contrast": (-1, 1)},
+        {"brightness": -1},
+        {"brightness": float("nan")},
+        {"standardize": True, "floats": False},
+    ],
+    ids=str,
+)
+def test_changes_that_cannot_be_are_refused(options: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match=r"brightness|contrast|floats"):
+        Augment(**options)
+
+
+def test_pictures_that_cannot_be_changed_are_refused() -> None:
+    with pytest.raises(ValueError, match="does not fit"):
+        Augment((9, 9))(np.zeros((1, 8, 8, 3), np.uint8), [0])
+    with pytest.raises(ValueError, match="side of 0"):
+        Augment((0, 9))(np.zeros((1, 8, 8, 3), np.uint8), [0])
+    with pytest.raises(ValueError, match="2 keys for 1"):
+        Augment()(np.zeros((1, 8, 8, 3), np.uint8), [0, 1])
+    with pytest.raises(TypeError, match="uint8"):
+        Augment()(np.zeros((1, 8, 8, 3), np.float32), [0])
+    with pytest.raises(ValueError, match="does not name"):
+        Batcher("absent", FEATURES, augment={"picture": DISTORT})

@@ -1,0 +1,306 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Dependencies point one way, in C and in Python, as docs/architecture.md says."""
+
+from __future__ import annotations
+
+import ast
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import fastrec
+
+ROOT = Path(__file__).parents[2]
+CSRC = ROOT / "csrc"
+PACKAGE = ROOT / "fastrec"
+
+# Folders of csrc/ with those that their files may include; what these include comes along.
+FOLDERS = {
+    "base": "",
+    "format": "base",
+    "files": "format",
+    "example": "format",
+    "batch": "files example",
+    "image": "base",
+}
+
+# Packages from left to right: a module imports from its own package and from those before it.
+# The command line loads the demonstration and the benchmarks by name.
+PACKAGES = (
+    ("errors", "columns", "threads"),
+    ("features", "records"),
+    ("parsing", "encoding"),
+    ("images",),
+    ("batches",),
+    ("image", "train"),
+    ("compat",),
+    ("cli",),
+    ("bench", "demo"),
+)
+RANK = {name: rank for rank, names in enumerate(PACKAGES) for name in names}
+# Below all of them is the extension, which asks these while it runs.
+NATIVE = {"errors", "columns", "records.file_magic", "encoding.native_values"}
+# Modules that must do without the extension.
+PLAIN = (
+    "fastrec.errors",
+    "fastrec.columns",
+    "fastrec.threads",
+    "fastrec.features.spec",
+    "fastrec.encoding.native_values",
+    "fastrec.encoding.to_column",
+    "fastrec.encoding.check_spec",
+)
+# What `import fastrec` imports of it; the rest comes with the first name that is asked for.
+AT_IMPORT = ("_core", "columns", "errors", "records", "records.file_magic")
+OPTIONAL = (
+    "google.protobuf",
+    "PIL",
+    "rich",
+    "sklearn",
+    "isal",
+    "simplejpeg",
+    "tensorflow",
+    "matplotlib",
+)
+
+# Kernels: one loop whose length is its unrolling.
+KERNELS: set[str] = set()
+# Tables, and the one file that repeats every header.
+GENERATED = {"crc32c_tables.h", "_csrc.pxd"}
+FUNCTION_LINES = 60
+FILE_LINES = 450
+
+
+def upstream(folder: str) -> set[str]:
+    return {folder}.union(*(upstream(other) for other in FOLDERS[folder].split()))
+
+
+def included(file: Path) -> list[str]:
+    return re.findall(r'^\s*#\s*include\s+"([^"]+)"', file.read_text(), re.MULTILINE)
+
+
+def sources(*folders: Path) -> list[Path]:
+    kinds = {".c", ".h", ".py", ".pyi", ".pyx", ".pxd", ".pxi"}
+    return sorted(
+        file
+        for folder in folders
+        for file in folder.rglob("*")
+        if file.suffix in kinds and file.name != "_core.c"
+    )
+
+
+C_FILES = [file for file in sources(CSRC) if file.suffix in {".c", ".h"}]
+MODULES = [file for file in sources(PACKAGE) if file.suffix == ".py"]
+EVERYTHING = [
+    ROOT / "setup.py",
+    *sources(CSRC, PACKAGE, *(ROOT / name for name in ("tests", "benchmarks", "examples"))),
+]
+
+
+def name_of(file: Path) -> str:
+    return str(file.relative_to(ROOT))
+
+
+@pytest.mark.parametrize("file", C_FILES, ids=name_of)
+def test_the_core_knows_nothing_of_python(file: Path) -> None:
+    assert not re.search(r"\bPython\.h\b|\bPyObject\b|\bnumpy/", file.read_text())
+
+
+@pytest.mark.parametrize("file", C_FILES, ids=name_of)
+def test_a_file_includes_only_from_its_folder_and_those_before_it(file: Path) -> None:
+    folder = file.parent.name
+    for header in included(file):
+        assert (CSRC / header).exists(), f"{file.name} includes {header}, which is not in csrc/"
+        other = Path(header).parent.name
+        assert other in upstream(folder), f"{folder}/ must not include {header}"
+        private = Path(header).stem.endswith("_internal")
+        assert other == folder or not private, f"{header} is private to {other}/"
+
+
+def test_every_folder_of_the_core_is_in_the_table() -> None:
+    assert {path.name for path in CSRC.iterdir()} == set(FOLDERS)
+
+
+def test_headers_do_not_include_each_other_in_a_circle() -> None:
+    seen: dict[Path, set[Path]] = {}
+
+    def reached(header: Path, above: tuple[Path, ...] = ()) -> set[Path]:
+        assert header not in above, " -> ".join(map(name_of, (*above, header)))
+        if header not in seen:
+            direct = {CSRC / name for name in included(header)}
+            seen[header] = direct.union(*(reached(name, (*above, header)) for name in direct))
+        return seen[header]
+
+    for file in C_FILES:
+        reached(file)
+
+
+def imported(file: Path) -> Iterator[tuple[str, bool]]:
+    """Each absolute module name that a file imports, and whether it does so when imported."""
+    package = ".".join(file.relative_to(ROOT).parent.parts)
+    tree = ast.parse(file.read_text())
+    deferred = {
+        id(inner)
+        for outer in ast.walk(tree)
+        if isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda))
+        or (isinstance(outer, ast.If) and "TYPE_CHECKING" in ast.unparse(outer.test))
+        for inner in ast.walk(outer)
+    }
+    for node in ast.walk(tree):
+        at_import = id(node) not in deferred
+        if isinstance(node, ast.Import):
+            yield from ((alias.name, at_import) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            base = package.split(".")[: len(package.split(".")) - node.level + 1]
+            stem = ".".join([*base, node.module or ""]).strip(".") if node.level else node.module
+            assert stem is not None
+            yield stem, at_import
+            yield from ((f"{stem}.{alias.name}", at_import) for alias in node.names)
+
+
+def module_of(file: Path) -> str:
+    return ".".join(file.relative_to(PACKAGE).with_suffix("").parts).removesuffix(".__init__")
+
+
+def package_of(module: str) -> str:
+    return module.partition(".")[0]
+
+
+OWN = {module_of(file) for file in MODULES}
+
+
+def imported_of_ours(file: Path) -> set[str]:
+    """Modules of the package that a file imports, deferred imports too, without ``fastrec.``."""
+    names = {name.removeprefix("fastrec.") for name, _ in imported(file)}
+    return names & OWN - {"__init__"}
+
+
+@pytest.mark.parametrize("file", MODULES, ids=name_of)
+def test_a_module_imports_only_from_its_package_and_those_before_it(file: Path) -> None:
+    own = module_of(file)
+    if own in ("__init__", "__main__"):
+        return
+    package = package_of(own)
+    assert package in RANK, f"{own} is in no package of PACKAGES"
+    for name in imported_of_ours(file):
+        other = package_of(name)
+        assert other in RANK, f"{own} imports {name}, which is in no package of PACKAGES"
+        assert other == package or RANK[other] < RANK[package], f"{own} must not import {name}"
+
+
+def test_the_extension_asks_only_for_what_it_may_know() -> None:
+    found = set()
+    for text in (PACKAGE / "_core.pyx", *(PACKAGE / "native").glob("*.pxi")):
+        pattern = r"^ *from \.([\w.]*) import (\w+)"
+        for base, name in re.findall(pattern, text.read_text(), re.MULTILINE):
+            found |= {base, f"{base}.{name}".strip(".")} & OWN
+    assert found - {"records", "encoding"} == NATIVE
+
+
+def test_versions_of_tensorflow_share_only_what_is_common() -> None:
+    for file in MODULES:
+        own = module_of(file).split(".")
+        for name in imported_of_ours(file):
+            other = name.split(".")
+            if own[0] == other[0] == "compat" and len(own) > 1 and len(other) > 1:
+                common = other[1] == own[1] or other[1].startswith("_")
+                assert common, f"{module_of(file)} must not import {name}"
+
+
+def loaded_by(statement: str) -> set[str]:
+    code = f"{statement}\nimport sys\nprint(*sys.modules, sep='\\n')"
+    run = subprocess.run(
+        [sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, timeout=60
+    )
+    assert run.returncode == 0, run.stderr
+    return set(run.stdout.split())
+
+
+def test_importing_the_package_loads_no_optional_dependency() -> None:
+    loaded = loaded_by("import fastrec")
+    assert "fastrec" in loaded
+    assert not loaded.intersection(OPTIONAL)
+
+
+def test_importing_the_package_loads_little_but_numpy() -> None:
+    loaded = loaded_by("import fastrec")
+    own = {name for name in loaded if name.partition(".")[0] == "fastrec"}
+    assert own == {"fastrec", *(f"fastrec.{name}" for name in AT_IMPORT)}
+    others = loaded - own - loaded_by("import numpy, numpy.typing, threading, importlib")
+    others = {name for name in others if "cython" not in name}
+    assert others <= {"__future__", "errno", "atexit"}
+
+
+def test_a_name_is_imported_from_where_the_type_checker_finds_it() -> None:
+    init = PACKAGE / "__init__.py"
+    typed = {
+        alias.name: node.module
+        for block in ast.parse(init.read_text()).body
+        if isinstance(block, ast.If)
+        for node in block.body
+        if isinstance(node, ast.ImportFrom) and node.module is not None
+        for alias in node.names
+    }
+    assert typed == fastrec._HOME_OF
+    for name in fastrec.__all__:
+        assert name in dir(fastrec)
+        assert getattr(fastrec, name) is not None
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        _ = fastrec.nothing
+
+
+@pytest.mark.parametrize("module", PLAIN)
+def test_plain_modules_need_neither_the_extension_nor_protobuf(module: str) -> None:
+    # A package object without its __init__ stands in, so that nothing else is imported.
+    statement = (
+        "import importlib.util, sys, types\n"
+        "spec = importlib.util.find_spec('fastrec')\n"
+        "package = types.ModuleType('fastrec')\n"
+        "package.__path__ = list(spec.submodule_search_locations)\n"
+        "sys.modules['fastrec'] = package\n"
+        "sys.modules['fastrec._core'] = None\n"
+        f"import {module}"
+    )
+    loaded = loaded_by(statement)
+    assert module in loaded
+    assert not loaded.intersection(OPTIONAL)
+
+
+@pytest.mark.parametrize("file", EVERYTHING, ids=name_of)
+def test_a_file_says_its_licence_first_and_stays_readable_at_one_sitting(file: Path) -> None:
+    lines = file.read_text().splitlines()
+    if not lines:
+        return
+    first = lines[1] if lines[0].startswith("#!") else lines[0]
+    assert first in (
+        "/* SPDX-License-Identifier: Apache-2.0 */",
+        "# SPDX-License-Identifier: Apache-2.0",
+    )
+    assert len(lines) <= FILE_LINES or file.name in GENERATED, f"{len(lines)} lines"
+
+
+def functions(file: Path) -> Iterator[tuple[str, int]]:
+    """Name and length of every C function: from its opening line to a brace in column 0."""
+    name, start = "", 0
+    for number, line in enumerate(file.read_text().splitlines(), 1):
+        if found := re.match(r"[A-Za-z_][^;={]*?(\w+)\([^;]*$", line):
+            name, start = found.group(1), number
+        elif line == "}" and name:
+            yield name, number - start + 1
+            name = ""
+
+
+@pytest.mark.parametrize("file", C_FILES, ids=name_of)
+def test_c_functions_are_short(file: Path) -> None:
+    for name, length in functions(file):
+        assert length <= FUNCTION_LINES or name in KERNELS, f"{name}() has {length} lines"
+
+
+def test_the_measure_of_functions_sees_them() -> None:
+    for file in C_FILES:
+        ends = file.read_text().splitlines().count("}")
+        assert len(list(functions(file))) == ends, f"{file.name} has {ends} functions"

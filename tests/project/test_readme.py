@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What README.md and docs/records.md show is run as it stands."""
+
+from __future__ import annotations
+
+import builtins
+import re
+from pathlib import Path
+
+import pytest
+
+import fastrec
+import fastrec.train
+
+COMMANDS = {"schema", "demo", "bench"}
+README = (Path(__file__).parents[2] / "README.md").read_text()
+
+
+def test_the_code_of_the_readme_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    blocks = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+    assert len(blocks) > 3
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, object] = {}
+    for code in blocks:  # one after the other, as somebody who tries them all would
+        exec(compile(code, "README.md", "exec"), names)
+    columns = names["columns"]
+    assert isinstance(columns, dict)
+    assert columns["image"].shape == (128, 32, 32, 3)
+    assert columns["image"].dtype == "uint8"
+    assert (tmp_path / "train.tfrecord").stat().st_size > 1000 * 32 * 32 * 3
+    assert len(fastrec.Reader("train.tfrecord")) == 1001
+
+
+def test_the_code_about_records_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = (Path(__file__).parents[2] / "docs" / "records.md").read_text()
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, object] = {}
+    for code in re.findall(r"```python\n(.*?)```", text, re.DOTALL):
+        exec(compile(code, "records.md", "exec"), names)
+    assert (tmp_path / "words.repaired.tfrecord").exists()
+
+
+def test_every_name_in_the_readme_exists() -> None:
+    tables = README.split("## What there is")[1].split("## More")[0]
+    cells = [row.split(" | ")[0] for row in tables.splitlines() if row.startswith("| `")]
+    names = {name for cell in cells for name in re.findall(r"`([\w.]+)(?:\([^`]*\))?`", cell)}
+    assert {"Writer", "parse_example", "fastrec.train", "OSError"} <= names
+    for name in names - COMMANDS:
+        name = name.removeprefix("fastrec.")
+        assert hasattr(fastrec, name) or hasattr(builtins, name), name
+
+
+def test_every_page_is_linked_to_and_every_link_leads_somewhere() -> None:
+    root = Path(__file__).parents[2]
+    pages = [root / "README.md", *root.glob("docs/*.md"), root / "CONTRIBUTING.md"]
+    for page in pages:
+        for target in re.findall(r"\]\(([^)#:]+)\)", page.read_text()):
+            assert (page.parent / target).exists(), f"{page.name}: {target}"
+    for page in root.glob("docs/*.md"):
+        assert f"(docs/{page.name})" in README, page.name
+
+
+def test_the_message_in_the_readme_has_the_form_of_the_librarys(tmp_path: Path) -> None:
+    (shown,) = re.findall(r"^    (corrupted record .*)$", README, re.MULTILINE)
+    path = tmp_path / "x.tfrecord"
+    with fastrec.Writer(path) as writer:
+        for _ in range(3):
+            writer.write(bytes(120))
+    damaged = bytearray(path.read_bytes())
+    damaged[272 + 12] ^= 1
+    path.write_bytes(damaged)
+    with pytest.raises(fastrec.CorruptRecordError) as caught:
+        fastrec.verify(path)
+    form = re.sub(r"0x[0-9a-f]{8}", "CRC", shown)
+    said = re.sub(r"0x[0-9a-f]{8}", "CRC", str(caught.value)).replace(str(path), "x.tfrecord")
+    assert said == form

@@ -1,0 +1,217 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The system fails, interrupts, does half of what was asked, or loses its power.
+
+A shim between the core and the system (tests/c/shim.c) has calls go wrong, and writes down what was
+asked for.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import reference
+from powerloss import Disk, calls_of
+from verbs import number_records
+
+import fastrec
+
+SOURCE = Path(__file__).parents[1] / "c" / "shim.c"
+COMPILER = shutil.which(os.environ.get("CC") or "cc")
+
+pytestmark = [
+    pytest.mark.skipif(not sys.platform.startswith("linux"), reason="calls are not preloaded here"),
+    pytest.mark.skipif(COMPILER is None, reason="there is no C compiler"),
+    pytest.mark.skipif("LD_PRELOAD" in os.environ, reason="something else is preloaded"),
+]
+
+RECORDS = [bytes([i]) * 300_000 for i in range(10)]
+OLD = reference.write_frames(number_records(3))
+NEW = reference.write_frames(RECORDS)
+
+
+@pytest.fixture(scope="module")
+def shim(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    library = tmp_path_factory.mktemp("shim") / "shim.so"
+    assert COMPILER is not None
+    options = ("-std=gnu11", "-O1", "-shared", "-fPIC", "-o")
+    subprocess.run([COMPILER, *options, library, SOURCE, "-ldl"], check=True)
+    return library
+
+
+def run(shim: Path, under: Path, code: str, **settings: object) -> str:
+    """What a program prints that runs with the shim."""
+    package = Path(fastrec.__file__).parent.parent
+    environment = {
+        **os.environ,
+        "LD_PRELOAD": str(shim),
+        "PYTHONPATH": str(package),
+        "SHIM_UNDER": str(under),
+        **{f"SHIM_{name.upper()}": str(value) for name, value in settings.items()},
+    }
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(under)],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+# -- Reading -----------------------------------------------------------------------------------
+
+READ = """
+import sys, fastrec, zlib
+records, errors = [], []
+iterator = iter(fastrec.Reader(sys.argv[1] + "/file", follow={follow}))
+while True:
+    try:
+        records.append(next(iterator))
+    except StopIteration:
+        break
+    except Exception as error:
+        errors.append(error)
+        assert len(errors) < 5, errors
+print(len(records), zlib.crc32(b"".join(records)))
+for error in errors:
+    print(type(error).__name__, getattr(error, "errno", None), error.filename.endswith("/file"))
+"""
+
+
+def expected() -> str:
+    import zlib
+
+    return f"{len(RECORDS)} {zlib.crc32(b''.join(RECORDS))}\n"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    folder = tmp_path / "under"
+    folder.mkdir()
+    (folder / "file").write_bytes(NEW)
+    return folder
+
+
+@pytest.mark.parametrize("limit", [7, 100, 4097, 1 << 19])
+def test_short_reads_are_gone_on_from(shim: Path, folder: Path, limit: int) -> None:
+    if limit == 7:
+        (folder / "file").write_bytes(OLD)
+        code = READ.format(follow=False).replace("print(len", "print(records, len")
+        assert str(number_records(3)) in run(shim, folder, code, no_mmap=1, limit=limit)
+        return
+    code = READ.format(follow=False)
+    assert run(shim, folder, code, no_mmap=1, limit=limit) == expected()
+
+
+@pytest.mark.parametrize("follow", [False, 0.05])
+@pytest.mark.parametrize("call", ["read", "open"])
+def test_interrupted_calls_are_made_again(
+    shim: Path, folder: Path, call: str, follow: object
+) -> None:
+    code = READ.format(follow=follow)
+    settings = {"no_mmap": 1, "limit": 100_000, "call": call, "errno": errno.EINTR}
+    assert run(shim, folder, code, **settings, at=-2) == expected()
+    for turn in range(4):
+        assert run(shim, folder, code, **settings, at=turn) == expected()
+
+
+@pytest.mark.parametrize("turn", range(5))
+def test_a_failed_read_is_the_systems_error_and_can_be_tried_again(
+    shim: Path, folder: Path, turn: int
+) -> None:
+    # Never damage, and the next call goes on where the failed one stood.
+    settings = {"no_mmap": 1, "limit": 700_000, "call": "read", "errno": errno.EIO, "at": turn}
+    code = READ.format(follow=False).replace(
+        'iterator = iter(fastrec.Reader(sys.argv[1] + "/file", follow=False))',
+        'iterator = fastrec._core.RecordReader(sys.argv[1] + "/file")',
+    )
+    assert run(shim, folder, code, **settings) == expected() + f"OSError {errno.EIO} True\n"
+
+
+# -- Writing -----------------------------------------------------------------------------------
+
+WRITE = """
+import sys, fastrec
+with fastrec.Writer(sys.argv[1] + "/file"{options}) as writer:
+    for i in range(10):
+        writer.write(bytes([i]) * 300_000)
+"""
+
+
+@pytest.mark.parametrize("limit", [1001, 1 << 19])
+def test_short_and_interrupted_writes_are_gone_on_from(
+    shim: Path, folder: Path, limit: int
+) -> None:
+    (folder / "file").write_bytes(OLD)
+    code = WRITE.format(options="")
+    run(shim, folder, code, limit=limit, call="write", errno=errno.EINTR, at=-3)
+    assert (folder / "file").read_bytes() == NEW
+
+
+@pytest.mark.parametrize(
+    "scenario",
+    [
+        ("", "file", True),
+        ("", "file", False),
+        (", overwrite=False", "file", False),
+        (", compression='GZIP'", "file", True),
+        (", shards=3", "file-00001-of-00003", False),
+        (", shard_records=4", "file-00002-of-00003", False),
+        (", verify_after_write=True", "file", True),
+    ],
+    ids=str,
+)
+def test_after_a_power_failure_a_file_is_the_old_one_or_the_new_one(
+    shim: Path, tmp_path: Path, scenario: tuple[str, str, bool]
+) -> None:
+    options, name, there = scenario
+    folder = tmp_path / "under"
+    states, new = states_of(shim, folder, options, name, there)
+    old = OLD if there else None
+    for number, found in enumerate(states):
+        assert found <= {old, new}, f"after call {number}"
+    assert states[0] == {old}
+    assert states[-1] == {new}
+
+
+def test_without_fsync_the_model_finds_what_may_be_lost(shim: Path, tmp_path: Path) -> None:
+    states, new = states_of(shim, tmp_path / "under", ", fsync=False", "file", True)
+    assert any(found - {OLD, new} for found in states)
+    assert states[-1] > {OLD, new}
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_what_is_appended_leaves_what_was_there_alone(
+    shim: Path, tmp_path: Path, there: bool
+) -> None:
+    states, new = states_of(shim, tmp_path / "under", ", append=True", "file", there)
+    old = OLD if there else b""
+    assert new == old + NEW
+    for found in states:
+        assert all(content is None or content.startswith(old) for content in found)
+    assert states[-1] == {new}
+
+
+def states_of(
+    shim: Path, folder: Path, options: str, name: str, there: bool
+) -> tuple[list[set[bytes | None]], bytes]:
+    """What may be under `name` after each call, and what is there in the end."""
+    folder.mkdir()
+    target = folder / name
+    if there:
+        target.write_bytes(OLD)
+    disk, log = Disk.of(folder), folder.with_name("log")
+    run(shim, folder, WRITE.format(options=options), log=log)
+    states = [disk.after_a_crash(str(target))]
+    for words, data in calls_of(log.read_bytes()):
+        disk.call(words, data)
+        states.append(disk.after_a_crash(str(target)))
+    assert fastrec.verify(target).records > 0
+    return states, target.read_bytes()
