@@ -78,13 +78,13 @@ cdef extern from "format/frame.h" nogil:
 
 
 cdef extern from "files/file_map.h" nogil:
-    ctypedef struct fr_map_entry:
+    ctypedef struct fr_file_map_entry:
         pass
 
-    ctypedef struct fr_map:
+    ctypedef struct fr_file_map:
         fr_span bytes
         int64_t mtime_ns
-        fr_map_entry *entry
+        fr_file_map_entry *entry
 
 
 cdef extern from "files/source.h" nogil:
@@ -94,7 +94,7 @@ cdef extern from "files/source.h" nogil:
         bint ended
         bint reads
         bint stalls
-        fr_map map
+        fr_file_map map
 
     const fr_source FR_SOURCE_FED
 
@@ -154,7 +154,7 @@ cdef extern from "files/index.h" nogil:
 
 cdef extern from "files/dataset.h" nogil:
     ctypedef struct fr_dataset_file:
-        fr_map map
+        fr_file_map map
         fr_index index
         uint64_t first
 
@@ -186,13 +186,13 @@ cdef extern from "files/dataset.h" nogil:
 
 
 cdef extern from "files/parallel_index.h" nogil:
-    ctypedef struct fr_scan:
+    ctypedef struct fr_parallel_index:
         pass
 
-    bint fr_scan_pays(const fr_dataset *dataset) noexcept
-    int fr_scan_start(fr_dataset *dataset, size_t threads, fr_scan **scan, fr_error *err) noexcept
-    int fr_scan_wait(fr_scan *scan, int timeout_ms, fr_error *err) noexcept
-    void fr_scan_free(fr_scan *scan) noexcept
+    bint fr_parallel_index_pays(const fr_dataset *dataset) noexcept
+    int fr_parallel_index_start(fr_dataset *dataset, size_t threads, fr_parallel_index **scan, fr_error *err) noexcept
+    int fr_parallel_index_wait(fr_parallel_index *scan, int timeout_ms, fr_error *err) noexcept
+    void fr_parallel_index_free(fr_parallel_index *scan) noexcept
 
 
 cdef extern from "files/writer.h" nogil:
@@ -311,8 +311,8 @@ cdef extern from "example/columns.h" nogil:
 
 
 cdef extern from "example/sparse_indices.h" nogil:
-    int64_t fr_splits_indices(const int64_t *splits, size_t rows, int64_t *indices) noexcept
-    void fr_splits_nested_indices(const int64_t *records, size_t count, const int64_t *splits,
+    int64_t fr_sparse_indices(const int64_t *splits, size_t rows, int64_t *indices) noexcept
+    void fr_sparse_nested_indices(const int64_t *records, size_t count, const int64_t *splits,
                                   int64_t *indices, int64_t *widest) noexcept
 
 
@@ -333,19 +333,19 @@ cdef extern from "example/infer.h" nogil:
         size_t key_size
         uint64_t *records
 
-    ctypedef struct fr_survey:
+    ctypedef struct fr_infer:
         fr_buffer keys
         uint64_t records
         uint64_t seed
 
-    int fr_survey_add(fr_survey *survey, fr_span record, fr_error *err) noexcept
-    size_t fr_survey_count(const fr_survey *survey) noexcept
-    const fr_sighting *fr_survey_sighting(const fr_survey *survey, size_t number) noexcept
-    void fr_survey_free(fr_survey *survey) noexcept
+    int fr_infer_add(fr_infer *survey, fr_span record, fr_error *err) noexcept
+    size_t fr_infer_count(const fr_infer *survey) noexcept
+    const fr_sighting *fr_infer_sighting(const fr_infer *survey, size_t number) noexcept
+    void fr_infer_free(fr_infer *survey) noexcept
 
 
 cdef extern from "example/parallel_parse.h" nogil:
-    int fr_team_parse(const fr_schema *schema, const fr_span *records, size_t count,
+    int fr_parallel_parse(const fr_schema *schema, const fr_span *records, size_t count,
                       size_t threads, fr_columns *columns, fr_error *err) noexcept
 
 
@@ -388,16 +388,16 @@ cdef extern from "example/encode.h" nogil:
 
 
 cdef extern from "example/parallel_encode.h" nogil:
-    ctypedef struct fr_bulk:
+    ctypedef struct fr_parallel_encode:
         pass
 
-    size_t fr_bulk_threads(const fr_value *values, size_t count, fr_rows rows,
+    size_t fr_parallel_encode_threads(const fr_value *values, size_t count, fr_rows rows,
                            size_t cpus) noexcept
-    int fr_bulk_start(const fr_value *values, size_t count, fr_rows rows, size_t threads,
-                      fr_bulk **bulk, fr_error *err) noexcept
-    int fr_bulk_next(fr_bulk *bulk, fr_span *frames, size_t *records, fr_error *err) noexcept
-    void fr_bulk_free(fr_bulk *bulk) noexcept
-    int fr_bulk_whole(const fr_value *values, size_t count, fr_rows rows, size_t threads,
+    int fr_parallel_encode_start(const fr_value *values, size_t count, fr_rows rows, size_t threads,
+                      fr_parallel_encode **bulk, fr_error *err) noexcept
+    int fr_parallel_encode_next(fr_parallel_encode *bulk, fr_span *frames, size_t *records, fr_error *err) noexcept
+    void fr_parallel_encode_free(fr_parallel_encode *bulk) noexcept
+    int fr_parallel_encode_whole(const fr_value *values, size_t count, fr_rows rows, size_t threads,
                       fr_buffer *out, fr_buffer *offsets, fr_error *err) noexcept
 
 
@@ -433,7 +433,7 @@ cdef extern from "image/augment.h" nogil:
 
 
 cdef extern from "image/image_ops.h" nogil:
-    ctypedef struct fr_distortion:
+    ctypedef struct fr_image_op:
         size_t height
         size_t width
         size_t channels
@@ -446,17 +446,17 @@ cdef extern from "image/image_ops.h" nogil:
         const float *contrast
         bint standardize
 
-    int fr_distort(const fr_distortion *distortion, const uint8_t *source,
+    int fr_image_ops_apply(const fr_image_op *distortion, const uint8_t *source,
                    const int64_t *offsets, size_t count, float *out, fr_error *err) noexcept
 
 
 cdef extern from "batch/interleave.h" nogil:
-    ctypedef struct fr_lanes:
+    ctypedef struct fr_interleave:
         pass
 
-    int fr_lanes_init(fr_lanes *lanes, const uint64_t *counts, size_t files, size_t width,
+    int fr_interleave_init(fr_interleave *lanes, const uint64_t *counts, size_t files, size_t width,
                       fr_error *err) noexcept
-    void fr_lanes_free(fr_lanes *lanes) noexcept
+    void fr_interleave_free(fr_interleave *lanes) noexcept
 
 
 cdef extern from "batch/order.h" nogil:
@@ -471,7 +471,7 @@ cdef extern from "batch/order.h" nogil:
         FR_EVEN_DROP
         FR_EVEN_PAD
 
-    ctypedef struct fr_part:
+    ctypedef struct fr_mix_part:
         uint64_t first
         uint64_t count
         uint64_t weight
@@ -490,8 +490,8 @@ cdef extern from "batch/order.h" nogil:
         uint64_t block
         uint64_t window
         uint64_t buffer
-        const fr_lanes *lanes
-        const fr_part *parts
+        const fr_interleave *lanes
+        const fr_mix_part *parts
         size_t part_count
         uint64_t mixed
 
@@ -502,7 +502,7 @@ cdef extern from "batch/order.h" nogil:
 
     int fr_order_check(const fr_order *order, fr_error *err) noexcept
     uint64_t fr_order_epoch_size(const fr_order *order) noexcept
-    uint64_t fr_order_mixed_size(const fr_part *parts, size_t count, bint until_last) noexcept
+    uint64_t fr_order_mixed_size(const fr_mix_part *parts, size_t count, bint until_last) noexcept
     uint64_t fr_order_shard_size(const fr_order *order) noexcept
     uint64_t fr_order_epoch_batches(const fr_order *order) noexcept
     uint64_t fr_order_batches(const fr_order *order) noexcept
@@ -510,14 +510,14 @@ cdef extern from "batch/order.h" nogil:
 
 
 cdef extern from "batch/sampler.h" nogil:
-    ctypedef struct fr_cursor:
+    ctypedef struct fr_sampler:
         const fr_order *order
 
-    int fr_cursor_init(fr_cursor *cursor, const fr_order *order, fr_error *err) noexcept
-    void fr_cursor_numbers(fr_cursor *cursor, const fr_slice *slice, uint64_t *numbers) noexcept
-    int fr_cursor_passes(const fr_order *order, const fr_slice *slice, uint64_t *passes,
+    int fr_sampler_init(fr_sampler *cursor, const fr_order *order, fr_error *err) noexcept
+    void fr_sampler_numbers(fr_sampler *cursor, const fr_slice *slice, uint64_t *numbers) noexcept
+    int fr_sampler_passes(const fr_order *order, const fr_slice *slice, uint64_t *passes,
                          fr_error *err) noexcept
-    void fr_cursor_free(fr_cursor *cursor) noexcept
+    void fr_sampler_free(fr_sampler *cursor) noexcept
 
 
 cdef extern from "batch/pool.h" nogil:

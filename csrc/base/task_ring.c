@@ -17,8 +17,8 @@ typedef struct {
     fr_error err;
 } outcome;
 
-struct fr_crew {
-    fr_crew_options options;
+struct fr_task_ring {
+    fr_task_ring_options options;
     pid_t pid;
     pthread_t *members;
     size_t threads; /* how many members there are */
@@ -34,8 +34,8 @@ struct fr_crew {
     outcome failed; /* what the consumer was told, if it was an error */
 };
 
-static bool claim(fr_crew *crew, size_t *number) {
-    const fr_crew_options *options = &crew->options;
+static bool claim(fr_task_ring *crew, size_t *number) {
+    const fr_task_ring_options *options = &crew->options;
     pthread_mutex_lock(&crew->mutex);
     while (!crew->stopping && crew->claimed < options->count &&
            crew->claimed - crew->released >= options->depth)
@@ -47,7 +47,7 @@ static bool claim(fr_crew *crew, size_t *number) {
 }
 
 static void *work(void *argument) {
-    fr_crew *crew = argument;
+    fr_task_ring *crew = argument;
     size_t number;
     while (claim(crew, &number)) {
         outcome outcome = {.done = true};
@@ -61,7 +61,7 @@ static void *work(void *argument) {
 }
 
 /* As many threads as can be had: with fewer, or none, the work is done all the same. */
-static void start_members(fr_crew *crew) {
+static void start_members(fr_task_ring *crew) {
     sigset_t before;
     fr_block_signals(&before);
     while (crew->threads < crew->options.threads &&
@@ -70,7 +70,7 @@ static void start_members(fr_crew *crew) {
     pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
-static int init_locks(fr_crew *crew, fr_error *err) {
+static int init_locks(fr_task_ring *crew, fr_error *err) {
     int failed = pthread_mutex_init(&crew->mutex, NULL);
     if (failed) return fr_fail_io(err, failed, "making a mutex");
     failed = pthread_cond_init(&crew->ready, NULL);
@@ -83,17 +83,17 @@ static int init_locks(fr_crew *crew, fr_error *err) {
     return fr_fail_io(err, failed, "making a condition");
 }
 
-static void discard(fr_crew *crew) {
+static void discard(fr_task_ring *crew) {
     free(crew->members);
     free(crew->outcomes);
     free(crew);
 }
 
-int fr_crew_start(const fr_crew_options *options, fr_crew **crew, fr_error *err) {
+int fr_task_ring_start(const fr_task_ring_options *options, fr_task_ring **crew, fr_error *err) {
     if (options->threads > THREADS_MAX)
         return fr_fail(err, FR_ERR_ARG, "the number of threads is %zu, it has to be 0 to %d",
                        options->threads, THREADS_MAX);
-    fr_crew *made = calloc(1, sizeof *made);
+    fr_task_ring *made = calloc(1, sizeof *made);
     if (!made) return fr_fail_nomem(err, sizeof *made);
     made->options = *options;
     made->pid = getpid();
@@ -114,7 +114,7 @@ int fr_crew_start(const fr_crew_options *options, fr_crew **crew, fr_error *err)
 
 /* Waits on `ready` until `timeout_ms` have passed since the call. Realtime, as a condition has it
    everywhere; should the clock be set meanwhile, one wait is shorter or longer. */
-static void await(fr_crew *crew, const outcome *outcome, int timeout_ms) {
+static void await(fr_task_ring *crew, const outcome *outcome, int timeout_ms) {
     struct timespec until;
     clock_gettime(CLOCK_REALTIME, &until);
     uint64_t ns = (uint64_t)until.tv_nsec + (uint64_t)timeout_ms * 1000000u;
@@ -125,7 +125,7 @@ static void await(fr_crew *crew, const outcome *outcome, int timeout_ms) {
 }
 
 /* The outcome of the next task, whoever does it; not done when that takes too long. */
-static outcome take(fr_crew *crew, int timeout_ms) {
+static outcome take(fr_task_ring *crew, int timeout_ms) {
     outcome *place = &crew->outcomes[crew->next % crew->options.depth], taken;
     if (crew->threads == 0) {
         taken = (outcome){.done = true};
@@ -140,7 +140,7 @@ static outcome take(fr_crew *crew, int timeout_ms) {
     return taken;
 }
 
-static void release(fr_crew *crew) {
+static void release(fr_task_ring *crew) {
     pthread_mutex_lock(&crew->mutex);
     if (crew->released < crew->next) {
         crew->released = crew->next;
@@ -149,7 +149,7 @@ static void release(fr_crew *crew) {
     pthread_mutex_unlock(&crew->mutex);
 }
 
-int fr_crew_next(fr_crew *crew, int timeout_ms, size_t *number, fr_error *err) {
+int fr_task_ring_next(fr_task_ring *crew, int timeout_ms, size_t *number, fr_error *err) {
     if (crew->pid != getpid())
         return fr_fail(err, FR_ERR_STATE, "made in process %lld, and works only there",
                        (long long)crew->pid);
@@ -172,7 +172,7 @@ int fr_crew_next(fr_crew *crew, int timeout_ms, size_t *number, fr_error *err) {
     return FR_OK;
 }
 
-void fr_crew_free(fr_crew *crew) {
+void fr_task_ring_free(fr_task_ring *crew) {
     if (!crew) return;
     if (crew->pid == getpid()) {
         pthread_mutex_lock(&crew->mutex);

@@ -11,15 +11,15 @@
  * A crew is for one consumer at a time. Members block all signals and call nothing but tasks. A
  * child made by fork() has no members: it is told so, and can free the crew.
  */
-#ifndef FASTREC_CREW_H
-#define FASTREC_CREW_H
+#ifndef FASTREC_TASK_RING_H
+#define FASTREC_TASK_RING_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
 #include "base/status.h"
 
-typedef struct fr_crew fr_crew;
+typedef struct fr_task_ring fr_task_ring;
 
 typedef struct {
     int (*task)(void *context, size_t number, fr_error *err);
@@ -27,18 +27,20 @@ typedef struct {
     size_t count;   /* of tasks */
     size_t depth;   /* at least 1 */
     size_t threads; /* 0 to 256 */
-} fr_crew_options;
+} fr_task_ring_options;
 
-FR_NODISCARD int fr_crew_start(const fr_crew_options *options, fr_crew **crew, fr_error *err);
+FR_NODISCARD int fr_task_ring_start(const fr_task_ring_options *options, fr_task_ring **crew,
+                                    fr_error *err);
 
 /*
  * Waits for the next task in turn, whose result may be used until the next call. FR_END after the
  * last, FR_AGAIN after `timeout_ms` without one, FR_ERR_STATE in a child process, or the task's
  * error, again and again.
  */
-FR_NODISCARD int fr_crew_next(fr_crew *crew, int timeout_ms, size_t *number, fr_error *err);
+FR_NODISCARD int fr_task_ring_next(fr_task_ring *crew, int timeout_ms, size_t *number,
+                                   fr_error *err);
 
 /* Waits for tasks that were begun; begins no more. NULL is fine. */
-void fr_crew_free(fr_crew *crew);
+void fr_task_ring_free(fr_task_ring *crew);
 
 #endif

@@ -18,7 +18,7 @@ static void prefetch(const fr_dataset *dataset, uint64_t number, size_t begin, s
 
 /* A record that does not stay in the cache: its checksum is made of what is copied, on the way, and
    looked at last, so that it is read from memory once. */
-static int parse_long(fr_assembler *a, uint64_t number, fr_columns *columns, fr_error *err) {
+static int parse_long(fr_batch_builder *a, uint64_t number, fr_columns *columns, fr_error *err) {
     fr_crc32c_run *run = &a->parser.intake.run;
     fr_record record;
     FR_TRY(fr_dataset_peek(a->dataset, number, &record, err));
@@ -28,14 +28,14 @@ static int parse_long(fr_assembler *a, uint64_t number, fr_columns *columns, fr_
     return status;
 }
 
-static int parse_short(fr_assembler *a, uint64_t number, fr_columns *columns, fr_error *err) {
+static int parse_short(fr_batch_builder *a, uint64_t number, fr_columns *columns, fr_error *err) {
     fr_record record;
     FR_TRY(fr_dataset_record(a->dataset, number, &record, err));
     return fr_parse_row(&a->parser, record.data, columns, err);
 }
 
 /* What was parsed counts only if the file was there all the time. */
-static int add_record(fr_assembler *a, uint64_t number, fr_columns *columns, fr_error *err) {
+static int add_record(fr_batch_builder *a, uint64_t number, fr_columns *columns, fr_error *err) {
     const fr_dataset *dataset = a->dataset;
     const bool is_long =
         dataset->options.verify && fr_dataset_frame(dataset, number).size >= FR_CRC32C_LONG;
@@ -45,8 +45,8 @@ static int add_record(fr_assembler *a, uint64_t number, fr_columns *columns, fr_
     return status;
 }
 
-static int fill(fr_assembler *a, const uint64_t *numbers, uint64_t rows, const atomic_bool *stop,
-                fr_columns *columns, fr_error *err) {
+static int fill(fr_batch_builder *a, const uint64_t *numbers, uint64_t rows,
+                const atomic_bool *stop, fr_columns *columns, fr_error *err) {
     const bool scattered = a->order->shuffle != FR_SHUFFLE_NONE;
     for (uint64_t row = 0; row < rows; row++) {
         if (atomic_load_explicit(stop, memory_order_relaxed)) return FR_AGAIN;
@@ -58,36 +58,38 @@ static int fill(fr_assembler *a, const uint64_t *numbers, uint64_t rows, const a
 }
 
 /* What will probably be made next is announced before what is made now is read. */
-static void announce_next(fr_assembler *a, uint64_t serial) {
+static void announce_next(fr_batch_builder *a, uint64_t serial) {
     fr_slice slice;
     a->next = 0;
     if (fr_order_is_drawn(a->order) ||
         fr_order_slice(a->order, serial + a->stride, &slice) != FR_OK)
         return;
-    fr_cursor_numbers(&a->cursor, &slice, a->next_numbers);
+    fr_sampler_numbers(&a->cursor, &slice, a->next_numbers);
     fr_readahead_announce(a->dataset, a->next_numbers, slice.rows);
     a->next = serial + a->stride;
 }
 
-int fr_assembler_init(fr_assembler *assembler, const fr_dataset *dataset, const fr_order *order,
-                      fr_pool *pool, size_t stride, uint64_t *numbers, fr_error *err) {
-    *assembler = (fr_assembler){.dataset = dataset,
-                                .order = order,
-                                .pool = pool,
-                                .stride = stride,
-                                .next_numbers = numbers};
+int fr_batch_builder_init(fr_batch_builder *assembler, const fr_dataset *dataset,
+                          const fr_order *order, fr_pool *pool, size_t stride, uint64_t *numbers,
+                          fr_error *err) {
+    *assembler = (fr_batch_builder){.dataset = dataset,
+                                    .order = order,
+                                    .pool = pool,
+                                    .stride = stride,
+                                    .next_numbers = numbers};
     FR_TRY(fr_parser_init(&assembler->parser, fr_pool_schema(pool), err));
     if (fr_order_is_drawn(order)) return FR_OK;
-    int status = fr_cursor_init(&assembler->cursor, order, err);
+    int status = fr_sampler_init(&assembler->cursor, order, err);
     if (status != FR_OK) fr_parser_free(&assembler->parser);
     return status;
 }
 
-int fr_assembler_make(fr_assembler *assembler, uint64_t serial, const fr_slice *slice,
-                      uint64_t *numbers, const atomic_bool *stop, fr_columns **batch,
-                      fr_error *err) {
+int fr_batch_builder_make(fr_batch_builder *assembler, uint64_t serial, const fr_slice *slice,
+                          uint64_t *numbers, const atomic_bool *stop, fr_columns **batch,
+                          fr_error *err) {
     fr_columns *columns;
-    if (!fr_order_is_drawn(assembler->order)) fr_cursor_numbers(&assembler->cursor, slice, numbers);
+    if (!fr_order_is_drawn(assembler->order))
+        fr_sampler_numbers(&assembler->cursor, slice, numbers);
     FR_TRY(fr_pool_take(assembler->pool, slice->rows, &columns, err));
     bool announced = assembler->next != 0 && assembler->next == serial;
     fr_readahead_begin(&assembler->ahead, assembler->dataset, numbers, slice->rows, announced);
@@ -101,8 +103,8 @@ int fr_assembler_make(fr_assembler *assembler, uint64_t serial, const fr_slice *
     return status;
 }
 
-void fr_assembler_free(fr_assembler *assembler) {
+void fr_batch_builder_free(fr_batch_builder *assembler) {
     fr_parser_free(&assembler->parser);
-    fr_cursor_free(&assembler->cursor);
-    *assembler = (fr_assembler){0};
+    fr_sampler_free(&assembler->cursor);
+    *assembler = (fr_batch_builder){0};
 }

@@ -5,8 +5,8 @@
  * A single assembler is for one thread, which must not change; different ones may share an order, a
  * dataset and a pool.
  */
-#ifndef FASTREC_ASSEMBLER_H
-#define FASTREC_ASSEMBLER_H
+#ifndef FASTREC_BATCH_BUILDER_H
+#define FASTREC_BATCH_BUILDER_H
 
 #include <stdatomic.h>
 
@@ -22,11 +22,11 @@ typedef struct {
     fr_pool *pool;
     size_t stride; /* batch n is followed by batch n + stride here, if by any */
     fr_parser parser;
-    fr_cursor cursor; /* unless the order is drawn in turn */
+    fr_sampler cursor; /* unless the order is drawn in turn */
     fr_readahead ahead;
     uint64_t *next_numbers; /* of batch `next`, whose records are announced; 0 for none */
     uint64_t next;
-} fr_assembler;
+} fr_batch_builder;
 
 /* Orders whose batches one cursor had better go through in turn, for all assemblers. */
 static inline bool fr_order_is_drawn(const fr_order *order) {
@@ -34,19 +34,19 @@ static inline bool fr_order_is_drawn(const fr_order *order) {
 }
 
 /* What is given is borrowed; `numbers` is room for as many as the largest batch has rows. */
-FR_NODISCARD int fr_assembler_init(fr_assembler *assembler, const fr_dataset *dataset,
-                                   const fr_order *order, fr_pool *pool, size_t stride,
-                                   uint64_t *numbers, fr_error *err);
+FR_NODISCARD int fr_batch_builder_init(fr_batch_builder *assembler, const fr_dataset *dataset,
+                                       const fr_order *order, fr_pool *pool, size_t stride,
+                                       uint64_t *numbers, fr_error *err);
 
 /*
  * Makes the batch of that serial and slice. Writes the records' numbers, or finds them in
  * `numbers` when the order is drawn in turn. FR_AGAIN when `stop` became true. Errors have file,
  * record within it and offset.
  */
-FR_NODISCARD int fr_assembler_make(fr_assembler *assembler, uint64_t serial, const fr_slice *slice,
-                                   uint64_t *numbers, const atomic_bool *stop, fr_columns **batch,
-                                   fr_error *err);
+FR_NODISCARD int fr_batch_builder_make(fr_batch_builder *assembler, uint64_t serial,
+                                       const fr_slice *slice, uint64_t *numbers,
+                                       const atomic_bool *stop, fr_columns **batch, fr_error *err);
 
-void fr_assembler_free(fr_assembler *assembler);
+void fr_batch_builder_free(fr_batch_builder *assembler);
 
 #endif

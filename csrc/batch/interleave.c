@@ -2,7 +2,7 @@
 #include "batch/interleave.h"
 
 typedef struct {
-    fr_lanes *lanes;
+    fr_interleave *lanes;
     uint64_t position; /* where the next stage begins */
 } building;
 
@@ -38,25 +38,25 @@ static int add_group(building *b, const uint64_t *counts, size_t files, uint64_t
     return FR_OK;
 }
 
-int fr_lanes_init(fr_lanes *lanes, const uint64_t *counts, size_t files, size_t width,
-                  fr_error *err) {
-    *lanes = (fr_lanes){0};
-    if (width < 1 || width > FR_LANES_MAX)
+int fr_interleave_init(fr_interleave *lanes, const uint64_t *counts, size_t files, size_t width,
+                       fr_error *err) {
+    *lanes = (fr_interleave){0};
+    if (width < 1 || width > FR_INTERLEAVE_MAX)
         return fr_fail(err, FR_ERR_ARG, "%zu files side by side, it has to be 1 to %d", width,
-                       FR_LANES_MAX);
+                       FR_INTERLEAVE_MAX);
     building b = {.lanes = lanes};
     for (size_t i = 0; i < files; i += width) {
         size_t group = files - i < width ? files - i : width;
         int status = add_group(&b, counts + i, group, b.position, err);
         if (status != FR_OK) {
-            fr_lanes_free(lanes);
+            fr_interleave_free(lanes);
             return status;
         }
     }
     return FR_OK;
 }
 
-uint64_t fr_lanes_at(const fr_lanes *lanes, uint64_t position) {
+uint64_t fr_interleave_at(const fr_interleave *lanes, uint64_t position) {
     const fr_lane_stage *stages = (const void *)lanes->stages.data;
     const uint64_t *alive = (const void *)lanes->alive.data;
     size_t low = 0, high = lanes->stages.size / sizeof *stages;
@@ -72,7 +72,7 @@ uint64_t fr_lanes_at(const fr_lanes *lanes, uint64_t position) {
     return alive[stage->begin + steps % stage->count] + stage->round + steps / stage->count;
 }
 
-void fr_lanes_free(fr_lanes *lanes) {
+void fr_interleave_free(fr_interleave *lanes) {
     fr_buffer_free(&lanes->stages);
     fr_buffer_free(&lanes->alive);
 }

@@ -6,14 +6,14 @@
  * Where a position leads is found by bisection. Lanes do not change once made, so any number of
  * threads may use them.
  */
-#ifndef FASTREC_LANES_H
-#define FASTREC_LANES_H
+#ifndef FASTREC_INTERLEAVE_H
+#define FASTREC_INTERLEAVE_H
 
 #include <stddef.h>
 
 #include "base/bytes.h"
 
-#define FR_LANES_MAX 256
+#define FR_INTERLEAVE_MAX 256
 
 /* From `position` on, until the next stage, the same files take turns. */
 typedef struct {
@@ -27,15 +27,15 @@ typedef struct {
 typedef struct {
     fr_buffer stages; /* fr_lane_stage */
     fr_buffer alive;  /* uint64: number of a file's first record */
-} fr_lanes;
+} fr_interleave;
 
-/* `counts`: records of each file. FR_ERR_ARG unless width is 1 to FR_LANES_MAX. */
-FR_NODISCARD int fr_lanes_init(fr_lanes *lanes, const uint64_t *counts, size_t files, size_t width,
-                               fr_error *err);
+/* `counts`: records of each file. FR_ERR_ARG unless width is 1 to FR_INTERLEAVE_MAX. */
+FR_NODISCARD int fr_interleave_init(fr_interleave *lanes, const uint64_t *counts, size_t files,
+                                    size_t width, fr_error *err);
 
 /* The number of the record at `position`, which is less than all records together. */
-uint64_t fr_lanes_at(const fr_lanes *lanes, uint64_t position);
+uint64_t fr_interleave_at(const fr_interleave *lanes, uint64_t position);
 
-void fr_lanes_free(fr_lanes *lanes);
+void fr_interleave_free(fr_interleave *lanes);
 
 #endif

@@ -14,7 +14,7 @@
 
 typedef struct {
     fr_loader *loader;
-    fr_assembler assembler;
+    fr_batch_builder assembler;
     pthread_t thread;
 } worker;
 
@@ -38,7 +38,7 @@ struct fr_loader {
     pthread_mutex_t mutex; /* guards what follows */
     pthread_cond_t ready;  /* the batch that the consumer waits for is there, or never will be */
     pthread_cond_t room;   /* the ring has room, or no more batches are wanted */
-    fr_cursor cursor;      /* of an order whose batches are best drawn in turn */
+    fr_sampler cursor;     /* of an order whose batches are best drawn in turn */
     slot *ring;            /* batch `serial` is at serial % depth */
     uint64_t *given;       /* numbers of the last batch given; of the consumer alone */
     uint64_t next;         /* serial of the batch that the consumer takes next */
@@ -68,7 +68,7 @@ static void assign(fr_loader *loader, job *todo) {
     todo->numbers = loader->ring[todo->serial % loader->depth].numbers;
     todo->status = fr_order_slice(&loader->options.order, todo->serial, &todo->slice);
     if (todo->status == FR_OK && fr_order_is_drawn(&loader->options.order))
-        fr_cursor_numbers(&loader->cursor, &todo->slice, todo->numbers);
+        fr_sampler_numbers(&loader->cursor, &todo->slice, todo->numbers);
 }
 
 /* A batch to make; false when there is no more to do. */
@@ -117,8 +117,8 @@ static void *work(void *argument) {
         fr_error err;
         int status = todo.status;
         if (status == FR_OK)
-            status = fr_assembler_make(&w->assembler, todo.serial, &todo.slice, todo.numbers,
-                                       &w->loader->stopping, &batch, &err);
+            status = fr_batch_builder_make(&w->assembler, todo.serial, &todo.slice, todo.numbers,
+                                           &w->loader->stopping, &batch, &err);
         if (status == FR_AGAIN) break;
         deliver(w->loader, todo.serial, status, batch, &err);
     }
@@ -201,13 +201,13 @@ static int allocate(fr_loader *loader, fr_error *err) {
             err, options->threads * sizeof *loader->workers + loader->depth * sizeof(slot));
     FR_TRY(allocate_numbers(loader, err));
     if (fr_order_is_drawn(&loader->options.order))
-        FR_TRY(fr_cursor_init(&loader->cursor, &options->order, err));
+        FR_TRY(fr_sampler_init(&loader->cursor, &options->order, err));
     for (; loader->assemblers < options->threads; loader->assemblers++) {
         worker *w = &loader->workers[loader->assemblers];
         w->loader = loader;
-        FR_TRY(fr_assembler_init(&w->assembler, options->dataset, &loader->options.order,
-                                 options->pool, options->threads,
-                                 loader->ahead + loader->assemblers * loader->rows, err));
+        FR_TRY(fr_batch_builder_init(&w->assembler, options->dataset, &loader->options.order,
+                                     options->pool, options->threads,
+                                     loader->ahead + loader->assemblers * loader->rows, err));
     }
     return FR_OK;
 }
@@ -337,8 +337,8 @@ void fr_loader_free(fr_loader *loader) {
     for (size_t i = 0; loader->ring && i < loader->depth; i++)
         if (loader->ring[i].batch) fr_pool_give(loader->options.pool, loader->ring[i].batch);
     for (size_t i = 0; i < loader->assemblers; i++)
-        fr_assembler_free(&loader->workers[i].assembler);
-    fr_cursor_free(&loader->cursor);
+        fr_batch_builder_free(&loader->workers[i].assembler);
+    fr_sampler_free(&loader->cursor);
     free(loader->numbers);
     free(loader->ring);
     free(loader->workers);

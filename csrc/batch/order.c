@@ -29,7 +29,7 @@ static int check_parts(const fr_order *order, fr_error *err) {
         (order->shuffle == FR_SHUFFLE_BLOCKS || order->shuffle == FR_SHUFFLE_BUFFER))
         return fr_fail(err, FR_ERR_ARG, "a mixture is shuffled by record or not at all");
     for (size_t i = 0; i < order->part_count; i++) {
-        const fr_part *part = &order->parts[i];
+        const fr_mix_part *part = &order->parts[i];
         if (part->count == 0) return fr_fail(err, FR_ERR_ARG, "source %zu has no records", i);
         if (part->weight == 0) return fr_fail(err, FR_ERR_ARG, "the weight of source %zu is 0", i);
         if (part->weight > FR_WEIGHTS_MAX || (sum += part->weight) > FR_WEIGHTS_MAX)
@@ -50,7 +50,7 @@ int fr_order_check(const fr_order *order, fr_error *err) {
     return check_parts(order, err);
 }
 
-uint64_t fr_order_mixed_size(const fr_part *parts, size_t count, bool until_last) {
+uint64_t fr_order_mixed_size(const fr_mix_part *parts, size_t count, bool until_last) {
     uint64_t rounds = until_last ? 0 : UINT64_MAX, sum = 0, size;
     for (size_t i = 0; i < count; i++) {
         if (parts[i].weight == 0) return 0;

@@ -28,7 +28,7 @@ typedef enum {
 typedef struct {
     uint64_t first, count; /* its records */
     uint64_t weight;
-} fr_part;
+} fr_mix_part;
 
 #define FR_WEIGHTS_MAX 4096 /* the sum of weights */
 
@@ -43,12 +43,12 @@ typedef struct {
     bool drop_remainder; /* no batch shorter than batch_size */
     bool span_epochs;    /* batches go on into the next epoch */
     fr_even even;
-    uint64_t block, window; /* FR_SHUFFLE_BLOCKS: records a block, blocks a window */
-    uint64_t buffer;        /* FR_SHUFFLE_BUFFER: records in it */
-    const fr_lanes *lanes;  /* of FR_SHUFFLE_NONE and _BUFFER; NULL for none */
-    const fr_part *parts;   /* of FR_SHUFFLE_NONE and _RECORDS */
-    size_t part_count;      /* 0: not a mixture */
-    uint64_t mixed;         /* of a mixture: records an epoch */
+    uint64_t block, window;     /* FR_SHUFFLE_BLOCKS: records a block, blocks a window */
+    uint64_t buffer;            /* FR_SHUFFLE_BUFFER: records in it */
+    const fr_interleave *lanes; /* of FR_SHUFFLE_NONE and _BUFFER; NULL for none */
+    const fr_mix_part *parts;   /* of FR_SHUFFLE_NONE and _RECORDS */
+    size_t part_count;          /* 0: not a mixture */
+    uint64_t mixed;             /* of a mixture: records an epoch */
 } fr_order;
 
 /* A batch: `rows` positions from `first` of `epoch` on; with span_epochs it may go on into the
@@ -72,7 +72,7 @@ static inline uint64_t fr_order_epoch_size(const fr_order *order) {
  * Records until the first of the parts is through, or until the last one is. Both are counted in
  * whole rounds of the sum of weights. 0 when that is nothing or cannot be numbered.
  */
-uint64_t fr_order_mixed_size(const fr_part *parts, size_t count, bool until_last);
+uint64_t fr_order_mixed_size(const fr_mix_part *parts, size_t count, bool until_last);
 
 /* Records an epoch gives this shard. */
 uint64_t fr_order_shard_size(const fr_order *order);

@@ -25,9 +25,9 @@ static const fr_permutation *pass_of(fr_pass *pass, uint64_t count, uint64_t see
     return &pass->permutation;
 }
 
-static uint64_t standing(const fr_cursor *cursor, uint64_t position) {
+static uint64_t standing(const fr_sampler *cursor, uint64_t position) {
     const fr_order *order = cursor->order;
-    return order->lanes ? fr_lanes_at(order->lanes, position) : position;
+    return order->lanes ? fr_interleave_at(order->lanes, position) : position;
 }
 
 static uint64_t block_count(const fr_order *order) {
@@ -39,7 +39,7 @@ static uint64_t deficit_of(const fr_order *order) {
 }
 
 /* The window that `position` is in. */
-static uint64_t window_at(const fr_cursor *cursor, uint64_t position) {
+static uint64_t window_at(const fr_sampler *cursor, uint64_t position) {
     const fr_order *order = cursor->order;
     uint64_t full = order->block * order->window, deficit = deficit_of(order);
     uint64_t shorter = cursor->place / order->window;
@@ -48,13 +48,13 @@ static uint64_t window_at(const fr_cursor *cursor, uint64_t position) {
     return (position + deficit) / full;
 }
 
-static uint64_t window_begin(const fr_cursor *cursor, uint64_t window) {
+static uint64_t window_begin(const fr_sampler *cursor, uint64_t window) {
     const fr_order *order = cursor->order;
     uint64_t begin = window * order->block * order->window;
     return window > cursor->place / order->window ? begin - deficit_of(order) : begin;
 }
 
-static void enter_window(fr_cursor *cursor, const fr_permutation *blocks, uint64_t epoch,
+static void enter_window(fr_sampler *cursor, const fr_permutation *blocks, uint64_t epoch,
                          uint64_t window) {
     const fr_order *order = cursor->order;
     uint64_t begin = window_begin(cursor, window), end = window_begin(cursor, window + 1);
@@ -68,7 +68,7 @@ static void enter_window(fr_cursor *cursor, const fr_permutation *blocks, uint64
     cursor->window_known = true;
 }
 
-static uint64_t in_blocks(fr_cursor *cursor, uint64_t epoch, uint64_t position) {
+static uint64_t in_blocks(fr_sampler *cursor, uint64_t epoch, uint64_t position) {
     const fr_order *order = cursor->order;
     bool same = cursor->window_known && cursor->window_pass == epoch;
     const fr_permutation *blocks = pass_of(cursor->passes, block_count(order), order->seed, epoch);
@@ -92,7 +92,7 @@ static uint64_t weight_sum(const fr_order *order) {
 }
 
 /* Deals the places of a round: part in the high half of each, its turn there in the low half. */
-static void deal_round(fr_cursor *cursor, uint64_t round, uint64_t sum) {
+static void deal_round(fr_sampler *cursor, uint64_t round, uint64_t sum) {
     const fr_order *order = cursor->order;
     uint64_t *places = cursor->blocks, place = 0;
     for (uint64_t part = 0; part < order->part_count; part++)
@@ -115,21 +115,22 @@ static void deal_round(fr_cursor *cursor, uint64_t round, uint64_t sum) {
 }
 
 /* Which source a position is of, and what that is asked for there, counted over all epochs. */
-static const fr_part *ask(fr_cursor *cursor, uint64_t epoch, uint64_t position, uint64_t *asked) {
+static const fr_mix_part *ask(fr_sampler *cursor, uint64_t epoch, uint64_t position,
+                              uint64_t *asked) {
     const fr_order *order = cursor->order;
     const uint64_t sum = weight_sum(order);
     const uint64_t round = epoch * (order->mixed / sum) + position / sum;
     if (!cursor->window_known || cursor->window != round) deal_round(cursor, round, sum);
     const uint64_t place = cursor->blocks[position % sum];
-    const fr_part *part = &order->parts[place >> 32];
+    const fr_mix_part *part = &order->parts[place >> 32];
     *asked = round * part->weight + (uint32_t)place;
     return part;
 }
 
-static uint64_t in_mixture(fr_cursor *cursor, uint64_t epoch, uint64_t position) {
+static uint64_t in_mixture(fr_sampler *cursor, uint64_t epoch, uint64_t position) {
     const fr_order *order = cursor->order;
     uint64_t asked;
-    const fr_part *part = ask(cursor, epoch, position, &asked);
+    const fr_mix_part *part = ask(cursor, epoch, position, &asked);
     uint64_t pass = asked / part->count, at = asked % part->count;
     if (order->shuffle == FR_SHUFFLE_RECORDS) {
         const size_t number = (size_t)(part - order->parts);
@@ -140,13 +141,13 @@ static uint64_t in_mixture(fr_cursor *cursor, uint64_t epoch, uint64_t position)
     return part->first + at;
 }
 
-static uint64_t shard_position(const fr_cursor *cursor, uint64_t position) {
+static uint64_t shard_position(const fr_sampler *cursor, uint64_t position) {
     const fr_order *order = cursor->order;
     uint64_t at = position * order->shard_count + order->shard_index;
     return order->even == FR_EVEN_PAD ? at % fr_order_epoch_size(order) : at;
 }
 
-static uint64_t draw(fr_cursor *cursor) {
+static uint64_t draw(fr_sampler *cursor) {
     while (cursor->held < cursor->order->buffer && cursor->fed < cursor->size)
         cursor->buffer[cursor->held++] = standing(cursor, shard_position(cursor, cursor->fed++));
     uint64_t at = fr_philox_next(&cursor->philox) % cursor->held;
@@ -156,7 +157,7 @@ static uint64_t draw(fr_cursor *cursor) {
     return number;
 }
 
-static uint64_t in_buffer(fr_cursor *cursor, uint64_t epoch, uint64_t position) {
+static uint64_t in_buffer(fr_sampler *cursor, uint64_t epoch, uint64_t position) {
     if (!cursor->drawing || cursor->epoch != epoch || cursor->drawn > position) {
         fr_philox_init(&cursor->philox, cursor->order->seed, epoch);
         cursor->held = cursor->fed = cursor->drawn = 0;
@@ -168,7 +169,7 @@ static uint64_t in_buffer(fr_cursor *cursor, uint64_t epoch, uint64_t position) 
     return draw(cursor);
 }
 
-static uint64_t record_at(fr_cursor *cursor, uint64_t epoch, uint64_t position) {
+static uint64_t record_at(fr_sampler *cursor, uint64_t epoch, uint64_t position) {
     const fr_order *order = cursor->order;
     if (order->shuffle == FR_SHUFFLE_BUFFER) return in_buffer(cursor, epoch, position);
     uint64_t at = shard_position(cursor, position);
@@ -178,7 +179,7 @@ static uint64_t record_at(fr_cursor *cursor, uint64_t epoch, uint64_t position) 
     return fr_permutation_at(pass_of(cursor->passes, order->count, order->seed, epoch), at);
 }
 
-void fr_cursor_numbers(fr_cursor *cursor, const fr_slice *slice, uint64_t *numbers) {
+void fr_sampler_numbers(fr_sampler *cursor, const fr_slice *slice, uint64_t *numbers) {
     uint64_t epoch = slice->epoch, position = slice->first;
     for (uint64_t row = 0; row < slice->rows; row++) {
         numbers[row] = record_at(cursor, epoch, position);
@@ -189,15 +190,16 @@ void fr_cursor_numbers(fr_cursor *cursor, const fr_slice *slice, uint64_t *numbe
     }
 }
 
-int fr_cursor_passes(const fr_order *order, const fr_slice *slice, uint64_t *passes,
-                     fr_error *err) {
-    fr_cursor cursor = {.size = fr_order_shard_size(order)};
-    if (order->part_count) FR_TRY(fr_cursor_init(&cursor, order, err));
+int fr_sampler_passes(const fr_order *order, const fr_slice *slice, uint64_t *passes,
+                      fr_error *err) {
+    fr_sampler cursor = {.size = fr_order_shard_size(order)};
+    if (order->part_count) FR_TRY(fr_sampler_init(&cursor, order, err));
     uint64_t epoch = slice->epoch, position = slice->first, asked;
     for (uint64_t row = 0; row < slice->rows; row++) {
         passes[row] = epoch;
         if (order->part_count) {
-            const fr_part *part = ask(&cursor, epoch, shard_position(&cursor, position), &asked);
+            const fr_mix_part *part =
+                ask(&cursor, epoch, shard_position(&cursor, position), &asked);
             passes[row] = asked / part->count;
         }
         if (++position == cursor.size) {
@@ -205,7 +207,7 @@ int fr_cursor_passes(const fr_order *order, const fr_slice *slice, uint64_t *pas
             epoch++;
         }
     }
-    fr_cursor_free(&cursor);
+    fr_sampler_free(&cursor);
     return FR_OK;
 }
 
@@ -217,8 +219,8 @@ static int allocate(void *array, uint64_t count, size_t size, fr_error *err) {
     return FR_OK;
 }
 
-int fr_cursor_init(fr_cursor *cursor, const fr_order *order, fr_error *err) {
-    *cursor = (fr_cursor){.order = order, .size = fr_order_shard_size(order)};
+int fr_sampler_init(fr_sampler *cursor, const fr_order *order, fr_error *err) {
+    *cursor = (fr_sampler){.order = order, .size = fr_order_shard_size(order)};
     uint64_t places = order->part_count ? weight_sum(order) : 0, held = 0;
     if (order->shuffle == FR_SHUFFLE_BLOCKS)
         places = order->window < block_count(order) ? order->window : block_count(order);
@@ -227,13 +229,13 @@ int fr_cursor_init(fr_cursor *cursor, const fr_order *order, fr_error *err) {
     int status = allocate(&cursor->passes, order->part_count, sizeof *cursor->passes, err);
     if (status == FR_OK) status = allocate(&cursor->blocks, places, sizeof(uint64_t), err);
     if (status == FR_OK) status = allocate(&cursor->buffer, held, sizeof(uint64_t), err);
-    if (status != FR_OK) fr_cursor_free(cursor);
+    if (status != FR_OK) fr_sampler_free(cursor);
     return status;
 }
 
-void fr_cursor_free(fr_cursor *cursor) {
+void fr_sampler_free(fr_sampler *cursor) {
     free(cursor->passes);
     free(cursor->blocks);
     free(cursor->buffer);
-    *cursor = (fr_cursor){0};
+    *cursor = (fr_sampler){0};
 }

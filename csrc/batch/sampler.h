@@ -9,8 +9,8 @@
  * A single cursor is not safe to use by several threads at once; different cursors may share an
  * order.
  */
-#ifndef FASTREC_CURSOR_H
-#define FASTREC_CURSOR_H
+#ifndef FASTREC_SAMPLER_H
+#define FASTREC_SAMPLER_H
 
 #include "base/permutation.h"
 #include "base/philox.h"
@@ -40,22 +40,22 @@ typedef struct {
     uint64_t *buffer;
     uint64_t held, fed, drawn, epoch;
     bool drawing;
-} fr_cursor;
+} fr_sampler;
 
 /* The order was checked. It must outlive the cursor. */
-FR_NODISCARD int fr_cursor_init(fr_cursor *cursor, const fr_order *order, fr_error *err);
+FR_NODISCARD int fr_sampler_init(fr_sampler *cursor, const fr_order *order, fr_error *err);
 
 /* Writes the numbers of the slice's records; room for slice->rows. */
-void fr_cursor_numbers(fr_cursor *cursor, const fr_slice *slice, uint64_t *numbers);
+void fr_sampler_numbers(fr_sampler *cursor, const fr_slice *slice, uint64_t *numbers);
 
 /*
  * Which pass over its source each of those records belongs to: the epoch, or, of a mixture, whose
  * sources begin again when they are through, how often its source was through before. A record
  * comes once a pass.
  */
-FR_NODISCARD int fr_cursor_passes(const fr_order *order, const fr_slice *slice, uint64_t *passes,
-                                  fr_error *err);
+FR_NODISCARD int fr_sampler_passes(const fr_order *order, const fr_slice *slice, uint64_t *passes,
+                                   fr_error *err);
 
-void fr_cursor_free(fr_cursor *cursor);
+void fr_sampler_free(fr_sampler *cursor);
 
 #endif

@@ -35,7 +35,7 @@ static bool is_framed(fr_span bytes) {
     return bytes.size >= 16 && fr_load_u64(bytes.data) == bytes.size - 16;
 }
 
-void fr_hint_format(fr_span record, fr_error *err) {
+void fr_diagnose_format(fr_span record, fr_error *err) {
     static const struct {
         const char *magic;
         uint8_t size;
@@ -162,7 +162,7 @@ static void add_keys(fr_error *err, const survey *s, const char *what) {
     if (shown && shown < s->keys) add(err, ", ...");
 }
 
-void fr_hint_key(fr_span record, fr_span key, fr_error *err) {
+void fr_diagnose_key(fr_span record, fr_span key, fr_error *err) {
     if (!err) return;
     survey s = look(record, key, TAG_1);
     if (s.closest.data) {
@@ -173,11 +173,11 @@ void fr_hint_key(fr_span record, fr_span key, fr_error *err) {
         add_keys(err, &s, "feature");
     } else {
         add(err, "; the record has no features");
-        fr_hint_format(record, err);
+        fr_diagnose_format(record, err);
     }
 }
 
-void fr_hint_list(fr_span record, fr_span key, fr_error *err) {
+void fr_diagnose_list(fr_span record, fr_span key, fr_error *err) {
     if (!err) return;
     survey s = look(record, key, TAG_2);
     if (s.closest.data)

@@ -66,7 +66,7 @@ static bool fits(fr_kind kind, fr_dtype dtype) {
 }
 
 /* The one integer of a row, which is what columns mostly are: its sizes are short sums. */
-static inline void measure_scalar(const fr_value *value, size_t row, fr_part *part) {
+static inline void measure_scalar(const fr_value *value, size_t row, fr_measured *part) {
     uint64_t number;
     memcpy(&number, value->values + row * sizeof number, sizeof number);
     part->begin = row, part->count = 1;
@@ -89,7 +89,7 @@ static bool is_fixed(const fr_value *value) {
     return value->kind != FR_KIND_INT64;
 }
 
-static int measure_value(const fr_value *value, size_t row, bool roughly, fr_part *part,
+static int measure_value(const fr_value *value, size_t row, bool roughly, fr_measured *part,
                          fr_error *err) {
     FR_TRY(fr_measure_feature(value, row, roughly, part, err));
     uint64_t entry = fr_sized(value->key.size) + fr_sized(part->feature);
@@ -133,7 +133,7 @@ void fr_encoder_free(fr_encoder *e) {
 int fr_encoder_measure(fr_encoder *e, size_t row, bool roughly, fr_error *err) {
     uint64_t features = 0;
     for (size_t i = 0; i < e->count; i++) {
-        fr_part *part = &e->parts[i];
+        fr_measured *part = &e->parts[i];
         if (part->fixed)
             part->begin = row * part->count;
         else if (part->scalar)
@@ -147,10 +147,10 @@ int fr_encoder_measure(fr_encoder *e, size_t row, bool roughly, fr_error *err) {
     return FR_OK;
 }
 
-int fr_encoder_put(const fr_encoder *e, fr_cursor *at, fr_error *err) {
+int fr_encoder_put(const fr_encoder *e, fr_put *at, fr_error *err) {
     for (size_t i = 0; i < e->count; i++) {
         const fr_value *value = &e->values[i];
-        const fr_part *part = &e->parts[i];
+        const fr_measured *part = &e->parts[i];
         fr_put_size(at, 1, part->entry);
         fr_put_size(at, 1, value->key.size);
         fr_put_copy(at, value->key.data, value->key.size);
@@ -166,7 +166,7 @@ static int put_row(const fr_encoder *e, uint8_t *p, size_t size, bool framed, fr
         fr_frame_put_header(p, size);
         p += FR_HEADER_SIZE;
     }
-    fr_cursor at = {.p = p, .end = p + size, .summed = p, .framed = framed};
+    fr_put at = {.p = p, .end = p + size, .summed = p, .framed = framed};
     fr_put_size(&at, 1, e->features);
     FR_TRY(fr_encoder_put(e, &at, err));
     if (!framed) return FR_OK;

@@ -19,7 +19,7 @@ typedef struct {
     uint32_t list, feature, entry;
     bool fixed;  /* the sizes are those of every row */
     bool scalar; /* one int64 in every row */
-} fr_part;
+} fr_measured;
 
 /* Where the second pass is. Frames are checksummed as far as `summed`. */
 typedef struct {
@@ -27,20 +27,20 @@ typedef struct {
     const uint8_t *summed;
     uint32_t crc;
     bool framed;
-} fr_cursor;
+} fr_put;
 
 /* A tag and a size in front of `size` bytes, and those. */
 static inline uint64_t fr_sized(uint64_t size) {
     return 1 + fr_wire_varint_size(size) + size;
 }
 
-static inline void fr_put_size(fr_cursor *at, unsigned field, uint64_t size) {
+static inline void fr_put_size(fr_put *at, unsigned field, uint64_t size) {
     uint8_t *p = at->p;
     *p++ = (uint8_t)FR_TAG(field, FR_WIRE_SIZED);
     at->p = fr_wire_put_varint(p, size);
 }
 
-static inline void fr_put_copy(fr_cursor *at, const uint8_t *data, size_t size) {
+static inline void fr_put_copy(fr_put *at, const uint8_t *data, size_t size) {
     if (size) memcpy(at->p, data, size);
     at->p += size;
 }
@@ -55,27 +55,27 @@ int fr_fail_changed(const fr_value *value, fr_error *err);
 
 /* Finds the elements of `row`, and the sizes of their list and its Feature. `roughly`: lists of
    integers may come out longer than they are. */
-FR_NODISCARD int fr_measure_feature(const fr_value *value, size_t row, bool roughly, fr_part *part,
-                                    fr_error *err);
+FR_NODISCARD int fr_measure_feature(const fr_value *value, size_t row, bool roughly,
+                                    fr_measured *part, fr_error *err);
 
 /* Writes what is in the Feature that was measured, part->feature bytes. */
-FR_NODISCARD int fr_put_feature(fr_cursor *at, const fr_value *value, const fr_part *part,
+FR_NODISCARD int fr_put_feature(fr_put *at, const fr_value *value, const fr_measured *part,
                                 fr_error *err);
 
 /* The messages around the lists of a row. */
 typedef struct {
     const fr_value *values;
     size_t count;
-    fr_part *parts; /* one a value */
-    fr_part *more;  /* the same, when they are too many for `few` */
-    fr_part few[64];
+    fr_measured *parts; /* one a value */
+    fr_measured *more;  /* the same, when they are too many for `few` */
+    fr_measured few[64];
     uint64_t features; /* bytes of the row's Features */
 } fr_encoder;
 
 FR_NODISCARD int fr_encoder_init(fr_encoder *encoder, const fr_value *values, size_t count,
                                  fr_error *err);
 FR_NODISCARD int fr_encoder_measure(fr_encoder *encoder, size_t row, bool roughly, fr_error *err);
-FR_NODISCARD int fr_encoder_put(const fr_encoder *encoder, fr_cursor *at, fr_error *err);
+FR_NODISCARD int fr_encoder_put(const fr_encoder *encoder, fr_put *at, fr_error *err);
 void fr_encoder_free(fr_encoder *encoder);
 
 #endif

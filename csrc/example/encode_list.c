@@ -48,7 +48,7 @@ static int fail_number(const fr_value *value, size_t index, fr_error *err) {
                          "%llu is beyond int64, which is all that an int64 list holds", number);
 }
 
-static int measure_numbers(const fr_value *value, bool roughly, fr_part *part, uint64_t *body,
+static int measure_numbers(const fr_value *value, bool roughly, fr_measured *part, uint64_t *body,
                            fr_error *err) {
     const uint8_t *p = element_at(value, part->begin);
     if (part->count > FR_MESSAGE_MAX / 4) return fr_fail_long(value, err);
@@ -63,14 +63,14 @@ static int measure_numbers(const fr_value *value, bool roughly, fr_part *part, u
     return FR_OK;
 }
 
-static int put_ints(fr_cursor *at, const fr_value *value, const fr_part *part, fr_error *err) {
+static int put_ints(fr_put *at, const fr_value *value, const fr_measured *part, fr_error *err) {
     const uint8_t *end = at->p + part->body;
     at->p = fr_pack_ints(at->p, at->end, value->dtype, element_at(value, part->begin), part->count);
     return at->p == end ? FR_OK : fr_fail_changed(value, err);
 }
 
 /* Copies; what is long is checksummed on the way, while it is in the first-level cache. */
-static void put_long(fr_cursor *at, const uint8_t *data, size_t size) {
+static void put_long(fr_put *at, const uint8_t *data, size_t size) {
     if (!at->framed || size < FUSED) {
         fr_put_copy(at, data, size);
         return;
@@ -81,7 +81,7 @@ static void put_long(fr_cursor *at, const uint8_t *data, size_t size) {
     at->summed = at->p;
 }
 
-static void put_floats(fr_cursor *at, const fr_value *value, const fr_part *part) {
+static void put_floats(fr_put *at, const fr_value *value, const fr_measured *part) {
     const uint8_t *p = element_at(value, part->begin);
     if (value->dtype == FR_FLOAT32 && !FR_BIG_ENDIAN) {
         put_long(at, p, part->body);
@@ -104,7 +104,8 @@ static bool find_string(const fr_value *value, size_t index, fr_span *string) {
     return true;
 }
 
-static int measure_strings(const fr_value *value, fr_part *part, uint64_t *body, fr_error *err) {
+static int measure_strings(const fr_value *value, fr_measured *part, uint64_t *body,
+                           fr_error *err) {
     if (!value->offsets) {
         if (value->element_size > FR_MESSAGE_MAX) return fr_fail_long(value, err);
         uint64_t each = fr_sized(value->element_size);
@@ -123,7 +124,7 @@ static int measure_strings(const fr_value *value, fr_part *part, uint64_t *body,
     return FR_OK;
 }
 
-static int put_strings(fr_cursor *at, const fr_value *value, const fr_part *part, fr_error *err) {
+static int put_strings(fr_put *at, const fr_value *value, const fr_measured *part, fr_error *err) {
     const uint8_t *end = at->p + part->body;
     for (size_t i = part->begin; i < part->begin + part->count; i++) {
         fr_span string;
@@ -136,7 +137,7 @@ static int put_strings(fr_cursor *at, const fr_value *value, const fr_part *part
 }
 
 /* Which elements are in a row. */
-static int find_row(const fr_value *value, size_t row, fr_part *part, fr_error *err) {
+static int find_row(const fr_value *value, size_t row, fr_measured *part, fr_error *err) {
     int64_t begin = (int64_t)(row * value->count), end = begin + (int64_t)value->count;
     if (value->splits) {
         begin = value->splits[row], end = value->splits[row + 1];
@@ -151,7 +152,7 @@ static int find_row(const fr_value *value, size_t row, fr_part *part, fr_error *
     return FR_OK;
 }
 
-static int measure_list(const fr_value *value, bool roughly, fr_part *part, fr_error *err) {
+static int measure_list(const fr_value *value, bool roughly, fr_measured *part, fr_error *err) {
     uint64_t body = 0;
     if (part->kind == FR_KIND_BYTES) {
         FR_TRY(measure_strings(value, part, &body, err));
@@ -166,7 +167,7 @@ static int measure_list(const fr_value *value, bool roughly, fr_part *part, fr_e
     return FR_OK;
 }
 
-int fr_measure_feature(const fr_value *value, size_t row, bool roughly, fr_part *part,
+int fr_measure_feature(const fr_value *value, size_t row, bool roughly, fr_measured *part,
                        fr_error *err) {
     part->kind = value->present && !value->present[row] ? FR_KIND_NONE : value->kind;
     part->body = part->list = 0;
@@ -178,7 +179,7 @@ int fr_measure_feature(const fr_value *value, size_t row, bool roughly, fr_part 
     return FR_OK;
 }
 
-int fr_put_feature(fr_cursor *at, const fr_value *value, const fr_part *part, fr_error *err) {
+int fr_put_feature(fr_put *at, const fr_value *value, const fr_measured *part, fr_error *err) {
     if (part->kind == FR_KIND_NONE) return FR_OK;
     fr_put_size(at, part->kind, part->list);
     if (part->kind == FR_KIND_BYTES) return put_strings(at, value, part, err);

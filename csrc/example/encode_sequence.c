@@ -18,7 +18,7 @@
 static int measure_steps(const fr_value *list, size_t steps, uint64_t *size, fr_error *err) {
     *size = 0;
     for (size_t step = 0; step < steps; step++) {
-        fr_part part;
+        fr_measured part;
         FR_TRY(fr_measure_feature(list, step, false, &part, err));
         *size += fr_sized(part.feature);
         if (*size > FR_MESSAGE_MAX) return fr_fail_long(list, err);
@@ -30,10 +30,10 @@ static uint64_t entry_size(const fr_value *list, uint64_t size) {
     return fr_sized(list->key.size) + fr_sized(size);
 }
 
-static int put_steps(fr_cursor *at, const fr_value *list, size_t steps, const uint8_t *end,
+static int put_steps(fr_put *at, const fr_value *list, size_t steps, const uint8_t *end,
                      fr_error *err) {
     for (size_t step = 0; step < steps; step++) {
-        fr_part part;
+        fr_measured part;
         FR_TRY(fr_measure_feature(list, step, false, &part, err));
         if (fr_sized(part.feature) > (uint64_t)(end - at->p)) return fr_fail_changed(list, err);
         fr_put_size(at, 1, part.feature);
@@ -69,7 +69,7 @@ static int measure(sequence *s, uint64_t *message, fr_error *err) {
     return FR_OK;
 }
 
-static int put(const sequence *s, fr_cursor *at, fr_error *err) {
+static int put(const sequence *s, fr_put *at, fr_error *err) {
     if (s->context.count) {
         fr_put_size(at, 1, s->context.features);
         FR_TRY(fr_encoder_put(&s->context, at, err));
@@ -91,7 +91,7 @@ static int append(sequence *s, fr_buffer *out, fr_error *err) {
     FR_TRY(measure(s, &size, err));
     FR_TRY(fr_buffer_reserve(out, (size_t)size, err));
     uint8_t *p = out->data + out->size;
-    fr_cursor at = {.p = p, .end = p + size, .summed = p};
+    fr_put at = {.p = p, .end = p + size, .summed = p};
     FR_TRY(put(s, &at, err));
     out->size += (size_t)size;
     return FR_OK;

@@ -66,7 +66,8 @@ static int narrow_ints(const fr_row *row, fr_span run, uint8_t *dst, size_t coun
     while (count) {
         size_t some = count < 128 ? count : 128;
         if (fr_varint_decode(&p, end, block, some) != some) return malformed(row, err);
-        if (fr_raw_from_int64(dst, dtype, block, some, err) != FR_OK) return name_feature(row, err);
+        if (fr_dtype_from_int64(dst, dtype, block, some, err) != FR_OK)
+            return name_feature(row, err);
         dst += some * fr_dtype_size(dtype);
         count -= some;
     }
@@ -106,7 +107,7 @@ static int put_floats(fr_row *row, fr_span run, fr_error *err) {
     if (row->feature->dtype == FR_FLOAT32 && !FR_BIG_ENDIAN)
         fr_crc32c_copy(&row->intake->run, dst, run.data, run.size);
     else
-        fr_raw_from_float(dst, row->feature->dtype, run.data, run.size / 4);
+        fr_dtype_from_float(dst, row->feature->dtype, run.data, run.size / 4);
     return FR_OK;
 }
 

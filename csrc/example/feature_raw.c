@@ -105,7 +105,7 @@ static int put_fitted(const fr_row *row, fr_span bytes, fr_error *err) {
         return fr_fail(err, FR_ERR_SCHEMA, "feature '%s': dimension %zu is %zu, more than %zu", key,
                        d, from[d], feature->target[d]);
     }
-    fr_fit_copy(feature, row->dense, bytes.data, from);
+    fr_pad_crop_copy(feature, row->dense, bytes.data, from);
     return FR_OK;
 }
 
@@ -123,9 +123,9 @@ int fr_feature_put_raw(fr_row *row, fr_span bytes, fr_error *err) {
         dst = values->data + values->size;
         values->size += bytes.size;
     }
-    if (fr_raw_is_plain(feature->dtype, feature->swap))
+    if (fr_dtype_is_plain(feature->dtype, feature->swap))
         fr_crc32c_copy(&row->intake->run, dst, bytes.data, bytes.size);
     else
-        fr_raw_copy(dst, bytes.data, bytes.size / size, feature->dtype, feature->swap);
+        fr_dtype_copy(dst, bytes.data, bytes.size / size, feature->dtype, feature->swap);
     return FR_OK;
 }

@@ -8,11 +8,11 @@
 #define TAG_1 FR_TAG(1, FR_WIRE_SIZED)
 #define TAG_2 FR_TAG(2, FR_WIRE_SIZED)
 
-static fr_sighting *sighting(fr_survey *survey, size_t number) {
+static fr_sighting *sighting(fr_infer *survey, size_t number) {
     return (fr_sighting *)(void *)survey->sightings.data + number;
 }
 
-static fr_span key_of(const fr_survey *survey, const fr_sighting *seen) {
+static fr_span key_of(const fr_infer *survey, const fr_sighting *seen) {
     return (fr_span){survey->keys.data + seen->key, seen->key_size};
 }
 
@@ -24,34 +24,34 @@ static size_t hash(uint64_t seed, fr_span key) {
 }
 
 /* The slot of the key, or the empty one where it belongs. */
-static uint32_t *slot_of(const fr_survey *survey, fr_span key) {
+static uint32_t *slot_of(const fr_infer *survey, fr_span key) {
     for (size_t at = hash(survey->seed, key);; at++) {
         uint32_t *slot = &survey->slots[at & survey->slot_mask];
         if (*slot == 0) return slot;
-        const fr_sighting *seen = fr_survey_sighting(survey, *slot - 1);
+        const fr_sighting *seen = fr_infer_sighting(survey, *slot - 1);
         if (fr_span_equal(key_of(survey, seen), key)) return slot;
     }
 }
 
-static int grow(fr_survey *survey, fr_error *err) {
+static int grow(fr_infer *survey, fr_error *err) {
     size_t count = survey->slots ? 4 * (survey->slot_mask + 1) : 256;
     uint32_t *slots = calloc(count, sizeof *slots);
     if (!slots) return fr_fail_nomem(err, count * sizeof *slots);
     free(survey->slots);
     survey->slots = slots;
     survey->slot_mask = count - 1;
-    for (size_t i = 0; i < fr_survey_count(survey); i++)
+    for (size_t i = 0; i < fr_infer_count(survey); i++)
         *slot_of(survey, key_of(survey, sighting(survey, i))) = (uint32_t)i + 1;
     return FR_OK;
 }
 
-static int find_or_add(fr_survey *survey, fr_span key, fr_sighting **seen, fr_error *err) {
-    size_t count = fr_survey_count(survey);
+static int find_or_add(fr_infer *survey, fr_span key, fr_sighting **seen, fr_error *err) {
+    size_t count = fr_infer_count(survey);
     if (!survey->slots || 2 * count > survey->slot_mask) FR_TRY(grow(survey, err));
     uint32_t *slot = slot_of(survey, key);
     if (*slot == 0) {
-        if (count == FR_SURVEY_MAX)
-            return fr_fail(err, FR_ERR_SCHEMA, "more than %zu different features", FR_SURVEY_MAX);
+        if (count == FR_INFER_MAX)
+            return fr_fail(err, FR_ERR_SCHEMA, "more than %zu different features", FR_INFER_MAX);
         fr_sighting fresh = {.key = survey->keys.size, .key_size = key.size};
         FR_TRY(fr_buffer_append(&survey->sightings, &fresh, sizeof fresh, err));
         FR_TRY(fr_buffer_append(&survey->keys, key.data, key.size, err));
@@ -62,7 +62,7 @@ static int find_or_add(fr_survey *survey, fr_span key, fr_sighting **seen, fr_er
 }
 
 /* Notes one more entry; the last of a key takes the place of those before it in the record. */
-static int note(fr_survey *survey, fr_span key, fr_kind kind, fr_error *err) {
+static int note(fr_infer *survey, fr_span key, fr_kind kind, fr_error *err) {
     fr_sighting *seen = NULL;
     FR_TRY(find_or_add(survey, key, &seen, err));
     if (seen->stamp == survey->records) seen->records[seen->kind]--;
@@ -108,7 +108,7 @@ static int malformed(fr_error *err) {
     return fr_fail(err, FR_ERR_MALFORMED, "not a valid tf.train.Example");
 }
 
-static int add_features(fr_survey *survey, fr_span features, fr_error *err) {
+static int add_features(fr_infer *survey, fr_span features, fr_error *err) {
     const uint8_t *p = features.data, *end = p + features.size;
     while (p < end) {
         uint32_t tag;
@@ -126,7 +126,7 @@ static int add_features(fr_survey *survey, fr_span features, fr_error *err) {
     return FR_OK;
 }
 
-static int add_example(fr_survey *survey, fr_span record, fr_error *err) {
+static int add_example(fr_infer *survey, fr_span record, fr_error *err) {
     const uint8_t *p = record.data, *end = p + record.size;
     while (p < end) {
         uint32_t tag;
@@ -142,17 +142,17 @@ static int add_example(fr_survey *survey, fr_span record, fr_error *err) {
     return FR_OK;
 }
 
-int fr_survey_add(fr_survey *survey, fr_span record, fr_error *err) {
+int fr_infer_add(fr_infer *survey, fr_span record, fr_error *err) {
     survey->records++;
     int status = record.size > INT32_MAX ? malformed(err) : add_example(survey, record, err);
-    if (status == FR_ERR_MALFORMED) fr_hint_format(record, err);
+    if (status == FR_ERR_MALFORMED) fr_diagnose_format(record, err);
     if (status != FR_OK && err) err->record = (int64_t)survey->records - 1;
     return status;
 }
 
-void fr_survey_free(fr_survey *survey) {
+void fr_infer_free(fr_infer *survey) {
     fr_buffer_free(&survey->sightings);
     fr_buffer_free(&survey->keys);
     free(survey->slots);
-    *survey = (fr_survey){0};
+    *survey = (fr_infer){0};
 }

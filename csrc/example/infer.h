@@ -5,16 +5,16 @@
  *
  * A single survey is not safe to use by several threads at once.
  */
-#ifndef FASTREC_SURVEY_H
-#define FASTREC_SURVEY_H
+#ifndef FASTREC_INFER_H
+#define FASTREC_INFER_H
 
 #include "example/feature.h"
 
 /* More different keys than this are an error: a table of them would be of no use. */
-#define FR_SURVEY_MAX ((size_t)1 << 16)
+#define FR_INFER_MAX ((size_t)1 << 16)
 
 typedef struct {
-    size_t key, key_size; /* where the key is in fr_survey.keys */
+    size_t key, key_size; /* where the key is in fr_infer.keys */
     uint64_t records[4];  /* by kind, in how many records it is the last of that key */
     uint64_t stamp;       /* the last record that had it, counted from 1 */
     fr_kind kind;         /* there */
@@ -28,20 +28,20 @@ typedef struct {
     size_t slot_mask;
     uint64_t records; /* looked at; may begin at the number of the first */
     uint64_t seed;    /* of the table; one that nobody can guess keeps hostile keys apart */
-} fr_survey;
+} fr_infer;
 
 /* Adds what is in a record. FR_ERR_MALFORMED when it is no Example, FR_ERR_SCHEMA when there are
    too many keys; then the survey can only be freed. */
-FR_NODISCARD int fr_survey_add(fr_survey *survey, fr_span record, fr_error *err);
+FR_NODISCARD int fr_infer_add(fr_infer *survey, fr_span record, fr_error *err);
 
-static inline size_t fr_survey_count(const fr_survey *survey) {
+static inline size_t fr_infer_count(const fr_infer *survey) {
     return survey->sightings.size / sizeof(fr_sighting);
 }
 
-static inline const fr_sighting *fr_survey_sighting(const fr_survey *survey, size_t number) {
+static inline const fr_sighting *fr_infer_sighting(const fr_infer *survey, size_t number) {
     return (const fr_sighting *)(const void *)survey->sightings.data + number;
 }
 
-void fr_survey_free(fr_survey *survey);
+void fr_infer_free(fr_infer *survey);
 
 #endif

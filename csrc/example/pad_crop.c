@@ -40,7 +40,8 @@ static void clear(uint8_t *dst, size_t from, size_t to) {
     if (from < to) memset(dst + from, 0, to - from);
 }
 
-void fr_fit_copy(const fr_feature *feature, uint8_t *dst, const uint8_t *src, const size_t *from) {
+void fr_pad_crop_copy(const fr_feature *feature, uint8_t *dst, const uint8_t *src,
+                      const size_t *from) {
     axis axes[FR_MAX_RANK];
     size_t rank = plan(feature, from, axes), at[FR_MAX_RANK] = {0};
     size_t size = fr_dtype_size(feature->dtype), done = 0; /* bytes of dst written */
@@ -54,7 +55,7 @@ void fr_fit_copy(const fr_feature *feature, uint8_t *dst, const uint8_t *src, co
             q += (axes[d].skip_dst + at[d]) * axes[d].step_dst;
         }
         clear(dst, done, q * size); /* runs come in the order in which they are in dst */
-        fr_raw_copy(dst + q * size, src + p * size, count, feature->dtype, feature->swap);
+        fr_dtype_copy(dst + q * size, src + p * size, count, feature->dtype, feature->swap);
         done = (q + count) * size;
         size_t d = rank - 1; /* the next run: count up all axes but the last */
         while (d > 0 && ++at[d - 1] == axes[d - 1].count)

@@ -2,8 +2,8 @@
 /*
  * Arrays of many shapes into one shape: padded, or cropped and padded.
  */
-#ifndef FASTREC_FIT_H
-#define FASTREC_FIT_H
+#ifndef FASTREC_PAD_CROP_H
+#define FASTREC_PAD_CROP_H
 
 #include "example/schema.h"
 
@@ -12,6 +12,7 @@
  * of which is written. REQUIRES: the feature has a fit; with FR_FIT_PAD no dimension of `from` is
  * larger than the target's.
  */
-void fr_fit_copy(const fr_feature *feature, uint8_t *dst, const uint8_t *src, const size_t *from);
+void fr_pad_crop_copy(const fr_feature *feature, uint8_t *dst, const uint8_t *src,
+                      const size_t *from);
 
 #endif

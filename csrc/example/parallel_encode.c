@@ -44,7 +44,7 @@ static size_t blocks_of(size_t rows, size_t rows_a_block) {
     return rows / rows_a_block + (rows % rows_a_block != 0);
 }
 
-size_t fr_bulk_threads(const fr_value *values, size_t count, fr_rows rows, size_t cpus) {
+size_t fr_parallel_encode_threads(const fr_value *values, size_t count, fr_rows rows, size_t cpus) {
     size_t size;
     if (fr_mul_overflows(row_size(values, count, rows), fr_rows_count(rows), &size))
         size = SIZE_MAX;
@@ -52,64 +52,65 @@ size_t fr_bulk_threads(const fr_value *values, size_t count, fr_rows rows, size_
     return cpus < THREADS_MOST ? cpus : THREADS_MOST;
 }
 
-struct fr_bulk {
+struct fr_parallel_encode {
     const fr_value *values;
     size_t count;
     fr_rows rows;
     size_t rows_a_block;
     size_t depth;
     fr_buffer *blocks; /* number % depth */
-    fr_crew *crew;
+    fr_task_ring *crew;
 };
 
 static int encode_block(void *context, size_t number, fr_error *err) {
-    fr_bulk *bulk = context;
+    fr_parallel_encode *bulk = context;
     fr_buffer *block = &bulk->blocks[number % bulk->depth];
     block->size = 0;
     fr_rows rows = block_rows(bulk->rows, bulk->rows_a_block, number);
     return fr_encode_rows(bulk->values, bulk->count, rows, true, block, NULL, err);
 }
 
-static int start(fr_bulk *bulk, size_t threads, fr_error *err) {
+static int start(fr_parallel_encode *bulk, size_t threads, fr_error *err) {
     const size_t blocks = blocks_of(fr_rows_count(bulk->rows), bulk->rows_a_block);
     bulk->depth = threads ? threads * AHEAD : 1;
     bulk->blocks = calloc(bulk->depth, sizeof *bulk->blocks);
     if (!bulk->blocks) return fr_fail_nomem(err, bulk->depth * sizeof *bulk->blocks);
-    const fr_crew_options options = {.task = encode_block,
-                                     .context = bulk,
-                                     .count = blocks,
-                                     .depth = bulk->depth,
-                                     .threads = threads < blocks ? threads : blocks};
-    return fr_crew_start(&options, &bulk->crew, err);
+    const fr_task_ring_options options = {.task = encode_block,
+                                          .context = bulk,
+                                          .count = blocks,
+                                          .depth = bulk->depth,
+                                          .threads = threads < blocks ? threads : blocks};
+    return fr_task_ring_start(&options, &bulk->crew, err);
 }
 
-int fr_bulk_start(const fr_value *values, size_t count, fr_rows rows, size_t threads,
-                  fr_bulk **bulk, fr_error *err) {
-    fr_bulk *made = calloc(1, sizeof *made);
+int fr_parallel_encode_start(const fr_value *values, size_t count, fr_rows rows, size_t threads,
+                             fr_parallel_encode **bulk, fr_error *err) {
+    fr_parallel_encode *made = calloc(1, sizeof *made);
     if (!made) return fr_fail_nomem(err, sizeof *made);
-    *made = (fr_bulk){.values = values, .count = count, .rows = rows};
+    *made = (fr_parallel_encode){.values = values, .count = count, .rows = rows};
     made->rows_a_block = rows_a_block(values, count, rows);
     int status = start(made, threads, err);
     if (status != FR_OK) {
-        fr_bulk_free(made);
+        fr_parallel_encode_free(made);
         return status;
     }
     *bulk = made;
     return FR_OK;
 }
 
-int fr_bulk_next(fr_bulk *bulk, fr_span *frames, size_t *records, fr_error *err) {
+int fr_parallel_encode_next(fr_parallel_encode *bulk, fr_span *frames, size_t *records,
+                            fr_error *err) {
     size_t number;
-    FR_TRY(fr_crew_next(bulk->crew, WAIT_MS, &number, err));
+    FR_TRY(fr_task_ring_next(bulk->crew, WAIT_MS, &number, err));
     const fr_buffer *block = &bulk->blocks[number % bulk->depth];
     *frames = (fr_span){block->data, block->size};
     *records = fr_rows_count(block_rows(bulk->rows, bulk->rows_a_block, number));
     return FR_OK;
 }
 
-void fr_bulk_free(fr_bulk *bulk) {
+void fr_parallel_encode_free(fr_parallel_encode *bulk) {
     if (!bulk) return;
-    fr_crew_free(bulk->crew);
+    fr_task_ring_free(bulk->crew);
     for (size_t i = 0; bulk->blocks && i < bulk->depth; i++)
         fr_buffer_free(&bulk->blocks[i]);
     free(bulk->blocks);
@@ -137,19 +138,19 @@ static int do_block(void *context, size_t number, fr_error *err) {
 static int do_blocks(whole *w, size_t threads, fr_error *err) {
     const size_t blocks = blocks_of(fr_rows_count(w->rows), w->rows_a_block);
     if (blocks == 0) return FR_OK;
-    const fr_crew_options options = {.task = do_block,
-                                     .context = w,
-                                     .count = blocks,
-                                     .depth = blocks,
-                                     .threads = threads < blocks ? threads : blocks};
-    fr_crew *crew;
-    FR_TRY(fr_crew_start(&options, &crew, err));
+    const fr_task_ring_options options = {.task = do_block,
+                                          .context = w,
+                                          .count = blocks,
+                                          .depth = blocks,
+                                          .threads = threads < blocks ? threads : blocks};
+    fr_task_ring *crew;
+    FR_TRY(fr_task_ring_start(&options, &crew, err));
     size_t number;
     int status;
     do
-        status = fr_crew_next(crew, WAIT_MS, &number, err);
+        status = fr_task_ring_next(crew, WAIT_MS, &number, err);
     while (status == FR_OK || status == FR_AGAIN);
-    fr_crew_free(crew);
+    fr_task_ring_free(crew);
     return status == FR_END ? FR_OK : status;
 }
 
@@ -170,8 +171,8 @@ static int place(whole *w, size_t threads, fr_buffer *out, fr_buffer *offsets, f
     return FR_OK;
 }
 
-int fr_bulk_whole(const fr_value *values, size_t count, fr_rows rows, size_t threads,
-                  fr_buffer *out, fr_buffer *offsets, fr_error *err) {
+int fr_parallel_encode_whole(const fr_value *values, size_t count, fr_rows rows, size_t threads,
+                             fr_buffer *out, fr_buffer *offsets, fr_error *err) {
     whole w = {.values = values, .count = count, .rows = rows};
     w.rows_a_block = rows_a_block(values, count, rows);
     int status = place(&w, threads, out, offsets, err);

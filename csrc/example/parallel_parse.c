@@ -76,10 +76,10 @@ static int finish(member *members, size_t count, fr_error *err) {
     return FR_OK;
 }
 
-int fr_team_parse(const fr_schema *schema, const fr_span *records, size_t count, size_t threads,
-                  fr_columns *columns, fr_error *err) {
-    member members[FR_TEAM_MAX];
-    if (threads > FR_TEAM_MAX) threads = FR_TEAM_MAX;
+int fr_parallel_parse(const fr_schema *schema, const fr_span *records, size_t count, size_t threads,
+                      fr_columns *columns, fr_error *err) {
+    member members[FR_PARALLEL_PARSE_MAX];
+    if (threads > FR_PARALLEL_PARSE_MAX) threads = FR_PARALLEL_PARSE_MAX;
     size_t made = deal(members, threads, records, count), ready = 0;
     int status = FR_OK;
     while (status == FR_OK && ready < made)

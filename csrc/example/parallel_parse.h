@@ -7,19 +7,19 @@
  * shared block, and the rest is put together at the end. Threads share nothing that changes, so
  * there is no lock; what comes out does not depend on their number.
  */
-#ifndef FASTREC_TEAM_H
-#define FASTREC_TEAM_H
+#ifndef FASTREC_PARALLEL_PARSE_H
+#define FASTREC_PARALLEL_PARSE_H
 
 #include "example/parse.h"
 
-#define FR_TEAM_MAX 16
+#define FR_PARALLEL_PARSE_MAX 16
 
 /*
- * Parses `records` into `columns`, begun for that many. At most `threads`, 1 to FR_TEAM_MAX, are
- * used, the calling one among them, and none that a thread's start would not pay for. The error is
- * that of the first record that has one; err->record is its number.
+ * Parses `records` into `columns`, begun for that many. At most `threads`, 1 to
+ * FR_PARALLEL_PARSE_MAX, are used, the calling one among them, and none that a thread's start would
+ * not pay for. The error is that of the first record that has one; err->record is its number.
  */
-FR_NODISCARD int fr_team_parse(const fr_schema *schema, const fr_span *records, size_t count,
-                               size_t threads, fr_columns *columns, fr_error *err);
+FR_NODISCARD int fr_parallel_parse(const fr_schema *schema, const fr_span *records, size_t count,
+                                   size_t threads, fr_columns *columns, fr_error *err);
 
 #endif

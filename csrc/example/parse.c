@@ -135,9 +135,9 @@ __attribute__((noinline)) static bool take_as(const fr_parser *parser, size_t fe
     uint8_t *kept = (uint8_t *)(void *)&number;
     if (scalar == FR_SCALAR_INT_AS)
         return fr_feature_take_scalar(FR_SCALAR_INT64, value.data, value.size, end, kept) &&
-               fr_raw_from_int64(dst, dtype, &number, 1, NULL) == FR_OK;
+               fr_dtype_from_int64(dst, dtype, &number, 1, NULL) == FR_OK;
     if (!fr_feature_take_scalar(FR_SCALAR_FLOAT32, value.data, value.size, end, kept)) return false;
-    fr_raw_from_float(dst, dtype, value.data + value.size - 4, 1);
+    fr_dtype_from_float(dst, dtype, value.data + value.size - 4, 1);
     return true;
 }
 
@@ -236,7 +236,8 @@ int fr_parser_fill(fr_parser *parser, fr_columns *columns, fr_error *err) {
                 fr_feature_append(columns, i, schema->features[i].fallback, &parser->intake, err);
         if (status == FR_END) {
             status = fr_feature_append_missing(columns, i, err);
-            if (status == FR_ERR_SCHEMA) fr_hint_key(parser->message, schema->features[i].key, err);
+            if (status == FR_ERR_SCHEMA)
+                fr_diagnose_key(parser->message, schema->features[i].key, err);
         }
         if (FR_UNLIKELY(status != FR_OK)) return status;
     }
@@ -264,7 +265,7 @@ int fr_parse_row(fr_parser *parser, fr_span record, fr_columns *columns, fr_erro
     fr_parser_begin(parser, record);
     int status = note_example(parser, columns, err);
     if (FR_LIKELY(status == FR_OK)) return fr_parser_fill(parser, columns, err);
-    if (status == FR_ERR_MALFORMED) fr_hint_format(record, err);
+    if (status == FR_ERR_MALFORMED) fr_diagnose_format(record, err);
     return status;
 }
 

@@ -100,7 +100,7 @@ static int append_frames(fr_sequence_parser *parser, fr_columns *lists, size_t n
 static int missing(const fr_sequence_parser *parser, fr_columns *lists, size_t number,
                    fr_error *err) {
     int status = fr_feature_append_missing(lists, number, err);
-    fr_hint_list(parser->lists.message, lists->schema->features[number].key, err);
+    fr_diagnose_list(parser->lists.message, lists->schema->features[number].key, err);
     return status;
 }
 
@@ -126,7 +126,7 @@ static int parse_row(fr_sequence_parser *parser, fr_span record, fr_columns *con
         return fr_fail(err, FR_ERR_MALFORMED, "%zu bytes are more than a protobuf message can have",
                        record.size);
     int status = note(parser, record, context, err);
-    if (status == FR_ERR_MALFORMED) fr_hint_format(record, err);
+    if (status == FR_ERR_MALFORMED) fr_diagnose_format(record, err);
     FR_TRY(status);
     FR_TRY(fr_parser_fill(&parser->context, context, err));
     for (size_t i = 0; i < parser->lists.schema->count; i++)

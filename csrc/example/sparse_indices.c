@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "example/sparse_indices.h"
 
-int64_t fr_splits_indices(const int64_t *splits, size_t rows, int64_t *indices) {
+int64_t fr_sparse_indices(const int64_t *splits, size_t rows, int64_t *indices) {
     int64_t widest = 0;
     for (size_t row = 0; row < rows; row++) {
         const int64_t width = splits[row + 1] - splits[row];
@@ -15,7 +15,7 @@ int64_t fr_splits_indices(const int64_t *splits, size_t rows, int64_t *indices) 
     return widest;
 }
 
-void fr_splits_nested_indices(const int64_t *records, size_t count, const int64_t *splits,
+void fr_sparse_nested_indices(const int64_t *records, size_t count, const int64_t *splits,
                               int64_t *indices, int64_t widest[2]) {
     widest[0] = widest[1] = 0;
     for (size_t record = 0; record < count; record++) {

@@ -2,8 +2,8 @@
 /*
  * What follows from where the rows of a ragged column begin: the coordinates of its values.
  */
-#ifndef FASTREC_SPLITS_H
-#define FASTREC_SPLITS_H
+#ifndef FASTREC_SPARSE_INDICES_H
+#define FASTREC_SPARSE_INDICES_H
 
 #include <stddef.h>
 #include <stdint.h>
@@ -12,14 +12,14 @@
  * Writes (row, place in the row) of each value to `indices`, room for 2 numbers a value. `splits`
  * has `rows` + 1 numbers, from 0 and never falling. The length of the longest row is returned.
  */
-int64_t fr_splits_indices(const int64_t *splits, size_t rows, int64_t *indices);
+int64_t fr_sparse_indices(const int64_t *splits, size_t rows, int64_t *indices);
 
 /*
  * The same one level deeper: (record, row in the record, place in the row), 3 numbers a value.
  * `records` has `count` + 1 numbers, and says which rows are a record's. `widest` gets the most
  * rows of a record and the most values of a row.
  */
-void fr_splits_nested_indices(const int64_t *records, size_t count, const int64_t *splits,
+void fr_sparse_nested_indices(const int64_t *records, size_t count, const int64_t *splits,
                               int64_t *indices, int64_t widest[2]);
 
 #endif

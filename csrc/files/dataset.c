@@ -6,10 +6,10 @@
 #include <unistd.h>
 
 static int open_file(fr_dataset_file *file, const char *path, fr_error *err) {
-    FR_TRY(fr_map_open(&file->map, path, err));
+    FR_TRY(fr_file_map_open(&file->map, path, err));
     file->path = strdup(path);
     if (file->path) return FR_OK;
-    fr_map_close(&file->map);
+    fr_file_map_close(&file->map);
     return fr_fail_nomem(err, strlen(path) + 1);
 }
 
@@ -62,10 +62,10 @@ int fr_dataset_open(fr_dataset *dataset, const char *const *paths, size_t count,
    zeros and tells nobody, so the file is looked at. */
 static int blame(const fr_dataset_file *file, int status, fr_error *err) {
     if (status == FR_ERR_NOMEM) return status;
-    fr_map_look(&file->map, file->path);
-    if (!fr_map_lost(&file->map)) return status;
+    fr_file_map_look(&file->map, file->path);
+    if (!fr_file_map_lost(&file->map)) return status;
     fr_error where = err ? *err : (fr_error){0};
-    status = fr_map_check(&file->map, err);
+    status = fr_file_map_check(&file->map, err);
     if (err) {
         err->record = where.record;
         err->offset = where.offset;
@@ -97,7 +97,7 @@ int fr_dataset_scan_file(fr_dataset *dataset, size_t number, uint64_t limit, fr_
     fr_dataset_file *file = &dataset->files[number];
     int status = fr_index_scan(&file->index, file->map.bytes, &dataset->options, limit, err);
     if (status == FR_AGAIN) return FR_AGAIN;
-    if (status == FR_OK) status = fr_map_check(&file->map, err);
+    if (status == FR_OK) status = fr_file_map_check(&file->map, err);
     if (status == FR_OK) return FR_OK;
     status = blame(file, status, err);
     if (err) err->file = (int64_t)number;
@@ -160,7 +160,7 @@ static void announce_around(const fr_dataset_file *file, size_t begin, size_t en
             bit)
             continue;
         const size_t left = file->map.bytes.size - window * WINDOW;
-        fr_map_announce(&file->map, window * WINDOW, left < WINDOW ? left : WINDOW);
+        fr_file_map_announce(&file->map, window * WINDOW, left < WINDOW ? left : WINDOW);
     }
 }
 
@@ -168,7 +168,7 @@ static void announce_in(const fr_dataset_file *file, uint64_t first, uint64_t co
     uint64_t begin = fr_index_offset(&file->index, first);
     uint64_t end = fr_index_offset(&file->index, first + count);
     if (file->announced) announce_around(file, (size_t)begin, (size_t)end);
-    fr_map_announce(&file->map, (size_t)begin, (size_t)(end - begin));
+    fr_file_map_announce(&file->map, (size_t)begin, (size_t)(end - begin));
 }
 
 void fr_dataset_announce(const fr_dataset *dataset, uint64_t number, uint64_t count) {
@@ -184,7 +184,8 @@ void fr_dataset_announce(const fr_dataset *dataset, uint64_t number, uint64_t co
 
 bool fr_dataset_resident(const fr_dataset *dataset, uint64_t number) {
     const fr_dataset_file *file = &dataset->files[fr_dataset_find(dataset, number)];
-    return fr_map_resident(&file->map, (size_t)fr_index_offset(&file->index, number - file->first));
+    return fr_file_map_resident(&file->map,
+                                (size_t)fr_index_offset(&file->index, number - file->first));
 }
 
 /* Records of a file are about as long as their neighbours. */
@@ -330,8 +331,8 @@ int fr_dataset_take(const fr_dataset *dataset, const uint64_t *numbers, size_t c
 
 int fr_dataset_check(const fr_dataset *dataset, uint64_t number, fr_error *err) {
     const fr_dataset_file *file = &dataset->files[fr_dataset_find(dataset, number)];
-    if (FR_LIKELY(!fr_map_lost(&file->map))) return FR_OK;
-    int status = fr_map_check(&file->map, err);
+    if (FR_LIKELY(!fr_file_map_lost(&file->map))) return FR_OK;
+    int status = fr_file_map_check(&file->map, err);
     fr_dataset_locate(dataset, number, err);
     return status;
 }
@@ -340,7 +341,7 @@ void fr_dataset_close(fr_dataset *dataset) {
     for (size_t i = 0; i < dataset->file_count; i++) {
         free(dataset->files[i].path);
         free(dataset->files[i].announced);
-        fr_map_close(&dataset->files[i].map);
+        fr_file_map_close(&dataset->files[i].map);
         fr_index_free(&dataset->files[i].index);
         fr_buffer_free(&dataset->files[i].samples);
     }

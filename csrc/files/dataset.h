@@ -16,7 +16,7 @@
 
 typedef struct {
     char *path;
-    fr_map map;
+    fr_file_map map;
     fr_index index;
     fr_buffer samples;            /* uint64: few of the index's offsets, close together */
     uint64_t first;               /* number of its first record */
@@ -102,7 +102,7 @@ FR_NODISCARD int fr_dataset_check(const fr_dataset *dataset, uint64_t number, fr
  */
 void fr_dataset_announce(const fr_dataset *dataset, uint64_t number, uint64_t count);
 
-/* Whether the header of record `number` is in memory: fr_map_resident(). */
+/* Whether the header of record `number` is in memory: fr_file_map_resident(). */
 bool fr_dataset_resident(const fr_dataset *dataset, uint64_t number);
 
 /* Where record `number` and its frame stand, by the index; reading it may wait for the disk. */

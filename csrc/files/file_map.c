@@ -16,28 +16,28 @@
  * of a closed map has size 0 and is used again by a later one, never freed. `base` is published
  * before `size` and withdrawn after it.
  */
-struct fr_map_entry {
+struct fr_file_map_entry {
     _Atomic uintptr_t base;
     _Atomic size_t size;
     _Atomic bool lost;
-    struct fr_map_entry *next;
+    struct fr_file_map_entry *next;
 };
 
-static _Atomic(fr_map_entry *) entries;
+static _Atomic(fr_file_map_entry *) entries;
 static size_t spare; /* entries of closed maps */
 static pthread_mutex_t registry = PTHREAD_MUTEX_INITIALIZER;
 static struct sigaction previous;
 static uintptr_t page_size;
 
-static fr_map_entry *entry_at(uintptr_t address) {
-    for (fr_map_entry *e = atomic_load(&entries); e; e = e->next)
+static fr_file_map_entry *entry_at(uintptr_t address) {
+    for (fr_file_map_entry *e = atomic_load(&entries); e; e = e->next)
         if (address - atomic_load(&e->base) < atomic_load(&e->size)) return e;
     return NULL;
 }
 
 /* Puts zeros under the page; the instruction that faulted then runs again. */
 static bool rescue(uintptr_t address) {
-    fr_map_entry *entry = entry_at(address);
+    fr_file_map_entry *entry = entry_at(address);
     if (!entry) return false;
     atomic_store(&entry->lost, true);
     void *page = (void *)(address & ~(page_size - 1));
@@ -97,26 +97,26 @@ static int install_handler(fr_error *err) {
 }
 
 /* Called with the registry locked. */
-static fr_map_entry *free_entry(void) {
-    for (fr_map_entry *e = spare ? atomic_load(&entries) : NULL; e; e = e->next)
+static fr_file_map_entry *free_entry(void) {
+    for (fr_file_map_entry *e = spare ? atomic_load(&entries) : NULL; e; e = e->next)
         if (atomic_load(&e->base) == 0) {
             spare--;
             return e;
         }
-    fr_map_entry *entry = calloc(1, sizeof *entry);
+    fr_file_map_entry *entry = calloc(1, sizeof *entry);
     if (!entry) return NULL;
     entry->next = atomic_load(&entries);
     atomic_store(&entries, entry);
     return entry;
 }
 
-static int enter(fr_map *map, void *base, size_t size, fr_error *err) {
+static int enter(fr_file_map *map, void *base, size_t size, fr_error *err) {
     static pthread_once_t prepared = PTHREAD_ONCE_INIT;
     pthread_once(&prepared, prepare_for_forks);
     if (fork_failed) return fr_fail_io(err, fork_failed, "pthread_atfork");
     lock_registry();
     int status = install_handler(err);
-    fr_map_entry *entry = status == FR_OK ? free_entry() : NULL;
+    fr_file_map_entry *entry = status == FR_OK ? free_entry() : NULL;
     if (entry) {
         atomic_store(&entry->lost, false);
         atomic_store(&entry->base, (uintptr_t)base);
@@ -138,8 +138,8 @@ static int64_t mtime_of(const struct stat *st) {
     return (int64_t)time->tv_sec * 1000000000 + time->tv_nsec;
 }
 
-int fr_map_open_fd(fr_map *map, int fd, fr_error *err) {
-    *map = (fr_map){0};
+int fr_file_map_open_fd(fr_file_map *map, int fd, fr_error *err) {
+    *map = (fr_file_map){0};
     struct stat st;
     if (fstat(fd, &st) != 0) return fr_fail_io(err, errno, "fstat");
     if (S_ISDIR(st.st_mode)) return fr_fail_io(err, EISDIR, "open");
@@ -161,49 +161,49 @@ int fr_map_open_fd(fr_map *map, int fd, fr_error *err) {
     return FR_OK;
 }
 
-int fr_map_open(fr_map *map, const char *path, fr_error *err) {
-    *map = (fr_map){0};
+int fr_file_map_open(fr_file_map *map, const char *path, fr_error *err) {
+    *map = (fr_file_map){0};
     int fd;
     do {
         fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     } while (fd < 0 && errno == EINTR);
     if (fd < 0) return fr_fail_io(err, errno, "open");
-    int status = fr_map_open_fd(map, fd, err);
+    int status = fr_file_map_open_fd(map, fd, err);
     close(fd);
     return status;
 }
 
-bool fr_map_lost(const fr_map *map) {
+bool fr_file_map_lost(const fr_file_map *map) {
     return map->entry && atomic_load_explicit(&map->entry->lost, memory_order_relaxed);
 }
 
-void fr_map_lose(const fr_map *map) {
+void fr_file_map_lose(const fr_file_map *map) {
     if (map->entry) atomic_store(&map->entry->lost, true);
 }
 
-void fr_map_look(const fr_map *map, const char *path) {
+void fr_file_map_look(const fr_file_map *map, const char *path) {
     struct stat st;
     if (stat(path, &st) != 0) return;
     bool same = (uint64_t)st.st_dev == map->device && (uint64_t)st.st_ino == map->inode;
-    if (same && (uint64_t)st.st_size < map->bytes.size) fr_map_lose(map);
+    if (same && (uint64_t)st.st_size < map->bytes.size) fr_file_map_lose(map);
 }
 
-int fr_map_check(const fr_map *map, fr_error *err) {
-    if (FR_LIKELY(!fr_map_lost(map))) return FR_OK;
+int fr_file_map_check(const fr_file_map *map, fr_error *err) {
+    if (FR_LIKELY(!fr_file_map_lost(map))) return FR_OK;
     fr_fail(err, FR_ERR_TRUNCATED, "the file shrank while it was read, it had %zu bytes",
             map->bytes.size);
     if (err) err->fault = FR_FAULT_SHRUNK;
     return FR_ERR_TRUNCATED;
 }
 
-void fr_map_announce(const fr_map *map, size_t offset, size_t size) {
+void fr_file_map_announce(const fr_file_map *map, size_t offset, size_t size) {
     if (!map->entry || size == 0) return;
     size_t slack = (size_t)((uintptr_t)(map->bytes.data + offset) & (page_size - 1));
     (void)madvise((void *)(uintptr_t)(map->bytes.data + offset - slack), size + slack,
                   MADV_WILLNEED);
 }
 
-bool fr_map_resident(const fr_map *map, size_t offset) {
+bool fr_file_map_resident(const fr_file_map *map, size_t offset) {
     uintptr_t page = (uintptr_t)(map->bytes.data + offset) & ~(page_size - 1);
     unsigned char there[1] = {0};
     int saved = errno;
@@ -212,7 +212,7 @@ bool fr_map_resident(const fr_map *map, size_t offset) {
     return known && (there[0] & 1);
 }
 
-void fr_map_close(fr_map *map) {
+void fr_file_map_close(fr_file_map *map) {
     if (map->entry) {
         atomic_store(&map->entry->size, 0);
         munmap((void *)(uintptr_t)map->bytes.data, map->bytes.size);
@@ -221,5 +221,5 @@ void fr_map_close(fr_map *map) {
         spare++;
         unlock_registry();
     }
-    *map = (fr_map){0};
+    *map = (fr_file_map){0};
 }

@@ -5,23 +5,24 @@
  *
  * The dataset must not be used until the scan is freed.
  */
-#ifndef FASTREC_SCAN_H
-#define FASTREC_SCAN_H
+#ifndef FASTREC_PARALLEL_INDEX_H
+#define FASTREC_PARALLEL_INDEX_H
 
 #include "files/dataset.h"
 
-typedef struct fr_scan fr_scan;
+typedef struct fr_parallel_index fr_parallel_index;
 
 /* Whether there is enough to do for several threads. */
-bool fr_scan_pays(const fr_dataset *dataset);
+bool fr_parallel_index_pays(const fr_dataset *dataset);
 
-FR_NODISCARD int fr_scan_start(fr_dataset *dataset, size_t threads, fr_scan **scan, fr_error *err);
+FR_NODISCARD int fr_parallel_index_start(fr_dataset *dataset, size_t threads,
+                                         fr_parallel_index **scan, fr_error *err);
 
 /* FR_OK when every file is indexed, FR_AGAIN after `timeout_ms` or sooner until then, or the error
    that fr_dataset_scan() would give. */
-FR_NODISCARD int fr_scan_wait(fr_scan *scan, int timeout_ms, fr_error *err);
+FR_NODISCARD int fr_parallel_index_wait(fr_parallel_index *scan, int timeout_ms, fr_error *err);
 
 /* Ends it, also half-way, and waits for its threads. NULL is fine. */
-void fr_scan_free(fr_scan *scan);
+void fr_parallel_index_free(fr_parallel_index *scan);
 
 #endif

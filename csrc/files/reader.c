@@ -198,7 +198,7 @@ int fr_reader_skip(fr_reader *reader, fr_skipped *skipped, fr_error *err) {
 }
 
 int fr_reader_check(fr_reader *reader, fr_error *err) {
-    if (FR_LIKELY(!fr_map_lost(&reader->source.map))) return FR_OK;
+    if (FR_LIKELY(!fr_file_map_lost(&reader->source.map))) return FR_OK;
     reader->failed.status = FR_ERR_TRUNCATED;
     return stay_failed(reader, FR_ERR_TRUNCATED, err);
 }

@@ -25,7 +25,7 @@ int fr_source_open_fd(fr_source *source, int fd, fr_error *err) {
         return status;
     }
     bool whole = S_ISREG(st.st_mode) && lseek(fd, 0, SEEK_CUR) == 0;
-    if (whole && fr_map_open_fd(&source->map, fd, NULL) == FR_OK && source->map.bytes.size) {
+    if (whole && fr_file_map_open_fd(&source->map, fd, NULL) == FR_OK && source->map.bytes.size) {
         source->window = source->map.bytes;
         source->ended = true;
     } else {
@@ -117,13 +117,13 @@ int fr_source_check(const fr_source *source, fr_error *err) {
     struct stat st;
     if (!source->map.entry) return FR_OK;
     if (fstat(source->fd, &st) == 0 && (uint64_t)st.st_size < source->map.bytes.size)
-        fr_map_lose(&source->map);
-    return fr_map_check(&source->map, err);
+        fr_file_map_lose(&source->map);
+    return fr_file_map_check(&source->map, err);
 }
 
 void fr_source_close(fr_source *source) {
     if (source->fd >= 0) close(source->fd);
-    fr_map_close(&source->map);
+    fr_file_map_close(&source->map);
     fr_buffer_free(&source->buffer);
     *source = (fr_source){.fd = -1, .ended = true};
 }

@@ -24,7 +24,7 @@ typedef struct {
     bool follows;    /* the end of the file is not the end: somebody writes to it */
     bool stalls;     /* more bytes may be long in coming: they are asked for where they must be */
     int fd;          /* of a file that is mapped or read, or -1 */
-    fr_map map;
+    fr_file_map map;
     fr_buffer buffer;
 } fr_source;
 

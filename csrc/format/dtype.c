@@ -38,14 +38,14 @@ static void copy_bools(uint8_t *dst, const uint8_t *src, size_t count) {
         dst[i] = src[i] != 0;
 }
 
-bool fr_raw_is_plain(fr_dtype dtype, bool swap) {
+bool fr_dtype_is_plain(fr_dtype dtype, bool swap) {
     return dtype != FR_BOOL && !(swap && dtypes[dtype].part > 1);
 }
 
-void fr_raw_copy(uint8_t *dst, const uint8_t *src, size_t count, fr_dtype dtype, bool swap) {
+void fr_dtype_copy(uint8_t *dst, const uint8_t *src, size_t count, fr_dtype dtype, bool swap) {
     size_t size = count * dtypes[dtype].size;
     if (size == 0) return;
-    if (fr_raw_is_plain(dtype, swap))
+    if (fr_dtype_is_plain(dtype, swap))
         memcpy(dst, src, size);
     else if (dtype == FR_BOOL)
         copy_bools(dst, src, count);
@@ -100,8 +100,8 @@ static bool store(uint8_t *dst, fr_dtype dtype, const int64_t *values, size_t co
     return true;
 }
 
-int fr_raw_from_int64(uint8_t *dst, fr_dtype dtype, const int64_t *values, size_t count,
-                      fr_error *err) {
+int fr_dtype_from_int64(uint8_t *dst, fr_dtype dtype, const int64_t *values, size_t count,
+                        fr_error *err) {
     if (FR_LIKELY(store(dst, dtype, values, count))) return FR_OK;
     size_t bad = 0;
     while (store(dst, dtype, values + bad, 1))
@@ -126,10 +126,10 @@ static uint16_t half_of(uint32_t bits) {
     return (uint16_t)(sign | half);
 }
 
-void fr_raw_from_float(uint8_t *dst, fr_dtype dtype, const uint8_t *values, size_t count) {
+void fr_dtype_from_float(uint8_t *dst, fr_dtype dtype, const uint8_t *values, size_t count) {
     if (count == 0) return;
     if (dtype == FR_FLOAT32) {
-        fr_raw_copy(dst, values, count, FR_FLOAT32, FR_BIG_ENDIAN);
+        fr_dtype_copy(dst, values, count, FR_FLOAT32, FR_BIG_ENDIAN);
         return;
     }
     for (size_t i = 0; i < count; i++) {

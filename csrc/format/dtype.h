@@ -2,8 +2,8 @@
 /*
  * Typed elements: their sizes, byte order, and conversion with range checks.
  */
-#ifndef FASTREC_RAW_H
-#define FASTREC_RAW_H
+#ifndef FASTREC_DTYPE_H
+#define FASTREC_DTYPE_H
 
 #include "base/bytes.h"
 
@@ -31,18 +31,18 @@ size_t fr_dtype_size(fr_dtype dtype);
 /* "int32", "float16", ..., "bytes". */
 const char *fr_dtype_name(fr_dtype dtype);
 
-/* Whether fr_raw_copy() of such elements is a copy of their bytes. */
-bool fr_raw_is_plain(fr_dtype dtype, bool swap);
+/* Whether fr_dtype_copy() of such elements is a copy of their bytes. */
+bool fr_dtype_is_plain(fr_dtype dtype, bool swap);
 
 /* Copies `count` elements, reversing the bytes of each (of each part, when complex) if `swap`. */
-void fr_raw_copy(uint8_t *dst, const uint8_t *src, size_t count, fr_dtype dtype, bool swap);
+void fr_dtype_copy(uint8_t *dst, const uint8_t *src, size_t count, fr_dtype dtype, bool swap);
 
 /* Stores integers as `dtype`, a bool or an integer; FR_ERR_SCHEMA, with value and type, for one
    that does not fit. Any integer but 0 and 1 does not fit a bool. */
-FR_NODISCARD int fr_raw_from_int64(uint8_t *dst, fr_dtype dtype, const int64_t *values,
-                                   size_t count, fr_error *err);
+FR_NODISCARD int fr_dtype_from_int64(uint8_t *dst, fr_dtype dtype, const int64_t *values,
+                                     size_t count, fr_error *err);
 
 /* Stores little-endian float32 as FR_FLOAT16 (nearest even, overflow to infinity), 32 or 64. */
-void fr_raw_from_float(uint8_t *dst, fr_dtype dtype, const uint8_t *values, size_t count);
+void fr_dtype_from_float(uint8_t *dst, fr_dtype dtype, const uint8_t *values, size_t count);
 
 #endif

@@ -126,7 +126,7 @@ static void put_doubles(uint8_t *out, const uint8_t *values, size_t count) {
 
 void fr_pack_floats(uint8_t *out, fr_dtype dtype, const uint8_t *values, size_t count) {
     if (dtype == FR_FLOAT32) {
-        fr_raw_copy(out, values, count, FR_FLOAT32, FR_BIG_ENDIAN);
+        fr_dtype_copy(out, values, count, FR_FLOAT32, FR_BIG_ENDIAN);
         return;
     }
     if (dtype == FR_FLOAT64) {

@@ -30,7 +30,7 @@ static void load_steps(const uint8_t *from, int64_t step, size_t count, bool byt
         memcpy(&out[i * out_step], from + (int64_t)i * step, sizeof *out);
 }
 
-static void load(const fr_distortion *d, const uint8_t *from, bool mirrored, float *out) {
+static void load(const fr_image_op *d, const uint8_t *from, bool mirrored, float *out) {
     const int64_t size = d->bytes ? 1 : sizeof(float);
     const size_t pitch = d->width * d->channels;
     const bool dense = d->channel_step == size && d->column_step == size * (int64_t)d->channels;
@@ -53,7 +53,7 @@ static void brighten(float *x, size_t count, float delta) {
 }
 
 /* The mean of each channel, at each column's place in a row. */
-static void channel_means(const fr_distortion *d, const float *x, double *restrict sums,
+static void channel_means(const fr_image_op *d, const float *x, double *restrict sums,
                           float *restrict means) {
     const size_t pitch = d->width * d->channels;
     memset(sums, 0, pitch * sizeof *sums);
@@ -70,7 +70,7 @@ static void channel_means(const fr_distortion *d, const float *x, double *restri
     }
 }
 
-static void change_contrast(const fr_distortion *d, float factor, const float *restrict means,
+static void change_contrast(const fr_image_op *d, float factor, const float *restrict means,
                             float *x) {
     const size_t pitch = d->width * d->channels;
     for (size_t row = 0; row < d->height; row++, x += pitch)
@@ -118,9 +118,9 @@ static void standardize(float *x, size_t count) {
         x[i] /= divisor;
 }
 
-int fr_distort(const fr_distortion *distortion, const uint8_t *source, const int64_t *offsets,
-               size_t count, float *out, fr_error *err) {
-    const fr_distortion *d = distortion;
+int fr_image_ops_apply(const fr_image_op *distortion, const uint8_t *source, const int64_t *offsets,
+                       size_t count, float *out, fr_error *err) {
+    const fr_image_op *d = distortion;
     const size_t pitch = d->width * d->channels, size = d->height * pitch;
     double *sums = malloc(pitch * (sizeof *sums + sizeof(float)));
     if (!sums) return fr_fail_nomem(err, pitch * (sizeof *sums + sizeof(float)));

@@ -6,8 +6,8 @@
  * Every step rounds to float32, so that one after the other gives what all at once does, to the
  * bit. Sums are of doubles.
  */
-#ifndef FASTREC_DISTORT_H
-#define FASTREC_DISTORT_H
+#ifndef FASTREC_IMAGE_OPS_H
+#define FASTREC_IMAGE_OPS_H
 
 #include "base/bytes.h"
 
@@ -21,11 +21,12 @@ typedef struct {
     const float *brightness; /* added to every pixel */
     const float *contrast;   /* times the distance from the mean of the channel */
     bool standardize;        /* to mean 0 and deviation 1, or less where all pixels are alike */
-} fr_distortion;
+} fr_image_op;
 
 /* Pictures into `out`, count x height x width x channels floats. Each begins `offsets` bytes from
    `source`, where all that the steps lead to has to be readable. */
-FR_NODISCARD int fr_distort(const fr_distortion *distortion, const uint8_t *source,
-                            const int64_t *offsets, size_t count, float *out, fr_error *err);
+FR_NODISCARD int fr_image_ops_apply(const fr_image_op *distortion, const uint8_t *source,
+                                    const int64_t *offsets, size_t count, float *out,
+                                    fr_error *err);
 
 #endif

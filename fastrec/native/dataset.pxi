@@ -77,19 +77,19 @@ cdef class Dataset:
     cdef int _scan_side_by_side(self) except -1:
         """Index the files, and leave it to :meth:`_scan` to number their records."""
         cdef c.fr_error err
-        cdef c.fr_scan *scan = NULL
+        cdef c.fr_parallel_index *scan = NULL
         cdef int status = c.FR_AGAIN
         cdef size_t threads = min(self.dataset.file_count, <size_t>MOST_SCANNING,
                                   <size_t>cpu_count())
-        self._check(c.fr_scan_start(&self.dataset, threads, &scan, &err), &err)
+        self._check(c.fr_parallel_index_start(&self.dataset, threads, &scan, &err), &err)
         try:
             while status == c.FR_AGAIN:
                 with nogil:
-                    status = c.fr_scan_wait(scan, WAIT_MS, &err)
+                    status = c.fr_parallel_index_wait(scan, WAIT_MS, &err)
                 PyErr_CheckSignals()
         finally:
             with nogil:
-                c.fr_scan_free(scan)
+                c.fr_parallel_index_free(scan)
         self._check(status, &err)
         return 0
 
@@ -97,7 +97,7 @@ cdef class Dataset:
         cdef c.fr_error err
         cdef uint64_t limit = SLICE_RECORDS // 256
         cdef int status = c.FR_AGAIN
-        if c.fr_scan_pays(&self.dataset):
+        if c.fr_parallel_index_pays(&self.dataset):
             self._scan_side_by_side()
         while status == c.FR_AGAIN:
             begun = monotonic()

@@ -6,7 +6,7 @@ def distort(pictures, starts, size, mirror, brightness, contrast, bint standardi
     `starts`: int64, (n, 3), where each cut of `size` begins. `mirror`, uint8, and `brightness` and
     `contrast`, float32: one a picture, or None.
     """
-    cdef c.fr_distortion how
+    cdef c.fr_image_op how
     cdef c.fr_error err
     cdef int status
     cdef size_t count = pictures.shape[0]
@@ -48,9 +48,9 @@ def distort(pictures, starts, size, mirror, brightness, contrast, bint standardi
         np.arange(count) * pictures.strides[0] + starts @ np.array(pictures.strides[1:]))
     cdef float[:, :, :, ::1] out = result
     if result.nbytes < GIL_THRESHOLD:
-        status = c.fr_distort(&how, source, &offsets[0], count, &out[0, 0, 0, 0], &err)
+        status = c.fr_image_ops_apply(&how, source, &offsets[0], count, &out[0, 0, 0, 0], &err)
     else:
         with nogil:
-            status = c.fr_distort(&how, source, &offsets[0], count, &out[0, 0, 0, 0], &err)
+            status = c.fr_image_ops_apply(&how, source, &offsets[0], count, &out[0, 0, 0, 0], &err)
     check(status, &err)
     return result

@@ -5,7 +5,7 @@
 cdef class Survey:
     """Which features Examples have."""
 
-    cdef c.fr_survey survey
+    cdef c.fr_infer survey
     cdef cython.pymutex lock
 
     def __cinit__(self, uint64_t first=0):
@@ -14,7 +14,7 @@ cdef class Survey:
         self.survey.seed = int.from_bytes(os.urandom(8), "little")
 
     def __dealloc__(self):
-        c.fr_survey_free(&self.survey)
+        c.fr_infer_free(&self.survey)
 
     def add(self, records):
         """Look at a sequence of bytes-like records, or a Bytes."""
@@ -24,7 +24,7 @@ cdef class Survey:
         cdef size_t i
         with nogil, self.lock:
             for i in range(spans.count):
-                status = c.fr_survey_add(&self.survey, spans.spans[i], &err)
+                status = c.fr_infer_add(&self.survey, spans.spans[i], &err)
                 if status != c.FR_OK:
                     break
         check(status, &err)
@@ -34,8 +34,8 @@ cdef class Survey:
         cdef const c.fr_sighting *seen
         cdef size_t i
         result = {}
-        for i in range(c.fr_survey_count(&self.survey)):
-            seen = c.fr_survey_sighting(&self.survey, i)
+        for i in range(c.fr_infer_count(&self.survey)):
+            seen = c.fr_infer_sighting(&self.survey, i)
             key = PyBytes_FromStringAndSize(
                 <const char *>self.survey.keys.data + seen.key, seen.key_size)
             result[key] = (seen.records[0], seen.records[1], seen.records[2], seen.records[3])

@@ -162,7 +162,7 @@ cdef class Schema:
         with nogil:
             status = c.fr_pool_take(self.pool, spans.count, &batch.batch, &err)
             if status == c.FR_OK:
-                status = c.fr_team_parse(c.fr_pool_schema(self.pool), spans.spans, spans.count,
+                status = c.fr_parallel_parse(c.fr_pool_schema(self.pool), spans.spans, spans.count,
                                          threads, batch.batch, &err)
         check(status, &err)
         return batch.columns()
@@ -295,10 +295,10 @@ cdef class Batch:
         cdef int64_t *place = &raw[0, 0] if splits[rows] else NULL
         with nogil:
             if nested:
-                c.fr_splits_nested_indices(<const int64_t *>column.frames.data, self.batch.rows,
+                c.fr_sparse_nested_indices(<const int64_t *>column.frames.data, self.batch.rows,
                                            splits, place, widest)
             else:
-                widest[0] = c.fr_splits_indices(splits, rows, place)
+                widest[0] = c.fr_sparse_indices(splits, rows, place)
         if nested:
             shape = (self.batch.rows, widest[0], widest[1])
             return Sparse(indices, ragged.values.values, shape)

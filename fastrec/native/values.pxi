@@ -94,7 +94,7 @@ cdef class Values:
     cdef size_t _threads(self, c.fr_rows rows, threads):
         if threads is not None:
             return <size_t>threads if threads > 1 else 0
-        return c.fr_bulk_threads(self.values, self.count, rows, <size_t>cpu_count())
+        return c.fr_parallel_encode_threads(self.values, self.count, rows, <size_t>cpu_count())
 
     def encode_all(self, threads=None):
         """Every row, as a Bytes."""
@@ -106,7 +106,7 @@ cdef class Values:
         self._sort()
         count = self._threads(rows, threads)
         with nogil:
-            status = c.fr_bulk_whole(self.values, self.count, rows, count, &out.buffer,
+            status = c.fr_parallel_encode_whole(self.values, self.count, rows, count, &out.buffer,
                                      &offsets.buffer, &err)
         check_encoded(status, &err, self.columns)
         return bytes_column(out, offsets)
@@ -133,7 +133,7 @@ cdef class Values:
         count = self._threads(rows, threads)
         blocks.values = self
         with nogil:
-            status = c.fr_bulk_start(self.values, self.count, rows, count, &blocks.bulk, &err)
+            status = c.fr_parallel_encode_start(self.values, self.count, rows, count, &blocks.bulk, &err)
         check_encoded(status, &err, self.columns)
         return blocks
 
@@ -154,12 +154,12 @@ cdef int fill_value(c.fr_value *value, cooked) except -1:
 cdef class Blocks:
     """Blocks of whole frames, each valid until the next is asked for. For one thread."""
 
-    cdef c.fr_bulk *bulk
+    cdef c.fr_parallel_encode *bulk
     cdef Values values
 
     def __dealloc__(self):
         with nogil:
-            c.fr_bulk_free(self.bulk)
+            c.fr_parallel_encode_free(self.bulk)
 
     def __iter__(self):
         return self
@@ -172,7 +172,7 @@ cdef class Blocks:
         cdef int status = c.FR_AGAIN
         while status == c.FR_AGAIN:
             with nogil:
-                status = c.fr_bulk_next(self.bulk, &frames, &records, &err)
+                status = c.fr_parallel_encode_next(self.bulk, &frames, &records, &err)
             PyErr_CheckSignals()
         if status == c.FR_END:
             raise StopIteration

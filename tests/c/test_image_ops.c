@@ -10,7 +10,7 @@
 enum { PICTURES = 3, SIDE = 9, CHANNELS = 4, MOST = SIDE * SIDE * CHANNELS };
 
 typedef struct {
-    fr_distortion how;
+    fr_image_op how;
     uint8_t mirror[PICTURES];
     float brightness[PICTURES], contrast[PICTURES];
     int64_t offsets[PICTURES];
@@ -88,7 +88,7 @@ static void check(const distortion *d, const uint8_t *source, test_guarded room)
     const size_t size = d->how.height * d->how.width * d->how.channels;
     double expected[MOST];
     float *out = (float *)(void *)room.end - PICTURES * size;
-    CHECK(fr_distort(&d->how, source, d->offsets, PICTURES, out, NULL) == FR_OK);
+    CHECK(fr_image_ops_apply(&d->how, source, d->offsets, PICTURES, out, NULL) == FR_OK);
     for (size_t k = 0; k < PICTURES; k++) {
         by_formula(d, source, k, expected);
         for (size_t i = 0; i < size; i++)
@@ -103,7 +103,7 @@ static void check_steps(const distortion *d, const uint8_t *source, const float 
     const size_t size = d->how.height * d->how.width * d->how.channels;
     static float at_once[PICTURES * MOST], out[PICTURES * MOST];
     int64_t offsets[PICTURES];
-    fr_distortion dense = d->how, cut = d->how;
+    fr_image_op dense = d->how, cut = d->how;
     dense.bytes = false, dense.mirror = NULL;
     dense.channel_step = sizeof(float);
     dense.column_step = (int64_t)(d->how.channels * sizeof(float));
@@ -111,15 +111,15 @@ static void check_steps(const distortion *d, const uint8_t *source, const float 
     for (size_t k = 0; k < PICTURES; k++)
         offsets[k] = (int64_t)(k * size * sizeof(float));
     cut.brightness = cut.contrast = NULL, cut.standardize = false;
-    CHECK(fr_distort(&cut, source, d->offsets, PICTURES, out, NULL) == FR_OK);
+    CHECK(fr_image_ops_apply(&cut, source, d->offsets, PICTURES, out, NULL) == FR_OK);
     for (int step = 0; step < 3; step++) {
-        fr_distortion one = dense;
+        fr_image_op one = dense;
         if (step != 0) one.brightness = NULL;
         if (step != 1) one.contrast = NULL;
         one.standardize = step == 2 && dense.standardize;
         memcpy(at_once, out, sizeof at_once);
         const uint8_t *from = (const uint8_t *)(const void *)at_once;
-        CHECK(fr_distort(&one, from, offsets, PICTURES, out, NULL) == FR_OK);
+        CHECK(fr_image_ops_apply(&one, from, offsets, PICTURES, out, NULL) == FR_OK);
     }
     CHECK(memcmp(out, whole, PICTURES * size * sizeof *out) == 0);
 }
@@ -153,21 +153,21 @@ static void pictures_become_what_the_formulas_say(void) {
 static void flat_pictures_and_no_numbers_stay_what_they_are(void) {
     float flat[12], out[12];
     const int64_t offset = 0;
-    const fr_distortion how = {.height = 2,
-                               .width = 2,
-                               .channels = 3,
-                               .row_step = 24,
-                               .column_step = 12,
-                               .channel_step = 4,
-                               .standardize = true};
+    const fr_image_op how = {.height = 2,
+                             .width = 2,
+                             .channels = 3,
+                             .row_step = 24,
+                             .column_step = 12,
+                             .channel_step = 4,
+                             .standardize = true};
     for (int i = 0; i < 12; i++)
         flat[i] = 0.1f;
     const uint8_t *source = (const uint8_t *)(const void *)flat;
-    CHECK(fr_distort(&how, source, &offset, 1, out, NULL) == FR_OK);
+    CHECK(fr_image_ops_apply(&how, source, &offset, 1, out, NULL) == FR_OK);
     for (int i = 0; i < 12; i++)
         CHECK(out[i] == 0);
     flat[5] = NAN;
-    CHECK(fr_distort(&how, source, &offset, 1, out, NULL) == FR_OK);
+    CHECK(fr_image_ops_apply(&how, source, &offset, 1, out, NULL) == FR_OK);
     for (int i = 0; i < 12; i++)
         CHECK(isnan(out[i]));
 }

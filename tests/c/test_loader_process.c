@@ -90,20 +90,20 @@ static void a_child_neither_waits_nor_breaks(void) {
 static atomic_bool opening;
 
 static void *open_and_close(void *unused) {
-    fr_map map;
+    fr_file_map map;
     while (atomic_load(&opening)) {
-        CHECK(fr_map_open(&map, paths[0], NULL) == FR_OK);
-        fr_map_close(&map);
+        CHECK(fr_file_map_open(&map, paths[0], NULL) == FR_OK);
+        fr_file_map_close(&map);
     }
     return unused;
 }
 
 /* Else it waits for a lock, and the alarm ends it. */
 static bool child_can_open(void) {
-    fr_map map;
+    fr_file_map map;
     alarm(20);
-    if (fr_map_open(&map, paths[0], NULL) != FR_OK) return false;
-    fr_map_close(&map);
+    if (fr_file_map_open(&map, paths[0], NULL) != FR_OK) return false;
+    fr_file_map_close(&map);
     return true;
 }
 

@@ -289,7 +289,7 @@ static int augmenting(void) {
 }
 
 static int telling_passes(void) {
-    static const fr_part parts[] = {{0, 40, 2}, {40, 10, 1}};
+    static const fr_mix_part parts[] = {{0, 40, 2}, {40, 10, 1}};
     const fr_order order = {.count = 50,
                             .epochs = 2,
                             .shard_count = 1,
@@ -300,7 +300,7 @@ static int telling_passes(void) {
     fr_slice slice;
     uint64_t passes[30];
     CHECK(fr_order_slice(&order, 1, &slice) == FR_OK);
-    int status = fr_cursor_passes(&order, &slice, passes, NULL);
+    int status = fr_sampler_passes(&order, &slice, passes, NULL);
     CHECK(status != FR_OK || passes[29] <= 2);
     return status;
 }

@@ -46,20 +46,20 @@ static size_t make_values(fr_value values[4]) {
 /* Appends every block; the records in them. */
 static size_t collect(const fr_value *values, size_t count, fr_rows rows, size_t threads,
                       fr_buffer *out) {
-    fr_bulk *bulk;
+    fr_parallel_encode *bulk;
     fr_span frames;
     size_t some, all = 0;
     fr_error err;
-    CHECK(fr_bulk_start(values, count, rows, threads, &bulk, &err) == FR_OK);
+    CHECK(fr_parallel_encode_start(values, count, rows, threads, &bulk, &err) == FR_OK);
     int status;
-    while ((status = fr_bulk_next(bulk, &frames, &some, &err)) != FR_END) {
+    while ((status = fr_parallel_encode_next(bulk, &frames, &some, &err)) != FR_END) {
         if (status == FR_AGAIN) continue;
         CHECK_CASE(status == FR_OK, "%s", err.message);
         CHECK(fr_buffer_append(out, frames.data, frames.size, NULL) == FR_OK);
         all += some;
     }
-    CHECK(fr_bulk_next(bulk, &frames, &some, &err) == FR_END);
-    fr_bulk_free(bulk);
+    CHECK(fr_parallel_encode_next(bulk, &frames, &some, &err) == FR_END);
+    fr_parallel_encode_free(bulk);
     return all;
 }
 
@@ -73,8 +73,8 @@ static void any_number_of_threads_gives_the_same_bytes(const fr_value *values, s
             fr_buffer out = {0}, whole = {0}, whole_offsets = {0};
             CHECK(collect(values, count, rows, threads, &out) == fr_rows_count(rows));
             CHECK(out.size == plain.size && memcmp(out.data, plain.data, out.size) == 0);
-            CHECK(fr_bulk_whole(values, count, rows, threads, &whole, &whole_offsets, NULL) ==
-                  FR_OK);
+            CHECK(fr_parallel_encode_whole(values, count, rows, threads, &whole, &whole_offsets,
+                                           NULL) == FR_OK);
             CHECK(whole.size == bare.size && memcmp(whole.data, bare.data, bare.size) == 0);
             CHECK(whole_offsets.size == ends.size + 8);
             CHECK(memcmp(whole_offsets.data + 8, ends.data, ends.size) == 0);
@@ -92,7 +92,7 @@ static void no_rows_are_no_blocks(const fr_value *values, size_t count) {
     fr_buffer out = {0}, ends = {0};
     const fr_rows none = {0, 0, 1};
     CHECK(collect(values, count, none, 3, &out) == 0 && out.size == 0);
-    CHECK(fr_bulk_whole(values, count, none, 3, &out, &ends, NULL) == FR_OK);
+    CHECK(fr_parallel_encode_whole(values, count, none, 3, &out, &ends, NULL) == FR_OK);
     CHECK(out.size == 0 && ends.size == 8 && fr_load_u64(ends.data) == 0);
     fr_buffer_free(&out);
     fr_buffer_free(&ends);
@@ -109,18 +109,19 @@ static void an_error_comes_where_its_block_would_have_been(fr_value *values, siz
     CHECK(fr_encode_check(values, count, rows, &err) == FR_ERR_ARG);
     CHECK(err.record == (int64_t)bad - 1);
     for (size_t threads = 0; threads < 4; threads++) {
-        fr_bulk *bulk;
+        fr_parallel_encode *bulk;
         fr_span frames;
         size_t some, all = 0;
         int status;
-        CHECK(fr_bulk_start(values, count, rows, threads, &bulk, &err) == FR_OK);
-        while ((status = fr_bulk_next(bulk, &frames, &some, &err)) >= 0)
+        CHECK(fr_parallel_encode_start(values, count, rows, threads, &bulk, &err) == FR_OK);
+        while ((status = fr_parallel_encode_next(bulk, &frames, &some, &err)) >= 0)
             all += status == FR_OK ? some : 0;
         CHECK(status == FR_ERR_ARG && err.record == (int64_t)bad - 1 && all < bad);
-        CHECK(fr_bulk_next(bulk, &frames, &some, &err) == FR_ERR_ARG);
-        fr_bulk_free(bulk);
+        CHECK(fr_parallel_encode_next(bulk, &frames, &some, &err) == FR_ERR_ARG);
+        fr_parallel_encode_free(bulk);
         fr_buffer out = {0}, ends = {0};
-        CHECK(fr_bulk_whole(values, count, rows, threads, &out, &ends, &err) == FR_ERR_ARG);
+        CHECK(fr_parallel_encode_whole(values, count, rows, threads, &out, &ends, &err) ==
+              FR_ERR_ARG);
         CHECK(out.size == 0 && ends.size == 0);
         fr_buffer_free(&out);
         fr_buffer_free(&ends);
@@ -131,31 +132,31 @@ static void an_error_comes_where_its_block_would_have_been(fr_value *values, siz
 static void a_bulk_may_be_freed_at_any_moment(const fr_value *values, size_t count) {
     const fr_rows rows = {0, ROWS, 1};
     for (size_t round = 0; round < 200; round++) {
-        fr_bulk *bulk;
+        fr_parallel_encode *bulk;
         fr_span frames;
         size_t some;
-        CHECK(fr_bulk_start(values, count, rows, 1 + round % 4, &bulk, NULL) == FR_OK);
+        CHECK(fr_parallel_encode_start(values, count, rows, 1 + round % 4, &bulk, NULL) == FR_OK);
         for (size_t i = 0; i < round % 7; i++)
-            if (fr_bulk_next(bulk, &frames, &some, NULL) < 0) CHECK(0);
-        fr_bulk_free(bulk);
+            if (fr_parallel_encode_next(bulk, &frames, &some, NULL) < 0) CHECK(0);
+        fr_parallel_encode_free(bulk);
     }
-    fr_bulk_free(NULL);
+    fr_parallel_encode_free(NULL);
 }
 
 static void a_child_is_told_that_the_members_are_gone(const fr_value *values, size_t count) {
-    fr_bulk *bulk;
+    fr_parallel_encode *bulk;
     fr_span frames;
     size_t some;
-    CHECK(fr_bulk_start(values, count, (fr_rows){0, ROWS, 1}, 2, &bulk, NULL) == FR_OK);
+    CHECK(fr_parallel_encode_start(values, count, (fr_rows){0, ROWS, 1}, 2, &bulk, NULL) == FR_OK);
     pid_t child = fork();
     if (child == 0) {
-        bool told = fr_bulk_next(bulk, &frames, &some, NULL) == FR_ERR_STATE;
-        fr_bulk_free(bulk);
+        bool told = fr_parallel_encode_next(bulk, &frames, &some, NULL) == FR_ERR_STATE;
+        fr_parallel_encode_free(bulk);
         _exit(told ? 0 : 1);
     }
     int status;
     CHECK(waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0);
-    fr_bulk_free(bulk);
+    fr_parallel_encode_free(bulk);
 }
 
 int main(void) {
@@ -166,10 +167,10 @@ int main(void) {
     an_error_comes_where_its_block_would_have_been(values, count);
     a_bulk_may_be_freed_at_any_moment(values, count);
     a_child_is_told_that_the_members_are_gone(values, count);
-    CHECK(fr_bulk_threads(values, count, (fr_rows){0, ROWS, 1}, 1) == 0);
-    CHECK(fr_bulk_threads(values, count, (fr_rows){0, ROWS, 1}, 2) == 2);
+    CHECK(fr_parallel_encode_threads(values, count, (fr_rows){0, ROWS, 1}, 1) == 0);
+    CHECK(fr_parallel_encode_threads(values, count, (fr_rows){0, ROWS, 1}, 2) == 2);
     values[0].size = 5 * WIDTH * sizeof *numbers;
-    CHECK(fr_bulk_threads(values, 1, (fr_rows){0, 5, 1}, 2) == 0);
+    CHECK(fr_parallel_encode_threads(values, 1, (fr_rows){0, 5, 1}, 2) == 0);
     printf("bulk: ok\n");
     return 0;
 }

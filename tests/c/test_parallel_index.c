@@ -16,12 +16,12 @@ static void open_many(fr_dataset *dataset) {
 }
 
 static int scan_all(fr_dataset *dataset, size_t threads, fr_error *err) {
-    fr_scan *scan;
+    fr_parallel_index *scan;
     int status;
-    CHECK(fr_scan_start(dataset, threads, &scan, NULL) == FR_OK);
-    while ((status = fr_scan_wait(scan, 100, err)) == FR_AGAIN) {
+    CHECK(fr_parallel_index_start(dataset, threads, &scan, NULL) == FR_OK);
+    while ((status = fr_parallel_index_wait(scan, 100, err)) == FR_AGAIN) {
     }
-    fr_scan_free(scan);
+    fr_parallel_index_free(scan);
     return status;
 }
 
@@ -61,23 +61,23 @@ static void a_scan_can_be_freed_at_any_moment(void) {
     uint64_t seed = 1;
     for (int trial = 0; trial < 300; trial++) {
         fr_dataset dataset;
-        fr_scan *scan;
+        fr_parallel_index *scan;
         open_many(&dataset);
-        CHECK(fr_scan_start(&dataset, test_random(&seed) % 5, &scan, NULL) == FR_OK);
+        CHECK(fr_parallel_index_start(&dataset, test_random(&seed) % 5, &scan, NULL) == FR_OK);
         for (int wait = trial % 4; wait > 0; wait--)
-            CHECK(fr_scan_wait(scan, 0, NULL) >= 0);
-        fr_scan_free(scan);
+            CHECK(fr_parallel_index_wait(scan, 0, NULL) >= 0);
+        fr_parallel_index_free(scan);
         CHECK(fr_dataset_scan(&dataset, UINT64_MAX, NULL) == FR_OK); /* goes on where it stood */
         CHECK(dataset.count == MANY * RECORDS);
         fr_dataset_close(&dataset);
     }
-    fr_scan_free(NULL);
+    fr_parallel_index_free(NULL);
 }
 
 static void small_files_are_not_worth_a_thread(void) {
     fr_dataset dataset;
     open_many(&dataset);
-    CHECK(!fr_scan_pays(&dataset));
+    CHECK(!fr_parallel_index_pays(&dataset));
     fr_dataset_close(&dataset);
 }
 

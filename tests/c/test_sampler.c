@@ -4,24 +4,24 @@
 
 #define MOST 2000
 
-static void start(fr_cursor *cursor, const fr_order *order) {
+static void start(fr_sampler *cursor, const fr_order *order) {
     fr_error err;
     CHECK_CASE(fr_order_check(order, &err) == FR_OK, "%s", err.message);
-    CHECK(fr_cursor_init(cursor, order, NULL) == FR_OK);
+    CHECK(fr_sampler_init(cursor, order, NULL) == FR_OK);
 }
 
 /* All numbers of all batches, in turn. Returns how many. */
 static size_t read_all(const fr_order *order, uint64_t *numbers) {
-    fr_cursor cursor;
+    fr_sampler cursor;
     fr_slice slice;
     size_t count = 0;
     start(&cursor, order);
     for (uint64_t serial = 0; fr_order_slice(order, serial, &slice) == FR_OK; serial++) {
         CHECK(count + slice.rows <= MOST);
-        fr_cursor_numbers(&cursor, &slice, numbers + count);
+        fr_sampler_numbers(&cursor, &slice, numbers + count);
         count += slice.rows;
     }
-    fr_cursor_free(&cursor);
+    fr_sampler_free(&cursor);
     return count;
 }
 
@@ -30,7 +30,7 @@ static void check_any_batch(const fr_order *order) {
     static uint64_t all[MOST], some[MOST];
     size_t count = read_all(order, all);
     uint64_t batches = fr_order_batches(order), random = 3;
-    fr_cursor cursor;
+    fr_sampler cursor;
     fr_slice slice;
     start(&cursor, order);
     for (int i = 0; batches && i < 40; i++) {
@@ -38,10 +38,10 @@ static void check_any_batch(const fr_order *order) {
         for (uint64_t s = 0; s < serial; s++, before += slice.rows)
             CHECK(fr_order_slice(order, s, &slice) == FR_OK);
         CHECK(fr_order_slice(order, serial, &slice) == FR_OK && before + slice.rows <= count);
-        fr_cursor_numbers(&cursor, &slice, some);
+        fr_sampler_numbers(&cursor, &slice, some);
         CHECK(memcmp(some, all + before, slice.rows * sizeof *some) == 0);
     }
-    fr_cursor_free(&cursor);
+    fr_sampler_free(&cursor);
 }
 
 static void any_batch_can_be_asked_for(void) {
@@ -175,7 +175,7 @@ static void batches_may_span_epochs(void) {
 static void a_mixture_has_each_source_by_its_weight(fr_shuffle shuffle, bool until_last) {
     static uint64_t numbers[MOST];
     uint64_t seen[3] = {0}, next[3] = {0, 40, 140}, once[200] = {0};
-    const fr_part parts[] = {{0, 40, 3}, {40, 100, 1}, {140, 20, 2}};
+    const fr_mix_part parts[] = {{0, 40, 3}, {40, 100, 1}, {140, 20, 2}};
     fr_order order = {.count = 160,
                       .shuffle = shuffle,
                       .seed = 3,
@@ -212,22 +212,22 @@ static void lanes_take_turns(void) {
     static const uint64_t counts[] = {3, 0, 1, 2, 4, 1};
     static const uint64_t by_three[] = {0, 3, 1, 2, 4, 6, 10, 5, 7, 8, 9};
     static const uint64_t by_all[] = {0, 3, 4, 6, 10, 1, 5, 7, 2, 8, 9};
-    fr_lanes lanes;
+    fr_interleave lanes;
     fr_error err;
-    CHECK(fr_lanes_init(&lanes, counts, 6, 3, NULL) == FR_OK);
+    CHECK(fr_interleave_init(&lanes, counts, 6, 3, NULL) == FR_OK);
     for (uint64_t i = 0; i < 11; i++)
-        CHECK_CASE(fr_lanes_at(&lanes, i) == by_three[i], "place %d", (int)i);
-    fr_lanes_free(&lanes);
-    CHECK(fr_lanes_init(&lanes, counts, 6, 200, NULL) == FR_OK);
+        CHECK_CASE(fr_interleave_at(&lanes, i) == by_three[i], "place %d", (int)i);
+    fr_interleave_free(&lanes);
+    CHECK(fr_interleave_init(&lanes, counts, 6, 200, NULL) == FR_OK);
     for (uint64_t i = 0; i < 11; i++)
-        CHECK_CASE(fr_lanes_at(&lanes, i) == by_all[i], "place %d", (int)i);
-    fr_lanes_free(&lanes);
-    CHECK(fr_lanes_init(&lanes, counts, 6, 1, NULL) == FR_OK);
+        CHECK_CASE(fr_interleave_at(&lanes, i) == by_all[i], "place %d", (int)i);
+    fr_interleave_free(&lanes);
+    CHECK(fr_interleave_init(&lanes, counts, 6, 1, NULL) == FR_OK);
     for (uint64_t i = 0; i < 11; i++)
-        CHECK(fr_lanes_at(&lanes, i) == i);
-    fr_lanes_free(&lanes);
-    CHECK(fr_lanes_init(&lanes, counts, 6, 0, &err) == FR_ERR_ARG);
-    CHECK(fr_lanes_init(&lanes, counts, 6, FR_LANES_MAX + 1, &err) == FR_ERR_ARG);
+        CHECK(fr_interleave_at(&lanes, i) == i);
+    fr_interleave_free(&lanes);
+    CHECK(fr_interleave_init(&lanes, counts, 6, 0, &err) == FR_ERR_ARG);
+    CHECK(fr_interleave_init(&lanes, counts, 6, FR_INTERLEAVE_MAX + 1, &err) == FR_ERR_ARG);
 }
 
 /* Known answers of Random123, the authors' own library, and the order that TensorFlow's
@@ -254,8 +254,8 @@ static void philox_draws_what_it_must(void) {
 }
 
 static void what_excludes_each_other_is_refused(void) {
-    const fr_part parts[] = {{0, 5, 1}, {5, 5, 0}};
-    const fr_lanes lanes = {0};
+    const fr_mix_part parts[] = {{0, 5, 1}, {5, 5, 0}};
+    const fr_interleave lanes = {0};
     const fr_order good = {.count = 10, .shard_count = 1, .batch_size = 1};
     fr_order order = good;
     fr_error err;
