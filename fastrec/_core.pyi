@@ -6,10 +6,10 @@ import numpy as np
 import numpy.typing as npt
 from typing_extensions import Buffer, disjoint_base
 
-from .arrays import Bytes
-from .cooking import Cooked
-from .filesystem import PathLike
-from .lowering import Lowered, Plan
+from .columns import Bytes
+from .encoding.native_values import Cooked
+from .features.column_spec import Lowered, Plan
+from .records.paths import PathLike
 
 def crc32c(data: Buffer, value: int = 0) -> int: ...
 def masked_crc32c(data: Buffer) -> int: ...
