@@ -46,7 +46,7 @@ def is_stale(object_file: Path, command: str) -> bool:
         return True
 
 
-class build_in_parallel(build_ext):  # type: ignore[misc]  # noqa: N801: as commands are
+class build_in_parallel(build_ext):  # type: ignore[misc]
     """Compiles on all processors, and only what changed since the last time."""
 
     def build_extensions(self) -> None:
