@@ -23,7 +23,10 @@ from .column_spec import Feature, Lowering, column_of
 if TYPE_CHECKING:
     from PIL import Image
 
-__all__ = ["ImageFeature"]
+__all__ = ["FORMATS", "ImageFeature"]
+
+FORMATS = ("BMP", "GIF", "JPEG", "PNG", "TIFF", "WEBP")
+"""The decoders that Pillow may try on the bytes of a record. Some of its others run programs."""
 
 _MAX_PIXELS = 1 << 27
 _MODES = {1: "L", 3: "RGB"}
@@ -31,7 +34,7 @@ _MODES = {1: "L", 3: "RGB"}
 
 @dataclass(frozen=True)
 class ImageFeature(Feature):
-    """One bytes value that is a JPEG, PNG or another picture that Pillow knows.
+    """One bytes value that is a JPEG, PNG, WebP, GIF, BMP or TIFF.
 
     As TensorFlow does, it takes pixels as they are stored: EXIF orientation is not looked at. Of
     16-bit samples it takes the upper byte.
@@ -95,6 +98,7 @@ class ImageFeature(Feature):
         -------
         ndarray of uint8, shape (n, height, width, channels), or Arrays
         """
+        pictures = list(pictures)  # whose length is that of what will be iterated
         rows = []
         out = None
         if self.shape is not None:
@@ -144,7 +148,7 @@ class ImageFeature(Feature):
         except ImportError as error:
             message = "decoding pictures needs Pillow: pip install 'fastrec[image]'"
             raise ImportError(message, name=error.name) from error
-        with Image.open(io.BytesIO(data)) as image:
+        with Image.open(io.BytesIO(data), formats=FORMATS) as image:
             width, height = image.size
             if width * height > _MAX_PIXELS:
                 raise ValueError(f"{width}x{height} pixels are over {_MAX_PIXELS}")
@@ -197,7 +201,7 @@ def _as_arrays(rows: list[NDArray[np.uint8]], channels: int) -> Arrays:
 def _reason(error: Exception) -> str:
     text = " ".join(str(error).split()) or type(error).__name__
     if type(error).__name__ == "UnidentifiedImageError":  # whose text is about the io.BytesIO
-        text = "it is of no kind that Pillow knows"
+        text = f"it is none of {', '.join(FORMATS)}"
     return f"no picture that can be decoded: {text}".encode("ascii", "backslashreplace").decode()
 
 

@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fastrec.errors import FastrecError
+from fastrec.features.image import FORMATS
 
 if TYPE_CHECKING:
     from PIL import Image
@@ -33,6 +34,8 @@ UInt8Array = npt.NDArray[np.uint8]
 
 SUFFIXES = frozenset({".bmp", ".gif", ".jpeg", ".jpg", ".png", ".ppm", ".tif", ".tiff", ".webp"})
 """What :func:`find` takes for a picture, in lower case."""
+
+_FORMATS = (*FORMATS, "PPM")  # those of the suffixes
 
 MAX_PIXELS = 1 << 27
 """The most pixels that :func:`decode` makes room for: 134 million, 403 MB as RGB."""
@@ -139,8 +142,8 @@ def decode(path: str | os.PathLike[str], *, max_pixels: int = MAX_PIXELS) -> UIn
     Raises
     ------
     ImageError
-        The file is not a whole picture that Pillow knows, or has more than `max_pixels` pixels,
-        which is found out before they are decoded.
+        The file is not a whole JPEG, PNG, WebP, GIF, BMP, TIFF or PPM, or has more than
+        `max_pixels` pixels, which is found out before they are decoded.
     OSError
         The file cannot be opened.
     ImportError
@@ -150,7 +153,7 @@ def decode(path: str | os.PathLike[str], *, max_pixels: int = MAX_PIXELS) -> UIn
     name = os.fsdecode(path)
     with open(path, "rb") as file:
         try:
-            with _quiet, image_module.open(file) as image:
+            with _quiet, image_module.open(file, formats=_FORMATS) as image:
                 width, height = image.size
                 if width > max_pixels // max(height, 1):
                     raise ImageError(name, f"{width}x{height} pixels are over {max_pixels}")
@@ -183,7 +186,7 @@ def inspect(
     image_module = pillow()
     name = os.fsdecode(path)
     try:
-        with _quiet, image_module.open(io.BytesIO(data)) as image:
+        with _quiet, image_module.open(io.BytesIO(data), formats=_FORMATS) as image:
             width, height = image.size
             if width > max_pixels // max(height, 1):
                 raise ImageError(name, f"{width}x{height} pixels are over {max_pixels}")

@@ -137,14 +137,14 @@ def test_threads_leave_the_filters_of_warnings_as_they_were(
     first_is_in, second_is_in, first_is_out = (threading.Event() for _ in range(3))
     opened = Image.open
 
-    def slow_open(*arguments: Any) -> Any:
+    def slow_open(*arguments: Any, **options: Any) -> Any:
         if threading.current_thread() is first:
             first_is_in.set()
             second_is_in.wait(10)
         else:
             second_is_in.set()
             first_is_out.wait(10)
-        return opened(*arguments)
+        return opened(*arguments, **options)
 
     monkeypatch.setattr(Image, "open", slow_open)
     before = list(warnings.filters)
