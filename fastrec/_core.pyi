@@ -66,7 +66,7 @@ class RecordChain:
 
 @final
 class Dataset:
-    paths: list[str | bytes]
+    paths: tuple[str | bytes, ...]
     def __init__(
         self,
         paths: Sequence[PathLike],
@@ -150,6 +150,10 @@ def parse_sequences(
 ) -> tuple[dict[Any, Any], dict[Any, Any]]: ...
 
 @final
+class Strings:
+    def __new__(cls, strings: Bytes) -> Strings: ...
+
+@final
 class Spans:
     def __new__(cls, records: Sequence[bytes] | Bytes) -> Spans: ...
 
@@ -167,7 +171,7 @@ class Batch:
 @final
 class Values:
     rows: int | None
-    def __new__(cls, capacity: int, columns: bool = True) -> Values: ...
+    def __new__(cls, columns: bool = True) -> Values: ...
     def add(self, key: str | bytes, cooked: Cooked) -> None: ...
     def check(self) -> None: ...
     def encode_all(self, threads: int | None = None) -> Bytes: ...

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, SupportsIndex, overload
 
@@ -43,9 +44,17 @@ class Bytes(Sequence[bytes]):
         offsets: NDArray[np.int64],
         shape: tuple[int, ...] | None = None,
     ) -> None:
+        count = len(offsets) - 1
+        if count < 0:
+            raise ValueError("offsets must have at least one element, got none")
+        if shape is not None and math.prod(shape) != count:
+            wanted = math.prod(shape) + 1
+            raise ValueError(
+                f"offsets of shape {shape} must have {wanted} elements, got {count + 1}"
+            )
         self.data = data
         self.offsets = offsets
-        self.shape = (len(offsets) - 1,) if shape is None else shape
+        self.shape = (count,) if shape is None else shape
 
     @classmethod
     def from_list(cls, strings: Sequence[bytes]) -> Bytes:

@@ -141,9 +141,9 @@ def encode_sequence_example(
     >>> [list(step.int64_list.value) for step in lists["tokens"].feature]
     [[1, 2], [3]]
     """
-    for mapping in (context, feature_lists):
+    for name, mapping in (("context", context), ("feature_lists", feature_lists)):
         if mapping is not None and not isinstance(mapping, Mapping):
-            raise TypeError(
-                f"a SequenceExample is made of mappings, not of {type(mapping).__name__}"
-            )
-    return _core.encode_sequence(context or {}, feature_lists or {})
+            raise TypeError(f"{name} must be a mapping, got {type(mapping).__name__}")
+    return _core.encode_sequence(
+        {} if context is None else context, {} if feature_lists is None else feature_lists
+    )

@@ -74,13 +74,13 @@ def _cook(
     if pin is not None:
         column = pinned(key, column, pin, present)
     if isinstance(column, Raw):
-        return _cook_raw(column)
+        return _cook_raw(key, column)
     if isinstance(column, Ragged):
         return _cook_ragged(key, column)
     if isinstance(column, Bytes):
         return _cook_strings(column, len(column))
     if column.dtype == np.uint8 and column.ndim > 1 and pin is None:
-        return _cook_raw(Raw(column))
+        return _cook_raw(key, Raw(column))
     return _cook_numbers(key, column, len(column))
 
 
@@ -88,14 +88,17 @@ def _bytes_of(array: Array) -> NDArray[np.uint8]:
     return np.ascontiguousarray(array).reshape(-1).view(np.uint8)
 
 
-def _cook_raw(raw: Raw) -> Cooked:
+def _cook_raw(key: Any, raw: Raw) -> Cooked:
     values = raw.values
     if raw.splits is None:
         rows = len(values)
         size = values.nbytes // rows if rows else 0
         return Cooked("bytes", _bytes_of(values), rows, count=1, element_size=size)
-    rows = len(raw.splits) - 1
-    offsets = np.ascontiguousarray(raw.splits * values.itemsize)
+    splits = np.asarray(raw.splits)
+    rows = splits.size - 1
+    if splits.ndim != 1 or rows < 0 or splits.min() < 0 or splits.max() > values.size:
+        raise ValueError(f"feature {key!a}: the row_splits lie outside of the values")
+    offsets = np.ascontiguousarray(splits * values.itemsize)
     return Cooked("bytes", _bytes_of(values), rows, 1, elements=rows, offsets=offsets)
 
 
@@ -134,7 +137,7 @@ def _cook_ragged(key: Any, column: Ragged) -> Cooked:
             f"feature {key!a}: rows of rows have no place in an Example; store the inner lengths "
             f"as a feature of their own"
         )
-    splits = np.require(column.row_splits, np.int64, ["C", "A"])
+    splits = np.require(column.row_splits, np.int64, ["C", "A", "E"])
     if splits.ndim != 1 or not splits.size:
         raise ValueError(f"feature {key!a}: row_splits must have one dimension and an element")
     values = column.values
@@ -143,8 +146,7 @@ def _cook_ragged(key: Any, column: Ragged) -> Cooked:
     else:
         values = np.asarray(values)
         if values.dtype == np.uint8:
-            raw = _cook_raw(Raw(values.reshape(-1), splits))
-            return raw
+            return _cook_raw(key, Raw(values.reshape(-1), splits))
         cooked = _cook_numbers(key, values, 1)
         cooked.elements = cooked.count
     cooked.rows, cooked.splits = len(splits) - 1, splits

@@ -76,8 +76,8 @@ def as_shape(shape: Any) -> tuple[int, ...]:
         shape = (shape,)
     if not isinstance(shape, Iterable):
         raise TypeError(f"shape must be an int or a sequence of ints, not {shape!r}")
-    dims = tuple(shape)
-    for dim in dims:
+    shape = tuple(shape)
+    for dim in shape:
         if isinstance(dim, bool) or not isinstance(dim, (int, np.integer)):
             raise TypeError(
                 f"every dimension of shape must be a known int, got {shape!r}; a varying number of "
@@ -85,9 +85,10 @@ def as_shape(shape: Any) -> tuple[int, ...]:
             )
         if dim < 0:
             raise ValueError(f"no dimension of shape may be negative, got {shape!r}")
+    dims = tuple(int(dim) for dim in shape)  # NumPy's integers would overflow
     if math.prod(dims) > 2**48:
         raise ValueError(f"a row of shape {shape!r} is larger than any record can be")
-    return tuple(int(dim) for dim in dims)
+    return dims
 
 
 def list_dtype(dtype: Any) -> np.dtype[Any]:

@@ -84,6 +84,8 @@ cdef class ArrowPart:
 
     @property
     def format(self):
+        if self.schema.format == NULL:
+            raise ValueError("the Arrow schema has no format")
         return self.schema.format.decode("utf-8", "backslashreplace")
 
     @property
@@ -115,13 +117,17 @@ cdef class ArrowPart:
         """The values of a list; None without exactly one child."""
         if self.schema.n_children != 1 or self.array.n_children != 1:
             return None
+        if self.schema.children == NULL or self.array.children == NULL:
+            return None
         return arrow_part(self.owner, self.schema.children[0], self.array.children[0])
 
     def buffer(self, int64_t number, size_t size):
         """The first `size` bytes of a buffer, which the format says it has; None if it is absent.
         """
         cdef c.fr_span span
-        if number >= self.array.n_buffers or self.array.buffers[number] == NULL:
+        if not 0 <= number < self.array.n_buffers or self.array.buffers == NULL:
+            return None
+        if self.array.buffers[number] == NULL:
             return None
         span.data, span.size = <const uint8_t *>self.array.buffers[number], size
         return span_block(self.owner, span)

@@ -13,7 +13,7 @@ cdef class Dataset:
     """
 
     cdef c.fr_dataset dataset
-    cdef readonly list paths
+    cdef readonly tuple paths
     cdef size_t slice  # records to read before signals are looked at
 
     def __init__(self, paths, *, bint verify=True, uint64_t max_record=0, places=None,
@@ -23,7 +23,7 @@ cdef class Dataset:
         `indexes`: a FileIndex or None for each path; without one the file is scanned.
         """
         cdef size_t number
-        self.paths = list(paths)
+        self.paths = tuple(paths)
         self.dataset.options.verify = verify
         self.dataset.options.max_record = max_record
         chosen()

@@ -96,7 +96,7 @@ cdef class RecordReader:
         chunk = self._call(self.read, (FEED_SIZE,))
         if chunk is None:
             raise BlockingIOError(errno.EAGAIN, "the stream has no bytes now", self.path)
-        return chunk if isinstance(chunk, bytes) else bytes(chunk)
+        return chunk if type(chunk) is bytes else bytes(memoryview(chunk))  # bytes(5) is five zeros
 
     cdef int _feed(self) except -1:
         """Give the source more bytes. An error waits until what came before it was searched."""

@@ -165,19 +165,10 @@ cdef class RowEncoder:
         return self._add_any(v, slot, key, value)
 
     cdef int _add_any(self, c.fr_value *v, Slot *slot, key, value) except -1:
-        cdef const uint8_t[::1] flat
-        cooked = cook_value(key, value, None if self.pins is None else self.pins[key])
-        fill_value(v, cooked)
         slot.moves = 0
-        self.keep.append(cooked)
-        v.values = &_nothing
-        if cooked.values.size:
-            flat = cooked.values.view(np.uint8)
-            v.values = &flat[0]
-        if cooked.offsets is not None:
-            flat = cooked.offsets.view(np.uint8)
-            v.offsets = <const int64_t *>&flat[0]
-        return 0
+        return fill_value(
+            v, key, cook_value(key, value, None if self.pins is None else self.pins[key]),
+            self.keep)
 
     cdef bint _add_fast(self, c.fr_value *v, Slot *slot, value) except -1:
         """False when the value has to go the long way."""

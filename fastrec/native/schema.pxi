@@ -228,16 +228,12 @@ cdef class Spans:
         return 0
 
     cdef int _of_block(self, records) except -1:
-        cdef const uint8_t[::1] data = np.ascontiguousarray(records.data)
-        cdef const int64_t[::1] offsets = np.ascontiguousarray(records.offsets)
-        cdef size_t i
-        self._allocate(<size_t>(offsets.shape[0] - 1))
-        self.kept = data
-        for i in range(self.count):
-            if not 0 <= offsets[i] <= offsets[i + 1] <= data.shape[0]:
-                raise ValueError(f"the offsets of record {i} lie outside of the data")
-            self.spans[i].data = &data[0] + offsets[i] if data.shape[0] else &_nothing
-            self.spans[i].size = <size_t>(offsets[i + 1] - offsets[i])
+        cdef Strings strings = Strings(records)
+        cdef Py_ssize_t i
+        self._allocate(<size_t>strings.count)
+        self.kept = strings
+        for i in range(strings.count):
+            strings.find(i, &self.spans[i])
         return 0
 
 

@@ -37,49 +37,36 @@ cdef int check_encoded(int status, c.fr_error *err, bint rows) except -1:
 cdef class Values:
     """Features of one or more rows on their way to the encoder, and what keeps them alive."""
 
-    cdef c.fr_value *values
+    cdef c.fr_buffer room
+    cdef c.fr_value *values  # in it
     cdef size_t count
     cdef list keep
     cdef readonly object rows  # how many; None before the first column
     cdef bint columns
 
-    def __cinit__(self, size_t capacity, bint columns=True):
-        self.values = <c.fr_value *>calloc(capacity + 1, sizeof(c.fr_value))
+    def __cinit__(self, bint columns=True):
         self.keep = []
         self.columns = columns
-        if self.values == NULL:
-            raise MemoryError
 
     def __dealloc__(self):
-        free(self.values)
-
-    cdef const void *_pointer(self, array) except NULL:
-        """Where a contiguous array's memory is; the array is kept."""
-        cdef const uint8_t[::1] flat
-        self.keep.append(array)
-        if array.size == 0:
-            return &_nothing
-        flat = array.view(np.uint8)
-        return &flat[0]
+        c.fr_buffer_free(&self.room)
 
     def add(self, key, cooked):
-        """A feature, as cooking.Cooked. There must be room for it."""
-        cdef c.fr_value *value = &self.values[self.count]
+        """A feature, as cooking.Cooked."""
+        cdef c.fr_error err
+        cdef c.fr_value *value
         name = name_of(key)
         if self.columns and self.rows is not None and cooked.rows != self.rows:
             raise ValueError(
                 f"feature {key!a} has {cooked.rows} rows, the features before it have {self.rows}")
+        check(c.fr_buffer_reserve(&self.room, sizeof(c.fr_value), &err), &err)
+        self.values = <c.fr_value *>self.room.data
+        value = &self.values[self.count]
         self.keep.append(name)
         value.key = span_of(name)
-        fill_value(value, cooked)
-        value.values = <const uint8_t *>self._pointer(cooked.values)
-        if cooked.splits is not None:
-            value.splits = <const int64_t *>self._pointer(cooked.splits)
-        if cooked.offsets is not None:
-            value.offsets = <const int64_t *>self._pointer(cooked.offsets)
-        if cooked.present is not None:
-            value.present = <const uint8_t *>self._pointer(cooked.present)
+        fill_value(value, key, cooked, self.keep)
         self.rows = cooked.rows
+        self.room.size += sizeof(c.fr_value)
         self.count += 1
 
     cdef int _sort(self) except -1:
@@ -138,12 +125,29 @@ cdef class Values:
         return blocks
 
 
-cdef int fill_value(c.fr_value *value, cooked) except -1:
-    """All but the pointers."""
+cdef int fill_value(c.fr_value *value, key, cooked, list keep) except -1:
+    """All but the key. What is said of an array is held against the memory that it has."""
+    cdef size_t splits = 0, offsets = 0, present = 0
     memset(&value.kind, 0, sizeof(c.fr_value) - sizeof(c.fr_span))
     value.kind = KINDS[cooked.kind] if cooked.kind != "none" else c.FR_KIND_NONE
     value.dtype = DTYPES[cooked.values.dtype] if cooked.kind != "bytes" else c.FR_BYTES
-    value.size = <size_t>cooked.values.nbytes
+    value.values = memory_of(cooked.values, keep, &value.size)
+    if cooked.splits is not None:
+        value.splits = <const int64_t *>memory_of(cooked.splits, keep, &splits)
+    if cooked.offsets is not None:
+        value.offsets = <const int64_t *>memory_of(cooked.offsets, keep, &offsets)
+    if cooked.present is not None:
+        value.present = memory_of(cooked.present, keep, &present)
+    elements = cooked.elements if cooked.splits is not None else cooked.rows * cooked.count
+    width = cooked.element_size if cooked.kind == "bytes" else cooked.values.dtype.itemsize
+    if (min(cooked.rows, cooked.count, cooked.elements) < 0
+            or (value.splits != NULL and splits != (cooked.rows + 1) * sizeof(int64_t))
+            or (value.offsets != NULL and offsets != (cooked.elements + 1) * sizeof(int64_t))
+            or (value.offsets != NULL and elements != cooked.elements)
+            or (value.present != NULL and present != cooked.rows)
+            or (value.offsets == NULL and elements * width > value.size)):
+        raise ValueError(f"feature {key!a}: its arrays do not have the sizes that {cooked.rows} "
+                         f"rows of {cooked.elements or cooked.count} elements take")
     value.elements, value.count = cooked.elements, cooked.count
     value.element_size = cooked.element_size
     return 0
@@ -219,7 +223,7 @@ def column_values(columns, pins=None):
         raise ValueError("columns is empty: name at least one feature")
     if pins is not None:
         check_names(columns, columns, pins)
-    values = Values(len(columns))
+    values = Values()
     for key, column in columns.items():
         values.add(key, cook_column(key, column, None if pins is None else pins[key]))
     return values
@@ -227,7 +231,7 @@ def column_values(columns, pins=None):
 
 def encode_sequence(context, lists):
     """See fastrec.encode_sequence_example."""
-    cdef Values values = Values(len(context), False), steps = Values(len(lists), False)
+    cdef Values values = Values(False), steps = Values(False)
     cdef OwnedBuffer out = OwnedBuffer()
     cdef c.fr_error err
     cdef int status

@@ -30,24 +30,16 @@ cdef class RecordSpans:
     cdef size_t size  # of the frames of the spans
     cdef tuple records
     cdef list views
-    cdef Py_buffer data
-    cdef const int64_t[::1] offsets
-    cdef bint block
+    cdef Strings block  # None: there are `records`
 
     def __init__(self, records):
         self.views = []
         if isinstance(records, Bytes):
-            PyObject_GetBuffer(records.data, &self.data, PyBUF_SIMPLE)
-            self.block = True
-            self.offsets = records.offsets
-            self.count = self.offsets.shape[0] - 1
+            self.block = Strings(records)
+            self.count = self.block.count
         else:
             self.records = tuple(records)
             self.count = len(self.records)
-
-    def __dealloc__(self):
-        if self.block:
-            PyBuffer_Release(&self.data)
 
     cdef size_t next(self) except? 0:
         """Fills in the next ones, and says how many. They are valid until the next call."""
@@ -55,23 +47,14 @@ cdef class RecordSpans:
         self.views.clear()
         self.size = 0
         while some < most and self.size < SLICE_BYTES:
-            if self.block:
-                self._from_block(some)
+            if self.block is not None:
+                self.block.find(self.done + <Py_ssize_t>some, &self.spans[some])
             else:
                 self._from_object(some, self.records[self.done + <Py_ssize_t>some])
             self.size += self.spans[some].size + c.FR_FRAME_OVERHEAD
             some += 1
         self.done += <Py_ssize_t>some
         return some
-
-    cdef int _from_block(self, size_t i) except -1:
-        cdef int64_t begin = self.offsets[self.done + <Py_ssize_t>i]
-        cdef int64_t end = self.offsets[self.done + <Py_ssize_t>i + 1]
-        if not 0 <= begin <= end <= self.data.len:
-            raise ValueError(f"string {self.done + i} is not inside of its block")
-        self.spans[i].data = <const uint8_t *>self.data.buf + begin
-        self.spans[i].size = <size_t>(end - begin)
-        return 0
 
     cdef int _from_object(self, size_t i, record) except -1:
         cdef View view

@@ -391,7 +391,7 @@ def test_a_sequence_is_what_protobuf_makes_of_it(
 def test_a_sequence_may_lack_either_half() -> None:
     assert encode_sequence_example(None, None) == b""
     assert encode_sequence_example({"a": 1}, {}) == encode_example({"a": 1})
-    with pytest.raises(TypeError, match="mappings"):
+    with pytest.raises(TypeError, match="context must be a mapping, got list"):
         encode_sequence_example([1], {})  # type: ignore[arg-type]
     with pytest.raises(OverflowError, match="'a'"):
         encode_sequence_example({}, {"a": [1.0, 1e300]})

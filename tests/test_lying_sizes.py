@@ -1,0 +1,572 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Arguments that lie about how much they hold: sizes of C memory come from memory, not from words.
+
+Run under AddressSanitizer too (``make sanitize-python``), which sees a byte too many.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from verbs import number_records
+
+import fastrec
+from fastrec import _core
+
+A = {"a": fastrec.FixedLenFeature((), np.int64)}
+RECORDS = [fastrec.encode_example({"a": i}) for i in range(10)]
+GOOD = fastrec.Bytes.from_list(RECORDS)
+
+# -- Blocks of records -------------------------------------------------------------------------
+
+
+def block(
+    offsets: Any, *, data: Any = GOOD.data, shape: tuple[int, ...] | None = None
+) -> fastrec.Bytes:
+    """A Bytes of these, whatever its constructor would say."""
+    lying = fastrec.Bytes(GOOD.data, GOOD.offsets)
+    lying.data, lying.offsets = data, offsets
+    lying.shape = (len(offsets) - 1,) if shape is None else shape
+    return lying
+
+
+def parse(records: Any) -> int:
+    return len(_core.Schema(fastrec.features.plan_example(A)).parse(records)["a"])
+
+
+def parse_in_threads(records: Any) -> int:
+    return len(fastrec.parse_example(records, A, threads=4)["a"])
+
+
+def parse_sequence(records: Any) -> int:
+    return len(fastrec.parse_sequence_example(records, context_features=A)[0]["a"])
+
+
+def survey(records: Any) -> int:
+    found = _core.Survey()
+    found.add(records)
+    return sum(next(iter(found.sightings().values()), (0,)))
+
+
+def write_many(records: Any, path: Path) -> int:
+    with fastrec.Writer(path, fsync=False) as writer:
+        writer.write_many(records)
+    return fastrec.count(path)
+
+
+def frames(records: Any) -> int:
+    return sum(count for _, count in _core.Frames(records))
+
+
+@pytest.fixture(
+    params=[parse, parse_in_threads, parse_sequence, survey, write_many, frames],
+    ids=lambda function: function.__name__,
+)
+def take(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[Any], int]:
+    """A way into C, and how many records came out of it."""
+    if request.param is write_many:
+        return lambda records: write_many(records, tmp_path / "file")
+    return request.param  # type: ignore[no-any-return]
+
+
+def test_a_block_is_taken_as_it_is(take: Callable[[Any], int]) -> None:
+    assert take(GOOD) == 10
+    assert take(GOOD[3:5]) == 2
+    assert take(GOOD[3:3]) == 0
+
+
+@pytest.mark.parametrize("shape", [None, (10,), (1 << 40,), (0,)], ids=str)
+@pytest.mark.parametrize("dtype", [np.int64, np.int32])
+def test_offsets_without_an_element_are_refused(
+    take: Callable[[Any], int], shape: tuple[int, ...] | None, dtype: type
+) -> None:
+    with pytest.raises(ValueError, match=r"offsets|dtype mismatch"):
+        take(block(np.zeros(0, dtype), shape=shape or (-1,)))
+
+
+def test_there_are_as_many_records_as_the_offsets_have_room_for(
+    take: Callable[[Any], int],
+) -> None:
+    assert take(block(GOOD.offsets[:4], shape=(10,))) == 3
+    assert take(block(GOOD.offsets[:1], shape=(1 << 40,))) == 0
+
+
+@pytest.mark.parametrize(
+    "offsets",
+    [
+        [0, 10, 5],
+        [-1, 10],
+        [0, 1 << 62],
+        [0, -(1 << 63)],
+        [-(1 << 63), (1 << 63) - 1],
+        [1 << 40, 1 << 40],
+        [0, len(GOOD.data) + 1],
+    ],
+    ids=str,
+)
+def test_offsets_outside_of_the_data_are_refused(
+    take: Callable[[Any], int], offsets: list[int]
+) -> None:
+    with pytest.raises(ValueError, match=r"the offsets of string \d of a Bytes, -?\d+ to -?\d+"):
+        take(block(np.array(offsets)))
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        np.zeros(0, np.uint8),
+        np.zeros(3, np.uint8),
+        np.zeros(10**4, np.int64),
+        np.zeros((50, 9), "B"),
+    ],
+    ids=lambda data: f"{data.dtype}{data.shape}",
+)
+def test_data_shorter_than_the_offsets_say_is_refused(
+    take: Callable[[Any], int], data: NDArray[Any]
+) -> None:
+    with pytest.raises(ValueError, match=r"offsets|Buffer"):
+        take(block(GOOD.offsets, data=data))
+
+
+def test_arrays_in_steps_are_taken_as_what_they_hold(take: Callable[[Any], int]) -> None:
+    data, offsets = np.repeat(GOOD.data, 2)[::2], np.repeat(GOOD.offsets, 3)[::3]
+    assert not data.flags.contiguous
+    assert take(block(offsets, data=data)) == 10
+
+
+class Boastful(np.ndarray):
+    """An array that says of itself what is not so."""
+
+    size = nbytes = 1 << 40
+
+    def __len__(self) -> int:
+        return 1 << 20
+
+    def view(self, *_: Any) -> Any:  # type: ignore[override]
+        return np.zeros(1, np.uint8)
+
+    def reshape(self, *_: Any, **__: Any) -> Any:
+        return np.zeros(1, np.uint8)
+
+
+def test_arrays_do_not_speak_for_their_memory(take: Callable[[Any], int]) -> None:
+    data, offsets = GOOD.data.view(Boastful), GOOD.offsets.view(Boastful)
+    assert take(block(offsets, data=data, shape=(1 << 20,))) == 10
+
+
+def test_the_constructor_refuses_offsets_that_do_not_go_with_the_shape() -> None:
+    with pytest.raises(ValueError, match="offsets must have at least one element, got none"):
+        fastrec.Bytes(GOOD.data, np.zeros(0, np.int64))
+    with pytest.raises(
+        ValueError, match=r"offsets of shape \(3, 4\) must have 13 elements, got 11"
+    ):
+        fastrec.Bytes(GOOD.data, GOOD.offsets, (3, 4))
+
+
+class Lying(list[Any]):
+    """A list that says it is longer than it is, or shorter."""
+
+    said = 0
+
+    def __len__(self) -> int:
+        return self.said
+
+
+@pytest.mark.parametrize("said", [0, 3, 1000])
+def test_a_sequence_has_the_records_that_it_gives(take: Callable[[Any], int], said: int) -> None:
+    records = Lying(RECORDS)
+    records.said = said
+    assert take(records) == 10
+
+
+def test_records_that_grow_and_shrink_while_they_are_looked_at(take: Callable[[Any], int]) -> None:
+    class Growing:
+        def __init__(self) -> None:
+            self.records: list[Any] = [bytearray(record) for record in RECORDS]
+
+        def __len__(self) -> int:
+            self.records.append(RECORDS[0])
+            return len(self.records)
+
+        def __iter__(self) -> Iterator[Any]:
+            for record in [*self.records]:
+                yield record
+                if isinstance(record, bytearray) and len(self.records) > 3:
+                    self.records.pop()
+
+    assert take(Growing()) >= 10
+
+
+def test_a_record_is_its_buffer(take: Callable[[Any], int]) -> None:
+    class Short(bytes):
+        def __len__(self) -> int:
+            return 1 << 30
+
+    assert take([Short(record) for record in RECORDS]) == 10
+    wide = np.frombuffer(RECORDS[0].ljust(64, b"\0"), np.float64)
+    with pytest.raises((fastrec.ExampleParseError, AssertionError)):
+        assert take([wide]) != 1
+
+
+# -- Columns -----------------------------------------------------------------------------------
+
+
+def ragged(values: Any, splits: Any) -> fastrec.Ragged:
+    return fastrec.Ragged(values, splits)
+
+
+COLUMNS: dict[str, Callable[[], Any]] = {
+    "row_splits beyond the values": lambda: ragged(np.arange(3), np.array([0, 2, 1 << 40])),
+    "row_splits that descend": lambda: ragged(np.arange(3), np.array([0, 3, 1])),
+    "row_splits below zero": lambda: ragged(np.arange(3), np.array([-(1 << 62), 1, 3])),
+    "no row_splits": lambda: ragged(np.arange(3), np.zeros(0, np.int64)),
+    "row_splits of two dimensions": lambda: ragged(np.arange(3), np.zeros((2, 2), np.int64)),
+    "row_splits of bytes beyond them": lambda: ragged(
+        np.arange(3, dtype="B"), np.array([0, 2, 99])
+    ),
+    "row_splits of strings beyond them": lambda: ragged(GOOD, np.array([0, 2, 11])),
+    "strings without offsets": lambda: block(np.zeros(0, np.int64), shape=(3,)),
+    "strings fewer than the shape": lambda: block(GOOD.offsets[:3], shape=(1000,)),
+    "strings more than the shape": lambda: block(GOOD.offsets, shape=(3,)),
+    "strings outside of the data": lambda: block(np.array([0, 1 << 50])),
+    "strings of offsets that descend": lambda: block(np.array([0, 10, 5])),
+    "strings of which there are no rows": lambda: block(GOOD.offsets, shape=(0,)),
+    "strings of rows below zero": lambda: block(GOOD.offsets, shape=(-5, -2)),
+    "lists of strings outside": lambda: ragged(block(np.array([0, 1 << 50])), np.array([0, 1])),
+    "lists of strings without offsets": lambda: ragged(
+        block(np.zeros(0, np.int64), shape=(3,)), np.array([0, 1, 3])
+    ),
+}
+
+
+REFUSED = r"feature 'a': .*(row_splits|offsets|sizes|shape)|__len__"
+
+
+@pytest.mark.parametrize("column", COLUMNS.values(), ids=COLUMNS)
+def test_columns_that_lie_are_refused(column: Callable[[], Any], tmp_path: Path) -> None:
+    for encode in (
+        lambda: fastrec.encode_examples({"a": column()}),
+        lambda: fastrec.encode_sequence_example({}, {"a": column()}),
+    ):
+        with pytest.raises(ValueError, match=REFUSED):
+            encode()
+    with pytest.raises(ValueError, match=REFUSED), fastrec.Writer(tmp_path / "file") as writer:
+        writer.write_batch({"a": column()})
+    assert not (tmp_path / "file").exists()
+
+
+PINS: list[Any] = [
+    fastrec.RaggedFeature(np.int64),
+    fastrec.RaggedFeature(bytes),
+    fastrec.FixedLenFeature((), bytes),
+    fastrec.FixedLenFeature((2,), np.int64),
+    fastrec.RawFeature((), np.uint8),
+    fastrec.RawFeature(None, np.int64),
+]
+
+
+@pytest.mark.parametrize("pin", PINS, ids=str)
+@pytest.mark.parametrize("column", COLUMNS.values(), ids=COLUMNS)
+def test_a_specification_believes_no_more(column: Callable[[], Any], pin: Any) -> None:
+    with pytest.raises((ValueError, TypeError)):
+        fastrec.encode_examples({"a": column()}, {"a": pin})
+
+
+@pytest.mark.parametrize("array", [np.arange(6), np.arange(6.0), np.arange(6, dtype="B")], ids=str)
+def test_boastful_arrays_are_encoded_as_their_memory_is(array: NDArray[Any]) -> None:
+    expected = fastrec.encode_examples({"a": array.reshape(2, 3)}).to_list()
+    assert fastrec.encode_examples({"a": array.reshape(2, 3).view(Boastful)}).to_list() == expected
+    assert fastrec.encode_example({"a": array.view(Boastful)}) == fastrec.encode_example(
+        {"a": array}
+    )
+    splits = np.array([0, 2, 6])
+    boast = ragged(array.view(Boastful), splits.view(Boastful))
+    expected = fastrec.encode_examples({"a": ragged(array, splits)}).to_list()
+    assert fastrec.encode_examples({"a": boast}).to_list() == expected
+
+
+def test_a_value_that_is_a_lying_block_of_strings_is_refused() -> None:
+    for offsets in ([], [0, 1 << 50], [5, 0], [-1, 3]):
+        with pytest.raises(ValueError, match="offsets"):
+            fastrec.encode_example({"a": block(np.array(offsets, np.int64), shape=(3,))})
+
+
+def test_columns_that_change_while_they_are_written_leave_memory_alone(tmp_path: Path) -> None:
+    # What is written may be a mixture, or the call may fail; see encode.h.
+    rows = 20_000
+    splits = np.arange(0, 4 * rows + 1, 4)
+    offsets = np.arange(0, 4 * 4 * rows + 1, 4)
+    strings = fastrec.Bytes(np.zeros(16 * rows, np.uint8), offsets)
+    good_splits, good_offsets = splits.copy(), offsets.copy()
+    done = threading.Event()
+
+    def scribble() -> None:
+        rng = np.random.default_rng(0)
+        while not done.is_set():
+            for array, good in ((splits, good_splits), (offsets, good_offsets)):
+                array[rng.integers(0, len(array), 64)] = rng.integers(-(1 << 62), 1 << 62, 64)
+                array[:] = good
+
+    thread = threading.Thread(target=scribble)
+    thread.start()
+    try:
+        for _ in range(20):
+            with contextlib.suppress(ValueError, IndexError, OverflowError):
+                with fastrec.Writer(tmp_path / "file", fsync=False) as writer:
+                    writer.write_batch({"a": ragged(strings, splits), "b": ragged(offsets, splits)})
+                fastrec.verify(tmp_path / "file")
+            with contextlib.suppress(ValueError):
+                write_many(fastrec.Bytes(strings.data, offsets), tmp_path / "other")
+                fastrec.verify(tmp_path / "other")
+            with contextlib.suppress(ValueError):
+                parse(fastrec.Bytes(strings.data, offsets))
+    finally:
+        done.set()
+        thread.join()
+
+
+def test_records_that_change_while_they_are_parsed_leave_memory_alone() -> None:
+    features = {
+        "n": fastrec.RaggedFeature(np.int64),
+        "f": fastrec.RaggedFeature(np.float32),
+        "s": fastrec.RaggedFeature(bytes),
+        "v": fastrec.VarLenFeature(np.int64),
+    }
+    row = {"n": [1, 300, 70000] * 30, "f": [0.5] * 40, "s": ["word", ""] * 20, "v": [5] * 9}
+    records = fastrec.Bytes.from_list([fastrec.encode_example(row)] * 300)
+    data, good = records.data.copy(), records.data.copy()
+    done = threading.Event()
+
+    def scribble() -> None:
+        rng = np.random.default_rng(0)
+        while not done.is_set():
+            data[rng.integers(0, len(data), 1000)] = rng.integers(0, 256, 1000)
+            data[:] = good
+
+    thread = threading.Thread(target=scribble)
+    thread.start()
+    try:
+        for number in range(200):
+            with contextlib.suppress(fastrec.ExampleParseError):
+                changing = fastrec.Bytes(data, records.offsets)
+                fastrec.parse_example(changing, features, threads=1 + number % 3)
+    finally:
+        done.set()
+        thread.join()
+    assert len(fastrec.parse_example(records, features)["n"]) == 300
+
+
+# -- Mappings ----------------------------------------------------------------------------------
+
+
+class LyingDict(dict[str, Any]):
+    said = 0
+
+    def __len__(self) -> int:
+        return self.said
+
+
+class Growing(Mapping[str, Any]):
+    """Has more features each time that it is looked at."""
+
+    def __init__(self, said: int, given: int) -> None:
+        self.said, self.given = said, given
+
+    def __len__(self) -> int:
+        return self.said
+
+    def __iter__(self) -> Iterator[str]:
+        return (f"f{i}" for i in range(self.given))
+
+    def __getitem__(self, key: str) -> Any:
+        return [[1, 2], [3]]
+
+    def items(self) -> Any:
+        return [(key, self[key]) for key in self]
+
+    def keys(self) -> Any:
+        return list(self)
+
+
+@pytest.mark.parametrize("given", [1, 3, 63, 64, 65, 3000])
+@pytest.mark.parametrize("said", [0, 1, 10_000])
+def test_a_mapping_has_the_features_that_it_gives(said: int, given: int) -> None:
+    features = {f"f{i}": i for i in range(given)}
+    lists = {f"f{i}": [[1, 2], [3]] for i in range(given)}
+    context, steps = LyingDict(features), LyingDict(lists)
+    context.said = steps.said = said
+    expected = fastrec.encode_sequence_example(features, lists)
+    assert fastrec.encode_sequence_example(context, steps) == expected
+    growing = fastrec.encode_sequence_example({}, Growing(said, given))
+    assert growing == fastrec.encode_sequence_example({}, lists)
+    assert fastrec.encode_example(context) == fastrec.encode_example(features)
+    columns = LyingDict({key: np.arange(3) for key in features})
+    columns.said = said
+    assert (
+        fastrec.encode_examples(columns).to_list()
+        == fastrec.encode_examples(dict(columns)).to_list()
+    )
+
+
+def test_a_mapping_that_repeats_itself_is_refused() -> None:
+    class Twice(Mapping[str, Any]):
+        def __len__(self) -> int:
+            return 1
+
+        def __iter__(self) -> Iterator[str]:
+            return iter("a")
+
+        def __getitem__(self, key: str) -> Any:
+            return [1]
+
+        def items(self) -> Any:
+            return [("a", [1])] * 100
+
+    with pytest.raises(ValueError, match="feature 'a': is given twice"):
+        fastrec.encode_sequence_example(Twice(), {})
+    with pytest.raises(ValueError, match="feature 'a': is given twice"):
+        fastrec.encode_sequence_example({}, Twice())
+
+
+def test_values_that_change_the_mapping_while_it_is_encoded() -> None:
+    mapping: dict[str, Any] = {}
+
+    class Meddling:
+        def __array__(self, dtype: Any = None, copy: Any = None) -> NDArray[Any]:
+            for i in range(100):
+                mapping[f"g{i}"] = [1, 2]
+            del mapping["a"]
+            return np.arange(3)
+
+    for encode in (
+        lambda: fastrec.encode_sequence_example(mapping, {}),
+        lambda: fastrec.encode_sequence_example({}, {"x": [mapping["z"]]}),
+        lambda: fastrec.encode_example(mapping),
+        lambda: fastrec.encode_examples(mapping),
+    ):
+        mapping.clear()
+        mapping.update({"a": Meddling(), "b": [1], "z": Meddling()})
+        with contextlib.suppress(RuntimeError, ValueError, KeyError, TypeError):
+            encode()  # what it held at first, or an error
+
+
+@pytest.mark.parametrize(
+    "wrong", [5, [("a", [1])], "a", iter([])], ids=lambda wrong: type(wrong).__name__
+)
+def test_what_is_no_mapping_is_named(wrong: Any) -> None:
+    with pytest.raises(TypeError, match=r"context must be a mapping, got "):
+        fastrec.encode_sequence_example(wrong, {})
+    with pytest.raises(TypeError, match=r"feature_lists must be a mapping, got "):
+        fastrec.encode_sequence_example({}, wrong)
+
+
+def test_lists_that_change_while_they_are_encoded() -> None:
+    row: list[Any] = []
+
+    class Meddling(int):
+        def __index__(self) -> int:
+            row.clear()
+            return 5
+
+        __int__ = __index__
+
+    class Text(str):
+        def encode(self, *_: Any) -> bytes:
+            row.clear()
+            return b"x"
+
+    for value in (Meddling(3), Text("t")):
+        row[:] = [1 if isinstance(value, int) else "s", value] * 2000
+        with contextlib.suppress(TypeError, ValueError, IndexError):
+            fastrec.encode_example({"a": row})
+
+
+# -- Arrow -------------------------------------------------------------------------------------
+
+
+def test_arrow_arrays_that_lie_are_refused() -> None:
+    # What pyarrow finds at little cost (buffers that are too short) it refuses itself.
+    pa = pytest.importorskip("pyarrow")
+    short, child = pa.py_buffer(b"\0" * 8), pa.array([1, 2, 3])
+    for middle in (1 << 28, -5, 1 << 30):
+        narrow = pa.py_buffer(np.array([0, middle, 3], np.int32).tobytes())
+        wide = pa.py_buffer(np.array([0, middle << 20, 3], np.int64).tobytes())
+        strings = pa.Array.from_buffers(pa.binary(), 2, [None, narrow, short])
+        long_strings = pa.Array.from_buffers(pa.large_binary(), 2, [None, wide, short])
+        lists = pa.Array.from_buffers(pa.list_(pa.int64()), 2, [None, narrow], children=[child])
+        of_strings = pa.Array.from_buffers(
+            pa.list_(pa.binary()), 1, [None, pa.py_buffer(b"\0\0\0\0\2\0\0\0")], children=[strings]
+        )
+        numbers = pa.array([0, middle], pa.int32())
+        words = pa.DictionaryArray.from_arrays(numbers, pa.array(["a", "b"]), safe=False)
+        for array in (strings, long_strings, lists, of_strings, words):
+            for encode in (
+                lambda array: fastrec.encode_examples({"a": array}),
+                lambda array: fastrec.encode_sequence_example({}, {"a": array}),
+            ):
+                with pytest.raises((ValueError, TypeError)):
+                    encode(array)
+        for array in (strings, long_strings, of_strings, words):
+            with pytest.raises((ValueError, TypeError)):
+                fastrec.encode_example({"a": array})
+
+
+# -- Specifications ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "shape",
+    [
+        (np.int64(1 << 40), np.int64(1 << 40)),
+        (np.uint32(1 << 31), np.uint32(1 << 31), np.uint32(4)),
+        (1 << 32, 1 << 32),
+        (1 << 64,),
+    ],
+    ids=str,
+)
+def test_shapes_whose_product_overflows_are_refused(shape: tuple[Any, ...]) -> None:
+    for make in (
+        lambda: fastrec.FixedLenFeature(shape, np.int64),
+        lambda: fastrec.RawFeature(shape, np.uint8),
+        lambda: fastrec.RawFeature("shape", np.uint8, pad=shape),
+    ):
+        with pytest.raises(ValueError, match="larger than any record"):
+            make()
+
+
+# -- Streams and pictures ----------------------------------------------------------------------
+
+
+def stream(chunks: list[Any]) -> Any:
+    """A file whose reads return these."""
+    return SimpleNamespace(read=lambda size=-1: chunks.pop(0) if chunks else b"")
+
+
+def test_a_stream_gives_buffers() -> None:
+    whole = b"".join(_core.frame(record) for record in number_records(3))
+    pieces = [bytearray(whole[:5]), memoryview(whole)[5:40], np.frombuffer(whole[40:], np.uint8)]
+    assert list(fastrec.Reader(stream(pieces), compression=None)) == number_records(3)
+    for wrong in (5, 1 << 50, [1, 2], "text"):
+        with pytest.raises(TypeError):
+            list(fastrec.Reader(stream([wrong]), compression=None))
+
+
+def test_a_picture_feature_decodes_as_many_as_it_is_given() -> None:
+    Image = pytest.importorskip("PIL.Image")
+    file = io.BytesIO()
+    Image.new("RGB", (2, 2), (1, 2, 3)).save(file, "PNG")
+    pictures = Lying([file.getvalue()] * 3)
+    for said in (0, 1, 1000):
+        pictures.said = said
+        decoded = fastrec.ImageFeature((2, 2)).decode(pictures)
+        assert isinstance(decoded, np.ndarray)
+        assert decoded.shape == (3, 2, 2, 3)
