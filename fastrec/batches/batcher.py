@@ -268,16 +268,16 @@ class Batcher:
                 "this shuffle needs uncompressed files that are named by path; "
                 "shuffle=N, a buffer of N records, needs neither"
             )
-        if order.reader._file is not None and order.fields["epochs"] != 1:
+        if order.files.file is not None and order.fields["epochs"] != 1:
             raise FastrecError(
                 "a file object is read once: name the file by its path for more than one epoch"
             )
         if order.mixture is not None:
             raise FastrecError("a mixture needs uncompressed files that are named by path")
-        if order.interleave and not order.reader.paths:
+        if order.interleave and not order.files.paths:
             raise FastrecError("a file object has nothing to be interleaved with")
         self._pin(order.fields["batch_size"])
-        blocks = stream(order.reader, order.fields, position, order.interleave)
+        blocks = stream(order.files, order.fields, position, order.interleave)
         paint = self._painter("record {}".format)
         stage = Stage(self._schema, self._maker, lambda: 0, paint)
         return self._pipeline(blocks, stage.streamed)
@@ -367,7 +367,7 @@ class Batcher:
     @property
     def report(self) -> list[Skipped]:
         """What was skipped so far: each damaged region once."""
-        return self._order.reader.report
+        return self._order.files.skipped
 
     def close(self) -> None:
         """Stop every iterator's workers, and end the iterators.

@@ -9,7 +9,7 @@ from typing import Any
 
 from .. import _core
 from ..errors import FastrecError
-from ..records.reader import Reader, Source
+from ..records.record_files import RecordFiles, Source
 from ..records.recovery import OnError
 from .buckets import Buckets
 from .checkpoint import Position, make_state, read_state, source_identity
@@ -61,7 +61,7 @@ class Ordering:
             groups = source.paths()
             self._groups = [len(group) for group in groups]
             source = [path for group in groups for path in group]
-        self.reader = Reader(source, verify=verify, on_error=on_error)
+        self.files = RecordFiles(source, verify=verify, on_error=on_error)
         self._damage: dict[str, Any] = {"on_error": "raise"}
         if on_error != "raise":  # what is left out has no number
             name = on_error if isinstance(on_error, str) else "skip"
@@ -72,12 +72,12 @@ class Ordering:
     @property
     def streams(self) -> bool:
         """Whether the records can only be had one after the other."""
-        return self.reader._streams()
+        return self.files.sequential
 
     @property
     def dataset(self) -> _core.Dataset:
         """The records by their numbers."""
-        return self.reader._index()
+        return self.files.dataset()
 
     def settle(self) -> None:
         """Find out which shard this process is, if that was asked for."""
@@ -145,11 +145,11 @@ class Ordering:
 
     def _source(self) -> dict[str, Any]:
         if self._identity is None:
-            if self.reader._file is not None:
+            if self.files.file is not None:
                 raise FastrecError(
                     "a file object is read once: name the file by its path to resume"
                 )
-            self._identity = source_identity(self.reader._places)
+            self._identity = source_identity(self.files.places)
         return self._identity
 
     def describe(self, position: Position) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 from .. import _core
-from ..records.reader import Reader
+from ..records.record_files import RecordFiles
 from .checkpoint import Position
 
 __all__ = ["Block", "stream"]
@@ -29,12 +29,12 @@ class Block(NamedTuple):
     records: list[bytes]
 
 
-def _side_by_side(reader: Reader, width: int) -> Iterator[bytes]:
+def _side_by_side(files: RecordFiles, width: int) -> Iterator[bytes]:
     """Record 0 of each of `width` files, then record 1, and so on; then of the next files."""
-    damage = reader._policy()
-    for begin in range(0, len(reader.paths), width):
-        numbers = range(begin, min(begin + width, len(reader.paths)))
-        alive: list[Any] = [iter(reader._open(number, damage)) for number in numbers]
+    damage = files.policy()
+    for begin in range(0, len(files.paths), width):
+        numbers = range(begin, min(begin + width, len(files.paths)))
+        alive: list[Any] = [iter(files.open(number, damage)) for number in numbers]
         while alive:
             through = []
             for each in alive:
@@ -76,8 +76,8 @@ def _shuffled(records: Iterator[Numbered], order: dict[str, Any], epoch: int) ->
         yield queue.take()
 
 
-def _epoch(reader: Reader, order: dict[str, Any], epoch: int, lanes: int | None) -> Any:
-    records = iter(reader) if lanes is None else _side_by_side(reader, lanes)
+def _epoch(files: RecordFiles, order: dict[str, Any], epoch: int, lanes: int | None) -> Any:
+    records = _core.RecordChain(files.readers()) if lanes is None else _side_by_side(files, lanes)
     first = epoch % 2**24 << EPOCH_BITS
     shared: Iterator[Numbered]
     if order["shard"] == (0, 1):
@@ -106,11 +106,11 @@ def _epochs(order: dict[str, Any], start: int) -> Iterator[int]:
         epoch += 1
 
 
-def _endless(reader: Reader, order: dict[str, Any], lanes: int | None) -> Iterator[Numbered]:
+def _endless(files: RecordFiles, order: dict[str, Any], lanes: int | None) -> Iterator[Numbered]:
     """The records of one epoch after the other, until one has none."""
     for epoch in _epochs(order, 0):
         none = True
-        for each in _epoch(reader, order, epoch, lanes):
+        for each in _epoch(files, order, epoch, lanes):
             none = False
             yield each
         if none:
@@ -118,16 +118,16 @@ def _endless(reader: Reader, order: dict[str, Any], lanes: int | None) -> Iterat
 
 
 def stream(
-    reader: Reader, order: dict[str, Any], start: Position, lanes: int | None
+    files: RecordFiles, order: dict[str, Any], start: Position, lanes: int | None
 ) -> Iterator[Block]:
     """Batches of records from `start` on; what comes before it is read and passed over."""
     if order["span_epochs"]:
-        yield from _cut(_endless(reader, order, lanes), order, 0, start.block)
+        yield from _cut(_endless(files, order, lanes), order, 0, start.block)
         return
     for epoch in _epochs(order, start.epoch):
         first = start.block if epoch == start.epoch else 0
         any_came = False
-        for block in _cut(_epoch(reader, order, epoch, lanes), order, epoch, first):
+        for block in _cut(_epoch(files, order, epoch, lanes), order, epoch, first):
             any_came = True
             yield block
         if not any_came and first == 0:

@@ -16,7 +16,7 @@ from ..records.compression import normalize
 from ..records.index import Index
 from ..records.output_file import Output
 from ..records.paths import PathLike, shard_paths
-from ..records.reader import Reader
+from ..records.record_files import RecordFiles
 from .encoder import Encoding
 
 __all__ = ["Writer"]
@@ -154,8 +154,8 @@ class Writer:
     def _check_tail(self) -> None:
         """Raise unless the file that is appended to ends at the end of a record."""
         if self._shards[0].file.start:
-            reader = Reader(self._path, compression=self._compression[0], verify=False)
-            for part in reader._readers():
+            files = RecordFiles(self._path, compression=self._compression[0], verify=False)
+            for part in files.readers():
                 part.walk()
 
     @property

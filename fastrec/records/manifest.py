@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from .. import _core
 from ..errors import FastrecError, MissingRecordsError
 from .paths import PathLike
-from .reader import Reader, Source
+from .record_files import RecordFiles, Source
 
 __all__ = ["Manifest", "ManifestFile", "check_shards"]
 
@@ -84,8 +84,8 @@ class Manifest(Sequence[ManifestFile]):
         ------
         CorruptRecordError, TruncatedFileError, OSError
         """
-        reader = Reader(source, compression=compression)
-        found = zip(reader.paths, reader._places, reader._readers(), strict=True)
+        files = RecordFiles(source, compression=compression)
+        found = zip(files.paths, files.places, files.readers(), strict=True)
         return cls(file_of(path, place, part.walk()[0]) for path, place, part in found)
 
     def save(self, path: PathLike) -> None:

@@ -3,30 +3,20 @@
 
 from __future__ import annotations
 
-import io
-import os
-import threading
-import warnings
-from collections.abc import Iterable, Iterator, Sequence
-from functools import partial
-from typing import IO, Any, Union
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from .. import _core
 from ..columns import Bytes
-from ..errors import IndexMismatchError, RandomAccessError
-from . import compression
-from .byte_sources import Patience, Stream, head_of
 from .index import Index
-from .inflate import Inflated
-from .paths import PathLike, expand, index_path, is_path
-from .recovery import Damage, OnError, Skipped, check_policy
+from .paths import PathLike
+from .record_files import RecordFiles, Source
+from .recovery import OnError, Skipped
 
 __all__ = ["Reader", "Source"]
-
-Source = Union[PathLike, Iterable[PathLike], IO[bytes]]  # noqa: UP007
 
 
 class Reader(_core.Indexed, Sequence[bytes]):
@@ -103,82 +93,28 @@ class Reader(_core.Indexed, Sequence[bytes]):
         index: str | bool | PathLike | Index = "auto",
         follow: bool | float = False,
     ) -> None:
-        check_policy(on_error, max_bad)
-        self._file: Any = source if hasattr(source, "read") and not is_path(source) else None
-        if isinstance(self._file, io.TextIOBase):
-            raise TypeError("the file is open as text; records are bytes: open it with mode 'rb'")
-        self.paths: list[str | bytes] = [] if self._file is not None else expand(source)
-        # A relative name means what it meant when it was given.
-        self._places = [os.path.abspath(path) for path in self.paths]
-        self._compression = compression if compression == "auto" else _normalize(compression)
-        self._options: dict[str, Any] = {
-            "verify": verify,
-            "max_record": _limit("max_record_bytes", max_record_bytes) or 0,
-        }
-        self._limits: dict[str, Any] = {
-            "max_output": _limit("max_output_bytes", max_output_bytes),
-            "max_ratio": _limit("max_ratio", max_ratio),
-        }
-        self._on_error, self._max_bad = on_error, max_bad
-        self._index_option = index
-        self._follow = follow
-        if follow is not False and self._compression not in ("auto", None):
-            raise ValueError("follow is for uncompressed files")
-        self._skipped: dict[tuple[str, int], Skipped] = {}
-        self._dataset = None
-        self._lock, self._pid = threading.Lock(), os.getpid()
-        self._closed = False
+        self._files = RecordFiles(
+            source,
+            compression=compression,
+            verify=verify,
+            on_error=on_error,
+            max_bad=max_bad,
+            max_record_bytes=max_record_bytes,
+            max_output_bytes=max_output_bytes,
+            max_ratio=max_ratio,
+            index=index,
+            follow=follow,
+        )
+
+    @property
+    def paths(self) -> list[str | bytes]:
+        """The files, in the order in which they are read; none for a file object."""
+        return self._files.paths
 
     # -- One pass ------------------------------------------------------------------------------
 
-    def _open(
-        self, number: int, damage: Damage | None = None, views: bool = False
-    ) -> _core.RecordReader:
-        path, place, read = self.paths[number], self._places[number], None
-        options = {**self._options, "damage": damage, "views": views, "place": place}
-        if self._follow is not False:
-            seconds = None if self._follow is True else float(self._follow)
-            return _core.RecordReader(path, wait=Patience(seconds, lambda: self._closed), **options)
-        kind = self._compression
-        if kind == "auto":
-            kind = compression.detect(head_of(place))
-        if kind is not None:
-            file = open(place, "rb", buffering=0)  # noqa: SIM115
-            name = os.fsdecode(path)
-            read = Inflated(file.read, kind, name, close=file.close, seek=file.seek, **self._limits)
-        return _core.RecordReader(path, read=read, **options)
-
-    def _open_file(self, damage: Damage | None, views: bool) -> _core.RecordReader:
-        if self._follow is not False:
-            raise ValueError("follow needs files that are named by path")
-        read: Any = Stream(self._file)
-        name = getattr(self._file, "name", None)
-        path = name if is_path(name) else repr(type(self._file).__name__)
-        kind = self._compression
-        if kind == "auto":
-            kind = compression.detect(read.head)
-        if kind is not None:
-            read = Inflated(read, kind, path, **self._limits)
-        return _core.RecordReader(path, read=read, damage=damage, views=views, **self._options)
-
-    def _policy(self) -> Damage | None:
-        if self._on_error == "raise":
-            return None
-        return Damage(self._on_error, self._max_bad, self._skipped)
-
-    def _readers(self, views: bool = False) -> Iterator[_core.RecordReader]:
-        self._check_open()
-        damage = self._policy()
-        if self._file is not None:
-            return iter([self._open_file(damage, views)])
-        return map(partial(self._open, damage=damage, views=views), range(len(self.paths)))
-
-    def _check_open(self) -> None:
-        if self._closed:
-            raise ValueError("the reader is closed")
-
     def __iter__(self) -> Iterator[bytes]:
-        return _core.RecordChain(self._readers())
+        return _core.RecordChain(self._files.readers())
 
     def views(self) -> Iterator[memoryview]:
         """The records as read-only memoryviews, without a copy where a file can be mapped.
@@ -188,7 +124,7 @@ class Reader(_core.Indexed, Sequence[bytes]):
         another process overwrites bytes in place the view changes, and bytes that are cut off
         read as zeros.
         """
-        return _core.RecordChain(self._readers(views=True))  # type: ignore[return-value]
+        return _core.RecordChain(self._files.readers(views=True))  # type: ignore[return-value]
 
     def batches(self, count: int) -> Iterator[Bytes]:
         """Blocks of up to `count` records; no block spans two files.
@@ -203,87 +139,32 @@ class Reader(_core.Indexed, Sequence[bytes]):
         """
         if count < 1:
             raise ValueError(f"count must be at least 1, not {count}")
-        return _core.RecordChain(self._readers(), count)  # type: ignore[return-value]
+        return _core.RecordChain(self._files.readers(), count)  # type: ignore[return-value]
 
     @property
     def report(self) -> list[Skipped]:
         """What was skipped so far, in any pass: each region once, by file and position."""
-        order = {os.fsdecode(path): number for number, path in enumerate(self.paths)}
-        found = list(self._skipped.values())
-        return sorted(found, key=lambda each: (order.get(each.path, 0), each.begin))
+        return self._files.skipped
 
     # -- Random access -------------------------------------------------------------------------
 
-    def _index(self) -> _core.Dataset:
-        self._check_open()
-        if self._pid != os.getpid():  # a thread that held the lock is not in a child of fork()
-            self._lock, self._pid = threading.Lock(), os.getpid()
-        with self._lock:
-            if self._dataset is None:
-                self._dataset = self._make_dataset()
-            return self._dataset
-
-    def _make_dataset(self) -> _core.Dataset:
-        if self._follow is not False:
-            raise RandomAccessError("a file that is followed can only be iterated over")
-        if self._streams():
-            raise RandomAccessError(
-                f"random access needs uncompressed regular files that are named by path; "
-                f"{self._what()} can only be iterated over"
-            )
-        if self._on_error != "raise":
-            # The numbers must be those of iterating, which reads what it counts.
-            damage = self._policy()
-            found = [self._open(i, damage, False).index() for i in range(len(self.paths))]
-            return _core.Dataset(self.paths, places=self._places, indexes=found, **self._options)
-        indexes = self._indexes()
-        try:
-            return _core.Dataset(self.paths, places=self._places, indexes=indexes, **self._options)
-        except IndexMismatchError as error:
-            if self._index_option != "auto":
-                raise
-            warnings.warn(str(error), RuntimeWarning, stacklevel=4)
-            return _core.Dataset(self.paths, places=self._places, **self._options)
-
-    def _indexes(self) -> list[_core.FileIndex | None]:
-        option = self._index_option
-        if option is False:
-            return [None] * len(self.paths)
-        if option is True:
-            return [Index._read(path, index_path(path))._core for path in self._places]
-        if isinstance(option, str) and option == "auto":
-            return [_index_beside(path) for path in self._places]
-        if len(self.paths) != 1:
-            raise ValueError(f"index={option!r} is of one file, and there are {len(self.paths)}")
-        if not isinstance(option, Index):
-            option = Index._read(self.paths[0], option)
-        return [option._core]
-
-    def _streams(self) -> bool:
-        """Whether the records can only be had one after the other."""
-        if self._file is not None or any(map(self.is_compressed, self._places)):
-            return True
-        return any(os.path.exists(p) and not os.path.isfile(p) for p in self._places)
-
     def is_compressed(self, path: str | bytes) -> bool:
-        """Whether records of that file can only be had one after the other."""
-        if self._compression == "auto":
-            return compression.detect(head_of(path)) is not None
-        return self._compression is not None
+        """Whether a file is compressed, by the `compression` option or its first bytes."""
+        return self._files.is_compressed(path)
 
     def __len__(self) -> int:
-        return len(self._index())
+        return len(self._files.dataset())
 
     def _at(self, index: Any) -> Any:
         """What ``reader[index]`` is, for slices and before there is an index."""
-        dataset = self._index()
+        dataset = self._dataset = self._files.dataset()
         if isinstance(index, slice):
             return dataset.records(np.arange(len(dataset), dtype=np.uint64)[index].copy())
         return dataset[index]
 
     def __getitems__(self, indices: Sequence[int] | npt.NDArray[Any]) -> list[bytes]:
         """The records of those numbers, as PyTorch and Grain ask for them: one native call."""
-        dataset = self._index()
+        dataset = self._files.dataset()
         return dataset.records(_numbers(indices, len(dataset)))
 
     def read_many(self, indices: Sequence[int] | npt.NDArray[Any]) -> Bytes:
@@ -304,12 +185,12 @@ class Reader(_core.Indexed, Sequence[bytes]):
         IndexError
             When there is no such record.
         """
-        dataset = self._index()
+        dataset = self._files.dataset()
         return dataset.take(_numbers(indices, len(dataset)))
 
     def path_of(self, index: int) -> str | bytes:
         """The path of the file that a record is in."""
-        dataset = self._index()
+        dataset = self._files.dataset()
         return dataset.path_of(range(len(dataset))[index])
 
     # -- Life ----------------------------------------------------------------------------------
@@ -317,7 +198,7 @@ class Reader(_core.Indexed, Sequence[bytes]):
     def close(self) -> None:
         """Let go of the files. Iterators and records that were handed out stay valid."""
         self._dataset = None
-        self._closed = True
+        self._files.close()
 
     def __enter__(self) -> Reader:
         return self
@@ -326,32 +207,11 @@ class Reader(_core.Indexed, Sequence[bytes]):
         self.close()
 
     def __getstate__(self) -> dict[str, Any]:
-        if self._file is not None:
-            raise TypeError("a reader of a file object cannot be pickled; name the file by path")
-        return {**self.__dict__, "_lock": None}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
-        self._lock, self._pid = threading.Lock(), os.getpid()
-
-    def _what(self) -> str:
-        if self._file is not None:
-            return repr(self._file)
-        return f"{self.paths[0]!a}" if len(self.paths) == 1 else f"{len(self.paths)} files"
+        return self.__dict__  # the records by number stay here
 
     def __repr__(self) -> str:
-        return f"<fastrec.Reader of {self._what()}{', closed' if self._closed else ''}>"
-
-
-def _index_beside(path: str | bytes) -> _core.FileIndex | None:
-    """The index beside a file if there is one; one that is damaged is not taken."""
-    try:
-        return Index._read(path, index_path(path))._core
-    except OSError:
-        return None  # most have none
-    except IndexMismatchError as error:
-        warnings.warn(str(error), RuntimeWarning, stacklevel=6)
-        return None
+        closed = ", closed" if self._files.closed else ""
+        return f"<fastrec.Reader of {self._files.description}{closed}>"
 
 
 def _numbers(indices: Any, count: int) -> npt.NDArray[np.uint64]:
@@ -370,13 +230,3 @@ def _numbers(indices: Any, count: int) -> npt.NDArray[np.uint64]:
         if low < 0:
             numbers = np.where(numbers < 0, numbers + count, numbers)
     return np.ascontiguousarray(numbers, np.uint64)
-
-
-def _normalize(kind: str | None) -> str | None:
-    return compression.normalize(kind)
-
-
-def _limit(name: str, value: int | None) -> int | None:
-    if value is not None and value < 1:
-        raise ValueError(f"{name} must be at least 1, not {value}")
-    return value

@@ -11,7 +11,8 @@ from ..encoding.writer import Writer
 from . import compression as streams
 from .manifest import Manifest, check_shards
 from .paths import PathLike, is_path
-from .reader import Reader, Source
+from .reader import Reader
+from .record_files import RecordFiles, Source
 from .recovery import OnError, Skipped
 
 __all__ = ["FileReport", "Repaired", "Verified", "count", "repair", "verify"]
@@ -99,21 +100,21 @@ def verify(
     >>> verify(path)
     Verified(records=1, bytes=4, files=1)
     """
-    reader = Reader(source, compression=compression, on_error=on_error)
+    files = RecordFiles(source, compression=compression, on_error=on_error)
     expected = manifest
     if expected is not None:
         if not isinstance(expected, Manifest):
             expected = Manifest.load(expected)
-        expected.check_names(reader.paths)
-    elif complete and is_path(source) and reader.paths != [os.fspath(source)]:  # type: ignore[arg-type]
-        check_shards(reader.paths)
+        expected.check_names(files.paths)
+    elif complete and is_path(source) and files.paths != [os.fspath(source)]:  # type: ignore[arg-type]
+        check_shards(files.paths)
     reports = []
-    for number, part in enumerate(reader._readers()):
+    for number, part in enumerate(files.readers()):
         path = os.fsdecode(part.path)
         records, size = part.walk()
         if expected is not None:
-            expected.check_file(reader.paths[number], reader._places[number], records)
-        lost = tuple(each for each in reader.report if each.path == path)
+            expected.check_file(files.paths[number], files.places[number], records)
+        lost = tuple(each for each in files.skipped if each.path == path)
         reports.append(FileReport(path, records, size, lost))
     verified = Verified(
         sum(report.records for report in reports),
@@ -126,10 +127,10 @@ def verify(
 
 def count(source: Source, *, compression: str | None = "auto") -> int:
     """Records in files, found by going from header to header; their data is not checked."""
-    reader = Reader(source, compression=compression, verify=False)
-    if not reader._streams():
-        return len(reader)
-    return sum(part.walk()[0] for part in reader._readers())
+    files = RecordFiles(source, compression=compression, verify=False)
+    if not files.sequential:
+        return len(files.dataset())
+    return sum(part.walk()[0] for part in files.readers())
 
 
 @dataclass(frozen=True)

@@ -330,7 +330,7 @@ def test_a_callable_sees_each_error_and_may_stop(tmp_path: Path) -> None:
 def test_a_callable_that_uses_its_iterator_is_told(tmp_path: Path) -> None:
     [reader] = fastrec.Reader(
         put(tmp_path / "file", TWICE), on_error=lambda _: next(reader)
-    )._readers()
+    )._files.readers()
     with pytest.raises(ValueError, match="uses the reader"):
         list(reader)
 

@@ -142,8 +142,8 @@ def test_a_child_does_not_wait_for_a_thread_that_was_building_an_index(path: Pat
         for _ in range(3):
             time.sleep(0.01)
             if (pid := os.fork()) == 0:
-                reader._places = reader._places[:5]
-                reader.paths = reader.paths[:5]
+                reader._files.places = reader._files.places[:5]
+                reader._files.paths = reader.paths[:5]
                 os._exit(len(reader) not in (10_000, 12_000_000))
             assert os.waitpid(pid, 0)[1] == 0
         thread.join()
