@@ -3,36 +3,35 @@
 
 from __future__ import annotations
 
-import os
-import threading
-import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
-from .. import _core
-from ..columns import Bytes
 from ..features.spec import Feature
-from ..records.compression import normalize
-from ..records.index import Index
-from ..records.output_file import Output
-from ..records.paths import PathLike, shard_paths
-from ..records.record_files import RecordFiles
+from ..records.paths import PathLike
+from ..records.shard_writer import ShardWriter
 from .encoder import Encoding
+from .to_column import type_name
 
 __all__ = ["Writer"]
 
 
 def _check_bytes(record: Any) -> None:
+    """Raise unless a record is bytes-like: arrays of other types have no bytes that one means."""
     if isinstance(record, str):
-        raise TypeError("a record is bytes or a mapping, not str; encode the text")
+        raise TypeError("a record must be bytes or a mapping, got str; encode the text")
     try:
-        memoryview(record)
+        view = memoryview(record)
     except TypeError:
         kind = type(record).__name__
-        raise TypeError(f"a record is bytes or a mapping, not {kind}") from None
+        raise TypeError(f"a record must be bytes or a mapping, got {kind}") from None
+    if view.ndim != 1 or view.format not in ("B", "b", "c"):
+        raise TypeError(
+            f"a record must be bytes or a mapping, got {type_name(record)}; pass tobytes() of it, "
+            f"or a mapping such as {{'values': ...}}, which is stored as an Example"
+        )
 
 
-class Writer:
+class Writer(ShardWriter):
     """Records into a file that appears whole, when the writer closes, or not at all.
 
     Parameters
@@ -103,122 +102,39 @@ class Writer:
         shapes: Mapping[str, str] | None = None,
         threads: int | None = None,
     ) -> None:
-        self._shards: list[Output] = []
-        self._open = False
-        self._alone: _core.RecordWriter | None = None  # the only file, uncompressed
-        self._straight: _core.ExampleEncoder | None = None  # of rows for it
-        self._lock = threading.RLock()  # of everything but writing to a file that is alone
-        self._turn = 0  # of shards that take records in turn
-        self._pid = os.getpid()
-        given = [shards, shard_bytes, shard_records]
-        for name, value in zip(("shards", "shard_bytes", "shard_records"), given, strict=True):
-            if value is not None and not 1 <= value <= (99999 if name == "shards" else 2**63 - 1):
-                raise ValueError(f"{name} must be at least 1, not {value}")
-        if sum(value is not None for value in given) + append > 1:
-            raise ValueError("of shards, shard_bytes, shard_records and append give one")
-        self._path = os.fsdecode(path)
-        self._most = (shard_bytes, shard_records)
-        self._rolls = shard_bytes is not None or shard_records is not None
-        self.paths = [self._path] if shards is None else shard_paths(path, shards)
         self._encoding = Encoding(features, shapes, threads)
-        kind = normalize(compression)
-        if level is not None and kind is None:
-            raise ValueError("level is of compression, and compression is None")
-        if append and kind == "ZLIB":
-            raise ValueError("TensorFlow reads the first stream of a ZLIB file: none is appended")
-        if index and kind is not None:
-            raise ValueError("index is of uncompressed files")
-        if append and verify_after_write:
-            raise ValueError("verify_after_write is of files that are written anew")
-        self._index = index
-        self._verify = verify_after_write
-        self._options = {"exclusive": not (overwrite or append), "sync": fsync, "append": append}
-        self._compression = kind, level
-        try:
-            for each in shard_paths(path, 1, 0) if self._rolls else self.paths:
-                self._add(each)
-            if append:
-                self._check_tail()
-        except BaseException:
-            self.abort()
-            raise
-        self._open = True
-        if kind is None and len(self._shards) == 1 and not self._rolls:
-            self._alone = self._shards[0].file
-            self._straight = self._encoding.straight()
-
-    def _add(self, path: str) -> None:
-        kind, level = self._compression
-        self._shards.append(Output(path, kind, level, self._verify, **self._options))
-
-    def _check_tail(self) -> None:
-        """Raise unless the file that is appended to ends at the end of a record."""
-        if self._shards[0].file.start:
-            files = RecordFiles(self._path, compression=self._compression[0], verify=False)
-            for part in files.readers():
-                part.walk()
-
-    @property
-    def count(self) -> int:
-        """Records written."""
-        return sum(shard.count for shard in self._shards)
-
-    def _next_shard(self) -> Output:
-        """The one for the next record."""
-        if not self._rolls:
-            return self._shards[self._turn % len(self._shards)]
-        shard = self._shards[-1]
-        most_bytes, most_records = self._most
-        full = most_bytes is not None and shard.size >= most_bytes
-        if full or (most_records is not None and shard.count >= most_records):
-            shard.finish()
-            self._add(shard_paths(self._path, 1, len(self._shards))[0])
-            shard = self._shards[-1]
-        return shard
-
-    def _check_open(self) -> None:
-        if not self._open:
-            raise ValueError("the writer is closed")
-
-    def _locked(self) -> Any:
-        """The lock, which in a child made by fork() may be that of a thread that is not there."""
-        if self._pid != os.getpid():
-            raise ValueError("the writer works only in the process that made it")
-        return self._lock
+        super().__init__(
+            path,
+            compression=compression,
+            level=level,
+            overwrite=overwrite,
+            shards=shards,
+            shard_bytes=shard_bytes,
+            shard_records=shard_records,
+            append=append,
+            index=index,
+            fsync=fsync,
+            verify_after_write=verify_after_write,
+        )
+        # What encodes rows into the single file without a copy, where that is possible.
+        self._direct = self._encoding.straight() if self._single is not None else None
 
     def write(self, record: bytes | bytearray | memoryview | Mapping[str, Any]) -> None:
         """Write one record: bytes as they are, a mapping as a ``tf.train.Example``.
 
         See :func:`fastrec.encode_example` for what a mapping may hold.
         """
-        if type(record) is dict and self._straight and self._alone and self._open:
-            self._straight.write(self._alone, record)
+        if type(record) is dict and self._direct is not None and self._open:
+            assert self._single is not None
+            self._direct.write(self._single, record)
             return
-        self._check_open()
-        if isinstance(record, Mapping):
-            record = self._encoding.row(record)
-        elif type(record) is not bytes:
-            _check_bytes(record)
-        if self._alone is not None:
-            self._alone.write(record)
-            return
-        with self._locked():
-            self._check_open()  # for somebody may have closed it meanwhile
-            self._next_shard().write(record)
-            self._turn += 1
-
-    def write_many(self, records: Bytes | Iterable[bytes | bytearray | memoryview]) -> None:
-        """Write records that are bytes already, in one native call without the GIL."""
-        self._check_open()
-        if self._alone is not None:
-            self._alone.write_many(records)
-        elif len(self._shards) == 1 and not self._rolls:
-            with self._locked():
-                self._check_open()
-                self._shards[0].write_many(records)
-        else:
-            for record in records:
-                self.write(record)
+        if type(record) is not bytes:
+            self._check_open()
+            if isinstance(record, Mapping):
+                record = self._encoding.row(record)
+            else:
+                _check_bytes(record)
+        super().write(record)
 
     def write_batch(self, columns: Mapping[str, Any]) -> None:
         """Write one ``tf.train.Example`` a row of `columns`, all of them or none.
@@ -230,81 +146,4 @@ class Writer:
         self._check_open()
         values = self._encoding.columns(columns)
         values.check()
-        with self._locked():
-            self._check_open()
-            try:
-                self._write_values(values)
-            except OSError:
-                raise  # which the shard will go on to do
-            except BaseException:
-                self.abort()
-                raise
-
-    def _write_values(self, values: _core.Values) -> None:
-        shards, first = (1 if self._rolls else len(self._shards)), self._turn
-        for turn, frames, count in self._encoding.frames(values, shards):
-            shard = self._next_shard() if self._rolls else self._shards[(first + turn) % shards]
-            shard.write_frames(frames, count)
-        self._turn += values.rows or 0
-
-    def flush(self) -> None:
-        """Hand what is buffered to the system. It stays invisible under its name until close."""
-        with self._locked():
-            self._check_open()
-            for shard in self._shards:
-                shard.flush()
-
-    def close(self) -> None:
-        """Publish. Closing twice is fine."""
-        with self._locked():
-            if self._open:
-                self._open = False
-                self._publish()
-
-    def _publish(self) -> None:
-        try:
-            for shard in self._shards:
-                shard.finish()
-            if self._rolls:
-                self.paths = shard_paths(self._path, len(self._shards))
-                for shard, path in zip(self._shards, self.paths, strict=True):
-                    shard.file.rename(path)
-            for shard in self._shards:
-                shard.file.close()
-        except BaseException:
-            self.abort()
-            raise
-        if self._index:
-            for path in self.paths:
-                Index.build(path).save()
-
-    def abort(self) -> None:
-        """Publish nothing of what is not published yet."""
-        self._open = False
-        for shard in self._shards:
-            shard.file.abort()  # in a child made by fork() leaves the parent's file alone
-
-    def __enter__(self) -> Writer:
-        self._check_open()
-        return self
-
-    def __exit__(self, exc_type: object, *exc_info: object) -> None:
-        if exc_type is None:
-            self.close()
-        else:
-            self.abort()
-
-    def __del__(self) -> None:
-        if getattr(self, "_open", False) and self._pid == os.getpid():
-            self.abort()
-            warnings.warn(
-                f"a fastrec.Writer was dropped without close(): {self.paths[0]!a} is not written",
-                ResourceWarning,
-                stacklevel=2,
-                source=self,
-            )
-
-    def __repr__(self) -> str:
-        state = "" if self._open else ", closed"
-        records = "1 record" if self.count == 1 else f"{self.count} records"
-        return f"<fastrec.Writer of {self.paths[0]!a}, {records}{state}>"
+        self._write_frames(lambda shards: self._encoding.frames(values, shards), values.rows or 0)

@@ -7,13 +7,13 @@ import os
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from ..encoding.writer import Writer
 from . import compression as streams
 from .manifest import Manifest, check_shards
 from .paths import PathLike, is_path
 from .reader import Reader
 from .record_files import RecordFiles, Source
 from .recovery import OnError, Skipped
+from .shard_writer import ShardWriter
 
 __all__ = ["FileReport", "Repaired", "Verified", "count", "repair", "verify"]
 
@@ -221,7 +221,7 @@ def _save(
         with open(path, "rb") as file:
             kind = streams.detect(file.read(12))
     size = 0
-    with Writer(target, compression=kind, overwrite=overwrite) as writer:
+    with ShardWriter(target, compression=kind, overwrite=overwrite) as writer:
         for block in reader.batches(_BLOCK_RECORDS):
             writer.write_many(block)
             size += block.nbytes

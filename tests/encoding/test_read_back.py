@@ -115,5 +115,5 @@ def test_without_asking_nothing_is_read_back(
 
 
 def test_appending_is_not_read_back(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="written anew"):
+    with pytest.raises(ValueError, match="mutually exclusive"):
         fastrec.Writer(tmp_path / "file", append=True, verify_after_write=True)

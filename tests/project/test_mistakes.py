@@ -26,12 +26,12 @@ MISTAKES: dict[str, tuple[Callable[[Path], Any], type[Exception], str]] = {
     "a number as a record": (
         lambda d: write(d, 3),
         TypeError,
-        "a record is bytes or a mapping, not int",
+        "a record must be bytes or a mapping, got int",
     ),
     "text as a record": (
         lambda d: write(d, "x"),
         TypeError,
-        "a record is bytes or a mapping, not str; encode the text",
+        "a record must be bytes or a mapping, got str; encode the text",
     ),
     "several records as one": (
         lambda d: fastrec.parse_single_example([RECORD], {"label": INT}),  # type: ignore[arg-type]

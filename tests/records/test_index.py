@@ -131,7 +131,7 @@ def test_of_files_indexed_side_by_side_the_first_bad_one_is_named(
 
 def test_an_index_is_of_one_file(path: Path, tmp_path: Path) -> None:
     paths = [path, write(tmp_path / "other", RECORDS)]
-    with pytest.raises(ValueError, match="one file"):
+    with pytest.raises(ValueError, match="single file"):
         len(fastrec.Reader(paths, index=fastrec.Index.build(path)))
     for each in paths:
         fastrec.Index.build(each).save()

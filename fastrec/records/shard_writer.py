@@ -1,0 +1,253 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Records that are bytes, written to one file or to shards that are published together."""
+
+from __future__ import annotations
+
+import os
+import threading
+import warnings
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+from .. import _core
+from ..columns import Bytes
+from .compression import normalize
+from .index import Index
+from .output_file import Output
+from .paths import PathLike, shard_paths
+from .record_files import RecordFiles
+
+__all__ = ["ShardWriter"]
+
+_MOST_SHARDS = 99999
+
+
+class ShardWriter:
+    """Writes records that are bytes; the parameters are those of :class:`fastrec.Writer`.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> path = os.path.join(tempfile.mkdtemp(), "train.tfrecord")
+    >>> with ShardWriter(path, shards=2) as writer:
+    ...     writer.write_many([b"a", b"few", b"words"])
+    >>> [os.path.basename(each) for each in writer.paths], writer.count
+    (['train-00000-of-00002.tfrecord', 'train-00001-of-00002.tfrecord'], 3)
+    """
+
+    def __init__(
+        self,
+        path: PathLike,
+        *,
+        compression: str | None = None,
+        level: int | None = None,
+        overwrite: bool = True,
+        shards: int | None = None,
+        shard_bytes: int | None = None,
+        shard_records: int | None = None,
+        append: bool = False,
+        index: bool = False,
+        fsync: bool = True,
+        verify_after_write: bool = False,
+    ) -> None:
+        self._shards: list[Output] = []
+        self._open = False
+        self._single: _core.RecordWriter | None = None  # the only file, uncompressed
+        self._lock = threading.RLock()  # of everything but writing to a single file
+        self._turn = 0  # of shards that take records in turn
+        self._pid = os.getpid()
+        sizes = {"shards": shards, "shard_bytes": shard_bytes, "shard_records": shard_records}
+        _check_sizes(sizes, append)
+        kind = normalize(compression)
+        if level is not None and kind is None:
+            raise ValueError("level requires compression")
+        if append and kind == "ZLIB":
+            raise ValueError(
+                "append and compression='ZLIB' are mutually exclusive: TensorFlow "
+                "reads only the first stream of a ZLIB file"
+            )
+        if index and kind is not None:
+            raise ValueError("index and compression are mutually exclusive")
+        if append and verify_after_write:
+            raise ValueError("append and verify_after_write are mutually exclusive")
+        self._path = os.fsdecode(path)
+        self._most = shard_bytes, shard_records
+        self._rolls = shard_bytes is not None or shard_records is not None
+        self.paths = [self._path] if shards is None else shard_paths(path, shards)
+        self._index = index
+        self._verify = verify_after_write
+        self._options = {"exclusive": not (overwrite or append), "sync": fsync, "append": append}
+        self._compression = kind, level
+        try:
+            for each in shard_paths(path, 1, 0) if self._rolls else self.paths:
+                self._add(each)
+            if append:
+                self._check_tail()
+        except BaseException:
+            self.abort()
+            raise
+        self._open = True
+        if kind is None and len(self._shards) == 1 and not self._rolls:
+            self._single = self._shards[0].file
+
+    def _add(self, path: str) -> None:
+        kind, level = self._compression
+        self._shards.append(Output(path, kind, level, self._verify, **self._options))
+
+    def _check_tail(self) -> None:
+        """Raise unless the file that is appended to ends at the end of a record."""
+        if self._shards[0].file.start:
+            files = RecordFiles(self._path, compression=self._compression[0], verify=False)
+            for reader in files.readers():
+                reader.walk()
+
+    @property
+    def count(self) -> int:
+        """Records written."""
+        return sum(shard.count for shard in self._shards)
+
+    # -- Writing ---------------------------------------------------------------------------------
+
+    def _next_shard(self) -> Output:
+        """Return the shard that takes the next record."""
+        if not self._rolls:
+            return self._shards[self._turn % len(self._shards)]
+        shard = self._shards[-1]
+        most_bytes, most_records = self._most
+        full = most_bytes is not None and shard.size >= most_bytes
+        if full or (most_records is not None and shard.count >= most_records):
+            shard.finish()
+            self._add(shard_paths(self._path, 1, len(self._shards))[0])
+            shard = self._shards[-1]
+        return shard
+
+    def _check_open(self) -> None:
+        if not self._open:
+            raise ValueError("the writer is closed")
+
+    def _locked(self) -> Any:
+        """Return the lock; in a child made by fork() a thread that is not there may hold it."""
+        if self._pid != os.getpid():
+            raise ValueError("the writer works only in the process that made it")
+        return self._lock
+
+    def write(self, record: Any) -> None:
+        """Write one record."""
+        self._check_open()
+        if self._single is not None:
+            self._single.write(record)
+            return
+        with self._locked():
+            self._check_open()  # another thread may have closed it meanwhile
+            self._next_shard().write(record)
+            self._turn += 1
+
+    def write_many(self, records: Bytes | Iterable[bytes | bytearray | memoryview]) -> None:
+        """Write records that are bytes already, in one native call without the GIL."""
+        self._check_open()
+        if self._single is not None:
+            self._single.write_many(records)
+        elif len(self._shards) == 1 and not self._rolls:
+            with self._locked():
+                self._check_open()
+                self._shards[0].write_many(records)
+        else:
+            for record in records:
+                self.write(record)
+
+    def _write_frames(
+        self, deal: Callable[[int], Iterator[tuple[int, Any, int]]], count: int
+    ) -> None:
+        """Write `count` records that are framed already, all of them or none.
+
+        ``deal(shards)`` yields blocks of frames: the shard's number, counted from the one whose
+        turn it is, the bytes, and how many frames they are. A failure ends the writer.
+        """
+        with self._locked():
+            self._check_open()
+            shards, first = (1 if self._rolls else len(self._shards)), self._turn
+            try:
+                for turn, frames, some in deal(shards):
+                    number = (first + turn) % shards
+                    shard = self._next_shard() if self._rolls else self._shards[number]
+                    shard.write_frames(frames, some)
+                self._turn += count
+            except OSError:
+                raise  # the shard repeats it
+            except BaseException:
+                self.abort()
+                raise
+
+    # -- Publishing ------------------------------------------------------------------------------
+
+    def flush(self) -> None:
+        """Pass what is buffered to the system. It stays invisible under its name until close."""
+        with self._locked():
+            self._check_open()
+            for shard in self._shards:
+                shard.flush()
+
+    def close(self) -> None:
+        """Publish the files. Closing twice is fine."""
+        with self._locked():
+            if self._open:
+                self._open = False
+                self._publish()
+
+    def _publish(self) -> None:
+        try:
+            for shard in self._shards:
+                shard.finish()
+            if self._rolls:
+                self.paths = shard_paths(self._path, len(self._shards))
+                for shard, path in zip(self._shards, self.paths, strict=True):
+                    shard.file.rename(path)
+            for shard in self._shards:
+                shard.file.close()
+        except BaseException:
+            self.abort()
+            raise
+        if self._index:
+            for path in self.paths:
+                Index.build(path).save()
+
+    def abort(self) -> None:
+        """Publish nothing of what is not published yet."""
+        self._open = False
+        for shard in self._shards:
+            shard.file.abort()  # in a child made by fork() leaves the parent's file alone
+
+    def __enter__(self) -> Any:
+        self._check_open()
+        return self
+
+    def __exit__(self, exc_type: object, *exc_info: object) -> None:
+        if exc_type is None:
+            self.close()
+        else:
+            self.abort()
+
+    def __del__(self) -> None:
+        if getattr(self, "_open", False) and self._pid == os.getpid():
+            self.abort()
+            warnings.warn(
+                f"a fastrec.{type(self).__name__} was dropped without close(): "
+                f"{self.paths[0]!a} is not written",
+                ResourceWarning,
+                stacklevel=2,
+                source=self,
+            )
+
+    def __repr__(self) -> str:
+        state = "" if self._open else ", closed"
+        records = "1 record" if self.count == 1 else f"{self.count} records"
+        return f"<fastrec.{type(self).__name__} of {self.paths[0]!a}, {records}{state}>"
+
+
+def _check_sizes(sizes: dict[str, int | None], append: bool) -> None:
+    for name, value in sizes.items():
+        most = _MOST_SHARDS if name == "shards" else 2**63 - 1
+        if value is not None and not 1 <= value <= most:
+            raise ValueError(f"{name} must be at least 1, got {value}")
+    if sum(value is not None for value in sizes.values()) + append > 1:
+        raise ValueError("shards, shard_bytes, shard_records and append are mutually exclusive")
