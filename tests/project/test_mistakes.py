@@ -33,6 +33,21 @@ MISTAKES: dict[str, tuple[Callable[[Path], Any], type[Exception], str]] = {
         TypeError,
         "a record must be bytes or a mapping, got str; encode the text",
     ),
+    "an array as a record": (
+        lambda d: write(d, np.zeros(3)),
+        TypeError,
+        "a record must be bytes or a mapping, got an array of float64 and shape (3,); pass tobytes",
+    ),
+    "no files at all": (
+        lambda d: fastrec.Reader([]),
+        FileNotFoundError,
+        "no files to read: the list of paths is empty",
+    ),
+    "no files to make batches of": (
+        lambda d: fastrec.Batcher([], {"label": INT}),
+        FileNotFoundError,
+        "no files to read: the list of paths is empty",
+    ),
     "several records as one": (
         lambda d: fastrec.parse_single_example([RECORD], {"label": INT}),  # type: ignore[arg-type]
         TypeError,
