@@ -12,7 +12,7 @@ __all__ = ["JOBS", "PEERS", "Entry", "Job", "crc_case"]
 OURS = "ours"
 CEILING = "ceiling"
 
-# Module under peers/ -> what it is called, and the package that it needs.
+# Module in benchmarks/peers/ of a checkout -> what it is called, and the package that it needs.
 PEERS: dict[str, str] = {
     "tensorflow": "tensorflow-cpu",
     "tfrecord": "tfrecord",

@@ -15,22 +15,35 @@ from typing import IO, Any
 
 import fastrec
 
-__all__ = ["Contestant", "interpreters"]
+__all__ = ["Contestant", "interpreters", "peers_folder"]
 
 _START = """
 import importlib.util, sys
-sys.path[:] = sys.argv[3:] + [path for path in sys.path if path]
+sys.path[:] = sys.argv[4:] + [path for path in sys.path if path]
 spec = importlib.util.spec_from_file_location(
     "fastrec_bench", sys.argv[1] + "/__init__.py", submodule_search_locations=[sys.argv[1]])
 module = importlib.util.module_from_spec(spec)
 sys.modules["fastrec_bench"] = module
 spec.loader.exec_module(module)
 from fastrec_bench.worker import main
-main(sys.argv[2])
+main(sys.argv[2], sys.argv[3])
 """
 
 _HERE = os.path.dirname(os.path.abspath(__file__))
 _HOME = os.path.dirname(os.path.abspath(os.path.dirname(fastrec.__file__)))
+
+
+def peers_folder() -> str:
+    """Return the folder of the other libraries' programs; "" where there is no checkout.
+
+    They are not installed with the package: nobody has all of these libraries, and who compares
+    speeds has the sources.
+    """
+    for root in (os.getcwd(), _HOME):
+        folder = os.path.join(root, "benchmarks", "peers")
+        if os.path.isdir(folder):
+            return folder
+    return ""
 
 
 _HAS = """
@@ -88,7 +101,7 @@ class Contestant:
         if self._python != sys.executable:
             environment.pop("PYTHONPATH", None)
         return subprocess.Popen(
-            [self._python, "-c", _START, _HERE, self._peer, *paths],
+            [self._python, "-c", _START, _HERE, self._peer, peers_folder(), *paths],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._log,

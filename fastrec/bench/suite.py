@@ -18,13 +18,14 @@ from .cases import CASES, RAW_CASES, Case
 from .data import Folder
 from .engine import Comparison, Engine, Rules
 from .jobs import CEILING, JOBS, OURS, PEERS, Job
-from .processes import Contestant, interpreters
+from .processes import Contestant, interpreters, peers_folder
 from .targets import Verdict, verdicts
 
 __all__ = ["Request", "Run", "run"]
 
 _ENVIRONMENTS = ".venv-bench-*/bin/python"
 _MODULES = {"array_record": "array_record.python.array_record_module"}
+_NO_CHECKOUT = "other libraries are measured in a checkout only (benchmarks/peers)"
 _BUSY = 0.15
 _NOISY_SPREAD = 0.25
 
@@ -107,7 +108,8 @@ def run(request: Request, say: Say = lambda text: None) -> Run:
         everybody = [*contestants.values(), judge]
         for each in everybody:
             stack.callback(each.close)
-        gaps = {peer: "not installed" for peer in _wanted(request) if peer not in contestants}
+        gap = "not installed" if peers_folder() else _NO_CHECKOUT
+        gaps = {peer: gap for peer in _wanted(request) if peer not in contestants}
         gaps |= {peer: each.gap for peer, each in contestants.items() if each.gap}
         able = {peer: each for peer, each in contestants.items() if not each.gap}
         made = _comparisons(request, able, judge, scratch, say)
@@ -136,6 +138,8 @@ def _check(request: Request) -> None:
 
 def _pythons(request: Request) -> dict[str, str]:
     """An interpreter for ours, for each peer that is somewhere, and for the ceilings."""
+    if not peers_folder():
+        return {OURS: sys.executable, CEILING: sys.executable}
     unnamed = [peer for peer in _wanted(request) if not request.peers.get(peer)]
     found = interpreters(unnamed, _ENVIRONMENTS)
     pythons = {OURS: sys.executable}

@@ -64,9 +64,10 @@ Start = Callable[[Task], Trial]
 class _Stage:
     """The peer's module, and the trials that are prepared, by variant."""
 
-    def __init__(self, peer: str) -> None:
-        package = __package__ or ""
-        self._module: Any = importlib.import_module(f"{package}.peers.{peer}")
+    def __init__(self, peer: str, folder: str) -> None:
+        package = importlib.import_module(f"{__package__}.peers")
+        package.__path__ = [*package.__path__, *filter(None, [folder])]
+        self._module: Any = importlib.import_module(f"{package.__name__}.{peer}")
         self._trials: dict[str, Trial] = {}
 
     def hello(self) -> dict[str, Any]:
@@ -107,8 +108,11 @@ def _requests() -> Iterator[dict[str, Any]]:
         yield json.loads(line)
 
 
-def main(peer: str) -> None:
-    """Serve until standard input ends. What a library prints goes to standard error."""
+def main(peer: str, folder: str = "") -> None:
+    """Serve until standard input ends. What a library prints goes to standard error.
+
+    `folder` has the modules of the peers that the package itself comes without.
+    """
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
 
@@ -117,7 +121,7 @@ def main(peer: str) -> None:
         answers.flush()
 
     try:
-        stage = _Stage(peer)
+        stage = _Stage(peer, folder)
     except ImportError as error:
         answer({"gap": f"not installed ({error})"})
         return
