@@ -39,7 +39,7 @@ def test_blocks(measure: Any, sized_file: tuple[str, int, int]) -> None:
     path, records, size = sized_file
     count = max((1 << 20) // size, 1)
     reader = fastrec.Reader(path)
-    measure(lambda: exhaust(reader.batches(count)), records=records, size=os.path.getsize(path))
+    measure(lambda: exhaust(reader.blocks(count)), records=records, size=os.path.getsize(path))
 
 
 def test_random_access(measure: Any, sized_file: tuple[str, int, int]) -> None:

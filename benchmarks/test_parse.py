@@ -19,7 +19,7 @@ FileOf = Callable[[Case], str]
 
 
 def test_parse(measure: Any, case: Case, file_of: FileOf) -> None:
-    (records,) = fastrec.Reader(file_of(case)).batches(case.records)
+    (records,) = fastrec.Reader(file_of(case)).blocks(case.records)
     features = features_of(case)
     blocks = [records[i : i + case.batch] for i in range(0, len(records), case.batch)]
 

@@ -119,7 +119,7 @@ class Batcher:
     verify : bool
         Check the CRC32C of every record.
     on_error : {"raise", "tolerate_tail", "skip"} or callable
-        What to do about damaged records, see :class:`Reader`; `report` says what was skipped.
+        What to do about damaged records, see :class:`Reader`; `skipped` lists them.
         Those of plain files are found before the first batch, by reading everything once.
     progress : bool
         Say on standard error how far it is, and how long it waited for data.
@@ -365,8 +365,8 @@ class Batcher:
         return _rebuild, (arguments, self._order.any_seed, self._resume)
 
     @property
-    def report(self) -> list[Skipped]:
-        """What was skipped so far: each damaged region once."""
+    def skipped(self) -> list[Skipped]:
+        """Damaged regions skipped so far, each once."""
         return self._order.files.skipped
 
     def close(self) -> None:

@@ -126,7 +126,7 @@ class Reader(_core.Indexed, Sequence[bytes]):
         """
         return _core.RecordChain(self._files.readers(views=True))  # type: ignore[return-value]
 
-    def batches(self, count: int) -> Iterator[Bytes]:
+    def blocks(self, count: int) -> Iterator[Bytes]:
         """Blocks of up to `count` records; no block spans two files.
 
         A block ends before that when it holds 32 MiB, so that memory depends on `count` only
@@ -142,8 +142,8 @@ class Reader(_core.Indexed, Sequence[bytes]):
         return _core.RecordChain(self._files.readers(), count)  # type: ignore[return-value]
 
     @property
-    def report(self) -> list[Skipped]:
-        """What was skipped so far, in any pass: each region once, by file and position."""
+    def skipped(self) -> list[Skipped]:
+        """Damaged regions skipped so far, in any pass: each region once, by file and position."""
         return self._files.skipped
 
     # -- Random access -------------------------------------------------------------------------

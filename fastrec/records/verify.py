@@ -4,8 +4,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
-from typing import NamedTuple
+from dataclasses import dataclass, field
 
 from . import compression as streams
 from .manifest import Manifest, check_shards
@@ -39,14 +38,9 @@ class FileReport:
     skipped: tuple[Skipped, ...] = ()
 
 
-class _Totals(NamedTuple):
-    records: int
-    bytes: int
-    files: int
-
-
-class Verified(_Totals):
-    """What :func:`verify` went through.
+@dataclass(frozen=True)
+class Verified:
+    """Totals of what :func:`verify` checked.
 
     Attributes
     ----------
@@ -58,7 +52,10 @@ class Verified(_Totals):
         The same, file by file.
     """
 
-    reports: tuple[FileReport, ...] = ()
+    records: int
+    bytes: int
+    files: int
+    reports: tuple[FileReport, ...] = field(default=(), repr=False)
 
 
 def verify(
@@ -116,13 +113,12 @@ def verify(
             expected.check_file(files.paths[number], files.places[number], records)
         lost = tuple(each for each in files.skipped if each.path == path)
         reports.append(FileReport(path, records, size, lost))
-    verified = Verified(
+    return Verified(
         sum(report.records for report in reports),
         sum(report.bytes for report in reports),
         len(reports),
+        tuple(reports),
     )
-    verified.reports = tuple(reports)
-    return verified
 
 
 def count(source: Source, *, compression: str | None = "auto") -> int:
@@ -222,10 +218,10 @@ def _save(
             kind = streams.detect(file.read(12))
     size = 0
     with ShardWriter(target, compression=kind, overwrite=overwrite) as writer:
-        for block in reader.batches(_BLOCK_RECORDS):
+        for block in reader.blocks(_BLOCK_RECORDS):
             writer.write_many(block)
             size += block.nbytes
-    return Repaired(target, original, writer.count, size, tuple(reader.report))
+    return Repaired(target, original, writer.count, size, tuple(reader.skipped))
 
 
 def _repair_in_place(path: str, compression: str | None) -> Repaired:

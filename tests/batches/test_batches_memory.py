@@ -191,4 +191,4 @@ def test_bad_records_are_left_out_when_asked(tmp_path: Path, kind: str, options:
     batcher = Batcher(path, FEATURES, 10, on_error="skip", seed=1, **options)
     seen = [i for batch in batcher for i in batch["i"].tolist()]
     assert sorted(seen) == [i for i in range(50) if i != 33]
-    assert len(batcher.report) == 1
+    assert len(batcher.skipped) == 1

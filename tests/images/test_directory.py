@@ -44,7 +44,7 @@ def records_of(paths: list[str]) -> dict[str, dict[str, Any]]:
     """By filename, what each record holds."""
     found = {}
     for path in paths:
-        for record in fastrec.Reader(path).batches(10):
+        for record in fastrec.Reader(path).blocks(10):
             for data in record:
                 features = train.Example.FromString(data).features.feature
                 values = {

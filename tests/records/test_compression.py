@@ -238,7 +238,7 @@ def test_random_access_says_that_it_needs_an_uncompressed_file(
 @pytest.mark.parametrize("compress", [gzipped, zlibbed])
 def test_batches_count_and_verify_stream(tmp_path: Path, compress: Any) -> None:
     path = put(tmp_path / "file", compress(FRAMES))
-    batches = [batch.to_list() for batch in fastrec.Reader(path).batches(2)]
+    batches = [batch.to_list() for batch in fastrec.Reader(path).blocks(2)]
     assert batches == [RECORDS[0:2], RECORDS[2:4], RECORDS[4:]]
     assert fastrec.count(path) == 5
     assert fastrec.verify(path).records == 5

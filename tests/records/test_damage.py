@@ -46,14 +46,14 @@ def salvage(path: Path, **options: Any) -> tuple[list[bytes], list[fastrec.Skipp
     skipped."""
     reader = fastrec.Reader(path, on_error="skip", compression=None, **options)
     records = list(iter(reader))
-    assert [record for batch in reader.batches(2) for record in batch] == records
+    assert [record for batch in reader.blocks(2) for record in batch] == records
     assert reader[:] == records == [bytes(view) for view in reader.views()]
     with open(path, "rb") as file:
         stream = fastrec.Reader(file, on_error="skip", compression=None, **options)
         assert list(stream) == records
-    regions = [[(lost.begin, lost.end) for lost in each.report] for each in (stream, reader)]
+    regions = [[(lost.begin, lost.end) for lost in each.skipped] for each in (stream, reader)]
     assert regions[0] == regions[1]
-    return records, reader.report
+    return records, reader.skipped
 
 
 @pytest.mark.parametrize("number", range(len(RECORDS)))
@@ -171,7 +171,7 @@ def test_a_header_without_its_data_is_no_record(tmp_path: Path, verify: bool) ->
         put(tmp_path / "file", FRAMES + junk + FRAMES), on_error="skip", verify=verify
     )
     assert list(iter(reader)) == RECORDS + RECORDS
-    assert [lost.size for lost in reader.report] == [len(junk)]
+    assert [lost.size for lost in reader.skipped] == [len(junk)]
 
 
 @pytest.mark.parametrize("length", [2**31, 2**62, 2**63, 2**64 - 16])
@@ -197,7 +197,7 @@ def test_streams_skip_as_files_do(tmp_path: Path, compress: Any) -> None:
             reader = fastrec.Reader(io.BytesIO(compress(data)), on_error="skip")
             assert list(reader) == without(number)
             region = tuple(OFFSETS[number : number + 2])
-            assert [(lost.begin, lost.end) for lost in reader.report] == [region]
+            assert [(lost.begin, lost.end) for lost in reader.skipped] == [region]
 
 
 class Failing(io.BytesIO):
@@ -231,7 +231,7 @@ def test_a_pipe_is_searched_as_its_bytes_arrive() -> None:
         reader = fastrec.Reader(file, on_error="skip")
         assert list(reader) == RECORDS + RECORDS
     feeder.join()
-    assert [lost.size for lost in reader.report] == [len(noise)]
+    assert [lost.size for lost in reader.skipped] == [len(noise)]
 
 
 def test_a_stream_that_breaks_off_loses_its_rest_and_no_other_file(tmp_path: Path) -> None:
@@ -241,7 +241,7 @@ def test_a_stream_that_breaks_off_loses_its_rest_and_no_other_file(tmp_path: Pat
     found = list(reader)
     assert found[-6:] == RECORDS
     assert found[:-6] == RECORDS[: len(found) - 6]
-    (lost,) = reader.report
+    (lost,) = reader.skipped
     assert (lost.path, lost.end, lost.size) == (str(paths[0]), None, None)
 
 
@@ -256,7 +256,7 @@ def test_a_torn_tail_is_tolerated_when_asked(tmp_path: Path) -> None:
         assert list(iter(reader)) == whole == reader[:]
         at = offsets_of(whole)[-1]
         expected = [] if at == size else [(at, size)]
-        assert [(lost.begin, lost.end) for lost in reader.report] == expected
+        assert [(lost.begin, lost.end) for lost in reader.skipped] == expected
 
 
 @pytest.mark.parametrize("compress", [gzipped, zlibbed])
@@ -308,7 +308,7 @@ def test_more_regions_than_allowed_are_an_error(tmp_path: Path) -> None:
 def test_the_limit_is_of_one_pass(tmp_path: Path) -> None:
     reader = fastrec.Reader(put(tmp_path / "file", TWICE), on_error="skip", max_bad=2)
     assert [list(iter(reader)) for _ in range(3)] == 3 * [[RECORDS[i] for i in (0, 2, 3, 5)]]
-    assert len(reader.report) == 2, "each region once"
+    assert len(reader.skipped) == 2, "each region once"
 
 
 def test_a_callable_sees_each_error_and_may_stop(tmp_path: Path) -> None:
@@ -377,9 +377,9 @@ def test_a_record_file_inside_a_long_record_is_told_apart_from_records(tmp_path:
         frame = header + reference.frame(outer)[12:]
         reader = fastrec.Reader(put(tmp_path / "file", FRAMES + frame + FRAMES), on_error="skip")
         assert list(reader) == 2 * RECORDS
-        found = [(region.begin, region.size) for region in reader.report]
+        found = [(region.begin, region.size) for region in reader.skipped]
         assert found == [(len(FRAMES), len(frame))]
-        assert "only the header is wrong" in reader.report[0].reason
+        assert "only the header is wrong" in reader.skipped[0].reason
 
 
 def test_false_headers_cost_time_in_proportion_to_the_file(tmp_path: Path) -> None:

@@ -227,7 +227,7 @@ def test_an_iterator_that_failed_never_ends_in_silence(
     iterators: dict[str, Iterator[object]] = {
         "records": iter(reader),
         "views": reader.views(),
-        "batches": reader.batches(1),
+        "blocks": reader.blocks(1),
     }
     iterator = iterators[how]
     errors = []
@@ -246,7 +246,7 @@ def test_a_batch_gives_the_records_before_the_damage(tmp_path: Path) -> None:
     reader = fastrec.Reader(put(tmp_path / "file", flip(frames, 8 * (offsets_of(records)[7] + 12))))
     seen: list[bytes] = []
     with pytest.raises(fastrec.CorruptRecordError) as caught:
-        seen.extend(record for batch in reader.batches(4) for record in batch)
+        seen.extend(record for batch in reader.blocks(4) for record in batch)
     assert caught.value.record == 7
     assert seen in (records[:4], records[:7])
 

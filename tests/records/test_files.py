@@ -178,7 +178,7 @@ def test_a_relative_name_is_written_where_it_was_given(
 def test_a_file_that_is_replaced_stays_readable_as_it_was(tmp_path: Path) -> None:
     path = write(tmp_path / "file", RECORDS)
     reader = fastrec.Reader(path)
-    iterator, batches = iter(reader), reader.batches(1)
+    iterator, batches = iter(reader), reader.blocks(1)
     assert next(iterator) == reader[0] == next(batches)[0]
     os.replace(write(tmp_path / "new", [b"something", b"else"]), path)
     assert list(iterator) == [batch[0] for batch in batches] == RECORDS[1:]
@@ -211,7 +211,7 @@ SHRINK = """
                 if i == 3:
                     os.truncate(path, size // 2)
         elif how == "batches":
-            for i, batch in enumerate(fastrec.Reader(path).batches(4)):
+            for i, batch in enumerate(fastrec.Reader(path).blocks(4)):
                 assert batch[0] == bytes([4 * i]) * 100_000
                 if i == 1:
                     os.truncate(path, size // 2)

@@ -254,7 +254,7 @@ def test_reading_at_random_does_not_disturb_iteration(path: Path) -> None:
 
 @pytest.mark.parametrize("size", [1, 2, 3, 7, 8, 1000])
 def test_batches_hold_every_record_in_turn(path: Path, size: int) -> None:
-    batches = list(fastrec.Reader(path).batches(size))
+    batches = list(fastrec.Reader(path).blocks(size))
     assert all(isinstance(batch, fastrec.Bytes) for batch in batches)
     assert [batch.to_list() for batch in batches] == [
         RECORDS[i : i + size] for i in range(0, 7, size)
@@ -264,7 +264,7 @@ def test_batches_hold_every_record_in_turn(path: Path, size: int) -> None:
 @pytest.mark.parametrize("size", [0, -1])
 def test_a_batch_of_no_records_is_refused(path: Path, size: int) -> None:
     with pytest.raises(ValueError, match="at least 1"):
-        list(fastrec.Reader(path).batches(size))
+        list(fastrec.Reader(path).blocks(size))
 
 
 def test_many_files_are_one_sequence(tmp_path: Path) -> None:
@@ -279,7 +279,7 @@ def test_many_files_are_one_sequence(tmp_path: Path) -> None:
     assert reader[:] == list(reader) == number_records(9)
     homes = [os.fspath(reader.path_of(i)) for i in range(-9, 9)]
     assert homes == 2 * [str(paths[i]) for i, size in enumerate(sizes) for _ in range(size)]
-    batches = [batch.to_list() for batch in reader.batches(2)]
+    batches = [batch.to_list() for batch in reader.blocks(2)]
     assert [record for batch in batches for record in batch] == number_records(9)
     assert [len(batch) for batch in batches] == [2, 1, 1, 2, 2, 1], "no batch spans two files"
 
@@ -300,7 +300,7 @@ def test_an_empty_file_has_no_records(tmp_path: Path) -> None:
     path = write(tmp_path / "empty", [])
     reader = fastrec.Reader(path)
     assert len(reader) == 0
-    assert list(reader) == reader[:] == list(reader.batches(3)) == []
+    assert list(reader) == reader[:] == list(reader.blocks(3)) == []
     with pytest.raises(IndexError):
         reader[0]
 

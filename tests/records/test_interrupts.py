@@ -183,7 +183,7 @@ def test_a_child_does_not_take_the_bytes_of_a_stream_from_its_parent(tmp_path: P
         "import time; time.sleep(0.1)",
         "batch = next(iter(fastrec.Batcher(path, batch_size=10)))\nsys.modules['keep'] = batch",
         "views = fastrec.Reader(path).views(); view = next(views); sys.modules['keep'] = view",
-        "blocks = fastrec.Reader(path).batches(10); sys.modules['keep'] = next(blocks), blocks",
+        "blocks = fastrec.Reader(path).blocks(10); sys.modules['keep'] = next(blocks), blocks",
         "import gzip, io, pathlib\nmember = gzip.compress(pathlib.Path(path).read_bytes())\n"
         "records = iter(fastrec.Reader(io.BytesIO(member * 200))); next(records)",
         "import threading\nendless = lambda: [list(fastrec.Reader(path)) for _ in iter(int, 1)]\n"
@@ -218,15 +218,15 @@ def test_threads_may_share_a_reader(path: Path) -> None:
         assert all(pool.map(read, range(6)))
 
 
-@pytest.mark.parametrize("what", ["reader", "batcher", "reader batches"])
+@pytest.mark.parametrize("what", ["reader", "batcher", "reader blocks"])
 def test_threads_that_share_an_iterator_get_every_record_once_or_an_error(
     path: Path, what: str
 ) -> None:
     iterator: Iterator[Any]
     if what == "batcher":
         iterator = iter(fastrec.Batcher(path, batch_size=1, threads=2))
-    elif what == "reader batches":
-        iterator = fastrec.Reader(path).batches(1)
+    elif what == "reader blocks":
+        iterator = fastrec.Reader(path).blocks(1)
     else:
         iterator = zip(iter(fastrec.Reader(path)), strict=True)
     seen: list[bytes] = []
@@ -252,7 +252,7 @@ def test_threads_that_share_an_iterator_get_every_record_once_or_an_error(
     assert sorted(seen) == sorted(expected) or refused
 
 
-@pytest.mark.parametrize("how", [iter, fastrec.Reader.views, fastrec.Reader.batches])
+@pytest.mark.parametrize("how", [iter, fastrec.Reader.views, fastrec.Reader.blocks])
 def test_threads_share_an_iterator_over_many_files(tmp_path: Path, how: Any) -> None:
     # One comes to the end of a file while others are on their way to it.
     records = number_records(600)
@@ -260,7 +260,7 @@ def test_threads_share_an_iterator_over_many_files(tmp_path: Path, how: Any) -> 
         write(tmp_path / f"{i:03d}", records[i : i + 3])
     for _ in range(5):
         reader = fastrec.Reader(str(tmp_path / "*"))
-        in_blocks = how is fastrec.Reader.batches
+        in_blocks = how is fastrec.Reader.blocks
         iterator: Iterator[Any] = how(reader, 2) if in_blocks else how(reader)
         with ThreadPoolExecutor(6) as pool:
             parts: list[list[Any]] = list(pool.map(list, [iterator] * 6))

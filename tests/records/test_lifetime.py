@@ -132,7 +132,7 @@ def test_writing_into_a_batch_does_not_reach_the_next_epoch(path: Path) -> None:
 def test_records_and_blocks_outlive_their_reader(tmp_path: Path) -> None:
     path = write(tmp_path / "file", number_records(100))
     reader = fastrec.Reader(path)
-    records, blocks = reader[:], list(reader.batches(7))
+    records, blocks = reader[:], list(reader.blocks(7))
     iterator = iter(reader)
     first = next(iterator)
     reader.close()
@@ -147,7 +147,7 @@ def test_an_iterator_keeps_its_reader_alive(tmp_path: Path) -> None:
     iterator = iter(fastrec.Reader(write(tmp_path / "file", number_records(100))))
     gc.collect()
     assert list(iterator) == number_records(100)
-    batches = fastrec.Reader(tmp_path / "file").batches(10)
+    batches = fastrec.Reader(tmp_path / "file").blocks(10)
     gc.collect()
     assert [record for batch in batches for record in batch] == number_records(100)
 
@@ -274,7 +274,7 @@ LEAKS = """
     def use():
         reader = fastrec.Reader(path)
         reader[1], reader[1:4], len(reader), reader.read_many([2, 0]), next(iter(reader))
-        next(reader.views()), next(reader.batches(3)), fastrec.count(path), next(iter(reader))
+        next(reader.views()), next(reader.blocks(3)), fastrec.count(path), next(iter(reader))
         next(iter(fastrec.Reader(target)))
         for on_error in ("raise", "skip"):
             with contextlib.suppress(fastrec.CorruptRecordError):
@@ -356,7 +356,7 @@ def test_blocks_that_are_kept_are_not_written_over_by_later_ones(tmp_path: Path)
     records = [bytes([i % 251]) * (i % 700) for i in range(3000)]
     write(tmp_path / "file", records)
     kept: list[tuple[int, fastrec.Bytes]] = []
-    for number, block in enumerate(fastrec.Reader(tmp_path / "file").batches(50)):
+    for number, block in enumerate(fastrec.Reader(tmp_path / "file").blocks(50)):
         if number % 3:
             kept.append((50 * number, block))
     for first, each in kept:
@@ -367,7 +367,7 @@ def test_a_block_of_large_records_stays_small(tmp_path: Path) -> None:
     records = [bytes([i]) * (3 << 20) for i in range(40)]
     with fastrec.Writer(tmp_path / "file", fsync=False) as writer:
         writer.write_many(records)
-    blocks = list(fastrec.Reader(tmp_path / "file").batches(1024))
+    blocks = list(fastrec.Reader(tmp_path / "file").blocks(1024))
     assert max(block.nbytes for block in blocks) <= (32 << 20) + (3 << 20)
     assert len(blocks) <= 4
     assert [record for block in blocks for record in block] == records

@@ -27,7 +27,7 @@ CALLS = {
     "read_many": "reader = fastrec.Reader(plain)\nreader.read_many([0] * 700)",
     "many records": "reader = fastrec.Reader(plain)\nreader.__getitems__([0] * 700)",
     "a slice": "reader = fastrec.Reader([plain] * 25)\nreader[:]",
-    "a block": "for _ in fastrec.Reader([plain] * 1000).batches(10**6): pass",
+    "a block": "for _ in fastrec.Reader([plain] * 1000).blocks(10**6): pass",
     "an index": "len(fastrec.Reader([small] * 100_000, on_error='skip'))",
     "opening": "len(fastrec.Reader([small] * 60_000))",
     "a search": "list(fastrec.Reader(lost, on_error='skip'))",

@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
+import pickle
 from pathlib import Path
 
 import pytest
@@ -29,7 +31,10 @@ def test_verify_goes_on_when_asked_and_reports_each_file(tmp_path: Path) -> None
     with pytest.raises(fastrec.CorruptRecordError):
         fastrec.verify(paths)
     found = fastrec.verify(paths, on_error="skip")
-    assert found == (10, sum(map(len, RECORDS)) * 2 - len(RECORDS[1]) - len(RECORDS[4]), 2)
+    size = sum(map(len, RECORDS)) * 2 - len(RECORDS[1]) - len(RECORDS[4])
+    assert (found.records, found.bytes, found.files) == (10, size, 2)
+    assert hash(found) != hash(dataclasses.replace(found, reports=found.reports[:1]))
+    assert pickle.loads(pickle.dumps(found)) == found
     assert [(report.records, len(report.skipped)) for report in found.reports] == [(4, 2), (6, 0)]
     assert [report.path for report in found.reports] == list(map(str, paths))
 

@@ -131,11 +131,11 @@ def _iterate(records: Callable[[fastrec.Reader], Any]) -> Start:
 
 def _iterate_batches(task: Task) -> Trial:
     def once() -> None:
-        for _ in fastrec.Reader(task.path).batches(_BATCHES):
+        for _ in fastrec.Reader(task.path).blocks(_BATCHES):
             pass
 
     def digested() -> dict[str, int]:
-        blocks = fastrec.Reader(task.path).batches(_BATCHES)
+        blocks = fastrec.Reader(task.path).blocks(_BATCHES)
         return digest.of_records(record for block in blocks for record in block)
 
     return Trial(once, digested)

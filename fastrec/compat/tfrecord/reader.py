@@ -110,7 +110,7 @@ def _blocks(
     numbers = _numbers(data_path, index_path, shard, streams)
     try:
         if numbers is None:
-            yield from reader.batches(_BLOCK)
+            yield from reader.blocks(_BLOCK)
         elif streams:
             picked = itertools.islice(reader, numbers.start, numbers.stop, numbers.step)
             while block := list(itertools.islice(picked, _BLOCK)):

@@ -117,7 +117,7 @@ class Records:
         size = int.from_bytes(head[:8], "little") + _FRAMING
         count = max(1, min(_BLOCK_RECORDS, _BLOCK_BYTES // size))
         reader = fastrec.Reader(os.fsdecode(path), compression=compression, index=False)
-        self._blocks = reader.batches(count)
+        self._blocks = reader.blocks(count)
         self._block: fastrec.Bytes | None = None
         self._at = 0
         self._offset = 0

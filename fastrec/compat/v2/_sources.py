@@ -193,7 +193,7 @@ class Records(Node):
         size = min(count, _READ)
 
         def in_batches(reader: fastrec.Reader) -> Blocks:
-            return map(_as_block, reader.batches(size))
+            return map(_as_block, reader.blocks(size))
 
         return self._read(in_batches)
 
