@@ -466,10 +466,10 @@ cdef extern from "batch/order.h" nogil:
         FR_SHUFFLE_BLOCKS
         FR_SHUFFLE_BUFFER
 
-    ctypedef enum fr_even:
-        FR_EVEN_NOT
-        FR_EVEN_DROP
-        FR_EVEN_PAD
+    ctypedef enum fr_uneven:
+        FR_UNEVEN_LONGER
+        FR_UNEVEN_DROP
+        FR_UNEVEN_PAD
 
     ctypedef struct fr_mix_part:
         uint64_t first
@@ -485,8 +485,8 @@ cdef extern from "batch/order.h" nogil:
         uint64_t shard_count
         uint64_t batch_size
         bint drop_remainder
-        bint span_epochs
-        fr_even even
+        bint batch_across_epochs
+        fr_uneven uneven
         uint64_t block
         uint64_t window
         uint64_t buffer

@@ -169,7 +169,7 @@ static int init_locks(fr_loader *loader, fr_error *err) {
 /* Rows that the largest batch can have. */
 static uint64_t most_rows(const fr_order *order) {
     uint64_t size = fr_order_shard_size(order), all = size;
-    if (order->span_epochs &&
+    if (order->batch_across_epochs &&
         __builtin_mul_overflow(size, order->epochs ? order->epochs : UINT64_MAX, &all))
         all = UINT64_MAX;
     return all < order->batch_size ? all : order->batch_size;

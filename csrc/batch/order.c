@@ -64,8 +64,8 @@ uint64_t fr_order_mixed_size(const fr_mix_part *parts, size_t count, bool until_
 
 uint64_t fr_order_shard_size(const fr_order *order) {
     uint64_t size = fr_order_epoch_size(order), shards = order->shard_count;
-    if (order->even == FR_EVEN_DROP) return size / shards;
-    if (order->even == FR_EVEN_PAD) return size / shards + (size % shards != 0);
+    if (order->uneven == FR_UNEVEN_DROP) return size / shards;
+    if (order->uneven == FR_UNEVEN_PAD) return size / shards + (size % shards != 0);
     return size <= order->shard_index ? 0 : (size - order->shard_index - 1) / shards + 1;
 }
 
@@ -82,9 +82,9 @@ uint64_t fr_order_batches(const fr_order *order) {
     uint64_t size = fr_order_shard_size(order), all;
     if (size == 0) return 0;
     if (order->epochs == 0) return UINT64_MAX;
-    if (!order->span_epochs) size = batches_of(order, size);
+    if (!order->batch_across_epochs) size = batches_of(order, size);
     if (__builtin_mul_overflow(size, order->epochs, &all)) return UINT64_MAX;
-    return order->span_epochs ? batches_of(order, all) : all;
+    return order->batch_across_epochs ? batches_of(order, all) : all;
 }
 
 static int spanning_slice(const fr_order *order, uint64_t serial, fr_slice *slice) {
@@ -101,7 +101,7 @@ static int spanning_slice(const fr_order *order, uint64_t serial, fr_slice *slic
 }
 
 int fr_order_slice(const fr_order *order, uint64_t serial, fr_slice *slice) {
-    if (order->span_epochs) return spanning_slice(order, serial, slice);
+    if (order->batch_across_epochs) return spanning_slice(order, serial, slice);
     uint64_t batches = fr_order_epoch_batches(order);
     if (batches == 0) return FR_END;
     slice->epoch = serial / batches;

@@ -19,10 +19,10 @@ typedef enum {
 
 /* What becomes of the records that shards cannot share out evenly. */
 typedef enum {
-    FR_EVEN_NOT,  /* the first shards have one more */
-    FR_EVEN_DROP, /* nobody has them */
-    FR_EVEN_PAD   /* records from the start of the epoch make up the last round */
-} fr_even;
+    FR_UNEVEN_LONGER,  /* the first shards have one more */
+    FR_UNEVEN_DROP, /* nobody has them */
+    FR_UNEVEN_PAD   /* records from the start of the epoch make up the last round */
+} fr_uneven;
 
 /* One of several sources that are mixed: of every sum of weights records, `weight`. */
 typedef struct {
@@ -41,8 +41,8 @@ typedef struct {
     uint64_t shard_index, shard_count; /* this shard takes every shard_count-th position */
     uint64_t batch_size;
     bool drop_remainder; /* no batch shorter than batch_size */
-    bool span_epochs;    /* batches go on into the next epoch */
-    fr_even even;
+    bool batch_across_epochs;    /* batches go on into the next epoch */
+    fr_uneven uneven;
     uint64_t block, window;     /* FR_SHUFFLE_BLOCKS: records a block, blocks a window */
     uint64_t buffer;            /* FR_SHUFFLE_BUFFER: records in it */
     const fr_interleave *lanes; /* of FR_SHUFFLE_NONE and _BUFFER; NULL for none */
@@ -51,7 +51,7 @@ typedef struct {
     uint64_t mixed;             /* of a mixture: records an epoch */
 } fr_order;
 
-/* A batch: `rows` positions from `first` of `epoch` on; with span_epochs it may go on into the
+/* A batch: `rows` positions from `first` of `epoch` on; with batch_across_epochs it may go on into the
    following epochs. */
 typedef struct {
     uint64_t epoch;

@@ -144,7 +144,7 @@ static uint64_t in_mixture(fr_sampler *cursor, uint64_t epoch, uint64_t position
 static uint64_t shard_position(const fr_sampler *cursor, uint64_t position) {
     const fr_order *order = cursor->order;
     uint64_t at = position * order->shard_count + order->shard_index;
-    return order->even == FR_EVEN_PAD ? at % fr_order_epoch_size(order) : at;
+    return order->uneven == FR_UNEVEN_PAD ? at % fr_order_epoch_size(order) : at;
 }
 
 static uint64_t draw(fr_sampler *cursor) {

@@ -7,7 +7,7 @@ import os
 import weakref
 from collections.abc import Callable, Mapping
 from operator import index
-from typing import Any
+from typing import Any, Literal
 
 from .. import _core
 from ..errors import FastrecError
@@ -89,13 +89,13 @@ class Batcher:
         Passes over the data; None for ever.
     drop_remainder : bool
         Leave out batches that are short: the last one of an epoch, or of all epochs.
-    span_epochs : bool
+    batch_across_epochs : bool
         Fill batches across epochs, so that only the very last may be short.
     shard : (index, count), "auto", optional
         Take every ``count``-th record of the epoch's order, from ``index`` on: the shards are
         disjoint, cover everything, and are equal to within one record. ``"auto"``: as
         :func:`find_shard` says, from torch.distributed, Ray, JAX or the environment.
-    even : {None, "drop", "pad"}
+    uneven : {"longer", "drop", "pad"}
         Give every shard the same number of records: by dropping those left over, or by repeating
         some from the start of the epoch.
     interleave : int, optional
@@ -150,9 +150,9 @@ class Batcher:
         seed: int | None = None,
         epochs: int | None = 1,
         drop_remainder: bool = False,
-        span_epochs: bool = False,
+        batch_across_epochs: bool = False,
         shard: tuple[int, int] | str | None = None,
-        even: str | None = None,
+        uneven: Literal["longer", "drop", "pad"] = "longer",
         interleave: int | None = None,
         augment: Mapping[str, Augment] | None = None,
         buckets: Buckets | None = None,
@@ -165,8 +165,8 @@ class Batcher:
         progress: bool = False,
     ) -> None:
         self._arguments = {name: value for name, value in locals().items() if name != "self"}
-        if even not in (None, "drop", "pad"):
-            raise ValueError(f"even must be None, 'drop' or 'pad', not {even!r}")
+        if uneven not in ("longer", "drop", "pad"):
+            raise ValueError(f"uneven must be 'longer', 'drop' or 'pad', got {uneven!r}")
         if buckets is not None and batch_size is None:
             raise ValueError("buckets are of batches: batch_size is None")
         if transform is not None and not callable(transform):
@@ -187,10 +187,10 @@ class Batcher:
             "seed": _seed_of(seed),
             "epochs": 0 if epochs is None else _check("epochs", epochs, 1, 2**62),
             "shard": _check_shard(shard),
-            "even": even,
+            "uneven": uneven,
             "batch_size": size if buckets is None else buckets.window_of(size),
             "drop_remainder": bool(drop_remainder) and buckets is None and batch_size is not None,
-            "span_epochs": bool(span_epochs),
+            "batch_across_epochs": bool(batch_across_epochs),
         }
         self._augment = dict(augment or {})
         for key, each in self._augment.items():

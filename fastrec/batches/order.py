@@ -117,7 +117,7 @@ class Ordering:
 
     def epoch_blocks(self) -> int:
         """Blocks of an epoch; 0 where they are not counted by epoch."""
-        return 0 if self.fields["span_epochs"] else self.native().epoch_batches
+        return 0 if self.fields["batch_across_epochs"] else self.native().epoch_batches
 
     def passes(self, serial: int) -> Any:
         """Which pass over its source each record of a block is of."""

@@ -46,23 +46,23 @@ def _side_by_side(files: RecordFiles, width: int) -> Iterator[bytes]:
 
 
 def _shared(records: Iterable[bytes], order: dict[str, Any]) -> Iterator[Numbered]:
-    """This shard's records with their numbers; `even` as in csrc/order.h."""
-    (index, count), even = order["shard"], order["even"]
+    """This shard's records with their numbers; `uneven` as in csrc/order.h."""
+    (index, count), uneven = order["shard"], order["uneven"]
     head: list[bytes] = []
     own: Numbered | None = None
     number = -1
     for number, record in enumerate(records):
-        if even == "pad" and number < count:
+        if uneven == "pad" and number < count:
             head.append(record)
         if number % count == index:
             own = number, record
-            if even != "drop":
+            if uneven != "drop":
                 yield own
-        if even == "drop" and number % count == count - 1 and own is not None:
+        if uneven == "drop" and number % count == count - 1 and own is not None:
             yield own
     total = number + 1
     place = total - total % count + index
-    if even == "pad" and total % count and place >= total:
+    if uneven == "pad" and total % count and place >= total:
         yield place % total, head[place % total]
 
 
@@ -121,7 +121,7 @@ def stream(
     files: RecordFiles, order: dict[str, Any], start: Position, lanes: int | None
 ) -> Iterator[Block]:
     """Batches of records from `start` on; what comes before it is read and passed over."""
-    if order["span_epochs"]:
+    if order["batch_across_epochs"]:
         yield from _cut(_endless(files, order, lanes), order, 0, start.block)
         return
     for epoch in _epochs(order, start.epoch):

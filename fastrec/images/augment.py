@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from operator import index
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -28,10 +28,11 @@ class Augment:
 
     Parameters
     ----------
-    crop : (height, width), optional
-        Of the result; as large as the picture by default.
-    random_crop : bool
-        Crop anywhere, or around the middle, with zeros around pictures that are too small.
+    shape : (height, width), optional
+        Size of the result; the size of the image by default.
+    crop : {"random", "center"}, required with `shape`
+        ``"random"``, for training: anywhere in the image, which must not be smaller. ``"center"``,
+        for evaluation: around the middle, with zeros around an image that is smaller.
     flip : bool
         Mirror half of the pictures, left to right.
     brightness : float
@@ -45,17 +46,20 @@ class Augment:
 
     Examples
     --------
-    What CIFAR-10's ``distorted_inputs`` does:
+    CIFAR-10's ``distorted_inputs``, for training, and the same size for evaluation:
 
-    >>> distort = Augment((24, 24), flip=True, brightness=63, contrast=(0.2, 1.8), standardize=True)
-    >>> pictures = np.arange(2 * 32 * 32 * 3, dtype=np.uint8).reshape(2, 32, 32, 3)
-    >>> result = distort(pictures, keys=[0, 1], seed=7)
+    >>> train = Augment(
+    ...     (24, 24), "random", flip=True, brightness=63, contrast=(0.2, 1.8), standardize=True
+    ... )
+    >>> evaluate = Augment((24, 24), "center", standardize=True)
+    >>> images = np.arange(2 * 32 * 32 * 3, dtype=np.uint8).reshape(2, 32, 32, 3)
+    >>> result = train(images, keys=[0, 1], seed=7)
     >>> result.shape, result.dtype, bool(abs(result.mean()) < 1e-5)
     ((2, 24, 24, 3), dtype('float32'), True)
     """
 
-    crop: tuple[int, int] | None = None
-    random_crop: bool = True
+    shape: tuple[int, int] | None = None
+    crop: Literal["random", "center"] | None = None
     flip: bool = False
     brightness: float = 0.0
     contrast: tuple[float, float] | None = None
@@ -68,11 +72,15 @@ class Augment:
             object.__setattr__(self, "floats", changes)
         if changes and not self.floats:
             raise ValueError("floats is False, and brightness, contrast or standardize need them")
-        if self.crop is not None:
-            if len(self.crop) != 2:
-                raise ValueError(f"crop is (height, width), not {self.crop!r}")
-            height, width = self.crop
-            object.__setattr__(self, "crop", (int(height), int(width)))
+        if self.crop not in (None, "random", "center"):
+            raise ValueError(f"crop must be 'random' or 'center', got {self.crop!r}")
+        if (self.shape is None) != (self.crop is None):
+            raise ValueError("shape and crop require each other: crop='random' or crop='center'")
+        if self.shape is not None:
+            if len(self.shape) != 2:
+                raise ValueError(f"shape must be (height, width), got {self.shape!r}")
+            height, width = self.shape
+            object.__setattr__(self, "shape", (int(height), int(width)))
         low, high = self.contrast or (1.0, 1.0)
         if not 0 <= low <= high or not self.brightness >= 0:
             raise ValueError(
@@ -81,8 +89,8 @@ class Augment:
 
     def _fields(self, seed: int) -> dict[str, Any]:
         return {
-            "size": self.crop,
-            "random_crop": self.random_crop,
+            "size": self.shape,
+            "random_crop": self.crop == "random",
             "flip": self.flip,
             "brightness": self.brightness,
             "contrast": self.contrast or (1.0, 1.0),
@@ -99,7 +107,7 @@ class Augment:
         Parameters
         ----------
         pictures : ndarray of uint8, shape (n, height, width, channels), or Arrays
-            Those of :class:`Arrays` may have different sizes, and need `crop`.
+            Those of :class:`Arrays` may have different sizes, and need `shape`.
         keys : array-like of uint64, shape (n,)
             The same key and seed do the same.
 
@@ -115,8 +123,8 @@ class Augment:
         fields = self._fields(seed)
         keys = np.asarray(keys, np.uint64)
         if isinstance(pictures, Arrays):
-            if self.crop is None:
-                raise ValueError("pictures of different sizes need a crop to become a batch")
+            if self.shape is None:
+                raise ValueError("images of different sizes require shape to become a batch")
             each = [_core.augment(p[None], keys[i : i + 1], fields) for i, p in enumerate(pictures)]
             return np.concatenate(each)
         if pictures.dtype != np.uint8 or pictures.ndim != 4:

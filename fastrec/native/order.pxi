@@ -6,7 +6,7 @@ cdef dict SHUFFLES = {
     "blocks": c.FR_SHUFFLE_BLOCKS,
     "buffer": c.FR_SHUFFLE_BUFFER,
 }
-cdef dict EVENS = {None: c.FR_EVEN_NOT, "drop": c.FR_EVEN_DROP, "pad": c.FR_EVEN_PAD}
+cdef dict UNEVEN = {"longer": c.FR_UNEVEN_LONGER, "drop": c.FR_UNEVEN_DROP, "pad": c.FR_UNEVEN_PAD}
 
 
 @cython.final
@@ -29,8 +29,8 @@ cdef class Order:
         self.order.shard_index, self.order.shard_count = fields["shard"]
         self.order.batch_size = fields["batch_size"]
         self.order.drop_remainder = fields["drop_remainder"]
-        self.order.span_epochs = fields["span_epochs"]
-        self.order.even = EVENS[fields["even"]]
+        self.order.batch_across_epochs = fields["batch_across_epochs"]
+        self.order.uneven = UNEVEN[fields["uneven"]]
         self.order.block, self.order.window = fields["block"], fields["window"]
         self.order.buffer = fields["buffer"]
         if lanes is not None:

@@ -73,7 +73,7 @@ def test_every_record_comes_once_an_epoch_and_threads_change_nothing(
     **order: Any,
 ) -> None:  # fmt: skip
     source, expected = [paths[k] for k in chosen], numbers_of(chosen)
-    options = {**possible(order), "span_epochs": span}
+    options = {**possible(order), "batch_across_epochs": span}
     batches = drawn(Batcher(source, NUMBER, size, threads=threads, prefetch=prefetch, **options))
     assert batches == drawn(Batcher(source, NUMBER, size, threads=9 - threads, **options))
     assert all(len(batch) == size for batch in batches[:-1]) or not span
@@ -85,26 +85,32 @@ def test_every_record_comes_once_an_epoch_and_threads_change_nothing(
         assert numbers == expected * order["epochs"]
 
 
-@given(**ORDER, count=shards, even=st.sampled_from([None, "drop", "pad"]), drop=st.booleans())
+@given(**ORDER, count=shards, uneven=st.sampled_from(["longer", "drop", "pad"]), drop=st.booleans())
 def test_shards_are_disjoint_covering_and_as_long_as_they_should_be(
-    paths: list[Path], chosen: list[int], size: int, count: int, even: Any, drop: bool, **order: Any
+    paths: list[Path],
+    chosen: list[int],
+    size: int,
+    count: int,
+    uneven: Any,
+    drop: bool,
+    **order: Any,
 ) -> None:
     source, expected = [paths[k] for k in chosen], numbers_of(chosen)
-    options = {**possible(order), "even": even, "threads": 2}
+    options = {**possible(order), "uneven": uneven, "threads": 2}
     parts = [
         flat(drawn(Batcher(source, NUMBER, size, shard=(k, count), **options)))
         for k in range(count)
     ]
     lengths = [len(part) // order["epochs"] for part in parts]
-    assert max(lengths) - min(lengths) <= (even is None)
+    assert max(lengths) - min(lengths) <= (uneven == "longer")
     assert sum(lengths) - len(expected) in range(-count + 1, count)
     for epoch in range(order["epochs"]):
         pairs = zip(parts, lengths, strict=True)
         seen = Counter(n for part, length in pairs for n in part[epoch * length :][:length])
         assert set(seen) <= set(expected)
-        if even is None:
+        if uneven == "longer":
             assert seen == Counter(expected)
-        elif even == "drop":
+        elif uneven == "drop":
             assert max(seen.values(), default=1) == 1
         elif expected:
             assert set(seen) == set(expected)
@@ -137,7 +143,7 @@ def test_a_final_batch_is_left_out_as_tensorflow_does(
     paths: list[Path], chosen: list[int], size: int, threads: int, allow_smaller: bool, **order: Any
 ) -> None:
     source, total = [paths[k] for k in chosen], len(numbers_of(chosen)) * order["epochs"]
-    options = {**possible(order), "span_epochs": True, "threads": threads}
+    options = {**possible(order), "batch_across_epochs": True, "threads": threads}
     batches = drawn(Batcher(source, NUMBER, size, drop_remainder=not allow_smaller, **options))
     rest = [total % size] if allow_smaller and total % size else []
     assert [len(batch) for batch in batches] == [size] * (total // size) + rest

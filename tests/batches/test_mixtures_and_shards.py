@@ -205,22 +205,22 @@ def test_jax_is_asked_once_it_is_distributed(alone: Any) -> None:
     assert fastrec.find_shard() == (3, 4)
 
 
-@pytest.mark.parametrize("even", ["drop", "pad"])
+@pytest.mark.parametrize("uneven", ["drop", "pad"])
 @pytest.mark.parametrize("shuffle", [False, True, "blocks", 9])
-def test_even_shards_have_as_many_steps(sources: list[Any], even: str, shuffle: Any) -> None:
-    options: dict[str, Any] = {"shuffle": shuffle, "seed": 1, "even": even, "epochs": 2}
+def test_even_shards_have_as_many_steps(sources: list[Any], uneven: str, shuffle: Any) -> None:
+    options: dict[str, Any] = {"shuffle": shuffle, "seed": 1, "uneven": uneven, "epochs": 2}
     shards = [Batcher(sources[0], NUMBER, 4, shard=(k, 7), **options) for k in range(7)]
     assert {len(shard) for shard in shards} == {4}
     numbers = [drawn(shard) for shard in shards]
-    assert {len(shard) for shard in numbers} == {10 if even == "drop" else 12}
+    assert {len(shard) for shard in numbers} == {10 if uneven == "drop" else 12}
     seen = Counter(number for shard in numbers for number in shard)
-    assert len(seen) == 40 or even == "drop"
-    assert max(seen.values()) <= (2 if even == "drop" else 4)
+    assert len(seen) == 40 or uneven == "drop"
+    assert max(seen.values()) <= (2 if uneven == "drop" else 4)
 
 
 def test_a_shard_larger_than_the_data_is_empty_or_padded(sources: list[Any]) -> None:
     assert drawn(Batcher(sources[0], NUMBER, shard=(50, 60))) == []
-    assert drawn(Batcher(sources[0], NUMBER, shard=(50, 60), even="pad")) == [1010]
+    assert drawn(Batcher(sources[0], NUMBER, shard=(50, 60), uneven="pad")) == [1010]
     assert list(islice(Batcher(sources[0], NUMBER, shard=(50, 60), epochs=None), 3)) == []
 
 

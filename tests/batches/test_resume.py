@@ -60,7 +60,7 @@ def through_json(state: dict[str, Any]) -> dict[str, Any]:
     span=st.booleans(),
     shuffle=st.sampled_from(SHUFFLES),
     shard=st.sampled_from([(0, 1), (0, 3), (2, 3)]),
-    even=st.sampled_from([None, "drop", "pad"]),
+    uneven=st.sampled_from(["longer", "drop", "pad"]),
     threads=st.integers(1, 3),
     prefetch=st.integers(0, 4),
 )
@@ -69,7 +69,7 @@ def test_resumed_at_every_position_a_run_is_as_if_uninterrupted(
 ) -> None:
     drop, span, epochs = options.pop("drop"), options.pop("span"), options["epochs"]
     prefetch = options.pop("prefetch")
-    options |= {"drop_remainder": drop, "span_epochs": span, "seed": 5}
+    options |= {"drop_remainder": drop, "batch_across_epochs": span, "seed": 5}
     options["interleave"] = 2 if options["shuffle"] in (False, 7, 1000) else None
     batcher = Batcher(paths, NUMBER, size, **options, threads=threads, prefetch=prefetch)
     batches = iter(batcher)
@@ -95,8 +95,13 @@ def test_resumed_at_every_position_a_run_is_as_if_uninterrupted(
 def test_streams_resume_too_and_give_what_plain_files_give(
     paths: list[Path], packed: list[Path], shuffle: Any, span: bool, transform: Any
 ) -> None:
-    options: dict[str, Any] = {"shuffle": shuffle, "seed": 1, "epochs": 2, "span_epochs": span}
-    options |= {"shard": (1, 3), "even": "pad", "interleave": 3, "transform": transform}
+    options: dict[str, Any] = {
+        "shuffle": shuffle,
+        "seed": 1,
+        "epochs": 2,
+        "batch_across_epochs": span,
+    }
+    options |= {"shard": (1, 3), "uneven": "pad", "interleave": 3, "transform": transform}
     whole = drawn(Batcher(paths, NUMBER, 4, **options))
     batches = iter(Batcher(packed, NUMBER, 4, **options))
     states = [batches.state_dict()]
@@ -134,9 +139,9 @@ def test_a_seed_drawn_at_random_is_taken_over_with_the_state(paths: list[Path]) 
         ({"seed": 2}, "seed is 1, and here it is 2"),
         ({"shuffle": False}, "shuffle is 'records', and here it is 'none'"),
         ({"drop_remainder": True}, "drop_remainder"),
-        ({"span_epochs": True}, "span_epochs"),
+        ({"batch_across_epochs": True}, "batch_across_epochs"),
         ({"shard": (0, 2)}, "shards is 1, and here it is 2 .it can change between epochs"),
-        ({"even": "pad"}, "even"),
+        ({"uneven": "pad"}, "uneven"),
     ],
 )
 def test_a_state_of_another_order_is_refused_with_the_reason(

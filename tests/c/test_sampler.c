@@ -53,8 +53,8 @@ static void any_batch_can_be_asked_for(void) {
                           .shard_index = 1,
                           .shard_count = 3,
                           .batch_size = 8,
-                          .even = (fr_even)(i / 4 % 3),
-                          .span_epochs = i / 12 % 2,
+                          .uneven = (fr_uneven)(i / 4 % 3),
+                          .batch_across_epochs = i / 12 % 2,
                           .block = 7,
                           .window = (uint64_t)(1 + i / 24 * 5),
                           .buffer = (uint64_t)(1 + i / 24 * 20)};
@@ -125,7 +125,7 @@ static void a_buffer_keeps_records_near_their_place(uint64_t buffer) {
     }
 }
 
-static void even_shards_have_the_same_number(fr_even even, uint64_t count, uint64_t shards) {
+static void even_shards_have_the_same_number(fr_uneven uneven, uint64_t count, uint64_t shards) {
     static uint64_t numbers[MOST];
     uint64_t seen[MOST] = {0}, size = 0;
     for (uint64_t shard = 0; shard < shards; shard++) {
@@ -136,26 +136,26 @@ static void even_shards_have_the_same_number(fr_even even, uint64_t count, uint6
                           .shard_index = shard,
                           .shard_count = shards,
                           .batch_size = 5,
-                          .even = even};
+                          .uneven = uneven};
         size_t own = read_all(&order, numbers);
         CHECK(own == fr_order_shard_size(&order) && (shard == 0 || own == size));
         size = own;
         for (size_t i = 0; i < own; i++)
             seen[numbers[i]]++;
     }
-    CHECK(size == (even == FR_EVEN_DROP ? count / shards : (count + shards - 1) / shards));
+    CHECK(size == (uneven == FR_UNEVEN_DROP ? count / shards : (count + shards - 1) / shards));
     for (uint64_t i = 0; i < count && count >= shards; i++)
-        CHECK(even == FR_EVEN_DROP ? seen[i] <= 1 : seen[i] == 1 || seen[i] == 2);
+        CHECK(uneven == FR_UNEVEN_DROP ? seen[i] <= 1 : seen[i] == 1 || seen[i] == 2);
 }
 
-static void batches_may_span_epochs(void) {
+static void batches_may_batch_across_epochs(void) {
     static uint64_t numbers[MOST];
     fr_order order = {.count = 10,
                       .shuffle = FR_SHUFFLE_RECORDS,
                       .epochs = 5,
                       .shard_count = 1,
                       .batch_size = 12,
-                      .span_epochs = true};
+                      .batch_across_epochs = true};
     fr_slice slice;
     CHECK(fr_order_batches(&order) == 5 && read_all(&order, numbers) == 50);
     CHECK(fr_order_slice(&order, 4, &slice) == FR_OK && slice.rows == 2);
@@ -287,10 +287,10 @@ int main(void) {
         a_buffer_keeps_records_near_their_place(buffer);
     for (uint64_t count = 0; count < 30; count++)
         for (uint64_t shards = 1; shards < 9; shards++) {
-            even_shards_have_the_same_number(FR_EVEN_DROP, count, shards);
-            even_shards_have_the_same_number(FR_EVEN_PAD, count, shards);
+            even_shards_have_the_same_number(FR_UNEVEN_DROP, count, shards);
+            even_shards_have_the_same_number(FR_UNEVEN_PAD, count, shards);
         }
-    batches_may_span_epochs();
+    batches_may_batch_across_epochs();
     for (int i = 0; i < 4; i++)
         a_mixture_has_each_source_by_its_weight(i & 1 ? FR_SHUFFLE_RECORDS : FR_SHUFFLE_NONE,
                                                 i & 2);

@@ -20,7 +20,7 @@ FEATURES = {
     "i": fastrec.FixedLenFeature((), np.int64),
     "image": fastrec.RawFeature((12, 10, 3), np.uint8),
 }
-DISTORT = Augment((8, 8), flip=True, brightness=63, contrast=(0.2, 1.8), standardize=True)
+DISTORT = Augment((8, 8), "random", flip=True, brightness=63, contrast=(0.2, 1.8), standardize=True)
 
 
 def pictures_of(count: int, height: int, width: int, channels: int, seed: int = 0) -> Any:
@@ -44,8 +44,8 @@ def around_the_middle(picture: Any, height: int, width: int) -> Any:
 def formulas(how: Augment, picture: Any, key: int, seed: int) -> Any:
     """The same in float64, a step at a time, by the same draws."""
     draws = random_blocks(seed, key, np.arange(2, dtype=np.uint64)).ravel().tolist()
-    height, width = how.crop or picture.shape[:2]
-    if how.random_crop:
+    height, width = how.shape or picture.shape[:2]
+    if how.crop == "random":
         top = draws[0] * (picture.shape[0] - height + 1) >> 32
         left = draws[1] * (picture.shape[1] - width + 1) >> 32
         x = picture[top : top + height, left : left + width]
@@ -66,9 +66,9 @@ def formulas(how: Augment, picture: Any, key: int, seed: int) -> Any:
 
 @given(
     size=st.tuples(st.integers(1, 20), st.integers(1, 20)),
-    crop=st.none() | st.tuples(st.integers(1, 24), st.integers(1, 24)),
+    shape=st.none() | st.tuples(st.integers(1, 24), st.integers(1, 24)),
     channels=st.integers(1, 5),
-    random_crop=st.booleans(),
+    crop=st.sampled_from(["random", "center"]),
     flip=st.booleans(),
     brightness=st.sampled_from([0.0, 63.0]),
     contrast=st.sampled_from([None, (0.2, 1.8), (1.5, 1.5)]),
@@ -76,11 +76,16 @@ def formulas(how: Augment, picture: Any, key: int, seed: int) -> Any:
     seed=st.integers(0, 2**64 - 1),
 )
 def test_pictures_become_what_the_formulas_say(
-    size: tuple[int, int], crop: tuple[int, int] | None, channels: int, seed: int, **options: Any
+    size: tuple[int, int],
+    shape: tuple[int, int] | None,
+    crop: Any,
+    channels: int,
+    seed: int,
+    **options: Any,
 ) -> None:
-    if crop and options["random_crop"]:
-        crop = min(crop[0], size[0]), min(crop[1], size[1])
-    how = Augment(crop, **options)
+    if shape and crop == "random":
+        shape = min(shape[0], size[0]), min(shape[1], size[1])
+    how = Augment(shape, crop if shape else None, **options)
     pictures = pictures_of(3, *size, channels, seed=seed % 1000)
     keys = [0, 1, 2**40 + 7]
     got = how(pictures, keys, seed)
@@ -97,7 +102,7 @@ def test_flat_pictures_standardize_to_zeros() -> None:
 def test_chance_is_even() -> None:
     pictures = np.zeros((4000, 1, 4, 1), np.uint8)
     pictures[:, 0] = np.arange(4, dtype=np.uint8)[:, None]
-    crops = Augment((1, 2), flip=True)(pictures, range(4000), 3)[:, 0, :, 0]
+    crops = Augment((1, 2), "random", flip=True)(pictures, range(4000), 3)[:, 0, :, 0]
     _, counts = np.unique(crops, axis=0, return_counts=True)
     assert len(counts) == 6  # three places, two ways round
     assert abs(counts - 4000 / 6).max() < 5 * np.sqrt(4000 / 6)
@@ -135,11 +140,11 @@ def test_a_pictures_change_is_the_same_for_any_batch_size_order_and_threads(
     assert len(expected) == len(set(expected.values())) == 120
     for source, change in (
         (path, {"threads": 3}),
-        (path, {"batch_size": 11, "span_epochs": True}),
+        (path, {"batch_size": 11, "batch_across_epochs": True}),
         (path, {"shuffle": True, "threads": 2}),
-        (path, {"shuffle": 20, "span_epochs": True}),
+        (path, {"shuffle": 20, "batch_across_epochs": True}),
         (packed, {"shuffle": 20}),
-        (packed, {"batch_size": 17, "span_epochs": True}),
+        (packed, {"batch_size": 17, "batch_across_epochs": True}),
     ):
         change = {"batch_size": 7, **change}
         assert by_record(Batcher(source, FEATURES, **{**options, **change})) == expected
@@ -162,7 +167,10 @@ def test_a_record_that_a_mixture_repeats_is_changed_in_another_way_each_time(
     repeated = {key for key in expected if key[0] >= 100}
     assert len(expected) == len(set(expected.values())) == 180
     assert len(repeated) == 60 > 2 * 8
-    for change in ({"span_epochs": True, "batch_size": 11}, {"threads": 3, "shuffle": True}):
+    for change in (
+        {"batch_across_epochs": True, "batch_size": 11},
+        {"threads": 3, "shuffle": True},
+    ):
         again = by_record(Batcher(mixture, FEATURES, **{"batch_size": 7, **options, **change}))
         # Which records of a source's last pass are in the epoch depends on the order.
         both = again.keys() & expected.keys()
@@ -195,19 +203,23 @@ def test_augmented_batches_resume_and_transform_after_it(path: Path) -> None:
         {"brightness": -1},
         {"brightness": float("nan")},
         {"standardize": True, "floats": False},
+        {"shape": (4, 4)},
+        {"crop": "center"},
+        {"shape": (4, 4), "crop": "middle"},
+        {"shape": (4, 4, 3), "crop": "center"},
     ],
     ids=str,
 )
 def test_changes_that_cannot_be_are_refused(options: dict[str, Any]) -> None:
-    with pytest.raises(ValueError, match=r"brightness|contrast|floats"):
+    with pytest.raises(ValueError, match=r"brightness|contrast|floats|crop|shape"):
         Augment(**options)
 
 
 def test_pictures_that_cannot_be_changed_are_refused() -> None:
     with pytest.raises(ValueError, match="does not fit"):
-        Augment((9, 9))(np.zeros((1, 8, 8, 3), np.uint8), [0])
+        Augment((9, 9), "random")(np.zeros((1, 8, 8, 3), np.uint8), [0])
     with pytest.raises(ValueError, match="side of 0"):
-        Augment((0, 9))(np.zeros((1, 8, 8, 3), np.uint8), [0])
+        Augment((0, 9), "random")(np.zeros((1, 8, 8, 3), np.uint8), [0])
     with pytest.raises(ValueError, match="2 keys for 1"):
         Augment()(np.zeros((1, 8, 8, 3), np.uint8), [0, 1])
     with pytest.raises(TypeError, match="uint8"):

@@ -91,7 +91,7 @@ def test_pictures_of_any_size_are_arrays(engine: str) -> None:
     assert isinstance(column, fastrec.Arrays)
     assert all((column[k] == picture).all() for k, picture in enumerate(pictures))
     assert len(ImageFeature().decode([])) == 0
-    cut = Augment((4, 4), random_crop=False)(column, range(4))
+    cut = Augment((4, 4), "center")(column, range(4))
     assert (cut[0] == pictures[0][:, 2:6]).all()
 
 
@@ -153,7 +153,7 @@ def test_batches_have_the_pictures_of_their_records(path: Path, engine: str, thr
             assert np.abs(image.astype(int) - smooth(16, 16, i)).max() < 25
     batch = fastrec.parse_example(fastrec.Reader(path)[:3], FEATURES)
     assert batch["image"].shape == (3, 16, 16, 3)
-    augment = {"image": Augment((8, 8), flip=True, standardize=True)}
+    augment = {"image": Augment((8, 8), "random", flip=True, standardize=True)}
     changed = [
         b["image"] for b in Batcher(path, FEATURES, 7, augment=augment, seed=1, threads=threads)
     ]

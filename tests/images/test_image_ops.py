@@ -67,7 +67,9 @@ def test_it_is_what_augment_does_by_chance() -> None:
     ).astype(np.uint64)
     share = (words >> 8).astype(np.float64) / 2**24
     starts = np.stack([words[:, 0] * 4 >> 32, words[:, 1] * 3 >> 32, keys * 0], axis=1)
-    expected = Augment((6, 5), flip=True, brightness=63, contrast=(0.2, 1.8), standardize=True)
+    expected = Augment(
+        (6, 5), "random", flip=True, brightness=63, contrast=(0.2, 1.8), standardize=True
+    )
     found = distort(
         PICTURES,
         size=(6, 5, 3),

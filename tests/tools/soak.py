@@ -35,7 +35,9 @@ KINDS: dict[str, dict[str, Any]] = {
     "shuffled": {"shuffle": True},
     "through a buffer": {"shuffle": 500},
     "transformed": {"shuffle": True, "transform": len},
-    "augmented": {"augment": {"x": fastrec.Augment((12, 12), flip=True, standardize=True)}},
+    "augmented": {
+        "augment": {"x": fastrec.Augment((12, 12), "random", flip=True, standardize=True)}
+    },
     "in buckets": {"buckets": fastrec.Buckets("tokens", [4, 8])},
     "compressed": {"shuffle": 100},
     "begun anew every 20 batches": {"shuffle": "blocks"},

@@ -90,7 +90,7 @@ def _parse_anew(task: Task) -> Trial:
 
 def _distort(task: Task) -> Trial:
     augment = fastrec.Augment(
-        (24, 24), flip=True, brightness=63, contrast=(0.2, 1.8), standardize=True
+        (24, 24), "random", flip=True, brightness=63, contrast=(0.2, 1.8), standardize=True
     )
     batcher = _batcher(task, shuffle=2000, seed=1, augment={"image": augment})()
 
