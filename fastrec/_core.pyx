@@ -31,7 +31,7 @@ import numpy as np
 
 from . import errors
 from .records import file_magic as hints
-from .columns import Bytes, Ragged, Sparse
+from .columns import Arrays, Bytes, Ragged, Sparse
 
 # Below this many bytes a call is shorter than giving the interpreter to another thread.
 cdef enum:
@@ -68,6 +68,8 @@ include "native/schema.pxi"
 include "native/infer.pxi"
 include "native/values.pxi"
 include "native/arrow.pxi"
+include "native/arrow_export.pxi"
+include "native/arrow_nodes.pxi"
 include "native/value_kinds.pxi"
 include "native/row_encoder.pxi"
 include "native/order.pxi"

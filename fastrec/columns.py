@@ -16,7 +16,23 @@ if TYPE_CHECKING:
 __all__ = ["Arrays", "Bytes", "Ragged", "Sparse"]
 
 
-class Bytes(Sequence[bytes]):
+class _ArrowArray:
+    """Arrow's C data interface for one column; fastrec.arrow has it for several."""
+
+    __slots__ = ()
+
+    def __arrow_c_schema__(self) -> object:
+        from . import _core
+
+        return _core.arrow_schema_capsule(_core.arrow_column(self))
+
+    def __arrow_c_array__(self, requested_schema: object = None) -> tuple[object, object]:
+        from . import _core
+
+        return _core.arrow_array_capsules(_core.arrow_column(self, requested_schema))
+
+
+class Bytes(_ArrowArray, Sequence[bytes]):
     """A sequence of byte strings kept as one block, which makes Python objects only when asked.
 
     Parameters
@@ -138,7 +154,7 @@ class Bytes(Sequence[bytes]):
         return f"<fastrec.Bytes of {len(self)}, {self.nbytes} bytes{shape}>"
 
 
-class Ragged(Sequence[Any]):
+class Ragged(_ArrowArray, Sequence[Any]):
     """Rows of differing length over one array of values.
 
     Parameters
@@ -209,7 +225,7 @@ class Ragged(Sequence[Any]):
         return f"<fastrec.Ragged of {len(self)} rows, {len(self.flat_values)} values>"
 
 
-class Sparse:
+class Sparse(_ArrowArray):
     """Values and where they are in an array that is mostly empty.
 
     Parameters
@@ -283,7 +299,7 @@ class Sparse:
         return f"<fastrec.Sparse of {count} {noun}, shape {self.dense_shape}>"
 
 
-class Arrays(Sequence[Any]):
+class Arrays(_ArrowArray, Sequence[Any]):
     """Arrays of differing shape and the same rank, over one array of their elements.
 
     Parameters

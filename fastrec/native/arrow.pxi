@@ -37,10 +37,14 @@ cdef extern from *:
     """
     cdef struct ArrowSchema:
         const char *format
+        const char *name
+        const char *metadata
+        int64_t flags
         int64_t n_children
         ArrowSchema **children
         ArrowSchema *dictionary
-        void (*release)(ArrowSchema *)
+        void (*release)(ArrowSchema *) noexcept nogil
+        void *private_data
 
     cdef struct ArrowArray:
         int64_t length
@@ -51,13 +55,15 @@ cdef extern from *:
         const void **buffers
         ArrowArray **children
         ArrowArray *dictionary
-        void (*release)(ArrowArray *)
+        void (*release)(ArrowArray *) noexcept nogil
+        void *private_data
 
     cdef struct ArrowArrayStream:
-        int (*get_schema)(ArrowArrayStream *, ArrowSchema *)
-        int (*get_next)(ArrowArrayStream *, ArrowArray *)
-        const char *(*get_last_error)(ArrowArrayStream *)
-        void (*release)(ArrowArrayStream *)
+        int (*get_schema)(ArrowArrayStream *, ArrowSchema *) noexcept
+        int (*get_next)(ArrowArrayStream *, ArrowArray *) noexcept
+        const char *(*get_last_error)(ArrowArrayStream *) noexcept
+        void (*release)(ArrowArrayStream *) noexcept nogil
+        void *private_data
 
 
 @cython.final

@@ -37,6 +37,7 @@ PACKAGES = (
     ("images",),
     ("batches",),
     ("image", "train"),
+    ("arrow",),
     ("compat",),
     ("cli",),
     ("bench", "demo"),
