@@ -218,7 +218,7 @@ def test_damage_is_met_again_and_the_rest_stays_readable(tmp_path: Path) -> None
     assert fastrec.Reader(tmp_path / "file", verify=False)[1:] == RECORDS[1:]
 
 
-@pytest.mark.parametrize("how", ["records", "views", "batches"])
+@pytest.mark.parametrize("how", ["records", "views", "blocks"])
 @pytest.mark.parametrize("stored", [FRAMES[:-1], flip(FRAMES, 8 * (OFFSETS[1] + 12))])
 def test_an_iterator_that_failed_never_ends_in_silence(
     tmp_path: Path, how: str, stored: bytes
