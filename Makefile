@@ -15,7 +15,16 @@ BIN := .venv/bin
 
 PIP_ENV = PIP_DISABLE_PIP_VERSION_CHECK=1
 PIP = $(PIP_ENV) $(BIN)/python -m pip install --quiet
-CFLAGS_STRICT = -std=gnu11 -ffp-contract=off -Wall -Wextra -Werror -Icsrc -pthread
+CFLAGS_STRICT = -std=gnu11 -ffp-contract=off -Wall -Wextra -Werror -Icsrc -pthread $(JPEG_CFLAGS)
+
+# libjpeg-turbo, where there is one; JPEG= builds without it.
+JPEG ?= $(shell pkg-config --exists 'libjpeg >= 2.0.90' 2>/dev/null && echo 1)
+ifneq ($(JPEG),)
+JPEG_CFLAGS := -DFASTREC_HAVE_JPEG $(shell pkg-config --cflags libjpeg)
+LDLIBS_CORE := $(shell pkg-config --libs libjpeg) -lm
+else
+LDLIBS_CORE := -lm
+endif
 
 .PHONY: bench bench-smoke guard guard-update help test demo arm64 mutants fuzz sanitize sanitize-c \
         sanitize-fuzz sanitize-python lint lint-c lint-python oracle soak dist \
@@ -79,14 +88,14 @@ build/tsan/core/%.o: csrc/%.c $(C_HEADERS)
 	$(CC) $(CFLAGS_STRICT) $(TSAN_FLAGS) -c -o $@ $<
 
 build/asan/%: tests/c/%.c $(C_SOURCES:csrc/%.c=build/asan/core/%.o)
-	$(CC) $(CFLAGS_STRICT) $(ASAN_FLAGS) -o $@ $^ $(WRAPPED) -lm
+	$(CC) $(CFLAGS_STRICT) $(ASAN_FLAGS) -o $@ $^ $(WRAPPED) $(LDLIBS_CORE)
 
 build/tsan/%: tests/c/%.c $(C_SOURCES:csrc/%.c=build/tsan/core/%.o)
-	$(CC) $(CFLAGS_STRICT) $(TSAN_FLAGS) -o $@ $^ $(WRAPPED) -lm
+	$(CC) $(CFLAGS_STRICT) $(TSAN_FLAGS) -o $@ $^ $(WRAPPED) $(LDLIBS_CORE)
 
 # Inputs that fuzzing found to be worth keeping, without the fuzzer.
 build/asan/%: tests/fuzz/%.c $(C_SOURCES:csrc/%.c=build/asan/core/%.o)
-	$(CC) $(CFLAGS_STRICT) $(ASAN_FLAGS) -DFUZZ_STANDALONE -o $@ $^ -lm
+	$(CC) $(CFLAGS_STRICT) $(ASAN_FLAGS) -DFUZZ_STANDALONE -o $@ $^ $(LDLIBS_CORE)
 
 sanitize-fuzz: build/asan/fuzz_parse build/asan/fuzz_frame
 	build/asan/fuzz_parse tests/fuzz/corpus_parse/*
@@ -96,7 +105,7 @@ sanitize-fuzz: build/asan/fuzz_parse build/asan/fuzz_frame
 FUZZ_SECONDS ?= 600
 build/fuzz/%: tests/fuzz/%.c $(C_SOURCES) $(C_HEADERS)
 	@mkdir -p $(@D)
-	clang $(CFLAGS_STRICT) $(ASAN_FLAGS) -fsanitize=fuzzer -o $@ $< $(C_SOURCES) -lm
+	clang $(CFLAGS_STRICT) $(ASAN_FLAGS) -fsanitize=fuzzer -o $@ $< $(C_SOURCES) $(LDLIBS_CORE)
 
 fuzz: build/fuzz/fuzz_frame build/fuzz/fuzz_parse
 	@mkdir -p build/fuzz/frame build/fuzz/parse
@@ -154,6 +163,7 @@ format: .venv/installed-lint
 ## make arm64        checksums, framing and pictures on an emulated ARMv8 processor, where one can be had
 ARM_CC ?= aarch64-linux-gnu-gcc
 ARM_RUN ?= qemu-aarch64
+arm64: JPEG_CFLAGS =
 arm64:
 	@command -v $(ARM_CC) >/dev/null && command -v $(ARM_RUN) >/dev/null || { \
 	    echo "SKIPPED: needs $(ARM_CC) and $(ARM_RUN)" \
@@ -210,7 +220,7 @@ PEER_tfrecords = tfrecords
 
 build/bench/crc32c_bench: benchmarks/crc32c_bench.c $(C_SOURCES) $(C_HEADERS)
 	@mkdir -p $(@D)
-	$(CC) $(CFLAGS_STRICT) -O3 -o $@ $< $(C_SOURCES) -lm
+	$(CC) $(CFLAGS_STRICT) -O3 -o $@ $< $(C_SOURCES) $(LDLIBS_CORE)
 
 BENCH = $(BIN)/fastrec bench
 bench: .venv/installed-bench build/bench/crc32c_bench $(PEERS:%=.venv-bench-%/bin/python)
@@ -225,7 +235,7 @@ bench-smoke: .venv/installed-test
 ## make guard        the hot loops' instruction counts beside those recorded in benchmarks/guard.json
 build/guard/guard: benchmarks/guard.c $(C_SOURCES) $(C_HEADERS)
 	@mkdir -p $(@D)
-	$(CC) $(CFLAGS_STRICT) -O3 -g -o $@ $< $(C_SOURCES) -lm
+	$(CC) $(CFLAGS_STRICT) -O3 -g -o $@ $< $(C_SOURCES) $(LDLIBS_CORE)
 
 guard: build/guard/guard
 	@if command -v valgrind >/dev/null; then $(PYTHON) benchmarks/callgrind.py $<; \

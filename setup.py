@@ -4,12 +4,16 @@
 FASTREC_DEBUG=1                      no optimisation, assertions on
 FASTREC_SANITIZE=address,undefined   with sanitizers (or thread)
 FASTREC_WERROR=1                     warnings are errors
+FASTREC_JPEG=0 or 1                  without libjpeg-turbo, or not without it (by default: if found)
 """
 
 from __future__ import annotations
 
 import os
 import re
+import shlex
+import subprocess
+import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from glob import glob
 from pathlib import Path
@@ -31,6 +35,41 @@ if sanitizers := os.environ.get("FASTREC_SANITIZE"):
     link_args += [f"-fsanitize={sanitizers}"]
 if os.environ.get("FASTREC_WERROR") == "1":
     compile_args += ["-Werror"]
+
+
+def jpeg_flags() -> list[str] | None:
+    """What pkg-config says of libjpeg, when that is libjpeg-turbo of 2.0.90 or later."""
+    if os.environ.get("FASTREC_JPEG") == "0":
+        return None
+    program = os.environ.get("PKG_CONFIG", "pkg-config")
+    compiler = [*shlex.split(os.environ.get("CC", "cc")), "-fsyntax-only", "-x", "c"]
+    probe = """
+        #include <stdio.h>
+        #include <jpeglib.h>
+        #if !defined(LIBJPEG_TURBO_VERSION_NUMBER) || LIBJPEG_TURBO_VERSION_NUMBER < 2000090
+        #error "libjpeg-turbo is too old"
+        #endif
+    """
+    try:
+        found = subprocess.run(
+            [program, "--cflags", "--libs", "libjpeg"], capture_output=True, text=True, check=True
+        )
+        flags = shlex.split(found.stdout)
+        with tempfile.NamedTemporaryFile("w", suffix=".c") as file:
+            file.write(probe)
+            file.flush()
+            include = [flag for flag in flags if flag.startswith("-I")]
+            subprocess.run([*compiler, *include, file.name], capture_output=True, check=True)
+    except (OSError, subprocess.CalledProcessError) as error:
+        if os.environ.get("FASTREC_JPEG") == "1":
+            raise SystemExit(f"FASTREC_JPEG=1 requires libjpeg-turbo: {error}") from error
+        return None
+    return flags
+
+
+if (found := jpeg_flags()) is not None:
+    compile_args += ["-DFASTREC_HAVE_JPEG", *(f for f in found if not f.startswith(("-l", "-L")))]
+    link_args += [flag for flag in found if flag.startswith(("-l", "-L"))]
 
 
 def is_stale(object_file: Path, command: str) -> bool:

@@ -266,6 +266,28 @@ def distort(
     contrast: npt.NDArray[np.float32] | None,
     standardize: bool,
 ) -> npt.NDArray[np.float32]: ...
+def resize(
+    images: npt.NDArray[Any],
+    height: int,
+    width: int,
+    method: str = "bilinear",
+    *,
+    antialias: bool = False,
+    align_corners: bool = False,
+    half_pixel_centers: bool = True,
+) -> npt.NDArray[np.float32]: ...
+def jpeg_version() -> str | None: ...
+def jpeg_header(data: Buffer, *, max_pixels: int = 134217728) -> tuple[int, int, int, int]: ...
+def decode_jpeg(
+    data: Buffer,
+    channels: int = 0,
+    *,
+    ratio: int = 1,
+    region: tuple[int, int, int, int] | None = None,
+    fast_dct: bool = False,
+    fancy_upsampling: bool = True,
+    max_pixels: int = 134217728,
+) -> npt.NDArray[np.uint8]: ...
 def philox_blocks(
     seed: int, seed2: int, numbers: npt.NDArray[np.uint64]
 ) -> npt.NDArray[np.uint32]: ...

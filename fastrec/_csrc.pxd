@@ -558,3 +558,78 @@ cdef extern from "batch/loader.h" nogil:
                        fr_error *err) noexcept
     void fr_loader_get_stats(fr_loader *loader, fr_loader_stats *stats) noexcept
     void fr_loader_free(fr_loader *loader) noexcept
+
+
+cdef extern from "image/taps.h" nogil:
+    ctypedef enum fr_filter:
+        FR_FILTER_NEAREST
+        FR_FILTER_COUNT
+
+    ctypedef struct fr_interpolation:
+        fr_filter filter
+        bint antialias
+        bint align_corners
+        bint legacy_centers
+
+    ctypedef struct fr_sampling:
+        size_t size
+        float begin
+        float length
+        size_t total
+        size_t first
+        size_t count
+
+    fr_sampling fr_sampling_whole(size_t size, size_t count) noexcept
+
+
+cdef extern from "image/resample.h" nogil:
+    ctypedef struct fr_resampler:
+        pass
+
+    ctypedef struct fr_pixels:
+        const uint8_t *data
+        size_t row_step
+        bint is_float
+
+    enum:
+        FR_ROW_SLACK
+
+    int fr_resampler_init(fr_resampler *resampler, const fr_interpolation *how,
+                          const fr_sampling *rows, const fr_sampling *columns, size_t channels,
+                          bint mirror, fr_error *err) noexcept
+    void fr_resampler_image(fr_resampler *resampler, const fr_pixels *source, float *out) noexcept
+    void fr_resampler_free(fr_resampler *resampler) noexcept
+
+
+cdef extern from "image/jpeg.h" nogil:
+    ctypedef struct fr_jpeg:
+        pass
+
+    ctypedef struct fr_jpeg_limits:
+        uint64_t pixels
+        uint32_t scans
+
+    ctypedef struct fr_jpeg_header:
+        size_t height
+        size_t width
+        int channels
+        int orientation
+        bint is_progressive
+
+    ctypedef struct fr_jpeg_region:
+        bint fast_dct
+        bint no_fancy
+        int denominator
+        int channels
+        size_t top
+        size_t left
+        size_t height
+        size_t width
+
+    const char *fr_jpeg_version() noexcept
+    int fr_jpeg_new(const fr_jpeg_limits *limits, fr_jpeg **jpeg, fr_error *err) noexcept
+    int fr_jpeg_open(fr_jpeg *jpeg, fr_span data, fr_jpeg_header *header, fr_error *err) noexcept
+    size_t fr_jpeg_reduced(size_t side, int denominator) noexcept
+    int fr_jpeg_decode(fr_jpeg *jpeg, const fr_jpeg_region *region, uint8_t *out, size_t row_step,
+                       fr_error *err) noexcept
+    void fr_jpeg_free(fr_jpeg *jpeg) noexcept

@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "image/resample.h"
+
+#include <stdlib.h>
+
+#define CHANNELS_MAX 65536
+
+/* --- sums ------------------------------------------------------------------------------------- */
+
+#define STRIP 16
+
+static void to_floats(const fr_pixels *source, size_t row, size_t count, float *restrict out) {
+    const uint8_t *from = source->data + row * source->row_step;
+    if (source->is_float) {
+        memcpy(out, from, count * sizeof *out);
+        return;
+    }
+    for (size_t i = 0; i < count; i++)
+        out[i] = from[i];
+}
+
+static void add_strip(const uint8_t *from, float weight, float *restrict sums) {
+    for (size_t i = 0; i < STRIP; i++)
+        sums[i] += (float)from[i] * weight;
+}
+
+/* The sum of source rows that makes row `row`; in strips whose sums stay in registers. */
+static void sum_bytes(const fr_taps *taps, const fr_pixels *source, size_t row, size_t count,
+                      float *restrict out) {
+    const uint32_t *places = taps->places + row * taps->reach;
+    const float *weights = taps->weights + row * taps->reach;
+    const size_t used = taps->used[row];
+    size_t i = 0;
+    for (; count - i >= STRIP; i += STRIP) {
+        float sums[STRIP] = {0};
+        for (size_t k = 0; k < used; k++)
+            add_strip(source->data + places[k] * source->row_step + i, weights[k], sums);
+        memcpy(out + i, sums, sizeof sums);
+    }
+    for (; i < count; i++) {
+        float sum = 0;
+        for (size_t k = 0; k < used; k++)
+            sum += (float)source->data[places[k] * source->row_step + i] * weights[k];
+        out[i] = sum;
+    }
+}
+
+static void add_scaled(const uint8_t *from, float weight, size_t count, float *restrict out) {
+    for (size_t i = 0; i < count; i++) {
+        float x;
+        memcpy(&x, from + i * sizeof x, sizeof x);
+        out[i] += x * weight;
+    }
+}
+
+static void sum_down(const fr_taps *taps, const fr_pixels *source, size_t row, size_t count,
+                     float *restrict out) {
+    if (!source->is_float) {
+        sum_bytes(taps, source, row, count, out);
+        return;
+    }
+    memset(out, 0, count * sizeof *out);
+    for (size_t k = 0; k < taps->used[row]; k++) {
+        const size_t at = row * taps->reach + k;
+        add_scaled(source->data + taps->places[at] * source->row_step, taps->weights[at], count,
+                   out);
+    }
+}
+
+typedef float four __attribute__((vector_size(16)));
+
+static inline four load_four(const float *from) {
+    four x;
+    memcpy(&x, from, sizeof x);
+    return x;
+}
+
+static inline void store_four(float *to, four x) {
+    memcpy(to, &x, sizeof x);
+}
+
+/* Pixels of 3 or 4 channels, four floats at a time: a row has that much more at its end. */
+static void sum_across_colour(const fr_taps *taps, const float *line, size_t channels, float *out) {
+    for (size_t x = 0; x < taps->count; x++, out += channels) {
+        const uint32_t *places = taps->places + x * taps->reach;
+        const float *weights = taps->weights + x * taps->reach;
+        four sum = {0};
+        for (size_t k = 0; k < taps->used[x]; k++)
+            sum += load_four(line + places[k] * channels) * weights[k];
+        store_four(out, sum);
+    }
+}
+
+static void sum_across(const fr_taps *taps, const float *line, size_t channels, float *out) {
+    if (channels == 3 || channels == 4) {
+        sum_across_colour(taps, line, channels, out);
+        return;
+    }
+    for (size_t x = 0; x < taps->count; x++, out += channels)
+        for (size_t c = 0; c < channels; c++) {
+            float sum = 0;
+            for (size_t k = 0; k < taps->used[x]; k++) {
+                const size_t at = x * taps->reach + k;
+                sum += line[taps->places[at] * channels + c] * taps->weights[at];
+            }
+            out[c] = sum;
+        }
+}
+
+static void lerp_across(const fr_taps *taps, const float *line, size_t channels, float *out) {
+    for (size_t x = 0; x < taps->count; x++, out += channels) {
+        const float *a = line + taps->places[2 * x] * channels;
+        const float *b = line + taps->places[2 * x + 1] * channels;
+        const float share = taps->weights[2 * x + 1];
+        if (channels == 3 || channels == 4) {
+            const four first = load_four(a);
+            store_four(out, first + (load_four(b) - first) * share);
+            continue;
+        }
+        for (size_t c = 0; c < channels; c++)
+            out[c] = a[c] + (b[c] - a[c]) * share;
+    }
+}
+
+/* --- rows ------------------------------------------------------------------------------------- */
+
+/* A source row summed across, kept for the next row that needs it. */
+static const float *line_of(fr_resampler *r, const fr_pixels *source, size_t row) {
+    float *line = r->lines[row & 1];
+    if (r->held[row & 1] == row) return line;
+    to_floats(source, row, r->width * r->channels, r->line);
+    if (r->is_lerp)
+        lerp_across(&r->columns, r->line, r->channels, line);
+    else
+        sum_across(&r->columns, r->line, r->channels, line);
+    r->held[row & 1] = row;
+    return line;
+}
+
+static void lerp_down(const float *a, const float *b, float share, size_t count,
+                      float *restrict out) {
+    for (size_t i = 0; i < count; i++)
+        out[i] = a[i] + (b[i] - a[i]) * share;
+}
+
+static void sum_lines(fr_resampler *r, const fr_pixels *source, size_t row, size_t count,
+                      float *out) {
+    memset(out, 0, count * sizeof *out);
+    for (size_t k = 0; k < r->rows.used[row]; k++) {
+        const size_t at = row * r->rows.reach + k;
+        const float *line = line_of(r, source, r->rows.places[at]);
+        add_scaled((const uint8_t *)line, r->rows.weights[at], count, out);
+    }
+    for (size_t i = 0; i < count; i++)
+        out[i] *= r->factor;
+}
+
+void fr_resampler_row(fr_resampler *resampler, const fr_pixels *source, size_t row, float *out) {
+    fr_resampler *r = resampler;
+    const size_t count = r->columns.count * r->channels;
+    if (!r->across_first) {
+        sum_down(&r->rows, source, row, r->width * r->channels, r->line);
+        sum_across(&r->columns, r->line, r->channels, out);
+    } else if (r->is_lerp) {
+        const float *a = line_of(r, source, r->rows.places[2 * row]);
+        const float *b = line_of(r, source, r->rows.places[2 * row + 1]);
+        lerp_down(a, b, r->rows.weights[2 * row + 1], count, out);
+    } else {
+        sum_lines(r, source, row, count, out);
+    }
+}
+
+void fr_resampler_restart(fr_resampler *resampler) {
+    resampler->held[0] = resampler->held[1] = SIZE_MAX;
+}
+
+void fr_resampler_image(fr_resampler *resampler, const fr_pixels *source, float *out) {
+    const size_t pitch = resampler->columns.count * resampler->channels;
+    fr_resampler_restart(resampler);
+    for (size_t row = 0; row < resampler->rows.count; row++)
+        fr_resampler_row(resampler, source, row, out + row * pitch);
+}
+
+int fr_resampler_init(fr_resampler *resampler, const fr_interpolation *how, const fr_sampling *rows,
+                      const fr_sampling *columns, size_t channels, bool mirror, fr_error *err) {
+    fr_resampler *r = resampler;
+    memset(r, 0, sizeof *r);
+    if (channels < 1 || channels > CHANNELS_MAX)
+        return fr_fail(err, FR_ERR_ARG, "channels must be 1 to %d, got %zu", CHANNELS_MAX,
+                       channels);
+    r->width = columns->size;
+    r->channels = channels;
+    r->is_lerp = how->filter == FR_FILTER_BILINEAR && !fr_interpolation_is_kernel(how);
+    r->across_first = r->is_lerp || how->filter == FR_FILTER_AREA;
+    FR_TRY(fr_taps_init(&r->rows, rows, how, false, err));
+    FR_TRY(fr_taps_init(&r->columns, columns, how, mirror, err));
+    r->factor = how->filter == FR_FILTER_AREA ? 1 / (r->rows.scale * r->columns.scale) : 1;
+    const size_t wide = r->width * channels + FR_ROW_SLACK;
+    const size_t thin = r->columns.count * channels + FR_ROW_SLACK;
+    const size_t bytes = (wide + 2 * thin) * sizeof(float);
+    r->line = calloc(1, bytes); /* what lies beyond a row is read, and must not be a trap */
+    if (!r->line) return fr_fail_nomem(err, bytes);
+    r->lines[0] = r->line + wide;
+    r->lines[1] = r->lines[0] + thin;
+    fr_resampler_restart(r);
+    return FR_OK;
+}
+
+void fr_resampler_free(fr_resampler *resampler) {
+    fr_taps_free(&resampler->rows);
+    fr_taps_free(&resampler->columns);
+    free(resampler->line);
+    memset(resampler, 0, sizeof *resampler);
+}
