@@ -10,7 +10,9 @@ import numpy as np
 
 import fastrec
 
+from ._arrays import make_array
 from ._dtypes import DType, as_dtype, float32, int32, int64, string
+from ._shape import as_shape
 
 __all__ = [
     "FixedLenFeature",
@@ -187,8 +189,6 @@ def _native(dtype: DType) -> Any:
 
 
 def _sizes(key: Any, feature: Any, what: str = "All dimensions") -> tuple[int, ...]:
-    from ._shape import as_shape
-
     if feature.shape is None:
         raise ValueError(f"Missing shape for feature {key}. Received feature={feature}.")
     shape = as_shape(feature.shape)
@@ -209,10 +209,8 @@ def _default(key: Any, value: Any, dtype: DType, sizes: tuple[int, ...]) -> Any:
     """The default value, of the type and the number of elements."""
     if value is None:
         return None
-    from .v1.constants import constant_value, make_array
-
-    if (constant := constant_value(value)) is not None:  # as in default_value=tf.zeros([])
-        value = constant
+    if hasattr(value, "constant_value"):  # as in default_value=tf.zeros([])
+        value = value.constant_value()
     array = make_array(value, dtype)
     total = int(np.prod(sizes, dtype=np.int64))
     if array.size != total:

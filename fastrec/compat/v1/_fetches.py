@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from .._arrays import as_typed, strings_of
 from .._dtypes import DType, resource, string
 from ._graph import Graph
 from ._nodes import Operation, Tensor
@@ -139,48 +140,3 @@ def _array_of(value: Any, dtype: DType) -> np.ndarray[Any, Any]:
         f"{dtype.as_numpy_dtype}. Try explicitly setting the type of the feed tensor to a larger "
         f"type (e.g. int64)."
     )
-
-
-def as_typed(value: Any, dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
-    """`value` as an array of `dtype`. Arrays are cast; Python's integers have to fit.
-
-    Raises
-    ------
-    OverflowError
-        When one does not, which older versions of NumPy would let pass.
-    """
-    if dtype.kind not in "iu" or isinstance(value, (np.ndarray, np.generic)):
-        return np.asarray(value, dtype=dtype)
-    array = np.asarray(value)
-    if array.dtype.kind not in "biu":
-        return np.asarray(value, dtype=dtype)
-    if array.size and array.dtype.kind != "b":
-        limits = np.iinfo(dtype)
-        if not limits.min <= array.min() <= array.max() <= limits.max:
-            raise OverflowError(f"{value!r} does not fit {dtype.name}")
-    return array.astype(dtype, copy=False)
-
-
-def strings_of(value: Any) -> np.ndarray[Any, Any]:
-    """`value` as an object array of ``bytes``; text is encoded as UTF-8.
-
-    Raises
-    ------
-    TypeError
-        For an element that is neither text nor bytes.
-    """
-    array = np.asarray(value, dtype=object) if not isinstance(value, np.ndarray) else value
-    flat = [_bytes_of(item) for item in array.reshape(-1).tolist()]
-    result = np.empty(len(flat), dtype=object)
-    result[:] = flat
-    return result.reshape(array.shape)
-
-
-def _bytes_of(item: Any) -> bytes:
-    if type(item) is bytes:
-        return item
-    if isinstance(item, str):
-        return item.encode()
-    if isinstance(item, (bytes, bytearray, memoryview)):
-        return bytes(item)
-    raise TypeError(f"Expected string, but got {item!r} of type {type(item).__name__!r}.")

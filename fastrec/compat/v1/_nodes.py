@@ -237,6 +237,11 @@ class Tensor(Arithmetic):
         """Its value, from `session` or from the default one."""
         return operators["session"]("eval", session, self.graph).run(self, feed_dict)
 
+    def constant_value(self) -> Any:
+        """The array that it always is; itself when that is not known while the graph is built."""
+        found = operators["constant_value"](self)
+        return self if found is None else found
+
     def ref(self) -> Tensor:
         """Itself, for it can be hashed."""
         return self

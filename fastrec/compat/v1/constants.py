@@ -3,15 +3,14 @@
 
 from __future__ import annotations
 
-import numbers
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from .._dtypes import DType, as_dtype, bool_, string
-from .._shape import Dimension, TensorShape, as_shape
-from ._fetches import as_typed, strings_of
+from .._arrays import make_array
+from .._dtypes import DType, as_dtype
+from .._shape import TensorShape, as_shape
 from ._nodes import Tensor, operators
 from ._plan import frozen, needed
 from .graph import create_op
@@ -28,102 +27,6 @@ __all__ = [
 ]
 
 _Array = np.ndarray[Any, Any]
-
-
-def _fits(value: Any, dtype: DType) -> bool:
-    if dtype is string:
-        return isinstance(value, (str, bytes, bytearray, np.str_, np.bytes_))
-    if dtype is bool_:
-        return isinstance(value, (bool, np.bool_))
-    if isinstance(value, (bool, np.bool_)):
-        return False
-    if dtype.is_integer:
-        return isinstance(value, (numbers.Integral, Dimension))
-    return isinstance(value, (numbers.Number, Dimension))
-
-
-def _check(value: Any, dtype: DType) -> None:
-    if isinstance(value, np.ndarray):
-        return
-    if isinstance(value, (list, tuple)):
-        for item in value:
-            _check(item, dtype)
-    elif not _fits(value, dtype):
-        raise TypeError(f"Expected {dtype.name}, but got {value} of type {type(value).__name__!r}.")
-
-
-def _undimensioned(value: Any) -> Any:
-    """`value` with plain numbers in it where it has dimensions."""
-    if isinstance(value, (TensorShape, Dimension)):
-        if isinstance(value, TensorShape):
-            value.assert_is_fully_defined()
-            return value.as_list()
-        return int(value)
-    if isinstance(value, (list, tuple)):
-        return [_undimensioned(item) for item in value]
-    return value
-
-
-def make_array(value: Any, dtype: DType | None = None) -> _Array:
-    """`value` as an array of `dtype`, or of the type that TensorFlow gives it.
-
-    Python's integers are int32 where they fit and int64 otherwise, its floats float32; arrays and
-    scalars of NumPy keep their type.
-
-    Raises
-    ------
-    TypeError
-        When `value` is not of `dtype`.
-    ValueError
-        For None, and for rows of different lengths.
-    """
-    if value is None:
-        raise ValueError("None values not supported.")
-    value = _undimensioned(value)
-    of_numpy = isinstance(value, (np.ndarray, np.generic))
-    if dtype is None and isinstance(value, (str, bytes)):
-        dtype = string
-    if dtype is not None and not of_numpy:
-        _check(value, dtype)
-    if dtype is string:
-        return strings_of(value)
-    if dtype is not None:
-        return _cast_in(value, dtype)
-    array = np.asarray(value)
-    if array.dtype.kind in "OSU":
-        if array.dtype.kind == "O" or not of_numpy:
-            _refuse_mixture(value, array)
-        return strings_of(value)
-    if not of_numpy:
-        array = _narrowed(array)
-    as_dtype(array.dtype)
-    return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
-
-
-def _cast_in(value: Any, dtype: DType) -> _Array:
-    try:
-        return as_typed(value, dtype.numpy)
-    except OverflowError as error:
-        raise ValueError(str(error)) from None
-
-
-def _refuse_mixture(value: Any, array: _Array) -> None:
-    flat = np.asarray(value, dtype=object).reshape(-1)
-    if not all(isinstance(item, (str, bytes)) for item in flat):
-        raise TypeError(
-            f"Failed to convert elements of {value} to Tensor. Consider casting elements to a "
-            f"supported type. See https://www.tensorflow.org/api_docs/python/tf/dtypes for "
-            f"supported TF dtypes."
-        )
-
-
-def _narrowed(array: _Array) -> _Array:
-    if array.dtype == np.float64:
-        return array.astype(np.float32)
-    if array.dtype == np.int64:
-        small = array.astype(np.int32)
-        return small if np.array_equal(small, array) else array
-    return array
 
 
 def constant(
@@ -323,3 +226,6 @@ def placeholder_with_default(input: Any, shape: Any, name: str | None = None) ->
     outputs = [(tensor.dtype, shape)]
     op = create_op("PlaceholderWithDefault", (tensor,), outputs, lambda step, x: (x,), name=name)
     return op.outputs[0]
+
+
+operators["constant_value"] = constant_value

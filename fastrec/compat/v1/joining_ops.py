@@ -8,12 +8,13 @@ from typing import Any
 
 import numpy as np
 
+from .._arrays import make_array
 from .._dtypes import DType
 from .._errors import InvalidArgumentError
 from .._shape import TensorShape, in_messages
 from ._nodes import Tensor, operators
 from ._ops import Array, invalid, numbers_of, one_number, pure, tensors_of
-from .constants import constant_value, convert_to_tensor, holds_tensor, make_array, of_array
+from .constants import constant_value, convert_to_tensor, holds_tensor, of_array
 from .graph import create_op
 
 __all__ = ["concat", "pack", "split", "stack", "unpack", "unstack"]

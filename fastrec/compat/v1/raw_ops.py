@@ -13,6 +13,7 @@ import numpy as np
 import fastrec
 from fastrec import ExampleParseError
 
+from .._arrays import make_array
 from .._dtypes import DType, as_dtype, string
 from .._errors import translated
 from .._kernels.csv import Field, read_lines
@@ -186,7 +187,7 @@ def decode_csv(
 
 
 def _field(default: Any) -> Field:
-    from .constants import constant_value, make_array
+    from .constants import constant_value
 
     if isinstance(default, (DType, np.dtype, type)):  # and no number, which is a default
         return Field(as_dtype(default).numpy, None)

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from .._arrays import strings_of
 from .._dtypes import DType, as_dtype, string
 from .._errors import (
     InternalError,
@@ -18,7 +19,6 @@ from .._errors import (
     UnimplementedError,
     UnknownError,
 )
-from ._fetches import strings_of
 from ._nodes import Operation, Tensor
 from ._ops import Array, invalid
 from .constants import convert_to_tensor

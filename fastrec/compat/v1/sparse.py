@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .._arrays import make_array
 from .._dtypes import DType, int64, string
 from .._shape import TensorShape, in_messages
 from . import _missing
@@ -15,7 +16,7 @@ from ._graph import Graph
 from ._nodes import Operation, Tensor, operators
 from ._ops import Array, invalid, pure
 from .array_ops import reshape_array
-from .constants import convert_to_tensor, make_array, shape_value
+from .constants import convert_to_tensor, shape_value
 from .graph import create_op
 
 __all__ = [
