@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 import fastrec
-from fastrec.compat import _errors as errors
-from fastrec.compat import _records as io
+from fastrec.compat._tf import errors
+from fastrec.compat._tf import records as io
 
 WORDS = [b"", b"a", b"few", b"words" * 1000]
 

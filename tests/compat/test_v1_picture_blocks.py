@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import fastrec.compat.v1 as tf
-from fastrec.compat._kernels import philox, pixels
+from fastrec.compat._tf.kernels import philox, pixels
 from fastrec.compat.v1.lowering import set_lowering
 
 HEIGHT, WIDTH, RECORDS = 9, 8, 60

@@ -116,7 +116,7 @@ def test_what_is_repeated_is_drawn_anew(change: Any) -> None:
 def test_without_seeds_every_iteration_draws_other_numbers(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("fastrec.compat.v2._seeds._Global.seed", None)
+    monkeypatch.setattr("fastrec.compat._tf.seeds._Global.seed", None)
     drawn = tf.data.Dataset.range(5).map(lambda i: tf.random.uniform([]))
     assert len({*rounded(drawn), *rounded(drawn)}) == 10
 

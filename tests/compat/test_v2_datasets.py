@@ -41,7 +41,7 @@ def test_files_too_large_to_index_are_streamed(
     name: str, path: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     expected = results(tf, PROGRAMS[name], path)
-    monkeypatch.setattr("fastrec.compat.v2._native._MOST_BYTES", 0)
+    monkeypatch.setattr("fastrec.compat._tf.data.native._MOST_BYTES", 0)
     assert results(tf, PROGRAMS[name], path) == expected
 
 
@@ -83,7 +83,7 @@ def test_data_sets_are_mixed_by_weight_and_by_choice() -> None:
 def test_a_function_is_called_in_threads_if_it_takes_long(
     monkeypatch: pytest.MonkeyPatch, long_s: float, threads: bool
 ) -> None:
-    monkeypatch.setattr("fastrec.compat.v2._threads._LONG_S", long_s)
+    monkeypatch.setattr("fastrec.compat._tf.data.threads._LONG_S", long_s)
     callers: set[str] = set()
 
     def called(x: Any) -> Any:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 import fastrec
 
-from .._records import TFRecordWriter as _Writer
+from .._tf.records import TFRecordWriter as _Writer
 
 __all__ = ["TFRecordWriter"]
 

@@ -6,10 +6,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from .. import _dtypes, _errors
-from .._dtypes import *
-from .._shape import Dimension as Dimension
-from .._shape import TensorShape as TensorShape
+from .._tf import dtypes as _dtypes
+from .._tf import errors as _errors
+from .._tf.dtypes import *
+from .._tf.shape import Dimension as Dimension
+from .._tf.shape import TensorShape as TensorShape
 from . import _missing, control_flow
 from . import app as app
 from . import compat as compat

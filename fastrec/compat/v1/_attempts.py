@@ -13,7 +13,7 @@ import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Protocol
 
-from .._errors import CancelledError
+from .._tf.errors import CancelledError
 from ._rows import Row
 
 if TYPE_CHECKING:

@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from .._dtypes import DType
-from .._shape import as_shape
+from .._tf.dtypes import DType
+from .._tf.shape import as_shape
 from ._nodes import Tensor
 from .constants import convert_to_tensor
 from .graph import name_scope

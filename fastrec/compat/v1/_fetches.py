@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from .._arrays import as_typed, strings_of
-from .._dtypes import DType, resource, string
+from .._tf.arrays import as_typed, strings_of
+from .._tf.dtypes import DType, resource, string
 from ._graph import Graph
 from ._nodes import Operation, Tensor
 

@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from .._dtypes import DType
-from .._shape import TensorShape
+from .._tf.dtypes import DType
+from .._tf.shape import TensorShape
 
 if TYPE_CHECKING:
     from ._graph import Graph

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from .._dtypes import DType
-from .._errors import InvalidArgumentError
-from .._shape import TensorShape
+from .._tf.dtypes import DType
+from .._tf.errors import InvalidArgumentError
+from .._tf.shape import TensorShape
 from ._nodes import Tensor
 from .constants import convert_to_tensor
 from .graph import create_op

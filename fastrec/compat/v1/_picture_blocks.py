@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from .._kernels import philox, pixels
+from .._tf.kernels import philox, pixels
 from ._nodes import Operation
 
 __all__ = ["picture_kernels"]

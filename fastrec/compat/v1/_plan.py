@@ -18,7 +18,7 @@ import numpy as np
 
 from fastrec.errors import FastrecError
 
-from .._errors import InvalidArgumentError, OpError, ResourceExhaustedError, translated
+from .._tf.errors import InvalidArgumentError, OpError, ResourceExhaustedError, translated
 from ._nodes import Kernel, Operation, Tensor
 
 if TYPE_CHECKING:

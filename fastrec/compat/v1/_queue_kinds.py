@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .._errors import InvalidArgumentError
+from .._tf.errors import InvalidArgumentError
 from ._queueing import Queue, shape_text
 from ._rows import Heap, Order, Padded, Row, Rows, Shape, Shuffled
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from .._errors import InvalidArgumentError, OutOfRangeError
+from .._tf.errors import InvalidArgumentError, OutOfRangeError
 from ._attempts import (
     DONE,
     MOVED,

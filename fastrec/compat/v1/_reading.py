@@ -12,7 +12,7 @@ import numpy as np
 
 import fastrec
 
-from .._errors import CancelledError, InvalidArgumentError, UnimplementedError
+from .._tf.errors import CancelledError, InvalidArgumentError, UnimplementedError
 from ._attempts import Cancellation
 from ._queueing import Queue
 from ._rows import Array

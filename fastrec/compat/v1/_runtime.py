@@ -13,7 +13,7 @@ from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
-from .._errors import CancelledError, DeadlineExceededError
+from .._tf.errors import CancelledError, DeadlineExceededError
 from ._fetches import fed_array, feeds_of, fetched
 from ._graph import Graph
 from ._nodes import Operation, Tensor

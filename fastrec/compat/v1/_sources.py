@@ -13,8 +13,8 @@ import fastrec
 from fastrec.errors import FastrecError
 from fastrec.records.inflate import Inflated
 
-from .._errors import DataLossError, translated
-from .._records import data_error
+from .._tf.errors import DataLossError, translated
+from .._tf.records import data_error
 from ._rows import Array
 
 __all__ = [

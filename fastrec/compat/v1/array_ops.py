@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from .._dtypes import as_dtype, int32
-from .._errors import InvalidArgumentError
-from .._kernels.shaping import new_sizes, reshaped
-from .._shape import TensorShape, in_messages
+from .._tf.dtypes import as_dtype, int32
+from .._tf.errors import InvalidArgumentError
+from .._tf.kernels.shaping import new_sizes, reshaped
+from .._tf.shape import TensorShape, in_messages
 from ._nodes import Tensor
 from ._ops import Array, invalid, numbers_of, one_number, pure
 from .constants import constant_value, convert_to_tensor, shape_value

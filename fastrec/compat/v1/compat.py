@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from .._texts import as_bytes as as_bytes
-from .._texts import as_str as as_str
-from .._texts import as_str_any as as_str_any
-from .._texts import as_text as as_text
-from .._texts import path_to_str as path_to_str
+from .._tf.texts import as_bytes as as_bytes
+from .._tf.texts import as_str as as_str
+from .._tf.texts import as_str_any as as_str_any
+from .._tf.texts import as_text as as_text
+from .._tf.texts import path_to_str as path_to_str
 from . import _missing
 
 integral_types = (numbers.Integral, np.integer)

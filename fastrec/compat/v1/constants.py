@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from .._arrays import make_array
-from .._dtypes import DType, as_dtype
-from .._shape import TensorShape, as_shape
+from .._tf.arrays import make_array
+from .._tf.dtypes import DType, as_dtype
+from .._tf.shape import TensorShape, as_shape
 from ._nodes import Tensor, operators
 from ._plan import frozen, needed
 from .graph import create_op
@@ -184,9 +184,9 @@ def shape_value(tensor: Tensor) -> TensorShape:
 
 
 def _unfed(op_type: str, dtype: DType, shape: TensorShape, name: str) -> Any:
-    from .._dtypes import short_name
-    from .._errors import InvalidArgumentError
-    from .._shape import in_messages
+    from .._tf.dtypes import short_name
+    from .._tf.errors import InvalidArgumentError
+    from .._tf.shape import in_messages
 
     known = "" if shape.sizes is None else f" and shape {in_messages(shape)}"
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from .._dtypes import DType, bool_
-from .._shape import TensorShape, in_messages
+from .._tf.dtypes import DType, bool_
+from .._tf.shape import TensorShape, in_messages
 from ._nodes import Operation, Tensor
 from ._ops import invalid
 from ._plan import Plan, needed

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import Any
 
-from .._errors import OutOfRangeError
+from .._tf.errors import OutOfRangeError
 
 __all__ = ["Coordinator", "LooperThread"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .. import _dtypes
+from .._tf import dtypes as _dtypes
 from . import _missing, math_ops, string_ops
 
 DType = _dtypes.DType

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from .. import _files
-from .._dtypes import string
-from .._errors import translated
+from .._tf import files as _files
+from .._tf.dtypes import string
+from .._tf.errors import translated
 from ._nodes import Operation, Tensor
 from ._ops import Array, invalid
 from .constants import convert_to_tensor

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from .._dtypes import as_dtype, float32, float64, int32, string
-from .._errors import InvalidArgumentError
-from .._shape import TensorShape, as_shape, in_messages
+from .._tf.dtypes import as_dtype, float32, float64, int32, string
+from .._tf.errors import InvalidArgumentError
+from .._tf.shape import TensorShape, as_shape, in_messages
 from ._nodes import Tensor
 from ._ops import Array, invalid, numbers_of, pure, tensors_of
 from .array_ops import _shape_tensor

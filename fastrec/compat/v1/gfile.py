@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from .. import _files
-from .._files import GFile as GFile
+from .._tf import files as _files
+from .._tf.files import GFile as GFile
 from . import _missing
 
 __all__ = [

@@ -13,8 +13,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from .._dtypes import DType
-from .._shape import TensorShape
+from .._tf.dtypes import DType
+from .._tf.shape import TensorShape
 from ._graph import Graph, GraphKeys, inside
 from ._nodes import Arithmetic, Kernel, Operation, Tensor, operators
 

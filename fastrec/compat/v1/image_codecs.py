@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from .._dtypes import DType, as_dtype, bool_, float32, int32, string, uint8, uint16
-from .._kernels import codecs, pixels
-from .._shape import TensorShape
+from .._tf.dtypes import DType, as_dtype, bool_, float32, int32, string, uint8, uint16
+from .._tf.kernels import codecs, pixels
+from .._tf.shape import TensorShape
 from ._nodes import Tensor
 from ._ops import Array, invalid, pure
 from .constants import constant_value, convert_to_tensor

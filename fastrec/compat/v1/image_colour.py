@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from .._dtypes import float32
-from .._kernels import colour
+from .._tf.dtypes import float32
+from .._tf.kernels import colour
 from ._nodes import Tensor
 from ._ops import Array, invalid, pure
 from .constants import convert_to_tensor

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from .._dtypes import as_dtype, float32, int32
-from .._kernels import pixels
-from .._shape import TensorShape
+from .._tf.dtypes import as_dtype, float32, int32
+from .._tf.kernels import pixels
+from .._tf.shape import TensorShape
 from ._nodes import Tensor
 from ._ops import Array, invalid, numbers_of, pure
 from .array_ops import shape

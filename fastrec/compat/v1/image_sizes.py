@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from .._dtypes import float32, int32
-from .._kernels import pixels
+from .._tf.dtypes import float32, int32
+from .._tf.kernels import pixels
 from ._nodes import Tensor
 from ._ops import Array, checked_kind, invalid, pure
 from .constants import constant_value, convert_to_tensor

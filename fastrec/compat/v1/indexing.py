@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._dtypes import bool_, int16, int32, int64
-from .._kernels import slicing
-from .._shape import in_messages
+from .._tf.dtypes import bool_, int16, int32, int64
+from .._tf.kernels import slicing
+from .._tf.shape import in_messages
 from ._nodes import Tensor, operators
 from ._ops import Array, invalid, numbers_of, pure
 from .constants import constant_value, convert_to_tensor

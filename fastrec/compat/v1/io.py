@@ -5,10 +5,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from .._records import TFRecordCompressionType as TFRecordCompressionType
-from .._records import TFRecordOptions as TFRecordOptions
-from .._records import TFRecordWriter as TFRecordWriter
-from .._records import tf_record_iterator as tf_record_iterator
+from .._tf.records import TFRecordCompressionType as TFRecordCompressionType
+from .._tf.records import TFRecordOptions as TFRecordOptions
+from .._tf.records import TFRecordWriter as TFRecordWriter
+from .._tf.records import tf_record_iterator as tf_record_iterator
 from . import _missing
 from . import gfile as gfile
 from .file_ops import match_filenames_once as match_filenames_once

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from .._arrays import make_array
-from .._dtypes import DType
-from .._errors import InvalidArgumentError
-from .._shape import TensorShape, in_messages
+from .._tf.arrays import make_array
+from .._tf.dtypes import DType
+from .._tf.errors import InvalidArgumentError
+from .._tf.shape import TensorShape, in_messages
 from ._nodes import Tensor, operators
 from ._ops import Array, invalid, numbers_of, one_number, pure, tensors_of
 from .constants import constant_value, convert_to_tensor, holds_tensor, of_array

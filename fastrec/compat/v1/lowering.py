@@ -16,7 +16,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from .._shape import TensorShape
+from .._tf.shape import TensorShape
 from ._attempts import Cancellation
 from ._blocks import Column, Same, as_rows, column_of, row_of, run_block, whole
 from ._nodes import Operation, Tensor

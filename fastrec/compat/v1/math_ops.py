@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from .._dtypes import DType, as_dtype, bool_, float32, float64, short_name, string
-from .._errors import UnimplementedError
-from .._kernels.pixels import saturated
-from .._shape import TensorShape, in_messages
+from .._tf.dtypes import DType, as_dtype, bool_, float32, float64, short_name, string
+from .._tf.errors import UnimplementedError
+from .._tf.kernels.pixels import saturated
+from .._tf.shape import TensorShape, in_messages
 from ._nodes import Tensor, operators
 from ._ops import Array, checked_kind, invalid, pure, same_types
 from .constants import convert_to_tensor

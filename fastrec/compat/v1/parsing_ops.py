@@ -11,8 +11,8 @@ import numpy as np
 import fastrec
 from fastrec import Bytes, ExampleParseError
 
-from .._dtypes import DType, int64, string
-from .._features import (
+from .._tf.dtypes import DType, int64, string
+from .._tf.features import (
     Checked,
     FixedLenFeature,
     FixedLenSequenceFeature,
@@ -23,9 +23,9 @@ from .._features import (
     checked_example,
     checked_sequence,
 )
-from .._parse_errors import parse_failure
-from .._sequence_errors import sequence_failure
-from .._shape import TensorShape, in_messages
+from .._tf.parse_errors import parse_failure
+from .._tf.sequence_errors import sequence_failure
+from .._tf.shape import TensorShape, in_messages
 from ._nodes import Operation, Tensor
 from ._ops import Array, invalid
 from .constants import convert_to_tensor

@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._dtypes import DType, as_dtype, bool_, float32, int32, int64, string
-from .._kernels import slicing
-from .._shape import TensorShape, in_messages
+from .._tf.dtypes import DType, as_dtype, bool_, float32, int32, int64, string
+from .._tf.kernels import slicing
+from .._tf.shape import TensorShape, in_messages
 from ._nodes import Tensor
 from ._ops import Array, invalid, numbers_of, one_number, pure, tensors_of
 from .constants import constant_value, convert_to_tensor

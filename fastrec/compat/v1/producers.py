@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from .._dtypes import int64, string
-from .._shape import TensorShape
+from .._tf.dtypes import int64, string
+from .._tf.shape import TensorShape
 from ._nodes import Tensor
 from .array_ops import shape, size
 from .constants import constant, convert_to_tensor

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from .._dtypes import DType, as_dtype, bool_, int32, resource
-from .._errors import InvalidArgumentError
-from .._shape import TensorShape
+from .._tf.dtypes import DType, as_dtype, bool_, int32, resource
+from .._tf.errors import InvalidArgumentError
+from .._tf.shape import TensorShape
 from ._nodes import Operation, Tensor
 from ._queueing import Queue
 from .constants import constant_value, convert_to_tensor

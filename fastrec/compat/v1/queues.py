@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from .._dtypes import DType, int64, resource, short_name
-from .._errors import InvalidArgumentError
-from .._shape import Dimension, TensorShape, as_shape
+from .._tf.dtypes import DType, int64, resource, short_name
+from .._tf.errors import InvalidArgumentError
+from .._tf.shape import Dimension, TensorShape, as_shape
 from ._nodes import Tensor
 from ._queue_kinds import FifoQueue, PaddingQueue, ShuffleQueue
 from ._queue_kinds import PriorityQueue as RankedQueue

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from .._dtypes import DType
-from .._shape import TensorShape
+from .._tf.dtypes import DType
+from .._tf.shape import TensorShape
 from ._graph import Graph
 from ._nodes import Tensor
 from ._ops import Array, pure

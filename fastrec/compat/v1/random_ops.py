@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from .._dtypes import DType, as_dtype, float32
-from .._kernels import philox
+from .._tf.dtypes import DType, as_dtype, float32
+from .._tf.kernels import philox
 from ._nodes import Tensor
 from ._ops import Array, invalid
 from .array_ops import _shape_tensor, shape

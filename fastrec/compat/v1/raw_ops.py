@@ -13,10 +13,10 @@ import numpy as np
 import fastrec
 from fastrec import ExampleParseError
 
-from .._arrays import make_array
-from .._dtypes import DType, as_dtype, string
-from .._errors import translated
-from .._kernels.csv import Field, read_lines
+from .._tf.arrays import make_array
+from .._tf.dtypes import DType, as_dtype, string
+from .._tf.errors import translated
+from .._tf.kernels.csv import Field, read_lines
 from ._nodes import Tensor
 from ._ops import Array, pure
 from .constants import convert_to_tensor
@@ -114,7 +114,7 @@ def _why_not(values: Array, dtype: np.dtype[Any]) -> str:
                 f"DecodeRaw requires input strings to all be the same size, but element {i} has "
                 f"size {sizes[0]} != {size}"
             )
-    from .._dtypes import short_name
+    from .._tf.dtypes import short_name
 
     return (
         f"Input to DecodeRaw has length {sizes[0]} that is not a multiple of {dtype.itemsize}, the "

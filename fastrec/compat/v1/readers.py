@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._dtypes import DType, int64, resource, string
-from .._errors import InvalidArgumentError
-from .._records import compression_of
+from .._tf.dtypes import DType, int64, resource, string
+from .._tf.errors import InvalidArgumentError
+from .._tf.records import compression_of
 from ._nodes import Operation, Tensor
 from ._queueing import Queue
 from ._reading import ReaderState

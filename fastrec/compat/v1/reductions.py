@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from .._dtypes import as_dtype, bool_, int64
-from .._shape import TensorShape, in_messages
+from .._tf.dtypes import as_dtype, bool_, int64
+from .._tf.shape import TensorShape, in_messages
 from ._nodes import Tensor, operators
 from ._ops import Array, checked_kind, invalid, numbers_of, one_number, pure, tensors_of
 from .array_ops import axis_of

@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from .._dtypes import bool_
+from .._tf.dtypes import bool_
 from ._nodes import Tensor
 from ._ops import invalid
 from .string_ops import mapped

@@ -10,7 +10,7 @@ import weakref
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from .._errors import CancelledError, OpError, OutOfRangeError
+from .._tf.errors import CancelledError, OpError, OutOfRangeError
 from . import lowering
 from ._nodes import Operation
 from ._queueing import Queue

@@ -7,8 +7,8 @@ import contextlib
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from .._dtypes import as_dtype, float32, string
-from .._shape import as_shape
+from .._tf.dtypes import as_dtype, float32, string
+from .._tf.shape import as_shape
 from ._nodes import Tensor
 from .constants import constant, convert_to_tensor
 from .filled_ops import ones, zeros

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from .._arrays import strings_of
-from .._dtypes import DType, as_dtype, string
-from .._errors import (
+from .._tf.arrays import strings_of
+from .._tf.dtypes import DType, as_dtype, string
+from .._tf.errors import (
     InternalError,
     InvalidArgumentError,
     OpError,

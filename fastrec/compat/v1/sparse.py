@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._arrays import make_array
-from .._dtypes import DType, int64, string
-from .._shape import TensorShape, in_messages
+from .._tf.arrays import make_array
+from .._tf.dtypes import DType, int64, string
+from .._tf.shape import TensorShape, in_messages
 from . import _missing
 from ._graph import Graph
 from ._nodes import Operation, Tensor, operators

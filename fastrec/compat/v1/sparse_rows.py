@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .._dtypes import int64, resource
+from .._tf.dtypes import int64, resource
 from ._nodes import Tensor
 from ._ops import Array, invalid
 from .graph import create_op

@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from .._dtypes import as_dtype, float32, int32, int64, string
-from .._errors import OutOfRangeError
-from .._kernels.numbers import NotANumber, number_of
-from .._shape import TensorShape, in_messages
+from .._tf.dtypes import as_dtype, float32, int32, int64, string
+from .._tf.errors import OutOfRangeError
+from .._tf.kernels.numbers import NotANumber, number_of
+from .._tf.shape import TensorShape, in_messages
 from ._nodes import Tensor
 from ._ops import Array, invalid, numbers_of, pure
 from .constants import convert_to_tensor

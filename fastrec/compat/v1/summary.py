@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from .._dtypes import string
+from .._tf.dtypes import string
 from . import _missing
 from ._nodes import Tensor
 from .constants import convert_to_tensor

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from .._dtypes import DType, bool_, string
-from .._errors import FailedPreconditionError, OutOfRangeError
-from .._shape import TensorShape, in_messages
+from .._tf.dtypes import DType, bool_, string
+from .._tf.errors import FailedPreconditionError, OutOfRangeError
+from .._tf.shape import TensorShape, in_messages
 from ._nodes import Arithmetic, Operation, Tensor
 from ._ops import invalid
 from ._plan import frozen

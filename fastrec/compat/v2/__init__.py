@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from .. import _dtypes as dtypes
-from .. import _errors as errors
-from .._dtypes import (
+from .._tf import dtypes, errors
+from .._tf.composite import SparseTensor
+from .._tf.dtypes import (
     DType,
     as_dtype,
     complex64,
@@ -28,13 +28,12 @@ from .._dtypes import (
     uint32,
     uint64,
 )
+from .._tf.specs import RaggedTensorSpec, SparseTensorSpec, TensorSpec, TypeSpec
+from .._tf.tensor import Tensor, TensorShape, convert_to_tensor
 from . import compat, data, functions, image, io, nest, ragged, random, sparse, strings, train
 from . import math_ops as math
 from ._around import autograph, config, debugging, device, get_logger, name_scope, version
-from ._composite import SparseTensor
 from ._ragged import RaggedTensor
-from ._specs import RaggedTensorSpec, SparseTensorSpec, TensorSpec, TypeSpec
-from ._tensor import Tensor, TensorShape, convert_to_tensor
 from .array_ops import (
     broadcast_to,
     concat,

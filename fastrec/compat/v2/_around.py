@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from .. import _errors
-from ._tensor import convert_to_tensor
+from .._tf import errors as _errors
+from .._tf.tensor import convert_to_tensor
 
 __all__ = ["autograph", "config", "debugging", "device", "get_logger", "name_scope", "version"]
 

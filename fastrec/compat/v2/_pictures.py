@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from ._specs import TensorSpec, TypeSpec
-from ._tensor import convert_to_tensor
-from ._trace import Block, Op, run
+from .._tf.specs import TensorSpec, TypeSpec
+from .._tf.tensor import convert_to_tensor
+from .._tf.trace import Block, Op, run
 
 __all__ = ["pixels", "resized", "turned"]
 
@@ -19,7 +19,7 @@ Infer = Callable[..., list[TypeSpec]]
 
 def pixels(name: str) -> Any:
     """A function of the pixels."""
-    from .._kernels import pixels as kernels
+    from .._tf.kernels import pixels as kernels
 
     return getattr(kernels, name)
 

@@ -10,13 +10,13 @@ import numpy as np
 
 import fastrec
 
-from .. import _errors
-from .._dtypes import DType, as_dtype
-from ._composite import Composite, dtype_of
+from .._tf import errors as _errors
+from .._tf.composite import Composite, dtype_of
+from .._tf.dtypes import DType, as_dtype
+from .._tf.specs import RaggedTensorSpec, TensorSpec, TypeSpec
+from .._tf.tensor import OPERATORS, EagerTensor, TensorShape, as_array, convert_to_tensor
+from .._tf.trace import SYMBOL_WRAPPERS, WRAPPERS, Op, Symbol, run, wrap
 from ._ragged_parts import refilled, within_rows
-from ._specs import RaggedTensorSpec, TensorSpec, TypeSpec
-from ._tensor import OPERATORS, EagerTensor, TensorShape, as_array, convert_to_tensor
-from ._trace import SYMBOL_WRAPPERS, WRAPPERS, Op, Symbol, run, wrap
 
 __all__ = ["RaggedTensor"]
 
@@ -345,7 +345,7 @@ class RaggedTensor(Composite):
 
     def to_sparse(self, name: str | None = None) -> Any:
         """The values, and where they are."""
-        from ._columns import VarLen
+        from .._tf.columns import VarLen
 
         return wrap(VarLen(self._raw).batch())
 

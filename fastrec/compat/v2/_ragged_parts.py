@@ -11,7 +11,7 @@ import numpy as np
 
 import fastrec
 
-from ._tensor import as_array
+from .._tf.tensor import as_array
 
 __all__ = ["refilled", "within_rows"]
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from .. import _errors
-from .._dtypes import as_dtype, short_name
-from ._tensor import mismatch
+from .._tf import errors as _errors
+from .._tf.dtypes import as_dtype, short_name
+from .._tf.tensor import mismatch
 
 __all__ = ["check_type", "invalid_type"]
 

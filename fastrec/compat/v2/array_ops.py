@@ -12,14 +12,14 @@ from numpy.typing import NDArray
 
 import fastrec
 
-from .. import _errors
-from .._dtypes import as_dtype
-from .._kernels.shaping import new_sizes, reshaped
-from .._shape import in_messages
-from ._pipeline import invalid
-from ._specs import TensorSpec, TypeSpec
-from ._tensor import OPERATORS, EagerTensor, Tensor, TensorShape, as_array, convert_to_tensor
-from ._trace import Block, Op, Symbol, run
+from .._tf import errors as _errors
+from .._tf.data.pipeline import invalid
+from .._tf.dtypes import as_dtype
+from .._tf.kernels.shaping import new_sizes, reshaped
+from .._tf.shape import in_messages
+from .._tf.specs import TensorSpec, TypeSpec
+from .._tf.tensor import OPERATORS, EagerTensor, Tensor, TensorShape, as_array, convert_to_tensor
+from .._tf.trace import Block, Op, Symbol, run
 from ._types import invalid_type
 
 Array = NDArray[Any]

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .._texts import as_bytes, as_str, as_str_any, as_text, path_to_str
+from .._tf.texts import as_bytes, as_str, as_str_any, as_text, path_to_str
 
 __all__ = ["as_bytes", "as_str", "as_str_any", "as_text", "path_to_str"]
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from .._tf.data.dataset import AUTOTUNE, Dataset
+from .._tf.data.file_datasets import FixedLengthRecordDataset, TextLineDataset, TFRecordDataset
+from .._tf.data.iterating import DatasetIterator, Options
+from .._tf.data.pipeline import INFINITE, UNKNOWN, set_lowering
+from .._tf.specs import RaggedTensorSpec, SparseTensorSpec, TensorSpec, TypeSpec
 from . import experimental
-from ._dataset import AUTOTUNE, Dataset
-from ._file_datasets import FixedLengthRecordDataset, TextLineDataset, TFRecordDataset
-from ._iterating import DatasetIterator, Options
-from ._pipeline import INFINITE, UNKNOWN, set_lowering
-from ._specs import RaggedTensorSpec, SparseTensorSpec, TensorSpec, TypeSpec
 
 __all__ = [
     "AUTOTUNE",

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from .._records import TFRecordWriter as _Writer
-from ._pipeline import INFINITE, UNKNOWN
+from .._tf.data.pipeline import INFINITE, UNKNOWN
+from .._tf.records import TFRecordWriter as _Writer
 
 __all__ = [
     "AUTOTUNE",
@@ -80,8 +80,8 @@ def make_batched_features_dataset(
     Dataset
         Of dicts of tensors; of pairs of these and the label, with `label_key`.
     """
-    from ._dataset import Dataset
-    from ._file_datasets import TFRecordDataset
+    from .._tf.data.dataset import Dataset
+    from .._tf.data.file_datasets import TFRecordDataset
 
     make, arguments = reader or TFRecordDataset, reader_args or []
     files = Dataset.list_files(file_pattern, shuffle=shuffle, seed=shuffle_seed)
@@ -130,8 +130,8 @@ def cardinality(dataset: Any) -> Any:
 
 def assert_cardinality(expected_cardinality: int) -> Transformation:
     """For ``apply``: that many elements, or an error at the end."""
-    from ._counted import Counted
-    from ._dataset import Dataset
+    from .._tf.data.counted import Counted
+    from .._tf.data.dataset import Dataset
 
     return lambda dataset: Dataset(Counted(dataset._node, int(expected_cardinality)))
 
@@ -216,7 +216,7 @@ def choose_from_datasets(
     datasets: Any, choice_dataset: Any, stop_on_empty_dataset: bool = False
 ) -> Any:
     """Elements of data sets, as another one says which is next."""
-    from ._dataset import Dataset
+    from .._tf.data.dataset import Dataset
 
     return Dataset.choose_from_datasets(datasets, choice_dataset, stop_on_empty_dataset)
 
@@ -225,14 +225,14 @@ def sample_from_datasets(
     datasets: Any, weights: Any = None, seed: int | None = None, stop_on_empty_dataset: bool = False
 ) -> Any:
     """Elements of data sets, drawn by weight."""
-    from ._dataset import Dataset
+    from .._tf.data.dataset import Dataset
 
     return Dataset.sample_from_datasets(datasets, weights, seed, stop_on_empty_dataset)
 
 
 def Counter(start: int = 0, step: int = 1, dtype: Any = "int64") -> Any:
     """Integers from `start` on, without end."""
-    from ._dataset import Dataset
+    from .._tf.data.dataset import Dataset
 
     return Dataset.counter(start, step, dtype)
 

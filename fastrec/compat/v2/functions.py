@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from .._dtypes import as_dtype, short_name
-from .._errors import of_python
-from ._specs import TensorSpec, TypeSpec
-from ._tensor import EagerTensor, Tensor, convert_to_tensor
-from ._trace import Op, Symbol, run, wrap
+from .._tf.dtypes import as_dtype, short_name
+from .._tf.errors import of_python
+from .._tf.specs import TensorSpec, TypeSpec
+from .._tf.tensor import EagerTensor, Tensor, convert_to_tensor
+from .._tf.trace import Op, Symbol, run, wrap
 
 __all__ = [
     "cond",

@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from .._files import (
+from .._tf.files import (
     GFile,
     copy,
     exists,
@@ -20,7 +20,7 @@ from .._files import (
     stat,
     walk,
 )
-from .._files import glob_files as glob
+from .._tf.files import glob_files as glob
 
 __all__ = [
     "GFile",

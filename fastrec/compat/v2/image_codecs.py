@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from .._dtypes import as_dtype
-from ._specs import TensorSpec, TypeSpec
-from ._tensor import as_array, convert_to_tensor
-from ._trace import Op, run
+from .._tf.dtypes import as_dtype
+from .._tf.specs import TensorSpec, TypeSpec
+from .._tf.tensor import as_array, convert_to_tensor
+from .._tf.trace import Op, run
 from .image_colour import convert_image_dtype
 from .image_sizes import crop_to_bounding_box
 
@@ -38,7 +38,7 @@ def _bytes(value: Any) -> bytes:
 
 
 def _decoder(name: str, contents: Any, spec: TypeSpec, **options: Any) -> Any:
-    from .._kernels import codecs
+    from .._tf.kernels import codecs
 
     def kernel(data: Any) -> Any:
         return codecs.decode(_bytes(data), **options)
@@ -122,7 +122,7 @@ def _string_op(name: str, function: Callable[..., Any], spec: TypeSpec, value: A
 
 def encode_png(image: Any, compression: int = -1, name: str | None = None) -> Any:
     """A PNG of pixels."""
-    from .._kernels import codecs
+    from .._tf.kernels import codecs
 
     spec = TensorSpec((), "string")
     return _string_op("EncodePng", lambda x: codecs.encode_png(x, compression), spec, image)
@@ -139,7 +139,7 @@ def encode_jpeg(
     **_: Any,
 ) -> Any:
     """A JPEG of pixels."""
-    from .._kernels import codecs
+    from .._tf.kernels import codecs
 
     options: dict[str, Any] = {
         "progressive": progressive,
@@ -155,7 +155,7 @@ def encode_jpeg(
 
 def extract_jpeg_shape(contents: Any, output_type: Any = "int32", name: str | None = None) -> Any:
     """Height, width and channels of a JPEG."""
-    from .._kernels import codecs
+    from .._tf.kernels import codecs
 
     dtype = as_dtype(output_type)
 
@@ -167,7 +167,7 @@ def extract_jpeg_shape(contents: Any, output_type: Any = "int32", name: str | No
 
 def is_jpeg(contents: Any, name: str | None = None) -> Any:
     """Whether bytes begin as a JPEG does."""
-    from .._kernels import codecs
+    from .._tf.kernels import codecs
 
     kernel = lambda data: np.asarray(codecs.is_jpeg(_bytes(data)))  # noqa: E731
     return _string_op("IsJpeg", kernel, TensorSpec((), "bool"), contents)
@@ -177,7 +177,7 @@ def adjust_jpeg_quality(
     image: Any, jpeg_quality: Any, dct_method: str = "", name: str | None = None
 ) -> Any:
     """A picture as a JPEG of that quality would have it."""
-    from .._kernels import codecs, pixels
+    from .._tf.kernels import codecs, pixels
 
     def kernel(x: Any, quality: Any) -> Any:
         whole = pixels.convert(x, np.dtype(np.uint8), saturate=True)

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from .._dtypes import as_dtype
+from .._tf.dtypes import as_dtype
+from .._tf.specs import TensorSpec, TypeSpec
+from .._tf.tensor import convert_to_tensor
 from ._pictures import pixels, turned
-from ._specs import TensorSpec, TypeSpec
-from ._tensor import convert_to_tensor
 
 __all__ = [
     "adjust_brightness",
@@ -28,7 +28,7 @@ __all__ = [
 
 
 def _colour(name: str) -> Any:
-    from .._kernels import colour
+    from .._tf.kernels import colour
 
     return getattr(colour, name)
 

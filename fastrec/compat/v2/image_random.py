@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from .. import _errors
+from .._tf import errors as _errors
+from .._tf.specs import TensorSpec, TypeSpec
+from .._tf.tensor import convert_to_tensor
+from .._tf.trace import Block, Op, run
 from . import image_colour
 from ._pictures import turned
-from ._specs import TensorSpec, TypeSpec
-from ._tensor import convert_to_tensor
-from ._trace import Block, Op, run
 from .image_codecs import adjust_jpeg_quality
 from .random import stateless_uniform, uniform
 

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from .._tf.data.pipeline import invalid
+from .._tf.specs import TensorSpec, TypeSpec
+from .._tf.tensor import convert_to_tensor
+from .._tf.trace import Op, Symbol, run
 from ._pictures import pixels, resized, turned
-from ._pipeline import invalid
-from ._specs import TensorSpec, TypeSpec
-from ._tensor import convert_to_tensor
-from ._trace import Op, Symbol, run
 
 __all__ = [
     "ResizeMethod",
@@ -91,7 +91,7 @@ def resize(
     antialias : bool
         Take in all pixels where it becomes smaller; bilinear and bicubic otherwise skip some.
     """
-    from .._kernels import resampling
+    from .._tf.kernels import resampling
 
     tensor = convert_to_tensor(images)
     kind = str(getattr(method, "value", method)).lower()
@@ -122,7 +122,7 @@ def resize(
 
 def _within(tensor: Any, sizes: list[int], kind: str, antialias: bool) -> Any:
     """Pictures of sizes that are not known yet, scaled without changing their form."""
-    from .._kernels import resampling
+    from .._tf.kernels import resampling
 
     def kernel(x: Any) -> Any:
         height, width = resampling.within(x.shape[-3:-1], sizes)
@@ -144,7 +144,7 @@ def resize_with_pad(
     antialias: bool = False,
 ) -> Any:
     """A picture scaled without changing its form, with zeros around it."""
-    from .._kernels import resampling
+    from .._tf.kernels import resampling
 
     kind = str(getattr(method, "value", method)).lower()
     sizes = _box(target_height, target_width)

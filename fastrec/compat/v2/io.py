@@ -12,14 +12,14 @@ import numpy as np
 
 import fastrec
 
-from .. import _errors
-from .._dtypes import as_dtype, short_name
-from .._records import TFRecordOptions, TFRecordWriter
+from .._tf import errors as _errors
+from .._tf.composite import SparseTensor
+from .._tf.dtypes import as_dtype, short_name
+from .._tf.records import TFRecordOptions, TFRecordWriter
+from .._tf.specs import TensorSpec
+from .._tf.tensor import as_array, convert_to_tensor
+from .._tf.trace import Block, Op, run
 from . import _tensor_proto, gfile
-from ._composite import SparseTensor
-from ._specs import TensorSpec
-from ._tensor import as_array, convert_to_tensor
-from ._trace import Block, Op, run
 from .image_codecs import (
     decode_and_crop_jpeg,
     decode_bmp,
@@ -174,8 +174,8 @@ def deserialize_many_sparse(
     serialized_sparse: Any, dtype: Any, rank: Any = None, name: str | None = None
 ) -> Any:
     """Rows of what :func:`serialize_sparse` makes, as one sparse tensor of a dimension more."""
-    from ._columns import batch_of
-    from ._trace import wrap
+    from .._tf.columns import batch_of
+    from .._tf.trace import wrap
 
     rows = []
     for indices, values, shape in convert_to_tensor(serialized_sparse, "string").array.tolist():
@@ -207,7 +207,7 @@ def decode_json_example(json_examples: Any, name: str | None = None) -> Any:
 
 
 def _defaults(record_defaults: Any) -> list[Any]:
-    from .._kernels.csv import Field
+    from .._tf.kernels.csv import Field
 
     fields = []
     for default in record_defaults:
@@ -246,7 +246,7 @@ def decode_csv(
     InvalidArgumentError
         For a line with another number of fields, or a field of another type.
     """
-    from .._kernels.csv import read_lines
+    from .._tf.kernels.csv import read_lines
 
     fields = _defaults(record_defaults)
     _check_columns(select_cols, len(fields))

@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 
 import fastrec
 
-from .. import _errors
-from .._dtypes import DType, as_dtype, short_name
-from .._shape import in_messages
-from ._specs import TensorSpec, TypeSpec
-from ._tensor import OPERATORS, Tensor, as_array, convert_to_tensor, mismatch
-from ._trace import Block, Op, run
+from .._tf import errors as _errors
+from .._tf.dtypes import DType, as_dtype, short_name
+from .._tf.shape import in_messages
+from .._tf.specs import TensorSpec, TypeSpec
+from .._tf.tensor import OPERATORS, Tensor, as_array, convert_to_tensor, mismatch
+from .._tf.trace import Block, Op, run
 from ._types import check_type
 from .reductions import (  # noqa: F401
     argmax,

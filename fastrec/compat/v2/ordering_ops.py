@@ -8,11 +8,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._dtypes import as_dtype
-from ._pipeline import invalid
-from ._specs import TensorSpec
-from ._tensor import as_array, convert_to_tensor
-from ._trace import Op, Symbol, run
+from .._tf.data.pipeline import invalid
+from .._tf.dtypes import as_dtype
+from .._tf.specs import TensorSpec
+from .._tf.tensor import as_array, convert_to_tensor
+from .._tf.trace import Op, Symbol, run
 from ._types import check_type
 from .array_ops import sizes_of
 from .math_ops import cast

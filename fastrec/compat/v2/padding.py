@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from ._ops import Op
-from ._pipeline import invalid
-from ._specs import TensorSpec, TypeSpec
-from ._tensor import as_array, convert_to_tensor
-from ._trace import Symbol, run
+from .._tf.data.pipeline import invalid
+from .._tf.ops import Op
+from .._tf.specs import TensorSpec, TypeSpec
+from .._tf.tensor import as_array, convert_to_tensor
+from .._tf.trace import Symbol, run
 from .array_ops import sizes_of
 
 __all__ = ["pad"]

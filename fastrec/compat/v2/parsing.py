@@ -10,8 +10,9 @@ import numpy as np
 import fastrec
 from fastrec.errors import ExampleParseError
 
-from .. import _errors
-from .._features import (
+from .._tf import errors as _errors
+from .._tf.columns import VarLen
+from .._tf.features import (
     Checked,
     FixedLenFeature,
     FixedLenSequenceFeature,
@@ -22,13 +23,12 @@ from .._features import (
     checked_example,
     checked_sequence,
 )
-from .._parse_errors import parse_failure
-from .._sequence_errors import sequence_failure
-from .._shape import in_messages
-from ._columns import VarLen
-from ._specs import RaggedTensorSpec, SparseTensorSpec, TensorSpec, TypeSpec
-from ._tensor import as_array, convert_to_tensor
-from ._trace import Block, Op, run
+from .._tf.parse_errors import parse_failure
+from .._tf.sequence_errors import sequence_failure
+from .._tf.shape import in_messages
+from .._tf.specs import RaggedTensorSpec, SparseTensorSpec, TensorSpec, TypeSpec
+from .._tf.tensor import as_array, convert_to_tensor
+from .._tf.trace import Block, Op, run
 
 __all__ = [
     "FixedLenFeature",

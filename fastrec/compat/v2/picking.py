@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from .. import _errors
-from .._dtypes import as_dtype
-from .._kernels import slicing
-from ._specs import TensorSpec, TypeSpec
-from ._tensor import OPERATORS, Tensor, as_array, convert_to_tensor
-from ._trace import Block, Op, Symbol, run
+from .._tf import errors as _errors
+from .._tf.dtypes import as_dtype
+from .._tf.kernels import slicing
+from .._tf.specs import TensorSpec, TypeSpec
+from .._tf.tensor import OPERATORS, Tensor, as_array, convert_to_tensor
+from .._tf.trace import Block, Op, Symbol, run
 from ._types import check_type, invalid_type
 
 __all__ = ["boolean_mask", "gather", "gather_nd", "slice_", "where"]

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from .._dtypes import as_dtype
+from .._tf.dtypes import as_dtype
+from .._tf.tensor import EagerTensor, convert_to_tensor
 from ._ragged import RaggedTensor
-from ._tensor import EagerTensor, convert_to_tensor
 
 __all__ = ["RaggedTensor", "boolean_mask", "constant", "map_flat_values", "stack"]
 

@@ -14,13 +14,13 @@ from typing import Any
 
 import numpy as np
 
-from .._dtypes import DType, as_dtype
-from .._kernels import philox
-from ._pipeline import invalid
-from ._seeds import generator, graph_seed, set_seed
-from ._specs import TensorSpec, TypeSpec
-from ._tensor import as_array, convert_to_tensor
-from ._trace import Called, Op, Symbol, current_call, run, wrap
+from .._tf.data.pipeline import invalid
+from .._tf.dtypes import DType, as_dtype
+from .._tf.kernels import philox
+from .._tf.seeds import generator, graph_seed, set_seed
+from .._tf.specs import TensorSpec, TypeSpec
+from .._tf.tensor import as_array, convert_to_tensor
+from .._tf.trace import Called, Op, Symbol, current_call, run, wrap
 
 __all__ = [
     "normal",

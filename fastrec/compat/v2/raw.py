@@ -9,11 +9,11 @@ import numpy as np
 
 import fastrec
 
-from .._dtypes import as_dtype, short_name
-from ._pipeline import invalid
-from ._specs import TensorSpec, TypeSpec
-from ._tensor import convert_to_tensor
-from ._trace import Block, Op, run
+from .._tf.data.pipeline import invalid
+from .._tf.dtypes import as_dtype, short_name
+from .._tf.specs import TensorSpec, TypeSpec
+from .._tf.tensor import convert_to_tensor
+from .._tf.trace import Block, Op, run
 from ._types import invalid_type
 
 __all__ = ["decode_raw"]

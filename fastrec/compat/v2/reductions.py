@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._dtypes import as_dtype
-from ._ops import Block, Op
-from ._pipeline import invalid
-from ._tensor import Tensor, as_array, convert_to_tensor
-from ._trace import run
+from .._tf.data.pipeline import invalid
+from .._tf.dtypes import as_dtype
+from .._tf.ops import Block, Op
+from .._tf.tensor import Tensor, as_array, convert_to_tensor
+from .._tf.trace import run
 from ._types import check_type
 
 Array = NDArray[Any]

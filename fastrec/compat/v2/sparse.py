@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from ._composite import SparseTensor
-from ._tensor import as_array, convert_to_tensor
+from .._tf.composite import SparseTensor
+from .._tf.tensor import as_array, convert_to_tensor
 
 __all__ = ["SparseTensor", "from_dense", "reorder", "to_dense"]
 

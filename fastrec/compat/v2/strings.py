@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from .._dtypes import DType, as_dtype, short_name
-from .._kernels.numbers import NotANumber, number_of
-from ._pipeline import invalid
+from .._tf.data.pipeline import invalid
+from .._tf.dtypes import DType, as_dtype, short_name
+from .._tf.kernels.numbers import NotANumber, number_of
+from .._tf.specs import TensorSpec, TypeSpec
+from .._tf.tensor import Tensor, as_array, convert_to_tensor, mismatch
+from .._tf.trace import Block, Op, run
 from ._ragged import RaggedTensor
-from ._specs import TensorSpec, TypeSpec
-from ._tensor import Tensor, as_array, convert_to_tensor, mismatch
-from ._trace import Block, Op, run
 from ._types import invalid_type
 
 __all__ = [

@@ -8,7 +8,7 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ...._dtypes import string
+from ...._tf.dtypes import string
 from ..._nodes import Tensor
 from ...graph import name_scope
 from ...producers import string_input_producer

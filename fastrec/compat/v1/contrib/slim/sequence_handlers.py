@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ...._dtypes import int64
+from ...._tf.dtypes import int64
 from ..._nodes import Tensor
 from ..._ops import Array, pure
 from ...array_ops import expand_dims

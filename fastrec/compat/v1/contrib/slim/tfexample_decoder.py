@@ -6,9 +6,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ...._dtypes import as_dtype, int64, uint8
-from ...._kernels import codecs
-from ...._shape import TensorShape
+from ...._tf.dtypes import as_dtype, int64, uint8
+from ...._tf.kernels import codecs
+from ...._tf.shape import TensorShape
 from ..._nodes import Tensor as GraphTensor
 from ..._ops import Array, pure
 from ...array_ops import expand_dims, reshape, shape, transpose

@@ -1,0 +1,201 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Many values of one part of the elements: an array where they are alike, a list where not.
+
+A value is an ndarray, bytes or :class:`fastrec.Bytes` for strings, a :class:`fastrec.Sparse` or a
+:class:`fastrec.Ragged`. A column of them is
+
+- an ndarray or a Bytes, whose first dimension counts them,
+- a Ragged, whose rows are arrays of one dimension,
+- a :class:`VarLen`, whose rows are sparse vectors, or
+- a list.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+import fastrec
+
+from . import errors as _errors
+from .shape import in_messages
+from .tensor import as_array
+
+__all__ = ["VarLen", "batch_of", "column_of", "joined", "rows_of", "shape_of"]
+
+
+class VarLen:
+    """A column of sparse vectors without holes: of each its values."""
+
+    __slots__ = ("rows",)
+
+    def __init__(self, rows: fastrec.Ragged) -> None:
+        self.rows = rows
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __getitem__(self, rows: slice) -> VarLen:
+        return VarLen(self.rows[rows])
+
+    def __iter__(self) -> Iterator[fastrec.Sparse]:
+        for values in self.rows:
+            count = len(values)
+            yield fastrec.Sparse(np.arange(count)[:, np.newaxis], values, (count,))
+
+    def batch(self) -> fastrec.Sparse:
+        """All of them as one sparse matrix."""
+        lengths = self.rows.row_lengths
+        count = len(self.rows.values)
+        indices = np.empty((count, 2), np.int64)
+        indices[:, 0] = np.repeat(np.arange(len(lengths)), lengths)
+        indices[:, 1] = np.arange(count) - np.repeat(
+            self.rows.row_splits[:-1] - self.rows.row_splits[0], lengths
+        )
+        most = int(lengths.max()) if len(lengths) else 0
+        return fastrec.Sparse(indices, self.rows.values, (len(lengths), most))
+
+
+def rows_of(column: Any) -> Iterator[Any]:
+    """The values of a column."""
+    if isinstance(column, np.ndarray) and column.ndim == 1:
+        if column.dtype == object:
+            return iter(column.tolist())
+        return (column[i : i + 1].reshape(()) for i in range(len(column)))
+    return iter(column)
+
+
+def shape_of(value: Any) -> tuple[int, ...]:
+    """The shape of a value."""
+    if isinstance(value, bytes):
+        return ()
+    if isinstance(value, fastrec.Sparse):
+        return value.dense_shape
+    found: tuple[int, ...] = value.shape
+    return found
+
+
+def column_of(values: Sequence[Any]) -> Any:
+    """A column of values: an array or a Bytes where that can be."""
+    first = values[0] if values else None
+    if isinstance(first, bytes):
+        return (
+            fastrec.Bytes.from_list(values)
+            if all(isinstance(v, bytes) for v in values)
+            else list(values)
+        )
+    if isinstance(first, fastrec.Bytes) or any(
+        not isinstance(v, (np.ndarray, np.generic)) for v in values
+    ):
+        return list(values)
+    shape = first.shape if first is not None else ()
+    if any(v.shape != shape for v in values):
+        return list(values)
+    if first is not None and first.dtype == object:
+        stacked = np.empty((len(values), *shape), object)
+        for i, value in enumerate(values):
+            stacked[i] = value[()] if value.ndim == 0 else value
+        return stacked
+    return np.stack(values) if values else []
+
+
+def joined(columns: Sequence[Any]) -> Any:
+    """Columns one after the other."""
+    if len(columns) == 1:
+        return columns[0]
+    first = columns[0]
+    kinds = {type(column) for column in columns}
+    if kinds == {np.ndarray} and len({column.shape[1:] for column in columns}) == 1:
+        return np.concatenate(columns)
+    if kinds == {fastrec.Bytes} and len({column.shape[1:] for column in columns}) == 1:
+        return _joined_strings(columns)
+    if kinds == {fastrec.Ragged}:
+        return _joined_rows(columns)
+    if kinds == {VarLen}:
+        return VarLen(_joined_rows([column.rows for column in columns]))
+    return [row for column in columns for row in rows_of(column)] if first is not None else []
+
+
+def _joined_strings(columns: Sequence[fastrec.Bytes]) -> fastrec.Bytes:
+    data, offsets, end = [], [np.zeros(1, np.int64)], 0
+    for column in columns:
+        begin = int(column.offsets[0])
+        data.append(column.data[begin : column.offsets[-1]])
+        offsets.append(column.offsets[1:] - begin + end)
+        end += len(data[-1])
+    rows = sum(map(len, columns))
+    return fastrec.Bytes(
+        np.concatenate(data), np.concatenate(offsets), (rows, *columns[0].shape[1:])
+    )
+
+
+def _joined_rows(columns: Sequence[fastrec.Ragged]) -> fastrec.Ragged:
+    splits, values, end = [np.zeros(1, np.int64)], [], 0
+    for column in columns:
+        begin, stop = int(column.row_splits[0]), int(column.row_splits[-1])
+        values.append(column.values[begin:stop])
+        splits.append(column.row_splits[1:] - begin + end)
+        end += stop - begin
+    return fastrec.Ragged(joined(values), np.concatenate(splits))
+
+
+def batch_of(column: Any, component: int = 0, fused: bool = False) -> Any:
+    """The values of a column as one value, of one dimension more.
+
+    TensorFlow fuses a map and the batch of it, and says it in other words then.
+
+    Raises
+    ------
+    InvalidArgumentError
+        With TensorFlow's text, when their shapes differ.
+    """
+    if isinstance(column, VarLen):
+        return column.batch()
+    if isinstance(column, fastrec.Ragged):
+        lengths = column.row_lengths
+        if (lengths == lengths[0]).all():
+            values = column.values[int(column.row_splits[0]) : int(column.row_splits[-1])]
+            shape = (len(lengths), int(lengths[0]))
+            if isinstance(values, fastrec.Bytes):
+                return fastrec.Bytes(values.data, values.offsets, shape)
+            return values.reshape(*shape, *values.shape[1:])
+        column = list(column)
+    if not isinstance(column, list):
+        return column
+    if isinstance(column[0], fastrec.Sparse):
+        return _batch_sparse(column)
+    if isinstance(column[0], fastrec.Ragged):
+        splits = np.zeros(len(column) + 1, np.int64)
+        np.cumsum([len(each) for each in column], out=splits[1:])
+        return fastrec.Ragged(_joined_rows(column), splits)
+    _check_alike(column, component, fused)
+    return column_of([as_array(value) for value in column])
+
+
+def _check_alike(column: Sequence[Any], component: int, fused: bool) -> None:
+    first = shape_of(column[0])
+    for number, value in enumerate(column):
+        if shape_of(value) != first:
+            here, there = in_messages(shape_of(value)), in_messages(first)
+            text = (
+                f"Cannot batch tensors with different shapes in component {component}. First "
+                f"element had shape {there} and element {number} had shape {here}."
+            )
+            if fused:
+                text = (
+                    "Cannot add tensor to the batch: number of elements does not match. Shapes "
+                    f"are: [tensor]: {here}, [batch]: {there}"
+                )
+            raise _errors.InvalidArgumentError(None, None, text)
+
+
+def _batch_sparse(column: Sequence[fastrec.Sparse]) -> fastrec.Sparse:
+    counts = [len(each.indices) for each in column]
+    rows = np.repeat(np.arange(len(column)), counts)[:, np.newaxis]
+    indices = np.hstack([rows, np.concatenate([each.indices for each in column])])
+    most = np.max([each.dense_shape for each in column], axis=0)
+    return fastrec.Sparse(
+        indices, joined([each.values for each in column]), (len(column), *most.tolist())
+    )

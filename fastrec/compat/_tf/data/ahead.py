@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Elements that a thread makes ahead of time."""
+
+from __future__ import annotations
+
+import contextvars
+import queue
+import threading
+import weakref
+from collections.abc import Iterator
+from typing import Any
+
+from .pipeline import Node
+from .streams import Blocks, Values
+
+__all__ = ["Prefetch"]
+
+
+class _Failure:
+    def __init__(self, error: BaseException) -> None:
+        self.error = error
+
+
+_END = object()
+_POLL_S = 0.1
+
+
+def _fill(stream: Iterator[Any], ready: queue.Queue[Any], stop: threading.Event) -> None:
+    def put(item: Any) -> None:
+        while not stop.is_set():
+            try:
+                return ready.put(item, timeout=_POLL_S)
+            except queue.Full:
+                continue
+
+    while not stop.is_set():
+        try:
+            put(next(stream))
+        except StopIteration:
+            put(_END)
+            return
+        except Exception as error:
+            put(_Failure(error))
+        except BaseException as error:
+            put(_Failure(error))
+            put(_END)
+            return
+
+
+class _Ahead:
+    """What a thread takes out of a stream ahead of time."""
+
+    def __init__(self, stream: Iterator[Any], size: int) -> None:
+        self._ready: queue.Queue[Any] = queue.Queue(size)
+        self._stop = threading.Event()
+        self._ended = False
+        arguments = (_fill, stream, self._ready, self._stop)
+        thread = threading.Thread(  # of the same iteration
+            target=contextvars.copy_context().run,
+            args=arguments,
+            name="fastrec-prefetch",
+            daemon=True,
+        )
+        weakref.finalize(self, self._stop.set)
+        thread.start()
+
+    def __iter__(self) -> _Ahead:
+        return self
+
+    def __next__(self) -> Any:
+        item = _END if self._ended else self._get()
+        if item is _END:
+            self._ended = True
+            raise StopIteration
+        if isinstance(item, _Failure):
+            try:
+                raise item.error
+            finally:
+                del item  # or the error and this frame would keep each other
+        return item
+
+    def _get(self) -> Any:
+        while True:  # in slices, for Ctrl-C to be heard
+            try:
+                return self._ready.get(timeout=_POLL_S)
+            except queue.Empty:
+                continue
+
+
+class Prefetch(Node):
+    """Elements made ahead of time, by a thread."""
+
+    def __init__(self, node: Node, size: int | None) -> None:
+        super().__init__(node)
+        self._size = 2 if size is None or size < 0 else size
+
+    def values(self, fast: bool = True) -> Values:
+        ready = self.inputs[0].ahead() if fast and self._size else None
+        if ready is not None:
+            return ready
+        stream = self.inputs[0].stream(fast)
+        return _Ahead(stream, self._size) if self._size and fast else stream
+
+    def blocks(self, count: int) -> Blocks | None:
+        return self.inputs[0].blocks(count)

@@ -1,0 +1,369 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Elements together, and apart."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+import fastrec
+
+from .. import errors as _errors
+from ..columns import batch_of, column_of, rows_of, shape_of
+from ..specs import RaggedTensorSpec, SparseTensorSpec, TensorSpec, TypeSpec, batched, unbatched
+from ..structure import LEAF
+from ..tensor import as_array
+from ..trace import Trace, wrap
+from .mapping import EagerMap, Map, Opaque, Parsable
+from .native import parsed_batches, with_fallback
+from .pipeline import UNKNOWN, Node, invalid
+from .streams import Block, Blocks, Value, Values, flattened, rechunked, steps, taken
+
+__all__ = ["Batch", "PaddedBatch", "RaggedBatch", "Unbatch", "Window"]
+
+
+class _Grouped(Node):
+    """So many elements as one."""
+
+    def __init__(self, node: Node, size: int, drop_remainder: bool) -> None:
+        super().__init__(node)
+        if size < 1:
+            raise invalid("Batch size must be greater than zero.")
+        self._size, self._drop = size, drop_remainder
+
+    @property
+    def _known_size(self) -> int | None:
+        return self._size if self._drop else None
+
+    def cardinality(self) -> int:
+        total = self.inputs[0].cardinality()
+        return (
+            total if total < 0 else total // self._size if self._drop else -(-total // self._size)
+        )
+
+    def _group(self, chunk: Sequence[Value]) -> Value:
+        raise NotImplementedError
+
+    def values(self, fast: bool = True) -> Values:
+        stream = self.inputs[0].stream(fast)
+
+        def step() -> Value:
+            chunk, error = taken(stream, self._size)
+            if error is not None:
+                raise error
+            if not chunk or (self._drop and len(chunk) < self._size):
+                raise StopIteration
+            return self._group(chunk)
+
+        return steps(step)
+
+
+class Batch(_Grouped, Parsable):
+    """Elements of one shape, along a new dimension."""
+
+    @property
+    def specs(self) -> list[TypeSpec]:
+        return [batched(spec, self._known_size) for spec in self.inputs[0].specs]
+
+    @property
+    def _fused(self) -> bool:
+        return isinstance(self.inputs[0], (Map, EagerMap))
+
+    def _group(self, chunk: Sequence[Value]) -> Value:
+        parts = zip(*chunk, strict=True)
+        return tuple(
+            batch_of(column_of(part), number, self._fused) for number, part in enumerate(parts)
+        )
+
+    def values(self, fast: bool = True) -> Values:
+        blocks = self._native_blocks() if fast else None
+        if blocks is None:
+            return self._values(fast)
+        return with_fallback(self._batches(blocks), lambda: self._values(fast))
+
+    def _values(self, fast: bool) -> Values:
+        blocks = self.inputs[0].fast_blocks(self._size) if fast else None
+        return super().values(fast) if blocks is None else self._batches(blocks)
+
+    def _batches(self, blocks: Blocks) -> Values:
+        def batch(block: Block) -> Value:
+            return tuple(batch_of(column, n, self._fused) for n, column in enumerate(block[1]))
+
+        return map(batch, filter(self._wanted, rechunked(blocks, self._size)))
+
+    def _wanted(self, block: Block) -> bool:
+        return block[0] == self._size or not self._drop
+
+    def _native_blocks(self) -> Blocks | None:
+        node = self.inputs[0]
+        if not isinstance(node, Map):
+            return None
+        blocks = parsed_batches(node.inputs[0], node.trace, self._size)
+        if blocks is None:
+            return None
+        return ((n, node.trace.run_block(n, columns, parsed=True)) for n, columns in blocks)
+
+    def ahead(self) -> Values | None:
+        node = self.inputs[0]
+        if not isinstance(node, Map) or not node.trace.is_cheap or self._native_blocks() is None:
+            return None
+        return self.values()
+
+    def parsed(self, trace: Trace) -> Values | None:
+        """The batches, as `trace` parses them."""
+        blocks = parsed_batches(self.inputs[0], trace, self._size)
+        if blocks is None:
+            return None
+        return (tuple(block[1]) for block in blocks if self._wanted(block))
+
+
+class PaddedBatch(_Grouped):
+    """Elements filled up to one shape, along a new dimension.
+
+    Parameters
+    ----------
+    node, size, drop_remainder
+    shapes : list of tuple
+        Of each part, with None or -1 for as large as the largest; None for all of that.
+    padding : list of value
+        What each part is filled up with; None for 0 or ``b""``.
+    """
+
+    def __init__(
+        self,
+        node: Node,
+        size: int,
+        drop_remainder: bool,
+        shapes: Sequence[Any],
+        padding: Sequence[Any],
+    ) -> None:
+        super().__init__(node, size, drop_remainder)
+        self._shapes, self._padding = list(shapes), list(padding)
+
+    @property
+    def specs(self) -> list[TypeSpec]:
+        found: list[TypeSpec] = []
+        for spec, shape in zip(self.inputs[0].specs, self._shapes, strict=True):
+            sizes = spec.shape.sizes
+            if shape is not None:
+                sizes = tuple(None if d in (None, -1) else int(d) for d in shape)
+            rows = None if sizes is None else (self._known_size, *sizes)
+            found.append(TensorSpec(rows, spec.dtype))
+        return found
+
+    def _group(self, chunk: Sequence[Value]) -> Value:
+        parts = zip(*chunk, strict=True)
+        options = zip(parts, self._shapes, self._padding, strict=True)
+        return tuple(_padded(part, shape, value) for part, shape, value in options)
+
+
+def _padded(values: Sequence[Any], shape: Any, padding: Any) -> Any:
+    if isinstance(values[0], (fastrec.Sparse, fastrec.Ragged)):
+        raise TypeError("Padding of components that are not dense tensors is not supported")
+    arrays = [as_array(value) for value in values]
+    if shape is not None and len(shape) != arrays[0].ndim:
+        raise ValueError(
+            f"The padded shape {tuple(shape)} is not compatible with the shape "
+            f"{arrays[0].shape} of the corresponding input component."
+        )
+    most = np.max([array.shape for array in arrays], axis=0).tolist() if arrays[0].ndim else []
+    wanted = (
+        [m if d in (None, -1) else int(d) for d, m in zip(shape, most, strict=True)]
+        if shape is not None
+        else most
+    )
+    for array in arrays:
+        if array.ndim != len(wanted) or any(
+            a > w for a, w in zip(array.shape, wanted, strict=True)
+        ):
+            raise _errors.DataLossError(
+                None, None, "Attempted to pad to a smaller size than the input element."
+            )
+    out = np.empty((len(arrays), *wanted), arrays[0].dtype)
+    out[...] = (b"" if out.dtype == object else 0) if padding is None else padding
+    for number, array in enumerate(arrays):
+        place: tuple[Any, ...] = (number, *(slice(size) for size in array.shape))
+        out[place] = array[()]
+    return out
+
+
+class RaggedBatch(_Grouped):
+    """Elements that differ in length, as rows of a ragged tensor."""
+
+    def __init__(self, node: Node, size: int, drop_remainder: bool, splits: Any) -> None:
+        super().__init__(node, size, drop_remainder)
+        self._splits = splits
+
+    @property
+    def specs(self) -> list[TypeSpec]:
+        found = []
+        for spec in self.inputs[0].specs:
+            sizes = spec.shape.sizes
+            if (
+                isinstance(spec, (SparseTensorSpec, RaggedTensorSpec))
+                or not sizes
+                or None not in sizes
+            ):
+                found.append(batched(spec, self._known_size))
+            else:
+                rank = max(i for i, s in enumerate(sizes) if s is None) + 1
+                shape = (self._known_size, *sizes)
+                found.append(RaggedTensorSpec(shape, spec.dtype, rank, self._splits))
+        return found
+
+    def _group(self, chunk: Sequence[Value]) -> Value:
+        found = []
+        for spec, part in zip(self.specs, zip(*chunk, strict=True), strict=True):
+            ragged = isinstance(spec, RaggedTensorSpec) and not isinstance(part[0], fastrec.Ragged)
+            found.append(
+                _rows(part, spec, self._splits.numpy) if ragged else batch_of(column_of(part))
+            )
+        return tuple(found)
+
+
+def _rows(values: Sequence[Any], spec: TypeSpec, splits: Any) -> Any:
+    """Arrays as rows; those of several dimensions as rows of rows."""
+    arrays = [as_array(value) for value in values]
+    ends = np.concatenate([[0], np.cumsum([len(array) for array in arrays])]).astype(splits)
+    deeper = getattr(spec, "ragged_rank", 1) - 1
+    if deeper:
+        inner = [row for array in arrays for row in array]
+        return fastrec.Ragged(
+            _rows(inner, RaggedTensorSpec(None, spec.dtype, deeper), splits), ends
+        )
+    flat = np.concatenate(arrays)
+    if flat.dtype == object:
+        return fastrec.Ragged(fastrec.Bytes.from_list(flat.tolist()), ends)
+    return fastrec.Ragged(flat, ends)
+
+
+class Unbatch(Node):
+    """The rows of elements."""
+
+    def __init__(self, node: Node) -> None:
+        super().__init__(node)
+        if any(spec.shape.sizes == () for spec in node.specs if isinstance(spec, TypeSpec)):
+            raise ValueError("Cannot unbatch an input with scalar components.")
+
+    @property
+    def specs(self) -> list[TypeSpec]:
+        return [unbatched(spec) for spec in self.inputs[0].specs]
+
+    def cardinality(self) -> int:
+        total = self.inputs[0].cardinality()
+        shapes = [spec.shape.sizes for spec in self.inputs[0].specs if isinstance(spec, TypeSpec)]
+        rows = next((sizes[0] for sizes in shapes if sizes and sizes[0] is not None), None)
+        return total if total < 0 else UNKNOWN if rows is None else total * rows
+
+    def values(self, fast: bool = True) -> Values:
+        return flattened(map(_split_all, self.inputs[0].stream(fast)))
+
+
+def _split_all(value: Value) -> Values:
+    return zip(*[_split(part) for part in value], strict=True)
+
+
+def _split(part: Any) -> Any:
+    if isinstance(part, np.ndarray) and part.ndim > 1:
+        return (row.copy() for row in part)
+    if isinstance(part, fastrec.Ragged):
+        return iter(part)
+    if isinstance(part, bytes) or not shape_of(part):
+        raise ValueError("Unbatching a tensor is only supported for rank >= 1")
+    return rows_of(part)
+
+
+class Window(Node):
+    """Data sets of so many elements each."""
+
+    def __init__(
+        self,
+        node: Node,
+        size: int,
+        shift: int,
+        stride: int,
+        drop_remainder: bool,
+        make: Callable[[Node], Any],
+    ) -> None:
+        super().__init__(node)
+        self._size, self._shift, self._stride, self._drop = size, shift, stride, drop_remainder
+        self._make = make
+
+    @property
+    def structure(self) -> Any:
+        return self.inputs[0].structure
+
+    @property
+    def specs(self) -> list[Any]:
+        return [Opaque for _ in self.inputs[0].specs]
+
+    def cardinality(self) -> int:
+        total = self.inputs[0].cardinality()
+        if total < 0:
+            return total
+        if not self._drop:
+            return -(-total // self._shift)
+        rest = total - ((self._size - 1) * self._stride + 1)
+        return 0 if rest < 0 else rest // self._shift + 1
+
+    def values(self, fast: bool = True) -> Values:
+        reach = (self._size - 1) * self._stride + 1
+        stream = self.inputs[0].stream(fast)
+        held: list[Value | Exception] = []  # an error has the place of its element
+        shift = 0
+
+        def hold(count: int) -> None:
+            while len(held) < count:
+                values, error = taken(stream, count - len(held))
+                held.extend(values)
+                if error is None:
+                    return
+                held.append(error)
+
+        def step() -> Value:
+            nonlocal shift
+            hold(shift)
+            del held[:shift]
+            hold(reach)
+            shift = self._shift
+            picked = held[: reach : self._stride]
+            if not picked or (self._drop and len(picked) < self._size):
+                raise StopIteration
+            return self._window(picked)
+
+        return steps(step)
+
+    def _window(self, picked: list[Value | Exception]) -> Value:
+        values: list[Value] = []
+        for each in picked:
+            if isinstance(each, Exception):
+                raise each
+            values.append(each)
+        specs = self.inputs[0].specs
+        parts = [_Held([value[i] for value in values], spec) for i, spec in enumerate(specs)]
+        return tuple(map(self._make, parts))
+
+
+class _Held(Node):
+    """The elements of a window, of one part."""
+
+    structure = LEAF
+
+    def __init__(self, values: list[Any], spec: TypeSpec) -> None:
+        super().__init__()
+        self._values, self._spec = values, spec
+
+    @property
+    def specs(self) -> list[TypeSpec]:
+        return [self._spec]
+
+    def cardinality(self) -> int:
+        return len(self._values)
+
+    def values(self, fast: bool = True) -> Values:
+        return ((value,) for value in self._values)
+
+
+__all__ += ["wrap"]

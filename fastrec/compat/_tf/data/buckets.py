@@ -1,0 +1,188 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Batches of elements of similar length."""
+
+from __future__ import annotations
+
+import bisect
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ..specs import TypeSpec
+from .batching import Batch, PaddedBatch
+from .pipeline import UNKNOWN, Node, invalid
+from .streams import Value, Values, flattened, steps
+
+__all__ = ["Bucketed", "Grouped"]
+
+
+class Bucketed(Node):
+    """Elements put together with those of similar length.
+
+    Parameters
+    ----------
+    node : Node
+    length : callable
+        Of an element.
+    boundaries : list of int
+        Between the buckets.
+    sizes : list of int
+        Of the batches of each bucket; one more than there are boundaries.
+    shapes, padding
+        As for :class:`PaddedBatch`; shapes are None for no padding.
+    fill : bool
+        Fill elements up to one less than the boundary of their bucket, not to the longest.
+    drop_remainder : bool
+        Without the batches that are not full.
+    """
+
+    def __init__(
+        self,
+        node: Node,
+        length: Callable[[Value], int],
+        boundaries: Sequence[int],
+        sizes: Sequence[int],
+        shapes: Sequence[Any] | None,
+        padding: Sequence[Any],
+        fill: bool,
+        drop_remainder: bool,
+    ) -> None:
+        super().__init__(node)
+        if len(sizes) != len(boundaries) + 1:
+            raise ValueError(
+                f"`len(bucket_batch_sizes)` must equal `len(bucket_boundaries) + 1` but "
+                f"`len(bucket_batch_sizes)={len(sizes)}` and "
+                f"`len(bucket_boundaries)={len(boundaries)}`."
+            )
+        self._length, self._boundaries, self._sizes = length, list(boundaries), list(sizes)
+        self._batches = [
+            Batch(node, size, drop_remainder)
+            if shapes is None
+            else PaddedBatch(node, size, drop_remainder, self._filled(shapes, i, fill), padding)
+            for i, size in enumerate(sizes)
+        ]
+        self._fill, self._drop = fill, drop_remainder
+
+    def _filled(self, shapes: Sequence[Any], bucket: int, fill: bool) -> list[Any]:
+        if not fill or bucket == len(self._boundaries):
+            return list(shapes)
+        most = self._boundaries[bucket] - 1
+        found = []
+        for shape, spec in zip(shapes, self.inputs[0].specs, strict=True):
+            sizes = (spec.shape.sizes or ()) if shape is None else shape
+            found.append([most if size in (None, -1) else size for size in sizes])
+        return found
+
+    @property
+    def specs(self) -> list[TypeSpec]:
+        found = self._batches[-1].specs
+        return [spec.reshaped([None, *(spec.shape.sizes or ())[1:]]) for spec in found]
+
+    def cardinality(self) -> int:
+        return UNKNOWN
+
+    def values(self, fast: bool = True) -> Values:
+        stream = self.inputs[0].stream(fast)
+        held: list[list[Value]] = [[] for _ in self._sizes]
+
+        def batch(bucket: int) -> Value:
+            group, held[bucket] = held[bucket], []
+            return self._batches[bucket]._group(group)
+
+        def step() -> Value:
+            while (value := next(stream, None)) is not None:
+                bucket = self._bucket(value)
+                held[bucket].append(value)
+                if len(held[bucket]) == self._sizes[bucket]:
+                    return batch(bucket)
+            for bucket, rest in enumerate(held):
+                if rest and not self._drop:
+                    return batch(bucket)
+            raise StopIteration
+
+        return steps(step)
+
+    def _bucket(self, value: Value) -> int:
+        bucket = bisect.bisect_right(self._boundaries, self._length(value))
+        if self._fill and bucket == len(self._boundaries):
+            raise invalid(
+                "When pad_to_bucket_boundary=True, elements must have length < "
+                f"max(bucket_boundaries). ({self._boundaries[-1]})"
+            )
+        return bucket
+
+
+class _Held(Node):
+    """Elements that are there."""
+
+    def __init__(self, node: Node, values: list[Value]) -> None:
+        super().__init__(node)
+        self._values = values
+
+    def cardinality(self) -> int:
+        return len(self._values)
+
+    def values(self, fast: bool = True) -> Values:
+        return iter(self._values)
+
+
+class Grouped(Node):
+    """What a function makes of elements of one key.
+
+    Parameters
+    ----------
+    node : Node
+    key : callable
+        Of an element.
+    reduced : callable
+        Of a key and a node of elements; a node.
+    size : callable
+        Of a key: how many elements to reduce at a time.
+    """
+
+    def __init__(
+        self,
+        node: Node,
+        key: Callable[[Value], int],
+        reduced: Callable[[int, Node], Node],
+        size: Callable[[int], int],
+    ) -> None:
+        super().__init__(node)
+        self._key, self._reduced, self._size = key, reduced, size
+        self._sample = reduced(0, _Held(node, []))
+
+    @property
+    def structure(self) -> Any:
+        return self._sample.structure
+
+    @property
+    def specs(self) -> list[TypeSpec]:
+        return self._sample.specs
+
+    @property
+    def pure(self) -> bool:
+        return False
+
+    def cardinality(self) -> int:
+        return UNKNOWN
+
+    def values(self, fast: bool = True) -> Values:
+        stream = self.inputs[0].stream(fast)
+        held: dict[int, list[Value]] = {}
+
+        def reduced(key: int) -> Values:
+            return self._reduced(key, _Held(self.inputs[0], held.pop(key))).stream(fast)
+
+        def step() -> Values:
+            while (value := next(stream, None)) is not None:
+                key = self._key(value)
+                size = self._size(key)
+                if size < 1:
+                    raise invalid(f"Window size must be greater than zero, but got {size}.")
+                held.setdefault(key, []).append(value)
+                if len(held[key]) >= size:
+                    return reduced(key)
+            if not held:
+                raise StopIteration
+            return reduced(min(held))
+
+        return flattened(steps(step))

@@ -1,0 +1,326 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What data sets are made of other ones: the methods of ``tf.data.Dataset`` that give another."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+
+from fastrec.threads import usable_cpus
+
+from ..dtypes import as_dtype
+from ..tensor import convert_to_tensor
+from . import flow as _flow
+from . import portions as _portions
+from .ahead import Prefetch
+from .batching import Batch, PaddedBatch, RaggedBatch, Unbatch, Window
+from .buckets import Bucketed, Grouped
+from .filtering import Filter, Predicate
+from .interleaving import Interleave
+from .iterating import Options, padding_of, tensors
+from .joining import Concatenate, check_alike
+from .mapping import Function, mapped, shown
+from .pipeline import Node, invalid
+from .reordering import Shuffle
+from .scanning import Scan
+
+if TYPE_CHECKING:
+    from .dataset import Dataset
+
+__all__ = ["AUTOTUNE", "Chain"]
+
+AUTOTUNE = -1
+
+
+def _parallel(calls: Any) -> int | None:
+    return None if calls is None else int(calls)
+
+
+def _whole(name: str, value: Any) -> int:
+    """A number of elements: a scalar of int64.
+
+    Raises
+    ------
+    TypeError, ValueError, InvalidArgumentError
+        When it is none.
+    """
+    tensor = convert_to_tensor(value, "int64")
+    if tensor.shape.ndims:
+        raise invalid(f"{name} must be a scalar")
+    return int(tensor)
+
+
+class Chain:
+    """A node, and data sets of what can come after it."""
+
+    _node: Node
+
+    def _of(self, node: Node) -> Dataset:
+        """The data set of a node."""
+        raise NotImplementedError
+
+    def __iter__(self) -> Iterator[Any]:
+        raise NotImplementedError
+
+    def map(
+        self,
+        map_func: Callable[..., Any],
+        num_parallel_calls: Any = None,
+        deterministic: bool | None = None,
+        synchronous: bool | None = None,
+        use_unbounded_threadpool: bool = False,
+        name: str | None = None,
+    ) -> Dataset:
+        """`map_func` of each element.
+
+        The function is traced: called once, with what stands for tensors, to see of which
+        operations it consists. These are then run on many elements at once. A function that needs
+        to see values, as for an ``if``, is called with each element instead.
+        """
+        return self._of(mapped(self._node, map_func, _parallel(num_parallel_calls)))
+
+    def filter(self, predicate: Callable[..., Any], name: str | None = None) -> Dataset:
+        """The elements for which `predicate` says True."""
+        return self._of(Filter(self._node, predicate))
+
+    def flat_map(self, map_func: Callable[..., Dataset], name: str | None = None) -> Dataset:
+        """The elements of the data set of each element, one data set after the other."""
+        return self._of(Interleave(self._node, map_func))
+
+    def interleave(
+        self,
+        map_func: Callable[..., Dataset],
+        cycle_length: int | None = None,
+        block_length: int | None = None,
+        num_parallel_calls: Any = None,
+        deterministic: bool | None = None,
+        name: str | None = None,
+    ) -> Dataset:
+        """The elements of the data sets of elements, some data sets in turns."""
+        parallel = _parallel(num_parallel_calls)
+        cycle = cycle_length
+        if cycle is None or cycle == AUTOTUNE:
+            cycle = parallel if parallel and parallel > 0 else usable_cpus()
+        block = 1 if block_length is None else _whole("block_length", block_length)
+        for what, value in (("cycle_length", cycle), ("block_length", block)):
+            if value < 1:
+                raise invalid(f"`{what}` must be > 0")
+        return self._of(Interleave(self._node, map_func, cycle, block, parallel is not None))
+
+    def batch(
+        self,
+        batch_size: Any,
+        drop_remainder: bool = False,
+        num_parallel_calls: Any = None,
+        deterministic: bool | None = None,
+        name: str | None = None,
+    ) -> Dataset:
+        """So many elements as one, of one dimension more."""
+        return self._of(Batch(self._node, _whole("batch_size", batch_size), bool(drop_remainder)))
+
+    def padded_batch(
+        self,
+        batch_size: Any,
+        padded_shapes: Any = None,
+        padding_values: Any = None,
+        drop_remainder: bool = False,
+        name: str | None = None,
+    ) -> Dataset:
+        """So many elements as one, filled up to the largest, or to `padded_shapes`."""
+        shapes, padding = padding_of(self._node, padded_shapes, padding_values)
+        size, drop = _whole("batch_size", batch_size), bool(drop_remainder)
+        return self._of(PaddedBatch(self._node, size, drop, shapes, padding))
+
+    def ragged_batch(
+        self,
+        batch_size: Any,
+        drop_remainder: bool = False,
+        row_splits_dtype: Any = "int64",
+        name: str | None = None,
+    ) -> Dataset:
+        """So many elements as one, those that differ in length as rows of a ragged tensor."""
+        dtype = as_dtype(row_splits_dtype)
+        return self._of(
+            RaggedBatch(self._node, _whole("batch_size", batch_size), bool(drop_remainder), dtype)
+        )
+
+    def bucket_by_sequence_length(
+        self,
+        element_length_func: Callable[..., Any],
+        bucket_boundaries: Sequence[int],
+        bucket_batch_sizes: Sequence[int],
+        padded_shapes: Any = None,
+        padding_values: Any = None,
+        pad_to_bucket_boundary: bool = False,
+        no_padding: bool = False,
+        drop_remainder: bool = False,
+        name: str | None = None,
+    ) -> Dataset:
+        """Elements with others of similar length as one, filled up to the longest."""
+        call = Function(element_length_func, self._node.structure)
+        shapes, padding = padding_of(self._node, padded_shapes, padding_values)
+        node = Bucketed(
+            self._node,
+            lambda value: int(np.asarray(call(value)[1][0])),
+            bucket_boundaries,
+            bucket_batch_sizes,
+            None if no_padding else shapes,
+            padding,
+            pad_to_bucket_boundary,
+            drop_remainder,
+        )
+        return self._of(node)
+
+    def unbatch(self, name: str | None = None) -> Dataset:
+        """The rows of the elements."""
+        return self._of(Unbatch(self._node))
+
+    def rebatch(
+        self, batch_size: int, drop_remainder: bool = False, name: str | None = None
+    ) -> Dataset:
+        """The rows of the elements in batches of another size."""
+        return self.unbatch().batch(batch_size, drop_remainder)
+
+    def window(
+        self,
+        size: int,
+        shift: int | None = None,
+        stride: int = 1,
+        drop_remainder: bool = False,
+        name: str | None = None,
+    ) -> Dataset:
+        """Data sets of so many elements each."""
+        shift = size if shift is None else shift
+        for what, value in (("size", size), ("shift", shift), ("stride", stride)):
+            if _whole(what, value) < 1:
+                raise invalid(f"Window {what} must be greater than zero.")
+        make = lambda node: self._of(node)._node  # noqa: E731
+        return self._of(Window(self._node, size, shift, stride, drop_remainder, make))
+
+    def shuffle(
+        self,
+        buffer_size: Any,
+        seed: int | None = None,
+        reshuffle_each_iteration: bool | None = True,
+        name: str | None = None,
+    ) -> Dataset:
+        """Elements drawn from a buffer of that size: for a seed, TensorFlow's own draws."""
+        reshuffle = True if reshuffle_each_iteration is None else bool(reshuffle_each_iteration)
+        return self._of(Shuffle(self._node, _whole("buffer_size", buffer_size), seed, reshuffle))
+
+    def repeat(self, count: Any = None, name: str | None = None) -> Dataset:
+        """Everything so many times; for ever by default."""
+        return self._of(
+            _portions.Repeat(self._node, None if count is None else _whole("count", count))
+        )
+
+    def take(self, count: Any, name: str | None = None) -> Dataset:
+        """The first elements; all for -1."""
+        return self._of(_portions.Take(self._node, _whole("count", count)))
+
+    def skip(self, count: Any, name: str | None = None) -> Dataset:
+        """Without the first elements."""
+        return self._of(_portions.Skip(self._node, _whole("count", count)))
+
+    def shard(self, num_shards: Any, index: Any, name: str | None = None) -> Dataset:
+        """Every `num_shards`-th element, from number `index` on."""
+        return self._of(
+            _portions.Shard(self._node, _whole("num_shards", num_shards), _whole("index", index))
+        )
+
+    def prefetch(self, buffer_size: Any, name: str | None = None) -> Dataset:
+        """So many elements made ahead of time, by a thread."""
+        size = _parallel(buffer_size)
+        if size is not None and size < AUTOTUNE:
+            raise invalid("buffer_size must be >= 0 or set buffer_size to be -1 for auto-tuning")
+        return self._of(Prefetch(self._node, size))
+
+    def cache(self, filename: Any = "", name: str | None = None) -> Dataset:
+        """Elements kept in memory once all have been made; `filename` is not looked at."""
+        return self._of(_flow.Cache(self._node))
+
+    def concatenate(self, dataset: Dataset, name: str | None = None) -> Dataset:
+        """The elements of another data set after those of this one."""
+        if not isinstance(dataset, Chain):
+            raise TypeError(f"`dataset` must be a `Dataset` object. Got {type(dataset)}.")
+        check_alike(self._node, dataset._node)
+        return self._of(Concatenate(self._node, dataset._node))
+
+    def enumerate(self, start: int = 0, name: str | None = None) -> Dataset:
+        """Pairs of a number and an element."""
+        return self._of(_flow.Enumerate(self._node, _whole("start", start)))
+
+    def take_while(self, predicate: Callable[..., Any], name: str | None = None) -> Dataset:
+        """The elements before the first for which `predicate` says False."""
+        return self._of(_flow.TakeWhile(self._node, Predicate(predicate, self._node)))
+
+    def ignore_errors(self, log_warning: bool = False, name: str | None = None) -> Dataset:
+        """Without the elements that cannot be made."""
+        return self._of(_flow.IgnoreErrors(self._node, log_warning))
+
+    def scan(
+        self, initial_state: Any, scan_func: Callable[..., Any], name: str | None = None
+    ) -> Dataset:
+        """A function of a state and each element, which gives the next state and an element."""
+        return self._of(Scan(self._node, initial_state, scan_func))
+
+    def reduce(
+        self, initial_state: Any, reduce_func: Callable[..., Any], name: str | None = None
+    ) -> Any:
+        """A function of a state and each element, which gives the next state; the last state."""
+        state = tensors(initial_state)
+        for element in self:
+            state = tensors(reduce_func(state, element))
+        return state
+
+    def unique(self, name: str | None = None) -> Dataset:
+        """The elements without those that have been before."""
+        return self._of(_flow.Unique(self._node))
+
+    def group_by_window(
+        self,
+        key_func: Callable[..., Any],
+        reduce_func: Callable[..., Any],
+        window_size: int | None = None,
+        window_size_func: Callable[..., Any] | None = None,
+        name: str | None = None,
+    ) -> Dataset:
+        """Elements of one key together: what `reduce_func` makes of so many of them at a time."""
+        if (window_size is None) == (window_size_func is None):
+            raise ValueError(
+                "Either the `window_size` argument or the `window_size_func` argument must be "
+                "specified."
+            )
+        key = Function(key_func, self._node.structure)
+        size = window_size_func or (lambda _: window_size)
+
+        def reduced(number: int, elements: Node) -> Node:
+            made: Dataset = reduce_func(shown(np.asarray(number, np.int64)), self._of(elements))
+            return made._node
+
+        node = Grouped(
+            self._node,
+            lambda value: int(np.asarray(key(value)[1][0])),
+            reduced,
+            lambda number: int(np.asarray(size(shown(np.asarray(number, np.int64))))),
+        )
+        return self._of(node)
+
+    def apply(self, transformation_func: Callable[[Dataset], Any], name: str | None = None) -> Any:
+        """What a function makes of the data set, which has to be one, too."""
+        made = transformation_func(cast("Dataset", self))
+        if not isinstance(made, Chain):
+            raise TypeError(
+                f"`transformation_func` must return a `tf.data.Dataset` object. Got {type(made)}."
+            )
+        return made
+
+    def with_options(self, options: Options, name: str | None = None) -> Dataset:
+        """The same: none of the options is needed."""
+        return cast("Dataset", self)
+
+    def options(self) -> Options:
+        """No options."""
+        return Options()

@@ -1,0 +1,271 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``tf.data.Dataset``."""
+
+from __future__ import annotations
+
+import glob
+import itertools
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..dtypes import as_dtype
+from ..errors import of_python
+from ..seeds import draws, get_seed
+from ..specs import TensorSpec
+from ..structure import LEAF, flatten, pack
+from ..tensor import EagerTensor, convert_to_tensor
+from ..trace import wrap
+from . import flow as _flow
+from .chaining import AUTOTUNE, Chain
+from .iterating import DatasetIterator, as_numpy, checked, signature_of
+from .joining import check_alike
+from .mapping import hidden, shown
+from .pipeline import INFINITE, UNKNOWN, Node, Once, invalid
+from .sources import Numbers, Slices, Tensors, names_of
+from .streams import Value, Values, steps
+
+__all__ = ["AUTOTUNE", "Dataset"]
+
+
+def _nodes_of(datasets: Sequence[Dataset]) -> list[Node]:
+    """The nodes of data sets that may take turns."""
+    if not datasets:
+        raise ValueError("Invalid `datasets`. `datasets` should not be empty.")
+    nodes = [dataset._node for dataset in datasets]
+    for node in nodes[1:]:
+        check_alike(nodes[0], node)
+    return nodes
+
+
+class Dataset(Chain):
+    """Elements, one after the other, which are made when they are asked for.
+
+    It is made of arrays, files or generators by the functions of this class, or of another one by
+    its methods. Iterating gives tensors; :meth:`as_numpy_iterator` gives arrays.
+    """
+
+    def __init__(self, node: Node) -> None:
+        self._node = node
+        node.dataset = self
+
+    def _of(self, node: Node) -> Dataset:
+        return Dataset(node)
+
+    def __getattr__(self, name: str) -> Any:
+        raise AttributeError(
+            f"data sets of fastrec.compat.v2 have no {name!r}; see docs/compat-v2.md"
+        )
+
+    @staticmethod
+    def from_tensors(tensors: Any, name: str | None = None) -> Dataset:
+        """One element."""
+        structure, leaves = flatten(tensors)
+        return Dataset(Tensors(structure, [hidden(leaf) for leaf in leaves]))
+
+    @staticmethod
+    def from_tensor_slices(tensors: Any, name: str | None = None) -> Dataset:
+        """An element for each row."""
+        structure, leaves = flatten(tensors)
+        return Dataset(Slices(structure, [hidden(leaf) for leaf in leaves]))
+
+    @staticmethod
+    def range(*args: int, output_type: Any = "int64", name: str | None = None) -> Dataset:
+        """Integers, as Python's ``range`` has them."""
+        if not 1 <= len(args) <= 3:
+            raise ValueError(
+                f"Invalid `args`. The length of `args` should be between 1 and 3 but was "
+                f"{len(args)}."
+            )
+        numbers = [int(convert_to_tensor(number, "int64")) for number in args]
+        if len(numbers) == 3 and not numbers[2]:
+            raise invalid("step must be a non-zero integer.")
+        span = range(*numbers)
+        return Dataset(Numbers(span.start, span.stop, span.step, as_dtype(output_type)))
+
+    @staticmethod
+    def from_generator(
+        generator: Callable[..., Any],
+        output_types: Any = None,
+        output_shapes: Any = None,
+        args: Sequence[Any] = (),
+        output_signature: Any = None,
+        name: str | None = None,
+    ) -> Dataset:
+        """What a generator yields."""
+        if not callable(generator):
+            raise TypeError("`generator` must be a Python callable.")
+        structure, specs = signature_of(output_types, output_shapes, output_signature)
+        given = [wrap(hidden(arg)).numpy() for arg in args]
+
+        def make() -> Values:
+            values: Iterator[Any] | None = None
+
+            def step() -> Value:
+                nonlocal values
+                with of_python():
+                    values = values or iter(generator(*given))
+                    for value in values:
+                        return checked(value, structure, specs)
+                raise StopIteration
+
+            return steps(step)
+
+        return Dataset(Once(make, structure, specs))
+
+    @staticmethod
+    def list_files(
+        file_pattern: Any,
+        shuffle: bool | None = None,
+        seed: int | None = None,
+        name: str | None = None,
+    ) -> Dataset:
+        """The names of files that match patterns; shuffled, unless `shuffle` is False.
+
+        Raises
+        ------
+        InvalidArgumentError
+            When there is none.
+        """
+        patterns = names_of(file_pattern)
+        names = sorted(name for pattern in patterns for name in glob.glob(pattern))
+        if not names:
+            raise invalid(f"No files matched pattern: {', '.join(patterns)}")
+        dataset = Dataset.from_tensor_slices(names)
+        return dataset if shuffle is False else dataset.shuffle(len(names), seed=seed)
+
+    @staticmethod
+    def counter(
+        start: int = 0, step: int = 1, dtype: Any = "int64", name: str | None = None
+    ) -> Dataset:
+        """Integers from `start` on, without end."""
+        kind = as_dtype(dtype)
+
+        def make() -> Values:
+            return ((np.asarray(number, kind.numpy),) for number in itertools.count(start, step))
+
+        return Dataset(Once(make, LEAF, [TensorSpec((), kind)], INFINITE))
+
+    @staticmethod
+    def random(
+        seed: int | None = None,
+        rerandomize_each_iteration: bool | None = None,
+        name: str | None = None,
+    ) -> Dataset:
+        """Integers of 32 bits: for a seed, TensorFlow's own draws."""
+        seeds = get_seed(seed)
+
+        def make() -> Values:
+            return ((np.asarray(number, np.int64),) for number in draws(*seeds))
+
+        return Dataset(Once(make, LEAF, [TensorSpec((), "int64")], INFINITE))
+
+    @staticmethod
+    def zip(*args: Any, datasets: Any = None, name: str | None = None) -> Dataset:
+        """Elements of data sets side by side, until one has no more."""
+        nested = args[0] if len(args) == 1 else args or datasets
+        structure, leaves = flatten(nested)
+        if nested is None or not leaves:
+            raise TypeError("Must pass at least one dataset to `zip`.")
+        for leaf in leaves:
+            if not isinstance(leaf, Dataset):
+                raise TypeError(
+                    "Invalid input to `zip`. Inputs are expected to be (nested) structures of "
+                    f"`tf.data.Dataset` objects but encountered object of type {type(leaf)}."
+                )
+        nodes = [leaf._node for leaf in leaves]
+        return Dataset(_flow.Zip(structure, nodes, lambda inner: pack(structure, inner)))
+
+    @staticmethod
+    def sample_from_datasets(
+        datasets: Sequence[Dataset],
+        weights: Any = None,
+        seed: int | None = None,
+        stop_on_empty_dataset: bool = False,
+        rerandomize_each_iteration: bool | None = None,
+        name: str | None = None,
+    ) -> Dataset:
+        """Elements of data sets, drawn by weight: for a seed, TensorFlow's own draws."""
+        shares = None if weights is None else np.asarray(weights, np.float32).tolist()
+        if shares is not None and len(shares) != len(datasets):
+            raise ValueError(
+                f"Invalid `weights`. `weights` should have the same length as `datasets` but got "
+                f"`len(weights)={len(shares)}` vs. `len(datasets)={len(datasets)}`."
+            )
+        nodes = _nodes_of(datasets)
+        if len(datasets) == 1:
+            return datasets[0]
+        seeds = get_seed(seed)
+        choices = lambda _: _flow.by_weight(shares, len(nodes), draws(*seeds))  # noqa: E731
+        return Dataset(_flow.Sample(nodes, choices, stop_on_empty_dataset))
+
+    @staticmethod
+    def choose_from_datasets(
+        datasets: Sequence[Dataset], choice_dataset: Dataset, stop_on_empty_dataset: bool = True
+    ) -> Dataset:
+        """Elements of data sets, as another one says which is next."""
+        if not isinstance(choice_dataset, Dataset):
+            raise TypeError(
+                "Invalid `choice_dataset`. `choice_dataset` should be a `tf.data.Dataset` but is "
+                f"{type(choice_dataset)}."
+            )
+        if choice_dataset.element_spec != TensorSpec((), "int64"):
+            raise TypeError(
+                "Invalid `choice_dataset`. Elements of `choice_dataset` must be scalar `tf.int64` "
+                f"tensors but are {choice_dataset.element_spec}."
+            )
+        nodes = _nodes_of(datasets)
+
+        def number(value: Value) -> int:
+            return int(value[0])
+
+        def choices(fast: bool) -> Iterator[int]:
+            return map(number, choice_dataset._node.stream(fast))
+
+        return Dataset(_flow.Sample(nodes, choices, stop_on_empty_dataset))
+
+    def __iter__(self) -> DatasetIterator:
+        return DatasetIterator(self._node, shown)
+
+    def as_numpy_iterator(self) -> DatasetIterator:
+        """The elements as ndarrays, NumPy scalars and bytes."""
+        return DatasetIterator(self._node, as_numpy)
+
+    def get_single_element(self, name: str | None = None) -> Any:
+        """The one element.
+
+        Raises
+        ------
+        InvalidArgumentError
+            When there are more, or none.
+        """
+        found = list(itertools.islice(self, 2))
+        if len(found) != 1:
+            raise invalid(
+                "Dataset was empty." if not found else "Dataset had more than one element."
+            )
+        return found[0]
+
+    @property
+    def element_spec(self) -> Any:
+        """What the elements are."""
+        return pack(self._node.structure, self._node.specs)
+
+    def cardinality(self, name: str | None = None) -> Any:
+        """How many elements there are; -1 for no end, -2 when that is not known."""
+        return EagerTensor(np.asarray(self._node.cardinality(), np.int64))
+
+    def __len__(self) -> int:
+        count = self._node.cardinality()
+        if count == INFINITE:
+            raise TypeError("The dataset is infinite.")
+        if count == UNKNOWN:
+            raise TypeError("The dataset length is unknown.")
+        return count
+
+    def __bool__(self) -> bool:
+        return True
+
+    def __repr__(self) -> str:
+        return f"<_{type(self._node).__name__}Dataset element_spec={self.element_spec!r}>"

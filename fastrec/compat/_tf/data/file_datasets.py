@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Data sets out of files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from .dataset import AUTOTUNE, Dataset
+from .interleaving import Interleave
+from .pipeline import Node, invalid
+from .sources import Files, Records, names_of
+from .streams import Value, flattened
+
+__all__ = ["FixedLengthRecordDataset", "TFRecordDataset", "TextLineDataset"]
+
+
+def _paths(filenames: Any) -> Callable[[], Iterator[str]]:
+    if isinstance(filenames, Dataset):
+        node = filenames._node
+
+        def names_in(value: Value) -> Iterator[str]:
+            return iter(names_of(value[0]))
+
+        return lambda: flattened(map(names_in, node.stream()))
+    names = names_of(filenames)
+    return lambda: iter(names)
+
+
+class TFRecordDataset(Dataset):
+    """The records of files, as strings.
+
+    Parameters
+    ----------
+    filenames : str, path, (nested) list of these, tensor or Dataset
+    compression_type : {None, "", "GZIP", "ZLIB"}
+    buffer_size : int, optional
+        Not looked at.
+    num_parallel_reads : int, optional
+        Files to read in turns, a record each.
+
+    Raises
+    ------
+    NotFoundError, DataLossError
+        From iterating; also as errors of Python and of fastrec.
+    """
+
+    def __init__(
+        self,
+        filenames: Any,
+        compression_type: Any = None,
+        buffer_size: int | None = None,
+        num_parallel_reads: int | None = None,
+        name: str | None = None,
+    ) -> None:
+        fixed = () if isinstance(filenames, Dataset) else names_of(filenames)
+        node: Node = Records(_paths(filenames), compression_type, fixed)
+        if num_parallel_reads is not None and num_parallel_reads != AUTOTUNE:
+            if num_parallel_reads < 1:
+                raise invalid("`cycle_length` must be > 0")
+            names = (
+                filenames
+                if isinstance(filenames, Dataset)
+                else Dataset.from_tensor_slices(names_of(filenames) or np.empty(0, object))
+            )
+            one = lambda path: TFRecordDataset(path, compression_type)  # noqa: E731
+            node = Interleave(names._node, one, int(num_parallel_reads))
+        super().__init__(node)
+
+
+class TextLineDataset(Dataset):
+    """The lines of files, without their ends and without carriage returns."""
+
+    def __init__(
+        self,
+        filenames: Any,
+        compression_type: Any = None,
+        buffer_size: int | None = None,
+        num_parallel_reads: int | None = None,
+        name: str | None = None,
+    ) -> None:
+        def lines(file: Any, _: str) -> Iterator[bytes]:
+            return (line.removesuffix(b"\n").replace(b"\r", b"") for line in file)
+
+        super().__init__(Files(list(_paths(filenames)()), compression_type, lines))
+
+
+class FixedLengthRecordDataset(Dataset):
+    """Strings of one length, one after the other, of files."""
+
+    def __init__(
+        self,
+        filenames: Any,
+        record_bytes: int,
+        header_bytes: int | None = None,
+        footer_bytes: int | None = None,
+        buffer_size: int | None = None,
+        compression_type: Any = None,
+        num_parallel_reads: int | None = None,
+        name: str | None = None,
+    ) -> None:
+        if record_bytes <= 0:
+            raise invalid("`record_bytes` must be > 0")
+        head, foot = header_bytes or 0, footer_bytes or 0
+
+        def records(file: Any, path: str) -> Iterator[bytes]:
+            data = file.read()
+            body = len(data) - head - foot
+            if body % record_bytes:
+                raise invalid(
+                    f"Excluding the header ({head} bytes) and footer ({foot} bytes), input file "
+                    f'"{path}" has body length {body} bytes, which is not an exact multiple of the '
+                    f"record length ({record_bytes} bytes)."
+                )
+            return (data[at : at + record_bytes] for at in range(head, head + body, record_bytes))
+
+        super().__init__(Files(list(_paths(filenames)()), compression_type, records))

@@ -1,0 +1,287 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which elements come, in which order, and when."""
+
+from __future__ import annotations
+
+import bisect
+import itertools
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, TypeVar
+
+import numpy as np
+
+from .. import errors as _errors
+from ..kernels import philox
+from ..specs import TensorSpec, TypeSpec
+from ..tensor import as_array
+from .pipeline import INFINITE, UNKNOWN, Node, invalid
+from .streams import Block, Blocks, Value, Values, cut, steps
+
+__all__ = [
+    "Cache",
+    "Enumerate",
+    "IgnoreErrors",
+    "Sample",
+    "TakeWhile",
+    "Unique",
+    "Zip",
+]
+
+T = TypeVar("T")
+
+
+class Zip(Node):
+    """Elements side by side."""
+
+    def __init__(
+        self, structure: Any, nodes: Sequence[Node], rebuild: Callable[[list[Any]], Any]
+    ) -> None:
+        super().__init__(*nodes)
+        self._rebuild = rebuild
+
+    @property
+    def structure(self) -> Any:
+        return self._rebuild([node.structure for node in self.inputs])
+
+    @property
+    def specs(self) -> list[TypeSpec]:
+        return [spec for node in self.inputs for spec in node.specs]
+
+    def cardinality(self) -> int:
+        totals = [node.cardinality() for node in self.inputs]
+        finite = [total for total in totals if total != INFINITE]
+        return UNKNOWN if UNKNOWN in totals else min(finite, default=INFINITE)
+
+    def values(self, fast: bool = True) -> Values:
+        streams = [node.stream(fast) for node in self.inputs]
+
+        def step() -> Value:
+            parts: list[Value] = []
+            failed: Exception | None = None
+            ended = False
+            for stream in streams:  # of all, whatever is raised
+                try:
+                    parts.append(next(stream))
+                except StopIteration:
+                    ended = True
+                except Exception as error:
+                    failed = failed or error
+            if failed is not None:
+                try:
+                    raise failed
+                finally:
+                    del failed  # or it and this frame would keep each other
+            if ended:
+                raise StopIteration
+            return tuple(itertools.chain.from_iterable(parts))
+
+        return steps(step)
+
+
+class Enumerate(Node):
+    """Elements and their numbers."""
+
+    def __init__(self, node: Node, start: int) -> None:
+        super().__init__(node)
+        self._start = start
+
+    @property
+    def structure(self) -> Any:
+        return (None, self.inputs[0].structure)
+
+    @property
+    def specs(self) -> list[TypeSpec]:
+        return [TensorSpec((), "int64"), *self.inputs[0].specs]
+
+    def values(self, fast: bool = True) -> Values:
+        stream = self.inputs[0].stream(fast)
+        numbers = itertools.count(self._start)  # what cannot be made has one, too
+        return steps(lambda: (np.asarray(next(numbers), np.int64), *next(stream)))
+
+    def blocks(self, count: int) -> Blocks | None:
+        blocks = self.inputs[0].blocks(count)
+        return None if blocks is None else self._blocks(blocks)
+
+    def _blocks(self, blocks: Blocks) -> Blocks:
+        at = self._start
+
+        def step() -> Block:
+            nonlocal at
+            try:
+                count, columns = next(blocks)
+            except Exception:
+                at += 1
+                raise
+            begin, at = at, at + count
+            return count, [np.arange(begin, at), *columns]
+
+        return steps(step)
+
+
+class Cache(Node):
+    """Elements that are made once, and kept in memory when all have been."""
+
+    def __init__(self, node: Node) -> None:
+        super().__init__(node)
+        self._kept: list[Value] | None = None
+        self._blocks: list[Block] | None = None
+
+    def values(self, fast: bool = True) -> Values:
+        if self._kept is not None:
+            return iter(self._kept)
+        return _keeping(self.inputs[0].stream(fast), lambda kept: setattr(self, "_kept", kept))
+
+    def blocks(self, count: int) -> Blocks | None:
+        if self._blocks is not None:
+            return self._again(self._blocks, count)
+        if self._kept is not None:
+            return None
+        blocks = self.inputs[0].blocks(count) if self.inputs[0].pure else None
+        if blocks is None:
+            return None
+        return map(_own, _keeping(blocks, lambda kept: setattr(self, "_blocks", kept)))
+
+    @staticmethod
+    def _again(kept: list[Block], count: int) -> Blocks:
+        for block in kept:
+            for at in range(0, block[0], count):
+                yield _own(cut(block, at, min(at + count, block[0])))
+
+
+def _keeping(stream: Iterator[T], keep: Callable[[list[T]], None]) -> Iterator[T]:
+    """The same, of which all are kept at the end."""
+    kept: list[T] = []
+
+    def step() -> T:
+        try:
+            kept.append(next(stream))
+        except StopIteration:
+            keep(kept)
+            raise
+        return kept[-1]
+
+    return steps(step)
+
+
+def _own(block: Block) -> Block:
+    """A block that may be written to."""
+    return block[0], [c.copy() if isinstance(c, np.ndarray) else c for c in block[1]]
+
+
+class IgnoreErrors(Node):
+    """Elements that could be made."""
+
+    def __init__(self, node: Node, log: bool) -> None:
+        super().__init__(node)
+        self._log = log
+
+    @property
+    def pure(self) -> bool:
+        return super().pure and not self._log
+
+    def cardinality(self) -> int:
+        return UNKNOWN
+
+    def values(self, fast: bool = True) -> Values:
+        return self._kept(self.inputs[0].stream(fast))
+
+    def blocks(self, count: int) -> Blocks | None:
+        blocks = self.inputs[0].blocks(count)
+        return None if blocks is None else self._kept(blocks)
+
+    def _kept(self, stream: Iterator[T]) -> Iterator[T]:
+        def step() -> T:
+            while True:
+                try:
+                    return next(stream)
+                except (StopIteration, _errors.NotFoundError):
+                    raise
+                except Exception as error:
+                    if self._log:
+                        warnings.warn(f"Error raised with error message {error}", stacklevel=2)
+
+        return steps(step)
+
+
+class TakeWhile(Node):
+    """Elements up to the first for which a function says False."""
+
+    def __init__(self, node: Node, keeps: Callable[[Value], bool]) -> None:
+        super().__init__(node)
+        self._keeps = keeps
+
+    def cardinality(self) -> int:
+        return UNKNOWN
+
+    def values(self, fast: bool = True) -> Values:
+        return itertools.takewhile(self._keeps, self.inputs[0].stream(fast))
+
+
+class Unique(Node):
+    """Elements that have not been before."""
+
+    def cardinality(self) -> int:
+        return UNKNOWN
+
+    def values(self, fast: bool = True) -> Values:
+        seen: set[Any] = set()
+
+        def is_new(value: Value) -> bool:
+            arrays = [as_array(part) for part in value]
+            key = tuple(
+                (a.shape, tuple(a.reshape(-1).tolist()) if a.dtype == object else a.tobytes())
+                for a in arrays
+            )
+            before = len(seen)
+            seen.add(key)
+            return len(seen) > before
+
+        return filter(is_new, self.inputs[0].stream(fast))
+
+
+class Sample(Node):
+    """Elements of data sets by a choice of which is next."""
+
+    def __init__(
+        self, nodes: Sequence[Node], choices: Callable[[bool], Iterator[int]], stop: bool
+    ) -> None:
+        super().__init__(*nodes)
+        self._choices, self._stop = choices, stop
+
+    @property
+    def pure(self) -> bool:
+        return False
+
+    def cardinality(self) -> int:
+        return UNKNOWN
+
+    def values(self, fast: bool = True) -> Values:
+        streams: list[Values | None] = [node.stream(fast) for node in self.inputs]
+        choices = self._choices(fast)
+
+        def step() -> Value:
+            while any(stream is not None for stream in streams):
+                choice = next(choices)
+                if not 0 <= choice < len(streams):
+                    raise invalid(f"Selector index out of range: {choice} >= {len(streams)}")
+                stream = streams[choice]
+                if stream is not None:
+                    if (value := next(stream, None)) is not None:
+                        return value
+                    streams[choice] = None
+                    if self._stop:
+                        break
+            raise StopIteration
+
+        return steps(step)
+
+
+def by_weight(weights: Sequence[float] | None, count: int, numbers: Iterator[int]) -> Iterator[int]:
+    """Numbers below `count`, each as often as its weight says; from pairs of `numbers`."""
+    with np.errstate(divide="ignore"):
+        logits = np.zeros(count) if weights is None else np.log(np.asarray(weights, np.float32))
+    ends = np.cumsum(np.exp(logits.astype(np.float64) - logits.max())).tolist()
+    for seed in numbers:
+        drawn = philox.uniform(philox.scrambled(seed, next(numbers)), (1,), np.dtype(np.float64))
+        yield min(bisect.bisect_right(ends, float(drawn[0]) * ends[-1]), count - 1)

@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Data sets of elements, in turns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from ..seeds import looking_ahead
+from ..specs import TypeSpec
+from ..structure import LEAF
+from .mapping import Function
+from .pipeline import UNKNOWN, Node
+from .streams import Blocks, Value, Values, first, flattened, steps, to_blocks
+
+__all__ = ["Interleave"]
+
+
+class Interleave(Node):
+    """Elements of the data sets that a function gives for elements, in turns.
+
+    Parameters
+    ----------
+    node : Node
+    function : callable
+    cycle : int
+        Data sets to take elements of at a time.
+    block : int
+        Elements to take of each in its turn.
+    parallel : bool
+        Whether TensorFlow would run them in threads.
+    """
+
+    def __init__(
+        self,
+        node: Node,
+        function: Callable[..., Any],
+        cycle: int = 1,
+        block: int = 1,
+        parallel: bool = False,
+    ) -> None:
+        super().__init__(node)
+        self._function = Function(function, node.structure)
+        self._cycle, self._block, self._parallel = cycle, block, parallel
+        self._sample: Node | None = None
+
+    def _of(self, value: Value) -> Node:
+        _, parts = self._function(value)
+        if not isinstance(parts[0], Node):
+            raise TypeError("`map_func` must return a `Dataset` object.")
+        self._sample = self._sample or parts[0]
+        return parts[0]
+
+    def _known(self) -> Node | None:
+        if self._sample is None:
+            with looking_ahead():
+                first(map(self._of, self.inputs[0].stream(False)))  # errors come in their places
+        return self._sample
+
+    @property
+    def structure(self) -> Any:
+        known = self._known()
+        return LEAF if known is None else known.structure
+
+    @property
+    def specs(self) -> list[TypeSpec]:
+        known = self._known()
+        return [] if known is None else known.specs
+
+    @property
+    def pure(self) -> bool:
+        known = self._known()
+        return super().pure and known is not None and known.pure
+
+    def cardinality(self) -> int:
+        return UNKNOWN
+
+    def values(self, fast: bool = True) -> Values:
+        def made(value: Value) -> Values:
+            return self._of(value).stream(fast)
+
+        streams = map(made, self.inputs[0].stream(fast))
+        if self._cycle == 1:
+            return flattened(streams)
+        return _in_turns(streams, self._cycle, self._block, self._parallel)
+
+    def blocks(self, count: int) -> Blocks | None:
+        known = self._known() if super().pure else None
+        if known is None or not known.pure or [s.shape.sizes for s in known.specs] != [()]:
+            return None
+        return to_blocks(self.values(), count)
+
+
+def _in_turns(streams: Iterator[Values], cycle: int, block: int, parallel: bool) -> Values:
+    """As TensorFlow does: one that has ended gives up its turn, and is replaced at the next.
+
+    If `parallel`, an error has the place of an element in a turn, and one instead of a stream that
+    of a stream.
+    """
+    slots: list[Values | None] = [None] * cycle
+    at, taken, ended = 0, 0, False
+
+    def took(count: int) -> None:
+        nonlocal at, taken
+        taken += count
+        if taken >= block:
+            at, taken = (at + 1) % cycle, 0
+
+    def step() -> Value:
+        nonlocal ended
+        while True:
+            current = slots[at]
+            if current is not None:
+                try:
+                    found = next(current, None)
+                except Exception:
+                    took(parallel)
+                    raise
+                if found is not None:
+                    took(1)
+                    return found
+                slots[at] = None
+                took(block)
+            elif not ended:
+                try:
+                    slots[at] = next(streams, None)
+                except Exception as error:
+                    if not parallel:
+                        raise
+                    slots[at] = _failing(error)
+                ended = slots[at] is None
+            elif any(slot is not None for slot in slots):
+                took(block)
+            else:
+                raise StopIteration
+
+    return steps(step)
+
+
+def _failing(error: Exception) -> Values:
+    try:
+        raise error
+    finally:
+        del error  # or it and this frame would keep each other
+    yield

@@ -1,0 +1,227 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Going through a data set, and what programs say of its elements."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from .. import errors as _errors
+from ..seeds import running
+from ..specs import TensorSpec, TypeSpec
+from ..structure import LEAF, flatten, pack, packer
+from ..tensor import TensorShape, convert_to_tensor
+from ..trace import wrap
+from .mapping import hidden, shown
+from .pipeline import Node
+from .streams import Value
+
+__all__ = [
+    "DatasetIterator",
+    "Options",
+    "as_numpy",
+    "checked",
+    "padding_of",
+    "shapes_of",
+    "signature_of",
+    "tensors",
+]
+
+
+class Options:
+    """What may be said about how a data set is run. All of it is taken, and nothing needs it."""
+
+    def __init__(self) -> None:
+        self.__dict__["given"] = {}
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return self.given.setdefault(name, Options())
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        self.given[name] = value
+
+
+class DatasetIterator:
+    """The elements of a data set, from the first on; for threads to share."""
+
+    def __init__(self, node: Node, show: Callable[[Any], Any]) -> None:
+        self._node, self._show = node, show
+        self._run: dict[Any, Any] = {}
+        token = running.set(self._run)
+        try:
+            self._values = node.stream()
+        finally:
+            running.reset(token)
+        self._pack: Callable[[Sequence[Any]], Any] | None = None
+        self._lock = threading.RLock()
+
+    def __iter__(self) -> DatasetIterator:
+        return self
+
+    def __next__(self) -> Any:
+        with self._lock:
+            token = running.set(self._run)
+            try:
+                value = next(self._values)
+            finally:
+                running.reset(token)
+            if self._pack is None:  # some structures are only known with the first element
+                self._pack = packer(self._node.structure)
+        return self._pack(list(map(self._show, value)))
+
+    next = __next__
+
+    def get_next(self) -> Any:
+        """The next element.
+
+        Raises
+        ------
+        OutOfRangeError
+            At the end.
+        """
+        try:
+            return self.__next__()
+        except StopIteration:
+            raise _errors.OutOfRangeError(None, None, "End of sequence") from None
+
+    def get_next_as_optional(self) -> Any:
+        """Not covered."""
+        raise NotImplementedError("optionals are not covered")
+
+    @property
+    def element_spec(self) -> Any:
+        """What the elements are."""
+        return pack(self._node.structure, self._node.specs)
+
+
+def as_numpy(part: Any) -> Any:
+    value = shown(part)
+    return value.as_numpy_iterator() if hasattr(value, "as_numpy_iterator") else value.numpy()
+
+
+def tensors(value: Any) -> Any:
+    structure, leaves = flatten(value)
+    return pack(structure, [shown(hidden(leaf)) for leaf in leaves])
+
+
+def signature_of(types: Any, shapes: Any, signature: Any) -> tuple[Any, list[TypeSpec]]:
+    if signature is not None:
+        return flatten(signature)
+    if types is None:
+        raise TypeError("Either `output_signature` or `output_types` must be specified")
+    structure, dtypes = flatten(types)
+    sizes = [None] * len(dtypes) if shapes is None else shapes_of(shapes, structure)
+    return structure, [TensorSpec(size, dtype) for size, dtype in zip(sizes, dtypes, strict=True)]
+
+
+def _is_unknown(size: Any) -> bool:
+    return isinstance(size, (int, np.integer)) and size == -1
+
+
+def shapes_of(shapes: Any, structure: Any) -> list[Any]:
+    """The shapes of parts, which may be lists and tuples, too."""
+    if structure is LEAF:
+        sizes = shapes.array if hasattr(shapes, "array") else shapes
+        if isinstance(sizes, (list, tuple, np.ndarray)):
+            sizes = [None if size is None or _is_unknown(size) else size for size in sizes]
+        return [TensorShape(sizes).sizes]
+    if isinstance(structure, dict):
+        return [s for key in sorted(structure) for s in shapes_of(shapes[key], structure[key])]
+    return [
+        s for part, inner in zip(shapes, structure, strict=True) for s in shapes_of(part, inner)
+    ]
+
+
+def _parts(value: Any, structure: Any) -> list[Any]:
+    """The parts of a value that has a structure.
+
+    Raises
+    ------
+    TypeError
+        When it has another.
+    """
+    if structure is LEAF:
+        return [value]
+    kind = dict if isinstance(structure, dict) else tuple
+    if (
+        not isinstance(value, kind)
+        or len(value) != len(structure)
+        or (isinstance(value, dict) and value.keys() != structure.keys())
+    ):
+        raise TypeError(
+            f"`generator` yielded an element that did not match the expected structure: {value!r}"
+        )
+    if isinstance(value, dict):
+        keys = flatten({key: key for key in value})[1]
+        return [p for key in keys for p in _parts(value[key], structure[key])]
+    return [p for each, inner in zip(value, structure, strict=True) for p in _parts(each, inner)]
+
+
+def checked(value: Any, structure: Any, specs: Sequence[TypeSpec]) -> Value:
+    """What a generator has yielded, of the type that was announced."""
+    found = []
+    for leaf, spec in zip(_parts(value, structure), specs, strict=True):
+        if hasattr(leaf, "_raw"):
+            found.append(leaf._raw)
+            continue
+        tensor = convert_to_tensor(
+            np.asarray(leaf) if isinstance(leaf, np.number) else leaf, spec.dtype
+        )
+        if not spec.shape.is_compatible_with(tensor.shape):
+            raise TypeError(
+                f"`generator` yielded an element of shape {tensor.shape} where an element of shape "
+                f"{spec.shape} was expected."
+            )
+        found.append(tensor.raw)
+    return tuple(found)
+
+
+def padding_of(node: Node, shapes: Any, values: Any) -> tuple[list[Any], list[Any]]:
+    """To which shapes parts of elements are filled up, and with what; None for the defaults."""
+    specs, structure = node.specs, node.structure
+    sizes = [None] * len(specs) if shapes is None else shapes_of(shapes, structure)
+    for size, spec in zip(sizes, specs, strict=True):
+        _check_padded(size, spec)
+    if values is None:
+        return sizes, [None] * len(specs)
+    one = structure is not LEAF and flatten(values)[0] is LEAF  # for all of the parts
+    parts = [values] * len(specs) if one else flatten(values)[1]
+    if len(parts) != len(specs):
+        raise TypeError("`padding_values` does not have the structure of the elements")
+    return sizes, [_filler(part, spec) for part, spec in zip(parts, specs, strict=True)]
+
+
+def _check_padded(size: Any, spec: TypeSpec) -> None:
+    known = spec.shape.sizes
+    if size is None or known is None:
+        return
+    if len(size) != len(known) or any(
+        None not in (a, b) and a < b for a, b in zip(size, known, strict=True)
+    ):
+        raise ValueError(
+            f"The padded shape {tuple(size)} is not compatible with the shape {known} of the "
+            "corresponding input component."
+        )
+
+
+def _filler(value: Any, spec: TypeSpec) -> Any:
+    if value is None:
+        return None
+    tensor = wrap(hidden(value))
+    if tensor.shape.ndims:
+        raise ValueError(
+            f"Invalid `padding_values`. `padding_values` values should be scalars, but got "
+            f"{tensor.shape}."
+        )
+    if tensor.dtype != spec.dtype:
+        raise TypeError(
+            f"Invalid `padding_values`. `padding_values` values type <dtype: "
+            f"'{tensor.dtype.name}'> does not match type <dtype: '{spec.dtype.name}'> of the "
+            "corresponding input component."
+        )
+    return tensor.numpy()

@@ -1,0 +1,300 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Functions of elements: traced and run on many at once, or called for each."""
+
+from __future__ import annotations
+
+import functools
+import os
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..branching import Branches
+from ..columns import rows_of
+from ..errors import OpError
+from ..seeds import kept_for_run, looking_ahead, running
+from ..specs import TensorSpec, TypeSpec
+from ..structure import LEAF, flatten, pack
+from ..tensor import EagerTensor, Tensor, convert_to_tensor
+from ..trace import Called, Draw, Trace, calling, raw_of, traced, wrap
+from .native import with_fallback
+from .pipeline import Node, lowering
+from .streams import AHEAD, Block, Blocks, Value, Values, first, in_blocks
+from .threads import in_order
+
+__all__ = ["EagerMap", "Function", "Map", "Untraced", "loose_spec", "mapped"]
+
+_MOST_AHEAD = 1 << 16  # random numbers
+
+
+class Opaque:
+    """Of a value that is no tensor, as a data set in a data set."""
+
+    dtype = shape = None
+
+
+def shown(raw: Any) -> Any:
+    """A value, as programs see it."""
+    if type(raw) is np.ndarray:
+        return EagerTensor(raw)
+    return raw.dataset if isinstance(raw, Node) else wrap(raw)
+
+
+def hidden(value: Any) -> Any:
+    """A value that a program has given, as it is kept."""
+    if hasattr(value, "_node"):
+        return value._node
+    if isinstance(value, Tensor) or hasattr(value, "_raw"):
+        return raw_of(value)
+    return raw_of(convert_to_tensor(value))
+
+
+class Function:
+    """A function of a program, and how it is called with an element."""
+
+    def __init__(self, function: Callable[..., Any], structure: Any) -> None:
+        self.function, self.structure = function, structure
+        self._states: dict[Any, Any] = {}  # where no iteration has its own
+
+    def arguments(self, parts: Sequence[Any]) -> tuple[Any, ...]:
+        """A tuple is given as one argument for each of its parts."""
+        value = pack(self.structure, parts)
+        plain = isinstance(value, tuple) and not hasattr(value, "_fields")
+        return value if plain else (value,)
+
+    def states(self) -> dict[Any, Any]:
+        """What its calls of this iteration have drawn from."""
+        return self._states if running.get() is None else kept_for_run(self, dict)
+
+    def __call__(self, parts: Sequence[Any], states: Any = None) -> tuple[Any, list[Any]]:
+        """The structure and the parts of what it returns.
+
+        Threads that call it have to be given its `states`.
+        """
+        with calling(Called(self.states() if states is None else states)):
+            returned = self.function(*self.arguments([shown(part) for part in parts]))
+        structure, leaves = flatten(_unlisted(returned))
+        return structure, [hidden(leaf) for leaf in leaves]
+
+    def trace(self, specs: Sequence[TypeSpec]) -> tuple[Trace, Any] | None:
+        """The operations that it consists of; None when it is not made of operations."""
+        try:
+            return self._traced(specs)
+        except Exception:
+            return None  # called with each element it says what is wrong, if anything is
+
+    def branches(self, specs: Sequence[TypeSpec]) -> Branches | None:
+        """The ways through it, where what it does depends on values."""
+        found = Branches(lambda answers: self._traced(specs, answers))
+        return found if found.possible() else None
+
+    def _traced(self, specs: Sequence[TypeSpec], answers: Sequence[bool] = ()) -> tuple[Trace, Any]:
+
+        def results(value: Any) -> tuple[Any, list[Any]]:
+            structure, leaves = flatten(_unlisted(value))
+            if any(hasattr(leaf, "_node") or leaf is None for leaf in leaves):
+                raise TypeError("not tensors")
+            kept = [
+                x if isinstance(x, Tensor) or hasattr(x, "_raw") else convert_to_tensor(x)
+                for x in leaves
+            ]
+            return structure, kept
+
+        return traced(self.function, specs, self.arguments, results, answers)
+
+
+def _unlisted(value: Any) -> Any:
+    """A list that a function returns is several tensors, which need not be alike."""
+    return tuple(value) if isinstance(value, list) else value
+
+
+def _workers(parallel: int | None) -> int:
+    if parallel is None:
+        return 0
+    cpus = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return cpus if parallel < 1 else min(parallel, 4 * cpus)
+
+
+def mapped(node: Node, function: Callable[..., Any], parallel: int | None) -> Node:
+    """A node for ``map``."""
+    call = Function(function, node.structure)
+    found = call.trace(node.specs) if all(isinstance(s, TypeSpec) for s in node.specs) else None
+    if found is None:
+        return EagerMap(node, call, parallel)
+    trace, structure = found
+    return Map(Drawn(node, trace.draws) if trace.draws else node, trace, structure, parallel)
+
+
+class Drawn(Node):
+    """Elements, and after their parts the random numbers that a function draws for each."""
+
+    def __init__(self, node: Node, draws: Sequence[Draw]) -> None:
+        super().__init__(node)
+        self._draws = draws
+        # Nobody sees when they are drawn: several at a time, unless they are large.
+        most = max(draw.spec.shape.num_elements() or 0 for draw in draws)
+        self._ahead = max(1, min(AHEAD, _MOST_AHEAD // max(most, 1)))
+
+    @property
+    def specs(self) -> list[TypeSpec]:
+        return [*self.inputs[0].specs, *(draw.spec for draw in self._draws)]
+
+    def _started(self) -> list[Callable[[int], Any]]:
+        return [functools.partial(draw.many, draw.start()) for draw in self._draws]
+
+    def _rows(self) -> Values:
+        started = self._started()
+        while True:
+            yield from zip(*[rows_of(draw(self._ahead)) for draw in started], strict=True)
+
+    def values(self, fast: bool = True) -> Values:
+        drawn = kept_for_run((self, "rows"), self._rows)
+
+        def with_draws(value: Value) -> Value:
+            return (*value, *next(drawn))
+
+        return map(with_draws, self.inputs[0].stream(fast))
+
+    def blocks(self, count: int) -> Blocks | None:
+        blocks = self.inputs[0].blocks(count)
+        return None if blocks is None else map(self._of_block, blocks)
+
+    def _of_block(self, block: Block) -> Block:
+        count, columns = block
+        started = kept_for_run((self, "columns"), self._started)
+        return count, [*columns, *(draw(count) for draw in started)]
+
+
+class Parsable(Node):
+    """What can have its elements parsed natively."""
+
+    def parsed(self, trace: Trace) -> Values | None:
+        """The elements, as the first operation of `trace` parses them; None if it cannot."""
+        raise NotImplementedError
+
+
+class Map(Node):
+    """A function that consists of operations."""
+
+    def __init__(
+        self, node: Node, trace: Trace, structure: Any, parallel: int | None = None
+    ) -> None:
+        super().__init__(node)
+        self.trace, self._structure, self.parallel = trace, structure, parallel
+
+    structure = property(lambda self: self._structure)
+
+    @property
+    def specs(self) -> list[TypeSpec]:
+        return self.trace.specs
+
+    @property
+    def pure(self) -> bool:
+        return super().pure and self.trace.is_pure
+
+    def over(self, node: Node) -> Map:
+        """The same function of the elements of another node."""
+        return Map(node, self.trace, self._structure, self.parallel)
+
+    def values(self, fast: bool = True) -> Values:
+        parsed = self._parsed() if fast else None
+        if parsed is None:
+            return self._values(fast)
+        found = (self.trace(value, parsed=True) for value in parsed)
+        return with_fallback(found, lambda: self._values(fast))
+
+    def _values(self, fast: bool) -> Values:
+        workers = _workers(self.parallel) if fast else 0
+        return in_order(self.trace, self.inputs[0].stream(fast), workers)
+
+    def _parsed(self) -> Values | None:
+        """Batches of records, parsed natively as this would do."""
+        batch = self.inputs[0]
+        return batch.parsed(self.trace) if isinstance(batch, Parsable) else None
+
+    def ahead(self) -> Values | None:
+        return self.values() if self.trace.is_cheap and self._parsed() is not None else None
+
+    def blocks(self, count: int) -> Blocks | None:
+        if not self.pure or (blocks := self.inputs[0].blocks(count)) is None:
+            return None
+        return in_blocks(blocks, self._of_block, lambda values: map(self.trace, values))
+
+    def _of_block(self, count: int, columns: list[Any]) -> Block:
+        return count, self.trace.run_block(count, columns)
+
+
+class Untraced(Node):
+    """A node of which only an element tells what its elements are."""
+
+    _found: tuple[Any, list[TypeSpec]] | None = None
+
+    def _known(self) -> tuple[Any, list[TypeSpec]]:
+        if self._found is None:
+            with looking_ahead():
+                first(self._tried())
+        return self._found or (LEAF, [])
+
+    def _tried(self) -> Values:
+        """Elements that nobody gets, each of which is told to `_learn`."""
+        return self.values(False)
+
+    def _learn(self, structure: Any, parts: Sequence[Any]) -> None:
+        if self._found is None:
+            self._found = structure, list(map(loose_spec, parts))
+
+    @property
+    def structure(self) -> Any:
+        return self._known()[0]
+
+    @property
+    def specs(self) -> list[TypeSpec]:
+        return self._known()[1]
+
+    @property
+    def pure(self) -> bool:
+        return False
+
+
+class EagerMap(Untraced):
+    """A function that is called with each element."""
+
+    def __init__(self, node: Node, function: Function, parallel: int | None = None) -> None:
+        super().__init__(node)
+        self._function, self._parallel = function, parallel
+        known = all(isinstance(spec, TypeSpec) for spec in node.specs)
+        self._branches = function.branches(node.specs) if known else None
+
+    def _tried(self) -> Values:
+        return map(functools.partial(self._call, {}), self.inputs[0].stream(False))
+
+    def _call(self, states: dict[Any, Any], value: Value) -> Value:
+        structure, parts = self._made(states, value)
+        self._learn(structure, parts)
+        return tuple(parts)
+
+    def _made(self, states: dict[Any, Any], value: Value) -> tuple[Any, list[Any]]:
+        if self._branches is not None and lowering():
+            try:
+                return self._branches(value, Called(states))
+            except OpError:
+                raise
+            except Exception:  # called with values it says what is wrong, if anything is
+                self._branches = None
+        return self._function(value, states)
+
+    def values(self, fast: bool = True) -> Values:
+        workers = _workers(self._parallel) if fast else 0
+        call = functools.partial(self._call, self._function.states())
+        return in_order(call, self.inputs[0].stream(fast), workers)
+
+
+def loose_spec(part: Any) -> Any:
+    """What is known of all elements, of one: the type, and how many dimensions."""
+    if isinstance(part, Node):
+        return Opaque
+    value = wrap(part)
+    if hasattr(value, "_spec"):
+        return value._spec.reshaped([None] * len(value.shape))
+    return TensorSpec([None] * len(value.shape), value.dtype)

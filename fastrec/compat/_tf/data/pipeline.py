@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What data sets are made of: nodes that give elements one by one, or many at once as columns.
+
+An element is the tuple of its parts, each a value as :mod:`._columns` has it. Both ways give the
+same. The fast way is taken where a node has it, all the way up to its source; that it was worth it
+is known beforehand, for functions are traced. ``FASTREC_COMPAT_LOWERING=0`` takes the slow one.
+
+Either way, iterating goes on after an error, as :mod:`._streams` does.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import Any
+
+from .. import errors as _errors
+from ..specs import TypeSpec
+from .streams import AHEAD, Blocks, Values, to_values
+
+__all__ = ["INFINITE", "UNKNOWN", "Node", "Once", "invalid", "lowering", "set_lowering"]
+
+INFINITE = -1
+UNKNOWN = -2
+
+
+class _Switch:
+    on = os.environ.get("FASTREC_COMPAT_LOWERING", "1") != "0"
+
+
+def set_lowering(on: bool) -> bool:
+    """Whether many elements may be made at once where that gives the same; what it was before."""
+    before, _Switch.on = _Switch.on, on
+    return before
+
+
+def lowering() -> bool:
+    """Whether many elements may be made at once."""
+    return _Switch.on
+
+
+def invalid(text: str) -> _errors.OpError:
+    """What TensorFlow raises for arguments that it only looks at when it runs."""
+    return _errors.InvalidArgumentError(None, None, text)
+
+
+class Node:
+    """A step of a pipeline.
+
+    Parameters
+    ----------
+    inputs : Node
+        Where its elements come from.
+    """
+
+    dataset: Any = None  # what shows it to programs
+
+    def __init__(self, *inputs: Node) -> None:
+        self.inputs = inputs
+
+    @property
+    def structure(self) -> Any:
+        """How the parts of an element are nested."""
+        return self.inputs[0].structure
+
+    @property
+    def specs(self) -> list[TypeSpec]:
+        """What the parts of an element are."""
+        return self.inputs[0].specs
+
+    @property
+    def pure(self) -> bool:
+        """Whether elements may be made ahead of time: nobody can tell when they are made."""
+        return all(node.pure for node in self.inputs)
+
+    def cardinality(self) -> int:
+        """How many elements there are; `INFINITE` or `UNKNOWN`."""
+        return self.inputs[0].cardinality()
+
+    def values(self, fast: bool = True) -> Values:
+        """The elements. When not `fast`, each is only made when it is asked for."""
+        raise NotImplementedError
+
+    def blocks(self, count: int) -> Blocks | None:
+        """The elements as columns of up to `count`; None when there are none to be had."""
+        return None
+
+    def ahead(self) -> Values | None:
+        """The elements, when they are made ahead of time anyway."""
+        return None
+
+    def stream(self, fast: bool = True) -> Values:
+        """The elements, by the fastest way there is."""
+        blocks = self.fast_blocks(AHEAD) if fast else None
+        return self.values(fast) if blocks is None else to_values(blocks)
+
+    def fast_blocks(self, count: int) -> Blocks | None:
+        """The elements as columns, unless that is switched off."""
+        return self.blocks(count) if _Switch.on else None
+
+
+class Once(Node):
+    """A node whose elements are made by calling something."""
+
+    def __init__(
+        self,
+        make: Callable[[], Values],
+        structure: Any,
+        specs: list[TypeSpec],
+        cardinality: int = UNKNOWN,
+    ) -> None:
+        super().__init__()
+        self._make, self._structure, self._specs = make, structure, specs
+        self._cardinality = cardinality
+
+    structure = property(lambda self: self._structure)
+    specs = property(lambda self: self._specs)
+
+    @property
+    def pure(self) -> bool:
+        return False
+
+    def cardinality(self) -> int:
+        return self._cardinality
+
+    def values(self, fast: bool = True) -> Values:
+        return self._make()

@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Elements in a random order."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+import fastrec
+from fastrec.batches.shuffle_buffer import ring_shuffled
+from fastrec.errors import FastrecError
+
+from ..records import data_error
+from ..seeds import SeedSource
+from .mapping import Map
+from .native import plain_files
+from .pipeline import Node, invalid
+from .sources import Slices
+from .streams import Block, Blocks, Value, Values, in_blocks, to_blocks
+
+__all__ = ["Shuffle"]
+
+
+class Shuffle(Node):
+    """Elements drawn from a buffer, with TensorFlow's draws."""
+
+    def __init__(self, node: Node, size: int, seed: int | None, reshuffle: bool) -> None:
+        super().__init__(node)
+        if size < 1:
+            raise invalid("buffer_size must be greater than zero or UNKNOWN_CARDINALITY")
+        self._size, self._seeds = size, SeedSource(seed, reshuffle)
+
+    def _shuffled(self, items: Iterator[Any]) -> Iterator[Any]:
+        return ring_shuffled(items, self._size, self._seeds)
+
+    def values(self, fast: bool = True) -> Values:
+        return self._shuffled(self.inputs[0].stream(fast))
+
+    def blocks(self, count: int) -> Blocks | None:
+        node = self.inputs[0]
+        if not node.pure:
+            return None
+        maps: list[Map] = []
+        while isinstance(node, Map):  # shuffling what a function is given shuffles what it gives
+            maps.append(node)
+            node = node.inputs[0]
+        source: Node = _Reordered(node, self._shuffled)
+        for each in reversed(maps):
+            source = each.over(source)
+        return source.blocks(count)
+
+
+class _Reordered(Node):
+    """Elements in another order."""
+
+    def __init__(self, node: Node, reorder: Callable[[Iterator[Any]], Iterator[Any]]) -> None:
+        super().__init__(node)
+        self._reorder = reorder
+
+    def blocks(self, count: int) -> Blocks | None:
+        node = self.inputs[0]
+        if isinstance(node, Slices) and node.blocks(1) is not None:
+            return self._picked(node, count)
+        if (paths := plain_files(node)) is not None:
+            return self._read(paths, count)
+        if any(spec.shape.sizes != () for spec in node.specs) or node.blocks(1) is None:
+            return None
+        return to_blocks(self._reorder(node.stream()), count)
+
+    def _read(self, paths: list[str], count: int) -> Blocks:
+        """Records in the order of their numbers: the buffer holds these instead."""
+        reader = fastrec.Reader(paths, index=False)
+        try:
+            total = len(reader)
+        except (FastrecError, OSError):  # what is damaged comes in its place
+            return to_blocks(self._reorder(self.inputs[0].stream()), count)
+
+        def record(number: Value) -> Value:
+            try:
+                return (reader[number[0]],)
+            except (FastrecError, OSError) as error:
+                raise data_error(error) from error
+
+        return in_blocks(
+            self._numbers(total, count),
+            lambda size, columns: (size, [reader.read_many(columns[0])]),
+            lambda numbers: map(record, numbers),
+        )
+
+    def _picked(self, node: Slices, count: int) -> Blocks:
+        def picked(block: Block) -> Block:
+            where = np.array(block[1][0])
+            found = [c[where] if isinstance(c, np.ndarray) else c.take(where) for c in node.columns]
+            return block[0], found
+
+        return map(picked, self._numbers(node.count, count))
+
+    def _numbers(self, total: int, count: int) -> Blocks:
+        """The numbers of elements in the other order, so many at a time."""
+        numbers = self._reorder(iter(range(total)))
+        chunks = iter(lambda: list(itertools.islice(numbers, count)), [])
+        return ((len(chunk), [chunk]) for chunk in chunks)

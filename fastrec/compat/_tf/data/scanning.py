@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Elements that a function makes of those before, too."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ..specs import TensorSpec, TypeSpec
+from ..structure import flatten, pack
+from .iterating import tensors
+from .mapping import Function, Untraced, hidden, shown
+from .pipeline import Node
+from .streams import Value, Values, steps
+
+__all__ = ["Scan"]
+
+
+class Scan(Untraced):
+    """What a function makes of a state and each element, besides the next state.
+
+    Parameters
+    ----------
+    node : Node
+    initial_state : structure of tensors
+    function : callable
+        Of a state and an element; a pair of the next state and an element.
+    """
+
+    def __init__(self, node: Node, initial_state: Any, function: Callable[..., Any]) -> None:
+        super().__init__(node)
+        self._state, self._function = tensors(initial_state), function
+        self._found = self._traced()
+
+    def _traced(self) -> tuple[Any, list[TypeSpec]] | None:
+        structure, leaves = flatten(self._state)
+        specs: list[Any] = [TensorSpec(leaf.shape, leaf.dtype) for leaf in leaves]
+        call = Function(
+            lambda *both: self._function(*both)[1], (structure, self.inputs[0].structure)
+        )
+        traced = call.trace([*specs, *self.inputs[0].specs])
+        return None if traced is None else (traced[1], traced[0].specs)
+
+    def values(self, fast: bool = True) -> Values:
+        stream, state = self.inputs[0].stream(fast), self._state
+        structure = self.inputs[0].structure
+
+        def step() -> Value:
+            nonlocal state
+            element = pack(structure, list(map(shown, next(stream))))
+            following, made = self._function(state, element)
+            kind, leaves = flatten(made)
+            value = tuple(map(hidden, leaves))
+            state = tensors(following)
+            self._learn(kind, value)
+            return value
+
+        return steps(step)

@@ -1,0 +1,273 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where elements come from: arrays, numbers, generators and files."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, TypeVar
+
+import numpy as np
+
+import fastrec
+from fastrec.errors import FastrecError
+
+from .. import errors as _errors
+from ..columns import rows_of
+from ..records import as_path, compression_of, data_error
+from ..specs import TensorSpec, TypeSpec, unbatched
+from ..trace import wrap
+from .pipeline import INFINITE, UNKNOWN, Node
+from .streams import Block, Blocks, Values, steps
+
+__all__ = ["Files", "Numbers", "Records", "Slices", "Tensors"]
+
+T = TypeVar("T")
+
+_READ = 1024  # records at a time, where batches are larger
+
+
+class Tensors(Node):
+    """One element."""
+
+    def __init__(self, structure: Any, values: Sequence[Any]) -> None:
+        super().__init__()
+        self._structure, self._value = structure, tuple(values)
+
+    structure = property(lambda self: self._structure)
+
+    @property
+    def specs(self) -> list[TypeSpec]:
+        return [_spec_of(value) for value in self._value]
+
+    def cardinality(self) -> int:
+        return 1
+
+    def values(self, fast: bool = True) -> Values:
+        return iter([self._value])
+
+
+def _spec_of(value: Any) -> TypeSpec:
+    shown = wrap(value)
+    return getattr(shown, "_spec", None) or TensorSpec(shown.shape, shown.dtype)
+
+
+class Slices(Node):
+    """The rows of arrays."""
+
+    def __init__(self, structure: Any, columns: Sequence[Any]) -> None:
+        super().__init__()
+        self._structure, self.columns = structure, list(columns)
+        sizes = {_length(column) for column in columns}
+        if len(sizes) != 1:
+            raise ValueError(
+                f"Dimensions {' and '.join(map(str, sorted(sizes)))} are not compatible"
+            )
+        (self.count,) = sizes
+
+    structure = property(lambda self: self._structure)
+
+    @property
+    def specs(self) -> list[TypeSpec]:
+        return [unbatched(_spec_of(column)) for column in self.columns]
+
+    def cardinality(self) -> int:
+        return self.count
+
+    def values(self, fast: bool = True) -> Values:
+        return zip(*[rows_of(column) for column in self.columns], strict=True)
+
+    def blocks(self, count: int) -> Blocks | None:
+        if any(isinstance(column, (fastrec.Sparse, fastrec.Ragged)) for column in self.columns):
+            return None
+        return (
+            (
+                min(count, self.count - at),
+                [
+                    column[at : at + count].copy()
+                    if isinstance(column, np.ndarray)
+                    else column[at : at + count]
+                    for column in self.columns
+                ],
+            )
+            for at in range(0, self.count, count)
+        )
+
+
+def _length(column: Any) -> int:
+    if isinstance(column, (bytes, np.ndarray)) and not np.ndim(column):
+        raise ValueError("Unbatching a tensor is only supported for rank >= 1")
+    return len(column)
+
+
+class Numbers(Node):
+    """Integers from `start` to `stop` by `step`."""
+
+    structure = None
+
+    def __init__(self, start: int, stop: int, step: int, dtype: Any) -> None:
+        super().__init__()
+        self._range, self._dtype = range(start, stop, step), dtype
+
+    @property
+    def specs(self) -> list[TypeSpec]:
+        return [TensorSpec((), self._dtype)]
+
+    def cardinality(self) -> int:
+        return len(self._range)
+
+    def values(self, fast: bool = True) -> Values:
+        return ((np.asarray(number, self._dtype.numpy),) for number in self._range)
+
+    def blocks(self, count: int) -> Blocks | None:
+        parts = (self._range[at : at + count] for at in range(0, len(self._range), count))
+        return ((len(part), [np.array(part, self._dtype.numpy)]) for part in parts)
+
+
+def existing(path: str) -> str:
+    """The path of a file that is there, which a pattern then is not.
+
+    Raises
+    ------
+    NotFoundError, FailedPreconditionError
+        With TensorFlow's text.
+    """
+    if os.path.isdir(path):
+        raise _errors.translated(IsADirectoryError(21, "Is a directory", path))
+    if not os.path.lexists(path):
+        raise _errors.translated(FileNotFoundError(2, "No such file or directory", path))
+    return path
+
+
+def _of_files(
+    paths: Iterator[str],
+    read: Callable[[str], Iterator[T]],
+    translate: Callable[[Exception], Exception],
+) -> Iterator[T]:
+    """What `read` gives of each file; after damage, of the next file."""
+    current: Iterator[T] | None = None
+
+    def step() -> T:
+        nonlocal current
+        while True:
+            try:
+                if current is None:
+                    current = read(next(paths))
+                return next(current)
+            except StopIteration:
+                if current is None:
+                    raise
+                current = None
+            except (FastrecError, OSError, EOFError) as error:
+                current = None
+                if isinstance(error, _errors.OpError):  # it says already what is wrong
+                    raise
+                raise translate(error) from error
+
+    return steps(step)
+
+
+class Records(Node):
+    """The records of files, one file after the other."""
+
+    structure = None
+
+    def __init__(
+        self, paths: Callable[[], Iterator[str]], compression: Any, fixed: Sequence[str] = ()
+    ) -> None:
+        super().__init__()
+        self.paths, self.compression = paths, compression_of(compression)
+        self.fixed_paths = list(fixed)  # unless they come out of a data set
+
+    @property
+    def specs(self) -> list[TypeSpec]:
+        return [TensorSpec((), "string")]
+
+    def cardinality(self) -> int:
+        return UNKNOWN
+
+    def values(self, fast: bool = True) -> Values:
+        return self._read(zip)
+
+    def blocks(self, count: int) -> Blocks | None:
+        size = min(count, _READ)
+
+        def in_batches(reader: fastrec.Reader) -> Blocks:
+            return map(_as_block, reader.blocks(size))
+
+        return self._read(in_batches)
+
+    def _read(self, how: Callable[[fastrec.Reader], Iterator[T]]) -> Iterator[T]:
+        def of_file(path: str) -> Iterator[T]:
+            return how(fastrec.Reader([existing(path)], compression=self.compression))
+
+        compressed = self.compression is not None
+        return _of_files(self.paths(), of_file, lambda e: data_error(e, compressed=compressed))
+
+
+def _as_block(records: fastrec.Bytes) -> Block:
+    return len(records), [records]
+
+
+class Files(Node):
+    """What a function reads out of each of several files: lines, or records of fixed length."""
+
+    structure = None
+
+    def __init__(
+        self, paths: Sequence[str], compression: Any, read: Callable[[Any, str], Iterator[bytes]]
+    ) -> None:
+        super().__init__()
+        self._paths, self._compression, self._read = list(paths), compression_of(compression), read
+
+    @property
+    def specs(self) -> list[TypeSpec]:
+        return [TensorSpec((), "string")]
+
+    def cardinality(self) -> int:
+        return UNKNOWN
+
+    def values(self, fast: bool = True) -> Values:
+        def of_file(path: str) -> Values:
+            with self._open(path) as file:
+                yield from zip(self._read(file, path), strict=True)
+
+        return _of_files(iter(self._paths), of_file, _errors.translated)
+
+    def _open(self, path: str) -> Any:
+        import gzip
+        import io
+        import zlib
+
+        if self._compression == "GZIP":
+            return gzip.open(path, "rb")
+        file = open(existing(path), "rb")  # noqa: SIM115
+        if self._compression == "ZLIB":
+            with file:
+                return io.BytesIO(zlib.decompress(file.read()))
+        return file
+
+
+def names_of(filenames: Any) -> list[str]:
+    """The names of files, of a name, nested lists of them, or a tensor.
+
+    Raises
+    ------
+    TypeError
+        When there is something else among them.
+    """
+    if isinstance(filenames, (str, bytes, os.PathLike)):
+        return [as_path(filenames)]
+    array = getattr(filenames, "array", filenames)
+    if isinstance(array, np.ndarray):
+        array = array.tolist()
+        if not isinstance(array, list):
+            return names_of(array)
+    if not isinstance(array, (list, tuple)):
+        raise TypeError(
+            f"The `filenames` argument must contain `tf.string` elements. Got {filenames!r}."
+        )
+    return [name for each in array for name in names_of(each)]
+
+
+__all__ += ["INFINITE", "existing", "names_of"]

@@ -1,0 +1,201 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Iterators of elements, and of blocks of them, that go on after an error.
+
+As in TensorFlow, what could not be made is left out, and nothing else. So nothing here is a
+generator, which an error from its input would end, but functions that :func:`steps` calls, or
+``map`` and ``filter``, which go on by themselves.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, TypeVar
+
+from .. import errors as _errors
+from ..columns import column_of, joined, rows_of
+
+__all__ = [
+    "AHEAD",
+    "Block",
+    "Blocks",
+    "Value",
+    "Values",
+    "cut",
+    "first",
+    "flattened",
+    "in_blocks",
+    "passed_over",
+    "rechunked",
+    "steps",
+    "taken",
+    "to_blocks",
+    "to_values",
+]
+
+AHEAD = 64  # elements to have ready where nobody has asked for batches
+
+T = TypeVar("T")
+
+Value = tuple[Any, ...]
+Values = Iterator[Value]
+Block = tuple[int, list[Any]]
+Blocks = Iterator[Block]
+
+_NEVER = object()
+
+
+def steps(step: Callable[[], T]) -> Iterator[T]:
+    """What `step` returns until it raises StopIteration; another error does not end it."""
+    return iter(step, _NEVER)
+
+
+def passed_over(stream: Iterator[T], count: int) -> Callable[[int], T]:
+    """A function that gives the element after so many others, `count` before the first.
+
+    After an error among these, all of them are passed over anew.
+    """
+    left = count
+
+    def following(between: int) -> T:
+        nonlocal left
+        for _ in range(left):
+            next(stream)
+        left = 0
+        found = next(stream)
+        left = between
+        return found
+
+    return following
+
+
+def first(stream: Iterator[T]) -> T | None:
+    """The first that can be made, if not too many before it cannot."""
+    for _ in range(AHEAD):
+        with contextlib.suppress(_errors.OpError):
+            return next(stream, None)
+    return None
+
+
+def flattened(streams: Iterator[Iterator[T]]) -> Iterator[T]:
+    """What one stream gives, then what the next does."""
+    current: Iterator[T] = iter(())
+
+    def step() -> T:
+        nonlocal current
+        while (found := next(current, None)) is None:
+            current = next(streams)
+        return found
+
+    return steps(step)
+
+
+def to_values(blocks: Blocks) -> Values:
+    """The elements of columns."""
+    return flattened(map(_elements, blocks))
+
+
+def _elements(block: Block) -> Values:
+    return zip(*map(rows_of, block[1]), strict=True)
+
+
+def to_blocks(values: Values, count: int) -> Blocks:
+    """Columns of elements. An error comes after the elements before it."""
+    waiting: Exception | None = None
+
+    def step() -> Block:
+        nonlocal waiting
+        chunk: list[Value] = []
+        error, waiting = waiting, None
+        if error is None:
+            chunk, error = taken(values, count)
+        if chunk:
+            waiting = error
+            return len(chunk), [column_of(part) for part in zip(*chunk, strict=True)]
+        try:
+            raise error or StopIteration
+        finally:
+            del error  # or it and this frame would keep each other
+
+    return steps(step)
+
+
+def in_blocks(
+    blocks: Blocks,
+    many: Callable[[int, list[Any]], Block],
+    each: Callable[[Values], Values],
+) -> Blocks:
+    """What `many` makes of blocks, without those that are empty then.
+
+    Of a block that it fails on, what `each` makes of its elements: their errors come in their
+    places.
+    """
+    failed: Blocks = iter(())
+
+    def step() -> Block:
+        nonlocal failed
+        while True:
+            if (found := next(failed, None)) is not None:
+                return found
+            block = next(blocks)
+            try:
+                found = many(*block)
+            except Exception:
+                failed = to_blocks(each(_elements(block)), block[0])
+            else:
+                if found[0]:
+                    return found
+
+    return steps(step)
+
+
+def taken(values: Iterable[Value], count: int) -> tuple[list[Value], Exception | None]:
+    """Up to `count` elements, and what was raised instead of another one."""
+    chunk: list[Value] = []
+    try:
+        chunk.extend(itertools.islice(values, count))
+    except Exception as error:
+        return chunk, error
+    return chunk, None
+
+
+def cut(block: Block, begin: int, end: int) -> Block:
+    """The elements of a block from `begin` up to `end`."""
+    count, columns = block
+    if begin == 0 and end >= count:
+        return block
+    return end - begin, [column[begin:end] for column in columns]
+
+
+def rechunked(blocks: Blocks, size: int) -> Blocks:
+    """Blocks of exactly `size` elements, but for the last.
+
+    An error takes the elements with it that have waited for others.
+    """
+    block: Block = (0, [])
+    begin = 0
+
+    def step() -> Block:
+        nonlocal block, begin
+        parts: list[Block] = []
+        have = 0
+        while have < size:
+            if begin == block[0]:
+                if (found := next(blocks, None)) is None:
+                    break
+                block, begin = found, 0
+            end = min(begin + size - have, block[0])
+            parts.append(cut(block, begin, end))
+            have, begin = have + end - begin, end
+        if not parts:
+            raise StopIteration
+        return have, _merged(parts)
+
+    return steps(step)
+
+
+def _merged(blocks: Sequence[Block]) -> list[Any]:
+    if len(blocks) == 1:
+        return blocks[0][1]
+    return [joined(list(parts)) for parts in zip(*(columns for _, columns in blocks), strict=True)]

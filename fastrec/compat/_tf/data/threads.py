@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Functions of elements that are called in several threads."""
+
+from __future__ import annotations
+
+import collections
+import concurrent.futures
+import time
+import weakref
+from collections.abc import Callable
+
+from .streams import Value, Values
+
+__all__ = ["in_order"]
+
+_LONG_S = 1e-3  # threads that share a lock gain nothing by shorter calls, and lose some
+_TIMES = 2  # the first call is long where something is made for all of them
+
+
+def in_order(function: Callable[[Value], Value], values: Values, workers: int) -> Values:
+    """`function` of each of the values, in order; in threads of their own, if it takes long."""
+    return map(function, values) if workers < 2 else _InOrder(function, values, workers)
+
+
+class _InOrder:
+    def __init__(self, function: Callable[[Value], Value], values: Values, workers: int) -> None:
+        self._function, self._values, self._workers = function, values, workers
+        self._pool: concurrent.futures.ThreadPoolExecutor | None = None
+        self._pending: collections.deque[concurrent.futures.Future[Value]] = collections.deque()
+        self._long = 0  # calls, one after the other
+        self._ended = False
+
+    def __iter__(self) -> _InOrder:
+        return self
+
+    def __next__(self) -> Value:
+        if self._pool is None:
+            return self._called(next(self._values))
+        while not self._ended and len(self._pending) <= self._workers:
+            self._submit(self._pool)
+        if self._pending:
+            return self._pending.popleft().result()
+        raise StopIteration
+
+    def _called(self, value: Value) -> Value:
+        begin = time.perf_counter()
+        try:
+            return self._function(value)
+        finally:
+            self._long = self._long + 1 if time.perf_counter() - begin > _LONG_S else 0
+            if self._long == _TIMES:
+                self._pool = concurrent.futures.ThreadPoolExecutor(self._workers, "fastrec-map")
+                weakref.finalize(self, self._pool.shutdown, wait=False, cancel_futures=True)
+
+    def _submit(self, pool: concurrent.futures.ThreadPoolExecutor) -> None:
+        try:
+            self._pending.append(pool.submit(self._function, next(self._values)))
+        except StopIteration:
+            self._ended = True
+            pool.shutdown(wait=False)
+        except Exception as error:  # which comes after what is being made
+            failed: concurrent.futures.Future[Value] = concurrent.futures.Future()
+            failed.set_exception(error)
+            self._pending.append(failed)

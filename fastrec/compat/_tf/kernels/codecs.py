@@ -1,0 +1,328 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Encoded pictures into arrays and back, over Pillow and, for JPEGs, simplejpeg.
+
+Both are imported when the first picture comes. With simplejpeg, JPEGs get the pixels that
+TensorFlow gives them, bit for bit; Pillow's differ by a few steps, for it has the slower and more
+exact of libjpeg's two transforms only.
+"""
+
+from __future__ import annotations
+
+import io
+import struct
+import zlib
+from typing import Any
+
+import numpy as np
+
+from ..errors import InvalidArgumentError, UnimplementedError
+
+__all__ = ["decode", "encode_jpeg", "encode_png", "is_jpeg", "jpeg_shape"]
+
+Array = np.ndarray[Any, Any]
+
+MAX_PIXELS = 1 << 27
+_PNG = b"\x89PNG"
+_UNKNOWN = "Unknown image file format. One of JPEG, JPEG XL, PNG, GIF, BMP, WebP required."
+_BAD_JPEG = "jpeg::Uncompress failed. Invalid JPEG data or crop window."
+# What a grey value is of red, green and blue, of 32768, and cut off, as libpng has it.
+_GREY = (9797, 19234, 3737)
+
+
+def _invalid(message: str) -> InvalidArgumentError:
+    return InvalidArgumentError(None, None, message)
+
+
+def is_jpeg(data: bytes) -> bool:
+    """Whether it begins like one."""
+    return data[:3] == b"\xff\xd8\xff"
+
+
+def _open(data: bytes) -> Any:
+    from PIL import Image, UnidentifiedImageError
+
+    formats = ["JPEG", "PNG", "GIF", "BMP", "WEBP"]
+    try:
+        image = Image.open(io.BytesIO(data), formats=formats)
+    except UnidentifiedImageError:
+        if is_jpeg(data):
+            raise _invalid(_BAD_JPEG) from None
+        if data[:4] == _PNG:
+            raise _invalid(f"Invalid PNG data, size {len(data)}") from None
+        raise _invalid(_UNKNOWN) from None
+    if image.width * image.height > MAX_PIXELS:
+        raise _invalid(f"a picture of {image.width} by {image.height} pixels is too large")
+    return image
+
+
+def decode(
+    data: bytes,
+    channels: int = 0,
+    dtype: Any = np.uint8,
+    *,
+    animated: bool = False,
+    ratio: int = 1,
+    accurate: bool = False,
+    fancy: bool = True,
+) -> Array:
+    """The pixels of a picture.
+
+    Parameters
+    ----------
+    data : bytes
+        JPEG, PNG, GIF, BMP or WebP.
+    channels : int
+        1, 3, 4, or 0 for as many as there are.
+    dtype : dtype
+        ``uint8`` or ``uint16``.
+    animated : bool
+        Give the frames of a GIF a dimension of their own.
+    ratio : int
+        1, 2, 4 or 8: what a JPEG is made smaller by.
+    accurate, fancy : bool
+        Which of libjpeg's transforms, and of its ways to scale colours up.
+
+    Returns
+    -------
+    ndarray, shape (height, width, channels)
+
+    Raises
+    ------
+    InvalidArgumentError
+        For anything that is not a whole picture.
+    """
+    if not data:
+        raise _invalid("Input is empty.")
+    if is_jpeg(data) and ratio == 1:
+        quick = _quick_jpeg(data, channels, accurate, fancy)
+        if quick is not None:
+            return _deepened(quick, dtype)
+    try:
+        with _open(data) as image:
+            return _pixels(image, data, channels, np.dtype(dtype), animated, ratio)
+    except (InvalidArgumentError, UnimplementedError, ImportError):
+        raise
+    except Exception as error:  # a decoder's answer to hostile bytes can be of any class
+        if is_jpeg(data):
+            raise _invalid(_BAD_JPEG) from error
+        if data[:4] == _PNG:
+            raise _invalid(f"Invalid PNG data, size {len(data)}") from error
+        raise _invalid(f"{_UNKNOWN} ({error})") from error
+
+
+def _quick_jpeg(data: bytes, channels: int, accurate: bool, fancy: bool) -> Array | None:
+    """None where Pillow has to have a look."""
+    try:
+        import simplejpeg
+    except ImportError:
+        return None
+    if channels not in (0, 1, 3):
+        raise _invalid(f"JPEG does not support {channels} channels")
+    try:
+        height, width, space, _ = simplejpeg.decode_jpeg_header(data)
+        if height * width > MAX_PIXELS or space not in ("YCbCr", "Gray"):
+            return None
+        grey = channels == 1 or (channels == 0 and space == "Gray")
+        decoded: Array = simplejpeg.decode_jpeg(
+            data,
+            colorspace="GRAY" if grey else "RGB",
+            fastdct=not accurate,
+            fastupsample=not fancy,
+        )
+        return decoded
+    except ValueError:
+        return None
+
+
+def _pixels(
+    image: Any, data: bytes, channels: int, dtype: np.dtype[Any], animated: bool, ratio: int
+) -> Array:
+    kind = image.format
+    if kind == "GIF":
+        if channels not in (0, 3):
+            raise _invalid(f"channels must be 0 or 3 for GIF, got {channels}")
+        return _frames(image) if animated else np.asarray(image.convert("RGB"))
+    if kind == "JPEG":
+        if channels not in (0, 1, 3):
+            raise _invalid(f"JPEG does not support {channels} channels")
+        return _deepened(_jpeg(image, channels, ratio), dtype)
+    stored = _stored(image, data, dtype)
+    return _deepened(_with_channels(stored, channels), dtype)
+
+
+def _frames(image: Any) -> Array:
+    frames = []
+    for number in range(getattr(image, "n_frames", 1)):
+        image.seek(number)
+        if (number + 1) * image.width * image.height > MAX_PIXELS:
+            raise _invalid(f"a picture of more than {number} frames is too large")
+        frames.append(np.asarray(image.convert("RGB")))
+    return np.stack(frames)
+
+
+def _jpeg(image: Any, channels: int, ratio: int) -> Array:
+    size = (-(-image.width // ratio), -(-image.height // ratio))
+    grey = channels == 1 or (channels == 0 and image.mode == "L")
+    image.draft("L" if grey else "RGB", size)
+    pixels = np.asarray(image.convert("L" if grey else "RGB"))
+    return pixels[:, :, np.newaxis] if grey else pixels
+
+
+def _stored(image: Any, data: bytes, dtype: np.dtype[Any]) -> Array:
+    """The pixels with the channels that the file has."""
+    deep = image.format == "PNG" and len(data) > 25 and data[24] == 16
+    if image.mode.startswith("I"):
+        return np.asarray(image).astype(np.uint16)[:, :, np.newaxis]
+    if deep and dtype == np.uint16:
+        raise UnimplementedError(None, None, "16-bit PNGs are decoded with one channel only")
+    if image.mode in ("1", "P", "PA"):
+        clear = "transparency" in image.info or image.mode == "PA"
+        image = image.convert("L" if image.mode == "1" else "RGBA" if clear else "RGB")
+    if image.mode not in ("L", "LA", "RGB", "RGBA"):
+        image = image.convert("RGB")
+    pixels = np.asarray(image)
+    return pixels[:, :, np.newaxis] if pixels.ndim == 2 else pixels
+
+
+def _with_channels(pixels: Array, channels: int) -> Array:
+    have = pixels.shape[2]
+    if channels in (0, have):
+        return pixels
+    solid = np.full((*pixels.shape[:2], 1), np.iinfo(pixels.dtype).max, dtype=pixels.dtype)
+    alpha = pixels[:, :, -1:] if have in (2, 4) else solid
+    colours = pixels[:, :, : have - 1] if have in (2, 4) else pixels
+    if channels == 1:
+        return colours if colours.shape[2] == 1 else _to_grey(colours)
+    wide = np.repeat(colours, 3, axis=2) if colours.shape[2] == 1 else colours
+    return wide if channels == 3 else np.concatenate([wide, alpha], axis=2)
+
+
+def _to_grey(colours: Array) -> Array:
+    total = (colours.astype(np.int64) * np.array(_GREY)).sum(axis=2, keepdims=True)
+    return np.asarray(total >> 15, dtype=colours.dtype)
+
+
+def _deepened(pixels: Array, dtype: Any) -> Array:
+    """The same samples in 8 bits or in 16."""
+    if pixels.dtype == np.uint8 and np.dtype(dtype) == np.uint16:
+        return pixels.astype(np.uint16) * np.uint16(257)
+    if pixels.dtype == np.uint16 and np.dtype(dtype) == np.uint8:
+        return (pixels >> 8).astype(np.uint8)
+    return pixels
+
+
+def jpeg_shape(data: bytes) -> tuple[int, int, int]:
+    """Height, width and channels of a JPEG.
+
+    Raises
+    ------
+    InvalidArgumentError
+        When it is none.
+    """
+    if not is_jpeg(data):
+        raise _invalid("Not a JPEG file")
+    with _open(data) as image:
+        return image.height, image.width, 1 if image.mode == "L" else 3
+
+
+_MODES = {1: "L", 2: "LA", 3: "RGB", 4: "RGBA"}
+
+
+def encode_png(pixels: Array, compression: int = -1) -> bytes:
+    """A PNG with the pixels.
+
+    Parameters
+    ----------
+    pixels : ndarray of uint8 or uint16, shape (height, width, 1 to 4)
+    compression : int
+        0 to 9; -1 for what zlib likes.
+
+    Raises
+    ------
+    InvalidArgumentError
+        For another number of channels.
+    """
+    height, width, channels = pixels.shape
+    if channels not in _MODES:
+        raise _invalid(f"image must have 1, 2, 3, or 4 channels, got {channels}")
+    if not height or not width:
+        raise _invalid("image must not be empty")
+    if pixels.dtype == np.uint16:
+        return _deep_png(pixels, compression)
+    from PIL import Image
+
+    flat = np.ascontiguousarray(pixels[:, :, 0] if channels == 1 else pixels)
+    file = io.BytesIO()
+    level = 6 if compression == -1 else compression
+    Image.fromarray(flat).save(file, "PNG", compress_level=level)
+    return file.getvalue()
+
+
+def _chunk(kind: bytes, data: bytes) -> bytes:
+    check = zlib.crc32(kind + data)
+    return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", check)
+
+
+def _deep_png(pixels: Array, compression: int) -> bytes:
+    """16 bits a sample, which Pillow writes for one channel only: each line as it is."""
+    height, width, channels = pixels.shape
+    colour = {1: 0, 2: 4, 3: 2, 4: 6}[channels]
+    lines = np.zeros((height, 1 + 2 * width * channels), dtype=np.uint8)
+    lines[:, 1:] = pixels.astype(">u2").reshape(height, -1).view(np.uint8)
+    header = struct.pack(">IIBBBBB", width, height, 16, colour, 0, 0, 0)
+    return b"".join(
+        [
+            b"\x89PNG\r\n\x1a\n",
+            _chunk(b"IHDR", header),
+            _chunk(b"IDAT", zlib.compress(lines.tobytes(), compression)),
+            _chunk(b"IEND", b""),
+        ]
+    )
+
+
+def encode_jpeg(
+    pixels: Array,
+    kind: str = "",
+    quality: int = 95,
+    *,
+    progressive: bool = False,
+    optimize: bool = False,
+    chroma_downsampling: bool = True,
+    dpi: tuple[int, int] = (300, 300),
+) -> bytes:
+    """A JPEG with the pixels.
+
+    Parameters
+    ----------
+    pixels : ndarray of uint8, shape (height, width, 1 or 3)
+    kind : str
+        ``"grayscale"``, ``"rgb"``, or empty for what there is.
+    quality : int
+        0 to 100.
+
+    Raises
+    ------
+    InvalidArgumentError
+        For another number of channels.
+    """
+    channels = pixels.shape[2]
+    shape = f"[{','.join(str(n) for n in pixels.shape)}]"
+    expected = {"grayscale": 1, "rgb": 3}.get(kind)
+    if expected is not None and channels != expected:
+        raise _invalid(f"format {kind} expects {expected} channels, got {shape}")
+    if channels not in (1, 3):
+        raise _invalid(f"image must have 1 or 3 channels, got {shape}")
+    from PIL import Image
+
+    flat = np.ascontiguousarray(pixels[:, :, 0] if channels == 1 else pixels)
+    file = io.BytesIO()
+    Image.fromarray(flat).save(
+        file,
+        "JPEG",
+        quality=quality,
+        progressive=progressive,
+        optimize=optimize,
+        subsampling=2 if chroma_downsampling else 0,
+        dpi=dpi,
+    )
+    return file.getvalue()

@@ -1,0 +1,241 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Pictures as arrays: cut, filled up, mirrored, made brighter, scaled.
+
+The last three dimensions are rows, columns and channels; there may be others in front, so that a
+block of pictures is as good as one.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import numpy as np
+
+from fastrec.images.augment import distort
+
+from ..errors import InvalidArgumentError
+
+__all__ = [
+    "adjust_brightness",
+    "adjust_contrast",
+    "convert",
+    "crop",
+    "crop_or_pad",
+    "flip",
+    "pad",
+    "resize_bilinear",
+    "resize_nearest",
+    "saturated",
+    "standardized",
+]
+
+Array = np.ndarray[Any, Any]
+
+
+def _failed(text: str) -> InvalidArgumentError:
+    return InvalidArgumentError(None, None, f"assertion failed: [{text}]")
+
+
+def crop(image: Array, top: int, left: int, height: int, width: int) -> Array:
+    """`height` by `width` pixels, from `top` and `left` on.
+
+    Raises
+    ------
+    InvalidArgumentError
+        When there are not as many.
+    """
+    for name, first, size, whole in (
+        ("height", top, height, image.shape[-3]),
+        ("width", left, width, image.shape[-2]),
+    ):
+        if first < 0:
+            raise _failed(f"offset_{name} must be >= 0.")
+        if size <= 0:
+            raise _failed(f"target_{name} must be > 0.")
+        if whole < first + size:
+            raise _failed(f"{name} must be >= target + offset.")
+    return image[..., top : top + height, left : left + width, :]
+
+
+def pad(image: Array, top: int, left: int, height: int, width: int) -> Array:
+    """The picture at `top` and `left` of one of `height` by `width` that is zero elsewhere.
+
+    Raises
+    ------
+    InvalidArgumentError
+        When it does not fit.
+    """
+    rows, columns = image.shape[-3:-1]
+    for name, first, size, inner in (
+        ("height", top, height, rows),
+        ("width", left, width, columns),
+    ):
+        if first < 0:
+            raise _failed(f"offset_{name} must be >= 0")
+        if size < first + inner:
+            raise _failed(f"{name} must be <= target - offset")
+    result = np.zeros((*image.shape[:-3], height, width, image.shape[-1]), dtype=image.dtype)
+    result[..., top : top + rows, left : left + columns, :] = image
+    return result
+
+
+def crop_or_pad(image: Array, height: int, width: int, out: Array | None = None) -> Array:
+    """What is around the middle, with zeros where there is nothing.
+
+    Parameters
+    ----------
+    out : ndarray, optional
+        Where it goes; otherwise it may be a part of `image`.
+
+    Raises
+    ------
+    InvalidArgumentError
+        For a size of 0 or less.
+    """
+    rows, columns = image.shape[-3:-1]
+    for name, size in (("height", height), ("width", width)):
+        if size <= 0:
+            raise _failed(f"target_{name} must be > 0.")
+    top, left = max((rows - height) // 2, 0), max((columns - width) // 2, 0)
+    kept = image[..., top : top + height, left : left + width, :]
+    if out is None:
+        if kept.shape[-3:-1] == (height, width):
+            return kept
+        out = np.empty((*image.shape[:-3], height, width, image.shape[-1]), dtype=image.dtype)
+    down, right = max((height - rows) // 2, 0), max((width - columns) // 2, 0)
+    bottom, end = down + kept.shape[-3], right + kept.shape[-2]
+    out[..., :down, :, :] = out[..., bottom:, :, :] = 0
+    out[..., down:bottom, :right, :] = out[..., down:bottom, end:, :] = 0
+    out[..., down:bottom, right:end, :] = kept
+    return out
+
+
+def flip(image: Array, axis: int) -> Array:
+    """Mirrored: left and right for axis -2, up and down for axis -3."""
+    return np.ascontiguousarray(np.flip(image, axis))
+
+
+def saturated(values: Array, dtype: np.dtype[Any]) -> Array:
+    """`values` of type `dtype`, the nearest there is where it has no equal."""
+    if "c" not in (values.dtype.kind, dtype.kind):
+        values = np.clip(values, *_common_limits(values.dtype, dtype))
+    result: Array = values.astype(dtype)
+    return result
+
+
+@functools.lru_cache(256)
+def _common_limits(source: np.dtype[Any], dtype: np.dtype[Any]) -> tuple[Any, Any]:
+    """The least and the greatest number of `source` that `dtype` has room for."""
+    limits = [np.finfo(t) if t.kind == "f" else np.iinfo(t) for t in (source, dtype)]
+    most = min(int(each.max) for each in limits)
+    low, high = source.type(max(int(each.min) for each in limits)), source.type(most)
+    if int(high) > most:  # the greatest 32-bit integer is, as a float32, one more than it is
+        high = np.nextafter(high, source.type(0))
+    return low, high
+
+
+def convert(image: Array, dtype: np.dtype[Any], saturate: bool = False) -> Array:
+    """The same picture in another type, whose range is 0 to 1 for floating-point types."""
+    source = image.dtype
+    if source == dtype:
+        return image
+    if source.kind in "iu" and dtype.kind in "iu":
+        return _convert_whole(image, dtype, saturate)
+    if source.kind == "f" and dtype.kind == "f":
+        return image.astype(dtype)
+    if source.kind in "iu":
+        scale = np.asarray(1.0 / np.iinfo(source).max, dtype=dtype)
+        scaled: Array = image.astype(dtype) * scale
+        return scaled
+    scaled = image * np.asarray(np.iinfo(dtype).max + 0.5, dtype=source)
+    return saturated(scaled, dtype) if saturate else scaled.astype(dtype)
+
+
+def _convert_whole(image: Array, dtype: np.dtype[Any], saturate: bool) -> Array:
+    most, own = int(np.iinfo(dtype).max), int(np.iinfo(image.dtype).max)
+    if own > most:
+        scaled = image // image.dtype.type((own + 1) // (most + 1))
+        return saturated(scaled, dtype) if saturate else scaled.astype(dtype)
+    wide = saturated(image, dtype) if saturate else image.astype(dtype)
+    factor = (most + 1) // (own + 1)
+    result: Array = wide * dtype.type(factor)
+    return result
+
+
+def adjust_brightness(image: Array, delta: Any) -> Array:
+    """`delta`, of a range of 0 to 1, added to every pixel; what overflows stays at the limit."""
+    if image.dtype.kind == "f":
+        result: Array = image + np.asarray(delta, dtype=image.dtype)
+        return result
+    single = np.dtype(np.float32)
+    lit = convert(image, single) + np.asarray(delta, dtype=single)
+    return convert(lit, image.dtype, saturate=True)
+
+
+def _distorted(image: Array, **steps: Any) -> Array:
+    """Native steps on pictures of any number of dimensions in front, in ``float32``."""
+    single = image.astype(np.float32, copy=False)
+    if not image.size:
+        return single.copy()
+    pictures = single.reshape(-1, *image.shape[-3:])
+    return distort(pictures, **steps).reshape(image.shape)
+
+
+def adjust_contrast(image: Array, factor: Any) -> Array:
+    """The distance of every pixel from the mean of its channel, times `factor`."""
+    whole = image.dtype.kind != "f"
+    single = convert(image, np.dtype(np.float32)) if whole else image
+    result = _distorted(single, contrast=np.asarray(factor).reshape(-1))
+    return convert(result, image.dtype, saturate=True)
+
+
+def standardized(image: Array) -> Array:
+    """Each picture with a mean of 0 and a deviation of 1, or as near to it as one that is flat."""
+    return _distorted(image, standardize=True)
+
+
+def _scale(size: int, wanted: int, align: bool) -> np.float32:
+    if align and wanted > 1:
+        return np.float32(size - 1) / np.float32(wanted - 1)
+    return np.float32(size) / np.float32(wanted)
+
+
+def resize_nearest(image: Array, height: int, width: int, align: bool = False) -> Array:
+    """Scaled, each pixel the nearest of those that there were."""
+    picked = []
+    for size, wanted in ((image.shape[-3], height), (image.shape[-2], width)):
+        at = np.arange(wanted, dtype=np.float32) * _scale(size, wanted, align)
+        # Halves go away from zero, as C rounds.
+        whole = np.floor(at + np.float32(0.5)) if align else np.floor(at)
+        picked.append(np.minimum(whole.astype(np.int64), size - 1))
+    return image[..., picked[0][:, None], picked[1], :]
+
+
+def _between(size: int, wanted: int, align: bool) -> tuple[Array, Array, Array]:
+    at = np.arange(wanted, dtype=np.float32) * _scale(size, wanted, align)
+    low = np.floor(at)
+    lower = np.minimum(low.astype(np.int64), size - 1)
+    return lower, np.minimum(lower + 1, size - 1), (at - low).astype(np.float32)
+
+
+def resize_bilinear(image: Array, height: int, width: int, align: bool = False) -> Array:
+    """Scaled, each pixel between the four that are nearest, in ``float32``."""
+    top, bottom, down = _between(image.shape[-3], height, align)
+    left, right, along = _between(image.shape[-2], width, align)
+    single = image.astype(np.float32)
+    weight = along[:, None]
+    upper = single[..., top, :, :]
+    lower = single[..., bottom, :, :]
+    above = upper[..., left, :] + (upper[..., right, :] - upper[..., left, :]) * weight
+    below = lower[..., left, :] + (lower[..., right, :] - lower[..., left, :]) * weight
+    result: Array = above + (below - above) * down[:, None, None]
+    return result
+
+
+def to_grayscale(image: Array) -> Array:
+    """One channel of three, weighted as the eye does."""
+    single = convert(image, np.dtype(np.float32)) if image.dtype.kind != "f" else image
+    weights = np.array([0.2989, 0.5870, 0.1140], dtype=single.dtype)
+    grey = (single * weights).sum(axis=-1, keepdims=True, dtype=single.dtype)
+    return convert(grey, image.dtype)

@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The same elements in another shape."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..errors import InvalidArgumentError
+
+__all__ = ["new_sizes", "reshaped"]
+
+Array = np.ndarray[Any, Any]
+
+
+def _invalid(text: str) -> InvalidArgumentError:
+    return InvalidArgumentError(None, None, text)
+
+
+def new_sizes(shape: Sequence[int], wanted: Sequence[int]) -> list[int]:
+    """The sizes that an array of `shape` gets; one of `wanted` may be -1, for what is left.
+
+    Where there is nothing to share out, and a size of 0 is wanted, only the sizes above 0 count.
+
+    Raises
+    ------
+    InvalidArgumentError
+        With TensorFlow's text, when the elements do not fit.
+    """
+    unknown = -1
+    for at, size in enumerate(wanted):
+        if size < -1:
+            raise _invalid(f"Size {at} must be non-negative, not {size}")
+        if size == -1 and unknown >= 0:
+            raise _invalid(f"Only one input size may be -1, not both {unknown} and {at}")
+        if size == -1:
+            unknown = at
+    sizes, count = list(wanted), math.prod(shape)
+    values = f"Input to reshape is a tensor with {count} values, but the requested shape"
+    if unknown >= 0:
+        product = math.prod([size for size in wanted if size > 0])
+        rest = math.prod([size for size in shape if size]) if 0 in wanted else count
+        sizes[unknown] = rest // product
+        if rest % product:
+            raise _invalid(f"{values} requires a multiple of {product}")
+    if math.prod(sizes) != count:
+        raise _invalid(f"{values} has {math.prod(sizes)}")
+    return sizes
+
+
+def reshaped(value: Array, wanted: Sequence[int]) -> Array:
+    """`value` with these sizes. Raises as :func:`new_sizes` does."""
+    return value.reshape(new_sizes(value.shape, wanted))

@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Parts of arrays, with TensorFlow's complaints."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..errors import InvalidArgumentError
+from ..shape import in_messages
+
+__all__ = ["gather", "gather_nd", "slice_array", "strided_slice"]
+
+Array = np.ndarray[Any, Any]
+
+
+def _invalid(message: str) -> InvalidArgumentError:
+    return InvalidArgumentError(None, None, message)
+
+
+def strided_slice(value: Array, index: Sequence[Any]) -> Array:
+    """``value[index]`` for an index of integers, slices, ``...`` and None.
+
+    Raises
+    ------
+    InvalidArgumentError
+        For an index that is out of bounds, a step of 0, and more indices than dimensions.
+    """
+    try:
+        return np.asarray(value[tuple(index)], dtype=value.dtype)
+    except (IndexError, ValueError):
+        raise _invalid(_why_not(value.shape, index)) from None
+
+
+def _why_not(sizes: tuple[int, ...], index: Sequence[Any]) -> str:
+    used = sum(1 for part in index if part is not None and part is not Ellipsis)
+    rank = len(sizes)
+    if not rank:
+        return "Attempting to slice scalar input."
+    if used > rank:
+        return f"Index out of range using input dim {rank}; input has only {rank} dims"
+    dim = 0
+    for at, part in enumerate(index):
+        if part is Ellipsis:
+            dim += len(sizes) - used
+            continue
+        if part is None:
+            continue
+        if isinstance(part, slice):
+            if part.step == 0:
+                return f"strides[{at}] must be non-zero"
+        elif not -sizes[dim] <= part < sizes[dim]:
+            return f"slice index {part} of dimension {dim} out of bounds."
+        dim += 1
+    return "the slice is not a valid one"
+
+
+def slice_array(value: Array, begin: Array, size: Array) -> Array:
+    """`size` elements along each dimension, from `begin` on; -1 for all that are left.
+
+    Raises
+    ------
+    InvalidArgumentError
+        When there are not as many.
+    """
+    if begin.size != value.ndim or size.size != value.ndim:
+        raise _invalid(
+            f"Expected begin and size arguments to be 1-D tensors of size {value.ndim}, but got "
+            f"shapes {in_messages(begin.shape)} and {in_messages(size.shape)} instead."
+        )
+    index = []
+    for d, length in enumerate(value.shape):
+        first, count = int(begin[d]), int(size[d])
+        if not 0 <= first <= length:
+            raise _invalid(f"Expected begin[{d}] in [0, {length}], but got {first}")
+        if count == -1:
+            count = length - first
+        if not 0 <= count <= length - first:
+            raise _invalid(f"Expected size[{d}] in [0, {length - first}], but got {count}")
+        index.append(slice(first, first + count))
+    return value[tuple(index)]
+
+
+def gather(value: Array, indices: Array, axis: int = 0, batch_dims: int = 0) -> Array:
+    """The parts of `value` that `indices` name, along one dimension.
+
+    Raises
+    ------
+    InvalidArgumentError
+        For an index that is out of bounds; negative ones are.
+    """
+    if not value.ndim:
+        raise _invalid("params must be at least 1 dimensional")
+    if not -value.ndim <= axis < value.ndim:
+        raise _invalid(f"Expected axis in the range [{-value.ndim}, {value.ndim}), but got {axis}")
+    axis %= value.ndim
+    batch_dims += indices.ndim if batch_dims < 0 else 0
+    if not 0 <= batch_dims <= min(axis, indices.ndim):
+        raise _invalid(f"batch_dims ({batch_dims}) must be less than or equal to axis ({axis})")
+    for d in range(batch_dims):
+        if value.shape[d] != indices.shape[d]:
+            raise _invalid(
+                f"params.shape[{d}]: {value.shape[d]} should be equal to indices.shape[{d}]: "
+                f"{indices.shape[d]}"
+            )
+    length = value.shape[axis]
+    if indices.size and not 0 <= int(indices.min()) <= int(indices.max()) < length:
+        bad = np.argwhere((indices < 0) | (indices >= length))[0]
+        where = f"[{','.join(str(i) for i in bad)}]" if bad.size else ""
+        raise _invalid(f"indices{where} = {indices[tuple(bad)]} is not in [0, {length})")
+    if batch_dims and len(value):
+        rows = zip(value, indices, strict=True)
+        return np.stack([gather(v, i, axis - 1, batch_dims - 1) for v, i in rows])
+    return np.asarray(np.take(value, indices, axis), dtype=value.dtype)
+
+
+def gather_nd(value: Array, indices: Array, batch_dims: int = 0) -> Array:
+    """The parts of `value` at the places that the last dimension of `indices` spells out.
+
+    Raises
+    ------
+    InvalidArgumentError
+        For a place that is not there.
+    """
+    if not value.ndim:
+        raise _invalid("params must be at least a vector")
+    if batch_dims:
+        rows = zip(value, indices, strict=True)
+        return np.stack([gather_nd(v, i, batch_dims - 1) for v, i in rows])
+    depth = indices.shape[-1]
+    if not depth:
+        return np.broadcast_to(value, (*indices.shape[:-1], *value.shape))
+    if depth > value.ndim:
+        raise _invalid(
+            f"index innermost dimension length must be <= params rank; saw: {depth} vs. "
+            f"{value.ndim}"
+        )
+    limits = np.array(value.shape[:depth])
+    bad = np.argwhere(((indices < 0) | (indices >= limits)).any(-1))
+    if bad.size or (bad.shape[0] and not bad.shape[1]):
+        at = tuple(bad[0])
+        place = ", ".join(str(i) for i in indices[at])
+        where = f"[{','.join(str(i) for i in at)}]"
+        raise _invalid(
+            f"indices{where} = [{place}] does not index into param shape {in_messages(value.shape)}"
+        )
+    return np.asarray(value[tuple(np.moveaxis(indices, -1, 0))], dtype=value.dtype)

@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: Apache-2.0
+"""TensorFlow's writer of record files, as ``tf.io`` and ``tf.python_io`` have it."""
+
+from __future__ import annotations
+
+import os
+import threading
+import zlib
+from typing import Any
+
+import fastrec
+
+from . import errors as _errors
+from .record_options import TFRecordOptions, as_path, compression_of, or_default
+
+__all__ = ["TFRecordWriter"]
+
+_BUFFER = 1 << 18
+
+
+class _Plain:
+    """A file of records, written where it is, as TensorFlow does."""
+
+    def __init__(self, path: str) -> None:
+        with open(path, "wb"):
+            pass  # truncates, whatever comes later
+        self._writer = fastrec.Writer(path, append=True, fsync=False)
+        self.write = self._writer.write
+        self.flush = self._writer.flush
+        self.close = self._writer.close
+
+
+class _Compressed:
+    """A file of records behind a zlib stream; also one that cannot be appended to."""
+
+    def __init__(self, path: str, options: TFRecordOptions) -> None:
+        self._stream = options._compressor()
+        self._mode = or_default(options.flush_mode, zlib.Z_NO_FLUSH)
+        self._size = max(or_default(options.input_buffer_size, _BUFFER), 1)
+        self._waiting = bytearray()
+        self._file = open(path, "wb")  # noqa: SIM115
+
+    def write(self, record: bytes) -> None:
+        length = len(record).to_bytes(8, "little")
+        self._waiting += length
+        self._waiting += fastrec.masked_crc32c(length).to_bytes(4, "little")
+        self._waiting += record
+        self._waiting += fastrec.masked_crc32c(record).to_bytes(4, "little")
+        if len(self._waiting) >= self._size:
+            self._drain(self._mode)
+
+    def _drain(self, mode: int) -> None:
+        data = bytes(self._waiting)
+        self._waiting.clear()
+        if self._stream is not None:
+            data = self._stream.compress(data)
+            if mode != zlib.Z_NO_FLUSH:
+                data += self._stream.flush(mode)
+        self._file.write(data)
+
+    def flush(self) -> None:
+        self._drain(zlib.Z_PARTIAL_FLUSH)
+        self._file.flush()
+
+    def close(self) -> None:
+        with self._file:
+            self._drain(zlib.Z_NO_FLUSH)
+            if self._stream is not None:
+                self._file.write(self._stream.flush(zlib.Z_FINISH))
+
+
+class TFRecordWriter:
+    """Writes records to a file, which it empties first.
+
+    The file grows as records come, other readers see them after :meth:`flush`, and a program that
+    forgets to close it gets what it has written. :class:`fastrec.Writer` publishes a file whole,
+    or not at all.
+
+    Parameters
+    ----------
+    path : str, bytes or path
+    options : str, int or TFRecordOptions, optional
+        The compression.
+
+    Raises
+    ------
+    NotFoundError, FailedPreconditionError, PermissionDeniedError
+        When the file cannot be opened; each is an :class:`OSError`, too.
+    ValueError
+        For compression that there is not.
+    """
+
+    def __init__(self, path: Any, options: Any = None) -> None:
+        self._file: _Plain | _Compressed | None = None
+        if not isinstance(options, TFRecordOptions):
+            options = TFRecordOptions(compression_type=options)
+        self._lock = threading.Lock()
+        name = as_path(path)
+        try:
+            special = os.path.exists(name) and not os.path.isfile(name)
+            plain = compression_of(options) is None and not special
+            self._file = _Plain(name) if plain else _Compressed(name, options)
+        except OSError as error:
+            raise _errors.translated(error) from error
+
+    def _opened(self) -> _Plain | _Compressed:
+        if self._file is None:
+            raise _errors.FailedPreconditionError(None, None, "Writer is closed.")
+        return self._file
+
+    def write(self, record: Any) -> None:
+        """Write bytes, or text as UTF-8, as one record."""
+        if isinstance(record, str):
+            record = record.encode()
+        elif not isinstance(record, (bytes, bytearray)):
+            raise TypeError(f"a record is bytes, not {type(record).__name__}")
+        with self._lock:
+            file = self._opened()
+            self._run(file.write, record)
+
+    def flush(self) -> None:
+        """Have everything in the file, for others to read."""
+        with self._lock:
+            self._run(self._opened().flush)
+
+    def close(self) -> None:
+        """Close the file. Closing twice is fine."""
+        with self._lock:
+            file, self._file = self._file, None
+            if file is not None:
+                self._run(file.close)
+
+    @staticmethod
+    def _run(function: Any, *arguments: Any) -> None:
+        try:
+            function(*arguments)
+        except OSError as error:
+            raise _errors.translated(error) from error
+
+    def __enter__(self) -> TFRecordWriter:
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        self.close()
+
+    def __del__(self) -> None:
+        if getattr(self, "_file", None) is not None:
+            self.close()

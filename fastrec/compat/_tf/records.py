@@ -1,0 +1,197 @@
+# SPDX-License-Identifier: Apache-2.0
+"""TensorFlow's writer and readers of record files, as ``tf.io`` and ``tf.python_io`` have them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from typing import Any
+
+import fastrec
+from fastrec.errors import CorruptRecordError, FastrecError, LimitExceededError
+
+from . import errors as _errors
+from .record_options import TFRecordCompressionType, TFRecordOptions, as_path, compression_of
+from .record_writer import TFRecordWriter
+
+__all__ = [
+    "TFRecordCompressionType",
+    "TFRecordOptions",
+    "TFRecordWriter",
+    "as_path",
+    "compression_of",
+    "data_error",
+    "tf_record_iterator",
+    "tf_record_random_reader",
+]
+
+_HEADER = 12
+_FRAMING = 16
+
+
+def data_error(error: Exception, *, at: int = 0, compressed: bool = False) -> _errors.OpError:
+    """What TensorFlow raises for what :class:`fastrec.Reader` raised, with its text.
+
+    Parameters
+    ----------
+    error : Exception
+    at : int
+        Where in the file reading began.
+    compressed : bool
+        Whether the bytes came out of a compressed stream.
+    """
+    if not isinstance(error, FastrecError):
+        return _errors.translated(error)
+    kind = getattr(error, "kind", "")
+    place = at + (error.offset or 0)
+    if isinstance(error, LimitExceededError):
+        text = "record size too large"
+    elif kind == "compression":
+        text = f"inflate() failed with error -3: {error}"
+    elif kind.startswith("torn"):
+        why = "EOF reached" if compressed else "Read less bytes than requested"
+        text = f"truncated record at {place}' failed with {why}"
+    elif kind == "data-crc":
+        text = f"corrupted record at {place + _HEADER}"
+    elif isinstance(error, CorruptRecordError):
+        text = f"corrupted record at {place}"
+        text += "" if place else " (Is this even a TFRecord file?)"
+    else:
+        return _errors.translated(error)
+    found = _errors.translated(error, text)
+    found.offset = place  # type: ignore[attr-defined]
+    return found
+
+
+class RecordIterator:
+    """The records of a file, one after the other.
+
+    The end is no more than the end so far: when the file has grown, or what was torn at its end
+    has been completed, the next call goes on there.
+    """
+
+    def __init__(self, path: str, compression: str | None) -> None:
+        self._path, self._compression = path, compression
+        self._offset = 0
+        self._records: Iterator[bytes] | None = None
+        self._file: Any = None
+        self._base = 0  # where in the file its records were begun
+        self._closed = False
+        self._open()
+
+    def _open(self) -> None:
+        """Read on from where the last whole record ended."""
+        try:
+            self._file = open(self._path, "rb")  # noqa: SIM115
+        except OSError as error:
+            raise _errors.translated(error) from error
+        self._base = 0 if self._compression else self._offset
+        self._file.seek(self._base)
+        self._records = iter(fastrec.Reader(self._file, compression=self._compression))
+        if self._compression is not None:
+            self._skip()
+
+    def _skip(self) -> None:
+        assert self._records is not None
+        done = 0
+        while done < self._offset:
+            done += len(next(self._records)) + _FRAMING
+
+    def __iter__(self) -> RecordIterator:
+        return self
+
+    def __next__(self) -> bytes:
+        if self._closed:
+            raise _errors.FailedPreconditionError(None, None, "Reader is closed.")
+        if self._records is None:
+            self._open()
+        assert self._records is not None
+        try:
+            record = next(self._records)
+        except StopIteration:
+            self._let_go()
+            raise
+        except (FastrecError, OSError) as error:
+            self._let_go()
+            compressed = self._compression is not None
+            raise data_error(error, at=self._base, compressed=compressed) from error
+        self._offset += len(record) + _FRAMING
+        return record
+
+    def _let_go(self) -> None:
+        if self._file is not None:
+            self._file.close()
+        self._file = self._records = None
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self._let_go()
+        self._closed = True
+
+    def reopen(self) -> None:
+        """Go on with the file of that name, which may be another one, where reading stopped."""
+        self._let_go()
+        self._closed = False
+        self._open()
+
+    def __del__(self) -> None:
+        self._let_go()
+
+
+def tf_record_iterator(path: Any, options: Any = None) -> RecordIterator:
+    """The records of the file at `path`.
+
+    Raises
+    ------
+    NotFoundError
+        At once, when there is no such file.
+    DataLossError
+        From the iterator, at damage.
+    """
+    return RecordIterator(as_path(path), compression_of(options))
+
+
+class tf_record_random_reader:
+    """Records of an uncompressed file, by their offset.
+
+    Parameters
+    ----------
+    path : str, bytes or path
+    """
+
+    def __init__(self, path: Any) -> None:
+        self._file: Any = None
+        try:
+            self._file = open(as_path(path), "rb")  # noqa: SIM115
+        except OSError as error:
+            raise _errors.translated(error) from error
+
+    def read(self, offset: int) -> tuple[bytes, int]:
+        """The record at `offset`, and the offset of the next one.
+
+        Raises
+        ------
+        IndexError
+            Past the end.
+        DataLossError
+            When no record begins there, or it is damaged.
+        """
+        if self._file is None:
+            text = "Random TFRecord Reader is closed."
+            raise _errors.FailedPreconditionError(None, None, text)
+        size = self._file.seek(0, os.SEEK_END)
+        if offset >= size:
+            raise IndexError(f"Out of range at reading offset {offset}")
+        self._file.seek(offset)
+        try:
+            records = iter(fastrec.Reader(self._file, max_record_bytes=size, compression=None))
+            record = next(records)
+        except FastrecError as error:
+            raise data_error(error, at=offset) from error
+        return record, offset + len(record) + _FRAMING
+
+    def close(self) -> None:
+        """Let go of the file."""
+        if self._file is not None:
+            self._file.close()
+            self._file = None

@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which seeds TensorFlow starts its random numbers with, and these numbers one by one."""
+
+from __future__ import annotations
+
+import contextlib
+import contextvars
+import itertools
+import os
+import random
+from collections.abc import Callable, Iterator
+from typing import Any, ClassVar, TypeVar
+
+import numpy as np
+
+from .kernels import philox
+
+__all__ = [
+    "SeedSource",
+    "draws",
+    "generator",
+    "get_seed",
+    "graph_seed",
+    "is_looking_ahead",
+    "kept_for_run",
+    "looking_ahead",
+    "running",
+    "set_seed",
+]
+
+T = TypeVar("T")
+
+_DEFAULT_GRAPH_SEED = 87654321
+_MAX_SEED = 2**31 - 1
+_BLOCK = 256  # of Philox at a time, four numbers each
+_MOST_STARTED = 1024
+
+
+class _Global:
+    """What :func:`set_seed` has set."""
+
+    seed: int | None = None
+    looking = False
+    generator = random.Random()
+    started: ClassVar[dict[Any, philox.Philox]] = {}
+
+
+def set_seed(seed: int) -> None:
+    """Seed what has no seed of its own; operations that are made after it count from here."""
+    _Global.seed = int(seed)
+    _Global.generator = random.Random(_Global.seed)
+    _Global.started.clear()
+
+
+def generator(kind: str, seed: int | None) -> philox.Philox:
+    """What an operation outside of data sets draws from; one with the same seeds goes on."""
+    seeds = get_seed(seed)
+    if seed is None:
+        return philox.Philox(*seeds)
+    if len(_Global.started) >= _MOST_STARTED:
+        _Global.started.clear()
+    return _Global.started.setdefault((kind, seeds), philox.Philox(*seeds))
+
+
+def get_seed(seed: int | None) -> tuple[int, int]:
+    """The two seeds of an operation; (0, 0) draws one at random when it starts."""
+    return _pair(seed, lambda: _Global.generator.randint(0, _MAX_SEED))
+
+
+def graph_seed(seed: int | None, number: int) -> tuple[int, int]:
+    """The two seeds of an operation in a function, where it is the `number`-th without its own."""
+    return _pair(seed, lambda: number)
+
+
+def _pair(seed: int | None, make: Callable[[], int]) -> tuple[int, int]:
+    if _Global.seed is None:
+        if seed is None:
+            return 0, 0
+        pair = _DEFAULT_GRAPH_SEED, int(seed) % _MAX_SEED
+    else:
+        given = make() if seed is None else int(seed)
+        pair = _Global.seed % _MAX_SEED, given % _MAX_SEED
+    return (0, _MAX_SEED) if pair == (0, 0) else pair
+
+
+# What an iteration over a data set has drawn from so far: as in TensorFlow, functions go on drawing
+# when a part of it is repeated, and begin anew with the next iteration.
+Run = dict[Any, Any]
+running: contextvars.ContextVar[Run | None] = contextvars.ContextVar("running", default=None)
+
+
+def kept_for_run(key: Any, make: Callable[[], T]) -> T:
+    """What `make` has made for `key` in this iteration."""
+    run = running.get()
+    if run is None:
+        return make()
+    if key not in run:
+        run[key] = make()
+    found: T = run[key]
+    return found
+
+
+@contextlib.contextmanager
+def looking_ahead() -> Iterator[None]:
+    """While something looks at a first element, which is not yet to be drawn: shuffles then draw
+    any, and no seeds are used up."""
+    before, _Global.looking = _Global.looking, True
+    token = running.set(None)
+    try:
+        yield
+    finally:
+        running.reset(token)
+        _Global.looking = before
+
+
+def is_looking_ahead() -> bool:
+    """Whether somebody does."""
+    return _Global.looking
+
+
+def draws(seed: int, seed2: int) -> Iterator[int]:
+    """Numbers of 32 bits, one after the other, without end.
+
+    Parameters
+    ----------
+    seed, seed2 : int
+        As :func:`get_seed` gives them; both 0 for seeds of the operating system.
+    """
+    if seed == 0 and seed2 == 0:
+        seed, seed2 = (int.from_bytes(os.urandom(8), "little") for _ in range(2))
+    for begin in itertools.count(0, _BLOCK):
+        numbers = philox.blocks(seed, seed2, np.arange(begin, begin + _BLOCK))
+        yield from numbers.reshape(-1).tolist()
+
+
+class SeedSource:
+    """The seeds of each iterator over one shuffled data set.
+
+    Parameters
+    ----------
+    seed : int or None
+    reshuffle : bool
+        New ones for each iterator.
+    """
+
+    def __init__(self, seed: int | None, reshuffle: bool) -> None:
+        pair = get_seed(seed)
+        self._seeds = draws(*pair) if reshuffle else None
+        if pair == (0, 0) and not reshuffle:  # one order, whichever it is
+            numbers = draws(0, 0)
+            pair = (next(numbers) | 1, next(numbers))
+        self._pair = pair
+
+    def __call__(self) -> tuple[int, int]:
+        if self._seeds is None or is_looking_ahead():
+            return self._pair
+        return next(self._seeds), next(self._seeds)

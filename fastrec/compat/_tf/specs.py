@@ -1,0 +1,156 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the elements of a data set are: the type and the shape of each of their parts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .dtypes import DType, as_dtype, int64
+from .tensor import Tensor, TensorShape
+
+__all__ = [
+    "RaggedTensorSpec",
+    "SparseTensorSpec",
+    "TensorSpec",
+    "TypeSpec",
+    "batched",
+    "sample",
+    "unbatched",
+]
+
+
+class TypeSpec:
+    """A type and a shape.
+
+    Parameters
+    ----------
+    shape : TensorShape or what makes one
+    dtype : dtype-like
+    """
+
+    def __init__(self, shape: Any = None, dtype: Any = "float32") -> None:
+        self._shape = TensorShape(shape)
+        self._dtype = as_dtype(dtype)
+
+    @property
+    def shape(self) -> TensorShape:
+        """The shape, as far as it is known."""
+        return self._shape
+
+    @property
+    def dtype(self) -> DType:
+        """The type of the elements."""
+        return self._dtype
+
+    def reshaped(self, shape: Any) -> TypeSpec:
+        """The same of another shape."""
+        return type(self)(shape, self._dtype)
+
+    def is_compatible_with(self, value: Any) -> bool:
+        """Whether a tensor, or another spec, is of this type and shape."""
+        return value.dtype == self._dtype and self._shape.is_compatible_with(value.shape)
+
+    def _key(self) -> tuple[Any, ...]:
+        return type(self), self._shape.sizes, self._dtype
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, TypeSpec) and self._key() == other._key()
+
+    def __hash__(self) -> int:
+        return hash(self._key())
+
+
+class TensorSpec(TypeSpec):
+    """What is known about a tensor.
+
+    Parameters
+    ----------
+    shape : TensorShape or what makes one
+    dtype : dtype-like
+    name : str, optional
+    """
+
+    def __init__(self, shape: Any, dtype: Any = "float32", name: str | None = None) -> None:
+        super().__init__(shape, dtype)
+        self.name = name
+
+    @classmethod
+    def from_tensor(cls, tensor: Tensor, name: str | None = None) -> TensorSpec:
+        """What is known about `tensor`."""
+        return cls(tensor.shape, tensor.dtype, name)
+
+    def __repr__(self) -> str:
+        return f"TensorSpec(shape={self.shape}, dtype={self.dtype!r}, name={self.name!r})"
+
+
+class SparseTensorSpec(TypeSpec):
+    """What is known about a sparse tensor."""
+
+    def __repr__(self) -> str:
+        return f"SparseTensorSpec({self.shape!r}, {self.dtype!r})"
+
+
+class RaggedTensorSpec(TypeSpec):
+    """What is known about a ragged tensor.
+
+    Parameters
+    ----------
+    shape : TensorShape or what makes one
+    dtype : dtype-like
+    ragged_rank : int
+        How many dimensions have rows of differing length.
+    row_splits_dtype : dtype-like
+    """
+
+    def __init__(
+        self,
+        shape: Any = None,
+        dtype: Any = "float32",
+        ragged_rank: int = 1,
+        row_splits_dtype: Any = int64,
+    ) -> None:
+        super().__init__(shape, dtype)
+        self.ragged_rank = ragged_rank
+        self.row_splits_dtype = as_dtype(row_splits_dtype)
+
+    def reshaped(self, shape: Any) -> TypeSpec:
+        return RaggedTensorSpec(shape, self.dtype, self.ragged_rank, self.row_splits_dtype)
+
+    def _key(self) -> tuple[Any, ...]:
+        return (*super()._key(), self.ragged_rank, self.row_splits_dtype)
+
+    def __repr__(self) -> str:
+        return (
+            f"RaggedTensorSpec({self.shape!r}, {self.dtype!r}, {self.ragged_rank}, "
+            f"{self.row_splits_dtype!r})"
+        )
+
+
+def batched(spec: TypeSpec, size: int | None) -> TypeSpec:
+    """What a batch of such elements is."""
+    sizes = spec.shape.sizes
+    shape = None if sizes is None else (size, *sizes)
+    if isinstance(spec, RaggedTensorSpec):
+        return RaggedTensorSpec(shape, spec.dtype, spec.ragged_rank + 1, spec.row_splits_dtype)
+    return spec.reshaped(shape)
+
+
+def unbatched(spec: TypeSpec) -> TypeSpec:
+    """What a row of such a batch is."""
+    sizes = spec.shape.sizes
+    shape = None if sizes is None else sizes[1:]
+    if isinstance(spec, RaggedTensorSpec):
+        if spec.ragged_rank == 1:
+            return TensorSpec(shape, spec.dtype)
+        return RaggedTensorSpec(shape, spec.dtype, spec.ragged_rank - 1, spec.row_splits_dtype)
+    return spec.reshaped(shape)
+
+
+def sample(spec: TypeSpec, unknown: int, number: int) -> Any:
+    """A value of a spec: of `number`, as large as `unknown` where the size is not known."""
+    sizes = spec.shape.sizes
+    shape = [unknown if size is None else size for size in sizes or ()]
+    text = spec.dtype.name == "string"
+    return np.full(shape, b"" if text else number, spec.dtype.numpy)

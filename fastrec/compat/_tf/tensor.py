@@ -1,0 +1,360 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tensors: arrays with TensorFlow's manners, and what stands for one while a function is traced."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import fastrec
+
+from . import errors as _errors
+from .dtypes import DType, as_dtype, short_name
+from .shape import TensorShape as _TensorShape
+
+__all__ = ["EagerTensor", "Tensor", "TensorShape", "as_array", "convert_to_tensor"]
+
+
+class TensorShape(_TensorShape):
+    """A shape whose sizes are plain numbers, None where one is not known."""
+
+    __slots__ = ()
+    _element = staticmethod(lambda size: size)
+
+    def __str__(self) -> str:
+        return "<unknown>" if self._sizes is None else str(self._sizes)
+
+
+# What operators do; filled by the module of operations, which is built on this one.
+OPERATORS: dict[str, Callable[..., Any]] = {}
+
+
+def _binary(name: str) -> Callable[[Any, Any], Any]:
+    def operate(self: Any, other: Any) -> Any:
+        return OPERATORS[name](self, other)
+
+    return operate
+
+
+def _reflected(name: str) -> Callable[[Any, Any], Any]:
+    def operate(self: Any, other: Any) -> Any:
+        return OPERATORS[name](convert_to_tensor(other, self.dtype), self)
+
+    return operate
+
+
+class Tensor:
+    """An array of one type, or what stands for one while a function is traced."""
+
+    __slots__ = ()
+    __array_priority__ = 100
+    __hash__ = None  # type: ignore[assignment]
+
+    @property
+    def dtype(self) -> DType:
+        """The type of the elements."""
+        raise NotImplementedError
+
+    @property
+    def shape(self) -> TensorShape:
+        """The shape, as far as it is known."""
+        raise NotImplementedError
+
+    def get_shape(self) -> TensorShape:
+        """The shape, as far as it is known."""
+        return self.shape
+
+    @property
+    def ndim(self) -> int | None:
+        """The number of dimensions."""
+        return self.shape.ndims
+
+    def set_shape(self, shape: Any) -> None:
+        """Say what is known about the shape.
+
+        Raises
+        ------
+        ValueError
+            When it is another.
+        """
+        if not self.shape.is_compatible_with(shape):
+            raise ValueError(
+                f"Tensor's shape {self.shape} is not compatible with supplied shape {shape}."
+            )
+
+    def __getitem__(self, key: Any) -> Any:
+        return OPERATORS["getitem"](self, key)
+
+    __add__, __radd__ = _binary("add"), _reflected("add")
+    __sub__, __rsub__ = _binary("subtract"), _reflected("subtract")
+    __mul__, __rmul__ = _binary("multiply"), _reflected("multiply")
+    __truediv__, __rtruediv__ = _binary("divide"), _reflected("divide")
+    __floordiv__, __rfloordiv__ = _binary("floordiv"), _reflected("floordiv")
+    __mod__, __rmod__ = _binary("floormod"), _reflected("floormod")
+    __pow__, __rpow__ = _binary("pow"), _reflected("pow")
+    __matmul__, __rmatmul__ = _binary("matmul"), _reflected("matmul")
+    __lt__, __le__ = _binary("less"), _binary("less_equal")
+    __gt__, __ge__ = _binary("greater"), _binary("greater_equal")
+    __eq__, __ne__ = _binary("equal"), _binary("not_equal")
+    __and__, __rand__ = _binary("and"), _reflected("and")
+    __or__, __ror__ = _binary("or"), _reflected("or")
+    __xor__, __rxor__ = _binary("xor"), _reflected("xor")
+
+    def __neg__(self) -> Any:
+        return OPERATORS["negative"](self)
+
+    def __abs__(self) -> Any:
+        return OPERATORS["abs"](self)
+
+    def __invert__(self) -> Any:
+        return OPERATORS["invert"](self)
+
+
+class EagerTensor(Tensor):
+    """An array that is there.
+
+    Parameters
+    ----------
+    value : ndarray, Bytes or bytes
+        The elements; strings may be as fastrec has them until somebody looks.
+    """
+
+    __slots__ = ("_value",)
+
+    def __init__(self, value: Any) -> None:
+        self._value = value
+
+    @property
+    def array(self) -> NDArray[Any]:
+        """The elements; object arrays of bytes for strings."""
+        if not isinstance(self._value, np.ndarray):
+            self._value = as_array(self._value)
+        found: NDArray[Any] = self._value
+        return found
+
+    @property
+    def raw(self) -> Any:
+        """The elements as they are kept: an ndarray, bytes or :class:`fastrec.Bytes`."""
+        return self._value
+
+    @property
+    def dtype(self) -> DType:
+        if isinstance(self._value, np.ndarray):
+            return as_dtype(self._value.dtype)
+        return as_dtype("string")
+
+    @property
+    def shape(self) -> TensorShape:
+        return TensorShape(() if isinstance(self._value, bytes) else self._value.shape)
+
+    def numpy(self) -> Any:
+        """The elements as an ndarray; a NumPy scalar, or bytes, of a scalar."""
+        array = self.array
+        return array[()] if array.ndim == 0 else array
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        array = self.array
+        if dtype is not None and array.dtype != dtype:
+            return array.astype(dtype)
+        return array.copy() if copy else array
+
+    def __dlpack__(self, **arguments: Any) -> Any:
+        return self.array.__dlpack__(**arguments)
+
+    def __dlpack_device__(self) -> Any:
+        return self.array.__dlpack_device__()
+
+    def __len__(self) -> int:
+        if not self.shape.ndims:
+            raise TypeError("Scalar tensor has no `len()`")
+        return int(self._value.shape[0])
+
+    def __iter__(self) -> Iterator[Any]:
+        if not self.shape.ndims:
+            raise TypeError("Cannot iterate over a scalar tensor.")
+        return (EagerTensor(np.asarray(row, self.array.dtype)) for row in self.array)
+
+    def __bool__(self) -> bool:
+        return bool(self.array) if self.array.size else False
+
+    def __int__(self) -> int:
+        return int(self.array)
+
+    def __float__(self) -> float:
+        return float(self.array)
+
+    def __index__(self) -> int:
+        if not self.dtype.is_integer or self.shape.ndims:
+            raise TypeError("only integer scalar tensors can be converted to a scalar index")
+        return int(self.array)
+
+    def __format__(self, spec: str) -> str:
+        return format(self.numpy(), spec) if not self.shape.ndims else format(str(self), spec)
+
+    def __str__(self) -> str:
+        return f"tf.Tensor({_printed(self)}, shape={self.shape}, dtype={self.dtype.name})"
+
+    def __repr__(self) -> str:
+        return f"<tf.Tensor: shape={self.shape}, dtype={self.dtype.name}, numpy={_shown(self)}>"
+
+    def __reduce__(self) -> Any:
+        return EagerTensor, (self.array,)
+
+
+def _printed(tensor: EagerTensor) -> str:
+    value = tensor.numpy()
+    text = repr(value) if isinstance(value, bytes) else str(value)
+    return f"\n{text}" if "\n" in text else text
+
+
+def _shown(tensor: EagerTensor) -> str:
+    value = tensor.numpy()
+    if isinstance(value, np.generic):
+        return str(value.item())
+    text = repr(value)
+    return f"\n{text}" if "\n" in text else text
+
+
+def as_array(value: Any) -> NDArray[Any]:
+    """Strings, however they are kept, as an object array of bytes; an ndarray as it is."""
+    if isinstance(value, np.ndarray):
+        return value
+    if isinstance(value, fastrec.Bytes):
+        return value.to_numpy()
+    return _string_array(value)
+
+
+def _string_array(value: Any) -> NDArray[Any]:
+    array = np.empty((), object)
+    array[()] = value
+    return array
+
+
+def _as_bytes(value: Any) -> bytes:
+    if isinstance(value, str):
+        return value.encode()
+    if isinstance(value, (bytes, bytearray, memoryview, np.bytes_)):
+        return bytes(value)
+    raise TypeError(f"Cannot convert {value!r} to EagerTensor of dtype string")
+
+
+def _strings(value: Any) -> NDArray[Any]:
+    if isinstance(value, (bytes, str, bytearray, memoryview)):
+        return _string_array(_as_bytes(value))
+    found = np.array(value, object) if not isinstance(value, np.ndarray) else value.astype(object)
+    flat = [_as_bytes(each) for each in found.reshape(-1).tolist()]
+    array = np.empty(len(flat), object)
+    array[:] = flat
+    return array.reshape(found.shape)
+
+
+def _is_text(value: Any) -> bool:
+    while isinstance(value, (list, tuple)) and value:
+        value = value[0]
+    if isinstance(value, np.ndarray):
+        return value.dtype.kind in "SUO" and value.dtype != bool
+    return isinstance(value, (bytes, str, bytearray, memoryview))
+
+
+def _numeric(value: Any, dtype: DType | None) -> NDArray[Any]:
+    try:
+        array = np.asarray(value)
+    except ValueError as error:
+        raise ValueError("Can't convert non-rectangular Python sequence to Tensor.") from error
+    if array.dtype == object:
+        raise ValueError(
+            f"Attempt to convert a value ({value!r}) with an unsupported type ({type(value)}) to a "
+            "Tensor."
+        )
+    if not array.dtype.isnative:
+        array = array.astype(array.dtype.newbyteorder("="))
+    python = not isinstance(value, (np.ndarray, np.generic)) and not hasattr(value, "__array__")
+    if dtype is None:
+        if array.dtype.kind in "US":
+            raise ValueError("Can't convert Python sequence with mixed types to Tensor.")
+        if python and not _has_numpy(value):  # Python's numbers are 32 bits wide
+            array = _narrowed(array)
+        return array
+    if dtype.numpy == np.uint64 and array.dtype == np.float64 and python:
+        array = _unsigned(value, array)
+    kinds = {"f": "biuf", "i": "biu", "u": "biu", "b": "b", "c": "biufc"}[dtype.numpy.kind]
+    if array.size and array.dtype.kind not in kinds and not isinstance(value, np.ndarray):
+        shown = value if np.ndim(value) == 0 else array.reshape(-1)[0]
+        raise TypeError(f"Cannot convert {shown} to EagerTensor of dtype {short_name(dtype)}")
+    return array.astype(dtype.numpy, copy=not python)
+
+
+def _unsigned(value: Any, array: NDArray[Any]) -> NDArray[Any]:
+    """What NumPy makes floating-point numbers, as it is beyond int64, of a list of integers."""
+    numbers = np.asarray(value, object)
+    whole = all(isinstance(number, int) for number in numbers.reshape(-1).tolist())
+    return numbers.astype(np.uint64) if whole else array
+
+
+def _has_numpy(value: Any) -> bool:
+    while isinstance(value, (list, tuple)) and value:
+        value = value[0]
+    return isinstance(value, (np.ndarray, np.generic, EagerTensor))
+
+
+def _narrowed(array: NDArray[Any]) -> NDArray[Any]:
+    if array.dtype == np.float64:
+        return array.astype(np.float32)
+    if array.dtype == np.int64:
+        info = np.iinfo(np.int32)
+        fits = not array.size or (array.min() >= info.min and array.max() <= info.max)
+        return array.astype(np.int32) if fits else array
+    return array
+
+
+def convert_to_tensor(
+    value: Any, dtype: Any = None, dtype_hint: Any = None, name: str | None = None
+) -> Any:
+    """`value` as a tensor: Python's numbers become int32 and float32, text becomes strings.
+
+    Raises
+    ------
+    TypeError, ValueError
+        When it is none, or not of that type.
+    """
+    wanted = None if dtype is None else as_dtype(dtype)
+    if isinstance(value, Tensor):
+        if wanted is not None and value.dtype != wanted:
+            raise ValueError(
+                f"Tensor conversion requested dtype {wanted.name} for Tensor with dtype "
+                f"{value.dtype.name}: {value!r}"
+            )
+        return value
+    if isinstance(value, (list, tuple)) and _holds_symbol(value):
+        return OPERATORS["stack"]([convert_to_tensor(each, dtype) for each in value])
+    if isinstance(value, fastrec.Bytes):
+        return EagerTensor(value)
+    if value is None:
+        raise ValueError(
+            "Attempt to convert a value (None) with an unsupported type (<class 'NoneType'>) to a "
+            "Tensor."
+        )
+    if isinstance(value, _TensorShape):
+        value = value.as_list()
+    if (wanted is not None and wanted.name == "string") or (wanted is None and _is_text(value)):
+        return EagerTensor(_strings(value))
+    return EagerTensor(_numeric(value, wanted))
+
+
+def _holds_symbol(value: Any) -> bool:
+    if isinstance(value, (list, tuple)):
+        return any(map(_holds_symbol, value))
+    return isinstance(value, Tensor) and not isinstance(value, EagerTensor)
+
+
+def mismatch(op: str, expected: DType, found: DType, number: int = 1) -> _errors.OpError:
+    """What TensorFlow says when two tensors that belong together are of two types."""
+    return _errors.InvalidArgumentError(
+        None,
+        None,
+        f"cannot compute {op} as input #{number}(zero-based) was expected to be a "
+        f"{short_name(expected)} tensor but is a {short_name(found)} tensor [Op:{op}] name: ",
+    )
