@@ -64,7 +64,7 @@ def test_a_promised_number_of_elements_is_checked() -> None:
     for count in (2, 4):
         dataset = tf.data.Dataset.range(3).apply(promise(count))
         assert len(dataset) == count
-        with pytest.raises(tf.errors.InvalidArgumentError, match="was expected to contain"):
+        with pytest.raises(tf.errors.FailedPreconditionError, match="was expected to contain"):
             list(dataset)
 
 

@@ -45,9 +45,9 @@ class _Global:
     started: ClassVar[dict[Any, philox.Philox]] = {}
 
 
-def set_seed(seed: int) -> None:
+def set_seed(seed: int | None) -> None:
     """Seed what has no seed of its own; operations that are made after it count from here."""
-    _Global.seed = int(seed)
+    _Global.seed = None if seed is None else int(seed)
     _Global.generator = random.Random(_Global.seed)
     _Global.started.clear()
 

@@ -7,7 +7,8 @@ from typing import Any
 
 from .._tf.data.dataset import AUTOTUNE, Dataset
 from .._tf.data.file_datasets import FixedLengthRecordDataset, TextLineDataset, TFRecordDataset
-from .._tf.data.iterating import DatasetIterator, Options
+from .._tf.data.iterating import DatasetIterator
+from .._tf.data.options import Options, ThreadingOptions
 from .._tf.data.pipeline import INFINITE, UNKNOWN, set_lowering
 from .._tf.specs import RaggedTensorSpec, SparseTensorSpec, TensorSpec, TypeSpec
 from . import experimental
@@ -25,6 +26,7 @@ __all__ = [
     "TFRecordDataset",
     "TensorSpec",
     "TextLineDataset",
+    "ThreadingOptions",
     "TypeSpec",
     "experimental",
     "set_lowering",

@@ -3,22 +3,38 @@
 
 from __future__ import annotations
 
-import enum
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from .._tf.data.options import (
+    AutoShardPolicy,
+    AutotuneAlgorithm,
+    AutotuneOptions,
+    DistributeOptions,
+    ExternalStatePolicy,
+    OptimizationOptions,
+    ThreadingOptions,
+)
 from .._tf.data.pipeline import INFINITE, UNKNOWN
 from .._tf.records import TFRecordWriter as _Writer
+from .._tf.records import as_path
+from .._tf.specs import TensorSpec
 
 __all__ = [
     "AUTOTUNE",
     "INFINITE_CARDINALITY",
     "UNKNOWN_CARDINALITY",
     "AutoShardPolicy",
+    "AutotuneAlgorithm",
+    "AutotuneOptions",
     "Counter",
+    "DistributeOptions",
+    "ExternalStatePolicy",
+    "OptimizationOptions",
     "TFRecordWriter",
+    "ThreadingOptions",
     "assert_cardinality",
     "bucket_by_sequence_length",
     "cardinality",
@@ -114,10 +130,16 @@ class TFRecordWriter:
     """Writes the elements of a data set of strings to a file."""
 
     def __init__(self, filename: Any, compression_type: Any = None) -> None:
-        self._arguments = filename, compression_type
+        self._arguments = as_path(filename), compression_type
 
     def write(self, dataset: Any) -> None:
         """Write every element as a record."""
+        structure = getattr(dataset, "element_spec", None)
+        if not isinstance(structure, TensorSpec) or structure.dtype.name != "string":
+            raise TypeError(
+                "`dataset` must be a `tf.data.Dataset` of scalar strings, got "
+                f"{dataset if structure is None else structure}."
+            )
         with _Writer(*self._arguments) as writer:
             for record in dataset.as_numpy_iterator():
                 writer.write(record)
@@ -235,16 +257,6 @@ def Counter(start: int = 0, step: int = 1, dtype: Any = "int64") -> Any:
     from .._tf.data.dataset import Dataset
 
     return Dataset.counter(start, step, dtype)
-
-
-class AutoShardPolicy(enum.IntEnum):
-    """What ``Options`` say about sharding, which nothing here does by itself."""
-
-    OFF = -1
-    AUTO = 0
-    FILE = 1
-    DATA = 2
-    HINT = 3
 
 
 def __getattr__(name: str) -> Any:

@@ -186,15 +186,29 @@ def _normal(
 
 def shuffle(value: Any, seed: int | None = None, name: str | None = None) -> Any:
     """The rows of a tensor in another order."""
-    state = generator("RandomShuffle", seed)
-    op = Op(
-        "RandomShuffle",
-        lambda x: philox.shuffled(state, as_array(x)),
-        lambda s, _: [TensorSpec(s[0].shape, s[0].dtype)],
-        None,
-        pure=False,
+    tensor = convert_to_tensor(value)
+    sizes = tensor.shape.sizes
+    if not sizes:
+        if sizes is None:
+            raise TypeError("tf.random.shuffle requires a tensor of known rank")
+        return tensor
+    count = sizes[0]
+    if count is None:
+        raise TypeError("tf.random.shuffle requires a known number of rows")
+    order = _drawn(
+        "RandomShuffle" + tensor.dtype.name,
+        seed,
+        TensorSpec([count], "int64"),
+        lambda state: philox.shuffled(state, np.arange(count)),
     )
-    return run(op, [convert_to_tensor(value)])
+    return run(_SHUFFLE, [tensor, order])
+
+
+_SHUFFLE = Op(
+    "RandomShuffle",
+    lambda x, order: as_array(x)[order],
+    lambda specs, _: [TensorSpec(specs[0].shape, specs[0].dtype)],
+)
 
 
 def stateless_uniform(

@@ -9,7 +9,7 @@ from typing import Any
 
 from ..specs import TypeSpec
 from .batching import Batch, PaddedBatch
-from .pipeline import UNKNOWN, Node, invalid
+from .pipeline import INFINITE, UNKNOWN, Node, invalid
 from .streams import Value, Values, flattened, steps
 
 __all__ = ["Bucketed", "Grouped"]
@@ -78,7 +78,7 @@ class Bucketed(Node):
         return [spec.reshaped([None, *(spec.shape.sizes or ())[1:]]) for spec in found]
 
     def cardinality(self) -> int:
-        return UNKNOWN
+        return INFINITE if self.inputs[0].cardinality() == INFINITE else UNKNOWN
 
     def values(self, fast: bool = True) -> Values:
         stream = self.inputs[0].stream(fast)
@@ -163,7 +163,7 @@ class Grouped(Node):
         return False
 
     def cardinality(self) -> int:
-        return UNKNOWN
+        return INFINITE if self.inputs[0].cardinality() == INFINITE else UNKNOWN
 
     def values(self, fast: bool = True) -> Values:
         stream = self.inputs[0].stream(fast)

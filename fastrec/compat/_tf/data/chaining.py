@@ -19,9 +19,10 @@ from .batching import Batch, PaddedBatch, RaggedBatch, Unbatch, Window
 from .buckets import Bucketed, Grouped
 from .filtering import Filter, Predicate
 from .interleaving import Interleave
-from .iterating import Options, padding_of, tensors
+from .iterating import padding_of, tensors
 from .joining import Concatenate, check_alike
 from .mapping import Function, mapped, shown
+from .options import Options, merged
 from .pipeline import Node, invalid
 from .reordering import Shuffle
 from .scanning import Scan
@@ -52,10 +53,20 @@ def _whole(name: str, value: Any) -> int:
     return int(tensor)
 
 
+def merged_of(node: Node) -> Options:
+    """The options of the data sets that a node is made of."""
+    found = Options()
+    for each in node.inputs:
+        shown = getattr(each, "dataset", None)
+        found = merged(found, merged_of(each) if shown is None else shown.options())
+    return found
+
+
 class Chain:
     """A node, and data sets of what can come after it."""
 
     _node: Node
+    _options: Options | None = None
 
     def _of(self, node: Node) -> Dataset:
         """The data set of a node."""
@@ -318,9 +329,13 @@ class Chain:
         return made
 
     def with_options(self, options: Options, name: str | None = None) -> Dataset:
-        """The same: none of the options is needed."""
-        return cast("Dataset", self)
+        """The same, with these options besides those that it has."""
+        if not isinstance(options, Options):
+            raise TypeError(f"`options` must be a `tf.data.Options` object, got {options!r}.")
+        made = self._of(self._node)
+        made._options = merged(self.options(), options)
+        return made
 
     def options(self) -> Options:
-        """No options."""
-        return Options()
+        """The options of this data set and of those that it is made of."""
+        return self._options or merged_of(self._node)

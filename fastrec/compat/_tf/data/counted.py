@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from .pipeline import Node, invalid
+from .. import errors as _errors
+from .pipeline import Node
 from .streams import Value, Values, steps
 
 __all__ = ["Counted"]
@@ -41,4 +42,5 @@ class Counted(Node):
     def _wrong(self, how: str, count: int) -> Exception:
         noun = "element" if self._expected == 1 else "elements"
         promise = f"Input dataset was expected to contain {self._expected} {noun}"
-        return invalid(f"{promise} but contained {how}{count}.")
+        text = f"{promise} but contained {how}{count}."
+        return _errors.FailedPreconditionError(None, None, text)

@@ -12,7 +12,7 @@ import numpy as np
 
 from ..dtypes import as_dtype
 from ..errors import of_python
-from ..seeds import draws, get_seed
+from ..seeds import SeedSource, draws, get_seed
 from ..specs import TensorSpec
 from ..structure import LEAF, flatten, pack
 from ..tensor import EagerTensor, convert_to_tensor
@@ -37,6 +37,29 @@ def _nodes_of(datasets: Sequence[Dataset]) -> list[Node]:
     for node in nodes[1:]:
         check_alike(nodes[0], node)
     return nodes
+
+
+def _seeds_of(seed: int | None, rerandomize: bool | None) -> Callable[[], tuple[int, int]]:
+    """The seeds of each iteration: new ones for each, if `rerandomize`."""
+    if rerandomize:
+        return SeedSource(seed, True)
+    pair = get_seed(seed)
+    return lambda: pair
+
+
+def _sampled_by(
+    datasets: Sequence[Dataset], weights: Dataset, seed: int | None, stop: bool
+) -> Dataset:
+    """Elements of data sets, drawn by weights of which there are others for each draw."""
+    nodes = _nodes_of(datasets)
+    pair = get_seed(seed)
+
+    def choices(fast: bool) -> Iterator[int]:
+        numbers = draws(*pair)
+        for (shares,) in weights._node.stream(fast):
+            yield next(_flow.by_weight(np.asarray(shares).tolist(), len(nodes), numbers))
+
+    return Dataset(_flow.Sample(nodes, choices, stop))
 
 
 class Dataset(Chain):
@@ -154,10 +177,10 @@ class Dataset(Chain):
         name: str | None = None,
     ) -> Dataset:
         """Integers of 32 bits: for a seed, TensorFlow's own draws."""
-        seeds = get_seed(seed)
+        seeds = _seeds_of(seed, rerandomize_each_iteration)
 
         def make() -> Values:
-            return ((np.asarray(number, np.int64),) for number in draws(*seeds))
+            return ((np.asarray(number, np.int64),) for number in draws(*seeds()))
 
         return Dataset(Once(make, LEAF, [TensorSpec((), "int64")], INFINITE))
 
@@ -187,6 +210,8 @@ class Dataset(Chain):
         name: str | None = None,
     ) -> Dataset:
         """Elements of data sets, drawn by weight: for a seed, TensorFlow's own draws."""
+        if isinstance(weights, Dataset):
+            return _sampled_by(datasets, weights, seed, stop_on_empty_dataset)
         shares = None if weights is None else np.asarray(weights, np.float32).tolist()
         if shares is not None and len(shares) != len(datasets):
             raise ValueError(
@@ -194,10 +219,16 @@ class Dataset(Chain):
                 f"`len(weights)={len(shares)}` vs. `len(datasets)={len(datasets)}`."
             )
         nodes = _nodes_of(datasets)
+        if shares is not None:  # what is never drawn keeps nobody waiting
+            kept = [number for number, share in enumerate(shares) if share > 0]
+            if not kept:
+                return datasets[0].take(0)
+            datasets, nodes = [datasets[i] for i in kept], [nodes[i] for i in kept]
+            shares = [shares[i] for i in kept]
         if len(datasets) == 1:
             return datasets[0]
-        seeds = get_seed(seed)
-        choices = lambda _: _flow.by_weight(shares, len(nodes), draws(*seeds))  # noqa: E731
+        seeds = _seeds_of(seed, rerandomize_each_iteration)
+        choices = lambda _: _flow.by_weight(shares, len(nodes), draws(*seeds()))  # noqa: E731
         return Dataset(_flow.Sample(nodes, choices, stop_on_empty_dataset))
 
     @staticmethod

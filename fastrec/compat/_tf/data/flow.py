@@ -11,6 +11,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from fastrec.errors import FastrecError
+
 from .. import errors as _errors
 from ..kernels import philox
 from ..specs import TensorSpec, TypeSpec
@@ -130,7 +132,13 @@ class Cache(Node):
     def values(self, fast: bool = True) -> Values:
         if self._kept is not None:
             return iter(self._kept)
-        return _keeping(self.inputs[0].stream(fast), lambda kept: setattr(self, "_kept", kept))
+        total = self.inputs[0].cardinality()
+
+        def keep(kept: list[Value], ended: bool) -> None:
+            if ended or len(kept) == total:
+                self._kept = kept
+
+        return _keeping(self.inputs[0].stream(fast), keep)
 
     def blocks(self, count: int) -> Blocks | None:
         if self._blocks is not None:
@@ -140,7 +148,13 @@ class Cache(Node):
         blocks = self.inputs[0].blocks(count) if self.inputs[0].pure else None
         if blocks is None:
             return None
-        return map(_own, _keeping(blocks, lambda kept: setattr(self, "_blocks", kept)))
+        total = self.inputs[0].cardinality()
+
+        def keep(kept: list[Block], ended: bool) -> None:
+            if ended or (total >= 0 and sum(block[0] for block in kept) == total):
+                self._blocks = kept
+
+        return map(_own, _keeping(blocks, keep))
 
     @staticmethod
     def _again(kept: list[Block], count: int) -> Blocks:
@@ -149,16 +163,17 @@ class Cache(Node):
                 yield _own(cut(block, at, min(at + count, block[0])))
 
 
-def _keeping(stream: Iterator[T], keep: Callable[[list[T]], None]) -> Iterator[T]:
-    """The same, of which all are kept at the end."""
+def _keeping(stream: Iterator[T], keep: Callable[[list[T], bool], None]) -> Iterator[T]:
+    """The same, of which `keep` is told what came so far, and whether that was the end."""
     kept: list[T] = []
 
     def step() -> T:
         try:
             kept.append(next(stream))
         except StopIteration:
-            keep(kept)
+            keep(kept, True)
             raise
+        keep(kept, False)
         return kept[-1]
 
     return steps(step)
@@ -195,9 +210,11 @@ class IgnoreErrors(Node):
             while True:
                 try:
                     return next(stream)
-                except (StopIteration, _errors.NotFoundError):
+                except StopIteration:
                     raise
-                except Exception as error:
+                except (_errors.OpError, FastrecError) as error:
+                    if getattr(error, "of_source", False):  # every call would raise it again
+                        raise
                     if self._log:
                         warnings.warn(f"Error raised with error message {error}", stacklevel=2)
 
@@ -254,7 +271,9 @@ class Sample(Node):
         return False
 
     def cardinality(self) -> int:
-        return UNKNOWN
+        totals = [node.cardinality() for node in self.inputs]
+        endless = all if self._stop else any
+        return INFINITE if endless(total == INFINITE for total in totals) else UNKNOWN
 
     def values(self, fast: bool = True) -> Values:
         streams: list[Values | None] = [node.stream(fast) for node in self.inputs]

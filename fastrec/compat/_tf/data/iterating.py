@@ -21,7 +21,6 @@ from .streams import Value
 
 __all__ = [
     "DatasetIterator",
-    "Options",
     "as_numpy",
     "checked",
     "padding_of",
@@ -29,21 +28,6 @@ __all__ = [
     "signature_of",
     "tensors",
 ]
-
-
-class Options:
-    """What may be said about how a data set is run. All of it is taken, and nothing needs it."""
-
-    def __init__(self) -> None:
-        self.__dict__["given"] = {}
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):
-            raise AttributeError(name)
-        return self.given.setdefault(name, Options())
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        self.given[name] = value
 
 
 class DatasetIterator:

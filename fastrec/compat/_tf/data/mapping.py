@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import functools
 import os
+import types
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -18,6 +19,7 @@ from ..specs import TensorSpec, TypeSpec
 from ..structure import LEAF, flatten, pack
 from ..tensor import EagerTensor, Tensor, convert_to_tensor
 from ..trace import Called, Draw, Trace, calling, raw_of, traced, wrap
+from .explaining import explain, explaining
 from .native import with_fallback
 from .pipeline import Node, lowering
 from .streams import AHEAD, Block, Blocks, Value, Values, first, in_blocks
@@ -78,11 +80,28 @@ class Function:
         return structure, [hidden(leaf) for leaf in leaves]
 
     def trace(self, specs: Sequence[TypeSpec]) -> tuple[Trace, Any] | None:
-        """The operations that it consists of; None when it is not made of operations."""
+        """The operations that it consists of; None when it is not made of operations.
+
+        Raises
+        ------
+        AttributeError, NameError, ImportError
+            For a name that there is not, which no element would change.
+        """
         try:
             return self._traced(specs)
-        except Exception:
-            return None  # called with each element it says what is wrong, if anything is
+        except (NameError, ImportError):
+            raise
+        except AttributeError as error:
+            if isinstance(error.obj, types.ModuleType):
+                raise
+            return self._untraced(error)
+        except Exception as error:
+            return self._untraced(error)
+
+    def _untraced(self, error: Exception) -> None:
+        """Say why a function is called with each element, to those who ask."""
+        if explaining():
+            explain(self.function, error)
 
     def branches(self, specs: Sequence[TypeSpec]) -> Branches | None:
         """The ways through it, where what it does depends on values."""

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import itertools
+import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -17,7 +18,7 @@ from ..records import data_error
 from ..seeds import SeedSource
 from .mapping import Map
 from .native import plain_files
-from .pipeline import Node, invalid
+from .pipeline import UNKNOWN, Node, invalid
 from .sources import Slices
 from .streams import Block, Blocks, Value, Values, in_blocks, to_blocks
 
@@ -29,6 +30,8 @@ class Shuffle(Node):
 
     def __init__(self, node: Node, size: int, seed: int | None, reshuffle: bool) -> None:
         super().__init__(node)
+        if size == UNKNOWN:  # the whole of it
+            size = sys.maxsize
         if size < 1:
             raise invalid("buffer_size must be greater than zero or UNKNOWN_CARDINALITY")
         self._size, self._seeds = size, SeedSource(seed, reshuffle)

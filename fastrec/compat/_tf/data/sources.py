@@ -135,7 +135,9 @@ def existing(path: str) -> str:
     if os.path.isdir(path):
         raise _errors.translated(IsADirectoryError(21, "Is a directory", path))
     if not os.path.lexists(path):
-        raise _errors.translated(FileNotFoundError(2, "No such file or directory", path))
+        error: Any = _errors.translated(FileNotFoundError(2, "No such file or directory", path))
+        error.of_source = True
+        raise error
     return path
 
 

@@ -161,7 +161,8 @@ def _frames(image: Any) -> Array:
 
 
 def _jpeg(image: Any, channels: int, ratio: int) -> Array:
-    size = (-(-image.width // ratio), -(-image.height // ratio))
+    # A draft is the smallest that has these sizes at least, and rounds its own up.
+    size = (max(1, image.width // ratio), max(1, image.height // ratio))
     grey = channels == 1 or (channels == 0 and image.mode == "L")
     image.draft("L" if grey else "RGB", size)
     pixels = np.asarray(image.convert("L" if grey else "RGB"))
