@@ -92,7 +92,8 @@ def test_a_cache_is_whole_with_its_last_element() -> None:
 
 def test_options_have_the_names_of_tensorflow() -> None:
     options = tf.data.Options()
-    assert options.deterministic is None and options.threading.private_threadpool_size is None
+    assert options.deterministic is None
+    assert options.threading.private_threadpool_size is None
     assert options == tf.data.Options()
     with pytest.raises(AttributeError):
         options.no_such = 1
@@ -150,4 +151,5 @@ def test_what_keeps_a_function_from_being_traced_is_explained(
 
     assert elements(Dataset.range(2).map(plain)) == [1, 2]
     said = capsys.readouterr().err
-    assert "plain is called for each element" in said and "return x.numpy() + 1" in said
+    assert "plain is called for each element" in said
+    assert "return x.numpy() + 1" in said

@@ -94,9 +94,10 @@ class Function:
         except AttributeError as error:
             if isinstance(error.obj, types.ModuleType):
                 raise
-            return self._untraced(error)
+            self._untraced(error)
         except Exception as error:
-            return self._untraced(error)
+            self._untraced(error)
+        return None
 
     def _untraced(self, error: Exception) -> None:
         """Say why a function is called with each element, to those who ask."""

@@ -65,7 +65,7 @@ class _Settings:
     def __setattr__(self, name: str, value: Any) -> None:
         if name not in self._values:
             raise AttributeError(f"Cannot set the property {name} on {type(self).__name__}.")
-        wanted = self._groups.get(name, self._types.get(name))
+        wanted: Any = self._groups.get(name, self._types.get(name))
         if value is not None and not isinstance(value, wanted):
             raise TypeError(
                 f"Property {name!r} must be of type {wanted}, got: {value} (type: {type(value)})"
@@ -73,7 +73,7 @@ class _Settings:
         self._values[name] = value
 
     def __eq__(self, other: object) -> bool:
-        return type(other) is type(self) and self._values == other._values  # type: ignore[attr-defined]
+        return type(other) is type(self) and self._values == other._values
 
     def __ne__(self, other: object) -> bool:
         return not self == other
@@ -167,7 +167,8 @@ class Options(_Settings):
 
     def merge(self, options: Options) -> Options:
         """These settings, and those of `options` where both say something."""
-        return merged(self, options)
+        made: Options = merged(self, options)
+        return made
 
 
 def merged(one: Any, other: Any) -> Any:
