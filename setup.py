@@ -5,6 +5,7 @@ FASTREC_DEBUG=1                      no optimisation, assertions on
 FASTREC_SANITIZE=address,undefined   with sanitizers (or thread)
 FASTREC_WERROR=1                     warnings are errors
 FASTREC_JPEG=0 or 1                  without libjpeg-turbo, or not without it (by default: if found)
+FASTREC_HOME=https://...             the repository, for the links of the metadata and of its README
 """
 
 from __future__ import annotations
@@ -123,6 +124,25 @@ class build_in_parallel(build_ext):  # type: ignore[misc]
         return list(objects)
 
 
+def project_urls(home: str) -> dict[str, str]:
+    """The links beside the package's page."""
+    return {
+        "Source": home,
+        "Documentation": f"{home}/tree/HEAD/docs",
+        "Changelog": f"{home}/blob/HEAD/CHANGELOG.md",
+        "Issues": f"{home}/issues",
+    }
+
+
+def readme(home: str) -> str:
+    """README.md; its links lead to the repository at `home`, when that is known."""
+    text = Path(__file__).with_name("README.md").read_text(encoding="utf-8")
+    if not home:
+        return text
+    text = re.sub(r"(!\[[^\]]*\]\()(?!\w+:|#)", rf"\g<1>{home}/raw/HEAD/", text)
+    return re.sub(r"((?<!!)\[[^\]]*\]\()(?!\w+:|#)", rf"\g<1>{home}/blob/HEAD/", text)
+
+
 core = Extension(
     "fastrec._core",
     sources=["fastrec/_core.pyx", *sorted(glob("csrc/*/*.c"))],
@@ -133,4 +153,11 @@ core = Extension(
     extra_compile_args=compile_args,
     extra_link_args=link_args,
 )
-setup(ext_modules=[core], cmdclass={"build_ext": build_in_parallel})
+home = os.environ.get("FASTREC_HOME", "").rstrip("/")
+setup(
+    ext_modules=[core],
+    cmdclass={"build_ext": build_in_parallel},
+    project_urls=project_urls(home) if home else {},
+    long_description=readme(home),
+    long_description_content_type="text/markdown",
+)

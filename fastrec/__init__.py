@@ -17,7 +17,17 @@ import importlib
 import sys
 from typing import TYPE_CHECKING
 
-from ._core import crc32c, crc32c_implementation, masked_crc32c
+try:
+    from ._core import crc32c, crc32c_implementation, masked_crc32c
+except ModuleNotFoundError as error:
+    if error.name != "fastrec._core":
+        raise
+    raise ImportError(
+        f"the extension of fastrec is not built for this Python in {__path__[0]!r}. If that is a "
+        "checkout, it hides an installed fastrec: run `pip install -e .` there, or start Python in "
+        "another directory",
+        name=error.name,
+    ) from None
 from .errors import (
     CorruptRecordError,
     ExampleParseError,

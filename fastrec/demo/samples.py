@@ -105,7 +105,7 @@ def photos() -> Pictures:
     try:
         data = datasets.load_sample_images()
     except ImportError as error:  # in words of scikit-learn's own, which say nothing of extras
-        message = "photographs need Pillow: pip install 'fastrec[demo]'"
+        message = "photographs need Pillow: pip install 'fastrec-io[demo]'"
         raise ImportError(message, name="PIL") from error
     names = [os.path.basename(name) for name in data.filenames]
     pictures = tuple(
@@ -157,5 +157,5 @@ def _scikit_learn_datasets() -> Any:
     try:
         return importlib.import_module("sklearn.datasets")
     except ImportError as error:
-        message = "the demo's own pictures need scikit-learn: pip install 'fastrec[demo]'"
+        message = "the demo's own pictures need scikit-learn: pip install 'fastrec-io[demo]'"
         raise ImportError(message, name=error.name) from error

@@ -146,7 +146,7 @@ class ImageFeature(Feature):
         try:
             from PIL import Image
         except ImportError as error:
-            message = "decoding pictures needs Pillow: pip install 'fastrec[image]'"
+            message = "decoding pictures needs Pillow: pip install 'fastrec-io[image]'"
             raise ImportError(message, name=error.name) from error
         with Image.open(io.BytesIO(data), formats=FORMATS) as image:
             width, height = image.size

@@ -219,6 +219,6 @@ def pillow() -> Any:
     try:
         from PIL import Image
     except ImportError as error:
-        message = "pictures need Pillow: pip install 'fastrec[demo]'"
+        message = "pictures need Pillow: pip install 'fastrec-io[demo]'"
         raise ImportError(message, name=error.name) from error
     return Image

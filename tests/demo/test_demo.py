@@ -217,7 +217,7 @@ def test_what_is_not_installed_is_named_with_what_to_do(
     monkeypatch.setitem(sys.modules, module, None)
     assert cli.main(["demo", "--out", str(tmp_path / "out")]) == 1
     error = capsys.readouterr().err
-    assert "pip install 'fastrec[demo]'" in error
+    assert "pip install 'fastrec-io[demo]'" in error
     assert error.count("\n") == 1
 
 
