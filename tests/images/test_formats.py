@@ -16,7 +16,7 @@ from verbs import run_python
 
 import fastrec
 from fastrec import image
-from fastrec.compat._errors import InvalidArgumentError
+from fastrec.compat._tf.errors import InvalidArgumentError
 
 pytest.importorskip("PIL.Image")
 
@@ -58,7 +58,7 @@ def inspect(data: bytes, folder: Path) -> Any:
 
 
 def by_v1(data: bytes, folder: Path) -> Any:
-    from fastrec.compat._kernels import codecs
+    from fastrec.compat._tf.kernels import codecs
 
     return codecs.decode(data)
 
