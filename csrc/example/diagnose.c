@@ -100,34 +100,21 @@ static void see_key(survey *s, fr_span key) {
 
 /* The keys of one map. What is malformed ends the walk: somebody has checked, or will. */
 static void see_map(survey *s, fr_span map) {
-    const uint8_t *p = map.data, *end = p + map.size;
-    while (p && p < end) {
-        uint32_t tag;
-        fr_span entry, key;
-        if (!(p = fr_wire_tag(p, end, &tag))) return;
-        if (tag != TAG_1) {
-            p = fr_wire_skip(p, end, tag);
-            continue;
-        }
-        if (!(p = fr_wire_sized(p, end, &entry)) || entry.size == 0) return;
-        const uint8_t *stop = entry.data + entry.size;
-        if (*entry.data == TAG_1 && fr_wire_sized(entry.data + 1, stop, &key)) see_key(s, key);
+    fr_wire_fields entries = fr_wire_begin(map);
+    fr_wire_field entry, key;
+    while (fr_wire_next(&entries, &entry)) {
+        if (entry.tag != TAG_1) continue;
+        fr_wire_fields fields = fr_wire_begin(entry.bytes);
+        if (fr_wire_next(&fields, &key) && key.tag == TAG_1) see_key(s, key.bytes);
     }
 }
 
 static void see_record(survey *s, fr_span record) {
-    const uint8_t *p = record.data, *end = p + record.size;
-    while (p && p < end) {
-        uint32_t tag;
-        fr_span map;
-        if (!(p = fr_wire_tag(p, end, &tag))) return;
-        if (tag != TAG_1 && tag != TAG_2) {
-            p = fr_wire_skip(p, end, tag);
-            continue;
-        }
-        if (!(p = fr_wire_sized(p, end, &map))) return;
-        if (tag == s->map) see_map(s, map);
-        s->has_lists = s->has_lists || tag == TAG_2;
+    fr_wire_fields fields = fr_wire_begin(record);
+    fr_wire_field field;
+    while (fr_wire_next(&fields, &field)) {
+        if (field.tag == s->map) see_map(s, field.bytes);
+        if (field.tag == TAG_2) s->has_lists = true;
     }
 }
 

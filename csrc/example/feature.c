@@ -119,45 +119,42 @@ static int put_bytes(fr_row *row, fr_span bytes, fr_error *err) {
     return fr_buffer_append(&row->column->offsets, &end, sizeof end, err);
 }
 
-/* One field of a list; `*p` moves past it, or becomes NULL where it is malformed. */
-static int put_field(fr_row *row, fr_kind kind, const uint8_t **p, const uint8_t *end,
-                     fr_error *err) {
-    uint32_t tag;
-    fr_span run;
-    const uint8_t *at = *p = fr_wire_tag(*p, end, &tag);
-    if (!at) return malformed(row, err);
-    if (tag == TAG_SIZED) {
-        if (!(*p = fr_wire_sized(at, end, &run))) return malformed(row, err);
-        if (kind == FR_KIND_BYTES) return put_bytes(row, run, err);
-        return kind == FR_KIND_FLOAT ? put_floats(row, run, err) : put_ints(row, run, err);
+/* One field of a list of `kind`: packed values, one value, or a field that is not known. */
+static int put_field(fr_row *row, fr_kind kind, const fr_wire_field *field, fr_error *err) {
+    if (FR_LIKELY(field->tag == TAG_SIZED)) {
+        if (kind == FR_KIND_BYTES) return put_bytes(row, field->bytes, err);
+        if (kind == FR_KIND_FLOAT) return put_floats(row, field->bytes, err);
+        return put_ints(row, field->bytes, err);
     }
-    if (!(*p = fr_wire_skip(at, end, tag))) return malformed(row, err);
-    run = (fr_span){at, (size_t)(*p - at)};
-    if (kind == FR_KIND_INT64 && tag == TAG_VARINT) return put_ints(row, run, err);
-    if (kind == FR_KIND_FLOAT && tag == TAG_FIXED32) return put_floats(row, run, err);
+    if (kind == FR_KIND_INT64 && field->tag == TAG_VARINT) return put_ints(row, field->bytes, err);
+    if (kind == FR_KIND_FLOAT && field->tag == TAG_FIXED32)
+        return put_floats(row, field->bytes, err);
     return FR_OK;
+}
+
+static bool varints_valid(fr_span run) {
+    const uint8_t *p = run.data, *end = p + run.size;
+    uint64_t value;
+    while (p && p < end)
+        p = fr_wire_varint(p, end, &value);
+    return p || run.size == 0;
 }
 
 /* Whether the bytes are a list of that kind. */
 static bool list_valid(fr_kind kind, fr_span list) {
-    const uint8_t *p = list.data, *end = p + list.size;
-    while (p && p < end) {
-        uint32_t tag;
-        fr_span run;
-        if (!(p = fr_wire_tag(p, end, &tag))) return false;
-        if (tag != TAG_SIZED) {
-            p = fr_wire_skip(p, end, tag);
-            continue;
-        }
-        if (!(p = fr_wire_sized(p, end, &run))) return false;
-        if (kind == FR_KIND_FLOAT && run.size % 4) return false;
-        for (const uint8_t *q = run.data, *stop = q + run.size;
-             kind == FR_KIND_INT64 && q < stop;) {
-            uint64_t value;
-            if (!(q = fr_wire_varint(q, stop, &value))) return false;
-        }
+    fr_wire_fields fields = fr_wire_begin(list);
+    fr_wire_field field;
+    while (fr_wire_next(&fields, &field)) {
+        if (field.tag != TAG_SIZED) continue;
+        if (kind == FR_KIND_FLOAT && field.bytes.size % 4) return false;
+        if (kind == FR_KIND_INT64 && !varints_valid(field.bytes)) return false;
     }
-    return p != NULL;
+    return !fr_wire_malformed(&fields);
+}
+
+/* Whether a field of a Feature sets its kind. */
+static bool is_list(const fr_wire_field *field) {
+    return (field->tag & 7) == FR_WIRE_SIZED && field->tag >> 3 <= FR_KIND_INT64;
 }
 
 /*
@@ -166,25 +163,20 @@ static bool list_valid(fr_kind kind, fr_span list) {
  */
 static int assemble(const fr_row *row, fr_span value, fr_buffer *pieces, fr_kind *kind,
                     fr_span *list, fr_error *err) {
-    const uint8_t *p = value.data, *end = p + value.size;
+    fr_wire_fields fields = fr_wire_begin(value);
+    fr_wire_field field;
     *kind = FR_KIND_NONE;
     pieces->size = 0;
     FR_TRY(fr_buffer_reserve(pieces, value.size, err));
-    while (p < end) {
-        uint32_t tag;
-        fr_span piece;
-        if (!(p = fr_wire_tag(p, end, &tag))) return malformed(row, err);
-        fr_kind next = (fr_kind)(tag >> 3);
-        if ((tag & 7) != FR_WIRE_SIZED || next > FR_KIND_INT64) {
-            if (!(p = fr_wire_skip(p, end, tag))) return malformed(row, err);
-            continue;
-        }
-        if (!(p = fr_wire_sized(p, end, &piece))) return malformed(row, err);
-        if (!list_valid(next, piece)) return malformed(row, err);
+    while (fr_wire_next(&fields, &field)) {
+        if (!is_list(&field)) continue;
+        fr_kind next = (fr_kind)(field.tag >> 3);
+        if (!list_valid(next, field.bytes)) return malformed(row, err);
         if (next != *kind) pieces->size = 0;
         *kind = next;
-        FR_TRY(fr_buffer_append(pieces, piece.data, piece.size, err));
+        FR_TRY(fr_buffer_append(pieces, field.bytes.data, field.bytes.size, err));
     }
+    if (fr_wire_malformed(&fields)) return malformed(row, err);
     *list = (fr_span){pieces->data, pieces->size};
     return FR_OK;
 }
@@ -234,9 +226,11 @@ int fr_feature_append(fr_columns *columns, size_t number, fr_span value, fr_inta
         if (!list_valid(kind, list)) return malformed(&row, err);
         return wrong_kind(&row, kind, err);
     }
-    const uint8_t *p = list.data, *end = p + list.size;
-    while (p < end)
-        FR_TRY(put_field(&row, kind, &p, end, err));
+    fr_wire_fields fields = fr_wire_begin(list);
+    fr_wire_field field;
+    while (fr_wire_next_sized(&fields, TAG_SIZED, &field))
+        FR_TRY(put_field(&row, kind, &field, err));
+    if (FR_UNLIKELY(fr_wire_malformed(&fields))) return malformed(&row, err);
     return end_row(&row, err);
 }
 
@@ -257,17 +251,9 @@ int fr_feature_append_missing(fr_columns *columns, size_t number, fr_error *err)
 }
 
 bool fr_feature_valid(fr_span value) {
-    const uint8_t *p = value.data, *end = p + value.size;
-    while (p && p < end) {
-        uint32_t tag;
-        fr_span list;
-        if (!(p = fr_wire_tag(p, end, &tag))) return false;
-        fr_kind kind = (fr_kind)(tag >> 3);
-        if ((tag & 7) != FR_WIRE_SIZED || kind > FR_KIND_INT64) {
-            p = fr_wire_skip(p, end, tag);
-        } else if (!(p = fr_wire_sized(p, end, &list)) || !list_valid(kind, list)) {
-            return false;
-        }
-    }
-    return p != NULL;
+    fr_wire_fields fields = fr_wire_begin(value);
+    fr_wire_field field;
+    while (fr_wire_next(&fields, &field))
+        if (is_list(&field) && !list_valid((fr_kind)(field.tag >> 3), field.bytes)) return false;
+    return !fr_wire_malformed(&fields);
 }

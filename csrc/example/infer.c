@@ -74,34 +74,26 @@ static int note(fr_infer *survey, fr_span key, fr_kind kind, fr_error *err) {
 
 /* The kind that is set last, of a Feature that is valid; `before` when there is none. */
 static fr_kind last_kind(fr_span value, fr_kind before) {
-    const uint8_t *p = value.data, *end = p + value.size;
-    while (p && p < end) {
-        uint32_t tag;
-        if (!(p = fr_wire_tag(p, end, &tag))) break;
-        if ((tag & 7) == FR_WIRE_SIZED && tag >> 3 <= FR_KIND_INT64) before = (fr_kind)(tag >> 3);
-        p = fr_wire_skip(p, end, tag);
-    }
+    fr_wire_fields fields = fr_wire_begin(value);
+    fr_wire_field field;
+    while (fr_wire_next(&fields, &field))
+        if ((field.tag & 7) == FR_WIRE_SIZED && field.tag >> 3 <= FR_KIND_INT64)
+            before = (fr_kind)(field.tag >> 3);
     return before;
 }
 
 static bool read_entry(fr_span entry, fr_span *key, fr_kind *kind) {
-    const uint8_t *p = entry.data, *end = p + entry.size;
-    *key = (fr_span){end, 0};
+    fr_wire_fields fields = fr_wire_begin(entry);
+    fr_wire_field field;
+    *key = (fr_span){fields.end, 0};
     *kind = FR_KIND_NONE;
-    while (p < end) {
-        uint32_t tag;
-        fr_span value;
-        if (!(p = fr_wire_tag(p, end, &tag))) return false;
-        if (tag == TAG_1) {
-            if (!(p = fr_wire_sized(p, end, key))) return false;
-        } else if (tag == TAG_2) {
-            if (!(p = fr_wire_sized(p, end, &value)) || !fr_feature_valid(value)) return false;
-            *kind = last_kind(value, *kind);
-        } else if (!(p = fr_wire_skip(p, end, tag))) {
-            return false;
-        }
+    while (fr_wire_next(&fields, &field)) {
+        if (field.tag == TAG_1) *key = field.bytes;
+        if (field.tag != TAG_2) continue;
+        if (!fr_feature_valid(field.bytes)) return false;
+        *kind = last_kind(field.bytes, *kind);
     }
-    return true;
+    return !fr_wire_malformed(&fields);
 }
 
 static int malformed(fr_error *err) {
@@ -109,37 +101,24 @@ static int malformed(fr_error *err) {
 }
 
 static int add_features(fr_infer *survey, fr_span features, fr_error *err) {
-    const uint8_t *p = features.data, *end = p + features.size;
-    while (p < end) {
-        uint32_t tag;
-        fr_span entry, key;
+    fr_wire_fields fields = fr_wire_begin(features);
+    fr_wire_field field;
+    while (fr_wire_next(&fields, &field)) {
+        fr_span key;
         fr_kind kind;
-        if (!(p = fr_wire_tag(p, end, &tag))) return malformed(err);
-        if (tag != TAG_1) {
-            if (!(p = fr_wire_skip(p, end, tag))) return malformed(err);
-            continue;
-        }
-        if (!(p = fr_wire_sized(p, end, &entry))) return malformed(err);
-        if (!read_entry(entry, &key, &kind)) return malformed(err);
+        if (field.tag != TAG_1) continue;
+        if (!read_entry(field.bytes, &key, &kind)) return malformed(err);
         FR_TRY(note(survey, key, kind, err));
     }
-    return FR_OK;
+    return fr_wire_malformed(&fields) ? malformed(err) : FR_OK;
 }
 
 static int add_example(fr_infer *survey, fr_span record, fr_error *err) {
-    const uint8_t *p = record.data, *end = p + record.size;
-    while (p < end) {
-        uint32_t tag;
-        fr_span features;
-        if (!(p = fr_wire_tag(p, end, &tag))) return malformed(err);
-        if (tag != TAG_1) {
-            if (!(p = fr_wire_skip(p, end, tag))) return malformed(err);
-            continue;
-        }
-        if (!(p = fr_wire_sized(p, end, &features))) return malformed(err);
-        FR_TRY(add_features(survey, features, err));
-    }
-    return FR_OK;
+    fr_wire_fields fields = fr_wire_begin(record);
+    fr_wire_field field;
+    while (fr_wire_next(&fields, &field))
+        if (field.tag == TAG_1) FR_TRY(add_features(survey, field.bytes, err));
+    return fr_wire_malformed(&fields) ? malformed(err) : FR_OK;
 }
 
 int fr_infer_add(fr_infer *survey, fr_span record, fr_error *err) {

@@ -53,26 +53,22 @@ static int malformed(fr_error *err) {
    last key, and the values merged. */
 static bool read_odd_entry(fr_parser *parser, fr_span entry, fr_span *key, fr_span *value,
                            int *status, fr_error *err) {
-    const uint8_t *p = entry.data, *end = p + entry.size;
+    fr_wire_fields fields = fr_wire_begin(entry);
+    fr_wire_field field;
     fr_buffer *merged = &parser->merged;
     size_t start = merged->size;
-    *key = *value = (fr_span){end, 0};
-    while (p < end) {
-        uint32_t tag;
-        fr_span piece;
-        if (!(p = fr_wire_tag(p, end, &tag))) return false;
-        if (tag == TAG_1) {
-            if (!(p = fr_wire_sized(p, end, key))) return false;
-        } else if (tag == TAG_2) {
-            if (!(p = fr_wire_sized(p, end, &piece)) || !parser->valid(piece)) return false;
-            *status = fr_buffer_append(merged, piece.data, piece.size, err);
+    *key = *value = (fr_span){fields.end, 0};
+    while (fr_wire_next(&fields, &field)) {
+        if (field.tag == TAG_1) {
+            *key = field.bytes;
+        } else if (field.tag == TAG_2) {
+            if (!parser->valid(field.bytes)) return false;
+            *status = fr_buffer_append(merged, field.bytes.data, field.bytes.size, err);
             if (*status != FR_OK) return true;
             *value = (fr_span){merged->data + start, merged->size - start};
-        } else if (!(p = fr_wire_skip(p, end, tag))) {
-            return false;
         }
     }
-    return true;
+    return !fr_wire_malformed(&fields);
 }
 
 static inline bool read_plain_entry(fr_span entry, fr_span *key, fr_span *value) {
@@ -180,38 +176,25 @@ static inline bool note_predicted(fr_parser *parser, size_t position, fr_span en
 }
 
 int fr_parser_note(fr_parser *parser, fr_span map, fr_columns *columns, fr_error *err) {
-    const uint8_t *p = map.data, *end = p + map.size;
     const uint8_t *message_end = parser->message.data + parser->message.size;
-    while (p < end) {
-        uint32_t tag;
-        if (!(p = fr_wire_tag(p, end, &tag))) return malformed(err);
-        if (FR_LIKELY(tag == TAG_1)) {
-            fr_span entry;
-            if (!(p = fr_wire_sized(p, end, &entry))) return malformed(err);
-            size_t position = parser->position++;
-            if (FR_UNLIKELY(!note_predicted(parser, position, entry, message_end, columns)))
-                FR_TRY(note_any_entry(parser, position, entry, err));
-        } else if (!(p = fr_wire_skip(p, end, tag))) {
-            return malformed(err);
-        }
+    fr_wire_fields fields = fr_wire_begin(map);
+    fr_wire_field field;
+    while (fr_wire_next_sized(&fields, TAG_1, &field)) {
+        if (FR_UNLIKELY(field.tag != TAG_1)) continue;
+        size_t position = parser->position++;
+        if (FR_UNLIKELY(!note_predicted(parser, position, field.bytes, message_end, columns)))
+            FR_TRY(note_any_entry(parser, position, field.bytes, err));
     }
-    return FR_OK;
+    return fr_wire_malformed(&fields) ? malformed(err) : FR_OK;
 }
 
 static int note_example(fr_parser *parser, fr_columns *columns, fr_error *err) {
-    const uint8_t *p = parser->message.data, *end = p + parser->message.size;
-    while (p < end) {
-        uint32_t tag;
-        if (!(p = fr_wire_tag(p, end, &tag))) return malformed(err);
-        if (FR_LIKELY(tag == TAG_1)) {
-            fr_span features;
-            if (!(p = fr_wire_sized(p, end, &features))) return malformed(err);
-            FR_TRY(fr_parser_note(parser, features, columns, err));
-        } else if (!(p = fr_wire_skip(p, end, tag))) {
-            return malformed(err);
-        }
-    }
-    return FR_OK;
+    fr_wire_fields fields = fr_wire_begin(parser->message);
+    fr_wire_field field;
+    while (fr_wire_next_sized(&fields, TAG_1, &field))
+        if (FR_LIKELY(field.tag == TAG_1))
+            FR_TRY(fr_parser_note(parser, field.bytes, columns, err));
+    return fr_wire_malformed(&fields) ? malformed(err) : FR_OK;
 }
 
 void fr_parser_begin(fr_parser *parser, fr_span message) {

@@ -15,17 +15,11 @@ static int malformed(fr_error *err) {
 
 /* Whether the bytes are a FeatureList. */
 static bool list_valid(fr_span value) {
-    const uint8_t *p = value.data, *end = p + value.size;
-    while (p && p < end) {
-        uint32_t tag;
-        fr_span frame;
-        if (!(p = fr_wire_tag(p, end, &tag))) return false;
-        if (tag != TAG_1)
-            p = fr_wire_skip(p, end, tag);
-        else if (!(p = fr_wire_sized(p, end, &frame)) || !fr_feature_valid(frame))
-            return false;
-    }
-    return p != NULL;
+    fr_wire_fields fields = fr_wire_begin(value);
+    fr_wire_field field;
+    while (fr_wire_next(&fields, &field))
+        if (field.tag == TAG_1 && !fr_feature_valid(field.bytes)) return false;
+    return !fr_wire_malformed(&fields);
 }
 
 int fr_sequence_parser_init(fr_sequence_parser *parser, const fr_schema *context,
@@ -44,24 +38,15 @@ void fr_sequence_parser_free(fr_sequence_parser *parser) {
 }
 
 static int note(fr_sequence_parser *parser, fr_span record, fr_columns *context, fr_error *err) {
-    const uint8_t *p = record.data, *end = p + record.size;
+    fr_wire_fields fields = fr_wire_begin(record);
+    fr_wire_field field;
     fr_parser_begin(&parser->context, record);
     fr_parser_begin(&parser->lists, record);
-    while (p < end) {
-        uint32_t tag;
-        fr_span map;
-        if (!(p = fr_wire_tag(p, end, &tag))) return malformed(err);
-        if (tag != TAG_1 && tag != TAG_2) {
-            if (!(p = fr_wire_skip(p, end, tag))) return malformed(err);
-            continue;
-        }
-        if (!(p = fr_wire_sized(p, end, &map))) return malformed(err);
-        if (tag == TAG_1)
-            FR_TRY(fr_parser_note(&parser->context, map, context, err));
-        else
-            FR_TRY(fr_parser_note(&parser->lists, map, NULL, err));
+    while (fr_wire_next(&fields, &field)) {
+        if (field.tag == TAG_1) FR_TRY(fr_parser_note(&parser->context, field.bytes, context, err));
+        if (field.tag == TAG_2) FR_TRY(fr_parser_note(&parser->lists, field.bytes, NULL, err));
     }
-    return FR_OK;
+    return fr_wire_malformed(&fields) ? malformed(err) : FR_OK;
 }
 
 /* Adds the number of the frame to the message. */
@@ -80,21 +65,15 @@ static int append_frame(fr_sequence_parser *parser, fr_columns *lists, size_t nu
 
 static int append_frames(fr_sequence_parser *parser, fr_columns *lists, size_t number, fr_span list,
                          int64_t *count, fr_error *err) {
-    const uint8_t *p = list.data, *end = p + list.size;
-    while (p < end) {
-        uint32_t tag;
-        fr_span frame;
-        if (!(p = fr_wire_tag(p, end, &tag))) return malformed(err);
-        if (tag != TAG_1) {
-            if (!(p = fr_wire_skip(p, end, tag))) return malformed(err);
-            continue;
-        }
-        if (!(p = fr_wire_sized(p, end, &frame))) return malformed(err);
-        int status = append_frame(parser, lists, number, frame, err);
+    fr_wire_fields fields = fr_wire_begin(list);
+    fr_wire_field field;
+    while (fr_wire_next(&fields, &field)) {
+        if (field.tag != TAG_1) continue;
+        int status = append_frame(parser, lists, number, field.bytes, err);
         if (FR_UNLIKELY(status != FR_OK)) return in_frame(status, *count, err);
         ++*count;
     }
-    return FR_OK;
+    return fr_wire_malformed(&fields) ? malformed(err) : FR_OK;
 }
 
 static int missing(const fr_sequence_parser *parser, fr_columns *lists, size_t number,

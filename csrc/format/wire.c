@@ -69,3 +69,20 @@ const uint8_t *fr_wire_skip(const uint8_t *p, const uint8_t *end, uint32_t tag) 
     if ((tag & 7) == FR_WIRE_GROUP) return skip_group(p, end, tag);
     return skip_plain(p, end, tag);
 }
+
+bool fr_wire_next(fr_wire_fields *fields, fr_wire_field *field) {
+    const uint8_t *p = fields->p, *end = fields->end;
+    if (p == end) return false;
+    p = fr_wire_tag(p, end, &field->tag);
+    if (!p) return false;
+    if ((field->tag & 7) == FR_WIRE_SIZED) {
+        p = fr_wire_sized(p, end, &field->bytes);
+    } else {
+        field->bytes.data = p;
+        p = fr_wire_skip(p, end, field->tag);
+        if (p) field->bytes.size = (size_t)(p - field->bytes.data);
+    }
+    if (!p) return false;
+    fields->p = p;
+    return true;
+}

@@ -4,7 +4,8 @@
  *
  * Each function takes the position and the end of what may be read and gives the position after
  * what it took, or NULL where the bytes are no valid protobuf. None reads at or past `end`, none
- * recurses. (https://protobuf.dev/programming-guides/encoding/)
+ * recurses. fr_wire_next() walks the fields of a message.
+ * (https://protobuf.dev/programming-guides/encoding/)
  */
 #ifndef FASTREC_WIRE_H
 #define FASTREC_WIRE_H
@@ -82,6 +83,55 @@ static inline const uint8_t *fr_wire_sized(const uint8_t *p, const uint8_t *end,
 
 /* Past the field whose tag was just read, groups with everything in them. */
 const uint8_t *fr_wire_skip(const uint8_t *p, const uint8_t *end, uint32_t tag);
+
+/* The fields of a message that are still to come. */
+typedef struct {
+    const uint8_t *p, *end;
+} fr_wire_fields;
+
+/* One field. `bytes` is what follows its tag: of a sized field without the size; of a group with
+   everything in it, its end included. */
+typedef struct {
+    uint32_t tag;
+    fr_span bytes;
+} fr_wire_field;
+
+static inline fr_wire_fields fr_wire_begin(fr_span message) {
+    return (fr_wire_fields){message.data, message.data + message.size};
+}
+
+/*
+ * Reads the next field. False after the last one, and where the bytes are no field, which
+ * fr_wire_malformed() tells apart:
+ *
+ *     while (fr_wire_next(&fields, &field)) ...
+ *     if (fr_wire_malformed(&fields)) ...
+ */
+bool fr_wire_next(fr_wire_fields *fields, fr_wire_field *field);
+
+/* As fr_wire_next(), for hot loops: inline where the next field is the sized one of `tag`, which is
+   below 0x80. */
+static inline bool fr_wire_next_sized(fr_wire_fields *fields, uint32_t tag, fr_wire_field *field) {
+    const uint8_t *p = fields->p, *end = fields->end;
+    fr_span bytes;
+    if (p == end) return false;
+    if (FR_LIKELY(*p == tag && (p = fr_wire_sized(p + 1, end, &bytes)))) {
+        fields->p = p;
+        *field = (fr_wire_field){tag, bytes};
+        return true;
+    }
+    fr_wire_fields rest = *fields; /* copies, so that the caller's may stay in registers */
+    fr_wire_field other = {0};
+    const bool found = fr_wire_next(&rest, &other);
+    *fields = rest;
+    *field = other;
+    return found;
+}
+
+/* Once fr_wire_next() was false: whether that was not the end. */
+static inline bool fr_wire_malformed(const fr_wire_fields *fields) {
+    return fields->p != fields->end;
+}
 
 /* How many bytes the varint of `value` takes, 1 to 10. */
 static inline size_t fr_wire_varint_size(uint64_t value) {
