@@ -338,10 +338,10 @@ cdef extern from "example/infer.h" nogil:
         uint64_t records
         uint64_t seed
 
-    int fr_infer_add(fr_infer *survey, fr_span record, fr_error *err) noexcept
-    size_t fr_infer_count(const fr_infer *survey) noexcept
-    const fr_sighting *fr_infer_sighting(const fr_infer *survey, size_t number) noexcept
-    void fr_infer_free(fr_infer *survey) noexcept
+    int fr_infer_add(fr_infer *infer, fr_span record, fr_error *err) noexcept
+    size_t fr_infer_count(const fr_infer *infer) noexcept
+    const fr_sighting *fr_infer_sighting(const fr_infer *infer, size_t number) noexcept
+    void fr_infer_free(fr_infer *infer) noexcept
 
 
 cdef extern from "example/parallel_parse.h" nogil:
@@ -377,6 +377,7 @@ cdef extern from "example/encode.h" nogil:
         size_t end
         size_t step
 
+    void fr_value_clear(fr_value *value) noexcept
     int fr_encode_sort(fr_value *values, size_t count, fr_error *err) noexcept
     int fr_encode_check(const fr_value *values, size_t count, fr_rows rows,
                         fr_error *err) noexcept
@@ -394,9 +395,9 @@ cdef extern from "example/parallel_encode.h" nogil:
     size_t fr_parallel_encode_threads(const fr_value *values, size_t count, fr_rows rows,
                            size_t cpus) noexcept
     int fr_parallel_encode_start(const fr_value *values, size_t count, fr_rows rows, size_t threads,
-                      fr_parallel_encode **bulk, fr_error *err) noexcept
-    int fr_parallel_encode_next(fr_parallel_encode *bulk, fr_span *frames, size_t *records, fr_error *err) noexcept
-    void fr_parallel_encode_free(fr_parallel_encode *bulk) noexcept
+                      fr_parallel_encode **encode, fr_error *err) noexcept
+    int fr_parallel_encode_next(fr_parallel_encode *encode, fr_span *frames, size_t *records, fr_error *err) noexcept
+    void fr_parallel_encode_free(fr_parallel_encode *encode) noexcept
     int fr_parallel_encode_whole(const fr_value *values, size_t count, fr_rows rows, size_t threads,
                       fr_buffer *out, fr_buffer *offsets, fr_error *err) noexcept
 
@@ -454,9 +455,9 @@ cdef extern from "batch/interleave.h" nogil:
     ctypedef struct fr_interleave:
         pass
 
-    int fr_interleave_init(fr_interleave *lanes, const uint64_t *counts, size_t files, size_t width,
+    int fr_interleave_init(fr_interleave *interleave, const uint64_t *counts, size_t files, size_t width,
                       fr_error *err) noexcept
-    void fr_interleave_free(fr_interleave *lanes) noexcept
+    void fr_interleave_free(fr_interleave *interleave) noexcept
 
 
 cdef extern from "batch/order.h" nogil:
@@ -490,7 +491,7 @@ cdef extern from "batch/order.h" nogil:
         uint64_t block
         uint64_t window
         uint64_t buffer
-        const fr_interleave *lanes
+        const fr_interleave *interleave
         const fr_mix_part *parts
         size_t part_count
         uint64_t mixed
@@ -513,11 +514,11 @@ cdef extern from "batch/sampler.h" nogil:
     ctypedef struct fr_sampler:
         const fr_order *order
 
-    int fr_sampler_init(fr_sampler *cursor, const fr_order *order, fr_error *err) noexcept
-    void fr_sampler_numbers(fr_sampler *cursor, const fr_slice *slice, uint64_t *numbers) noexcept
+    int fr_sampler_init(fr_sampler *sampler, const fr_order *order, fr_error *err) noexcept
+    void fr_sampler_numbers(fr_sampler *sampler, const fr_slice *slice, uint64_t *numbers) noexcept
     int fr_sampler_passes(const fr_order *order, const fr_slice *slice, uint64_t *passes,
                          fr_error *err) noexcept
-    void fr_sampler_free(fr_sampler *cursor) noexcept
+    void fr_sampler_free(fr_sampler *sampler) noexcept
 
 
 cdef extern from "batch/pool.h" nogil:

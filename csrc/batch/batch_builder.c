@@ -18,93 +18,98 @@ static void prefetch(const fr_dataset *dataset, uint64_t number, size_t begin, s
 
 /* A record that does not stay in the cache: its checksum is made of what is copied, on the way, and
    looked at last, so that it is read from memory once. */
-static int parse_long(fr_batch_builder *a, uint64_t number, fr_columns *columns, fr_error *err) {
-    fr_crc32c_run *run = &a->parser.intake.run;
+static int parse_long(fr_batch_builder *builder, uint64_t number, fr_columns *columns,
+                      fr_error *err) {
+    fr_crc32c_run *run = &builder->parser.intake.run;
     fr_record record;
-    FR_TRY(fr_dataset_peek(a->dataset, number, &record, err));
+    FR_TRY(fr_dataset_peek(builder->dataset, number, &record, err));
     *run = fr_crc32c_begin(record.data.data, record.data.size);
-    int status = fr_parse_row(&a->parser, record.data, columns, err);
-    FR_TRY(fr_dataset_verify(a->dataset, number, &record, run, err));
+    int status = fr_parse_row(&builder->parser, record.data, columns, err);
+    FR_TRY(fr_dataset_verify(builder->dataset, number, &record, run, err));
     return status;
 }
 
-static int parse_short(fr_batch_builder *a, uint64_t number, fr_columns *columns, fr_error *err) {
+static int parse_short(fr_batch_builder *builder, uint64_t number, fr_columns *columns,
+                       fr_error *err) {
     fr_record record;
-    FR_TRY(fr_dataset_record(a->dataset, number, &record, err));
-    return fr_parse_row(&a->parser, record.data, columns, err);
+    FR_TRY(fr_dataset_record(builder->dataset, number, &record, err));
+    return fr_parse_row(&builder->parser, record.data, columns, err);
 }
 
 /* What was parsed counts only if the file was there all the time. */
-static int add_record(fr_batch_builder *a, uint64_t number, fr_columns *columns, fr_error *err) {
-    const fr_dataset *dataset = a->dataset;
+static int add_record(fr_batch_builder *builder, uint64_t number, fr_columns *columns,
+                      fr_error *err) {
+    const fr_dataset *dataset = builder->dataset;
     const bool is_long =
         dataset->options.verify && fr_dataset_frame(dataset, number).size >= FR_CRC32C_LONG;
-    int status = (is_long ? parse_long : parse_short)(a, number, columns, err);
+    int status = (is_long ? parse_long : parse_short)(builder, number, columns, err);
     FR_TRY(fr_dataset_check(dataset, number, err));
     if (FR_UNLIKELY(status != FR_OK)) fr_dataset_locate(dataset, number, err);
     return status;
 }
 
-static int fill(fr_batch_builder *a, const uint64_t *numbers, uint64_t rows,
+static int fill(fr_batch_builder *builder, const uint64_t *numbers, uint64_t rows,
                 const atomic_bool *stop, fr_columns *columns, fr_error *err) {
-    const bool scattered = a->order->shuffle != FR_SHUFFLE_NONE;
+    const bool scattered = builder->order->shuffle != FR_SHUFFLE_NONE;
     for (uint64_t row = 0; row < rows; row++) {
         if (atomic_load_explicit(stop, memory_order_relaxed)) return FR_AGAIN;
-        if (scattered && row + AHEAD < rows) prefetch(a->dataset, numbers[row + AHEAD], 0, LINE);
-        if (scattered && row + NEAR < rows) prefetch(a->dataset, numbers[row + NEAR], LINE, MOST);
-        FR_TRY(add_record(a, numbers[row], columns, err));
+        if (scattered && row + AHEAD < rows)
+            prefetch(builder->dataset, numbers[row + AHEAD], 0, LINE);
+        if (scattered && row + NEAR < rows)
+            prefetch(builder->dataset, numbers[row + NEAR], LINE, MOST);
+        FR_TRY(add_record(builder, numbers[row], columns, err));
     }
     return FR_OK;
 }
 
 /* What will probably be made next is announced before what is made now is read. */
-static void announce_next(fr_batch_builder *a, uint64_t serial) {
+static void announce_next(fr_batch_builder *builder, uint64_t serial) {
     fr_slice slice;
-    a->next = 0;
-    if (fr_order_is_drawn(a->order) ||
-        fr_order_slice(a->order, serial + a->stride, &slice) != FR_OK)
+    builder->next = 0;
+    if (fr_sampler_is_stateful(builder->order) ||
+        fr_order_slice(builder->order, serial + builder->stride, &slice) != FR_OK)
         return;
-    fr_sampler_numbers(&a->cursor, &slice, a->next_numbers);
-    fr_readahead_announce(a->dataset, a->next_numbers, slice.rows);
-    a->next = serial + a->stride;
+    fr_sampler_numbers(&builder->sampler, &slice, builder->next_numbers);
+    fr_readahead_announce(builder->dataset, builder->next_numbers, slice.rows);
+    builder->next = serial + builder->stride;
 }
 
-int fr_batch_builder_init(fr_batch_builder *assembler, const fr_dataset *dataset,
+int fr_batch_builder_init(fr_batch_builder *builder, const fr_dataset *dataset,
                           const fr_order *order, fr_pool *pool, size_t stride, uint64_t *numbers,
                           fr_error *err) {
-    *assembler = (fr_batch_builder){.dataset = dataset,
-                                    .order = order,
-                                    .pool = pool,
-                                    .stride = stride,
-                                    .next_numbers = numbers};
-    FR_TRY(fr_parser_init(&assembler->parser, fr_pool_schema(pool), err));
-    if (fr_order_is_drawn(order)) return FR_OK;
-    int status = fr_sampler_init(&assembler->cursor, order, err);
-    if (status != FR_OK) fr_parser_free(&assembler->parser);
+    *builder = (fr_batch_builder){.dataset = dataset,
+                                  .order = order,
+                                  .pool = pool,
+                                  .stride = stride,
+                                  .next_numbers = numbers};
+    FR_TRY(fr_parser_init(&builder->parser, fr_pool_schema(pool), err));
+    if (fr_sampler_is_stateful(order)) return FR_OK;
+    int status = fr_sampler_init(&builder->sampler, order, err);
+    if (status != FR_OK) fr_parser_free(&builder->parser);
     return status;
 }
 
-int fr_batch_builder_make(fr_batch_builder *assembler, uint64_t serial, const fr_slice *slice,
+int fr_batch_builder_make(fr_batch_builder *builder, uint64_t serial, const fr_slice *slice,
                           uint64_t *numbers, const atomic_bool *stop, fr_columns **batch,
                           fr_error *err) {
     fr_columns *columns;
-    if (!fr_order_is_drawn(assembler->order))
-        fr_sampler_numbers(&assembler->cursor, slice, numbers);
-    FR_TRY(fr_pool_take(assembler->pool, slice->rows, &columns, err));
-    bool announced = assembler->next != 0 && assembler->next == serial;
-    fr_readahead_begin(&assembler->ahead, assembler->dataset, numbers, slice->rows, announced);
-    if (!assembler->ahead.warm) announce_next(assembler, serial);
-    int status = fill(assembler, numbers, slice->rows, stop, columns, err);
-    fr_readahead_end(&assembler->ahead);
+    if (!fr_sampler_is_stateful(builder->order))
+        fr_sampler_numbers(&builder->sampler, slice, numbers);
+    FR_TRY(fr_pool_take(builder->pool, slice->rows, &columns, err));
+    bool announced = builder->next != 0 && builder->next == serial;
+    fr_readahead_begin(&builder->ahead, builder->dataset, numbers, slice->rows, announced);
+    if (!builder->ahead.warm) announce_next(builder, serial);
+    int status = fill(builder, numbers, slice->rows, stop, columns, err);
+    fr_readahead_end(&builder->ahead);
     if (status == FR_OK)
         *batch = columns;
     else
-        fr_pool_give(assembler->pool, columns);
+        fr_pool_give(builder->pool, columns);
     return status;
 }
 
-void fr_batch_builder_free(fr_batch_builder *assembler) {
-    fr_parser_free(&assembler->parser);
-    fr_sampler_free(&assembler->cursor);
-    *assembler = (fr_batch_builder){0};
+void fr_batch_builder_free(fr_batch_builder *builder) {
+    fr_parser_free(&builder->parser);
+    fr_sampler_free(&builder->sampler);
+    *builder = (fr_batch_builder){0};
 }

@@ -2,7 +2,7 @@
 #include "batch/interleave.h"
 
 typedef struct {
-    fr_interleave *lanes;
+    fr_interleave *interleave;
     uint64_t position; /* where the next stage begins */
 } building;
 
@@ -16,13 +16,14 @@ static uint64_t next_round(const uint64_t *counts, size_t files, uint64_t round)
 
 static int add_stage(building *b, const uint64_t *counts, size_t files, uint64_t first,
                      uint64_t round, fr_error *err) {
-    fr_lane_stage stage = {b->position, round, b->lanes->alive.size / sizeof(uint64_t), 0};
+    fr_interleave_stage stage = {b->position, round, b->interleave->alive.size / sizeof(uint64_t),
+                                 0};
     for (size_t i = 0; i < files; first += counts[i++]) {
         if (counts[i] <= round) continue;
-        FR_TRY(fr_buffer_append(&b->lanes->alive, &first, sizeof first, err));
+        FR_TRY(fr_buffer_append(&b->interleave->alive, &first, sizeof first, err));
         stage.count++;
     }
-    return fr_buffer_append(&b->lanes->stages, &stage, sizeof stage, err);
+    return fr_buffer_append(&b->interleave->stages, &stage, sizeof stage, err);
 }
 
 static int add_group(building *b, const uint64_t *counts, size_t files, uint64_t first,
@@ -30,36 +31,36 @@ static int add_group(building *b, const uint64_t *counts, size_t files, uint64_t
     uint64_t round = 0, next;
     while ((next = next_round(counts, files, round)) != 0) {
         FR_TRY(add_stage(b, counts, files, first, round, err));
-        const fr_lane_stage *stages = (const void *)b->lanes->stages.data;
-        size_t last = b->lanes->stages.size / sizeof *stages - 1;
+        const fr_interleave_stage *stages = (const void *)b->interleave->stages.data;
+        size_t last = b->interleave->stages.size / sizeof *stages - 1;
         b->position += (next - round) * stages[last].count;
         round = next;
     }
     return FR_OK;
 }
 
-int fr_interleave_init(fr_interleave *lanes, const uint64_t *counts, size_t files, size_t width,
-                       fr_error *err) {
-    *lanes = (fr_interleave){0};
+int fr_interleave_init(fr_interleave *interleave, const uint64_t *counts, size_t files,
+                       size_t width, fr_error *err) {
+    *interleave = (fr_interleave){0};
     if (width < 1 || width > FR_INTERLEAVE_MAX)
         return fr_fail(err, FR_ERR_ARG, "%zu files side by side, it has to be 1 to %d", width,
                        FR_INTERLEAVE_MAX);
-    building b = {.lanes = lanes};
+    building b = {.interleave = interleave};
     for (size_t i = 0; i < files; i += width) {
         size_t group = files - i < width ? files - i : width;
         int status = add_group(&b, counts + i, group, b.position, err);
         if (status != FR_OK) {
-            fr_interleave_free(lanes);
+            fr_interleave_free(interleave);
             return status;
         }
     }
     return FR_OK;
 }
 
-uint64_t fr_interleave_at(const fr_interleave *lanes, uint64_t position) {
-    const fr_lane_stage *stages = (const void *)lanes->stages.data;
-    const uint64_t *alive = (const void *)lanes->alive.data;
-    size_t low = 0, high = lanes->stages.size / sizeof *stages;
+uint64_t fr_interleave_at(const fr_interleave *interleave, uint64_t position) {
+    const fr_interleave_stage *stages = (const void *)interleave->stages.data;
+    const uint64_t *alive = (const void *)interleave->alive.data;
+    size_t low = 0, high = interleave->stages.size / sizeof *stages;
     while (high - low > 1) {
         size_t middle = low + (high - low) / 2;
         if (stages[middle].position <= position)
@@ -67,12 +68,12 @@ uint64_t fr_interleave_at(const fr_interleave *lanes, uint64_t position) {
         else
             high = middle;
     }
-    const fr_lane_stage *stage = &stages[low];
+    const fr_interleave_stage *stage = &stages[low];
     uint64_t steps = position - stage->position;
     return alive[stage->begin + steps % stage->count] + stage->round + steps / stage->count;
 }
 
-void fr_interleave_free(fr_interleave *lanes) {
-    fr_buffer_free(&lanes->stages);
-    fr_buffer_free(&lanes->alive);
+void fr_interleave_free(fr_interleave *interleave) {
+    fr_buffer_free(&interleave->stages);
+    fr_buffer_free(&interleave->alive);
 }

@@ -2,13 +2,12 @@
 /*
  * Worker threads: order -> records -> parsed batches, delivered in order.
  *
- * The number of a batch says all about it (order.h), so a worker takes the next number, makes that
- * batch and puts it at its place in a ring; the consumer takes batches from the ring in turn.
- * Workers never run further ahead than the ring is long, so batches in memory are bounded. The
- * first error is given where its batch would have been, and is the last thing that is given.
+ * The number of a batch says all about it (order.h), so making it is a task of a ring
+ * (task_ring.h), which bounds the batches in memory and gives the first error where its batch would
+ * have been.
  *
- * A loader is for one consumer at a time. Workers block all signals and call nothing but this
- * library. A child made by fork() has no workers: it is told so, and can free the loader.
+ * A loader is for one consumer at a time. A child made by fork() has no workers: it is told so, and
+ * can free the loader.
  */
 #ifndef FASTREC_LOADER_H
 #define FASTREC_LOADER_H
@@ -22,7 +21,7 @@ typedef struct {
     fr_pool *pool;             /* borrowed; its schema is what is parsed */
     fr_order order;            /* what it points to outlives the loader */
     size_t threads;            /* 1 to 256 */
-    size_t prefetch; /* batches finished or in work ahead of the consumer, at least `threads` */
+    size_t prefetch; /* batches finished or in work beyond the consumer's, at least `threads` */
     uint64_t start;  /* number of the first batch */
 } fr_loader_options;
 
@@ -44,7 +43,7 @@ const uint64_t *fr_loader_numbers(const fr_loader *loader);
 typedef struct {
     uint64_t batches;     /* given to the consumer */
     uint64_t consumer_ns; /* the consumer waited for a batch */
-    uint64_t workers_ns;  /* workers waited for room in the ring, all together */
+    uint64_t workers_ns;  /* workers waited for a place in the ring, all together */
 } fr_loader_stats;
 
 void fr_loader_get_stats(fr_loader *loader, fr_loader_stats *stats);

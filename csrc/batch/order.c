@@ -18,7 +18,7 @@ static int check_shuffle(const fr_order *order, fr_error *err) {
     if (order->shuffle == FR_SHUFFLE_BUFFER && (order->buffer == 0 || order->buffer > UINT32_MAX))
         return fr_fail(err, FR_ERR_ARG, "a shuffle buffer holds 1 to %u records", UINT32_MAX);
     bool permutes = order->shuffle == FR_SHUFFLE_RECORDS || order->shuffle == FR_SHUFFLE_BLOCKS;
-    if (order->lanes && (permutes || order->part_count))
+    if (order->interleave && (permutes || order->part_count))
         return fr_fail(err, FR_ERR_ARG, "files are interleaved, or shuffled or mixed, not both");
     return FR_OK;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What order records are wanted in, and which positions of it a batch has: arithmetic on (epoch,
- * position, shard), without state. What is at a position, a cursor tells (cursor.h).
+ * position, shard), without state. Which record is at a position, a sampler tells (sampler.h).
  */
 #ifndef FASTREC_ORDER_H
 #define FASTREC_ORDER_H
@@ -11,7 +11,7 @@
 #include "batch/interleave.h"
 
 typedef enum {
-    FR_SHUFFLE_NONE,    /* as they stand, or side by side in lanes */
+    FR_SHUFFLE_NONE,    /* as they stand, or files interleaved */
     FR_SHUFFLE_RECORDS, /* a fresh permutation of all records each epoch */
     FR_SHUFFLE_BLOCKS,  /* blocks of neighbours in random order, records within a window of them */
     FR_SHUFFLE_BUFFER   /* each drawn from a buffer that records pass through as they stand */
@@ -19,9 +19,9 @@ typedef enum {
 
 /* What becomes of the records that shards cannot share out evenly. */
 typedef enum {
-    FR_UNEVEN_LONGER,  /* the first shards have one more */
-    FR_UNEVEN_DROP, /* nobody has them */
-    FR_UNEVEN_PAD   /* records from the start of the epoch make up the last round */
+    FR_UNEVEN_LONGER, /* the first shards have one more */
+    FR_UNEVEN_DROP,   /* nobody has them */
+    FR_UNEVEN_PAD     /* records from the start of the epoch make up the last round */
 } fr_uneven;
 
 /* One of several sources that are mixed: of every sum of weights records, `weight`. */
@@ -40,19 +40,19 @@ typedef struct {
     uint64_t epochs;                   /* 0: for ever */
     uint64_t shard_index, shard_count; /* this shard takes every shard_count-th position */
     uint64_t batch_size;
-    bool drop_remainder; /* no batch shorter than batch_size */
-    bool batch_across_epochs;    /* batches go on into the next epoch */
+    bool drop_remainder;      /* no batch shorter than batch_size */
+    bool batch_across_epochs; /* batches go on into the next epoch */
     fr_uneven uneven;
-    uint64_t block, window;     /* FR_SHUFFLE_BLOCKS: records a block, blocks a window */
-    uint64_t buffer;            /* FR_SHUFFLE_BUFFER: records in it */
-    const fr_interleave *lanes; /* of FR_SHUFFLE_NONE and _BUFFER; NULL for none */
-    const fr_mix_part *parts;   /* of FR_SHUFFLE_NONE and _RECORDS */
-    size_t part_count;          /* 0: not a mixture */
-    uint64_t mixed;             /* of a mixture: records an epoch */
+    uint64_t block, window;          /* FR_SHUFFLE_BLOCKS: records a block, blocks a window */
+    uint64_t buffer;                 /* FR_SHUFFLE_BUFFER: records in it */
+    const fr_interleave *interleave; /* of FR_SHUFFLE_NONE and _BUFFER; NULL for none */
+    const fr_mix_part *parts;        /* of FR_SHUFFLE_NONE and _RECORDS */
+    size_t part_count;               /* 0: not a mixture */
+    uint64_t mixed;                  /* of a mixture: records an epoch */
 } fr_order;
 
-/* A batch: `rows` positions from `first` of `epoch` on; with batch_across_epochs it may go on into the
-   following epochs. */
+/* A batch: `rows` positions from `first` of `epoch` on; with batch_across_epochs it may go on into
+   the following epochs. */
 typedef struct {
     uint64_t epoch;
     uint64_t first; /* among the shard's */

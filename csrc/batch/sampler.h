@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The record numbers of batches, in any order that order.h describes.
+ * The record numbers of batches, in any order that order.h describes; a strategy, and a file, for
+ * each way to shuffle.
  *
- * Any batch can be asked for next. For all orders but FR_SHUFFLE_BUFFER the answer takes the same
- * time everywhere; a buffer is refilled from the start of the epoch when the batch asked for does
- * not follow the last one, a few nanoseconds a record. Different cursors over one order agree.
+ * Any batch can be asked for next. For all orders but stateful ones the answer takes the same time
+ * everywhere. Different samplers over one order agree.
  *
- * A single cursor is not safe to use by several threads at once; different cursors may share an
+ * A single sampler is not safe to use by several threads at once; different samplers may share an
  * order.
  */
 #ifndef FASTREC_SAMPLER_H
@@ -16,37 +16,80 @@
 #include "base/philox.h"
 #include "batch/order.h"
 
-/* One pass over the records of a source, or over its blocks. */
+/* A permutation and what it was made for, so that it is made once for many positions. */
 typedef struct {
     fr_permutation permutation;
     uint64_t pass;
     bool known;
-    uint64_t turns; /* mixtures: places of the round that are its */
-} fr_pass;
+} fr_sampler_pass;
 
-/* All-zero is a valid cursor that can only be freed. */
+/* FR_SHUFFLE_BLOCKS: a window of the block order and the permutation of its records. */
+typedef struct {
+    fr_sampler_pass order; /* of the blocks, in the epoch of `epoch` */
+    fr_permutation within; /* of the records in the window */
+    uint64_t epoch, window;
+    bool known;           /* which epoch and window it is */
+    uint64_t short_place; /* place of the block that may be shorter than the others */
+    uint64_t *blocks;     /* number of each block of the window */
+} fr_sampler_blocks;
+
+/* A place of a mixture's round. */
+typedef struct {
+    uint32_t part; /* whose it is */
+    uint32_t turn; /* how many places of the round are the part's before it */
+} fr_sampler_place;
+
+/* A mixture: one round of it, and the pass that each part is in. */
+typedef struct {
+    fr_sampler_pass *passes; /* one a part */
+    fr_sampler_place *places;
+    uint32_t *turns; /* one a part, used while a round is dealt */
+    uint64_t round;
+    bool known; /* which round it is */
+} fr_sampler_mixture;
+
+/* FR_SHUFFLE_BUFFER: the records that are in the buffer. */
+typedef struct {
+    fr_philox philox;
+    uint64_t *records;
+    uint64_t held;         /* records in it */
+    uint64_t entered, out; /* records of the epoch that went in, and that came out */
+    uint64_t epoch;
+    bool known; /* which epoch it is */
+} fr_sampler_buffer;
+
+typedef enum {
+    FR_SAMPLER_IN_ORDER,
+    FR_SAMPLER_RECORDS,
+    FR_SAMPLER_BLOCKS,
+    FR_SAMPLER_MIXTURE,
+    FR_SAMPLER_BUFFER
+} fr_sampler_strategy;
+
+/* All-zero is a valid sampler that can only be freed. */
 typedef struct {
     const fr_order *order; /* borrowed */
-    uint64_t size;         /* of the shard's epoch */
-    fr_pass *passes;       /* one a part of a mixture, else one */
-
-    fr_permutation within; /* blocks: of the records in `window` */
-    uint64_t window, window_pass;
-    uint64_t place;   /* blocks: of the one that may be short */
-    uint64_t *blocks; /* of the window; mixtures: part and turn of each place of `window` */
-    bool window_known;
-
-    fr_philox philox; /* buffers: of `epoch` */
-    uint64_t *buffer;
-    uint64_t held, fed, drawn, epoch;
-    bool drawing;
+    uint64_t size;         /* records of the shard's epoch */
+    fr_sampler_strategy strategy;
+    union {
+        fr_sampler_pass records;
+        fr_sampler_blocks blocks;
+        fr_sampler_mixture mixture;
+        fr_sampler_buffer buffer;
+    } as;
 } fr_sampler;
 
-/* The order was checked. It must outlive the cursor. */
-FR_NODISCARD int fr_sampler_init(fr_sampler *cursor, const fr_order *order, fr_error *err);
+/* Whether what a batch has depends on all batches before it in the epoch, so that one sampler had
+   better go through them in turn: for any other it starts at the epoch again. */
+static inline bool fr_sampler_is_stateful(const fr_order *order) {
+    return order->shuffle == FR_SHUFFLE_BUFFER;
+}
 
-/* Writes the numbers of the slice's records; room for slice->rows. */
-void fr_sampler_numbers(fr_sampler *cursor, const fr_slice *slice, uint64_t *numbers);
+/* The order was checked. It must outlive the sampler. */
+FR_NODISCARD int fr_sampler_init(fr_sampler *sampler, const fr_order *order, fr_error *err);
+
+/* Writes the numbers of the slice's records to `numbers`, slice->rows of them. */
+void fr_sampler_numbers(fr_sampler *sampler, const fr_slice *slice, uint64_t *numbers);
 
 /*
  * Which pass over its source each of those records belongs to: the epoch, or, of a mixture, whose
@@ -56,6 +99,6 @@ void fr_sampler_numbers(fr_sampler *cursor, const fr_slice *slice, uint64_t *num
 FR_NODISCARD int fr_sampler_passes(const fr_order *order, const fr_slice *slice, uint64_t *passes,
                                    fr_error *err);
 
-void fr_sampler_free(fr_sampler *cursor);
+void fr_sampler_free(fr_sampler *sampler);
 
 #endif

@@ -87,9 +87,9 @@ typedef struct {
     fr_span first[SHOWN]; /* of the keys */
     bool has_lists;
     uint32_t map; /* tag of the one that is walked */
-} survey;
+} findings;
 
-static void see_key(survey *s, fr_span key) {
+static void see_key(findings *s, fr_span key) {
     if (s->keys < SHOWN) s->first[s->keys] = key;
     if (s->keys++ >= MAX_KEYS || key.size > MAX_KEY || s->wanted.size > MAX_KEY) return;
     size_t d = distance(s->wanted, key);
@@ -99,7 +99,7 @@ static void see_key(survey *s, fr_span key) {
 }
 
 /* The keys of one map. What is malformed ends the walk: somebody has checked, or will. */
-static void see_map(survey *s, fr_span map) {
+static void see_map(findings *s, fr_span map) {
     fr_wire_fields entries = fr_wire_begin(map);
     fr_wire_field entry, key;
     while (fr_wire_next(&entries, &entry)) {
@@ -109,7 +109,7 @@ static void see_map(survey *s, fr_span map) {
     }
 }
 
-static void see_record(survey *s, fr_span record) {
+static void see_record(findings *s, fr_span record) {
     fr_wire_fields fields = fr_wire_begin(record);
     fr_wire_field field;
     while (fr_wire_next(&fields, &field)) {
@@ -118,13 +118,13 @@ static void see_record(survey *s, fr_span record) {
     }
 }
 
-static survey look(fr_span record, fr_span key, uint32_t map) {
-    survey s = {.wanted = key, .distance = key.size / 2 < 3 ? key.size / 2 + 1 : 4, .map = map};
+static findings look(fr_span record, fr_span key, uint32_t map) {
+    findings s = {.wanted = key, .distance = key.size / 2 < 3 ? key.size / 2 + 1 : 4, .map = map};
     see_record(&s, record);
     return s;
 }
 
-static void add_closest(fr_error *err, const survey *s) {
+static void add_closest(fr_error *err, const findings *s) {
     char text[FR_KEY_TEXT_SIZE];
     fr_key_text(s->closest, text);
     add(err, "; is it '");
@@ -133,7 +133,7 @@ static void add_closest(fr_error *err, const survey *s) {
 }
 
 /* How many other keys there are, and the first of them, as far as the message has room. */
-static void add_keys(fr_error *err, const survey *s, const char *what) {
+static void add_keys(fr_error *err, const findings *s, const char *what) {
     char hint[80], text[FR_KEY_TEXT_SIZE];
     snprintf(hint, sizeof hint, "; the record has %zu other %s%s", s->keys, what,
              s->keys == 1 ? "" : "s");
@@ -151,7 +151,7 @@ static void add_keys(fr_error *err, const survey *s, const char *what) {
 
 void fr_diagnose_key(fr_span record, fr_span key, fr_error *err) {
     if (!err) return;
-    survey s = look(record, key, TAG_1);
+    findings s = look(record, key, TAG_1);
     if (s.closest.data) {
         add_closest(err, &s);
     } else if (s.has_lists) {
@@ -166,7 +166,7 @@ void fr_diagnose_key(fr_span record, fr_span key, fr_error *err) {
 
 void fr_diagnose_list(fr_span record, fr_span key, fr_error *err) {
     if (!err) return;
-    survey s = look(record, key, TAG_2);
+    findings s = look(record, key, TAG_2);
     if (s.closest.data)
         add_closest(err, &s);
     else if (s.has_lists)

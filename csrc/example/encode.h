@@ -39,6 +39,11 @@ typedef struct {
     const uint8_t *present; /* a byte a row: 0 where its Feature has no kind set; NULL: none */
 } fr_value;
 
+/* Resets everything but the key. */
+static inline void fr_value_clear(fr_value *value) {
+    *value = (fr_value){.key = value->key};
+}
+
 /* Rows begin, begin + step, ..., all below `end`; step is at least 1. */
 typedef struct {
     size_t begin, end, step;

@@ -8,12 +8,12 @@
 #define TAG_1 FR_TAG(1, FR_WIRE_SIZED)
 #define TAG_2 FR_TAG(2, FR_WIRE_SIZED)
 
-static fr_sighting *sighting(fr_infer *survey, size_t number) {
-    return (fr_sighting *)(void *)survey->sightings.data + number;
+static fr_sighting *sighting(fr_infer *infer, size_t number) {
+    return (fr_sighting *)(void *)infer->sightings.data + number;
 }
 
-static fr_span key_of(const fr_infer *survey, const fr_sighting *seen) {
-    return (fr_span){survey->keys.data + seen->key, seen->key_size};
+static fr_span key_of(const fr_infer *infer, const fr_sighting *seen) {
+    return (fr_span){infer->keys.data + seen->key, seen->key_size};
 }
 
 static size_t hash(uint64_t seed, fr_span key) {
@@ -24,49 +24,49 @@ static size_t hash(uint64_t seed, fr_span key) {
 }
 
 /* The slot of the key, or the empty one where it belongs. */
-static uint32_t *slot_of(const fr_infer *survey, fr_span key) {
-    for (size_t at = hash(survey->seed, key);; at++) {
-        uint32_t *slot = &survey->slots[at & survey->slot_mask];
+static uint32_t *slot_of(const fr_infer *infer, fr_span key) {
+    for (size_t at = hash(infer->seed, key);; at++) {
+        uint32_t *slot = &infer->slots[at & infer->slot_mask];
         if (*slot == 0) return slot;
-        const fr_sighting *seen = fr_infer_sighting(survey, *slot - 1);
-        if (fr_span_equal(key_of(survey, seen), key)) return slot;
+        const fr_sighting *seen = fr_infer_sighting(infer, *slot - 1);
+        if (fr_span_equal(key_of(infer, seen), key)) return slot;
     }
 }
 
-static int grow(fr_infer *survey, fr_error *err) {
-    size_t count = survey->slots ? 4 * (survey->slot_mask + 1) : 256;
+static int grow(fr_infer *infer, fr_error *err) {
+    size_t count = infer->slots ? 4 * (infer->slot_mask + 1) : 256;
     uint32_t *slots = calloc(count, sizeof *slots);
     if (!slots) return fr_fail_nomem(err, count * sizeof *slots);
-    free(survey->slots);
-    survey->slots = slots;
-    survey->slot_mask = count - 1;
-    for (size_t i = 0; i < fr_infer_count(survey); i++)
-        *slot_of(survey, key_of(survey, sighting(survey, i))) = (uint32_t)i + 1;
+    free(infer->slots);
+    infer->slots = slots;
+    infer->slot_mask = count - 1;
+    for (size_t i = 0; i < fr_infer_count(infer); i++)
+        *slot_of(infer, key_of(infer, sighting(infer, i))) = (uint32_t)i + 1;
     return FR_OK;
 }
 
-static int find_or_add(fr_infer *survey, fr_span key, fr_sighting **seen, fr_error *err) {
-    size_t count = fr_infer_count(survey);
-    if (!survey->slots || 2 * count > survey->slot_mask) FR_TRY(grow(survey, err));
-    uint32_t *slot = slot_of(survey, key);
+static int find_or_add(fr_infer *infer, fr_span key, fr_sighting **seen, fr_error *err) {
+    size_t count = fr_infer_count(infer);
+    if (!infer->slots || 2 * count > infer->slot_mask) FR_TRY(grow(infer, err));
+    uint32_t *slot = slot_of(infer, key);
     if (*slot == 0) {
         if (count == FR_INFER_MAX)
             return fr_fail(err, FR_ERR_SCHEMA, "more than %zu different features", FR_INFER_MAX);
-        fr_sighting fresh = {.key = survey->keys.size, .key_size = key.size};
-        FR_TRY(fr_buffer_append(&survey->sightings, &fresh, sizeof fresh, err));
-        FR_TRY(fr_buffer_append(&survey->keys, key.data, key.size, err));
+        fr_sighting fresh = {.key = infer->keys.size, .key_size = key.size};
+        FR_TRY(fr_buffer_append(&infer->sightings, &fresh, sizeof fresh, err));
+        FR_TRY(fr_buffer_append(&infer->keys, key.data, key.size, err));
         *slot = (uint32_t)count + 1;
     }
-    *seen = sighting(survey, *slot - 1);
+    *seen = sighting(infer, *slot - 1);
     return FR_OK;
 }
 
 /* Notes one more entry; the last of a key takes the place of those before it in the record. */
-static int note(fr_infer *survey, fr_span key, fr_kind kind, fr_error *err) {
+static int note(fr_infer *infer, fr_span key, fr_kind kind, fr_error *err) {
     fr_sighting *seen = NULL;
-    FR_TRY(find_or_add(survey, key, &seen, err));
-    if (seen->stamp == survey->records) seen->records[seen->kind]--;
-    seen->stamp = survey->records;
+    FR_TRY(find_or_add(infer, key, &seen, err));
+    if (seen->stamp == infer->records) seen->records[seen->kind]--;
+    seen->stamp = infer->records;
     seen->kind = kind;
     seen->records[kind]++;
     return FR_OK;
@@ -100,7 +100,7 @@ static int malformed(fr_error *err) {
     return fr_fail(err, FR_ERR_MALFORMED, "not a valid tf.train.Example");
 }
 
-static int add_features(fr_infer *survey, fr_span features, fr_error *err) {
+static int add_features(fr_infer *infer, fr_span features, fr_error *err) {
     fr_wire_fields fields = fr_wire_begin(features);
     fr_wire_field field;
     while (fr_wire_next(&fields, &field)) {
@@ -108,30 +108,30 @@ static int add_features(fr_infer *survey, fr_span features, fr_error *err) {
         fr_kind kind;
         if (field.tag != TAG_1) continue;
         if (!read_entry(field.bytes, &key, &kind)) return malformed(err);
-        FR_TRY(note(survey, key, kind, err));
+        FR_TRY(note(infer, key, kind, err));
     }
     return fr_wire_malformed(&fields) ? malformed(err) : FR_OK;
 }
 
-static int add_example(fr_infer *survey, fr_span record, fr_error *err) {
+static int add_example(fr_infer *infer, fr_span record, fr_error *err) {
     fr_wire_fields fields = fr_wire_begin(record);
     fr_wire_field field;
     while (fr_wire_next(&fields, &field))
-        if (field.tag == TAG_1) FR_TRY(add_features(survey, field.bytes, err));
+        if (field.tag == TAG_1) FR_TRY(add_features(infer, field.bytes, err));
     return fr_wire_malformed(&fields) ? malformed(err) : FR_OK;
 }
 
-int fr_infer_add(fr_infer *survey, fr_span record, fr_error *err) {
-    survey->records++;
-    int status = record.size > INT32_MAX ? malformed(err) : add_example(survey, record, err);
+int fr_infer_add(fr_infer *infer, fr_span record, fr_error *err) {
+    infer->records++;
+    int status = record.size > INT32_MAX ? malformed(err) : add_example(infer, record, err);
     if (status == FR_ERR_MALFORMED) fr_diagnose_format(record, err);
-    if (status != FR_OK && err) err->record = (int64_t)survey->records - 1;
+    if (status != FR_OK && err) err->record = (int64_t)infer->records - 1;
     return status;
 }
 
-void fr_infer_free(fr_infer *survey) {
-    fr_buffer_free(&survey->sightings);
-    fr_buffer_free(&survey->keys);
-    free(survey->slots);
-    *survey = (fr_infer){0};
+void fr_infer_free(fr_infer *infer) {
+    fr_buffer_free(&infer->sightings);
+    fr_buffer_free(&infer->keys);
+    free(infer->slots);
+    *infer = (fr_infer){0};
 }

@@ -3,7 +3,7 @@
  * Which features there are in Examples that nobody described: their keys, of which kinds they are,
  * and in how many records.
  *
- * A single survey is not safe to use by several threads at once.
+ * A single fr_infer is not safe to use by several threads at once.
  */
 #ifndef FASTREC_INFER_H
 #define FASTREC_INFER_H
@@ -20,7 +20,7 @@ typedef struct {
     fr_kind kind;         /* there */
 } fr_sighting;
 
-/* All-zero is a valid empty survey. */
+/* All-zero is a valid fr_infer of no records. */
 typedef struct {
     fr_buffer sightings; /* of fr_sighting, in the order in which they were first seen */
     fr_buffer keys;
@@ -31,17 +31,17 @@ typedef struct {
 } fr_infer;
 
 /* Adds what is in a record. FR_ERR_MALFORMED when it is no Example, FR_ERR_SCHEMA when there are
-   too many keys; then the survey can only be freed. */
-FR_NODISCARD int fr_infer_add(fr_infer *survey, fr_span record, fr_error *err);
+   too many keys; then `infer` can only be freed. */
+FR_NODISCARD int fr_infer_add(fr_infer *infer, fr_span record, fr_error *err);
 
-static inline size_t fr_infer_count(const fr_infer *survey) {
-    return survey->sightings.size / sizeof(fr_sighting);
+static inline size_t fr_infer_count(const fr_infer *infer) {
+    return infer->sightings.size / sizeof(fr_sighting);
 }
 
-static inline const fr_sighting *fr_infer_sighting(const fr_infer *survey, size_t number) {
-    return (const fr_sighting *)(const void *)survey->sightings.data + number;
+static inline const fr_sighting *fr_infer_sighting(const fr_infer *infer, size_t number) {
+    return (const fr_sighting *)(const void *)infer->sightings.data + number;
 }
 
-void fr_infer_free(fr_infer *survey);
+void fr_infer_free(fr_infer *infer);
 
 #endif

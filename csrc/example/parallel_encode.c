@@ -59,32 +59,33 @@ struct fr_parallel_encode {
     size_t rows_a_block;
     size_t depth;
     fr_buffer *blocks; /* number % depth */
-    fr_task_ring *crew;
+    fr_task_ring *ring;
 };
 
-static int encode_block(void *context, size_t number, fr_error *err) {
-    fr_parallel_encode *bulk = context;
-    fr_buffer *block = &bulk->blocks[number % bulk->depth];
+static int encode_block(void *context, size_t member, size_t number, fr_error *err) {
+    (void)member;
+    fr_parallel_encode *encode = context;
+    fr_buffer *block = &encode->blocks[number % encode->depth];
     block->size = 0;
-    fr_rows rows = block_rows(bulk->rows, bulk->rows_a_block, number);
-    return fr_encode_rows(bulk->values, bulk->count, rows, true, block, NULL, err);
+    fr_rows rows = block_rows(encode->rows, encode->rows_a_block, number);
+    return fr_encode_rows(encode->values, encode->count, rows, true, block, NULL, err);
 }
 
-static int start(fr_parallel_encode *bulk, size_t threads, fr_error *err) {
-    const size_t blocks = blocks_of(fr_rows_count(bulk->rows), bulk->rows_a_block);
-    bulk->depth = threads ? threads * AHEAD : 1;
-    bulk->blocks = calloc(bulk->depth, sizeof *bulk->blocks);
-    if (!bulk->blocks) return fr_fail_nomem(err, bulk->depth * sizeof *bulk->blocks);
+static int start(fr_parallel_encode *encode, size_t threads, fr_error *err) {
+    const size_t blocks = blocks_of(fr_rows_count(encode->rows), encode->rows_a_block);
+    encode->depth = threads ? threads * AHEAD : 1;
+    encode->blocks = calloc(encode->depth, sizeof *encode->blocks);
+    if (!encode->blocks) return fr_fail_nomem(err, encode->depth * sizeof *encode->blocks);
     const fr_task_ring_options options = {.task = encode_block,
-                                          .context = bulk,
+                                          .context = encode,
                                           .count = blocks,
-                                          .depth = bulk->depth,
+                                          .depth = encode->depth,
                                           .threads = threads < blocks ? threads : blocks};
-    return fr_task_ring_start(&options, &bulk->crew, err);
+    return fr_task_ring_start(&options, &encode->ring, err);
 }
 
 int fr_parallel_encode_start(const fr_value *values, size_t count, fr_rows rows, size_t threads,
-                             fr_parallel_encode **bulk, fr_error *err) {
+                             fr_parallel_encode **encode, fr_error *err) {
     fr_parallel_encode *made = calloc(1, sizeof *made);
     if (!made) return fr_fail_nomem(err, sizeof *made);
     *made = (fr_parallel_encode){.values = values, .count = count, .rows = rows};
@@ -94,27 +95,27 @@ int fr_parallel_encode_start(const fr_value *values, size_t count, fr_rows rows,
         fr_parallel_encode_free(made);
         return status;
     }
-    *bulk = made;
+    *encode = made;
     return FR_OK;
 }
 
-int fr_parallel_encode_next(fr_parallel_encode *bulk, fr_span *frames, size_t *records,
+int fr_parallel_encode_next(fr_parallel_encode *encode, fr_span *frames, size_t *records,
                             fr_error *err) {
     size_t number;
-    FR_TRY(fr_task_ring_next(bulk->crew, WAIT_MS, &number, err));
-    const fr_buffer *block = &bulk->blocks[number % bulk->depth];
+    FR_TRY(fr_task_ring_next(encode->ring, WAIT_MS, &number, err));
+    const fr_buffer *block = &encode->blocks[number % encode->depth];
     *frames = (fr_span){block->data, block->size};
-    *records = fr_rows_count(block_rows(bulk->rows, bulk->rows_a_block, number));
+    *records = fr_rows_count(block_rows(encode->rows, encode->rows_a_block, number));
     return FR_OK;
 }
 
-void fr_parallel_encode_free(fr_parallel_encode *bulk) {
-    if (!bulk) return;
-    fr_task_ring_free(bulk->crew);
-    for (size_t i = 0; bulk->blocks && i < bulk->depth; i++)
-        fr_buffer_free(&bulk->blocks[i]);
-    free(bulk->blocks);
-    free(bulk);
+void fr_parallel_encode_free(fr_parallel_encode *encode) {
+    if (!encode) return;
+    fr_task_ring_free(encode->ring);
+    for (size_t i = 0; encode->blocks && i < encode->depth; i++)
+        fr_buffer_free(&encode->blocks[i]);
+    free(encode->blocks);
+    free(encode);
 }
 
 /* All rows in one piece: first each block's sizes, then, when those are added up, its bytes. */
@@ -127,7 +128,8 @@ typedef struct {
     uint8_t *data; /* NULL in the first pass */
 } whole;
 
-static int do_block(void *context, size_t number, fr_error *err) {
+static int do_block(void *context, size_t member, size_t number, fr_error *err) {
+    (void)member;
     const whole *w = context;
     fr_rows rows = block_rows(w->rows, w->rows_a_block, number);
     int64_t *offsets = w->offsets + number * w->rows_a_block;
@@ -143,14 +145,14 @@ static int do_blocks(whole *w, size_t threads, fr_error *err) {
                                           .count = blocks,
                                           .depth = blocks,
                                           .threads = threads < blocks ? threads : blocks};
-    fr_task_ring *crew;
-    FR_TRY(fr_task_ring_start(&options, &crew, err));
+    fr_task_ring *ring;
+    FR_TRY(fr_task_ring_start(&options, &ring, err));
     size_t number;
     int status;
     do
-        status = fr_task_ring_next(crew, WAIT_MS, &number, err);
+        status = fr_task_ring_next(ring, WAIT_MS, &number, err);
     while (status == FR_OK || status == FR_AGAIN);
-    fr_task_ring_free(crew);
+    fr_task_ring_free(ring);
     return status == FR_END ? FR_OK : status;
 }
 

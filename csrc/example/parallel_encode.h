@@ -3,8 +3,8 @@
  * Many rows at once: encoded in blocks by several threads, the bytes the same for any number of
  * them.
  *
- * A bulk is for one
- * thread at a time; what its values point to is borrowed until it is freed.
+ * One encoding is for one thread at a time; what its values point to is borrowed until it is
+ * freed.
  */
 #ifndef FASTREC_PARALLEL_ENCODE_H
 #define FASTREC_PARALLEL_ENCODE_H
@@ -20,15 +20,16 @@ size_t fr_parallel_encode_threads(const fr_value *values, size_t count, fr_rows 
 /* Rows of sorted `values` as frames. Whoever wants all of them or none calls fr_encode_check()
    before. */
 FR_NODISCARD int fr_parallel_encode_start(const fr_value *values, size_t count, fr_rows rows,
-                                          size_t threads, fr_parallel_encode **bulk, fr_error *err);
+                                          size_t threads, fr_parallel_encode **encode,
+                                          fr_error *err);
 
 /* The next block: whole frames, `records` of them, valid until the next call. FR_END after the
    last, FR_AGAIN when it takes longer than a tenth of a second. */
-FR_NODISCARD int fr_parallel_encode_next(fr_parallel_encode *bulk, fr_span *frames, size_t *records,
-                                         fr_error *err);
+FR_NODISCARD int fr_parallel_encode_next(fr_parallel_encode *encode, fr_span *frames,
+                                         size_t *records, fr_error *err);
 
 /* Also before the end. NULL is fine. */
-void fr_parallel_encode_free(fr_parallel_encode *bulk);
+void fr_parallel_encode_free(fr_parallel_encode *encode);
 
 /* All rows, bare, in one block. `out` and `offsets` (int64, one more than there are rows) are
    empty before, and after an error. */

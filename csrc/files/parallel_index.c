@@ -10,7 +10,7 @@
 
 struct fr_parallel_index {
     fr_dataset *dataset;
-    fr_task_ring *crew;
+    fr_task_ring *ring;
     atomic_bool stopping;
 };
 
@@ -23,7 +23,8 @@ bool fr_parallel_index_pays(const fr_dataset *dataset) {
     return large >= 2;
 }
 
-static int scan_file(void *context, size_t number, fr_error *err) {
+static int scan_file(void *context, size_t member, size_t number, fr_error *err) {
+    (void)member;
     fr_parallel_index *scan = context;
     int status = FR_AGAIN;
     while (status == FR_AGAIN && !atomic_load_explicit(&scan->stopping, memory_order_relaxed))
@@ -41,7 +42,7 @@ int fr_parallel_index_start(fr_dataset *dataset, size_t threads, fr_parallel_ind
                                           .count = dataset->file_count,
                                           .depth = dataset->file_count + 1,
                                           .threads = threads};
-    int status = fr_task_ring_start(&options, &made->crew, err);
+    int status = fr_task_ring_start(&options, &made->ring, err);
     if (status != FR_OK) {
         free(made);
         return status;
@@ -52,13 +53,13 @@ int fr_parallel_index_start(fr_dataset *dataset, size_t threads, fr_parallel_ind
 
 int fr_parallel_index_wait(fr_parallel_index *scan, int timeout_ms, fr_error *err) {
     size_t number;
-    int status = fr_task_ring_next(scan->crew, timeout_ms, &number, err);
+    int status = fr_task_ring_next(scan->ring, timeout_ms, &number, err);
     return status == FR_END ? FR_OK : status == FR_OK ? FR_AGAIN : status;
 }
 
 void fr_parallel_index_free(fr_parallel_index *scan) {
     if (!scan) return;
     atomic_store_explicit(&scan->stopping, true, memory_order_relaxed);
-    fr_task_ring_free(scan->crew);
+    fr_task_ring_free(scan->ring);
     free(scan);
 }

@@ -5,16 +5,16 @@
 cdef class Survey:
     """Which features Examples have."""
 
-    cdef c.fr_infer survey
+    cdef c.fr_infer infer
     cdef cython.pymutex lock
 
     def __cinit__(self, uint64_t first=0):
         """`first`: number of the first record, for messages."""
-        self.survey.records = first
-        self.survey.seed = int.from_bytes(os.urandom(8), "little")
+        self.infer.records = first
+        self.infer.seed = int.from_bytes(os.urandom(8), "little")
 
     def __dealloc__(self):
-        c.fr_infer_free(&self.survey)
+        c.fr_infer_free(&self.infer)
 
     def add(self, records):
         """Look at a sequence of bytes-like records, or a Bytes."""
@@ -24,7 +24,7 @@ cdef class Survey:
         cdef size_t i
         with nogil, self.lock:
             for i in range(spans.count):
-                status = c.fr_infer_add(&self.survey, spans.spans[i], &err)
+                status = c.fr_infer_add(&self.infer, spans.spans[i], &err)
                 if status != c.FR_OK:
                     break
         check(status, &err)
@@ -34,9 +34,9 @@ cdef class Survey:
         cdef const c.fr_sighting *seen
         cdef size_t i
         result = {}
-        for i in range(c.fr_infer_count(&self.survey)):
-            seen = c.fr_infer_sighting(&self.survey, i)
+        for i in range(c.fr_infer_count(&self.infer)):
+            seen = c.fr_infer_sighting(&self.infer, i)
             key = PyBytes_FromStringAndSize(
-                <const char *>self.survey.keys.data + seen.key, seen.key_size)
+                <const char *>self.infer.keys.data + seen.key, seen.key_size)
             result[key] = (seen.records[0], seen.records[1], seen.records[2], seen.records[3])
         return result

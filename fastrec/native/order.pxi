@@ -14,7 +14,7 @@ cdef class Order:
     """Which records every batch has. It does not change, so any number of threads may share one."""
 
     cdef c.fr_order order
-    cdef c.fr_interleave lanes
+    cdef c.fr_interleave interleave
     cdef c.fr_mix_part *parts
 
     def __init__(self, uint64_t count, fields, *, lanes=None, parts=None,
@@ -42,8 +42,8 @@ cdef class Order:
     cdef int _interleave(self, counts, size_t width) except -1:
         cdef c.fr_error err
         cdef const uint64_t[::1] raw = np.array(counts or [0], np.uint64)
-        check(c.fr_interleave_init(&self.lanes, &raw[0], len(counts), width, &err), &err)
-        self.order.lanes = &self.lanes
+        check(c.fr_interleave_init(&self.interleave, &raw[0], len(counts), width, &err), &err)
+        self.order.interleave = &self.interleave
         return 0
 
     cdef int _mix(self, parts, bint until_last) except -1:
@@ -59,7 +59,7 @@ cdef class Order:
         return 0
 
     def __dealloc__(self):
-        c.fr_interleave_free(&self.lanes)
+        c.fr_interleave_free(&self.interleave)
         free(self.parts)
 
     @property
@@ -82,15 +82,15 @@ cdef class Order:
         """The epoch of a batch, and the numbers of its records; None after the last batch."""
         cdef c.fr_error err
         cdef c.fr_slice rows
-        cdef c.fr_sampler cursor
+        cdef c.fr_sampler sampler
         if c.fr_order_slice(&self.order, serial, &rows) != c.FR_OK:
             return None
         result = np.empty(rows.rows, np.uint64)
         cdef uint64_t[::1] numbers = result
-        check(c.fr_sampler_init(&cursor, &self.order, &err), &err)
+        check(c.fr_sampler_init(&sampler, &self.order, &err), &err)
         with nogil:
-            c.fr_sampler_numbers(&cursor, &rows, &numbers[0])
-            c.fr_sampler_free(&cursor)
+            c.fr_sampler_numbers(&sampler, &rows, &numbers[0])
+            c.fr_sampler_free(&sampler)
         return rows.epoch, result
 
     def passes(self, uint64_t serial):

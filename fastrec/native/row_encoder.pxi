@@ -158,7 +158,7 @@ cdef class RowEncoder:
         """A value by the short way if there is one, else by the long one."""
         cdef c.fr_value *v = &self.values[place]
         cdef Slot *slot = &self.slots[place]
-        memset(&v.kind, 0, sizeof(c.fr_value) - sizeof(c.fr_span))
+        c.fr_value_clear(v)
         slot.moves = 0
         if self._add_fast(v, slot, value):
             return 0

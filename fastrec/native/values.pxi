@@ -120,7 +120,7 @@ cdef class Values:
         count = self._threads(rows, threads)
         blocks.values = self
         with nogil:
-            status = c.fr_parallel_encode_start(self.values, self.count, rows, count, &blocks.bulk, &err)
+            status = c.fr_parallel_encode_start(self.values, self.count, rows, count, &blocks.encode, &err)
         check_encoded(status, &err, self.columns)
         return blocks
 
@@ -128,7 +128,7 @@ cdef class Values:
 cdef int fill_value(c.fr_value *value, key, cooked, list keep) except -1:
     """All but the key. What is said of an array is held against the memory that it has."""
     cdef size_t splits = 0, offsets = 0, present = 0
-    memset(&value.kind, 0, sizeof(c.fr_value) - sizeof(c.fr_span))
+    c.fr_value_clear(value)
     value.kind = KINDS[cooked.kind] if cooked.kind != "none" else c.FR_KIND_NONE
     value.dtype = DTYPES[cooked.values.dtype] if cooked.kind != "bytes" else c.FR_BYTES
     value.values = memory_of(cooked.values, keep, &value.size)
@@ -158,12 +158,12 @@ cdef int fill_value(c.fr_value *value, key, cooked, list keep) except -1:
 cdef class Blocks:
     """Blocks of whole frames, each valid until the next is asked for. For one thread."""
 
-    cdef c.fr_parallel_encode *bulk
+    cdef c.fr_parallel_encode *encode
     cdef Values values
 
     def __dealloc__(self):
         with nogil:
-            c.fr_parallel_encode_free(self.bulk)
+            c.fr_parallel_encode_free(self.encode)
 
     def __iter__(self):
         return self
@@ -176,7 +176,7 @@ cdef class Blocks:
         cdef int status = c.FR_AGAIN
         while status == c.FR_AGAIN:
             with nogil:
-                status = c.fr_parallel_encode_next(self.bulk, &frames, &records, &err)
+                status = c.fr_parallel_encode_next(self.encode, &frames, &records, &err)
             PyErr_CheckSignals()
         if status == c.FR_END:
             raise StopIteration

@@ -138,10 +138,10 @@ static inline int64_t id_of(const fr_columns *batch, size_t row) {
 /* The number of the record in a row of a batch. */
 static inline uint64_t number_of(const fr_order *order, const fr_slice *slice, uint64_t row) {
     static uint64_t numbers[FILES * RECORDS];
-    fr_sampler cursor;
-    CHECK(fr_sampler_init(&cursor, order, NULL) == FR_OK);
-    fr_sampler_numbers(&cursor, slice, numbers);
-    fr_sampler_free(&cursor);
+    fr_sampler sampler;
+    CHECK(fr_sampler_init(&sampler, order, NULL) == FR_OK);
+    fr_sampler_numbers(&sampler, slice, numbers);
+    fr_sampler_free(&sampler);
     return numbers[row];
 }
 

@@ -154,13 +154,13 @@ static void check_start_fails(const setup *s, const char *why) {
 static void impossible_options_are_refused(void) {
     setup s;
     set_up(&s, 0);
-    check_start_fails(&s, "number of threads");
+    check_start_fails(&s, "threads must be 1 to 256");
     s.options.threads = 257;
-    check_start_fails(&s, "number of threads");
+    check_start_fails(&s, "threads must be 1 to 256");
     s.options.threads = 1, s.options.prefetch = SIZE_MAX;
     check_start_fails(&s, "prefetch");
     s.options.prefetch = 1, s.options.order.count++;
-    check_start_fails(&s, "not indexed");
+    check_start_fails(&s, "not fully indexed");
     s.options.order.count--, s.options.order.batch_size = 0;
     check_start_fails(&s, "batch size");
     tear_down(&s);

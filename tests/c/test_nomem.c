@@ -323,11 +323,12 @@ static void every_allocation_may_fail(const char *name, int (*job)(void)) {
     }
 }
 
+/* With fewer threads, or none, the same batches come. */
 static void every_thread_may_fail_to_start(void) {
     for (threads_allowed = 0; threads_allowed < 3;) {
         int allowed = threads_allowed;
         long before = live;
-        CHECK(loading() == FR_ERR_IO && live == before);
+        CHECK(loading() == FR_OK && live == before);
         threads_allowed = allowed + 1;
     }
     threads_allowed = INT_MAX;

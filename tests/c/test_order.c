@@ -134,24 +134,24 @@ static void an_order_is_for_ever(void) {
 static uint64_t number_of(const fr_order *order, const fr_slice *slice, uint64_t row) {
     uint64_t number, size = fr_order_shard_size(order);
     fr_slice one = {slice->epoch + (slice->first + row) / size, (slice->first + row) % size, 1};
-    fr_sampler cursor;
-    CHECK(fr_sampler_init(&cursor, order, NULL) == FR_OK);
-    fr_sampler_numbers(&cursor, &one, &number);
-    fr_sampler_free(&cursor);
+    fr_sampler sampler;
+    CHECK(fr_sampler_init(&sampler, order, NULL) == FR_OK);
+    fr_sampler_numbers(&sampler, &one, &number);
+    fr_sampler_free(&sampler);
     return number;
 }
 
 /* Reads all epochs of one shard; `seen` counts each record. Returns the records of an epoch. */
 static uint64_t read_shard(const fr_order *order, uint64_t *seen) {
     uint64_t batches = 0, records = 0, numbers[128];
-    fr_sampler cursor;
+    fr_sampler sampler;
     fr_slice slice;
-    CHECK(fr_sampler_init(&cursor, order, NULL) == FR_OK);
+    CHECK(fr_sampler_init(&sampler, order, NULL) == FR_OK);
     while (fr_order_slice(order, batches, &slice) == FR_OK) {
         CHECK(slice.epoch == batches / fr_order_epoch_batches(order));
         CHECK(slice.rows >= 1 && slice.rows <= order->batch_size);
         CHECK(!order->drop_remainder || slice.rows == order->batch_size);
-        fr_sampler_numbers(&cursor, &slice, numbers);
+        fr_sampler_numbers(&sampler, &slice, numbers);
         for (uint64_t row = 0; row < slice.rows; row++) {
             CHECK(numbers[row] < order->count);
             seen[numbers[row]]++;
@@ -162,7 +162,7 @@ static uint64_t read_shard(const fr_order *order, uint64_t *seen) {
     CHECK(batches == order->epochs * fr_order_epoch_batches(order));
     CHECK(batches == fr_order_batches(order));
     CHECK(fr_order_slice(order, UINT64_MAX, &slice) == FR_END);
-    fr_sampler_free(&cursor);
+    fr_sampler_free(&sampler);
     return records / order->epochs;
 }
 

@@ -46,20 +46,20 @@ static size_t make_values(fr_value values[4]) {
 /* Appends every block; the records in them. */
 static size_t collect(const fr_value *values, size_t count, fr_rows rows, size_t threads,
                       fr_buffer *out) {
-    fr_parallel_encode *bulk;
+    fr_parallel_encode *encode;
     fr_span frames;
     size_t some, all = 0;
     fr_error err;
-    CHECK(fr_parallel_encode_start(values, count, rows, threads, &bulk, &err) == FR_OK);
+    CHECK(fr_parallel_encode_start(values, count, rows, threads, &encode, &err) == FR_OK);
     int status;
-    while ((status = fr_parallel_encode_next(bulk, &frames, &some, &err)) != FR_END) {
+    while ((status = fr_parallel_encode_next(encode, &frames, &some, &err)) != FR_END) {
         if (status == FR_AGAIN) continue;
         CHECK_CASE(status == FR_OK, "%s", err.message);
         CHECK(fr_buffer_append(out, frames.data, frames.size, NULL) == FR_OK);
         all += some;
     }
-    CHECK(fr_parallel_encode_next(bulk, &frames, &some, &err) == FR_END);
-    fr_parallel_encode_free(bulk);
+    CHECK(fr_parallel_encode_next(encode, &frames, &some, &err) == FR_END);
+    fr_parallel_encode_free(encode);
     return all;
 }
 
@@ -109,16 +109,16 @@ static void an_error_comes_where_its_block_would_have_been(fr_value *values, siz
     CHECK(fr_encode_check(values, count, rows, &err) == FR_ERR_ARG);
     CHECK(err.record == (int64_t)bad - 1);
     for (size_t threads = 0; threads < 4; threads++) {
-        fr_parallel_encode *bulk;
+        fr_parallel_encode *encode;
         fr_span frames;
         size_t some, all = 0;
         int status;
-        CHECK(fr_parallel_encode_start(values, count, rows, threads, &bulk, &err) == FR_OK);
-        while ((status = fr_parallel_encode_next(bulk, &frames, &some, &err)) >= 0)
+        CHECK(fr_parallel_encode_start(values, count, rows, threads, &encode, &err) == FR_OK);
+        while ((status = fr_parallel_encode_next(encode, &frames, &some, &err)) >= 0)
             all += status == FR_OK ? some : 0;
         CHECK(status == FR_ERR_ARG && err.record == (int64_t)bad - 1 && all < bad);
-        CHECK(fr_parallel_encode_next(bulk, &frames, &some, &err) == FR_ERR_ARG);
-        fr_parallel_encode_free(bulk);
+        CHECK(fr_parallel_encode_next(encode, &frames, &some, &err) == FR_ERR_ARG);
+        fr_parallel_encode_free(encode);
         fr_buffer out = {0}, ends = {0};
         CHECK(fr_parallel_encode_whole(values, count, rows, threads, &out, &ends, &err) ==
               FR_ERR_ARG);
@@ -132,31 +132,32 @@ static void an_error_comes_where_its_block_would_have_been(fr_value *values, siz
 static void a_bulk_may_be_freed_at_any_moment(const fr_value *values, size_t count) {
     const fr_rows rows = {0, ROWS, 1};
     for (size_t round = 0; round < 200; round++) {
-        fr_parallel_encode *bulk;
+        fr_parallel_encode *encode;
         fr_span frames;
         size_t some;
-        CHECK(fr_parallel_encode_start(values, count, rows, 1 + round % 4, &bulk, NULL) == FR_OK);
+        CHECK(fr_parallel_encode_start(values, count, rows, 1 + round % 4, &encode, NULL) == FR_OK);
         for (size_t i = 0; i < round % 7; i++)
-            if (fr_parallel_encode_next(bulk, &frames, &some, NULL) < 0) CHECK(0);
-        fr_parallel_encode_free(bulk);
+            if (fr_parallel_encode_next(encode, &frames, &some, NULL) < 0) CHECK(0);
+        fr_parallel_encode_free(encode);
     }
     fr_parallel_encode_free(NULL);
 }
 
 static void a_child_is_told_that_the_members_are_gone(const fr_value *values, size_t count) {
-    fr_parallel_encode *bulk;
+    fr_parallel_encode *encode;
     fr_span frames;
     size_t some;
-    CHECK(fr_parallel_encode_start(values, count, (fr_rows){0, ROWS, 1}, 2, &bulk, NULL) == FR_OK);
+    CHECK(fr_parallel_encode_start(values, count, (fr_rows){0, ROWS, 1}, 2, &encode, NULL) ==
+          FR_OK);
     pid_t child = fork();
     if (child == 0) {
-        bool told = fr_parallel_encode_next(bulk, &frames, &some, NULL) == FR_ERR_STATE;
-        fr_parallel_encode_free(bulk);
+        bool told = fr_parallel_encode_next(encode, &frames, &some, NULL) == FR_ERR_STATE;
+        fr_parallel_encode_free(encode);
         _exit(told ? 0 : 1);
     }
     int status;
     CHECK(waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0);
-    fr_parallel_encode_free(bulk);
+    fr_parallel_encode_free(encode);
 }
 
 int main(void) {
@@ -171,6 +172,6 @@ int main(void) {
     CHECK(fr_parallel_encode_threads(values, count, (fr_rows){0, ROWS, 1}, 2) == 2);
     values[0].size = 5 * WIDTH * sizeof *numbers;
     CHECK(fr_parallel_encode_threads(values, 1, (fr_rows){0, 5, 1}, 2) == 0);
-    printf("bulk: ok\n");
+    printf("parallel_encode: ok\n");
     return 0;
 }

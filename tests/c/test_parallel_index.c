@@ -90,6 +90,6 @@ int main(void) {
     a_scan_can_be_freed_at_any_moment();
     small_files_are_not_worth_a_thread();
     remove_files();
-    printf("scan: ok\n");
+    printf("parallel_index: ok\n");
     return 0;
 }

@@ -4,44 +4,44 @@
 
 #define MOST 2000
 
-static void start(fr_sampler *cursor, const fr_order *order) {
+static void start(fr_sampler *sampler, const fr_order *order) {
     fr_error err;
     CHECK_CASE(fr_order_check(order, &err) == FR_OK, "%s", err.message);
-    CHECK(fr_sampler_init(cursor, order, NULL) == FR_OK);
+    CHECK(fr_sampler_init(sampler, order, NULL) == FR_OK);
 }
 
 /* All numbers of all batches, in turn. Returns how many. */
 static size_t read_all(const fr_order *order, uint64_t *numbers) {
-    fr_sampler cursor;
+    fr_sampler sampler;
     fr_slice slice;
     size_t count = 0;
-    start(&cursor, order);
+    start(&sampler, order);
     for (uint64_t serial = 0; fr_order_slice(order, serial, &slice) == FR_OK; serial++) {
         CHECK(count + slice.rows <= MOST);
-        fr_sampler_numbers(&cursor, &slice, numbers + count);
+        fr_sampler_numbers(&sampler, &slice, numbers + count);
         count += slice.rows;
     }
-    fr_sampler_free(&cursor);
+    fr_sampler_free(&sampler);
     return count;
 }
 
-/* Any batch, asked of a cursor that is anywhere, is what it is in turn. */
+/* Any batch, asked of a sampler that is anywhere, is what it is in turn. */
 static void check_any_batch(const fr_order *order) {
     static uint64_t all[MOST], some[MOST];
     size_t count = read_all(order, all);
     uint64_t batches = fr_order_batches(order), random = 3;
-    fr_sampler cursor;
+    fr_sampler sampler;
     fr_slice slice;
-    start(&cursor, order);
+    start(&sampler, order);
     for (int i = 0; batches && i < 40; i++) {
         uint64_t serial = test_random(&random) % batches, before = 0;
         for (uint64_t s = 0; s < serial; s++, before += slice.rows)
             CHECK(fr_order_slice(order, s, &slice) == FR_OK);
         CHECK(fr_order_slice(order, serial, &slice) == FR_OK && before + slice.rows <= count);
-        fr_sampler_numbers(&cursor, &slice, some);
+        fr_sampler_numbers(&sampler, &slice, some);
         CHECK(memcmp(some, all + before, slice.rows * sizeof *some) == 0);
     }
-    fr_sampler_free(&cursor);
+    fr_sampler_free(&sampler);
 }
 
 static void any_batch_can_be_asked_for(void) {
@@ -208,26 +208,26 @@ static void a_mixture_has_each_source_by_its_weight(fr_shuffle shuffle, bool unt
     CHECK(of_first > 0 && of_first < own);
 }
 
-static void lanes_take_turns(void) {
+static void interleaved_files_take_turns(void) {
     static const uint64_t counts[] = {3, 0, 1, 2, 4, 1};
     static const uint64_t by_three[] = {0, 3, 1, 2, 4, 6, 10, 5, 7, 8, 9};
     static const uint64_t by_all[] = {0, 3, 4, 6, 10, 1, 5, 7, 2, 8, 9};
-    fr_interleave lanes;
+    fr_interleave interleave;
     fr_error err;
-    CHECK(fr_interleave_init(&lanes, counts, 6, 3, NULL) == FR_OK);
+    CHECK(fr_interleave_init(&interleave, counts, 6, 3, NULL) == FR_OK);
     for (uint64_t i = 0; i < 11; i++)
-        CHECK_CASE(fr_interleave_at(&lanes, i) == by_three[i], "place %d", (int)i);
-    fr_interleave_free(&lanes);
-    CHECK(fr_interleave_init(&lanes, counts, 6, 200, NULL) == FR_OK);
+        CHECK_CASE(fr_interleave_at(&interleave, i) == by_three[i], "place %d", (int)i);
+    fr_interleave_free(&interleave);
+    CHECK(fr_interleave_init(&interleave, counts, 6, 200, NULL) == FR_OK);
     for (uint64_t i = 0; i < 11; i++)
-        CHECK_CASE(fr_interleave_at(&lanes, i) == by_all[i], "place %d", (int)i);
-    fr_interleave_free(&lanes);
-    CHECK(fr_interleave_init(&lanes, counts, 6, 1, NULL) == FR_OK);
+        CHECK_CASE(fr_interleave_at(&interleave, i) == by_all[i], "place %d", (int)i);
+    fr_interleave_free(&interleave);
+    CHECK(fr_interleave_init(&interleave, counts, 6, 1, NULL) == FR_OK);
     for (uint64_t i = 0; i < 11; i++)
-        CHECK(fr_interleave_at(&lanes, i) == i);
-    fr_interleave_free(&lanes);
-    CHECK(fr_interleave_init(&lanes, counts, 6, 0, &err) == FR_ERR_ARG);
-    CHECK(fr_interleave_init(&lanes, counts, 6, FR_INTERLEAVE_MAX + 1, &err) == FR_ERR_ARG);
+        CHECK(fr_interleave_at(&interleave, i) == i);
+    fr_interleave_free(&interleave);
+    CHECK(fr_interleave_init(&interleave, counts, 6, 0, &err) == FR_ERR_ARG);
+    CHECK(fr_interleave_init(&interleave, counts, 6, FR_INTERLEAVE_MAX + 1, &err) == FR_ERR_ARG);
 }
 
 /* Known answers of Random123, the authors' own library, and the order that TensorFlow's
@@ -255,7 +255,7 @@ static void philox_draws_what_it_must(void) {
 
 static void what_excludes_each_other_is_refused(void) {
     const fr_mix_part parts[] = {{0, 5, 1}, {5, 5, 0}};
-    const fr_interleave lanes = {0};
+    const fr_interleave interleave = {0};
     const fr_order good = {.count = 10, .shard_count = 1, .batch_size = 1};
     fr_order order = good;
     fr_error err;
@@ -265,7 +265,7 @@ static void what_excludes_each_other_is_refused(void) {
     CHECK(fr_order_check(&order, &err) == FR_ERR_ARG && strstr(err.message, "window"));
     order = good, order.shuffle = FR_SHUFFLE_BUFFER;
     CHECK(fr_order_check(&order, &err) == FR_ERR_ARG && strstr(err.message, "buffer"));
-    order = good, order.shuffle = FR_SHUFFLE_RECORDS, order.lanes = &lanes;
+    order = good, order.shuffle = FR_SHUFFLE_RECORDS, order.interleave = &interleave;
     CHECK(fr_order_check(&order, &err) == FR_ERR_ARG && strstr(err.message, "not both"));
     order = good, order.parts = parts, order.part_count = 2;
     CHECK(fr_order_check(&order, &err) == FR_ERR_ARG && strstr(err.message, "weight"));
@@ -294,9 +294,9 @@ int main(void) {
     for (int i = 0; i < 4; i++)
         a_mixture_has_each_source_by_its_weight(i & 1 ? FR_SHUFFLE_RECORDS : FR_SHUFFLE_NONE,
                                                 i & 2);
-    lanes_take_turns();
+    interleaved_files_take_turns();
     philox_draws_what_it_must();
     what_excludes_each_other_is_refused();
-    printf("cursor: ok\n");
+    printf("sampler: ok\n");
     return 0;
 }

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A shuffle buffer: records go in as they stand, and each that comes out is drawn from those that
+ * are in. When the positions asked for do not follow the last ones the buffer is filled again from
+ * the start of the epoch, a few nanoseconds a record.
+ */
+#include <stdlib.h>
+
+#include "batch/sampler_internal.h"
+
+static uint64_t draw(fr_sampler_buffer *buffer, const fr_order *order, uint64_t size) {
+    while (buffer->held < order->buffer && buffer->entered < size)
+        buffer->records[buffer->held++] =
+            fr_record_in_order(order, fr_shard_position(order, buffer->entered++));
+    const uint64_t at = fr_philox_next(&buffer->philox) % buffer->held;
+    const uint64_t number = buffer->records[at];
+    buffer->records[at] = buffer->records[--buffer->held];
+    buffer->out++;
+    return number;
+}
+
+static void begin_epoch(fr_sampler_buffer *buffer, const fr_order *order, uint64_t epoch) {
+    fr_philox_init(&buffer->philox, order->seed, epoch);
+    buffer->held = buffer->entered = buffer->out = 0;
+    buffer->epoch = epoch;
+    buffer->known = true;
+}
+
+void fr_sampler_buffer_numbers(fr_sampler_buffer *buffer, const fr_order *order, fr_sampler_run run,
+                               uint64_t *numbers) {
+    const uint64_t size = fr_order_shard_size(order);
+    if (!buffer->known || buffer->epoch != run.epoch || buffer->out > run.first)
+        begin_epoch(buffer, order, run.epoch);
+    while (buffer->out < run.first)
+        (void)draw(buffer, order, size);
+    for (uint64_t i = 0; i < run.rows; i++)
+        numbers[i] = draw(buffer, order, size);
+}
+
+int fr_sampler_buffer_init(fr_sampler_buffer *buffer, const fr_order *order, fr_error *err) {
+    const uint64_t size = fr_order_shard_size(order);
+    return fr_sampler_allocate(&buffer->records, order->buffer < size ? order->buffer : size,
+                               sizeof *buffer->records, err);
+}
+
+void fr_sampler_buffer_free(fr_sampler_buffer *buffer) {
+    free(buffer->records);
+}

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The strategies of a sampler. Each writes the numbers of `rows` positions of the shard, from
+ * `first` on, all in one epoch.
+ */
+#ifndef FASTREC_SAMPLER_INTERNAL_H
+#define FASTREC_SAMPLER_INTERNAL_H
+
+#include "batch/sampler.h"
+
+typedef struct {
+    uint64_t epoch, first, rows;
+} fr_sampler_run;
+
+/* Where a position of the shard is among those of all shards. */
+static inline uint64_t fr_shard_position(const fr_order *order, uint64_t position) {
+    const uint64_t at = position * order->shard_count + order->shard_index;
+    return order->uneven == FR_UNEVEN_PAD ? at % fr_order_epoch_size(order) : at;
+}
+
+/* The record at a position of an order that is not shuffled. */
+static inline uint64_t fr_record_in_order(const fr_order *order, uint64_t position) {
+    return order->interleave ? fr_interleave_at(order->interleave, position) : position;
+}
+
+/* The permutation of `count` that `seed` and `pass` choose. */
+const fr_permutation *fr_sampler_pass_get(fr_sampler_pass *kept, uint64_t count, uint64_t seed,
+                                          uint64_t pass);
+
+/* Zeroed memory for `count` elements of `size` bytes, at least one; *array is a pointer to it. */
+FR_NODISCARD int fr_sampler_allocate(void *array, uint64_t count, size_t size, fr_error *err);
+
+FR_NODISCARD int fr_sampler_blocks_init(fr_sampler_blocks *blocks, const fr_order *order,
+                                        fr_error *err);
+void fr_sampler_blocks_numbers(fr_sampler_blocks *blocks, const fr_order *order, fr_sampler_run run,
+                               uint64_t *numbers);
+void fr_sampler_blocks_free(fr_sampler_blocks *blocks);
+
+FR_NODISCARD int fr_sampler_mixture_init(fr_sampler_mixture *mixture, const fr_order *order,
+                                         fr_error *err);
+void fr_sampler_mixture_numbers(fr_sampler_mixture *mixture, const fr_order *order,
+                                fr_sampler_run run, uint64_t *numbers);
+/* The pass over its source that each of those records belongs to. */
+void fr_sampler_mixture_passes(fr_sampler_mixture *mixture, const fr_order *order,
+                               fr_sampler_run run, uint64_t *passes);
+void fr_sampler_mixture_free(fr_sampler_mixture *mixture);
+
+FR_NODISCARD int fr_sampler_buffer_init(fr_sampler_buffer *buffer, const fr_order *order,
+                                        fr_error *err);
+void fr_sampler_buffer_numbers(fr_sampler_buffer *buffer, const fr_order *order, fr_sampler_run run,
+                               uint64_t *numbers);
+void fr_sampler_buffer_free(fr_sampler_buffer *buffer);
+
+#endif
