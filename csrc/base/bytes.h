@@ -60,11 +60,6 @@ static inline bool fr_span_equal(fr_span a, fr_span b) {
     return a.size == b.size && (a.size == 0 || memcmp(a.data, b.data, a.size) == 0);
 }
 
-/* The deliberate fault that was built in (tests/tools/mutants.py): 0 for none. */
-#if !defined(FASTREC_MUTANT)
-#define FASTREC_MUTANT 0
-#endif
-
 /* What of `span` follows its first `size` bytes, size <= span.size. */
 static inline fr_span fr_span_after(fr_span span, size_t size) {
     if (size) span.data += size;

@@ -77,7 +77,6 @@ int fr_dataset_tell(fr_dataset *dataset, size_t number, fr_index *index,
                     const fr_index_stamp *stamp, fr_error *err) {
     fr_dataset_file *file = &dataset->files[number];
     int status = FR_OK;
-    if (FASTREC_MUTANT == 4) file->map.mtime_ns = stamp->mtime_ns;
     if (stamp->size != file->map.bytes.size || stamp->mtime_ns != file->map.mtime_ns)
         status = fr_fail(err, FR_ERR_INDEX,
                          "it is of a file of %" PRIu64 " bytes, or the file was changed since",

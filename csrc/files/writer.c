@@ -57,7 +57,6 @@ static int write_all(fr_writer *writer, const uint8_t *data, size_t size, fr_err
     while (size > 0) {
         ssize_t wrote = write(writer->fd, data, size < WRITE_MAX ? size : WRITE_MAX);
         if (wrote < 0 && errno == EINTR) continue;
-        if (FASTREC_MUTANT == 6 && wrote < 0) return FR_OK;
         if (wrote <= 0) return fr_fail_io(err, wrote < 0 ? errno : EIO, "writing");
         data += wrote;
         size -= (size_t)wrote;
@@ -152,7 +151,7 @@ static int finish(fr_writer *writer, fr_error *err) {
     if (writer->fd < 0) return FR_OK;
     FR_TRY(drain(writer, err));
     unreserve(writer);
-    if (!writer->options.no_sync && FASTREC_MUTANT != 7) FR_TRY(fr_writer_sync(writer, err));
+    if (!writer->options.no_sync) FR_TRY(fr_writer_sync(writer, err));
     int failed = close_file(writer) == 0 || errno == EINTR ? 0 : errno;
     fr_buffer_free(&writer->buffer);
     return failed ? fr_fail_io(err, failed, "closing") : FR_OK;

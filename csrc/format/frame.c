@@ -56,7 +56,7 @@ static int fail_zeros(fr_error *err, int status) {
 static int short_header(fr_span window, bool ended, fr_frame *frame, fr_error *err) {
     frame->size = FR_HEADER_SIZE;
     if (!ended) return FR_AGAIN;
-    if (window.size == 0 || FASTREC_MUTANT == 2) return FR_END;
+    if (window.size == 0) return FR_END;
     if (all_zero(window)) return fail_zeros(err, FR_ERR_TRUNCATED);
     fr_fail(err, FR_ERR_TRUNCATED, "%zu bytes are left, a header has 12", window.size);
     return fail_frame(err, FR_ERR_TRUNCATED, FR_FAULT_TORN_HEADER, 0);
@@ -87,7 +87,7 @@ static int torn(uint64_t length, size_t left, fr_error *err) {
 
 int fr_frame_check(fr_span data, uint32_t crc, fr_error *err) {
     uint32_t stored = fr_load_u32(data.data + data.size);
-    if (FASTREC_MUTANT == 1 || FR_LIKELY(fr_crc_mask(crc) == stored)) return FR_OK;
+    if (FR_LIKELY(fr_crc_mask(crc) == stored)) return FR_OK;
     return fail_crc(err, FR_FAULT_DATA_CRC, "data", data.size, stored, crc);
 }
 
@@ -99,7 +99,7 @@ int fr_frame_next(fr_span window, bool ended, const fr_frame_options *options, f
     uint64_t limit = options->max_record;
     if (!limit) limit = ended ? UINT64_MAX : FR_DEFAULT_MAX_RECORD;
     if (FR_UNLIKELY(length > limit)) return over_limit(length, limit, err);
-    size_t left = window.size - FR_HEADER_SIZE + (FASTREC_MUTANT == 3 ? FR_FOOTER_SIZE : 0);
+    size_t left = window.size - FR_HEADER_SIZE;
     if (FR_UNLIKELY(left < FR_FOOTER_SIZE || length > left - FR_FOOTER_SIZE)) {
         if (ended) return torn(length, left, err);
         if (length > SIZE_MAX - FR_FRAME_OVERHEAD) return over_limit(length, SIZE_MAX, err);

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Would the suite notice? Builds the core with one deliberate fault at a time and runs the tests.
+"""Builds the core with one deliberate fault at a time and runs the tests that must notice it.
 
     python tests/tools/mutants.py [NUMBER ...]
 
-Each fault is behind ``FASTREC_MUTANT == n`` in csrc/. The suite has to go red on every one of
-them, and stay green on the number 0, which is no fault.
+A fault is a patch of one source file, applied to a copy: production code knows nothing of it. The
+text that it replaces must occur exactly once, so that a fault cannot silently stop being one. The
+suite has to fail on each of them, and to pass on the number 0, which is no fault.
 """
 
 from __future__ import annotations
@@ -15,26 +16,80 @@ import subprocess
 import sys
 import sysconfig
 from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 WORK = ROOT / "build" / "mutants"
 
-# Each with the test file that is to notice it; without a fault all of them have to be green.
-FAULTS = {
-    0: ("no fault", ""),
-    1: ("the data's checksum is not looked at", "records/test_faults"),
-    2: ("an incomplete header at the end is a clean end", "records/test_damage"),
-    3: (
-        "a length may exceed what is left by its checksum",
-        "records/test_framing",
+
+@dataclass(frozen=True)
+class Fault:
+    what: str
+    test: str  # the file of tests that has to notice it
+    source: str  # below csrc/
+    old: str
+    new: str
+
+
+FAULTS = (
+    Fault(
+        "the checksum of the data is not compared",
+        "records/test_faults",
+        "format/frame.c",
+        "if (FR_LIKELY(fr_crc_mask(crc) == stored)) return FR_OK;",
+        "(void)stored; return FR_OK;",
     ),
-    4: ("an index from elsewhere is not held against its file", "records/test_index"),
-    5: ("the search for the next header believes a header without its data", "records/test_damage"),
-    6: ("a full disk loses what did not fit", "encoding/test_writer"),
-    7: ("a file takes its name before it is on the disk", "records/test_system_faults"),
-    8: ("a file's new name is not brought to the disk", "records/test_system_faults"),
-}
+    Fault(
+        "an incomplete header at the end is a clean end",
+        "records/test_damage",
+        "format/frame.c",
+        "if (window.size == 0) return FR_END;",
+        "return FR_END;",
+    ),
+    Fault(
+        "a length may exceed what is left by the size of its checksum",
+        "records/test_framing",
+        "format/frame.c",
+        "size_t left = window.size - FR_HEADER_SIZE;",
+        "size_t left = window.size - FR_HEADER_SIZE + FR_FOOTER_SIZE;",
+    ),
+    Fault(
+        "an index from elsewhere is not compared with its file",
+        "records/test_index",
+        "files/dataset.c",
+        "stamp->mtime_ns != file->map.mtime_ns",
+        "false",
+    ),
+    Fault(
+        "the search for the next header believes a header without its data",
+        "records/test_damage",
+        "files/resync.c",
+        "if (fr_crc_mask(fr_crc32c(data, (size_t)length)) == stored) return FR_OK;",
+        "(void)stored; return FR_OK;",
+    ),
+    Fault(
+        "a full disk loses what did not fit",
+        "encoding/test_writer",
+        "files/writer.c",
+        "if (wrote <= 0) return fr_fail_io(",
+        "if (wrote < 0) return FR_OK;\n        if (wrote <= 0) return fr_fail_io(",
+    ),
+    Fault(
+        "a file takes its name before it is on the disk",
+        "records/test_system_faults",
+        "files/writer.c",
+        "if (!writer->options.no_sync) FR_TRY(fr_writer_sync(writer, err));",
+        "",
+    ),
+    Fault(
+        "the new name of a file is not brought to the disk",
+        "records/test_system_faults",
+        "files/writer_place.c",
+        "return writer->options.no_sync ? FR_OK : sync_directory(writer, err);",
+        "(void)sync_directory; return FR_OK;",
+    ),
+)
 
 
 def run(*command: str | Path, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -62,22 +117,29 @@ def build_base() -> Path:
     return package
 
 
+def patched(fault: Fault) -> str:
+    text = (ROOT / "csrc" / fault.source).read_text()
+    if text.count(fault.old) != 1:
+        sys.exit(f"csrc/{fault.source} has {fault.old!r} {text.count(fault.old)} times, not once")
+    return text.replace(fault.old, fault.new)
+
+
 def build(number: int, base: Path) -> Path:
     package = WORK / str(number)
     shutil.rmtree(package, ignore_errors=True)
     shutil.copytree(base, package)
+    if number == 0:
+        return package
+    fault = FAULTS[number - 1]
+    source = package / Path(fault.source).name
+    source.write_text(patched(fault))
     compiler = (os.environ.get("CC") or "cc", "-std=gnu11", "-O1", "-g", "-fPIC", "-pthread")
     library = next((package / "fastrec").glob(f"_core*{sysconfig.get_config_var('EXT_SUFFIX')}"))
     shared = "-shared" if sys.platform != "darwin" else "-bundle"
     extra = ("-undefined", "dynamic_lookup") if sys.platform == "darwin" else ()
     objects = {path.stem: path for path in (WORK / "objects").rglob("*.o")}
-    for source in (ROOT / "csrc").glob("*/*.c"):
-        if f"FASTREC_MUTANT == {number}" in (text := source.read_text()) or (
-            f"FASTREC_MUTANT != {number}" in text
-        ):
-            objects[source.stem] = package / f"{source.stem}.o"
-            flag = f"-DFASTREC_MUTANT={number}"
-            check(run(*compiler, flag, "-Icsrc", "-c", source, "-o", objects[source.stem]))
+    objects[source.stem] = source.with_suffix(".o")
+    check(run(*compiler, "-Icsrc", "-c", source, "-o", objects[source.stem]))
     check(run(*compiler, shared, *extra, *objects.values(), "-o", library, "-lm"))
     return package
 
@@ -100,15 +162,17 @@ def survives(package: Path, names: Iterable[str]) -> bool:
 
 def main() -> int:
     wrong = 0
+    numbers = list(map(int, sys.argv[1:])) or list(range(len(FAULTS) + 1))
+    for fault in FAULTS:
+        patched(fault)
     base = build_base()
-    for number in map(int, sys.argv[1:] or FAULTS):
-        what, name = FAULTS[number]
-        print(f"{number}: {what}", flush=True)
-        names = {name} if number else {name for _, name in FAULTS.values() if name}
-        green = survives(build(number, base), names)
-        if green != (number == 0):
+    for number in numbers:
+        names = {FAULTS[number - 1].test} if number else {fault.test for fault in FAULTS}
+        print(f"{number}: {FAULTS[number - 1].what if number else 'no fault'}", flush=True)
+        passed = survives(build(number, base), names)
+        if passed != (number == 0):
             wrong += 1
-            print("    NOT NOTICED" if green else "    RED WITHOUT A FAULT", flush=True)
+            print("    NOT NOTICED" if passed else "    FAILED WITHOUT A FAULT", flush=True)
     return 1 if wrong else 0
 
 
