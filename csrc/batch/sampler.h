@@ -66,17 +66,19 @@ typedef enum {
     FR_SAMPLER_BUFFER
 } fr_sampler_strategy;
 
+typedef union {
+    fr_sampler_pass records;
+    fr_sampler_blocks blocks;
+    fr_sampler_mixture mixture;
+    fr_sampler_buffer buffer;
+} fr_sampler_state;
+
 /* All-zero is a valid sampler that can only be freed. */
 typedef struct {
     const fr_order *order; /* borrowed */
     uint64_t size;         /* records of the shard's epoch */
     fr_sampler_strategy strategy;
-    union {
-        fr_sampler_pass records;
-        fr_sampler_blocks blocks;
-        fr_sampler_mixture mixture;
-        fr_sampler_buffer buffer;
-    } as;
+    fr_sampler_state as; /* of that strategy; of FR_SAMPLER_IN_ORDER nothing */
 } fr_sampler;
 
 /* Whether what a batch has depends on all batches before it in the epoch, so that one sampler had

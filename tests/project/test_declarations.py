@@ -81,11 +81,11 @@ def read_header(text: str) -> Declarations:
     for body, name in re.findall(r"\benum\s*\{([^}]*)\}\s*(\w*)\s*;", text):
         found.constants.update(re.findall(r"(?:^|,)\s*(\w+)", body))
         found.types.add(name)
-    for body, name in re.findall(r"\bstruct\s*\w*\s*\{([^}]*)\}\s*(\w+)\s*;", text):
+    for body, name in re.findall(r"\b(?:struct|union)\s*\w*\s*\{([^}]*)\}\s*(\w+)\s*;", text):
         found.fields[name] = declare_fields(body)
         found.types.add(name)
     found.types.update(re.findall(r"typedef\s+struct\s+\w+\s+(\w+)\s*;", text))
-    text = re.sub(r"(?:typedef\s+)?(?:enum|struct)\s*\w*\s*\{[^}]*\}\s*\w*\s*;", "", text)
+    text = re.sub(r"(?:typedef\s+)?(?:enum|struct|union)\s*\w*\s*\{[^}]*\}\s*\w*\s*;", "", text)
     while re.search(r"\{[^{}]*\}", text):
         text = re.sub(r"\{[^{}]*\}", ";", text)
     for statement in text.split(";"):
