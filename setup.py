@@ -6,6 +6,7 @@ FASTREC_SANITIZE=address,undefined   with sanitizers (or thread)
 FASTREC_WERROR=1                     warnings are errors
 FASTREC_JPEG=0 or 1                  without libjpeg-turbo, or not without it (by default: if found)
 FASTREC_HOME=https://...             the repository, for the links of the metadata and of its README
+FASTREC_COVERAGE=1                   no optimisation, counting the lines that run (gcov)
 """
 
 from __future__ import annotations
@@ -34,6 +35,9 @@ if sanitizers := os.environ.get("FASTREC_SANITIZE"):
     compile_args += ["-O1", "-g", "-UNDEBUG", "-fno-omit-frame-pointer"]
     compile_args += [f"-fsanitize={sanitizers}", "-fno-sanitize-recover=all"]
     link_args += [f"-fsanitize={sanitizers}"]
+if os.environ.get("FASTREC_COVERAGE") == "1":
+    compile_args += ["-O0", "-g", "--coverage", "-fprofile-update=atomic"]
+    link_args += ["--coverage"]
 if os.environ.get("FASTREC_WERROR") == "1":
     compile_args += ["-Werror"]
 

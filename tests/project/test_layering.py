@@ -73,7 +73,7 @@ KERNELS: set[str] = set()
 # Tables, and the one file that repeats every header.
 GENERATED = {"crc32c_tables.h", "_csrc.pxd"}
 FUNCTION_LINES = 60
-FILE_LINES = 450
+FILE_LINES = 600  # files follow concerns; at 450 one asks whether there are two
 
 
 def upstream(folder: str) -> set[str]:
