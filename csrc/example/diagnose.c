@@ -59,6 +59,21 @@ void fr_diagnose_format(fr_span record, fr_error *err) {
     add(err, name);
 }
 
+void fr_diagnose_bytes(const fr_feature *feature, fr_span list, fr_error *err) {
+    uint32_t tag;
+    fr_span value = {0};
+    char hint[96];
+    const uint8_t *end = list.data + list.size, *p = list.data;
+    if (!err || feature->ragged || feature->count < 2) return;
+    if (!(p = fr_wire_tag(p, end, &tag)) || tag != TAG_1) return;
+    if (fr_wire_sized(p, end, &value) != end) return;
+    size_t size = fr_dtype_size(feature->dtype);
+    if (value.size / size != feature->count || value.size % size) return;
+    snprintf(hint, sizeof hint, "; its value has %zu bytes: a RawFeature of %s?", value.size,
+             fr_dtype_name(feature->dtype));
+    add(err, hint);
+}
+
 /* How many bytes have to be changed, put in or left out. REQUIRES: both at most MAX_KEY. */
 static size_t distance(fr_span a, fr_span b) {
     size_t row[MAX_KEY + 1];

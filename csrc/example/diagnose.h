@@ -19,4 +19,8 @@ void fr_diagnose_key(fr_span record, fr_span key, fr_error *err);
 /* As fr_diagnose_key(), of a feature list. */
 void fr_diagnose_list(fr_span record, fr_span key, fr_error *err);
 
+/* Adds to the message of `err`, that a bytes_list was found where numbers are wanted, that its one
+   value is as large as the array that is asked for. REQUIRES: `list` is valid. */
+void fr_diagnose_bytes(const fr_feature *feature, fr_span list, fr_error *err);
+
 #endif

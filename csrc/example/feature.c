@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 
+#include "example/diagnose.h"
 #include "example/feature_internal.h"
 #include "format/varint.h"
 
@@ -224,7 +225,9 @@ int fr_feature_append(fr_columns *columns, size_t number, fr_span value, fr_inta
     if (kind == FR_KIND_NONE) return FR_END;
     if (FR_UNLIKELY(kind != row.feature->kind)) {
         if (!list_valid(kind, list)) return malformed(&row, err);
-        return wrong_kind(&row, kind, err);
+        int status = wrong_kind(&row, kind, err);
+        if (kind == FR_KIND_BYTES) fr_diagnose_bytes(row.feature, list, err);
+        return status;
     }
     fr_wire_fields fields = fr_wire_begin(list);
     fr_wire_field field;

@@ -4,16 +4,17 @@
 from __future__ import annotations
 
 import os
+import warnings
 import weakref
 from collections.abc import Callable, Mapping
 from operator import index
 from typing import Any, Literal
 
 from .. import _core
-from ..errors import FastrecError
+from ..errors import FastrecError, RandomAccessError
 from ..features.column_spec import RECORD, Plan
 from ..features.image import ImageFeature
-from ..features.spec import Feature, plan_example
+from ..features.spec import Feature, FixedLenFeature, RawFeature, plan_example
 from ..images.augment import Augment
 from ..records.reader import Source
 from ..records.recovery import OnError, Skipped
@@ -39,22 +40,39 @@ _SINGLES = 64  # records that are read together where they are given one by one
 def _check_shard(shard: Any) -> tuple[int, int]:
     if shard is None or shard == "auto":  # which is found out later
         return 0, 1
-    if isinstance(shard, str) or len(shard) != 2:
-        raise ValueError(f"shard is (index, count), 'auto' or None, not {shard!r}")
-    number, count = shard
-    if not 0 <= number < count:
-        raise ValueError(f"shard is (index, count) with 0 <= index < count, not {shard}")
-    return index(number), index(count)
+    if not isinstance(shard, (tuple, list)) or len(shard) != 2:
+        raise ValueError(f"shard must be (index, count), 'auto' or None, got {shard!r}")
+    number, count = (_check("a number of shard", each, 0, 2**63 - 1) for each in shard)
+    if number >= count:
+        raise ValueError(f"shard must be (index, count) with index < count, got {shard!r}")
+    return number, count
 
 
 def _check(name: str, value: Any, least: int, most: int) -> int:
-    if not least <= index(value) <= most:
-        raise ValueError(f"{name} must be at least {least}, and at most {most}, not {value}")
-    return index(value)
+    try:
+        number = index(value)
+    except TypeError:
+        raise TypeError(f"{name} must be an int, got {value!r}") from None
+    if number < least:
+        raise ValueError(f"{name} must be at least {least}, got {value}")
+    if number > most:
+        raise ValueError(f"{name} must be at most {most}, got {value}")
+    return number
 
 
 def _seed_of(seed: int | None) -> int:
     return int.from_bytes(os.urandom(8), "little") if seed is None else index(seed) % 2**64
+
+
+def _check_image(key: str, feature: Feature) -> None:
+    """Raise unless a feature's values are arrays that can be images."""
+    if isinstance(feature, FixedLenFeature) and len(feature.shape) == 3:
+        return
+    if not isinstance(feature, (RawFeature, ImageFeature)):
+        raise TypeError(
+            f"augment {key!r} requires an ImageFeature (encoded images) or a RawFeature (pixels), "
+            f"got {feature!r}"
+        )
 
 
 def _check_named(what: str, key: str, features: Mapping[str, Feature] | None) -> None:
@@ -171,6 +189,11 @@ class Batcher:
             raise ValueError("buckets are of batches: batch_size is None")
         if transform is not None and not callable(transform):
             raise TypeError(f"transform is to be called, not {type(transform).__name__}")
+        if isinstance(features, int):
+            raise TypeError(
+                f"features must be a mapping or None, got {features}; batch_size is the third "
+                f"argument: Batcher(source, features, {features})"
+            )
         plan = RECORD if features is None else plan_example(features)
         if buckets is not None:
             _check_named("buckets are by the length", buckets.by, features)
@@ -197,6 +220,8 @@ class Batcher:
             _check_named("augment is", key, features)
             if not isinstance(each, Augment):
                 raise TypeError(f"augment has an Augment a feature, not {type(each).__name__}")
+            assert features is not None
+            _check_image(key, features[key])
         self._images = {
             key: feature
             for key, feature in (features or {}).items()
@@ -217,9 +242,20 @@ class Batcher:
             verify=verify,
             on_error=on_error,
         )
+        if order["shuffle"] in ("records", "blocks"):
+            self._check_random_access(shuffle)
         self._resume = Position()
         self._last: weakref.ref[Batches] | None = None
         self._iterators: weakref.WeakSet[Batches] = weakref.WeakSet()
+
+    def _check_random_access(self, shuffle: Shuffle) -> None:
+        name = self._order.files.sequential_source()
+        if name is not None:
+            raise RandomAccessError(
+                f"shuffle={shuffle!r} requires uncompressed files given by path, and {name} can "
+                f"only be read in sequence; shuffle=10000 shuffles through a buffer of that many "
+                f"records"
+            )
 
     def _without_decoding(self, plan: Plan) -> Plan:
         """Pictures stay encoded until a worker of Python has them."""
@@ -246,6 +282,13 @@ class Batcher:
     def _start_native(self, position: Position) -> _core.Loader | Pipeline:
         order = self._order
         self._pin(min(order.fields["batch_size"], len(order.dataset)))
+        if order.fields["drop_remainder"] and not order.native().epoch_batches:
+            warnings.warn(
+                f"drop_remainder=True leaves no batch of {order.fields['batch_size']} records: an "
+                f"epoch of this shard has {order.native().shard_size}",
+                RuntimeWarning,
+                stacklevel=4,
+            )
         serial = min(position.epoch * order.epoch_blocks() + position.block, 2**63)
         loader = _core.Loader(
             order.dataset,
@@ -263,11 +306,6 @@ class Batcher:
 
     def _start_stream(self, position: Position) -> Pipeline:
         order = self._order
-        if order.fields["shuffle"] in ("records", "blocks"):
-            raise FastrecError(
-                "this shuffle needs uncompressed files that are named by path; "
-                "shuffle=N, a buffer of N records, needs neither"
-            )
         if order.files.file is not None and order.fields["epochs"] != 1:
             raise FastrecError(
                 "a file object is read once: name the file by its path for more than one epoch"

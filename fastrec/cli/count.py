@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 
 import fastrec
 from fastrec.cli.files import expand
@@ -30,7 +31,8 @@ def run(arguments: argparse.Namespace, report: Report) -> int:
             failures.append(shown(str(error)))
         else:
             total += records
-            report.line(f"{count_text(records):>15}  {shown(path)}")
+            note = "" if records or os.path.getsize(path) else " (empty file)"
+            report.line(f"{count_text(records):>15}  {shown(path)}{note}")
     if len(files) > 1:
         report.line(f"{count_text(total):>15}  total")
     for failure in failures:

@@ -13,9 +13,12 @@ __all__ = ["add_arguments", "run"]
 
 
 def _positive(text: str) -> int:
-    value = int(text)
+    try:
+        value = int(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"must be a whole number, got {text!r}") from None
     if not 1 <= value <= 99999:
-        raise argparse.ArgumentTypeError("must be 1 to 99999")
+        raise argparse.ArgumentTypeError(f"must be 1 to 99999, got {value}")
     return value
 
 

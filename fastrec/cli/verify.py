@@ -55,6 +55,8 @@ def run(arguments: argparse.Namespace, report: Report) -> int:
         records += found.records
         size += found.bytes
         summary = f"{counted(found.records, 'record')}, {bytes_text(found.bytes)} of data"
+        if not found.records and os.path.getsize(path) == 0:
+            summary += " (empty file)"
         report.line(f"ok       {shown(path)}: {summary}")
     for failure in unreadable:
         report.complain(f"error: {failure}")

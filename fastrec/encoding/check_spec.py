@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..columns import Bytes, Ragged
-from ..features.column_spec import Feature, Lowered, encode_key
+from ..features.column_spec import Feature, Lowered, check_feature, encode_key
 from ..features.raw import RawFeature
 from .nested_rows import value_name
 from .to_column import Array, Column, Raw, type_name
@@ -31,15 +31,11 @@ def pins_of(features: Mapping[str, Feature] | None) -> Pins | None:
     if features is None:
         return None
     if not isinstance(features, Mapping):
-        raise TypeError(f"features must map names to features, not {type(features).__name__}")
+        raise TypeError(f"features must map names to features, got {type(features).__name__}")
     pins: Pins = {}
     beside: Pins = {}
     for key, feature in features.items():
-        if not isinstance(feature, Feature):
-            raise TypeError(
-                f"feature {key!a} must be a FixedLenFeature or its like, not {feature!r}"
-            )
-        columns, _ = feature._lower(encode_key(key))
+        columns, _ = check_feature(key, feature)._lower(encode_key(key))
         name = value_name(key, feature)
         own = [column for column in columns if column.key == name]
         if len(own) != 1:

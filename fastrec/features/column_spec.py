@@ -61,13 +61,20 @@ RECORD = Plan((Lowered(b"record", "record", BYTES),), (Output("record", (0,), No
 
 
 def as_dtype(dtype: Any) -> np.dtype[Any]:
-    """A NumPy dtype in native byte order, object for bytes; TensorFlow's dtypes are taken too."""
+    """A NumPy dtype in native byte order, object for bytes; TensorFlow's, torch's, JAX's too."""
     dtype = getattr(dtype, "as_numpy_dtype", dtype)
     if dtype is None:
         raise TypeError("dtype is missing")
-    if dtype in (bytes, str) or (isinstance(dtype, str) and dtype in ("bytes", "string")):
+    if dtype is str:
+        raise TypeError("dtype must be bytes for text, got str; decode the values, as UTF-8 mostly")
+    if dtype is bytes or (isinstance(dtype, str) and dtype in ("bytes", "string")):
         return BYTES
-    result: np.dtype[Any] = np.dtype(dtype)
+    if type(dtype).__module__ == "torch":
+        dtype = str(dtype).removeprefix("torch.")
+    try:
+        result: np.dtype[Any] = np.dtype(dtype)
+    except TypeError:
+        raise TypeError(f"dtype must be a NumPy dtype or bytes, got {dtype!r}") from None
     return BYTES if result.kind in "SUO" else result.newbyteorder("=")
 
 
@@ -135,6 +142,21 @@ class Feature:
     def _lower_frames(self, key: bytes) -> Lowering:
         """As a feature list of a SequenceExample."""
         raise TypeError(f"{type(self).__name__} cannot describe a feature list")
+
+
+def check_feature(key: Any, feature: Any) -> Feature:
+    """Raise unless `feature` is one; a dtype in its place is told apart."""
+    if isinstance(feature, Feature):
+        return feature
+    hint = ""
+    if isinstance(feature, (type, np.dtype)):
+        try:
+            dtype = list_dtype(feature)
+            name = "bytes" if dtype == BYTES else f"np.{dtype.name}"
+            hint = f"; for one value, FixedLenFeature((), {name})"
+        except TypeError:
+            pass
+    raise TypeError(f"feature {key!a} must be a FixedLenFeature or its like, got {feature!r}{hint}")
 
 
 class Planner:

@@ -23,6 +23,7 @@ from .column_spec import (
     Planner,
     as_dtype,
     as_shape,
+    check_feature,
     column_of,
     encode_key,
     key_of,
@@ -301,21 +302,15 @@ class FixedLenSequenceFeature(Feature):
         return (column,), assembly.padded_frames
 
 
-def _check(key: str, feature: Any) -> Feature:
-    if isinstance(feature, Feature):
-        return feature
-    raise TypeError(f"feature {key!r} must be a FixedLenFeature or the like, not {feature!r}")
-
-
 def plan_example(features: Mapping[str, Feature]) -> Plan:
     """What to read for features of an Example, or of a context."""
     if not isinstance(features, Mapping):
-        raise TypeError(f"features must map names to features, not {type(features).__name__}")
+        raise TypeError(f"features must map names to features, got {type(features).__name__}")
     if not features:
         raise ValueError("features is empty: name at least one feature")
     planner = Planner()
     for key, feature in features.items():
-        planner.add(key, _check(key, feature)._lower(encode_key(key)))
+        planner.add(key, check_feature(key, feature)._lower(encode_key(key)))
     return planner.plan()
 
 
@@ -329,7 +324,7 @@ def plan_frames(features: Mapping[str, Feature]) -> Plan:
     frames are an output named ``(name,)``."""
     planner = Planner()
     for key, feature in features.items():
-        columns, build = _check(key, feature)._lower_frames(encode_key(key))
+        columns, build = check_feature(key, feature)._lower_frames(encode_key(key))
         planner.add(key, (columns, build))
         if isinstance(feature, FixedLenSequenceFeature):
             planner.add((key,), (columns, assembly.frame_counts))

@@ -18,14 +18,10 @@ cdef bint is_path(path):
     return isinstance(path, (str, bytes, os.PathLike))
 
 
-cdef str _advice(int status, str kind, at, bytes head):
+cdef str _advice(int status, str kind):
     """What to do next: the end of the message."""
     if status == c.FR_ERR_LIMIT:
         return "; raise max_record_bytes to read it"
-    if at == 0 and head is not None:
-        found = hints.kind_of(head)
-        if found is not None:
-            return f"; this looks like {found}"
     if kind == "shrunk":
         return ""
     if status == c.FR_ERR_TRUNCATED:
@@ -38,8 +34,12 @@ cdef object _data_error(int status, c.fr_error *err, path, str message, bytes he
     cdef str kind = c.fr_fault_name(err.fault).decode("ascii")
     at = err.offset if err.offset >= 0 else "?"
     which = f" (record {err.record})" if err.record >= 0 else ""
-    text = f"{word} record at {at}{_where(path)}{which}: {message}"
-    text += _advice(status, kind, at, head)
+    found = hints.kind_of(head) if at == 0 and head is not None else None
+    if found is not None:
+        text = f"not a TFRecord file{_where(path)}: it looks like {found}; {word} record at 0" \
+               f"{which}: {message}"
+    else:
+        text = f"{word} record at {at}{_where(path)}{which}: {message}{_advice(status, kind)}"
     if status == c.FR_ERR_LIMIT:
         error = errors.LimitExceededError(text)
     elif status == c.FR_ERR_TRUNCATED:

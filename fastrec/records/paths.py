@@ -16,6 +16,8 @@ INDEX_SUFFIX = ".frindex"
 
 _NO_URLS = "no such file; what a URL names is read through an open file, as fsspec.open() makes"
 
+_NO_HOME = "no such file; ~ is not expanded: use os.path.expanduser()"
+
 PathLike = Union[str, bytes, "os.PathLike[Any]"]
 
 
@@ -49,8 +51,11 @@ def expand(source: PathLike | Iterable[PathLike]) -> list[str | bytes]:
     try:
         mode = os.stat(path).st_mode
     except OSError:
+        name = os.fsdecode(path)
         if _is_url(path):
-            raise FileNotFoundError(2, _NO_URLS, os.fsdecode(path)) from None
+            raise FileNotFoundError(2, _NO_URLS, name) from None
+        if name.startswith("~") and not os.path.lexists(path):
+            raise FileNotFoundError(2, _NO_HOME, name) from None
         if not glob.has_magic(path) or os.path.lexists(path):
             raise
         return _matches(path)

@@ -150,9 +150,17 @@ class RecordFiles:
     @property
     def sequential(self) -> bool:
         """Whether there is no random access: compressed files, pipes, a file object."""
-        if self.file is not None or any(map(self.is_compressed, self.places)):
-            return True
-        return any(os.path.exists(p) and not os.path.isfile(p) for p in self.places)
+        return self.sequential_source() is not None
+
+    def sequential_source(self) -> str | None:
+        """Name the first source that has no random access, as messages do; None: all have."""
+        if self.file is not None:
+            return repr(self.file)
+        for path, place in zip(self.paths, self.places, strict=True):
+            is_special = os.path.exists(place) and not os.path.isfile(place)
+            if is_special or self.is_compressed(place):
+                return f"{os.fsdecode(path)!a}"
+        return None
 
     def is_compressed(self, path: str | bytes) -> bool:
         """Whether a file is compressed, by the `compression` option or its first bytes."""
@@ -180,10 +188,10 @@ class RecordFiles:
     def _make_dataset(self) -> _core.Dataset:
         if self._follow is not False:
             raise RandomAccessError("a file that is followed has no random access")
-        if self.sequential:
+        if (name := self.sequential_source()) is not None:
             raise RandomAccessError(
-                f"random access requires uncompressed regular files given by path; "
-                f"{self.description} can only be iterated over"
+                f"random access requires uncompressed regular files given by path; {name} can "
+                f"only be iterated over"
             )
         if self._on_error != "raise":
             # The numbers must be those of iterating, which reads what it counts.

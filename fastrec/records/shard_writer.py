@@ -7,7 +7,7 @@ import os
 import threading
 import warnings
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from typing import Any, TypeVar
 
 from .. import _core
 from ..columns import Bytes
@@ -20,6 +20,8 @@ from .record_files import RecordFiles
 __all__ = ["ShardWriter"]
 
 _MOST_SHARDS = 99999
+
+_Self = TypeVar("_Self", bound="ShardWriter")
 
 
 class ShardWriter:
@@ -217,7 +219,7 @@ class ShardWriter:
         for shard in self._shards:
             shard.file.abort()  # in a child made by fork() leaves the parent's file alone
 
-    def __enter__(self) -> Any:
+    def __enter__(self: _Self) -> _Self:
         self._check_open()
         return self
 

@@ -51,6 +51,7 @@ def flat(batches: list[list[int]]) -> list[int]:
     return [number for batch in batches for number in batch]
 
 
+@pytest.mark.filterwarnings("ignore:drop_remainder=True leaves no batch")
 @pytest.mark.parametrize("size", [1, 7, 10, 99, 100, 101])
 @pytest.mark.parametrize("drop", [False, True])
 def test_in_order_every_record_comes_once(paths: list[Path], size: int, drop: bool) -> None:

@@ -53,6 +53,7 @@ def through_json(state: dict[str, Any]) -> dict[str, Any]:
     return loaded
 
 
+@pytest.mark.filterwarnings("ignore:drop_remainder=True leaves no batch")
 @given(
     size=st.integers(1, 20),
     epochs=st.integers(1, 3),

@@ -107,7 +107,23 @@ def test_count_prints_a_count_a_file_and_their_total(
     paths = [write(tmp_path / "a.tfrecord", 1200), write(tmp_path / "b.tfrecord", 0)]
     assert cli.main(["count", *map(str, paths)]) == 0
     words = [line.split(maxsplit=1) for line in capsys.readouterr().out.splitlines()]
-    assert words == [["1,200", str(paths[0])], ["0", str(paths[1])], ["1,200", "total"]]
+    empty = f"{paths[1]} (empty file)"
+    assert words == [["1,200", str(paths[0])], ["0", empty], ["1,200", "total"]]
+
+
+def test_verify_says_that_a_file_is_empty(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main(["verify", str(write(tmp_path / "a.tfrecord", 0))]) == 0
+    assert capsys.readouterr().out.endswith("a.tfrecord: 0 records, 0 B of data (empty file)\n")
+
+
+def test_a_number_of_shards_that_is_none_is_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        cli.main(["images", str(tmp_path), "out", "--shards", "x"])
+    assert "argument --shards: must be a whole number, got 'x'" in capsys.readouterr().err
 
 
 def test_count_of_a_damaged_file_exits_with_1(

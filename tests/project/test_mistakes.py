@@ -14,12 +14,19 @@ import pytest
 import fastrec
 
 INT = fastrec.FixedLenFeature((), np.int64)
+ANYTHING = fastrec.FixedLenFeature((), bytes)
 RECORD = fastrec.encode_example({"label": 1, "image": b"x"})
 
 
-def write(directory: Path, record: Any) -> None:
-    with fastrec.Writer(directory / "x") as writer:
+def write(directory: Path, record: Any, **options: Any) -> str:
+    with fastrec.Writer(directory / "x", **options) as writer:
         writer.write(record)
+    return str(directory / "x")
+
+
+def put(directory: Path, data: bytes) -> str:
+    (directory / "x").write_bytes(data)
+    return str(directory / "x")
 
 
 MISTAKES: dict[str, tuple[Callable[[Path], Any], type[Exception], str]] = {
@@ -47,6 +54,84 @@ MISTAKES: dict[str, tuple[Callable[[Path], Any], type[Exception], str]] = {
         lambda d: fastrec.Batcher([], {"label": INT}),
         FileNotFoundError,
         "no files to read: the list of paths is empty",
+    ),
+    "augment of encoded bytes": (
+        lambda d: fastrec.Batcher(
+            write(d, RECORD), {"image": ANYTHING}, augment={"image": fastrec.Augment(flip=True)}
+        ),
+        TypeError,
+        "augment 'image' requires an ImageFeature (encoded images) or a RawFeature (pixels), got "
+        "FixedLenFeature(shape=(), dtype=<class 'bytes'>",
+    ),
+    "an array that is stored as bytes": (
+        lambda d: fastrec.parse_example(
+            [fastrec.encode_example({"image": bytes(48)})],
+            {"image": fastrec.FixedLenFeature((4, 4, 3), np.uint8)},
+        ),
+        fastrec.ExampleParseError,
+        "expected int64_list, found bytes_list (ask for bytes); its value has 48 bytes: a "
+        "RawFeature of uint8?",
+    ),
+    "a shuffle of compressed files": (
+        lambda d: fastrec.Batcher(write(d, RECORD, compression="GZIP"), shuffle=True),
+        fastrec.RandomAccessError,
+        "x' can only be read in sequence; shuffle=10000 shuffles through a buffer",
+    ),
+    "a shard that is a number": (
+        lambda d: fastrec.Batcher(write(d, RECORD), shard=2),  # type: ignore[arg-type]
+        ValueError,
+        "shard must be (index, count), 'auto' or None, got 2",
+    ),
+    "a shard that is not among them": (
+        lambda d: fastrec.Batcher(write(d, RECORD), shard=(2, 2)),
+        ValueError,
+        "shard must be (index, count) with index < count, got (2, 2)",
+    ),
+    "a batch size that is no whole number": (
+        lambda d: fastrec.Batcher(write(d, RECORD), batch_size=4.0),  # type: ignore[arg-type]
+        TypeError,
+        "batch_size must be an int, got 4.0",
+    ),
+    "a batch size that is text": (
+        lambda d: fastrec.Batcher(write(d, RECORD), batch_size="4"),  # type: ignore[arg-type]
+        TypeError,
+        "batch_size must be an int, got '4'",
+    ),
+    "a batch size of nothing": (
+        lambda d: fastrec.Batcher(write(d, RECORD), batch_size=0),
+        ValueError,
+        "batch_size must be at least 1, got 0",
+    ),
+    "a dtype as a feature": (
+        lambda d: fastrec.parse_example([RECORD], {"label": np.int64}),  # type: ignore[dict-item]
+        TypeError,
+        "must be a FixedLenFeature or its like, got <class 'numpy.int64'>; for one value, "
+        "FixedLenFeature((), np.int64)",
+    ),
+    "a batch size in the place of features": (
+        lambda d: fastrec.Batcher(write(d, RECORD), 128),  # type: ignore[arg-type]
+        TypeError,
+        "batch_size is the third argument: Batcher(source, features, 128)",
+    ),
+    "a feature of text": (
+        lambda d: fastrec.FixedLenFeature((), str),
+        TypeError,
+        "dtype must be bytes for text, got str; decode the values",
+    ),
+    "a dtype that there is not": (
+        lambda d: fastrec.FixedLenFeature((), "int65"),
+        TypeError,
+        "dtype must be a NumPy dtype or bytes, got 'int65'",
+    ),
+    "a home directory": (
+        lambda d: fastrec.Reader("~/a.tfrecord"),
+        FileNotFoundError,
+        "~ is not expanded: use os.path.expanduser()",
+    ),
+    "a file that is text": (
+        lambda d: list(fastrec.Reader(put(d, b"hello, this is a text\n" * 3))),
+        fastrec.CorruptRecordError,
+        "x': it looks like text; corrupted record at 0 (record 0): length CRC32C is",
     ),
     "several records as one": (
         lambda d: fastrec.parse_single_example([RECORD], {"label": INT}),  # type: ignore[arg-type]
@@ -92,6 +177,32 @@ def test_mistakes_are_answered(name: str, tmp_path: Path) -> None:
     with pytest.raises(kind) as caught:
         mistake(tmp_path)
     assert text in str(caught.value)
+
+
+def test_a_batcher_that_can_give_no_batch_warns(tmp_path: Path) -> None:
+    path = write(tmp_path, RECORD)
+    batcher = fastrec.Batcher(path, batch_size=2, drop_remainder=True)
+    with pytest.warns(RuntimeWarning, match="leaves no batch of 2 records: an epoch of this shard"):
+        assert list(batcher) == []
+
+
+def test_a_file_that_is_no_record_file_says_so_first(tmp_path: Path) -> None:
+    path = put(tmp_path, b"hello, this is a text\n" * 3)
+    with pytest.raises(fastrec.CorruptRecordError) as caught:
+        list(fastrec.Reader(path))
+    assert str(caught.value).startswith(f"not a TFRecord file in {path!a}: it looks like text")
+
+
+def test_dtypes_of_other_libraries_are_taken_by_name() -> None:
+    torch = pytest.importorskip("torch")
+    for name in ("int64", "float32", "uint8", "bool"):
+        feature = fastrec.FixedLenFeature((), getattr(torch, name))
+        column = fastrec.parse_example(
+            [fastrec.encode_example({"x": [1.0] if name == "float32" else [1]})], {"x": feature}
+        )["x"]
+        assert column.dtype == np.dtype(name)
+    with pytest.raises(TypeError, match="must be a NumPy dtype or bytes"):
+        fastrec.FixedLenFeature((), torch.bfloat16)
 
 
 def test_random_access_to_what_is_compressed_names_the_file(tmp_path: Path) -> None:

@@ -95,7 +95,7 @@ def test_a_file_of_another_kind_is_named(tmp_path: Path, head: bytes, name: str)
     path = put(tmp_path / "file", head + b"\n" * 600)
     _, error = read(path)
     assert isinstance(error, fastrec.CorruptRecordError)
-    assert f"this looks like {name}" in str(error) or f"a {name}" in str(error)
+    assert f"it looks like {name}" in str(error) or f"a {name}" in str(error)
     assert_one_ascii_line(error)
     with pytest.raises(fastrec.CorruptRecordError, match=name):
         len(fastrec.Reader(path))
