@@ -53,8 +53,8 @@ def short(run: dict[str, Any]) -> list[str]:
     measured = sum(v["share"] is not None for v in run["verdicts"])
     lines += ["", f"`make bench`, {about['date']}: {about['cpu']}, {about['cpus']} processors, "
               f"{about['system']}, tensorflow-cpu {versions.get('tensorflow', 'not installed')}. "
-              f"{reached} of {measured} aims are reached; all of them, every peer and each "
-              "figure's spread are in [benchmarks/README.md](benchmarks/README.md)."]  # fmt: skip
+              f"{reached} of {measured} speed targets are met; every competitor and the spread "
+              "of each figure are in [benchmarks/README.md](benchmarks/README.md)."]  # fmt: skip
     if run["warnings"]:
         lines += ["", *(f"*{warning[0].upper()}{warning[1:]}.*" for warning in run["warnings"])]
     return lines

@@ -95,7 +95,7 @@ def test_the_short_form_says_times_as_fast_and_hides_what_is_wrong() -> None:
     }
     text = "\n".join(page.short(run))
     assert "| parse into batches | 5.0 |  |  |" in text
-    assert "1 of 1 aims are reached" in text
+    assert "1 of 1 speed targets are met" in text
     assert "*Noisy.*" in text
 
 
