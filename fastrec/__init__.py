@@ -97,6 +97,7 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
+    from . import arrow as arrow
     from . import image as image
     from . import train as train
     from .batches.batcher import Batcher
@@ -165,11 +166,13 @@ _HOMES: dict[str, tuple[str, ...]] = {
     "encoding.encode": ("encode_example", "encode_examples", "encode_sequence_example"),
     "encoding.writer": ("Writer",),
 }
+# Modules that are imported when they are first asked for.
+_MODULES = ("arrow", "image", "train")
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 
 def __getattr__(name: str) -> object:
-    if name in ("image", "train"):
+    if name in _MODULES:
         return importlib.import_module(f".{name}", __name__)
     if name not in _HOME_OF:
         text = f"module {__name__!r} has no attribute {name!r}"
@@ -180,7 +183,7 @@ def __getattr__(name: str) -> object:
 
 
 def __dir__() -> list[str]:
-    return sorted({*__all__, "errors", "image", "train", *filter(_is_special, globals())})
+    return sorted({*__all__, "errors", *_MODULES, *filter(_is_special, globals())})
 
 
 def _is_special(name: str) -> bool:

@@ -12,7 +12,7 @@ import pytest
 import fastrec
 import fastrec.train
 
-COMMANDS = {"schema", "demo", "bench"}
+COMMANDS = {"fastrec images", "fastrec verify", "fastrec bench"}
 README = (Path(__file__).parents[2] / "README.md").read_text()
 
 
@@ -43,7 +43,7 @@ def test_the_code_about_records_runs(tmp_path: Path, monkeypatch: pytest.MonkeyP
 def test_every_name_in_the_readme_exists() -> None:
     tables = README.split("## What there is")[1].split("## More")[0]
     cells = [row.split(" | ")[0] for row in tables.splitlines() if row.startswith("| `")]
-    names = {name for cell in cells for name in re.findall(r"`([\w.]+)(?:\([^`]*\))?`", cell)}
+    names = {name for cell in cells for name in re.findall(r"`([\w. ]+)(?:\([^`]*\))?`", cell)}
     assert {"Writer", "parse_example", "fastrec.train", "OSError"} <= names
     for name in names - COMMANDS:
         name = name.removeprefix("fastrec.")
