@@ -233,4 +233,4 @@ def test_what_is_closed_says_so(tmp_path: Path) -> None:
 
 def test_completion_offers_what_is_public() -> None:
     offered = [name for name in dir(fastrec) if not name.startswith("__")]
-    assert sorted([*fastrec.__all__, "errors", "image", "train"]) == offered
+    assert sorted([*fastrec.__all__, "errors", *fastrec._MODULES]) == offered
