@@ -216,7 +216,7 @@ def table(
 
 def _at_most_one(described: Mapping[str, Any]) -> dict[str, Optional]:
     """The inferred features that some records lack and no record has several values of."""
-    seen = getattr(described, "sightings", {})
+    seen = getattr(described, "stats", {})
     return {
         name: Optional(feature.dtype)
         for name, feature in described.items()

@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from .. import _core
 from ..errors import FastrecError, RandomAccessError
-from ..features.column_spec import RECORD, Plan
+from ..features.column_spec import RECORD, ReadPlan
 from ..features.image import ImageFeature
 from ..features.spec import Feature, FixedLenFeature, RawFeature, plan_example
 from ..images.augment import Augment
@@ -257,7 +257,7 @@ class Batcher:
                 f"records"
             )
 
-    def _without_decoding(self, plan: Plan) -> Plan:
+    def _without_decoding(self, plan: ReadPlan) -> ReadPlan:
         """Pictures stay encoded until a worker of Python has them."""
         outputs = [
             output._replace(build=None) if output.name in self._images else output

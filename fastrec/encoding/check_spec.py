@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A features specification, held against values before a byte of them is written."""
+"""Values in the memory that the core reads, as a features specification has them, if there is one.
+
+:mod:`~fastrec.encoding.to_column` has the rule; a specification is checked here, before a byte is
+written.
+"""
 
 from __future__ import annotations
 
@@ -8,20 +12,21 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..columns import Bytes, Ragged
-from ..features.column_spec import Feature, Lowered, check_feature, encode_key
+from ..features.column_spec import ColumnSpec, Feature, check_feature, encode_key
 from ..features.raw import RawFeature
-from .nested_rows import value_name
-from .to_column import Array, Column, Raw, type_name
+from ..features.spec import RaggedFeature
+from .to_column import Array, Column, NativeValue, Raw, column_of, native_of, one_row, type_name
 
-__all__ = ["Pins", "named_shapes", "pinned", "pins_of"]
+__all__ = ["Specs", "conform", "named_shapes", "native_column", "native_value", "specs_of"]
 
-Pins = dict[Any, Lowered]
+Specs = dict[Any, ColumnSpec]
 
 
-def pins_of(features: Mapping[str, Feature] | None) -> Pins | None:
-    """A features specification by name, as :func:`pinned` wants it.
+def specs_of(features: Mapping[str, Feature] | None) -> Specs | None:
+    """Return a features specification by name, as :func:`native_value` wants it.
 
     Raises
     ------
@@ -32,10 +37,10 @@ def pins_of(features: Mapping[str, Feature] | None) -> Pins | None:
         return None
     if not isinstance(features, Mapping):
         raise TypeError(f"features must map names to features, got {type(features).__name__}")
-    pins: Pins = {}
-    beside: Pins = {}
+    specs: Specs = {}
+    beside: Specs = {}
     for key, feature in features.items():
-        columns, _ = check_feature(key, feature)._lower(encode_key(key))
+        columns, _ = check_feature(key, feature)._columns(encode_key(key))
         name = value_name(key, feature)
         own = [column for column in columns if column.key == name]
         if len(own) != 1:
@@ -44,11 +49,17 @@ def pins_of(features: Mapping[str, Feature] | None) -> Pins | None:
                 f"how to read them; specify those"
             )
         same = name == encode_key(key)
-        pins[key if same else name.decode("utf-8", "surrogateescape")] = _pin_of(own[0])
+        specs[key if same else name.decode("utf-8", "surrogateescape")] = _spec_of(own[0])
         beside.update(
             (c.key.decode("utf-8", "surrogateescape"), c) for c in columns if c not in own
         )
-    return beside | pins
+    return beside | specs
+
+
+def value_name(key: Any, feature: Feature) -> bytes:
+    """The name under which a feature's values are in the record."""
+    name = getattr(feature, "value_key", None) if isinstance(feature, RaggedFeature) else None
+    return encode_key(key if name is None else name)
 
 
 def named_shapes(features: Mapping[str, Feature] | None) -> dict[str, str]:
@@ -61,58 +72,98 @@ def named_shapes(features: Mapping[str, Feature] | None) -> dict[str, str]:
     return named
 
 
-def _pin_of(column: Lowered) -> Lowered:
+def _spec_of(column: ColumnSpec) -> ColumnSpec:
     """Arrays that are fitted when they are read may have any shape when they are written."""
     if column.fit is None:
         return column
     return column._replace(fit=None, ragged=True, shape=())
 
 
-def pinned(key: Any, column: Column, pin: Lowered, present: Array | None = None) -> Column:
-    """`column` in the form that `pin` asks for, or an exception that says why not.
+def native_value(key: Any, value: Any, spec: ColumnSpec | None = None) -> NativeValue:
+    """One row's value. `spec`: what the features specification says of it."""
+    if value is None:
+        return _missing(key, spec)
+    if isinstance(value, (list, tuple)) and not value and spec is None:
+        return _missing(key, None)
+    return _native(key, one_row(key, value), spec)
+
+
+def native_column(key: Any, column: Any, spec: ColumnSpec | None = None) -> NativeValue:
+    """One feature of every row."""
+    column, present = column_of(key, column)
+    if present is not None and spec is not None and not spec.ragged and spec.fallback is None:
+        row = int(np.flatnonzero(present == 0)[0])
+        raise ValueError(f"feature {key!a}: row {row} is None, and the feature has no default")
+    if present is not None and spec is not None:
+        if not present.any():
+            return NativeValue("none", np.zeros(0, np.uint8), len(present))
+        if isinstance(column, np.ndarray) and column.dtype.kind in "biuf":
+            there = present.reshape(-1, *[1] * (column.ndim - 1)) == 1
+            column = np.where(there, column, column.dtype.type(0))
+    native = _native(key, column, spec, present)
+    native.present = present
+    return native
+
+
+def _missing(key: Any, spec: ColumnSpec | None) -> NativeValue:
+    if spec is not None and not spec.ragged and spec.fallback is None:
+        raise ValueError(f"feature {key!a}: there is no value, and the feature has no default")
+    return NativeValue("none", np.zeros(0, np.uint8), 1)
+
+
+def _native(
+    key: Any, column: Column, spec: ColumnSpec | None, present: NDArray[np.uint8] | None = None
+) -> NativeValue:
+    if spec is None:
+        return native_of(key, column)
+    return native_of(key, conform(key, column, spec, present), listed=True)
+
+
+def conform(key: Any, column: Column, spec: ColumnSpec, present: Array | None = None) -> Column:
+    """`column` in the form that `spec` asks for, or an exception that says why not.
 
     Rows that are not `present` may be anything.
     """
-    if pin.raw:
-        return _raw(key, column, pin)
+    if spec.raw:
+        return _raw(key, column, spec)
     if isinstance(column, Raw):
-        column = _unraw(key, column, pin)
+        column = _unraw(key, column, spec)
     if isinstance(column, Ragged):
-        return _ragged(key, column, pin, present)
-    if pin.kind == "bytes":
-        return _strings(key, column, pin)
-    return _numbers(key, column, pin)
+        return _ragged(key, column, spec, present)
+    if spec.kind == "bytes":
+        return _strings(key, column, spec)
+    return _numbers(key, column, spec)
 
 
-def _wants(pin: Lowered) -> str:
-    what = "bytes" if pin.dtype.hasobject else str(pin.dtype)
-    if pin.ragged:
+def _wants(spec: ColumnSpec) -> str:
+    what = "bytes" if spec.dtype.hasobject else str(spec.dtype)
+    if spec.ragged:
         return f"any number of {what}"
-    return f"{what} of shape {pin.shape}"
+    return f"{what} of shape {spec.shape}"
 
 
-def _mismatch(key: Any, column: Any, pin: Lowered) -> TypeError:
+def _mismatch(key: Any, column: Any, spec: ColumnSpec) -> TypeError:
     what = type_name(column.values if isinstance(column, Raw) else column)
-    return TypeError(f"feature {key!a}: the specification says {_wants(pin)} a row, not {what}")
+    return TypeError(f"feature {key!a}: the specification says {_wants(spec)} a row, not {what}")
 
 
-def _check_shape(key: Any, shape: tuple[int, ...], pin: Lowered) -> None:
-    if not pin.ragged and shape != pin.shape:
+def _check_shape(key: Any, shape: tuple[int, ...], spec: ColumnSpec) -> None:
+    if not spec.ragged and shape != spec.shape:
         raise ValueError(
-            f"feature {key!a}: a row has shape {shape}, the specification says {pin.shape}"
+            f"feature {key!a}: a row has shape {shape}, the specification says {spec.shape}"
         )
 
 
-def _as_numbers(key: Any, values: Array, column: Any, pin: Lowered) -> Array:
+def _as_numbers(key: Any, values: Array, column: Any, spec: ColumnSpec) -> Array:
     """Numbers that the pinned dtype holds without loss, floats by rounding."""
     kind = values.dtype.kind
-    if kind not in "biuf" or (pin.kind == "int64" and kind == "f"):
+    if kind not in "biuf" or (spec.kind == "int64" and kind == "f"):
         if values.size or kind not in "biuf":
-            raise _mismatch(key, column, pin)
+            raise _mismatch(key, column, spec)
         return values.astype(np.int64)
-    if pin.kind == "float":
+    if spec.kind == "float":
         return values if kind == "f" else values.astype(np.float64)
-    _check_range(key, values, pin.dtype)
+    _check_range(key, values, spec.dtype)
     return values
 
 
@@ -127,35 +178,35 @@ def _check_range(key: Any, values: Array, dtype: np.dtype[Any]) -> None:
         raise OverflowError(f"feature {key!a}: row {row}: {value} does not fit {dtype}")
 
 
-def _numbers(key: Any, column: Column, pin: Lowered) -> Array:
+def _numbers(key: Any, column: Column, spec: ColumnSpec) -> Array:
     if not isinstance(column, np.ndarray):
-        raise _mismatch(key, column, pin)
-    values = _as_numbers(key, column, column, pin)
-    _check_shape(key, column.shape[1:], pin)
+        raise _mismatch(key, column, spec)
+    values = _as_numbers(key, column, column, spec)
+    _check_shape(key, column.shape[1:], spec)
     return values
 
 
-def _ragged(key: Any, column: Ragged, pin: Lowered, present: Array | None) -> Ragged:
+def _ragged(key: Any, column: Ragged, spec: ColumnSpec, present: Array | None) -> Ragged:
     values = column.values
-    if not pin.ragged:
+    if not spec.ragged:
         lengths = np.diff(column.row_splits)
-        good = (lengths == math.prod(pin.shape)) & (len(pin.shape) == 1 or present is not None)
+        good = (lengths == math.prod(spec.shape)) & (len(spec.shape) == 1 or present is not None)
         wrong = np.flatnonzero(~good if present is None else ~good & (present == 1))
         if len(wrong):
             row = int(wrong[0])
             raise ValueError(
                 f"feature {key!a}: row {row} has {int(lengths[row])} values in one list, the "
-                f"specification says {_wants(pin)}"
+                f"specification says {_wants(spec)}"
             )
-    if pin.kind == "bytes":
+    if spec.kind == "bytes":
         if not isinstance(values, Bytes) and len(values):
-            raise _mismatch(key, column, pin)
+            raise _mismatch(key, column, spec)
         if not isinstance(values, Bytes):
             values = Bytes.from_list([])
         return Ragged(values, column.row_splits)
     if isinstance(values, Bytes):
-        raise _mismatch(key, column, pin)
-    values = _as_numbers(key, np.asarray(values), column, pin)
+        raise _mismatch(key, column, spec)
+    values = _as_numbers(key, np.asarray(values), column, spec)
     return Ragged(_not_uint8(values), column.row_splits)
 
 
@@ -163,93 +214,93 @@ def _not_uint8(values: Array) -> Array:
     return values.astype(np.int64) if values.dtype == np.uint8 else values
 
 
-def _unraw(key: Any, column: Raw, pin: Lowered) -> Column:
+def _unraw(key: Any, column: Raw, spec: ColumnSpec) -> Column:
     """Arrays of uint8 for which lists are asked."""
     if column.splits is None:
         return column.values
-    if pin.kind == "bytes":
+    if spec.kind == "bytes":
         splits = column.splits
         return Bytes(column.values.reshape(-1), splits)
     return Ragged(_not_uint8(column.values), column.splits)
 
 
-def _strings(key: Any, column: Column, pin: Lowered) -> Column:
+def _strings(key: Any, column: Column, spec: ColumnSpec) -> Column:
     if isinstance(column, np.ndarray) and column.dtype == np.uint8 and column.ndim > 1:
-        _check_shape(key, (), pin)
+        _check_shape(key, (), spec)
         return Raw(column)
-    if isinstance(column, np.ndarray) and not column.size and pin.ragged:
+    if isinstance(column, np.ndarray) and not column.size and spec.ragged:
         return Bytes(np.zeros(0, np.uint8), np.zeros(1, np.int64), (len(column), 0))
     if not isinstance(column, Bytes):
-        raise _mismatch(key, column, pin)
-    _check_shape(key, column.shape[1:], pin)
+        raise _mismatch(key, column, spec)
+    _check_shape(key, column.shape[1:], spec)
     return column
 
 
-def _raw(key: Any, column: Column, pin: Lowered) -> Column:
+def _raw(key: Any, column: Column, spec: ColumnSpec) -> Column:
     if isinstance(column, Bytes):
-        return _raw_bytes(key, column, pin)
+        return _raw_bytes(key, column, spec)
     if isinstance(column, (Ragged, Raw)) and getattr(column, "splits", column) is not None:
-        return _raw_ragged(key, column, pin)
+        return _raw_ragged(key, column, spec)
     values = column.values if isinstance(column, Raw) else column
     assert isinstance(values, np.ndarray)
     if values.dtype.kind not in "biufc":
-        raise _mismatch(key, column, pin)
-    _check_shape(key, values.shape[1:], pin)
-    return Raw(_converted(key, values, column, pin))
+        raise _mismatch(key, column, spec)
+    _check_shape(key, values.shape[1:], spec)
+    return Raw(_converted(key, values, column, spec))
 
 
-def _raw_bytes(key: Any, column: Bytes, pin: Lowered) -> Bytes:
+def _raw_bytes(key: Any, column: Bytes, spec: ColumnSpec) -> Bytes:
     """Bytes that are the array already: only their size can be wrong."""
     if len(column.shape) > 1 and math.prod(column.shape[1:]) != 1:
-        raise _mismatch(key, column, pin)
+        raise _mismatch(key, column, spec)
     sizes = np.diff(column.offsets)
-    if pin.ragged:
-        wrong = np.flatnonzero(sizes % pin.dtype.itemsize)
-        wanted = f"a multiple of {pin.dtype.itemsize}"
+    if spec.ragged:
+        wrong = np.flatnonzero(sizes % spec.dtype.itemsize)
+        wanted = f"a multiple of {spec.dtype.itemsize}"
     else:
-        size = math.prod(pin.shape) * pin.dtype.itemsize
+        size = math.prod(spec.shape) * spec.dtype.itemsize
         wrong, wanted = np.flatnonzero(sizes != size), str(size)
     if len(wrong):
         row = int(wrong[0])
         raise ValueError(
             f"feature {key!a}: row {row} has {int(sizes[row])} bytes, the specification says "
-            f"{_wants(pin)}, which is {wanted}"
+            f"{_wants(spec)}, which is {wanted}"
         )
     return Bytes(column.data, column.offsets)
 
 
-def _raw_ragged(key: Any, column: Ragged | Raw, pin: Lowered) -> Raw:
+def _raw_ragged(key: Any, column: Ragged | Raw, spec: ColumnSpec) -> Raw:
     splits = column.splits if isinstance(column, Raw) else column.row_splits
     assert splits is not None
     if isinstance(column.values, (Bytes, Ragged)):
-        raise _mismatch(key, column, pin)
+        raise _mismatch(key, column, spec)
     lengths = np.diff(splits)
-    wrong = np.flatnonzero(lengths != (lengths if pin.ragged else math.prod(pin.shape)))
+    wrong = np.flatnonzero(lengths != (lengths if spec.ragged else math.prod(spec.shape)))
     if len(wrong):
         row = int(wrong[0])
         raise ValueError(
             f"feature {key!a}: row {row} has {int(lengths[row])} elements, the specification says "
-            f"{_wants(pin)}"
+            f"{_wants(spec)}"
         )
-    return Raw(_converted(key, np.asarray(column.values), column, pin), splits)
+    return Raw(_converted(key, np.asarray(column.values), column, spec), splits)
 
 
-def _converted(key: Any, values: Array, column: Any, pin: Lowered) -> Array:
+def _converted(key: Any, values: Array, column: Any, spec: ColumnSpec) -> Array:
     """As the pinned dtype, in the pinned byte order, when every value survives that."""
-    if values.dtype != pin.dtype:
-        if values.dtype.kind in "biu" and pin.dtype.kind in "biu":
-            _check_range(key, values, pin.dtype)
-        elif values.size and not _widens(values.dtype, pin.dtype):
-            raise _mismatch(key, column, pin)
+    if values.dtype != spec.dtype:
+        if values.dtype.kind in "biu" and spec.dtype.kind in "biu":
+            _check_range(key, values, spec.dtype)
+        elif values.size and not _widens(values.dtype, spec.dtype):
+            raise _mismatch(key, column, spec)
         with np.errstate(over="ignore"):
-            cast = values.astype(pin.dtype)
+            cast = values.astype(spec.dtype)
         lost = np.argwhere(np.isfinite(values) & ~np.isfinite(cast))
         if len(lost):
             raise OverflowError(
-                f"feature {key!a}: {values[tuple(lost[0])]} does not fit {pin.dtype}"
+                f"feature {key!a}: {values[tuple(lost[0])]} does not fit {spec.dtype}"
             )
         values = cast
-    return values.byteswap() if pin.swap else values
+    return values.byteswap() if spec.swap else values
 
 
 def _widens(source: np.dtype[Any], target: np.dtype[Any]) -> bool:

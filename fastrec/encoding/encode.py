@@ -43,7 +43,7 @@ def encode_example(
         Arrays of more than one dimension are flattened in C order. docs/encoding.md has the rule
         in full.
     features : mapping of str to feature, optional
-        Pins kinds, shapes and dtypes, and is checked: every feature has to be in it, and every one
+        Specs kinds, shapes and dtypes, and is checked: every feature has to be in it, and every one
         of it has to be there unless it has a default or is ragged. A :class:`RawFeature` makes an
         array of any dtype one bytes value, an int64 :class:`FixedLenFeature` makes uint8 a list.
     shapes : mapping of str to str, optional

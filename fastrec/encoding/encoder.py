@@ -1,19 +1,32 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a features specification and the wish for shapes make of rows and columns."""
+"""Rows and columns on their way to the core, with shapes stored and nested lists taken apart."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .. import _core
+from ..columns import Ragged
 from ..features.column_spec import Feature
-from .check_spec import named_shapes, pins_of
-from .nested_rows import nested_features
+from ..features.spec import RaggedFeature
+from .check_spec import named_shapes, specs_of
 
 __all__ = ["Encoding"]
+
+Ints = NDArray[np.int64]
+
+# What a record says of rows of these lengths.
+_SAYINGS: dict[str, Callable[[Ints], Ints]] = {
+    "RowLengths": lambda lengths: lengths,
+    "RowSplits": lambda lengths: np.concatenate([[0], np.cumsum(lengths)]),
+    "RowStarts": lambda lengths: np.cumsum(lengths) - lengths,
+    "RowLimits": np.cumsum,
+    "ValueRowIds": lambda lengths: np.repeat(np.arange(len(lengths)), lengths),
+}
 
 
 class Encoding:
@@ -27,11 +40,11 @@ class Encoding:
     ) -> None:
         if threads is not None and not 1 <= threads <= 256:
             raise ValueError(f"threads must be 1 to 256, not {threads}")
-        self._pins = pins_of(features)
+        self._specs = specs_of(features)
         self._shapes = {**named_shapes(features), **(shapes or {})}
         self._nested = nested_features(features)
         self._threads = threads
-        self._encoder = _core.ExampleEncoder(self._pins)
+        self._encoder = _core.ExampleEncoder(self._specs)
 
     def straight(self) -> _core.ExampleEncoder | None:
         """What encodes a row just as it is; None where something has to be made of it first."""
@@ -53,7 +66,7 @@ class Encoding:
         for nested in self._nested:
             if nested.is_in(columns):
                 columns = _spread(columns, nested.key, nested.spread_columns(columns[nested.key]))
-        return _core.column_values(columns, self._pins)
+        return _core.column_values(columns, self._specs)
 
     def frames(self, values: _core.Values, turns: int) -> Iterator[tuple[int, Any, int]]:
         """Rows dealt out in turn: whose turn it is, a block of frames, and how many."""
@@ -99,3 +112,62 @@ def _with_shape_columns(columns: Mapping[Any, Any], shapes: Mapping[str, str]) -
         else:
             added[name] = [list(np.shape(row)) for row in column]
     return added
+
+
+class Nested:
+    """A :class:`~fastrec.RaggedFeature` with partitions, and how a nested list is written by it."""
+
+    def __init__(self, key: str, feature: RaggedFeature) -> None:
+        self.key = key
+        self.values = key if feature.value_key is None else feature.value_key
+        self._partitions = feature.partitions
+        self._names = [
+            None if p.key is None else p.key.decode("utf-8", "surrogateescape")
+            for p in feature.partitions
+        ]
+
+    def is_in(self, mapping: Mapping[Any, Any]) -> bool:
+        """Whether there is a nested list: the values beside their partitions are none."""
+        return self.key in mapping and not any(name in mapping for name in self._names if name)
+
+    def spread(self, value: Any) -> dict[str, Any]:
+        """The features that one row's nested list becomes."""
+        spread: dict[str, Any] = {}
+        items = self._items(value, 0)
+        for depth, (partition, name) in enumerate(zip(self._partitions, self._names, strict=True)):
+            rows = [self._items(item, depth + 1) for item in items]
+            lengths = np.array([len(row) for row in rows], np.int64)
+            if name is not None:
+                spread[name] = _SAYINGS[partition.kind](lengths)
+            elif (lengths != partition.length).any():
+                raise ValueError(
+                    f"feature {self.key!a}: a row of {lengths[lengths != partition.length][0]} "
+                    f"values, where the specification says {partition.length}"
+                )
+            items = [item for row in rows for item in row]
+        return {**spread, self.values: items}
+
+    def _items(self, value: Any, depth: int) -> Any:
+        if isinstance(value, (list, tuple, Ragged)):
+            return value
+        if isinstance(value, np.ndarray) and value.ndim:
+            return value.tolist() if depth == len(self._partitions) else list(value)
+        raise TypeError(
+            f"feature {self.key!a}: {type(value).__name__} where the specification says a list of "
+            f"lists, {len(self._partitions) + 1} deep"
+        )
+
+    def spread_columns(self, column: Any) -> dict[str, Any]:
+        """As :meth:`spread`, of every row."""
+        rows = [self.spread(row) for row in column]
+        names = [name for name in self._names if name] + [self.values]
+        return {name: [row[name] for row in rows] for name in names}
+
+
+def nested_features(features: Mapping[str, Feature] | None) -> list[Nested]:
+    """Those features of a specification that cut values into rows."""
+    return [
+        Nested(key, feature)
+        for key, feature in (features or {}).items()
+        if isinstance(feature, RaggedFeature) and feature.partitions
+    ]

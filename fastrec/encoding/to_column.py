@@ -16,9 +16,11 @@ from ..columns import Bytes, Ragged
 __all__ = [
     "ACCEPTED",
     "BYTES_LIKE",
+    "NativeValue",
     "Nullable",
     "Raw",
     "column_of",
+    "native_of",
     "one_row",
 ]
 
@@ -47,6 +49,21 @@ class Nullable:
 
 
 Column = Array | Bytes | Ragged | Raw
+
+
+@dataclass
+class NativeValue:
+    """One feature of `rows` rows, in the terms of ``fr_value``."""
+
+    kind: str  # "int64", "float", "bytes" or "none"
+    values: Array  # contiguous, aligned, native; of a bytes list: bytes
+    rows: int
+    count: int = 0  # elements a row, without splits
+    element_size: int = 0  # of a bytes list without offsets
+    elements: int = 0  # with splits or offsets: all there are
+    splits: NDArray[np.int64] | None = None
+    offsets: NDArray[np.int64] | None = None
+    present: NDArray[np.uint8] | None = None  # a byte a row: 0 where the Feature has no kind
 
 
 def type_name(value: object) -> str:
@@ -198,7 +215,7 @@ def _has_buffer(value: Any) -> bool:
 
 
 def column_of(key: Any, column: Any) -> tuple[Column, NDArray[np.uint8] | None]:
-    """A column in one of the forms that can be cooked, and where it has no value."""
+    """A column in one of the forms that can be native, and where it has no value."""
     if isinstance(column, (str, bytes, bytearray)):
         raise TypeError(f"feature {key!a}: {type(column).__name__} is one value; {_COLUMNS}")
     if isinstance(column, (list, tuple)):
@@ -302,3 +319,85 @@ def _stacked(parts: list[Any]) -> Array | Bytes | None:
 
 def _size(part: Array | Bytes) -> int:
     return len(part.offsets) - 1 if isinstance(part, Bytes) else part.size
+
+
+def native_of(key: Any, column: Column, *, listed: bool = False) -> NativeValue:
+    """Lay a column out for the core. `listed`: uint8 arrays are lists of numbers, too."""
+    if isinstance(column, Raw):
+        return _native_raw(key, column)
+    if isinstance(column, Ragged):
+        return _native_ragged(key, column)
+    if isinstance(column, Bytes):
+        return _native_strings(column, len(column))
+    if column.dtype == np.uint8 and column.ndim > 1 and not listed:
+        return _native_raw(key, Raw(column))
+    return _native_numbers(key, column, len(column))
+
+
+def _bytes_of(array: Array) -> NDArray[np.uint8]:
+    return np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+
+
+def _native_raw(key: Any, raw: Raw) -> NativeValue:
+    values = raw.values
+    if raw.splits is None:
+        rows = len(values)
+        size = values.nbytes // rows if rows else 0
+        return NativeValue("bytes", _bytes_of(values), rows, count=1, element_size=size)
+    splits = np.asarray(raw.splits)
+    rows = splits.size - 1
+    if splits.ndim != 1 or rows < 0 or splits.min() < 0 or splits.max() > values.size:
+        raise ValueError(f"feature {key!a}: the row_splits lie outside of the values")
+    offsets = np.ascontiguousarray(splits * values.itemsize)
+    return NativeValue("bytes", _bytes_of(values), rows, 1, elements=rows, offsets=offsets)
+
+
+def _native_strings(strings: Bytes, rows: int) -> NativeValue:
+    offsets = np.require(strings.offsets, np.int64, ["C", "A"])
+    elements = len(offsets) - 1
+    count = elements // rows if rows else 0
+    data = np.ascontiguousarray(strings.data, np.uint8)
+    return NativeValue("bytes", data, rows, count, elements=elements, offsets=offsets)
+
+
+def _native_numbers(key: Any, array: Array, rows: int) -> NativeValue:
+    if array.dtype.kind not in "biuf":
+        raise TypeError(
+            f"feature {key!a}: an array of {array.dtype} cannot be stored in a list; "
+            f"{_other_dtype(array.dtype)}"
+        )
+    if array.dtype.itemsize > 8:
+        array = array.astype(np.float64)
+    array = np.require(array, array.dtype.newbyteorder("="), ["C", "A"])
+    kind = "float" if array.dtype.kind == "f" else "int64"
+    return NativeValue(kind, array.reshape(-1), rows, array.size // rows if rows else 0)
+
+
+def _other_dtype(dtype: np.dtype[Any]) -> str:
+    if dtype.kind in "mM":
+        return "view it as int64"
+    if dtype.kind == "c":
+        return "a RawFeature stores it as bytes"
+    return "use integers, bools, floats, bytes or str"
+
+
+def _native_ragged(key: Any, column: Ragged) -> NativeValue:
+    if isinstance(column.values, Ragged):
+        raise TypeError(
+            f"feature {key!a}: rows of rows have no place in an Example; store the inner lengths "
+            f"as a feature of their own"
+        )
+    splits = np.require(column.row_splits, np.int64, ["C", "A", "E"])
+    if splits.ndim != 1 or not splits.size:
+        raise ValueError(f"feature {key!a}: row_splits must have one dimension and an element")
+    values = column.values
+    if isinstance(values, Bytes):
+        native = _native_strings(values, 1)
+    else:
+        values = np.asarray(values)
+        if values.dtype == np.uint8:
+            return _native_raw(key, Raw(values.reshape(-1), splits))
+        native = _native_numbers(key, values, 1)
+        native.elements = native.count
+    native.rows, native.splits = len(splits) - 1, splits
+    return native

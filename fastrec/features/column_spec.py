@@ -23,7 +23,7 @@ class Fit(NamedTuple):
     extents: tuple[int | tuple[str, int], ...]
 
 
-class Lowered(NamedTuple):
+class ColumnSpec(NamedTuple):
     """A column of the core: ``fr_feature`` of ``csrc/schema.h``, and how it looks to Python."""
 
     key: bytes
@@ -50,14 +50,14 @@ class Output(NamedTuple):
     build: Callable[..., Any] | Literal["sparse"] | None
 
 
-class Plan(NamedTuple):
+class ReadPlan(NamedTuple):
     """What the core reads, and what is made of it."""
 
-    columns: tuple[Lowered, ...]
+    columns: tuple[ColumnSpec, ...]
     outputs: tuple[Output, ...]
 
 
-RECORD = Plan((Lowered(b"record", "record", BYTES),), (Output("record", (0,), None),))
+RECORD = ReadPlan((ColumnSpec(b"record", "record", BYTES),), (Output("record", (0,), None),))
 
 
 def as_dtype(dtype: Any) -> np.dtype[Any]:
@@ -109,12 +109,12 @@ def list_dtype(dtype: Any) -> np.dtype[Any]:
 
 
 # The columns that a feature needs, and what makes its item of them; None: it is the one column.
-Lowering = tuple[Sequence[Lowered], Any]
+ItemSpec = tuple[Sequence[ColumnSpec], Any]
 
 
-def column_of(key: bytes, dtype: Any, **more: Any) -> Lowered:
+def column_of(key: bytes, dtype: Any, **more: Any) -> ColumnSpec:
     result = list_dtype(dtype)
-    return Lowered(key, KINDS[result.kind], result, **more)
+    return ColumnSpec(key, KINDS[result.kind], result, **more)
 
 
 def key_of(key: Any, what: str) -> bytes:
@@ -135,11 +135,11 @@ class Feature:
 
     __slots__ = ()
 
-    def _lower(self, key: bytes) -> Lowering:
+    def _columns(self, key: bytes) -> ItemSpec:
         """As a feature of an Example; ValueError when it cannot be one."""
         raise NotImplementedError
 
-    def _lower_frames(self, key: bytes) -> Lowering:
+    def _frame_columns(self, key: bytes) -> ItemSpec:
         """As a feature list of a SequenceExample."""
         raise TypeError(f"{type(self).__name__} cannot describe a feature list")
 
@@ -163,17 +163,17 @@ class Planner:
     """Collects the columns of features, each once."""
 
     def __init__(self) -> None:
-        self.columns: dict[Lowered, int] = {}
+        self.columns: dict[ColumnSpec, int] = {}
         self.kinds: dict[bytes, str] = {}
         self.outputs: list[Output] = []
 
-    def number(self, column: Lowered) -> int:
+    def number(self, column: ColumnSpec) -> int:
         kind = self.kinds.setdefault(column.key, column.kind)
         if kind != column.kind:
             raise ValueError(f"feature {column.key!a} is asked for as {kind} and as {column.kind}")
         return self.columns.setdefault(column, len(self.columns))
 
-    def add(self, name: Any, lowered: Lowering) -> None:
+    def add(self, name: Any, lowered: ItemSpec) -> None:
         columns, build = lowered
         numbers: list[int] = []
         for column in columns:
@@ -185,8 +185,8 @@ class Planner:
             numbers.append(self.number(column))
         self.outputs.append(Output(name, tuple(numbers), build))
 
-    def plan(self) -> Plan:
-        return Plan(tuple(self.columns), tuple(self.outputs))
+    def plan(self) -> ReadPlan:
+        return ReadPlan(tuple(self.columns), tuple(self.outputs))
 
 
 def _varint(value: int) -> bytes:

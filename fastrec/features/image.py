@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from .. import _core
 from ..columns import Arrays, Bytes
 from ..errors import ExampleParseError
-from .column_spec import Feature, Lowering, column_of
+from .column_spec import Feature, ItemSpec, column_of
 
 if TYPE_CHECKING:
     from PIL import Image
@@ -72,7 +72,7 @@ class ImageFeature(Feature):
         elif self.fit is not None:
             raise ValueError("pictures are fitted to a shape, and shape is None")
 
-    def _lower(self, key: bytes) -> Lowering:
+    def _columns(self, key: bytes) -> ItemSpec:
         def build(strings: Bytes) -> NDArray[np.uint8] | Arrays:
             return self.decode(strings, f"feature {key.decode('utf-8', 'backslashreplace')!a}")
 

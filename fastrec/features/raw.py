@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from . import builders as assembly
-from .column_spec import Feature, Fit, Lowered, Lowering, as_dtype, as_shape, key_of
+from . import builders
+from .column_spec import ColumnSpec, Feature, Fit, ItemSpec, as_dtype, as_shape, key_of
 
 __all__ = ["RawFeature"]
 
@@ -66,7 +66,7 @@ class RawFeature(Feature):
         if isinstance(self.shape, list):
             object.__setattr__(self, "shape", tuple(self.shape))
         self._check_fit()
-        self._lower(b"")
+        self._columns(b"")
 
     def _named(self) -> bool:
         """Whether features of the record say the shape."""
@@ -96,24 +96,26 @@ class RawFeature(Feature):
     def _swap(self, little_endian: bool) -> bool:
         return little_endian != (np.dtype("<i2") == np.dtype("i2"))
 
-    def _lower(self, key: bytes) -> Lowering:
-        column = Lowered(key, "bytes", self._dtype(), raw=True, swap=self._swap(self.little_endian))
+    def _columns(self, key: bytes) -> ItemSpec:
+        column = ColumnSpec(
+            key, "bytes", self._dtype(), raw=True, swap=self._swap(self.little_endian)
+        )
         if self.shape is None:
             return (column._replace(ragged=True),), None
         if not self._named():
             return (column._replace(shape=self.shape),), None
         extents, named = self._extents()
         if self.pad is None and self.crop_or_pad is None:
-            build = assembly.ArraysBuild(extents, tuple(c.key for c in named), key)
+            build = builders.ArraysBuild(extents, tuple(c.key for c in named), key)
             return (*named, column._replace(ragged=True)), build
         fit = Fit(self.crop_or_pad is not None, extents)
         target = self.pad if self.crop_or_pad is None else self.crop_or_pad
-        return (*named, column._replace(shape=target, fit=fit)), assembly.last
+        return (*named, column._replace(shape=target, fit=fit)), builders.last
 
-    def _extents(self) -> tuple[tuple[int | tuple[str, int], ...], list[Lowered]]:
+    def _extents(self) -> tuple[tuple[int | tuple[str, int], ...], list[ColumnSpec]]:
         """Where each dimension is said, and the columns for it, by their number among these."""
         whole = isinstance(self.shape, (str, bytes))
-        named: list[Lowered] = []
+        named: list[ColumnSpec] = []
         extents: list[int | tuple[str, int]] = []
         for dim in (self.shape,) if whole else self.shape:
             if isinstance(dim, (str, bytes)):
@@ -125,10 +127,10 @@ class RawFeature(Feature):
                 extents.append(as_shape(dim)[0])
         return tuple(extents), named
 
-    def _shape_column(self, key: bytes) -> Lowered:
+    def _shape_column(self, key: bytes) -> ColumnSpec:
         if self.shape_dtype is None:
-            return Lowered(key, "int64", np.dtype(np.int64), ragged=True)
+            return ColumnSpec(key, "int64", np.dtype(np.int64), ragged=True)
         dtype = as_dtype(self.shape_dtype)
         if dtype not in (np.dtype(np.int32), np.dtype(np.int64)):
             raise TypeError(f"shape_dtype must be int32 or int64, not {self.shape_dtype!r}")
-        return Lowered(key, "bytes", dtype, ragged=True, raw=True, swap=self._swap(True))
+        return ColumnSpec(key, "bytes", dtype, ragged=True, raw=True, swap=self._swap(True))

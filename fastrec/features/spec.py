@@ -12,22 +12,24 @@ from typing import Any
 
 import numpy as np
 
-from . import builders as assembly
-from . import column_spec as lowering
+from . import builders
 from .column_spec import (
+    KINDS,
     SPARSE,
+    ColumnSpec,
     Feature,
-    Lowered,
-    Lowering,
-    Plan,
+    ItemSpec,
     Planner,
+    ReadPlan,
     as_dtype,
     as_shape,
     check_feature,
     column_of,
+    default_array,
     encode_key,
     key_of,
     list_dtype,
+    serialize_default,
 )
 from .raw import RawFeature
 from .row_partitions import Partition
@@ -70,14 +72,12 @@ class FixedLenFeature(Feature):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "shape", as_shape(self.shape))
-        self._lower(b"")
+        self._columns(b"")
 
-    def _lower(self, key: bytes) -> Lowering:
+    def _columns(self, key: bytes) -> ItemSpec:
         column = column_of(key, self.dtype, shape=self.shape)
         if self.default_value is not None:
-            fallback = lowering.serialize_default(
-                self.default_value, column.kind, column.dtype, self.shape
-            )
+            fallback = serialize_default(self.default_value, column.kind, column.dtype, self.shape)
             column = column._replace(fallback=fallback)
         return (column,), None
 
@@ -100,10 +100,10 @@ class VarLenFeature(Feature):
     def __post_init__(self) -> None:
         list_dtype(self.dtype)
 
-    def _lower(self, key: bytes) -> Lowering:
+    def _columns(self, key: bytes) -> ItemSpec:
         return (column_of(key, self.dtype, ragged=True),), SPARSE
 
-    def _lower_frames(self, key: bytes) -> Lowering:
+    def _frame_columns(self, key: bytes) -> ItemSpec:
         return (column_of(key, self.dtype, ragged=True, frames=True),), SPARSE
 
 
@@ -144,7 +144,7 @@ class SparseFeature(Feature):
                 f"index_key {self.index_key!r} and size {self.size!r} must have the "
                 "same number of dimensions, at least one"
             )
-        self._lower(b"")
+        self._columns(b"")
 
     def _dimensions(self) -> tuple[list[bytes], tuple[int, ...]]:
         one = isinstance(self.index_key, (str, bytes))
@@ -153,11 +153,11 @@ class SparseFeature(Feature):
         keys = [self.index_key] if one else list(self.index_key)
         return [key_of(key, "index_key") for key in keys], as_shape(self.size)
 
-    def _lower(self, key: bytes) -> Lowering:
+    def _columns(self, key: bytes) -> ItemSpec:
         keys, sizes = self._dimensions()
-        indices = [Lowered(index, "int64", np.dtype(np.int64), ragged=True) for index in keys]
+        indices = [ColumnSpec(index, "int64", np.dtype(np.int64), ragged=True) for index in keys]
         values = column_of(key_of(self.value_key, "value_key"), self.dtype, ragged=True)
-        build = assembly.SparseBuild(sizes, bool(self.already_sorted), values.key)
+        build = builders.SparseBuild(sizes, bool(self.already_sorted), values.key)
         return (*indices, values), build
 
 
@@ -214,26 +214,26 @@ class RaggedFeature(Feature):
             )
         if not isinstance(self.validate, bool):
             raise TypeError(f"validate must be a bool, not {self.validate!r}")
-        self._lower(b"")
+        self._columns(b"")
 
-    def _lower(self, key: bytes, frames: bool = False) -> Lowering:
+    def _columns(self, key: bytes, frames: bool = False) -> ItemSpec:
         value_key = key if self.value_key is None else key_of(self.value_key, "value_key")
         values = column_of(value_key, self.dtype, ragged=True, frames=frames)
         splits = as_dtype(self.row_splits_dtype)
         if not self.partitions:
             same = splits == np.dtype(np.int64)
-            return (values,), None if same else assembly.RaggedBuild((), (), splits, frames)
+            return (values,), None if same else builders.RaggedBuild((), (), splits, frames)
         int64 = np.dtype(np.int64)
         keyed = [
-            Lowered(part.key, "int64", int64, ragged=True, frames=frames)
+            ColumnSpec(part.key, "int64", int64, ragged=True, frames=frames)
             for part in self.partitions
             if part.key is not None
         ]
         names = (*(column.key for column in keyed), value_key)
-        return (*keyed, values), assembly.RaggedBuild(self.partitions, names, splits, frames)
+        return (*keyed, values), builders.RaggedBuild(self.partitions, names, splits, frames)
 
-    def _lower_frames(self, key: bytes) -> Lowering:
-        return self._lower(key, frames=True)
+    def _frame_columns(self, key: bytes) -> ItemSpec:
+        return self._columns(key, frames=True)
 
 
 def _as_partition(part: Any) -> Partition:
@@ -282,27 +282,27 @@ class FixedLenSequenceFeature(Feature):
         dtype = list_dtype(self.dtype)
         if self.default_value is None:
             return None
-        kind = lowering.KINDS[dtype.kind]
-        array = lowering.default_array(self.default_value, kind, dtype, (1,))
-        lowering.serialize_default(array, kind, dtype, (1,))
+        kind = KINDS[dtype.kind]
+        array = default_array(self.default_value, kind, dtype, (1,))
+        serialize_default(array, kind, dtype, (1,))
         value = array.reshape(-1)[0]
         return value.encode() if isinstance(value, str) else value
 
-    def _lower(self, key: bytes) -> Lowering:
+    def _columns(self, key: bytes) -> ItemSpec:
         if not self.allow_missing:
             raise ValueError("in an Example a FixedLenSequenceFeature needs allow_missing=True")
-        build = assembly.PaddedBuild(self.shape, self._padding(), key)
+        build = builders.PaddedBuild(self.shape, self._padding(), key)
         return (column_of(key, self.dtype, ragged=True),), build
 
-    def _lower_frames(self, key: bytes) -> Lowering:
+    def _frame_columns(self, key: bytes) -> ItemSpec:
         if self.default_value is not None:
             raise ValueError("in a feature list, default_value must be None")
         fallback = b"" if self.allow_missing else None
         column = column_of(key, self.dtype, shape=self.shape, frames=True, fallback=fallback)
-        return (column,), assembly.padded_frames
+        return (column,), builders.padded_frames
 
 
-def plan_example(features: Mapping[str, Feature]) -> Plan:
+def plan_example(features: Mapping[str, Feature]) -> ReadPlan:
     """What to read for features of an Example, or of a context."""
     if not isinstance(features, Mapping):
         raise TypeError(f"features must map names to features, got {type(features).__name__}")
@@ -310,22 +310,22 @@ def plan_example(features: Mapping[str, Feature]) -> Plan:
         raise ValueError("features is empty: name at least one feature")
     planner = Planner()
     for key, feature in features.items():
-        planner.add(key, check_feature(key, feature)._lower(encode_key(key)))
+        planner.add(key, check_feature(key, feature)._columns(encode_key(key)))
     return planner.plan()
 
 
-def plan_context(features: Mapping[str, Feature]) -> Plan:
+def plan_context(features: Mapping[str, Feature]) -> ReadPlan:
     """As :func:`plan_example`, and there may be none."""
-    return plan_example(features) if features else Plan((), ())
+    return plan_example(features) if features else ReadPlan((), ())
 
 
-def plan_frames(features: Mapping[str, Feature]) -> Plan:
+def plan_frames(features: Mapping[str, Feature]) -> ReadPlan:
     """What to read for features of feature lists; of each ``name`` that is padded, the numbers of
     frames are an output named ``(name,)``."""
     planner = Planner()
     for key, feature in features.items():
-        columns, build = check_feature(key, feature)._lower_frames(encode_key(key))
+        columns, build = check_feature(key, feature)._frame_columns(encode_key(key))
         planner.add(key, (columns, build))
         if isinstance(feature, FixedLenSequenceFeature):
-            planner.add((key,), (columns, assembly.frame_counts))
+            planner.add((key,), (columns, builders.frame_counts))
     return planner.plan()

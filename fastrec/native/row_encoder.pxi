@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # One mapping into one Example. Rows tend to have the same features in the same order, so names,
-# their bytes and their order are kept from one row to the next; and the values that rows are made
-# of (numbers, strings, lists of these, arrays) become fr_values here, in place, without any Python
-# object. Whatever is anything else goes through values.py, which also words what is wrong.
+# their bytes and their order are kept from one row to the next. Values of exactly the common types
+# (numbers, strings, lists of one of these, arrays as they lie in memory) become fr_values here, in
+# place, without a Python object. These are shortcuts: any other value, and every error, goes
+# through native_value(), whose result is the same for all values.
 
 @cython.final
 @cython.no_gc_clear
@@ -15,12 +16,12 @@ cdef class RowEncoder:
     cdef Py_buffer *views
     cdef size_t count, view_count
     cdef list names, name_bytes, keep
-    cdef dict pins
+    cdef dict specs
     cdef OwnedBuffer numbers, strings, out
 
-    def __init__(self, dict pins=None):
-        prepare_cooking()
-        self.pins = pins
+    def __init__(self, dict specs=None):
+        load_rule()
+        self.specs = specs
         self.names = None
         self.keep = []
         self.numbers, self.strings, self.out = OwnedBuffer(), OwnedBuffer(), OwnedBuffer()
@@ -46,8 +47,8 @@ cdef class RowEncoder:
         for place in range(1, count):
             if encoded[order[place - 1]] == encoded[order[place]]:
                 raise ValueError(f"feature {names[order[place]]!a}: is given twice")
-        if self.pins is not None:
-            check_names(names, names, self.pins)
+        if self.specs is not None:
+            check_names(names, names, self.specs)
         self.values = <c.fr_value *>calloc(count + 1, sizeof(c.fr_value))
         self.slots = <Slot *>calloc(count + 1, sizeof(Slot))
         self.places = <size_t *>calloc(count + 1, sizeof(size_t))
@@ -58,20 +59,20 @@ cdef class RowEncoder:
             number = order[place]
             self.places[number] = place
             self.values[place].key = span_of(encoded[number])
-            if self.pins is not None:
-                self._plan_pin(&self.slots[place].pin, self.pins[names[number]])
+            if self.specs is not None:
+                self._plan_spec(&self.slots[place].spec, self.specs[names[number]])
         self.count = count
         self.names, self.name_bytes = names, encoded
         return 0
 
-    cdef int _plan_pin(self, Pinned *pin, lowered) except -1:
-        pin.given = True
-        pin.kind = KINDS[lowered.kind]
-        pin.ragged = lowered.ragged
-        pin.plain = not lowered.raw and lowered.dtype in (np.int64, np.float32, object)
-        pin.rank, pin.count = len(lowered.shape), 1
-        for dim in lowered.shape:
-            pin.count *= dim
+    cdef int _plan_spec(self, Wanted *wanted, spec) except -1:
+        wanted.given = True
+        wanted.kind = KINDS[spec.kind]
+        wanted.ragged = spec.ragged
+        wanted.plain = not spec.raw and spec.dtype in (np.int64, np.float32, object)
+        wanted.rank, wanted.count = len(spec.shape), 1
+        for dim in spec.shape:
+            wanted.count *= dim
         return 0
 
     cdef bint _is_planned(self, list names):
@@ -167,7 +168,7 @@ cdef class RowEncoder:
     cdef int _add_any(self, c.fr_value *v, Slot *slot, key, value) except -1:
         slot.moves = 0
         return fill_value(
-            v, key, cook_value(key, value, None if self.pins is None else self.pins[key]),
+            v, key, native_value(key, value, None if self.specs is None else self.specs[key]),
             self.keep)
 
     cdef bint _add_fast(self, c.fr_value *v, Slot *slot, value) except -1:
@@ -187,7 +188,7 @@ cdef class RowEncoder:
             return self._string(v, slot, <const uint8_t *>PyBytes_AS_STRING(value),
                                 PyBytes_GET_SIZE(value))
         if value is None:
-            return not slot.pin.given
+            return not slot.spec.given
         if is_exact(value, bool):
             return self._scalar_int(v, slot, value)
         if is_exact(value, list):
@@ -196,11 +197,11 @@ cdef class RowEncoder:
 
     cdef bint _fits(self, Slot *slot, c.fr_kind kind, Py_ssize_t rank, Py_ssize_t count):
         """Whether the specification, if there is one, has nothing to do with such a value."""
-        if not slot.pin.given:
+        if not slot.spec.given:
             return True
-        if not slot.pin.plain or slot.pin.kind != kind or rank > 1:
+        if not slot.spec.plain or slot.spec.kind != kind or rank > 1:
             return False
-        return slot.pin.ragged or (slot.pin.rank == rank and slot.pin.count == count)
+        return slot.spec.ragged or (slot.spec.rank == rank and slot.spec.count == count)
 
     cdef bint _scalar(self, c.fr_value *v, Slot *slot, value) except -1:
         """A NumPy scalar."""
@@ -259,8 +260,8 @@ cdef class RowEncoder:
 
     cdef bint _list(self, c.fr_value *v, Slot *slot, list items) except -1:
         if not items:
-            return not slot.pin.given
-        if slot.pin.given and not self._fits(slot, slot.pin.kind, 1, len(items)):
+            return not slot.spec.given
+        if slot.spec.given and not self._fits(slot, slot.spec.kind, 1, len(items)):
             return False
         if is_exact(items[0], int):
             return self._ints(v, slot, items)
@@ -277,7 +278,7 @@ cdef class RowEncoder:
         return <int64_t *>(self.numbers.buffer.data + self.numbers.buffer.size)
 
     cdef bint _took(self, c.fr_value *v, Slot *slot, c.fr_kind kind, size_t count):
-        if slot.pin.given and slot.pin.kind != kind:
+        if slot.spec.given and slot.spec.kind != kind:
             return False
         v.kind, v.count = kind, count
         v.values = <const uint8_t *><size_t>self.numbers.buffer.size
@@ -317,7 +318,7 @@ cdef class RowEncoder:
         cdef Py_ssize_t size
         cdef const char *text
         cdef c.fr_error err
-        if slot.pin.given and slot.pin.kind != c.FR_KIND_BYTES:
+        if slot.spec.given and slot.spec.kind != c.FR_KIND_BYTES:
             return False
         offsets[0] = 0
         for i in range(count):
@@ -345,17 +346,17 @@ cdef class ExampleEncoder:
     """Mappings into Examples, from any thread and from within each other."""
 
     cdef list idle
-    cdef dict pins
+    cdef dict specs
 
-    def __init__(self, dict pins=None):
+    def __init__(self, dict specs=None):
         self.idle = []
-        self.pins = pins
+        self.specs = specs
 
     cdef RowEncoder _idle(self):
         try:
             return self.idle.pop()
         except IndexError:
-            return RowEncoder(self.pins)
+            return RowEncoder(self.specs)
 
     def encode(self, mapping):
         cdef RowEncoder encoder = self._idle()

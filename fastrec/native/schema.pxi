@@ -32,29 +32,29 @@ cdef c.fr_span span_of(bytes data):
     return span
 
 
-cdef int _lower(c.fr_feature *raw, lowered) except -1:
-    raw.key = span_of(lowered.key)
-    raw.kind = KINDS[lowered.kind]
-    raw.dtype = DTYPES[lowered.dtype]
-    raw.ragged, raw.raw, raw.swap = lowered.ragged, lowered.raw, lowered.swap
-    raw.frames = lowered.frames
+cdef int _columns(c.fr_feature *raw, specs) except -1:
+    raw.key = span_of(specs.key)
+    raw.kind = KINDS[specs.kind]
+    raw.dtype = DTYPES[specs.dtype]
+    raw.ragged, raw.raw, raw.swap = specs.ragged, specs.raw, specs.swap
+    raw.frames = specs.frames
     raw.count = 1
-    for dim in lowered.shape:
+    for dim in specs.shape:
         raw.count *= dim
-    if lowered.fallback is not None:
-        raw.fallback = span_of(lowered.fallback)
-    if lowered.fit is not None:
-        _lower_fit(raw, lowered)
+    if specs.fallback is not None:
+        raw.fallback = span_of(specs.fallback)
+    if specs.fit is not None:
+        _lower_fit(raw, specs)
     return 0
 
 
-cdef int _lower_fit(c.fr_feature *raw, lowered) except -1:
+cdef int _lower_fit(c.fr_feature *raw, specs) except -1:
     cdef size_t i
-    raw.fit = c.FR_FIT_CROP_OR_PAD if lowered.fit.crops else c.FR_FIT_PAD
-    raw.rank = len(lowered.shape)
+    raw.fit = c.FR_FIT_CROP_OR_PAD if specs.fit.crops else c.FR_FIT_PAD
+    raw.rank = len(specs.shape)
     for i in range(raw.rank):
-        raw.target[i] = lowered.shape[i]
-    for i, extent in enumerate(lowered.fit.extents):
+        raw.target[i] = specs.shape[i]
+    for i, extent in enumerate(specs.fit.extents):
         if isinstance(extent, int):
             raw.extent[i].kind, raw.extent[i].value = c.FR_EXTENT_FIXED, extent
         else:
@@ -71,17 +71,17 @@ cdef class Schema:
     """
 
     cdef c.fr_pool *pool
-    cdef tuple lowered, outputs
+    cdef tuple specs, outputs
     cdef list lent  # memory of others, which batches are made in
     cdef tuple runs  # (first, count, strides of a row) of columns that are wrapped together
     cdef tuple names  # of the outputs, when each is the column at its place as it is; or None
 
     def __init__(self, plan, size_t keep=4):
-        """`plan`: a `fastrec.features.column_spec.Plan`. `keep`: idle batches to keep."""
-        self.lowered, self.outputs = plan
+        """`plan`: a `fastrec.features.column_spec.ReadPlan`. `keep`: idle batches to keep."""
+        self.specs, self.outputs = plan
         direct = [build is None and which == (i,)
                   for i, (_, which, build) in enumerate(self.outputs)]
-        same = all(direct) and len(direct) == len(self.lowered)
+        same = all(direct) and len(direct) == len(self.specs)
         self.names = tuple([name for name, _, _ in self.outputs]) if same else None
         self._compile(keep)
         self.runs = self._find_runs()
@@ -89,14 +89,14 @@ cdef class Schema:
     cdef int _compile(self, size_t keep) except -1:
         cdef c.fr_error err
         cdef c.fr_schema schema
-        cdef size_t count = len(self.lowered), i
+        cdef size_t count = len(self.specs), i
         cdef int status
         cdef c.fr_feature *raw = <c.fr_feature *>calloc(count + 1, sizeof(c.fr_feature))
         if raw == NULL:
             raise MemoryError
         try:
             for i in range(count):
-                _lower(&raw[i], self.lowered[i])
+                _columns(&raw[i], self.specs[i])
             check(c.fr_schema_init(&schema, raw, count, &err), &err)
         finally:
             free(raw)
@@ -114,7 +114,7 @@ cdef class Schema:
         for i in range(schema.count):
             kind = None
             if c.fr_feature_is_dense(&schema.features[i]):
-                kind = (self.lowered[i].dtype, self.lowered[i].shape)
+                kind = (self.specs[i].dtype, self.specs[i].shape)
             if kind is not None and kind == before:
                 runs[-1][1] += 1
             else:
@@ -129,7 +129,7 @@ cdef class Schema:
     @property
     def parses(self):
         """False for a schema of the record itself."""
-        return self.lowered[0].kind != "record"
+        return self.specs[0].kind != "record"
 
     @property
     def taken(self):
@@ -307,34 +307,34 @@ cdef class Batch:
     cdef object _run(self, size_t first, size_t count, tuple strides):
         """Columns as the items of one array: NumPy makes those in a fraction of the time."""
         cdef c.fr_column *column = &self.batch.columns[first]
-        lowered = self.schema.lowered[first]
-        shape = (self.batch.rows, *lowered.shape)
+        specs = self.schema.specs[first]
+        shape = (self.batch.rows, *specs.shape)
         # Columns lie apart by their size, rounded up.
         strides = (column[1].dense - column.dense, *strides)
-        return np.ndarray((count, *shape), lowered.dtype, self, column.dense, strides)
+        return np.ndarray((count, *shape), specs.dtype, self, column.dense, strides)
 
     cdef object _column(self, size_t i):
         cdef c.fr_column *column = &self.batch.columns[i]
-        lowered = self.schema.lowered[i]
+        specs = self.schema.specs[i]
         if c.fr_feature_is_dense(&self.batch.schema.features[i]):
             return np.ndarray(
-                (self.batch.rows, *lowered.shape), lowered.dtype, self, column.dense)
-        if lowered.frames:
-            return Ragged(self._values(column, lowered, _rows(column)),
+                (self.batch.rows, *specs.shape), specs.dtype, self, column.dense)
+        if specs.frames:
+            return Ragged(self._values(column, specs, _rows(column)),
                           array_of(block_of(self, &column.frames), np.int64))
-        return self._values(column, lowered, self.batch.rows)
+        return self._values(column, specs, self.batch.rows)
 
-    cdef object _values(self, c.fr_column *column, lowered, rows):
-        if lowered.dtype.hasobject:
+    cdef object _values(self, c.fr_column *column, specs, rows):
+        if specs.dtype.hasobject:
             values = Bytes(
                 array_of(block_of(self, &column.values), np.uint8),
                 array_of(block_of(self, &column.offsets), np.int64),
-                None if lowered.ragged else (rows, *lowered.shape))
+                None if specs.ragged else (rows, *specs.shape))
         else:
-            values = array_of(block_of(self, &column.values), lowered.dtype)
-            if not lowered.ragged:
-                values = values.reshape(rows, *lowered.shape)
-        if not lowered.ragged:
+            values = array_of(block_of(self, &column.values), specs.dtype)
+            if not specs.ragged:
+                values = values.reshape(rows, *specs.shape)
+        if not specs.ragged:
             return values
         return Ragged(values, array_of(block_of(self, &column.splits), np.int64))
 

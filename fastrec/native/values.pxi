@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-# Values into Examples. What a value becomes is in docs/encoding.md, and decided in values.py; the
-# common values of single rows take the short way of _rows.pxi.
+# Values on their way into Examples. docs/encoding.md says what a value becomes, and
+# encoding/to_column.py decides it; row_encoder.pxi has shortcuts for the common values of rows.
 
-# encoding/native_values.py comes with the first encoder: whoever only reads does without it.
-cdef object cook_column = None
-cdef object cook_value = None
+# The rule is imported by the first encoder, for programs that only read do without it.
+cdef object native_column = None
+cdef object native_value = None
 
 
-cdef int prepare_cooking() except -1:
-    global cook_column, cook_value
-    if cook_value is None:
-        from .encoding import native_values as cooking
-        cook_column, cook_value = cooking.cook_column, cooking.cook_value
+cdef int load_rule() except -1:
+    global native_column, native_value
+    if native_value is None:
+        from .encoding import check_spec
+        native_column, native_value = check_spec.native_column, check_spec.native_value
     return 0
 
 
@@ -51,21 +51,21 @@ cdef class Values:
     def __dealloc__(self):
         c.fr_buffer_free(&self.room)
 
-    def add(self, key, cooked):
-        """A feature, as cooking.Cooked."""
+    def add(self, key, native):
+        """A feature, as a NativeValue."""
         cdef c.fr_error err
         cdef c.fr_value *value
         name = name_of(key)
-        if self.columns and self.rows is not None and cooked.rows != self.rows:
+        if self.columns and self.rows is not None and native.rows != self.rows:
             raise ValueError(
-                f"feature {key!a} has {cooked.rows} rows, the features before it have {self.rows}")
+                f"feature {key!a} has {native.rows} rows, the features before it have {self.rows}")
         check(c.fr_buffer_reserve(&self.room, sizeof(c.fr_value), &err), &err)
         self.values = <c.fr_value *>self.room.data
         value = &self.values[self.count]
         self.keep.append(name)
         value.key = span_of(name)
-        fill_value(value, key, cooked, self.keep)
-        self.rows = cooked.rows
+        fill_value(value, key, native, self.keep)
+        self.rows = native.rows
         self.room.size += sizeof(c.fr_value)
         self.count += 1
 
@@ -125,31 +125,31 @@ cdef class Values:
         return blocks
 
 
-cdef int fill_value(c.fr_value *value, key, cooked, list keep) except -1:
+cdef int fill_value(c.fr_value *value, key, native, list keep) except -1:
     """All but the key. What is said of an array is held against the memory that it has."""
     cdef size_t splits = 0, offsets = 0, present = 0
     c.fr_value_clear(value)
-    value.kind = KINDS[cooked.kind] if cooked.kind != "none" else c.FR_KIND_NONE
-    value.dtype = DTYPES[cooked.values.dtype] if cooked.kind != "bytes" else c.FR_BYTES
-    value.values = memory_of(cooked.values, keep, &value.size)
-    if cooked.splits is not None:
-        value.splits = <const int64_t *>memory_of(cooked.splits, keep, &splits)
-    if cooked.offsets is not None:
-        value.offsets = <const int64_t *>memory_of(cooked.offsets, keep, &offsets)
-    if cooked.present is not None:
-        value.present = memory_of(cooked.present, keep, &present)
-    elements = cooked.elements if cooked.splits is not None else cooked.rows * cooked.count
-    width = cooked.element_size if cooked.kind == "bytes" else cooked.values.dtype.itemsize
-    if (min(cooked.rows, cooked.count, cooked.elements) < 0
-            or (value.splits != NULL and splits != (cooked.rows + 1) * sizeof(int64_t))
-            or (value.offsets != NULL and offsets != (cooked.elements + 1) * sizeof(int64_t))
-            or (value.offsets != NULL and elements != cooked.elements)
-            or (value.present != NULL and present != cooked.rows)
+    value.kind = KINDS[native.kind] if native.kind != "none" else c.FR_KIND_NONE
+    value.dtype = DTYPES[native.values.dtype] if native.kind != "bytes" else c.FR_BYTES
+    value.values = memory_of(native.values, keep, &value.size)
+    if native.splits is not None:
+        value.splits = <const int64_t *>memory_of(native.splits, keep, &splits)
+    if native.offsets is not None:
+        value.offsets = <const int64_t *>memory_of(native.offsets, keep, &offsets)
+    if native.present is not None:
+        value.present = memory_of(native.present, keep, &present)
+    elements = native.elements if native.splits is not None else native.rows * native.count
+    width = native.element_size if native.kind == "bytes" else native.values.dtype.itemsize
+    if (min(native.rows, native.count, native.elements) < 0
+            or (value.splits != NULL and splits != (native.rows + 1) * sizeof(int64_t))
+            or (value.offsets != NULL and offsets != (native.elements + 1) * sizeof(int64_t))
+            or (value.offsets != NULL and elements != native.elements)
+            or (value.present != NULL and present != native.rows)
             or (value.offsets == NULL and elements * width > value.size)):
-        raise ValueError(f"feature {key!a}: its arrays do not have the sizes that {cooked.rows} "
-                         f"rows of {cooked.elements or cooked.count} elements take")
-    value.elements, value.count = cooked.elements, cooked.count
-    value.element_size = cooked.element_size
+        raise ValueError(f"feature {key!a}: its arrays do not have the sizes that {native.rows} "
+                         f"rows of {native.elements or native.count} elements take")
+    value.elements, value.count = native.elements, native.count
+    value.element_size = native.element_size
     return 0
 
 
@@ -193,39 +193,37 @@ cdef object span_block(owner, c.fr_span span):
 
 
 cdef int cpu_count():
-    try:
-        return len(os.sched_getaffinity(0))
-    except AttributeError:  # not Linux
-        return os.cpu_count() or 1
+    from .threads import usable_cpus
+    return usable_cpus()
 
 
-cdef int check_names(mapping, features, dict pins) except -1:
+cdef int check_names(mapping, features, dict specs) except -1:
     """Every feature of the specification is there or may be missing, and there is no other."""
     for key in mapping:
-        if key not in pins:
+        if key not in specs:
             raise ValueError(f"feature {key!a} is not in the specification, which has "
-                             f"{', '.join(map(ascii, pins)):.200}")
-    for key, pin in pins.items():
-        if key not in mapping and not pin.ragged and pin.fallback is None:
+                             f"{', '.join(map(ascii, specs)):.200}")
+    for key, spec in specs.items():
+        if key not in mapping and not spec.ragged and spec.fallback is None:
             raise ValueError(f"feature {key!a} of the specification is missing, and it has no "
                              f"default")
     return 0
 
 
-def column_values(columns, pins=None):
+def column_values(columns, specs=None):
     """Columns on their way to the encoder; see fastrec.encode_examples."""
     cdef Values values
-    prepare_cooking()
+    load_rule()
     if not hasattr(columns, "items"):
         raise TypeError(f"columns must map names to arrays, not {type(columns).__name__}")
     columns = dict(columns)
     if not columns:
         raise ValueError("columns is empty: name at least one feature")
-    if pins is not None:
-        check_names(columns, columns, pins)
+    if specs is not None:
+        check_names(columns, columns, specs)
     values = Values()
     for key, column in columns.items():
-        values.add(key, cook_column(key, column, None if pins is None else pins[key]))
+        values.add(key, native_column(key, column, None if specs is None else specs[key]))
     return values
 
 
@@ -236,14 +234,14 @@ def encode_sequence(context, lists):
     cdef c.fr_error err
     cdef int status
     cdef size_t i
-    prepare_cooking()
+    load_rule()
     for key, value in context.items():
-        values.add(key, cook_value(key, value))
+        values.add(key, native_value(key, value))
     names = {}
     for key, value in lists.items():
-        cooked = cook_column(key, value)
-        names[name_of(key)] = cooked.rows
-        steps.add(key, cooked)
+        native = native_column(key, value)
+        names[name_of(key)] = native.rows
+        steps.add(key, native)
     values._sort()
     steps._sort()
     cdef size_t *counts = <size_t *>calloc(steps.count + 1, sizeof(size_t))
@@ -261,3 +259,92 @@ def encode_sequence(context, lists):
     err.record = -1
     check_encoded(status, &err, False)
     return PyBytes_FromStringAndSize(<const char *>out.buffer.data, <Py_ssize_t>out.buffer.size)
+
+
+# How the common values of rows are told apart, and what is kept of each until it is encoded.
+
+cdef extern from *:
+    """
+    #define FASTREC_IS_EXACT(object, type) (Py_TYPE(object) == (PyTypeObject *)(type))
+    """
+    bint is_exact "FASTREC_IS_EXACT"(object, object)
+
+cdef enum Way:  # how a NumPy scalar is read
+    AS_INT = 1
+    AS_FLOAT32
+    AS_FLOAT64
+    AS_BOOL
+
+cdef dict SCALARS = {
+    **{t: AS_INT for t in (np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint16, np.uint32,
+                           np.uint64, np.intc, np.longlong)},
+    np.float16: AS_FLOAT64, np.float32: AS_FLOAT32, np.float64: AS_FLOAT64, np.bool_: AS_BOOL,
+}
+cdef object ndarray = np.ndarray
+
+# Where a slot's memory is, while it may still move.
+cdef enum:
+    NUMBERS_MOVE = 1
+    OFFSETS_MOVE = 2
+    STRINGS_MOVE = 4
+
+
+cdef struct Wanted:
+    bint given      # the specification names the feature
+    bint plain      # it has the dtype that its kind has by itself, and is no raw one
+    bint ragged
+    c.fr_kind kind
+    Py_ssize_t rank, count
+
+
+cdef struct Slot:
+    int64_t scalar
+    int moves
+    Wanted spec
+
+
+cdef int code_of(const char *format) noexcept:
+    """The dtype of a buffer's format, native byte order; -1 for any other."""
+    cdef char letter = format[0]
+    if letter == b"@" or letter == b"=":
+        format += 1
+        letter = format[0]
+    if letter == 0 or format[1] != 0:
+        return -1
+    if letter == b"f":
+        return c.FR_FLOAT32
+    if letter == b"d":
+        return c.FR_FLOAT64
+    if letter == b"B":
+        return c.FR_UINT8
+    if letter == b"l":
+        return c.FR_INT64 if sizeof(long) == 8 else c.FR_INT32
+    if letter == b"q":
+        return c.FR_INT64
+    if letter == b"i":
+        return c.FR_INT32
+    if letter == b"?":
+        return c.FR_BOOL
+    if letter == b"b":
+        return c.FR_INT8
+    if letter == b"h":
+        return c.FR_INT16
+    if letter == b"H":
+        return c.FR_UINT16
+    if letter == b"I":
+        return c.FR_UINT32
+    if letter == b"L":
+        return c.FR_UINT64 if sizeof(long) == 8 else c.FR_UINT32
+    if letter == b"Q":
+        return c.FR_UINT64
+    if letter == b"e":
+        return c.FR_FLOAT16
+    return -1
+
+
+cdef const char *utf8_of(text, Py_ssize_t *size) except? NULL:
+    """What the str itself keeps; NULL for text that is no Unicode."""
+    try:
+        return PyUnicode_AsUTF8AndSize(text, size)
+    except UnicodeEncodeError:
+        return NULL

@@ -14,7 +14,7 @@ from ..features.column_spec import Feature
 from ..features.raw import RawFeature
 from ..features.spec import FixedLenFeature
 
-__all__ = ["Features", "Sighting"]
+__all__ = ["FeatureStats", "Features"]
 
 KINDS = ("bytes_list", "float_list", "int64_list")
 
@@ -44,7 +44,7 @@ class Found(NamedTuple):
     constant: tuple[int, ...] | None
 
 
-class Sighting:
+class FeatureStats:
     """What was seen of one feature.
 
     Attributes
@@ -188,20 +188,20 @@ class Features(dict[str, Feature]):
 
     Attributes
     ----------
-    sightings : dict of str to Sighting
+    stats : dict of str to FeatureStats
     records : int
         How many records were looked at.
     """
 
     def __init__(
-        self, features: Mapping[str, Feature], sightings: Mapping[str, Sighting], records: int
+        self, features: Mapping[str, Feature], stats: Mapping[str, FeatureStats], records: int
     ) -> None:
         super().__init__(features)
-        self.sightings = dict(sightings)
+        self.stats = dict(stats)
         self.records = records
 
     def __reduce__(self) -> Any:
-        return type(self), (dict(self), self.sightings, self.records)
+        return type(self), (dict(self), self.stats, self.records)
 
     def __str__(self) -> str:
         rows: list[tuple[str, ...]] = [("name", "kind", "values", "present", "range", "read as")]
@@ -217,7 +217,7 @@ class Features(dict[str, Feature]):
         )
 
     def _row(self, name: str) -> tuple[str, ...]:
-        seen, feature = self.sightings.get(name), self[name]
+        seen, feature = self.stats.get(name), self[name]
         shown = ascii(name)[1:-1]
         if seen is None:  # put in later
             return shown, "", "", "", "", _spell(feature)
@@ -225,7 +225,7 @@ class Features(dict[str, Feature]):
         present = f"{100 * seen.present / self.records:.3g} %"
         return shown, seen.kinds[0], values, present, self._range(seen), _spell(feature)
 
-    def _range(self, seen: Sighting) -> str:
+    def _range(self, seen: FeatureStats) -> str:
         if seen.low is None or seen.high is None:
             return ""
         text = f"{seen.low:.6g}" if isinstance(seen.low, float) else str(seen.low)

@@ -16,7 +16,7 @@ from ..features.column_spec import Feature
 from ..features.raw import RawFeature
 from ..features.spec import FixedLenFeature, RaggedFeature, plan_example
 from ..records.reader import Reader, Source
-from .feature_stats import KINDS, Features, Sighting, shape_sources
+from .feature_stats import KINDS, Features, FeatureStats, shape_sources
 
 __all__ = ["Features", "infer_features", "kinds_of"]
 
@@ -40,15 +40,15 @@ def _chunks(source: Source, limit: int | None) -> Iterator[list[bytes]]:
         yield chunk
 
 
-def _survey(source: Source, limit: int | None) -> tuple[dict[str, Sighting], int]:
-    seen: dict[str, Sighting] = {}
+def _survey(source: Source, limit: int | None) -> tuple[dict[str, FeatureStats], int]:
+    seen: dict[str, FeatureStats] = {}
     total = 0
     for chunk in _chunks(source, limit):
         survey = _core.Survey(total)
         survey.add(chunk)
         for raw_key, counts in survey.sightings().items():
             key = raw_key.decode("utf-8", "surrogateescape")
-            seen.setdefault(key, Sighting()).add_kinds(counts)
+            seen.setdefault(key, FeatureStats()).add_kinds(counts)
             if len(seen) > _MAX_FEATURES:
                 raise ExampleParseError(f"more than {_MAX_FEATURES} different features")
         _check_kinds(seen)
@@ -57,21 +57,21 @@ def _survey(source: Source, limit: int | None) -> tuple[dict[str, Sighting], int
     return seen, total
 
 
-def _check_kinds(seen: dict[str, Sighting]) -> None:
-    for key, sighting in seen.items():
-        kinds = sighting.kinds
+def _check_kinds(seen: dict[str, FeatureStats]) -> None:
+    for key, stats in seen.items():
+        kinds = stats.kinds
         if len(kinds) > 1:
             raise ExampleParseError(
                 f"feature {key!a} is {' and '.join(kinds)} in different records"
             )
 
 
-def _measure(seen: dict[str, Sighting], chunk: list[bytes]) -> None:
+def _measure(seen: dict[str, FeatureStats], chunk: list[bytes]) -> None:
     """How many values, of what range and size, and whose shape is said where."""
     features: dict[str, Feature] = {
-        key: RaggedFeature(_DTYPES[KINDS.index(sighting.kinds[0])])
-        for key, sighting in seen.items()
-        if sighting.kinds
+        key: RaggedFeature(_DTYPES[KINDS.index(stats.kinds[0])])
+        for key, stats in seen.items()
+        if stats.kinds
     }
     columns = _core.Schema(plan_example(features)).parse(chunk) if features else {}
     for key, column in columns.items():
@@ -83,16 +83,16 @@ def _measure(seen: dict[str, Sighting], chunk: list[bytes]) -> None:
                 seen[key].add_shape(shape, sizes)
 
 
-def _feature(sighting: Sighting, total: int) -> Feature:
-    dtype = _DTYPES[KINDS.index(sighting.kinds[0])]
-    shape = sighting.shape(total)
+def _feature(stats: FeatureStats, total: int) -> Feature:
+    dtype = _DTYPES[KINDS.index(stats.kinds[0])]
+    shape = stats.shape(total)
     if shape is not None and shape.item_size == 1:
         if shape.constant is not None:
             return RawFeature(shape.constant, np.uint8)
         return RawFeature(shape.names, np.uint8, shape_dtype=shape.dtype)
-    if sighting.fewest != sighting.most or sighting.present < total or sighting.most == 0:
+    if stats.fewest != stats.most or stats.present < total or stats.most == 0:
         return RaggedFeature(dtype)
-    return FixedLenFeature(() if sighting.most == 1 else (sighting.most,), dtype)
+    return FixedLenFeature(() if stats.most == 1 else (stats.most,), dtype)
 
 
 def infer_features(source: Source, limit: int | None = 1000) -> Features:
@@ -115,7 +115,7 @@ def infer_features(source: Source, limit: int | None = 1000) -> Features:
     -------
     Features
         A dict of features by name, sorted; ``print`` shows a table of what was seen, and its
-        ``sightings`` has that by name.
+        ``stats`` has that by name.
 
     Raises
     ------

@@ -9,7 +9,7 @@ from typing import Any
 
 from .. import _core
 from ..columns import Bytes
-from ..features.column_spec import Plan
+from ..features.column_spec import ReadPlan
 from ..features.spec import Feature, plan_example
 from ..threads import usable_cpus
 
@@ -24,11 +24,11 @@ _MOST_THREADS = 8
 
 
 @functools.lru_cache(maxsize=32)
-def _compile(plan: Callable[[Any], Plan], items: tuple[Any, ...], _: str) -> _core.Schema:
+def _compile(plan: Callable[[Any], ReadPlan], items: tuple[Any, ...], _: str) -> _core.Schema:
     return _core.Schema(plan(dict(items)))
 
 
-def compile_schema(plan: Callable[[Any], Plan], features: Any) -> _core.Schema:
+def compile_schema(plan: Callable[[Any], ReadPlan], features: Any) -> _core.Schema:
     """A schema of the features, kept for the next time.
 
     Defaults are told apart by how they print as well: 0.0 and -0.0 are equal.

@@ -33,7 +33,7 @@ def feature_of(value: Any, feature: Any) -> Any:
     return train.Example.FromString(data).features.feature["a"]
 
 
-# What a specification pins.
+# What a specification specs.
 
 
 @pytest.mark.parametrize("dtype", [*DTYPES, np.dtype("F"), np.dtype("D")], ids=str)
@@ -62,10 +62,10 @@ def test_a_raw_feature_stores_any_dtype_as_bytes(dtype: np.dtype, little: bool) 
     ],
 )
 def test_a_list_of_rows_is_what_its_rows_are(feature: Any, value: Any) -> None:
-    pins = {"a": feature}
+    specs = {"a": feature}
     for rows in ([value, value], [None, value], [value, None], [None, None]):
-        expected = [encode_example({"a": row}, pins) for row in rows]
-        assert encode_examples({"a": rows}, pins).to_list() == expected
+        expected = [encode_example({"a": row}, specs) for row in rows]
+        assert encode_examples({"a": rows}, specs).to_list() == expected
 
 
 def test_a_list_of_uint8_scalars_in_arrays_is_of_integers() -> None:

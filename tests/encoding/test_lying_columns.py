@@ -74,11 +74,11 @@ PINS: list[Any] = [
 ]
 
 
-@pytest.mark.parametrize("pin", PINS, ids=str)
+@pytest.mark.parametrize("spec", PINS, ids=str)
 @pytest.mark.parametrize("column", COLUMNS.values(), ids=COLUMNS)
-def test_a_specification_believes_no_more(column: Callable[[], Any], pin: Any) -> None:
+def test_a_specification_believes_no_more(column: Callable[[], Any], spec: Any) -> None:
     with pytest.raises((ValueError, TypeError)):
-        fastrec.encode_examples({"a": column()}, {"a": pin})
+        fastrec.encode_examples({"a": column()}, {"a": spec})
 
 
 @pytest.mark.parametrize("array", [np.arange(6), np.arange(6.0), np.arange(6, dtype="B")], ids=str)

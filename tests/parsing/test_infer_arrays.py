@@ -110,7 +110,7 @@ def test_the_table_has_ranges_presence_and_formats(tmp_path: Path) -> None:
     assert lines[5].startswith("\\xe9")
     assert "e" not in features
     assert features["b"] == RaggedFeature(np.float32)
-    assert features.sightings["a"].low == -3
+    assert features.stats["a"].low == -3
     again = pickle.loads(pickle.dumps(features))
     assert again == features
     assert str(again) == str(features)

@@ -44,14 +44,13 @@ PACKAGES = (
 )
 RANK = {name: rank for rank, names in enumerate(PACKAGES) for name in names}
 # Below all of them is the extension, which asks these while it runs.
-NATIVE = {"errors", "columns", "records.file_magic", "encoding.native_values"}
+NATIVE = {"errors", "columns", "records.file_magic", "encoding.check_spec", "threads"}
 # Modules that must do without the extension.
 PLAIN = (
     "fastrec.errors",
     "fastrec.columns",
     "fastrec.threads",
     "fastrec.features.spec",
-    "fastrec.encoding.native_values",
     "fastrec.encoding.to_column",
     "fastrec.encoding.check_spec",
 )
