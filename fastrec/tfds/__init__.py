@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Data sets that TensorFlow Datasets (TFDS) and RLDS have prepared, without TensorFlow.
+
+>>> import os, tempfile, numpy as np, fastrec.tfds
+>>> from fastrec.tfds import features
+>>> examples = [{"x": np.full(3, i, np.float32), "label": i % 2} for i in range(10)]
+>>> described = {"x": features.Tensor((3,)), "label": features.ClassLabel(names=["even", "odd"])}
+>>> directory = fastrec.tfds.write(tempfile.mkdtemp(), "numbers", {"train": examples}, described)
+>>> ds = fastrec.tfds.load(directory, split="train[50%:]")
+>>> len(ds), ds[0]["x"], ds.features["label"].int2str(ds[0]["label"])
+(5, array([5., 5., 5.], dtype=float32), 'odd')
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Any
+
+from . import features
+from .columns import Structure
+from .dataset import Dataset, inferred
+from .documents import MetadataError
+from .info import DatasetInfo, find_directory, load_info
+from .splits import (
+    Part,
+    ReadInstruction,
+    SplitInfo,
+    Splits,
+    even_splits,
+    split_for_jax_process,
+)
+from .writing import write
+
+__all__ = [
+    "Dataset",
+    "DatasetInfo",
+    "MetadataError",
+    "Part",
+    "ReadInstruction",
+    "SplitInfo",
+    "Splits",
+    "even_splits",
+    "features",
+    "info",
+    "load",
+    "split_for_jax_process",
+    "write",
+]
+
+Directory = str | os.PathLike[str]
+
+
+def info(
+    directory: Directory | Sequence[Directory], *, name: str | None = None,
+    version: str | None = None,
+) -> DatasetInfo:  # fmt: skip
+    """Description of a prepared data set: its features, its splits, how many records they have.
+
+    Parameters are those of :func:`load`. No record is read.
+    """
+    if isinstance(directory, (str, os.PathLike)):
+        return load_info(find_directory(os.fspath(directory), name, version))
+    found = [load_info(find_directory(os.fspath(each), name, version)) for each in directory]
+    if not found:
+        raise ValueError("directory must name at least one directory")
+    return _merged(found)
+
+
+def _merged(infos: list[DatasetInfo]) -> DatasetInfo:
+    """One description of several directories: splits of one name are one split."""
+    first = infos[0]
+    for each in infos[1:]:
+        if repr(each.features) != repr(first.features):
+            raise ValueError(f"{each.directory!a} and {first.directory!a} differ in their features")
+    names = dict.fromkeys(name for each in infos for name in each.splits)
+    splits = []
+    for name in names:
+        parts = [each.splits[name] for each in infos if name in each.splits]
+        paths = tuple(path for part in parts for path in part.paths)
+        lengths = tuple(length for part in parts for length in part.shard_lengths)
+        splits.append(SplitInfo(name, paths, lengths, sum(part.num_bytes for part in parts)))
+    return DatasetInfo(
+        **{
+            **{key: getattr(first, key) for key in first.__dataclass_fields__},
+            "splits": Splits(splits),
+        }
+    )
+
+
+def load(
+    directory: Directory | Sequence[Directory],
+    split: str | Part | None = None,
+    *,
+    name: str | None = None,
+    version: str | None = None,
+    features: Sequence[str] | None = None,
+    decode: bool = True,
+    tfds_id: bool = False,
+) -> Any:
+    """Open a data set that TFDS has prepared.
+
+    Parameters
+    ----------
+    directory : path, or sequence of paths
+        The directory with ``dataset_info.json``, or one above it as long as there is one set
+        below. Several directories are read as one set, one after the other.
+    split : str or Part, optional
+        As ``"train"``, ``"train[:90%]"``, ``"train[1000:]+test"``, ``"train[0shard]"``. None: a
+        dictionary of all splits.
+    name : str, optional
+        ``"name"``, ``"name/config"`` or ``"name/config:1.0.0"`` below a data directory.
+    version : str, optional
+        ``"1.0.0"`` or ``"1.*.*"``; the highest by default.
+    features : sequence of str, optional
+        Features to read, by their names in records (``"steps/action"``); all by default.
+    decode : bool
+        Decode images and sound; False leaves them as the bytes of their files.
+    tfds_id : bool
+        Add the name of the file and the number of the record, as TFDS's ReadConfig does.
+
+    Returns
+    -------
+    Dataset, or dict of str to Dataset
+
+    Raises
+    ------
+    FileNotFoundError
+        When there is no such set.
+    MetadataError
+        When what describes it is damaged, or its records are in another format.
+    ValueError
+        When there is no such split or feature.
+    """
+    found = info(directory, name=name, version=version)
+    if split is None:
+        parts: dict[str, str | Part] = {key: key for key in found.splits}
+    else:
+        parts = {"": split}
+    described = found.features
+    if described is None:
+        described = inferred([path for each in found.splits.values() for path in each.paths])
+    structure = Structure(described, features, decode=decode)
+    made = {
+        key: Dataset(found, str(part), found.splits.spans(part), structure, with_id=tfds_id)
+        for key, part in parts.items()
+    }
+    return made if split is None else made[""]

@@ -1,0 +1,373 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Columns of parsed records become the values that connectors describe."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+import fastrec
+
+from ..columns import Bytes, Ragged
+from ..errors import ExampleParseError
+from .features import Dataset, FeaturesDict, Image
+from .features import Sequence as SequenceOf
+from .values import Connector, Leaf, Shape, Value, reshaped
+
+__all__ = ["Column", "Steps", "Structure"]
+
+
+class Column:
+    """How one value is read: what to ask of the parser, and what to make of the answer.
+
+    Parameters
+    ----------
+    leaf : Leaf
+    decode : bool
+        Whether files of images and sound become arrays.
+    """
+
+    def __init__(self, leaf: Leaf, decode: bool) -> None:
+        self.leaf = leaf
+        self.value: Value = leaf.value
+        self.rank = len(leaf.lengths)
+        self.decodes = self.value.is_encoded and (decode or not self.value.is_media)
+        self.parts = (leaf.name,)
+        if self.value.is_dynamic:
+            self.parts = (f"{leaf.name}/shape", f"{leaf.name}/value")
+
+    # --- what to ask of the parser ----------------------------------------------------------
+
+    def spec(self) -> dict[str, Any]:
+        """Features to parse, by name."""
+        if self.value.is_dynamic:
+            rank = (len(self.value.shape),)
+            shapes = self._feature(self.parts[0], rank, np.dtype(np.int64))
+            return {
+                self.parts[0]: shapes,
+                self.parts[1]: self._feature(self.parts[1], (), np.dtype(object)),
+            }
+        return {
+            self.leaf.name: self._feature(
+                self.leaf.name, self.value.wire_shape, self.value.wire_dtype
+            )
+        }
+
+    def _feature(self, key: str, shape: Shape, dtype: np.dtype[Any]) -> Any:
+        kind: Any = bytes if dtype.kind == "O" else np.int64 if dtype == np.uint64 else dtype
+        whole = (*self.leaf.lengths, *shape)
+        if self.rank > 1:
+            rows = [
+                fastrec.RaggedFeature.RowLengths(f"{key}/ragged_row_lengths_{level}")
+                for level in range(self.rank - 1)
+            ]
+            if None in shape:
+                raise ValueError(f"feature {key!r}: a sequence of arrays of {shape} has no form")
+            uniform = [fastrec.RaggedFeature.UniformRowLength(int(size or 0)) for size in shape]
+            return fastrec.RaggedFeature(kind, f"{key}/ragged_flat_values", [*rows, *uniform])
+        if whole.count(None) > 1:
+            raise ValueError(f"feature {key!r}: an array of {whole} requires an encoding")
+        if None in whole:
+            return fastrec.RaggedFeature(kind)
+        return fastrec.FixedLenFeature(whole, kind, self._default(whole))
+
+    def _default(self, shape: Shape) -> Any:
+        default = self.value.default
+        if default is None or self.value.is_encoded:
+            return None
+        if self.value.dtype.kind == "O":
+            return np.full(shape, default, object) if shape else default
+        dtype = np.int64 if self.value.dtype == np.uint64 else self.value.dtype
+        return np.full(shape, default, dtype)
+
+    # --- what to make of the answer ---------------------------------------------------------
+
+    def raw(self, columns: Mapping[str, Any], row: int) -> Any:
+        """What one record has."""
+        if self.value.is_dynamic:
+            return tuple(columns[part][row] for part in self.parts)
+        return columns[self.leaf.name][row]
+
+    def count(self, raw: Any) -> int:
+        """Elements of the outermost sequence."""
+        if self.value.is_dynamic:
+            return len(raw[1])
+        if self.rank > 1 or isinstance(raw, Bytes):
+            return len(raw)
+        size = math.prod(int(size or 0) for size in self.value.wire_shape)
+        if self.leaf.lengths[0] is not None or not size:
+            return len(raw) if raw.ndim > 1 or self.value.wire_shape == () else 0
+        count, left = divmod(raw.size, size)
+        if left:
+            raise self.error(f"{raw.size} values must be of shape {self.leaf.shape}")
+        return int(count)
+
+    def element(self, raw: Any, depth: int, index: int) -> Any:
+        """What one element of a sequence has, of a value that is in `depth` sequences less."""
+        if self.value.is_dynamic:
+            shapes, values = raw
+            if self.rank - depth == 1:
+                shapes = np.asarray(shapes).reshape(-1, len(self.value.shape))
+            return shapes[index], values[index]
+        if self.rank - depth > 1 or isinstance(raw, Bytes):
+            return raw[index]
+        return reshaped(raw, (None, *self.value.wire_shape))[index]
+
+    def finish(self, raw: Any, depth: int = 0) -> Any:
+        """The value, of what a record or an element of a sequence has."""
+        try:
+            return self._finish(raw, depth)
+        except (ValueError, IndexError) as error:
+            raise self.error(str(error)) from error
+
+    def error(self, text: str) -> ExampleParseError:
+        """An exception that names the feature."""
+        error = ExampleParseError(f"feature {self.leaf.name!a}: {text}")
+        error.kind = "schema"
+        return error
+
+    def _finish(self, raw: Any, depth: int) -> Any:
+        rank, value = self.rank - depth, self.value
+        if rank > 1:
+            return self._finish_rows(raw, depth)
+        if value.is_dynamic:
+            return self._finish_dynamic(raw, rank)
+        if rank and self.decodes:
+            return _stacked([value.decode(data) for data in raw], value)
+        if self.decodes:
+            return value.decode(raw)
+        shape = (*self.leaf.lengths[depth:], *value.wire_shape)
+        if isinstance(raw, Bytes):
+            raw = raw.to_numpy()
+        if isinstance(raw, (bytes, np.generic)):
+            return raw.view(np.uint64) if value.wire_dtype == np.uint64 else raw  # type: ignore[union-attr]
+        return reshaped(self._as_unsigned(raw), shape)
+
+    def _as_unsigned(self, array: Any) -> Any:
+        return array.view(np.uint64) if self.value.wire_dtype == np.uint64 else array
+
+    def _finish_dynamic(self, raw: Any, rank: int) -> Any:
+        shapes, values = raw
+        if rank == 0:
+            return self.value.decode(values, shapes)
+        shapes = np.asarray(shapes).reshape(-1, len(self.value.shape))
+        if len(shapes) != len(values):
+            raise ValueError(f"{len(values)} values have {len(shapes)} shapes")
+        pairs = zip(values, shapes, strict=True)
+        return _stacked([self.value.decode(data, shape) for data, shape in pairs], self.value)
+
+    def _finish_rows(self, raw: Any, depth: int) -> Any:
+        if not self.decodes and not self.value.is_dynamic:
+            return _rebased(raw, self._as_unsigned)
+        count = len(raw[1]) if self.value.is_dynamic else len(raw)
+        rows = (self.element(raw, depth, index) for index in range(count))
+        return [self._finish(row, depth + 1) for row in rows]
+
+    # --- batches ----------------------------------------------------------------------------
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether the parser's answer is the value already."""
+        shape = (*self.leaf.lengths, *self.value.wire_shape)
+        flat = None not in shape or shape == (None,) or self.rank > 1
+        return flat and not self.decodes and not self.value.is_dynamic and (
+            self.value.wire_dtype != np.uint64
+        )  # fmt: skip
+
+    def image_feature(self) -> Any:
+        """What decodes these images while a batch is made, or None."""
+        value = self.value
+        if not (self.decodes and self.rank == 0 and isinstance(value, Image)):
+            return None
+        if value.dtype != np.uint8 or value.channels not in (1, 3) or not value.is_decodable:
+            return None
+        height, width, channels = value.shape
+        size = None if height is None or width is None else (height, width)
+        return fastrec.ImageFeature(size, channels)
+
+    def batch(self, columns: Mapping[str, Any]) -> Any:
+        """The values of a batch: an array, a ragged column, or a list with a value a record."""
+        column = columns[self.parts[-1]]
+        if self.is_plain or self.image_feature() is not None:
+            return column
+        if not self.decodes and not self.value.is_dynamic:
+            shape = (*self.leaf.lengths, *self.value.wire_shape)
+            if None not in shape:
+                return self._as_unsigned(column)
+            if self.rank > 1:
+                return _map_flat(column, self._as_unsigned)
+            if None not in shape[1:] and not isinstance(column.values, Bytes):
+                return self._rows_of(column, shape[1:])
+        rows = [self.finish(self.raw(columns, row)) for row in range(len(column))]
+        return np.stack(rows) if rows and None not in self.leaf.shape and self.decodes else rows
+
+    def _rows_of(self, column: Ragged, inner: Shape) -> Ragged:
+        size = math.prod(int(each or 0) for each in inner)
+        splits = column.row_splits
+        if size == 0 or (np.diff(splits) % size).any():
+            raise self.error(f"values must be of shape {self.leaf.shape}")
+        values = self._as_unsigned(column.values)
+        return Ragged(values.reshape(-1, *inner), splits // size)
+
+
+def _stacked(rows: list[Any], value: Value) -> Any:
+    """One array of values of one shape; otherwise a list of them."""
+    if not rows:
+        return np.empty((0, *(size or 0 for size in value.shape)), value.dtype)
+    if any(isinstance(row, bytes) or row.shape != rows[0].shape for row in rows):
+        return rows
+    return np.stack(rows)
+
+
+def _map_flat(ragged: Any, function: Callable[[Any], Any]) -> Any:
+    if isinstance(ragged, Ragged):
+        return Ragged(_map_flat(ragged.values, function), ragged.row_splits)
+    return ragged if isinstance(ragged, Bytes) else function(ragged)
+
+
+def _rebased(ragged: Any, function: Callable[[Any], Any]) -> Any:
+    """A row of a batch as a column of its own, without the values of other rows."""
+    if not isinstance(ragged, Ragged):
+        return ragged if isinstance(ragged, Bytes) else function(ragged)
+    splits = ragged.row_splits
+    inner = ragged.values[int(splits[0]) : int(splits[-1])]
+    return Ragged(_rebased(inner, function), splits - splits[0])
+
+
+Path = tuple[str, ...]
+
+
+class Structure:
+    """The values of a data set, or some of them, as they nest.
+
+    Parameters
+    ----------
+    features : FeaturesDict
+    names : sequence of str, optional
+        Features to read, by their names in records (``"steps/action"``); of a structure, all in
+        it.
+    decode : bool
+    """
+
+    def __init__(
+        self, features: FeaturesDict, names: Sequence[str] | None = None, *, decode: bool = True
+    ) -> None:
+        self.features = features
+        leaves = list(features.leaves())
+        chosen = leaves if names is None else [leaf for leaf in leaves if _is_of(leaf, names)]
+        for name in names or ():
+            if not any(_is_of(leaf, [name]) for leaf in leaves):
+                raise ValueError(f"there is no feature {name!r}: {[leaf.name for leaf in leaves]}")
+        self.columns = {leaf.path: Column(leaf, decode) for leaf in chosen}
+        self.spec: dict[str, Any] = {}
+        for column in self.columns.values():
+            self.spec |= column.spec()
+        if not self.spec:
+            raise ValueError("there must be at least one feature to read")
+
+    def batch_spec(self) -> dict[str, Any]:
+        """What a :class:`~fastrec.Batcher` reads, which decodes most images itself."""
+        images = {
+            column.leaf.name: feature
+            for column in self.columns.values()
+            if (feature := column.image_feature()) is not None
+        }
+        return {**self.spec, **images}
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether columns of the parser are what a batch is."""
+        return all(
+            len(path) == 1 and (column.is_plain or column.image_feature() is not None)
+            for path, column in self.columns.items()
+        )
+
+    def row(self, columns: Mapping[str, Any], row: int) -> dict[str, Any]:
+        """The values of one record, nested."""
+        raws = {path: column.raw(columns, row) for path, column in self.columns.items()}
+        found: dict[str, Any] = self.build(self.features, (), raws, 0)
+        return found
+
+    def batch(self, columns: Mapping[str, Any]) -> dict[str, Any]:
+        """The values of a batch, nested; a data set within is a dictionary of columns."""
+        return nested({path: column.batch(columns) for path, column in self.columns.items()})
+
+    def build(self, feature: Connector, path: Path, raws: Mapping[Path, Any], depth: int) -> Any:
+        """The value that a connector describes, of what a record has."""
+        if isinstance(feature, FeaturesDict):
+            return {
+                name: self.build(each, (*path, name), raws, depth)
+                for name, each in feature.items()
+                if any(known[: len(path) + 1] == (*path, name) for known in raws)
+            }
+        if isinstance(feature, Dataset) and depth == 0:
+            inside = {known: raw for known, raw in raws.items() if known[: len(path)] == path}
+            return Steps(self, feature, path, inside)
+        if isinstance(feature, SequenceOf):
+            return self.build(feature.feature, path, raws, depth)
+        return self.columns[path].finish(raws[path], depth)
+
+
+def _is_of(leaf: Leaf, names: Sequence[str]) -> bool:
+    return any(leaf.name == name or leaf.name.startswith(f"{name}/") for name in names)
+
+
+def nested(values: Mapping[Path, Any]) -> dict[str, Any]:
+    """Nested dictionaries of values by path."""
+    found: dict[str, Any] = {}
+    for path, value in values.items():
+        level = found
+        for name in path[:-1]:
+            level = level.setdefault(name, {})
+        level[path[-1]] = value
+    return found
+
+
+class Steps(Sequence[Any]):
+    """The elements of a data set within a record, as the steps of an episode.
+
+    Each is made, and its images are decoded, when it is asked for.
+    """
+
+    def __init__(
+        self, structure: Structure, feature: Dataset, path: Path, raws: Mapping[Path, Any]
+    ) -> None:
+        self._structure = structure
+        self._feature = feature
+        self._path = path
+        self._raws = raws
+        counts = {p: structure.columns[p].count(raw) for p, raw in raws.items()}
+        self._rows = range(next(iter(counts.values())))
+        for (first, one), (second, other) in itertools.pairwise(counts.items()):
+            if one != other:
+                raise structure.columns[second].error(
+                    f"must have {one} elements, as {'/'.join(first)!a} has, got {other}"
+                )
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def __getitem__(self, index: Any) -> Any:
+        rows = self._rows[index]
+        if isinstance(rows, range):
+            found = object.__new__(Steps)
+            found.__dict__.update(self.__dict__, _rows=rows)
+            return found
+        columns = self._structure.columns
+        raws = {path: columns[path].element(raw, 0, rows) for path, raw in self._raws.items()}
+        return self._structure.build(self._feature.feature, self._path, raws, 1)
+
+    def columns(self) -> dict[str, Any]:
+        """The elements as nested columns: arrays with a leading dimension, all images decoded."""
+        rows = slice(self._rows.start, self._rows.stop, self._rows.step)
+        if rows.step < 0:
+            raise ValueError("columns must be of elements in their order")
+        size, columns = len(self._path), self._structure.columns
+        return nested({p[size:]: columns[p].finish(raw)[rows] for p, raw in self._raws.items()})
+
+    def __repr__(self) -> str:
+        return f"<fastrec.tfds.Steps of {len(self)}>"

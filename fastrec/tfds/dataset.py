@@ -1,0 +1,352 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A prepared data set: records by number, in order, and in batches."""
+
+from __future__ import annotations
+
+import bisect
+import itertools
+import os
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+import fastrec
+
+from ..columns import Bytes
+from ..errors import ExampleParseError, MissingRecordsError
+from .columns import Structure
+from .features import FeaturesDict, Tensor
+from .info import DatasetInfo
+from .rows import RowFile
+from .splits import Span
+
+if TYPE_CHECKING:
+    from .statistics import Statistics
+
+__all__ = ["Dataset"]
+
+_OPEN_FILES = 64
+_BLOCK = 64  # records that are parsed together while iterating
+_NEEDS_FILES = ("augment", "buckets", "interleave", "on_error")
+
+
+class Dataset(Sequence[Any]):
+    """Records of a split, or of part of one, as nested dictionaries.
+
+    Made by :func:`load`. It can be pickled, and asked by several threads at once.
+
+    Attributes
+    ----------
+    info : DatasetInfo
+    features : FeaturesDict
+    split : str
+    """
+
+    def __init__(
+        self,
+        info: DatasetInfo,
+        split: str,
+        spans: Sequence[Span],
+        structure: Structure,
+        *,
+        with_id: bool = False,
+    ) -> None:
+        self.info = info
+        self.features = structure.features
+        self.split = split
+        self._spans = list(spans)
+        self._structure = structure
+        self._with_id = with_id
+        self._ends = list(itertools.accumulate(span.take for span in self._spans))
+        self._readers: OrderedDict[str, fastrec.Reader] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def __len__(self) -> int:
+        return self._ends[-1] if self._ends else 0
+
+    @property
+    def files(self) -> list[Span]:
+        """The files, and which of their records these are."""
+        return list(self._spans)
+
+    # --- records ----------------------------------------------------------------------------
+
+    def __getitem__(self, index: Any) -> Any:
+        """One record as TFDS gives it to NumPy; of a slice, the data set of these records."""
+        if isinstance(index, slice):
+            rows = range(len(self))[index]
+            if rows.step != 1:
+                raise ValueError(f"a data set is sliced in steps of 1, got {rows.step}")
+            return self._part(rows.start, max(rows.start, rows.stop))
+        return self.__getitems__([index])[0]
+
+    def __getitems__(self, indices: Sequence[int]) -> list[Any]:
+        """Several records, as PyTorch and Grain ask for them."""
+        places = [self._place(index) for index in indices]
+        found: list[Any] = [None] * len(places)
+        by_file: dict[str, list[int]] = {}
+        for row, (span, _) in enumerate(places):
+            by_file.setdefault(span.path, []).append(row)
+        for path, rows in by_file.items():
+            numbers = [places[row][1] for row in rows]
+            records = self._reader(places[rows[0]][0]).read_many(numbers)
+            for row, value in zip(rows, self._parsed(records, path, numbers), strict=True):
+                found[row] = value
+        return found
+
+    def _part(self, start: int, stop: int) -> Dataset:
+        spans, first = [], 0
+        for span in self._spans:
+            begin, end = max(start - first, 0), min(stop - first, span.take)
+            if begin < end:
+                spans.append(Span(span.path, span.skip + begin, end - begin, span.length))
+            first += span.take
+        split = f"{self.split}[{start}:{stop}]"
+        return Dataset(self.info, split, spans, self._structure, with_id=self._with_id)
+
+    def _place(self, index: int) -> tuple[Span, int]:
+        """The file of a record, and its number there."""
+        count = len(self)
+        number = index + count if index < 0 else index
+        if not 0 <= number < count:
+            raise IndexError(f"record {index} is out of range ({count} records)")
+        file = bisect.bisect_right(self._ends, number)
+        span = self._spans[file]
+        return span, span.skip + int(number) - (self._ends[file] - span.take)
+
+    def tfds_id(self, index: int) -> str:
+        """File and place of a record, as ``mnist-train.tfrecord-00000-of-00001__7``."""
+        span, number = self._place(index)
+        return f"{os.path.basename(span.path)}__{number}"
+
+    def _reader(self, span: Span) -> fastrec.Reader:
+        """The file, held against the number of records that the set says it has."""
+        with self._lock:
+            if span.path in self._readers:
+                self._readers.move_to_end(span.path)
+                return self._readers[span.path]
+        reader = fastrec.Reader(span.path)
+        check_length(span, len(reader))
+        with self._lock:
+            self._readers[span.path] = reader
+            while len(self._readers) > _OPEN_FILES:
+                self._readers.popitem(last=False)
+        return reader
+
+    def _parsed(self, records: Bytes, path: str, numbers: Sequence[int]) -> Iterator[Any]:
+        """The values of records of one file; their numbers there are for messages and ids."""
+        columns = parse_located(records, self._structure.spec, path, numbers)
+        for row, number in enumerate(numbers):
+            try:
+                value = self._structure.row(columns, row)
+            except ExampleParseError as error:
+                raise located(error, path, number) from error
+            if self._with_id:
+                value["tfds_id"] = f"{os.path.basename(path)}__{number}".encode()
+            yield value
+
+    def __iter__(self) -> Iterator[Any]:
+        """The records, file after file."""
+        for span in self._spans:
+            done = span.skip
+            for records in self._blocks(span):
+                yield from self._parsed(records, span.path, range(done, done + len(records)))
+                done += len(records)
+
+    def _blocks(self, span: Span) -> Iterator[Bytes]:
+        if not span.is_whole:
+            reader, stop = self._reader(span), span.skip + span.take
+            for first in range(span.skip, stop, _BLOCK):
+                yield reader.read_many(range(first, min(first + _BLOCK, stop)))
+            return
+        found = 0
+        for records in fastrec.Reader(span.path).batches(_BLOCK):
+            found += len(records)
+            if found > span.length:
+                break
+            yield records
+        check_length(span, found)
+
+    # --- batches ----------------------------------------------------------------------------
+
+    def batches(
+        self,
+        batch_size: int = 1,
+        *,
+        transform: Callable[[Any], Any] | None = None,
+        **options: Any,
+    ) -> fastrec.Batcher:
+        """A :class:`~fastrec.Batcher` of nested columns.
+
+        Parameters
+        ----------
+        batch_size : int
+        transform : callable, optional
+            Called with each batch.
+        **options
+            Of :class:`~fastrec.Batcher`: shuffle, seed, epochs, shard and the others. Those that
+            name files or features (augment, buckets, interleave, on_error) require whole files.
+
+        Returns
+        -------
+        Batcher
+            A value of one shape is an array with a leading dimension, strings are a
+            :class:`~fastrec.Bytes`, a sequence that varies is a :class:`~fastrec.Ragged`, and
+            images of several sizes are a :class:`~fastrec.Arrays`. What is none of these is a
+            list with a value a record.
+
+        Raises
+        ------
+        MissingRecordsError
+            When a file does not have as many records as the set says.
+        """
+        if self._with_id:
+            raise ValueError("tfds_id is of single records; batches do without it")
+        structure = self._structure
+        if all(span.is_whole for span in self._spans):
+            for span in self._spans:
+                check_length(span, len(fastrec.Reader(span.path)))
+            paths = [span.path for span in self._spans]
+            nest = None if structure.is_plain else structure.batch
+            function = _Chain(nest, transform) if nest is not None else transform
+            return fastrec.Batcher(
+                paths, structure.batch_spec(), batch_size, transform=function, **options
+            )
+        if given := [name for name in _NEEDS_FILES if options.get(name) not in (None, "raise")]:
+            raise ValueError(f"{given[0]} requires whole files, and {self.split!r} is part of one")
+        return self._numbered(batch_size, transform, options)
+
+    def _numbered(
+        self, batch_size: int, transform: Callable[[Any], Any] | None, options: dict[str, Any]
+    ) -> fastrec.Batcher:
+        """Batches of some records of a file, by their numbers, which a file of its own has."""
+        paths = list(dict.fromkeys(span.path for span in self._spans))
+        first, starts = 0, {}
+        for path in paths:
+            span = next(each for each in self._spans if each.path == path)
+            starts[path] = first
+            first += span.length
+            self._reader(span)
+        parts = (
+            np.arange(span.skip, span.skip + span.take, dtype="<u8") + np.uint64(starts[span.path])
+            for span in self._spans
+        )
+        rows = RowFile.write(parts, np.dtype("<u8"), [*paths, self.split])
+        fetch = _Fetch(rows, paths, self._structure)
+        function = _Chain(fetch, transform)
+        return fastrec.Batcher(rows.path, None, batch_size, transform=function, **options)
+
+    def as_data_source(self) -> Dataset:
+        """This data set, which Grain and PyTorch take as a random access data source."""
+        return self
+
+    def steps(self, batch_size: int = 1, **options: Any) -> fastrec.Batcher:
+        """Steps of all episodes: :func:`fastrec.tfds.steps.make_steps`."""
+        from .steps import make_steps
+
+        return make_steps(self, batch_size, **options)
+
+    def statistics(
+        self, features: Sequence[str] | None = None, **options: Any
+    ) -> dict[str, Statistics]:
+        """Statistics of numbers: :func:`fastrec.tfds.statistics.make_statistics`."""
+        from .statistics import make_statistics
+
+        return make_statistics(self, features, **options)
+
+    # --- life -------------------------------------------------------------------------------
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_readers": OrderedDict(), "_lock": None}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._lock = threading.Lock()
+
+    def __repr__(self) -> str:
+        name = self.info.full_name or os.path.basename(self.info.directory)
+        return f"<fastrec.tfds.Dataset of {name}, split {self.split!r}, {len(self)} records>"
+
+
+class _Chain:
+    """One function after the other; the second may be None."""
+
+    def __init__(self, first: Callable[[Any], Any], second: Callable[[Any], Any] | None) -> None:
+        self.first = first
+        self.second = second
+
+    def __call__(self, batch: Any) -> Any:
+        batch = self.first(batch)
+        return batch if self.second is None else self.second(batch)
+
+
+class _Fetch:
+    """Records by their numbers, as a batch."""
+
+    def __init__(self, rows: RowFile, paths: list[str], structure: Structure) -> None:
+        self.rows = rows  # kept, so that the file is
+        self.structure = structure
+        self.reader = fastrec.Reader(paths)
+        self.spec = structure.batch_spec()
+
+    def __call__(self, rows: Bytes) -> Any:
+        records = self.reader.read_many(RowFile.as_array(rows, np.dtype("<u8")))
+        return self.structure.batch(fastrec.parse_example(records, self.spec, threads=1))
+
+
+def check_length(span: Span, found: int) -> None:
+    """Hold a file against the number of records that the set says it has.
+
+    Raises
+    ------
+    MissingRecordsError
+        Naming the file.
+    """
+    if found == span.length:
+        return
+    count = f"more than {span.length}" if found > span.length else str(found)
+    error = MissingRecordsError(
+        f"{span.path!a} must have {span.length} records by dataset_info.json, got {count}"
+    )
+    error.path = span.path
+    raise error
+
+
+def located(error: ExampleParseError, path: str, number: int) -> ExampleParseError:
+    """An error that names the file and the record within it."""
+    text = str(error)
+    own = f"record {error.record}: "
+    if error.record is not None and text.startswith(own):
+        text = text[len(own) :]
+    found = type(error)(f"{path!a}: record {number}: {text}")
+    found.__dict__.update(error.__dict__)
+    found.path, found.record = path, number
+    return found
+
+
+def parse_located(
+    records: Bytes, spec: Mapping[str, Any], path: str, numbers: Sequence[int]
+) -> dict[str, Any]:
+    """As :func:`fastrec.parse_example`, with errors that name the file and the record in it."""
+    try:
+        return fastrec.parse_example(records, spec)
+    except ExampleParseError as error:
+        if error.record is None:
+            raise
+        raise located(error, path, numbers[error.record]) from error
+
+
+def inferred(paths: Sequence[str]) -> FeaturesDict:
+    """Features of a set that does not say what its records have, as the records say it."""
+    found = fastrec.infer_features(list(paths))
+    features: dict[str, Any] = {}
+    for name, feature in found.items():
+        dtype = feature.dtype if not isinstance(feature, fastrec.RawFeature) else bytes
+        shape = getattr(feature, "shape", None)
+        if isinstance(feature, fastrec.RawFeature):
+            shape = ()
+        features[name] = Tensor((None,) if shape is None else shape, dtype)
+    return FeaturesDict(features)

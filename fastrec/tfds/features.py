@@ -1,0 +1,165 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Feature connectors of TFDS: the shape of a value, and how a record keeps it.
+
+>>> from fastrec.tfds import features
+>>> features.FeaturesDict({"image": features.Image((28, 28, 1)), "label": features.ClassLabel(10)})
+FeaturesDict({'image': Image((28, 28, 1), uint8), 'label': ClassLabel(10)})
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from .media import Audio, Image, LabeledImage
+from .values import BBox, ClassLabel, Connector, Labels, Leaf, Scalar, Tensor, Text, as_shape
+
+__all__ = [
+    "Audio",
+    "BBox",
+    "ClassLabel",
+    "Connector",
+    "Dataset",
+    "FeaturesDict",
+    "Image",
+    "LabeledImage",
+    "Scalar",
+    "Sequence",
+    "Tensor",
+    "Text",
+    "Translation",
+    "TranslationVariableLanguages",
+    "Video",
+    "as_connector",
+]
+
+
+class FeaturesDict(Connector):
+    """Values by name."""
+
+    module = "features_dict"
+
+    def __init__(self, features: Mapping[str, Any]) -> None:
+        self.features = {name: as_connector(each) for name, each in features.items()}
+
+    def leaves(
+        self, path: tuple[str, ...] = (), lengths: tuple[int | None, ...] = ()
+    ) -> Iterator[Leaf]:
+        for name, each in self.features.items():
+            yield from each.leaves((*path, name), lengths)
+
+    def named(self, name: str = "") -> Iterator[tuple[str, Labels]]:
+        for child, each in self.features.items():
+            file = child.replace("/", ".")
+            yield from each.named(f"{name.replace('/', '-')}-{file}" if name else file)
+
+    def __getitem__(self, name: str) -> Connector:
+        return self.features[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.features
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.features)
+
+    def __len__(self) -> int:
+        return len(self.features)
+
+    def keys(self) -> Any:
+        """Names."""
+        return self.features.keys()
+
+    def items(self) -> Any:
+        """Names and connectors."""
+        return self.features.items()
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.features})"
+
+
+class Translation(FeaturesDict):
+    """A text in several languages, by language."""
+
+    module = "translation_feature"
+
+    def __init__(self, languages: Any) -> None:
+        super().__init__({language: Text() for language in sorted(languages)})
+
+
+class Sequence(Connector):
+    """Any number of values, or `length` of them; of a dictionary, a dictionary of sequences."""
+
+    module = "sequence_feature"
+
+    def __init__(self, feature: Any, length: int | None = None) -> None:
+        self.feature = as_connector(feature)
+        self.length = length
+
+    def leaves(
+        self, path: tuple[str, ...] = (), lengths: tuple[int | None, ...] = ()
+    ) -> Iterator[Leaf]:
+        yield from self.feature.leaves(path, (*lengths, self.length))
+
+    def named(self, name: str = "") -> Iterator[tuple[str, Labels]]:
+        yield from self.feature.named(name)
+
+    def __getattr__(self, name: str) -> Any:  # as TFDS: Sequence(ClassLabel(...)).int2str(0)
+        if name.startswith("_") or name == "feature":
+            raise AttributeError(name)
+        return getattr(self.feature, name)
+
+    def __getitem__(self, name: str) -> Connector:
+        return self.feature[name]  # type: ignore[index, no-any-return]
+
+    def __repr__(self) -> str:
+        length = "" if self.length is None else f", {self.length}"
+        return f"{type(self).__name__}({self.feature}{length})"
+
+
+class Dataset(Sequence):
+    """A data set within an example, as the steps of an episode: a sequence of dictionaries."""
+
+    module = "dataset_feature"
+
+
+class Video(Sequence):
+    """Frames, each kept as an image file."""
+
+    module = "video_feature"
+
+    def __init__(
+        self, shape: Any = (None, None, None, 3), dtype: Any = np.uint8,
+        encoding_format: str = "png",
+    ) -> None:  # fmt: skip
+        frames, *frame = as_shape(shape)
+        super().__init__(Image(frame, dtype, encoding_format), frames)
+
+
+class TranslationVariableLanguages(Sequence):
+    """Texts with the language of each."""
+
+    module = "translation_feature"
+
+    def __init__(self, languages: Any = ()) -> None:
+        super().__init__({"language": Text(), "translation": Text()})
+        self.languages = sorted(languages)
+
+
+def as_connector(feature: Any) -> Connector:
+    """A connector from one, a dictionary, or a dtype.
+
+    Raises
+    ------
+    TypeError
+        For anything else.
+    """
+    if isinstance(feature, Connector):
+        return feature
+    if isinstance(feature, Mapping):
+        return FeaturesDict(feature)
+    try:
+        return Scalar(feature)
+    except (TypeError, ValueError):
+        raise TypeError(f"a feature must be a connector, mapping or dtype, got {feature!r}") from None

@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Images as TFDS keeps them: encoded files of 8-bit, 16-bit or float32 samples."""
+
+from __future__ import annotations
+
+import io
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import fastrec
+
+__all__ = ["decode_image", "encode_image", "is_decodable"]
+
+_MODES = {1: "L", 2: "LA", 3: "RGB", 4: "RGBA"}
+_MAX_PIXELS = 1 << 27
+
+
+def is_decodable(channels: int, dtype: np.dtype[Any]) -> bool:
+    """Whether :func:`decode_image` gives such images; Pillow has no 16-bit samples in colour."""
+    if dtype == np.uint8:
+        return channels in (0, *_MODES)
+    return dtype in (np.dtype(np.uint16), np.dtype(np.float32)) and channels == 1
+
+
+def decode_image(data: bytes, channels: int, dtype: np.dtype[Any]) -> NDArray[Any]:
+    """Decode one image, shape (height, width, channels).
+
+    Parameters
+    ----------
+    data : bytes
+        A JPEG, PNG, GIF or BMP file; of an animation the first frame is given.
+    channels : int
+        How many to give; 0 for as many as the file has.
+    dtype : dtype
+        float32 images are PNG files of four 8-bit channels, the bytes of each sample.
+
+    Raises
+    ------
+    ValueError
+        When the bytes are no such image.
+    """
+    if dtype == np.uint8 and channels in (1, 3):
+        decoded = fastrec.ImageFeature(channels=channels).decode([data])[0]
+        return np.asarray(decoded)
+    if dtype == np.float32:
+        samples = _open(data, "RGBA")
+        return np.ascontiguousarray(samples).view(np.float32)
+    return _open(data, "I;16" if dtype == np.uint16 else _MODES.get(channels))
+
+
+def _open(data: bytes, mode: str | None) -> NDArray[Any]:
+    image_module = _pillow()
+    try:
+        with image_module.open(io.BytesIO(data)) as image:
+            width, height = image.size
+            if width * height > _MAX_PIXELS:
+                raise ValueError(f"{width}x{height} pixels are more than {_MAX_PIXELS}")
+            if mode == "I;16":
+                return _sixteen_bits(image)[..., None]
+            if mode is None:
+                mode = image.mode if image.mode in _MODES.values() else "RGB"
+            array = np.array(image if image.mode == mode else image.convert(mode))
+    except Exception as error:  # a decoder's answer to hostile bytes can be of any class
+        text = " ".join(str(error).split()) or type(error).__name__
+        text = text.encode("ascii", "backslashreplace").decode()
+        raise ValueError(f"not an image that can be decoded: {text}") from error
+    return array.reshape(height, width, -1)
+
+
+def _sixteen_bits(image: Any) -> NDArray[np.uint16]:
+    # Older Pillows call 16-bit PNGs plain integers.
+    if image.mode.startswith("I"):
+        return np.array(image).astype(np.uint16)
+    # TensorFlow scales 8-bit samples to the range of 16 bits.
+    return np.array(image.convert("L")).astype(np.uint16) * np.uint16(257)
+
+
+def encode_image(array: Any, shape: tuple[int | None, ...], dtype: Any, encoding: str) -> bytes:
+    """Encode an array as TFDS does: PNG unless `encoding` is ``"jpeg"``.
+
+    Raises
+    ------
+    ValueError
+        When it is not of that shape and dtype, or cannot be encoded so.
+    """
+    array = np.asarray(array)
+    fits = array.ndim == len(shape) and all(
+        wanted in (None, size) for size, wanted in zip(array.shape, shape, strict=True)
+    )
+    if not fits or array.dtype != dtype:
+        raise ValueError(
+            f"an image must be of shape {shape} and {np.dtype(dtype)}, "
+            f"got {array.shape} and {array.dtype}"
+        )
+    if array.dtype == np.float32:
+        array = np.ascontiguousarray(array).view(np.uint8)
+    channels = array.shape[-1]
+    if not is_decodable(channels, array.dtype):
+        raise ValueError(f"{array.dtype} images of {channels} channels must be given encoded")
+    plane = np.ascontiguousarray(array[..., 0] if channels == 1 else array)
+    out = io.BytesIO()
+    _pillow().fromarray(plane).save(out, format=encoding.upper() or "PNG", **_options(encoding))
+    return out.getvalue()
+
+
+def _options(encoding: str) -> dict[str, Any]:
+    return {"quality": 95} if encoding == "jpeg" else {}
+
+
+def _pillow() -> Any:
+    try:
+        from PIL import Image
+    except ImportError as error:
+        message = "decoding images requires Pillow: pip install 'fastrec[image]'"
+        raise ImportError(message, name=error.name) from error
+    return Image

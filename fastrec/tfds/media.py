@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Connectors of images and sound."""
+
+from __future__ import annotations
+
+import wave
+from collections.abc import Iterator
+from io import BytesIO
+from typing import Any
+
+import numpy as np
+
+from .images import decode_image, encode_image, is_decodable
+from .values import Labels, Tensor, Value, as_shape, dtype_of
+
+__all__ = ["Audio", "Image", "LabeledImage"]
+
+
+class Image(Value):
+    """An image, kept as a PNG, JPEG, GIF or BMP file.
+
+    Parameters
+    ----------
+    shape : (height, width, channels)
+        None for a size that varies.
+    dtype : {uint8, uint16, float32}
+        float32 is of one channel, kept as the bytes of the samples in a PNG of four.
+    encoding_format : {"", "png", "jpeg"}
+        Of images that are written as arrays; PNG by default.
+    """
+
+    module = "image_feature"
+    is_encoded = True
+    is_media = True
+
+    def __init__(
+        self, shape: Any = (None, None, 3), dtype: Any = np.uint8, encoding_format: str = "",
+        use_colormap: bool = False,
+    ) -> None:  # fmt: skip
+        if encoding_format not in ("", "png", "jpeg"):
+            raise ValueError(f"encoding_format must be 'png' or 'jpeg', got {encoding_format!r}")
+        self.shape = as_shape(shape)
+        self.dtype = dtype_of(dtype)
+        self.encoding_format = encoding_format
+        self.use_colormap = use_colormap
+        if len(self.shape) not in (3, 4):
+            raise ValueError(f"an image must have 3 dimensions, got shape {self.shape}")
+
+    @property
+    def channels(self) -> int:
+        """How many channels images have; 0 where that varies."""
+        return self.shape[-1] or 0
+
+    @property
+    def is_decodable(self) -> bool:
+        """Whether images can be decoded; otherwise they are given as the bytes of their files."""
+        return len(self.shape) == 3 and is_decodable(self.channels, self.dtype)
+
+    def decode(self, data: bytes, shape: Any = None) -> Any:
+        if not self.is_decodable:
+            return data
+        image = decode_image(data, self.channels, self.dtype)
+        if any(want not in (None, got) for want, got in zip(self.shape, image.shape, strict=True)):
+            raise ValueError(f"the image must be of shape {self.shape}, got {image.shape}")
+        return image
+
+    def encode(self, value: Any) -> Any:
+        if isinstance(value, (bytes, bytearray, memoryview)):
+            return bytes(value)
+        return encode_image(value, self.shape, self.dtype, self.encoding_format)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.shape}, {self.dtype.name})"
+
+
+class LabeledImage(Labels, Image):
+    """An image of one channel whose samples are the numbers of classes."""
+
+    module = "labeled_image"
+
+    def __init__(
+        self, labels: Any = None, shape: Any = (None, None, 1), dtype: Any = np.uint8,
+        encoding_format: str = "",
+    ) -> None:  # fmt: skip
+        super().__init__(shape, dtype, encoding_format, use_colormap=True)
+        self.num_classes = labels if isinstance(labels, int) else None
+        if labels is not None and not isinstance(labels, int):
+            self.set_names(labels)
+
+    def named(self, name: str = "") -> Iterator[tuple[str, Labels]]:
+        yield name, self
+
+
+class Audio(Tensor):
+    """Sound: its samples, or with `lazy_decode` the file that they are in.
+
+    WAV files of integer samples are decoded; files of other formats are given as their bytes.
+    """
+
+    module = "audio_feature"
+
+    def __init__(
+        self, shape: Any = (None,), dtype: Any = np.int64, *, file_format: str = "",
+        sample_rate: int = 0, encoding: str = "none", lazy_decode: bool = False,
+    ) -> None:  # fmt: skip
+        super().__init__(shape, dtype, encoding)
+        self.file_format = file_format
+        self.sample_rate = sample_rate
+        self.lazy_decode = lazy_decode
+        if lazy_decode:
+            self.is_encoded = self.is_media = True
+            self.is_dynamic = False
+
+    def decode(self, data: bytes, shape: Any = None) -> Any:
+        if not self.lazy_decode:
+            return super().decode(data, shape)
+        if data[:4] != b"RIFF" or data[8:12] != b"WAVE" or self.dtype.kind not in "iu":
+            return data
+        try:
+            with wave.open(BytesIO(data)) as file:
+                width, channels = file.getsampwidth(), file.getnchannels()
+                samples = file.readframes(file.getnframes())
+        except (wave.Error, EOFError, ValueError) as error:
+            raise ValueError(f"not a WAV file that can be decoded: {error}") from None
+        if width not in (1, 2, 4):
+            return data
+        array = np.frombuffer(samples, "u1" if width == 1 else f"<i{width}")
+        return array.reshape(*((-1, channels) if channels > 1 else (-1,))).astype(self.dtype)
+
+    def encode(self, value: Any) -> Any:
+        return bytes(value) if self.lazy_decode else super().encode(value)

@@ -1,0 +1,368 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Splits, and the syntax that says which part of them to read: ``train[:90%]+validation``.
+
+Boundaries are those of TFDS: per cent are rounded to the nearest record, half to even.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+__all__ = [
+    "Part",
+    "ReadInstruction",
+    "Span",
+    "SplitInfo",
+    "Splits",
+    "even_splits",
+    "split_for_jax_process",
+]
+
+
+@dataclass(frozen=True)
+class Span:
+    """Consecutive records of one file.
+
+    Attributes
+    ----------
+    path : str
+        The file.
+    skip : int
+        Records before them.
+    take : int
+        How many they are.
+    length : int
+        How many the file has.
+    """
+
+    path: str
+    skip: int
+    take: int
+    length: int
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether these are all records of the file."""
+        return self.take == self.length
+
+
+@dataclass(frozen=True)
+class SplitInfo:
+    """A split: its files, and how many records each has.
+
+    Attributes
+    ----------
+    name : str
+    paths : tuple of str
+        Of its files.
+    shard_lengths : tuple of int
+        Records of each file.
+    num_bytes : int
+        Of all records; 0 where that is not known.
+    """
+
+    name: str
+    paths: tuple[str, ...]
+    shard_lengths: tuple[int, ...]
+    num_bytes: int = 0
+
+    @property
+    def num_examples(self) -> int:
+        """Records."""
+        return sum(self.shard_lengths)
+
+    @property
+    def num_shards(self) -> int:
+        """Files."""
+        return len(self.shard_lengths)
+
+    def spans(self, start: int, stop: int) -> Iterator[Span]:
+        """Where the records from `start` to `stop` are."""
+        first = 0
+        for path, length in zip(self.paths, self.shard_lengths, strict=True):
+            begin, end = max(start - first, 0), min(stop - first, length)
+            if begin < end:
+                yield Span(path, begin, end - begin, length)
+            first += length
+
+
+class Part:
+    """Part of the records of some splits; ``+`` joins two."""
+
+    def resolve(self, splits: Mapping[str, SplitInfo]) -> list[tuple[str, int, int]]:
+        """Names of splits with the records to read, from the first to behind the last.
+
+        Raises
+        ------
+        ValueError
+            When there is no such split, or it has no such records.
+        """
+        raise NotImplementedError
+
+    def __add__(self, other: Part | str) -> Part:
+        return _Sum((self, as_part(other)))
+
+    def __radd__(self, other: str) -> Part:
+        return _Sum((as_part(other), self))
+
+
+@dataclass(frozen=True)
+class _Sum(Part):
+    parts: tuple[Part, ...]
+
+    def resolve(self, splits: Mapping[str, SplitInfo]) -> list[tuple[str, int, int]]:
+        return [each for part in self.parts for each in part.resolve(splits)]
+
+
+@dataclass(frozen=True)
+class _All(Part):
+    def resolve(self, splits: Mapping[str, SplitInfo]) -> list[tuple[str, int, int]]:
+        return [(name, 0, split.num_examples) for name, split in splits.items()]
+
+
+@dataclass(frozen=True)
+class ReadInstruction(Part):
+    """Part of one split.
+
+    Parameters
+    ----------
+    split_name : str
+    from_, to : int or float, optional
+        Boundaries, from the end where negative.
+    unit : {"abs", "%", "shard"}
+        What boundaries count: records, per cent, or files.
+    rounding : {"closest", "pct1_dropremainder"}
+        Of per cent: to the nearest record; or so that each per cent is equally many records,
+        leaving out those at the end that cannot be shared out.
+
+    Examples
+    --------
+    >>> splits = Splits([SplitInfo("train", ("a", "b"), (60, 45))])
+    >>> ReadInstruction("train", to=10, unit="%").resolve(splits)
+    [('train', 0, 10)]
+    >>> splits.resolve("train[-10%:]+train[1shard]")
+    [('train', 95, 105), ('train', 60, 105)]
+    """
+
+    split_name: str
+    from_: float | None = None
+    to: float | None = None
+    unit: str = "abs"
+    rounding: str = "closest"
+
+    def __post_init__(self) -> None:
+        if self.unit not in ("abs", "%", "shard"):
+            raise ValueError(f"unit must be 'abs', '%' or 'shard', got {self.unit!r}")
+        if self.rounding not in ("closest", "pct1_dropremainder"):
+            raise ValueError(
+                f"rounding must be 'closest' or 'pct1_dropremainder', got {self.rounding!r}"
+            )
+        for bound in (self.from_, self.to):
+            if bound is not None and self.unit == "%" and not abs(bound) <= 100:
+                raise ValueError(f"per cent must be from -100 to 100, got {bound}")
+
+    def resolve(self, splits: Mapping[str, SplitInfo]) -> list[tuple[str, int, int]]:
+        if self.split_name not in splits:
+            raise ValueError(f"split must be one of {list(splits)}, got {self.split_name!r}")
+        split = splits[self.split_name]
+        count = split.num_examples
+        start = 0 if self.from_ is None else self._first(self.from_, split)
+        stop = count if self.to is None else self._last(self.to, split)
+        if abs(start) > count or abs(stop) > count:
+            raise ValueError(
+                f"split {self.split_name!r} has {count} records, "
+                f"and records from {start} to {stop} are asked for"
+            )
+        start += count if start < 0 else 0
+        stop += count if stop < 0 else 0
+        if start > stop:
+            raise ValueError(f"split {self.split_name!r}: record {start} is behind record {stop}")
+        return [(self.split_name, start, stop)]
+
+    def _first(self, bound: float, split: SplitInfo) -> int:
+        if self.unit == "shard":
+            return sum(split.shard_lengths[: int(bound)])
+        return self._records(bound, split.num_examples)
+
+    def _last(self, bound: float, split: SplitInfo) -> int:
+        if self.unit == "shard":
+            # 0 is the end, so that "[-1shard]", which is "[-1shard:0shard]", is the last file.
+            files = int(bound) + split.num_shards if bound <= 0 else int(bound)
+            return sum(split.shard_lengths[:files])
+        return self._records(bound, split.num_examples)
+
+    def _records(self, bound: float, count: int) -> int:
+        if self.unit == "abs":
+            return int(bound)
+        if self.rounding == "closest":
+            return round(bound * count / 100.0)
+        if count < 100:
+            raise ValueError(f"pct1_dropremainder requires at least 100 records, got {count}")
+        return int(bound * math.trunc(count / 100.0))
+
+
+@dataclass(frozen=True)
+class _Even(Part):
+    part: Part
+    index: int
+    count: int
+    drop_remainder: bool
+
+    def resolve(self, splits: Mapping[str, SplitInfo]) -> list[tuple[str, int, int]]:
+        found = []
+        for name, start, stop in self.part.resolve(splits):
+            each, left = divmod(stop - start, self.count)
+            left = 0 if self.drop_remainder else left
+            first, last = (
+                start + each * index + min(index, left) for index in (self.index, self.index + 1)
+            )
+            found.append((name, first, last))
+        return found
+
+
+def even_splits(split: Part | str, n: int, *, drop_remainder: bool = False) -> list[Part]:
+    """Divide a split into `n` of the same size, the first ones larger by one record at most.
+
+    Parameters
+    ----------
+    split : str or Part
+    n : int
+    drop_remainder : bool
+        Leave out the records that would make some larger.
+
+    Examples
+    --------
+    >>> splits = Splits([SplitInfo("train", ("a",), (11,))])
+    >>> [splits.resolve(part) for part in even_splits("train", 3)]
+    [[('train', 0, 4)], [('train', 4, 8)], [('train', 8, 11)]]
+    """
+    if n < 1:
+        raise ValueError(f"n must be at least 1, got {n}")
+    part = as_part(split)
+    return [_Even(part, index, n, drop_remainder) for index in range(n)]
+
+
+def split_for_jax_process(
+    split: Part | str,
+    *,
+    process_index: int | None = None,
+    process_count: int | None = None,
+    drop_remainder: bool = False,
+) -> Part:
+    """Of :func:`even_splits` over all processes of JAX, that of this process."""
+    if process_index is None or process_count is None:
+        jax: Any = sys.modules.get("jax")
+        if jax is None:
+            raise ValueError("process_index and process_count are required where jax is not loaded")
+        process_index = jax.process_index() if process_index is None else process_index
+        process_count = jax.process_count() if process_count is None else process_count
+    if not 0 <= process_index < process_count:
+        raise ValueError(f"process_index {process_index} is out of range (0 to {process_count - 1})")
+    return even_splits(split, process_count, drop_remainder=drop_remainder)[process_index]
+
+
+def as_part(split: Part | str) -> Part:
+    """A part from one, or from its syntax.
+
+    Raises
+    ------
+    ValueError
+        When it is no such syntax.
+    """
+    if isinstance(split, Part):
+        return split
+    parts = [_parsed(text) for text in re.split(r"\s*\+\s*", str(split))]
+    return parts[0] if len(parts) == 1 else _Sum(tuple(parts))
+
+
+def _parsed(text: str) -> Part:
+    found = re.fullmatch(r"([\w-]+)(?:\[([^\[\]]+)\])?\n?", text)
+    if found is None:
+        raise _refuse(text)
+    name, selector = found.groups()
+    if name == "all":
+        if selector is not None:
+            raise ValueError("split 'all' cannot be sliced: name the splits")
+        return _All()
+    if selector is None:
+        return ReadInstruction(name)
+    bounds = [_bound(each, text) for each in selector.split(":")]
+    if len(bounds) == 1:
+        value, unit = bounds[0]
+        if unit != "shard" or value is None:
+            raise ValueError(f"split {text!r}: only a shard is named by its number alone")
+        return ReadInstruction(name, int(value), int(value) + 1, "shard")
+    if len(bounds) != 2 or all(value is None for value, _ in bounds):
+        raise _refuse(text)
+    # As TFDS has it, a unit is said once, or the first one counts.
+    unit = bounds[0][1] or bounds[1][1] or "abs"
+    try:
+        start, stop = (
+            None if value is None else float(value) if unit == "%" else int(value)
+            for value, _ in bounds
+        )
+    except ValueError:
+        raise _refuse(text) from None
+    return ReadInstruction(name, start, stop, unit)
+
+
+def _bound(text: str, whole: str) -> tuple[str | None, str]:
+    found = re.fullmatch(r"(?:(-?[\d_.]+)(%|shard)?)?", text)
+    if found is None:
+        raise _refuse(whole)
+    return found[1], found[2] or ""
+
+
+def _refuse(text: str) -> ValueError:
+    return ValueError(f"a split must be as 'train[10%:]', 'train[:100]' or 'train[0shard]', got {text!r}")
+
+
+class Splits(Mapping[str, SplitInfo]):
+    """Splits of a data set, by name or by syntax.
+
+    Examples
+    --------
+    >>> splits = Splits([SplitInfo("train", ("a", "b"), (60, 40)), SplitInfo("test", ("c",), (7,))])
+    >>> list(splits), splits["train"].num_examples, splits["train[:5%]+test"].num_examples
+    (['train', 'test'], 100, 12)
+    """
+
+    def __init__(self, splits: Sequence[SplitInfo]) -> None:
+        self._splits = {split.name: split for split in splits}
+
+    def __getitem__(self, name: str) -> SplitInfo:
+        if name in self._splits:
+            return self._splits[name]
+        spans = self.spans(name)
+        return SplitInfo(
+            str(name), tuple(span.path for span in spans), tuple(span.take for span in spans)
+        )
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._splits
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._splits)
+
+    def __len__(self) -> int:
+        return len(self._splits)
+
+    def resolve(self, split: Part | str) -> list[tuple[str, int, int]]:
+        """Splits and records that `split` says: :meth:`Part.resolve`."""
+        return as_part(split).resolve(self._splits)
+
+    def spans(self, split: Part | str) -> list[Span]:
+        """Where the records of `split` are."""
+        return [
+            span
+            for name, start, stop in self.resolve(split)
+            for span in self._splits[name].spans(start, stop)
+        ]
+
+    def __repr__(self) -> str:
+        return f"Splits({ {name: split.num_examples for name, split in self.items()} })"

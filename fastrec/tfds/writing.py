@@ -1,0 +1,298 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Data sets in the form that TFDS reads."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+import fastrec
+
+from ..columns import Bytes
+from .documents import Document
+from .features import Dataset, FeaturesDict, as_connector
+from .features import Sequence as SequenceOf
+from .info import DEFAULT_TEMPLATE, INFO, shard_name
+from .schema import features_to_json
+from .values import Connector, Value
+
+__all__ = ["write"]
+
+_SHARD_BYTES = 256 << 20
+
+
+def write(
+    directory: str | os.PathLike[str],
+    name: str,
+    splits: Mapping[str, Iterable[Mapping[str, Any]]],
+    features: Mapping[str, Any] | FeaturesDict,
+    *,
+    version: str = "1.0.0",
+    config: str = "",
+    description: str = "",
+    supervised_keys: tuple[str, str] | None = None,
+    shard_bytes: int = _SHARD_BYTES,
+) -> str:
+    """Write a data set that TFDS, TensorFlow and :func:`load` read.
+
+    It appears whole under ``directory/name[/config]/version``, or not at all. Statistics of the
+    features, which TFDS computes for its catalogue, are left out.
+
+    Parameters
+    ----------
+    directory : path
+        The data directory.
+    name : str
+        Of the set: lower-case letters, digits and ``_``.
+    splits : mapping of str to iterable of mapping
+        Examples of each split: nested dictionaries, as `features` says. Images may be arrays or
+        the bytes of their files, labels may be names, and a sequence of dictionaries a list of
+        dictionaries or a dictionary of lists.
+    features : mapping or FeaturesDict
+        Connectors of :mod:`fastrec.tfds.features`, or dtypes for single values.
+    version, config, description : str
+    supervised_keys : (input, target), optional
+    shard_bytes : int
+        Start another file once one has so many bytes.
+
+    Returns
+    -------
+    str
+        The directory of the version.
+
+    Raises
+    ------
+    FileExistsError
+        When it is there already.
+    ValueError, TypeError
+        When an example is not as `features` says, with its split, number and feature.
+
+    Examples
+    --------
+    >>> from fastrec.tfds import features, load, write
+    >>> described = {"text": features.Text(), "stars": features.Tensor((), "int64")}
+    >>> path = write(tempfile.mkdtemp(), "reviews", {"train": [{"text": "good", "stars": 5}]},
+    ...              described)
+    >>> load(path, split="train")[0]
+    {'text': b'good', 'stars': np.int64(5)}
+    """
+    described = as_connector(features)
+    if not isinstance(described, FeaturesDict):
+        raise TypeError(f"features must be a mapping, got {type(features).__name__}")
+    if not re.fullmatch(r"[a-z_][a-z0-9_]*", name):
+        raise ValueError(f"name must be of lower-case letters, digits and '_', got {name!r}")
+    if not re.fullmatch(r"\d+\.\d+\.\d+", version):
+        raise ValueError(f"version must be as '1.0.0', got {version!r}")
+    if config and not re.fullmatch(r"[\w.+-]+", config):
+        raise ValueError(f"config must be of letters, digits, '.', '+' and '-', got {config!r}")
+    if shard_bytes < 1:
+        raise ValueError(f"shard_bytes must be at least 1, got {shard_bytes}")
+    target = os.path.join(os.fspath(directory), *filter(None, (name, config, version)))
+    if os.path.lexists(target):
+        raise FileExistsError(17, "this version is there already", target)
+    os.makedirs(os.path.dirname(target), exist_ok=True)
+    unfinished = tempfile.mkdtemp(prefix=f".{version}.incomplete-", dir=os.path.dirname(target))
+    try:
+        os.chmod(unfinished, 0o777 & ~_umask())
+        written = [
+            _write_split(unfinished, name, split, examples, described, shard_bytes)
+            for split, examples in splits.items()
+        ]
+        info = {
+            "name": name,
+            "version": version,
+            "configName": config,
+            "description": description,
+            "fileFormat": "tfrecord",
+            "splits": written,
+        }
+        if supervised_keys is not None:
+            source, output = supervised_keys
+            info["supervisedKeys"] = {"input": source, "output": output}
+        _save(unfinished, {key: value for key, value in info.items() if value != ""}, described)
+        os.rename(unfinished, target)
+    except BaseException:
+        shutil.rmtree(unfinished, ignore_errors=True)
+        raise
+    return target
+
+
+def _umask() -> int:
+    mask = os.umask(0o022)
+    os.umask(mask)
+    return mask
+
+
+def _save(directory: str, info: dict[str, Any], features: FeaturesDict) -> None:
+    documents = {INFO: info, "features.json": features_to_json(features)}
+    for name, document in documents.items():
+        with open(os.path.join(directory, name), "w", encoding="utf-8") as file:
+            json.dump(document, file, indent=2)
+    for name, labels in features.named():
+        if labels._names is not None:
+            with open(os.path.join(directory, f"{name}.labels.txt"), "w", encoding="utf-8") as file:
+                file.write("".join(f"{each}\n" for each in labels.names))
+
+
+def _write_split(
+    directory: str, name: str, split: str, examples: Iterable[Mapping[str, Any]],
+    features: FeaturesDict, shard_bytes: int,
+) -> dict[str, Any]:  # fmt: skip
+    if not re.fullmatch(r"[\w-]*\w[\w-]*", split) or split == "all":
+        raise ValueError(f"a split must be named by letters and digits, got {split!r}")
+    records = _records(split, examples, features)
+    parts: list[str] = []
+    lengths: list[int] = []
+    size = 0
+    for record in records:
+        part = os.path.join(directory, f"{split}.part-{len(parts)}")
+        parts.append(part)
+        with fastrec.Writer(part) as writer:
+            count = written = 0
+            for each in _until(record, records, lambda: written >= shard_bytes):
+                writer.write(each)
+                count, written = count + 1, written + len(each)
+        lengths.append(count)
+        size += written
+    whole = Document(None, directory)
+    for shard, part in enumerate(parts):
+        file = shard_name(whole, DEFAULT_TEMPLATE, name, split, shard, len(parts))
+        os.rename(part, os.path.join(directory, file))
+    return {
+        "name": split,
+        "shardLengths": [str(length) for length in lengths],
+        "numBytes": str(size),
+        "filepathTemplate": DEFAULT_TEMPLATE,
+    }
+
+
+def _until(first: bytes, rest: Iterator[bytes], full: Any) -> Iterator[bytes]:
+    yield first
+    while not full():
+        record = next(rest, None)
+        if record is None:
+            return
+        yield record
+
+
+def _records(
+    split: str, examples: Iterable[Mapping[str, Any]], features: FeaturesDict
+) -> Iterator[bytes]:
+    for number, example in enumerate(examples):
+        try:
+            flat: dict[str, Any] = {}
+            _flatten(features, "", example, 0, flat)
+            record = fastrec.encode_example(flat)
+        except (ValueError, TypeError, KeyError) as error:
+            text = f"split {split!r}, example {number}: {error}"
+            raise (TypeError if isinstance(error, TypeError) else ValueError)(text) from error
+        yield record
+
+
+def _flatten(
+    feature: Connector, name: str, value: Any, rank: int, flat: dict[str, Any]
+) -> None:
+    """Put what a record keeps of a value into `flat`, by name.
+
+    A value within `rank` sequences is a list nested so deeply.
+    """
+    if isinstance(feature, FeaturesDict):
+        columns = _as_columns(feature, name, value, rank)
+        for key, each in feature.items():
+            _flatten(each, f"{name}/{key}" if name else key, columns[key], rank, flat)
+    elif isinstance(feature, SequenceOf):
+        if not isinstance(feature.feature, FeaturesDict) or isinstance(value, Mapping):
+            _check_lengths(feature, name, value, rank)
+        if isinstance(feature, Dataset) and not isinstance(value, (Mapping, np.ndarray)):
+            value = list(value)
+        _flatten(feature.feature, name, value, rank + 1, flat)
+    else:
+        assert isinstance(feature, Value)
+        try:
+            _put(feature, name, value, rank, flat)
+        except (ValueError, TypeError) as error:
+            raise type(error)(f"feature {name!r}: {error}") from error
+
+
+def _check_lengths(feature: SequenceOf, name: str, value: Any, rank: int) -> None:
+    if feature.length is None or rank or isinstance(value, Mapping):
+        return
+    if len(value) != feature.length:
+        raise ValueError(f"feature {name!r}: must have {feature.length} elements, got {len(value)}")
+
+
+def _as_columns(feature: FeaturesDict, name: str, value: Any, rank: int) -> Mapping[str, Any]:
+    """Values by name, of a dictionary or of nested lists of dictionaries."""
+    if isinstance(value, Mapping):
+        missing = [key for key in feature if key not in value]
+        extra = [key for key in value if key not in feature]
+        where = f"feature {name!r}" if name else "the example"
+        if extra:
+            raise ValueError(f"{where} has {extra[0]!r}, which features do not name")
+        if missing and not all(_is_optional(feature[key]) for key in missing):
+            raise ValueError(f"{where} lacks {missing[0]!r}")
+        return {key: value.get(key) for key in feature}
+    if rank == 0:
+        raise TypeError(f"feature {name!r} must be a mapping, got {type(value).__name__}")
+    rows = [_as_columns(feature, name, each, rank - 1) for each in value]
+    return {key: [row[key] for row in rows] for key in feature}
+
+
+def _is_optional(feature: Connector) -> bool:
+    return isinstance(feature, Value) and feature.default is not None
+
+
+def _put(value: Value, name: str, given: Any, rank: int, flat: dict[str, Any]) -> None:
+    lengths: list[list[int]] = [[] for _ in range(max(rank - 1, 0))]
+    elements = list(_leaves(given, rank, lengths)) if rank else [given]
+    encoded = [value.encode(each) for each in elements]
+    if rank == 0 and encoded[0] is None:
+        return
+    suffix = "/ragged_flat_values" if rank > 1 else ""
+    parts = {name: encoded}
+    if value.is_dynamic:
+        shapes = [np.shape(each) for each in elements]
+        parts = {f"{name}/shape": shapes, f"{name}/value": encoded}
+    for key, items in parts.items():
+        strings = value.wire_dtype.kind == "O" and not key.endswith("/shape")
+        flat[f"{key}{suffix}"] = _strings(items) if strings else _numbers(items)
+        for level, counts in enumerate(lengths):
+            flat[f"{key}/ragged_row_lengths_{level}"] = np.array(counts, np.int64)
+
+
+def _leaves(given: Any, rank: int, lengths: list[list[int]]) -> Iterator[Any]:
+    """Elements of nested lists; those of each level but the outermost are counted."""
+    if rank == 1:
+        yield from given
+        return
+    for each in given:
+        inner = list(each)
+        lengths[-rank + 1].append(len(inner))
+        yield from _leaves(inner, rank - 1, lengths)
+
+
+def _strings(items: list[Any]) -> Bytes:
+    flat: list[bytes] = []
+    for item in items:
+        for each in item.reshape(-1).tolist() if isinstance(item, np.ndarray) else [item]:
+            if not isinstance(each, (str, bytes)):
+                raise TypeError(f"must be str or bytes, got {type(each).__name__}")
+            flat.append(each.encode() if isinstance(each, str) else each)
+    return Bytes.from_list(flat)
+
+
+def _numbers(items: list[Any]) -> Any:
+    """One array of int64 or float32, the numbers that a record has."""
+    arrays = [np.asarray(item).reshape(-1) for item in items]
+    joined = np.concatenate(arrays) if arrays else np.empty(0, np.int64)
+    if joined.dtype == np.uint64:
+        return joined.view(np.int64)
+    with np.errstate(over="ignore"):
+        return joined.astype(np.float32 if joined.dtype.kind == "f" else np.int64)
