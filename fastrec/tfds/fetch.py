@@ -1,0 +1,231 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rows of steps become batches: values are read from where rows say they are."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+import numpy as np
+from numpy.typing import NDArray
+
+import fastrec
+
+from ..columns import Arrays, Bytes
+from ..errors import CorruptRecordError, FastrecError, TruncatedFileError
+from .columns import nested
+from .rows import RowFile
+
+if TYPE_CHECKING:
+    from .steps import StepPart
+
+__all__ = ["Fetch", "Source"]
+
+_OPEN_FILES = 128
+
+
+@dataclass(frozen=True)
+class Source:
+    """A file as it was when its steps were looked up."""
+
+    path: str
+    size: int
+    mtime_ns: int
+
+    @classmethod
+    def of(cls, path: str) -> Source:
+        status = os.stat(path)
+        return cls(os.path.abspath(path), status.st_size, status.st_mtime_ns)
+
+    def open(self) -> BinaryIO:
+        """The file, if it is as it was.
+
+        Raises
+        ------
+        FastrecError
+            When it has changed.
+        """
+        file = open(self.path, "rb", buffering=0)
+        status = os.fstat(file.fileno())
+        if (status.st_size, status.st_mtime_ns) != (self.size, self.mtime_ns):
+            file.close()
+            error = FastrecError(f"{self.path!a} has changed since its steps were looked up")
+            error.path = self.path
+            raise error
+        return file  # type: ignore[return-value]
+
+
+class Fetch:
+    """Batches of steps, of their rows; called by several threads at once.
+
+    Parameters
+    ----------
+    rows : RowFile
+    dtype : dtype
+        Of a row.
+    sources : sequence of Source
+    parts : sequence of StepPart
+    window, chunk : (int or None, names)
+    """
+
+    def __init__(
+        self,
+        rows: RowFile,
+        dtype: np.dtype[Any],
+        sources: Sequence[Source],
+        parts: Sequence[StepPart],
+        window: tuple[int | None, tuple[str, ...]],
+        chunk: tuple[int | None, tuple[str, ...]],
+    ) -> None:
+        self.rows = rows
+        self.dtype = dtype
+        self.sources = list(sources)
+        self.window, self.chunk = window[0], chunk[0]
+        self.parts = [(part, self._offsets(part, window, chunk)) for part in parts]
+        self.reader = fastrec.Reader(rows.path)
+        self._files: OrderedDict[int, BinaryIO] = OrderedDict()
+        self._lock = threading.Lock()
+        for part, offsets in self.parts:
+            if offsets is not None and part.image is not None and part.image.shape is None:
+                raise ValueError(
+                    f"images {'/'.join(part.path)!r} are of several sizes: a window of them "
+                    "requires decode={...: fastrec.ImageFeature(shape, fit='resize')}"
+                )
+
+    def _offsets(self, part: StepPart, window: Any, chunk: Any) -> NDArray[np.int64] | None:
+        """Steps to give, counted from the one that is drawn; None: that one alone."""
+        if part.per_episode:
+            return None
+        if window[0] is not None and _is_in(part.path, window[1]):
+            return np.arange(1 - window[0], 1)
+        if chunk[0] is not None and _is_in(part.path, chunk[1]):
+            return np.arange(chunk[0])
+        return None
+
+    def __call__(self, drawn: Bytes) -> dict[str, Any]:
+        rows = RowFile.as_array(drawn, self.dtype)
+        values: dict[tuple[str, ...], Any] = {}
+        around: dict[bytes, tuple[Any, Any]] = {}
+        for part, offsets in self.parts:
+            if offsets is None:
+                values[part.path] = self._values(part, rows)
+                continue
+            key = offsets.tobytes()
+            if key not in around:
+                around[key] = self._around(rows, offsets)
+            others, places = around[key]
+            values[part.path] = _spread(self._values(part, others), places)
+        found = nested(values)
+        found["_traj_index"] = rows["episode"].astype(np.int64)
+        found["_frame_index"] = rows["t"].astype(np.int64)
+        found["_len"] = rows["length"].astype(np.int64)
+        if self.window is not None:
+            found["_window_mask"] = self._mask(rows, np.arange(1 - self.window, 1))
+        if self.chunk is not None:
+            found["_chunk_mask"] = self._mask(rows, np.arange(self.chunk))
+        return found
+
+    @staticmethod
+    def _mask(rows: NDArray[Any], offsets: NDArray[np.int64]) -> NDArray[np.bool_]:
+        t = rows["t"].astype(np.int64)[:, None] + offsets
+        found: NDArray[np.bool_] = (t >= 0) & (t < rows["length"].astype(np.int64)[:, None])
+        return found
+
+    def _around(self, rows: NDArray[Any], offsets: NDArray[np.int64]) -> tuple[Any, Any]:
+        """Rows of neighbours, each once, and which of them each step has."""
+        t = rows["t"].astype(np.int64)[:, None]
+        last = rows["length"].astype(np.int64)[:, None] - 1
+        numbers = rows["step"].astype(np.int64)[:, None] - t + np.clip(t + offsets, 0, last)
+        unique, places = np.unique(numbers, return_inverse=True)
+        others = RowFile.as_array(self.reader.read_many(unique), self.dtype)
+        return others, places.reshape(numbers.shape)
+
+    # --- values -----------------------------------------------------------------------------
+
+    def _values(self, part: StepPart, rows: NDArray[Any]) -> Any:
+        value = part.column.value
+        if part.is_inline:
+            return np.ascontiguousarray(rows[part.field], value.dtype)
+        data = self._read(rows["file"], rows[part.field], "/".join(part.path))
+        if part.image is not None:
+            return part.image.decode(data, f"feature {'/'.join(part.path)!a}")
+        if part.decode:
+            made = [part.column.finish(each, part.column.rank) for each in data]
+            shapes = {each.shape for each in made if isinstance(each, np.ndarray)}
+            return np.stack(made) if len(shapes) == 1 else made
+        if value.wire_dtype.kind == "O":
+            return data
+        return data.data.view("<f4").reshape(len(data), *value.shape).astype(value.dtype)
+
+    def _read(self, files: NDArray[Any], references: NDArray[Any], name: str) -> Bytes:
+        """Bytes from where references say they are, each held against its checksum."""
+        offsets = np.zeros(len(references) + 1, np.int64)
+        np.cumsum(references["size"], out=offsets[1:])
+        data = np.empty(int(offsets[-1]), np.uint8)
+        out = memoryview(data)  # type: ignore[arg-type]
+        pieces = zip(
+            files.tolist(), references.tolist(), offsets[:-1].tolist(), offsets[1:].tolist(),
+            strict=True,
+        )  # fmt: skip
+        for number, (at, _, crc), begin, end in pieces:
+            piece = out[begin:end]
+            file = self._file(number)
+            done = 0
+            while done < len(piece):
+                some = os.preadv(file.fileno(), [piece[done:]], at + done)
+                if some == 0:
+                    raise self._failure(TruncatedFileError, number, at, name, "the file ends")
+                done += some
+            if fastrec.crc32c(piece) != crc:
+                raise self._failure(
+                    CorruptRecordError, number, at, name, "the checksum differs from the one"
+                )
+        return Bytes(data, offsets)
+
+    def _failure(
+        self, kind: type[CorruptRecordError], number: int, at: int, name: str, reason: str
+    ) -> CorruptRecordError:
+        path = self.sources[number].path
+        error = kind(
+            f"{path!a}: offset {at}: feature {name!a}: {reason} "
+            "when the steps were looked up" if kind is CorruptRecordError
+            else f"{path!a}: offset {at}: feature {name!a}: {reason} before the value"
+        )  # fmt: skip
+        error.path, error.offset = path, at
+        return error
+
+    def _file(self, number: int) -> BinaryIO:
+        with self._lock:
+            if number not in self._files:
+                self._files[number] = self.sources[number].open()
+                while len(self._files) > _OPEN_FILES:
+                    self._files.popitem(last=False)  # closed with its last user
+            self._files.move_to_end(number)
+            return self._files[number]
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_files": OrderedDict(), "_lock": None}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._lock = threading.Lock()
+
+
+def _is_in(path: tuple[str, ...], names: Sequence[str]) -> bool:
+    name = "/".join(path)
+    return any(name == each or name.startswith(f"{each}/") for each in names)
+
+
+def _spread(values: Any, places: NDArray[np.int64]) -> Any:
+    """The values of each place, of values that are there once."""
+    if isinstance(values, np.ndarray):
+        return values[places]
+    if isinstance(values, Bytes):
+        taken = values.take(places.reshape(-1))
+        return Bytes(taken.data, taken.offsets, places.shape)
+    assert not isinstance(values, Arrays)
+    return [[values[place] for place in row] for row in places.tolist()]

@@ -1,0 +1,177 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Statistics of the numbers of a data set, in one pass, as training normalises with them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..columns import Ragged
+from .columns import Structure
+
+if TYPE_CHECKING:
+    from .dataset import Dataset
+
+__all__ = ["Statistics", "make_statistics"]
+
+_QUANTILES = (0.01, 0.5, 0.99)
+
+
+@dataclass(frozen=True)
+class Statistics:
+    """Statistics of one feature, over all records or all steps of all episodes.
+
+    Attributes
+    ----------
+    count : int
+        Values: records, or steps.
+    mean, std, min, max : ndarray of float64
+        Of the shape of one value; `std` is that of the values themselves, not an estimate.
+    quantiles : dict of float to ndarray of float64
+    """
+
+    count: int
+    mean: NDArray[np.float64]
+    std: NDArray[np.float64]
+    min: NDArray[np.float64]
+    max: NDArray[np.float64]
+    quantiles: dict[float, NDArray[np.float64]]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Lists of numbers for JSON, with quantiles as ``q01`` and so on."""
+        said: dict[str, Any] = {"count": self.count}
+        for name in ("mean", "std", "min", "max"):
+            said[name] = getattr(self, name).tolist()
+        for at, value in self.quantiles.items():
+            said[f"q{round(at * 100):02d}"] = value.tolist()
+        return said
+
+
+class _Sums:
+    """Moments and a sample of the values so far."""
+
+    def __init__(self, shape: tuple[int, ...], most: int) -> None:
+        self.shape = shape
+        self.most = most
+        self.count = 0
+        self.every = 1  # of the values, the first of so many is in the sample
+        self.mean = np.zeros(shape)
+        self.squares = np.zeros(shape)
+        self.least = np.full(shape, np.inf)
+        self.largest = np.full(shape, -np.inf)
+        self.sample: list[NDArray[Any]] = []
+        self.kept = 0
+
+    def add(self, values: NDArray[Any]) -> None:
+        """More values, shape (n, ...)."""
+        count = len(values)
+        if not count:
+            return
+        exact = values.astype(np.float64)
+        mean = exact.mean(axis=0)
+        squares = np.square(exact - mean).sum(axis=0)
+        whole = self.count + count
+        apart = mean - self.mean
+        self.squares += squares + np.square(apart) * (self.count * count / whole)
+        self.mean += apart * (count / whole)
+        np.minimum(self.least, exact.min(axis=0), out=self.least)
+        np.maximum(self.largest, exact.max(axis=0), out=self.largest)
+        self._keep(values)
+        self.count = whole
+
+    def _keep(self, values: NDArray[Any]) -> None:
+        chosen = values[-self.count % self.every :: self.every]
+        self.sample.append(chosen.copy())
+        self.kept += len(chosen)
+        while self.kept > self.most:
+            self.sample = [np.concatenate(self.sample)[::2]]
+            self.every *= 2
+            self.kept = len(self.sample[0])
+
+    def result(self, quantiles: Sequence[float]) -> Statistics:
+        """The statistics of what was added."""
+        deviation = np.sqrt(self.squares / max(self.count, 1))
+        sample = np.concatenate(self.sample).astype(np.float64)
+        found = np.quantile(sample, list(quantiles), axis=0)
+        by_quantile = dict(zip(quantiles, found, strict=True))
+        return Statistics(
+            self.count, self.mean, deviation, self.least, self.largest, by_quantile
+        )
+
+
+def make_statistics(
+    dataset: Dataset,
+    features: Sequence[str] | None = None,
+    *,
+    quantiles: Sequence[float] = _QUANTILES,
+    max_sample: int = 1 << 20,
+    progress: bool = False,
+    threads: int | None = None,
+) -> dict[str, Statistics]:
+    """Statistics of numeric features, in one pass over the records.
+
+    Parameters
+    ----------
+    dataset : Dataset
+    features : sequence of str, optional
+        Names in records, as ``"steps/action"``. By default all that are numbers of one shape and at
+        most 64 a value; bools are left out.
+    quantiles : sequence of float
+    max_sample : int
+        Quantiles are of all values up to so many, and of each second, fourth and so on of more.
+    progress : bool
+        Say on standard error how far it is.
+    threads : int, optional
+        As of :class:`~fastrec.Batcher`.
+
+    Returns
+    -------
+    dict of str to Statistics
+        By name in records.
+
+    Examples
+    --------
+    >>> import tempfile, fastrec.tfds
+    >>> path = fastrec.tfds.write(
+    ...     tempfile.mkdtemp(), "numbers", {"train": [{"x": x} for x in (1, 2, 6)]}, {"x": "float32"})
+    >>> found = fastrec.tfds.load(path, split="train").statistics()["x"]
+    >>> found.count, found.mean.tolist(), found.max.tolist(), found.quantiles[0.5].tolist()
+    (3, 3.0, 6.0, 2.0)
+    """
+    whole = Structure(dataset.features, features, decode=False)
+    columns = {
+        column.leaf.name: column
+        for column in whole.columns.values()
+        if _is_numeric(column, named=features is not None)
+    }
+    if not columns:
+        raise ValueError("there must be at least one numeric feature of one shape")
+    structure = Structure(dataset.features, list(columns), decode=False)
+    part = type(dataset)(dataset.info, dataset.split, dataset.files, structure)
+    sums = {name: _Sums(column.value.shape, max_sample) for name, column in columns.items()}  # type: ignore[arg-type]
+    options: dict[str, Any] = {"threads": threads, "progress": progress}
+    size = 1024 if all(column.rank == 0 for column in columns.values()) else 16
+    for batch in part.batches(size, **options):
+        for path, column in structure.columns.items():
+            value = batch
+            for name in path:
+                value = value[name]
+            flat = value.flat_values if isinstance(value, Ragged) else value
+            sums[column.leaf.name].add(np.asarray(flat).reshape(-1, *column.value.shape))  # type: ignore[arg-type]
+    if not all(each.count for each in sums.values()):
+        raise ValueError(f"{dataset!r} has no values")
+    return {name: each.result(quantiles) for name, each in sums.items()}
+
+
+def _is_numeric(column: Any, *, named: bool) -> bool:
+    value = column.value
+    size = int(np.prod([each or 0 for each in value.shape], dtype=np.int64))
+    if value.is_encoded or value.dtype.kind not in "biuf" or None in value.shape or not size:
+        if named:
+            raise ValueError(f"feature {column.leaf.name!r} is not of numbers of one shape")
+        return False
+    return named or (value.dtype.kind != "b" and size <= 64)

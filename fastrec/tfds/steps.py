@@ -1,0 +1,387 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Steps of all episodes of an RLDS set, in an order over all of them.
+
+A file of rows has for each step its numbers, and where in its episode's record its images and texts
+lie. A :class:`~fastrec.Batcher` over these rows gives the order, and its workers read and decode
+what the steps that are drawn refer to, and nothing else of the records.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import fastrec
+
+from ..columns import Bytes
+from ..errors import ExampleParseError, FastrecError
+from .columns import Column, Structure, nested
+from .episodes import LayoutError, element_extents, layout
+from .fetch import Fetch, Source
+from .features import Dataset as DatasetFeature
+from .rows import RowFile, digest_of
+
+if TYPE_CHECKING:
+    from .dataset import Dataset
+
+__all__ = ["make_steps"]
+
+_INLINE_BYTES = 1024  # of the numbers of one feature of a step, which rows have a copy of
+_ROWS = 4096  # that are written together
+_FORMAT = "fastrec.steps/1"
+
+
+def make_steps(
+    dataset: Dataset,
+    batch_size: int = 1,
+    *,
+    window: int | None = None,
+    chunk: int | None = None,
+    features: Sequence[str] | None = None,
+    decode: bool | Mapping[str, Any] = True,
+    metadata: bool = False,
+    window_of: Sequence[str] = ("observation",),
+    chunk_of: Sequence[str] = ("action", "action_dict"),
+    index: str | os.PathLike[str] | None = None,
+    transform: Callable[[Any], Any] | None = None,
+    **options: Any,
+) -> fastrec.Batcher:
+    """Batches of steps of all episodes: shuffled over all of them, sharded, resumable.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        Whose records are episodes: their features are a data set, ``steps``.
+    batch_size : int
+    window : int, optional
+        Give observations of so many steps, up to and with the one that is drawn.
+    chunk : int, optional
+        Give actions of so many steps, from the one that is drawn on.
+    features : sequence of str, optional
+        Features of a step to read, as ``"observation/image_0"``; all by default.
+    decode : bool, or mapping of str to ImageFeature
+        Decode images; False gives the bytes of their files. A mapping says for an image how it is
+        decoded, as to another size.
+    metadata : bool
+        Add what episodes have beside their steps.
+    window_of, chunk_of : sequence of str
+        Features of a step that `window` and `chunk` go for.
+    index : path, optional
+        A directory that keeps the rows for the next time. By default they are made anew, by
+        reading every episode once, in a temporary directory.
+    transform : callable, optional
+        Called with each batch.
+    **options
+        Of :class:`~fastrec.Batcher`: shuffle, seed, epochs, shard and the others.
+
+    Returns
+    -------
+    Batcher
+        Of nested columns, and ``_traj_index`` and ``_frame_index``, the episode and the step within
+        it, and ``_len``, the steps of the episode. Windows and chunks have a dimension behind that
+        of the batch; where they go beyond the episode its first or last step is repeated, and
+        ``_window_mask`` or ``_chunk_mask`` is False.
+
+    Raises
+    ------
+    ExampleParseError, CorruptRecordError
+        When an episode is damaged, naming file and record.
+    ValueError
+        When the set has no steps, or a feature of them cannot be read by itself.
+
+    Examples
+    --------
+    >>> import tempfile, numpy as np, fastrec.tfds
+    >>> from fastrec.tfds import features
+    >>> step = {"observation": {"state": np.float32}, "action": np.float32}
+    >>> episodes = [
+    ...     {"steps": [{"observation": {"state": t}, "action": 10 * e + t} for t in range(3)]}
+    ...     for e in range(2)
+    ... ]
+    >>> path = fastrec.tfds.write(
+    ...     tempfile.mkdtemp(), "arm", {"train": episodes}, {"steps": features.Dataset(step)})
+    >>> batcher = fastrec.tfds.load(path, split="train").steps(3, window=2, chunk=2)
+    >>> batch = next(iter(batcher))
+    >>> batch["observation"]["state"].tolist(), batch["action"].tolist()
+    ([[0.0, 0.0], [0.0, 1.0], [1.0, 2.0]], [[0.0, 1.0], [1.0, 2.0], [2.0, 2.0]])
+    """
+    for name, value in (("window", window), ("chunk", chunk)):
+        if value is not None and not 1 <= value <= 65536:
+            raise ValueError(f"{name} must be from 1 to 65536, got {value}")
+    if batch_size is None:
+        raise ValueError("batch_size must be a number")
+    plan = _plan(dataset, features, metadata, decode)
+    paths = list(dict.fromkeys(span.path for span in dataset.files))
+    rows = _rows(dataset, plan, paths, index)
+    fetch = Fetch(
+        rows,
+        plan.dtype,
+        [Source.of(path) for path in paths],
+        plan.parts,
+        (window, tuple(window_of)),
+        (chunk, tuple(chunk_of)),
+    )
+    function = fetch if transform is None else _Then(fetch, transform)
+    return fastrec.Batcher(rows.path, None, batch_size, transform=function, **options)
+
+
+class _Then:
+    """One function after the other."""
+
+    def __init__(self, first: Callable[[Any], Any], second: Callable[[Any], Any]) -> None:
+        self.first = first
+        self.second = second
+
+    def __call__(self, batch: Any) -> Any:
+        return self.second(self.first(batch))
+
+
+# --- what rows have -----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class StepPart:
+    """One value of a step.
+
+    Attributes
+    ----------
+    path : tuple of str
+        Its name in a batch.
+    column : Column
+    field : str
+        Of a row: the numbers themselves, or where their bytes are.
+    is_inline : bool
+    per_episode : bool
+        Whether it is one of the episode, and not of each step.
+    image : ImageFeature or None
+        What decodes it.
+    decode : bool
+    """
+
+    path: tuple[str, ...]
+    column: Column
+    field: str
+    is_inline: bool
+    per_episode: bool
+    image: Any
+    decode: bool
+
+
+@dataclass(frozen=True)
+class _Plan:
+    parts: list[StepPart]
+    dtype: np.dtype[Any]
+    inline: dict[str, Any]
+    of: str  # name of the feature with the steps
+
+
+REFERENCE = np.dtype([("offset", "<u8"), ("size", "<u4"), ("crc", "<u4")])
+NUMBERS = [("step", "<u8"), ("episode", "<u8"), ("t", "<u4"), ("length", "<u4"), ("file", "<u8")]
+
+
+def _steps_name(dataset: Dataset) -> str:
+    names = [
+        name for name, each in dataset.features.items() if isinstance(each, DatasetFeature)
+    ]
+    if "steps" in names:
+        return "steps"
+    if len(names) != 1:
+        raise ValueError(f"{dataset!r} must have a data set of steps, got {names}")
+    return names[0]
+
+
+def _plan(
+    dataset: Dataset, names: Sequence[str] | None, metadata: bool, decode: Any
+) -> _Plan:
+    of = _steps_name(dataset)
+    wanted = [of] if names is None else [f"{of}/{name}" for name in names]
+    if metadata:
+        wanted += [name for name in dataset.features if name != of]
+    structure = Structure(dataset.features, wanted, decode=decode is not False)
+    parts: list[StepPart] = []
+    fields: list[Any] = list(NUMBERS)
+    inline: dict[str, Any] = {}
+    for number, (path, column) in enumerate(structure.columns.items()):
+        per_episode = path[0] != of
+        size = _inline_size(column, per_episode)
+        field = f"f{number}"
+        if size is not None:
+            fields.append((field, column.value.dtype.newbyteorder("<"), column.value.shape))
+            inline |= column.spec()
+        elif _is_referable(column, per_episode):
+            fields.append((field, REFERENCE))
+        elif names is None or per_episode:
+            continue  # what varies from step to step is left to ds[i]["steps"]
+        else:
+            raise ValueError(
+                f"feature {column.leaf.name!r} of shape {column.leaf.shape} varies from step to "
+                "step: read it from ds[i]['steps']"
+            )
+        image = None
+        if column.decodes and column.value.is_media:
+            image = _image(column, path, decode)
+        name = path if per_episode else path[1:]
+        parts.append(
+            StepPart(name, column, field, size is not None, per_episode, image, column.decodes)
+        )
+    unknown = set(decode) - {"/".join(part.path) for part in parts} if _is_mapping(decode) else ()
+    if unknown:
+        raise ValueError(f"decode names {sorted(unknown)[0]!r}, which is not a feature of a step")
+    if all(part.per_episode for part in parts):
+        raise ValueError("there must be a feature of a step to read")
+    return _Plan(parts, np.dtype(fields), inline, of)
+
+
+def _is_mapping(decode: Any) -> bool:
+    return isinstance(decode, Mapping)
+
+
+def _image(column: Column, path: tuple[str, ...], decode: Any) -> Any:
+    name = "/".join(path[1:])
+    if _is_mapping(decode) and name in decode:
+        return decode[name]
+    value = column.value
+    shape: tuple[int | None, ...] = value.shape
+    if value.dtype == np.uint8 and len(shape) == 3 and shape[-1] in (1, 3):
+        size = None if None in shape[:2] else (shape[0], shape[1])
+        return fastrec.ImageFeature(size, shape[-1])  # type: ignore[arg-type]
+    return None
+
+
+def _inline_size(column: Column, per_episode: bool) -> int | None:
+    value = column.value
+    if value.is_encoded or value.dtype.kind == "O" or None in value.shape:
+        return None
+    if column.rank != (0 if per_episode else 1):
+        return None
+    size = value.dtype.itemsize * int(np.prod(value.shape, dtype=np.int64))
+    if value.dtype.kind == "f" and size > _INLINE_BYTES:
+        return None
+    return size if 0 < size <= 1 << 16 else None
+
+
+def _is_referable(column: Column, per_episode: bool) -> bool:
+    value = column.value
+    if column.rank != (0 if per_episode else 1) or value.is_dynamic:
+        return False
+    if value.is_encoded or (value.dtype.kind == "O" and value.shape == ()):
+        return True
+    return value.dtype.kind == "f" and None not in value.shape and 0 not in value.shape
+
+
+# --- making rows --------------------------------------------------------------------------------
+
+
+def _rows(
+    dataset: Dataset, plan: _Plan, paths: list[str], index: str | os.PathLike[str] | None
+) -> RowFile:
+    identity = [_FORMAT, str(plan.dtype.descr), *plan.inline]
+    identity += ["/".join(part.column.leaf.path) for part in plan.parts]
+    for span in dataset.files:
+        identity += [os.path.basename(span.path), str(span.skip), str(span.take)]
+    stable = digest_of(identity)  # the same for copies of the files, as a state has it
+    if index is None:
+        return RowFile.write(_all_rows(dataset, plan, paths), plan.dtype, [stable])
+    stamps = [f"{os.stat(path).st_size} {os.stat(path).st_mtime_ns}" for path in paths]
+    os.makedirs(index, exist_ok=True)
+    path = os.path.join(os.fspath(index), f"{stable}-{digest_of(stamps)[:8]}.rows")
+    if os.path.exists(path):
+        return RowFile(path)
+    return RowFile.write(_all_rows(dataset, plan, paths), plan.dtype, [stable], path)
+
+
+def _all_rows(dataset: Dataset, plan: _Plan, paths: list[str]) -> Iterator[NDArray[Any]]:
+    """Rows of all steps, some thousands at a time."""
+    waiting: list[NDArray[Any]] = []
+    episode = step = count = 0
+    for span in dataset.files:
+        reader = dataset._reader(span)
+        places = fastrec.Index.build(span.path).offsets
+        for number in range(span.skip, span.skip + span.take):
+            rows = _episode_rows(reader[number], int(places[number]) + 12, plan, span.path, number)
+            rows["step"] = np.arange(step, step + len(rows))
+            rows["episode"], rows["file"] = episode, paths.index(span.path)
+            episode, step, count = episode + 1, step + len(rows), count + len(rows)
+            waiting.append(rows)
+            if count >= _ROWS:
+                yield np.concatenate(waiting)
+                waiting, count = [], 0
+    if step == 0:
+        raise FastrecError(f"{dataset!r} has no steps")
+    if waiting:
+        yield np.concatenate(waiting)
+
+
+def _episode_rows(
+    record: bytes, offset: int, plan: _Plan, path: str, number: int
+) -> NDArray[Any]:
+    try:
+        return _laid_out(record, offset, plan)
+    except (LayoutError, ExampleParseError) as error:
+        text = str(error).removeprefix("record 0: ")
+        found = ExampleParseError(f"{path!a}: record {number}: {text}")
+        found.kind = getattr(error, "kind", "") or "malformed"
+        found.path, found.record = path, number
+        raise found from error
+
+
+def _laid_out(record: bytes, offset: int, plan: _Plan) -> NDArray[Any]:
+    data = memoryview(record)
+    columns = fastrec.parse_example([record], plan.inline) if plan.inline else {}
+    refers = any(not part.is_inline for part in plan.parts)
+    lists = layout(data) if refers else {}
+    values: dict[str, Any] = {}
+    lengths: dict[str, int] = {}
+    for part in plan.parts:
+        name = part.column.leaf.name
+        if part.is_inline:
+            found = part.column.finish(part.column.raw(columns, 0))
+        else:
+            found = _references(data, offset, part, lists.get(name, ("", 0, 0)))
+        values[part.field] = found
+        if not part.per_episode:
+            lengths[name] = len(found)
+    length = next(iter(lengths.values()))
+    for name, other in lengths.items():
+        if other != length:
+            raise LayoutError(
+                f"feature {name!a} has {other} steps, and {next(iter(lengths))!a} has {length}"
+            )
+    rows = np.zeros(length, plan.dtype)
+    rows["t"], rows["length"] = np.arange(length), length
+    for field, value in values.items():
+        rows[field] = value
+    return rows
+
+
+def _references(
+    data: memoryview, offset: int, part: StepPart, found: tuple[str, int, int]
+) -> NDArray[Any]:
+    """Where the bytes of each step are, and their checksum."""
+    kind, begin, end = found
+    value = part.column.value
+    is_bytes = value.wire_dtype.kind == "O"
+    name = part.column.leaf.name
+    if kind and kind != ("bytes" if is_bytes else "float"):
+        raise LayoutError(f"feature {name!a} must be a list of {'bytes' if is_bytes else 'float'}")
+    if is_bytes:
+        extents = element_extents(data, begin, end)
+    else:
+        size = 4 * int(np.prod(value.shape, dtype=np.int64))
+        if (end - begin) % size:
+            raise LayoutError(f"feature {name!a} must be of shape {part.column.leaf.shape}")
+        starts = np.arange(begin, end, size, dtype=np.uint64)
+        extents = np.stack([starts, np.full_like(starts, size)], axis=1)
+    if part.per_episode and len(extents) != 1:
+        raise LayoutError(f"feature {name!a} must be one value, got {len(extents)}")
+    rows = np.zeros(len(extents), REFERENCE)
+    if len(extents):
+        rows["offset"], rows["size"] = extents[:, 0] + np.uint64(offset), extents[:, 1]
+        pairs = extents.tolist()
+        rows["crc"] = [fastrec.crc32c(data[at : at + size]) for at, size in pairs]
+    return rows[0] if part.per_episode else rows
