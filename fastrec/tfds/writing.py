@@ -262,7 +262,9 @@ def _put(value: Value, name: str, given: Any, rank: int, flat: dict[str, Any]) -
         parts = {f"{name}/shape": shapes, f"{name}/value": encoded}
     for key, items in parts.items():
         strings = value.wire_dtype.kind == "O" and not key.endswith("/shape")
-        flat[f"{key}{suffix}"] = _strings(items) if strings else _numbers(items)
+        flat[f"{key}{suffix}"] = (
+            _strings(items) if strings else _numbers(items, value.wire_dtype.kind == "f")
+        )
         for level, counts in enumerate(lengths):
             flat[f"{key}/ragged_row_lengths_{level}"] = np.array(counts, np.int64)
 
@@ -288,11 +290,11 @@ def _strings(items: list[Any]) -> Bytes:
     return Bytes.from_list(flat)
 
 
-def _numbers(items: list[Any]) -> Any:
+def _numbers(items: list[Any], is_float: bool) -> Any:
     """One array of int64 or float32, the numbers that a record has."""
     arrays = [np.asarray(item).reshape(-1) for item in items]
-    joined = np.concatenate(arrays) if arrays else np.empty(0, np.int64)
+    joined = np.concatenate(arrays) if arrays else np.empty(0)
     if joined.dtype == np.uint64:
         return joined.view(np.int64)
     with np.errstate(over="ignore"):
-        return joined.astype(np.float32 if joined.dtype.kind == "f" else np.int64)
+        return joined.astype(np.float32 if is_float else np.int64)
