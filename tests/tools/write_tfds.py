@@ -345,11 +345,12 @@ def split_results(count: int) -> list[Any]:
     for text, n, k, drop in cases:
         try:
             part = text if n == 0 else tfds.even_splits(text, n, drop_remainder=drop)[k]
-            spans = [
-                [os.path.basename(f.filename), f.skip, f.take] for f in splits[part].file_instructions
-            ]
-            if any(take < 0 for *_, take in spans):
-                spans = None  # of boundaries in the wrong order TFDS makes what cannot be
+            spec = tfds.core.splits.AbstractSplit.from_spec(part)
+            bounds = [(each.from_ or 0, each.to) for each in spec.to_absolute(splits)]
+            spans = None  # of boundaries in the wrong order TFDS makes what cannot be
+            if all(stop is None or start <= stop for start, stop in bounds):
+                files = tfds.core.splits._make_file_instructions(list(splits.values()), part)
+                spans = [[os.path.basename(f.filename), f.skip, f.take] for f in files]
         except Exception:
             spans = None
         found.append([text, n, k, drop, spans])
