@@ -8,7 +8,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +28,16 @@ __all__ = ["Fetch", "Source"]
 _OPEN_FILES = 128
 
 
+class _Descriptor:
+    """An open file, closed with the last thread that reads from it."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+
+    def __del__(self) -> None:
+        os.close(self.number)
+
+
 @dataclass(frozen=True)
 class Source:
     """A file as it was when its steps were looked up."""
@@ -41,7 +51,7 @@ class Source:
         status = os.stat(path)
         return cls(os.path.abspath(path), status.st_size, status.st_mtime_ns)
 
-    def open(self) -> BinaryIO:
+    def open(self) -> _Descriptor:
         """The file, if it is as it was.
 
         Raises
@@ -49,14 +59,13 @@ class Source:
         FastrecError
             When it has changed.
         """
-        file = open(self.path, "rb", buffering=0)
-        status = os.fstat(file.fileno())
+        file = _Descriptor(os.open(self.path, os.O_RDONLY | os.O_CLOEXEC))
+        status = os.fstat(file.number)
         if (status.st_size, status.st_mtime_ns) != (self.size, self.mtime_ns):
-            file.close()
             error = FastrecError(f"{self.path!a} has changed since its steps were looked up")
             error.path = self.path
             raise error
-        return file  # type: ignore[return-value]
+        return file
 
 
 class Fetch:
@@ -87,7 +96,7 @@ class Fetch:
         self.window, self.chunk = window[0], chunk[0]
         self.parts = [(part, self._offsets(part, window, chunk)) for part in parts]
         self.reader = fastrec.Reader(rows.path)
-        self._files: OrderedDict[int, BinaryIO] = OrderedDict()
+        self._files: OrderedDict[int, _Descriptor] = OrderedDict()
         self._lock = threading.Lock()
         for part, offsets in self.parts:
             if offsets is not None and part.image is not None and part.image.shape is None:
@@ -176,7 +185,7 @@ class Fetch:
             file = self._file(number)
             done = 0
             while done < len(piece):
-                some = os.preadv(file.fileno(), [piece[done:]], at + done)
+                some = os.preadv(file.number, [piece[done:]], at + done)
                 if some == 0:
                     raise self._failure(TruncatedFileError, number, at, name, "the file ends")
                 done += some
@@ -198,7 +207,7 @@ class Fetch:
         error.path, error.offset = path, at
         return error
 
-    def _file(self, number: int) -> BinaryIO:
+    def _file(self, number: int) -> _Descriptor:
         with self._lock:
             if number not in self._files:
                 self._files[number] = self.sources[number].open()
