@@ -223,7 +223,8 @@ def _descend(directory: str, version: str | None, levels: int) -> str:
     found = sorted(_versions(directory, version))
     if found:
         return found[-1][1]
-    folders = [each for each in _folders(directory) if _holds_sets(each, levels - 1)]
+    folders = [each for each in _folders(directory) if not _is_version(each)]
+    folders = [each for each in folders if _holds_sets(each, levels - 1)]
     default = _default_config(directory)
     if default is not None and default in map(os.path.basename, folders):
         folders = [os.path.join(directory, default)]
@@ -238,7 +239,11 @@ def _descend(directory: str, version: str | None, levels: int) -> str:
 
 def _folders(directory: str) -> list[str]:
     with os.scandir(directory) as entries:
-        return sorted(e.path for e in entries if e.is_dir() and e.name[0] != ".")
+        return sorted(each.path for each in entries if each.is_dir() and each.name[0] != ".")
+
+
+def _is_version(path: str) -> bool:
+    return _VERSION.fullmatch(os.path.basename(path)) is not None
 
 
 def _versions(directory: str, version: str | None) -> Iterator[tuple[tuple[int, ...], str]]:
