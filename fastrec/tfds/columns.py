@@ -36,7 +36,7 @@ class Column:
         self.value: Value = leaf.value
         self.rank = len(leaf.lengths)
         self.decodes = self.value.is_encoded and (decode or not self.value.is_media)
-        self.parts = (leaf.name,)
+        self.parts: tuple[str, ...] = (leaf.name,)
         if self.value.is_dynamic:
             self.parts = (f"{leaf.name}/shape", f"{leaf.name}/value")
 
@@ -185,9 +185,9 @@ class Column:
             return None
         if value.dtype != np.uint8 or value.channels not in (1, 3) or not value.is_decodable:
             return None
-        height, width, channels = value.shape
+        height, width = value.shape[:2]
         size = None if height is None or width is None else (height, width)
-        return fastrec.ImageFeature(size, channels)
+        return fastrec.ImageFeature(size, value.channels)
 
     def batch(self, columns: Mapping[str, Any]) -> Any:
         """The values of a batch: an array, a ragged column, or a list with a value a record."""

@@ -163,7 +163,7 @@ class Dataset(Sequence[Any]):
                 yield reader.read_many(range(first, min(first + _BLOCK, stop)))
             return
         found = 0
-        for records in fastrec.Reader(span.path).batches(_BLOCK):
+        for records in fastrec.Reader(span.path).blocks(_BLOCK):
             found += len(records)
             if found > span.length:
                 break
@@ -344,9 +344,9 @@ def inferred(paths: Sequence[str]) -> FeaturesDict:
     found = fastrec.infer_features(list(paths))
     features: dict[str, Any] = {}
     for name, feature in found.items():
-        dtype = feature.dtype if not isinstance(feature, fastrec.RawFeature) else bytes
-        shape = getattr(feature, "shape", None)
-        if isinstance(feature, fastrec.RawFeature):
-            shape = ()
-        features[name] = Tensor((None,) if shape is None else shape, dtype)
+        if isinstance(feature, fastrec.RawFeature):  # a guess: they are given as they are kept
+            features[name] = Tensor((), bytes)
+        else:
+            shape = getattr(feature, "shape", (None,))
+            features[name] = Tensor(shape, getattr(feature, "dtype", bytes))
     return FeaturesDict(features)

@@ -103,9 +103,8 @@ class Document:
     def integer(self, least: int, most: int = 2**63 - 1) -> int:
         """This value as an integer within bounds."""
         value = self.value
-        if isinstance(value, str) and re.fullmatch(r"-?\d{1,19}", value):
-            value = int(value)
-        elif isinstance(value, float) and value.is_integer():
+        is_text = isinstance(value, str) and re.fullmatch(r"-?\d{1,19}", value)
+        if is_text or (isinstance(value, float) and value.is_integer()):
             value = int(value)
         if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
             raise self._must_be(f"an integer from {least} to {most}")

@@ -134,7 +134,8 @@ class Video(Sequence):
         encoding_format: str = "png",
     ) -> None:  # fmt: skip
         frames, *frame = as_shape(shape)
-        super().__init__(Image(frame, dtype, encoding_format), frames)
+        self.frame = Image(frame, dtype, encoding_format)
+        super().__init__(self.frame, frames)
 
 
 class TranslationVariableLanguages(Sequence):
@@ -162,4 +163,6 @@ def as_connector(feature: Any) -> Connector:
     try:
         return Scalar(feature)
     except (TypeError, ValueError):
-        raise TypeError(f"a feature must be a connector, mapping or dtype, got {feature!r}") from None
+        raise TypeError(
+            f"a feature must be a connector, mapping or dtype, got {feature!r}"
+        ) from None

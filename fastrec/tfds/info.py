@@ -164,9 +164,7 @@ def shard_name(
     return left
 
 
-def _counted(
-    document: Document, name: str, dataset: str, directory: str, size: int
-) -> SplitInfo:
+def _counted(document: Document, name: str, dataset: str, directory: str, size: int) -> SplitInfo:
     shards = document.integer_of("numShards", 0, 0, _MAX_SHARDS)
     pattern = os.path.join(glob.escape(directory), f"{glob.escape(dataset)}-{name}.tfrecord*")
     paths = [path for path in sorted(glob.glob(pattern)) if not path.endswith(".frindex")]
@@ -249,9 +247,10 @@ def _is_version(path: str) -> bool:
 def _versions(directory: str, version: str | None) -> Iterator[tuple[tuple[int, ...], str]]:
     for path in _folders(directory):
         found = _VERSION.fullmatch(os.path.basename(path))
-        if found and _matches(found.groups(), version):
-            if os.path.exists(os.path.join(path, INFO)):
-                yield tuple(map(int, found.groups())), path
+        if found is None or not _matches(found.groups(), version):
+            continue
+        if os.path.exists(os.path.join(path, INFO)):
+            yield tuple(map(int, found.groups())), path
 
 
 def _matches(parts: tuple[str, ...], version: str | None) -> bool:

@@ -145,10 +145,8 @@ def _shape(body: Document, key: str = "shape") -> Shape | None:
     found = body.get(key)
     if found is None:
         return None
-    if isinstance(found.value, dict):  # a protocol buffer; a list in the legacy form
-        sizes = found.list_of("dimensions")
-    else:
-        sizes = list(found.elements())
+    is_legacy = not isinstance(found.value, dict)
+    sizes = list(found.elements()) if is_legacy else found.list_of("dimensions")
     if len(sizes) > _MAX_DIMENSIONS:
         raise found.error(f"must have at most {_MAX_DIMENSIONS} dimensions")
     return tuple(_size(size) for size in sizes)
@@ -288,8 +286,7 @@ def _body(found: Any) -> tuple[str, dict[str, Any]]:
             inner = {name: features_to_json(each) for name, each in found.items()}
             return "featuresDict", {"features": inner}
         case connectors.Video():
-            shape = (found.length, *found.feature.shape)
-            return "video", _image_body(found.feature, shape)
+            return "video", _image_body(found.frame, (found.length, *found.frame.shape))
         case connectors.Sequence():
             length = -1 if found.length is None else found.length
             return "sequence", {"feature": features_to_json(found.feature), "length": str(length)}

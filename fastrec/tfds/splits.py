@@ -262,7 +262,9 @@ def split_for_jax_process(
         process_index = jax.process_index() if process_index is None else process_index
         process_count = jax.process_count() if process_count is None else process_count
     if not 0 <= process_index < process_count:
-        raise ValueError(f"process_index {process_index} is out of range (0 to {process_count - 1})")
+        raise ValueError(
+            f"process_index {process_index} is out of range (0 to {process_count - 1})"
+        )
     return even_splits(split, process_count, drop_remainder=drop_remainder)[process_index]
 
 
@@ -319,7 +321,9 @@ def _bound(text: str, whole: str) -> tuple[str | None, str]:
 
 
 def _refuse(text: str) -> ValueError:
-    return ValueError(f"a split must be as 'train[10%:]', 'train[:100]' or 'train[0shard]', got {text!r}")
+    return ValueError(
+        f"a split must be as 'train[10%:]', 'train[:100]' or 'train[0shard]', got {text!r}"
+    )
 
 
 class Splits(Mapping[str, SplitInfo]):

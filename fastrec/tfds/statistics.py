@@ -98,9 +98,7 @@ class _Sums:
         sample = np.concatenate(self.sample).astype(np.float64)
         found = np.quantile(sample, list(quantiles), axis=0)
         by_quantile = dict(zip(quantiles, found, strict=True))
-        return Statistics(
-            self.count, self.mean, deviation, self.least, self.largest, by_quantile
-        )
+        return Statistics(self.count, self.mean, deviation, self.least, self.largest, by_quantile)
 
 
 def make_statistics(
@@ -136,8 +134,9 @@ def make_statistics(
     Examples
     --------
     >>> import tempfile, fastrec.tfds
+    >>> examples = [{"x": x} for x in (1, 2, 6)]
     >>> path = fastrec.tfds.write(
-    ...     tempfile.mkdtemp(), "numbers", {"train": [{"x": x} for x in (1, 2, 6)]}, {"x": "float32"})
+    ...     tempfile.mkdtemp(), "numbers", {"train": examples}, {"x": "float32"})
     >>> found = fastrec.tfds.load(path, split="train").statistics()["x"]
     >>> found.count, found.mean.tolist(), found.max.tolist(), found.quantiles[0.5].tolist()
     (3, 3.0, 6.0, 2.0)
@@ -161,7 +160,7 @@ def make_statistics(
             for name in path:
                 value = value[name]
             flat = value.flat_values if isinstance(value, Ragged) else value
-            sums[column.leaf.name].add(np.asarray(flat).reshape(-1, *column.value.shape))  # type: ignore[arg-type]
+            sums[column.leaf.name].add(np.asarray(flat).reshape(-1, *column.value.shape))
     if not all(each.count for each in sums.values()):
         raise ValueError(f"{dataset!r} has no values")
     return {name: each.result(quantiles) for name, each in sums.items()}

@@ -8,6 +8,7 @@ what the steps that are drawn refer to, and nothing else of the records.
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,12 +19,11 @@ from numpy.typing import NDArray
 
 import fastrec
 
-from ..columns import Bytes
 from ..errors import ExampleParseError, FastrecError
-from .columns import Column, Structure, nested
+from .columns import Column, Structure
 from .episodes import LayoutError, element_extents, layout
-from .fetch import Fetch, Source
 from .features import Dataset as DatasetFeature
+from .fetch import Fetch, Source
 from .rows import RowFile, digest_of
 
 if TYPE_CHECKING:
@@ -185,9 +185,8 @@ NUMBERS = [("step", "<u8"), ("episode", "<u8"), ("t", "<u4"), ("length", "<u4"),
 
 
 def _steps_name(dataset: Dataset) -> str:
-    names = [
-        name for name, each in dataset.features.items() if isinstance(each, DatasetFeature)
-    ]
+    found = dataset.features.items()
+    names: list[str] = [name for name, each in found if isinstance(each, DatasetFeature)]
     if "steps" in names:
         return "steps"
     if len(names) != 1:
@@ -195,9 +194,7 @@ def _steps_name(dataset: Dataset) -> str:
     return names[0]
 
 
-def _plan(
-    dataset: Dataset, names: Sequence[str] | None, metadata: bool, decode: Any
-) -> _Plan:
+def _plan(dataset: Dataset, names: Sequence[str] | None, metadata: bool, decode: Any) -> _Plan:
     of = _steps_name(dataset)
     wanted = [of] if names is None else [f"{of}/{name}" for name in names]
     if metadata:
@@ -259,7 +256,7 @@ def _inline_size(column: Column, per_episode: bool) -> int | None:
         return None
     if column.rank != (0 if per_episode else 1):
         return None
-    size = value.dtype.itemsize * int(np.prod(value.shape, dtype=np.int64))
+    size = value.dtype.itemsize * math.prod(size or 0 for size in value.shape)
     if value.dtype.kind == "f" and size > _INLINE_BYTES:
         return None
     return size if 0 < size <= 1 << 16 else None
@@ -317,9 +314,7 @@ def _all_rows(dataset: Dataset, plan: _Plan, paths: list[str]) -> Iterator[NDArr
         yield np.concatenate(waiting)
 
 
-def _episode_rows(
-    record: bytes, offset: int, plan: _Plan, path: str, number: int
-) -> NDArray[Any]:
+def _episode_rows(record: bytes, offset: int, plan: _Plan, path: str, number: int) -> NDArray[Any]:
     try:
         return _laid_out(record, offset, plan)
     except (LayoutError, ExampleParseError) as error:
@@ -372,7 +367,7 @@ def _references(
     if is_bytes:
         extents = element_extents(data, begin, end)
     else:
-        size = 4 * int(np.prod(value.shape, dtype=np.int64))
+        size = 4 * math.prod(size or 0 for size in value.shape)
         if (end - begin) % size:
             raise LayoutError(f"feature {name!a} must be of shape {part.column.leaf.shape}")
         starts = np.arange(begin, end, size, dtype=np.uint64)

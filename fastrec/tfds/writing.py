@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import re
@@ -105,7 +106,7 @@ def write(
             _write_split(unfinished, name, split, examples, described, shard_bytes)
             for split, examples in splits.items()
         ]
-        info = {
+        info: dict[str, Any] = {
             "name": name,
             "version": version,
             "configName": config,
@@ -152,13 +153,9 @@ def _write_split(
     lengths: list[int] = []
     size = 0
     for record in records:
-        part = os.path.join(directory, f"{split}.part-{len(parts)}")
-        parts.append(part)
-        with fastrec.Writer(part) as writer:
-            count = written = 0
-            for each in _until(record, records, lambda: written >= shard_bytes):
-                writer.write(each)
-                count, written = count + 1, written + len(each)
+        parts.append(os.path.join(directory, f"{split}.part-{len(parts)}"))
+        with fastrec.Writer(parts[-1]) as writer:
+            count, written = _fill(writer, itertools.chain([record], records), shard_bytes)
         lengths.append(count)
         size += written
     whole = Document(None, directory)
@@ -173,13 +170,15 @@ def _write_split(
     }
 
 
-def _until(first: bytes, rest: Iterator[bytes], full: Any) -> Iterator[bytes]:
-    yield first
-    while not full():
-        record = next(rest, None)
-        if record is None:
-            return
-        yield record
+def _fill(writer: fastrec.Writer, records: Iterator[bytes], most: int) -> tuple[int, int]:
+    """Write records up to the one with which they have `most` bytes; how many, and their bytes."""
+    count = size = 0
+    for record in records:
+        writer.write(record)
+        count, size = count + 1, size + len(record)
+        if size >= most:
+            break
+    return count, size
 
 
 def _records(
@@ -196,9 +195,7 @@ def _records(
         yield record
 
 
-def _flatten(
-    feature: Connector, name: str, value: Any, rank: int, flat: dict[str, Any]
-) -> None:
+def _flatten(feature: Connector, name: str, value: Any, rank: int, flat: dict[str, Any]) -> None:
     """Put what a record keeps of a value into `flat`, by name.
 
     A value within `rank` sequences is a list nested so deeply.

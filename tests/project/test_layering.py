@@ -37,7 +37,7 @@ PACKAGES = (
     ("images",),
     ("batches",),
     ("image", "train"),
-    ("arrow",),
+    ("arrow", "tfds"),
     ("compat",),
     ("cli",),
     ("bench", "demo"),

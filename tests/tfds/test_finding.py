@@ -118,7 +118,7 @@ def test_batches_of_part_of_a_split_resume(tmp_path: Path, shuffle: Any) -> None
     dataset = fastrec.tfds.load(path, split="train[5:90]")
     batcher = dataset.batches(8, shuffle=shuffle, seed=3)
     whole = [batch["x"].tolist() for batch in batcher]
-    assert sorted(sum(whole, [])) == list(range(5, 90))
+    assert sorted(x for batch in whole for x in batch) == list(range(5, 90))
     again = dataset.batches(8, shuffle=shuffle, seed=3)
     batches = iter(again)
     next(batches)
@@ -179,9 +179,7 @@ def test_the_legacy_form_of_features(tmp_path: Path) -> None:
             proto_cls="tensorflow_datasets.BoundingBoxFeature",
         ),
     }  # fmt: skip
-    (path / "features.json").write_text(
-        json.dumps(legacy("features_dict.FeaturesDict", content))
-    )
+    (path / "features.json").write_text(json.dumps(legacy("features_dict.FeaturesDict", content)))
     after = fastrec.tfds.info(path)
     assert repr(after.features).replace("Tensor((), int64)", "") == before.replace(
         "Tensor((), int64)", ""
@@ -200,10 +198,8 @@ def test_the_legacy_form_of_features(tmp_path: Path) -> None:
     )
     assert fastrec.tfds.load(path, split="train", decode=False)[0]["tokens"].tolist() == [3, 4]
     content["text"]["type"] = "somebody.Else"
-    (path / "features.json").write_text(
-        json.dumps(legacy("features_dict.FeaturesDict", content))
-    )
-    with pytest.raises(MetadataError, match="'somebody.Else' is a connector that fastrec"):
+    (path / "features.json").write_text(json.dumps(legacy("features_dict.FeaturesDict", content)))
+    with pytest.raises(MetadataError, match=r"'somebody\.Else' is a connector that fastrec"):
         fastrec.tfds.info(path)
 
 

@@ -97,8 +97,8 @@ def _first(batch: Any) -> int:
 
 
 def _held(batch: Any, row: int, value: Any) -> None:
-    if isinstance(value, fastrec.tfds.dataset.Sequence) and not isinstance(value, bytes):
-        value = value.columns() if hasattr(value, "columns") else value
+    if hasattr(value, "columns"):  # steps
+        value = value.columns()
     if isinstance(value, dict):
         for key, each in value.items():
             _held(batch[key], row, each)

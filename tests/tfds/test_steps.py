@@ -147,7 +147,7 @@ def test_shards_share_the_steps(tmp_path: Path) -> None:
     shards = [
         places(dataset.steps(4, shuffle=True, seed=1, shard=(index, 3))) for index in range(3)
     ]
-    assert sorted(sum(shards, [])) == all_places(lengths)
+    assert sorted(place for shard in shards for place in shard) == all_places(lengths)
     assert max(map(len, shards)) - min(map(len, shards)) <= 1
 
 
@@ -182,7 +182,7 @@ def test_rows_are_kept_for_the_next_time(tmp_path: Path) -> None:
 def test_rows_that_were_not_kept_are_removed(tmp_path: Path) -> None:
     dataset = fastrec.tfds.load(write(tmp_path, [3, 4]), split="train")
     batcher = dataset.steps(2)
-    path = Path(batcher._arguments["source"])  # type: ignore[arg-type]
+    path = Path(batcher._arguments["source"])
     assert path.exists()
     del batcher
     assert not path.parent.exists()
@@ -200,7 +200,7 @@ def test_some_features_of_steps(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="decode names 'image'"):
         dataset.steps(2, decode={"image": fastrec.ImageFeature()})
     tags = fastrec.tfds.load(SETS, split="train", name="episodes")
-    with pytest.raises(ValueError, match="'steps/tags' .* varies from step to step"):
+    with pytest.raises(ValueError, match=r"'steps/tags' .* varies from step to step"):
         tags.steps(2, features=["tags"])
 
 

@@ -43,7 +43,8 @@ def encoded(seed: int, kind: str) -> bytes:
         out = io.BytesIO()
         Image.fromarray(array).save(out, "BMP")
         return out.getvalue()
-    return (tf.io.encode_png if kind == "png" else tf.io.encode_jpeg)(array).numpy()
+    encode = tf.io.encode_png if kind == "png" else tf.io.encode_jpeg
+    return bytes(encode(array).numpy())
 
 
 def wav() -> bytes:
@@ -63,9 +64,20 @@ FEATURES: dict[str, dict[str, Any]] = {
     "tensors": {
         **{
             f"t_{name}": F.Tensor(shape=(2,), dtype=getattr(np, name))
-            for name in (
-                "bool_ int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64"
-            ).split()
+            for name in [
+                "bool_",
+                "int8",
+                "int16",
+                "int32",
+                "int64",
+                "uint8",
+                "uint16",
+                "uint32",
+                "uint64",
+                "float16",
+                "float32",
+                "float64",
+            ]
         },
         "t_string": F.Tensor(shape=(2,), dtype=np.str_),
         "unknown": F.Tensor(shape=(None,), dtype=np.int32),
@@ -161,7 +173,7 @@ def tensors(i: int) -> dict[str, Any]:
     names = [name for name in FEATURES["tensors"] if name.startswith("t_") and name != "t_string"]
     return {
         **{name: number(name[2:], i) for name in names},
-        "t_string": ["", "h\u00e9 %d" % i],
+        "t_string": ["", f"h\u00e9 {i}"],
         "unknown": np.arange(i, dtype=np.int32) - 1,
         "unknown_first": np.arange(6 * i, dtype=np.float32).reshape(i, 2, 3),
         "unknown_last": np.arange(2 * i, dtype=np.uint64).reshape(2, i) + np.uint64(2**63),
@@ -181,10 +193,10 @@ def tensors(i: int) -> dict[str, Any]:
         "optional_bool": None if i % 2 else True,
         "label": ["dog", "cat", "h\u00f6rse", -1][i],
         "label_number": i,
-        "text": "text \u20ac %d" % i,
+        "text": f"text \u20ac {i}",
         "nested": {"deep/er": {"label": "b", "x": -i}},
         "box": F.BBox(0.0, 0.25, 0.5, 1.0),
-        "translation": {"en": "cat", "de": "Katze %d" % i},
+        "translation": {"en": "cat", "de": f"Katze {i}"},
         "translations": {"en": ["a cat", "the cat"], "fr": "chat"} if i else {"de": "x"},
         "audio": np.arange(i * 3, dtype=np.int64) - 2,
         "audio_stereo": np.arange(i * 2, dtype=np.int16).reshape(i, 2),
@@ -222,7 +234,7 @@ def sequences(i: int) -> dict[str, Any]:
         "ragged_three": [[[1.5] * k, [], [2.5]] for k in range(i)],
         "ragged_strings": [["a"] * k for k in range(i)],
         "ragged_arrays": [[[k, 0.5]] * k for k in range(i)],
-        "ragged_rows": [{"inner": [2**64 - 1] * k, "name": "n%d" % k} for k in range(i)],
+        "ragged_rows": [{"inner": [2**64 - 1] * k, "name": f"n{k}"} for k in range(i)],
         "encoded": [np.array([k, -k], np.int32) for k in range(i)],
     }
 
@@ -242,14 +254,14 @@ def episodes(i: int) -> dict[str, Any]:
                 "reward": float(t == length - 1),
                 "is_first": t == 0,
                 "is_last": t == length - 1,
-                "instruction": "do %d" % i,
+                "instruction": f"do {i}",
                 "counter": np.uint64(2**63 + t),
                 "tags": list(range(t)),
                 "packed": np.full((2, 2), t, np.int16),
             }
             for t in range(length)
         ],
-        "episode_metadata": {"file_path": "/data/%d" % i, "id": i},
+        "episode_metadata": {"file_path": f"/data/{i}", "id": i},
     }
 
 
@@ -323,7 +335,9 @@ def instructions(count: int) -> list[str]:
         return f"{name}[{bound(unit)}:{bound(unit)}]"
 
     found = ["all", "train+test", "train[:1_0]", "train[:0]", "test[:0shard]", "all[:3]", "train[]"]
-    return found + ["+".join(one() for _ in range(rng.choice([1, 1, 1, 2, 3]))) for _ in range(count)]
+    return found + [
+        "+".join(one() for _ in range(rng.choice([1, 1, 1, 2, 3]))) for _ in range(count)
+    ]
 
 
 def split_results(count: int) -> list[Any]:
@@ -372,4 +386,4 @@ def main(directory: str, count: int = 1500) -> None:
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    main(sys.argv[1])
