@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tfds_values import same
 
 import fastrec
 import fastrec.tfds
@@ -18,33 +19,6 @@ from fastrec.tfds import features
 SETS = Path(__file__).parents[1] / "data" / "tfds"
 EXPECTED = json.loads((SETS / "expected.json").read_text())
 NAMES = list(EXPECTED)
-
-
-def same(ours: Any, theirs: Any, where: str = "") -> None:
-    """Hold a value against what ``tfds.as_numpy`` gave, as write_tfds.plain() has it."""
-    if isinstance(theirs, dict) and "bytes" in theirs:
-        assert ours == base64.b64decode(theirs["bytes"]), where
-    elif isinstance(theirs, dict) and "strings" in theirs:
-        flat = [base64.b64decode(each["bytes"]) for each in theirs["strings"]]
-        assert (ours.shape, ours.dtype) == (tuple(theirs["shape"]), np.dtype(object)), where
-        assert ours.reshape(-1).tolist() == flat, where
-    elif isinstance(theirs, dict) and "array" in theirs:
-        assert np.asarray(ours).dtype.name == theirs["dtype"], where
-        assert np.shape(ours) == tuple(theirs["shape"]), where
-        assert np.asarray(ours).tobytes() == base64.b64decode(theirs["array"]), where
-    elif isinstance(theirs, dict) and "ragged" in theirs:
-        found = json.loads(json.dumps(ours.to_list(), default=bytes.decode))
-        assert found == theirs["ragged"], where
-        if theirs["dtype"] != "string":
-            assert ours.flat_values.dtype.name == theirs["dtype"], where
-    elif isinstance(theirs, dict) and "steps" in theirs and not isinstance(ours, dict):
-        assert len(ours) == len(theirs["steps"]), where
-        for t, (one, other) in enumerate(zip(ours, theirs["steps"], strict=True)):
-            same(one, other, f"{where}[{t}]")
-    else:
-        assert list(ours) == list(theirs) or set(ours) == set(theirs), where
-        for key, value in theirs.items():
-            same(ours[key], value, f"{where}/{key}")
 
 
 # Pillow has no 16-bit colours, so that these stay files.

@@ -19,7 +19,6 @@ from fastrec.errors import CorruptRecordError, ExampleParseError, FastrecError
 from fastrec.tfds import features
 
 SETS = Path(__file__).parents[1] / "data" / "tfds"
-SHARED = Path(__file__).parents[3] / "shared" / "data" / "tfds" / "bridge_dataset"
 LENGTHS = [1, 2, 3, 4]  # of the episodes that write_tfds.py makes
 
 STEP = {
@@ -353,11 +352,10 @@ def test_statistics_of_steps(tmp_path: Path) -> None:
 # --- a real set -------------------------------------------------------------------------------
 
 
-@pytest.mark.skipif(not SHARED.exists(), reason=f"{SHARED} is not there")
 @pytest.mark.parametrize("split", ["train", "val", "val[40%:]"])
-def test_a_real_set_of_episodes(split: str) -> None:
+def test_a_real_set_of_episodes(shared_data: Path, split: str) -> None:
     pytest.importorskip("PIL")
-    dataset = fastrec.tfds.load(SHARED, split=split)
+    dataset = fastrec.tfds.load(shared_data / "tfds" / "bridge_dataset", split=split)
     episodes = [episode["steps"] for episode in dataset]
     batcher = dataset.steps(32, shuffle=True, seed=2, window=2, chunk=4)
     assert sorted(places(batcher)) == all_places([len(each) for each in episodes])
