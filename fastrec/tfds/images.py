@@ -113,6 +113,6 @@ def _pillow() -> Any:
     try:
         from PIL import Image
     except ImportError as error:
-        message = "decoding images requires Pillow: pip install 'fastrec[image]'"
+        message = "decoding images requires Pillow: pip install 'fastrec-io[image]'"
         raise ImportError(message, name=error.name) from error
     return Image
