@@ -585,7 +585,8 @@ cdef extern from "image/taps.h" nogil:
 
 cdef extern from "image/resample.h" nogil:
     ctypedef struct fr_resampler:
-        pass
+        size_t first_row
+        size_t first_column
 
     ctypedef struct fr_pixels:
         const uint8_t *data
@@ -628,9 +629,91 @@ cdef extern from "image/jpeg.h" nogil:
         size_t width
 
     const char *fr_jpeg_version() noexcept
+    bint fr_jpeg_is(fr_span data) noexcept
     int fr_jpeg_new(const fr_jpeg_limits *limits, fr_jpeg **jpeg, fr_error *err) noexcept
     int fr_jpeg_open(fr_jpeg *jpeg, fr_span data, fr_jpeg_header *header, fr_error *err) noexcept
     size_t fr_jpeg_reduced(size_t side, int denominator) noexcept
     int fr_jpeg_decode(fr_jpeg *jpeg, const fr_jpeg_region *region, uint8_t *out, size_t row_step,
                        fr_error *err) noexcept
     void fr_jpeg_free(fr_jpeg *jpeg) noexcept
+
+
+cdef extern from "image/crop.h" nogil:
+    ctypedef enum fr_crop_kind:
+        FR_CROP_WHOLE
+
+    ctypedef struct fr_crop_options:
+        fr_crop_kind kind
+        size_t out_height
+        size_t out_width
+        size_t shorter
+        double area_low
+        double area_high
+        double ratio_low
+        double ratio_high
+
+    ctypedef struct fr_rect:
+        size_t top
+        size_t left
+        size_t height
+        size_t width
+
+    fr_rect fr_crop_draw(const fr_crop_options *options, fr_philox *philox, size_t height,
+                         size_t width) noexcept
+
+
+cdef extern from "image/color_jitter.h" nogil:
+    ctypedef struct fr_color_jitter:
+        double brightness[2]
+        double contrast[2]
+        double saturation[2]
+        double hue[2]
+
+
+cdef extern from "image/pixel_format.h" nogil:
+    ctypedef enum fr_pixel_type:
+        FR_PIXEL_UINT8
+
+    ctypedef struct fr_pixel_format:
+        fr_pixel_type type
+        bint channels_first
+        size_t height
+        size_t width
+        size_t channels
+        float scale[4]
+        float shift[4]
+
+    size_t fr_pixel_format_size(const fr_pixel_format *format) noexcept
+
+
+cdef extern from "image/preprocess.h" nogil:
+    ctypedef struct fr_preprocess_options:
+        fr_crop_options crop
+        fr_interpolation interpolation
+        double reducing_gap
+        double mirror
+        bint has_jitter
+        fr_color_jitter jitter
+        bint fast_dct
+        bint no_fancy
+        bint upright
+        fr_jpeg_limits limits
+        fr_pixel_format format
+        uint64_t seed
+
+    ctypedef enum fr_draw_part:
+        FR_DRAW_CROP
+
+    void fr_preprocess_stream(uint64_t seed, uint64_t key, fr_draw_part part,
+                              fr_philox *philox) noexcept
+
+    ctypedef struct fr_preprocessor:
+        pass
+
+    int fr_preprocessor_new(const fr_preprocess_options *options, fr_preprocessor **preprocessor,
+                            fr_error *err) noexcept
+    int fr_preprocessor_jpeg(fr_preprocessor *preprocessor, fr_span data, uint64_t key,
+                             uint8_t *out, fr_error *err) noexcept
+    int fr_preprocessor_pixels(fr_preprocessor *preprocessor, const uint8_t *pixels, size_t height,
+                               size_t width, uint64_t key, uint8_t *out, fr_error *err) noexcept
+    void fr_preprocessor_free(fr_preprocessor *preprocessor) noexcept

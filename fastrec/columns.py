@@ -342,3 +342,29 @@ class Arrays(_ArrowArray, Sequence[Any]):
 
     def __repr__(self) -> str:
         return f"<fastrec.Arrays of {len(self)}, {self.shapes.shape[1]} dimensions>"
+
+    def take(self, rows: NDArray[np.int64]) -> Arrays:
+        """The arrays with these numbers."""
+        splits = np.zeros(len(rows) + 1, np.int64)
+        np.cumsum(np.diff(self.row_splits)[rows], out=splits[1:])
+        values = np.empty(splits[-1], self.values.dtype)
+        for number, row in enumerate(rows):
+            begin, end = self.row_splits[row : row + 2]
+            values[splits[number] : splits[number + 1]] = self.values[begin:end]
+        return Arrays(values, splits, self.shapes[rows])
+
+
+def take_rows(column: Any, rows: NDArray[np.int64]) -> Any:
+    """Select rows of a column of any kind, by ascending numbers."""
+    if isinstance(column, Ragged):
+        return column._take(rows)
+    if isinstance(column, Sparse):
+        held = np.flatnonzero(np.isin(column.indices[:, 0], rows))
+        indices = column.indices[held].copy()
+        indices[:, 0] = np.searchsorted(rows, indices[:, 0])
+        return Sparse(indices, column.values.take(held), (len(rows), *column.dense_shape[1:]))
+    if isinstance(column, Bytes):
+        width = int(np.prod(column.shape[1:], dtype=np.int64))
+        taken = column.take(np.add.outer(rows * width, np.arange(width)).reshape(-1))
+        return Bytes(taken.data, taken.offsets, (len(rows), *column.shape[1:]))
+    return column.take(rows) if isinstance(column, Arrays) else column[rows]

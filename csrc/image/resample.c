@@ -181,6 +181,16 @@ void fr_resampler_image(fr_resampler *resampler, const fr_pixels *source, float 
         fr_resampler_row(resampler, source, row, out + row * pitch);
 }
 
+/* Counts places from the first that is needed; at least one is, so that there is a region. */
+static void trim(fr_taps *taps, size_t *first, size_t *size) {
+    size_t end;
+    fr_taps_range(taps, first, &end);
+    *size = end > *first ? end - *first : 1;
+    for (size_t i = 0; i < taps->count; i++)
+        for (size_t k = 0; k < taps->used[i]; k++)
+            taps->places[i * taps->reach + k] -= (uint32_t)*first;
+}
+
 int fr_resampler_init(fr_resampler *resampler, const fr_interpolation *how, const fr_sampling *rows,
                       const fr_sampling *columns, size_t channels, bool mirror, fr_error *err) {
     fr_resampler *r = resampler;
@@ -188,13 +198,14 @@ int fr_resampler_init(fr_resampler *resampler, const fr_interpolation *how, cons
     if (channels < 1 || channels > CHANNELS_MAX)
         return fr_fail(err, FR_ERR_ARG, "channels must be 1 to %d, got %zu", CHANNELS_MAX,
                        channels);
-    r->width = columns->size;
     r->channels = channels;
     r->is_lerp = how->filter == FR_FILTER_BILINEAR && !fr_interpolation_is_kernel(how);
     r->across_first = r->is_lerp || how->filter == FR_FILTER_AREA;
     FR_TRY(fr_taps_init(&r->rows, rows, how, false, err));
     FR_TRY(fr_taps_init(&r->columns, columns, how, mirror, err));
     r->factor = how->filter == FR_FILTER_AREA ? 1 / (r->rows.scale * r->columns.scale) : 1;
+    trim(&r->rows, &r->first_row, &r->height);
+    trim(&r->columns, &r->first_column, &r->width);
     const size_t wide = r->width * channels + FR_ROW_SLACK;
     const size_t thin = r->columns.count * channels + FR_ROW_SLACK;
     const size_t bytes = (wide + 2 * thin) * sizeof(float);

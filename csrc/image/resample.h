@@ -11,16 +11,17 @@
 /* All-zero is a valid resampler that can only be freed. */
 typedef struct {
     fr_taps rows, columns;
-    size_t width, channels; /* of the source */
-    bool across_first;      /* sums go along a row first */
-    bool is_lerp;           /* two pixels, and the distance from the first */
-    float factor;           /* of every sum */
-    float *line;            /* a source row, or the sum of several, as floats */
-    float *lines[2];        /* rows that are summed across ... */
-    size_t held[2];         /* ... and which they are */
+    size_t first_row, first_column; /* of the source pixels that are needed, ... */
+    size_t height, width, channels; /* ... and how many those are */
+    bool across_first;              /* sums go along a row first */
+    bool is_lerp;                   /* two pixels, and the distance from the first */
+    float factor;                   /* of every sum */
+    float *line;                    /* a source row, or the sum of several, as floats */
+    float *lines[2];                /* rows that are summed across ... */
+    size_t held[2];                 /* ... and which they are */
 } fr_resampler;
 
-/* Pixels in rows, channels next to each other. */
+/* Pixels in rows, channels next to each other; `data` is at the first that is needed. */
 typedef struct {
     const uint8_t *data;
     size_t row_step; /* bytes */

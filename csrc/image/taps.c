@@ -222,7 +222,8 @@ static int check_side(const fr_sampling *side, fr_error *err) {
         if (sizes[i] < 1 || sizes[i] > SIDE_MAX)
             return fr_fail(err, FR_ERR_ARG, "image side must be 1 to %zu, got %zu", SIDE_MAX,
                            sizes[i]);
-    if (!(side->length > 0 && side->length <= (float)SIDE_MAX && side->begin >= 0))
+    if (!(side->length > 0 && side->length <= (float)SIDE_MAX &&
+          fabsf(side->begin) <= (float)SIDE_MAX))
         return fr_fail(err, FR_ERR_ARG, "no pixels to resize");
     return FR_OK;
 }

@@ -137,7 +137,8 @@ class Batcher:
     verify : bool
         Check the CRC32C of every record.
     on_error : {"raise", "tolerate_tail", "skip"} or callable
-        What to do about damaged records, see :class:`Reader`; `skipped` lists them.
+        What to do about damaged records, see :class:`Reader`; `skipped` lists them. Records whose
+        images cannot be decoded are left out too, which makes their batches shorter.
         Those of plain files are found before the first batch, by reading everything once.
     progress : bool
         Say on standard error how far it is, and how long it waited for data.
@@ -273,11 +274,13 @@ class Batcher:
             for block in page_locked(self._schema.dense_size(rows), self._slabs):
                 self._schema.lend(block)
 
-    def _painter(self, locate: Callable[[int], str]) -> Painter | None:
+    def _painter(self, position: Callable[[int], tuple[Any, int, int | None]]) -> Painter | None:
         if not self._images and not self._augment:
             return None
-        seed = self._order.fields["seed"]
-        return Painter(self._images, self._augment, seed, locate, self._order.passes)
+        order = self._order
+        damage = order.files.policy()
+        seed = order.fields["seed"]
+        return Painter(self._images, self._augment, seed, position, order.passes, damage)
 
     def _start_native(self, position: Position) -> _core.Loader | Pipeline:
         order = self._order
@@ -301,7 +304,9 @@ class Batcher:
         )
         if self._is_native:
             return loader
-        stage = Stage(self._schema, self._maker, order.epoch_blocks, self._painter(order.locate))
+        stage = Stage(
+            self._schema, self._maker, order.epoch_blocks, self._painter(order.dataset.position_of)
+        )
         return self._pipeline(NativeFeed(loader, serial), stage.native)
 
     def _start_stream(self, position: Position) -> Pipeline:
@@ -316,7 +321,7 @@ class Batcher:
             raise FastrecError("a file object has nothing to be interleaved with")
         self._pin(order.fields["batch_size"])
         blocks = stream(order.files, order.fields, position, order.interleave)
-        paint = self._painter("record {}".format)
+        paint = self._painter(order.place_in_stream)
         stage = Stage(self._schema, self._maker, lambda: 0, paint)
         return self._pipeline(blocks, stage.streamed)
 

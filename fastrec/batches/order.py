@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from typing import Any
 
@@ -123,10 +122,9 @@ class Ordering:
         """Which pass over its source each record of a block is of."""
         return self.native().passes(serial)
 
-    def locate(self, number: int) -> str:
-        """In which file a record is, and as which."""
-        path, place = self.dataset.place_of(number)
-        return f"record {place} in {os.fsdecode(path)!a}"
+    def place_in_stream(self, number: int) -> tuple[Any, int, None]:
+        """Where a record of a stream is: its file is known where there is only one."""
+        return self.files.paths[0] if len(self.files.paths) == 1 else "", number, None
 
     # --- where it stands ------------------------------------------------------------------------
 

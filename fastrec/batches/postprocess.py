@@ -3,16 +3,18 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
 
 from .. import _core
-from ..columns import Bytes
+from ..columns import Arrays, Bytes, take_rows
 from ..errors import ExampleParseError
-from ..features.image import ImageFeature
+from ..features.image import ImageFeature, reason
 from ..images.augment import Augment
+from ..records.recovery import Damage
 from .buckets import Buckets
 from .checkpoint import Position
 from .iterator import Made
@@ -73,7 +75,7 @@ class Stage:
             numbers, columns = columns
             columns = self._paint(columns, self._paint.keys(numbers, serial))
         then = Position(*divmod(serial + 1, blocks)) if blocks else Position(0, serial + 1)
-        return Made(self._make(columns), at, then)
+        return Made([] if columns is None else self._make(columns), at, then)
 
     def streamed(self, block: Block) -> Made:
         """The records of a batch, from a stream."""
@@ -83,7 +85,8 @@ class Stage:
             raise _of_stream(error, block) from None
         if self._paint is not None:
             columns = self._paint(columns, np.array(block.keys, np.uint64))
-        return Made(self._make(columns), block.at, block.at._replace(block=block.at.block + 1))
+        made = [] if columns is None else self._make(columns)
+        return Made(made, block.at, block.at._replace(block=block.at.block + 1))
 
     def parse(self, records: list[bytes]) -> Any:
         return self._schema.parse(records) if self._schema.parses else Bytes.from_list(records)
@@ -101,15 +104,19 @@ def _of_stream(error: ExampleParseError, block: Block) -> ExampleParseError:
 
 
 class Painter:
-    """Decodes and changes the pictures of a batch.
+    """Decodes and changes the images of a batch.
 
-    A picture's key is its record's number with the pass over its source above it: the epoch, or in
+    An image's key is its record's number with the pass over its source above it: the epoch, or in
     a mixture how often the source was through before.
 
     Parameters
     ----------
+    position : callable
+        Path, number within the file and offset of a record, by its number.
     passes : callable
         Those of the records of a native batch, by its serial number.
+    damage : Damage, optional
+        Decides about images that cannot be decoded; None raises the first error.
     """
 
     def __init__(
@@ -117,30 +124,63 @@ class Painter:
         images: Mapping[str, ImageFeature],
         augment: Mapping[str, Augment],
         seed: int,
-        locate: Callable[[int], str],
+        position: Callable[[int], tuple[Any, int, int | None]],
         passes: Callable[[int], Any],
+        damage: Damage | None,
     ) -> None:
         self._images = images
         self._augment = augment
         self._seed = seed
-        self._locate = locate
+        self._position = position
         self._passes = passes
+        self._damage = damage
 
     def keys(self, numbers: Any, serial: int) -> Any:
         """Of the records of a block that the native loader made."""
         passes = self._passes(serial) % np.uint64(2**24)
         return numbers + (passes << np.uint64(EPOCH_BITS))
 
-    def __call__(self, columns: dict[str, Any], keys: Any) -> dict[str, Any]:
+    def __call__(self, columns: dict[str, Any], keys: Any) -> dict[str, Any] | None:
+        """Change the columns; None where no record is left."""
+        bad: set[int] = set()
         for name, feature in self._images.items():
-            columns[name] = feature.decode(
-                columns[name],
-                f"feature {name!a}",
-                lambda row: self._locate(int(keys[row]) % 2**EPOCH_BITS),
-            )
+
+            def failed(row: int, error: Exception, name: str = name) -> None:
+                failure = self._located(keys[row], f"feature {name!a}: {reason(error)}")
+                if self._damage is None:
+                    raise failure from error
+                self._damage.leave_out(failure)
+                bad.add(row)
+
+            columns[name] = feature.decode_rows(columns[name], keys, self._seed, failed)
+        if bad:
+            kept = np.array([row for row in range(len(keys)) if row not in bad], np.int64)
+            if not len(kept):
+                return None
+            columns = {name: take_rows(column, kept) for name, column in columns.items()}
+            keys = keys[kept]
         for name, augment in self._augment.items():
-            columns[name] = augment(columns[name], keys, self._seed)
+            columns[name] = self._augmented(name, augment, columns[name], keys)
         return columns
+
+    def _augmented(self, name: str, augment: Augment, images: Any, keys: Any) -> Any:
+        if not isinstance(images, Arrays):
+            return augment(images, keys, self._seed)
+        made = []
+        for row in range(len(images)):
+            try:
+                made.append(augment(images[row : row + 1], keys[row : row + 1], self._seed))
+            except ValueError as error:
+                raise self._located(keys[row], f"augment of {name!a}: {error}") from error
+        return np.concatenate(made)
+
+    def _located(self, key: Any, problem: str) -> ExampleParseError:
+        path, record, offset = self._position(int(key) % 2**EPOCH_BITS)
+        where = f" in {os.fsdecode(path)!a}" if path else ""
+        failure = ExampleParseError(f"record {record}{where}: {problem}")
+        failure.kind, failure.record, failure.offset = "image", record, offset
+        failure.path = os.fsdecode(path) if path else None
+        return failure
 
 
 class Maker:

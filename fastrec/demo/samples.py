@@ -150,7 +150,7 @@ def _constant(pixels: UInt8Array) -> Callable[[], UInt8Array]:
 
 
 def _decoder(path: Path) -> Callable[[], UInt8Array]:
-    return lambda: image.decode(path)
+    return lambda: image.decode(path, upright=True)
 
 
 def _scikit_learn_datasets() -> Any:

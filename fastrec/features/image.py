@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Encoded pictures in records: decoded on the workers.
+"""Encoded images in records: decoded, cropped, resized and normalised on the workers.
 
-JPEGs are decoded by simplejpeg where it is installed, 1.5 times as fast as Pillow, which decodes
-everything else; both give up the interpreter's lock.
+JPEGs are decoded in the core by libjpeg-turbo where it was built with it, otherwise by simplejpeg
+where that is installed; everything else by Pillow. All of them release the GIL.
 """
 
 from __future__ import annotations
@@ -10,172 +10,357 @@ from __future__ import annotations
 import io
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from .. import _core
 from ..columns import Arrays, Bytes
 from ..errors import ExampleParseError
 from .column_spec import Feature, ItemSpec, column_of
+from .transforms import Transform, lower
 
 if TYPE_CHECKING:
     from PIL import Image
 
-__all__ = ["FORMATS", "ImageFeature"]
+__all__ = ["FORMATS", "ImageFeature", "decoders"]
 
 FORMATS = ("BMP", "GIF", "JPEG", "PNG", "TIFF", "WEBP")
 """The decoders that Pillow may try on the bytes of a record. Some of its others run programs."""
 
 _MAX_PIXELS = 1 << 27
 _MODES = {1: "L", 3: "RGB"}
+_DTYPES = ("uint8", "float32", "float16", "bfloat16")
+_RANDOM = ("random", "resized", "distorted")
+
+Failed = Callable[[int, Exception], None]
 
 
 @dataclass(frozen=True)
 class ImageFeature(Feature):
     """One bytes value that is a JPEG, PNG, WebP, GIF, BMP or TIFF.
 
-    As TensorFlow does, it takes pixels as they are stored: EXIF orientation is not looked at. Of
-    16-bit samples it takes the upper byte.
+    Without `transforms` the column is uint8, as decoded. With them each image goes through one
+    native pass, without the GIL, straight into the batch: of a JPEG only the part that is needed
+    is decoded. Of 16-bit samples the upper byte is taken; transparency is dropped; CMYK becomes
+    RGB as TensorFlow has it.
 
     Parameters
     ----------
     shape : (height, width), optional
-        Of every picture. None: pictures of any size, and the column is an
-        :class:`~fastrec.Arrays` of them.
+        Of every image. None: that of the transforms, or else images of any size, in a column
+        that is an :class:`~fastrec.Arrays` of them.
     channels : {3, 1}
         RGB or grey.
     fit : {None, "crop_or_pad", "resize"}
-        What becomes of a picture of another size than `shape`: an error; what is around the
-        middle, with zeros where there is nothing; or the whole of it, scaled.
+        How an image of another size than `shape` is fitted: it is an error; the middle is taken,
+        with zeros where there is nothing; or the whole is resized, bilinear with antialias.
+    transforms : sequence of transforms of :mod:`fastrec.image`
+        ``Resize``, ``CenterCrop``, ``RandomCrop`` or ``RandomResizedCrop``; then ``Flip``,
+        ``ColorJitter``, ``Normalize``, in this order. Random ones need a :class:`Batcher`, and
+        draw from its seed, the epoch and the number of the record: features of one record with
+        the same transforms, such as an image and its mask, draw the same.
+    dtype : {"uint8", "float32", "float16", "bfloat16"} or dtype, optional
+        By default float32 with ``Normalize`` and uint8 without it; values are 0 to 255 unless
+        normalised. ``"bfloat16"`` requires ml_dtypes.
+    channels_first : bool
+        Make batches of shape (n, channels, height, width).
+    upright : bool
+        Turn images as their EXIF orientation says. By default pixels are as they are stored, as
+        in TensorFlow, torchvision and Pillow.
+    fast_dct : bool
+        Decode JPEGs by the faster and less exact transform, TensorFlow's default; otherwise by
+        the accurate one, libjpeg's default. On processors with SIMD they are as fast.
+    reducing_gap : float or None
+        Decode a JPEG at a half, a quarter or an eighth of its size where that leaves it at least
+        so many times as large as the result, as ``Image.thumbnail`` of Pillow does. 1 is fastest;
+        None decodes at full size, always.
 
     Raises
     ------
     ExampleParseError
-        From parsing, for bytes that are no whole picture, or one of more than 134 million pixels.
+        From parsing, for bytes that are not a whole image, or one of more than 134 million
+        pixels, with record and feature; ``Batcher(on_error="skip")`` leaves such records out.
     ImportError
-        When Pillow is not installed.
+        When Pillow is not installed, from the first image that needs it.
+
+    Examples
+    --------
+    >>> from fastrec.image import Flip, Normalize, RandomResizedCrop
+    >>> feature = ImageFeature(
+    ...     transforms=[RandomResizedCrop(224), Flip(), Normalize((0.5,) * 3, (0.25,) * 3)],
+    ...     dtype="float16",
+    ...     channels_first=True,
+    ... )
+    >>> feature.shape, feature.is_random
+    ((224, 224), True)
     """
 
     shape: tuple[int, int] | None = None
     channels: int = 3
-    fit: str | None = None
+    fit: Literal["crop_or_pad", "resize"] | None = None
+    transforms: Sequence[Transform] = ()
+    dtype: DTypeLike | None = None
+    channels_first: bool = False
+    upright: bool = False
+    fast_dct: bool = False
+    reducing_gap: float | None = 2.0
 
     def __post_init__(self) -> None:
         if self.channels not in _MODES:
-            raise ValueError(f"channels must be 3 or 1, not {self.channels}")
+            raise ValueError(f"channels must be 3 or 1, got {self.channels}")
         if self.fit not in (None, "crop_or_pad", "resize"):
-            raise ValueError(f"fit must be None, 'crop_or_pad' or 'resize', not {self.fit!r}")
+            raise ValueError(f"fit must be None, 'crop_or_pad' or 'resize', got {self.fit!r}")
+        if self.reducing_gap is not None and not self.reducing_gap >= 1:
+            raise ValueError(f"reducing_gap must be at least 1 or None, got {self.reducing_gap!r}")
+        object.__setattr__(self, "transforms", tuple(self.transforms))
         if self.shape is not None:
             object.__setattr__(self, "shape", _height_and_width(self.shape))
-        elif self.fit is not None:
-            raise ValueError("pictures are fitted to a shape, and shape is None")
+        fields = self._fields()
+        if fields is None:
+            if self.fit is not None:
+                raise ValueError("fit requires shape")
+            if self.transforms or self.channels_first or self.dtype not in (None, "uint8"):
+                raise ValueError(
+                    "Flip, ColorJitter, Normalize, dtype and channels_first require a shape, or a "
+                    "transform that gives images one"
+                )
+            return
+        if self.shape not in (None, fields["size"]) or (self.fit and "crop" in self._lowered()):
+            raise ValueError("shape and fit are mutually exclusive with a transform that crops")
+        object.__setattr__(self, "shape", fields["size"])
+        object.__setattr__(self, "dtype", fields["dtype"])
+
+    def _lowered(self) -> dict[str, Any]:
+        return lower(self.transforms, self.channels)
+
+    def _fields(self) -> dict[str, Any] | None:
+        """The native options but for the seed; None where images keep their sizes."""
+        fields = self._lowered()
+        if "crop" not in fields:
+            if self.shape is None:
+                return None
+            crop = {None: "exact", "crop_or_pad": "pad", "resize": "whole"}[self.fit]
+            fields |= {"crop": crop, "size": self.shape, "shorter": 0}
+            fields |= {"interpolation": "bilinear", "antialias": True}
+        normalized = fields["normalize"] is not None
+        dtype = self.dtype or ("float32" if normalized else "uint8")
+        name = dtype if isinstance(dtype, str) else np.dtype(dtype).name
+        if name not in _DTYPES:
+            raise ValueError(f"dtype must be one of {', '.join(_DTYPES)}, got {dtype!r}")
+        if normalized and name == "uint8":
+            raise ValueError("Normalize requires a dtype of floats")
+        fields.setdefault("scale", (1.0, 1.0))
+        fields.setdefault("ratio", (1.0, 1.0))
+        fields["normalize"] = fields["normalize"] or [(1.0, 0.0)] * self.channels
+        return fields | {
+            "dtype": name,
+            "channels": self.channels,
+            "channels_first": self.channels_first,
+            "upright": self.upright,
+            "fast_dct": self.fast_dct,
+            "reducing_gap": self.reducing_gap or 0.0,
+            "max_pixels": _MAX_PIXELS,
+        }
+
+    @property
+    def is_random(self) -> bool:
+        """Whether a transform draws."""
+        lowered = self._lowered()
+        drawn = lowered.get("crop") in _RANDOM or 0 < lowered["flip"] < 1
+        return drawn or lowered["jitter"] is not None
 
     def _columns(self, key: bytes) -> ItemSpec:
-        def build(strings: Bytes) -> NDArray[np.uint8] | Arrays:
+        def build(strings: Bytes) -> NDArray[Any] | Arrays:
+            if self.is_random:
+                raise ValueError(
+                    "random transforms draw by the number of the record, which a Batcher knows; "
+                    "elsewhere give keys to ImageFeature.decode()"
+                )
             return self.decode(strings, f"feature {key.decode('utf-8', 'backslashreplace')!a}")
 
         return (column_of(key, bytes),), build
 
     def decode(
         self,
-        pictures: Sequence[bytes],
-        name: str = "picture",
+        images: Sequence[bytes],
+        name: str = "image",
         locate: Callable[[int], str] | None = None,
-    ) -> NDArray[np.uint8] | Arrays:
-        """Decode pictures.
+        *,
+        keys: Any = None,
+        seed: int = 0,
+    ) -> NDArray[Any] | Arrays:
+        """Decode images and transform them.
 
         Parameters
         ----------
-        pictures : sequence of bytes
+        images : sequence of bytes
         name : str
-            Of what they are, for errors.
+            Of the column, for errors.
         locate : callable, optional
             Says where a row is from, for errors.
+        keys : array-like of uint64, optional
+            What random transforms draw from, together with `seed`; the row's number by default.
 
         Returns
         -------
-        ndarray of uint8, shape (n, height, width, channels), or Arrays
+        ndarray, shape (n, height, width, channels) or (n, channels, height, width); or Arrays
         """
-        pictures = list(pictures)  # whose length is that of what will be iterated
-        rows = []
-        out = None
-        if self.shape is not None:
-            out = _core.empty((len(pictures), *self.shape, self.channels), np.uint8)
-        for row, data in enumerate(pictures):
-            try:
-                rows.append(self._decode(data, None if out is None else out[row]))
-            except ImportError:
-                raise
-            except Exception as error:  # a decoder's answer to hostile bytes can be of any class
-                where = f"record {row}" if locate is None else locate(row)
-                failure = ExampleParseError(f"{where}: {name}: {_reason(error)}")
-                failure.kind, failure.record = "picture", row
-                raise failure from error
-        return _as_arrays(rows, self.channels) if out is None else out
 
-    def _decode(self, data: bytes, out: NDArray[np.uint8] | None) -> NDArray[np.uint8]:
-        if data[:2] == b"\xff\xd8":
-            decoded = self._decode_jpeg(data, out)
+        def fail(row: int, error: Exception) -> None:
+            where = f"record {row}" if locate is None else locate(row)
+            failure = ExampleParseError(f"{where}: {name}: {reason(error)}")
+            failure.kind, failure.record = "image", row
+            raise failure from error
+
+        return self.decode_rows(images, keys, seed, fail)
+
+    def decode_rows(
+        self, images: Sequence[bytes], keys: Any, seed: int, failed: Failed
+    ) -> NDArray[Any] | Arrays:
+        """Decode images as :meth:`decode` does, telling `failed` of those that cannot be.
+
+        What `failed` raises is raised. When it returns, the row is 0, or of size 0.
+        """
+        strings = images if isinstance(images, Bytes) else Bytes.from_list(list(images))
+        fields = self._fields()
+        if fields is None:
+            return _as_arrays(self._each(strings, failed), self.channels)
+        if keys is None:
+            keys = np.arange(len(strings), dtype=np.uint64)
+        keys = np.ascontiguousarray(keys, np.uint64)
+        return self._fused(strings, keys, fields | {"seed": seed % 2**64}, failed)
+
+    def _fused(
+        self, strings: Bytes, keys: NDArray[np.uint64], fields: dict[str, Any], failed: Failed
+    ) -> NDArray[Any]:
+        assert self.shape is not None
+        native = _core.Preprocessor(fields)
+        shape: tuple[int, ...] = (*self.shape, self.channels)
+        if self.channels_first:
+            shape = (self.channels, *self.shape)
+        out = _core.empty((len(strings), *shape), _dtype_of(fields["dtype"]))
+        rows = out.view(np.uint8).reshape(len(strings), -1)
+        row, count = 0, len(strings)
+        while row < count:
+            error: Exception | None = None
+            if _core.jpeg_version() is not None:
+                row, error = native.jpegs(
+                    strings.data, strings.offsets, keys, rows.reshape(-1), row
+                )
+                if row == count:
+                    break
+            if error is None:
+                error = self._attempt(
+                    lambda row: native.pixels(self._pixels(strings[row]), keys[row], rows[row]),
+                    row,
+                )
+            if error is not None:
+                rows[row] = 0
+                failed(row, error)
+            row += 1
+        return out
+
+    @staticmethod
+    def _attempt(function: Callable[[int], Any], row: int) -> Exception | None:
+        try:
+            function(row)
+        except (ImportError, MemoryError):
+            raise
+        except Exception as error:  # a decoder's answer to hostile bytes can be of any class
+            return error
+        return None
+
+    def _each(self, strings: Bytes, failed: Failed) -> list[NDArray[np.uint8]]:
+        """Images of any size."""
+        found: list[NDArray[np.uint8]] = []
+        for row, data in enumerate(strings):
+            error = self._attempt(lambda _, data=data: found.append(self._decoded(data)), row)  # type: ignore[misc]
+            if error is not None:
+                failed(row, error)
+                found.append(np.zeros((0, 0, self.channels), np.uint8))
+        return found
+
+    def _decoded(self, data: bytes) -> NDArray[np.uint8]:
+        if _core.jpeg_version() is not None and data[:3] == b"\xff\xd8\xff":
+            upright = not self.upright or _core.jpeg_header(data, max_pixels=_MAX_PIXELS)[3] == 1
+            if upright:
+                return _core.decode_jpeg(data, self.channels, fast_dct=self.fast_dct)
+        return self._pixels(data)
+
+    def _pixels(self, data: bytes) -> NDArray[np.uint8]:
+        """By simplejpeg or Pillow."""
+        if data[:2] == b"\xff\xd8" and not self.upright:
+            decoded = self._by_simplejpeg(data)
             if decoded is not None:
                 return decoded
-        return self._decode_any(data, out)
+        return self._by_pillow(data)
 
-    def _decode_jpeg(self, data: bytes, out: NDArray[np.uint8] | None) -> NDArray[np.uint8] | None:
+    def _by_simplejpeg(self, data: bytes) -> NDArray[np.uint8] | None:
         """None where Pillow has to have a look: no simplejpeg, or bytes that it cannot take."""
         try:
             import simplejpeg
         except ImportError:
             return None
-        space = "RGB" if self.channels == 3 else "GRAY"
         try:
             height, width, _, _ = simplejpeg.decode_jpeg_header(data)
             if height * width > _MAX_PIXELS:
                 return None
-            if out is not None and out.shape[:2] == (height, width):
-                return simplejpeg.decode_jpeg(data, colorspace=space, buffer=out)  # type: ignore[no-any-return]
-            if self.fit == "resize":
-                return None
-            decoded = simplejpeg.decode_jpeg(data, colorspace=space)
+            return simplejpeg.decode_jpeg(  # type: ignore[no-any-return]
+                data, colorspace="RGB" if self.channels == 3 else "GRAY", fastdct=self.fast_dct
+            )
         except ValueError:
             return None
-        return decoded if out is None else self._place(decoded, out)
 
-    def _decode_any(self, data: bytes, out: NDArray[np.uint8] | None) -> NDArray[np.uint8]:
+    def _by_pillow(self, data: bytes) -> NDArray[np.uint8]:
         try:
-            from PIL import Image
+            from PIL import Image, ImageOps
         except ImportError as error:
-            message = "decoding pictures needs Pillow: pip install 'fastrec-io[image]'"
+            message = "decoding images requires Pillow: pip install 'fastrec-io[image]'"
             raise ImportError(message, name=error.name) from error
         with Image.open(io.BytesIO(data), formats=FORMATS) as image:
             width, height = image.size
             if width * height > _MAX_PIXELS:
                 raise ValueError(f"{width}x{height} pixels are over {_MAX_PIXELS}")
-            converted = _of_bytes(image).convert(_MODES[self.channels])
-        if self.fit == "resize" and self.shape is not None and (height, width) != self.shape:
-            converted = converted.resize(self.shape[::-1], Image.Resampling.BILINEAR)
-        decoded = np.asarray(converted).reshape(*converted.size[::-1], self.channels)
-        return decoded if out is None else self._place(decoded, out)
+            turned = ImageOps.exif_transpose(image) if self.upright else image
+            converted = _of_bytes(turned).convert(_MODES[self.channels])
+        return np.ascontiguousarray(converted).reshape(*converted.size[::-1], self.channels)
 
-    def _place(self, decoded: NDArray[np.uint8], out: NDArray[np.uint8]) -> NDArray[np.uint8]:
-        """Into the batch, around the middle of either."""
-        if decoded.shape == out.shape:
-            out[...] = decoded
-            return out
-        if self.fit is None:
-            raise ValueError(
-                f"it is {decoded.shape[0]}x{decoded.shape[1]}, not {out.shape[0]}x{out.shape[1]}"
-            )
-        out[...] = 0
-        theirs, ours = [], []
-        for size, wanted in zip(decoded.shape[:2], out.shape[:2], strict=True):
-            kept = min(size, wanted)
-            begin, to = (size - kept) // 2, (wanted - kept) // 2
-            theirs.append(slice(begin, begin + kept))
-            ours.append(slice(to, to + kept))
-        out[tuple(ours)] = decoded[tuple(theirs)]
-        return out
+
+def decoders() -> dict[str, str | None]:
+    """Which libraries decode images here, by format; None where one has to be installed.
+
+    Examples
+    --------
+    >>> sorted(decoders())
+    ['JPEG', 'other']
+    """
+    found: dict[str, str | None] = {"JPEG": _core.jpeg_version(), "other": None}
+    for name in ("PIL", "simplejpeg"):
+        try:
+            module = __import__(name)
+        except ImportError:
+            continue
+        label = (
+            f"{'Pillow' if name == 'PIL' else name} {getattr(module, '__version__', '')}".strip()
+        )
+        if name == "PIL":
+            found["other"] = label
+        if _core.jpeg_version() is None:
+            found["JPEG"] = label
+    return found
+
+
+def _dtype_of(name: str) -> Any:
+    if name != "bfloat16":
+        return np.dtype(name)
+    try:
+        import ml_dtypes
+    except ImportError as error:
+        message = "dtype='bfloat16' requires ml_dtypes: pip install ml_dtypes"
+        raise ImportError(message, name=error.name) from error
+    return np.dtype(ml_dtypes.bfloat16)
 
 
 def _of_bytes(image: Image.Image) -> Image.Image:
@@ -198,17 +383,18 @@ def _as_arrays(rows: list[NDArray[np.uint8]], channels: int) -> Arrays:
     return Arrays(values, splits, shapes)
 
 
-def _reason(error: Exception) -> str:
+def reason(error: Exception) -> str:
+    """Why an image was not decoded, in one line of ASCII."""
     text = " ".join(str(error).split()) or type(error).__name__
     if type(error).__name__ == "UnidentifiedImageError":  # whose text is about the io.BytesIO
         text = f"it is none of {', '.join(FORMATS)}"
-    return f"no picture that can be decoded: {text}".encode("ascii", "backslashreplace").decode()
+    return f"cannot be decoded: {text}".encode("ascii", "backslashreplace").decode()
 
 
 def _height_and_width(shape: Sequence[int]) -> tuple[int, int]:
     if len(shape) != 2:
-        raise ValueError(f"shape is (height, width), not {shape!r}; channels is separate")
+        raise ValueError(f"shape must be (height, width), got {shape!r}; channels is separate")
     height, width = (int(size) for size in shape)
     if not (0 < height <= _MAX_PIXELS and 0 < width <= _MAX_PIXELS // height):
-        raise ValueError(f"shape is (height, width), not {shape!r}")
+        raise ValueError(f"shape must be (height, width), got {shape!r}")
     return height, width

@@ -343,7 +343,7 @@ def _record(picture: _Picture, options: _Options) -> Mapping[str, Any]:
     encoded = _AS_THEY_ARE.get(known)
     pixels = None
     if options.raw or options.check or encoded is None:
-        pixels = decode(picture.path, max_pixels=options.max_pixels)
+        pixels = decode(picture.path, max_pixels=options.max_pixels, upright=True)
     if options.raw or encoded is None:
         assert pixels is not None
         size = pixels.shape[1], pixels.shape[0]

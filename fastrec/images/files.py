@@ -130,8 +130,19 @@ class _Quiet:
 _quiet = _Quiet()
 
 
-def decode(path: str | os.PathLike[str], *, max_pixels: int = MAX_PIXELS) -> UInt8Array:
-    """Decode the picture in `path`: its first frame, upright, as RGB.
+def decode(
+    path: str | os.PathLike[str], *, max_pixels: int = MAX_PIXELS, upright: bool = False
+) -> UInt8Array:
+    """Decode the image in `path`: its first frame, as RGB.
+
+    Parameters
+    ----------
+    path : path
+    max_pixels : int
+        More are refused before they are decoded.
+    upright : bool
+        Turn the image as its EXIF orientation says. By default pixels are as they are stored, as
+        in :class:`~fastrec.ImageFeature`.
 
     Returns
     -------
@@ -157,7 +168,7 @@ def decode(path: str | os.PathLike[str], *, max_pixels: int = MAX_PIXELS) -> UIn
                 width, height = image.size
                 if width > max_pixels // max(height, 1):
                     raise ImageError(name, f"{width}x{height} pixels are over {max_pixels}")
-                return _rgb(image)
+                return _rgb(image, upright)
         except ImageError:
             raise
         except image_module.UnidentifiedImageError:
@@ -199,14 +210,14 @@ def inspect(
         raise ImageError(name, _one_line(error)) from error
 
 
-def _rgb(image: Image.Image) -> UInt8Array:
+def _rgb(image: Image.Image, upright: bool) -> UInt8Array:
     from PIL import ImageOps
 
-    upright = ImageOps.exif_transpose(image)
-    if upright.mode.startswith("I;16"):
-        grey = (np.asarray(upright) >> 8).astype(np.uint8)
+    turned = ImageOps.exif_transpose(image) if upright else image
+    if turned.mode.startswith("I;16"):
+        grey = (np.asarray(turned) >> 8).astype(np.uint8)
         return np.repeat(grey[:, :, np.newaxis], 3, axis=2)
-    return np.array(upright.convert("RGB"), dtype=np.uint8, order="C")
+    return np.array(turned.convert("RGB"), dtype=np.uint8, order="C")
 
 
 def _one_line(error: Exception) -> str:

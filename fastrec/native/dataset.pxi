@@ -154,6 +154,12 @@ cdef class Dataset:
         cdef size_t file = c.fr_dataset_find(&self.dataset, number)
         return self.paths[file], number - self.dataset.files[file].first
 
+    def position_of(self, uint64_t number):
+        """File, number within it and offset of record `number`; the caller checks the range."""
+        cdef c.fr_error err
+        c.fr_dataset_locate(&self.dataset, number, &err)
+        return self.paths[err.file], err.record, err.offset
+
     def path_of(self, uint64_t number):
         """The path of the file that record `number` is in; the caller checks the range."""
         return self.paths[c.fr_dataset_find(&self.dataset, number)]

@@ -41,7 +41,7 @@ def resize(images, size_t height, size_t width, str method="bilinear", *, bint a
     cdef c.fr_error err
     cdef int status
     cdef bint is_float = images.dtype == np.float32
-    cdef size_t i, count, channels, step
+    cdef size_t i, count, channels, step, size_of = 4 if is_float else 1
     cdef const uint8_t[::1] raw
     cdef float[::1] out
     if images.ndim != 4 or (not is_float and images.dtype != np.uint8):
@@ -70,7 +70,8 @@ def resize(images, size_t height, size_t width, str method="bilinear", *, bint a
             source.row_step = step // rows.size
             with nogil:
                 for i in range(count):
-                    source.data = &raw[i * step]
+                    source.data = &raw[i * step + resampler.first_row * source.row_step
+                                       + resampler.first_column * channels * size_of]
                     c.fr_resampler_image(
                         &resampler, &source, &out[i * height * width * channels])
         return result

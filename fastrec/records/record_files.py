@@ -143,7 +143,7 @@ class RecordFiles:
         """Regions skipped so far, in any pass: each region once, by file and position."""
         order = {os.fsdecode(path): number for number, path in enumerate(self.paths)}
         found = list(self._skipped.values())
-        return sorted(found, key=lambda each: (order.get(each.path, 0), each.begin))
+        return sorted(found, key=lambda each: (order.get(each.path, 0), each.begin, each.record))
 
     # -- By number -------------------------------------------------------------------------------
 

@@ -24,7 +24,8 @@ class Skipped:
     ----------
     path : str
     begin, end : int
-        File positions, in bytes; `end` is None where a compressed stream broke off.
+        File positions, in bytes; `end` is None where a compressed stream broke off, and where it
+        is the data of a sound record that cannot be used; `begin` is -1 where a stream has none.
     record : int
         The number that the first record lost would have had among those of the file.
     kind : str
@@ -89,6 +90,20 @@ class Damage:
         region = Skipped(path, begin, end, error.record or 0, error.kind, reason, ambiguous)
         self._found[path, begin] = region
         return not last
+
+    def leave_out(self, error: FastrecError) -> None:
+        """Note a sound record whose data cannot be used, or raise the error."""
+        if self._on_error == "tolerate_tail" or self._left == 0:
+            raise error
+        if callable(self._on_error):
+            self._on_error(error)
+        path, record = error.path or "", error.record or 0
+        begin = -1 if error.offset is None else error.offset
+        place = path, begin if begin >= 0 else -1 - record
+        if place not in self._found and self._left is not None:
+            self._left -= 1
+        kind = getattr(error, "kind", "")
+        self._found[place] = Skipped(path, begin, None, record, kind, str(error))
 
 
 def _is_tail(error: FastrecError, last: bool) -> bool:

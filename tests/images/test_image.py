@@ -73,12 +73,13 @@ def test_grey_becomes_three_equal_channels(tmp_path: Path, depth: int) -> None:
     np.testing.assert_array_equal(decoded, np.repeat(grey[:, :, np.newaxis], 3, axis=2))
 
 
-def test_a_photograph_taken_sideways_is_put_upright(tmp_path: Path) -> None:
+def test_a_photograph_taken_sideways_is_put_upright_where_asked(tmp_path: Path) -> None:
     pixels = picture(4, 6)
     exif = Image.Exif()
     exif[0x0112] = 6  # to be shown turned by 90 degrees clockwise
-    decoded = image.decode(save(tmp_path / "x.png", pixels, exif=exif))
-    np.testing.assert_array_equal(decoded, np.rot90(pixels, -1))
+    path = save(tmp_path / "x.png", pixels, exif=exif)
+    np.testing.assert_array_equal(image.decode(path, upright=True), np.rot90(pixels, -1))
+    np.testing.assert_array_equal(image.decode(path), pixels)
 
 
 @pytest.mark.parametrize(

@@ -151,7 +151,7 @@ MISTAKES: dict[str, tuple[Callable[[Path], Any], type[Exception], str]] = {
     "no picture": (
         lambda d: fastrec.parse_example([RECORD], {"image": fastrec.ImageFeature()}),
         fastrec.ExampleParseError,
-        "record 0: feature 'image': no picture that can be decoded: it is none of BMP,",
+        "record 0: feature 'image': cannot be decoded: it is none of BMP,",
     ),
     "a file of text": (
         lambda d: fastrec.Reader(io.StringIO("text")),

@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A crop becomes, along each side, what to sample (fr_sampling): how many samples of how many
+ * pixels. From its weights follows which source pixels are needed, and those are decoded.
+ */
+#include "image/preprocess.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+struct fr_preprocessor {
+    const fr_preprocess_options *options;
+    fr_jpeg *jpeg;
+    fr_buffer region; /* decoded pixels */
+    fr_buffer turned; /* the same, upright */
+    fr_buffer floats; /* a row of the result, or all of it where colours change */
+};
+
+/* What is made of an image of a known size. */
+typedef struct {
+    fr_rect box; /* in pixels of the source */
+    fr_sampling rows, columns;
+    bool is_cut; /* not resized */
+} geometry;
+
+/* --- what is wanted --------------------------------------------------------------------------- */
+
+void fr_preprocess_stream(uint64_t seed, uint64_t key, fr_draw_part part, fr_philox *philox) {
+    fr_philox_init(philox, seed, key);
+    fr_philox_seek(philox, (uint64_t)part << 20);
+}
+
+static fr_philox stream(const fr_preprocess_options *o, uint64_t key, fr_draw_part part) {
+    fr_philox philox;
+    fr_preprocess_stream(o->seed, key, part, &philox);
+    return philox;
+}
+
+/* `count` samples from the middle of `total`; what is missing lies outside, and gives zeros. */
+static fr_sampling middle_of(size_t size, size_t total, size_t count, bool down) {
+    fr_sampling side = {size, 0, (float)size, total, 0, count};
+    if (count <= total)
+        side.first = down ? (total - count) / 2 : (size_t)rint((double)(total - count) / 2);
+    else
+        side.begin = -(float)((count - total) / 2) * ((float)size / (float)total);
+    return side;
+}
+
+static geometry center(const fr_preprocess_options *o, size_t height, size_t width) {
+    const fr_crop_options *c = &o->crop;
+    const size_t shorter = height < width ? height : width;
+    const bool down = c->kind == FR_CROP_PAD;
+    size_t tall = height, wide = width;
+    if (c->shorter && !down) {
+        tall = height == shorter ? c->shorter : c->shorter * height / shorter;
+        wide = width == shorter ? c->shorter : c->shorter * width / shorter;
+    }
+    return (geometry){.box = {0, 0, height, width},
+                      .rows = middle_of(height, tall, c->out_height, down),
+                      .columns = middle_of(width, wide, c->out_width, down),
+                      .is_cut = tall == height && wide == width};
+}
+
+static int choose(const fr_preprocess_options *o, size_t height, size_t width, uint64_t key,
+                  geometry *g, fr_error *err) {
+    const fr_crop_options *c = &o->crop;
+    fr_philox philox = stream(o, key, FR_DRAW_CROP);
+    if (c->kind == FR_CROP_CENTER || c->kind == FR_CROP_PAD) {
+        *g = center(o, height, width);
+        return FR_OK;
+    }
+    fr_rect box = {0, 0, height, width};
+    if (c->kind == FR_CROP_EXACT && (height != c->out_height || width != c->out_width))
+        return fr_fail(err, FR_ERR_SCHEMA, "image is %zux%zu, not %zux%zu", height, width,
+                       c->out_height, c->out_width);
+    if (c->kind == FR_CROP_RANDOM) {
+        if (height < c->out_height || width < c->out_width)
+            return fr_fail(err, FR_ERR_SCHEMA,
+                           "image of %zux%zu is smaller than the crop of %zux%zu", height, width,
+                           c->out_height, c->out_width);
+        box = (fr_rect){.height = c->out_height, .width = c->out_width};
+        box.top = fr_draw_below(&philox, height - box.height + 1);
+        box.left = fr_draw_below(&philox, width - box.width + 1);
+    } else if (c->kind >= FR_CROP_RESIZED) {
+        box = fr_crop_draw(c, &philox, height, width);
+    }
+    *g = (geometry){box, fr_sampling_whole(box.height, c->out_height),
+                    fr_sampling_whole(box.width, c->out_width), false};
+    g->is_cut = box.height == c->out_height && box.width == c->out_width;
+    return FR_OK;
+}
+
+/* --- from pixels to the batch ----------------------------------------------------------------- */
+
+static int resampler_of(const fr_preprocess_options *o, const geometry *g, uint64_t key,
+                        fr_resampler *resampler, fr_error *err) {
+    fr_philox philox = stream(o, key, FR_DRAW_MIRROR);
+    const bool mirror = fr_draw_between(&philox, 0, 1) < o->mirror;
+    /* Of one pixel a sample, which leaves it as it is, and nothing where there is none. */
+    const fr_interpolation cut = {.filter = FR_FILTER_BILINEAR, .antialias = true};
+    return fr_resampler_init(resampler, g->is_cut ? &cut : &o->interpolation, &g->rows, &g->columns,
+                             o->format.channels, mirror, err);
+}
+
+static void clamp_row(float *restrict row, size_t count) {
+    for (size_t i = 0; i < count; i++)
+        row[i] = row[i] < 0 ? 0 : row[i] > 255 ? 255 : row[i];
+}
+
+static int produce(fr_preprocessor *p, fr_resampler *r, const fr_pixels *source, uint64_t key,
+                   uint8_t *out, fr_error *err) {
+    const fr_preprocess_options *o = p->options;
+    const size_t pitch = o->format.width * o->format.channels;
+    const size_t rows = o->has_jitter ? o->format.height : 1;
+    p->floats.size = 0;
+    FR_TRY(fr_buffer_reserve(&p->floats, (rows * pitch + FR_ROW_SLACK) * sizeof(float), err));
+    float *floats = (float *)(void *)p->floats.data;
+    for (size_t y = 0; y < o->format.height; y++) {
+        float *row = floats + (o->has_jitter ? y * pitch : 0);
+        fr_resampler_row(r, source, y, row);
+        clamp_row(row, pitch);
+        if (!o->has_jitter) fr_pixel_format_row(&o->format, row, y, out);
+    }
+    if (!o->has_jitter) return FR_OK;
+    fr_philox philox = stream(o, key, FR_DRAW_COLOR);
+    const fr_color_change change = fr_color_jitter_draw(&o->jitter, &philox);
+    fr_color_change_apply(&change, floats, o->format.height * o->format.width);
+    for (size_t y = 0; y < o->format.height; y++)
+        fr_pixel_format_row(&o->format, floats + y * pitch, y, out);
+    return FR_OK;
+}
+
+int fr_preprocessor_pixels(fr_preprocessor *preprocessor, const uint8_t *pixels, size_t height,
+                           size_t width, uint64_t key, uint8_t *out, fr_error *err) {
+    const fr_preprocess_options *o = preprocessor->options;
+    geometry g;
+    fr_resampler r = {0};
+    FR_TRY(choose(o, height, width, key, &g, err));
+    int status = resampler_of(o, &g, key, &r, err);
+    if (status == FR_OK) {
+        const size_t channels = o->format.channels;
+        const size_t top = g.box.top + r.first_row, left = g.box.left + r.first_column;
+        const fr_pixels source = {pixels + (top * width + left) * channels, width * channels,
+                                  false};
+        status = produce(preprocessor, &r, &source, key, out, err);
+    }
+    fr_resampler_free(&r);
+    return status;
+}
+
+/* --- from a JPEG ------------------------------------------------------------------------------ */
+
+/* A side that was reduced before it is sampled: its box is no longer of whole pixels. */
+static void reduce(fr_sampling *side, size_t *begin, size_t full, int denominator) {
+    const size_t d = (size_t)denominator, end = *begin + side->size;
+    const size_t low = *begin / d, high = end == full ? (full + d - 1) / d : (end + d - 1) / d;
+    side->begin = side->begin / (float)d + (float)*begin / (float)d - (float)low;
+    side->length /= (float)d;
+    side->size = high - low;
+    *begin = low;
+}
+
+static int denominator_of(const fr_preprocess_options *o, const geometry *g) {
+    if (o->reducing_gap <= 0 || g->is_cut) return 1;
+    const double tall = (double)g->rows.length / (double)g->rows.total;
+    const double wide = (double)g->columns.length / (double)g->columns.total;
+    const double spare = (tall < wide ? tall : wide) / o->reducing_gap;
+    return spare >= 8 ? 8 : spare >= 4 ? 4 : spare >= 2 ? 2 : 1;
+}
+
+static int decode(fr_preprocessor *p, fr_jpeg_region *region, fr_error *err) {
+    const fr_preprocess_options *o = p->options;
+    region->fast_dct = o->fast_dct;
+    region->no_fancy = o->no_fancy;
+    region->channels = (int)o->format.channels;
+    const size_t step = region->width * o->format.channels;
+    size_t bytes;
+    p->region.size = 0;
+    if (fr_mul_overflows(region->height, step, &bytes)) return fr_fail_nomem(err, SIZE_MAX);
+    FR_TRY(fr_buffer_reserve(&p->region, bytes, err));
+    return fr_jpeg_decode(p->jpeg, region, p->region.data, step, err);
+}
+
+/* Where pixel (y, x) of the upright image is stored; EXIF's orientations 5 to 8 swap the sides. */
+static void turn(const uint8_t *restrict from, const fr_jpeg_header *h, size_t channels,
+                 uint8_t *restrict to) {
+    const int o = h->orientation;
+    const bool swap = o >= 5;
+    const bool down = o == 3 || o == 4 || o == 7 || o == 8 /* of what the upright row stands for */;
+    const bool back = o == 2 || o == 3 || o == 6 || o == 7;
+    const size_t height = swap ? h->width : h->height, width = swap ? h->height : h->width;
+    for (size_t y = 0; y < height; y++)
+        for (size_t x = 0; x < width; x++, to += channels) {
+            const size_t v = down ? height - 1 - y : y, u = back ? width - 1 - x : x;
+            const size_t row = swap ? u : v, column = swap ? v : u;
+            memcpy(to, from + (row * h->width + column) * channels, channels);
+        }
+}
+
+static int turned(fr_preprocessor *p, const fr_jpeg_header *h, uint64_t key, uint8_t *out,
+                  fr_error *err) {
+    fr_jpeg_region all = {.denominator = 1, .height = h->height, .width = h->width};
+    const bool swap = h->orientation >= 5;
+    const size_t channels = p->options->format.channels;
+    FR_TRY(decode(p, &all, err));
+    p->turned.size = 0;
+    FR_TRY(fr_buffer_reserve(&p->turned, h->height * h->width * channels, err));
+    turn(p->region.data, h, channels, p->turned.data);
+    return fr_preprocessor_pixels(p, p->turned.data, swap ? h->width : h->height,
+                                  swap ? h->height : h->width, key, out, err);
+}
+
+int fr_preprocessor_jpeg(fr_preprocessor *preprocessor, fr_span data, uint64_t key, uint8_t *out,
+                         fr_error *err) {
+    fr_preprocessor *p = preprocessor;
+    const fr_preprocess_options *o = p->options;
+    fr_jpeg_header h;
+    geometry g;
+    if (!p->jpeg) FR_TRY(fr_jpeg_new(&o->limits, &p->jpeg, err));
+    FR_TRY(fr_jpeg_open(p->jpeg, data, &h, err));
+    if (o->upright && h.orientation != 1) return turned(p, &h, key, out, err);
+    FR_TRY(choose(o, h.height, h.width, key, &g, err));
+    fr_jpeg_region region = {.denominator = denominator_of(o, &g)};
+    region.top = g.box.top, region.left = g.box.left;
+    if (region.denominator > 1) {
+        reduce(&g.rows, &region.top, h.height, region.denominator);
+        reduce(&g.columns, &region.left, h.width, region.denominator);
+    }
+    fr_resampler r = {0};
+    int status = resampler_of(o, &g, key, &r, err);
+    if (status == FR_OK) {
+        region.top += r.first_row, region.left += r.first_column;
+        region.height = r.height, region.width = r.width;
+        status = decode(p, &region, err);
+    }
+    if (status == FR_OK) {
+        const fr_pixels source = {p->region.data, r.width * o->format.channels, false};
+        status = produce(p, &r, &source, key, out, err);
+    }
+    fr_resampler_free(&r);
+    return status;
+}
+
+static int check(const fr_preprocess_options *o, fr_error *err) {
+    const fr_crop_options *c = &o->crop;
+    if (c->out_height != o->format.height || c->out_width != o->format.width ||
+        (o->format.channels != 1 && o->format.channels != 3) || c->kind >= FR_CROP_COUNT ||
+        o->format.type >= FR_PIXEL_COUNT || o->interpolation.filter >= FR_FILTER_COUNT)
+        return fr_fail(err, FR_ERR_ARG, "options of an image contradict each other");
+    if (c->kind >= FR_CROP_RESIZED &&
+        !(c->area_low > 0 && c->area_high >= c->area_low && c->area_high <= 1 &&
+          c->ratio_low >= 1e-6 && c->ratio_high >= c->ratio_low && c->ratio_high <= 1e6))
+        return fr_fail(err, FR_ERR_ARG, "scale and ratio must be ascending and positive");
+    if (o->has_jitter && o->format.channels != 3)
+        return fr_fail(err, FR_ERR_ARG, "color jitter requires 3 channels");
+    return FR_OK;
+}
+
+int fr_preprocessor_new(const fr_preprocess_options *options, fr_preprocessor **preprocessor,
+                        fr_error *err) {
+    *preprocessor = NULL;
+    FR_TRY(check(options, err));
+    fr_preprocessor *p = calloc(1, sizeof *p);
+    if (!p) return fr_fail_nomem(err, sizeof *p);
+    p->options = options;
+    *preprocessor = p;
+    return FR_OK;
+}
+
+void fr_preprocessor_free(fr_preprocessor *preprocessor) {
+    if (!preprocessor) return;
+    fr_jpeg_free(preprocessor->jpeg);
+    fr_buffer_free(&preprocessor->region);
+    fr_buffer_free(&preprocessor->turned);
+    fr_buffer_free(&preprocessor->floats);
+    free(preprocessor);
+}
