@@ -132,20 +132,22 @@ build/tsan/%: tests/c/%.c $(C_SOURCES:csrc/%.c=build/tsan/core/%.o)
 build/asan/%: tests/fuzz/%.c $(C_SOURCES:csrc/%.c=build/asan/core/%.o)
 	$(CC) $(CFLAGS_STRICT) $(ASAN_FLAGS) -DFUZZ_STANDALONE -o $@ $^ $(LDLIBS_CORE)
 
-sanitize-fuzz: build/asan/fuzz_parse build/asan/fuzz_frame
+sanitize-fuzz: build/asan/fuzz_parse build/asan/fuzz_frame build/asan/fuzz_jpeg
+	build/asan/fuzz_jpeg tests/fuzz/corpus_jpeg/*
 	build/asan/fuzz_parse tests/fuzz/corpus_parse/*
 	build/asan/fuzz_frame tests/fuzz/corpus_frame/*
 
-## make fuzz         libFuzzer on framing and on parsing, each for FUZZ_SECONDS; needs clang
+## make fuzz         libFuzzer on framing, parsing and JPEGs, each for FUZZ_SECONDS; needs clang
 FUZZ_SECONDS ?= 600
 build/fuzz/%: tests/fuzz/%.c $(C_SOURCES) $(C_HEADERS)
 	@mkdir -p $(@D)
 	clang $(CFLAGS_STRICT) $(ASAN_FLAGS) -fsanitize=fuzzer -o $@ $< $(C_SOURCES) $(LDLIBS_CORE)
 
-fuzz: build/fuzz/fuzz_frame build/fuzz/fuzz_parse
-	@mkdir -p build/fuzz/frame build/fuzz/parse
+fuzz: build/fuzz/fuzz_frame build/fuzz/fuzz_parse build/fuzz/fuzz_jpeg
+	@mkdir -p build/fuzz/frame build/fuzz/parse build/fuzz/jpeg
 	build/fuzz/fuzz_frame -max_len=2048 -max_total_time=$(FUZZ_SECONDS) build/fuzz/frame tests/fuzz/corpus_frame
 	build/fuzz/fuzz_parse -max_total_time=$(FUZZ_SECONDS) build/fuzz/parse tests/fuzz/corpus_parse
+	build/fuzz/fuzz_jpeg -max_total_time=$(FUZZ_SECONDS) build/fuzz/jpeg tests/fuzz/corpus_jpeg
 
 sanitize-c: sanitize-fuzz
 sanitize-c: $(C_TESTS:%=build/asan/%) $(C_THREADED:%=build/tsan/%)

@@ -201,7 +201,7 @@ def test_dtypes_of_other_libraries_are_taken_by_name() -> None:
             [fastrec.encode_example({"x": [1.0] if name == "float32" else [1]})], {"x": feature}
         )["x"]
         assert column.dtype == np.dtype(name)
-    with pytest.raises(TypeError, match="must be a NumPy dtype or bytes"):
+    with pytest.raises(TypeError, match=r"must be"):  # ml_dtypes may know it
         fastrec.FixedLenFeature((), torch.bfloat16)
 
 
