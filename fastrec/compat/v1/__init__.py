@@ -15,6 +15,7 @@ from . import _missing, control_flow
 from . import app as app
 from . import compat as compat
 from . import contrib as contrib
+from . import data as data
 from . import dtypes as dtypes
 from . import flags as flags
 from . import gfile as gfile

@@ -45,6 +45,61 @@ _HERE = str(Path(__file__).parent.parent)
 _default = Graph()
 
 
+class FunctionGraph(Graph):
+    """What a function of a data set adds, apart from the graph that it is called in.
+
+    Parameters
+    ----------
+    outer : Graph
+        Where its seed is from.
+
+    Attributes
+    ----------
+    captures : dict
+        For each tensor of another graph that is used here, what stands for it.
+    """
+
+    def __init__(self, outer: Graph) -> None:
+        super().__init__()
+        self.seed = outer.seed
+        self.captures: dict[Tensor, Tensor] = {}
+
+    def captured(self, tensor: Tensor) -> Tensor:
+        """What stands here for a tensor; itself, if it is of this graph."""
+        if tensor.graph is self:
+            return tensor
+        if tensor not in self.captures:
+            value = tensor.constant_value()
+            if value is tensor:
+                made = create_op(
+                    "Captured", (), [(tensor.dtype, tensor.shape)], _unknown, graph=self
+                )
+            else:
+                made = create_op(
+                    "Const",
+                    (),
+                    [(tensor.dtype, value.shape)],
+                    lambda step: (value,),
+                    attrs={"value": value},
+                    graph=self,
+                )
+            made.stateful = made.type == "Captured"
+            self.captures[tensor] = made.outputs[0]
+        return self.captures[tensor]
+
+    @contextlib.contextmanager
+    def control_dependencies(self, control_inputs: Any) -> Iterator[None]:
+        own = control_inputs and [
+            each for each in control_inputs if getattr(each, "graph", self) is self
+        ]
+        with super().control_dependencies(own):
+            yield
+
+
+def _unknown(step: Any) -> Any:
+    raise TypeError("a captured tensor has no value outside of its session")
+
+
 def get_default_graph() -> Graph:
     """The graph that operations go into."""
     return inside.graphs[-1] if inside.graphs else _default
@@ -118,6 +173,8 @@ def name_scope(
 
 
 def _graph_of(values: Iterable[Any]) -> Graph:
+    if isinstance(get_default_graph(), FunctionGraph):
+        return get_default_graph()
     first: Tensor | None = None
     for value in values:
         if isinstance(value, Tensor):
@@ -171,6 +228,8 @@ def create_op(
         Where it goes, when there are no inputs to tell.
     """
     where = graph or _graph_of(inputs)
+    if isinstance(where, FunctionGraph):
+        inputs = [where.captured(tensor) for tensor in inputs]
     chosen = name or type
     full = chosen[:-1] if chosen.endswith("/") else where.unique_name(chosen)
     op = Operation(where, type, full, tuple(inputs))

@@ -33,9 +33,11 @@ __all__ = [
 class DatasetIterator:
     """The elements of a data set, from the first on; for threads to share."""
 
-    def __init__(self, node: Node, show: Callable[[Any], Any]) -> None:
+    def __init__(
+        self, node: Node, show: Callable[[Any], Any], run: dict[Any, Any] | None = None
+    ) -> None:
         self._node, self._show = node, show
-        self._run: dict[Any, Any] = {}
+        self._run: dict[Any, Any] = {} if run is None else run
         token = running.set(self._run)
         try:
             self._values = node.stream()
@@ -57,6 +59,15 @@ class DatasetIterator:
             if self._pack is None:  # some structures are only known with the first element
                 self._pack = packer(self._node.structure)
         return self._pack(list(map(self._show, value)))
+
+    def parts(self) -> Value:
+        """The values of the parts of the next element."""
+        with self._lock:
+            token = running.set(self._run)
+            try:
+                return next(self._values)
+            finally:
+                running.reset(token)
 
     next = __next__
 

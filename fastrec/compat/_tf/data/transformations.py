@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Functions for ``Dataset.apply``, of data sets of either version."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+__all__ = [
+    "Transformation",
+    "bucket_by_sequence_length",
+    "dense_to_ragged_batch",
+    "enumerate_dataset",
+    "group_by_window",
+    "ignore_errors",
+    "map_and_batch",
+    "parallel_interleave",
+    "scan",
+    "shuffle_and_repeat",
+    "take_while",
+    "unbatch",
+    "unique",
+]
+
+Transformation = Callable[[Any], Any]
+
+
+def ignore_errors(log_warning: bool = False) -> Transformation:
+    """For ``apply``: without the elements that cannot be made."""
+    return lambda dataset: dataset.ignore_errors(log_warning)
+
+
+def unbatch() -> Transformation:
+    """For ``apply``: the rows of the elements."""
+    return lambda dataset: dataset.unbatch()
+
+
+def dense_to_ragged_batch(
+    batch_size: int, drop_remainder: bool = False, row_splits_dtype: Any = np.int64
+) -> Transformation:
+    """For ``apply``: batches, of ragged tensors where elements differ in length."""
+    return lambda dataset: dataset.ragged_batch(batch_size, drop_remainder, row_splits_dtype)
+
+
+def shuffle_and_repeat(
+    buffer_size: int, count: int | None = None, seed: int | None = None
+) -> Transformation:
+    """For ``apply``: shuffled, and all of it so many times."""
+    return lambda dataset: dataset.shuffle(buffer_size, seed).repeat(count)
+
+
+def map_and_batch(
+    map_func: Callable[..., Any],
+    batch_size: int,
+    num_parallel_batches: int | None = None,
+    drop_remainder: bool = False,
+    num_parallel_calls: Any = None,
+) -> Transformation:
+    """For ``apply``: what a function gives, in batches."""
+    return lambda dataset: dataset.map(map_func, num_parallel_calls).batch(
+        batch_size, drop_remainder
+    )
+
+
+def parallel_interleave(
+    map_func: Callable[..., Any],
+    cycle_length: int,
+    block_length: int = 1,
+    sloppy: bool | None = False,
+    buffer_output_elements: int | None = None,
+    prefetch_input_elements: int | None = None,
+) -> Transformation:
+    """For ``apply``: the elements of the data sets of elements, in turns."""
+    return lambda dataset: dataset.interleave(map_func, cycle_length, block_length)
+
+
+def _method(name: str) -> Callable[..., Transformation]:
+    """For ``apply``: what a method of data sets gives."""
+
+    def made(*arguments: Any, **named: Any) -> Transformation:
+        return lambda dataset: getattr(dataset, name)(*arguments, **named)
+
+    made.__doc__ = f"For ``apply``: what :meth:`Dataset.{name}` gives."
+    return made
+
+
+bucket_by_sequence_length = _method("bucket_by_sequence_length")
+group_by_window = _method("group_by_window")
+scan = _method("scan")
+take_while = _method("take_while")
+unique = _method("unique")
+
+
+def enumerate_dataset(start: int = 0) -> Transformation:
+    """For ``apply``: pairs of a number and an element."""
+    return lambda dataset: dataset.enumerate(start)

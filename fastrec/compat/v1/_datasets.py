@@ -1,0 +1,534 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``tf.data.Dataset`` of version 1: a data set that a graph makes, and a session runs.
+
+What a data set is made of may be tensors that only a session knows: the names of files that are
+fed, a batch size, what a function captures. So a data set is kept as the way to make it. It is gone
+through once when the graph is built, for the types and shapes of its elements, and where tensors
+are not known then, once more when an iterator is initialized.
+"""
+
+from __future__ import annotations
+
+import contextvars
+import functools
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from .._tf.arrays import make_array
+from .._tf.data import dataset as _base
+from .._tf.data import file_datasets as _files
+from .._tf.data.chaining import AUTOTUNE, Chain
+from .._tf.data.interleaving import Interleave
+from .._tf.data.mapping import Function
+from .._tf.data.options import Options
+from .._tf.data.pipeline import Node
+from .._tf.data.streams import Values
+from .._tf.dtypes import as_dtype
+from .._tf.shape import TensorShape
+from .._tf.specs import SparseTensorSpec, TensorSpec, TypeSpec, unbatched
+from .._tf.structure import flatten, map_leaves, pack
+from . import _missing
+from ._functions import GraphFunction, captured_values, parts_of, put_together, sparse_of, specs_of
+from ._nodes import Operation, Tensor
+from .constants import constant_value, convert_to_tensor
+from .graph import create_op
+from .sparse import SparseTensor, SparseTensorValue
+
+__all__ = ["AUTOTUNE", "Dataset", "FixedLengthRecordDataset", "TFRecordDataset", "TextLineDataset"]
+
+Captures = dict[Tensor, None]
+
+# While a graph is built, tensors without a value have one of their shape and type.
+_SPECS_ONLY: contextvars.ContextVar[bool] = contextvars.ContextVar("specs_only", default=False)
+
+
+class _Late(Node):
+    """Elements of tensors that a session has to give."""
+
+    def __init__(self, structure: Any, specs: list[TypeSpec]) -> None:
+        super().__init__()
+        self._structure, self._specs = structure, specs
+
+    structure = property(lambda self: self._structure)
+    specs = property(lambda self: self._specs)
+
+    @property
+    def pure(self) -> bool:
+        return False
+
+    def values(self, fast: bool = True) -> Values:
+        raise TypeError("a data set of tensors of a graph can only be gone through by an iterator")
+
+
+def _value_of(tensor: Tensor) -> Any:
+    known = constant_value(tensor)
+    if known is not None:
+        return known
+    if tensor in captured_values():
+        return captured_values()[tensor]
+    if not _SPECS_ONLY.get():
+        raise TypeError(f"{tensor} has no value outside of a session")
+    if tensor.dtype.name == "string":
+        return np.empty(0, object)  # names of no file
+    return np.ones([size or 1 for size in tensor.shape.sizes or ()], tensor.dtype.numpy)
+
+
+def _resolved(value: Any) -> Any:
+    """An argument as the data sets below take it."""
+    if isinstance(value, Tensor):
+        return _value_of(value)
+    if isinstance(value, Dataset):
+        return value._build()
+    if isinstance(value, TensorShape):
+        return None if value.sizes is None else list(value.sizes)
+    if isinstance(value, (list, tuple)) and not hasattr(value, "_fields"):
+        return type(value)([_resolved(each) for each in value])
+    if isinstance(value, dict):
+        return {key: _resolved(each) for key, each in value.items()}
+    return value
+
+
+def _captured_by(value: Any, found: Captures) -> None:
+    """Add the tensors to `found` that an argument needs a session for."""
+    if isinstance(value, Tensor) and constant_value(value) is None:
+        found[value] = None
+    elif isinstance(value, Dataset):
+        found.update(value._captures)
+    elif isinstance(value, GraphFunction):
+        found.update(value.captures)
+    elif isinstance(value, (list, tuple)):
+        for each in value:
+            _captured_by(each, found)
+    elif isinstance(value, dict):
+        _captured_by(list(value.values()), found)
+
+
+def _adapted(value: Any) -> Any:
+    return GraphFunction(value, _shown, _built) if callable(value) else value
+
+
+def _shown(dataset: _base.Dataset) -> Dataset:
+    """A data set that is an element of another one."""
+    return Dataset._made(lambda: dataset)
+
+
+def _built(dataset: Dataset) -> _base.Dataset:
+    return dataset._build()
+
+
+class Dataset:
+    """Elements of tensors, which an iterator gives one after the other."""
+
+    _make: Callable[..., _base.Dataset]
+
+    @classmethod
+    def _made(cls, make: Callable[..., Any], *arguments: Any, **named: Any) -> Dataset:
+        """What `make` gives of the arguments, resolved."""
+        made = Dataset.__new__(Dataset)
+        made._set(make, arguments, named)
+        return made
+
+    def _set(self, make: Callable[..., Any], arguments: Any, named: Any) -> None:
+        def build() -> Any:
+            return make(*_resolved(tuple(arguments)), **_resolved(named))
+
+        self._how = build
+        token = _SPECS_ONLY.set(True)
+        try:
+            self._specs_only: _base.Dataset = build()
+        finally:
+            _SPECS_ONLY.reset(token)
+        self._captures: Captures = {}
+        _captured_by([*arguments, *named.values()], self._captures)
+
+    def _build(self) -> _base.Dataset:
+        """The data set, with the values that the iteration going on has of captured tensors."""
+        known = not self._captures or _SPECS_ONLY.get()
+        return self._specs_only if known else self._how()
+
+    @property
+    def _node(self) -> Node:
+        return self._specs_only._node
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        raise _missing.error("data.Dataset", name)
+
+    # Sources.
+
+    @staticmethod
+    def from_tensors(tensors: Any, name: str | None = None) -> Dataset:
+        """One element."""
+        return _of_values(tensors, _base.Dataset.from_tensors, lambda spec: spec)
+
+    @staticmethod
+    def from_tensor_slices(tensors: Any, name: str | None = None) -> Dataset:
+        """An element for each row."""
+        return _of_values(tensors, _base.Dataset.from_tensor_slices, unbatched)
+
+    @staticmethod
+    def from_sparse_tensor_slices(sparse_tensor: Any) -> Dataset:
+        """The rows of a sparse tensor, as triples of indices, values and shape."""
+        rows = Dataset.from_tensor_slices(sparse_tensor)
+        made: Dataset = rows.map(lambda row: (row.indices, row.values, row.dense_shape))
+        return made
+
+    @staticmethod
+    def range(*args: Any, output_type: Any = "int64", name: str | None = None) -> Dataset:
+        """Integers, as Python's ``range`` has them."""
+        make = functools.partial(_base.Dataset.range, output_type=output_type)
+        return Dataset._made(make, *args)
+
+    @staticmethod
+    def from_generator(
+        generator: Callable[..., Any],
+        output_types: Any = None,
+        output_shapes: Any = None,
+        args: Any = None,
+        output_signature: Any = None,
+        name: str | None = None,
+    ) -> Dataset:
+        """What a generator yields."""
+        if not callable(generator):
+            raise TypeError("`generator` must be callable.")
+
+        def make(given: Any) -> _base.Dataset:
+            return _base.Dataset.from_generator(
+                generator, output_types, output_shapes, given, output_signature
+            )
+
+        return Dataset._made(make, tuple(args or ()))
+
+    @staticmethod
+    def list_files(
+        file_pattern: Any, shuffle: bool | None = None, seed: Any = None, name: str | None = None
+    ) -> Dataset:
+        """The names of files that match patterns; shuffled, unless `shuffle` is False."""
+
+        def make(pattern: Any, seed: Any) -> _base.Dataset:
+            if _SPECS_ONLY.get() and np.size(pattern) == 0:
+                return _base.Dataset(_Late(None, [TensorSpec((), "string")]))
+            return _base.Dataset.list_files(pattern, shuffle, seed)
+
+        return Dataset._made(make, file_pattern, seed)
+
+    @staticmethod
+    def zip(*args: Any, datasets: Any = None, name: str | None = None) -> Dataset:
+        """Elements of data sets side by side, until one has no more."""
+        nested = args[0] if len(args) == 1 else args or datasets
+        if isinstance(nested, Dataset):
+            raise TypeError("`datasets` must be a nested structure of data sets")
+        return Dataset._made(_base.Dataset.zip, nested)
+
+    # Iterators.
+
+    def make_one_shot_iterator(self) -> Any:
+        """An iterator that needs no initializing."""
+        from .iterators import Iterator
+
+        return Iterator._of(self, one_shot=True)
+
+    def make_initializable_iterator(self, shared_name: str | None = None) -> Any:
+        """An iterator that begins with each run of its ``initializer``."""
+        from .iterators import Iterator
+
+        return Iterator._of(self, one_shot=False)
+
+    # Transformations that are not those of version 2.
+
+    def apply(self, transformation_func: Callable[[Any], Any]) -> Any:
+        """What a function makes of the data set, which has to be one, too."""
+        made = transformation_func(self)
+        if not isinstance(made, Dataset):
+            raise TypeError(
+                f"`transformation_func` must return a `Dataset`, got {type(made).__name__}."
+            )
+        return made
+
+    def reduce(self, initial_state: Any, reduce_func: Callable[..., Any]) -> Any:
+        """A function of a state and each element, which gives the next state; the last state."""
+        state, leaves = flatten(initial_state)
+        tensors = [convert_to_tensor(leaf) for leaf in leaves]
+        call = _adapted(reduce_func)
+        specs: list[TypeSpec] = [TensorSpec(t.shape.sizes, t.dtype) for t in tensors]
+        Function(call, (state, self._node.structure)).trace([*specs, *self._node.specs])
+
+        def last(dataset: Any, given: Sequence[Any]) -> Sequence[Any]:
+            found = dataset.reduce(pack(state, given), call)
+            return [part for leaf in flatten(found)[1] for part in parts_of(_raw(leaf))]
+
+        return pack(state, _run_once(self, "ReduceDataset", specs, last, tensors, call))
+
+    def map_with_legacy_function(
+        self, map_func: Callable[..., Any], num_parallel_calls: Any = None, **ignored: Any
+    ) -> Dataset:
+        """As :meth:`map`."""
+        made: Dataset = self.map(map_func, num_parallel_calls)
+        return made
+
+    def filter_with_legacy_function(self, predicate: Callable[..., Any]) -> Dataset:
+        """As :meth:`filter`."""
+        made: Dataset = self.filter(predicate)
+        return made
+
+    def with_options(self, options: Options) -> Dataset:
+        """The same, with these options besides those that it has."""
+        return Dataset._made(lambda dataset: dataset.with_options(options), self)
+
+    def options(self) -> Options:
+        """The options of this data set and of those that it is made of."""
+        return self._specs_only.options()
+
+    def get_single_element(self, name: str | None = None) -> Any:
+        """The one element."""
+        specs = self._node.specs
+
+        def only(dataset: Any, _: Any) -> Sequence[Any]:
+            found = flatten(dataset.get_single_element())[1]
+            return [part for leaf in found for part in parts_of(_raw(leaf))]
+
+        found = _run_once(self, "DatasetToSingleElement", specs, only, [])
+        return pack(self._node.structure, put_together(specs, found))
+
+    # What the elements are.
+
+    @property
+    def element_spec(self) -> Any:
+        """What the elements are."""
+        return self._specs_only.element_spec
+
+    @property
+    def output_types(self) -> Any:
+        """The types of the parts of an element."""
+        return map_leaves(lambda spec: spec.dtype, self.element_spec)
+
+    @property
+    def output_shapes(self) -> Any:
+        """The shapes of the parts of an element, as far as they are known."""
+        return map_leaves(lambda spec: TensorShape(spec.shape.sizes), self.element_spec)
+
+    @property
+    def output_classes(self) -> Any:
+        """The classes of the parts of an element."""
+        kinds = {SparseTensorSpec: SparseTensor}
+        return map_leaves(lambda spec: kinds.get(type(spec), Tensor), self.element_spec)
+
+    def __iter__(self) -> Any:
+        raise RuntimeError(
+            "Data sets of fastrec.compat.v1 are gone through by iterators: "
+            "make_one_shot_iterator or make_initializable_iterator."
+        )
+
+    def __repr__(self) -> str:
+        name = type(self._node).__name__
+        shapes, types = self.output_shapes, self.output_types
+        return f"<{name}Dataset shapes: {shapes}, types: {types}>"
+
+
+def _raw(leaf: Any) -> Any:
+    return leaf._raw if hasattr(leaf, "_raw") else leaf.raw
+
+
+def _run_once(
+    dataset: Dataset,
+    name: str,
+    specs: Sequence[TypeSpec],
+    run: Callable[[Any, Sequence[Any]], Sequence[Any]],
+    given: Sequence[Tensor],
+    *functions: Any,
+) -> list[Tensor]:
+    """The outputs of an operation that goes through a data set each time it runs."""
+    from .iterators import running_with
+
+    needs: Captures = dict(dataset._captures)
+    _captured_by(functions, needs)
+    captures = list(needs)
+
+    def kernel(step: Any, *values: Any) -> tuple[Any, ...]:
+        env = dict(zip(captures, values[len(given) :], strict=True))
+        with running_with(step, env):
+            return tuple(run(dataset._build(), values[: len(given)]))
+
+    outputs = [(as_dtype(dtype), TensorShape(shape)) for s in specs for dtype, shape in specs_of(s)]
+    op: Operation = create_op(name, [*given, *captures], outputs, kernel, name=name, stateful=True)
+    return list(op.outputs)
+
+
+def _of_values(tensors: Any, make: Callable[[Any], Any], spec_of: Callable[[Any], Any]) -> Dataset:
+    structure, leaves = flatten(tensors)
+    given = [_leaf(leaf) for leaf in leaves]
+    if all(not isinstance(each, (Tensor, SparseTensor)) for each in given):
+        return Dataset._made(lambda: make(pack(structure, given)))
+
+    def made(parts: Any) -> _base.Dataset:
+        if _SPECS_ONLY.get() and any(
+            constant_value(t) is None and t not in captured_values() for t in _tensors(given)
+        ):
+            return _base.Dataset(_Late(structure, [spec_of(_spec(each)) for each in given]))
+        left = iter(parts)
+        values = [
+            _sparse(*(next(left) for _ in range(3)))
+            if isinstance(each, SparseTensor)
+            else next(left)
+            if isinstance(each, Tensor)
+            else each
+            for each in given
+        ]
+        whole: _base.Dataset = make(pack(structure, values))
+        return whole
+
+    return Dataset._made(made, list(_tensors(given)))
+
+
+def _tensors(given: Iterable[Any]) -> Iterable[Tensor]:
+    for each in given:
+        if isinstance(each, SparseTensor):
+            yield from (each.indices, each.values, each.dense_shape)
+        elif isinstance(each, Tensor):
+            yield each
+
+
+def _leaf(value: Any) -> Any:
+    if isinstance(value, SparseTensorValue):
+        return _sparse(*value)
+    if hasattr(value, "_as_graph_element"):
+        return convert_to_tensor(value)
+    if isinstance(value, (Tensor, SparseTensor)):
+        return value
+    if isinstance(value, (list, tuple)) and any(isinstance(each, Tensor) for each in value):
+        return convert_to_tensor(value)
+    return make_array(value)
+
+
+def _sparse(indices: Any, values: Any, shape: Any) -> Any:
+    from .._tf.composite import SparseTensor as Eager
+
+    return Eager._of(sparse_of(np.asarray(indices), make_array(values), shape))
+
+
+def _spec(value: Any) -> TypeSpec:
+    if isinstance(value, SparseTensor):
+        return SparseTensorSpec(value.shape.sizes, value.dtype)
+    if isinstance(value, Tensor):
+        return TensorSpec(value.shape.sizes, value.dtype)
+    return TensorSpec(value.shape, as_dtype(value.dtype))
+
+
+_FUNCTIONS = (
+    "map_func",
+    "predicate",
+    "element_length_func",
+    "key_func",
+    "reduce_func",
+    "scan_func",
+    "window_size_func",
+    "cond",
+    "class_func",
+)
+
+
+def _method(name: str) -> Callable[..., Dataset]:
+    """A method of data sets of version 1, by that of the data sets below."""
+    import inspect
+
+    below = getattr(Chain, name)
+    signature = inspect.signature(below)
+
+    @functools.wraps(below)
+    def method(self: Dataset, *arguments: Any, **named: Any) -> Dataset:
+        bound = signature.bind(self, *arguments, **named).arguments
+        bound.pop("self")
+        given = {k: _adapted(v) if k in _FUNCTIONS else v for k, v in bound.items()}
+
+        def make(dataset: _base.Dataset, **resolved: Any) -> _base.Dataset:
+            made: _base.Dataset = getattr(dataset, name)(**resolved)
+            if isinstance(made._node, Interleave):
+                _sample(made._node, dataset._node, given["map_func"])
+            return made
+
+        return Dataset._made(make, self, **given)
+
+    return method
+
+
+def _sample(node: Interleave, before: Node, function: GraphFunction) -> None:
+    """Say what the elements are without looking at the first of them."""
+    if node._sample is None and all(isinstance(spec, TypeSpec) for spec in before.specs):
+        found = function.sampled(before.structure, before.specs)
+        if not isinstance(found, Dataset):
+            raise TypeError("`map_func` must return a `Dataset` object.")
+        node._sample = found._node
+
+
+for _name in (
+    "batch", "bucket_by_sequence_length", "cache", "concatenate", "enumerate", "filter",
+    "flat_map", "group_by_window", "ignore_errors", "interleave", "map", "padded_batch",
+    "prefetch", "ragged_batch", "rebatch", "repeat", "scan", "shard", "shuffle", "skip",
+    "take", "take_while", "unbatch", "unique", "window",
+):  # fmt: skip
+    setattr(Dataset, _name, _method(_name))
+
+
+def _static(name: str) -> Any:
+    below = getattr(_base.Dataset, name)
+
+    @functools.wraps(below)
+    def made(*arguments: Any, **named: Any) -> Dataset:
+        return Dataset._made(below, *arguments, **named)
+
+    return staticmethod(made)
+
+
+for _name in ("choose_from_datasets", "counter", "random", "sample_from_datasets"):
+    setattr(Dataset, _name, _static(_name))
+
+
+class TFRecordDataset(Dataset):
+    """The records of files, as strings."""
+
+    def __init__(
+        self,
+        filenames: Any,
+        compression_type: Any = None,
+        buffer_size: Any = None,
+        num_parallel_reads: Any = None,
+        name: str | None = None,
+    ) -> None:
+        self._set(
+            _files.TFRecordDataset, (filenames, compression_type, None, num_parallel_reads), {}
+        )
+
+
+class TextLineDataset(Dataset):
+    """The lines of files, without their ends."""
+
+    def __init__(
+        self,
+        filenames: Any,
+        compression_type: Any = None,
+        buffer_size: Any = None,
+        num_parallel_reads: Any = None,
+        name: str | None = None,
+    ) -> None:
+        self._set(_files.TextLineDataset, (filenames, compression_type), {})
+
+
+class FixedLengthRecordDataset(Dataset):
+    """Strings of one length, one after the other, of files."""
+
+    def __init__(
+        self,
+        filenames: Any,
+        record_bytes: Any,
+        header_bytes: Any = None,
+        footer_bytes: Any = None,
+        buffer_size: Any = None,
+        compression_type: Any = None,
+        num_parallel_reads: Any = None,
+        name: str | None = None,
+    ) -> None:
+        given = (filenames, record_bytes, header_bytes, footer_bytes, None, compression_type)
+        self._set(_files.FixedLengthRecordDataset, given, {})

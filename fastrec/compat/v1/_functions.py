@@ -1,0 +1,317 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Functions of data sets that consist of operations of a graph.
+
+Such a function is called once, with placeholders, in a graph of its own. Its operations are then
+handed one by one to the trace of the data set, which runs them on one element or on columns of
+many, as it does with operations of version 2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+import fastrec
+
+from .._tf import trace as _trace
+from .._tf.ops import Block, Op
+from .._tf.seeds import running
+from .._tf.specs import SparseTensorSpec, TensorSpec, TypeSpec
+from .._tf.structure import flatten, pack
+from .._tf.tensor import as_array, convert_to_tensor
+from ._blocks import Same, run_block
+from ._nodes import Operation, Tensor
+from ._plan import needed, raised
+from .constants import convert_to_tensor as as_graph_tensor
+from .constants import of_array, placeholder
+from .graph import FunctionGraph, get_default_graph
+from .sparse import SparseTensor
+
+__all__ = ["GraphFunction", "captured_values", "parts_of", "put_together", "sparse_of", "specs_of"]
+
+_FEATURES = (fastrec.FixedLenFeature, fastrec.RawFeature)
+
+
+def specs_of(spec: TypeSpec) -> list[tuple[Any, Any]]:
+    """Types and shapes of the tensors that something of a spec consists of in a graph."""
+    if isinstance(spec, SparseTensorSpec):
+        rank = spec.shape.ndims
+        return [("int64", [None, rank]), (spec.dtype, [None]), ("int64", [rank])]
+    return [(spec.dtype, spec.shape.sizes)]
+
+
+def put_together(specs: Sequence[TypeSpec], tensors: Sequence[Any]) -> list[Any]:
+    """Tensors and sparse tensors of specs, of the tensors that they consist of."""
+    left = iter(tensors)
+    return [
+        SparseTensor(*(next(left) for _ in range(3)))
+        if isinstance(spec, SparseTensorSpec)
+        else next(left)
+        for spec in specs
+    ]
+
+
+def parts_of(raw: Any) -> list[Any]:
+    """The values of the tensors that something consists of in a graph."""
+    if isinstance(raw, fastrec.Sparse):
+        return [raw.indices, as_array(raw.values), np.array(raw.dense_shape, np.int64)]
+    if isinstance(raw, fastrec.Ragged):
+        raise TypeError("ragged tensors are not covered by data sets of fastrec.compat.v1")
+    return [as_array(raw)]
+
+
+def captured_values() -> dict[Tensor, Any]:
+    """The values, in the iteration that is going on, of the tensors that functions captured."""
+    found: dict[Tensor, Any] = (running.get() or {}).get("captures", {})
+    return found
+
+
+def _step() -> Any:
+    return (running.get() or {}).get("step")
+
+
+def sparse_of(indices: Any, values: Any, shape: Any) -> Any:
+    """A sparse value of its parts."""
+    return fastrec.Sparse(indices, as_array(values), tuple(np.asarray(shape).tolist()))
+
+
+_MAKE_SPARSE = Op(
+    "SparseTensor",
+    sparse_of,
+    lambda specs, _: [SparseTensorSpec([None] * (specs[2].shape.sizes or [0])[0], specs[1].dtype)],
+)
+_TAKE_SPARSE = Op(
+    "SparseParts",
+    lambda raw: tuple(parts_of(raw)),
+    lambda specs, _: [TensorSpec(shape, dtype) for dtype, shape in specs_of(specs[0])],
+)
+
+
+class _Parsing:
+    """Native parsing of the records that an operation parses."""
+
+    def __init__(self, features: dict[Any, Any]) -> None:
+        self.features = features
+
+    def columns(self, found: dict[Any, Any]) -> tuple[Any, ...]:
+        return tuple(found[key] for key in self.features)
+
+
+def _column(block: Block) -> Any:
+    """A column of the trace as one of a graph; None where that is not to be had."""
+    if not block.many:
+        return Same(as_array(block.value))
+    column = block.value
+    if isinstance(column, (np.ndarray, fastrec.Bytes)):
+        return column
+    if isinstance(column, list) and all(isinstance(row, np.ndarray) for row in column):
+        return column
+    return None
+
+
+def _as_op(op: Operation) -> Op:
+    """An operation of a graph, for the trace of a data set."""
+
+    def kernel(*values: Any) -> tuple[Any, ...]:
+        try:
+            found = op.kernel(_step(), *map(as_array, values))
+        except Exception as error:
+            changed = raised(error, op)
+            if changed is error:
+                raise
+            raise changed from error
+        return tuple(found)
+
+    def infer(*_: Any) -> list[TypeSpec]:
+        return [TensorSpec(out.shape.sizes, out.dtype) for out in op.outputs]
+
+    def block(count: int, *blocks: Block) -> Any:
+        columns = [_column(block) for block in blocks]
+        if any(column is None for column in columns) or all(not block.many for block in blocks):
+            return None
+        with np.errstate(all="ignore"):
+            found = run_block(op, _step(), columns, count)
+        return tuple(
+            Block(c.value, False) if isinstance(c, Same) else Block(_whole(c), True) for c in found
+        )
+
+    features = op.attrs.get("features") if op.type == "ParseSingleExample" else None
+    native = features and all(type(each) in _FEATURES for each in features.values())
+    return Op(
+        op.type,
+        kernel,
+        infer,
+        block,
+        pure=not (op.stateful or op.blocking),
+        cheap=op.type in ("Identity", "Reshape", "DecodeRaw", "Cast"),
+        parsing=_Parsing(features) if features and native else None,
+    )
+
+
+def _whole(column: Any) -> Any:
+    return column.array() if hasattr(column, "array") else column
+
+
+class GraphFunction:
+    """A function of a data set of version 1, as the data sets call functions.
+
+    Parameters
+    ----------
+    function : callable
+        Of tensors of a graph; gives such tensors, or data sets.
+    wrap : callable
+        From a data set to what the function is called with.
+    built : callable
+        From what the function returns as a data set to a data set that can be run.
+    """
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        wrap: Callable[[Any], Any],
+        built: Callable[[Any], Any],
+    ) -> None:
+        self._function, self._wrap, self._built = function, wrap, built
+        self._outer = get_default_graph()
+        self.captures: dict[Tensor, None] = {}
+        self._traced: tuple[Any, ...] | None = None
+        self.__qualname__ = getattr(function, "__qualname__", "function")
+
+    def __call__(self, *arguments: Any) -> Any:
+        structure, leaves = flatten(arguments)
+        raws = [leaf if hasattr(leaf, "_node") else _trace.raw_of(leaf) for leaf in leaves]
+        if any(isinstance(raw, _trace.Symbol) for raw in raws):
+            return self._of_symbols(structure, leaves, [raw.spec for raw in raws])
+        return self._of_values(structure, raws)
+
+    def _called(self, graph: FunctionGraph, structure: Any, leaves: Sequence[Any]) -> Any:
+        returned = self._function(*pack(structure, leaves))
+        kind, found = flatten(tuple(returned) if isinstance(returned, list) else returned)
+        if not any(_is_dataset(leaf) for leaf in found):
+            found = [
+                leaf if isinstance(leaf, SparseTensor) else as_graph_tensor(leaf) for leaf in found
+            ]
+        return kind, found
+
+    def sampled(self, structure: Any, specs: Sequence[TypeSpec]) -> Any:
+        """The data set that the function returns, of which only the specs are of use."""
+        arguments = structure if isinstance(structure, tuple) else (structure,)
+        graph = FunctionGraph(self._outer)
+        with graph.as_default():
+            _, found = self._called(graph, arguments, self._placeholders(specs))
+        self._note(graph)
+        return found[0]
+
+    def _placeholders(self, specs: Sequence[TypeSpec]) -> list[Any]:
+        made = [placeholder(dtype, shape) for s in specs for dtype, shape in specs_of(s)]
+        return put_together(specs, made)
+
+    def _note(self, graph: FunctionGraph) -> None:
+        found = [each for each, inner in graph.captures.items() if inner.op.type == "Captured"]
+        self.captures.update(dict.fromkeys(found))
+
+    def _of_values(self, structure: Any, raws: Sequence[Any]) -> Any:
+        if self._traced is not None and self._traced[0] == structure:
+            _, graph, given, kind, found = self._traced
+            values: dict[Tensor, Any] = {}
+            for inner, raw in zip(given, raws, strict=True):
+                parts = [*inner._fetch_parts()[0]] if isinstance(inner, SparseTensor) else [inner]
+                values.update(zip(parts, map(convert_to_tensor, parts_of(raw)), strict=True))
+            for outer, inner in graph.captures.items():
+                if inner.op.type == "Captured":
+                    values[inner] = convert_to_tensor(captured_values()[outer])
+            return pack(kind, _emitted(found, values))
+        graph = FunctionGraph(self._outer)
+        graph.captures = {}
+        with graph.as_default():
+            for tensor, value in captured_values().items():
+                graph.captures[tensor] = of_array(as_array(value))
+            leaves = []
+            for raw in raws:
+                if hasattr(raw, "_node"):
+                    leaves.append(self._wrap(raw))
+                elif isinstance(raw, fastrec.Sparse):
+                    leaves.append(SparseTensor(*map(of_array, parts_of(raw))))
+                else:
+                    leaves.append(of_array(as_array(raw)))
+            kind, found = self._called(graph, structure, leaves)
+            if any(_is_dataset(leaf) for leaf in found):
+                return pack(kind, [self._built(leaf) for leaf in found])
+        return pack(kind, _emitted(found, {}))
+
+    def _of_symbols(self, structure: Any, leaves: Sequence[Any], specs: Sequence[TypeSpec]) -> Any:
+        graph = FunctionGraph(self._outer)
+        with graph.as_default():
+            given = self._placeholders(specs)
+            kind, found = self._called(graph, structure, given)
+            if any(_is_dataset(leaf) for leaf in found):
+                raise TypeError("not tensors")
+            found = [
+                each if isinstance(each, SparseTensor) else graph.captured(each) for each in found
+            ]
+        self._note(graph)
+        self._traced = structure, graph, given, kind, found
+        values: dict[Tensor, Any] = {}
+        for inner, leaf in zip(given, leaves, strict=True):
+            if isinstance(inner, SparseTensor):
+                parts = _trace.run(_TAKE_SPARSE, [leaf])
+                inners = (inner.indices, inner.values, inner.dense_shape)
+                values.update(zip(inners, parts, strict=True))
+            else:
+                values[inner] = leaf
+        for outer, inner in graph.captures.items():
+            if inner.op.type == "Captured":
+                values[inner] = _captured(outer)
+        return pack(kind, _emitted(found, values))
+
+
+def _captured(tensor: Tensor) -> Any:
+    call = _trace.current_call()
+    assert isinstance(call, _trace.Trace)
+    spec = TensorSpec(tensor.shape.sizes, tensor.dtype)
+    op = Op(
+        "Captured",
+        lambda: captured_values()[tensor],
+        lambda *_: [spec],
+        lambda count: Block(captured_values()[tensor], False),
+    )
+    return call.add(op, [], {})
+
+
+def _emitted(found: Sequence[Any], values: dict[Tensor, Any]) -> list[Any]:
+    """The results of a function, whose operations are run, or noted down, one by one."""
+    wanted: list[Tensor] = []
+    for each in found:
+        sparse = isinstance(each, SparseTensor)
+        wanted += [each.indices, each.values, each.dense_shape] if sparse else [each]
+    for op in needed([tensor.op for tensor in wanted if tensor not in values], frozenset(values)):
+        if not all(out in values for out in op.outputs) or not op.outputs:
+            _emit(op, values)
+    left = iter([values[tensor] for tensor in wanted])
+    return [
+        _trace.run(_MAKE_SPARSE, [next(left) for _ in range(3)])
+        if isinstance(each, SparseTensor)
+        else next(left)
+        for each in found
+    ]
+
+
+def _emit(op: Operation, values: dict[Tensor, Any]) -> None:
+    inputs = [values[tensor] for tensor in op.inputs]
+    known = not any(isinstance(_trace.raw_of(value), _trace.Symbol) for value in inputs)
+    call = _trace.current_call()
+    if known and isinstance(call, _trace.Trace) and (op.stateful or op.blocking):
+        made = call.add(_as_op(op), [_trace.raw_of(value) for value in inputs], {})
+    elif known:
+        results = op.kernel(_step(), *[as_array(_trace.raw_of(value)) for value in inputs])
+        made = tuple(map(convert_to_tensor, results))
+    else:
+        made = _trace.run(_as_op(op), inputs)
+    outputs = made if isinstance(made, tuple) else (made,)
+    values.update(zip(op.outputs, outputs, strict=False))
+
+
+def _is_dataset(value: Any) -> bool:
+    return hasattr(value, "_build")

@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``tf.contrib.data``: what became ``tf.data.experimental``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .. import _missing
+from ..data_experimental import (
+    AUTOTUNE,
+    Counter,
+    assert_cardinality,
+    bucket_by_sequence_length,
+    choose_from_datasets,
+    enumerate_dataset,
+    get_single_element,
+    group_by_window,
+    ignore_errors,
+    make_batched_features_dataset,
+    map_and_batch,
+    parallel_interleave,
+    sample_from_datasets,
+    scan,
+    shuffle_and_repeat,
+    unbatch,
+    unique,
+)
+
+__all__ = [
+    "AUTOTUNE",
+    "Counter",
+    "assert_cardinality",
+    "batch_and_drop_remainder",
+    "bucket_by_sequence_length",
+    "choose_from_datasets",
+    "enumerate_dataset",
+    "get_single_element",
+    "group_by_window",
+    "ignore_errors",
+    "make_batched_features_dataset",
+    "map_and_batch",
+    "padded_batch_and_drop_remainder",
+    "parallel_interleave",
+    "read_batch_features",
+    "sample_from_datasets",
+    "scan",
+    "shuffle_and_repeat",
+    "sliding_window_batch",
+    "unbatch",
+    "unique",
+]
+
+
+def batch_and_drop_remainder(batch_size: Any) -> Any:
+    """For ``apply``: full batches."""
+    return lambda dataset: dataset.batch(batch_size, drop_remainder=True)
+
+
+def padded_batch_and_drop_remainder(
+    batch_size: Any, padded_shapes: Any, padding_values: Any = None
+) -> Any:
+    """For ``apply``: full batches, filled up."""
+    return lambda dataset: dataset.padded_batch(
+        batch_size, padded_shapes, padding_values, drop_remainder=True
+    )
+
+
+def sliding_window_batch(
+    window_size: int,
+    stride: int | None = None,
+    window_shift: int | None = None,
+    window_stride: int = 1,
+) -> Any:
+    """For ``apply``: batches of elements that overlap."""
+    shift = window_shift or stride or 1
+
+    def joined(*parts: Any) -> Any:
+        from .._datasets import Dataset
+
+        whole = Dataset.zip(parts) if len(parts) > 1 else parts[0]
+        return whole.batch(window_size)
+
+    return lambda dataset: dataset.window(window_size, shift, window_stride, True).flat_map(joined)
+
+
+def read_batch_features(
+    file_pattern: Any,
+    batch_size: int,
+    features: Any,
+    reader: Any,
+    reader_args: Any = None,
+    randomize_input: bool = True,
+    num_epochs: int | None = None,
+    capacity: int = 10000,
+) -> Any:
+    """Tensors of the next batch of parsed Examples of the files of a pattern."""
+    dataset = make_batched_features_dataset(
+        file_pattern,
+        batch_size,
+        features,
+        reader,
+        None,
+        reader_args,
+        num_epochs,
+        randomize_input,
+        capacity,
+    )
+    return dataset.make_one_shot_iterator().get_next()
+
+
+def __getattr__(name: str) -> Any:
+    raise _missing.error("contrib.data", name)

@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``tf.data``: data sets that a graph makes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .._tf.data.options import Options, ThreadingOptions
+from .._tf.data.pipeline import INFINITE, UNKNOWN
+from .._tf.specs import RaggedTensorSpec, SparseTensorSpec, TensorSpec, TypeSpec
+from . import _missing
+from . import data_experimental as experimental
+from ._datasets import (
+    AUTOTUNE,
+    Dataset,
+    FixedLengthRecordDataset,
+    TextLineDataset,
+    TFRecordDataset,
+)
+from .iterators import Iterator
+
+__all__ = [
+    "AUTOTUNE",
+    "INFINITE_CARDINALITY",
+    "UNKNOWN_CARDINALITY",
+    "Dataset",
+    "FixedLengthRecordDataset",
+    "Iterator",
+    "Options",
+    "RaggedTensorSpec",
+    "SparseTensorSpec",
+    "TFRecordDataset",
+    "TensorSpec",
+    "TextLineDataset",
+    "ThreadingOptions",
+    "TypeSpec",
+    "experimental",
+    "get_output_classes",
+    "get_output_shapes",
+    "get_output_types",
+    "make_initializable_iterator",
+    "make_one_shot_iterator",
+]
+
+INFINITE_CARDINALITY = INFINITE
+UNKNOWN_CARDINALITY = UNKNOWN
+
+
+def make_one_shot_iterator(dataset: Any) -> Iterator:
+    """An iterator over `dataset` that needs no initializing."""
+    found: Iterator = dataset.make_one_shot_iterator()
+    return found
+
+
+def make_initializable_iterator(dataset: Any, shared_name: str | None = None) -> Iterator:
+    """An iterator over `dataset` that begins with each run of its ``initializer``."""
+    found: Iterator = dataset.make_initializable_iterator(shared_name)
+    return found
+
+
+def get_output_types(dataset_or_iterator: Any) -> Any:
+    """The types of the parts of an element."""
+    return dataset_or_iterator.output_types
+
+
+def get_output_shapes(dataset_or_iterator: Any) -> Any:
+    """The shapes of the parts of an element."""
+    return dataset_or_iterator.output_shapes
+
+
+def get_output_classes(dataset_or_iterator: Any) -> Any:
+    """The classes of the parts of an element."""
+    return dataset_or_iterator.output_classes
+
+
+def __getattr__(name: str) -> Any:
+    raise _missing.error("data", name)

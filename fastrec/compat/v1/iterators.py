@@ -1,0 +1,240 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Iterators: where a graph gets the elements of a data set from."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import weakref
+from collections.abc import Iterator as PythonIterator
+from typing import Any
+
+import numpy as np
+
+from .._tf.data.iterating import DatasetIterator, signature_of
+from .._tf.dtypes import as_dtype, resource, string
+from .._tf.errors import FailedPreconditionError, InvalidArgumentError, OutOfRangeError
+from .._tf.seeds import running
+from .._tf.shape import TensorShape
+from .._tf.specs import SparseTensorSpec, TypeSpec
+from .._tf.structure import flatten, map_leaves, pack
+from ._datasets import Dataset
+from ._functions import parts_of, put_together, specs_of
+from ._nodes import Operation, Tensor
+from ._runtime import Step
+from .constants import convert_to_tensor
+from .graph import create_op
+from .sparse import SparseTensor
+
+__all__ = ["Iterator"]
+
+_numbers = itertools.count()
+_by_handle: weakref.WeakValueDictionary[bytes, Iterator] = weakref.WeakValueDictionary()
+
+
+@contextlib.contextmanager
+def running_with(step: Any, captures: dict[Tensor, Any]) -> PythonIterator[dict[Any, Any]]:
+    """An iteration of its own, in which captured tensors have these values."""
+    run = {"captures": captures, "step": Step(step.session)}
+    token = running.set(run)
+    try:
+        yield run
+    finally:
+        running.reset(token)
+
+
+class _State:
+    """What a session keeps of an iterator."""
+
+    elements: DatasetIterator | None = None
+
+
+class Iterator:
+    """The elements of a data set, as tensors that have the next one in each run."""
+
+    def __init__(self, structure: Any, specs: list[TypeSpec]) -> None:
+        self._structure, self._specs = structure, specs
+        self._dataset: Dataset | None = None  # of an iterator that needs no initializing
+        self._initializer: Operation | None = None
+        self._handle = f"fastrec-iterator-{next(_numbers)}".encode()
+        self._selected: Tensor | None = None
+        op = create_op(
+            "IteratorV2", (), [(resource, ())], self._resource, name="Iterator", stateful=True
+        )
+        self._op = op
+
+    def _resource(self, step: Any) -> tuple[Any]:
+        return (step.resource(self._op, _State),)
+
+    @classmethod
+    def _of(cls, dataset: Dataset, one_shot: bool) -> Iterator:
+        made = cls(dataset._node.structure, dataset._node.specs)
+        if one_shot:
+            made._dataset = dataset
+        else:
+            made._initializer = made.make_initializer(dataset)
+        return made
+
+    @staticmethod
+    def from_structure(
+        output_types: Any,
+        output_shapes: Any = None,
+        shared_name: str | None = None,
+        output_classes: Any = None,
+    ) -> Iterator:
+        """An iterator for data sets of such elements, which :meth:`make_initializer` gives it."""
+        return Iterator(*_signature(output_types, output_shapes, output_classes))
+
+    @staticmethod
+    def from_string_handle(
+        string_handle: Any,
+        output_types: Any,
+        output_shapes: Any = None,
+        output_classes: Any = None,
+    ) -> Iterator:
+        """The iterator whose :meth:`string_handle` is given to each run."""
+        made = Iterator(*_signature(output_types, output_shapes, output_classes))
+        made._selected = convert_to_tensor(string_handle, string)
+        return made
+
+    def string_handle(self, name: str | None = None) -> Tensor:
+        """A string that stands for the iterator."""
+        _by_handle[self._handle] = self
+        value = np.empty((), object)
+        value[()] = self._handle
+        kept = self  # as long as there is the operation
+
+        def kernel(step: Any) -> tuple[Any]:
+            assert kept is self
+            return (value,)
+
+        op = create_op(
+            "IteratorToStringHandle", (), [(string, ())], kernel, name=name, stateful=True
+        )
+        return op.outputs[0]
+
+    @property
+    def initializer(self) -> Operation:
+        """The operation that begins anew."""
+        if self._initializer is None:
+            raise ValueError("Iterator does not have an initializer.")
+        return self._initializer
+
+    def make_initializer(self, dataset: Dataset, name: str | None = None) -> Operation:
+        """An operation that begins with the elements of a data set."""
+        self._check(dataset)
+        captures = list(dataset._captures)
+
+        def kernel(step: Any, state: _State, *values: Any) -> tuple[()]:
+            state.elements = _begun(dataset, step, dict(zip(captures, values, strict=True)))
+            return ()
+
+        inputs = [self._op.outputs[0], *captures]
+        return create_op("MakeIterator", inputs, [], kernel, name=name, stateful=True)
+
+    def _check(self, dataset: Dataset) -> None:
+        found = dataset._node
+        types = [spec.dtype for spec in found.specs], [spec.dtype for spec in self._specs]
+        if found.structure != self._structure or types[0] != types[1]:
+            raise TypeError(
+                f"Expected output types {self.output_types!r} but got dataset with output types "
+                f"{dataset.output_types!r}."
+            )
+        for ours, theirs in zip(self._specs, found.specs, strict=True):
+            if not ours.shape.is_compatible_with(theirs.shape):
+                raise TypeError(
+                    f"Expected output shapes compatible with {self.output_shapes!r} but got "
+                    f"dataset with output shapes {dataset.output_shapes!r}."
+                )
+
+    def get_next(self, name: str | None = None) -> Any:
+        """Tensors that have the next element in each run.
+
+        Raises
+        ------
+        OutOfRangeError
+            From a run, at the end.
+        """
+        captures = list(self._dataset._captures) if self._dataset is not None else []
+        outputs = [
+            (as_dtype(dtype), TensorShape(shape))
+            for spec in self._specs
+            for dtype, shape in specs_of(spec)
+        ]
+        first = self._op.outputs[0] if self._selected is None else self._selected
+
+        def kernel(step: Any, where: Any, *values: Any) -> tuple[Any, ...]:
+            elements = self._elements(step, where, dict(zip(captures, values, strict=True)))
+            try:
+                found = elements.parts()
+            except StopIteration:
+                raise OutOfRangeError(None, None, "End of sequence") from None
+            return tuple([part for raw in found for part in parts_of(raw)])
+
+        op = create_op(
+            "IteratorGetNext",
+            [first, *captures],
+            outputs,
+            kernel,
+            name=name or "IteratorGetNext",
+            stateful=True,
+        )
+        return pack(self._structure, put_together(self._specs, op.outputs))
+
+    def _elements(self, step: Any, where: Any, captures: dict[Tensor, Any]) -> DatasetIterator:
+        if self._selected is not None:
+            found = _by_handle.get(where[()])
+            if found is None:
+                raise InvalidArgumentError(None, None, f"no iterator has the handle {where[()]!r}")
+            return found._elements(step, found._resource(step)[0], {})
+        state: _State = where
+        if state.elements is None:
+            if self._dataset is None:
+                raise FailedPreconditionError(
+                    None,
+                    None,
+                    f"GetNext() failed because the iterator has not been initialized. Ensure that "
+                    f"you have run the initializer operation for this iterator before getting the "
+                    f"next element: {self._op.name}",
+                )
+            state.elements = _begun(self._dataset, step, captures)
+        return state.elements
+
+    @property
+    def element_spec(self) -> Any:
+        """What the elements are."""
+        return pack(self._structure, self._specs)
+
+    @property
+    def output_types(self) -> Any:
+        """The types of the parts of an element."""
+        return map_leaves(lambda spec: spec.dtype, self.element_spec)
+
+    @property
+    def output_shapes(self) -> Any:
+        """The shapes of the parts of an element, as far as they are known."""
+        return map_leaves(lambda spec: TensorShape(spec.shape.sizes), self.element_spec)
+
+    @property
+    def output_classes(self) -> Any:
+        """The classes of the parts of an element."""
+        kinds = {SparseTensorSpec: SparseTensor}
+        return map_leaves(lambda spec: kinds.get(type(spec), Tensor), self.element_spec)
+
+
+def _signature(types: Any, shapes: Any, classes: Any) -> tuple[Any, list[TypeSpec]]:
+    if shapes is not None:
+        shapes = map_leaves(lambda s: s.as_list() if isinstance(s, TensorShape) else s, shapes)
+    structure, specs = signature_of(types, shapes, None)
+    if classes is not None:
+        kinds = flatten(classes)[1]
+        specs = [
+            SparseTensorSpec(spec.shape, spec.dtype) if kind is SparseTensor else spec
+            for kind, spec in zip(kinds, specs, strict=True)
+        ]
+    return structure, specs
+
+
+def _begun(dataset: Dataset, step: Any, captures: dict[Tensor, Any]) -> DatasetIterator:
+    with running_with(step, captures) as run:
+        return DatasetIterator(dataset._build()._node, lambda raw: raw, run)

@@ -1,0 +1,245 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``tf.data`` in graphs: what programs of version 1.4 to 1.15 do with it.
+
+The values, types and shapes are those of TensorFlow 2.21 with version 2 behaviour disabled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import fastrec.compat.v1 as tf
+
+Dataset = tf.data.Dataset
+
+
+@pytest.fixture(autouse=True)
+def graph() -> Iterator[None]:
+    with tf.Graph().as_default():
+        yield
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> list[str]:
+    names = [str(tmp_path / f"{number}.tfrecord") for number in range(3)]
+    for number, name in enumerate(names):
+        with tf.python_io.TFRecordWriter(name) as writer:
+            for row in range(5):
+                x = tf.train.Feature(int64_list=tf.train.Int64List(value=[10 * number + row]))
+                v = tf.train.Feature(float_list=tf.train.FloatList(value=[0.5] * row))
+                features = tf.train.Features(feature={"x": x, "v": v})
+                writer.write(tf.train.Example(features=features).SerializeToString())
+    return names
+
+
+def parse(record: Any) -> tuple[Any, Any]:
+    found = tf.parse_single_example(
+        record, {"x": tf.FixedLenFeature([], tf.int64), "v": tf.VarLenFeature(tf.float32)}
+    )
+    return tf.cast(found["x"], tf.float32) * 2.0, found["v"]
+
+
+def dense(x: Any, v: Any) -> tuple[Any, Any]:
+    return x, tf.sparse_tensor_to_dense(v)
+
+
+def every(session: Any, fetch: Any) -> list[Any]:
+    found = []
+    while True:
+        try:
+            found.append(session.run(fetch))
+        except tf.errors.OutOfRangeError:
+            return found
+
+
+def run_all(dataset: Any) -> list[Any]:
+    following = dataset.make_one_shot_iterator().get_next()
+    with tf.Session() as session:
+        return every(session, following)
+
+
+def test_records_are_parsed_padded_and_repeated(files: list[str]) -> None:
+    dataset = tf.data.TFRecordDataset(files).map(parse).map(dense)
+    dataset = dataset.padded_batch(4, ([], [None])).repeat(2)
+    assert dataset.output_types == (tf.float32, tf.float32)
+    assert [shape.as_list() for shape in dataset.output_shapes] == [[None], [None, None]]
+    batches = run_all(dataset)
+    assert [len(x) for x, _ in batches] == [4, 4, 4, 3] * 2
+    assert batches[1][0].tolist() == [8.0, 20.0, 22.0, 24.0]
+    assert batches[0][1].tolist()[3] == [0.5, 0.5, 0.5]
+
+
+def test_names_sizes_and_captured_tensors_are_fed(files: list[str]) -> None:
+    names = tf.placeholder(tf.string, [None])
+    size = tf.placeholder(tf.int64, [])
+    more = tf.placeholder(tf.float32, [])
+    dataset = Dataset.from_tensor_slices(names).flat_map(tf.data.TFRecordDataset)
+    dataset = dataset.map(parse).map(lambda x, v: x + more).filter(lambda x: x > 3.0).batch(size)
+    iterator = dataset.make_initializable_iterator()
+    following = iterator.get_next()
+    assert following.shape.as_list() == [None]
+    with tf.Session() as session:
+        with pytest.raises(tf.errors.FailedPreconditionError, match="has not been initialized"):
+            session.run(following)
+        session.run(iterator.initializer, {names: files, size: 6, more: 1.0})
+        batches = every(session, following)
+        assert batches[0].tolist() == [5.0, 7.0, 9.0, 21.0, 23.0, 25.0]
+        session.run(iterator.initializer, {names: files[:1], size: 2, more: -8.0})
+        assert every(session, following) == []
+
+
+def test_arrays_are_fed() -> None:
+    rows = tf.placeholder(tf.float32, [None, 2])
+    iterator = Dataset.from_tensor_slices((rows, {"a": rows[:, 0]})).make_initializable_iterator()
+    following = iterator.get_next()
+    assert following[0].shape.as_list() == [2]
+    with tf.Session() as session:
+        session.run(iterator.initializer, {rows: np.arange(6).reshape(3, 2)})
+        found = every(session, following)
+    assert [row.tolist() for row, _ in found] == [[0, 1], [2, 3], [4, 5]]
+    assert [part["a"] for _, part in found] == [0, 2, 4]
+
+
+def test_functions_of_interleave_make_data_sets_of_their_own(files: list[str]) -> None:
+    def of_file(name: Any) -> Any:
+        return tf.data.TFRecordDataset(name).map(parse).map(lambda x, v: (x, name))
+
+    dataset = Dataset.list_files(files, shuffle=False).interleave(of_file, cycle_length=2)
+    found = run_all(dataset)
+    assert [x for x, _ in found[:4]] == [0.0, 20.0, 2.0, 22.0]
+    assert found[1][1].decode() == files[1]
+
+
+def test_sparse_parts_come_as_sparse_tensors(files: list[str]) -> None:
+    dataset = tf.data.TFRecordDataset(files[:1]).map(parse).batch(3)
+    assert dataset.output_classes == (tf.Tensor, tf.SparseTensor)
+    first = run_all(dataset)[0][1]
+    assert first.indices.tolist() == [[1, 0], [2, 0], [2, 1]]
+    assert first.dense_shape.tolist() == [3, 2]
+
+
+def test_an_iterator_changes_its_data_set() -> None:
+    train, valid = Dataset.range(3), Dataset.range(10, 13)
+    iterator = tf.data.Iterator.from_structure(train.output_types, train.output_shapes)
+    following = iterator.get_next()
+    to_train, to_valid = iterator.make_initializer(train), iterator.make_initializer(valid)
+    with pytest.raises(TypeError, match="Expected output types"):
+        iterator.make_initializer(Dataset.from_tensors(1.0))
+    with tf.Session() as session:
+        session.run(to_train)
+        assert [session.run(following), session.run(following)] == [0, 1]
+        session.run(to_valid)
+        assert every(session, following) == [10, 11, 12]
+
+
+def test_a_handle_chooses_the_iterator() -> None:
+    one = Dataset.range(3).make_one_shot_iterator()
+    other = Dataset.range(10, 13).make_initializable_iterator()
+    handle = tf.placeholder(tf.string, [])
+    chosen = tf.data.Iterator.from_string_handle(handle, tf.int64, tf.TensorShape([]))
+    following = chosen.get_next()
+    with tf.Session() as session:
+        handles = session.run([one.string_handle(), other.string_handle()])
+        session.run(other.initializer)
+        assert [session.run(following, {handle: h}) for h in handles * 2] == [0, 10, 1, 11]
+        with pytest.raises(tf.errors.InvalidArgumentError):
+            session.run(following, {handle: "nobody"})
+
+
+@pytest.mark.parametrize(
+    ("make", "expected"),
+    [
+        (
+            lambda: Dataset.range(7).window(3).flat_map(lambda w: w.batch(3)),
+            [[0, 1, 2], [3, 4, 5], [6]],
+        ),
+        (
+            lambda: Dataset.range(6).apply(
+                tf.data.experimental.group_by_window(
+                    lambda x: x % 2, lambda key, rows: rows.batch(2), window_size=2
+                )
+            ),
+            [[0, 2], [1, 3], [4], [5]],
+        ),
+        (
+            lambda: Dataset.range(4).apply(
+                tf.data.experimental.scan(np.int64(0), lambda s, x: (s + x, s + x * 2))
+            ),
+            [0, 2, 5, 9],
+        ),
+        (
+            lambda: Dataset.range(4).map(lambda x: tf.cond(x > 1, lambda: x * 10, lambda: x)),
+            [0, 1, 20, 30],
+        ),
+        (
+            lambda: Dataset.range(3).map(
+                lambda x: tf.py_func(lambda v: v + np.int64(1), [x], tf.int64)
+            ),
+            [1, 2, 3],
+        ),
+        (
+            lambda: Dataset.from_generator(lambda: iter([1, 2]), tf.int32, tf.TensorShape([])),
+            [1, 2],
+        ),
+        (lambda: Dataset.zip((Dataset.range(2), Dataset.range(5, 9))), [(0, 5), (1, 6)]),
+        (lambda: Dataset.range(5).shuffle(5, seed=1), [0, 4, 3, 1, 2]),
+        (
+            lambda: Dataset.range(6).apply(tf.contrib.data.batch_and_drop_remainder(4)),
+            [[0, 1, 2, 3]],
+        ),
+        (
+            lambda: Dataset.range(4).apply(
+                tf.contrib.data.map_and_batch(lambda x: x * 2, 2, drop_remainder=True)
+            ),
+            [[0, 2], [4, 6]],
+        ),
+        (
+            lambda: Dataset.range(5).apply(tf.contrib.data.sliding_window_batch(3)),
+            [[0, 1, 2], [1, 2, 3], [2, 3, 4]],
+        ),
+    ],
+)
+def test_transformations_of_functions_of_a_graph(make: Any, expected: list[Any]) -> None:
+    assert [np.asarray(x).tolist() for x in run_all(make())] == [
+        np.asarray(x).tolist() for x in expected
+    ]
+
+
+def test_random_numbers_of_a_map_go_on() -> None:
+    dataset = Dataset.range(3).map(lambda x: tf.random_uniform([], seed=4))
+    found = run_all(dataset)
+    assert np.allclose(found, [0.9565817, 0.52588725, 0.8928175], rtol=1e-6)
+
+
+def test_a_data_set_is_reduced_by_an_operation() -> None:
+    total = Dataset.range(5).reduce(np.int64(0), lambda state, x: state + x)
+    with tf.Session() as session:
+        assert [session.run(total), session.run(total)] == [10, 10]
+
+
+def test_each_session_has_elements_of_its_own() -> None:
+    following = Dataset.range(3).make_one_shot_iterator().get_next()
+    with tf.Session() as one, tf.Session() as other:
+        assert [one.run(following), one.run(following), other.run(following)] == [0, 1, 0]
+
+
+def test_a_finalized_graph_goes_on(files: list[str]) -> None:
+    dataset = Dataset.from_tensor_slices(files).flat_map(
+        lambda name: tf.data.TFRecordDataset(name).map(parse).map(lambda x, v: x)
+    )
+    following = dataset.make_one_shot_iterator().get_next()
+    tf.get_default_graph().finalize()
+    with tf.Session() as session:
+        assert len(every(session, following)) == 15
+
+
+def test_data_sets_are_gone_through_by_iterators() -> None:
+    with pytest.raises(RuntimeError, match="make_one_shot_iterator"):
+        iter(Dataset.range(3))
+    with pytest.raises(AttributeError, match="no_such"):
+        _ = Dataset.range(3).no_such
