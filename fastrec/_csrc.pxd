@@ -433,6 +433,15 @@ cdef extern from "image/augment.h" nogil:
                           const uint64_t *keys, size_t count, uint8_t *out) noexcept
 
 
+cdef extern from "image/colour.h" nogil:
+    void fr_colour_turn_hue(const float *pixels, size_t count, float delta, float *out) noexcept
+    void fr_colour_scale_saturation(const float *pixels, size_t count, float factor,
+                                    float *out) noexcept
+    void fr_colour_to_grey(const float *pixels, size_t count, float *out) noexcept
+    void fr_colour_mirror(const uint8_t *source, size_t rows, size_t columns, size_t size,
+                          uint8_t *out) noexcept
+
+
 cdef extern from "image/image_ops.h" nogil:
     ctypedef struct fr_image_op:
         size_t height

@@ -15,6 +15,11 @@ import fastrec.compat.v2 as tf
 Dataset = tf.data.Dataset
 
 
+@pytest.fixture(autouse=True)
+def unseeded() -> None:
+    tf.random.set_seed(None)
+
+
 def elements(dataset: Any) -> list[Any]:
     return [np.asarray(each).tolist() for each in dataset.as_numpy_iterator()]
 

@@ -43,6 +43,7 @@ __all__ = [
 
 
 T = TypeVar("T")
+_LARGE_PIXELS = 1 << 14
 
 
 class Symbol(Tensor):
@@ -100,6 +101,7 @@ class Node:
     inputs: tuple[tuple[bool, Any], ...]  # whether it is a slot; slot or value
     attributes: dict[str, Any]
     slots: tuple[int, ...]
+    specs: tuple[TypeSpec, ...] = ()
 
 
 def raw_of(value: Any) -> Any:
@@ -185,7 +187,8 @@ class Trace:
         specs = (op.infer or _tried(op))([_spec_of(raw) for raw in raws], raws, **attributes)
         symbols = [self._symbol(spec) for spec in specs]
         inputs = tuple(_reference(raw) for raw in raws)
-        node = Node(op, inputs, attributes, tuple(symbol.slot for symbol in symbols))
+        slots = tuple(symbol.slot for symbol in symbols)
+        node = Node(op, inputs, attributes, slots, tuple(specs))
         self.nodes.append(node)
         self.makers.update(dict.fromkeys(node.slots, node))
         shown = [_wrap_symbol(symbol) for symbol in symbols]
@@ -213,6 +216,15 @@ class Trace:
     def is_pure(self) -> bool:
         """Whether it may be run ahead of time, and again."""
         return all(node.op.pure for node in self.nodes)
+
+    @property
+    def is_large(self) -> bool:
+        """Whether elements are images of some size, which are best worked on one by one.
+
+        What a block of them takes fits in no cache, and each takes longer than a call.
+        """
+        specs = [spec for node in self.nodes for spec in node.specs]
+        return any(_is_image(spec) for spec in [*specs, *self.specs])
 
     @property
     def parsing(self) -> Parsing | None:
@@ -304,6 +316,14 @@ def calling(call: Trace | Called) -> Iterator[None]:
         yield
     finally:
         _CURRENT.reset(before)
+
+
+def _is_image(spec: TypeSpec) -> bool:
+    sizes = spec.shape.sizes
+    if sizes is None or len(sizes) != 3 or spec.dtype.name == "string":
+        return False
+    rows, columns, _ = sizes
+    return rows is None or columns is None or rows * columns >= _LARGE_PIXELS
 
 
 def _one_by_one(node: Node, count: int, blocks: Sequence[Block]) -> Any:

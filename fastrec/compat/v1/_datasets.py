@@ -18,9 +18,7 @@ import numpy as np
 
 from .._tf.arrays import make_array
 from .._tf.data import dataset as _base
-from .._tf.data import file_datasets as _files
-from .._tf.data.chaining import AUTOTUNE, Chain
-from .._tf.data.interleaving import Interleave
+from .._tf.data.chaining import AUTOTUNE
 from .._tf.data.mapping import Function
 from .._tf.data.options import Options
 from .._tf.data.pipeline import Node
@@ -36,7 +34,7 @@ from .constants import constant_value, convert_to_tensor
 from .graph import create_op
 from .sparse import SparseTensor, SparseTensorValue
 
-__all__ = ["AUTOTUNE", "Dataset", "FixedLengthRecordDataset", "TFRecordDataset", "TextLineDataset"]
+__all__ = ["AUTOTUNE", "Dataset", "adapted"]
 
 Captures = dict[Tensor, None]
 
@@ -105,7 +103,7 @@ def _captured_by(value: Any, found: Captures) -> None:
         _captured_by(list(value.values()), found)
 
 
-def _adapted(value: Any) -> Any:
+def adapted(value: Any) -> Any:
     return GraphFunction(value, _shown, _built) if callable(value) else value
 
 
@@ -252,7 +250,7 @@ class Dataset:
         """A function of a state and each element, which gives the next state; the last state."""
         state, leaves = flatten(initial_state)
         tensors = [convert_to_tensor(leaf) for leaf in leaves]
-        call = _adapted(reduce_func)
+        call = adapted(reduce_func)
         specs: list[TypeSpec] = [TensorSpec(t.shape.sizes, t.dtype) for t in tensors]
         Function(call, (state, self._node.structure)).trace([*specs, *self._node.specs])
 
@@ -415,120 +413,3 @@ def _spec(value: Any) -> TypeSpec:
     if isinstance(value, Tensor):
         return TensorSpec(value.shape.sizes, value.dtype)
     return TensorSpec(value.shape, as_dtype(value.dtype))
-
-
-_FUNCTIONS = (
-    "map_func",
-    "predicate",
-    "element_length_func",
-    "key_func",
-    "reduce_func",
-    "scan_func",
-    "window_size_func",
-    "cond",
-    "class_func",
-)
-
-
-def _method(name: str) -> Callable[..., Dataset]:
-    """A method of data sets of version 1, by that of the data sets below."""
-    import inspect
-
-    below = getattr(Chain, name)
-    signature = inspect.signature(below)
-
-    @functools.wraps(below)
-    def method(self: Dataset, *arguments: Any, **named: Any) -> Dataset:
-        bound = signature.bind(self, *arguments, **named).arguments
-        bound.pop("self")
-        given = {k: _adapted(v) if k in _FUNCTIONS else v for k, v in bound.items()}
-
-        def make(dataset: _base.Dataset, **resolved: Any) -> _base.Dataset:
-            made: _base.Dataset = getattr(dataset, name)(**resolved)
-            if isinstance(made._node, Interleave):
-                _sample(made._node, dataset._node, given["map_func"])
-            return made
-
-        return Dataset._made(make, self, **given)
-
-    return method
-
-
-def _sample(node: Interleave, before: Node, function: GraphFunction) -> None:
-    """Say what the elements are without looking at the first of them."""
-    if node._sample is None and all(isinstance(spec, TypeSpec) for spec in before.specs):
-        found = function.sampled(before.structure, before.specs)
-        if not isinstance(found, Dataset):
-            raise TypeError("`map_func` must return a `Dataset` object.")
-        node._sample = found._node
-
-
-for _name in (
-    "batch", "bucket_by_sequence_length", "cache", "concatenate", "enumerate", "filter",
-    "flat_map", "group_by_window", "ignore_errors", "interleave", "map", "padded_batch",
-    "prefetch", "ragged_batch", "rebatch", "repeat", "scan", "shard", "shuffle", "skip",
-    "take", "take_while", "unbatch", "unique", "window",
-):  # fmt: skip
-    setattr(Dataset, _name, _method(_name))
-
-
-def _static(name: str) -> Any:
-    below = getattr(_base.Dataset, name)
-
-    @functools.wraps(below)
-    def made(*arguments: Any, **named: Any) -> Dataset:
-        return Dataset._made(below, *arguments, **named)
-
-    return staticmethod(made)
-
-
-for _name in ("choose_from_datasets", "counter", "random", "sample_from_datasets"):
-    setattr(Dataset, _name, _static(_name))
-
-
-class TFRecordDataset(Dataset):
-    """The records of files, as strings."""
-
-    def __init__(
-        self,
-        filenames: Any,
-        compression_type: Any = None,
-        buffer_size: Any = None,
-        num_parallel_reads: Any = None,
-        name: str | None = None,
-    ) -> None:
-        self._set(
-            _files.TFRecordDataset, (filenames, compression_type, None, num_parallel_reads), {}
-        )
-
-
-class TextLineDataset(Dataset):
-    """The lines of files, without their ends."""
-
-    def __init__(
-        self,
-        filenames: Any,
-        compression_type: Any = None,
-        buffer_size: Any = None,
-        num_parallel_reads: Any = None,
-        name: str | None = None,
-    ) -> None:
-        self._set(_files.TextLineDataset, (filenames, compression_type), {})
-
-
-class FixedLengthRecordDataset(Dataset):
-    """Strings of one length, one after the other, of files."""
-
-    def __init__(
-        self,
-        filenames: Any,
-        record_bytes: Any,
-        header_bytes: Any = None,
-        footer_bytes: Any = None,
-        buffer_size: Any = None,
-        compression_type: Any = None,
-        num_parallel_reads: Any = None,
-        name: str | None = None,
-    ) -> None:
-        given = (filenames, record_bytes, header_bytes, footer_bytes, None, compression_type)
-        self._set(_files.FixedLengthRecordDataset, given, {})

@@ -10,13 +10,9 @@ from .._tf.data.pipeline import INFINITE, UNKNOWN
 from .._tf.specs import RaggedTensorSpec, SparseTensorSpec, TensorSpec, TypeSpec
 from . import _missing
 from . import data_experimental as experimental
-from ._datasets import (
-    AUTOTUNE,
-    Dataset,
-    FixedLengthRecordDataset,
-    TextLineDataset,
-    TFRecordDataset,
-)
+from ._dataset_methods import Dataset
+from ._datasets import AUTOTUNE
+from ._file_datasets import FixedLengthRecordDataset, TextLineDataset, TFRecordDataset
 from .iterators import Iterator
 
 __all__ = [

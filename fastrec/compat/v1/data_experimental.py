@@ -30,7 +30,9 @@ from .._tf.data.transformations import (
     unique,
 )
 from . import _missing
-from ._datasets import AUTOTUNE, Dataset, TFRecordDataset
+from ._dataset_methods import Dataset
+from ._datasets import AUTOTUNE
+from ._file_datasets import TFRecordDataset
 
 __all__ = [
     "AUTOTUNE",

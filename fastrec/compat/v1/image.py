@@ -7,6 +7,7 @@ from __future__ import annotations
 from typing import Any
 
 from . import _missing
+from .image_boxes import *
 from .image_codecs import *
 from .image_colour import *
 from .image_ops import *

@@ -136,20 +136,33 @@ def decode_jpeg(
 
 
 def decode_and_crop_jpeg(
-    contents: Any, crop_window: Any, channels: int = 0, name: str | None = None, **settings: Any
+    contents: Any,
+    crop_window: Any,
+    channels: int | None = 0,
+    ratio: int = 1,
+    fancy_upscaling: bool = True,
+    try_recover_truncated: bool = False,
+    acceptable_fraction: float = 1,
+    dct_method: str = "",
+    name: str | None = None,
 ) -> Tensor:
     """A part of a JPEG: ``[top, left, height, width]``."""
     window = convert_to_tensor(crop_window, int32)
-    whole = decode_jpeg(contents, channels, **settings)
+    data = convert_to_tensor(contents, string)
+    count, accurate = channels or 0, dct_method == "INTEGER_ACCURATE"
 
-    def kernel(image: Array, part: Array) -> Array:
+    def kernel(value: Array, part: Array) -> Array:
+        encoded: Any = value[()]
+        if ratio == 1:
+            return codecs.decode_crop(encoded, part, count, accurate, fancy_upscaling)
         top, left, height, width = (int(n) for n in part)
-        return pixels.crop(image, top, left, height, width)
+        whole = codecs.decode(encoded, count, ratio=ratio, accurate=accurate)
+        return pixels.crop(whole, top, left, height, width)
 
     given = constant_value(window)
     size = [None, None] if given is None else [int(n) for n in given[2:]]
     known = [*size, channels or None]
-    return pure("DecodeAndCropJpeg", kernel, (whole, window), uint8, known, name)
+    return pure("DecodeAndCropJpeg", kernel, (data, window), uint8, known, name)
 
 
 def decode_gif(contents: Any, name: str | None = None) -> Tensor:

@@ -5,16 +5,21 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from .._tf.dtypes import float32, int32
-from .._tf.kernels import pixels
+from .._tf.kernels import resampling
 from ._nodes import Tensor
 from ._ops import Array, checked_kind, invalid, pure
+from .array_ops import shape as shape_of
 from .constants import constant_value, convert_to_tensor
 from .image_ops import sized
 
 __all__ = [
     "ResizeMethod",
     "resize",
+    "resize_area",
+    "resize_bicubic",
     "resize_bilinear",
     "resize_images",
     "resize_nearest_neighbor",
@@ -30,20 +35,28 @@ class ResizeMethod:
     AREA = 3
 
 
-_METHODS = {0: 0, "bilinear": 0, "BILINEAR": 0, 1: 1, "nearest": 1, "NEAREST": 1}
+_METHODS = {
+    ResizeMethod.BILINEAR: "bilinear",
+    ResizeMethod.NEAREST_NEIGHBOR: "nearest",
+    ResizeMethod.BICUBIC: "bicubic",
+    ResizeMethod.AREA: "area",
+    "bilinear": "bilinear",
+    "nearest": "nearest",
+    "bicubic": "bicubic",
+    "area": "area",
+}
 
 
 def _resized(
-    image: Any, size: Any, nearest: bool, align: bool, half_pixel: bool, name: str | None
+    image: Any, size: Any, method: str, align: bool, half_pixel: bool, name: str | None
 ) -> Tensor:
     tensor = checked_kind("Resize", convert_to_tensor(image))
     wanted = convert_to_tensor(size, int32, "size")
-    if half_pixel:
-        raise NotImplementedError("fastrec.compat.v1 scales pictures without half_pixel_centers")
     if not wanted.shape.is_compatible_with([2]):
         raise ValueError("'size' must be a 1-D Tensor of 2 elements: new_height, new_width")
+    if half_pixel and align:
+        raise ValueError("If half_pixel_centers is True, align_corners must be False.")
     sizes = constant_value(wanted)
-    function = pixels.resize_nearest if nearest else pixels.resize_bilinear
 
     def kernel(x: Array, s: Array) -> Array:
         if s.shape != (2,):
@@ -55,9 +68,10 @@ def _resized(
             raise invalid("input image must be of non-zero size")
         if not x.shape[-1]:
             raise invalid("image must have at least one channel")
-        return function(x, height, width, align)
+        return resampling.resize(x, height, width, method, align=align, centers=half_pixel)
 
     known = sized(tensor, *((None, None) if sizes is None else [int(n) for n in sizes]))
+    nearest = method == "nearest"
     dtype = tensor.dtype if nearest else float32
     return pure("Resize", kernel, (tensor, wanted), dtype, known, name, nearest=nearest)
 
@@ -72,10 +86,13 @@ def resize_images(
 ) -> Tensor:
     """Scaled to ``[height, width]``: ``float32``, except for the nearest neighbour.
 
-    Raises
-    ------
-    NotImplementedError
-        For a method other than bilinear and nearest neighbour, and to keep proportions.
+    Parameters
+    ----------
+    method : ResizeMethod or str
+    align_corners : bool
+        Let the middles of the corners stay where they are.
+    preserve_aspect_ratio : bool
+        As large as it can be within `size`, without changing its form.
     """
     tensor = convert_to_tensor(images, name="images")
     if tensor.shape.ndims is None:
@@ -86,17 +103,26 @@ def resize_images(
     sizes, have = constant_value(wanted), tensor.shape.sizes
     if sizes is not None and sizes.shape != (2,):
         raise ValueError("'size' must be a 1-D Tensor of 2 elements: new_height, new_width")
-    if method not in _METHODS or preserve_aspect_ratio:
-        raise NotImplementedError(
-            "fastrec.compat.v1 scales pictures bilinearly or to the nearest neighbour, to the size "
-            "that is given"
-        )
+    if method not in _METHODS:
+        raise ValueError("Resize method is not implemented.")
+    if preserve_aspect_ratio:
+        wanted = _within(tensor, wanted)
+        sizes = constant_value(wanted)
     if have is not None and sizes is not None and have[-3:-1] == tuple(sizes.tolist()):
         return tensor
-    return _resized(tensor, wanted, _METHODS[method] == 1, align_corners, False, name)
+    return _resized(tensor, wanted, _METHODS[method], align_corners, False, name)
 
 
 resize = resize_images
+
+
+def _within(tensor: Tensor, limits: Tensor) -> Tensor:
+    """The size that an image can have within limits, if it keeps its form."""
+
+    def kernel(shape: Array, most: Array) -> Array:
+        return np.array(resampling.within(shape[-3:-1].tolist(), most.tolist()), np.int32)
+
+    return pure("SizeWithin", kernel, (shape_of(tensor), limits), int32, [2])
 
 
 def _stacked(images: Any) -> Tensor:
@@ -114,7 +140,7 @@ def resize_nearest_neighbor(
     name: str | None = None,
 ) -> Tensor:
     """Scaled to ``[height, width]``, each pixel the nearest of those that there were."""
-    return _resized(_stacked(images), size, True, align_corners, half_pixel_centers, name)
+    return _resized(_stacked(images), size, "nearest", align_corners, half_pixel_centers, name)
 
 
 def resize_bilinear(
@@ -125,4 +151,22 @@ def resize_bilinear(
     name: str | None = None,
 ) -> Tensor:
     """Scaled to ``[height, width]``, each pixel between the four that are nearest."""
-    return _resized(_stacked(images), size, False, align_corners, half_pixel_centers, name)
+    return _resized(_stacked(images), size, "bilinear", align_corners, half_pixel_centers, name)
+
+
+def resize_bicubic(
+    images: Any,
+    size: Any,
+    align_corners: bool = False,
+    half_pixel_centers: bool = False,
+    name: str | None = None,
+) -> Tensor:
+    """Scaled to ``[height, width]``, each pixel of the sixteen that are nearest."""
+    return _resized(_stacked(images), size, "bicubic", align_corners, half_pixel_centers, name)
+
+
+def resize_area(
+    images: Any, size: Any, align_corners: bool = False, name: str | None = None
+) -> Tensor:
+    """Scaled to ``[height, width]``, each pixel the mean of what it covers."""
+    return _resized(_stacked(images), size, "area", align_corners, False, name)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from .._tf.dtypes import as_dtype, bool_, int64
+from .._tf.kernels.shaping import summed
 from .._tf.shape import TensorShape, in_messages
 from ._nodes import Tensor, operators
 from ._ops import Array, checked_kind, invalid, numbers_of, one_number, pure, tensors_of
@@ -143,7 +144,7 @@ def _left(shape: TensorShape, axes: Array | None, keep: bool) -> Any:
 
 
 def _sum(x: Array, axes: Any, keep: bool) -> Any:
-    return np.sum(x, axis=axes, keepdims=keep, dtype=x.dtype)
+    return summed(x, axes, keep)
 
 
 def _prod(x: Array, axes: Any, keep: bool) -> Any:
@@ -152,7 +153,8 @@ def _prod(x: Array, axes: Any, keep: bool) -> Any:
 
 def _mean(x: Array, axes: Any, keep: bool) -> Any:
     if x.dtype.kind not in "iu":
-        return np.mean(x, axis=axes, keepdims=keep)
+        whole = summed(x, axes, keep)
+        return whole / whole.dtype.type(x.size // max(whole.size, 1))
     total = np.sum(x, axis=axes, keepdims=keep, dtype=f"{x.dtype.kind}8")
     count = total.dtype.type(x.size // max(1, int(total.size)))
     if not count:

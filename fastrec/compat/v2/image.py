@@ -5,6 +5,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from .image_boxes import (
+    draw_bounding_boxes,
+    non_max_suppression,
+    sample_distorted_bounding_box,
+    stateless_sample_distorted_bounding_box,
+)
 from .image_codecs import (
     adjust_jpeg_quality,
     decode_and_crop_jpeg,
@@ -79,6 +85,7 @@ __all__ = [
     "decode_image",
     "decode_jpeg",
     "decode_png",
+    "draw_bounding_boxes",
     "encode_jpeg",
     "encode_png",
     "extract_jpeg_shape",
@@ -87,6 +94,7 @@ __all__ = [
     "grayscale_to_rgb",
     "hsv_to_rgb",
     "is_jpeg",
+    "non_max_suppression",
     "pad_to_bounding_box",
     "per_image_standardization",
     "random_brightness",
@@ -103,6 +111,7 @@ __all__ = [
     "rgb_to_grayscale",
     "rgb_to_hsv",
     "rot90",
+    "sample_distorted_bounding_box",
     "stateless_random_brightness",
     "stateless_random_contrast",
     "stateless_random_crop",
@@ -110,6 +119,7 @@ __all__ = [
     "stateless_random_flip_up_down",
     "stateless_random_hue",
     "stateless_random_saturation",
+    "stateless_sample_distorted_bounding_box",
     "transpose",
 ]
 

@@ -109,11 +109,32 @@ def decode_image(
 
 
 def decode_and_crop_jpeg(
-    contents: Any, crop_window: Any, channels: int = 0, name: str | None = None, **_: Any
+    contents: Any,
+    crop_window: Any,
+    channels: int = 0,
+    ratio: int = 1,
+    fancy_upscaling: bool = True,
+    try_recover_truncated: bool = False,
+    acceptable_fraction: float = 1,
+    dct_method: str = "",
+    name: str | None = None,
 ) -> Any:
     """The pixels of part of a JPEG: top, left, height and width."""
-    top, left, height, width = np.asarray(crop_window).tolist()
-    return crop_to_bounding_box(decode_jpeg(contents, channels), top, left, height, width)
+    window = convert_to_tensor(crop_window)
+    if ratio != 1:
+        part = [window[number] for number in range(4)]
+        return crop_to_bounding_box(decode_jpeg(contents, channels, ratio), *part)
+    accurate = dct_method == "INTEGER_ACCURATE"
+
+    def kernel(data: Any, part: Any) -> Any:
+        from .._tf.kernels import codecs
+
+        return codecs.decode_crop(_bytes(data), part, channels, accurate, fancy_upscaling)
+
+    size = [None, None] if not hasattr(window, "array") else window.array[2:].tolist()
+    spec = TensorSpec([*size, channels or None], "uint8")
+    op = Op("DecodeAndCropJpeg", kernel, lambda *_: [spec])
+    return run(op, [convert_to_tensor(contents), window])
 
 
 def _string_op(name: str, function: Callable[..., Any], spec: TypeSpec, value: Any) -> Any:

@@ -60,13 +60,13 @@ def adjust_contrast(images: Any, contrast_factor: Any) -> Any:
 
 def adjust_hue(image: Any, delta: Any, name: str | None = None) -> Any:
     """A picture whose colours are turned by `delta` of the circle of hues."""
-    return turned("AdjustHue", _colour("adjust_hue"), image, delta, many=False)
+    return turned("AdjustHue", _colour("adjust_hue"), image, delta)
 
 
 def adjust_saturation(image: Any, saturation_factor: Any, name: str | None = None) -> Any:
     """A picture of more saturation, or less."""
     function = _colour("adjust_saturation")
-    return turned("AdjustSaturation", function, image, saturation_factor, many=False)
+    return turned("AdjustSaturation", function, image, saturation_factor)
 
 
 def adjust_gamma(image: Any, gamma: Any = 1, gain: Any = 1) -> Any:

@@ -13,7 +13,7 @@ from .._tf.specs import TensorSpec, TypeSpec
 from .._tf.tensor import convert_to_tensor
 from .._tf.trace import Block, Op, run
 from . import image_colour
-from ._pictures import turned
+from ._pictures import pixels, turned
 from .image_codecs import adjust_jpeg_quality
 from .random import stateless_uniform, uniform
 
@@ -48,15 +48,16 @@ def _stateless(seed: Any) -> Uniform:
 
 def _flip(name: str, axis: int, image: Any, draw: Uniform) -> Any:
     tensor = convert_to_tensor(image)
+    flip = pixels("flip")
     count = tensor.shape.as_list()[:1] if tensor.shape.ndims == 4 else []
 
     def change(x: Any, drawn: Any) -> Any:
         if drawn.ndim == 0:
-            return np.flip(x, axis) if drawn < 0.5 else x
+            return flip(x, axis) if drawn < 0.5 else x
         # Of a batch, TensorFlow turns those whose draw rounds to 1.
         chosen = (np.rint(drawn) == 1 if count else drawn < 0.5).reshape(-1)
         turned = x.copy()
-        turned[chosen] = np.flip(x[chosen], axis)
+        turned[chosen] = flip(x[chosen], axis)
         return turned
 
     return turned(name, change, tensor, draw(count))

@@ -178,12 +178,12 @@ def central_crop(image: Any, central_fraction: float) -> Any:
 
 def flip_left_right(image: Any) -> Any:
     """A picture mirrored."""
-    return turned("FlipLeftRight", lambda x: np.flip(x, -2), image)
+    return turned("FlipLeftRight", lambda x: pixels("flip")(x, -2), image)
 
 
 def flip_up_down(image: Any) -> Any:
     """A picture upside down."""
-    return turned("FlipUpDown", lambda x: np.flip(x, -3), image)
+    return turned("FlipUpDown", lambda x: pixels("flip")(x, -3), image)
 
 
 def transpose(image: Any, name: str | None = None) -> Any:

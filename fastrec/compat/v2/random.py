@@ -23,7 +23,9 @@ from .._tf.tensor import as_array, convert_to_tensor
 from .._tf.trace import Called, Op, Symbol, current_call, run, wrap
 
 __all__ = [
+    "drawn",
     "normal",
+    "scrambled_words",
     "set_seed",
     "shuffle",
     "stateless_uniform",
@@ -64,20 +66,22 @@ class _Draw:
         return np.stack([self.one(state) for _ in range(count)])
 
 
-def _drawn(
+def drawn(
     kind: str,
     seed: int | None,
     spec: TypeSpec,
     one: Callable[[philox.Philox], Array],
     rows: Callable[[philox.Philox, int], Array] | None = None,
+    seeds: tuple[int, int] | None = None,
 ) -> Any:
     """A draw; inside of a function of a data set, one for each element."""
     seed = None if seed is None else int(seed)
     call = current_call()
     if call is None:
-        return wrap(one(generator(kind + spec.dtype.name, seed)))
-    draw = _Draw(graph_seed(seed, call.unseeded), spec, one, rows)
-    call.unseeded += seed is None
+        state = generator(kind + spec.dtype.name, seed) if seeds is None else philox.Philox(*seeds)
+        return wrap(one(state))
+    draw = _Draw(seeds or graph_seed(seed, call.unseeded), spec, one, rows)
+    call.unseeded += seed is None and seeds is None
     if isinstance(call, Called):
         return wrap(one(call.state(draw.start)))
     return call.draw(draw)
@@ -120,14 +124,14 @@ def uniform(
             raise ValueError(f"Must specify maxval for integer dtype {element!r}")
         low, high = _whole(minval, maxval, element)
         limits = sizes, low, high, element.numpy
-        return _drawn(
+        return drawn(
             "RandomUniformInt",
             seed,
             spec,
             lambda state: philox.uniform_int(state, *limits),
             lambda state, count: philox.uniform_int_rows(state, count, *limits),
         )
-    found = _drawn(
+    found = drawn(
         "RandomUniform",
         seed,
         spec,
@@ -180,7 +184,7 @@ def _normal(
 ) -> Any:
     element, sizes = as_dtype(dtype), _sizes(shape)
     spec = TensorSpec(sizes, element)
-    found = _drawn(kind, seed, spec, lambda state: function(state, sizes, element.numpy))
+    found = drawn(kind, seed, spec, lambda state: function(state, sizes, element.numpy))
     return found * convert_to_tensor(stddev, element) + convert_to_tensor(mean, element)
 
 
@@ -195,7 +199,7 @@ def shuffle(value: Any, seed: int | None = None, name: str | None = None) -> Any
     count = sizes[0]
     if count is None:
         raise TypeError("tf.random.shuffle requires a known number of rows")
-    order = _drawn(
+    order = drawn(
         "RandomShuffle" + tensor.dtype.name,
         seed,
         TensorSpec([count], "int64"),
@@ -243,6 +247,16 @@ def stateless_uniform(
     if element.is_integer:
         return found
     return _scaled(found, minval, 1 if maxval is None else maxval, element)
+
+
+def scrambled_words(seed: Any, count: int, words: Callable[[philox.Philox], Array]) -> Any:
+    """Random words that `seed`, of shape (2,), decides."""
+
+    def kernel(pair: Any) -> Array:
+        return words(philox.scrambled(*(int(number) for number in pair)))
+
+    op = Op("StatelessRandomBits", kernel, lambda *_: [TensorSpec([count], "uint32")])
+    return run(op, [convert_to_tensor(seed)])
 
 
 def __getattr__(name: str) -> Any:

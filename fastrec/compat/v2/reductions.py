@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from .._tf.data.pipeline import invalid
 from .._tf.dtypes import as_dtype
+from .._tf.kernels.shaping import summed
 from .._tf.ops import Block, Op
 from .._tf.tensor import Tensor, as_array, convert_to_tensor
 from .._tf.trace import run
@@ -85,7 +86,8 @@ def _reduction(name: str, function: Callable[..., Any]) -> Any:
 
 def _mean(x: Array, axis: Any, keepdims: bool) -> Any:
     if x.dtype.kind not in "iu":
-        return np.mean(x, axis=axis, keepdims=keepdims, dtype=x.dtype)
+        total = summed(x, axis, keepdims)
+        return total / total.dtype.type(x.size // max(total.size, 1))
     total = np.sum(x, axis=axis, keepdims=keepdims)
     count = total.dtype.type(max(x.size // max(total.size, 1), 1))
     return ((total - np.fmod(total, count)) // count).astype(x.dtype)
@@ -102,7 +104,7 @@ def _extreme(function: Callable[..., Any], of_none: bool, x: Array, **how: Any) 
     return function(x, initial=_limit(x.dtype, of_none), **how)
 
 
-reduce_sum = _reduction("Sum", lambda x, **k: np.sum(x, dtype=x.dtype, **k))
+reduce_sum = _reduction("Sum", summed)
 reduce_prod = _reduction("Prod", lambda x, **k: np.prod(x, dtype=x.dtype, **k))
 reduce_mean = _reduction("Mean", _mean)
 reduce_max = _reduction("Max", functools.partial(_extreme, np.max, False))

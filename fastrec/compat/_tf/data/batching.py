@@ -98,7 +98,7 @@ class Batch(_Grouped, Parsable):
 
     def _native_blocks(self) -> Blocks | None:
         node = self.inputs[0]
-        if not isinstance(node, Map):
+        if not isinstance(node, Map) or node.trace.is_large:
             return None
         blocks = parsed_batches(node.inputs[0], node.trace, self._size)
         if blocks is None:

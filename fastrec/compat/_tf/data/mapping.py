@@ -237,7 +237,9 @@ class Map(Node):
         return self.values() if self.trace.is_cheap and self._parsed() is not None else None
 
     def blocks(self, count: int) -> Blocks | None:
-        if not self.pure or (blocks := self.inputs[0].blocks(count)) is None:
+        if not self.pure or self.trace.is_large:
+            return None
+        if (blocks := self.inputs[0].blocks(count)) is None:
             return None
         return in_blocks(blocks, self._of_block, lambda values: map(self.trace, values))
 

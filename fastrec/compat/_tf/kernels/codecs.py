@@ -15,9 +15,12 @@ from typing import Any
 
 import numpy as np
 
+from fastrec import _core
+from fastrec.errors import FastrecError
+
 from ..errors import InvalidArgumentError, UnimplementedError
 
-__all__ = ["decode", "encode_jpeg", "encode_png", "is_jpeg", "jpeg_shape"]
+__all__ = ["decode", "decode_crop", "encode_jpeg", "encode_png", "is_jpeg", "jpeg_shape"]
 
 Array = np.ndarray[Any, Any]
 
@@ -93,8 +96,8 @@ def decode(
     """
     if not data:
         raise _invalid("Input is empty.")
-    if is_jpeg(data) and ratio == 1:
-        quick = _quick_jpeg(data, channels, accurate, fancy)
+    if is_jpeg(data):
+        quick = _quick_jpeg(data, channels, accurate, fancy, ratio)
         if quick is not None:
             return _deepened(quick, dtype)
     try:
@@ -110,14 +113,20 @@ def decode(
         raise _invalid(f"{_UNKNOWN} ({error})") from error
 
 
-def _quick_jpeg(data: bytes, channels: int, accurate: bool, fancy: bool) -> Array | None:
+def _quick_jpeg(
+    data: bytes, channels: int, accurate: bool, fancy: bool, ratio: int
+) -> Array | None:
     """None where Pillow has to have a look."""
+    if channels not in (0, 1, 3):
+        raise _invalid(f"JPEG does not support {channels} channels")
+    if _core.jpeg_version() is not None:
+        return _native_jpeg(data, channels, accurate, fancy, ratio)
+    if ratio != 1:
+        return None
     try:
         import simplejpeg
     except ImportError:
         return None
-    if channels not in (0, 1, 3):
-        raise _invalid(f"JPEG does not support {channels} channels")
     try:
         height, width, space, _ = simplejpeg.decode_jpeg_header(data)
         if height * width > MAX_PIXELS or space not in ("YCbCr", "Gray"):
@@ -132,6 +141,42 @@ def _quick_jpeg(data: bytes, channels: int, accurate: bool, fancy: bool) -> Arra
         return decoded
     except ValueError:
         return None
+
+
+def _native_jpeg(
+    data: bytes, channels: int, accurate: bool, fancy: bool, ratio: int, region: Any = None
+) -> Array:
+    try:
+        return _core.decode_jpeg(
+            data,
+            channels,
+            ratio=ratio,
+            region=region,
+            fast_dct=not accurate,
+            fancy_upsampling=fancy,
+            max_pixels=MAX_PIXELS,
+        )
+    except (FastrecError, ValueError) as error:
+        raise _invalid(_BAD_JPEG) from error
+
+
+def decode_crop(
+    data: bytes, window: Any, channels: int = 0, accurate: bool = False, fancy: bool = True
+) -> Array:
+    """The pixels of part of a JPEG: top, left, height and width."""
+    top, left, height, width = (int(number) for number in window)
+    if not is_jpeg(data) or _core.jpeg_version() is None:
+        whole = decode(data, channels, accurate=accurate, fancy=fancy)
+    else:
+        if channels not in (0, 1, 3):
+            raise _invalid(f"JPEG does not support {channels} channels")
+        region = (top, left, height, width)
+        return _native_jpeg(data, channels, accurate, fancy, 1, region)
+    rows, columns = whole.shape[:2]
+    fits = 0 <= top <= rows - height and 0 <= left <= columns - width
+    if not fits or height <= 0 or width <= 0:
+        raise _invalid(_BAD_JPEG)
+    return whole[top : top + height, left : left + width]
 
 
 def _pixels(

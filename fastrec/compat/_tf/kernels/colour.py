@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from fastrec import _core
+
 from .pixels import convert
 
 __all__ = ["adjust_gamma", "adjust_hue", "adjust_saturation", "hsv_to_rgb", "rgb_to_hsv"]
@@ -42,6 +44,13 @@ def hsv_to_rgb(hsv: Array) -> Array:
 
 def _through_hsv(image: Array, hue: Any, saturation: Any) -> Array:
     kind = image.dtype if image.dtype.kind == "f" else np.dtype(np.float32)
+    if kind == np.float32 and image.shape[-1] == 3 and image.ndim > 2:
+        change, amount = ("hue", hue) if saturation is None else ("saturation", saturation)
+        single = convert(image, kind)
+        pictures = single.reshape(-1, *single.shape[-3:])
+        amounts = np.broadcast_to(np.asarray(amount, kind).reshape(-1), len(pictures))
+        found = _core.change_colours(pictures, change, amounts).reshape(image.shape)
+        return convert(found, image.dtype)
     hsv = rgb_to_hsv(convert(image, kind))
     if hue is not None:
         hsv[..., 0] = np.mod(hsv[..., 0] + np.asarray(hue, dtype=kind), 1)

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from fastrec import _core
 from fastrec.images.augment import distort
 
 from ..errors import InvalidArgumentError
@@ -24,8 +25,6 @@ __all__ = [
     "crop_or_pad",
     "flip",
     "pad",
-    "resize_bilinear",
-    "resize_nearest",
     "saturated",
     "standardized",
 ]
@@ -113,7 +112,7 @@ def crop_or_pad(image: Array, height: int, width: int, out: Array | None = None)
 
 def flip(image: Array, axis: int) -> Array:
     """Mirrored: left and right for axis -2, up and down for axis -3."""
-    return np.ascontiguousarray(np.flip(image, axis))
+    return _core.mirror(image) if axis == -2 else np.ascontiguousarray(np.flip(image, axis))
 
 
 def saturated(values: Array, dtype: np.dtype[Any]) -> Array:
@@ -195,47 +194,13 @@ def standardized(image: Array) -> Array:
     return _distorted(image, standardize=True)
 
 
-def _scale(size: int, wanted: int, align: bool) -> np.float32:
-    if align and wanted > 1:
-        return np.float32(size - 1) / np.float32(wanted - 1)
-    return np.float32(size) / np.float32(wanted)
-
-
-def resize_nearest(image: Array, height: int, width: int, align: bool = False) -> Array:
-    """Scaled, each pixel the nearest of those that there were."""
-    picked = []
-    for size, wanted in ((image.shape[-3], height), (image.shape[-2], width)):
-        at = np.arange(wanted, dtype=np.float32) * _scale(size, wanted, align)
-        # Halves go away from zero, as C rounds.
-        whole = np.floor(at + np.float32(0.5)) if align else np.floor(at)
-        picked.append(np.minimum(whole.astype(np.int64), size - 1))
-    return image[..., picked[0][:, None], picked[1], :]
-
-
-def _between(size: int, wanted: int, align: bool) -> tuple[Array, Array, Array]:
-    at = np.arange(wanted, dtype=np.float32) * _scale(size, wanted, align)
-    low = np.floor(at)
-    lower = np.minimum(low.astype(np.int64), size - 1)
-    return lower, np.minimum(lower + 1, size - 1), (at - low).astype(np.float32)
-
-
-def resize_bilinear(image: Array, height: int, width: int, align: bool = False) -> Array:
-    """Scaled, each pixel between the four that are nearest, in ``float32``."""
-    top, bottom, down = _between(image.shape[-3], height, align)
-    left, right, along = _between(image.shape[-2], width, align)
-    single = image.astype(np.float32)
-    weight = along[:, None]
-    upper = single[..., top, :, :]
-    lower = single[..., bottom, :, :]
-    above = upper[..., left, :] + (upper[..., right, :] - upper[..., left, :]) * weight
-    below = lower[..., left, :] + (lower[..., right, :] - lower[..., left, :]) * weight
-    result: Array = above + (below - above) * down[:, None, None]
-    return result
-
-
 def to_grayscale(image: Array) -> Array:
     """One channel of three, weighted as the eye does."""
     single = convert(image, np.dtype(np.float32)) if image.dtype.kind != "f" else image
+    if single.dtype == np.float32 and single.shape[-1] == 3:
+        pictures = single.reshape(-1, 1, *single.shape[-2:])
+        found = _core.change_colours(pictures, "grey").reshape(*single.shape[:-1], 1)
+        return convert(found, image.dtype)
     weights = np.array([0.2989, 0.5870, 0.1140], dtype=single.dtype)
     grey = (single * weights).sum(axis=-1, keepdims=True, dtype=single.dtype)
     return convert(grey, image.dtype)

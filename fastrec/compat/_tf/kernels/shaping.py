@@ -11,7 +11,7 @@ import numpy as np
 
 from ..errors import InvalidArgumentError
 
-__all__ = ["new_sizes", "reshaped"]
+__all__ = ["new_sizes", "reshaped", "summed"]
 
 Array = np.ndarray[Any, Any]
 
@@ -54,3 +54,17 @@ def new_sizes(shape: Sequence[int], wanted: Sequence[int]) -> list[int]:
 def reshaped(value: Array, wanted: Sequence[int]) -> Array:
     """`value` with these sizes. Raises as :func:`new_sizes` does."""
     return value.reshape(new_sizes(value.shape, wanted))
+
+
+def summed(x: Array, axis: tuple[int, ...] | None, keepdims: bool) -> Array:
+    """Sums of the type of `x`; over several dimensions the first of them first.
+
+    NumPy goes along the last, which is slow where the rows behind it are short, as channels are.
+    """
+    if axis is None or len(axis) < 2 or x.ndim < 3 or (x.ndim - 1) in axis:
+        return np.asarray(np.sum(x, axis=axis, keepdims=keepdims, dtype=x.dtype))
+    total: Any = x
+    for done, each in enumerate(sorted(axis)):
+        place = each if keepdims else each - done
+        total = np.sum(total, axis=place, keepdims=keepdims, dtype=x.dtype)
+    return np.asarray(total)

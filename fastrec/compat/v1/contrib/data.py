@@ -75,7 +75,7 @@ def sliding_window_batch(
     shift = window_shift or stride or 1
 
     def joined(*parts: Any) -> Any:
-        from .._datasets import Dataset
+        from .._dataset_methods import Dataset
 
         whole = Dataset.zip(parts) if len(parts) > 1 else parts[0]
         return whole.batch(window_size)

@@ -1,0 +1,233 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Boxes of images: drawn by chance as TensorFlow does, painted, and kept where they differ."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..errors import InvalidArgumentError
+from .philox import Philox
+
+__all__ = ["DISTORTED_BLOCKS", "distorted_box", "distorted_words", "drawn", "suppressed"]
+
+Array = np.ndarray[Any, Any]
+Box = tuple[int, int, int, int]  # top, left, bottom, right
+
+DISTORTED_BLOCKS = 8  # besides those of the attempts, for numbers that are drawn again
+_SINGLE = np.float32
+_COLOURS = np.array(
+    [
+        (1, 1, 0, 1),
+        (0, 0, 1, 1),
+        (1, 0, 0, 1),
+        (0, 1, 0, 1),
+        (0.5, 0, 0.5, 1),
+        (0.5, 0.5, 0, 1),
+        (0.5, 0, 0, 1),
+        (0, 0, 0.5, 1),
+        (0, 1, 1, 1),
+        (1, 0, 1, 1),
+    ],
+    _SINGLE,
+)
+
+
+def _invalid(text: str) -> InvalidArgumentError:
+    return InvalidArgumentError(None, None, text)
+
+
+def distorted_words(state: Philox, attempts: int) -> Array:
+    """The random words that one :func:`distorted_box` may use."""
+    first = state.reserve(attempts)
+    return state.row(first, attempts + DISTORTED_BLOCKS).reshape(-1)
+
+
+def _below(words: Iterator[int], limit: int) -> int:
+    """A whole number below `limit`, each as likely as the others."""
+    if limit & (limit - 1) == 0:
+        return next(words) & (limit - 1) if limit else next(words) * 0
+    least = 0xFFFFFFFF % limit + 1
+    while (word := next(words)) < least:
+        pass
+    return word % limit
+
+
+def _rounded(value: Any) -> int:
+    return int(np.rint(_SINGLE(value)))
+
+
+def _crop(
+    size: tuple[int, int], area: tuple[Any, Any], ratio: Any, words: Iterator[int]
+) -> Box | None:
+    """A box of a form within limits of area; None where there is none."""
+    rows, columns = size
+    least, most = area[0] * _SINGLE(columns) * _SINGLE(rows), None
+    most = area[1] * _SINGLE(columns) * _SINGLE(rows)
+    height = _rounded(np.sqrt(least / ratio))
+    tallest = _rounded(np.sqrt(most / ratio))
+    if _rounded(tallest * ratio) > columns:
+        tallest = int(_SINGLE(columns + 0.5 - 1e-7) / ratio)
+        tallest -= _rounded(tallest * ratio) > columns
+    tallest = min(tallest, rows)
+    height = min(height, tallest)
+    if height < tallest:
+        height += _below(words, tallest - height + 1)
+    width = _rounded(height * ratio)
+    if _SINGLE(width * height) < least:
+        height += 1
+        width = _rounded(height * ratio)
+    if _SINGLE(width * height) > most:
+        height -= 1
+        width = _rounded(height * ratio)
+    if not least <= _SINGLE(width * height) <= most:
+        return None
+    if not (0 < width <= columns and 0 < height <= rows):
+        return None
+    top = _below(words, rows - height) if height < rows else 0
+    left = _below(words, columns - width) if width < columns else 0
+    return top, left, top + height, left + width
+
+
+def _covers(crop: Box, boxes: Sequence[Box], least: Any) -> bool:
+    for box in boxes:
+        area = _SINGLE((box[2] - box[0]) * (box[3] - box[1]))
+        if area < 1:
+            continue
+        height = min(crop[2], box[2]) - max(crop[0], box[0])
+        width = min(crop[3], box[3]) - max(crop[1], box[1])
+        shared = _SINGLE(height * width if height > 0 and width > 0 else 0)
+        if shared / area >= least:
+            return True
+    return False
+
+
+def distorted_box(
+    size: Array,
+    boxes: Array,
+    least: Any,
+    words: Array,
+    *,
+    ratios: Sequence[float],
+    areas: Sequence[float],
+    attempts: int,
+    whole: bool,
+) -> tuple[Array, Array, Array]:
+    """Draw a part of an image that covers enough of one of its boxes.
+
+    Parameters
+    ----------
+    size : (height, width, channels)
+    boxes : float32, shape (..., 4)
+        Top, left, bottom and right, of 0 to 1.
+    least : float
+        How much of a box is enough.
+    words : uint32
+        As :func:`distorted_words` gives them.
+    ratios, areas : (float, float)
+        Between which the ratio of width to height and the share of the image are.
+    attempts : int
+    whole : bool
+        Take the image for its box if there is none.
+
+    Returns
+    -------
+    begin, size : of shape (3,), of the type of `size`
+    box : float32, shape (1, 1, 4)
+    """
+    rows, columns = int(size[0]), int(size[1])
+    if rows <= 0 or columns <= 0:
+        raise _invalid(f"Image height and width must be positive, got {rows} x {columns}")
+    flat = boxes.reshape(-1, 4)
+    found = [_scaled(box, rows, columns) for box in flat]
+    if not found:
+        if not whole:
+            raise _invalid(
+                "No bounding boxes provided as input. One must enable "
+                "use_image_if_no_bounding_boxes if you wish to not provide any bounding boxes."
+            )
+        found = [(0, 0, rows, columns)]
+    numbers = iter(words.tolist())
+    limits = _SINGLE(areas[0]), _SINGLE(areas[1])
+    low, high = _SINGLE(ratios[0]), _SINGLE(ratios[1])
+    chosen: Box = (0, 0, rows, columns)
+    for _ in range(attempts):
+        bits = np.array(next(numbers) & 0x7FFFFF | 0x3F800000, np.uint32)
+        ratio = (bits.view(_SINGLE)[()] - _SINGLE(1)) * (high - low) + low
+        crop = _crop((rows, columns), limits, ratio, numbers)
+        if crop is not None and _covers(crop, found, _SINGLE(least)):
+            chosen = crop
+            break
+    top, left, bottom, right = chosen
+    shares = (top / rows, left / columns, bottom / rows, right / columns)
+    return (
+        np.array([top, left, 0], size.dtype),
+        np.array([bottom - top, right - left, -1], size.dtype),
+        np.array(shares, _SINGLE).reshape(1, 1, 4),
+    )
+
+
+def _scaled(box: Array, rows: int, columns: int) -> Box:
+    if not ((box >= 0).all() and (box <= 1).all()):
+        raise _invalid(f"All bounding box coordinates must be in [0.0, 1.0]: {box.tolist()}")
+    if box[0] >= box[2] or box[1] >= box[3]:
+        raise _invalid(f"Bounding boxes must have positive height and width, got {box.tolist()}")
+    limits = np.array([rows, columns, rows, columns], _SINGLE)
+    top, left, bottom, right = (box.astype(_SINGLE) * limits).astype(np.int64).tolist()
+    return top, left, bottom, right
+
+
+def drawn(images: Array, boxes: Array, colours: Array | None = None) -> Array:
+    """Images of shape (n, height, width, channels) with the outlines of boxes, of (n, m, 4)."""
+    table = _COLOURS if colours is None or not colours.size else colours
+    channels = images.shape[-1]
+    if channels == 1 and table is _COLOURS:
+        table = np.ones((1, 1), _SINGLE)
+    result = images.copy()
+    rows, columns = images.shape[1:3]
+    for image, own in zip(result, boxes, strict=True):
+        for number, box in enumerate(own):
+            colour = table[number % len(table), :channels]
+            _outline(image, box, colour, rows, columns)
+    return result
+
+
+def _outline(image: Array, box: Array, colour: Array, rows: int, columns: int) -> None:
+    top, bottom = (int(_SINGLE(side) * _SINGLE(rows - 1)) for side in (box[0], box[2]))
+    left, right = (int(_SINGLE(side) * _SINGLE(columns - 1)) for side in (box[1], box[3]))
+    if top > bottom or left > right or top >= rows or bottom < 0 or left >= columns or right < 0:
+        return
+    down, along = (
+        slice(max(top, 0), min(bottom, rows - 1) + 1),
+        slice(max(left, 0), min(right, columns - 1) + 1),
+    )
+    if top >= 0:
+        image[top, along] = colour
+    if bottom < rows:
+        image[bottom, along] = colour
+    if left >= 0:
+        image[down, left] = colour
+    if right < columns:
+        image[down, right] = colour
+
+
+def suppressed(
+    boxes: Array, scores: Array, most: int, overlap: float, score: float = float("-inf")
+) -> Array:
+    """The numbers of the boxes of best score that overlap none of a better one too much."""
+    low, high = np.minimum(boxes[:, :2], boxes[:, 2:]), np.maximum(boxes[:, :2], boxes[:, 2:])
+    areas = (high - low).prod(axis=1)
+    order = np.argsort(-scores, kind="stable")
+    kept: list[int] = []
+    for number in order[scores[order] > score].tolist():
+        if len(kept) >= most:
+            break
+        sides = np.minimum(high[number], high[kept]) - np.maximum(low[number], low[kept])
+        shared = np.maximum(sides, 0).prod(axis=1)
+        union = areas[number] + areas[kept] - shared
+        ratios = np.divide(shared, union, out=np.zeros_like(shared), where=union > 0)
+        if not (ratios > overlap).any():
+            kept.append(number)
+    return np.array(kept, np.int32)
