@@ -3,10 +3,11 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -119,10 +120,19 @@ class Column:
 
     def finish(self, raw: Any, depth: int = 0) -> Any:
         """The value, of what a record or an element of a sequence has."""
+        if self.decodes and isinstance(raw, np.ndarray) and raw.ndim > 1:
+            return self._checked(raw)
         try:
             return self._finish(raw, depth)
         except (ValueError, IndexError) as error:
             raise self.error(str(error)) from error
+
+    def _checked(self, image: Any) -> Any:
+        """An image that was decoded with those of other records."""
+        wanted = self.value.shape
+        if any(size not in (None, got) for size, got in zip(wanted, image.shape, strict=True)):
+            raise self.error(f"the image must be of shape {wanted}, got {image.shape}")
+        return image.copy()
 
     def error(self, text: str) -> ExampleParseError:
         """An exception that names the feature."""
@@ -166,6 +176,12 @@ class Column:
         count = len(raw[1]) if self.value.is_dynamic else len(raw)
         rows = (self.element(raw, depth, index) for index in range(count))
         return [self._finish(row, depth + 1) for row in rows]
+
+    @functools.cached_property
+    def is_direct(self) -> bool:
+        """Whether a row of the parser's answer is the value already."""
+        strings = self.value.dtype.kind == "O" and self.leaf.shape != ()
+        return self.is_plain and None not in self.leaf.shape and not strings and self.rank < 2
 
     # --- batches ----------------------------------------------------------------------------
 
@@ -268,15 +284,22 @@ class Structure:
             self.spec |= column.spec()
         if not self.spec:
             raise ValueError("there must be at least one feature to read")
+        self._parts: dict[str, Any] = self._part(features, ())
 
+    @functools.cached_property
     def batch_spec(self) -> dict[str, Any]:
-        """What a :class:`~fastrec.Batcher` reads, which decodes most images itself."""
+        """What to read where several records are parsed together, with their images."""
         images = {
             column.leaf.name: feature
             for column in self.columns.values()
             if (feature := column.image_feature()) is not None
         }
         return {**self.spec, **images}
+
+    @property
+    def has_images(self) -> bool:
+        """Whether records have images that are decoded."""
+        return any(column.image_feature() is not None for column in self.columns.values())
 
     @property
     def is_plain(self) -> bool:
@@ -289,27 +312,45 @@ class Structure:
     def row(self, columns: Mapping[str, Any], row: int) -> dict[str, Any]:
         """The values of one record, nested."""
         raws = {path: column.raw(columns, row) for path, column in self.columns.items()}
-        found: dict[str, Any] = self.build(self.features, (), raws, 0)
-        return found
+        return {name: self.build(part, raws, 0) for name, part in self._parts.items()}
 
     def batch(self, columns: Mapping[str, Any]) -> dict[str, Any]:
         """The values of a batch, nested; a data set within is a dictionary of columns."""
         return nested({path: column.batch(columns) for path, column in self.columns.items()})
 
-    def build(self, feature: Connector, path: Path, raws: Mapping[Path, Any], depth: int) -> Any:
-        """The value that a connector describes, of what a record has."""
+    def _part(self, feature: Connector, path: Path) -> Any:
+        """What :meth:`build` goes by: a dictionary, a column, or a data set with its elements."""
         if isinstance(feature, FeaturesDict):
             return {
-                name: self.build(each, (*path, name), raws, depth)
+                name: self._part(each, (*path, name))
                 for name, each in feature.items()
-                if any(known[: len(path) + 1] == (*path, name) for known in raws)
+                if any(known[: len(path) + 1] == (*path, name) for known in self.columns)
             }
-        if isinstance(feature, Dataset) and depth == 0:
-            inside = {known: raw for known, raw in raws.items() if known[: len(path)] == path}
-            return Steps(self, feature, path, inside)
+        if isinstance(feature, Dataset):
+            inside = [known for known in self.columns if known[: len(path)] == path]
+            return _Elements(self._part(feature.feature, path), inside, path)
         if isinstance(feature, SequenceOf):
-            return self.build(feature.feature, path, raws, depth)
-        return self.columns[path].finish(raws[path], depth)
+            return self._part(feature.feature, path)
+        return self.columns[path]
+
+    def build(self, part: Any, raws: Mapping[Path, Any], depth: int) -> Any:
+        """The values of a part, of what a record or an element of a sequence has."""
+        if isinstance(part, Column):
+            raw = raws[part.leaf.path]
+            return raw if part.is_direct and depth == 0 else part.finish(raw, depth)
+        if isinstance(part, dict):
+            return {name: self.build(each, raws, depth) for name, each in part.items()}
+        if depth:  # a data set within one is a sequence
+            return self.build(part.element, raws, depth)
+        return Steps(self, part, {path: raws[path] for path in part.inside})
+
+
+class _Elements(NamedTuple):
+    """A data set within a record."""
+
+    element: Any
+    inside: list[Path]
+    path: Path
 
 
 def _is_of(leaf: Leaf, names: Sequence[str]) -> bool:
@@ -333,12 +374,9 @@ class Steps(Sequence[Any]):
     Each is made, and its images are decoded, when it is asked for.
     """
 
-    def __init__(
-        self, structure: Structure, feature: Dataset, path: Path, raws: Mapping[Path, Any]
-    ) -> None:
+    def __init__(self, structure: Structure, part: _Elements, raws: Mapping[Path, Any]) -> None:
         self._structure = structure
-        self._feature = feature
-        self._path = path
+        self._part = part
         self._raws = raws
         counts = {p: structure.columns[p].count(raw) for p, raw in raws.items()}
         self._rows = range(next(iter(counts.values())))
@@ -359,14 +397,14 @@ class Steps(Sequence[Any]):
             return found
         columns = self._structure.columns
         raws = {path: columns[path].element(raw, 0, rows) for path, raw in self._raws.items()}
-        return self._structure.build(self._feature.feature, self._path, raws, 1)
+        return self._structure.build(self._part.element, raws, 1)
 
     def columns(self) -> dict[str, Any]:
         """The elements as nested columns: arrays with a leading dimension, all images decoded."""
         rows = slice(self._rows.start, self._rows.stop, self._rows.step)
         if rows.step < 0:
             raise ValueError("columns must be of elements in their order")
-        size, columns = len(self._path), self._structure.columns
+        size, columns = len(self._part.path), self._structure.columns
         return nested({p[size:]: columns[p].finish(raw)[rows] for p, raw in self._raws.items()})
 
     def __repr__(self) -> str:

@@ -30,6 +30,7 @@ __all__ = ["Dataset"]
 
 _OPEN_FILES = 64
 _BLOCK = 64  # records that are parsed together while iterating
+_IMAGES = 8  # ... where they have images, which are decoded together
 _NEEDS_FILES = ("augment", "buckets", "interleave", "on_error")
 
 
@@ -138,7 +139,7 @@ class Dataset(Sequence[Any]):
 
     def _parsed(self, records: Bytes, path: str, numbers: Sequence[int]) -> Iterator[Any]:
         """The values of records of one file; their numbers there are for messages and ids."""
-        columns = parse_located(records, self._structure.spec, path, numbers)
+        columns = parse_located(records, self._structure.batch_spec, path, numbers)
         for row, number in enumerate(numbers):
             try:
                 value = self._structure.row(columns, row)
@@ -157,13 +158,14 @@ class Dataset(Sequence[Any]):
                 done += len(records)
 
     def _blocks(self, span: Span) -> Iterator[Bytes]:
+        count = _IMAGES if self._structure.has_images else _BLOCK
         if not span.is_whole:
             reader, stop = self._reader(span), span.skip + span.take
-            for first in range(span.skip, stop, _BLOCK):
-                yield reader.read_many(range(first, min(first + _BLOCK, stop)))
+            for first in range(span.skip, stop, count):
+                yield reader.read_many(range(first, min(first + count, stop)))
             return
         found = 0
-        for records in fastrec.Reader(span.path).blocks(_BLOCK):
+        for records in fastrec.Reader(span.path).blocks(count):
             found += len(records)
             if found > span.length:
                 break
@@ -213,7 +215,7 @@ class Dataset(Sequence[Any]):
             nest = None if structure.is_plain else structure.batch
             function = _Chain(nest, transform) if nest is not None else transform
             return fastrec.Batcher(
-                paths, structure.batch_spec(), batch_size, transform=function, **options
+                paths, structure.batch_spec, batch_size, transform=function, **options
             )
         if given := [name for name in _NEEDS_FILES if options.get(name) not in (None, "raise")]:
             raise ValueError(f"{given[0]} requires whole files, and {self.split!r} is part of one")
@@ -290,7 +292,7 @@ class _Fetch:
         self.rows = rows  # kept, so that the file is
         self.structure = structure
         self.reader = fastrec.Reader(paths)
-        self.spec = structure.batch_spec()
+        self.spec = structure.batch_spec
 
     def __call__(self, rows: Bytes) -> Any:
         records = self.reader.read_many(RowFile.as_array(rows, np.dtype("<u8")))

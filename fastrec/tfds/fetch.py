@@ -176,16 +176,16 @@ class Fetch:
         np.cumsum(references["size"], out=offsets[1:])
         data = np.empty(int(offsets[-1]), np.uint8)
         out = memoryview(data)  # type: ignore[arg-type]
+        opened = {number: self._file(number) for number in set(files.tolist())}
         pieces = zip(
             files.tolist(), references.tolist(), offsets[:-1].tolist(), offsets[1:].tolist(),
             strict=True,
         )  # fmt: skip
         for number, (at, _, crc), begin, end in pieces:
             piece = out[begin:end]
-            file = self._file(number)
-            done = 0
-            while done < len(piece):
-                some = os.preadv(file.number, [piece[done:]], at + done)
+            done = os.preadv(opened[number].number, [piece], at)
+            while done < end - begin:
+                some = os.preadv(opened[number].number, [piece[done:]], at + done)
                 if some == 0:
                     raise self._failure(TruncatedFileError, number, at, name, "the file ends")
                 done += some

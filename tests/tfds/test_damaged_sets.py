@@ -311,7 +311,7 @@ def test_an_image_that_is_none(tmp_path: Path) -> None:
     described["image"] = features.Image((None, None, 3))
     path = fastrec.tfds.write(tmp_path, "q", {"train": [other]}, described)
     change(Path(path) / "features.json", _of_size_three)
-    with pytest.raises(fastrec.ExampleParseError, match=r"must be of shape \(3, 3, 3\)"):
+    with pytest.raises(fastrec.ExampleParseError, match=r"record 0: feature 'image': .*(3x3|3, 3)"):
         fastrec.tfds.load(path, split="train")[0]
 
 
