@@ -99,6 +99,7 @@ __all__ = [
 if TYPE_CHECKING:
     from . import arrow as arrow
     from . import image as image
+    from . import tfds as tfds
     from . import train as train
     from .batches.batcher import Batcher
     from .batches.buckets import Buckets, pad
@@ -167,7 +168,7 @@ _HOMES: dict[str, tuple[str, ...]] = {
     "encoding.writer": ("Writer",),
 }
 # Modules that are imported when they are first asked for.
-_MODULES = ("arrow", "image", "train")
+_MODULES = ("arrow", "image", "tfds", "train")
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 

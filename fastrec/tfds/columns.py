@@ -17,6 +17,7 @@ from ..columns import Bytes, Ragged
 from ..errors import ExampleParseError
 from .features import Dataset, FeaturesDict, Image
 from .features import Sequence as SequenceOf
+from .images import image_feature
 from .values import Connector, Leaf, Shape, Value, reshaped
 
 __all__ = ["Column", "Steps", "Structure"]
@@ -203,7 +204,7 @@ class Column:
             return None
         height, width = value.shape[:2]
         size = None if height is None or width is None else (height, width)
-        return fastrec.ImageFeature(size, value.channels)
+        return image_feature(size, value.channels)
 
     def batch(self, columns: Mapping[str, Any]) -> Any:
         """The values of a batch: an array, a ragged column, or a list with a value a record."""

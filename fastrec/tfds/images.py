@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 import fastrec
 
-__all__ = ["decode_image", "encode_image", "is_decodable"]
+__all__ = ["decode_image", "encode_image", "image_feature", "is_decodable"]
 
 _MODES = {1: "L", 2: "LA", 3: "RGB", 4: "RGBA"}
 _MAX_PIXELS = 1 << 27
@@ -22,6 +22,11 @@ def is_decodable(channels: int, dtype: np.dtype[Any]) -> bool:
     if dtype == np.uint8:
         return channels in (0, *_MODES)
     return dtype in (np.dtype(np.uint16), np.dtype(np.float32)) and channels == 1
+
+
+def image_feature(shape: tuple[int, int] | None, channels: int) -> fastrec.ImageFeature:
+    """What decodes 8-bit images as TFDS does, with TensorFlow's transform of JPEGs."""
+    return fastrec.ImageFeature(shape, channels, fast_dct=True)
 
 
 def decode_image(data: bytes, channels: int, dtype: np.dtype[Any]) -> NDArray[Any]:
@@ -42,8 +47,7 @@ def decode_image(data: bytes, channels: int, dtype: np.dtype[Any]) -> NDArray[An
         When the bytes are no such image.
     """
     if dtype == np.uint8 and channels in (1, 3):
-        decoded = fastrec.ImageFeature(channels=channels).decode([data])[0]
-        return np.asarray(decoded)
+        return np.asarray(image_feature(None, channels).decode([data])[0])
     if dtype == np.float32:
         samples = _open(data, "RGBA")
         return np.ascontiguousarray(samples).view(np.float32)

@@ -24,6 +24,7 @@ from .columns import Column, Structure
 from .episodes import LayoutError, element_extents, layout
 from .features import Dataset as DatasetFeature
 from .fetch import Fetch, Source
+from .images import image_feature
 from .rows import RowFile, digest_of
 
 if TYPE_CHECKING:
@@ -246,7 +247,7 @@ def _image(column: Column, path: tuple[str, ...], decode: Any) -> Any:
     shape: tuple[int | None, ...] = value.shape
     if value.dtype == np.uint8 and len(shape) == 3 and shape[-1] in (1, 3):
         size = None if None in shape[:2] else (shape[0], shape[1])
-        return fastrec.ImageFeature(size, shape[-1])  # type: ignore[arg-type]
+        return image_feature(size, shape[-1])  # type: ignore[arg-type]
     return None
 
 

@@ -22,6 +22,7 @@ os.environ.setdefault("CUDA_VISIBLE_DEVICES", "-1")
 pytest.importorskip("tensorflow")
 tfds = pytest.importorskip("tensorflow_datasets")
 
+NOT_EXACT = None if fastrec.image.decoders()["JPEG"].startswith("libjpeg") else "jpeg"
 TESTS = Path(__file__).parents[2]
 pytestmark = [
     pytest.mark.filterwarnings("ignore"),
@@ -52,7 +53,7 @@ def test_what_tfds_writes_is_read_alike(sets: Path, name: str) -> None:
         zip(fastrec.tfds.load(sets, split="train", name=name), expected, strict=True)
     ):
         for key, value in theirs.items():
-            if key not in ("jpeg", "wide_colour"):  # rounded otherwise; not decoded
+            if key not in (NOT_EXACT, "wide_colour"):  # which is not decoded
                 same(ours[key], value, f"{name}[{number}]/{key}")
 
 
@@ -214,6 +215,17 @@ def test_a_real_set_of_episodes(shared_data: Path) -> None:
             _equal(ours["episode_metadata"], other["episode_metadata"])
 
 
+@pytest.mark.skipif(NOT_EXACT is not None, reason="there is no libjpeg-turbo")
+def test_images_of_a_real_set_are_those_of_tensorflow(shared_data: Path) -> None:
+    path = shared_data / "tfds" / "bridge_dataset" / "1.0.0"
+    config = tfds.ReadConfig(interleave_cycle_length=1)
+    theirs = tfds.builder_from_directory(str(path)).as_dataset(split="val", read_config=config)
+    for one, two in zip(fastrec.tfds.load(path, "val"), tfds.as_numpy(theirs), strict=True):
+        for ours, other in zip(one["steps"], two["steps"], strict=True):
+            for key, image in other["observation"].items():
+                assert np.array_equal(ours["observation"][key], image)
+
+
 def _equal(ours: Any, theirs: Any) -> None:
     if isinstance(theirs, dict):
         assert set(ours) == set(theirs)
@@ -221,6 +233,7 @@ def _equal(ours: Any, theirs: Any) -> None:
             _equal(ours[key], value)
     elif isinstance(theirs, np.ndarray) and theirs.ndim == 3:
         assert ours.shape == theirs.shape
-        assert np.abs(ours.astype(int) - theirs).max() <= 2  # builds of libjpeg round as they do
+        # Pillow transforms JPEGs in another way than TensorFlow, whose pixels ours are.
+        assert np.abs(ours.astype(int) - theirs).mean() < 4
     else:
         assert np.array_equal(ours, theirs)
