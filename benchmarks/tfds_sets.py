@@ -13,7 +13,6 @@ import argparse
 import io
 import json
 import os
-import resource
 import subprocess
 import sys
 import tempfile
@@ -104,11 +103,20 @@ def make(directory: Path, steps: int) -> None:
 
 def consume(batches: Any, size: Callable[[Any], int]) -> dict[str, float]:
     began = time.perf_counter()
-    count, first = 0, 0.0
+    count, first, most, due = 0, 0.0, 0.0, 0.0
     for batch in batches:
-        first = first or time.perf_counter() - began
+        now = time.perf_counter() - began
+        first = first or now
         count += size(batch)
-    return {"count": count, "seconds": time.perf_counter() - began, "first": first}
+        if now > due:  # a few times a second
+            most, due = max(most, own_memory()), now + 0.3
+    return {"count": count, "seconds": time.perf_counter() - began, "first": first, "mib": most}
+
+
+def own_memory() -> float:
+    """MiB of this process that are no file's."""
+    status = Path("/proc/self/status").read_text()
+    return int(status.split("RssAnon:")[1].split()[0]) / 1024
 
 
 def rows(batch: Any) -> int:
@@ -246,11 +254,8 @@ def main() -> None:
     arguments = parser.parse_args()
     if arguments.one:
         job, side, directory = arguments.one
-        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         *measures, decode = JOBS[job]
-        found = measures[int(side)](directory, decode)
-        after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-        print(json.dumps({**found, "mib": (after - before) / 1024}))
+        print(json.dumps(measures[int(side)](directory, decode)))
         return
     with tempfile.TemporaryDirectory() as directory:
         make(Path(directory), arguments.steps)

@@ -34,6 +34,8 @@ def run(arguments: argparse.Namespace, report: Report) -> int:
     if arguments.limit < 1:
         raise Failure("--limit must be at least 1", 2)
     path = arguments.path
+    if fastrec.tfds.is_prepared(path):
+        return show_prepared(path, report)
     if os.path.isdir(path):
         path = os.path.join(path, "*.tfrecord*")
     try:
@@ -49,6 +51,32 @@ def run(arguments: argparse.Namespace, report: Report) -> int:
     for line in features_code(path, features, shuffle=shuffle):
         report.line(line)
     return 0
+
+
+def show_prepared(path: str, report: Report) -> int:
+    """Print what a data set that TFDS has prepared says of itself."""
+    info = fastrec.tfds.info(path)
+    report.line(shown(info.full_name))
+    report.line()
+    rows = [(name, f"{s.num_examples}", f"{s.num_shards}") for name, s in info.splits.items()]
+    report.table(("split", "records", "files"), rows)
+    report.line()
+    if info.features is not None:
+        leaves = list(info.features.leaves())
+        report.table(HEADERS, [leaf_row(leaf) for leaf in leaves])
+        report.line()
+    first = next(iter(info.splits), "train")
+    report.line("import fastrec.tfds")
+    report.line()
+    report.line(f"ds = fastrec.tfds.load({quoted(path)}, split={quoted(first)})")
+    return 0
+
+
+def leaf_row(leaf: Any) -> tuple[str, str, str, str]:
+    """Name, connector, dtype and shape of a feature of TFDS, with None for sizes that vary."""
+    kind = type(leaf.value).__name__
+    dtype = "bytes" if leaf.value.dtype.kind == "O" else leaf.value.dtype.name
+    return shown(leaf.name), kind, dtype, f"{leaf.shape}"
 
 
 def feature_row(name: str, feature: Any) -> tuple[str, str, str, str]:

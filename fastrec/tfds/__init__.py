@@ -21,7 +21,7 @@ from . import features
 from .columns import Structure
 from .dataset import Dataset, inferred
 from .documents import MetadataError
-from .info import DatasetInfo, find_directory, load_info
+from .info import DatasetInfo, find_directory, has_info, load_info
 from .splits import (
     Part,
     ReadInstruction,
@@ -43,12 +43,18 @@ __all__ = [
     "even_splits",
     "features",
     "info",
+    "is_prepared",
     "load",
     "split_for_jax_process",
     "write",
 ]
 
 Directory = str | os.PathLike[str]
+
+
+def is_prepared(directory: Directory) -> bool:
+    """Whether a directory is that of a prepared data set, or of its versions."""
+    return has_info(os.fspath(directory))
 
 
 def info(

@@ -19,7 +19,7 @@ from .features import FeaturesDict
 from .schema import load_features
 from .splits import SplitInfo, Splits
 
-__all__ = ["DatasetInfo", "find_directory", "load_info"]
+__all__ = ["DatasetInfo", "find_directory", "has_info", "load_info"]
 
 INFO = "dataset_info.json"
 DEFAULT_TEMPLATE = "{DATASET}-{SPLIT}.{FILEFORMAT}-{SHARD_X_OF_Y}"
@@ -215,6 +215,13 @@ def find_directory(directory: str, name: str | None, version: str | None) -> str
     if os.path.exists(os.path.join(directory, INFO)):
         return directory
     return _descend(directory, version, 3)
+
+
+def has_info(directory: str) -> bool:
+    """Whether a directory, or one of its versions, describes a set."""
+    if not os.path.isdir(directory):
+        return False
+    return os.path.exists(os.path.join(directory, INFO)) or any(_versions(directory, None))
 
 
 def _descend(directory: str, version: str | None, levels: int) -> str:

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import fastrec.tfds
+from fastrec import cli
 from fastrec.tfds import features
 
 ROOT = Path(__file__).parents[2]
@@ -41,6 +42,23 @@ def test_the_page_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert names["batch"]["action"].shape == (160 - 128, 16, 7)
     assert names["batch"]["action"].max() <= 1.1
     assert len(fastrec.tfds.load("data", "train", name="pets")) == 100
+
+
+def test_the_schema_command_describes_a_set(capsys: pytest.CaptureFixture[str]) -> None:
+    path = ROOT / "tests" / "data" / "tfds" / "sequences" / "1.0.0"
+    assert cli.main(["schema", str(path)]) == 0
+    name, splits, table, _, code = capsys.readouterr().out.split("\n\n", 4)
+    assert name == "sequences/1.0.0"
+    assert [line.split() for line in splits.splitlines()][2:] == [
+        ["train", "4", "1"],
+        ["test", "1", "1"],
+    ]
+    assert ["labels", "ClassLabel", "int64", "(None,)"] in [
+        line.split(maxsplit=3) for line in table.splitlines()
+    ]
+    names: dict[str, Any] = {}
+    exec("import fastrec.tfds\n" + code, names)
+    assert len(names["ds"]) == 4
 
 
 def test_the_example_learns(monkeypatch: pytest.MonkeyPatch) -> None:
