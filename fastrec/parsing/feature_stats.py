@@ -13,18 +13,11 @@ from ..columns import Bytes, Ragged
 from ..features.column_spec import Feature
 from ..features.raw import RawFeature
 from ..features.spec import FixedLenFeature
+from ..records.file_magic import image_format
 
 __all__ = ["FeatureStats", "Features"]
 
 KINDS = ("bytes_list", "float_list", "int64_list")
-
-FORMATS = {
-    b"\xff\xd8\xff": "JPEG",
-    b"\x89PNG": "PNG",
-    b"GIF8": "GIF",
-    b"BM": "BMP",
-    b"RIFF": "WebP",
-}
 
 
 class Shape(NamedTuple):
@@ -94,7 +87,7 @@ class FeatureStats:
             self.most = max(self.most, int(lengths.max()))
         values: Any = column.values
         if isinstance(values, Bytes):
-            self._formats.update(_format_of(values[i]) for i in range(len(values)))
+            self._formats.update(image_format(values[i]) for i in range(len(values)))
             values = np.diff(values.offsets)
         if values.dtype.kind == "f":
             values = values[np.isfinite(values)]
@@ -128,10 +121,6 @@ class FeatureStats:
                 constant = next(iter(shapes)) if len(shapes) == 1 else None
                 return Found(names, dtype, int(item_size), constant)
         return None
-
-
-def _format_of(value: bytes) -> str | None:
-    return next((name for magic, name in FORMATS.items() if value.startswith(magic)), None)
 
 
 def shape_sources(key: str, columns: Mapping[str, Ragged]) -> Iterator[Shape]:

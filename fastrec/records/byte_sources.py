@@ -8,9 +8,10 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from .file_magic import HEADER_SIZE
+
 __all__ = ["Patience", "Stream", "head_of"]
 
-_HEAD = 12
 _POLL_S = 0.05
 
 
@@ -20,7 +21,7 @@ class Stream:
     def __init__(self, file: Any) -> None:
         self._read = file.read
         self.head = b""
-        while len(self.head) < _HEAD and (more := file.read(_HEAD - len(self.head))):
+        while len(self.head) < HEADER_SIZE and (more := file.read(HEADER_SIZE - len(self.head))):
             self.head += more
 
     def __call__(self, size: int) -> bytes:
@@ -35,7 +36,7 @@ def head_of(path: str | bytes) -> bytes:
     if not os.path.isfile(path):
         return b""
     with open(path, "rb", buffering=0) as file:
-        return file.read(_HEAD)
+        return file.read(HEADER_SIZE)
 
 
 class Patience:

@@ -6,6 +6,8 @@ from __future__ import annotations
 import zlib
 from typing import Any, Protocol
 
+from .file_magic import HEADER_SIZE
+
 __all__ = ["compressor", "detect", "normalize"]
 
 # zlib's window bits: the gzip container, the zlib container.
@@ -52,7 +54,8 @@ def detect(head: bytes) -> str | None:
 def _is_frame(head: bytes) -> bool:
     from .. import _core
 
-    return len(head) >= 12 and head[8:12] == _core.masked_crc32c(head[:8]).to_bytes(4, "little")
+    crc = _core.masked_crc32c(head[:8]).to_bytes(4, "little")
+    return len(head) >= HEADER_SIZE and head[8:HEADER_SIZE] == crc
 
 
 def compressor(kind: str, level: int | None) -> Compressor:

@@ -1,9 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a file that is no record file may be instead."""
+"""Formats by their first bytes, record files among them."""
 
 from __future__ import annotations
 
-__all__ = ["kind_of"]
+__all__ = ["FRAME_OVERHEAD", "HEADER_SIZE", "image_format", "kind_of"]
+
+HEADER_SIZE = 12  # of a record: its length, and the length's checksum
+FRAME_OVERHEAD = 16  # the header, and the data's checksum
+
+_IMAGES = (
+    (b"\xff\xd8\xff", "JPEG"),
+    (b"\x89PNG", "PNG"),
+    (b"GIF8", "GIF"),
+    (b"BM", "BMP"),
+    (b"RIFF", "WebP"),
+)
 
 _FORMATS: tuple[tuple[int, bytes, str], ...] = (
     (0, b"\x1f\x8b", "GZIP (compression='GZIP' or 'auto' reads it)"),
@@ -17,9 +28,7 @@ _FORMATS: tuple[tuple[int, bytes, str], ...] = (
     (0, b"Obj\x01", "Avro"),
     (0, b"\x89HDF\r\n\x1a\n", "HDF5"),
     (0, b"\x93NUMPY", "a NumPy array (.npy)"),
-    (0, b"\x89PNG\r\n\x1a\n", "a PNG picture"),
-    (0, b"\xff\xd8\xff", "a JPEG picture"),
-    (0, b"GIF8", "a GIF picture"),
+    *((0, magic, f"a {name} image") for magic, name in _IMAGES[:3]),
     (0, b"RIFF", "a RIFF file (WebP, WAV or AVI)"),
     (0, b"%PDF-", "a PDF document"),
     (0, b"\x7fELF", "a program (ELF)"),
@@ -33,8 +42,13 @@ _FORMATS: tuple[tuple[int, bytes, str], ...] = (
 _TEXT = frozenset(b"\t\n\r\f" + bytes(range(0x20, 0x7F)))
 
 
+def image_format(head: bytes) -> str | None:
+    """Name the image format of what begins with `head`; None for others."""
+    return next((name for magic, name in _IMAGES if head.startswith(magic)), None)
+
+
 def kind_of(head: bytes) -> str | None:
-    """What a file that begins with `head` looks like, in words; None when it looks like nothing.
+    """Describe what a file that begins with `head` looks like; None when it is unknown.
 
     Examples
     --------

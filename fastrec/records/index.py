@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from .. import _core
 from ..errors import IndexMismatchError
+from .file_magic import FRAME_OVERHEAD
 from .paths import PathLike, index_path
 
 __all__ = ["Index"]
@@ -172,7 +173,7 @@ def _unpickle(path: PathLike, saved: bytes) -> Index:
 
 def _parse_text(index: PathLike, size: int) -> NDArray[np.uint64]:
     """Offsets, and the end. Memory is bounded by the number of records that the file can hold."""
-    most = size // 16 + 1
+    most = size // FRAME_OVERHEAD + 1
     with open(index, "rb") as file:
         text = file.read(most * _LONGEST_LINE)
         if file.read(1):

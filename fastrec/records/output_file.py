@@ -9,11 +9,10 @@ from typing import Any
 from .. import _core
 from ..errors import FastrecError
 from .compression import compressor
+from .file_magic import FRAME_OVERHEAD
 from .inflate import Inflated
 
 __all__ = ["Output"]
-
-_OVERHEAD = 16  # of a frame, beside the record
 
 
 class Output:
@@ -114,7 +113,7 @@ class Output:
             if self._kind is not None:
                 read = Inflated(file.read, self._kind, os.fsdecode(self.file.path))
             records, size = _core.RecordReader(self.file.path, place=place, read=read).walk()
-        if (records, size + records * _OVERHEAD) != (self.count, self.size):
+        if (records, size + records * FRAME_OVERHEAD) != (self.count, self.size):
             raise FastrecError(
                 f"{os.fsdecode(self.file.path)!a} has {records} records of {size} bytes when it is "
                 f"read back, and {self.count} were written to it"

@@ -7,6 +7,7 @@ import os
 from dataclasses import dataclass, field
 
 from . import compression as streams
+from .byte_sources import head_of
 from .manifest import Manifest, check_shards
 from .paths import PathLike, is_path
 from .reader import Reader
@@ -214,8 +215,7 @@ def _save(
     reader = Reader(path, compression=compression, on_error="skip")
     kind = compression
     if kind == "auto":
-        with open(path, "rb") as file:
-            kind = streams.detect(file.read(12))
+        kind = streams.detect(head_of(path))
     size = 0
     with ShardWriter(target, compression=kind, overwrite=overwrite) as writer:
         for block in reader.blocks(_BLOCK_RECORDS):

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from verbs import feed, gzipped, number_records, read, write, zlibbed
 
 import fastrec
+from fastrec.records.file_magic import FRAME_OVERHEAD, HEADER_SIZE
 
 # Frames that TensorFlow wrote.
 GOLDEN = {
@@ -312,3 +313,9 @@ def test_a_closed_reader_says_so(path: Path) -> None:
     for use in (lambda: reader[0], lambda: len(reader), lambda: list(reader)):
         with pytest.raises(ValueError, match="closed"):
             use()
+
+
+def test_the_sizes_of_a_frame_are_those_that_the_core_writes() -> None:
+    assert len(fastrec._core.frame(b"")) == FRAME_OVERHEAD
+    head = fastrec._core.frame(b"data")[:HEADER_SIZE]
+    assert head[8:] == fastrec.masked_crc32c(head[:8]).to_bytes(4, "little")
