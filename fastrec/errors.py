@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What goes wrong, and where.
+"""Exceptions, with the place of the error.
 
-Data errors carry coordinates as attributes and in their one line of ASCII text. Trouble with the
-operating system is a plain :class:`OSError` with ``errno`` and ``filename``, never one of these.
+Data errors carry file, record and offset as attributes and in their one line of ASCII text. Errors
+of the operating system are plain :class:`OSError` with ``errno`` and ``filename``.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ __all__ = [
 
 
 class FastrecError(Exception):
-    """Any error of fastrec's own.
+    """Base class of fastrec's own errors.
 
     Attributes
     ----------
     path : str or None
-        The file, as it was given; None where there is none.
+        The file, as it was given; None if there is none.
     record : int or None
         Number of the record, from 0, within its file (or within the records that were passed).
     offset : int or None
@@ -38,13 +38,13 @@ class FastrecError(Exception):
 
 
 class CorruptRecordError(FastrecError, ValueError):
-    """The framing of a record is damaged: a length or a checksum is wrong.
+    """A record is damaged: a length or a checksum is wrong.
 
     Attributes
     ----------
     kind : str
         ``"length-crc"``, ``"data-crc"``, ``"torn-header"``, ``"torn-data"``, ``"torn-footer"``,
-        ``"too-large"``, ``"zero-fill"``, ``"shrunk"``, or ``"compression"`` when it is the
+        ``"too-large"``, ``"zero-fill"``, ``"shrunk"``, or ``"compression"`` for damage of the
         compressed stream around the records.
     length : int or None
         The length that the header gives, in bytes, when it was readable.
@@ -63,7 +63,7 @@ class TruncatedFileError(CorruptRecordError, EOFError):
 
 
 class LimitExceededError(FastrecError, ValueError):
-    """A record or a stream is larger than the limit that was set for it.
+    """A record or a stream exceeds its size limit.
 
     Attributes
     ----------
@@ -78,34 +78,34 @@ class LimitExceededError(FastrecError, ValueError):
 
 
 class IndexMismatchError(FastrecError, ValueError):
-    """An index that is damaged, or not of the file as it is now. Building it again cures it."""
+    """An index is damaged or does not match its file; build it again."""
 
 
 class MissingRecordsError(FastrecError):
-    """Files lack what a manifest, or the numbers in the names of shards, say that there is.
+    """Files that a manifest or the names of shards announce are missing or different.
 
     Attributes
     ----------
     path : str
-        The first file that is missing, or that is not as it was.
+        The first file that is missing or different.
     """
 
 
 class RandomAccessError(FastrecError, TypeError):
-    """Records of this source can only be had one after the other.
+    """The source can only be read in sequence.
 
-    A :class:`TypeError`, too: that is how ``list()`` learns that there is no ``len()`` to ask for.
+    Also a :class:`TypeError`, by which ``list()`` recognises that there is no ``len()``.
     """
 
 
 class ExampleParseError(FastrecError, ValueError):
-    """The bytes of a record are not the ``tf.train.Example`` that was asked for.
+    """A record is not the ``tf.train.Example`` that the features describe.
 
     Attributes
     ----------
     kind : str
-        ``"malformed"`` when they are no Example at all, ``"schema"`` when a feature is missing or
-        of the wrong kind, size or range.
+        ``"malformed"`` if it is no Example at all, ``"schema"`` if a feature is missing or has the
+        wrong kind, size or range.
     """
 
     kind: str = ""

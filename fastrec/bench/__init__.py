@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The benchmark suite: fastrec, its peers and what the machine can do, in one run.
+"""The benchmark suite: fastrec, its peers and the limits of the machine, in one run.
 
 Each contestant works in a process of its own, and they take turns: what makes the machine slow for
 a moment makes it slow for all. The processes of peers run whatever interpreter the peer is

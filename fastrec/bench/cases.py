@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is measured on: records of seven kinds, and plain small ones, the same for the same seed.
+"""Data of the benchmarks: records of seven kinds, and small ones, determined by the seed.
 
 A case describes its features in words that every peer can translate into its own, and makes its
 columns with nothing but NumPy, so that any process can make the very same rows.
@@ -204,7 +204,7 @@ def _ragged_columns(random: np.random.Generator, case: Case, n: int) -> Columns:
 
 
 def _pair_columns(random: np.random.Generator, case: Case, n: int) -> Columns:
-    """As those of PASCAL VOC: wide or tall, the longer side of 500 pixels."""
+    """Images like those of PASCAL VOC: wide or tall, the longer side of 500 pixels."""
     sizes = np.stack([random.integers(300, 401, n), np.full(n, 500)], axis=1)
     sizes[::4] = sizes[::4, ::-1]
     ends = np.concatenate([[0], np.cumsum(sizes.prod(axis=1))])

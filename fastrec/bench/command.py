@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measure fastrec beside other libraries, and beside what this machine can do."""
+"""Measure fastrec against other libraries and the limits of this machine."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="NAME",
-        help=f"only on this data; repeat for more: {', '.join(CASES)}",
+        help=f"only this case; repeat for more: {', '.join(CASES)}",
     )
     parser.add_argument(
         "--job",
@@ -38,7 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="NAME",
         help=f"only this job; repeat for more: {', '.join(JOBS)}",
     )
-    parser.add_argument("--file", metavar="PATH", help="measure on a file of your own")
+    parser.add_argument("--file", metavar="PATH", help="measure on this file instead")
     parser.add_argument(
         "--peers",
         action="append",
@@ -50,20 +50,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--quick",
         action="store_true",
-        help="a tenth of the data and 3 rounds: an impression in a few minutes",
+        help="a tenth of the data and 3 rounds: a rough result in a few minutes",
     )
-    parser.add_argument("--scale", type=float, metavar="X", help="so much of the data (default 1)")
-    parser.add_argument("--rounds", type=int, metavar="N", help="at most so many rounds")
+    parser.add_argument(
+        "--scale", type=float, metavar="X", help="scale factor for the data size (default 1)"
+    )
+    parser.add_argument("--rounds", type=int, metavar="N", help="maximum number of rounds")
     parser.add_argument(
         "--threads",
         type=int,
         metavar="N",
         default=usable_cpus(),
-        help="threads each (default: the usable processors)",
+        help="threads per library (default: the usable processors)",
     )
-    parser.add_argument("--seed", type=int, default=1, metavar="N", help="of the data")
-    parser.add_argument("--data", metavar="DIRECTORY", help="keep the data there for the next time")
-    parser.add_argument("--json", metavar="FILE", help="write everything there; '-' is stdout")
+    parser.add_argument("--seed", type=int, default=1, metavar="N", help="seed of the data")
+    parser.add_argument("--data", metavar="DIRECTORY", help="directory to keep the data in")
+    parser.add_argument("--json", metavar="FILE", help="write all results there; '-' is stdout")
     parser.add_argument("--chart", metavar="PNG", help="draw the comparison with TensorFlow")
     parser.add_argument("--markdown", metavar="FILE", help="write the tables there")
     parser.add_argument("--crc-driver", metavar="FILE", default="",
@@ -71,7 +73,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace, report: Report) -> int:
-    """Print the tables; 1 if a peer and fastrec made different things of the same data."""
+    """Print the tables; 1 if results of a peer and of fastrec differ."""
     request = _request(arguments)
     if arguments.chart:
         _need_matplotlib()
@@ -103,7 +105,7 @@ def _peers(words: list[str]) -> dict[str, str]:
 
 def _request(arguments: argparse.Namespace) -> suite.Request:
     if arguments.file and arguments.case:
-        raise Failure("--file is a case of its own: leave out --case", 2)
+        raise Failure("--file and --case are mutually exclusive", 2)
     base = _QUICK if arguments.quick else Rules()
     scale = _QUICK_SCALE if arguments.quick else 1.0
     if not 0 < (arguments.scale or 1) <= 100:

@@ -26,7 +26,7 @@ class Folder:
     path: str
     seed: int
     makers: Sequence[Contestant]
-    """Whoever is to write, in order of preference; the last is a process of ours."""
+    """Processes that may write the data, in order of preference; the last is fastrec's."""
 
     def __post_init__(self) -> None:
         os.makedirs(self.path, exist_ok=True)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether two libraries made the same arrays: a checksum of the checksums of rows.
+"""Comparison of results of two libraries: a checksum of the checksums of rows.
 
 A row's checksum depends on every element of it, on where in the row it stands and on the name of
 its column. In order, those are checksummed again; for shuffled rows they are summed, so that any
@@ -48,7 +48,7 @@ def _sums(words: Words, splits: NDArray[np.int64]) -> Words:
 
 
 def _positions(splits: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Of every element of a ragged array, where in its row it stands."""
+    """Return the position of every element of a ragged array in its row."""
     return np.arange(int(splits[-1])) - np.repeat(splits[:-1], np.diff(splits))
 
 

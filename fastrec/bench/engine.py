@@ -36,7 +36,7 @@ class Rules:
 
 @dataclass
 class Measurement:
-    """What one contestant did: seconds (or bytes, for memory) of a pass, one a round.
+    """Measurements of one contestant: seconds (or bytes, for memory) of a pass, one per round.
 
     `busy` is processor time: what other programs take away does not count in it.
     """
@@ -61,7 +61,7 @@ class Measurement:
 
     @property
     def processors(self) -> float:
-        """How many it kept busy."""
+        """Processors in use."""
         return sum(self.busy) / sum(self.seconds) if self.seconds else math.nan
 
     def per_records(self) -> list[float]:
@@ -69,7 +69,7 @@ class Measurement:
 
     @property
     def spread(self) -> float:
-        """How far apart the middle rounds are, as a part of the median."""
+        """Interquartile range of the rounds, relative to the median."""
         if len(self.seconds) < 3:
             return 0.0
         low, _, high = statistics.quantiles(self.seconds, n=4, method="inclusive")
@@ -94,7 +94,7 @@ class Comparison:
 
 
 def ratio(slow: Measurement, quick: Measurement) -> tuple[float, float, float]:
-    """How many times the time of `quick` a record takes `slow`: median, least, most of the rounds.
+    """Return the time of `slow` relative to that of `quick`: median, least, most of the rounds.
 
     Rounds are paired: what slowed the machine for a while slowed both.
     """

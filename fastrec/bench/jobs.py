@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which questions the suite asks, of whom, and on what."""
+"""The jobs of the suite, their contestants and cases."""
 
 from __future__ import annotations
 

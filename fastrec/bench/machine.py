@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which machine this is, and whether it was left in peace."""
+"""Description of the machine, and its load by other programs."""
 
 from __future__ import annotations
 

@@ -109,7 +109,7 @@ class Contestant:
         )
 
     def ask(self, op: str, timeout: float = 600, **request: Any) -> dict[str, Any]:
-        """What it answers; ``{"error": ...}`` when it dies or takes longer than `timeout`."""
+        """Send a request and return the answer; ``{"error": ...}`` if it ends or times out."""
         try:
             if self._process is not None and self._process.poll() is not None:
                 self.close()

@@ -44,7 +44,7 @@ def _seconds(value: float) -> str:
 
 
 def amount(comparison: Comparison, measurement: Measurement) -> str:
-    """What it did: records and bytes a second, or how long, or how much memory."""
+    """Format a measurement: records and bytes per second, or time, or memory."""
     unit = comparison.job.unit
     if unit == "seconds":
         return _seconds(measurement.median)
@@ -62,7 +62,7 @@ def _reference(comparison: Comparison) -> Measurement | None:
 
 
 def factor(comparison: Comparison, measurement: Measurement) -> str:
-    """How many times as long as ours it takes, and between what the rounds lie."""
+    """Format the time relative to ours, and the range over the rounds."""
     ours = _reference(comparison)
     if ours is None or measurement is ours or not measurement.seconds:
         return ""

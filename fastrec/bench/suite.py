@@ -34,7 +34,7 @@ Say = Callable[[str], object]
 
 @dataclass(frozen=True)
 class Request:
-    """What to measure. Empty: everything. `peers` maps a peer to an interpreter, or to ""."""
+    """Selection of measurements; empty selects all. `peers` maps a peer to an interpreter or ""."""
 
     cases: Sequence[str] = ()
     jobs: Sequence[str] = ()
@@ -49,7 +49,7 @@ class Request:
 
 @dataclass
 class Run:
-    """What was found. `others` is how many processors other programs kept busy meanwhile."""
+    """Results. `others` is the number of processors that other programs used meanwhile."""
 
     comparisons: list[Comparison]
     verdicts: list[Verdict]

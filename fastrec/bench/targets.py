@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is to be reached, and whether a run shows that it is."""
+"""Speed targets, and their verdicts."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ _WRITTEN, _WRITTEN_BYTES = 20_000, 200 << 20
 
 
 def _field(name: str, feature: Any) -> Field:
-    """As the suite knows it. What every library calls something else is measured as ragged."""
+    """Describe a column to the suite; kinds that libraries name differently are ragged."""
     if isinstance(feature, fastrec.RawFeature):
         if feature.shape is None or np.dtype(feature.dtype) != np.uint8:
             return Field(name, "bytes", ())

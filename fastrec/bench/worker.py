@@ -29,7 +29,7 @@ class Gap(Exception):
 
 @dataclass(frozen=True)
 class Task:
-    """What a trial works on. `path` holds the case's records, `out` is where it may write."""
+    """Input of a trial. `path` holds the case's records; it may write to `out`."""
 
     job: str
     variant: str

@@ -44,7 +44,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     -------
     int
         The exit status: 0 if all is well, 1 for a finding or a failure, 2 for a wrong request, 130
-        after Ctrl-C, 141 when whoever read our output has gone.
+        after Ctrl-C, 141 when the reader of standard output has closed it.
 
     Raises
     ------
@@ -76,7 +76,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="fastrec", description="Look into TFRecord files, check them, and see fastrec at work."
+        prog="fastrec", description="Inspect, verify, repair and write TFRecord files."
     )
     parser.add_argument("--version", action="version", version=f"fastrec {__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
@@ -111,7 +111,7 @@ def _accept_any_name(stream: object) -> None:
 
 
 def _silence_stdout() -> None:
-    """Nobody reads it any more: keep the interpreter's last flush from failing, too."""
+    """Keep the interpreter's last flush from failing when nobody reads standard output."""
     with contextlib.suppress(OSError, ValueError):
         devnull = os.open(os.devnull, os.O_WRONLY)
         os.dup2(devnull, sys.stdout.fileno())

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which files the words of a command line mean."""
+"""Expansion of command-line arguments to files."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Write a directory of pictures into record files."""
+"""Write a directory of images to record files."""
 
 from __future__ import annotations
 
@@ -23,31 +23,33 @@ def _positive(text: str) -> int:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("directory", metavar="DIR", help="where the pictures are, at any depth")
     parser.add_argument(
-        "output", metavar="OUT", help="train.tfrecord, or what to name shards after"
+        "directory", metavar="DIR", help="directory of images, searched recursively"
     )
-    parser.add_argument("--shards", type=_positive, default=1, metavar="N", help="how many files")
     parser.add_argument(
-        "--raw", action="store_true", help="store pixels instead of the files as they are"
+        "output",
+        metavar="OUT",
+        help="output file, such as train.tfrecord; shards are named after it",
     )
+    parser.add_argument("--shards", type=_positive, default=1, metavar="N", help="number of files")
+    parser.add_argument("--raw", action="store_true", help="store pixels instead of encoded images")
     parser.add_argument(
         "--labels",
         default="directories",
         metavar="CSV",
-        help="a file of filename,label; 'directories' (the default) or 'none'",
-    )
-    parser.add_argument("--threads", type=_positive, metavar="N", help="shards at a time")
-    parser.add_argument(
-        "--no-check", action="store_true", help="look at headers only, not whether pictures decode"
+        help="a CSV file of filename,label; 'directories' (the default) or 'none'",
     )
     parser.add_argument(
-        "--restart", action="store_true", help="write shards again that are finished"
+        "--threads", type=_positive, metavar="N", help="number of shards written in parallel"
     )
+    parser.add_argument(
+        "--no-check", action="store_true", help="read headers only; do not check that images decode"
+    )
+    parser.add_argument("--restart", action="store_true", help="write finished shards again")
 
 
 def _steps(advance: Callable[[int], object]) -> Callable[[int, int], None]:
-    """From how many are done to how many more."""
+    """Convert totals to increments."""
     before = 0
 
     def progress(done: int, _: int) -> None:
@@ -80,7 +82,7 @@ def run(arguments: argparse.Namespace, report: Report) -> int:
         report.line(f"skipped  {shown(name)}: {shown(reason)}", style="yellow")
     resumed = f", {written.resumed} of them finished before" if written.resumed else ""
     report.line(
-        f"wrote    {counted(written.count, 'picture')} of {counted(len(written.labels), 'label')} "
+        f"wrote    {counted(written.count, 'image')} of {counted(len(written.labels), 'label')} "
         f"into {counted(len(written.paths), 'file')}{resumed}; {len(written.skipped)} skipped"
     )
     return 0 if written.count else 1

@@ -14,14 +14,16 @@ __all__ = ["add_arguments", "run"]
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("path", metavar="PATH", help="the damaged file, which is kept")
     parser.add_argument(
-        "--output", metavar="PATH", help="where to (default: PATH with .repaired before its suffix)"
+        "--output",
+        metavar="PATH",
+        help="the new file (default: PATH with .repaired before its suffix)",
     )
     parser.add_argument(
         "--in-place",
         action="store_true",
-        help="give the new file the name, and the damaged one that with .damaged behind it",
+        help="give the new file the name of the damaged one, which becomes PATH.damaged",
     )
-    parser.add_argument("--overwrite", action="store_true", help="replace an output that is there")
+    parser.add_argument("--overwrite", action="store_true", help="replace an existing output")
 
 
 def run(arguments: argparse.Namespace, report: Report) -> int:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a command says: lines, tables and progress, with rich or without.
+"""Output of commands: lines, tables and progress, with rich or without.
 
 Rich is used where it is installed and the stream is a terminal; everywhere else the same words come
 out as aligned plain text, fit for a log, ``grep`` and ``awk``.
@@ -19,13 +19,13 @@ __all__ = ["Failure", "Report", "bytes_text", "count_text", "counted", "plain_ta
 Advance = Callable[[int], object]
 
 _PATIENCE_S = 1.0
-"""What takes no longer than this shows no progress."""
+"""Seconds before progress is shown."""
 
 _LINE_EVERY_S = 5.0
 """Between two plain lines of progress."""
 
 _INDENT = 3
-"""Of a table."""
+"""The headers of a table."""
 
 
 class Failure(Exception):

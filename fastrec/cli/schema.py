@@ -25,7 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=int,
         default=1000,
         metavar="N",
-        help="how many records to look at (default 1000)",
+        help="number of records to read (default 1000)",
     )
 
 

@@ -16,9 +16,11 @@ __all__ = ["add_arguments", "run"]
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("paths", nargs="+", metavar="PATH", help="a file, a directory or a pattern")
-    parser.add_argument("--manifest", metavar="FILE", help="what the files have to be")
+    parser.add_argument("--manifest", metavar="FILE", help="check the files against this manifest")
     parser.add_argument(
-        "--write-manifest", metavar="FILE", help="write there what they are, if they are sound"
+        "--write-manifest",
+        metavar="FILE",
+        help="if all files are intact, write their names, sizes, counts and checksums there",
     )
 
 
@@ -73,7 +75,7 @@ def run(arguments: argparse.Namespace, report: Report) -> int:
 
 
 def damage_text(path: str, error: fastrec.FastrecError) -> str:
-    """Where the damage is, of which kind, and the numbers: one line."""
+    """Describe damage in one line: file, record, offset, kind and numbers."""
     message, kind = str(error), getattr(error, "kind", "")
     if error.record is None or not kind:
         return f"{shown(path)}: {shown(message)}"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Write real pictures to TFRecord files, check, load, train on and prove them."""
+"""Run an end-to-end demo on real images."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--images",
         metavar="DIR",
-        help="your own pictures, labelled by sub-directory (default: scikit-learn's digits and "
+        help="your own images, labelled by sub-directory (default: scikit-learn's digits and "
         "photographs)",
     )
     parser.add_argument(
-        "--out", metavar="DIR", default="./demo", help="where to write (default ./demo)"
+        "--out", metavar="DIR", default="./demo", help="output directory (default ./demo)"
     )
     for name, least, default, text in (
         ("--shards", 2, 8, "files to write to"),

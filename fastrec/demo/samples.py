@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where the demo's pictures come from: scikit-learn's, or a directory of the user's own."""
+"""Images of the demo: scikit-learn's, or a directory of the user's."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def digest(pixels: UInt8Array) -> bytes:
 
 
 def same(remembered: object, pixels: UInt8Array) -> bool:
-    """Whether `pixels` are, bit for bit, the picture that was remembered."""
+    """Return True if `pixels` equal the remembered image bit for bit."""
     if isinstance(remembered, bytes):
         return remembered == digest(pixels)
     return np.array_equal(np.asarray(remembered), pixels)
@@ -105,7 +105,7 @@ def photos() -> Pictures:
     try:
         data = datasets.load_sample_images()
     except ImportError as error:  # in words of scikit-learn's own, which say nothing of extras
-        message = "photographs need Pillow: pip install 'fastrec-io[demo]'"
+        message = "photographs require Pillow: pip install 'fastrec-io[demo]'"
         raise ImportError(message, name="PIL") from error
     names = [os.path.basename(name) for name in data.filenames]
     pictures = tuple(
@@ -132,7 +132,7 @@ def from_directory(
     paths = image.find(root, exclude=exclude, on_error=on_error)
     if not paths:
         suffixes = " ".join(sorted(image.SUFFIXES))
-        raise Failure(f"no pictures in {shown(directory)} (looked for {suffixes})", 2)
+        raise Failure(f"no images in {shown(directory)} (looked for {suffixes})", 2)
     parts = [path.relative_to(root).parts for path in paths]
     own = os.path.basename(os.path.abspath(directory)) or "pictures"
     kinds = [part[0] if len(part) > 1 else own for part in parts]
@@ -157,5 +157,5 @@ def _scikit_learn_datasets() -> Any:
     try:
         return importlib.import_module("sklearn.datasets")
     except ImportError as error:
-        message = "the demo's own pictures need scikit-learn: pip install 'fastrec-io[demo]'"
+        message = "the demo's own images require scikit-learn: pip install 'fastrec-io[demo]'"
         raise ImportError(message, name=error.name) from error

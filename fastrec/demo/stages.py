@@ -45,7 +45,7 @@ def _nothing(_: object) -> None:
 
 @dataclass(frozen=True)
 class Measured:
-    """What a stage did in how much time of its own: `passes` over the same records."""
+    """Work and time of a stage: `passes` over the same records."""
 
     records: int
     size: int
@@ -63,7 +63,7 @@ class Measured:
 
 @dataclass(frozen=True)
 class Original:
-    """What is kept of a picture when it is written, to prove it with later."""
+    """Data kept of a written image, to compare with later."""
 
     label: int
     remembered: object
@@ -95,7 +95,7 @@ class Loaded:
 
 @dataclass
 class Proved:
-    """How many records came back, and the names of those that did not come back as they were."""
+    """Return the number of records read, and the names of those that differ."""
 
     records: int = 0
     size: int = 0
@@ -182,7 +182,7 @@ def record_of(picture: Picture, pixels: UInt8Array) -> dict[str, Any]:
 
 
 def features_for(shape: tuple[int, int, int] | None) -> dict[str, Any]:
-    """What :func:`record_of` wrote: dense where all pictures have one `shape`, ragged otherwise."""
+    """Describe the records of :func:`record_of`: dense if all images have one `shape`."""
     return {
         "image": fastrec.RawFeature(shape, np.uint8),
         "shape": fastrec.FixedLenFeature((3,), np.int64),

@@ -72,7 +72,7 @@ def train_and_test(paths: Sequence[str]) -> tuple[list[str], list[str]]:
 
 
 def why_not_trained(written: Written) -> str | None:
-    """What is missing for training to make sense; None where it does."""
+    """Return the reason why training makes no sense; None if it does."""
     if len({original.label for original in written.originals.values()}) < 2:
         return "it takes at least two labels: put the pictures into a sub-directory for each"
     if len(written.originals) < _FEWEST_PICTURES:

@@ -193,7 +193,7 @@ def _offsets(part: _core.ArrowPart, dtype: Any) -> NDArray[np.int64]:
 
 
 def _values(key: Any, part: _core.ArrowPart, offsets: NDArray[np.int64]) -> Any:
-    """What the lists between `offsets` are of. Elements of no list, or of a null, may be nulls."""
+    """Return the elements that the lists between `offsets` hold; others may be null."""
     child = part.child()
     if child is None:
         raise _refuse(key, "a list without values")

@@ -31,7 +31,7 @@ def specs_of(features: Mapping[str, Feature] | None) -> Specs | None:
     Raises
     ------
     TypeError
-        On a feature that says how to read only, such as a SparseFeature.
+        On a feature that cannot be written, such as a SparseFeature.
     """
     if features is None:
         return None
@@ -57,13 +57,13 @@ def specs_of(features: Mapping[str, Feature] | None) -> Specs | None:
 
 
 def value_name(key: Any, feature: Feature) -> bytes:
-    """The name under which a feature's values are in the record."""
+    """Return the name of a feature's values in the record."""
     name = getattr(feature, "value_key", None) if isinstance(feature, RaggedFeature) else None
     return encode_key(key if name is None else name)
 
 
 def named_shapes(features: Mapping[str, Feature] | None) -> dict[str, str]:
-    """By feature, the one that holds its shape, where the specification names one."""
+    """Map features to the feature that holds their shape, where the specification names one."""
     named = {}
     for key, feature in (features or {}).items():
         shape = getattr(feature, "shape", None) if isinstance(feature, RawFeature) else None
@@ -73,14 +73,14 @@ def named_shapes(features: Mapping[str, Feature] | None) -> dict[str, str]:
 
 
 def _spec_of(column: ColumnSpec) -> ColumnSpec:
-    """Arrays that are fitted when they are read may have any shape when they are written."""
+    """Allow any shape when arrays are written that are fitted to one when they are read."""
     if column.fit is None:
         return column
     return column._replace(fit=None, ragged=True, shape=())
 
 
 def native_value(key: Any, value: Any, spec: ColumnSpec | None = None) -> NativeValue:
-    """One row's value. `spec`: what the features specification says of it."""
+    """Lay out one row's value; `spec` is its entry in the specification."""
     if value is None:
         return _missing(key, spec)
     if isinstance(value, (list, tuple)) and not value and spec is None:
@@ -89,11 +89,14 @@ def native_value(key: Any, value: Any, spec: ColumnSpec | None = None) -> Native
 
 
 def native_column(key: Any, column: Any, spec: ColumnSpec | None = None) -> NativeValue:
-    """One feature of every row."""
+    """Lay out one feature of every row."""
     column, present = column_of(key, column)
     if present is not None and spec is not None and not spec.ragged and spec.fallback is None:
         row = int(np.flatnonzero(present == 0)[0])
-        raise ValueError(f"feature {key!a}: row {row} is None, and the feature has no default")
+        raise ValueError(
+            f"feature {key!a}: row {row} is None, which requires a default_value or a ragged "
+            f"feature"
+        )
     if present is not None and spec is not None:
         if not present.any():
             return NativeValue("none", np.zeros(0, np.uint8), len(present))
@@ -107,7 +110,7 @@ def native_column(key: Any, column: Any, spec: ColumnSpec | None = None) -> Nati
 
 def _missing(key: Any, spec: ColumnSpec | None) -> NativeValue:
     if spec is not None and not spec.ragged and spec.fallback is None:
-        raise ValueError(f"feature {key!a}: there is no value, and the feature has no default")
+        raise ValueError(f"feature {key!a}: None requires a default_value or a ragged feature")
     return NativeValue("none", np.zeros(0, np.uint8), 1)
 
 
@@ -144,18 +147,20 @@ def _wants(spec: ColumnSpec) -> str:
 
 def _mismatch(key: Any, column: Any, spec: ColumnSpec) -> TypeError:
     what = type_name(column.values if isinstance(column, Raw) else column)
-    return TypeError(f"feature {key!a}: the specification says {_wants(spec)} a row, not {what}")
+    return TypeError(
+        f"feature {key!a}: a row must be {_wants(spec)} by the specification, got {what}"
+    )
 
 
 def _check_shape(key: Any, shape: tuple[int, ...], spec: ColumnSpec) -> None:
     if not spec.ragged and shape != spec.shape:
         raise ValueError(
-            f"feature {key!a}: a row has shape {shape}, the specification says {spec.shape}"
+            f"feature {key!a}: a row must have shape {spec.shape} by the specification, got {shape}"
         )
 
 
 def _as_numbers(key: Any, values: Array, column: Any, spec: ColumnSpec) -> Array:
-    """Numbers that the pinned dtype holds without loss, floats by rounding."""
+    """Check that the dtype of `spec` represents the numbers; floats are rounded."""
     kind = values.dtype.kind
     if kind not in "biuf" or (spec.kind == "int64" and kind == "f"):
         if values.size or kind not in "biuf":
@@ -286,7 +291,7 @@ def _raw_ragged(key: Any, column: Ragged | Raw, spec: ColumnSpec) -> Raw:
 
 
 def _converted(key: Any, values: Array, column: Any, spec: ColumnSpec) -> Array:
-    """As the pinned dtype, in the pinned byte order, when every value survives that."""
+    """Convert to the dtype and byte order of `spec`, without loss of any value."""
     if values.dtype != spec.dtype:
         if values.dtype.kind in "biu" and spec.dtype.kind in "biu":
             _check_range(key, values, spec.dtype)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Values to Examples and SequenceExamples."""
+"""Encode mappings and columns as Examples and SequenceExamples."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def encode_example(
     ----------
     mapping : mapping of str to value
         ================================================= ===========================
-        value                                             becomes
+        value                                             stored as
         ================================================= ===========================
         uint8 array of at least one dimension             one bytes value, in C order
         bool, int, integer or bool array, list of these   int64_list
@@ -40,11 +40,11 @@ def encode_example(
         None, empty list                                  a Feature with no kind set
         ================================================= ===========================
 
-        Arrays of more than one dimension are flattened in C order. docs/encoding.md has the rule
-        in full.
+        Arrays of more than one dimension are flattened in C order. docs/encoding.md has the
+        complete rule.
     features : mapping of str to feature, optional
-        Specs kinds, shapes and dtypes, and is checked: every feature has to be in it, and every one
-        of it has to be there unless it has a default or is ragged. A :class:`RawFeature` makes an
+        Fixes kinds, shapes and dtypes. Every value must be in it, and every one of its features
+        must be given unless it has a default or is ragged. A :class:`RawFeature` makes an
         array of any dtype one bytes value, an int64 :class:`FixedLenFeature` makes uint8 a list.
     shapes : mapping of str to str, optional
         Adds the shape of a feature's value as a feature of its own: ``{"image": "shape"}``. A
@@ -55,7 +55,7 @@ def encode_example(
     TypeError
         On any other value; the message names the feature.
     OverflowError
-        On an integer beyond int64, or a finite float beyond float32.
+        If an integer is out of int64's range, or a finite float out of float32's.
     ValueError
         On a value that `features` does not allow.
 
@@ -65,7 +65,9 @@ def encode_example(
     b'\\n\\x10\\n\\x0e\\n\\x05label\\x12\\x05\\x1a\\x03\\n\\x01\\x03'
     """
     if not isinstance(mapping, Mapping):
-        raise TypeError(f"an Example is made of a mapping, not of {type(mapping).__name__}")
+        raise TypeError(
+            f"mapping must be a mapping of names to values, got {type(mapping).__name__}"
+        )
     if features is None and shapes is None:
         return _PLAIN.row(mapping)
     return Encoding(features, shapes).row(mapping)
@@ -80,8 +82,8 @@ def encode_examples(
 ) -> Bytes:
     """Serialize columns, one ``tf.train.Example`` a row.
 
-    Row ``i`` is what :func:`encode_example` makes of ``{name: column[i] for each column}``, but
-    that an empty row of a column is an empty list of the column's kind.
+    Row ``i`` is encoded as :func:`encode_example` encodes ``{name: column[i] for each column}``,
+    except that an empty row of a column is an empty list of the column's kind.
 
     Parameters
     ----------
@@ -93,8 +95,8 @@ def encode_examples(
     features, shapes
         As for :func:`encode_example`.
     threads : int, optional
-        To encode with. By default as many as there are processors, when there is enough to do.
-        The bytes are the same for any number.
+        Number of threads. Default: the usable processors, if the work is worth it. The result does
+        not depend on it.
 
     Returns
     -------

@@ -19,8 +19,8 @@ __all__ = ["Encoding"]
 
 Ints = NDArray[np.int64]
 
-# What a record says of rows of these lengths.
-_SAYINGS: dict[str, Callable[[Ints], Ints]] = {
+# How a record stores rows of these lengths, by the kind of partition.
+_PARTITIONS: dict[str, Callable[[Ints], Ints]] = {
     "RowLengths": lambda lengths: lengths,
     "RowSplits": lambda lengths: np.concatenate([[0], np.cumsum(lengths)]),
     "RowStarts": lambda lengths: np.cumsum(lengths) - lengths,
@@ -39,7 +39,7 @@ class Encoding:
         threads: int | None = None,
     ) -> None:
         if threads is not None and not 1 <= threads <= 256:
-            raise ValueError(f"threads must be 1 to 256, not {threads}")
+            raise ValueError(f"threads must be 1 to 256, got {threads}")
         self._specs = specs_of(features)
         self._shapes = {**named_shapes(features), **(shapes or {})}
         self._nested = nested_features(features)
@@ -47,11 +47,11 @@ class Encoding:
         self._encoder = _core.ExampleEncoder(self._specs)
 
     def straight(self) -> _core.ExampleEncoder | None:
-        """What encodes a row just as it is; None where something has to be made of it first."""
+        """Return the encoder of rows; None if rows must be transformed first."""
         return None if self._shapes or self._nested else self._encoder
 
     def row(self, mapping: Mapping[str, Any]) -> bytes:
-        """The bytes of an Example."""
+        """Encode a mapping as an Example."""
         if self._shapes:
             mapping = _with_shapes(mapping, self._shapes)
         for nested in self._nested:
@@ -60,7 +60,7 @@ class Encoding:
         return self._encoder.encode(mapping)
 
     def columns(self, columns: Mapping[str, Any]) -> _core.Values:
-        """Rows that are ready to be encoded."""
+        """Prepare columns for encoding."""
         if self._shapes:
             columns = _with_shape_columns(columns, self._shapes)
         for nested in self._nested:
@@ -69,7 +69,7 @@ class Encoding:
         return _core.column_values(columns, self._specs)
 
     def frames(self, values: _core.Values, turns: int) -> Iterator[tuple[int, Any, int]]:
-        """Rows dealt out in turn: whose turn it is, a block of frames, and how many."""
+        """Encode rows for `turns` shards in turn: shard, frames, and how many frames."""
         for turn in range(turns):
             for frames, count in values.blocks(turn, turns, self._threads):
                 yield turn, frames, count
@@ -80,9 +80,9 @@ def _spread(mapping: Mapping[str, Any], key: str, spread: dict[str, Any]) -> dic
 
 
 def _with_shapes(mapping: Mapping[Any, Any], shapes: Mapping[str, str]) -> dict[Any, Any]:
-    """`mapping`, and for each feature that `shapes` names, under the name given there, its shape.
+    """Add the shape of each feature in `shapes`, under the name given there, to `mapping`.
 
-    A feature of that name that is there already stays.
+    A feature of that name that is given stays.
 
     Raises
     ------
@@ -92,18 +92,18 @@ def _with_shapes(mapping: Mapping[Any, Any], shapes: Mapping[str, str]) -> dict[
     added = dict(mapping)
     for key, name in shapes.items():
         if key not in mapping:
-            raise ValueError(f"feature {key!a}, whose shape is asked for, is missing")
+            raise ValueError(f"feature {key!a}, whose shape is to be stored, is missing")
         if name not in added:  # else it is as the caller has it
             added[name] = list(np.shape(mapping[key]))
     return added
 
 
 def _with_shape_columns(columns: Mapping[Any, Any], shapes: Mapping[str, str]) -> dict[Any, Any]:
-    """As :func:`_with_shapes`, of every row."""
+    """Do for every row as :func:`_with_shapes`."""
     added = dict(columns)
     for key, name in shapes.items():
         if key not in columns:
-            raise ValueError(f"feature {key!a}, whose shape is asked for, is missing")
+            raise ValueError(f"feature {key!a}, whose shape is to be stored, is missing")
         column = columns[key]
         if name in columns:
             continue
@@ -115,7 +115,7 @@ def _with_shape_columns(columns: Mapping[Any, Any], shapes: Mapping[str, str]) -
 
 
 class Nested:
-    """A :class:`~fastrec.RaggedFeature` with partitions, and how a nested list is written by it."""
+    """Writes nested lists by a :class:`~fastrec.RaggedFeature` with partitions."""
 
     def __init__(self, key: str, feature: RaggedFeature) -> None:
         self.key = key
@@ -127,22 +127,22 @@ class Nested:
         ]
 
     def is_in(self, mapping: Mapping[Any, Any]) -> bool:
-        """Whether there is a nested list: the values beside their partitions are none."""
+        """Return True if a nested list is given, rather than flat values with their partitions."""
         return self.key in mapping and not any(name in mapping for name in self._names if name)
 
     def spread(self, value: Any) -> dict[str, Any]:
-        """The features that one row's nested list becomes."""
+        """Take one row's nested list apart: its values, and a feature per partition."""
         spread: dict[str, Any] = {}
         items = self._items(value, 0)
         for depth, (partition, name) in enumerate(zip(self._partitions, self._names, strict=True)):
             rows = [self._items(item, depth + 1) for item in items]
             lengths = np.array([len(row) for row in rows], np.int64)
             if name is not None:
-                spread[name] = _SAYINGS[partition.kind](lengths)
+                spread[name] = _PARTITIONS[partition.kind](lengths)
             elif (lengths != partition.length).any():
                 raise ValueError(
-                    f"feature {self.key!a}: a row of {lengths[lengths != partition.length][0]} "
-                    f"values, where the specification says {partition.length}"
+                    f"feature {self.key!a}: a row must have {partition.length} values by the "
+                    f"specification, got {lengths[lengths != partition.length][0]}"
                 )
             items = [item for row in rows for item in row]
         return {**spread, self.values: items}
@@ -153,19 +153,19 @@ class Nested:
         if isinstance(value, np.ndarray) and value.ndim:
             return value.tolist() if depth == len(self._partitions) else list(value)
         raise TypeError(
-            f"feature {self.key!a}: {type(value).__name__} where the specification says a list of "
-            f"lists, {len(self._partitions) + 1} deep"
+            f"feature {self.key!a}: must be nested lists of depth {len(self._partitions) + 1} by "
+            f"the specification, got {type(value).__name__}"
         )
 
     def spread_columns(self, column: Any) -> dict[str, Any]:
-        """As :meth:`spread`, of every row."""
+        """Do for every row as :meth:`spread`."""
         rows = [self.spread(row) for row in column]
         names = [name for name in self._names if name] + [self.values]
         return {name: [row[name] for row in rows] for name in names}
 
 
 def nested_features(features: Mapping[str, Feature] | None) -> list[Nested]:
-    """Those features of a specification that cut values into rows."""
+    """Return the features of a specification that have partitions."""
     return [
         Nested(key, feature)
         for key, feature in (features or {}).items()

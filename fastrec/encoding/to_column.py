@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a Python value becomes in an Example, as a column: the rule is in docs/encoding.md."""
+"""Python values as columns, and columns in the memory that the core reads.
+
+docs/encoding.md has the rule; this is its implementation.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +37,7 @@ _COLUMNS = "a column is an array, a Bytes, a Ragged, or a list with one entry a 
 
 @dataclass
 class Raw:
-    """Arrays that are to be stored as bytes, one value a row."""
+    """Arrays to be stored as bytes, one value per row."""
 
     values: Array
     splits: NDArray[np.int64] | None = None  # in elements; without, one row along the first axis
@@ -42,7 +45,7 @@ class Raw:
 
 @dataclass
 class Nullable:
-    """A column some of whose rows have no value."""
+    """A column with rows that have no value."""
 
     column: Any
     present: NDArray[np.uint8]
@@ -53,7 +56,7 @@ Column = Array | Bytes | Ragged | Raw
 
 @dataclass
 class NativeValue:
-    """One feature of `rows` rows, in the terms of ``fr_value``."""
+    """One feature of `rows` rows, as ``fr_value`` describes it."""
 
     kind: str  # "int64", "float", "bytes" or "none"
     values: Array  # contiguous, aligned, native; of a bytes list: bytes
@@ -67,7 +70,7 @@ class NativeValue:
 
 
 def type_name(value: object) -> str:
-    """What a message calls the type of a value."""
+    """Name the type of a value in a message."""
     if isinstance(value, np.ndarray):
         return f"an array of {value.dtype} and shape {value.shape}"
     return type(value).__name__
@@ -77,20 +80,20 @@ def _refuse(key: Any, value: object, accepted: str = ACCEPTED) -> TypeError:
     if isinstance(value, os.PathLike):
         return TypeError(
             f"feature {key!a}: {type(value).__name__} is a path: pass str(path) for its name, or "
-            f"path.read_bytes() for what is in the file"
+            f"path.read_bytes() for its contents"
         )
     return TypeError(f"feature {key!a}: {type_name(value)} cannot be stored; {accepted}")
 
 
 def one_row(key: Any, value: Any) -> Column:
-    """A value as a column of one row."""
+    """Convert a value to a column of one row."""
     if isinstance(value, _STRINGS):
         return Bytes.from_list([_string(key, value)])
     if isinstance(value, Bytes):
         return Bytes(value.data, value.offsets, (1, len(value.offsets) - 1))
     if isinstance(value, Ragged):
         raise TypeError(
-            f"feature {key!a}: rows of differing length have no place in one Example; "
+            f"feature {key!a}: an Example cannot store rows of differing length; "
             f"store their lengths as a feature of their own"
         )
     if isinstance(value, (int, float)):
@@ -124,8 +127,8 @@ def _flat(key: Any, value: Sequence[Any]) -> tuple[list[Any], tuple[int, ...]]:
     parts = [_flat(key, _items(item)) for item in value]
     if any(shape != parts[0][1] for _, shape in parts):
         raise ValueError(
-            f"feature {key!a}: the nested lists differ in length, and an Example has no place for "
-            f"where each ends; store their lengths as a feature of its own"
+            f"feature {key!a}: nested lists must have equal lengths, for an Example does not store "
+            f"where each ends; store their lengths as a feature of their own"
         )
     return [item for part, _ in parts for item in part], (len(value), *parts[0][1])
 
@@ -148,7 +151,9 @@ def _string(key: Any, value: Any, row: int | None = None) -> bytes:
         try:
             return value.encode("utf-8")
         except UnicodeEncodeError as error:
-            raise ValueError(f"feature {key!a}: {where}text that is no Unicode: {error}") from None
+            raise ValueError(
+                f"feature {key!a}: {where}text is not valid Unicode: {error}"
+            ) from None
     if isinstance(value, BYTES_LIKE):
         return bytes(value)
     raise TypeError(
@@ -177,11 +182,11 @@ def _numbers(key: Any, values: list[Any]) -> Array:
 
 
 def as_array(key: Any, value: Any, accepted: str = ACCEPTED) -> Any:
-    """Whatever offers its elements: NumPy, Arrow, array protocol, buffers, DLPack."""
+    """Convert objects that expose arrays: NumPy, Arrow, array protocol, buffers, DLPack."""
     if isinstance(value, (np.ndarray, np.generic)):
         if type(value) is not np.ndarray and np.any(getattr(value, "mask", False)):
             raise ValueError(
-                f"feature {key!a}: an Example has no place for what is masked; fill it first, as "
+                f"feature {key!a}: an Example cannot store masked elements; fill them first, as "
                 f"filled() does"
             )
         return np.asarray(value)
@@ -201,7 +206,7 @@ def as_array(key: Any, value: Any, accepted: str = ACCEPTED) -> Any:
     except (TypeError, ValueError, RuntimeError, BufferError) as error:
         text = " ".join(str(error).split())
         raise TypeError(
-            f"feature {key!a}: {type(value).__name__} does not become an array: {text!a}"
+            f"feature {key!a}: {type(value).__name__} cannot be converted to an array: {text!a}"
         ) from error
     raise _refuse(key, value, accepted)
 
@@ -215,7 +220,7 @@ def _has_buffer(value: Any) -> bool:
 
 
 def column_of(key: Any, column: Any) -> tuple[Column, NDArray[np.uint8] | None]:
-    """A column in one of the forms that can be native, and where it has no value."""
+    """Convert a column to one of `Column`; with a byte per row if some rows are None."""
     if isinstance(column, (str, bytes, bytearray)):
         raise TypeError(f"feature {key!a}: {type(column).__name__} is one value; {_COLUMNS}")
     if isinstance(column, (list, tuple)):
@@ -384,7 +389,7 @@ def _other_dtype(dtype: np.dtype[Any]) -> str:
 def _native_ragged(key: Any, column: Ragged) -> NativeValue:
     if isinstance(column.values, Ragged):
         raise TypeError(
-            f"feature {key!a}: rows of rows have no place in an Example; store the inner lengths "
+            f"feature {key!a}: an Example cannot store rows of rows; store the inner lengths "
             f"as a feature of their own"
         )
     splits = np.require(column.row_splits, np.int64, ["C", "A", "E"])

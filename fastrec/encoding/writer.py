@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writing record files."""
+"""The writer of record files: bytes, mappings and columns."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["Writer"]
 
 
 def _check_bytes(record: Any) -> None:
-    """Raise unless a record is bytes-like: arrays of other types have no bytes that one means."""
+    """Raise unless a record is bytes-like; an array of numbers is more likely a mistake."""
     if isinstance(record, str):
         raise TypeError("a record must be bytes or a mapping, got str; encode the text")
     try:
@@ -32,46 +32,46 @@ def _check_bytes(record: Any) -> None:
 
 
 class Writer(ShardWriter):
-    """Records into a file that appears whole, when the writer closes, or not at all.
+    """Writes records to a file that is published completely on close, or not at all.
 
     Parameters
     ----------
     path : path
-        The file to make. With `shards`, ``train.tfrecord`` stands for
+        The file to write. With `shards`, ``train.tfrecord`` stands for
         ``train-00000-of-00004.tfrecord`` and so on.
     compression : {None, "GZIP", "ZLIB"}
     level : int, optional
-        Of compression, 0 to 9.
+        Compression level, 0 to 9; requires `compression`.
     overwrite : bool, default True
-        Whether a file that is there may be replaced. It is, when the writer closes.
+        Replace an existing file on close. If False, an existing file is an error.
     shards : int, optional
-        Spread records over so many files, one record each in turn.
+        Number of files, which take records in turn.
     shard_bytes, shard_records : int, optional
-        Go on to the next file once one has so many bytes (before compression) or records. The
-        names say how many there are in the end. A batch of columns is not divided.
+        Start a new file at this size (before compression) or number of records. File names contain
+        the final number of files. A batch of columns is not split.
     append : bool, default False
-        Write behind what the file holds, in the file itself, which must be sound up to its end: a
-        torn tail is refused, and :func:`fastrec.repair` cures it. Leaving the ``with`` block by an
-        exception, and :meth:`abort`, take back what was appended; being killed does not. Other
-        appending writers are kept away meanwhile. GZIP files get another member.
+        Append to the file in place. An incomplete last record is an error, which
+        :func:`fastrec.repair` fixes. An exception in the ``with`` block, and :meth:`abort`,
+        truncate the file to its previous size; a killed process does not. Other appending writers
+        are locked out. GZIP files get another member.
     index : bool, default False
-        Keep an :class:`Index` beside each file.
+        Write an :class:`Index` beside each file.
     fsync : bool, default True
-        Have the file on the disk before it takes its name. Without it a power failure in the next
-        half minute or so may leave an empty or incomplete file under that name.
+        Sync the file to the disk before it is renamed into place. Without it, a power failure soon
+        after may leave an empty or incomplete file.
     verify_after_write : bool, default False
-        Read each file back before it takes its name, with `fsync` from the disk rather than from
-        memory, and raise unless every checksum holds and every record is there. Not for `append`.
+        Read each file back before it is published (with `fsync` from the disk, not the page cache)
+        and raise unless all records are there and every checksum is right. Excludes `append`.
     features, shapes
-        What mappings and columns have to be, as :func:`fastrec.encode_example` has it.
+        Specification of mappings and columns, as for :func:`fastrec.encode_example`.
     threads : int, optional
-        To encode columns with, as :func:`fastrec.encode_examples` has it.
+        Threads that encode columns, as for :func:`fastrec.encode_examples`.
 
     Raises
     ------
     OSError
-        With errno and filename, on anything the system refuses. Then, and when the ``with`` block
-        is left by an exception, nothing is published and a file that was there is as it was.
+        With errno and filename, for errors of the operating system. Then, and after an exception in
+        the ``with`` block, nothing is published and an existing file is unchanged.
 
     Examples
     --------
@@ -137,11 +137,11 @@ class Writer(ShardWriter):
         super().write(record)
 
     def write_batch(self, columns: Mapping[str, Any]) -> None:
-        """Write one ``tf.train.Example`` a row of `columns`, all of them or none.
+        """Write one ``tf.train.Example`` per row of `columns`, all of them or none.
 
-        See :func:`fastrec.encode_examples` for what columns may be. A value that cannot be stored
-        is found before the first byte is written. What can happen after that, such as a full disk
-        or Ctrl-C, ends the writer, and nothing is published.
+        See :func:`fastrec.encode_examples` for the types of columns. All values are checked before
+        the first byte is written. A later failure, such as a full disk or Ctrl-C, ends the writer,
+        and nothing is published.
         """
         self._check_open()
         values = self._encoding.columns(columns)

@@ -83,7 +83,7 @@ class SparseBuild:
 
 
 def _is_sorted(indices: Ints) -> bool:
-    """Whether index rows ascend in lexicographic order; equal ones may follow each other."""
+    """Return True if index rows ascend lexicographically; equal rows are allowed."""
     before, after = indices[:-1], indices[1:]
     tied = np.ones(len(before), bool)
     good = np.zeros(len(before), bool)
@@ -176,7 +176,7 @@ def padded_frames(column: Ragged) -> Any:
 
 
 def frame_counts(column: Ragged) -> Ints:
-    """How many frames each record has."""
+    """Number of frames of each record."""
     return np.diff(column.row_splits)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What features become for the core: columns to read, and what is made of them."""
+"""Features in the terms of the core: columns to read, and builders of results."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ KINDS = {"b": "int64", "i": "int64", "u": "int64", "f": "float", "O": "bytes"}
 
 
 class Fit(NamedTuple):
-    """How arrays whose shape is in the record get one shape; ``fr_fit`` and ``fr_extent``."""
+    """Fitting of arrays whose shape is in the record to one shape: ``fr_fit``, ``fr_extent``."""
 
     crops: bool
     # A dimension each, or one for all: a size, or ("one" | "all", number of the column).
@@ -24,7 +24,7 @@ class Fit(NamedTuple):
 
 
 class ColumnSpec(NamedTuple):
-    """A column of the core: ``fr_feature`` of ``csrc/schema.h``, and how it looks to Python."""
+    """A column of the core: ``fr_feature`` of ``example/schema.h``, and its dtype and shape."""
 
     key: bytes
     kind: str  # "bytes", "float", "int64", or "record" for the record itself
@@ -51,7 +51,7 @@ class Output(NamedTuple):
 
 
 class ReadPlan(NamedTuple):
-    """What the core reads, and what is made of it."""
+    """The columns that the core reads, and the outputs made of them."""
 
     columns: tuple[ColumnSpec, ...]
     outputs: tuple[Output, ...]
@@ -82,7 +82,7 @@ def as_shape(shape: Any) -> tuple[int, ...]:
     if isinstance(shape, (int, np.integer)):
         shape = (shape,)
     if not isinstance(shape, Iterable):
-        raise TypeError(f"shape must be an int or a sequence of ints, not {shape!r}")
+        raise TypeError(f"shape must be an int or a sequence of ints, got {shape!r}")
     shape = tuple(shape)
     for dim in shape:
         if isinstance(dim, bool) or not isinstance(dim, (int, np.integer)):
@@ -91,19 +91,19 @@ def as_shape(shape: Any) -> tuple[int, ...]:
                 "values is a FixedLenSequenceFeature or a RaggedFeature"
             )
         if dim < 0:
-            raise ValueError(f"no dimension of shape may be negative, got {shape!r}")
+            raise ValueError(f"dimensions of shape must not be negative, got {shape!r}")
     dims = tuple(int(dim) for dim in shape)  # NumPy's integers would overflow
     if math.prod(dims) > 2**48:
-        raise ValueError(f"a row of shape {shape!r} is larger than any record can be")
+        raise ValueError(f"shape {shape!r} is larger than any record can be")
     return dims
 
 
 def list_dtype(dtype: Any) -> np.dtype[Any]:
-    """The dtype of a column read from one of the three lists."""
+    """Return the dtype of a column read from one of the three lists."""
     result = as_dtype(dtype)
     if result.kind not in KINDS or result.itemsize > 8:
         raise TypeError(
-            f"dtype must be bytes, a bool, an integer or a float of up to 8 bytes, not {dtype!r}"
+            f"dtype must be bytes, a bool, an integer or a float of up to 8 bytes, got {dtype!r}"
         )
     return result
 
@@ -119,28 +119,28 @@ def column_of(key: bytes, dtype: Any, **more: Any) -> ColumnSpec:
 
 def key_of(key: Any, what: str) -> bytes:
     if not isinstance(key, (str, bytes)):
-        raise TypeError(f"{what} must be the name of a feature, not {key!r}")
+        raise TypeError(f"{what} must be the name of a feature, got {key!r}")
     if not key:
         raise ValueError(f"{what} must not be empty")
     return encode_key(key)
 
 
 def encode_key(key: str | bytes) -> bytes:
-    """A key as it is in the record; bytes that are no UTF-8 survive in a str as surrogates."""
+    """Encode a key as in the record; invalid UTF-8 is kept in str as surrogates."""
     return key.encode("utf-8", "surrogateescape") if isinstance(key, str) else bytes(key)
 
 
 class Feature:
-    """What to read of a record: the base of :class:`~fastrec.FixedLenFeature` and its like."""
+    """Base class of feature specifications, such as :class:`~fastrec.FixedLenFeature`."""
 
     __slots__ = ()
 
     def _columns(self, key: bytes) -> ItemSpec:
-        """As a feature of an Example; ValueError when it cannot be one."""
+        """Describe it as a feature of an Example; ValueError if it cannot be one."""
         raise NotImplementedError
 
     def _frame_columns(self, key: bytes) -> ItemSpec:
-        """As a feature list of a SequenceExample."""
+        """Describe it as a feature list of a SequenceExample."""
         raise TypeError(f"{type(self).__name__} cannot describe a feature list")
 
 
@@ -170,7 +170,9 @@ class Planner:
     def number(self, column: ColumnSpec) -> int:
         kind = self.kinds.setdefault(column.key, column.kind)
         if kind != column.kind:
-            raise ValueError(f"feature {column.key!a} is asked for as {kind} and as {column.kind}")
+            raise ValueError(
+                f"feature {column.key!a} cannot be read both as {kind} and as {column.kind}"
+            )
         return self.columns.setdefault(column, len(self.columns))
 
     def add(self, name: Any, lowered: ItemSpec) -> None:
@@ -208,9 +210,9 @@ def default_array(
 ) -> np.ndarray[Any, np.dtype[Any]]:
     array = np.asarray(default, dtype=BYTES if kind == "bytes" else None)
     if kind == "int64" and array.dtype.kind not in "biu" and array.size:
-        raise TypeError(f"default_value must be of {dtype}, not {default!r}")
+        raise TypeError(f"default_value must be of {dtype}, got {default!r}")
     if kind == "float" and array.dtype.kind not in "biuf" and array.size:
-        raise TypeError(f"default_value must be of {dtype}, not {default!r}")
+        raise TypeError(f"default_value must be of {dtype}, got {default!r}")
     if array.ndim == 0:
         return np.broadcast_to(array, shape)
     if array.size != math.prod(shape):
@@ -223,7 +225,7 @@ def default_array(
 def serialize_default(
     default: ArrayLike, kind: str, dtype: np.dtype[Any], shape: tuple[int, ...]
 ) -> bytes:
-    """The default as a record would hold it, so that it takes the same way into the column."""
+    """Serialize a default as a record would hold it; the core then parses it as such."""
     values = default_array(default, kind, dtype, shape).reshape(-1).tolist()
     if kind == "bytes":
         strings = [v.encode() if isinstance(v, str) else bytes(memoryview(v)) for v in values]

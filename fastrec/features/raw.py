@@ -69,7 +69,7 @@ class RawFeature(Feature):
         self._columns(b"")
 
     def _named(self) -> bool:
-        """Whether features of the record say the shape."""
+        """Whether features of the record hold the shape."""
         shape = self.shape
         if isinstance(shape, (str, bytes)):
             return True
@@ -90,7 +90,7 @@ class RawFeature(Feature):
     def _dtype(self) -> np.dtype[Any]:
         dtype = as_dtype(self.dtype)
         if dtype.kind not in "biufc" or dtype.itemsize > 16 or dtype == np.dtype(np.longdouble):
-            raise TypeError(f"dtype must be a bool, integer, float or complex, not {self.dtype!r}")
+            raise TypeError(f"dtype must be a bool, integer, float or complex, got {self.dtype!r}")
         return dtype
 
     def _swap(self, little_endian: bool) -> bool:
@@ -113,7 +113,7 @@ class RawFeature(Feature):
         return (*named, column._replace(shape=target, fit=fit)), builders.last
 
     def _extents(self) -> tuple[tuple[int | tuple[str, int], ...], list[ColumnSpec]]:
-        """Where each dimension is said, and the columns for it, by their number among these."""
+        """Return the source of each dimension, and the columns that hold dimensions."""
         whole = isinstance(self.shape, (str, bytes))
         named: list[ColumnSpec] = []
         extents: list[int | tuple[str, int]] = []
@@ -132,5 +132,5 @@ class RawFeature(Feature):
             return ColumnSpec(key, "int64", np.dtype(np.int64), ragged=True)
         dtype = as_dtype(self.shape_dtype)
         if dtype not in (np.dtype(np.int32), np.dtype(np.int64)):
-            raise TypeError(f"shape_dtype must be int32 or int64, not {self.shape_dtype!r}")
+            raise TypeError(f"shape_dtype must be int32 or int64, got {self.shape_dtype!r}")
         return ColumnSpec(key, "bytes", dtype, ragged=True, raw=True, swap=self._swap(True))

@@ -39,36 +39,36 @@ class Partition:
 
     @classmethod
     def row_splits(cls, key: str) -> Partition:
-        """Where each row begins, and where the last ends."""
+        """Row offsets: the start of each row, and the end of the last."""
         return cls("RowSplits", key_of(key, "the key of a partition"))
 
     @classmethod
     def row_lengths(cls, key: str) -> Partition:
-        """How many values each row has."""
+        """The number of values of each row."""
         return cls("RowLengths", key_of(key, "the key of a partition"))
 
     @classmethod
     def row_starts(cls, key: str) -> Partition:
-        """Where each row begins."""
+        """The start of each row."""
         return cls("RowStarts", key_of(key, "the key of a partition"))
 
     @classmethod
     def row_limits(cls, key: str) -> Partition:
-        """Where each row ends."""
+        """The end of each row."""
         return cls("RowLimits", key_of(key, "the key of a partition"))
 
     @classmethod
     def value_rowids(cls, key: str) -> Partition:
-        """Which row each value is in."""
+        """The row of each value."""
         return cls("ValueRowIds", key_of(key, "the key of a partition"))
 
     @classmethod
     def uniform_row_length(cls, length: int) -> Partition:
         """All rows have `length` values."""
         if isinstance(length, bool) or not isinstance(length, (int, np.integer)):
-            raise TypeError(f"length must be an int, not {length!r}")
+            raise TypeError(f"length must be an int, got {length!r}")
         if length < 0:
-            raise ValueError(f"length must not be negative, not {length}")
+            raise ValueError(f"length must not be negative, got {length}")
         return cls("UniformRowLength", None, int(length))
 
     def split(self, said: Ints, said_splits: Ints, items: Ints) -> tuple[Ints, Ints]:
@@ -91,7 +91,7 @@ class Partition:
         return _SPLITTERS[self.kind](said, said_splits, items)
 
     def split_evenly(self, items: Ints) -> Ints:
-        """Where the rows of each record begin, when all have the same length."""
+        """Return the row offsets of each record, for rows of one length."""
         if self.length == 0:
             _check(np.diff(items) == 0, "has values, and rows of length 0")
             return np.zeros_like(items)
@@ -119,7 +119,7 @@ def _check_items(good: NDArray[np.bool_], splits: Ints, problem: str) -> None:
 
 
 def _each(of_records: Ints, said_splits: Ints) -> Ints:
-    """What its record has, for everything that is said."""
+    """Map a partition to the values of its record."""
     return np.repeat(of_records, np.diff(said_splits))
 
 

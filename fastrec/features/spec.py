@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What to read from an Example, and as what.
+"""Feature specifications: names, kinds, shapes and dtypes of the data in records.
 
-A specification that cannot work is refused when it is made, not at the millionth record.
+An invalid specification is an error at construction, not at the first record.
 """
 
 from __future__ import annotations
@@ -47,23 +47,23 @@ __all__ = [
 
 @dataclass(frozen=True)
 class FixedLenFeature(Feature):
-    """The same number of values in every record.
+    """A fixed number of values in every record.
 
     Parameters
     ----------
     shape : int or sequence of int
-        Of one record's values; ``()`` for a scalar.
+        Shape of one record's values; ``()`` for a scalar.
     dtype : dtype-like
         ``np.int64``, ``np.float32`` or ``bytes``; or another integer, bool or float dtype, in
         which int64 values are range-checked and float values rounded.
     default_value : array-like, optional
-        Stands for the feature where a record lacks it. An empty list is not lacking: it is the
+        Used for records that lack the feature. An empty list does not count as missing: it has the
         wrong number of values.
 
     Raises
     ------
     TypeError, ValueError
-        When no record could ever fit.
+        If no record could match.
     """
 
     shape: Any
@@ -206,14 +206,14 @@ class RaggedFeature(Feature):
 
     def __post_init__(self) -> None:
         if not isinstance(self.partitions, (list, tuple)):
-            raise TypeError(f"partitions must be a list or tuple, not {self.partitions!r}")
+            raise TypeError(f"partitions must be a list or tuple, got {self.partitions!r}")
         object.__setattr__(self, "partitions", tuple(map(_as_partition, self.partitions)))
         if as_dtype(self.row_splits_dtype) not in (np.dtype(np.int32), np.dtype(np.int64)):
             raise ValueError(
-                f"row_splits_dtype must be int32 or int64, not {self.row_splits_dtype!r}"
+                f"row_splits_dtype must be int32 or int64, got {self.row_splits_dtype!r}"
             )
         if not isinstance(self.validate, bool):
-            raise TypeError(f"validate must be a bool, not {self.validate!r}")
+            raise TypeError(f"validate must be a bool, got {self.validate!r}")
         self._columns(b"")
 
     def _columns(self, key: bytes, frames: bool = False) -> ItemSpec:
@@ -245,7 +245,7 @@ def _as_partition(part: Any) -> Partition:
         return Partition.uniform_row_length(part.length)
     if name in Partition.KINDS and hasattr(part, "key"):
         return Partition(name, key_of(part.key, "the key of a partition"))
-    raise TypeError(f"a partition is RaggedFeature.RowSplits(key) or the like, not {part!r}")
+    raise TypeError(f"a partition must be RaggedFeature.RowSplits(key) or its like, got {part!r}")
 
 
 @dataclass(frozen=True)
@@ -290,7 +290,7 @@ class FixedLenSequenceFeature(Feature):
 
     def _columns(self, key: bytes) -> ItemSpec:
         if not self.allow_missing:
-            raise ValueError("in an Example a FixedLenSequenceFeature needs allow_missing=True")
+            raise ValueError("a FixedLenSequenceFeature of an Example requires allow_missing=True")
         build = builders.PaddedBuild(self.shape, self._padding(), key)
         return (column_of(key, self.dtype, ragged=True),), build
 
@@ -303,7 +303,7 @@ class FixedLenSequenceFeature(Feature):
 
 
 def plan_example(features: Mapping[str, Feature]) -> ReadPlan:
-    """What to read for features of an Example, or of a context."""
+    """Plan the reading of an Example, or of the context of a SequenceExample."""
     if not isinstance(features, Mapping):
         raise TypeError(f"features must map names to features, got {type(features).__name__}")
     if not features:
@@ -315,13 +315,15 @@ def plan_example(features: Mapping[str, Feature]) -> ReadPlan:
 
 
 def plan_context(features: Mapping[str, Feature]) -> ReadPlan:
-    """As :func:`plan_example`, and there may be none."""
+    """Plan as :func:`plan_example`; `features` may be empty."""
     return plan_example(features) if features else ReadPlan((), ())
 
 
 def plan_frames(features: Mapping[str, Feature]) -> ReadPlan:
-    """What to read for features of feature lists; of each ``name`` that is padded, the numbers of
-    frames are an output named ``(name,)``."""
+    """Plan the reading of feature lists.
+
+    The number of frames of each padded feature ``name`` is an output named ``(name,)``.
+    """
     planner = Planner()
     for key, feature in features.items():
         columns, build = check_feature(key, feature)._frame_columns(encode_key(key))

@@ -141,7 +141,7 @@ cdef class Dataset:
         if at < 0:
             at += count
         if not 0 <= at < count:
-            raise IndexError(f"record {number} of {count}")
+            raise IndexError(f"record index {number} is out of range ({count} records)")
         return self.record(at)
 
     def index_of(self, size_t number):
@@ -179,7 +179,8 @@ cdef class Dataset:
         cdef size_t i
         for i in range(count):
             if numbers[i] >= self.dataset.count:
-                raise IndexError(f"record {numbers[i]} of {self.dataset.count}")
+                raise IndexError(f"record index {numbers[i]} is out of range "
+                                 f"({self.dataset.count} records)")
         return 0
 
     def records(self, const uint64_t[::1] numbers not None):

@@ -20,7 +20,7 @@ cdef bytes name_of(key):
         return (<str>key).encode("utf-8", "surrogateescape")
     if isinstance(key, bytes):
         return key
-    raise TypeError(f"a feature's name must be str or bytes, not {key!r}")
+    raise TypeError(f"a feature's name must be str or bytes, got {key!r}")
 
 
 cdef int check_encoded(int status, c.fr_error *err, bint rows) except -1:
@@ -215,7 +215,7 @@ def column_values(columns, specs=None):
     cdef Values values
     load_rule()
     if not hasattr(columns, "items"):
-        raise TypeError(f"columns must map names to arrays, not {type(columns).__name__}")
+        raise TypeError(f"columns must map names to arrays, got {type(columns).__name__}")
     columns = dict(columns)
     if not columns:
         raise ValueError("columns is empty: name at least one feature")

@@ -56,7 +56,7 @@ def decode_raw(
     """
     dtype = as_dtype(out_type)
     if dtype.kind not in "biufc":
-        raise TypeError(f"out_type must be a bool, integer, float or complex, not {out_type!r}")
+        raise TypeError(f"out_type must be a bool, integer, float or complex, got {out_type!r}")
     shape, strings = _flatten(input_bytes)
     if fixed_length is not None:
         strings = _fix(strings, fixed_length, dtype.itemsize)
@@ -88,7 +88,7 @@ def _object_array(strings: Any) -> NDArray[np.object_]:
     if isinstance(strings, np.ndarray) and strings.dtype == object:
         return strings
     if isinstance(strings, np.ndarray):
-        raise TypeError(f"input_bytes must be bytes or object arrays of bytes, not {strings.dtype}")
+        raise TypeError(f"input_bytes must be bytes or object arrays of bytes, got {strings.dtype}")
     rows = [
         s if isinstance(s, (bytes, bytearray, memoryview)) else _object_array(s) for s in strings
     ]
@@ -103,7 +103,7 @@ def _fix(strings: Bytes, length: int, itemsize: int) -> Bytes:
     if length % itemsize:
         raise ValueError(f"fixed_length {length} is no multiple of {itemsize}, the element's size")
     if length <= 0:
-        raise ValueError(f"fixed_length must be greater than 0, not {length}")
+        raise ValueError(f"fixed_length must be greater than 0, got {length}")
     fixed = [string[:length].ljust(length, b"\0") for string in strings]
     return Bytes(np.frombuffer(b"".join(fixed), np.uint8), np.arange(len(fixed) + 1) * length)
 

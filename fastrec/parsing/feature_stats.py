@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What was seen of features, and the table of it."""
+"""Statistics of features that :func:`~fastrec.infer_features` collects, and their table."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ KINDS = ("bytes_list", "float_list", "int64_list")
 
 
 class Shape(NamedTuple):
-    """Where the shape of arrays is said, and of these records what it is."""
+    """The features that hold the shape of arrays, and the shapes in some records."""
 
     names: str | tuple[str | int, ...]
     dtype: Any  # None when integers say it
@@ -38,7 +38,7 @@ class Found(NamedTuple):
 
 
 class FeatureStats:
-    """What was seen of one feature.
+    """Statistics of one feature.
 
     Attributes
     ----------
@@ -97,7 +97,7 @@ class FeatureStats:
             self.high = high if self.high is None else max(self.high, high)
 
     def is_one_string(self) -> bool:
-        """Whether every record so far has one bytes value."""
+        """Return True if every record so far has one bytes value."""
         return bool(self.kinds == ["bytes_list"] and self.fewest == self.most == 1)
 
     def add_shape(self, shape: Shape, sizes: NDArray[np.int64]) -> None:
@@ -112,7 +112,7 @@ class FeatureStats:
         seen[3].update(map(tuple, shape.shapes.tolist()) if len(seen[3]) < 2 else ())
 
     def shape(self, total: int) -> Found | None:
-        """How to read it as arrays, when that went well for every record."""
+        """Return how to read it as arrays, if that fits every record."""
         for (names, _), (dtype, records, ratios, shapes) in self._shapes.items():
             if records != total or len(ratios) != 1 or not self.is_one_string():
                 continue
@@ -124,7 +124,7 @@ class FeatureStats:
 
 
 def shape_sources(key: str, columns: Mapping[str, Ragged]) -> Iterator[Shape]:
-    """What of these columns may say the shape of the arrays in that feature."""
+    """Yield the columns that may hold the shape of the arrays in a feature."""
     stem = key.rsplit("/", 1)[0]
     for name in dict.fromkeys((f"{key}/shape", f"{key}_shape", "shape", f"{stem}/shape")):
         shape = _whole_shape(name, columns.get(name)) if name != key else None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is in record files that nobody described."""
+"""Inference of feature specifications from record files."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def _check_kinds(seen: dict[str, FeatureStats]) -> None:
 
 
 def _measure(seen: dict[str, FeatureStats], chunk: list[bytes]) -> None:
-    """How many values, of what range and size, and whose shape is said where."""
+    """Measure counts, ranges and sizes of values, and find the shapes of arrays."""
     features: dict[str, Feature] = {
         key: RaggedFeature(_DTYPES[KINDS.index(stats.kinds[0])])
         for key, stats in seen.items()
@@ -140,7 +140,7 @@ def infer_features(source: Source, limit: int | None = 1000) -> Features:
     (3, 2, 3)
     """
     if limit is not None and limit < 1:
-        raise ValueError(f"limit must be at least 1, not {limit}")
+        raise ValueError(f"limit must be at least 1, got {limit}")
     seen, total = _survey(source, limit)
     found = {key: _feature(seen[key], total) for key in sorted(seen) if seen[key].kinds}
     return Features(found, {key: seen[key] for key in found}, total)

@@ -43,7 +43,7 @@ def compile_schema(plan: Callable[[Any], ReadPlan], features: Any) -> _core.Sche
 def _threads_for(records: Sequence[Any] | Bytes, threads: int | None) -> int:
     if threads is not None:
         if threads < 1:
-            raise ValueError(f"threads must be at least 1, not {threads}")
+            raise ValueError(f"threads must be at least 1, got {threads}")
         return threads
     try:
         size = records.nbytes if isinstance(records, Bytes) else sum(map(len, records))
@@ -57,7 +57,7 @@ def check_records(records: Any) -> None:
     if isinstance(records, (bytes, bytearray, memoryview, str)):
         raise TypeError("records is a sequence of records; parse_single_example takes one record")
     if isinstance(records, (list, tuple)) and records and isinstance(records[0], str):
-        raise TypeError("a record is bytes, not str")
+        raise TypeError("a record must be bytes, got str")
 
 
 def parse_example(
@@ -113,7 +113,7 @@ def parse_example(
 
 
 def parse_single_example(record: bytes, features: Mapping[str, Feature]) -> dict[str, Any]:
-    """As :func:`parse_example` of one record, without the batch dimension.
+    """Parse one record as :func:`parse_example` does, without the batch dimension.
 
     Returns
     -------
@@ -122,6 +122,6 @@ def parse_single_example(record: bytes, features: Mapping[str, Feature]) -> dict
         :class:`Bytes`; for a ragged or sparse feature the one row.
     """
     if isinstance(record, (str, list, tuple)):
-        raise TypeError(f"a record is bytes, not {type(record).__name__}")
+        raise TypeError(f"a record must be bytes, got {type(record).__name__}")
     columns = compile_schema(plan_example, features).parse([record])
     return {key: column[0] for key, column in columns.items()}

@@ -84,7 +84,7 @@ def parse_single_sequence_example(
     context_features: Mapping[str, Feature] | None = None,
     sequence_features: Mapping[str, Feature] | None = None,
 ) -> tuple[_Columns, _Columns]:
-    """As :func:`parse_sequence_example` of one record, without the batch dimension and lengths.
+    """Parse one record as :func:`parse_sequence_example` does, without batch dimension and lengths.
 
     Returns
     -------

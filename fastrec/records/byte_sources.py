@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a reader reads from where it does not map a file: first bytes, streams, files that grow."""
+"""Sources of bytes that are not mapped files: first bytes, streams, files that grow."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Stream:
 
 
 def head_of(path: str | bytes) -> bytes:
-    """The first bytes of a regular file; nothing of anything else, which can be read only once."""
+    """Read the first bytes of a regular file; others can be read only once and give none."""
     if not os.path.isfile(path):
         return b""
     with open(path, "rb", buffering=0) as file:
@@ -40,7 +40,7 @@ def head_of(path: str | bytes) -> bytes:
 
 
 class Patience:
-    """Whether to look again at a file that somebody writes to: until nothing came for too long."""
+    """Decides whether to poll a growing file again: until nothing was appended for too long."""
 
     def __init__(self, seconds: float | None, closed: Callable[[], bool]) -> None:
         self._seconds = seconds

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which compression a file has, and how to write it; :mod:`fastrec.records.inflate` reads it."""
+"""Detection of compression, and compressors; :mod:`fastrec.records.inflate` decompresses."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ def normalize(compression: str | None) -> str | None:
         return None
     kind = compression.upper() if isinstance(compression, str) else compression
     if kind not in _WINDOW_BITS:
-        raise ValueError(f"compression must be None, 'GZIP' or 'ZLIB', not {compression!r}")
+        raise ValueError(f"compression must be None, 'GZIP' or 'ZLIB', got {compression!r}")
     return kind
 
 
 def detect(head: bytes) -> str | None:
-    """The compression that a file which begins with `head` has.
+    """Detect the compression of a file from its first bytes.
 
     A plain file begins with a length: to be taken for a zlib stream it would need a record of a
     length whose two low bytes are a zlib header, and then its checksum would have to be wrong.
@@ -68,5 +68,5 @@ def compressor(kind: str, level: int | None) -> Compressor:
     """
     level = -1 if level is None else level
     if level not in range(-1, 10):
-        raise ValueError(f"level must be -1 to 9, not {level!r}")
+        raise ValueError(f"level must be -1 to 9, got {level!r}")
     return zlib.compressobj(level, zlib.DEFLATED, _WINDOW_BITS[kind], 9)

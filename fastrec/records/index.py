@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where every record of a file begins, kept beside it."""
+"""Indexes: the offset of every record of a file, stored beside it."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ _LONGEST_LINE = 42  # two numbers of 64 bits, a space and a line end
 
 
 class Index:
-    """Where every record of one plain file begins.
+    """The offsets of the records of one uncompressed file.
 
-    An index knows which file it is of: its size, and when it was changed last. It is data to be
-    checked, never trusted: a record is read where it says only if one is there, of that size.
+    An index stores the size and modification time of its file. It is never trusted: each record is
+    verified where the index says it is.
 
     Made by :meth:`build`, :meth:`load` or :meth:`read_text`, and by ``Writer(index=True)``.
 
@@ -49,26 +49,26 @@ class Index:
 
     @classmethod
     def build(cls, path: PathLike, *, max_record_bytes: int | None = None) -> Index:
-        """Go through a file from header to header.
+        """Index a file by reading its headers.
 
         Raises
         ------
         OSError, CorruptRecordError, TruncatedFileError, LimitExceededError
-            An index is of a sound file only.
+            If the file is not sound.
         """
         dataset = _core.Dataset([path], verify=False, max_record=max_record_bytes or 0)
         return cls(path, dataset.index_of(0))
 
     @classmethod
     def load(cls, path: PathLike, index: PathLike | None = None) -> Index:
-        """The index that was saved for the file at `path`, by default beside it.
+        """Load the index of the file at `path`, by default from beside it.
 
         Raises
         ------
         OSError
             When it cannot be read.
         IndexMismatchError
-            When it is not one of ours, is damaged, or is of the file as it was before.
+            If it is not a fastrec index, is damaged, or does not match the file.
         """
         found = cls._read(path, index_path(path) if index is None else index)
         status = os.stat(path)
@@ -82,7 +82,7 @@ class Index:
             return cls(path, _core.FileIndex.load(file.read(), path))
 
     def save(self, index: PathLike | None = None) -> str:
-        """Keep it, by default beside the file; the path that it got."""
+        """Write it, by default beside the file, and return its path."""
         target = os.fsdecode(index_path(self.path) if index is None else index)
         writer = _core.RecordWriter(target)
         try:
@@ -97,21 +97,21 @@ class Index:
 
     @property
     def offsets(self) -> NDArray[np.uint64]:
-        """Where records begin, and where the last one ends; uint64, shape (records + 1,)."""
+        """Start of each record, and end of the last; uint64, shape (records + 1,)."""
         return np.frombuffer(self._core.offsets(), np.uint64)
 
     @property
     def data_size(self) -> int:
-        """Of the file, in bytes."""
+        """Size of the file, in bytes."""
         return self._core.size
 
     @property
     def mtime_ns(self) -> int:
-        """When the file was changed last, in nanoseconds since 1970."""
+        """Modification time of the file, in nanoseconds since 1970."""
         return self._core.mtime_ns
 
     def write_text(self, index: PathLike) -> None:
-        """As lines of ``offset size``, which DALI and the ``tfrecord`` package read."""
+        """Write lines of ``offset size``, which DALI and the ``tfrecord`` package read."""
         offsets = self.offsets
         rows = np.stack([offsets[:-1], np.diff(offsets)], axis=1).tolist()
         text = "".join([f"{offset} {size}\n" for offset, size in rows])
@@ -124,7 +124,7 @@ class Index:
 
     @classmethod
     def read_text(cls, path: PathLike, index: PathLike) -> Index:
-        """The index of the file at `path` from lines of ``offset size``.
+        """Load the index of the file at `path` from lines of ``offset size``.
 
         Raises
         ------

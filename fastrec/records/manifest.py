@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a set of files holds, kept beside them: a file cannot say that its end is missing, or that a
-whole one is."""
+"""Manifests: names, sizes, counts and checksums of a set of files, which detect missing ones."""
 
 from __future__ import annotations
 
@@ -34,11 +33,10 @@ class ManifestFile(NamedTuple):
 
 
 class Manifest(Sequence[ManifestFile]):
-    """Which files belong together, and what is in each.
+    """The files of a data set, with their sizes, counts and checksums.
 
-    Records have checksums; that a file ends too early between two of them, that a shard is missing,
-    and that one is there twice under two names, nothing in the files can say. :func:`verify` holds
-    them against a manifest.
+    Checksums of records cannot detect a file that was cut between two records, a missing shard, or
+    one that is there twice under two names. :func:`verify` detects these by a manifest.
 
     Examples
     --------
@@ -68,17 +66,17 @@ class Manifest(Sequence[ManifestFile]):
 
     @property
     def names(self) -> list[str]:
-        """Of the files."""
+        """Names of the files."""
         return list(self._by_name)
 
     @property
     def records(self) -> int:
-        """In all files."""
+        """Number of records in all files."""
         return sum(each.records for each in self._files)
 
     @classmethod
     def build(cls, source: Source, *, compression: str | None = "auto") -> Manifest:
-        """Of files as they are now; every checksum in them is checked.
+        """Build the manifest of files; every checksum in them is verified.
 
         Raises
         ------
@@ -89,7 +87,7 @@ class Manifest(Sequence[ManifestFile]):
         return cls(file_of(path, place, part.walk()[0]) for path, place, part in found)
 
     def save(self, path: PathLike) -> None:
-        """Write it as JSON, whole or not at all."""
+        """Write it as JSON, completely or not at all."""
         files = [{**each._asdict(), "crc32c": f"{each.crc32c:08x}"} for each in self._files]
         text = json.dumps({"format": _FORMAT, "version": _VERSION, "files": files}, indent=1)
         writer = _core.RecordWriter(path)
@@ -103,7 +101,7 @@ class Manifest(Sequence[ManifestFile]):
         Raises
         ------
         FastrecError
-            When it is no manifest.
+            If it is not a manifest.
         OSError
         """
         try:
@@ -113,12 +111,12 @@ class Manifest(Sequence[ManifestFile]):
                 raise ValueError(f"it is of format {found['format']!a}, {found['version']!a}")
             return cls(_checked(each) for each in found["files"])
         except (ValueError, KeyError, TypeError, RecursionError) as problem:
-            error = FastrecError(f"{os.fsdecode(path)!a} is no manifest: {problem!a:.200}")
+            error = FastrecError(f"{os.fsdecode(path)!a} is not a manifest: {problem!a:.200}")
             error.path = os.fsdecode(path)
             raise error from None
 
     def check_names(self, paths: Iterable[str | bytes]) -> None:
-        """Raise unless it is these files, by name, that are in the manifest."""
+        """Raise unless the manifest lists exactly these files, by name."""
         names = [os.path.basename(os.fsdecode(path)) for path in paths]
         if missing := [each.name for each in self._files if each.name not in names]:
             raise _missing(missing)
@@ -126,18 +124,19 @@ class Manifest(Sequence[ManifestFile]):
             raise _error(extra[0], f"{extra[0]!a} is not in the manifest")
         if len(names) > len(self._files):
             twice = next(name for name in names if names.count(name) > 1)
-            raise _error(twice, f"{twice!a} is there {names.count(twice)} times")
+            raise _error(twice, f"{twice!a} is given {names.count(twice)} times")
 
     def check_file(self, path: str | bytes, place: str | bytes, records: int) -> None:
-        """Raise unless a file, of which that many records were found, is the one it was."""
+        """Raise unless a file with that many records matches its entry."""
         here = file_of(path, place, records)
         there = self._by_name[here.name]
         if here.records != there.records:
             raise _error(
-                here.name, f"{here.name!a} has {here.records} records, and had {there.records}"
+                here.name,
+                f"{here.name!a} has {here.records} records, the manifest says {there.records}",
             )
         if here != there:
-            raise _error(here.name, f"{here.name!a} has other records than it had")
+            raise _error(here.name, f"{here.name!a} has other contents than the manifest says")
 
 
 def file_of(path: str | bytes, place: str | bytes, records: int) -> ManifestFile:
@@ -160,7 +159,7 @@ def _checked(file: dict[str, Any]) -> ManifestFile:
 
 
 def check_shards(paths: Iterable[str | bytes]) -> None:
-    """Raise when of files like ``train-00001-of-00004.tfrecord`` some are not there."""
+    """Raise if shards like ``train-00001-of-00004.tfrecord`` are missing."""
     sets: dict[tuple[str, int, str], set[int]] = {}
     for path in paths:
         if match := _SHARD.fullmatch(os.fsdecode(path)):

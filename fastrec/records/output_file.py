@@ -68,7 +68,7 @@ class Output:
             self._compress()
 
     def _compress(self) -> None:
-        """Piece by piece, for Ctrl-C; then what the compressor has had cannot be taken back."""
+        """Compress piece by piece, so that Ctrl-C works; an interruption ends the file."""
         assert self._compressor is not None
         compress = self._compressor.compress
         try:
@@ -91,7 +91,7 @@ class Output:
         self.file.flush()
 
     def finish(self) -> None:
-        """Hand over everything and close the file, so that what is left to do is to publish."""
+        """Write everything and close the file, so that only publishing remains."""
         if self._finished:
             return
         if self._compressor is not None:
@@ -103,7 +103,7 @@ class Output:
             self._read_back()
 
     def _read_back(self) -> None:
-        """Raise unless what is on the disk is what was written."""
+        """Raise unless the file on the disk holds what was written."""
         place = self.file.place
         assert place is not None
         with open(place, "rb", buffering=0) as file:

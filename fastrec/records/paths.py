@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a source is: paths, patterns and lists of them become a list of paths."""
+"""Expansion of paths, glob patterns, directories and lists of these to files."""
 
 from __future__ import annotations
 
@@ -44,7 +44,8 @@ def expand(source: PathLike | Iterable[PathLike]) -> list[str | bytes]:
     if not is_path(source):
         if not isinstance(source, Iterable):
             raise TypeError(
-                f"a source is a path, a pattern, a list of them or a binary file, not {source!r}"
+                f"source must be a path, a pattern, a list of these or a binary file, "
+                f"got {source!r}"
             )
         return [path for each in source for path in expand(each)]  # type: ignore[arg-type]
     path: str | bytes = os.fspath(source)  # type: ignore[arg-type]
@@ -92,7 +93,7 @@ def _record_files(directory: str | bytes) -> list[str | bytes]:
 
 
 def index_path(path: PathLike) -> str | bytes:
-    """Where the index of a file is kept: beside it."""
+    """Return the path of a file's index, beside it."""
     name: str | bytes = os.fspath(path)
     return name + INDEX_SUFFIX.encode() if isinstance(name, bytes) else name + INDEX_SUFFIX
 

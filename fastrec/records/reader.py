@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reading record files."""
+"""The reader of record files."""
 
 from __future__ import annotations
 
@@ -22,50 +22,49 @@ __all__ = ["Reader", "Source"]
 class Reader(_core.Indexed, Sequence[bytes]):
     """The records of one file or of many, as a sequence of ``bytes``.
 
-    Iterating streams through the files and needs no index. The first use of ``len()`` or of an
-    index finds where every record begins, by going from header to header.
+    Iteration streams through the files and needs no index. The first use of ``len()`` or of
+    ``reader[i]`` reads all headers to find where every record begins.
 
-    A reader can be pickled, shared by threads, and used after ``fork()``. Each ``iter()`` is a pass
-    of its own.
+    A reader can be pickled, shared by threads, and used after ``fork()``. Each ``iter()`` starts
+    from the beginning.
 
     Parameters
     ----------
     source : path, glob pattern, directory, list of these, or binary file object
-        A file object is read from where it stands, once, and stays the caller's to close.
+        A file object is read from its current position, once, and is not closed.
     compression : {"auto", None, "GZIP", "ZLIB"}
-        ``"auto"`` looks at each file's first bytes. Records of compressed files come one after
-        the other only: no ``len()``, no index.
+        ``"auto"`` detects it from each file's first bytes. Compressed files have no random access:
+        no ``len()``, no ``reader[i]``.
     verify : bool, default True
-        Check the CRC32C of every record's data. That of its length is checked always.
+        Verify the CRC32C of every record's data. That of its length is always verified.
     on_error : {"raise", "tolerate_tail", "skip"} or callable
-        What to do about damage. ``"tolerate_tail"`` ends a file quietly where its last record is
-        incomplete, as a writer leaves it that was killed. ``"skip"`` goes on with the next sound
-        record: bad data costs one record, a bad length the bytes up to the next true header. A
-        callable is called with each error; when it returns, the damage is skipped. Trouble with
-        the operating system and files that shrink while they are read are always raised.
+        Policy for damage. ``"tolerate_tail"`` ends a file without an error at an incomplete last
+        record, as a killed writer leaves it. ``"skip"`` continues at the next sound record: bad
+        data loses one record, a bad length the bytes up to the next valid header. A callable is
+        called with each error; if it returns, the damage is skipped. Errors of the operating system
+        and files that shrink while they are read always raise.
     max_bad : int, optional
-        Regions to skip in one pass before the next one is raised.
+        Maximum number of regions to skip in one pass; the next one raises.
     max_record_bytes : int, optional
-        Refuse longer records. The default is 2 GiB where the input's size is unknown, and the
-        size of the file elsewhere.
+        Longer records are an error. Default: the size of the file, or 2 GiB if that is unknown.
     max_output_bytes, max_ratio : int, optional
-        Refuse a compressed file that inflates to more bytes, or to so many times its own.
+        Limits of a compressed file: its decompressed size, and that divided by its own size.
     index : {"auto", True, False}, path or Index
-        Where records begin, for ``len()`` and random access. ``"auto"`` takes the index that lies
-        beside a file if it is of the file as it is now, and scans otherwise; True insists on it;
-        False does not look. A path or an :class:`Index` is of a single file.
+        Index for ``len()`` and random access. ``"auto"`` uses the index beside a file if it matches
+        the file, and scans otherwise; True requires it; False ignores it. A path or an
+        :class:`Index` requires a single file.
     follow : bool or float, default False
-        Wait at the end of a file for more, for somebody writes to it: for ever, or until nothing
-        came for so many seconds. Only for iterating, and only over uncompressed files.
+        Wait at the end of a file for more records: forever, or until nothing was appended for that
+        many seconds. Only for iteration over uncompressed files.
 
     Raises
     ------
     OSError
-        When there is no such file, or it cannot be opened or read.
+        If a file does not exist, or cannot be opened or read.
     CorruptRecordError, TruncatedFileError, LimitExceededError
-        From reading: with path, record number and byte offset.
+        While reading, with path, record index and byte offset.
     IndexMismatchError
-        When an index is not one, or not of its file.
+        If an index is damaged or does not match its file.
 
     Examples
     --------
@@ -138,7 +137,7 @@ class Reader(_core.Indexed, Sequence[bytes]):
             One buffer and offsets; no Python object a record.
         """
         if count < 1:
-            raise ValueError(f"count must be at least 1, not {count}")
+            raise ValueError(f"count must be at least 1, got {count}")
         return _core.RecordChain(self._files.readers(), count)  # type: ignore[return-value]
 
     @property
@@ -156,24 +155,24 @@ class Reader(_core.Indexed, Sequence[bytes]):
         return len(self._files.dataset())
 
     def _at(self, index: Any) -> Any:
-        """What ``reader[index]`` is, for slices and before there is an index."""
+        """Evaluate ``reader[index]`` for slices, and before there is an index."""
         dataset = self._dataset = self._files.dataset()
         if isinstance(index, slice):
             return dataset.records(np.arange(len(dataset), dtype=np.uint64)[index].copy())
         return dataset[index]
 
     def __getitems__(self, indices: Sequence[int] | npt.NDArray[Any]) -> list[bytes]:
-        """The records of those numbers, as PyTorch and Grain ask for them: one native call."""
+        """Read records by index in one native call; PyTorch and Grain use this method."""
         dataset = self._files.dataset()
         return dataset.records(_numbers(indices, len(dataset)))
 
     def read_many(self, indices: Sequence[int] | npt.NDArray[Any]) -> Bytes:
-        """The records of those numbers as one block, without a Python object a record.
+        """Read records by index as one :class:`Bytes`, without a Python object per record.
 
         Parameters
         ----------
         indices : sequence of int, or integer array of shape (n,)
-            In any order, also repeated; negative ones count from the end.
+            In any order, with repeats; negative ones count from the end.
 
         Returns
         -------
@@ -183,20 +182,20 @@ class Reader(_core.Indexed, Sequence[bytes]):
         Raises
         ------
         IndexError
-            When there is no such record.
+            If an index is out of range.
         """
         dataset = self._files.dataset()
         return dataset.take(_numbers(indices, len(dataset)))
 
     def path_of(self, index: int) -> str | bytes:
-        """The path of the file that a record is in."""
+        """Return the path of the file that holds a record."""
         dataset = self._files.dataset()
         return dataset.path_of(range(len(dataset))[index])
 
     # -- Life ----------------------------------------------------------------------------------
 
     def close(self) -> None:
-        """Let go of the files. Iterators and records that were handed out stay valid."""
+        """Release the files. Iterators and records stay valid."""
         self._dataset = None
         self._files.close()
 
@@ -218,15 +217,15 @@ def _numbers(indices: Any, count: int) -> npt.NDArray[np.uint64]:
     """Record numbers, negative ones counted from the end, ready for the core to check."""
     numbers = np.asarray(indices)
     if numbers.ndim != 1:
-        raise TypeError(f"indices are one sequence of integers, not of shape {numbers.shape}")
+        raise TypeError(f"indices must be one sequence of integers, got shape {numbers.shape}")
     if numbers.size == 0:
         return np.empty(0, np.uint64)
     if numbers.dtype.kind not in "iu":
-        raise TypeError(f"indices are integers, not {numbers.dtype}")
+        raise TypeError(f"indices must be integers, got {numbers.dtype}")
     if numbers.dtype.kind == "i":
         low = int(numbers.min())
         if low < -count:
-            raise IndexError(f"record {low} of {count}")
+            raise IndexError(f"record index {low} is out of range ({count} records)")
         if low < 0:
             numbers = np.where(numbers < 0, numbers + count, numbers)
     return np.ascontiguousarray(numbers, np.uint64)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What to do about damage, and what was lost to it."""
+"""Policies for damage, and reports of lost regions."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MODES = ("raise", "tolerate_tail", "skip")
 
 @dataclass(frozen=True)
 class Skipped:
-    """A region of a file that gave no record.
+    """A region of a file that was skipped.
 
     Attributes
     ----------
@@ -27,14 +27,14 @@ class Skipped:
         File positions, in bytes; `end` is None where a compressed stream broke off, and where it
         is the data of a sound record that cannot be used; `begin` is -1 where a stream has none.
     record : int
-        The number that the first record lost would have had among those of the file.
+        Index that the first lost record would have had in the file.
     kind : str
         As that of :class:`CorruptRecordError`.
     reason : str
-        What was found wrong, and how reading came to go on where it does.
+        The error, and how the end of the region was found.
     ambiguous : bool
-        Whether sound frames are among the bytes. They look like a record file that was stored
-        inside the damaged record, so none of them was taken for a record.
+        Whether the region contains sound frames. They may be a record file that was stored inside
+        the damaged record, so they were not taken for records.
     """
 
     path: str
@@ -56,7 +56,7 @@ class Skipped:
 
 
 class Damage:
-    """The policy of one pass over the files; calls are made by the extension.
+    """The policy of one pass over the files; called by the extension.
 
     Parameters
     ----------
@@ -75,7 +75,7 @@ class Damage:
         self._found = found
 
     def __call__(self, error: Any, skipped: tuple[Any, ...]) -> bool:
-        """Note the region and say whether to go on after it; False ends the file there."""
+        """Record the region; return whether to go on after it, False to end the file."""
         begin, end, searched, whole, ambiguous, last = skipped
         if self._on_error == "tolerate_tail" and not _is_tail(error, last):
             raise error
@@ -122,11 +122,11 @@ def _how(searched: bool, whole: bool, ambiguous: bool, last: bool) -> str:
 
 
 def check_policy(on_error: object, max_bad: int | None) -> None:
-    """Refuse what is no policy."""
+    """Raise unless the policy is valid."""
     if not callable(on_error) and on_error not in MODES:
         names = ", ".join(map(repr, MODES))
-        raise ValueError(f"on_error must be {names} or callable, not {on_error!r}")
+        raise ValueError(f"on_error must be {names} or callable, got {on_error!r}")
     if max_bad is not None and max_bad < 0:
-        raise ValueError(f"max_bad must be at least 0, not {max_bad}")
+        raise ValueError(f"max_bad must be at least 0, got {max_bad}")
     if max_bad is not None and on_error in MODES and on_error != "skip":
-        raise ValueError("max_bad is of on_error='skip' or a callable")
+        raise ValueError("max_bad requires on_error='skip' or a callable")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Record files looked at as a whole: counted, checked, salvaged."""
+"""Count, verify and repair whole record files."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _BLOCK_RECORDS = 4096
 
 @dataclass(frozen=True)
 class FileReport:
-    """What :func:`verify` found in one file.
+    """The result of :func:`verify` for one file.
 
     Attributes
     ----------
@@ -74,12 +74,12 @@ def verify(
     source, compression
         As for :class:`Reader`.
     on_error
-        ``"skip"`` goes on after damage, which is then in the ``reports``.
+        ``"skip"`` continues after damage, which the ``reports`` list.
     manifest : path or Manifest, optional
-        What the files have to be, no more and no less.
+        Check that the files are exactly those of the manifest.
     complete : bool, default True
-        Refuse files ``name-00002-of-00008``, found in a directory or by a pattern, when others of
-        the eight are not there. A list of paths is taken as it is.
+        Raise if shards are missing among files named ``name-00002-of-00008`` that a directory or a
+        pattern yields. A list of paths is not checked.
 
     Raises
     ------
@@ -123,7 +123,7 @@ def verify(
 
 
 def count(source: Source, *, compression: str | None = "auto") -> int:
-    """Records in files, found by going from header to header; their data is not checked."""
+    """Count records by reading their headers; data is not verified."""
     files = RecordFiles(source, compression=compression, verify=False)
     if not files.sequential:
         return len(files.dataset())
@@ -132,7 +132,7 @@ def count(source: Source, *, compression: str | None = "auto") -> int:
 
 @dataclass(frozen=True)
 class Repaired:
-    """What :func:`repair` saved and what it could not.
+    """The result of :func:`repair`.
 
     Attributes
     ----------
@@ -161,26 +161,26 @@ def repair(
     overwrite: bool = False,
     compression: str | None = "auto",
 ) -> Repaired:
-    """Save the sound records of a damaged file to a new one. The damaged file is kept.
+    """Write the sound records of a damaged file to a new file. The damaged file is kept.
 
     Parameters
     ----------
     path : path
         A single file.
     output : path, optional
-        Where sound records go; ``train.repaired.tfrecord`` for ``train.tfrecord`` by default.
+        The new file; ``train.repaired.tfrecord`` for ``train.tfrecord`` by default.
     in_place : bool
-        The new file takes the name, and the damaged one becomes ``train.tfrecord.damaged``.
-        Nothing is written if nothing is damaged.
+        Give the new file the name of the damaged one, which becomes ``train.tfrecord.damaged``.
+        Without damage nothing is written.
     overwrite : bool
-        Whether a file that is there may be replaced by `output`.
+        Replace an existing `output`.
     compression
         As for :class:`Reader`; the new file has it, too.
 
     Raises
     ------
     FileExistsError
-        When there is such a file.
+        If `output` exists.
     OSError
 
     Examples
@@ -196,7 +196,7 @@ def repair(
     """
     name = os.fsdecode(path)
     if in_place and output is not None:
-        raise ValueError("in_place decides about the output's name; give one of the two")
+        raise ValueError("in_place and output are mutually exclusive")
     if in_place:
         return _repair_in_place(name, compression)
     if output is None:
@@ -205,7 +205,9 @@ def repair(
     else:
         target = os.fsdecode(output)
     if os.path.exists(target) and os.path.samefile(name, target):
-        raise ValueError("output is the damaged file; in_place=True replaces it and keeps it")
+        raise ValueError(
+            "output must not be the damaged file; in_place=True replaces it and keeps a copy"
+        )
     return _save(name, target, name, overwrite, compression)
 
 

@@ -92,22 +92,22 @@ def test_a_raw_feature_takes_lists_and_bytes_as_well() -> None:
     ("value", "feature", "says"),
     [
         ([1, 2, 70000], RawFeature((3,), np.int16), "70000 does not fit int16"),
-        ([1, 2], RawFeature((3,), np.int16), r"shape \(2,\).*\(3,\)"),
+        ([1, 2], RawFeature((3,), np.int16), r"must have shape \(3,\).*got \(2,\)"),
         (b"12345", RawFeature((3,), np.int16), "5 bytes"),
         ([1.5, 2, 3], RawFeature((3,), np.int16), "float64"),
         ("text", RawFeature((3,), np.int16), "4 bytes"),
         (3.5, FixedLenFeature((), np.int64), "int64 of shape"),
         ("x", FixedLenFeature((), np.int64), "int64 of shape"),
-        ([1, 2], FixedLenFeature((), np.int64), r"shape \(2,\)"),
-        ([[1, 2]], FixedLenFeature((2,), np.int64), r"shape \(1, 2\)"),
+        ([1, 2], FixedLenFeature((), np.int64), r"got \(2,\)"),
+        ([[1, 2]], FixedLenFeature((2,), np.int64), r"got \(1, 2\)"),
         (300, FixedLenFeature((), np.int8), "300 does not fit int8"),
         (-1, FixedLenFeature((), np.uint32), "-1 does not fit uint32"),
         (2, FixedLenFeature((), np.bool_), "2 does not fit bool"),
         (1, FixedLenFeature((), bytes), "bytes of shape"),
-        (["a", "b"], FixedLenFeature((), bytes), r"shape \(2,\)"),
+        (["a", "b"], FixedLenFeature((), bytes), r"got \(2,\)"),
         (np.zeros(3), RaggedFeature(np.int64), "int64"),
         ("x", RaggedFeature(np.float32), "float32"),
-        (None, FixedLenFeature((), np.int64), "no default"),
+        (None, FixedLenFeature((), np.int64), "None requires a default_value"),
         ([], FixedLenFeature((), np.int64), r"\(0,\)"),
     ],
 )
@@ -238,7 +238,7 @@ def test_an_array_that_cannot_be_had_is_refused_by_name() -> None:
             raise RuntimeError("it requires grad;\ncall detach()")
 
     for encode in (encode_example, encode_examples):
-        with pytest.raises(TypeError, match=r"'a': Refuses does not become an array.*detach"):
+        with pytest.raises(TypeError, match=r"'a': Refuses cannot be converted to an array.*detach"):
             encode({"a": Refuses()})
 
 

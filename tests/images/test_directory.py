@@ -219,7 +219,7 @@ def test_the_command_says_what_it_wrote_and_what_not(pets: Path, capsys: Any) ->
     assert main(arguments) == 0
     out = capsys.readouterr().out
     assert "skipped  dog/text.png: cannot decode" in out
-    assert "wrote    6 pictures of 2 labels into 2 files; 1 skipped" in out
+    assert "wrote    6 images of 2 labels into 2 files; 1 skipped" in out
     assert main([*arguments, "--threads", "2"]) == 0
     assert "2 of them finished before" in capsys.readouterr().out
     assert main(["images", str(pets / "gone"), str(pets / "x")]) == 1

@@ -199,5 +199,5 @@ def test_a_key_cannot_be_of_two_kinds() -> None:
         "x": RaggedFeature(np.int64, "values", [RaggedFeature.RowLengths("n")]),
         "n": RaggedFeature(np.float32),
     }
-    with pytest.raises(ValueError, match=r"'n' is asked for as int64 and as float"):
+    with pytest.raises(ValueError, match=r"'n' cannot be read both as int64 and as float"):
         fastrec.parse_example(RECORDS, features)

@@ -136,12 +136,12 @@ MISTAKES: dict[str, tuple[Callable[[Path], Any], type[Exception], str]] = {
     "several records as one": (
         lambda d: fastrec.parse_single_example([RECORD], {"label": INT}),  # type: ignore[arg-type]
         TypeError,
-        "a record is bytes, not list",
+        "a record must be bytes, got list",
     ),
     "text to parse": (
         lambda d: fastrec.parse_example(["x"], {"label": INT}),  # type: ignore[list-item]
         TypeError,
-        "a record is bytes, not str",
+        "a record must be bytes, got str",
     ),
     "another feature": (
         lambda d: fastrec.parse_example([RECORD], {"pixels": INT}),

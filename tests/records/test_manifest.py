@@ -73,7 +73,7 @@ def test_a_file_cut_between_two_records_is_noticed(tmp_path: Path) -> None:
     manifest = Manifest.build(path)
     os.truncate(path, 9 * 17)
     assert fastrec.verify(path).records == 9
-    with pytest.raises(MissingRecordsError, match="has 9 records, and had 10"):
+    with pytest.raises(MissingRecordsError, match="has 9 records, the manifest says 10"):
         fastrec.verify(path, manifest=manifest)
 
 
@@ -91,7 +91,7 @@ def test_a_file_too_many_is_noticed(folder: Path) -> None:
 
 
 def test_a_file_that_is_given_twice_is_noticed(folder: Path) -> None:
-    with pytest.raises(MissingRecordsError, match=r"'train-00002-of-00003\.tfrecord' is there 2"):
+    with pytest.raises(MissingRecordsError, match=r"'train-00002-of-00003\.tfrecord' is given 2"):
         fastrec.verify([folder, shard(folder, 2)], manifest=folder.parent / "manifest")
 
 
@@ -117,7 +117,7 @@ GOOD = {"name": "a", "records": 1, "size": 17, "crc32c": "0000abcd"}
 def test_a_manifest_that_makes_no_sense_is_refused(tmp_path: Path, change: dict[str, Any]) -> None:
     whole = {"format": "fastrec manifest", "version": 1, "files": [{**GOOD, **change}]}
     (tmp_path / "manifest").write_text(json.dumps(whole))
-    with pytest.raises(fastrec.FastrecError, match="is no manifest"):
+    with pytest.raises(fastrec.FastrecError, match="is not a manifest"):
         Manifest.load(tmp_path / "manifest")
 
 
@@ -134,7 +134,7 @@ def test_a_manifest_that_makes_no_sense_is_refused(tmp_path: Path, change: dict[
 )  # fmt: skip
 def test_what_is_no_manifest_is_refused(tmp_path: Path, text: str) -> None:
     (tmp_path / "manifest").write_bytes(text.encode("latin-1"))
-    with pytest.raises(fastrec.FastrecError, match="is no manifest"):
+    with pytest.raises(fastrec.FastrecError, match="is not a manifest"):
         Manifest.load(tmp_path / "manifest")
 
 
@@ -156,7 +156,7 @@ def test_the_command_line_writes_manifests_and_holds_files_against_them(folder: 
     shutil.copy(shard(folder, 0), shard(folder, 2))
     assert run(folder).returncode == 0
     done = run(folder, "--manifest", path)
-    assert (done.returncode, "other records" in done.stdout) == (1, True)
+    assert (done.returncode, "other contents" in done.stdout) == (1, True)
     shard(folder, 2).unlink()
     for options in ((), ("--manifest", path)):
         done = run(folder, *options, "--write-manifest", path.with_name("no"))

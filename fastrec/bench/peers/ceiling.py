@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the machine can do: moving the same bytes, and making as many objects, with nothing else."""
+"""Limits of the machine: moving the same bytes, and making as many objects, and nothing else."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def versions() -> dict[str, str]:
 
 
 def _row_bytes(case: Case) -> int:
-    """Of the dense columns; a case with others is measured by its file."""
+    """Size of the dense columns; other cases are measured by their file."""
     sizes = {"int64": 8, "float": 4, "raw": 1}
     total = 0
     for field in case.fields:
@@ -67,7 +67,7 @@ def _memcpy(task: Task) -> Trial:
 
 
 def _memcpy_scattered(task: Task) -> Trial:
-    """Whole records, one size each, in random order: where rows are is nothing memory can guess."""
+    """Copy whole records of one size in random order, which no prefetcher predicts."""
     size, batch = _file_bytes(task) // task.case.records, task.case.batch
     source = np.ones((task.case.records, size), np.uint8)
     order = np.random.default_rng(0).permutation(task.case.records)
@@ -152,7 +152,7 @@ def _write(task: Task) -> Trial:
 
 
 def _objects(task: Task) -> Trial:
-    """As many bytes objects as there are records, of their average size, each dropped again."""
+    """Make a bytes object of average size per record, and drop it."""
     size = max(_file_bytes(task) // task.case.records - 16, 0)
     source = memoryview(bytes(size))
 

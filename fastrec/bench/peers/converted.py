@@ -23,7 +23,7 @@ def records_of(path: str) -> Iterator[bytes]:
 
 
 def spans_of(path: str) -> Iterator[tuple[int, int]]:
-    """Where the frame of each record begins, and its size."""
+    """Return the start and size of the frame of each record."""
     at = 0
     with open(path, "rb") as file:
         while header := file.read(12):

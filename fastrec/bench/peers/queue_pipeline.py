@@ -68,7 +68,7 @@ def trial(tf: Any, task: Task, *, distort: bool = False) -> Trial:
 
 
 def _distorted(tf: Any, picture: Any) -> Any:
-    """As the tutorial on CIFAR-10 has it."""
+    """The input pipeline of the CIFAR-10 tutorial."""
     part = tf.random_crop(tf.cast(picture, tf.float32), [24, 24, 3])
     part = tf.image.random_flip_left_right(part)
     part = tf.image.random_brightness(part, max_delta=63)
@@ -77,7 +77,7 @@ def _distorted(tf: Any, picture: Any) -> Any:
 
 
 def _fitted_pair(tf: Any, row: dict[str, Any]) -> dict[str, Any]:
-    """As the tutorial on PASCAL VOC has it."""
+    """The input pipeline of the PASCAL VOC tutorial."""
     height, width = (tf.cast(row[name], tf.int32) for name in ("height", "width"))
     pair = {}
     for name, channels in (("image", 3), ("mask", 1)):
