@@ -3,10 +3,10 @@
 
 from __future__ import annotations
 
-import errno
-import glob
 import os
 from collections.abc import Iterable
+
+from fastrec.records.paths import expand as meant_by
 
 __all__ = ["expand"]
 
@@ -21,21 +21,7 @@ def expand(words: Iterable[str]) -> tuple[list[str], list[OSError]]:
     missing: list[OSError] = []
     for word in words:
         try:
-            files += _meant_by(word)
+            files += map(os.fsdecode, meant_by(word))
         except OSError as error:
             missing.append(error)
     return list(dict.fromkeys(files)), missing
-
-
-def _meant_by(word: str) -> list[str]:
-    if os.path.isdir(word):
-        names = sorted(name for name in os.listdir(word) if ".tfrecord" in name and name[0] != ".")
-        files = [path for name in names if os.path.isfile(path := os.path.join(word, name))]
-        if not files:
-            raise FileNotFoundError(errno.ENOENT, "no *.tfrecord* files in this directory", word)
-        return files
-    if os.path.lexists(word) or not glob.has_magic(word):
-        return [word]
-    if found := sorted(glob.glob(word)):
-        return found
-    raise FileNotFoundError(errno.ENOENT, "no file matches", word)

@@ -3,12 +3,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import os
 import stat
 import threading
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +18,7 @@ import numpy.typing as npt
 
 from fastrec.errors import FastrecError
 from fastrec.features.image import FORMATS
+from fastrec.records.byte_sources import naming
 
 if TYPE_CHECKING:
     from PIL import Image
@@ -160,21 +162,11 @@ def decode(
     ImportError
         Pillow is not installed.
     """
-    image_module = pillow()
     name = os.fsdecode(path)
-    with open(path, "rb") as file:
-        try:
-            with _quiet, image_module.open(file, formats=_FORMATS) as image:
-                width, height = image.size
-                if width > max_pixels // max(height, 1):
-                    raise ImageError(name, f"{width}x{height} pixels are over {max_pixels}")
-                return _rgb(image, upright)
-        except ImageError:
-            raise
-        except image_module.UnidentifiedImageError:
-            raise ImageError(name, "not a picture in a known format") from None
-        except Exception as error:  # a decoder's answer to hostile bytes can be of any class
-            raise ImageError(name, _one_line(error)) from error
+    with naming(path), open(path, "rb") as file:
+        data = file.read()
+    with _opened(name, data, max_pixels) as image:
+        return _rgb(image, upright)
 
 
 def inspect(
@@ -194,19 +186,25 @@ def inspect(
     ImageError
         As :func:`decode`.
     """
+    with _opened(os.fsdecode(path), data, max_pixels) as image:
+        return image.format or "", image.size
+
+
+@contextlib.contextmanager
+def _opened(name: str, data: bytes, max_pixels: int) -> Iterator[Image.Image]:
+    """The image that a file holds; whatever fails, also inside of the block, is an ImageError."""
     image_module = pillow()
-    name = os.fsdecode(path)
     try:
         with _quiet, image_module.open(io.BytesIO(data), formats=_FORMATS) as image:
             width, height = image.size
             if width > max_pixels // max(height, 1):
                 raise ImageError(name, f"{width}x{height} pixels are over {max_pixels}")
-            return image.format or "", (width, height)
+            yield image
     except ImageError:
         raise
     except image_module.UnidentifiedImageError:
         raise ImageError(name, "not a picture in a known format") from None
-    except Exception as error:  # as above
+    except Exception as error:  # a decoder's answer to hostile bytes can be of any class
         raise ImageError(name, _one_line(error)) from error
 
 

@@ -3,16 +3,46 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import stat
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from .file_magic import HEADER_SIZE
 
-__all__ = ["Patience", "Stream", "head_of"]
+__all__ = ["NamedFile", "Patience", "Stream", "head_of", "naming"]
 
 _POLL_S = 0.05
+
+
+@contextlib.contextmanager
+def naming(path: Any) -> Iterator[None]:
+    """Name the file in errors of the system that do not, such as those of ``read(2)``."""
+    try:
+        yield
+    except OSError as error:
+        if error.filename is None:
+            error.filename = os.fsdecode(path)
+        raise
+
+
+class NamedFile:
+    """A file open for reading without a buffer, whose errors name it as `path`."""
+
+    def __init__(self, place: str | bytes, path: Any) -> None:
+        self._path = path
+        self._file = open(place, "rb", buffering=0)  # noqa: SIM115
+        self.close = self._file.close
+
+    def read(self, size: int) -> bytes:
+        with naming(self._path):
+            return self._file.read(size)
+
+    def seek(self, position: int) -> int:
+        with naming(self._path):
+            return self._file.seek(position)
 
 
 class Stream:
@@ -33,9 +63,9 @@ class Stream:
 
 def head_of(path: str | bytes) -> bytes:
     """Read the first bytes of a regular file; others can be read only once and give none."""
-    if not os.path.isfile(path):
+    if not stat.S_ISREG(os.stat(path).st_mode):
         return b""
-    with open(path, "rb", buffering=0) as file:
+    with naming(path), open(path, "rb", buffering=0) as file:
         return file.read(HEADER_SIZE)
 
 

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from .. import _core
 from ..errors import IndexMismatchError
+from .byte_sources import naming
 from .file_magic import FRAME_OVERHEAD
 from .paths import PathLike, index_path
 
@@ -78,7 +79,7 @@ class Index:
 
     @classmethod
     def _read(cls, path: PathLike, index: PathLike) -> Index:
-        with open(index, "rb") as file:
+        with naming(index), open(index, "rb") as file:
             return cls(path, _core.FileIndex.load(file.read(), path))
 
     def save(self, index: PathLike | None = None) -> str:
@@ -174,7 +175,7 @@ def _unpickle(path: PathLike, saved: bytes) -> Index:
 def _parse_text(index: PathLike, size: int) -> NDArray[np.uint64]:
     """Offsets, and the end. Memory is bounded by the number of records that the file can hold."""
     most = size // FRAME_OVERHEAD + 1
-    with open(index, "rb") as file:
+    with naming(index), open(index, "rb") as file:
         text = file.read(most * _LONGEST_LINE)
         if file.read(1):
             raise ValueError(f"it has more lines than a file of {size} bytes has records")

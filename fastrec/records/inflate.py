@@ -26,6 +26,9 @@ _OUTPUT = 1 << 20  # most output of a call, and what is handed over at once
 _AHEAD = 4  # chunks of output that wait
 _SMALL = 1 << 18  # output that is not worth a thread
 _RATIO_FROM = 1 << 20  # output below which no ratio is too high
+_WAIT_S = 1.0  # between looks at whether there is anybody to wait for
+_HEADER = 10  # bytes of a member's fixed header, and more than its trailer has
+_LEAST = 512  # input to inflate at once where members are small
 
 _FHCRC, _FEXTRA, _FNAME, _FCOMMENT = 2, 4, 8, 16
 
@@ -49,66 +52,73 @@ class _Short(Exception):
 
 
 class _Input:
-    """Compressed bytes, some at a time, with a way to give some back."""
+    """Compressed bytes, looked at before they are taken."""
 
     def __init__(self, read: Callable[[int], bytes]) -> None:
         self._read = read
-        self._rest = b""
+        self._data = b""
+        self._at = 0
         self.taken = 0
 
-    def some(self) -> bytes:
-        rest, self._rest = self._rest, b""
-        rest = rest or self._read(_PIECE)
-        if rest is None:
-            raise BlockingIOError(11, "the stream has no bytes now")
-        self.taken += len(rest)
-        return rest
+    @property
+    def buffered(self) -> int:
+        """Bytes that can be looked at without reading."""
+        return len(self._data) - self._at
 
-    def give_back(self, rest: bytes) -> None:
-        self.taken -= len(rest)
-        self._rest = rest + self._rest
+    def ahead(self, size: int, least: int = 1) -> memoryview:
+        """Up to `size` bytes from here on; fewer than `least` only at the end."""
+        while len(self._data) - self._at < least:
+            more = self._read(_PIECE)
+            if more is None:
+                raise BlockingIOError(11, "the stream has no bytes now")
+            if type(more) is not bytes:
+                more = bytes(memoryview(more))
+            if not more:
+                break
+            self._data = self._data[self._at :] + more if self.buffered else more
+            self._at = 0
+        return memoryview(self._data)[self._at : self._at + size]
 
-    def up_to(self, size: int) -> bytes:
-        pieces = b""
-        while len(pieces) < size and (piece := self.some()):
-            pieces += piece
-        self.give_back(pieces[size:])
-        return pieces[:size]
+    def skip(self, size: int) -> None:
+        self._at += size
+        self.taken += size
 
     def exactly(self, size: int) -> bytes:
-        found = self.up_to(size)
+        found = bytes(self.ahead(size, size))
         if len(found) < size:
             raise _Short
+        self.skip(size)
         return found
 
     def past_zero(self) -> None:
         """Up to and with the next zero byte."""
-        while True:
-            piece = self.some()
-            if not piece:
-                raise _Short
-            if (at := piece.find(b"\0")) >= 0:
-                self.give_back(piece[at + 1 :])
+        while self.ahead(1):
+            end = self._data.find(b"\0", self._at)
+            if end >= 0:
+                self.skip(end + 1 - self._at)
                 return
+            self.skip(self.buffered)
+        raise _Short
 
     def past_padding(self) -> None:
         """Up to the next byte that is not zero."""
-        while piece := self.some():
-            if rest := piece.lstrip(b"\0"):
-                self.give_back(rest)
-                return
+        while self.ahead(1) and self._data[self._at] == 0:
+            self.skip(self.buffered - len(self._data[self._at :].lstrip(b"\0")))
 
 
 def _gzip_header(source: _Input) -> bool:
     """Whether another member begins here."""
-    magic = source.up_to(2)
-    if not magic:
+    head = bytes(source.ahead(10, 10))
+    if not head:
         return False
-    if magic != b"\x1f\x8b":
-        raise _Damaged(f"not a GZIP member: it begins with {magic!r}")
-    method, flags = source.exactly(8)[:2]
-    if method != 8:
-        raise _Damaged(f"unknown compression method {method}")
+    if head[:2] != b"\x1f\x8b":
+        raise _Damaged(f"not a GZIP member: it begins with {head[:2]!r}")
+    if len(head) < 10:
+        raise _Short
+    source.skip(10)
+    if head[2] != 8:
+        raise _Damaged(f"unknown compression method {head[2]}")
+    flags = head[3]
     if flags & _FEXTRA:
         source.exactly(int.from_bytes(source.exactly(2), "little"))
     if flags & _FNAME:
@@ -121,7 +131,7 @@ def _gzip_header(source: _Input) -> bool:
 
 
 def _zlib_header(source: _Input) -> bool:
-    head = source.up_to(2)
+    head = bytes(source.ahead(2, 2))
     if not head:
         return False
     if len(head) < 2:
@@ -130,6 +140,7 @@ def _zlib_header(source: _Input) -> bool:
         raise _Damaged(f"not a zlib stream: it begins with {head!r}")
     if head[1] & 0x20:
         raise _Damaged("it needs a preset dictionary")
+    source.skip(2)
     return True
 
 
@@ -170,36 +181,66 @@ class _Stream:
         self.output = 0
         self._gzip = kind == "GZIP"
         self._library = _library()
+        self._feed = _CRUMB
 
     def __iter__(self) -> Iterator[bytes]:
+        """Small members together: handing over costs more than inflating them."""
+        held: list[bytes] = []
+        size = 0
+        try:
+            for data in self._pieces():
+                held.append(data)
+                size += len(data)
+                if size >= _SMALL or (size and not data):
+                    yield b"".join(held) if len(held) > 1 else data
+                    held, size = [], 0
+        except (_Damaged, _Short, OSError):
+            if size:
+                yield b"".join(held)
+            raise
+        if size:
+            yield b"".join(held)
+
+    def _pieces(self) -> Iterator[bytes]:
+        """What comes out, piece by piece; an empty one before what may have to be waited for."""
         begins = _gzip_header if self._gzip else _zlib_header
-        while begins(self.source):
+        while True:
+            if self.source.buffered < _HEADER:
+                yield b""
+            if not begins(self.source):
+                return
             yield from self._member()
             self.source.past_padding()
 
     def _member(self) -> Iterator[bytes]:
         inflater = self._library.decompressobj(-15)
-        begin = self.source.taken
+        source = self.source
+        begin = source.taken
         sum_up = self._library.crc32 if self._gzip else self._library.adler32
         check = sum_up(b"")
         size = 0
-        piece = b""
         while not inflater.eof:
-            piece = piece or self.source.some()
-            if not piece:
-                raise _Short
+            if not source.buffered:
+                yield b""
+            piece = source.ahead(self._feed)
             try:
                 data: bytes = inflater.decompress(piece, _OUTPUT)
             except Exception as error:
                 yield from self._rescued(begin, size)
                 raise _Damaged(str(error)) from error
-            piece = inflater.unconsumed_tail
+            if not piece and not data:
+                raise _Short
+            source.skip(len(piece) - len(inflater.unconsumed_tail) - len(inflater.unused_data))
+            self._feed = min(2 * self._feed, _PIECE)
             check = sum_up(data, check)
             size += len(data)
             self.output += len(data)
             if data:
                 yield data
-        self.source.give_back(inflater.unused_data)
+        # The next member is probably as long: what is behind it need not be copied for this one.
+        self._feed = min(max(source.taken - begin + _HEADER, _LEAST), _PIECE)
+        if source.buffered < _HEADER:
+            yield b""
         self._check_trailer(check, size)
 
     def _rescued(self, begin: int, size: int) -> Iterator[bytes]:
@@ -232,6 +273,7 @@ class _Channel:
         self.chunks: deque[bytes] = deque()
         self.error: BaseException | None = None
         self.ended = self.stopped = False
+        self.thread: threading.Thread | None = None
 
     def put(self, chunk: bytes) -> bool:
         """Waits for room; whether anybody still reads."""
@@ -251,7 +293,8 @@ class _Channel:
         """The next chunk; nothing at the end."""
         with self.changed:
             while not self.chunks and not self.ended:
-                self.changed.wait()
+                if not self.changed.wait(_WAIT_S) and not self._is_pumped():
+                    raise RuntimeError("the thread that inflates ended without a word")
             if self.chunks:
                 chunk = self.chunks.popleft()
                 self.changed.notify_all()
@@ -259,6 +302,9 @@ class _Channel:
             if self.error is not None:
                 raise self.error
             return b""
+
+    def _is_pumped(self) -> bool:
+        return self.ended or (self.thread is not None and self.thread.is_alive())
 
     def stop(self) -> None:
         with self.changed:
@@ -275,12 +321,20 @@ def _pump(chunks: Iterator[bytes], channel: _Channel, close: Callable[[], None])
     except BaseException as raised:
         error = raised
     finally:
-        close()
-        channel.end(error)
+        try:
+            close()
+        finally:
+            channel.end(error)
 
 
 def _nothing() -> None:
     pass
+
+
+def _let_go(close: Callable[[], None]) -> None:
+    """Close what was only read: there is nothing in it that a failure of close(2) could lose."""
+    with contextlib.suppress(OSError):
+        close()
 
 
 class Inflated:
@@ -322,7 +376,7 @@ class Inflated:
     ) -> None:
         stream = _Stream(read, kind, seek)
         self._chunks = _guarded(stream, kind, str(path), max_output, max_ratio)
-        self._close = close
+        self._close = functools.partial(_let_go, close)
         self._channel: _Channel | None = None
         self._pid = os.getpid()
 
@@ -330,35 +384,39 @@ class Inflated:
         if self._pid != os.getpid():
             raise ValueError("a compressed file is read only in the process that began to read it")
         if self._channel is not None:
-            return self._channel.get()
-        self._channel = _Channel()
+            return self._channel.get() if self._channel.thread else self._first()
+        self._channel = channel = _Channel()
         # The first chunk comes without a thread: a small file needs none.
         first = self._first()
-        if first and not self._channel.ended:
-            threading.Thread(
+        if first and not channel.ended:
+            channel.thread = threading.Thread(
                 target=_pump,
-                args=(self._chunks, self._channel, self._close),
+                args=(self._chunks, channel, self._close),
                 name="fastrec-inflate",
                 daemon=True,
-            ).start()
-        return first or self._channel.get()
+            )
+            try:
+                channel.thread.start()
+            except RuntimeError:  # the system has no more threads: then all comes without one
+                channel.thread = None
+        return first
 
     def _first(self) -> bytes:
-        """The first chunk. When it is short and the last one, the channel has ended, too."""
+        """The next chunk, inflated here. When it is short and the last one, all has ended."""
         channel = self._channel
         assert channel is not None
         chunks: list[bytes] = []
         try:
-            while sum(map(len, chunks)) < _SMALL:
+            while not channel.ended and sum(map(len, chunks)) < _SMALL:
                 chunks.append(next(self._chunks))
         except BaseException as raised:
             channel.error = None if isinstance(raised, StopIteration) else raised
             channel.ended = True
             self._close()
-        return b"".join(chunks)
+        return b"".join(chunks) or channel.get()
 
     def __del__(self) -> None:
-        if self._channel is None:
+        if self._channel is None or self._channel.thread is None:
             self._close()
         elif self._pid == os.getpid():
             self._channel.stop()  # and the thread closes

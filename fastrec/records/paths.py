@@ -3,12 +3,14 @@
 
 from __future__ import annotations
 
+import errno
+import fnmatch
 import glob
 import os
 import re
 import stat
-from collections.abc import Iterable
-from typing import Any, Union
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, TypeVar, Union
 
 __all__ = ["INDEX_SUFFIX", "PathLike", "expand", "index_path", "is_path", "shard_paths"]
 
@@ -17,6 +19,8 @@ INDEX_SUFFIX = ".frindex"
 _NO_URLS = "no such file; what a URL names is read through an open file, as fsspec.open() makes"
 
 _NO_HOME = "no such file; ~ is not expanded: use os.path.expanduser()"
+_Place = TypeVar("_Place")
+_Seen = TypeVar("_Seen")
 
 PathLike = Union[str, bytes, "os.PathLike[Any]"]
 
@@ -39,7 +43,8 @@ def expand(source: PathLike | Iterable[PathLike]) -> list[str | bytes]:
     IsADirectoryError
         When there is no such file in a directory.
     OSError
-        When the system does not let us look.
+        When the system does not let us look: a directory that may not be listed, also one that a
+        pattern leads into, is not passed over.
     """
     if not is_path(source):
         if not isinstance(source, Iterable):
@@ -68,11 +73,64 @@ def _is_url(path: str | bytes) -> bool:
 
 
 def _matches(path: str | bytes) -> list[str | bytes]:
-    found: list[str | bytes] = sorted(glob.glob(path, recursive=True))  # type: ignore[type-var]
+    pattern = os.fsdecode(path)
+    parts = [part for part in pattern.split("/") if part]
+    found = sorted(set(_below("/" if pattern[0] == "/" else "", parts, ())))
     matches = [name for name in found if not _is_index(name)]
     if not matches:
-        raise FileNotFoundError(2, "no file matches the pattern", os.fsdecode(path))
-    return matches
+        raise FileNotFoundError(2, "no file matches the pattern", pattern)
+    return [os.fsencode(name) for name in matches] if isinstance(path, bytes) else list(matches)
+
+
+def _below(root: str, parts: list[str], above: tuple[tuple[int, int], ...]) -> Iterator[str]:
+    """As ``glob.glob``, which passes over directories that may not be listed without a word.
+
+    `above`: the directories that a ``**`` came through, some of which a link may lead back to.
+    """
+    part, rest = parts[0], parts[1:]
+    if part == "**":
+        here = _if_there(os.stat, root or ".")
+        if here is None or (here.st_dev, here.st_ino) in above:
+            return
+        above = (*above, (here.st_dev, here.st_ino))
+        if rest:
+            yield from _below(root, rest, ())
+    elif not glob.has_magic(part):
+        path = os.path.join(root, part)
+        if rest:
+            yield from _below(path, rest, ())
+        elif _if_there(os.lstat, path):
+            yield path
+        return
+    matches = re.compile(fnmatch.translate("*" if part == "**" else part)).match
+    for entry in _listed(root or "."):
+        if not matches(entry.name) or (entry.name[0] == "." and part[0] != "."):
+            continue
+        path = os.path.join(root, entry.name)
+        if part == "**" and _if_there(os.DirEntry.is_dir, entry):
+            yield from _below(path, parts, above)
+        elif rest and part != "**":
+            yield from _below(path, rest, ())
+        elif not rest:
+            yield path
+
+
+def _listed(directory: str) -> list[os.DirEntry[str]]:
+    entries = _if_there(os.scandir, directory)
+    if entries is None:
+        return []
+    with entries:
+        return list(entries)
+
+
+def _if_there(look: Callable[[_Place], _Seen], place: _Place) -> _Seen | None:
+    """What a call says of a place; None where there is no such place."""
+    try:
+        return look(place)
+    except OSError as error:
+        if error.errno in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP):
+            return None
+        raise
 
 
 def _is_index(path: str | bytes) -> bool:
@@ -80,16 +138,18 @@ def _is_index(path: str | bytes) -> bool:
 
 
 def _record_files(directory: str | bytes) -> list[str | bytes]:
-    names = sorted(os.fsdecode(name) for name in os.listdir(directory))
-    wanted = [n for n in names if ".tfrecord" in n and n[0] != "." and not _is_index(n)]
-    paths = [os.path.join(os.fsdecode(directory), name) for name in wanted]
-    files: list[str | bytes] = [path for path in paths if os.path.isfile(path)]
+    with os.scandir(os.fsdecode(directory)) as entries:
+        files = sorted(entry.path for entry in entries if _is_record_file(entry))
     if not files:
         name = os.fsdecode(directory)
         raise IsADirectoryError(21, "a directory without a *.tfrecord* file in it", name)
-    if isinstance(directory, bytes):
-        return [os.fsencode(path) for path in files]
-    return files
+    return [os.fsencode(path) for path in files] if isinstance(directory, bytes) else list(files)
+
+
+def _is_record_file(entry: os.DirEntry[str]) -> bool:
+    name = entry.name
+    named = ".tfrecord" in name and name[0] != "." and not _is_index(name)
+    return named and entry.is_file()
 
 
 def index_path(path: PathLike) -> str | bytes:

@@ -19,7 +19,7 @@ from typing import IO, Any, Union
 from .. import _core
 from ..errors import IndexMismatchError, RandomAccessError
 from . import compression as streams
-from .byte_sources import Patience, Stream, head_of
+from .byte_sources import NamedFile, Patience, Stream, head_of
 from .index import Index
 from .inflate import Inflated
 from .paths import PathLike, expand, index_path, is_path
@@ -106,7 +106,7 @@ class RecordFiles:
         if kind == "auto":
             kind = streams.detect(head_of(place))
         if kind is not None:
-            file = open(place, "rb", buffering=0)  # noqa: SIM115
+            file = NamedFile(place, path)
             name = os.fsdecode(path)
             read = Inflated(file.read, kind, name, close=file.close, seek=file.seek, **self._limits)
         return _core.RecordReader(path, read=read, **options)
