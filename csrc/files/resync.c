@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Of a header with one wrong half the other half still says how long the record is, for a checksum
- * of so few bytes can be taken back to what it is of. Only when that leads nowhere there is a
- * search.
+ * of so few bytes can be taken back to what it is of. It is believed when the record's own checksum
+ * agrees; otherwise there is a search, from the damaged header on.
  *
  * Two sieves make it fast. Of a length that fits into the file the top bytes are zero, and
  * eight positions are asked about that at once: almost all of random data falls through. A length
@@ -165,8 +165,9 @@ static uint64_t length_of_crc(uint32_t masked) {
     return ~state;
 }
 
-/* A record, or the end of the file, is where `length` says; at the end, its data must agree, too.
- */
+/* Data of that length agrees with the checksum behind it, and a record, or the end, follows. That a
+   record follows does not suffice: where frames are of one size, a length that is wrong in one bit
+   leads to a record as well, with many in between. */
 static bool leads_on(const search *s, uint64_t length, fr_resync *resync) {
     uint64_t next;
     size_t size = s->window.size;
@@ -174,16 +175,31 @@ static bool leads_on(const search *s, uint64_t length, fr_resync *resync) {
     size_t end = (size_t)length + FR_FRAME_OVERHEAD;
     bool last = s->ended && end == size;
     if (!last && (size - end < FR_HEADER_SIZE || !header_at(s, end, &next))) return false;
-    resync->whole = closes_at(s, end - FR_FOOTER_SIZE);
+    if (length > *s->credit) return false;
     resync->end = end;
-    return resync->whole || !last;
+    resync->whole = closes_at(s, end - FR_FOOTER_SIZE);
+    if (!resync->whole) *s->credit -= length;
+    return resync->whole;
+}
+
+/* The header is right but for one bit of a length that length_of_crc() cannot tell. */
+static bool follow_neighbor(const search *s, fr_resync *resync) {
+    uint8_t header[FR_HEADER_SIZE];
+    const uint64_t stored = fr_load_u64(s->window.data);
+    for (int bit = 0; bit < 64; bit++) {
+        const uint64_t length = stored ^ UINT64_C(1) << bit;
+        fr_frame_put_header(header, length);
+        if (length > UINT32_MAX && memcmp(s->window.data + 8, header + 8, 4) == 0)
+            return leads_on(s, length, resync);
+    }
+    return false;
 }
 
 /* Where either half of the header is right, no search is needed. */
 static bool follow_header(const search *s, fr_resync *resync) {
     if (s->window.size < FR_HEADER_SIZE) return false;
-    return leads_on(s, fr_load_u64(s->window.data), resync) ||
-           leads_on(s, length_of_crc(fr_load_u32(s->window.data + 8)), resync);
+    return leads_on(s, length_of_crc(fr_load_u32(s->window.data + 8)), resync) ||
+           leads_on(s, fr_load_u64(s->window.data), resync) || follow_neighbor(s, resync);
 }
 
 int fr_resync_find(fr_span window, bool ended, size_t from, uint64_t max_record, uint64_t *credit,
