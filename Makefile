@@ -27,7 +27,7 @@ LDLIBS_CORE := -lm
 endif
 
 .PHONY: bench bench-smoke guard guard-update help test quick coverage demo arm64 mutants fuzz sanitize sanitize-c \
-        sanitize-fuzz sanitize-python lint lint-c lint-python oracle soak dist \
+        sanitize-fuzz sanitize-python lint lint-c lint-python oracle soak faults dist \
         wheel-check format clean
 .DELETE_ON_ERROR:
 .SECONDARY:
@@ -222,6 +222,15 @@ mutants: .venv/installed-test
 ## make soak         a million batches of every kind, in flat memory
 soak: .venv/installed-test
 	$(BIN)/python tests/tools/soak.py
+
+## make faults       every system call of every job fails, with every errno; needs Linux
+FAULTS = $(CURDIR)/build/faults
+faults: .venv/installed-test
+	rm -rf $(FAULTS) && mkdir -p $(FAULTS)/files
+	$(CC) -std=gnu11 -O1 -shared -fPIC -o $(FAULTS)/shim.so tests/c/shim.c -ldl
+	LD_PRELOAD=$(FAULTS)/shim.so SHIM_UNDER=$(FAULTS)/files \
+	    $(BIN)/python tests/tools/faults.py $(FAULTS)/files --thorough 2>$(FAULTS)/log \
+	    || { tail -50 $(FAULTS)/log; exit 1; }
 
 ## make oracle       differential tests against TensorFlow, in .venv-oracle
 .venv-oracle/bin/python:

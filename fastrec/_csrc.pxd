@@ -22,6 +22,7 @@ cdef extern from "base/status.h" nogil:
 
     ctypedef enum fr_fault:
         FR_FAULT_NONE
+        FR_FAULT_UNSYNCED
 
     ctypedef struct fr_error:
         int status
@@ -89,6 +90,7 @@ cdef extern from "files/file_map.h" nogil:
 
 cdef extern from "files/source.h" nogil:
     ctypedef struct fr_source:
+        int fd
         fr_span window
         uint64_t offset
         bint ended
@@ -220,6 +222,8 @@ cdef extern from "files/writer.h" nogil:
     int fr_writer_flush(fr_writer *writer, fr_error *err) noexcept
     int fr_writer_finish(fr_writer *writer, fr_error *err) noexcept
     int fr_writer_rename(fr_writer *writer, const char *path, fr_error *err) noexcept
+    int fr_writer_put_in_place(fr_writer *writer, fr_error *err) noexcept
+    bint fr_writer_take_back(fr_writer *writer) noexcept
     int fr_writer_close(fr_writer *writer, fr_error *err) noexcept
     void fr_writer_abort(fr_writer *writer) noexcept
 

@@ -28,7 +28,7 @@ enum {
     FR_ERR_INDEX = -10     /* an index that is not the file's, or not one at all */
 };
 
-/* Which fault of framing it is. Python's `.kind` is fr_fault_name() of it. */
+/* Which fault it is, nearly always of framing. Python's `.kind` is fr_fault_name() of it. */
 typedef enum {
     FR_FAULT_NONE = 0,
     FR_FAULT_LENGTH_CRC,  /* the length disagrees with its own checksum */
@@ -38,7 +38,8 @@ typedef enum {
     FR_FAULT_TORN_FOOTER, /* ... inside the 4-byte footer */
     FR_FAULT_TOO_LARGE,   /* a length that no file or limit here allows */
     FR_FAULT_ZERO_FILL,   /* zeros where a header should be */
-    FR_FAULT_SHRUNK       /* the file lost bytes while it was read */
+    FR_FAULT_SHRUNK,      /* the file lost bytes while it was read */
+    FR_FAULT_UNSYNCED     /* FR_ERR_IO: a file is in its place, its directory not on the disk */
 } fr_fault;
 
 /* The coordinates of an error; -1 where one is unknown. */

@@ -39,7 +39,7 @@ static void unreserve(const fr_writer *writer) {
 }
 
 /* What was appended is cut off again. */
-static void take_back(const fr_writer *writer) {
+static void cut_off(const fr_writer *writer) {
     if (ftruncate(writer->fd, (off_t)writer->start) != 0) return; /* nothing more can be done */
     if (writer->created) unlink(writer->path);
 }
@@ -146,21 +146,39 @@ static int close_file(fr_writer *writer) {
     return close(fd);
 }
 
+/* As close_file(), but that on failure there is a descriptor left, and the lock, to cut off with. */
+static int close_appended(fr_writer *writer) {
+    int twin = fcntl(writer->fd, F_DUPFD_CLOEXEC, 0);
+    if (twin < 0) return close_file(writer);
+    int failed = close(writer->fd) == 0 || errno == EINTR ? 0 : errno;
+    writer->fd = twin;
+    if (!failed) (void)close_file(writer);
+    errno = failed;
+    return failed ? -1 : 0;
+}
+
 /* Everything is in the file, and the file on the disk. */
 static int finish(fr_writer *writer, fr_error *err) {
     if (writer->fd < 0) return FR_OK;
     FR_TRY(drain(writer, err));
     unreserve(writer);
     if (!writer->options.no_sync) FR_TRY(fr_writer_sync(writer, err));
-    int failed = close_file(writer) == 0 || errno == EINTR ? 0 : errno;
+    int closed = writer->options.append ? close_appended(writer) : close_file(writer);
+    int failed = closed == 0 || errno == EINTR ? 0 : errno;
     fr_buffer_free(&writer->buffer);
     return failed ? fr_fail_io(err, failed, "closing") : FR_OK;
 }
 
-static int publish(fr_writer *writer, fr_error *err) {
+static int put_in_place(fr_writer *writer, bool keep, fr_error *err) {
     FR_TRY(check_process(writer, err));
     FR_TRY(finish(writer, err));
-    return fr_writer_put_in_place(writer, err);
+    return fr_writer_move(writer, keep, err);
+}
+
+static int publish(fr_writer *writer, fr_error *err) {
+    FR_TRY(put_in_place(writer, false, err));
+    if (!writer->in_place && !writer->created) return FR_OK;
+    return writer->options.no_sync ? FR_OK : fr_writer_sync_directory(writer, err);
 }
 
 /* FR_OK when `status` is; else the writer is done for, and says so. */
@@ -247,6 +265,11 @@ int fr_writer_rename(fr_writer *writer, const char *path, fr_error *err) {
     return status;
 }
 
+int fr_writer_put_in_place(fr_writer *writer, fr_error *err) {
+    FR_TRY(check_open(writer, err));
+    return settle(writer, put_in_place(writer, true, &writer->failed), err);
+}
+
 int fr_writer_close(fr_writer *writer, fr_error *err) {
     FR_TRY(check_open(writer, err));
     FR_TRY(settle(writer, publish(writer, &writer->failed), err));
@@ -257,14 +280,16 @@ int fr_writer_close(fr_writer *writer, fr_error *err) {
 void fr_writer_abort(fr_writer *writer) {
     const bool ours = writer->pid == (int64_t)getpid();
     if (writer->open && writer->fd >= 0) {
-        if (writer->options.append && ours) take_back(writer);
+        if (writer->options.append && ours) cut_off(writer);
         close_file(writer);
     }
     if (writer->temporary && ours) unlink(writer->temporary);
+    if (writer->replaced && ours) unlink(writer->replaced);
     free(writer->temporary);
+    free(writer->replaced);
     free(writer->path);
-    writer->temporary = writer->path = NULL;
+    writer->temporary = writer->replaced = writer->path = NULL;
     writer->fd = -1;
-    writer->open = false;
+    writer->open = writer->in_place = false;
     fr_buffer_free(&writer->buffer);
 }

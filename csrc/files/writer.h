@@ -5,7 +5,7 @@
  * Bytes go to a temporary file in the target's directory. Closing writes what is buffered, syncs
  * the file, renames it over the target and syncs the directory; aborting, or any error, removes
  * it and leaves the target as it was. A failed sync is final: the kernel has dropped the pages.
- * Only a failure to sync the directory leaves a whole new file in place; its message says so.
+ * Only a failure to sync the directory leaves a whole new file in place: FR_FAULT_UNSYNCED.
  *
  * A writer that appends has no temporary file. It holds a lock on the file that keeps other such
  * writers away, and aborting cuts the file back to what it was. That its last record is whole is
@@ -33,6 +33,9 @@ typedef struct {
     int64_t pid; /* of the process that opened it */
     bool open;
     char *path, *temporary;
+    char *replaced; /* once in place: another name of what was there before */
+    bool in_place;
+    bool was_there; /* and there was something */
     bool created;   /* the file that is appended to was not there */
     uint64_t start; /* its size when it was opened */
     fr_buffer buffer;
@@ -69,7 +72,20 @@ FR_NODISCARD int fr_writer_finish(fr_writer *writer, fr_error *err);
 /* Another path to publish under, in the same directory. */
 FR_NODISCARD int fr_writer_rename(fr_writer *writer, const char *path, fr_error *err);
 
-/* Publishes. On failure the target is as it was and the temporary file is gone. */
+/*
+ * Gives the file its name, and keeps what had the name under another until the writer is closed.
+ * So files that belong together are put in place one by one, when all are finished, and when one
+ * cannot be, those before it are taken back; then each is closed. Of a file that is appended to
+ * there is nothing to do.
+ */
+FR_NODISCARD int fr_writer_put_in_place(fr_writer *writer, fr_error *err);
+
+/* Undoes that. False when the target is not as it was: a file system without hard links keeps
+   nothing of what is replaced. */
+bool fr_writer_take_back(fr_writer *writer);
+
+/* Publishes. On failure the target is as it was and the temporary file is gone; but with
+   FR_FAULT_UNSYNCED it is the new file, which a power failure may undo. */
 FR_NODISCARD int fr_writer_close(fr_writer *writer, fr_error *err);
 
 /* Publishes nothing and removes the temporary file. Safe at any time, any number of times. */

@@ -38,7 +38,10 @@ FR_NODISCARD int fr_writer_create(fr_writer *writer, fr_error *err);
 /* Has the file on the disk, not just in its cache. */
 FR_NODISCARD int fr_writer_sync(const fr_writer *writer, fr_error *err);
 
-/* Gives the file its name, and has that on the disk. */
-FR_NODISCARD int fr_writer_put_in_place(fr_writer *writer, fr_error *err);
+/* Gives the file its name. With `keep`, what had it keeps another. */
+FR_NODISCARD int fr_writer_move(fr_writer *writer, bool keep, fr_error *err);
+
+/* Has the names in the file's directory on the disk. */
+FR_NODISCARD int fr_writer_sync_directory(const fr_writer *writer, fr_error *err);
 
 #endif

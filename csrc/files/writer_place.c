@@ -79,11 +79,13 @@ static int open_temporary(fr_writer *writer, fr_error *err) {
 
 static int open_or_create(fr_writer *writer, fr_error *err) {
     const int flags = O_WRONLY | O_APPEND | O_CLOEXEC;
-    writer->fd = open(writer->path, flags);
-    if (writer->fd < 0 && errno == ENOENT) {
-        writer->fd = open(writer->path, flags | O_CREAT | O_EXCL, 0666);
-        writer->created = writer->fd >= 0;
-    }
+    do {
+        writer->fd = open(writer->path, flags);
+        if (writer->fd < 0 && errno == ENOENT) {
+            writer->fd = open(writer->path, flags | O_CREAT | O_EXCL, 0666);
+            writer->created = writer->fd >= 0;
+        }
+    } while (writer->fd < 0 && errno == EINTR);
     return writer->fd < 0 ? fr_fail_io(err, errno, "opening it to append") : FR_OK;
 }
 
@@ -94,6 +96,7 @@ static int open_to_append(fr_writer *writer, fr_error *err) {
     FR_TRY(open_or_create(writer, err));
     if (flock(writer->fd, LOCK_EX | LOCK_NB) != 0 || fstat(writer->fd, &there) != 0) {
         fr_fail_io(err, errno, "locking it");
+        if (writer->created) unlink(writer->path);
         close(writer->fd);
         writer->fd = -1;
         return FR_ERR_IO;
@@ -107,11 +110,19 @@ int fr_writer_create(fr_writer *writer, fr_error *err) {
     return writer->options.append ? open_to_append(writer, err) : open_temporary(writer, err);
 }
 
+static int sync_descriptor(int fd) {
+    int status;
+    do
+        status = fsync(fd);
+    while (status != 0 && errno == EINTR);
+    return status;
+}
+
 int fr_writer_sync(const fr_writer *writer, fr_error *err) {
 #if defined(__APPLE__)
     if (fcntl(writer->fd, F_FULLFSYNC) == 0) return FR_OK; /* fsync() ends in the disk's cache */
 #endif
-    return fsync(writer->fd) == 0 ? FR_OK : fr_fail_io(err, errno, "syncing");
+    return sync_descriptor(writer->fd) == 0 ? FR_OK : fr_fail_io(err, errno, "syncing");
 }
 
 /* rename(2) that refuses to replace. */
@@ -129,29 +140,63 @@ static int rename_new(const char *from, const char *to) {
     return 0;
 }
 
-/* The file is in place by now. Not every directory can be opened, nor every file system sync one.
- */
-static int sync_directory(const fr_writer *writer, fr_error *err) {
+/* Not every directory can be opened, nor every file system sync one. */
+int fr_writer_sync_directory(const fr_writer *writer, fr_error *err) {
     fr_path directory;
     FR_TRY(fr_path_set(&directory, writer->path, fr_path_directory(writer->path), ".", err));
-    int fd = open(directory.text, O_RDONLY | O_CLOEXEC);
+    int fd;
+    do
+        fd = open(directory.text, O_RDONLY | O_CLOEXEC);
+    while (fd < 0 && errno == EINTR);
     if (fd < 0) return FR_OK;
-    int failed = fsync(fd) == 0 ? 0 : errno;
+    int failed = sync_descriptor(fd) == 0 ? 0 : errno;
     close(fd);
-    if (failed == EIO || failed == ENOSPC)
-        return fr_fail_io(err, failed, "syncing the directory; the file is in its place");
+    if (failed != EIO && failed != ENOSPC) return FR_OK;
+    fr_fail_io(err, failed, "syncing the directory");
+    if (err) err->fault = FR_FAULT_UNSYNCED;
+    return FR_ERR_IO;
+}
+
+/* A second name for what is at the target; without one it cannot be had again. */
+static int keep_replaced(fr_writer *writer, fr_error *err) {
+    fr_path path;
+    for (int attempt = 0; attempt < NAMES_TRIED; attempt++) {
+        FR_TRY(fr_writer_name_temporary(writer, attempt, &path, err));
+        if (link(writer->path, path.text) == 0) {
+            writer->was_there = true;
+            if (fr_path_copy(&writer->replaced, &path, err) == FR_OK) return FR_OK;
+            unlink(path.text);
+            return FR_ERR_NOMEM;
+        }
+        if (errno != EEXIST) break;
+    }
+    writer->was_there = errno != ENOENT;
     return FR_OK;
 }
 
-int fr_writer_put_in_place(fr_writer *writer, fr_error *err) {
-    if (writer->temporary) {
-        int moved = writer->options.exclusive ? rename_new(writer->temporary, writer->path)
-                                              : rename(writer->temporary, writer->path);
-        if (moved != 0) return fr_fail_io(err, errno, "putting it in its place");
-        free(writer->temporary);
-        writer->temporary = NULL;
-    } else if (!writer->created) {
-        return FR_OK;
+int fr_writer_move(fr_writer *writer, bool keep, fr_error *err) {
+    if (!writer->temporary) return FR_OK;
+    if (keep && !writer->options.exclusive) FR_TRY(keep_replaced(writer, err));
+    int moved = writer->options.exclusive ? rename_new(writer->temporary, writer->path)
+                                          : rename(writer->temporary, writer->path);
+    if (moved != 0) return fr_fail_io(err, errno, "putting it in its place");
+    free(writer->temporary);
+    writer->temporary = NULL;
+    writer->in_place = true;
+    return FR_OK;
+}
+
+bool fr_writer_take_back(fr_writer *writer) {
+    if (!writer->in_place) return true;
+    bool done = false;
+    if (writer->replaced)
+        done = rename(writer->replaced, writer->path) == 0;
+    else if (!writer->was_there)
+        done = unlink(writer->path) == 0;
+    if (done) {
+        free(writer->replaced);
+        writer->replaced = NULL;
+        writer->in_place = false;
     }
-    return writer->options.no_sync ? FR_OK : sync_directory(writer, err);
+    return done;
 }

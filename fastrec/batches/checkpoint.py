@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ..errors import FastrecError
-from ..records.byte_sources import naming
+from ..records.byte_sources import NamedFile
 
 __all__ = ["Position", "make_state", "read_state", "source_identity"]
 
@@ -38,7 +38,7 @@ def source_identity(paths: Sequence[str | bytes]) -> dict[str, Any]:
 
     digest, size = hashlib.sha256(), 0
     for path in paths:
-        with naming(path), open(path, "rb", buffering=0) as file:
+        with NamedFile(path) as file:
             length = file.seek(0, os.SEEK_END)
             file.seek(max(0, length - _TAIL))
             tail = file.read(_TAIL)

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from ..encoding.writer import Writer
-from ..records.byte_sources import naming
+from ..records.byte_sources import NamedFile
 from ..records.paths import shard_paths
 from .files import MAX_PIXELS, ImageError, decode, find, inspect
 
@@ -329,8 +329,8 @@ class _Work:
 
 
 def _record(picture: _Picture, options: _Options) -> Mapping[str, Any]:
-    with naming(picture.path):
-        data = picture.path.read_bytes()
+    with NamedFile(picture.path) as file:
+        data = file.read()
     name = picture.name.encode("utf-8", "surrogateescape")
     record: dict[str, Any] = {
         "image/filename": name,

@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from fastrec.errors import FastrecError
 from fastrec.features.image import FORMATS
-from fastrec.records.byte_sources import naming
+from fastrec.records.byte_sources import NamedFile
 
 if TYPE_CHECKING:
     from PIL import Image
@@ -163,7 +163,7 @@ def decode(
         Pillow is not installed.
     """
     name = os.fsdecode(path)
-    with naming(path), open(path, "rb") as file:
+    with NamedFile(path) as file:
         data = file.read()
     with _opened(name, data, max_pixels) as image:
         return _rgb(image, upright)

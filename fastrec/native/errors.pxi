@@ -75,7 +75,11 @@ cdef int check(int status, c.fr_error *err, path=None, bytes head=None) except -
     if status == c.FR_ERR_NOMEM:
         raise MemoryError(message)
     if status == c.FR_ERR_IO:
-        raise OSError(err.sys_errno, os.strerror(err.sys_errno), path)
+        text = os.strerror(err.sys_errno)
+        if err.fault == c.FR_FAULT_UNSYNCED:
+            text += " while the directory was synced; the file is in its place, but may not " \
+                    "survive a power failure"
+        raise OSError(err.sys_errno, text, path)
     if status == c.FR_ERR_ARG or status == c.FR_ERR_STATE:
         raise ValueError(message + _where(path))
     if status == c.FR_ERR_MALFORMED or status == c.FR_ERR_SCHEMA:

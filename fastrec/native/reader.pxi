@@ -322,7 +322,7 @@ cdef class RecordReader:
             return total, self.reader.source.offset - total * c.FR_FRAME_OVERHEAD - self.lost
 
     def index(self):
-        """Go to the end of a mapped file, checking every record: where they are."""
+        """Go to the end of a file, checking every record: where they are."""
         cdef OwnedBuffer offsets = OwnedBuffer()
         cdef c.fr_error err
         cdef uint64_t end
@@ -331,8 +331,14 @@ cdef class RecordReader:
             self._walk(&offsets.buffer)
             end = self.reader.source.offset
             check(c.fr_buffer_append(&offsets.buffer, &end, sizeof(end), &err), &err)
-            return FileIndex(offsets, self.reader.source.map.bytes.size,
-                             self.reader.source.map.mtime_ns, gaps=True)
+            if self.reader.source.map.entry != NULL:
+                return FileIndex(offsets, self.reader.source.map.bytes.size,
+                                 self.reader.source.map.mtime_ns, gaps=True)
+            try:  # it is empty, or could not be mapped
+                found = os.fstat(self.reader.source.fd)
+            except OSError as error:
+                raise OSError(error.errno, error.strerror, self.path) from None
+            return FileIndex(offsets, found.st_size, found.st_mtime_ns, gaps=True)
 
 
 @cython.final

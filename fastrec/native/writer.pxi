@@ -261,6 +261,25 @@ cdef class RecordWriter:
         check(status, &err, path)
         self.path = path
 
+    def put_in_place(self):
+        """Give the file its name; until it is closed, that can be taken back."""
+        cdef c.fr_error err
+        cdef int status
+        self._enter()
+        with self.lock:
+            with nogil:
+                status = c.fr_writer_put_in_place(&self.writer, &err)
+        check(status, &err, self.path)
+
+    def take_back(self):
+        """Put back what had the name before; False when that cannot be."""
+        cdef bint done
+        self._enter()
+        with self.lock:
+            with nogil:
+                done = c.fr_writer_take_back(&self.writer)
+        return done
+
     def close(self):
         """Publish the file."""
         cdef c.fr_error err

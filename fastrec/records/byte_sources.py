@@ -11,14 +11,15 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from .file_magic import HEADER_SIZE
+from .paths import PathLike
 
-__all__ = ["NamedFile", "Patience", "Stream", "head_of", "naming"]
+__all__ = ["NamedFile", "Patience", "Stream", "head_of", "is_regular"]
 
 _POLL_S = 0.05
 
 
 @contextlib.contextmanager
-def naming(path: Any) -> Iterator[None]:
+def _naming(path: Any) -> Iterator[None]:
     """Name the file in errors of the system that do not, such as those of ``read(2)``."""
     try:
         yield
@@ -29,20 +30,39 @@ def naming(path: Any) -> Iterator[None]:
 
 
 class NamedFile:
-    """A file open for reading without a buffer, whose errors name it as `path`."""
+    """A file open for reading without a buffer, whose errors name it as `path`.
 
-    def __init__(self, place: str | bytes, path: Any) -> None:
-        self._path = path
+    Closing never fails: there is nothing in it that a failure of ``close(2)`` could lose.
+    """
+
+    def __init__(self, place: PathLike, path: PathLike | None = None) -> None:
+        self._path = place if path is None else path
         self._file = open(place, "rb", buffering=0)  # noqa: SIM115
-        self.close = self._file.close
 
-    def read(self, size: int) -> bytes:
-        with naming(self._path):
+    def read(self, size: int = -1) -> bytes:
+        with _naming(self._path):
             return self._file.read(size)
 
-    def seek(self, position: int) -> int:
-        with naming(self._path):
-            return self._file.seek(position)
+    def readinto(self, buffer: Any) -> int:
+        with _naming(self._path):
+            return self._file.readinto(buffer)
+
+    def seek(self, position: int, whence: int = os.SEEK_SET) -> int:
+        with _naming(self._path):
+            return self._file.seek(position, whence)
+
+    def fileno(self) -> int:
+        return self._file.fileno()
+
+    def close(self) -> None:
+        with contextlib.suppress(OSError):
+            self._file.close()
+
+    def __enter__(self) -> NamedFile:
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        self.close()
 
 
 class Stream:
@@ -61,11 +81,22 @@ class Stream:
         return self._read(size)  # type: ignore[no-any-return]
 
 
+def is_regular(path: str | bytes) -> bool:
+    """Whether a file can be read more than once.
+
+    Raises
+    ------
+    OSError
+        When the system does not say, or there is no such file.
+    """
+    return stat.S_ISREG(os.stat(path).st_mode)
+
+
 def head_of(path: str | bytes) -> bytes:
     """Read the first bytes of a regular file; others can be read only once and give none."""
-    if not stat.S_ISREG(os.stat(path).st_mode):
+    if not is_regular(path):
         return b""
-    with naming(path), open(path, "rb", buffering=0) as file:
+    with NamedFile(path) as file:
         return file.read(HEADER_SIZE)
 
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from .. import _core
 from ..errors import IndexMismatchError
-from .byte_sources import naming
+from .byte_sources import NamedFile
 from .file_magic import FRAME_OVERHEAD
 from .paths import PathLike, index_path
 
@@ -57,7 +57,13 @@ class Index:
         OSError, CorruptRecordError, TruncatedFileError, LimitExceededError
             If the file is not sound.
         """
-        dataset = _core.Dataset([path], verify=False, max_record=max_record_bytes or 0)
+        return cls._of(path, path, max_record_bytes)
+
+    @classmethod
+    def _of(cls, path: PathLike, place: PathLike, max_record_bytes: int | None = None) -> Index:
+        """The index of a file that is at `place` as yet."""
+        limit = max_record_bytes or 0
+        dataset = _core.Dataset([path], places=[place], verify=False, max_record=limit)
         return cls(path, dataset.index_of(0))
 
     @classmethod
@@ -79,19 +85,21 @@ class Index:
 
     @classmethod
     def _read(cls, path: PathLike, index: PathLike) -> Index:
-        with naming(index), open(index, "rb") as file:
+        with NamedFile(index) as file:
             return cls(path, _core.FileIndex.load(file.read(), path))
 
     def save(self, index: PathLike | None = None) -> str:
         """Write it, by default beside the file, and return its path."""
         target = os.fsdecode(index_path(self.path) if index is None else index)
-        writer = _core.RecordWriter(target)
-        try:
-            writer.write_frames(self._core.save(), 0)
-            writer.close()
-        finally:
-            writer.abort()
+        self._finished(target).close()
         return target
+
+    def _finished(self, target: PathLike | None = None) -> _core.RecordWriter:
+        """What is left to do is to publish it."""
+        writer = _core.RecordWriter(index_path(self.path) if target is None else target)
+        writer.write_frames(self._core.save(), 0)
+        writer.finish()
+        return writer
 
     def __len__(self) -> int:
         return len(self._core)
@@ -175,7 +183,7 @@ def _unpickle(path: PathLike, saved: bytes) -> Index:
 def _parse_text(index: PathLike, size: int) -> NDArray[np.uint64]:
     """Offsets, and the end. Memory is bounded by the number of records that the file can hold."""
     most = size // FRAME_OVERHEAD + 1
-    with naming(index), open(index, "rb") as file:
+    with NamedFile(index) as file:
         text = file.read(most * _LONGEST_LINE)
         if file.read(1):
             raise ValueError(f"it has more lines than a file of {size} bytes has records")

@@ -331,12 +331,6 @@ def _nothing() -> None:
     pass
 
 
-def _let_go(close: Callable[[], None]) -> None:
-    """Close what was only read: there is nothing in it that a failure of close(2) could lose."""
-    with contextlib.suppress(OSError):
-        close()
-
-
 class Inflated:
     """``read(size)`` of what a compressed file holds, one member or more.
 
@@ -350,7 +344,7 @@ class Inflated:
     path : object
         For messages.
     close : callable, optional
-        Called when no more will be read.
+        Called when no more will be read. It must not fail.
     seek : callable, optional
         ``seek(position)`` of the compressed bytes. With it, damage costs nothing of what comes
         before it; without, up to a megabyte.
@@ -376,7 +370,7 @@ class Inflated:
     ) -> None:
         stream = _Stream(read, kind, seek)
         self._chunks = _guarded(stream, kind, str(path), max_output, max_ratio)
-        self._close = functools.partial(_let_go, close)
+        self._close = close
         self._channel: _Channel | None = None
         self._pid = os.getpid()
 

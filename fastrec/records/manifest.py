@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from .. import _core
 from ..errors import FastrecError, MissingRecordsError
-from .byte_sources import naming
+from .byte_sources import NamedFile
 from .paths import PathLike
 from .record_files import RecordFiles, Source
 
@@ -106,8 +106,8 @@ class Manifest(Sequence[ManifestFile]):
         OSError
         """
         try:
-            with naming(path), open(path, encoding="utf-8") as file:
-                found = json.load(file)
+            with NamedFile(path) as file:
+                found = json.loads(file.read().decode("utf-8"))
             if found["format"] != _FORMAT or found["version"] != _VERSION:
                 raise ValueError(f"it is of format {found['format']!a}, {found['version']!a}")
             return cls(_checked(each) for each in found["files"])
@@ -143,7 +143,7 @@ class Manifest(Sequence[ManifestFile]):
 def file_of(path: str | bytes, place: str | bytes, records: int) -> ManifestFile:
     size = crc = 0
     piece = memoryview(bytearray(_PIECE))
-    with naming(path), open(place, "rb", buffering=0) as file:
+    with NamedFile(place, path) as file:
         while some := file.readinto(piece):
             crc = _core.crc32c(piece[:some], crc)
             size += some

@@ -8,7 +8,7 @@ from typing import Any
 
 from .. import _core
 from ..errors import FastrecError
-from .byte_sources import naming
+from .byte_sources import NamedFile
 from .compression import compressor
 from .file_magic import FRAME_OVERHEAD
 from .inflate import Inflated
@@ -107,7 +107,7 @@ class Output:
         """Raise unless the file on the disk holds what was written."""
         place = self.file.place
         assert place is not None
-        with naming(self.file.path), open(place, "rb", buffering=0) as file:
+        with NamedFile(place, self.file.path) as file:
             if hasattr(os, "posix_fadvise"):  # what is in memory only may be right
                 os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
             read = None

@@ -19,7 +19,7 @@ from typing import IO, Any, Union
 from .. import _core
 from ..errors import IndexMismatchError, RandomAccessError
 from . import compression as streams
-from .byte_sources import NamedFile, Patience, Stream, head_of
+from .byte_sources import NamedFile, Patience, Stream, head_of, is_regular
 from .index import Index
 from .inflate import Inflated
 from .paths import PathLike, expand, index_path, is_path
@@ -157,8 +157,7 @@ class RecordFiles:
         if self.file is not None:
             return repr(self.file)
         for path, place in zip(self.paths, self.places, strict=True):
-            is_special = os.path.exists(place) and not os.path.isfile(place)
-            if is_special or self.is_compressed(place):
+            if not is_regular(place) or self.is_compressed(place):
                 return f"{os.fsdecode(path)!a}"
         return None
 

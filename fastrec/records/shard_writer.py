@@ -197,21 +197,29 @@ class ShardWriter:
                 self._publish()
 
     def _publish(self) -> None:
+        """Put all files in place, or none: those that are go back when one cannot be."""
+        files = [shard.file for shard in self._shards]
         try:
             for shard in self._shards:
                 shard.finish()
             if self._rolls:
                 self.paths = shard_paths(self._path, len(self._shards))
-                for shard, path in zip(self._shards, self.paths, strict=True):
-                    shard.file.rename(path)
-            for shard in self._shards:
-                shard.file.close()
-        except BaseException:
-            self.abort()
+                for file, path in zip(files, self.paths, strict=True):
+                    file.rename(path)
+            if self._index:
+                pairs = list(zip(self.paths, files, strict=True))
+                files += [Index._of(path, file.place or path)._finished() for path, file in pairs]
+            for file in files:
+                file.put_in_place()
+        except BaseException as error:
+            left = [os.fsdecode(file.path) for file in files if not file.take_back()]
+            for file in files:
+                file.abort()
+            if left and isinstance(error, OSError):
+                text = f"{error.strerror}; these are replaced: {', '.join(map(ascii, left))}"
+                raise OSError(error.errno, text, error.filename) from error
             raise
-        if self._index:
-            for path in self.paths:
-                Index.build(path).save()
+        _close_all(files)
 
     def abort(self) -> None:
         """Publish nothing of what is not published yet."""
@@ -244,6 +252,18 @@ class ShardWriter:
         state = "" if self._open else ", closed"
         records = "1 record" if self.count == 1 else f"{self.count} records"
         return f"<fastrec.{type(self).__name__} of {self.paths[0]!a}, {records}{state}>"
+
+
+def _close_all(files: Iterable[_core.RecordWriter]) -> None:
+    """Close files that are in place: after the first error, the others all the same."""
+    failed = None
+    for file in files:
+        try:
+            file.close()
+        except OSError as error:
+            failed = failed or error
+    if failed is not None:
+        raise failed
 
 
 def _check_sizes(sizes: dict[str, int | None], append: bool) -> None:

@@ -236,5 +236,6 @@ def _repair_in_place(path: str, compression: str | None) -> Repaired:
     try:
         return _save(target, target, kept, True, compression)
     except BaseException:
-        os.unlink(kept)
+        if os.path.samefile(target, kept):  # otherwise the new file is in its place
+            os.unlink(kept)
         raise

@@ -31,7 +31,7 @@ def meddling(
         return real(name, *arguments, **options)
 
     with monkeypatch.context() as patch:
-        patch.setattr("fastrec.records.output_file.open", opened, raising=False)
+        patch.setattr("fastrec.records.byte_sources.open", opened, raising=False)
         yield
 
 

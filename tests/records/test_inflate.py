@@ -53,7 +53,7 @@ def within_seconds(action: Callable[[], Any], seconds: float = 10) -> Any:
 
 JOBS: dict[str, Callable[[Path], Any]] = {
     "iterate": lambda path: len(list(fastrec.Reader(path))),
-    "batches": lambda path: sum(map(len, fastrec.Reader(path).batches(7))),
+    "blocks": lambda path: sum(map(len, fastrec.Reader(path).blocks(7))),
     "verify": lambda path: fastrec.verify(path).records,
     "count": fastrec.count,
     "shuffle": lambda path: sum(
@@ -67,20 +67,16 @@ def failing_close(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatc
     """Files that are closed, and the system says that it went wrong."""
     closed: list[int] = []
 
-    class Failing(byte_sources.NamedFile):
-        def __init__(self, *arguments: Any) -> None:
-            super().__init__(*arguments)
-            really = self.close
+    class Failing(io.FileIO):
+        def close(self) -> None:
+            if not self.closed:
+                closed.append(self.fileno())
+                super().close()
+                raise OSError(request.param, os.strerror(request.param))
 
-            def close() -> None:
-                if not self._file.closed:
-                    closed.append(self._file.fileno())
-                    really()
-                    raise OSError(request.param, os.strerror(request.param))
-
-            self.close = close
-
-    monkeypatch.setattr("fastrec.records.reader.NamedFile", Failing)
+    monkeypatch.setattr(
+        byte_sources, "open", lambda path, mode, buffering: Failing(path, "r"), raising=False
+    )
     return closed
 
 

@@ -50,12 +50,12 @@ def test_any_bit_of_any_header_costs_at_most_its_record(tmp_path: Path, size: in
             path.write_bytes(data)
             for source in (path, io.BytesIO(data)):
                 reader = fastrec.Reader(source, on_error="skip", compression=None)
-                blocks = [record for block in reader.batches(100) for record in block]
+                blocks = [record for block in reader.blocks(100) for record in block]
                 if size:
                     assert lost(blocks, records) == [number], (number, bit)
                 else:
                     assert len(blocks) == COUNT - 1
-                (region,) = reader.report
+                (region,) = reader.skipped
                 assert (region.begin, region.end) == (
                     number * (size + 16),
                     (number + 1) * (size + 16),
@@ -98,7 +98,8 @@ def test_any_bit_of_any_file_costs_at_most_one_record(
     found = list(reader)
     assert len(found) == len(records) - 1
     assert len(lost(found, records)) == 1
-    (region,) = reader.report
+    (region,) = reader.skipped
+    assert region.end is not None
     assert region.begin <= int(where * len(whole)) < region.end
 
 

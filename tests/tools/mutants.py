@@ -85,8 +85,8 @@ FAULTS = (
     Fault(
         "the new name of a file is not brought to the disk",
         "records/test_system_faults",
-        "files/writer_place.c",
-        "return writer->options.no_sync ? FR_OK : sync_directory(writer, err);",
+        "files/writer.c",
+        "return writer->options.no_sync ? FR_OK : fr_writer_sync_directory(writer, err);",
         "(void)sync_directory; return FR_OK;",
     ),
 )
