@@ -69,6 +69,7 @@ __all__ = [
     "RawFeature",
     "Reader",
     "Repaired",
+    "SequenceFeatures",
     "ShuffleBuffer",
     "Skipped",
     "Sparse",
@@ -116,6 +117,7 @@ if TYPE_CHECKING:
         FixedLenSequenceFeature,
         RaggedFeature,
         RawFeature,
+        SequenceFeatures,
         SparseFeature,
         VarLenFeature,
     )
@@ -150,6 +152,7 @@ _HOMES: dict[str, tuple[str, ...]] = {
         "FixedLenSequenceFeature",
         "RaggedFeature",
         "RawFeature",
+        "SequenceFeatures",
         "SparseFeature",
         "VarLenFeature",
     ),

@@ -224,17 +224,17 @@ class ExampleEncoder:
 class Order:
     def __init__(
         self,
-        count: int,
-        fields: Mapping[str, Any],
+        counts: Sequence[int],
+        spec: Any,
         *,
-        lanes: tuple[Sequence[int], int] | None = None,
+        first_epoch: int = 0,
+        start: int = 0,
         parts: Sequence[tuple[int, int, int]] | None = None,
         until_last: bool = False,
     ) -> None: ...
     @property
-    def shard_size(self) -> int: ...
-    @property
-    def epoch_batches(self) -> int: ...
+    def epoch_size(self) -> int: ...
+    def find(self, serial: int) -> tuple[int, int] | None: ...
     @property
     def batches(self) -> int | None: ...
     def numbers(self, serial: int) -> tuple[int, npt.NDArray[np.uint64]] | None: ...

@@ -494,7 +494,10 @@ cdef extern from "batch/order.h" nogil:
         uint64_t count
         fr_shuffle shuffle
         uint64_t seed
+        bint same_order
+        uint64_t first_epoch
         uint64_t epochs
+        uint64_t start
         uint64_t shard_index
         uint64_t shard_count
         uint64_t batch_size
@@ -518,7 +521,7 @@ cdef extern from "batch/order.h" nogil:
     uint64_t fr_order_epoch_size(const fr_order *order) noexcept
     uint64_t fr_order_mixed_size(const fr_mix_part *parts, size_t count, bint until_last) noexcept
     uint64_t fr_order_shard_size(const fr_order *order) noexcept
-    uint64_t fr_order_epoch_batches(const fr_order *order) noexcept
+    uint64_t fr_order_epoch_rows(const fr_order *order, uint64_t epoch) noexcept
     uint64_t fr_order_batches(const fr_order *order) noexcept
     int fr_order_slice(const fr_order *order, uint64_t serial, fr_slice *slice) noexcept
 

@@ -10,6 +10,19 @@ static int check_shards(const fr_order *order, fr_error *err) {
     return FR_OK;
 }
 
+static int check_start(const fr_order *order, fr_error *err) {
+    if (order->start > fr_order_epoch_size(order))
+        return fr_fail(err, FR_ERR_ARG, "start %llu is out of range (0 to %llu)",
+                       (unsigned long long)order->start,
+                       (unsigned long long)fr_order_epoch_size(order));
+    /* What a buffer holds depends on all that this shard has drawn in the epoch. */
+    if (order->shuffle == FR_SHUFFLE_BUFFER && order->start != fr_order_epoch_size(order) &&
+        order->start % order->shard_count != 0)
+        return fr_fail(err, FR_ERR_ARG, "start %llu is within a round of %llu shards",
+                       (unsigned long long)order->start, (unsigned long long)order->shard_count);
+    return FR_OK;
+}
+
 static int check_shuffle(const fr_order *order, fr_error *err) {
     if (order->shuffle == FR_SHUFFLE_BLOCKS && (order->block == 0 || order->window == 0))
         return fr_fail(err, FR_ERR_ARG, "a block or a window is of size 0");
@@ -45,7 +58,10 @@ int fr_order_check(const fr_order *order, fr_error *err) {
         return fr_fail(err, FR_ERR_ARG, "%llu records are more than can be numbered",
                        (unsigned long long)order->count);
     if (order->batch_size == 0) return fr_fail(err, FR_ERR_ARG, "the batch size is 0");
+    if (order->first_epoch > INT64_MAX || order->epochs > INT64_MAX)
+        return fr_fail(err, FR_ERR_ARG, "the number of an epoch is out of range");
     FR_TRY(check_shards(order, err));
+    FR_TRY(check_start(order, err));
     FR_TRY(check_shuffle(order, err));
     return check_parts(order, err);
 }
@@ -62,11 +78,21 @@ uint64_t fr_order_mixed_size(const fr_mix_part *parts, size_t count, bool until_
     return __builtin_mul_overflow(rounds, sum, &size) ? 0 : size;
 }
 
+/* This shard's part of so many places, dealt out from its first on. */
+static uint64_t share_of(const fr_order *order, uint64_t places) {
+    const uint64_t shards = order->shard_count;
+    if (order->uneven == FR_UNEVEN_DROP) return places / shards;
+    if (order->uneven == FR_UNEVEN_PAD) return places / shards + (places % shards != 0);
+    return places <= order->shard_index ? 0 : (places - order->shard_index - 1) / shards + 1;
+}
+
 uint64_t fr_order_shard_size(const fr_order *order) {
-    uint64_t size = fr_order_epoch_size(order), shards = order->shard_count;
-    if (order->uneven == FR_UNEVEN_DROP) return size / shards;
-    if (order->uneven == FR_UNEVEN_PAD) return size / shards + (size % shards != 0);
-    return size <= order->shard_index ? 0 : (size - order->shard_index - 1) / shards + 1;
+    return share_of(order, fr_order_epoch_size(order));
+}
+
+uint64_t fr_order_epoch_rows(const fr_order *order, uint64_t epoch) {
+    const uint64_t used = epoch == order->first_epoch ? order->start : 0;
+    return share_of(order, fr_order_epoch_size(order) - used);
 }
 
 static uint64_t batches_of(const fr_order *order, uint64_t records) {
@@ -74,40 +100,56 @@ static uint64_t batches_of(const fr_order *order, uint64_t records) {
     return records / order->batch_size + remainder;
 }
 
-uint64_t fr_order_epoch_batches(const fr_order *order) {
-    return batches_of(order, fr_order_shard_size(order));
+/* first + later * (epochs - 1), UINT64_MAX when there is no end to it. */
+static uint64_t over_epochs(const fr_order *order, uint64_t first, uint64_t later) {
+    uint64_t all;
+    if (order->epochs == 0) return later == 0 ? first : UINT64_MAX;
+    if (__builtin_mul_overflow(later, order->epochs - 1, &all)) return UINT64_MAX;
+    return __builtin_add_overflow(all, first, &all) ? UINT64_MAX : all;
 }
 
 uint64_t fr_order_batches(const fr_order *order) {
-    uint64_t size = fr_order_shard_size(order), all;
-    if (size == 0) return 0;
-    if (order->epochs == 0) return UINT64_MAX;
-    if (!order->batch_across_epochs) size = batches_of(order, size);
-    if (__builtin_mul_overflow(size, order->epochs, &all)) return UINT64_MAX;
-    return order->batch_across_epochs ? batches_of(order, all) : all;
+    const uint64_t first = fr_order_epoch_rows(order, order->first_epoch);
+    const uint64_t later = fr_order_shard_size(order);
+    if (!order->batch_across_epochs)
+        return over_epochs(order, batches_of(order, first), batches_of(order, later));
+    const uint64_t rows = over_epochs(order, first, later);
+    return rows == UINT64_MAX ? rows : batches_of(order, rows);
 }
 
-static int spanning_slice(const fr_order *order, uint64_t serial, fr_slice *slice) {
-    uint64_t size = fr_order_shard_size(order), all = UINT64_MAX, position;
-    if (order->epochs && __builtin_mul_overflow(size, order->epochs, &all)) all = UINT64_MAX;
-    if (__builtin_mul_overflow(serial, order->batch_size, &position)) return FR_END;
-    if (size == 0 || position >= all) return FR_END;
-    uint64_t left = all - position;
-    if (left < order->batch_size && order->drop_remainder) return FR_END;
-    slice->epoch = position / size;
-    slice->first = position % size;
-    slice->rows = left < order->batch_size ? left : order->batch_size;
+/* Unit `serial` (a batch, a record) of epochs that have `first`, `later`, `later`, ... of them. */
+static int find_epoch(const fr_order *order, uint64_t serial, uint64_t first, uint64_t later,
+                      uint64_t *epoch, uint64_t *unit) {
+    const uint64_t units = over_epochs(order, first, later);
+    if (serial >= units && units != UINT64_MAX) return FR_END;
+    *epoch = order->first_epoch;
+    *unit = serial;
+    if (serial < first) return FR_OK;
+    *unit = (serial - first) % later;
+    const uint64_t after = 1 + (serial - first) / later;
+    return __builtin_add_overflow(*epoch, after, epoch) ? FR_END : FR_OK;
+}
+
+static int slice_across_epochs(const fr_order *order, uint64_t serial, fr_slice *slice) {
+    const uint64_t first = fr_order_epoch_rows(order, order->first_epoch);
+    const uint64_t later = fr_order_shard_size(order), size = order->batch_size;
+    uint64_t position;
+    if (__builtin_mul_overflow(serial, size, &position)) return FR_END;
+    FR_TRY(find_epoch(order, position, first, later, &slice->epoch, &slice->first));
+    const uint64_t left = over_epochs(order, first, later) - position;
+    if (left < size && order->drop_remainder) return FR_END;
+    slice->rows = left < size ? left : size;
     return FR_OK;
 }
 
 int fr_order_slice(const fr_order *order, uint64_t serial, fr_slice *slice) {
-    if (order->batch_across_epochs) return spanning_slice(order, serial, slice);
-    uint64_t batches = fr_order_epoch_batches(order);
-    if (batches == 0) return FR_END;
-    slice->epoch = serial / batches;
-    if (order->epochs != 0 && slice->epoch >= order->epochs) return FR_END;
-    slice->first = serial % batches * order->batch_size;
-    uint64_t left = fr_order_shard_size(order) - slice->first;
+    if (order->batch_across_epochs) return slice_across_epochs(order, serial, slice);
+    const uint64_t first = batches_of(order, fr_order_epoch_rows(order, order->first_epoch));
+    const uint64_t later = batches_of(order, fr_order_shard_size(order));
+    uint64_t batch;
+    FR_TRY(find_epoch(order, serial, first, later, &slice->epoch, &batch));
+    slice->first = batch * order->batch_size;
+    const uint64_t left = fr_order_epoch_rows(order, slice->epoch) - slice->first;
     slice->rows = left < order->batch_size ? left : order->batch_size;
     return FR_OK;
 }

@@ -1,7 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What order records are wanted in, and which positions of it a batch has: arithmetic on (epoch,
- * position, shard), without state. Which record is at a position, a sampler tells (sampler.h).
+ * The order of records, and the places of it that make up each batch: arithmetic on (epoch, place,
+ * shard), without state. A sampler (sampler.h) finds the record at a place.
+ *
+ * An epoch's order has a place for every record. Shards deal the places out like cards: shard k of
+ * n has places k, k + n, k + 2n, ... So shards that have made equally many batches have together
+ * used a prefix of the order, and what is left can be dealt out anew to any number of shards:
+ * `start` is where the dealing begins in the first epoch.
  */
 #ifndef FASTREC_ORDER_H
 #define FASTREC_ORDER_H
@@ -17,11 +22,11 @@ typedef enum {
     FR_SHUFFLE_BUFFER   /* each drawn from a buffer that records pass through as they stand */
 } fr_shuffle;
 
-/* What becomes of the records that shards cannot share out evenly. */
+/* The last round of dealing, where there are fewer records left than shards. */
 typedef enum {
-    FR_UNEVEN_LONGER, /* the first shards have one more */
-    FR_UNEVEN_DROP,   /* nobody has them */
-    FR_UNEVEN_PAD     /* records from the start of the epoch make up the last round */
+    FR_UNEVEN_LONGER, /* the first shards have a record more than the others */
+    FR_UNEVEN_DROP,   /* no shard has them */
+    FR_UNEVEN_PAD     /* records from the start of the epoch complete the round */
 } fr_uneven;
 
 /* One of several sources that are mixed: of every sum of weights records, `weight`. */
@@ -37,7 +42,10 @@ typedef struct {
     uint64_t count; /* records in all */
     fr_shuffle shuffle;
     uint64_t seed;
+    bool same_order;                   /* every epoch has the order of epoch 0 */
+    uint64_t first_epoch;              /* number of the first of the epochs */
     uint64_t epochs;                   /* 0: for ever */
+    uint64_t start;                    /* places of first_epoch that were used before */
     uint64_t shard_index, shard_count; /* this shard takes every shard_count-th position */
     uint64_t batch_size;
     bool drop_remainder;      /* no batch shorter than batch_size */
@@ -55,12 +63,12 @@ typedef struct {
    the following epochs. */
 typedef struct {
     uint64_t epoch;
-    uint64_t first; /* among the shard's */
+    uint64_t first; /* among the shard's, from `start` on */
     uint64_t rows;
 } fr_slice;
 
-/* FR_ERR_ARG on a shard that is not below shard_count, on a count or size of 0 that must not be,
-   and on options that exclude each other. */
+/* FR_ERR_ARG on a shard that is not below shard_count, on a count or size of 0 that must not be, on
+   a start that is out of range, and on options that exclude each other. */
 FR_NODISCARD int fr_order_check(const fr_order *order, fr_error *err);
 
 /* Records that an epoch has, over all shards. */
@@ -74,11 +82,11 @@ static inline uint64_t fr_order_epoch_size(const fr_order *order) {
  */
 uint64_t fr_order_mixed_size(const fr_mix_part *parts, size_t count, bool until_last);
 
-/* Records an epoch gives this shard. */
+/* Records of this shard in an epoch that starts at place 0. */
 uint64_t fr_order_shard_size(const fr_order *order);
 
-/* Batches an epoch has, unless they span epochs; UINT64_MAX is never reached. */
-uint64_t fr_order_epoch_batches(const fr_order *order);
+/* Records of this shard in `epoch`, which for first_epoch is what `start` leaves. */
+uint64_t fr_order_epoch_rows(const fr_order *order, uint64_t epoch);
 
 /* Batches in all epochs; UINT64_MAX when there is no end to them. */
 uint64_t fr_order_batches(const fr_order *order);

@@ -23,7 +23,7 @@ int fr_sampler_allocate(void *array, uint64_t count, size_t size, fr_error *err)
 
 static void in_order(const fr_order *order, fr_sampler_run run, uint64_t *numbers) {
     for (uint64_t i = 0; i < run.rows; i++)
-        numbers[i] = fr_record_in_order(order, fr_shard_position(order, run.first + i));
+        numbers[i] = fr_record_in_order(order, fr_shard_place(order, run.used, run.first + i));
 }
 
 /* A fresh permutation of all records each epoch. */
@@ -32,7 +32,7 @@ static void permuted(fr_sampler_pass *kept, const fr_order *order, fr_sampler_ru
     const fr_permutation *permutation =
         fr_sampler_pass_get(kept, order->count, order->seed, run.epoch);
     for (uint64_t i = 0; i < run.rows; i++)
-        numbers[i] = fr_permutation_at(permutation, fr_shard_position(order, run.first + i));
+        numbers[i] = fr_permutation_at(permutation, fr_shard_place(order, run.used, run.first + i));
 }
 
 static void draw(fr_sampler *sampler, fr_sampler_run run, uint64_t *numbers) {
@@ -52,10 +52,13 @@ static void draw(fr_sampler *sampler, fr_sampler_run run, uint64_t *numbers) {
 }
 
 /* The first run of a slice that is in one epoch; the slice becomes the rest. */
-static fr_sampler_run take_run(fr_slice *slice, uint64_t epoch_size) {
-    const uint64_t left = epoch_size - slice->first;
-    const fr_sampler_run run = {slice->epoch, slice->first,
-                                slice->rows < left ? slice->rows : left};
+static fr_sampler_run take_run(const fr_order *order, fr_slice *slice) {
+    const uint64_t left = fr_order_epoch_rows(order, slice->epoch) - slice->first;
+    const fr_sampler_run run = {.number = slice->epoch,
+                                .epoch = order->same_order ? 0 : slice->epoch,
+                                .used = slice->epoch == order->first_epoch ? order->start : 0,
+                                .first = slice->first,
+                                .rows = slice->rows < left ? slice->rows : left};
     slice->rows -= run.rows;
     slice->first = 0;
     slice->epoch++;
@@ -64,7 +67,7 @@ static fr_sampler_run take_run(fr_slice *slice, uint64_t epoch_size) {
 
 void fr_sampler_numbers(fr_sampler *sampler, const fr_slice *slice, uint64_t *numbers) {
     for (fr_slice rest = *slice; rest.rows;) {
-        const fr_sampler_run run = take_run(&rest, sampler->size);
+        const fr_sampler_run run = take_run(sampler->order, &rest);
         draw(sampler, run, numbers);
         numbers += run.rows;
     }
@@ -72,14 +75,13 @@ void fr_sampler_numbers(fr_sampler *sampler, const fr_slice *slice, uint64_t *nu
 
 int fr_sampler_passes(const fr_order *order, const fr_slice *slice, uint64_t *passes,
                       fr_error *err) {
-    const uint64_t size = fr_order_shard_size(order);
     fr_sampler_mixture mixture = {0};
     if (order->part_count) FR_TRY(fr_sampler_mixture_init(&mixture, order, err));
     for (fr_slice rest = *slice; rest.rows;) {
-        const fr_sampler_run run = take_run(&rest, size);
+        const fr_sampler_run run = take_run(order, &rest);
         if (order->part_count) fr_sampler_mixture_passes(&mixture, order, run, passes);
         for (uint64_t i = 0; order->part_count == 0 && i < run.rows; i++)
-            passes[i] = run.epoch;
+            passes[i] = run.number;
         passes += run.rows;
     }
     fr_sampler_mixture_free(&mixture);
@@ -102,8 +104,7 @@ static fr_sampler_strategy strategy_of(const fr_order *order) {
 }
 
 int fr_sampler_init(fr_sampler *sampler, const fr_order *order, fr_error *err) {
-    *sampler = (fr_sampler){
-        .order = order, .size = fr_order_shard_size(order), .strategy = strategy_of(order)};
+    *sampler = (fr_sampler){.order = order, .strategy = strategy_of(order)};
     switch (sampler->strategy) {
         case FR_SAMPLER_BLOCKS:
             return fr_sampler_blocks_init(&sampler->as.blocks, order, err);

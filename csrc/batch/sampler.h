@@ -76,7 +76,6 @@ typedef union {
 /* All-zero is a valid sampler that can only be freed. */
 typedef struct {
     const fr_order *order; /* borrowed */
-    uint64_t size;         /* records of the shard's epoch */
     fr_sampler_strategy strategy;
     fr_sampler_state as; /* of that strategy; of FR_SAMPLER_IN_ORDER nothing */
 } fr_sampler;

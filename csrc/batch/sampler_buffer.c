@@ -11,7 +11,7 @@
 static uint64_t draw(fr_sampler_buffer *buffer, const fr_order *order, uint64_t size) {
     while (buffer->held < order->buffer && buffer->entered < size)
         buffer->records[buffer->held++] =
-            fr_record_in_order(order, fr_shard_position(order, buffer->entered++));
+            fr_record_in_order(order, fr_shard_place(order, 0, buffer->entered++));
     const uint64_t at = fr_philox_next(&buffer->philox) % buffer->held;
     const uint64_t number = buffer->records[at];
     buffer->records[at] = buffer->records[--buffer->held];
@@ -29,9 +29,10 @@ static void begin_epoch(fr_sampler_buffer *buffer, const fr_order *order, uint64
 void fr_sampler_buffer_numbers(fr_sampler_buffer *buffer, const fr_order *order, fr_sampler_run run,
                                uint64_t *numbers) {
     const uint64_t size = fr_order_shard_size(order);
-    if (!buffer->known || buffer->epoch != run.epoch || buffer->out > run.first)
+    const uint64_t first = run.used / order->shard_count + run.first;
+    if (!buffer->known || buffer->epoch != run.epoch || buffer->out > first)
         begin_epoch(buffer, order, run.epoch);
-    while (buffer->out < run.first)
+    while (buffer->out < first)
         (void)draw(buffer, order, size);
     for (uint64_t i = 0; i < run.rows; i++)
         numbers[i] = draw(buffer, order, size);

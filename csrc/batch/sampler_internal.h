@@ -9,12 +9,15 @@
 #include "batch/sampler.h"
 
 typedef struct {
-    uint64_t epoch, first, rows;
+    uint64_t number; /* of the epoch */
+    uint64_t epoch;  /* whose order it has */
+    uint64_t used;   /* places of it that were used before the first position */
+    uint64_t first, rows;
 } fr_sampler_run;
 
-/* Where a position of the shard is among those of all shards. */
-static inline uint64_t fr_shard_position(const fr_order *order, uint64_t position) {
-    const uint64_t at = position * order->shard_count + order->shard_index;
+/* The place in the epoch's order that is dealt to this shard as its `position`, after `used`. */
+static inline uint64_t fr_shard_place(const fr_order *order, uint64_t used, uint64_t position) {
+    const uint64_t at = used + position * order->shard_count + order->shard_index;
     return order->uneven == FR_UNEVEN_PAD ? at % fr_order_epoch_size(order) : at;
 }
 

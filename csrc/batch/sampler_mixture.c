@@ -71,16 +71,24 @@ static uint64_t number_at(fr_sampler_mixture *mixture, const fr_order *order, ui
 void fr_sampler_mixture_numbers(fr_sampler_mixture *mixture, const fr_order *order,
                                 fr_sampler_run run, uint64_t *numbers) {
     for (uint64_t i = 0; i < run.rows; i++)
-        numbers[i] = number_at(mixture, order, run.epoch, fr_shard_position(order, run.first + i));
+        numbers[i] = number_at(mixture, order, run.epoch, fr_shard_place(order, run.used, run.first + i));
+}
+
+/* How often an epoch goes through a part, rounded up. */
+static uint64_t passes_an_epoch(const fr_order *order, const fr_mix_part *part) {
+    const uint64_t asked = order->mixed / weight_sum(order) * part->weight;
+    return asked / part->count + (asked % part->count != 0);
 }
 
 void fr_sampler_mixture_passes(fr_sampler_mixture *mixture, const fr_order *order,
                                fr_sampler_run run, uint64_t *passes) {
     for (uint64_t i = 0; i < run.rows; i++) {
         uint64_t asked;
-        const uint64_t position = fr_shard_position(order, run.first + i);
-        const size_t part = ask(mixture, order, run.epoch, position, &asked);
-        passes[i] = asked / order->parts[part].count;
+        const uint64_t position = fr_shard_place(order, run.used, run.first + i);
+        const fr_mix_part *part =
+            &order->parts[ask(mixture, order, run.epoch, position, &asked)];
+        passes[i] = asked / part->count;
+        if (order->same_order) passes[i] += run.number * passes_an_epoch(order, part);
     }
 }
 

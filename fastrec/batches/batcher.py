@@ -3,145 +3,106 @@
 
 from __future__ import annotations
 
-import os
 import warnings
 import weakref
 from collections.abc import Callable, Mapping
-from operator import index
+from dataclasses import replace
 from typing import Any, Literal
 
 from .. import _core
-from ..errors import FastrecError, RandomAccessError
-from ..features.column_spec import RECORD, ReadPlan
-from ..features.image import ImageFeature
-from ..features.spec import Feature, FixedLenFeature, RawFeature, plan_example
+from ..errors import FastrecError
+from ..features.spec import Feature, SequenceFeatures
 from ..images.augment import Augment
-from ..records.reader import Source
+from ..records.record_files import Source
 from ..records.recovery import OnError, Skipped
-from ..threads import usable_cpus
 from .buckets import Buckets
-from .checkpoint import Position
+from .checkpoint import Start
 from .iterator import Batches
 from .mixture import Mixture
-from .order import Ordering
+from .options import Options
+from .order import Ordering, Pass
 from .pinned_memory import page_locked
-from .postprocess import Maker, NativeFeed, Painter, Stage
+from .postprocess import NativeFeed, Stage, Steps
 from .progress import Progress
-from .shuffle_buffer import Shuffle, order_fields
+from .shard import find_rank, shard_within, torch_worker
+from .shuffle_buffer import Shuffle
 from .stream import stream
 from .thread_map import Pipeline
 
 __all__ = ["Batcher"]
 
-_BATCH_MAX = 2**40
-_SINGLES = 64  # records that are read together where they are given one by one
-
-
-def _check_shard(shard: Any) -> tuple[int, int]:
-    if shard is None or shard == "auto":  # which is found out later
-        return 0, 1
-    if not isinstance(shard, (tuple, list)) or len(shard) != 2:
-        raise ValueError(f"shard must be (index, count), 'auto' or None, got {shard!r}")
-    number, count = (_check("a number of shard", each, 0, 2**63 - 1) for each in shard)
-    if number >= count:
-        raise ValueError(f"shard must be (index, count) with index < count, got {shard!r}")
-    return number, count
-
-
-def _check(name: str, value: Any, least: int, most: int) -> int:
-    try:
-        number = index(value)
-    except TypeError:
-        raise TypeError(f"{name} must be an int, got {value!r}") from None
-    if number < least:
-        raise ValueError(f"{name} must be at least {least}, got {value}")
-    if number > most:
-        raise ValueError(f"{name} must be at most {most}, got {value}")
-    return number
-
-
-def _seed_of(seed: int | None) -> int:
-    return int.from_bytes(os.urandom(8), "little") if seed is None else index(seed) % 2**64
-
-
-def _check_image(key: str, feature: Feature) -> None:
-    """Raise unless a feature's values are arrays that can be images."""
-    if isinstance(feature, FixedLenFeature) and len(feature.shape) == 3:
-        return
-    if not isinstance(feature, (RawFeature, ImageFeature)):
-        raise TypeError(
-            f"augment {key!r} requires an ImageFeature (encoded images) or a RawFeature (pixels), "
-            f"got {feature!r}"
-        )
-
-
-def _check_named(what: str, key: str, features: Mapping[str, Feature] | None) -> None:
-    if key not in (features or {}):
-        raise ValueError(f"{what} of {key!r}, which features does not name")
-
 
 class Batcher:
-    """Batches of parsed records: shuffled, sharded, in parallel, in a fixed order.
+    """Batches of parsed records: shuffled, sharded, parallel, reproducible.
 
-    Each ``iter()`` starts at the beginning, with threads of its own. The batches are a function of
-    the files, the options, the seed and the shard alone: the number of threads does not change
-    them. ``state_dict()`` of the iterator says where it stands, :meth:`load_state_dict` goes on
-    from there.
+    Each ``iter()`` begins the next epoch, in another order and with other augmentation::
+
+        for epoch in range(10):
+            for batch in batcher: ...
+
+    The batches are a function of the files, the options, the seed, the epoch and the shard alone:
+    the number of threads does not change them. ``state_dict()`` is a checkpoint,
+    :meth:`load_state_dict` resumes from it.
 
     Parameters
     ----------
     source : path, glob pattern, list of these, binary file object, or Mixture
         A file object is read from where it stands, once.
-    features : mapping of str to feature, optional
+    features : mapping of str to feature, or SequenceFeatures, optional
         What to read from each record. None: batches are :class:`~fastrec.Bytes` of whole records.
+        Of :class:`~fastrec.SequenceFeatures` a batch is what
+        :func:`~fastrec.parse_sequence_example` returns.
     batch_size : int or None
-        None: single records, as :func:`parse_single_example` gives them.
+        None: single records, as :func:`~fastrec.parse_single_example` gives them.
     shuffle : bool, "blocks", BlockShuffle or int
-        True: a fresh uniform permutation of all records every epoch, in constant memory.
-        ``"blocks"``: neighbours stay near each other, see :class:`BlockShuffle`. Both need
-        uncompressed files. A number: each record is drawn from a buffer of so many, which they
-        pass through as they stand; of a compressed file the buffer holds the records themselves.
+        True: a uniform permutation of all records, in constant memory. ``"blocks"``: neighbours
+        stay near each other, see :class:`BlockShuffle`. Both need uncompressed files. A number:
+        each record is drawn from a buffer of that many, which the records pass through in file
+        order; of a compressed file the buffer holds the records themselves.
     seed : int, optional
-        Of the shuffle; drawn at random, once, when None.
+        Seed of the shuffle and of `augment`. None: a random seed is drawn once, when the Batcher is
+        made. Shards that shuffle require a seed, which must be the same for all of them.
+    reshuffle : bool
+        False: every epoch has the order of epoch 0. Augmentation differs all the same.
     epochs : int or None
-        Passes over the data; None for ever.
+        Epochs that one ``iter()`` goes through; None for no end.
     drop_remainder : bool
-        Leave out batches that are short: the last one of an epoch, or of all epochs.
+        Leave out batches that are short: the last one of an epoch, or of a pass.
     batch_across_epochs : bool
         Fill batches across epochs, so that only the very last may be short.
     shard : (index, count), "auto", optional
-        Take every ``count``-th record of the epoch's order, from ``index`` on: the shards are
-        disjoint, cover everything, and are equal to within one record. ``"auto"``: as
-        :func:`find_shard` says, from torch.distributed, Ray, JAX or the environment.
+        Take every `count`-th record of the epoch's order, from `index` on: the shards are disjoint,
+        cover everything, and differ by one record at most. ``"auto"``: what :func:`find_shard`
+        finds in torch.distributed, Ray, JAX or the environment, for each DataLoader worker a part.
     uneven : {"longer", "drop", "pad"}
-        Give every shard the same number of records: by dropping those left over, or by repeating
-        some from the start of the epoch.
+        Where the records cannot be shared out evenly, some shards are longer by one record; or the
+        records left over are dropped; or some from the start of the epoch's order are repeated.
     interleave : int, optional
         Take a record of each of so many files in turn, and then of the next so many. Not with a
         shuffle that goes over all records.
     augment : mapping of str to Augment, optional
-        What happens to the pictures of a batch, by feature.
+        Augmentation of images, by feature.
     buckets : Buckets, optional
         Batches of sequences of similar length, padded.
     threads : int, optional
         Workers that read and parse; the usable processors, up to 8, by default.
     prefetch : int
-        Batches to have ready, beyond those being made.
+        Batches that may be finished, beyond those being made by the threads.
     pin_memory : bool
-        Make batches in page-locked memory of torch's, which must be installed: of their columns,
-        those of a fixed size, as they are before `augment`. When more are kept than can
-        be in flight, the others are in ordinary memory.
+        Allocate columns of a fixed size in PyTorch's pinned memory, which requires torch. Output of
+        `augment` and `transform` is not pinned. When more batches are kept than can be in flight,
+        the others are in ordinary memory.
     transform : callable, optional
-        Called with each batch, by several threads at once; what it returns is yielded instead, in
-        order. It pays where it gives up the interpreter's lock, as NumPy does.
+        Called with each batch, by several threads at once; its result is yielded instead, in order.
+        Worthwhile where it releases the GIL, as most NumPy operations do.
     verify : bool
         Check the CRC32C of every record.
     on_error : {"raise", "tolerate_tail", "skip"} or callable
-        What to do about damaged records, see :class:`Reader`; `skipped` lists them. Records whose
-        images cannot be decoded are left out too, which makes their batches shorter.
-        Those of plain files are found before the first batch, by reading everything once.
+        Policy for damaged records, see :class:`Reader`; `skipped` lists them. Records whose images
+        cannot be decoded are left out too, which makes their batches shorter. Damage of plain files
+        is found before the first batch, by reading everything once.
     progress : bool
-        Say on standard error how far it is, and how long it waited for data.
+        Print progress, and the time spent waiting for data, to standard error.
 
     Raises
     ------
@@ -157,20 +118,27 @@ class Batcher:
     >>> features = {"x": fastrec.FixedLenFeature((), np.int64)}
     >>> [batch["x"].tolist() for batch in Batcher(path, features, batch_size=2)]
     [[0, 1], [2, 3], [4]]
+
+    Two epochs in two orders, which are the same in every run:
+
+    >>> batcher = Batcher(path, features, batch_size=5, shuffle=True, seed=0)
+    >>> [batch["x"].tolist() for epoch in range(2) for batch in batcher]
+    [[0, 2, 4, 1, 3], [1, 2, 4, 3, 0]]
     """
 
     def __init__(
         self,
         source: Source | Mixture,
-        features: Mapping[str, Feature] | None = None,
+        features: Mapping[str, Feature] | SequenceFeatures | None = None,
         batch_size: int | None = 1,
         *,
         shuffle: Shuffle = False,
         seed: int | None = None,
+        reshuffle: bool = True,
         epochs: int | None = 1,
         drop_remainder: bool = False,
         batch_across_epochs: bool = False,
-        shard: tuple[int, int] | str | None = None,
+        shard: tuple[int, int] | Literal["auto"] | None = None,
         uneven: Literal["longer", "drop", "pad"] = "longer",
         interleave: int | None = None,
         augment: Mapping[str, Augment] | None = None,
@@ -183,240 +151,259 @@ class Batcher:
         on_error: OnError = "raise",
         progress: bool = False,
     ) -> None:
-        self._arguments = {name: value for name, value in locals().items() if name != "self"}
-        if uneven not in ("longer", "drop", "pad"):
-            raise ValueError(f"uneven must be 'longer', 'drop' or 'pad', got {uneven!r}")
-        if buckets is not None and batch_size is None:
-            raise ValueError("buckets are of batches: batch_size is None")
-        if transform is not None and not callable(transform):
-            raise TypeError(f"transform is to be called, not {type(transform).__name__}")
-        if isinstance(features, int):
-            raise TypeError(
-                f"features must be a mapping or None, got {features}; batch_size is the third "
-                f"argument: Batcher(source, features, {features})"
-            )
-        plan = RECORD if features is None else plan_example(features)
-        if buckets is not None:
-            _check_named("buckets are by the length", buckets.by, features)
-        self._threads = (
-            min(usable_cpus(), 8) if threads is None else _check("threads", threads, 1, 256)
-        )
-        self._prefetch = _check("prefetch", prefetch, 0, 2**16)
-        self._progress = progress
-        self._maker = Maker(transform, buckets, batch_size, drop_remainder)
-        self._single = batch_size is None
-        size = _check("batch_size", _SINGLES if batch_size is None else batch_size, 1, _BATCH_MAX)
-        order = {
-            **order_fields(shuffle),
-            "seed": _seed_of(seed),
-            "epochs": 0 if epochs is None else _check("epochs", epochs, 1, 2**62),
-            "shard": _check_shard(shard),
-            "uneven": uneven,
-            "batch_size": size if buckets is None else buckets.window_of(size),
-            "drop_remainder": bool(drop_remainder) and buckets is None and batch_size is not None,
-            "batch_across_epochs": bool(batch_across_epochs),
-        }
-        self._augment = dict(augment or {})
-        for key, each in self._augment.items():
-            _check_named("augment is", key, features)
-            if not isinstance(each, Augment):
-                raise TypeError(f"augment has an Augment a feature, not {type(each).__name__}")
-            assert features is not None
-            _check_image(key, features[key])
-        self._images = {
-            key: feature
-            for key, feature in (features or {}).items()
-            if isinstance(feature, ImageFeature)
-        }
-        # What the rings hold, what the consumer holds, and what it holds while it asks for more.
-        rings = 1 if self._is_native else 2
-        self._slabs = rings * (self._threads + self._prefetch) + 2
-        self._schema = _core.Schema(self._without_decoding(plan), self._slabs)
-        self._unpinned = bool(pin_memory)
-        self._order = Ordering(
-            source,
-            order,
-            auto_shard=shard == "auto",
-            interleave=interleave and _check("interleave", interleave, 1, 256),
-            buckets=None if buckets is None else (buckets, size),
-            any_seed=seed is None,
+        options = Options(
+            features,
+            batch_size,
+            shuffle=shuffle,
+            seed=seed,
+            reshuffle=reshuffle,
+            epochs=epochs,
+            drop_remainder=drop_remainder,
+            batch_across_epochs=batch_across_epochs,
+            shard=shard,
+            uneven=uneven,
+            interleave=interleave,
+            augment=augment or {},
+            buckets=buckets,
+            threads=threads,
+            prefetch=prefetch,
+            pin_memory=pin_memory,
+            transform=transform,
             verify=verify,
             on_error=on_error,
+            progress=progress,
         )
-        if order["shuffle"] in ("records", "blocks"):
-            self._check_random_access(shuffle)
-        self._resume = Position()
-        self._last: weakref.ref[Batches] | None = None
+        self._begin(source, options, any_seed=seed is None, rank=(0, 1))
+        self._check_seed(find_rank() if shard == "auto" else self._order.spec.shard)
+        if shard == "auto" and torch_worker()[1] > 1:  # made here, so with a seed of this worker's
+            self._check_seed(torch_worker())
+
+    def _begin(
+        self, source: Source | Mixture, options: Options, *, any_seed: bool, rank: tuple[int, int]
+    ) -> None:
+        self._source = source
+        self._options = options
+        self._any_seed = any_seed  # drawn at random, here or where this one was pickled
+        self._seed_agreed = not any_seed
+        self._rank = rank  # of the process where it was pickled
+        self._steps = Steps(options)
+        # What the rings hold, what the consumer holds, and what it holds while it asks for more.
+        rings = 1 if self._steps.are_none else 2
+        self._slabs = rings * options.depth + 2
+        self._schema = _core.Schema(options.plan(), self._slabs)
+        self._to_pin = bool(options.pin_memory)
+        buckets = options.buckets
+        self._order = Ordering(
+            source,
+            options.order(),
+            buckets=None if buckets is None else (buckets, options.batch_size or 1),
+            by_row=options.batch_size is None,
+            may_skip=bool(options.images) and options.on_error != "raise",
+            verify=options.verify,
+            on_error=options.on_error,
+        )
+        self._order.check_random_access()
+        self._next = Start()
         self._iterators: weakref.WeakSet[Batches] = weakref.WeakSet()
 
-    def _check_random_access(self, shuffle: Shuffle) -> None:
-        name = self._order.files.sequential_source()
-        if name is not None:
-            raise RandomAccessError(
-                f"shuffle={shuffle!r} requires uncompressed files given by path, and {name} can "
-                f"only be read in sequence; shuffle=10000 shuffles through a buffer of that many "
-                f"records"
+    # --- shards ---------------------------------------------------------------------------------
+
+    def _check_seed(self, shard: tuple[int, int]) -> None:
+        if shard[1] > 1 and not self._seed_agreed and self._order.is_drawn:
+            raise ValueError(
+                "shards that shuffle require seed, the same for all: with seed=None each process "
+                "draws one of its own, and the shards overlap"
             )
 
-    def _without_decoding(self, plan: ReadPlan) -> ReadPlan:
-        """Pictures stay encoded until a worker of Python has them."""
-        outputs = [
-            output._replace(build=None) if output.name in self._images else output
-            for output in plan.outputs
-        ]
-        return plan._replace(outputs=tuple(outputs))
+    def _shard(self) -> tuple[int, int]:
+        """The shard of this process."""
+        if self._options.shard == "auto":
+            shard = shard_within(self._rank)
+            self._check_seed((0, shard[1] // torch_worker()[1]))
+            return shard
+        if self._options.shard is None and torch_worker()[1] > 1:
+            warnings.warn(
+                "a Batcher without shards gives every record once in each of the "
+                f"{torch_worker()[1]} workers of the DataLoader: pass shard='auto'",
+                RuntimeWarning,
+                stacklevel=4,
+            )
+        return self._order.spec.shard
+
+    # --- epochs ---------------------------------------------------------------------------------
+
+    @property
+    def epoch(self) -> int:
+        """The number of the epoch that the next ``iter()`` begins, or goes on in."""
+        return self._next.position.epoch
+
+    def set_epoch(self, epoch: int) -> None:
+        """Have the next ``iter()`` begin that epoch.
+
+        Where a state was loaded that stands within this very epoch, the next ``iter()`` goes on
+        from there: frameworks call this at the start of each epoch, also of one that is resumed.
+        """
+        if isinstance(epoch, bool) or not hasattr(epoch, "__index__"):
+            raise TypeError(f"epoch must be an integer, got {epoch!r}")
+        if not 0 <= epoch < 2**62:
+            raise ValueError(f"epoch is out of range (0 to 2**62), got {epoch}")
+        if epoch != self._next.position.epoch:
+            self._next = Start.of_epoch(int(epoch))
 
     # --- iterating ------------------------------------------------------------------------------
 
     def _pin(self, rows: int) -> None:
-        if self._unpinned:
-            self._unpinned = False
+        if self._to_pin:
+            self._to_pin = False
             for block in page_locked(self._schema.dense_size(rows), self._slabs):
                 self._schema.lend(block)
 
-    def _painter(self, position: Callable[[int], tuple[Any, int, int | None]]) -> Painter | None:
-        if not self._images and not self._augment:
-            return None
-        order = self._order
-        damage = order.files.policy()
-        seed = order.fields["seed"]
-        return Painter(self._images, self._augment, seed, position, order.passes, damage)
-
-    def _start_native(self, position: Position) -> _core.Loader | Pipeline:
-        order = self._order
-        self._pin(min(order.fields["batch_size"], len(order.dataset)))
-        if order.fields["drop_remainder"] and not order.native().epoch_batches:
-            warnings.warn(
-                f"drop_remainder=True leaves no batch of {order.fields['batch_size']} records: an "
-                f"epoch of this shard has {order.native().shard_size}",
-                RuntimeWarning,
-                stacklevel=4,
-            )
-        serial = min(position.epoch * order.epoch_blocks() + position.block, 2**63)
+    def _open_native(self, run: Pass) -> _core.Loader | Pipeline:
+        dataset = self._order.dataset
+        self._pin(min(run.spec.batch_size, len(dataset)))
+        if run.spec.drop_remainder and run.native.batches == 0:
+            self._warn_if_none(run)
         loader = _core.Loader(
-            order.dataset,
+            dataset,
             self._schema,
-            order.native(),
-            threads=self._threads,
-            prefetch=self._threads + self._prefetch,
-            start=serial,
-            numbered=bool(self._images or self._augment),
+            run.native,
+            threads=self._options.workers,
+            prefetch=self._options.depth,
+            numbered=self._steps.need_keys,
         )
-        if self._is_native:
+        if self._steps.are_none:
             return loader
-        stage = Stage(
-            self._schema, self._maker, order.epoch_blocks, self._painter(order.dataset.position_of)
-        )
-        return self._pipeline(NativeFeed(loader, serial), stage.native)
+        return self._pipeline(NativeFeed(loader), Stage(run, self._schema, self._steps).native)
 
-    def _start_stream(self, position: Position) -> Pipeline:
+    def _warn_if_none(self, run: Pass) -> None:
+        if run.first == (run.start.begin, 0) and len(self._order.dataset):
+            single = replace(run.spec, batch_size=1, epochs=1)
+            warnings.warn(
+                f"drop_remainder=True leaves no batch of {run.spec.batch_size} records: an epoch "
+                f"of this shard has {self._order.native(single).batches}",
+                RuntimeWarning,
+                stacklevel=5,
+            )
+
+    def _open_stream(self, run: Pass) -> Pipeline:
         order = self._order
-        if order.files.file is not None and order.fields["epochs"] != 1:
+        if order.files.file is not None and order.spec.epochs != 1:
             raise FastrecError(
                 "a file object is read once: name the file by its path for more than one epoch"
             )
-        if order.mixture is not None:
-            raise FastrecError("a mixture needs uncompressed files that are named by path")
-        if order.interleave and not order.files.paths:
-            raise FastrecError("a file object has nothing to be interleaved with")
-        self._pin(order.fields["batch_size"])
-        blocks = stream(order.files, order.fields, position, order.interleave)
-        paint = self._painter(order.place_in_stream)
-        stage = Stage(self._schema, self._maker, lambda: 0, paint)
-        return self._pipeline(blocks, stage.streamed)
-
-    @property
-    def _is_native(self) -> bool:
-        """Whether the native loader's batches are what is wanted."""
-        return self._maker.is_idle and not self._images and not self._augment
+        if order.spec.interleave and not order.files.paths:
+            raise FastrecError("interleave requires files that are named by path")
+        self._pin(run.spec.batch_size)
+        stage = Stage(run, self._schema, self._steps)
+        return self._pipeline(stream(order.files, run), stage.streamed)
 
     def _pipeline(self, source: Any, function: Callable[[Any], Any]) -> Pipeline:
-        depth = self._threads + self._prefetch
-        return Pipeline(source, function, threads=self._threads, depth=depth)
+        options = self._options
+        return Pipeline(source, function, threads=options.workers, depth=options.depth)
 
-    def __repr__(self) -> str:
-        said = ("source", "batch_size", "shuffle", "seed", "epochs", "shard")
-        shown = ", ".join(f"{name}={self._arguments[name]!a}" for name in said)
-        return f"<fastrec.Batcher {shown}>"
+    def _pass(self, start: Start) -> Pass:
+        return Pass(self._order, replace(self._order.spec, shard=self._shard()), start)
 
     def __iter__(self) -> Batches:
-        self._order.settle()
-        position, self._resume = self._resume, Position()
-        streams = self._order.streams
+        run = self._pass(self._next)
         batches = Batches(
-            self._start_stream if streams else self._start_native,
-            position,
-            self._order.describe,
-            None if streams else self._order.epoch_blocks,
-            single=not streams and self._is_native,
-            progress=Progress(self._length()) if self._progress else None,
+            run,
+            self._open_stream if self._order.streams else self._open_native,
+            progress=Progress(self._length(run)) if self._options.progress else None,
         )
+        self._next = run.next_start
         self._iterators.add(batches)
-        self._last = weakref.ref(batches)
         return batches
 
     def __len__(self) -> int:
-        """Batches in all epochs.
+        """Batches of one ``iter()``.
 
         Raises
         ------
         TypeError
-            When there is no end to them, when the source has no random access, and with buckets.
+            When there is no end to them, when the source has no random access, and with buckets
+            that deal records out by length.
         """
-        epochs = self._order.fields["epochs"]
-        if epochs == 0:
-            raise TypeError("epochs is None: there is no end to the batches")
-        if self._order.streams or self._arguments["buckets"] is not None:
-            raise TypeError("the number of batches is known when they are made, not beforehand")
-        order = self._order.native()
-        return int(order.shard_size * epochs if self._single else order.batches or 0)
+        if self._order.spec.epochs == 0:
+            raise TypeError("with epochs=None there is no end to the batches")
+        run = self._pass(Start())
+        if not run.is_counted:
+            raise TypeError(
+                "the number of batches is unknown beforehand for streams and for buckets"
+            )
+        return run.steps_left
 
-    def _length(self) -> int | None:
-        try:
-            return len(self)
-        except (TypeError, OverflowError):
-            return None
+    @staticmethod
+    def _length(run: Pass) -> int | None:
+        return run.steps_left if run.is_counted and run.spec.epochs else None
 
-    # --- where it stands ------------------------------------------------------------------------
+    # --- checkpoints ----------------------------------------------------------------------------
 
     def state_dict(self) -> dict[str, Any]:
-        """Where the iterator that was made last stands: :meth:`Batches.state_dict`."""
-        batches = None if self._last is None else self._last()
-        return self._order.describe(self._resume if batches is None else batches.position)
+        """A checkpoint of the one iterator that is live: :meth:`Batches.state_dict`.
+
+        Without one, it is that of the epoch that the next ``iter()`` begins.
+
+        Raises
+        ------
+        FastrecError
+            When several iterators are live: each has a ``state_dict()`` of its own.
+        """
+        live = [batches for batches in self._iterators if batches.is_live]
+        if len(live) > 1:
+            raise FastrecError(
+                f"{len(live)} iterators of this Batcher are live: call state_dict() of the one "
+                "that is meant"
+            )
+        if live:
+            return live[0].state_dict()
+        return self._order.describe(self._next, self._shard()[1])
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Have the next ``iter()`` go on where `state` says; those after it start anew.
+        """Have the next ``iter()`` resume where `state` says; those after it begin later epochs.
 
         It takes the same time wherever that is, but for a shuffle buffer, whose draws since the
         epoch began are repeated (some nanoseconds each), and for streams, which are read up to
-        there. With a seed that was drawn at random, the state's takes its place.
+        there. With a seed that was drawn at random, the state's takes its place. Iterators that
+        are live are closed.
 
         Raises
         ------
         FastrecError
             With the reason, when the state is of other files, another order or another format.
         """
-        self._resume = self._order.take(state)
-        self._last = None
+        shard = self._shard()
+        start, seed = self._order.take(state, shards=shard[1], any_seed=self._any_seed)
+        self.close()
+        self._next = start
+        self._order.spec = replace(self._order.spec, seed=seed)
+        self._seed_agreed = True
 
     get_state = state_dict
     set_state = load_state_dict
 
     def __reduce__(self) -> Any:
         """Another process gets the same batches, from where this Batcher would start."""
-        arguments = {**self._arguments, "seed": self._order.fields["seed"]}
-        return _rebuild, (arguments, self._order.any_seed, self._resume)
+        rank = find_rank() if self._options.shard == "auto" else (0, 1)
+        rank = rank if rank[1] > 1 else self._rank
+        options = replace(self._options, seed=self._order.spec.seed)
+        return _rebuild, (self._source, options, self._any_seed, rank, self._next)
 
     @property
     def skipped(self) -> list[Skipped]:
         """Damaged regions skipped so far, each once."""
         return self._order.files.skipped
 
+    def __repr__(self) -> str:
+        names = ("batch_size", "shuffle", "seed", "epochs", "shard")
+        shown = "".join(f", {name}={getattr(self._options, name)!a}" for name in names)
+        return f"<fastrec.Batcher source={self._source!a}{shown}>"
+
     def close(self) -> None:
         """Stop every iterator's workers, and end the iterators.
 
-        The Batcher itself says what to read and holds nothing that has to be given up: a later
-        ``iter()`` starts anew, at the beginning or where a state says.
+        The Batcher itself holds nothing that has to be released: a later ``iter()`` begins the
+        next epoch, or resumes where a state says.
         """
         for batches in list(self._iterators):
             batches.close()
@@ -428,7 +415,10 @@ class Batcher:
         self.close()
 
 
-def _rebuild(arguments: dict[str, Any], any_seed: bool, resume: Position) -> Batcher:
-    batcher = Batcher(**arguments)
-    batcher._order.any_seed, batcher._resume = any_seed, resume
+def _rebuild(
+    source: Source | Mixture, options: Options, any_seed: bool, rank: tuple[int, int], start: Start
+) -> Batcher:
+    batcher = Batcher.__new__(Batcher)
+    batcher._begin(source, options, any_seed=any_seed, rank=rank)
+    batcher._next = start
     return batcher

@@ -109,6 +109,10 @@ class Buckets:
             return self.window
         return batch_size if not self.lengths and self.tokens is None else 128 * batch_size
 
+    def only_pads(self, batch_size: int) -> bool:
+        """Whether each window of records is one batch, as it is."""
+        return not self.lengths and self.tokens is None and self.window_of(batch_size) == batch_size
+
     def describe(self) -> dict[str, Any]:
         """What the batches depend on."""
         return {"by": self.by, "lengths": list(self.lengths), "tokens": self.tokens}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where a Batcher stands, as plain data: what is written down, and when it is refused."""
+"""Checkpoints of a Batcher as plain data: what they contain, and when they are refused."""
 
 from __future__ import annotations
 
@@ -10,22 +10,39 @@ from typing import Any, NamedTuple
 from ..errors import FastrecError
 from ..records.byte_sources import NamedFile
 
-__all__ = ["Position", "make_state", "read_state", "source_identity"]
+__all__ = ["Position", "Start", "make_state", "read_state", "source_identity"]
 
 FORMAT = "fastrec.Batcher/1"
 _TAIL = 16
 
 
 class Position(NamedTuple):
-    """So much is delivered: `item` batches of block `block` of epoch `epoch`."""
+    """What is delivered: `used` places of the order of epoch `epoch`, by all shards together, and
+    `item` batches of the window of buckets that begins there."""
 
     epoch: int = 0
-    block: int = 0
+    used: int = 0
     item: int = 0
 
 
+class Start(NamedTuple):
+    """Where a pass over the epochs from `begin` on starts, or goes on.
+
+    `in_step`: whether the shards have together used exactly those places, so that any other number
+    of shards can go on from there.
+    """
+
+    begin: int = 0
+    position: Position = Position()
+    in_step: bool = True
+
+    @classmethod
+    def of_epoch(cls, epoch: int) -> Start:
+        return cls(epoch, Position(epoch))
+
+
 def source_identity(paths: Sequence[str | bytes]) -> dict[str, Any]:
-    """What tells these files from others: names, sizes, and how each ends (in a checksum).
+    """Names and sizes of files, and how each ends (in a checksum): what tells them from others.
 
     Directories do not count, so that a copy of the files elsewhere is the same source.
 
@@ -48,15 +65,13 @@ def source_identity(paths: Sequence[str | bytes]) -> dict[str, Any]:
     return {"files": len(paths), "bytes": size, "digest": digest.hexdigest()[:32]}
 
 
-def make_state(
-    position: Position, order: Mapping[str, Any], source: Mapping[str, Any]
-) -> dict[str, Any]:
+def make_state(start: Start, order: Mapping[str, Any], source: Mapping[str, Any]) -> dict[str, Any]:
     """A state of plain numbers and strings, which JSON takes."""
     return {
         "format": FORMAT,
-        "epoch": position.epoch,
-        "block": position.block,
-        "item": position.item,
+        "begin": start.begin,
+        **start.position._asdict(),
+        "in_step": start.in_step,
         "order": dict(order),
         "source": dict(source),
     }
@@ -72,7 +87,7 @@ def _is_number(value: Any, end: int) -> bool:
 
 def _check_source(theirs: Any, ours: Mapping[str, Any]) -> None:
     if not isinstance(theirs, Mapping):
-        raise _refuse("it does not say of which files it is")
+        raise _refuse("it names no files")
     for what, unit in (("files", "files"), ("bytes", "bytes")):
         if theirs.get(what) != ours[what]:
             raise _refuse(f"it is of {theirs.get(what)} {unit}, and here are {ours[what]}")
@@ -80,23 +95,56 @@ def _check_source(theirs: Any, ours: Mapping[str, Any]) -> None:
         raise _refuse("it is of other files: their names or their contents differ")
 
 
-def _check_order(theirs: Any, ours: Mapping[str, Any], position: Position, any_seed: bool) -> None:
+def _why_fixed(start: Start, order: Mapping[str, Any]) -> str | None:
+    """Why shards of another number cannot go on from there."""
+    begins = start.position == (start.position.epoch, 0, 0)
+    if begins and start.in_step:
+        return None
+    if order.get("shuffle") == "buffer":
+        return "with shuffle=N each shard draws from a buffer of its own records"
+    if not start.in_step and order.get("buckets") is not None:
+        return "with buckets shards make different numbers of batches of their windows"
+    if not start.in_step and order.get("uneven") != "longer":
+        return "with on_error shards leave out different records whose images cannot be decoded"
+    if not start.in_step:
+        return "with uneven='longer' shards can make different numbers of batches of an epoch"
+    return None
+
+
+def _check_order(theirs: Any, ours: Mapping[str, Any], start: Start, any_seed: bool) -> None:
     if not isinstance(theirs, Mapping):
-        raise _refuse("it does not say of which order it is")
+        raise _refuse("it has no order")
     for key in {**ours, **theirs}:
         old, new = theirs.get(key), ours.get(key)
         if old == new or (key == "seed" and any_seed and _is_number(old, 2**64)):
             continue
-        if key == "shards" and position.block == position.item == 0:
-            continue
-        hint = " (it can change between epochs)" if key == "shards" else ""
+        hint = ""
+        if key == "shards":
+            why = _why_fixed(start, ours)
+            if why is None:
+                continue
+            hint = f", and {why}: resume with {old!r} shards, or where an epoch begins"
         raise _refuse(f"its {key} is {old!r}, and here it is {new!r}{hint}")
+
+
+def _read_start(state: Mapping[str, Any]) -> Start:
+    numbers = {name: state.get(name) for name in ("begin", *Position._fields)}
+    for name, number in numbers.items():
+        if not _is_number(number, 2**62):
+            raise _refuse(f"its {name} is {number!r}")
+    begin = numbers.pop("begin")
+    start = Start(begin, Position(**numbers), state.get("in_step"))  # type: ignore[arg-type]
+    if start.begin > start.position.epoch:
+        raise _refuse(f"its begin is {begin}, and its epoch is {start.position.epoch}")
+    if not isinstance(start.in_step, bool):
+        raise _refuse(f"its in_step is {start.in_step!r}")
+    return start
 
 
 def read_state(
     state: Any, order: Mapping[str, Any], source: Mapping[str, Any], *, any_seed: bool
-) -> tuple[Position, int]:
-    """The position that a state says, and its seed.
+) -> tuple[Start, int]:
+    """Where a state stands, and its seed.
 
     Parameters
     ----------
@@ -112,11 +160,7 @@ def read_state(
         raise _refuse("it is no state of any Batcher")
     if state["format"] != FORMAT:
         raise _refuse(f"its format is {state['format']!a}, and this version reads {FORMAT!r}")
-    numbers = [state.get(name) for name in Position._fields]
-    for name, number in zip(Position._fields, numbers, strict=True):
-        if not _is_number(number, 2**63):
-            raise _refuse(f"its {name} is {number!r}")
-    position = Position(*numbers)  # type: ignore[arg-type]
+    start = _read_start(state)
     _check_source(state.get("source"), source)
-    _check_order(state.get("order"), order, position, any_seed)
-    return position, state["order"]["seed"]
+    _check_order(state.get("order"), order, start, any_seed)
+    return start, state["order"]["seed"]

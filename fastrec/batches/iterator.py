@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One pass of a Batcher: the iterator, where it stands, and who waits for whom."""
+"""Iterator over one pass of a Batcher, with its checkpoint and waiting times."""
 
 from __future__ import annotations
 
@@ -8,21 +8,24 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .. import _core
-from .checkpoint import Position
+from .checkpoint import Position, Start
 from .progress import Progress
 from .thread_map import Pipeline
+
+if TYPE_CHECKING:
+    from .order import Pass
 
 __all__ = ["Batches", "Made", "Stats"]
 
 
 class Stats(NamedTuple):
-    """Who waited for whom.
+    """How long the consumer and the workers waited for each other.
 
-    The consumer waits when loading is what takes the time; the workers wait, for room, when the
-    consumer is. Reading and transforming, which have threads of their own, are counted together.
+    If loading is the bottleneck the consumer waits; if the consumer is, workers wait for queue
+    space. Reading and transforming, which have threads of their own, are counted together.
     """
 
     batches: int
@@ -30,57 +33,51 @@ class Stats(NamedTuple):
     seconds: float
     """Since the first was asked for."""
     consumer_wait_s: float
-    """Seconds that the consumer has waited for a batch."""
+    """Seconds that the consumer waited for a batch."""
     worker_wait_s: float
-    """Seconds that workers, all together, have waited for room."""
+    """Seconds that all workers together waited for queue space."""
 
     @property
     def bottleneck(self) -> str:
-        """``"loading"`` or ``"consumer"``: who would have to be faster, for more to go through."""
+        """``"loading"`` or ``"consumer"``: which of the two limits the throughput."""
         return "loading" if self.consumer_wait_s * 10 > self.seconds else "consumer"
 
 
 class Made(NamedTuple):
-    """What became of a block: its batches, and where the next block is."""
+    """The batches made of a block of records; where it begins, and where the next one does."""
 
     batches: list[Any]
     at: Position
     then: Position
 
 
-Start = Callable[[Position], "_core.Loader | Pipeline"]
-
-
 class Batches(Iterator[Any]):
     """The batches of one pass over a :class:`Batcher`, from wherever it starts.
 
     ``state_dict()`` counts what was delivered, not what was prefetched: the batch that follows it
-    is the one that follows in a run that goes on.
+    is the one that follows in an uninterrupted run.
     """
 
     def __init__(
         self,
-        start: Start,
-        position: Position,
-        describe: Callable[[Position], dict[str, Any]],
-        epoch_blocks: Callable[[], int] | None,
+        run: Pass,
+        open_feed: Callable[[Pass], _core.Loader | Pipeline],
         *,
-        single: bool,
         progress: Progress | None = None,
     ) -> None:
-        self._start = start
-        self._first = position
-        self._describe = describe
-        self._epoch_blocks = epoch_blocks
-        self._single = single  # what the feed gives are batches, one a block
+        self._run = run
+        self._open_feed = open_feed
         self._progress = progress
         self._feed: _core.Loader | Pipeline | None = None
+        self._feed_is_native = False
         self._closed = False
+        self._finished = False
         self._pid = os.getpid()
         self._lock = threading.Lock()
         self._ready: deque[Any] = deque()
-        self._at = position
-        self._then = position
+        self._block = self._at = self._then = run.start.position
+        self._item = run.start.position.item
+        self._epoch = run.first.epoch
         self._count = 0
         self._began = 0.0
 
@@ -93,12 +90,16 @@ class Batches(Iterator[Any]):
     def __next__(self) -> Any:
         if self._pid != os.getpid():
             raise ValueError(f"made in process {self._pid}; make a new iterator in the child")
+        feed = self._feed
+        if isinstance(feed, Pipeline) and feed.is_worker():
+            raise RuntimeError("a transform cannot take batches from the iterator that calls it")
         with self._lock:
             if self._feed is None:
                 self._open()
             try:
-                batch = next(self._feed) if self._single else self._next_made()  # type: ignore[arg-type]
+                batch = next(self._feed) if self._feed_is_native else self._next_made()  # type: ignore[arg-type]
             except StopIteration:
+                self._finished = not self._closed
                 self._report(last=True)
                 raise
             self._count += 1
@@ -113,10 +114,9 @@ class Batches(Iterator[Any]):
             self._progress = None
 
     def _open(self) -> None:
-        if self._closed:
-            raise StopIteration
         self._began = time.perf_counter()
-        self._feed = self._start(self._first)
+        self._feed = self._open_feed(self._run)
+        self._feed_is_native = isinstance(self._feed, _core.Loader)
         if self._closed:  # meanwhile, by another thread, which found nothing to close
             self._feed.close()
 
@@ -125,36 +125,55 @@ class Batches(Iterator[Any]):
             raise StopIteration
         while not self._ready:
             made: Made = next(self._feed)  # type: ignore[arg-type]
-            done = self._first.item if made.at[:2] == self._first[:2] else 0
-            self._ready.extend(made.batches[done:])
-            self._at, self._then = made.at._replace(item=done), made.then
+            if made.at[:2] != self._block[:2]:
+                self._item = 0
+            self._ready.extend(made.batches[self._item :])
+            self._block, self._then = made.at, made.then
+            if not self._ready:
+                self._at, self._item = made.then, 0
         batch = self._ready.popleft()
-        self._at = self._at._replace(item=self._at.item + 1) if self._ready else self._then
+        self._epoch = self._block.epoch
+        self._item += 1
+        if self._ready:
+            self._at = self._run.within(self._block, self._item)
+        else:
+            self._at, self._block, self._item = self._then, self._then, 0
         return batch
 
     @property
-    def position(self) -> Position:
-        """What is delivered so far."""
-        if not self._single:
-            return self._at
-        block = self._first.block + self._count
-        if self._epoch_blocks is None or not (blocks := self._epoch_blocks()):
-            return self._first._replace(block=block)
-        return Position(self._first.epoch + block // blocks, block % blocks)
+    def epoch(self) -> int:
+        """The number of the epoch that the last batch is of; before it, of the first one."""
+        if self._feed_is_native and self._count:
+            return self._run.find(self._count - 1).epoch
+        return self._epoch
+
+    @property
+    def start(self) -> Start:
+        """Where a run that goes on from here starts."""
+        if self._finished:
+            return self._run.next_start
+        if self._run.has_steps:
+            return self._run.start_after(self._count) if self._count else self._run.start
+        return self._run.start_at(self._at)
+
+    @property
+    def is_live(self) -> bool:
+        """Whether more batches may come."""
+        return not (self._closed or self._finished)
 
     def state_dict(self) -> dict[str, Any]:
-        """Where this pass stands, as some hundred bytes of plain numbers and strings.
+        """A checkpoint of this pass: some hundred bytes of plain numbers and strings.
 
         Give it to :meth:`Batcher.load_state_dict`, of a Batcher over the same files with the same
         options, to go on with the next batch. Threads, prefetch, transform and `epochs` may
-        differ; the number of shards may where an epoch begins.
+        differ, and the number of shards where the shards are in step.
         """
-        return self._describe(self.position)
+        return self._run.ordering.describe(self.start, self._run.spec.shard[1])
 
     get_state = state_dict
 
     def stats(self) -> Stats:
-        """How long who has waited for whom."""
+        """How long the consumer and the workers waited so far."""
         feed, seconds = self._feed, 0.0
         consumer = workers = 0.0
         if feed is not None:

@@ -1,39 +1,83 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which records every batch of a Batcher has, and what of that a state has to agree with."""
+"""The order of a Batcher: which records each batch has, and where a pass stands in it."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, NamedTuple
 
 from .. import _core
-from ..errors import FastrecError
+from ..errors import FastrecError, RandomAccessError
 from ..records.record_files import RecordFiles, Source
 from ..records.recovery import OnError
 from .buckets import Buckets
-from .checkpoint import Position, make_state, read_state, source_identity
+from .checkpoint import Position, Start, make_state, read_state, source_identity
 from .mixture import Mixture
-from .shard import find_shard
 
-__all__ = ["Ordering"]
+__all__ = ["OrderSpec", "Ordering", "Pass"]
+
+
+@dataclass(frozen=True)
+class OrderSpec:
+    """Options that decide which records each batch has: ``fr_order`` of ``csrc/batch/order.h``.
+
+    Attributes
+    ----------
+    shuffle : {"none", "records", "blocks", "buffer"}
+    block, window : int
+        Records a block and blocks a window, of ``"blocks"``.
+    buffer : int
+        Records in the buffer, of ``"buffer"``.
+    epochs : int
+        Of one pass; 0 for no end.
+    shard : (index, count)
+    batch_size : int
+        Records that are parsed together: those of a batch, or of a window of buckets.
+    interleave : int or None
+        Files side by side.
+    """
+
+    shuffle: str = "none"
+    block: int = 0
+    window: int = 0
+    buffer: int = 0
+    seed: int = 0
+    reshuffle: bool = True
+    epochs: int = 1
+    shard: tuple[int, int] = (0, 1)
+    uneven: str = "longer"
+    batch_size: int = 1
+    drop_remainder: bool = False
+    batch_across_epochs: bool = False
+    interleave: int | None = None
+
+    def describe(self) -> dict[str, Any]:
+        """The fields that a state has to agree with, as JSON takes them."""
+        return {key: value for key, value in vars(self).items() if key not in ("epochs", "shard")}
+
+    def epochs_from(self, first: int) -> Iterator[int]:
+        """The numbers of the epochs from `first` on, `epochs` of them."""
+        epoch = first
+        while self.epochs == 0 or epoch < first + self.epochs:
+            yield epoch
+            epoch += 1
 
 
 class Ordering:
-    """The order of a Batcher over its files.
+    """The records of a source in the order of a specification.
 
     Parameters
     ----------
     source : Source or Mixture
-    fields : dict
-        Of ``csrc/order.h``.
-    auto_shard : bool
-        Whether the shard is what :func:`find_shard` says, each time that an iterator is made.
-    interleave : int or None
-        Files side by side.
-    buckets : Buckets or None
-        What blocks of records are dealt into, for states to agree on.
-    any_seed : bool
-        Whether the seed was drawn at random, so that a state's takes its place.
+    spec : OrderSpec
+    buckets : (Buckets, batch size), optional
+        What windows of records are dealt into.
+    by_row : bool
+        Whether single records are delivered.
+    may_skip : bool
+        Whether records are left out after they were read: images that cannot be decoded.
     verify, on_error
         As of :class:`Reader`.
     """
@@ -41,20 +85,18 @@ class Ordering:
     def __init__(
         self,
         source: Source | Mixture,
-        fields: dict[str, Any],
+        spec: OrderSpec,
         *,
-        auto_shard: bool,
-        interleave: int | None,
         buckets: tuple[Buckets, int] | None,
-        any_seed: bool,
+        by_row: bool,
+        may_skip: bool,
         verify: bool,
         on_error: OnError,
     ) -> None:
-        self.fields = fields
-        self.interleave = interleave
-        self.any_seed = any_seed
-        self._auto_shard = auto_shard
-        self._buckets = buckets
+        self.spec = spec
+        self.buckets = buckets
+        self.by_row = by_row
+        self.may_skip = may_skip
         self.mixture = source if isinstance(source, Mixture) else None
         if isinstance(source, Mixture):
             groups = source.paths()
@@ -65,42 +107,51 @@ class Ordering:
         if on_error != "raise":  # what is left out has no number
             name = on_error if isinstance(on_error, str) else "skip"
             self._damage = {"on_error": name, "verify": bool(verify)}
-        self._native: _core.Order | None = None
-        self._identity: dict[str, Any] | None = None
+
+    @cached_property
+    def streams(self) -> bool:
+        """Whether the records can only be read one after the other."""
+        return self.files.sequential
 
     @property
-    def streams(self) -> bool:
-        """Whether the records can only be had one after the other."""
-        return self.files.sequential
+    def is_drawn(self) -> bool:
+        """Whether the seed decides which records a shard has."""
+        return self.spec.shuffle in ("records", "blocks") or self.mixture is not None
+
+    def check_random_access(self) -> None:
+        """Refuse an order that the source cannot be read in.
+
+        Raises
+        ------
+        RandomAccessError
+            Naming the first file that is read from end to end only.
+        """
+        if self.is_drawn and (name := self.files.sequential_source()) is not None:
+            what, hint = "a mixture", ""
+            if self.mixture is None:
+                what = "shuffle=True" if self.spec.shuffle == "records" else "shuffle='blocks'"
+                hint = "; shuffle=10000 shuffles through a buffer of that many records"
+            raise RandomAccessError(
+                f"{what} requires uncompressed files given by path, and {name} can only be read "
+                f"in sequence{hint}"
+            )
 
     @property
     def dataset(self) -> _core.Dataset:
         """The records by their numbers."""
         return self.files.dataset()
 
-    def settle(self) -> None:
-        """Find out which shard this process is, if that was asked for."""
-        if self._auto_shard and (shard := find_shard()) != self.fields["shard"]:
-            self._change(shard=shard)
-
-    def _change(self, **fields: Any) -> None:
-        self.fields = {**self.fields, **fields}
-        self._native = None
-
-    def native(self) -> _core.Order:
-        """The order as the core has it, over the files' index."""
-        self.settle()
-        if self._native is None:
-            dataset = self.dataset
-            counts = dataset.file_counts()
-            self._native = _core.Order(
-                len(dataset),
-                self.fields,
-                lanes=(counts, self.interleave) if self.interleave else None,
-                parts=self._parts(counts),
-                until_last=self.mixture is not None and self.mixture.until == "last",
-            )
-        return self._native
+    def native(self, spec: OrderSpec, epoch: int = 0, used: int = 0) -> _core.Order:
+        """The order over the index of the files, from a place of an epoch on."""
+        counts = self.dataset.file_counts()
+        return _core.Order(
+            counts,
+            spec,
+            first_epoch=epoch,
+            start=used,
+            parts=self._parts(counts),
+            until_last=self.mixture is not None and self.mixture.until == "last",
+        )
 
     def _parts(self, counts: list[int]) -> list[tuple[int, int, int]] | None:
         """First record, records and weight of each source of a mixture."""
@@ -114,57 +165,176 @@ class Ordering:
             first += count
         return parts
 
-    def epoch_blocks(self) -> int:
-        """Blocks of an epoch; 0 where they are not counted by epoch."""
-        return 0 if self.fields["batch_across_epochs"] else self.native().epoch_batches
-
-    def passes(self, serial: int) -> Any:
-        """Which pass over its source each record of a block is of."""
-        return self.native().passes(serial)
-
-    def place_in_stream(self, number: int) -> tuple[Any, int, None]:
-        """Where a record of a stream is: its file is known where there is only one."""
+    def position_of(self, number: int) -> tuple[str | bytes, int, int | None]:
+        """Path, number within the file and offset of a record, as far as they are known."""
+        if not self.streams:
+            return self.dataset.position_of(number)
         return self.files.paths[0] if len(self.files.paths) == 1 else "", number, None
 
-    # --- where it stands ------------------------------------------------------------------------
+    # --- states ---------------------------------------------------------------------------------
 
-    def _described(self) -> dict[str, Any]:
-        """What of the order a state depends on."""
-        self.settle()
-        order = {k: value for k, value in self.fields.items() if k not in ("epochs", "shard")}
-        order |= {"shards": self.fields["shard"][1], "interleave": self.interleave, **self._damage}
-        if self._buckets is not None:
-            buckets, batch_size = self._buckets
+    def _described(self, shards: int) -> dict[str, Any]:
+        order = self.spec.describe() | self._damage | {"shards": shards}
+        if self.buckets is not None:
+            buckets, batch_size = self.buckets
             order["buckets"] = {**buckets.describe(), "batch_size": batch_size}
         if self.mixture is not None:
             shares = zip(self.mixture.whole_weights, self._groups, strict=True)
             order["mixture"] = [self.mixture.until, *map(list, shares)]
         return order
 
+    @cached_property
     def _source(self) -> dict[str, Any]:
-        if self._identity is None:
-            if self.files.file is not None:
-                raise FastrecError(
-                    "a file object is read once: name the file by its path to resume"
-                )
-            self._identity = source_identity(self.files.places)
-        return self._identity
+        if self.files.file is not None:
+            raise FastrecError("a file object is read once: name the file by its path to resume")
+        return source_identity(self.files.places)
 
-    def describe(self, position: Position) -> dict[str, Any]:
-        """A state of this order at `position`."""
-        return make_state(position, self._described(), self._source())
+    def describe(self, start: Start, shards: int | None = None) -> dict[str, Any]:
+        """A state of this order that says `start`, of one of so many shards."""
+        shards = self.spec.shard[1] if shards is None else shards
+        return make_state(start, self._described(shards), self._source)
 
-    def take(self, state: Mapping[str, Any]) -> Position:
-        """Where a state stands; with any seed, its seed is taken over.
+    def take(self, state: Mapping[str, Any], *, shards: int, any_seed: bool) -> tuple[Start, int]:
+        """Where a state stands, and its seed.
 
         Raises
         ------
         FastrecError
             With the reason, when the state is of other files, another order or another format.
         """
-        position, seed = read_state(
-            state, self._described(), self._source(), any_seed=self.any_seed
-        )
-        if seed != self.fields["seed"]:
-            self._change(seed=seed)
-        return position
+        return read_state(state, self._described(shards), self._source, any_seed=any_seed)
+
+
+class _Step(NamedTuple):
+    """Where the next batch begins."""
+
+    epoch: int
+    used: int
+
+
+class Pass:
+    """One ``iter()``: an order, the epochs it goes through, and where in them it starts.
+
+    Parameters
+    ----------
+    ordering : Ordering
+    spec : OrderSpec
+        That of the ordering, with the shard that this process is.
+    start : Start
+    """
+
+    def __init__(self, ordering: Ordering, spec: OrderSpec, start: Start) -> None:
+        self.ordering = ordering
+        self.start = start
+        left = 0
+        first, used = start.position.epoch, start.position.used
+        if spec.epochs:
+            left = start.begin + spec.epochs - first
+            if left <= 0:  # the pass is at its end: its last epoch, all of it used
+                first, used, left = start.begin + spec.epochs - 1, 2**62, 1
+        self.spec = replace(spec, epochs=left)
+        self.first = _Step(first, used)
+
+    @property
+    def next_start(self) -> Start:
+        """Where the pass after this one starts."""
+        after = self.start.begin + self.ordering.spec.epochs if self.spec.epochs else 0
+        return Start.of_epoch(max(after, self.first.epoch + 1))
+
+    # --- records by number ----------------------------------------------------------------------
+
+    @cached_property
+    def native(self) -> _core.Order:
+        """The order as the core has it."""
+        return self.ordering.native(self.spec, *self.first)
+
+    @property
+    def is_counted(self) -> bool:
+        """Whether it is known how many batches there are, unless records are left out."""
+        return not self.ordering.streams and not self._deals
+
+    @property
+    def has_steps(self) -> bool:
+        """Whether the batches delivered say, by their number alone, where this shard stands."""
+        return self.is_counted and not self.ordering.may_skip
+
+    @property
+    def _deals(self) -> bool:
+        """Whether a window of records becomes any number of batches."""
+        buckets = self.ordering.buckets
+        return buckets is not None and not buckets[0].only_pads(buckets[1])
+
+    def _steps_of(self, shard: int) -> _core.Order:
+        size = 1 if self.ordering.by_row else self.spec.batch_size
+        spec = replace(self.spec, shard=(shard, self.spec.shard[1]), batch_size=size)
+        return self.ordering.native(spec, *self.first)
+
+    @cached_property
+    def _own_steps(self) -> _core.Order:
+        return self._steps_of(self.spec.shard[0]) if self.ordering.by_row else self.native
+
+    @cached_property
+    def _other_steps(self) -> list[_core.Order]:
+        """Of a shard that has a record more or less, where there can be such."""
+        index, count = self.spec.shard
+        if count == 1 or self.spec.uneven != "longer":
+            return []
+        return [self._steps_of(other) for other in (0, count - 1) if other != index]
+
+    def _find(self, steps: _core.Order, done: int) -> _Step:
+        found = steps.find(done)
+        return _Step(*(found or (self.first.epoch + self.spec.epochs, 0)))
+
+    @property
+    def steps_left(self) -> int:
+        """Batches of this pass, which has an end."""
+        return self._own_steps.batches or 0
+
+    def find(self, done: int) -> Position:
+        """Where this shard stands when so many steps are done."""
+        return self._position(self._find(self._own_steps, done))
+
+    def find_block(self, serial: int) -> Position:
+        """Where a block of records begins."""
+        return self._position(self._find(self.native, serial))
+
+    def _position(self, step: _Step) -> Position:
+        if self.spec.epochs and step.epoch == self.first.epoch + self.spec.epochs:
+            return Position(step.epoch - 1, self.native.epoch_size)
+        return Position(*step)
+
+    def start_after(self, done: int) -> Start:
+        """Where a state says that this run stands when so many steps are done.
+
+        Shards that are at the same place have together used a prefix of the order. So have those
+        that were at the same place one step before, where one has now finished the epoch, and
+        another has a record of it left.
+        """
+        own = self._find(self._own_steps, done)
+        if self.spec.shard[1] == 1:
+            return Start(self.start.begin, self._position(own))
+        orders = [self._own_steps, *self._other_steps]
+        found = sorted(self._find(steps, done) for steps in orders)
+        low, high = found[0], found[-1]
+        together = low == high
+        if high == (low.epoch + 1, 0) and done:
+            together = len({self._find(steps, done - 1) for steps in orders}) == 1
+        if not (together and self.start.in_step):
+            return Start(self.start.begin, self._position(own), False)
+        return Start(self.start.begin, self._position(low), True)
+
+    def start_at(self, position: Position) -> Start:
+        """As :meth:`start_after`, of streams and of buckets, whose steps cannot be counted."""
+        if self.spec.shard[1] == 1:
+            return Start(self.start.begin, position, position.item == 0)
+        # Of a stream nobody knows, before its end, which shards have a record more.
+        even = self.spec.uneven != "longer" or self.spec.epochs == 1
+        unknown = self._deals or self.ordering.may_skip
+        together = position == self.start.position or (even and not unknown)
+        return Start(self.start.begin, position, together and self.start.in_step)
+
+    def within(self, at: Position, item: int) -> Position:
+        """Where it stands when `item` batches of the block at `at` are delivered."""
+        if self.ordering.by_row and not self.ordering.may_skip:
+            return at._replace(used=at.used + item * self.spec.shard[1])
+        return at._replace(item=item)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which shard this process is, where nobody says."""
+"""Shard of this process, from the framework or the launcher that started it."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ import os
 import sys
 from typing import Any
 
-__all__ = ["find_shard"]
+__all__ = ["find_rank", "find_shard", "shard_within", "torch_worker"]
 
-# Who starts processes writes (rank, size) here; the first that is set counts.
+# Launchers write (rank, size) here; the first that is set counts.
 VARIABLES = (
     ("RANK", "WORLD_SIZE"),  # torchrun and most others
     ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"),
@@ -28,11 +28,36 @@ def find_shard() -> tuple[int, int]:
     Raises
     ------
     ValueError
-        When the environment says something that cannot be.
+        When the environment variables are not a rank and a size.
     """
-    index, count = _torch() or _ray() or _jax() or _environment() or (0, 1)
-    worker, workers = _torch_worker()
-    return index * workers + worker, count * workers
+    return _of_worker(find_rank())
+
+
+def find_rank() -> tuple[int, int]:
+    """As :func:`find_shard`, of the process that trains: without the workers of a DataLoader."""
+    return _torch() or _ray() or _jax() or _environment() or (0, 1)
+
+
+def _of_worker(rank: tuple[int, int]) -> tuple[int, int]:
+    worker, workers = torch_worker()
+    return rank[0] * workers + worker, rank[1] * workers
+
+
+def shard_within(known: tuple[int, int]) -> tuple[int, int]:
+    """As :func:`find_shard`, in a process that may not be able to find its rank.
+
+    A DataLoader's worker that is spawned has neither ``torch.distributed`` nor what another
+    launcher than the environment's said, but comes with what its parent knew.
+    """
+    rank = find_rank()
+    return _of_worker(rank if rank[1] > 1 else known)
+
+
+def torch_worker() -> tuple[int, int]:
+    """(index, count) of this worker process of a DataLoader; (0, 1) elsewhere."""
+    data: Any = sys.modules.get("torch.utils.data")
+    info = None if data is None else data.get_worker_info()
+    return (0, 1) if info is None else (info.id, info.num_workers)
 
 
 def _torch() -> tuple[int, int] | None:
@@ -40,12 +65,6 @@ def _torch() -> tuple[int, int] | None:
     if distributed is None or not distributed.is_available() or not distributed.is_initialized():
         return None
     return distributed.get_rank(), distributed.get_world_size()
-
-
-def _torch_worker() -> tuple[int, int]:
-    data: Any = sys.modules.get("torch.utils.data")
-    info = None if data is None else data.get_worker_info()
-    return (0, 1) if info is None else (info.id, info.num_workers)
 
 
 def _ray() -> tuple[int, int] | None:
@@ -78,8 +97,8 @@ def _environment() -> tuple[int, int] | None:
             index, count = -1, 0
         if not 0 <= index < count:
             raise ValueError(
-                f"{rank}={os.environ[rank]} and {size}={os.environ[size]} are no shard; "
-                f"say shard=(index, count)"
+                f"{rank}={os.environ[rank]} and {size}={os.environ[size]} are not a rank and a "
+                f"size; pass shard=(index, count)"
             )
         return index, count
     return None

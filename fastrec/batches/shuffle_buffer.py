@@ -47,7 +47,7 @@ Shuffle = bool | int | str | BlockShuffle
 
 
 def order_fields(shuffle: Shuffle) -> dict[str, Any]:
-    """What `shuffle` is in the terms of ``csrc/order.h``.
+    """Fields of an ``OrderSpec`` for `shuffle`.
 
     Raises
     ------

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Records that can only be had one after the other, dealt into batches as the native loader would.
+"""Records that can only be read one after the other, dealt into batches as the native loader does.
 
 The same sources uncompressed, under the same options, give the same batches.
 """
@@ -13,8 +13,9 @@ from typing import Any, NamedTuple
 from .. import _core
 from ..records.record_files import RecordFiles
 from .checkpoint import Position
+from .order import OrderSpec, Pass
 
-__all__ = ["Block", "stream"]
+__all__ = ["EPOCH_BITS", "Block", "stream"]
 
 Numbered = tuple[int, bytes]
 
@@ -25,6 +26,7 @@ class Block(NamedTuple):
     """The records of one batch, before they are parsed."""
 
     at: Position
+    then: Position
     keys: list[int]  # number of the record, and the epoch above it
     records: list[bytes]
 
@@ -45,30 +47,34 @@ def _side_by_side(files: RecordFiles, width: int) -> Iterator[bytes]:
             alive = [each for each in alive if each not in through]
 
 
-def _shared(records: Iterable[bytes], order: dict[str, Any]) -> Iterator[Numbered]:
-    """This shard's records with their numbers; `uneven` as in csrc/order.h."""
-    (index, count), uneven = order["shard"], order["uneven"]
+def _dealt(records: Iterable[bytes], spec: OrderSpec, used: int) -> Iterator[Numbered]:
+    """This shard's records from place `used` on, with their numbers; as ``csrc/batch/order.h``."""
+    (index, count), uneven = spec.shard, spec.uneven
     head: list[bytes] = []
     own: Numbered | None = None
     number = -1
     for number, record in enumerate(records):
         if uneven == "pad" and number < count:
             head.append(record)
-        if number % count == index:
+        if number < used:
+            continue
+        turn = (number - used) % count
+        if turn == index:
             own = number, record
             if uneven != "drop":
                 yield own
-        if uneven == "drop" and number % count == count - 1 and own is not None:
+        if uneven == "drop" and turn == count - 1 and own is not None:
             yield own
     total = number + 1
-    place = total - total % count + index
-    if uneven == "pad" and total % count and place >= total:
+    left = max(total - used, 0) % count
+    place = total - left + index
+    if uneven == "pad" and left and place >= total:
         yield place % total, head[place % total]
 
 
-def _shuffled(records: Iterator[Numbered], order: dict[str, Any], epoch: int) -> Iterator[Numbered]:
-    queue = _core.ShuffleQueue(order["seed"], epoch)
-    for each in islice(records, order["buffer"]):
+def _shuffled(records: Iterator[Numbered], spec: OrderSpec, epoch: int) -> Iterator[Numbered]:
+    queue = _core.ShuffleQueue(spec.seed, epoch if spec.reshuffle else 0)
+    for each in islice(records, spec.buffer):
         queue.put(each)
     for each in records:
         yield queue.pass_through(each)
@@ -76,59 +82,64 @@ def _shuffled(records: Iterator[Numbered], order: dict[str, Any], epoch: int) ->
         yield queue.take()
 
 
-def _epoch(files: RecordFiles, order: dict[str, Any], epoch: int, lanes: int | None) -> Any:
-    records = _core.RecordChain(files.readers()) if lanes is None else _side_by_side(files, lanes)
-    first = epoch % 2**24 << EPOCH_BITS
-    shared: Iterator[Numbered]
-    if order["shard"] == (0, 1):
-        shared = iter(enumerate(records, first))
-    else:
-        shared = ((first + number, record) for number, record in _shared(records, order))
-    return shared if order["buffer"] == 0 else _shuffled(shared, order, epoch)
+def _epoch(files: RecordFiles, spec: OrderSpec, epoch: int, used: int) -> Iterator[Numbered]:
+    """This shard's records of an epoch, from a place on, by their keys."""
+    width, first = spec.interleave, epoch % 2**24 << EPOCH_BITS
+    records = _core.RecordChain(files.readers()) if width is None else _side_by_side(files, width)
+    skipped = 0
+    if spec.buffer:  # what it holds depends on all that was drawn before
+        used, skipped = 0, used // spec.shard[1]
+    dealt: Iterator[Numbered] = enumerate(records, first)
+    if spec.shard != (0, 1) or used:
+        dealt = ((first + number, record) for number, record in _dealt(records, spec, used))
+    if spec.buffer:
+        dealt = islice(_shuffled(dealt, spec, epoch), skipped, None)
+    return dealt
 
 
-def _cut(
-    records: Iterator[Numbered], order: dict[str, Any], epoch: int, block: int
-) -> Iterator[Block]:
-    size = order["batch_size"]
-    records = islice(records, block * size, None)
-    while batch := list(islice(records, size)):
-        if len(batch) < size and order["drop_remainder"]:
+def _cut(numbered: Iterator[Numbered], run: Pass, at: Position) -> Iterator[Block]:
+    """Blocks of one epoch, or of several where batches go across them."""
+    spec = run.spec
+    size, count = spec.batch_size, spec.shard[1]
+    while batch := list(islice(numbered, size)):
+        if len(batch) < size and spec.drop_remainder:
             return
-        yield Block(Position(epoch, block), [n for n, _ in batch], [r for _, r in batch])
-        block += 1
+        keys = [key for key, _ in batch]
+        last = keys[-1] >> EPOCH_BITS
+        if last == at.epoch % 2**24:
+            # A short batch is a step as any other: other shards may have a record more in theirs.
+            rows = len(batch) if run.ordering.by_row else size
+            then = at._replace(used=at.used + rows * count)
+        else:
+            here = sum(key >> EPOCH_BITS == last for key in keys)
+            then = Position(at.epoch + (last - at.epoch) % 2**24, here * count)
+        yield Block(at, then, keys, [record for _, record in batch])
+        at = then
 
 
-def _epochs(order: dict[str, Any], start: int) -> Iterator[int]:
-    epoch = start
-    while order["epochs"] == 0 or epoch < order["epochs"]:
-        yield epoch
-        epoch += 1
-
-
-def _endless(files: RecordFiles, order: dict[str, Any], lanes: int | None) -> Iterator[Numbered]:
-    """The records of one epoch after the other, until one has none."""
-    for epoch in _epochs(order, 0):
+def stream(files: RecordFiles, run: Pass) -> Iterator[Block]:
+    """The blocks of records of a pass; those before its start are read and passed over."""
+    spec = run.spec
+    if spec.batch_across_epochs:
+        yield from _cut(_endless(files, run), run, Position(*run.first))
+        return
+    for epoch in spec.epochs_from(run.first.epoch):
+        used = run.first.used if epoch == run.first.epoch else 0
         none = True
-        for each in _epoch(files, order, epoch, lanes):
+        for block in _cut(_epoch(files, spec, epoch, used), run, Position(epoch, used)):
+            none = False
+            yield block
+        if none and used == 0:
+            return  # an epoch without a batch, as all others will be
+
+
+def _endless(files: RecordFiles, run: Pass) -> Iterator[Numbered]:
+    """The records of one epoch after the other, until one has none."""
+    for epoch in run.spec.epochs_from(run.first.epoch):
+        used = run.first.used if epoch == run.first.epoch else 0
+        none = True
+        for each in _epoch(files, run.spec, epoch, used):
             none = False
             yield each
-        if none:
+        if none and used == 0:
             return
-
-
-def stream(
-    files: RecordFiles, order: dict[str, Any], start: Position, lanes: int | None
-) -> Iterator[Block]:
-    """Batches of records from `start` on; what comes before it is read and passed over."""
-    if order["batch_across_epochs"]:
-        yield from _cut(_endless(files, order, lanes), order, 0, start.block)
-        return
-    for epoch in _epochs(order, start.epoch):
-        first = start.block if epoch == start.epoch else 0
-        any_came = False
-        for block in _cut(_epoch(files, order, epoch, lanes), order, epoch, first):
-            any_came = True
-            yield block
-        if not any_came and first == 0:
-            return  # nothing comes of an epoch, nor will of the next

@@ -161,6 +161,10 @@ class Pipeline(Iterator[Any]):
             raise ValueError(f"made in process {self._pid}; make a new iterator in the child")
         return self._ring.take()
 
+    def is_worker(self) -> bool:
+        """Whether the calling thread is one of these threads."""
+        return threading.current_thread() in self._threads
+
     @property
     def waited_s(self) -> tuple[float, float]:
         """Seconds that the consumer, and all threads together, have waited."""

@@ -7,7 +7,7 @@ An invalid specification is an error at construction, not at the first record.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -40,6 +40,7 @@ __all__ = [
     "FixedLenSequenceFeature",
     "RaggedFeature",
     "RawFeature",
+    "SequenceFeatures",
     "SparseFeature",
     "VarLenFeature",
 ]
@@ -300,6 +301,34 @@ class FixedLenSequenceFeature(Feature):
         fallback = b"" if self.allow_missing else None
         column = column_of(key, self.dtype, shape=self.shape, frames=True, fallback=fallback)
         return (column,), builders.padded_frames
+
+
+@dataclass(frozen=True)
+class SequenceFeatures:
+    """What to read from a ``tf.train.SequenceExample``: `features` of a :class:`~fastrec.Batcher`.
+
+    Parameters
+    ----------
+    context, sequence : mapping of str to feature
+        As `context_features` and `sequence_features` of :func:`~fastrec.parse_sequence_example`.
+
+    Examples
+    --------
+    >>> import numpy as np, fastrec
+    >>> features = fastrec.SequenceFeatures(
+    ...     context={"label": fastrec.FixedLenFeature((), np.int64)},
+    ...     sequence={"frame": fastrec.RaggedFeature(np.float32)},
+    ... )
+    """
+
+    context: Mapping[str, Feature] = field(default_factory=dict)
+    sequence: Mapping[str, Feature] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if not self.context and not self.sequence:
+            raise ValueError("SequenceFeatures requires context, sequence, or both")
+        plan_context(self.context)
+        plan_frames(self.sequence)
 
 
 def plan_example(features: Mapping[str, Feature]) -> ReadPlan:

@@ -17,26 +17,29 @@ cdef class Order:
     cdef c.fr_interleave interleave
     cdef c.fr_mix_part *parts
 
-    def __init__(self, uint64_t count, fields, *, lanes=None, parts=None,
+    def __init__(self, counts, spec, *, uint64_t first_epoch=0, uint64_t start=0, parts=None,
                  bint until_last=False):
-        """`fields`: of fr_order. `lanes`: (records of each file, files side by side). `parts`: of
-        a mixture, (first record, records, weight) of each source."""
+        """`counts`: records of each file. `spec`: a `fastrec.batches.order.OrderSpec`. `start`:
+        places of the first epoch's order that were used before; as many as there are, at most.
+        `parts`: of a mixture, (first record, records, weight) of each source."""
         cdef c.fr_error err
-        self.order.count = count
-        self.order.shuffle = SHUFFLES[fields["shuffle"]]
-        self.order.seed = fields["seed"]
-        self.order.epochs = fields["epochs"]
-        self.order.shard_index, self.order.shard_count = fields["shard"]
-        self.order.batch_size = fields["batch_size"]
-        self.order.drop_remainder = fields["drop_remainder"]
-        self.order.batch_across_epochs = fields["batch_across_epochs"]
-        self.order.uneven = UNEVEN[fields["uneven"]]
-        self.order.block, self.order.window = fields["block"], fields["window"]
-        self.order.buffer = fields["buffer"]
-        if lanes is not None:
-            self._interleave(lanes[0], lanes[1])
+        self.order.count = sum(counts)
+        self.order.shuffle = SHUFFLES[spec.shuffle]
+        self.order.seed = spec.seed
+        self.order.same_order = not spec.reshuffle
+        self.order.first_epoch, self.order.epochs = first_epoch, spec.epochs
+        self.order.shard_index, self.order.shard_count = spec.shard
+        self.order.batch_size = spec.batch_size
+        self.order.drop_remainder = spec.drop_remainder
+        self.order.batch_across_epochs = spec.batch_across_epochs
+        self.order.uneven = UNEVEN[spec.uneven]
+        self.order.block, self.order.window = spec.block, spec.window
+        self.order.buffer = spec.buffer
+        if spec.interleave is not None:
+            self._interleave(counts, spec.interleave)
         if parts is not None:
             self._mix(parts, until_last)
+        self.order.start = min(start, c.fr_order_epoch_size(&self.order))
         check(c.fr_order_check(&self.order, &err), &err)
 
     cdef int _interleave(self, counts, size_t width) except -1:
@@ -63,18 +66,22 @@ cdef class Order:
         free(self.parts)
 
     @property
-    def shard_size(self):
-        """Records an epoch gives this shard."""
-        return c.fr_order_shard_size(&self.order)
+    def epoch_size(self):
+        """Places of an epoch's order, over all shards."""
+        return c.fr_order_epoch_size(&self.order)
 
-    @property
-    def epoch_batches(self):
-        """Batches an epoch has, unless they span epochs."""
-        return c.fr_order_epoch_batches(&self.order)
+    def find(self, uint64_t serial):
+        """The epoch of a batch, and the places of its order that are used before it; None after
+        the last batch."""
+        cdef c.fr_slice rows
+        if c.fr_order_slice(&self.order, serial, &rows) != c.FR_OK:
+            return None
+        used = self.order.start if rows.epoch == self.order.first_epoch else 0
+        return rows.epoch, used + rows.first * self.order.shard_count
 
     @property
     def batches(self):
-        """Batches in all epochs, None when there is no end to them."""
+        """Batches in all epochs; None when there is no end to them."""
         cdef uint64_t batches = c.fr_order_batches(&self.order)
         return None if batches == <uint64_t>-1 else batches
 

@@ -11,22 +11,33 @@ from ..columns import Bytes
 from ..features.spec import Feature, plan_context, plan_frames
 from .parse import check_records, compile_schema
 
-__all__ = ["parse_sequence_example", "parse_single_sequence_example"]
+__all__ = ["SequenceParser", "parse_sequence_example", "parse_single_sequence_example"]
 
 _Columns = dict[str, Any]
 
 
+class SequenceParser:
+    """Parses SequenceExamples by a specification that is compiled once.
+
+    It may be called by several threads at once.
+    """
+
+    def __init__(self, context: Any, sequence: Any) -> None:
+        self._context = compile_schema(plan_context, context)
+        self._lists = compile_schema(plan_frames, sequence)
+
+    def __call__(self, records: Any) -> tuple[_Columns, _Columns, _Columns]:
+        """Columns of the context, of the feature lists, and numbers of frames."""
+        columns, frames = _core.parse_sequences(self._context, self._lists, records)
+        lists = {name: column for name, column in frames.items() if not isinstance(name, tuple)}
+        lengths = {name[0]: column for name, column in frames.items() if isinstance(name, tuple)}
+        return columns, lists, lengths
+
+
 def _parse(records: Any, context: Any, sequence: Any) -> tuple[_Columns, _Columns, _Columns]:
     if context is None and sequence is None:
-        raise ValueError("name context_features, sequence_features, or both")
-    columns, frames = _core.parse_sequences(
-        compile_schema(plan_context, context or {}),
-        compile_schema(plan_frames, sequence or {}),
-        records,
-    )
-    lists = {name: column for name, column in frames.items() if not isinstance(name, tuple)}
-    lengths = {name[0]: column for name, column in frames.items() if isinstance(name, tuple)}
-    return columns, lists, lengths
+        raise ValueError("parsing requires context_features, sequence_features, or both")
+    return SequenceParser(context or {}, sequence or {})(records)
 
 
 def parse_sequence_example(

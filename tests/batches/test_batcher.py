@@ -54,6 +54,7 @@ def flat(batches: list[list[int]]) -> list[int]:
 @pytest.mark.filterwarnings("ignore:drop_remainder=True leaves no batch")
 @pytest.mark.parametrize("size", [1, 7, 10, 99, 100, 101])
 @pytest.mark.parametrize("drop", [False, True])
+@pytest.mark.filterwarnings("ignore:drop_remainder")
 def test_in_order_every_record_comes_once(paths: list[Path], size: int, drop: bool) -> None:
     expected = [list(range(k, min(k + size, 100))) for k in range(0, 100, size)]
     if drop and len(expected[-1]) < size:
@@ -177,9 +178,12 @@ def test_trouble_in_a_transform_comes_through(paths: list[Path]) -> None:
 
 def test_a_batcher_can_be_iterated_again_and_twice_at_once(paths: list[Path]) -> None:
     batcher = Batcher(paths, NUMBER, 10, shuffle=True, seed=5)
-    first = [batch["i"].tolist() for batch in batcher]
-    pairs = [(a["i"].tolist(), b["i"].tolist()) for a, b in zip(batcher, batcher, strict=True)]
-    assert pairs == [(batch, batch) for batch in first]
+    whole = [batch["i"].tolist() for batch in batcher]
+    one, two = iter(batcher), iter(batcher)
+    pairs = [(a["i"].tolist(), b["i"].tolist()) for a, b in zip(one, two, strict=True)]
+    again = Batcher(paths, NUMBER, 10, shuffle=True, seed=5, epochs=3)
+    whole += [a for a, _ in pairs] + [b for _, b in pairs]
+    assert whole == [batch["i"].tolist() for batch in again]
 
 
 @pytest.mark.parametrize("features", [NUMBER, None])

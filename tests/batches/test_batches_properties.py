@@ -85,6 +85,7 @@ def test_every_record_comes_once_an_epoch_and_threads_change_nothing(
         assert numbers == expected * order["epochs"]
 
 
+@pytest.mark.filterwarnings("ignore:drop_remainder")
 @given(**ORDER, count=shards, uneven=st.sampled_from(["longer", "drop", "pad"]), drop=st.booleans())
 def test_shards_are_disjoint_covering_and_as_long_as_they_should_be(
     paths: list[Path],
@@ -138,6 +139,7 @@ def test_any_shard_resumes_anywhere_as_if_nothing_had_been(
     first.close()
 
 
+@pytest.mark.filterwarnings("ignore:drop_remainder")
 @given(**ORDER, threads=st.integers(1, 8), allow_smaller=st.booleans())
 def test_a_final_batch_is_left_out_as_tensorflow_does(
     paths: list[Path], chosen: list[int], size: int, threads: int, allow_smaller: bool, **order: Any

@@ -20,6 +20,8 @@ import fastrec
 from fastrec import Batcher
 
 NUMBER = {"i": fastrec.FixedLenFeature((), np.int64)}
+STATE = {"format": "fastrec.Batcher/1", "begin": 0, "epoch": 0, "used": 0, "item": 0}
+STATE |= {"in_step": True}
 SHUFFLES = [False, True, "blocks", fastrec.BlockShuffle(3, 2), 7, 1000]
 
 
@@ -58,7 +60,8 @@ def through_json(state: dict[str, Any]) -> dict[str, Any]:
     size=st.integers(1, 20),
     epochs=st.integers(1, 3),
     drop=st.booleans(),
-    span=st.booleans(),
+    across=st.booleans(),
+    reshuffle=st.booleans(),
     shuffle=st.sampled_from(SHUFFLES),
     shard=st.sampled_from([(0, 1), (0, 3), (2, 3)]),
     uneven=st.sampled_from(["longer", "drop", "pad"]),
@@ -68,9 +71,9 @@ def through_json(state: dict[str, Any]) -> dict[str, Any]:
 def test_resumed_at_every_position_a_run_is_as_if_uninterrupted(
     paths: list[Path], size: int, threads: int, **options: Any
 ) -> None:
-    drop, span, epochs = options.pop("drop"), options.pop("span"), options["epochs"]
+    drop, across, epochs = options.pop("drop"), options.pop("across"), options["epochs"]
     prefetch = options.pop("prefetch")
-    options |= {"drop_remainder": drop, "batch_across_epochs": span, "seed": 5}
+    options |= {"drop_remainder": drop, "batch_across_epochs": across, "seed": 5}
     options["interleave"] = 2 if options["shuffle"] in (False, 7, 1000) else None
     batcher = Batcher(paths, NUMBER, size, **options, threads=threads, prefetch=prefetch)
     batches = iter(batcher)
@@ -79,6 +82,8 @@ def test_resumed_at_every_position_a_run_is_as_if_uninterrupted(
         whole.append(batch["i"].tolist())
         states.append(batches.get_state())
         assert states[-1] == batcher.state_dict()
+        assert batches.epoch == (len(whole) - 1) // max(len(batcher) // epochs, 1) or across
+    assert batches.state_dict() == batcher.state_dict() != states[-1]
     assert len(whole) == len(batcher) == len(states) - 1 or epochs == 0
     again = Batcher(paths, NUMBER, size, **options, threads=4 - threads)
     for done, state in enumerate(states):
@@ -87,7 +92,9 @@ def test_resumed_at_every_position_a_run_is_as_if_uninterrupted(
             assert drawn(islice(rest, 2)) == whole[done : done + 2]
     again.load_state_dict(states[len(whole) // 2])
     assert drawn(again) == whole[len(whole) // 2 :]
-    assert drawn(again) == whole  # the next pass starts anew
+    assert again.epoch == epochs  # the next pass begins where this one would have ended
+    again.set_epoch(0)
+    assert drawn(again) == whole
 
 
 @pytest.mark.parametrize("shuffle", [False, 7])
@@ -119,7 +126,7 @@ def test_a_state_counts_what_was_delivered_not_what_was_prefetched(paths: list[P
     batches = iter(Batcher(paths, NUMBER, 5, threads=4, prefetch=8))
     next(batches)
     time.sleep(0.1)  # by now the ring is full
-    assert batches.state_dict()["block"] == 1
+    assert batches.state_dict()["used"] == 5
     batcher = Batcher(paths, NUMBER, 5)
     batcher.load_state_dict(batches.state_dict())
     assert next(iter(batcher))["i"].tolist() == [5, 6, 7, 8, 9]
@@ -141,7 +148,8 @@ def test_a_seed_drawn_at_random_is_taken_over_with_the_state(paths: list[Path]) 
         ({"shuffle": False}, "shuffle is 'records', and here it is 'none'"),
         ({"drop_remainder": True}, "drop_remainder"),
         ({"batch_across_epochs": True}, "batch_across_epochs"),
-        ({"shard": (0, 2)}, "shards is 1, and here it is 2 .it can change between epochs"),
+        ({"shuffle": 9}, "shuffle is 'records', and here it is 'buffer'"),
+        ({"reshuffle": False}, "reshuffle is True, and here it is False"),
         ({"uneven": "pad"}, "uneven"),
     ],
 )
@@ -220,30 +228,18 @@ def test_a_state_of_other_files_is_refused_with_the_reason(
         {"format": 3},
         {"format": "fastrec.Batcher/99"},
         {"format": "fastrec.Batcher/1"},
-        {"format": "fastrec.Batcher/1", "epoch": -1, "block": 0, "item": 0},
-        {"format": "fastrec.Batcher/1", "epoch": 0, "block": True, "item": 0},
-        {"format": "fastrec.Batcher/1", "epoch": 0, "block": 0, "item": 2**70},
-        {"format": "fastrec.Batcher/1", "epoch": 0, "block": 0, "item": 0, "source": 3},
+        {**STATE, "epoch": -1},
+        {**STATE, "used": True},
+        {**STATE, "item": 2**70},
+        {**STATE, "begin": 1},
+        {**STATE, "in_step": 1},
+        {**STATE, "source": 3},
     ],
     ids=str,
 )
 def test_what_is_no_state_is_refused(paths: list[Path], state: Any) -> None:
     with pytest.raises(fastrec.FastrecError, match="not of this Batcher"):
         Batcher(paths, NUMBER, 5).load_state_dict(state)
-
-
-def test_the_number_of_shards_may_change_where_an_epoch_begins(paths: list[Path]) -> None:
-    options: dict[str, Any] = {"seed": 1, "shuffle": True, "epochs": 3}
-    batches = iter(Batcher(paths, NUMBER, 5, shard=(1, 2), **options))
-    for _ in range(5):
-        next(batches)
-    state = batches.state_dict()
-    assert (state["epoch"], state["block"]) == (1, 0)
-    for shard in range(3):
-        options["shard"] = shard, 3
-        again, whole = (Batcher(paths, NUMBER, 5, **options) for _ in range(2))
-        again.load_state_dict(state)
-        assert drawn(again) == drawn(whole)[len(whole) // 3 :]
 
 
 @pytest.mark.parametrize("seed", [-1, 2**64, True, None, "1"])
@@ -259,7 +255,7 @@ def test_a_state_beyond_the_end_has_no_batches(paths: list[Path]) -> None:
     state = Batcher(paths, NUMBER, 5).state_dict()
     for transform in (None, lambda batch: batch):
         batcher = Batcher(paths, NUMBER, 5, transform=transform, seed=state["order"]["seed"])
-        batcher.load_state_dict({**state, "epoch": 2**62})
+        batcher.load_state_dict({**state, "epoch": 2**61})
         assert list(batcher) == []
 
 

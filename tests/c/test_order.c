@@ -141,6 +141,12 @@ static uint64_t number_of(const fr_order *order, const fr_slice *slice, uint64_t
     return number;
 }
 
+static uint64_t epoch_batches(const fr_order *order) {
+    fr_order one = *order;
+    one.epochs = 1;
+    return fr_order_batches(&one);
+}
+
 /* Reads all epochs of one shard; `seen` counts each record. Returns the records of an epoch. */
 static uint64_t read_shard(const fr_order *order, uint64_t *seen) {
     uint64_t batches = 0, records = 0, numbers[128];
@@ -148,7 +154,7 @@ static uint64_t read_shard(const fr_order *order, uint64_t *seen) {
     fr_slice slice;
     CHECK(fr_sampler_init(&sampler, order, NULL) == FR_OK);
     while (fr_order_slice(order, batches, &slice) == FR_OK) {
-        CHECK(slice.epoch == batches / fr_order_epoch_batches(order));
+        CHECK(slice.epoch == batches / epoch_batches(order));
         CHECK(slice.rows >= 1 && slice.rows <= order->batch_size);
         CHECK(!order->drop_remainder || slice.rows == order->batch_size);
         fr_sampler_numbers(&sampler, &slice, numbers);
@@ -159,7 +165,7 @@ static uint64_t read_shard(const fr_order *order, uint64_t *seen) {
         records += slice.rows;
         batches++;
     }
-    CHECK(batches == order->epochs * fr_order_epoch_batches(order));
+    CHECK(batches == order->epochs * epoch_batches(order));
     CHECK(batches == fr_order_batches(order));
     CHECK(fr_order_slice(order, UINT64_MAX, &slice) == FR_END);
     fr_sampler_free(&sampler);
@@ -193,6 +199,55 @@ static void shards_cover_an_epoch_once(uint64_t count, uint64_t shards, uint64_t
         CHECK(seen[i] == 3 && dropped[i] <= 3);
 }
 
+/* Shards that have made some batches, then others from there on, have each place of an epoch. */
+static void what_is_left_is_dealt_out_anew(fr_shuffle shuffle, uint64_t before, uint64_t after) {
+    const uint64_t count = 61, batch = 3;
+    for (uint64_t made = 0; made * batch * before <= count; made++) {
+        uint64_t seen[64] = {0}, numbers[3];
+        fr_order order = {.count = count,
+                          .shuffle = shuffle,
+                          .seed = 9,
+                          .first_epoch = 5,
+                          .epochs = 1,
+                          .batch_size = batch,
+                          .block = 4,
+                          .window = 3};
+        for (uint64_t shard = 0; shard < before + after; shard++) {
+            const bool first = shard < before;
+            order.start = first ? 0 : made * batch * before;
+            order.shard_count = first ? before : after;
+            order.shard_index = first ? shard : shard - before;
+            fr_sampler sampler;
+            fr_slice slice;
+            CHECK(fr_order_check(&order, NULL) == FR_OK);
+            CHECK(fr_sampler_init(&sampler, &order, NULL) == FR_OK);
+            for (uint64_t serial = 0; fr_order_slice(&order, serial, &slice) == FR_OK; serial++) {
+                if (first && serial == made) break;
+                CHECK(slice.epoch == 5);
+                fr_sampler_numbers(&sampler, &slice, numbers);
+                for (uint64_t row = 0; row < slice.rows; row++)
+                    seen[numbers[row]]++;
+            }
+            fr_sampler_free(&sampler);
+        }
+        for (uint64_t i = 0; i < count; i++)
+            CHECK(seen[i] == 1);
+    }
+}
+
+static void a_start_out_of_range_is_refused(void) {
+    fr_order order = {.count = 10, .shard_count = 3, .batch_size = 2, .start = 10};
+    CHECK(fr_order_check(&order, NULL) == FR_OK && fr_order_batches(&order) == UINT64_MAX);
+    order.start = 11;
+    CHECK(fr_order_check(&order, NULL) == FR_ERR_ARG);
+    order.shuffle = FR_SHUFFLE_BUFFER;
+    order.buffer = 4;
+    order.start = 4;
+    CHECK(fr_order_check(&order, NULL) == FR_ERR_ARG);
+    order.start = 6;
+    CHECK(fr_order_check(&order, NULL) == FR_OK);
+}
+
 static void an_unshuffled_order_is_as_it_stands(void) {
     fr_order order = {
         .count = 10, .epochs = 1, .shard_index = 1, .shard_count = 3, .batch_size = 2};
@@ -212,10 +267,10 @@ static void a_huge_order_does_not_overflow(void) {
                       .batch_size = 1};
     fr_slice slice;
     CHECK(fr_order_check(&order, NULL) == FR_OK);
-    CHECK(fr_order_epoch_batches(&order) == (uint64_t)INT64_MAX / 7);
+    CHECK(epoch_batches(&order) == (uint64_t)INT64_MAX / 7);
     CHECK(fr_order_slice(&order, UINT64_MAX, &slice) == FR_OK);
     CHECK(slice.rows == 1 && number_of(&order, &slice, 0) < order.count);
-    CHECK(fr_order_slice(&order, fr_order_epoch_batches(&order) - 1, &slice) == FR_OK);
+    CHECK(fr_order_slice(&order, epoch_batches(&order) - 1, &slice) == FR_OK);
     CHECK(number_of(&order, &slice, 0) < order.count);
     order.batch_size = UINT64_MAX;
     CHECK(fr_order_slice(&order, 0, &slice) == FR_OK);
@@ -273,6 +328,9 @@ int main(void) {
     for (int i = 0; i < 6 * 5 * 4 * 4; i++)
         shards_cover_an_epoch_once(counts[i % 6], shards[i / 6 % 5], batches[i / 30 % 4],
                                    (fr_shuffle)(i / 120));
+    for (uint64_t i = 0; i < 3 * 4 * 4; i++)
+        what_is_left_is_dealt_out_anew((fr_shuffle)(i % 3), 1 + i / 3 % 4, 1 + i / 12);
+    a_start_out_of_range_is_refused();
     an_unshuffled_order_is_as_it_stands();
     a_huge_order_does_not_overflow();
     an_impossible_order_is_refused();

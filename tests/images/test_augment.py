@@ -224,5 +224,5 @@ def test_pictures_that_cannot_be_changed_are_refused() -> None:
         Augment()(np.zeros((1, 8, 8, 3), np.uint8), [0, 1])
     with pytest.raises(TypeError, match="uint8"):
         Augment()(np.zeros((1, 8, 8, 3), np.float32), [0])
-    with pytest.raises(ValueError, match="does not name"):
+    with pytest.raises(ValueError, match="is not in features"):
         Batcher("absent", FEATURES, augment={"picture": DISTORT})

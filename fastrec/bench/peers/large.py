@@ -40,7 +40,7 @@ def _make(path: str, batcher: Callable[[], fastrec.Batcher]) -> None:
     status = os.stat(path)
     offsets = np.arange(count + 1, dtype=np.uint64) * len(frame)
     fastrec.Index(path, _core.FileIndex(offsets, status.st_size, status.st_mtime_ns)).save()
-    order = batcher()._order.native()
+    order = batcher()._order.native(batcher()._order.spec)
     with open(path, "r+b", buffering=0) as file:
         for serial in range(_BATCHES):
             _, numbers = order.numbers(serial) or (0, ())

@@ -1,0 +1,188 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Options of a Batcher, checked when it is made."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from operator import index
+from typing import Any, Literal
+
+from ..features.column_spec import RECORD, ReadPlan
+from ..features.image import ImageFeature
+from ..features.raw import RawFeature
+from ..features.spec import Feature, FixedLenFeature, SequenceFeatures, plan_example
+from ..images.augment import Augment
+from ..records.recovery import OnError
+from ..threads import usable_cpus
+from .buckets import Buckets
+from .order import OrderSpec
+from .shuffle_buffer import Shuffle, order_fields
+
+__all__ = ["Options"]
+
+_ROWS = 64  # records that are parsed together where single ones are delivered
+
+
+def _whole(name: str, value: Any, least: int, most: int) -> int:
+    try:
+        number = index(value)
+    except TypeError:
+        raise TypeError(f"{name} must be an int, got {value!r}") from None
+    if number < least:
+        raise ValueError(f"{name} must be at least {least}, got {number}")
+    if number > most:
+        raise ValueError(f"{name} must be at most {most}, got {number}")
+    return number
+
+
+def _pair(shard: Any) -> tuple[int, int]:
+    if not isinstance(shard, (tuple, list)) or len(shard) != 2:
+        raise ValueError(f"shard must be (index, count), 'auto' or None, got {shard!r}")
+    number, count = (_whole("a number of shard", each, 0, 2**62) for each in shard)
+    if number >= count:
+        raise ValueError(f"shard must be (index, count) with index < count, got {shard!r}")
+    return number, count
+
+
+def _check_augment(key: str, augment: Any, features: Mapping[str, Feature]) -> None:
+    if key not in features:
+        raise ValueError(f"augment: {key!r} is not in features")
+    if not isinstance(augment, Augment):
+        raise TypeError(f"augment[{key!r}] must be an Augment, got {type(augment).__name__}")
+    feature = features[key]
+    is_array = isinstance(feature, FixedLenFeature) and len(feature.shape) == 3
+    if not is_array and not isinstance(feature, (RawFeature, ImageFeature)):
+        raise TypeError(
+            f"augment {key!r} requires an ImageFeature (encoded images) or a RawFeature (pixels), "
+            f"got {feature!r}"
+        )
+
+
+@dataclass(frozen=True)
+class Options:
+    """The arguments of :class:`Batcher` but its source, in the form they are used in.
+
+    `seed` is drawn at random where it is None.
+    """
+
+    features: Mapping[str, Feature] | SequenceFeatures | None = None
+    batch_size: int | None = 1
+    shuffle: Shuffle = False
+    seed: int | None = None
+    reshuffle: bool = True
+    epochs: int | None = 1
+    drop_remainder: bool = False
+    batch_across_epochs: bool = False
+    shard: tuple[int, int] | Literal["auto"] | None = None
+    uneven: Literal["longer", "drop", "pad"] = "longer"
+    interleave: int | None = None
+    augment: Mapping[str, Augment] = field(default_factory=dict)
+    buckets: Buckets | None = None
+    threads: int | None = None
+    prefetch: int = 2
+    pin_memory: bool = False
+    transform: Callable[[Any], Any] | None = None
+    verify: bool = True
+    on_error: OnError = "raise"
+    progress: bool = False
+
+    def __post_init__(self) -> None:
+        self._check_kinds()
+        order_fields(self.shuffle)
+        for name, least, most in (
+            ("batch_size", 1, 2**40),
+            ("epochs", 1, 2**62),
+            ("interleave", 1, 256),
+            ("threads", 1, 256),
+            ("prefetch", 0, 2**16),
+        ):
+            value = getattr(self, name)
+            if value is not None:
+                object.__setattr__(self, name, _whole(name, value, least, most))
+        if self.seed is None:
+            object.__setattr__(self, "seed", int.from_bytes(os.urandom(8), "little"))
+        object.__setattr__(self, "seed", index(self.seed) % 2**64)  # type: ignore[arg-type]
+        if self.threads is None:
+            object.__setattr__(self, "threads", min(usable_cpus(), 8))
+        if self.shard not in (None, "auto"):
+            object.__setattr__(self, "shard", _pair(self.shard))
+
+    def _check_kinds(self) -> None:
+        features = self.features
+        if isinstance(features, int):
+            raise TypeError(
+                f"features must be a mapping or None, got {features}; batch_size is the third "
+                f"argument: Batcher(source, features, {features})"
+            )
+        if self.uneven not in ("longer", "drop", "pad"):
+            raise ValueError(f"uneven must be 'longer', 'drop' or 'pad', got {self.uneven!r}")
+        if self.transform is not None and not callable(self.transform):
+            raise TypeError(f"transform must be callable, got {type(self.transform).__name__}")
+        object.__setattr__(self, "augment", dict(self.augment or {}))
+        named: Mapping[str, Feature] = features if isinstance(features, Mapping) else {}
+        for key, augment in self.augment.items():
+            _check_augment(key, augment, named)
+        if self.buckets is not None:
+            if self.batch_size is None:
+                raise ValueError("buckets and batch_size=None are mutually exclusive")
+            if self.buckets.by not in named:
+                raise ValueError(f"buckets: {self.buckets.by!r} is not in features")
+
+    @property
+    def sequences(self) -> SequenceFeatures | None:
+        """The specification, where records are SequenceExamples."""
+        return self.features if isinstance(self.features, SequenceFeatures) else None
+
+    @cached_property
+    def images(self) -> dict[str, ImageFeature]:
+        """The features that workers decode after the native loader."""
+        if not isinstance(self.features, Mapping):
+            return {}
+        items = self.features.items()
+        return {key: feature for key, feature in items if isinstance(feature, ImageFeature)}
+
+    @property
+    def workers(self) -> int:
+        """Threads of each kind."""
+        assert self.threads is not None
+        return self.threads
+
+    @property
+    def depth(self) -> int:
+        """Batches finished or being made, ahead of the consumer."""
+        return self.workers + self.prefetch
+
+    def plan(self) -> ReadPlan:
+        """What the native loader parses: images stay encoded, SequenceExamples stay records."""
+        if self.features is None or self.sequences is not None:
+            return RECORD
+        plan = plan_example(self.features)  # type: ignore[arg-type]
+        outputs = [
+            output._replace(build=None) if output.name in self.images else output
+            for output in plan.outputs
+        ]
+        return plan._replace(outputs=tuple(outputs))
+
+    def order(self) -> OrderSpec:
+        """What decides the records of each batch; of an ``"auto"`` shard as if there were one."""
+        by_row = self.batch_size is None
+        size = _ROWS if self.batch_size is None else self.batch_size
+        dealt = by_row or (self.buckets is not None and not self.buckets.only_pads(size))
+        if self.buckets is not None:
+            size = self.buckets.window_of(size)
+        assert self.seed is not None
+        return OrderSpec(
+            **order_fields(self.shuffle),
+            seed=self.seed,
+            reshuffle=bool(self.reshuffle),
+            epochs=self.epochs or 0,
+            shard=self.shard if isinstance(self.shard, tuple) else (0, 1),
+            uneven=self.uneven,
+            batch_size=size,
+            drop_remainder=bool(self.drop_remainder) and not dealt,
+            batch_across_epochs=bool(self.batch_across_epochs) and not by_row,
+            interleave=self.interleave,
+        )
