@@ -76,7 +76,7 @@ def test_nothing_is_left_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         (["--job", "fly"], "there is no job 'fly'"),
         (["--case", "cats"], "there is no case 'cats'"),
         (["--peers", "fast"], "there is no peer 'fast'"),
-        (["--file", "x", "--case", "cifar"], "leave out --case"),
+        (["--file", "x", "--case", "cifar"], "mutually exclusive"),
         (["--scale", "-1"], "--scale must be more than 0"),
         (["--rounds", "1"], "--rounds at least 3"),
     ],

@@ -144,9 +144,9 @@ def test_rows_of_rows_by_every_kind_of_partition(rows: list[Any], kind: str) -> 
 def test_rows_of_rows_that_are_none_are_refused_by_name() -> None:
     even = RaggedFeature(np.int64, None, [RaggedFeature.UniformRowLength(2)])
     assert parse_example([encode_example({"a": [[1, 2], [3, 4]]}, {"a": even})], {"a": even})
-    with pytest.raises(ValueError, match="'a': a row must have 2 values .*, got 3"):
+    with pytest.raises(ValueError, match=r"'a': a row must have 2 values .*, got 3"):
         encode_example({"a": [[1, 2], [3, 4, 5]]}, {"a": even})
-    with pytest.raises(TypeError, match="'a': must be nested lists of depth 2 .*, got int"):
+    with pytest.raises(TypeError, match=r"'a': must be nested lists of depth 2 .*, got int"):
         encode_example({"a": [1, 2]}, {"a": even})
     given_apart = RaggedFeature(np.int64, None, [RaggedFeature.RowLengths("n")])
     record = encode_example({"a": [1, 2, 3], "n": [1, 2]}, {"a": given_apart})
