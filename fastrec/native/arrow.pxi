@@ -104,12 +104,12 @@ cdef class ArrowPart:
 
     @property
     def nulls(self):
-        """How many; -1 when nobody counted."""
+        """Number of nulls; -1 if unknown."""
         return self.array.null_count
 
     @property
     def buffers(self):
-        """How many."""
+        """Number of elements."""
         return self.array.n_buffers
 
     def dictionary(self):
@@ -146,7 +146,7 @@ cdef ArrowPart arrow_part(ArrowOwner owner, ArrowSchema *schema, ArrowArray *arr
 
 
 def arrow_array(value):
-    """What `value.__arrow_c_array__()` gives, as an ArrowPart."""
+    """Import `value.__arrow_c_array__()` as an ArrowPart."""
     cdef ArrowOwner owner = ArrowOwner()
     schema, array = value.__arrow_c_array__()
     move_schema(owner, <ArrowSchema *>PyCapsule_GetPointer(schema, "arrow_schema"))

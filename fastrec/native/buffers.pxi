@@ -47,7 +47,7 @@ cdef object array_of(exporter, dtype):
 
 
 def empty(shape, dtype):
-    """As ``np.empty``, 64-byte aligned, and in memory that was a batch's before where there is."""
+    """Allocate as ``np.empty`` does, 64-byte aligned, reusing memory of earlier batches."""
     cdef OwnedBuffer room = OwnedBuffer()
     cdef c.fr_error err
     cdef size_t size = math.prod(shape) * np.dtype(dtype).itemsize
@@ -86,7 +86,7 @@ cdef class Strings:
 
 
 cdef const uint8_t *memory_of(array, list keep, size_t *size) except NULL:
-    """Where a contiguous array's bytes are and how many, by its buffer; `keep` keeps it."""
+    """Return the address and size of a contiguous array's bytes; `keep` keeps them alive."""
     cdef const uint8_t[::1] flat
     array = np.asarray(array)  # a subclass may say anything of itself
     keep.append(array)

@@ -100,7 +100,7 @@ def crc32c_implementations():
 
 
 def crc32c_with(str name, data, uint32_t value=0):
-    """As :func:`crc32c`, by the implementation of that name."""
+    """Compute :func:`crc32c` by the implementation of that name."""
     cdef int i = 0
     while c.fr_crc32c_impls[i].name != NULL:
         if c.fr_crc32c_impls[i].name.decode("ascii") == name and c.fr_crc32c_impls[i].supported():

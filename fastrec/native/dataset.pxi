@@ -230,7 +230,7 @@ cdef class Dataset:
 
 
 cdef class Indexed:
-    """What a sequence does with a number, without a frame of Python in between.
+    """Base class with a native ``__getitem__``, without a Python frame in between.
 
     ``_dataset`` is the records, or None until ``_at()`` has made it, which is asked then, and for
     slices.

@@ -19,7 +19,7 @@ cdef bint is_path(path):
 
 
 cdef str _advice(int status, str kind):
-    """What to do next: the end of the message."""
+    """The end of the message: a remedy."""
     if status == c.FR_ERR_LIMIT:
         return "; raise max_record_bytes to read it"
     if kind == "shrunk":

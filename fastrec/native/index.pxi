@@ -3,7 +3,7 @@
 
 @cython.final
 cdef class FileIndex:
-    """Where every record of one file begins, and of which file. Does not change."""
+    """Offsets of the records of one file, with its size and modification time. Immutable."""
 
     cdef c.fr_index index
     cdef c.fr_index_stamp stamp
@@ -68,7 +68,7 @@ cdef class FileIndex:
 
     @property
     def size(self):
-        """Of the file, in bytes."""
+        """Size of the file, in bytes."""
         return self.stamp.size
 
     @property

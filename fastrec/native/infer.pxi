@@ -3,7 +3,7 @@
 
 @cython.final
 cdef class Survey:
-    """Which features Examples have."""
+    """Collects the features of Examples."""
 
     cdef c.fr_infer infer
     cdef cython.pymutex lock
@@ -30,7 +30,7 @@ cdef class Survey:
         check(status, &err)
 
     def sightings(self):
-        """By key: in how many records it is without a kind, bytes, floats and integers."""
+        """Map keys to the number of records with no kind, bytes, floats and integers."""
         cdef const c.fr_sighting *seen
         cdef size_t i
         result = {}

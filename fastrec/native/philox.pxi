@@ -77,7 +77,7 @@ cdef class ShuffleQueue:
 
 @cython.final
 cdef class ShuffleRing:
-    """What tf.data's shuffle makes of an iterator: draws from a ring that is filled before each.
+    """Shuffles an iterator as tf.data does: draws from a ring that is filled before each draw.
 
     The one that is drawn changes places with the first, whose place the next item takes. An error
     of the iterator leaves the ring as it is; the seeds are asked for when an item is wanted.

@@ -136,14 +136,14 @@ cdef class RecordReader:
         if self.calling and self.calling == <unsigned long>get_ident():
             raise ValueError("the function that the reader called uses the reader")
         if self.forks != forks and self.reader.source.reads:  # at an offset that is shared
-            raise ValueError("what cannot be mapped is read only in the process that began to"
+            raise ValueError("a pipe or stream can only be read in the process that opened it"
                              + _where(self.path))
         return 0
 
     # -- Damage --------------------------------------------------------------------------------
 
     cdef int _stream_damaged(self, error) except -1:
-        """What the records are wrapped in ends for good: the rest is lost, whatever it was."""
+        """End reading after an error of the stream around the records; the rest is lost."""
         cdef uint64_t begin = self.reader.source.offset
         self.ended = True
         error.record, error.offset = self.reader.count, begin
@@ -292,7 +292,7 @@ cdef class RecordReader:
         return bytes_column(data, offsets) if total else None
 
     cdef size_t _likely_size(self) noexcept:
-        """Of the next block: like the last one, with a little to spare, as far as there is more."""
+        """Size to reserve for the next block: the last one's and a little more."""
         cdef size_t size = self.expected + self.expected // 16
         cdef c.fr_source *source = &self.reader.source
         return min(size, source.window.size) if source.ended else size

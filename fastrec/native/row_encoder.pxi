@@ -196,7 +196,7 @@ cdef class RowEncoder:
         return self._scalar(v, slot, value)
 
     cdef bint _fits(self, Slot *slot, c.fr_kind kind, Py_ssize_t rank, Py_ssize_t count):
-        """Whether the specification, if there is one, has nothing to do with such a value."""
+        """Return True if such a value conforms to the specification as it is."""
         if not slot.spec.given:
             return True
         if not slot.spec.plain or slot.spec.kind != kind or rank > 1:

@@ -196,7 +196,7 @@ def parse_sequences(Schema context, Schema lists, records):
 
 @cython.final
 cdef class Spans:
-    """Where records are in memory that stays as long as this does."""
+    """Spans of records, and references that keep their memory alive."""
 
     cdef c.fr_span *spans
     cdef size_t count
@@ -340,5 +340,5 @@ cdef class Batch:
 
 
 cdef int64_t _rows(c.fr_column *column):
-    """How many frames a column of frames has."""
+    """Number of frames of a column of frames."""
     return (<int64_t *>column.frames.data)[column.frames.size // sizeof(int64_t) - 1]

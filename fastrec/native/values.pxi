@@ -24,7 +24,7 @@ cdef bytes name_of(key):
 
 
 cdef int check_encoded(int status, c.fr_error *err, bint rows) except -1:
-    """As check(); what is wrong with a value has its row, and is no OSError or bad record."""
+    """Check a status as check() does; errors of values name the row."""
     if status == c.FR_ERR_SCHEMA or status == c.FR_ERR_LIMIT or status == c.FR_ERR_ARG:
         message = err.message[:].decode("ascii", "backslashreplace")
         where = f"row {err.record}: " if rows and err.record >= 0 else ""
@@ -261,7 +261,7 @@ def encode_sequence(context, lists):
     return PyBytes_FromStringAndSize(<const char *>out.buffer.data, <Py_ssize_t>out.buffer.size)
 
 
-# How the common values of rows are told apart, and what is kept of each until it is encoded.
+# Detection of the common values of rows, and their storage until they are encoded.
 
 cdef extern from *:
     """
@@ -343,7 +343,7 @@ cdef int code_of(const char *format) noexcept:
 
 
 cdef const char *utf8_of(text, Py_ssize_t *size) except? NULL:
-    """What the str itself keeps; NULL for text that is no Unicode."""
+    """Return the UTF-8 that the str caches; NULL for invalid Unicode."""
     try:
         return PyUnicode_AsUTF8AndSize(text, size)
     except UnicodeEncodeError:

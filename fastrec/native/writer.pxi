@@ -163,7 +163,7 @@ cdef class RecordWriter:
 
     @property
     def place(self):
-        """Where the bytes are until the file is published; None after."""
+        """Path of the unpublished file; None after publishing."""
         with self.lock:
             return None if self.writer.temporary == NULL else <bytes>self.writer.temporary
 

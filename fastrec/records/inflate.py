@@ -107,7 +107,7 @@ class _Input:
 
 
 def _gzip_header(source: _Input) -> bool:
-    """Whether another member begins here."""
+    """Return True if another member begins here."""
     head = bytes(source.ahead(10, 10))
     if not head:
         return False
@@ -145,7 +145,7 @@ def _zlib_header(source: _Input) -> bool:
 
 
 def _one_by_one(inflater: Any, piece: bytes) -> bytes:
-    """What comes out before the damage in `piece`: asked for more at once, zlib drops it all."""
+    """Return the output before the damage in `piece`; zlib drops it if asked for more at once."""
     found = bytearray()
     with contextlib.suppress(zlib.error):
         for byte in piece:
@@ -157,7 +157,7 @@ def _one_by_one(inflater: Any, piece: bytes) -> bytes:
 
 
 def _up_to_the_damage(read: Callable[[int], bytes]) -> Iterator[bytes]:
-    """What a damaged deflate stream holds before its damage, to the byte, by zlib."""
+    """Return the output of a deflate stream before its damage, to the byte, by zlib."""
     inflater = zlib.decompressobj(-15)
     while piece := read(_CRUMB):
         while piece:
@@ -202,7 +202,7 @@ class _Stream:
             yield b"".join(held)
 
     def _pieces(self) -> Iterator[bytes]:
-        """What comes out, piece by piece; an empty one before what may have to be waited for."""
+        """Yield output piece by piece; an empty piece precedes input that may be awaited."""
         begins = _gzip_header if self._gzip else _zlib_header
         while True:
             if self.source.buffered < _HEADER:
@@ -244,7 +244,7 @@ class _Stream:
         self._check_trailer(check, size)
 
     def _rescued(self, begin: int, size: int) -> Iterator[bytes]:
-        """What the call that failed had inflated by then, where the member can be read again."""
+        """Return the output of the failed call before its error, if it can be read again."""
         if self._seek is None:
             return
         self._seek(begin)
@@ -266,7 +266,7 @@ class _Stream:
 
 
 class _Channel:
-    """What the inflating thread and the reading one share: it keeps neither alive."""
+    """State shared by the inflating and the reading thread; keeps neither alive."""
 
     def __init__(self) -> None:
         self.changed = threading.Condition()

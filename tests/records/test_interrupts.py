@@ -165,7 +165,7 @@ def test_a_child_does_not_take_the_bytes_of_a_stream_from_its_parent(tmp_path: P
             try:
                 next(records)
             except ValueError as error:
-                os._exit("only in the process" not in str(error))
+                os._exit("in the process that opened it" not in str(error))
             os._exit(2)
         assert os.waitpid(pid, 0)[1] == 0
         assert [next(records) for _ in range(499)][-1] == b"record 499"
