@@ -68,7 +68,8 @@ class Policy(nn.Module):
 
     def forward(self, image: torch.Tensor, state: torch.Tensor) -> torch.Tensor:
         seen = self.eye(image.permute(0, 3, 1, 2).float() / 255)
-        return self.head(torch.cat([seen, state], dim=1)).unflatten(1, (CHUNK, self.action))
+        found: torch.Tensor = self.head(torch.cat([seen, state], dim=1))
+        return found.unflatten(1, (CHUNK, self.action))
 
 
 def main(directory: str | None = None, epochs: int = 3) -> list[float]:
@@ -111,4 +112,4 @@ def main(directory: str | None = None, epochs: int = 3) -> list[float]:
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:2])
+    main(sys.argv[1] if len(sys.argv) > 1 else None)

@@ -6,7 +6,6 @@ from __future__ import annotations
 import bisect
 import itertools
 import os
-import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -20,6 +19,7 @@ from ..errors import ExampleParseError, MissingRecordsError
 from .columns import Structure
 from .features import FeaturesDict, Tensor
 from .info import DatasetInfo
+from .locks import ProcessLock
 from .rows import RowFile
 from .splits import Span
 
@@ -63,7 +63,7 @@ class Dataset(Sequence[Any]):
         self._with_id = with_id
         self._ends = list(itertools.accumulate(span.take for span in self._spans))
         self._readers: OrderedDict[str, fastrec.Reader] = OrderedDict()
-        self._lock = threading.Lock()
+        self._lock = ProcessLock()
 
     def __len__(self) -> int:
         return self._ends[-1] if self._ends else 0
@@ -207,6 +207,8 @@ class Dataset(Sequence[Any]):
         """
         if self._with_id:
             raise ValueError("tfds_id is of single records; batches do without it")
+        if not len(self):
+            raise ValueError(f"{self!r} has none to make batches of")
         structure = self._structure
         if all(span.is_whole for span in self._spans):
             for span in self._spans:
@@ -262,11 +264,7 @@ class Dataset(Sequence[Any]):
     # --- life -------------------------------------------------------------------------------
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_readers": OrderedDict(), "_lock": None}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
-        self._lock = threading.Lock()
+        return {**self.__dict__, "_readers": OrderedDict()}
 
     def __repr__(self) -> str:
         name = self.info.full_name or os.path.basename(self.info.directory)

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import os
-import threading
 from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,6 +17,7 @@ import fastrec
 from ..columns import Arrays, Bytes
 from ..errors import CorruptRecordError, FastrecError, TruncatedFileError
 from .columns import nested
+from .locks import ProcessLock
 from .rows import RowFile
 
 if TYPE_CHECKING:
@@ -97,9 +97,10 @@ class Fetch:
         self.parts = [(part, self._offsets(part, window, chunk)) for part in parts]
         self.reader = fastrec.Reader(rows.path)
         self._files: OrderedDict[int, _Descriptor] = OrderedDict()
-        self._lock = threading.Lock()
+        self._lock = ProcessLock()
         for part, offsets in self.parts:
-            if offsets is not None and part.image is not None and part.image.shape is None:
+            several = part.image is not None and part.image.shape is None
+            if several and offsets is not None and None in part.column.value.shape:
                 raise ValueError(
                     f"images {'/'.join(part.path)!r} are of several sizes: a window of them "
                     "requires decode={...: fastrec.ImageFeature(shape, fit='resize')}"
@@ -161,7 +162,8 @@ class Fetch:
             return np.ascontiguousarray(rows[part.field], value.dtype)
         data = self._read(rows["file"], rows[part.field], "/".join(part.path))
         if part.image is not None:
-            return part.image.decode(data, f"feature {'/'.join(part.path)!a}")
+            images = part.image.decode(data, f"feature {'/'.join(part.path)!a}")
+            return self._as_array(part, images)
         if part.decode:
             made = [part.column.finish(each, part.column.rank) for each in data]
             shapes = {each.shape for each in made if isinstance(each, np.ndarray)}
@@ -169,6 +171,18 @@ class Fetch:
         if value.wire_dtype.kind == "O":
             return data
         return data.data.view("<f4").reshape(len(data), *value.shape).astype(value.dtype)
+
+    @staticmethod
+    def _as_array(part: StepPart, images: Any) -> Any:
+        """Images of one size as an array."""
+        shape = part.column.value.shape
+        if not isinstance(images, Arrays) or None in shape:
+            return images
+        others = np.flatnonzero((images.shapes != np.array(shape)).any(axis=1))
+        if len(others):
+            found = tuple(images.shapes[others[0]].tolist())
+            raise part.column.error(f"the image must be of shape {shape}, got {found}")
+        return images.values.reshape(len(images), *shape)
 
     def _read(self, files: NDArray[Any], references: NDArray[Any], name: str) -> Bytes:
         """Bytes from where references say they are, each held against its checksum."""
@@ -217,11 +231,7 @@ class Fetch:
             return self._files[number]
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_files": OrderedDict(), "_lock": None}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
-        self._lock = threading.Lock()
+        return {**self.__dict__, "_files": OrderedDict()}
 
 
 def _is_in(path: tuple[str, ...], names: Sequence[str]) -> bool:

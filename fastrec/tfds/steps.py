@@ -246,8 +246,7 @@ def _image(column: Column, path: tuple[str, ...], decode: Any) -> Any:
     value = column.value
     shape: tuple[int | None, ...] = value.shape
     if value.dtype == np.uint8 and len(shape) == 3 and shape[-1] in (1, 3):
-        size = None if None in shape[:2] else (shape[0], shape[1])
-        return image_feature(size, shape[-1])  # type: ignore[arg-type]
+        return image_feature(None, shape[-1])
     return None
 
 
@@ -295,6 +294,7 @@ def _rows(
 
 def _all_rows(dataset: Dataset, plan: _Plan, paths: list[str]) -> Iterator[NDArray[Any]]:
     """Rows of all steps, some thousands at a time."""
+    files = {path: number for number, path in enumerate(paths)}
     waiting: list[NDArray[Any]] = []
     episode = step = count = 0
     for span in dataset.files:
@@ -303,7 +303,7 @@ def _all_rows(dataset: Dataset, plan: _Plan, paths: list[str]) -> Iterator[NDArr
         for number in range(span.skip, span.skip + span.take):
             rows = _episode_rows(reader[number], int(places[number]) + 12, plan, span.path, number)
             rows["step"] = np.arange(step, step + len(rows))
-            rows["episode"], rows["file"] = episode, paths.index(span.path)
+            rows["episode"], rows["file"] = episode, files[span.path]
             episode, step, count = episode + 1, step + len(rows), count + len(rows)
             waiting.append(rows)
             if count >= _ROWS:

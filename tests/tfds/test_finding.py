@@ -307,3 +307,5 @@ def test_a_split_without_records(tmp_path: Path) -> None:
     path = fastrec.tfds.write(tmp_path, "one", {"train": []}, {"x": "int32"})
     assert len(fastrec.tfds.load(path, split="train")) == 0
     assert list(fastrec.tfds.load(path, split="train")) == []
+    with pytest.raises(ValueError, match="0 records> has none to make batches of"):
+        fastrec.tfds.load(path, split="train").batches(2)

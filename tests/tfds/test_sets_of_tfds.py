@@ -24,7 +24,7 @@ NAMES = list(EXPECTED)
 # Pillow has no 16-bit colours, so that these stay files.
 NOT_DECODED = {"wide_colour"}
 # Without libjpeg-turbo another decoder rounds in another way.
-ROUNDED = set() if fastrec.image.decoders()["JPEG"].startswith("libjpeg") else {"jpeg"}
+ROUNDED = set() if str(fastrec.image.decoders()["JPEG"]).startswith("libjpeg") else {"jpeg"}
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -7,6 +7,7 @@ import json
 import os
 import pickle
 import shutil
+import signal
 from pathlib import Path
 from typing import Any
 
@@ -165,6 +166,22 @@ def test_a_batcher_of_steps_goes_to_another_process(tmp_path: Path) -> None:
     assert places(pickle.loads(pickle.dumps(dataset)).steps(7)) == all_places([3, 4])
 
 
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork()")
+@pytest.mark.filterwarnings("ignore:.*multi-threaded:DeprecationWarning")
+def test_a_child_of_fork_waits_for_no_thread_of_its_parent(tmp_path: Path) -> None:
+    dataset = fastrec.tfds.load(write(tmp_path, [3, 4]), split="train")
+    batcher = dataset.steps(2)
+    fetch: Any = batcher._arguments["transform"]
+    with fetch._lock, dataset._lock:
+        child = os.fork()
+        if not child:
+            signal.alarm(60)
+            good = places(batcher) == all_places([3, 4]) and int(dataset[1]["id"]) == 1
+            os._exit(0 if good else 1)
+    assert os.waitpid(child, 0)[1] == 0
+    assert places(batcher) == all_places([3, 4])  # the child has removed nothing
+
+
 def test_rows_are_kept_for_the_next_time(tmp_path: Path) -> None:
     path = write(tmp_path / "set", [3, 4])
     index = tmp_path / "index"
@@ -211,6 +228,26 @@ def test_images_are_decoded_as_asked() -> None:
     assert batch["observation"]["image"].shape == (4, 2, 3, 2, 3)
     raw = next(iter(dataset.steps(4, decode=False, features=["observation/image"])))
     assert raw["observation"]["image"][0].startswith(b"\x89PNG")
+
+
+def test_images_of_another_size_are_refused(tmp_path: Path) -> None:
+    pytest.importorskip("PIL")
+    step = {"observation": {"image": features.Image((None, None, 3))}, "action": "float32"}
+    rows = [{"observation": {"image": np.zeros((2, 3, 3), np.uint8)}, "action": 0}]
+    described = {"steps": features.Dataset(step)}
+    path = fastrec.tfds.write(tmp_path, "arm", {"train": [{"steps": rows}]}, described)
+    dataset = fastrec.tfds.load(path, split="train")
+    (batch,) = dataset.steps(2)
+    assert batch["observation"]["image"][0].shape == (2, 3, 3)
+    with pytest.raises(ValueError, match="several sizes: a window of them requires decode="):
+        dataset.steps(2, window=2)
+    sized = {"observation/image": fastrec.ImageFeature((4, 4), fit="resize")}
+    (batch,) = dataset.steps(2, window=2, decode=sized)
+    assert batch["observation"]["image"].shape == (1, 2, 4, 4, 3)
+    file = Path(path) / "features.json"
+    file.write_text(file.read_text().replace('"-1"', '"4"', 2))
+    with pytest.raises(ExampleParseError, match=r"must be of shape \(4, 4, 3\), got \(2, 3, 3\)"):
+        list(fastrec.tfds.load(path, split="train").steps(2))
 
 
 def test_a_transform_has_the_batch(tmp_path: Path) -> None:

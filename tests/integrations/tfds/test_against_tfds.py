@@ -22,7 +22,7 @@ os.environ.setdefault("CUDA_VISIBLE_DEVICES", "-1")
 pytest.importorskip("tensorflow")
 tfds = pytest.importorskip("tensorflow_datasets")
 
-NOT_EXACT = None if fastrec.image.decoders()["JPEG"].startswith("libjpeg") else "jpeg"
+NOT_EXACT = None if str(fastrec.image.decoders()["JPEG"]).startswith("libjpeg") else "jpeg"
 TESTS = Path(__file__).parents[2]
 pytestmark = [
     pytest.mark.filterwarnings("ignore"),

@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A lock that does not outlive its process."""
+
+from __future__ import annotations
+
+import os
+import threading
+import weakref
+from typing import Any
+
+__all__ = ["ProcessLock"]
+
+
+class ProcessLock:
+    """A lock that a child of fork() has anew: the thread that held it is not there."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        _alive.add(self)
+
+    def renew(self) -> None:
+        """Forget who holds it."""
+        self._lock = threading.Lock()
+
+    def __enter__(self) -> None:
+        self._lock.acquire()
+
+    def __exit__(self, *exc_info: object) -> None:
+        self._lock.release()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return ProcessLock, ()
+
+
+_alive: weakref.WeakSet[ProcessLock] = weakref.WeakSet()
+
+
+def _renew_all() -> None:
+    for lock in list(_alive):
+        lock.renew()
+
+
+os.register_at_fork(after_in_child=_renew_all)
