@@ -24,7 +24,7 @@ __all__ = ["Column", "Steps", "Structure"]
 
 
 class Column:
-    """How one value is read: what to ask of the parser, and what to make of the answer.
+    """The reading of one value: the features to parse, and the value made of their columns.
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ class Column:
         if self.value.is_dynamic:
             self.parts = (f"{leaf.name}/shape", f"{leaf.name}/value")
 
-    # --- what to ask of the parser ----------------------------------------------------------
+    # --- features to parse ------------------------------------------------------------------
 
     def spec(self) -> dict[str, Any]:
         """Features to parse, by name."""
@@ -86,10 +86,10 @@ class Column:
         dtype = np.int64 if self.value.dtype == np.uint64 else self.value.dtype
         return np.full(shape, default, dtype)
 
-    # --- what to make of the answer ---------------------------------------------------------
+    # --- values ------------------------------------------------------------------------------
 
     def raw(self, columns: Mapping[str, Any], row: int) -> Any:
-        """What one record has."""
+        """The parsed content of one record."""
         if self.value.is_dynamic:
             return tuple(columns[part][row] for part in self.parts)
         return columns[self.leaf.name][row]
@@ -109,7 +109,7 @@ class Column:
         return int(count)
 
     def element(self, raw: Any, depth: int, index: int) -> Any:
-        """What one element of a sequence has, of a value that is in `depth` sequences less."""
+        """The content of one element, where `depth` of the sequences around are taken off."""
         if self.value.is_dynamic:
             shapes, values = raw
             if self.rank - depth == 1:
@@ -120,7 +120,7 @@ class Column:
         return reshaped(raw, (None, *self.value.wire_shape))[index]
 
     def finish(self, raw: Any, depth: int = 0) -> Any:
-        """The value, of what a record or an element of a sequence has."""
+        """Make the value of the parsed content of a record or an element."""
         if self.decodes and isinstance(raw, np.ndarray) and raw.ndim > 1:
             return self._checked(raw)
         try:
@@ -196,7 +196,7 @@ class Column:
         )  # fmt: skip
 
     def image_feature(self) -> Any:
-        """What decodes these images while a batch is made, or None."""
+        """The feature that decodes these images with a batch, or None."""
         value = self.value
         if not (self.decodes and self.rank == 0 and isinstance(value, Image)):
             return None
@@ -289,7 +289,7 @@ class Structure:
 
     @functools.cached_property
     def batch_spec(self) -> dict[str, Any]:
-        """What to read where several records are parsed together, with their images."""
+        """Features to parse of several records together, images decoded."""
         images = {
             column.leaf.name: feature
             for column in self.columns.values()
@@ -320,7 +320,7 @@ class Structure:
         return nested({path: column.batch(columns) for path, column in self.columns.items()})
 
     def _part(self, feature: Connector, path: Path) -> Any:
-        """What :meth:`build` goes by: a dictionary, a column, or a data set with its elements."""
+        """The tree that :meth:`build` follows: dictionaries, columns, data sets."""
         if isinstance(feature, FeaturesDict):
             return {
                 name: self._part(each, (*path, name))
@@ -335,7 +335,7 @@ class Structure:
         return self.columns[path]
 
     def build(self, part: Any, raws: Mapping[Path, Any], depth: int) -> Any:
-        """The values of a part, of what a record or an element of a sequence has."""
+        """Make the values of a part of the parsed content of a record or an element."""
         if isinstance(part, Column):
             raw = raws[part.leaf.path]
             return raw if part.is_direct and depth == 0 else part.finish(raw, depth)

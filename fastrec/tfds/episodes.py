@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where in a record the values of each step of an episode lie.
+"""Locations of the values of each step within the record of an episode.
 
 A record is a ``tf.train.Example``: a map of names to lists of bytes, floats or integers. The bytes
 of one step are one element of a list, its floats a run of them, so that a step can be read without
@@ -97,7 +97,7 @@ def _list(data: memoryview, at: int, end: int) -> tuple[str, int, int]:
 
 
 def element_extents(data: memoryview, begin: int, end: int) -> NDArray[np.uint64]:
-    """Where each element of a list of bytes begins, and its size, shape (n, 2)."""
+    """Begin and size of each element of a list of bytes, shape (n, 2)."""
     found: list[tuple[int, int]] = []
     at = begin
     while at < end:

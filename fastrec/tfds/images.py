@@ -25,7 +25,7 @@ def is_decodable(channels: int, dtype: np.dtype[Any]) -> bool:
 
 
 def image_feature(shape: tuple[int, int] | None, channels: int) -> fastrec.ImageFeature:
-    """What decodes 8-bit images as TFDS does, with TensorFlow's transform of JPEGs."""
+    """A feature that decodes 8-bit images as TFDS does, by TensorFlow's JPEG transform."""
     return fastrec.ImageFeature(shape, channels, fast_dct=True)
 
 

@@ -48,7 +48,7 @@ class Image(Value):
 
     @property
     def channels(self) -> int:
-        """How many channels images have; 0 where that varies."""
+        """Number of channels; 0 where it varies."""
         return self.shape[-1] or 0
 
     @property

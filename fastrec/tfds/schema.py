@@ -265,7 +265,7 @@ _MAKERS = {
 
 
 def features_to_json(connector: Connector) -> dict[str, Any]:
-    """What ``features.json`` says of a connector."""
+    """Describe a connector as ``features.json`` does."""
     key, body = _body(connector)
     said = {"pythonClassName": connector.class_name, key: body}
     return {**said, "description": connector.description} if connector.description else said

@@ -82,7 +82,7 @@ class SplitInfo:
         return len(self.shard_lengths)
 
     def spans(self, start: int, stop: int) -> Iterator[Span]:
-        """Where the records from `start` to `stop` are."""
+        """Files with the records from `start` to `stop`."""
         first = 0
         for path, length in zip(self.paths, self.shard_lengths, strict=True):
             begin, end = max(start - first, 0), min(stop - first, length)
@@ -361,7 +361,7 @@ class Splits(Mapping[str, SplitInfo]):
         return as_part(split).resolve(self._splits)
 
     def spans(self, split: Part | str) -> list[Span]:
-        """Where the records of `split` are."""
+        """Files with the records of `split`."""
         return [
             span
             for name, start, stop in self.resolve(split)

@@ -358,7 +358,7 @@ def _laid_out(record: bytes, offset: int, plan: _Plan) -> NDArray[Any]:
 def _references(
     data: memoryview, offset: int, part: StepPart, found: tuple[str, int, int]
 ) -> NDArray[Any]:
-    """Where the bytes of each step are, and their checksum."""
+    """Locations of the bytes of each step, and their checksums."""
     kind, begin, end = found
     value = part.column.value
     is_bytes = value.wire_dtype.kind == "O"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where sets are, which version is taken, and the forms that older TFDS versions left."""
+"""Finding sets, choosing versions, and the forms that older TFDS versions left."""
 
 from __future__ import annotations
 

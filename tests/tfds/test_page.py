@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What docs/tfds.md shows, and the example, run as they stand."""
+"""The code of docs/tfds.md and the example run as they stand."""
 
 from __future__ import annotations
 
