@@ -84,16 +84,15 @@ def main(directory: str | None = None, epochs: int = 3) -> list[float]:
     policy = Policy(steps["observation"]["state"].shape[0], steps["action"].shape[0])
     optimizer = torch.optim.Adam(policy.parameters(), 1e-3)
     checkpoint, errors = work / "checkpoint.json", []
-    for epoch in range(epochs):
-        batcher = dataset.steps(
-            BATCH,
-            chunk=CHUNK,
-            features=[f"observation/{image}", "observation/state", "action"],
-            decode={f"observation/{image}": fastrec.ImageFeature((SIDE, SIDE), fit="resize")},
-            shuffle=True,
-            seed=epoch,
-            index=work / "index",
-        )
+    batcher = dataset.steps(
+        BATCH,
+        chunk=CHUNK,
+        features=[f"observation/{image}", "observation/state", "action"],
+        decode={f"observation/{image}": fastrec.ImageFeature((SIDE, SIDE), fit="resize")},
+        shuffle=True,
+        seed=0,
+    )
+    for epoch in range(epochs):  # in another order each time
         batches, sums = iter(batcher), []
         for batch in batches:
             seen = batch["observation"]

@@ -131,8 +131,9 @@ def test_batches_of_part_of_a_split_resume(tmp_path: Path, shuffle: Any) -> None
 
 def test_batches_are_plain_where_records_are(tmp_path: Path) -> None:
     path = make(tmp_path, "one", count=10)
-    batcher = fastrec.tfds.load(path, split="train").batches(4)
-    assert batcher._is_native  # nothing of Python between the loader and the loop
+    dataset = fastrec.tfds.load(path, split="train")
+    assert dataset._structure.is_plain  # nothing of Python between the loader and the loop
+    batcher = dataset.batches(4)
     assert [batch["x"].tolist() for batch in batcher][2] == [8, 9]
     assert next(iter(batcher))["x"].dtype == np.int32
 

@@ -3,11 +3,13 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import pickle
 import shutil
 import signal
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +20,7 @@ import fastrec
 import fastrec.tfds
 from fastrec.errors import CorruptRecordError, ExampleParseError, FastrecError
 from fastrec.tfds import features
+from fastrec.tfds.fetch import Fetch
 
 SETS = Path(__file__).parents[1] / "data" / "tfds"
 LENGTHS = [1, 2, 3, 4]  # of the episodes that write_tfds.py makes
@@ -170,8 +173,9 @@ def test_a_batcher_of_steps_goes_to_another_process(tmp_path: Path) -> None:
 @pytest.mark.filterwarnings("ignore:.*multi-threaded:DeprecationWarning")
 def test_a_child_of_fork_waits_for_no_thread_of_its_parent(tmp_path: Path) -> None:
     dataset = fastrec.tfds.load(write(tmp_path, [3, 4]), split="train")
+    gc.collect()
     batcher = dataset.steps(2)
-    fetch: Any = batcher._arguments["transform"]
+    (fetch,) = (each for each in gc.get_objects() if isinstance(each, Fetch))
     with fetch._lock, dataset._lock:
         child = os.fork()
         if not child:
@@ -195,13 +199,18 @@ def test_rows_are_kept_for_the_next_time(tmp_path: Path) -> None:
     assert len(list(index.iterdir())) == 2  # other features are other rows
 
 
-def test_rows_that_were_not_kept_are_removed(tmp_path: Path) -> None:
+def test_rows_that_were_not_kept_are_removed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(temporary))
     dataset = fastrec.tfds.load(write(tmp_path, [3, 4]), split="train")
     batcher = dataset.steps(2)
-    path = Path(batcher._arguments["source"])
-    assert path.exists()
+    assert len(list(temporary.rglob("*.rows"))) == 1
     del batcher
-    assert not path.parent.exists()
+    gc.collect()
+    assert not list(temporary.iterdir())
 
 
 def test_some_features_of_steps(tmp_path: Path) -> None:
