@@ -27,7 +27,7 @@ LDLIBS_CORE := -lm
 endif
 
 .PHONY: bench bench-smoke guard guard-update help test quick coverage demo arm64 mutants fuzz sanitize sanitize-c \
-        sanitize-fuzz sanitize-python lint lint-c lint-python oracle soak faults dist \
+        sanitize-fuzz sanitize-python lint lint-c lint-python oracle soak faults verdicts races dist \
         wheel-check format clean
 .DELETE_ON_ERROR:
 .SECONDARY:
@@ -219,6 +219,11 @@ mutants: .venv/installed-test
 	$(PIP) $(BUILD_REQUIRES)
 	$(BIN)/python tests/tools/mutants.py $(MUTANTS)
 
+## make races        random operations by threads and processes on the same files, each record checked
+RACES_SECONDS ?= 3600
+races: .venv/installed-test
+	$(BIN)/python tests/tools/races.py $(RACES_SECONDS)
+
 ## make soak         a million batches of every kind, in flat memory
 soak: .venv/installed-test
 	$(BIN)/python tests/tools/soak.py
@@ -231,6 +236,12 @@ faults: .venv/installed-test
 	LD_PRELOAD=$(FAULTS)/shim.so SHIM_UNDER=$(FAULTS)/files \
 	    $(BIN)/python tests/tools/faults.py $(FAULTS)/files --thorough 2>$(FAULTS)/log \
 	    || { tail -50 $(FAULTS)/log; exit 1; }
+
+## make verdicts     parsing held against protobuf, upb and pure Python, each for FUZZ_SECONDS
+verdicts: .venv/installed-test
+	$(BIN)/python tests/tools/fuzz_verdicts.py $(FUZZ_SECONDS) $$$$
+	PROTOCOL_BUFFERS_PYTHON_IMPLEMENTATION=python \
+	    $(BIN)/python tests/tools/fuzz_verdicts.py $(FUZZ_SECONDS) $$$$
 
 ## make oracle       differential tests against TensorFlow, in .venv-oracle
 .venv-oracle/bin/python:

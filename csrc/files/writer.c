@@ -146,7 +146,8 @@ static int close_file(fr_writer *writer) {
     return close(fd);
 }
 
-/* As close_file(), but that on failure there is a descriptor left, and the lock, to cut off with. */
+/* As close_file(), but that on failure there is a descriptor left, and the lock, to cut off with.
+ */
 static int close_appended(fr_writer *writer) {
     int twin = fcntl(writer->fd, F_DUPFD_CLOEXEC, 0);
     if (twin < 0) return close_file(writer);

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from .. import _core
 from .checkpoint import Position, Start
 from .progress import Progress
-from .thread_map import Pipeline
+from .thread_map import Pipeline, is_in_pipeline
 
 if TYPE_CHECKING:
     from .order import Pass
@@ -49,6 +49,9 @@ class Made(NamedTuple):
     batches: list[Any]
     at: Position
     then: Position
+
+
+_POLL_S = 0.01
 
 
 class Batches(Iterator[Any]):
@@ -90,9 +93,8 @@ class Batches(Iterator[Any]):
     def __next__(self) -> Any:
         if self._pid != os.getpid():
             raise ValueError(f"made in process {self._pid}; make a new iterator in the child")
-        feed = self._feed
-        if isinstance(feed, Pipeline) and feed.is_worker():
-            raise RuntimeError("a transform cannot take batches from the iterator that calls it")
+        if is_in_pipeline():
+            self._refuse_own_transform()
         with self._lock:
             if self._feed is None:
                 self._open()
@@ -106,6 +108,13 @@ class Batches(Iterator[Any]):
             if self._progress is not None:
                 self._report()
             return batch
+
+    def _refuse_own_transform(self) -> None:
+        """Raise in a transform for whose result this iterator waits."""
+        while self._feed is None and self._lock.locked():  # the feed is being opened
+            time.sleep(_POLL_S)
+        if isinstance(self._feed, Pipeline) and self._feed.is_worker():
+            raise RuntimeError("transform must not take batches of the iterator that calls it")
 
     def _report(self, *, last: bool = False) -> None:
         if self._progress is not None:

@@ -125,6 +125,8 @@ class Options:
         named: Mapping[str, Feature] = features if isinstance(features, Mapping) else {}
         for key, augment in self.augment.items():
             _check_augment(key, augment, named)
+        if self.buckets is not None and not isinstance(self.buckets, Buckets):
+            raise TypeError(f"buckets must be a Buckets, got {type(self.buckets).__name__}")
         if self.buckets is not None:
             if self.batch_size is None:
                 raise ValueError("buckets and batch_size=None are mutually exclusive")

@@ -16,7 +16,9 @@ import weakref
 from collections.abc import Callable, Iterator
 from typing import Any, ClassVar
 
-__all__ = ["Pipeline"]
+__all__ = ["Pipeline", "is_in_pipeline"]
+
+_here = threading.local()  # the ring that the thread works for
 
 _WAIT_S = 0.1  # between looks at whether anybody is still there
 _JOIN_S = 5.0  # for a thread that is inside of the caller's function
@@ -75,6 +77,7 @@ class _Ring:
             self.room.notify_all()
 
     def work(self) -> None:
+        _here.ring = self
         while (task := self.pull()) is not None:
             serial, item = task
             try:
@@ -124,6 +127,11 @@ def _as_error(error: BaseException) -> BaseException:
     return wrapped
 
 
+def is_in_pipeline() -> bool:
+    """Whether the calling thread works for some :class:`Pipeline`."""
+    return hasattr(_here, "ring")
+
+
 class Pipeline(Iterator[Any]):
     """``map(function, source)``, by `threads` threads, at most `depth` results ahead.
 
@@ -153,8 +161,14 @@ class Pipeline(Iterator[Any]):
             for i in range(threads)
         ]
         self._live.add(self)
-        for thread in self._threads:
-            thread.start()
+        for number, thread in enumerate(self._threads):
+            try:
+                thread.start()
+            except RuntimeError:  # the system has no more threads: those that run do all
+                del self._threads[number:]
+                if not number:
+                    raise
+                break
 
     def __next__(self) -> Any:
         if self._pid != os.getpid():
@@ -162,8 +176,8 @@ class Pipeline(Iterator[Any]):
         return self._ring.take()
 
     def is_worker(self) -> bool:
-        """Whether the calling thread is one of these threads."""
-        return threading.current_thread() in self._threads
+        """Whether it is one of the threads that asks."""
+        return getattr(_here, "ring", None) is self._ring
 
     @property
     def waited_s(self) -> tuple[float, float]:

@@ -30,6 +30,7 @@ __all__ = [
 Array = NDArray[Any]
 
 BYTES_LIKE = (bytes, bytearray, memoryview)
+_DEEPEST = 32  # as NumPy before 2.0
 _STRINGS = (str, *BYTES_LIKE)
 ACCEPTED = "use int, float, bool, str, bytes, an array, or a list of these"
 _COLUMNS = "a column is an array, a Bytes, a Ragged, or a list with one entry a row"
@@ -120,11 +121,13 @@ def one_row(key: Any, value: Any) -> Column:
     return _numbers(key, flat).reshape(1, *shape)
 
 
-def _flat(key: Any, value: Sequence[Any]) -> tuple[list[Any], tuple[int, ...]]:
+def _flat(key: Any, value: Sequence[Any], depth: int = 1) -> tuple[list[Any], tuple[int, ...]]:
     """The items of nested lists in C order, and their shape."""
     if not any(_nests(item) for item in value):
         return list(value), (len(value),)
-    parts = [_flat(key, _items(item)) for item in value]
+    if depth == _DEEPEST:  # or it contains itself
+        raise ValueError(f"feature {key!a}: lists must be nested at most {_DEEPEST} deep")
+    parts = [_flat(key, _items(item), depth + 1) for item in value]
     if any(shape != parts[0][1] for _, shape in parts):
         raise ValueError(
             f"feature {key!a}: nested lists must have equal lengths, for an Example does not store "
