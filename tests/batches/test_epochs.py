@@ -255,7 +255,7 @@ def test_a_transform_that_pulls_from_its_own_iterator_is_told_so(paths: list[Pat
         return batch, next(held[0])
 
     held.append(iter(Batcher(paths, FEATURES, 20, transform=transform, threads=1)))
-    with pytest.raises(RuntimeError, match="cannot take batches from the iterator"):
+    with pytest.raises(RuntimeError, match="must not take batches of the iterator"):
         next(held[0])
     held.clear()
 
