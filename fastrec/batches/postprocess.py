@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -193,9 +193,11 @@ def _rows(columns: Any) -> Iterator[Any]:
     if isinstance(columns, Bytes):
         yield from columns
         return
-    parts: tuple[Mapping[str, Any], ...]
-    parts = columns[:2] if isinstance(columns, tuple) else (columns,)
-    count = len(next(column for part in parts for column in part.values()))
-    for row in range(count):
-        single = tuple({key: column[row] for key, column in part.items()} for part in parts)
-        yield single if isinstance(columns, tuple) else single[0]
+    context, lists, lengths = columns if isinstance(columns, tuple) else (columns, {}, {})
+    for row in range(len(next(iter({**context, **lists}.values())))):
+        single = {key: column[row] for key, column in context.items()}
+        if not isinstance(columns, tuple):
+            yield single
+            continue
+        frames = {key: column[row] for key, column in lists.items()}
+        yield single, frames | {key: frames[key][: lengths[key][row]] for key in lengths}
