@@ -14,7 +14,7 @@ os.environ.setdefault("CUDA_VISIBLE_DEVICES", "-1")
 
 import tensorflow as tf
 
-from .. import cases, digest
+from .. import cases, digest, photos
 from ..cases import Case, Column, Field
 from ..worker import Start, Task, Trial
 from . import dataset_program, isolated, queue_pipeline
@@ -134,6 +134,48 @@ def _distort(task: Task) -> Trial:
     return Trial(_exhausted(_distorted(task)).once)
 
 
+def _train_images(method: str) -> Start:
+    """The standard input program of ImageNet: only the crop is decoded."""
+
+    def start(task: Task) -> Trial:
+        features = _features(task.case)
+        mean = tf.constant([255 * each for each in photos.MEAN])
+        std = tf.constant([255 * each for each in photos.STD])
+
+        def parse(serialized: Any) -> Any:
+            row = tf.io.parse_single_example(serialized, features)
+            data = row["image/encoded"]
+            begin, size, _ = tf.image.sample_distorted_bounding_box(
+                tf.io.extract_jpeg_shape(data),
+                tf.constant([[[0.0, 0.0, 1.0, 1.0]]]),
+                min_object_covered=0.1,
+                aspect_ratio_range=(3 / 4, 4 / 3),
+                area_range=(0.08, 1.0),
+                max_attempts=100,
+                use_image_if_no_bounding_boxes=True,
+            )
+            window = tf.stack([begin[0], begin[1], size[0], size[1]])
+            image = tf.io.decode_and_crop_jpeg(data, window, channels=3, dct_method=method)
+            image = tf.image.resize(image, (photos.SIZE, photos.SIZE))
+            image = (tf.image.random_flip_left_right(image) - mean) / std
+            return image, row["image/class/label"]
+
+        records = tf.data.TFRecordDataset(task.path, buffer_size=_BUFFER)
+        records = records.shuffle(task.case.records, seed=1)
+        parsed = records.map(parse, num_parallel_calls=tf.data.AUTOTUNE, deterministic=False)
+        options = tf.data.Options()
+        options.threading.private_threadpool_size = task.threads
+        batches = parsed.batch(task.case.batch).prefetch(tf.data.AUTOTUNE).with_options(options)
+
+        def once() -> None:
+            for _ in batches:
+                pass
+
+        return Trial(once)
+
+    return start
+
+
 def _iterator(path: str) -> Any:
     return tf.compat.v1.io.tf_record_iterator(path)
 
@@ -246,6 +288,10 @@ JOBS: dict[str, dict[str, Start]] = {
     "shuffle": {"buffer 2000": _shuffle_some, "whole data set": _shuffle_all},
     "dataset": {"": _dataset_program},
     "distort": {"": _distort, "queues": _distort_in_queues},
+    "train images": {
+        "INTEGER_FAST": _train_images("INTEGER_FAST"),
+        "INTEGER_ACCURATE": _train_images("INTEGER_ACCURATE"),
+    },
     "write": {"": _write},
     "gzip": {"": _gzip},
     "count": {"": _count},

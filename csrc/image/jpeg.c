@@ -98,7 +98,10 @@ static void count_scans(j_common_ptr cinfo) {
 
 /* --- inside of guarded() ---------------------------------------------------------------------- */
 
+/* Anew for each image: tables that one defines would otherwise be there for the next. */
 static void make(fr_jpeg *jpeg) {
+    if (jpeg->made) jpeg_destroy_decompress(&jpeg->cinfo);
+    jpeg->made = false;
     jpeg_create_decompress(&jpeg->cinfo);
     jpeg->made = true;
     jpeg->cinfo.client_data = jpeg;
@@ -226,11 +229,6 @@ int fr_jpeg_new(const fr_jpeg_limits *limits, fr_jpeg **jpeg, fr_error *err) {
     j->source.resync_to_restart = jpeg_resync_to_restart;
     j->source.term_source = begin_source;
     j->progress.progress_monitor = count_scans;
-    const int status = guarded(j, make, err);
-    if (status != FR_OK) {
-        fr_jpeg_free(j);
-        return status;
-    }
     *jpeg = j;
     return FR_OK;
 }
@@ -297,13 +295,13 @@ static int check_size(const fr_jpeg *jpeg, fr_error *err) {
 }
 
 int fr_jpeg_open(fr_jpeg *jpeg, fr_span data, fr_jpeg_header *header, fr_error *err) {
-    jpeg_abort_decompress(&jpeg->cinfo);
     jpeg->open = jpeg->cut_off = jpeg->starved = jpeg->too_many_scans = false;
     jpeg->errors.msg_code = 0;
     jpeg->data = data;
     jpeg->source.next_input_byte = data.data;
     jpeg->source.bytes_in_buffer = data.size;
     if (!fr_jpeg_is(data)) return fr_fail(err, FR_ERR_MALFORMED, "not a JPEG");
+    FR_TRY(guarded(jpeg, make, err));
     FR_TRY(guarded(jpeg, read_header, err));
     FR_TRY(check_size(jpeg, err));
     const struct jpeg_decompress_struct *cinfo = &jpeg->cinfo;

@@ -112,13 +112,15 @@ static int produce(fr_preprocessor *p, fr_resampler *r, const fr_pixels *source,
     const fr_preprocess_options *o = p->options;
     const size_t pitch = o->format.width * o->format.channels;
     const size_t rows = o->has_jitter ? o->format.height : 1;
+    const fr_filter filter = o->interpolation.filter;
+    const bool overshoots = filter != FR_FILTER_NEAREST && filter != FR_FILTER_BILINEAR;
     p->floats.size = 0;
     FR_TRY(fr_buffer_reserve(&p->floats, (rows * pitch + FR_ROW_SLACK) * sizeof(float), err));
     float *floats = (float *)(void *)p->floats.data;
     for (size_t y = 0; y < o->format.height; y++) {
         float *row = floats + (o->has_jitter ? y * pitch : 0);
         fr_resampler_row(r, source, y, row);
-        clamp_row(row, pitch);
+        if (overshoots) clamp_row(row, pitch);
         if (!o->has_jitter) fr_pixel_format_row(&o->format, row, y, out);
     }
     if (!o->has_jitter) return FR_OK;

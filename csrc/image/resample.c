@@ -3,11 +3,17 @@
 
 #include <stdlib.h>
 
+#include "base/cpu.h"
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
 #define CHANNELS_MAX 65536
 
 /* --- sums ------------------------------------------------------------------------------------- */
 
-#define STRIP 16
+typedef float four __attribute__((vector_size(16)));
 
 static void to_floats(const fr_pixels *source, size_t row, size_t count, float *restrict out) {
     const uint8_t *from = source->data + row * source->row_step;
@@ -19,31 +25,60 @@ static void to_floats(const fr_pixels *source, size_t row, size_t count, float *
         out[i] = from[i];
 }
 
-static void add_strip(const uint8_t *from, float weight, float *restrict sums) {
-    for (size_t i = 0; i < STRIP; i++)
-        sums[i] += (float)from[i] * weight;
-}
+#define STRIP 16 /* numbers whose sums stay in registers */
 
-/* The sum of source rows that makes row `row`; in strips whose sums stay in registers. */
-static void sum_bytes(const fr_taps *taps, const fr_pixels *source, size_t row, size_t count,
-                      float *restrict out) {
+/* The sum of source rows that makes row `row`, from its number `from` on. */
+static void sum_bytes(const fr_taps *taps, const fr_pixels *source, size_t row, size_t from,
+                      size_t count, float *restrict out) {
     const uint32_t *places = taps->places + row * taps->reach;
     const float *weights = taps->weights + row * taps->reach;
     const size_t used = taps->used[row];
-    size_t i = 0;
-    for (; count - i >= STRIP; i += STRIP) {
+    for (; count - from >= STRIP; from += STRIP) {
         float sums[STRIP] = {0};
-        for (size_t k = 0; k < used; k++)
-            add_strip(source->data + places[k] * source->row_step + i, weights[k], sums);
-        memcpy(out + i, sums, sizeof sums);
+        for (size_t k = 0; k < used; k++) {
+            const uint8_t *line = source->data + places[k] * source->row_step + from;
+            for (size_t i = 0; i < STRIP; i++)
+                sums[i] += (float)line[i] * weights[k];
+        }
+        memcpy(out + from, sums, sizeof sums);
     }
-    for (; i < count; i++) {
+    for (; from < count; from++) {
         float sum = 0;
         for (size_t k = 0; k < used; k++)
-            sum += (float)source->data[places[k] * source->row_step + i] * weights[k];
-        out[i] = sum;
+            sum += (float)source->data[places[k] * source->row_step + from] * weights[k];
+        out[from] = sum;
     }
 }
+
+#if defined(__x86_64__)
+#define WIDE_STRIP 32
+
+__attribute__((target("avx2"))) static inline __m256 floats_at(const uint8_t *from) {
+    return _mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(_mm_loadl_epi64((const void *)from)));
+}
+
+/* As sum_bytes(), and to the same bits; gives how far it came. */
+__attribute__((target("avx2"))) static size_t sum_bytes_wide(const fr_taps *taps,
+                                                             const fr_pixels *source, size_t row,
+                                                             size_t count, float *restrict out) {
+    const uint32_t *places = taps->places + row * taps->reach;
+    const float *weights = taps->weights + row * taps->reach;
+    size_t from = 0;
+    for (; count - from >= WIDE_STRIP; from += WIDE_STRIP) {
+        __m256 sums[4] = {_mm256_setzero_ps(), _mm256_setzero_ps(), _mm256_setzero_ps(),
+                          _mm256_setzero_ps()};
+        for (size_t k = 0; k < taps->used[row]; k++) {
+            const uint8_t *line = source->data + places[k] * source->row_step + from;
+            const __m256 weight = _mm256_set1_ps(weights[k]);
+            for (int i = 0; i < 4; i++)
+                sums[i] = _mm256_add_ps(sums[i], _mm256_mul_ps(floats_at(line + 8 * i), weight));
+        }
+        for (int i = 0; i < 4; i++)
+            _mm256_storeu_ps(out + from + 8 * i, sums[i]);
+    }
+    return from;
+}
+#endif
 
 static void add_scaled(const uint8_t *from, float weight, size_t count, float *restrict out) {
     for (size_t i = 0; i < count; i++) {
@@ -56,7 +91,11 @@ static void add_scaled(const uint8_t *from, float weight, size_t count, float *r
 static void sum_down(const fr_taps *taps, const fr_pixels *source, size_t row, size_t count,
                      float *restrict out) {
     if (!source->is_float) {
-        sum_bytes(taps, source, row, count, out);
+        size_t from = 0;
+#if defined(__x86_64__)
+        if (fr_cpu_features() & FR_CPU_AVX2) from = sum_bytes_wide(taps, source, row, count, out);
+#endif
+        sum_bytes(taps, source, row, from, count, out);
         return;
     }
     memset(out, 0, count * sizeof *out);
@@ -66,8 +105,6 @@ static void sum_down(const fr_taps *taps, const fr_pixels *source, size_t row, s
                    out);
     }
 }
-
-typedef float four __attribute__((vector_size(16)));
 
 static inline four load_four(const float *from) {
     four x;
@@ -79,21 +116,23 @@ static inline void store_four(float *to, four x) {
     memcpy(to, &x, sizeof x);
 }
 
-/* Pixels of 3 or 4 channels, four floats at a time: a row has that much more at its end. */
+/* Pixels of 3 channels, four floats at a time: a row has that much more at its end. */
 static void sum_across_colour(const fr_taps *taps, const float *line, size_t channels, float *out) {
+    const float *weights = taps->weights;
+    const uint32_t *places = taps->places;
     for (size_t x = 0; x < taps->count; x++, out += channels) {
-        const uint32_t *places = taps->places + x * taps->reach;
-        const float *weights = taps->weights + x * taps->reach;
         four sum = {0};
         for (size_t k = 0; k < taps->used[x]; k++)
             sum += load_four(line + places[k] * channels) * weights[k];
         store_four(out, sum);
+        weights += taps->reach;
+        places += taps->reach;
     }
 }
 
 static void sum_across(const fr_taps *taps, const float *line, size_t channels, float *out) {
-    if (channels == 3 || channels == 4) {
-        sum_across_colour(taps, line, channels, out);
+    if (channels == 3) {
+        sum_across_colour(taps, line, 3, out);
         return;
     }
     for (size_t x = 0; x < taps->count; x++, out += channels)
@@ -112,7 +151,7 @@ static void lerp_across(const fr_taps *taps, const float *line, size_t channels,
         const float *a = line + taps->places[2 * x] * channels;
         const float *b = line + taps->places[2 * x + 1] * channels;
         const float share = taps->weights[2 * x + 1];
-        if (channels == 3 || channels == 4) {
+        if (channels == 3) {
             const four first = load_four(a);
             store_four(out, first + (load_four(b) - first) * share);
             continue;

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Data of the benchmarks: records of seven kinds, and small ones, determined by the seed.
+"""Data of the benchmarks: records of eight kinds, and small ones, determined by the seed.
 
 A case describes its features in words that every peer can translate into its own, and makes its
 columns with nothing but NumPy, so that any process can make the very same rows.
@@ -137,6 +137,9 @@ CASES: dict[str, Case] = {
         Case("pairs", "pictures of 500 by up to 500 pixels and their masks, raw, and their sizes",
              (Field("height", "int64"), Field("width", "int64"), Field("image", "bytes"),
               Field("mask", "bytes")), 300, 2, write_records=20),
+        Case("imagenet", "JPEGs of about 375 by 500 pixels as ImageNet's, and a label",
+             (Field("image/encoded", "bytes"), Field("image/class/label", "int64")), 1_872, 64,
+             write_records=100),
     )
 }  # fmt: skip
 
@@ -218,6 +221,12 @@ def _pair_columns(random: np.random.Generator, case: Case, n: int) -> Columns:
     }
 
 
+def _photo_columns(random: np.random.Generator, case: Case, n: int) -> Columns:
+    from .photos import columns
+
+    return columns(random, case, n)
+
+
 _MAKERS: dict[str, Callable[[np.random.Generator, Case, int], Columns]] = {
     "cifar": _picture_columns,
     "photo": _picture_columns,
@@ -226,6 +235,7 @@ _MAKERS: dict[str, Callable[[np.random.Generator, Case, int], Columns]] = {
     "embed": _embed_columns,
     "ragged": _ragged_columns,
     "pairs": _pair_columns,
+    "imagenet": _photo_columns,
 }
 
 

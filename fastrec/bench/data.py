@@ -59,7 +59,8 @@ class Folder:
             "out": path + ".part",
             "seed": self.seed,
         }
-        maker = self._maker if job == "make" else self._ours
+        here = job != "make" or case.name == "imagenet"  # of libraries that others lack
+        maker = self._ours if here else self._maker
         answer = maker.ask("prepare", task=request)
         maker.ask("drop")
         if "error" in answer:

@@ -94,6 +94,11 @@ JOBS: dict[str, Job] = {
             note="CIFAR-10's `distorted_inputs`, through a buffer of 2,000; in queues, as in "
                  "TensorFlow 1. Chance differs, so results are not compared here; the tests "
                  "hold ours against the formulas."),
+        Job("train images", "ImageNet-like training batches: random resized crop, flip, mean/std",
+            ("imagenet",), shuffled=True,
+            note="224 by 224 pixels of float32, channels last, of the whole data set in random "
+                 "order. The ceiling is libjpeg-turbo decoding the regions that crops take, by as "
+                 "many threads, with nothing done to the pixels."),
         Job("cold", "Shuffled, parsed batches of a file that is not in memory", ("cifar",),
             shuffled=True,
             note="The file is dropped from the page cache before each pass; fastrec has its index "

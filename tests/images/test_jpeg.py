@@ -156,3 +156,14 @@ def test_a_region_outside_is_refused(region: Any) -> None:
     data = encode(photo(np.random.default_rng(0), 8, 8))
     with pytest.raises(ValueError, match="region"):
         _core.decode_jpeg(data, region=region)
+
+
+def test_an_image_does_not_use_the_tables_of_the_one_before() -> None:
+    rng = np.random.default_rng(0)
+    whole = encode(photo(rng, 16, 16), quality=30)
+    begin = whole.index(b"\xff\xdb")  # quantisation tables, up to the frame
+    bare = whole[:begin] + whole[whole.index(b"\xff\xc0") :]
+    feature = fastrec.ImageFeature((16, 16))
+    for order in ([bare], [whole, bare]):
+        with pytest.raises(fastrec.ExampleParseError, match=f"record {len(order) - 1}: .*table"):
+            feature.decode(order)

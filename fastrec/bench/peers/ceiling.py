@@ -6,6 +6,7 @@ from __future__ import annotations
 import ctypes
 import os
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -163,11 +164,35 @@ def _objects(task: Task) -> Trial:
     return Trial(once)
 
 
+def _decode_regions(task: Task) -> Trial:
+    """The regions that random resized crops take of the same images, decoded and dropped."""
+    import fastrec
+    from fastrec import _core
+
+    features = {"image/encoded": fastrec.FixedLenFeature((), bytes)}
+    images = list(fastrec.parse_example(fastrec.Reader(task.path)[:], features)["image/encoded"])
+
+    def decode(numbered: tuple[int, bytes]) -> None:
+        number, data = numbered
+        height, width, *_ = _core.jpeg_header(data)
+        key = np.array([number], np.uint64)
+        box = _core.draw_crop("resized", height, width, (0.08, 1.0), (3 / 4, 4 / 3), key, 1)[0]
+        _core.decode_jpeg(data, 3, region=tuple(box.tolist()))
+
+    def once() -> None:
+        with ThreadPoolExecutor(task.threads) as pool:
+            for _ in pool.map(decode, enumerate(images)):
+                pass
+
+    return Trial(once)
+
+
 JOBS: dict[str, dict[str, Start]] = {
     "crc": {"read bandwidth": _crc_bandwidth},
     "iterate": {"n bytes objects": _objects, "read(2)": _read, "memcpy": _memcpy_file},
     "parse": {"memcpy": _memcpy, "read(2)": _read},
     "shuffle": {"memcpy": _memcpy, "memcpy, records in random order": _memcpy_scattered},
+    "train images": {"libjpeg-turbo, the same regions": _decode_regions},
     "cold": {"pread(2)": _pread_cold, "read(2)": _read_cold},
     "encode": {"memcpy": _memcpy_encoded},
     "write": {"memcpy": _memcpy_written, "write(2)": _write},

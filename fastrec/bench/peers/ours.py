@@ -11,7 +11,7 @@ import numpy as np
 
 import fastrec
 
-from .. import cases, digest
+from .. import cases, digest, photos
 from ..cases import Case, Column
 from ..worker import Start, Task, Trial
 from . import crc, dataset_program, isolated, large, loader_program, queue_pipeline
@@ -99,6 +99,33 @@ def _distort(task: Task) -> Trial:
             pass
 
     return Trial(once)
+
+
+def _train_images(
+    *, antialias: bool = True, sampling: Any = "torchvision", **options: Any
+) -> Start:
+    def start(task: Task) -> Trial:
+        crop = fastrec.image.RandomResizedCrop(photos.SIZE, antialias=antialias, sampling=sampling)
+        image = fastrec.ImageFeature(
+            transforms=[
+                crop,
+                fastrec.image.Flip(),
+                fastrec.image.Normalize(photos.MEAN, photos.STD),
+            ],
+            **options,
+        )
+        features = {**features_of(task.case), "image/encoded": image}
+        batcher = fastrec.Batcher(
+            task.path, features, task.case.batch, shuffle=True, seed=1, threads=task.threads
+        )
+
+        def once() -> None:
+            for _ in batcher:
+                pass
+
+        return Trial(once)
+
+    return start
 
 
 def _cold(task: Task) -> Trial:
@@ -324,6 +351,11 @@ JOBS: dict[str, dict[str, Start]] = {
         "in order": _parse(),
     },
     "distort": {"": _distort, "queues": _distort_in_queues},
+    "train images": {
+        "": _train_images(),
+        "float16, channels first": _train_images(dtype="float16", channels_first=True),
+        "as TensorFlow": _train_images(antialias=False, sampling="tensorflow", fast_dct=True),
+    },
     "cold": {"": _cold},
     "encode": {"": _encode},
     "large": {"": large.trial},
