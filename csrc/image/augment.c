@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * All that changes values is affine in each channel, so it is worked out before it is done: one
- * pass over the cut picture finds the sum of each channel and the squares of all, in integers;
+ * pass over the cut image finds the sum of each channel and the squares of all, in integers;
  * brightness d and contrast f make of x
  *
  *     f * x + (1 - f) * mean + d
@@ -27,15 +27,14 @@ int fr_augment_check(const fr_augment *augment, fr_error *err) {
     const size_t sides[] = {a->height, a->width, a->out_height, a->out_width};
     for (int i = 0; i < 4; i++)
         if (sides[i] < 1 || sides[i] > SIDE_MAX)
-            return fr_fail(err, FR_ERR_ARG, "a picture has a side of %zu, it has to be 1 to %d",
+            return fr_fail(err, FR_ERR_ARG, "an image has a side of %zu, it has to be 1 to %d",
                            sides[i], SIDE_MAX);
     if (a->channels < 1 || a->channels > CHANNELS_MAX)
-        return fr_fail(err, FR_ERR_ARG, "pictures have 1 to %d channels, not %zu", CHANNELS_MAX,
+        return fr_fail(err, FR_ERR_ARG, "images have 1 to %d channels, not %zu", CHANNELS_MAX,
                        a->channels);
     if (a->random_crop && (a->out_height > a->height || a->out_width > a->width))
-        return fr_fail(err, FR_ERR_ARG,
-                       "a crop of %zu x %zu does not fit in a picture of %zu x %zu", a->out_height,
-                       a->out_width, a->height, a->width);
+        return fr_fail(err, FR_ERR_ARG, "a crop of %zu x %zu does not fit in an image of %zu x %zu",
+                       a->out_height, a->out_width, a->height, a->width);
     if (!(a->brightness >= 0 && a->brightness < INFINITY))
         return fr_fail(err, FR_ERR_ARG, "brightness is changed by up to a number of at least 0");
     if (!(a->contrast_low >= 0 && a->contrast_high >= a->contrast_low &&
@@ -72,7 +71,7 @@ static chance draw(const fr_augment *a, uint64_t key) {
     return drawn;
 }
 
-/* Along one side: `count` of the picture's from `from` on come to `to` in the cut. */
+/* Along one side: `count` of the image's from `from` on come to `to` in the cut. */
 typedef struct {
     size_t from, to, count;
 } span;
@@ -100,7 +99,7 @@ static void mirror_row(const uint8_t *row, size_t width, size_t channels, uint8_
         mirror(row, width, channels, out);
 }
 
-static void cut(const fr_augment *a, const chance *drawn, const uint8_t *picture, uint8_t *out) {
+static void cut(const fr_augment *a, const chance *drawn, const uint8_t *image, uint8_t *out) {
     const span rows = cut_side(a->height, a->out_height, a->random_crop, drawn->top);
     const span columns = cut_side(a->width, a->out_width, a->random_crop, drawn->left);
     const size_t pitch = a->width * a->channels, out_pitch = a->out_width * a->channels;
@@ -108,7 +107,7 @@ static void cut(const fr_augment *a, const chance *drawn, const uint8_t *picture
     if (rows.count < a->out_height || columns.count < a->out_width)
         memset(out, 0, a->out_height * out_pitch);
     for (size_t row = 0; row < rows.count; row++) {
-        const uint8_t *from = picture + (rows.from + row) * pitch + columns.from * a->channels;
+        const uint8_t *from = image + (rows.from + row) * pitch + columns.from * a->channels;
         uint8_t *to = out + (rows.to + row) * out_pitch + left * a->channels;
         if (drawn->flip)
             mirror_row(from, columns.count, a->channels, to);
@@ -117,12 +116,12 @@ static void cut(const fr_augment *a, const chance *drawn, const uint8_t *picture
     }
 }
 
-/* Room to work on one picture. */
+/* Room to work on one image. */
 typedef struct {
     double *means;  /* of the channels */
     float *shift;   /* of the columns, each with all its channels */
     uint16_t *sums; /* the same */
-    uint8_t *picture;
+    uint8_t *image;
 } scratch;
 
 static void add_row(uint16_t *restrict sums, const uint8_t *restrict x, size_t count) {
@@ -139,7 +138,7 @@ static void find_means(const fr_augment *a, const scratch *s) {
         const size_t stop = row + (left < ROWS_SUMMED ? left : ROWS_SUMMED);
         memset(s->sums, 0, pitch * sizeof *s->sums);
         for (; row < stop; row++)
-            add_row(s->sums, s->picture + row * pitch, pitch);
+            add_row(s->sums, s->image + row * pitch, pitch);
         for (size_t i = 0; i < pitch; i += a->channels)
             for (size_t c = 0; c < a->channels; c++)
                 s->means[c] += s->sums[i + c];
@@ -174,7 +173,7 @@ static float plan(const fr_augment *a, const chance *drawn, const scratch *s) {
         between_channels += s->means[c] * s->means[c] / channels;
     }
     if (a->standardize) {
-        const double all = (double)squares(s->picture, a->out_height * pitch) / values;
+        const double all = (double)squares(s->image, a->out_height * pitch) / values;
         const double variance = f * f * (all - between_channels) + between_channels - mean * mean;
         scale = 1 / fmax(sqrt(fmax(variance, 0)), 1 / sqrt(values));
         centre = mean + d;
@@ -190,13 +189,13 @@ static void write_floats(const fr_augment *a, const scratch *s, float scale, flo
     const size_t pitch = a->out_width * a->channels;
     const float *restrict shift = s->shift;
     for (size_t row = 0; row < a->out_height; row++, out += pitch) {
-        const uint8_t *restrict x = s->picture + row * pitch;
+        const uint8_t *restrict x = s->image + row * pitch;
         for (size_t i = 0; i < pitch; i++)
             out[i] = (float)x[i] * scale + shift[i];
     }
 }
 
-int fr_augment_floats(const fr_augment *augment, const uint8_t *pictures, const uint64_t *keys,
+int fr_augment_floats(const fr_augment *augment, const uint8_t *images, const uint64_t *keys,
                       size_t count, float *out, fr_error *err) {
     const fr_augment *a = augment;
     const size_t pitch = a->out_width * a->channels, size = a->out_height * pitch;
@@ -208,7 +207,7 @@ int fr_augment_floats(const fr_augment *augment, const uint8_t *pictures, const 
                        (uint16_t *)(void *)(room + means + shift), room + total - size};
     for (size_t i = 0; i < count; i++) {
         chance drawn = draw(a, keys[i]);
-        cut(a, &drawn, pictures + i * a->height * a->width * a->channels, s.picture);
+        cut(a, &drawn, images + i * a->height * a->width * a->channels, s.image);
         const float scale = plan(a, &drawn, &s);
         write_floats(a, &s, scale, out + i * size);
     }
@@ -216,12 +215,12 @@ int fr_augment_floats(const fr_augment *augment, const uint8_t *pictures, const 
     return FR_OK;
 }
 
-void fr_augment_bytes(const fr_augment *augment, const uint8_t *pictures, const uint64_t *keys,
+void fr_augment_bytes(const fr_augment *augment, const uint8_t *images, const uint64_t *keys,
                       size_t count, uint8_t *out) {
     const fr_augment *a = augment;
     const size_t size = a->out_height * a->out_width * a->channels;
     for (size_t i = 0; i < count; i++) {
         chance drawn = draw(a, keys[i]);
-        cut(a, &drawn, pictures + i * a->height * a->width * a->channels, out + i * size);
+        cut(a, &drawn, images + i * a->height * a->width * a->channels, out + i * size);
     }
 }

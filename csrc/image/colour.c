@@ -30,7 +30,8 @@ static lanes all(float x) {
 }
 
 static colours load(const float *p) {
-    return (colours){{p[0], p[3], p[6], p[9]}, {p[1], p[4], p[7], p[10]}, {p[2], p[5], p[8], p[11]}};
+    return (colours){
+        {p[0], p[3], p[6], p[9]}, {p[1], p[4], p[7], p[10]}, {p[2], p[5], p[8], p[11]}};
 }
 
 static void store(colours c, float *out) {
@@ -115,8 +116,8 @@ void fr_colour_mirror(const uint8_t *source, size_t rows, size_t columns, size_t
             MIRROR(4);
             MIRROR(12);
             MIRROR(16);
-        default:
-            for (size_t i = 0; i < columns; i++)
-                memcpy(out + (columns - 1 - i) * size, source + i * size, size);
+            default:
+                for (size_t i = 0; i < columns; i++)
+                    memcpy(out + (columns - 1 - i) * size, source + i * size, size);
         }
 }

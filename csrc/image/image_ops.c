@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A picture is loaded into its place in the result and worked on there, while it is in the nearest
+ * An image is loaded into its place in the result and worked on there, while it is in the nearest
  * cache. Passes go along rows, every column and channel with its own numbers, which vectorises for
  * any number of channels.
  */

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pictures cut, mirrored, brightened and standardised, a batch at a time, without the lock."""
+"""Images cut, mirrored, brightened and standardised, a batch at a time, without the lock."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ __all__ = ["Augment", "distort"]
 
 @dataclass(frozen=True)
 class Augment:
-    """What happens to the pictures of a batch, in this order; each by chance of its own.
+    """Random changes of the images of a batch, in this order, each drawn by itself.
 
     The arithmetic is TensorFlow's ``tf.image``: ``random_crop`` (or ``resize_with_crop_or_pad``),
     ``random_flip_left_right``, ``random_brightness``, ``random_contrast`` and
-    ``per_image_standardization``. In a :class:`Batcher`, what becomes of a picture follows from
+    ``per_image_standardization``. In a :class:`Batcher`, what becomes of an image follows from
     seed, epoch and the number of its record, whatever the batch size, shards and threads; for a
     source that a :class:`Mixture` repeats, each time through counts as an epoch of its own.
 
@@ -34,7 +34,7 @@ class Augment:
         ``"random"``, for training: anywhere in the image, which must not be smaller. ``"center"``,
         for evaluation: around the middle, with zeros around an image that is smaller.
     flip : bool
-        Mirror half of the pictures, left to right.
+        Mirror half of the images, left to right.
     brightness : float
         Add a number between minus and plus this.
     contrast : (float, float), optional
@@ -100,13 +100,13 @@ class Augment:
         }
 
     def __call__(
-        self, pictures: NDArray[np.uint8] | Arrays, keys: ArrayLike, seed: int = 0
+        self, images: NDArray[np.uint8] | Arrays, keys: ArrayLike, seed: int = 0
     ) -> NDArray[Any]:
-        """The pictures, changed.
+        """The images, changed.
 
         Parameters
         ----------
-        pictures : ndarray of uint8, shape (n, height, width, channels), or Arrays
+        images : ndarray of uint8, shape (n, height, width, channels), or Arrays
             Those of :class:`Arrays` may have different sizes, and need `shape`.
         keys : array-like of uint64, shape (n,)
             The same key and seed do the same.
@@ -118,25 +118,25 @@ class Augment:
         Raises
         ------
         TypeError, ValueError
-            For pictures that cannot be changed in this way.
+            For images that cannot be changed in this way.
         """
         fields = self._fields(seed)
         keys = np.asarray(keys, np.uint64)
-        if isinstance(pictures, Arrays):
+        if isinstance(images, Arrays):
             if self.shape is None:
                 raise ValueError("images of different sizes require shape to become a batch")
-            each = [_core.augment(p[None], keys[i : i + 1], fields) for i, p in enumerate(pictures)]
+            each = [_core.augment(p[None], keys[i : i + 1], fields) for i, p in enumerate(images)]
             return np.concatenate(each)
-        if pictures.dtype != np.uint8 or pictures.ndim != 4:
+        if images.dtype != np.uint8 or images.ndim != 4:
             raise TypeError(
-                f"pictures are uint8 of shape (n, height, width, channels), not "
-                f"{pictures.dtype} of shape {pictures.shape}"
+                f"images are uint8 of shape (n, height, width, channels), not "
+                f"{images.dtype} of shape {images.shape}"
             )
-        return _core.augment(pictures, keys, fields)
+        return _core.augment(images, keys, fields)
 
 
 def distort(
-    pictures: NDArray[Any],
+    images: NDArray[Any],
     *,
     size: tuple[int, int, int] | None = None,
     starts: ArrayLike = 0,
@@ -145,19 +145,19 @@ def distort(
     contrast: ArrayLike | None = None,
     standardize: bool = False,
 ) -> NDArray[np.float32]:
-    """What :class:`Augment` does, by numbers that are given: one for each picture, or for all.
+    """Change images as :class:`Augment` does, by given numbers: one for each image, or for all.
 
     Each step rounds to ``float32``, so that several calls give what one does.
 
     Parameters
     ----------
-    pictures : ndarray of uint8 or float32, shape (n, height, width, channels)
+    images : ndarray of uint8 or float32, shape (n, height, width, channels)
     size : (int, int, int), optional
         Of a cut.
     starts : array-like of int, shape (n, 3)
         Where it begins.
     mirror : array-like of bool, optional
-        Which pictures are mirrored, left to right.
+        Which images are mirrored, left to right.
     brightness, contrast : array-like of float, optional
         What is added to the pixels, and what their distance from the mean of their channel is
         multiplied with.
@@ -171,19 +171,19 @@ def distort(
     Raises
     ------
     TypeError, ValueError
-        For pictures of another type, and for a cut that does not fit.
+        For images of another type, and for a cut that does not fit.
 
     Examples
     --------
     >>> distort(np.array([[[[1], [2]]]], np.uint8), mirror=True, brightness=0.5).ravel().tolist()
     [2.5, 1.5]
     """
-    if pictures.dtype not in (np.uint8, np.float32) or pictures.ndim != 4:
+    if images.dtype not in (np.uint8, np.float32) or images.ndim != 4:
         raise TypeError(
-            f"pictures are uint8 or float32 of shape (n, height, width, channels), not "
-            f"{pictures.dtype} of shape {pictures.shape}"
+            f"images are uint8 or float32 of shape (n, height, width, channels), not "
+            f"{images.dtype} of shape {images.shape}"
         )
-    count = len(pictures)
+    count = len(images)
 
     def each(values: ArrayLike | None, dtype: Any) -> Any:
         if values is None:
@@ -191,9 +191,9 @@ def distort(
         return np.ascontiguousarray(np.broadcast_to(np.asarray(values, dtype), (count,)))
 
     return _core.distort(
-        pictures,
+        images,
         np.broadcast_to(np.asarray(starts, np.int64), (count, 3)),
-        pictures.shape[1:] if size is None else size,
+        images.shape[1:] if size is None else size,
         each(mirror, np.uint8),
         each(brightness, np.float32),
         each(contrast, np.float32),

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 
-def augment(pictures, keys, fields):
-    """Cut, mirror and change uint8 pictures of shape (n, height, width, channels).
+def augment(images, keys, fields):
+    """Cut, mirror and change uint8 images of shape (n, height, width, channels).
 
-    `keys`: uint64, one a picture. `fields`: of fr_augment; `floats` says what comes of it.
+    `keys`: uint64, one an image. `fields`: of fr_augment; `floats` says what comes of it.
     """
     cdef c.fr_augment how
     cdef c.fr_error err
     cdef int status
-    cdef const uint8_t[:, :, :, ::1] raw = np.ascontiguousarray(pictures)
+    cdef const uint8_t[:, :, :, ::1] raw = np.ascontiguousarray(images)
     cdef const uint64_t[::1] raw_keys = np.ascontiguousarray(keys, np.uint64)
     cdef size_t count = raw.shape[0]
     cdef uint8_t[:, :, :, ::1] small
@@ -22,7 +22,7 @@ def augment(pictures, keys, fields):
     how.seed = fields["seed"]
     check(c.fr_augment_check(&how, &err), &err)
     if raw_keys.shape[0] != raw.shape[0]:
-        raise ValueError(f"{raw_keys.shape[0]} keys for {raw.shape[0]} pictures")
+        raise ValueError(f"{raw_keys.shape[0]} keys for {raw.shape[0]} images")
     shape = (count, how.out_height, how.out_width, how.channels)
     result = empty(shape, np.float32 if fields["floats"] else np.uint8)
     if count == 0:

@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 
-def distort(pictures, starts, size, mirror, brightness, contrast, bint standardize):
-    """Cut, mirror and change uint8 or float32 pictures of shape (n, height, width, channels).
+def distort(images, starts, size, mirror, brightness, contrast, bint standardize):
+    """Cut, mirror and change uint8 or float32 images of shape (n, height, width, channels).
 
     `starts`: int64, (n, 3), where each cut of `size` begins. `mirror`, uint8, and `brightness` and
-    `contrast`, float32: one a picture, or None.
+    `contrast`, float32: one an image, or None.
     """
     cdef c.fr_image_op how
     cdef c.fr_error err
     cdef int status
-    cdef size_t count = pictures.shape[0]
+    cdef size_t count = images.shape[0]
     cdef const uint8_t[:, :, :, :] small
     cdef const float[:, :, :, :] large
     cdef const uint8_t *source
@@ -17,22 +17,22 @@ def distort(pictures, starts, size, mirror, brightness, contrast, bint standardi
     cdef const float[::1] deltas, factors
     if any(len(one) != <Py_ssize_t>count
            for one in (starts, mirror, brightness, contrast) if one is not None):
-        raise ValueError(f"there are {count} pictures")
-    room = np.subtract(pictures.shape[1:], size)
+        raise ValueError(f"there are {count} images")
+    room = np.subtract(images.shape[1:], size)
     if min(size) < 1 or (starts < 0).any() or (starts > room).any():
-        raise ValueError(f"a cut of {size} does not fit in pictures of {pictures.shape[1:]}")
+        raise ValueError(f"a cut of {size} does not fit in images of {images.shape[1:]}")
     result = np.empty((count, *size), np.float32)
     if count == 0:
         return result
-    how.bytes = pictures.dtype == np.uint8
+    how.bytes = images.dtype == np.uint8
     if how.bytes:
-        small = pictures
+        small = images
         source = &small[0, 0, 0, 0]
     else:
-        large = pictures
+        large = images
         source = <const uint8_t *>&large[0, 0, 0, 0]
     how.height, how.width, how.channels = size
-    how.row_step, how.column_step, how.channel_step = pictures.strides[1:]
+    how.row_step, how.column_step, how.channel_step = images.strides[1:]
     how.standardize = standardize
     how.mirror, how.brightness, how.contrast = NULL, NULL, NULL
     if mirror is not None:
@@ -45,7 +45,7 @@ def distort(pictures, starts, size, mirror, brightness, contrast, bint standardi
         factors = contrast
         how.contrast = &factors[0]
     cdef const int64_t[::1] offsets = (
-        np.arange(count) * pictures.strides[0] + starts @ np.array(pictures.strides[1:]))
+        np.arange(count) * images.strides[0] + starts @ np.array(images.strides[1:]))
     cdef float[:, :, :, ::1] out = result
     if result.nbytes < GIL_THRESHOLD:
         status = c.fr_image_ops_apply(&how, source, &offsets[0], count, &out[0, 0, 0, 0], &err)

@@ -28,29 +28,29 @@ def pictures_of(count: int, height: int, width: int, channels: int, seed: int = 
     return np.random.default_rng(seed).integers(0, 256, shape, np.uint8)
 
 
-def around_the_middle(picture: Any, height: int, width: int) -> Any:
+def around_the_middle(image: Any, height: int, width: int) -> Any:
     """tf.image.resize_with_crop_or_pad."""
     for axis, wanted in ((0, height), (1, width)):
-        size = picture.shape[axis]
+        size = image.shape[axis]
         begin = max(size - wanted, 0) // 2
-        picture = np.take(picture, range(begin, begin + min(size, wanted)), axis)
-        missing = wanted - picture.shape[axis]
+        image = np.take(image, range(begin, begin + min(size, wanted)), axis)
+        missing = wanted - image.shape[axis]
         padding = [(0, 0)] * 3
         padding[axis] = missing // 2, missing - missing // 2
-        picture = np.pad(picture, padding)
-    return picture
+        image = np.pad(image, padding)
+    return image
 
 
-def formulas(how: Augment, picture: Any, key: int, seed: int) -> Any:
+def formulas(how: Augment, image: Any, key: int, seed: int) -> Any:
     """The same in float64, a step at a time, by the same draws."""
     draws = random_blocks(seed, key, np.arange(2, dtype=np.uint64)).ravel().tolist()
-    height, width = how.shape or picture.shape[:2]
+    height, width = how.shape or image.shape[:2]
     if how.crop == "random":
-        top = draws[0] * (picture.shape[0] - height + 1) >> 32
-        left = draws[1] * (picture.shape[1] - width + 1) >> 32
-        x = picture[top : top + height, left : left + width]
+        top = draws[0] * (image.shape[0] - height + 1) >> 32
+        left = draws[1] * (image.shape[1] - width + 1) >> 32
+        x = image[top : top + height, left : left + width]
     else:
-        x = around_the_middle(picture, height, width)
+        x = around_the_middle(image, height, width)
     if how.flip and draws[2] >> 31:
         x = x[:, ::-1]
     x = x.astype(np.float64)
@@ -86,10 +86,10 @@ def test_pictures_become_what_the_formulas_say(
     if shape and crop == "random":
         shape = min(shape[0], size[0]), min(shape[1], size[1])
     how = Augment(shape, crop if shape else None, **options)
-    pictures = pictures_of(3, *size, channels, seed=seed % 1000)
+    images = pictures_of(3, *size, channels, seed=seed % 1000)
     keys = [0, 1, 2**40 + 7]
-    got = how(pictures, keys, seed)
-    expected = np.stack([formulas(how, p, k, seed) for p, k in zip(pictures, keys, strict=True)])
+    got = how(images, keys, seed)
+    expected = np.stack([formulas(how, p, k, seed) for p, k in zip(images, keys, strict=True)])
     assert got.dtype == (np.float32 if how.floats else np.uint8)
     np.testing.assert_allclose(got, expected, rtol=1e-4, atol=1e-3)
 
@@ -100,13 +100,13 @@ def test_flat_pictures_standardize_to_zeros() -> None:
 
 
 def test_chance_is_even() -> None:
-    pictures = np.zeros((4000, 1, 4, 1), np.uint8)
-    pictures[:, 0] = np.arange(4, dtype=np.uint8)[:, None]
-    crops = Augment((1, 2), "random", flip=True)(pictures, range(4000), 3)[:, 0, :, 0]
+    images = np.zeros((4000, 1, 4, 1), np.uint8)
+    images[:, 0] = np.arange(4, dtype=np.uint8)[:, None]
+    crops = Augment((1, 2), "random", flip=True)(images, range(4000), 3)[:, 0, :, 0]
     _, counts = np.unique(crops, axis=0, return_counts=True)
     assert len(counts) == 6  # three places, two ways round
     assert abs(counts - 4000 / 6).max() < 5 * np.sqrt(4000 / 6)
-    bright = Augment(brightness=10)(pictures, range(4000), 3)[:, 0, 0, 0]
+    bright = Augment(brightness=10)(images, range(4000), 3)[:, 0, 0, 0]
     assert -10 <= bright.min() < -9.9
     assert 9.9 < bright.max() < 10
     assert abs(bright.mean()) < 5 * 10 / np.sqrt(3 * 4000)
@@ -114,8 +114,8 @@ def test_chance_is_even() -> None:
 
 @pytest.fixture(scope="module")
 def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    pictures = pictures_of(60, 12, 10, 3)
-    rows = ({"i": i, "image": pictures[i]} for i in range(60))
+    images = pictures_of(60, 12, 10, 3)
+    rows = ({"i": i, "image": images[i]} for i in range(60))
     return write_examples(tmp_path_factory.mktemp("augment") / "file", rows)
 
 
@@ -225,4 +225,4 @@ def test_pictures_that_cannot_be_changed_are_refused() -> None:
     with pytest.raises(TypeError, match="uint8"):
         Augment()(np.zeros((1, 8, 8, 3), np.float32), [0])
     with pytest.raises(ValueError, match="is not in features"):
-        Batcher("absent", FEATURES, augment={"picture": DISTORT})
+        Batcher("absent", FEATURES, augment={"image": DISTORT})

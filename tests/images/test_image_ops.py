@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pictures distorted by numbers that are given: by the formulas, and step by step the same."""
+"""Images distorted by numbers that are given: by the formulas, and step by step the same."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ STEPS: dict[str, Any] = {
 }
 
 
-def by_formula(picture: Any, k: int) -> Any:
+def by_formula(image: Any, k: int) -> Any:
     top, left, first = STEPS["starts"][k]
-    x = picture[top : top + 6, left : left + 5, first : first + 2].astype(float)
+    x = image[top : top + 6, left : left + 5, first : first + 2].astype(float)
     x = x[:, ::-1] if STEPS["mirror"][k] else x
     x = x + STEPS["brightness"][k]
     mean = x.mean((0, 1))
@@ -47,8 +47,8 @@ def test_all_steps_give_what_the_formulas_say(layout: str) -> None:
     found = distort(LAYOUTS[layout], **STEPS)
     assert found.dtype == np.float32
     assert found.shape == (5, 6, 5, 2)
-    for k, picture in enumerate(PICTURES):
-        np.testing.assert_allclose(found[k], by_formula(picture, k), rtol=1e-4, atol=1e-5)
+    for k, image in enumerate(PICTURES):
+        np.testing.assert_allclose(found[k], by_formula(image, k), rtol=1e-4, atol=1e-5)
     np.testing.assert_array_equal(found, distort(PICTURES, **STEPS))
 
 
@@ -103,7 +103,7 @@ def test_what_cannot_be_is_refused(changes: Any, error: str) -> None:
         distort(PICTURES, **changes)
 
 
-@pytest.mark.parametrize("pictures", [PICTURES[0], PICTURES.astype(np.float64)])
-def test_other_arrays_are_no_pictures(pictures: Any) -> None:
-    with pytest.raises(TypeError, match="pictures are uint8 or float32"):
-        distort(pictures)
+@pytest.mark.parametrize("images", [PICTURES[0], PICTURES.astype(np.float64)])
+def test_other_arrays_are_no_pictures(images: Any) -> None:
+    with pytest.raises(TypeError, match="images are uint8 or float32"):
+        distort(images)
