@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Record files as data sets of PyTorch.
+
+Requires the extra ``torch``: ``pip install 'fastrec-io[torch]'``.
+"""
+
+from __future__ import annotations
+
+try:
+    import torch as _torch  # noqa: F401
+except ModuleNotFoundError as error:
+    if error.name != "torch":
+        raise
+    message = "fastrec.torch requires torch: pip install 'fastrec-io[torch]'"
+    raise ModuleNotFoundError(message, name=error.name) from None
+
+from .dataset import Dataset
+from .iterable import IterableDataset
+from .prefetch import Prefetch, prefetch_to
+from .rows import Row, Rows, collate
+from .tensors import Batch, to_tensors
+
+__all__ = [
+    "Batch",
+    "Dataset",
+    "IterableDataset",
+    "Prefetch",
+    "Row",
+    "Rows",
+    "collate",
+    "prefetch_to",
+    "to_tensors",
+]

@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A map-style dataset whose batches are read and parsed in one native call each."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from operator import index as as_index
+from typing import Any
+
+import numpy as np
+import torch.utils.data
+
+from .. import Bytes, ExampleParseError, Reader, parse_example, parse_sequence_example
+from .rows import Rows
+
+__all__ = ["Dataset"]
+
+
+class Dataset(torch.utils.data.Dataset):  # type: ignore[misc,type-arg,unused-ignore]
+    """Parsed records as a map-style dataset, for any sampler and any ``DataLoader``.
+
+    A ``DataLoader`` asks for the records of a batch at once, and gets them from one native read and
+    one native parse; its ``default_collate`` makes tensors of them without a copy. Workers are
+    seldom worth their price: what a worker process makes is copied to the parent, which takes
+    longer than reading and parsing it.
+
+    Parameters
+    ----------
+    source : path, glob pattern, list of these, or Reader
+        Uncompressed files. A :class:`~fastrec.Reader` brings options of its own.
+    features : mapping of str to feature
+        What to read from each record; the context of a ``SequenceExample``.
+    transform : callable, optional
+        Called with each sample as a dict, in place of which its result is collated. Samples are
+        then collated one by one; a function of whole batches belongs behind the DataLoader.
+    sequence_features : mapping of str to feature, optional
+        Features of the feature lists: the records are SequenceExamples.
+
+    Examples
+    --------
+    >>> import os, tempfile, numpy as np, fastrec, fastrec.torch
+    >>> from torch.utils.data import DataLoader
+    >>> path = os.path.join(tempfile.mkdtemp(), "numbers.tfrecord")
+    >>> with fastrec.Writer(path) as writer:
+    ...     writer.write_batch({"x": np.arange(6)})
+    >>> dataset = Dataset(path, {"x": fastrec.FixedLenFeature((), np.int64)})
+    >>> len(dataset), dataset[2]["x"]
+    (6, tensor(2))
+    >>> [batch["x"] for batch in DataLoader(dataset, batch_size=4)]
+    [tensor([0, 1, 2, 3]), tensor([4, 5])]
+    """
+
+    def __init__(
+        self,
+        source: Any,
+        features: Mapping[str, Any] | None = None,
+        transform: Callable[[dict[str, Any]], Any] | None = None,
+        *,
+        sequence_features: Mapping[str, Any] | None = None,
+    ) -> None:
+        if transform is not None and not callable(transform):
+            raise TypeError(f"transform must be callable, got {type(transform).__name__}")
+        self.reader = source if isinstance(source, Reader) else Reader(source)
+        self.features = dict(features or {})
+        self.sequence_features = None if sequence_features is None else dict(sequence_features)
+        self.transform = transform
+        both = self.features.keys() & (self.sequence_features or {}).keys()
+        if both:
+            raise ValueError(f"{min(both)!r} is in features and in sequence_features")
+        self._parse(Bytes.from_list([]))  # refuses features that cannot work
+
+    def __len__(self) -> int:
+        return len(self.reader)
+
+    def __getitem__(self, index: Any) -> Any:
+        return self.__getitems__([as_index(index)])[0]
+
+    def __getitems__(self, indices: Sequence[int]) -> Sequence[Any]:
+        """The samples of these numbers, as a DataLoader and ``Subset`` ask for them."""
+        numbers = np.asarray(indices)
+        try:
+            columns, lengths = self._parse(self.reader.read_many(numbers))
+        except ExampleParseError as error:
+            raise self._located(error, numbers) from None
+        rows = Rows(columns, len(numbers), lengths)
+        return rows if self.transform is None else [self.transform(dict(row)) for row in rows]
+
+    def _parse(self, records: Bytes) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Columns, and of padded feature lists the numbers of frames."""
+        if self.sequence_features is None:
+            in_worker = torch.utils.data.get_worker_info() is not None
+            return parse_example(records, self.features, threads=1 if in_worker else None), {}
+        context, lists, lengths = parse_sequence_example(
+            records, self.features, self.sequence_features
+        )
+        return {**context, **lists}, lengths
+
+    def _located(self, error: ExampleParseError, numbers: Any) -> ExampleParseError:
+        """An error about a row of a batch as one about the record of its file."""
+        if error.record is None:
+            return error
+        number = int(numbers[error.record]) % len(self)
+        problem = str(error).removeprefix(f"record {error.record}: ")
+        path = os.fsdecode(self.reader.path_of(number))
+        located = ExampleParseError(f"record {number} (in {path!a}): {problem}")
+        located.kind, located.record, located.path = error.kind, number, path
+        return located
+
+    def __repr__(self) -> str:
+        return f"<fastrec.torch.Dataset of {self.reader!r}>"

@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Batches on an accelerator, copied there while the step before them runs."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+import torch
+
+from .tensors import to_tensors
+
+__all__ = ["Prefetch", "prefetch_to"]
+
+
+class _Copy(NamedTuple):
+    """A batch on its way: it must not be used before the event, nor its source freed."""
+
+    batch: Any
+    source: Any
+    done: Any
+    state: dict[str, Any] | None
+
+
+def prefetch_to(batches: Iterable[Any], device: Any, *, ahead: int = 2) -> Prefetch:
+    """Copy batches to a device ahead of the step that uses them.
+
+    Copies run on a stream of their own, from pinned memory, so they overlap with the work on the
+    current stream. The step sees a batch only when its copy is complete.
+
+    Parameters
+    ----------
+    batches : iterable
+        A :class:`~fastrec.Batcher`, an :class:`IterableDataset` or a ``DataLoader``; one with
+        ``pin_memory=True`` saves the copy into pinned memory here.
+    device : torch.device, str or int
+        Where to; on a CPU, batches are only converted to tensors.
+    ahead : int
+        Copies in flight beyond the batch in use: so many batches more lie in device memory.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> [batch["x"] for batch in prefetch_to([{"x": np.arange(3)}], "cpu")]
+    [tensor([0, 1, 2])]
+    """
+    return Prefetch(batches, device, ahead=ahead)
+
+
+class Prefetch(Iterator[Any]):
+    """The iterator that :func:`prefetch_to` returns.
+
+    ``state_dict()`` counts what was delivered, not what was copied ahead, when `batches` has one.
+    """
+
+    def __init__(self, batches: Iterable[Any], device: Any, *, ahead: int = 2) -> None:
+        if ahead < 1:
+            raise ValueError(f"ahead must be at least 1, got {ahead}")
+        self._device = torch.device(device)
+        self._ahead = 0 if self._device.type == "cpu" else ahead
+        self._batches = iter(batches)
+        self._owner = next(
+            (each for each in (self._batches, batches) if hasattr(each, "state_dict")), None
+        )
+        self._copies: deque[_Copy] = deque()
+        self._used: deque[_Copy] = deque()
+        self._state = self._take_state()
+        self._error: BaseException | None = None
+        self._stream: Any = None
+        if self._device.type != "cpu":
+            self._backend: Any = torch.get_device_module(self._device)
+            self._stream = self._backend.Stream(self._device)
+
+    def _take_state(self) -> dict[str, Any] | None:
+        return None if self._owner is None else self._owner.state_dict()
+
+    def _fetch(self) -> None:
+        """Take a batch and begin its copy; an error waits until its turn comes."""
+        try:
+            source = to_tensors(next(self._batches))
+        except BaseException as error:
+            self._error = error
+            return
+        state = self._take_state()
+        if self._stream is None:
+            self._copies.append(_Copy(source, None, None, state))
+            return
+        source = _map_tensors(source, _pinned)
+        with self._backend.stream(self._stream):
+            batch = _map_tensors(source, lambda t: t.to(self._device, non_blocking=True))
+            done = self._backend.Event()
+            done.record(self._stream)
+        self._copies.append(_Copy(batch, source, done, state))
+
+    def __iter__(self) -> Prefetch:
+        return self
+
+    def __next__(self) -> Any:
+        # Memory that fastrec lent goes back to its ring when its last array dies: not before the
+        # device has read it.
+        while self._used and self._used[0].done.query():
+            self._used.popleft()
+        while self._error is None and len(self._copies) <= self._ahead:
+            self._fetch()
+        if not self._copies:
+            assert self._error is not None
+            raise self._error
+        copy = self._copies.popleft()
+        self._state = copy.state
+        if copy.done is not None:
+            current = self._backend.current_stream(self._device)
+            current.wait_event(copy.done)
+            _map_tensors(copy.batch, lambda t: _record(t, current))
+            self._used.append(copy._replace(batch=None))
+        return copy.batch
+
+    def state_dict(self) -> dict[str, Any]:
+        """The state of `batches` after the batch that was delivered last.
+
+        Raises
+        ------
+        TypeError
+            When `batches` has no ``state_dict()``.
+        """
+        if self._state is None:
+            raise TypeError("the batches that are prefetched have no state_dict()")
+        return self._state
+
+
+def _pinned(tensor: torch.Tensor) -> torch.Tensor:
+    if tensor.is_sparse or tensor.is_nested or tensor.is_pinned():
+        return tensor
+    return tensor.pin_memory()
+
+
+def _record(tensor: torch.Tensor, stream: Any) -> None:
+    """Keep a tensor's memory from the next copy until the stream is through with it."""
+    if tensor.is_nested:
+        parts = [tensor.values(), tensor.offsets()]
+    elif tensor.is_sparse:
+        parts = [tensor._indices(), tensor._values()]
+    else:
+        parts = [tensor]
+    for part in parts:
+        part.record_stream(stream)
+
+
+def _map_tensors(value: Any, function: Any) -> Any:
+    """A structure of tensors with a function applied to each."""
+    if isinstance(value, torch.Tensor):
+        return function(value)
+    if isinstance(value, Mapping):
+        return {name: _map_tensors(each, function) for name, each in value.items()}
+    if isinstance(value, tuple) and hasattr(value, "_fields"):
+        return type(value)(*(_map_tensors(each, function) for each in value))
+    if isinstance(value, (list, tuple)):
+        return type(value)(_map_tensors(each, function) for each in value)
+    return value

@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A batch of records that is handed on as rows, and collated into tensors without taking it apart.
+
+A map-style dataset gives a DataLoader a list of samples. Rows is such a list, and Row such a
+sample, over columns that stay whole: when the rows arrive at a collate function as they were made,
+it takes the columns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from torch.nn.utils.rnn import pad_sequence
+from torch.utils.data import default_collate
+from torch.utils.data._utils.collate import default_collate_fn_map
+
+from .tensors import RAGGED, Batch, add_length, is_jagged, to_tensors
+
+__all__ = ["Row", "Rows", "collate"]
+
+
+class Rows(Sequence["Row"]):
+    """Records of a batch, one :class:`Row` each.
+
+    Parameters
+    ----------
+    columns : mapping of str to column
+        As :func:`~fastrec.parse_example` returns them.
+    count : int
+        Number of records.
+    lengths : mapping of str to ndarray of int64, optional
+        Of columns that are padded: how much of each row is not padding.
+    """
+
+    __slots__ = ("columns", "count", "lengths")
+
+    def __init__(
+        self,
+        columns: Mapping[str, Any],
+        count: int,
+        lengths: Mapping[str, np.ndarray[Any, Any]] | None = None,
+    ) -> None:
+        self.columns = columns
+        self.count = count
+        self.lengths = lengths or {}
+
+    def __len__(self) -> int:
+        return self.count
+
+    def __getitem__(self, index: Any) -> Any:
+        numbers = range(self.count)[index]
+        if isinstance(numbers, range):
+            return [Row(self, number) for number in numbers]
+        return Row(self, numbers)
+
+    def __repr__(self) -> str:
+        return f"<fastrec.torch.Rows, {self.count} records of {', '.join(self.columns)}>"
+
+
+class Row(Mapping[str, Any]):
+    """A record of a batch as a mapping; ``dict(row)`` is one to change.
+
+    Numbers are tensors that share the batch's memory, byte strings are ``bytes``.
+    """
+
+    __slots__ = ("index", "rows")
+
+    def __init__(self, rows: Rows, index: int) -> None:
+        self.rows = rows
+        self.index = index
+
+    def __getitem__(self, key: str) -> Any:
+        value = self.rows.columns[key][self.index]
+        if key in self.rows.lengths:
+            value = value[: self.rows.lengths[key][self.index]]
+        return to_tensors(value, ragged="list")
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.rows.columns)
+
+    def __len__(self) -> int:
+        return len(self.rows.columns)
+
+    def __repr__(self) -> str:
+        return f"Row({dict(self)!r})"
+
+
+def collate(rows: Sequence[Any], *, ragged: str = "nested", padding: Any = 0) -> Any:
+    """Collate samples into a batch of tensors: a ``collate_fn`` for DataLoader and Trainer.
+
+    Rows of one batch in their order become its columns without a copy. Other mappings are stacked
+    key by key, and what is no mapping is left to ``default_collate``. To choose among the options,
+    pass ``functools.partial(fastrec.torch.collate, ragged="padded")``.
+
+    Parameters
+    ----------
+    rows : sequence of mapping
+    ragged, padding
+        As in :func:`to_tensors`.
+
+    Examples
+    --------
+    >>> import torch
+    >>> rows = [{"x": torch.tensor([1, 2]), "name": b"a"}, {"x": torch.tensor([3]), "name": b"b"}]
+    >>> collate(rows, ragged="padded")
+    {'x': tensor([[1, 2],
+            [3, 0]]), 'x_length': tensor([2, 1]), 'name': [b'a', b'b']}
+    """
+    if ragged not in RAGGED:
+        raise ValueError(f"ragged must be one of {RAGGED}, got {ragged!r}")
+    batch = _whole(rows)
+    if batch is not None:
+        out = to_tensors(batch.columns, ragged=ragged, padding=padding)
+        for name, lengths in batch.lengths.items():
+            add_length(out, name, lengths, batch.columns)
+        return out
+    first = rows[0]
+    if not isinstance(first, Mapping):
+        return default_collate(rows)
+    out = Batch()
+    for name in first:
+        _stack(out, name, rows, ragged, padding)
+    return out
+
+
+def _whole(rows: Sequence[Any]) -> Rows | None:
+    """The batch that these are all the rows of, in their order."""
+    if isinstance(rows, Rows):
+        return rows
+    first = rows[0] if rows else None
+    if not isinstance(first, Row) or len(rows) != len(first.rows):
+        return None
+    batch = first.rows
+    same = all(isinstance(r, Row) and r.rows is batch and r.index == i for i, r in enumerate(rows))
+    return batch if same else None
+
+
+def _stack(out: Batch, name: str, rows: Sequence[Any], ragged: str, padding: Any) -> None:
+    values = [row[name] for row in rows]
+    first = values[0]
+    if not isinstance(first, torch.Tensor):
+        out[name] = values if isinstance(first, (bytes, list)) else default_collate(values)
+        return
+    padded = isinstance(rows[0], Row) and name in rows[0].rows.lengths
+    jagged = isinstance(rows[0], Row) and is_jagged(rows[0].rows.columns[name])
+    if not (padded or jagged):
+        if all(value.shape == first.shape for value in values):
+            out[name] = torch.stack(values)
+            return
+        if any(v.dim() == 0 or v.shape[1:] != first.shape[1:] or v.is_sparse for v in values):
+            out[name] = values
+            return
+    if padded or ragged == "padded":
+        out[name] = pad_sequence(values, batch_first=True, padding_value=0 if padded else padding)
+        add_length(out, name, np.array([len(value) for value in values]), rows[0])
+    elif ragged == "nested":
+        out[name] = torch.nested.nested_tensor(values, layout=torch.jagged)
+    else:
+        out[name] = values
+
+
+def _collate_rows(rows: Sequence[Any], *, collate_fn_map: Any = None) -> Any:
+    return collate(rows)
+
+
+# The extension that torch documents for default_collate, which DataLoader calls with what
+# __getitems__ returned.
+default_collate_fn_map[Row] = _collate_rows

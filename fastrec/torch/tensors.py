@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Columns of NumPy as tensors, without a copy."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
+import numpy as np
+import torch
+from torch.utils.data._utils.collate import default_collate_fn_map
+
+from .. import Arrays, Bytes, FastrecError, Ragged, Sparse, pad
+
+__all__ = ["Batch", "to_tensors"]
+
+RAGGED = ("nested", "padded", "list")
+
+
+class Batch(dict[str, Any]):
+    """A batch as a dict of tensors, which a ``DataLoader`` leaves as it is."""
+
+
+def _collate_batches(batches: list[Batch], *, collate_fn_map: Any = None) -> Batch:
+    if len(batches) != 1:
+        raise FastrecError(
+            "the dataset yields whole batches: pass batch_size=None to the DataLoader"
+        )
+    return batches[0]
+
+
+default_collate_fn_map[Batch] = _collate_batches
+
+
+def to_tensors(batch: Any, *, ragged: str = "nested", padding: Any = 0) -> Any:
+    """Convert a batch of NumPy columns to tensors that share its memory.
+
+    Parameters
+    ----------
+    batch : mapping, sequence or column
+        A batch of :class:`~fastrec.Batcher` or :func:`~fastrec.parse_example`, or what a transform
+        made of one: mappings, lists and tuples are converted item by item, and what is no column is
+        left as it is.
+    ragged : {"nested", "padded", "list"}
+        How to represent a :class:`~fastrec.Ragged` of numbers: as a nested tensor of jagged layout;
+        as a tensor padded to the longest row, with the lengths of the rows under
+        ``"<name>_length"``; or as a list of tensors.
+    padding : scalar
+        Fills the rows up with ``ragged="padded"``.
+
+    Returns
+    -------
+    Batch or same structure
+        Byte strings become (nested) lists of bytes, a :class:`~fastrec.Sparse` of numbers a sparse
+        COO tensor, and arrays of differing shape a list of tensors.
+
+    Examples
+    --------
+    >>> import numpy as np, fastrec
+    >>> rows = fastrec.Ragged(np.array([1, 2, 3]), np.array([0, 2, 3]))
+    >>> to_tensors({"rows": rows}, ragged="padded")
+    {'rows': tensor([[1, 2],
+            [3, 0]]), 'rows_length': tensor([2, 1])}
+    """
+    if ragged not in RAGGED:
+        raise ValueError(f"ragged must be one of {RAGGED}, got {ragged!r}")
+    convert = partial(to_tensors, ragged=ragged, padding=padding)
+    if isinstance(batch, Mapping):
+        out = Batch()
+        for name, column in batch.items():
+            if ragged == "padded" and is_jagged(column):
+                add_padded(out, name, column, padding, batch)
+            else:
+                out[name] = convert(column)
+        return out
+    if isinstance(batch, tuple) and hasattr(batch, "_fields"):
+        return type(batch)(*map(convert, batch))
+    if isinstance(batch, (list, tuple)):
+        return type(batch)(map(convert, batch))
+    return _column(batch, ragged, padding)
+
+
+def is_jagged(column: Any) -> bool:
+    """Whether a column can be one tensor of rows of differing length."""
+    return isinstance(column, Ragged) and isinstance(column.values, np.ndarray)
+
+
+def add_padded(
+    out: Batch, name: str, column: Ragged, padding: Any, names: Mapping[str, Any]
+) -> None:
+    """Add a padded column, and the lengths of its rows beside it."""
+    out[name] = torch.from_numpy(pad(column, value=padding))
+    add_length(out, name, column.row_lengths, names)
+
+
+def add_length(
+    out: dict[str, Any], name: str, lengths: np.ndarray[Any, Any], names: Mapping[str, Any]
+) -> None:
+    key = f"{name}_length"
+    if key in names:
+        raise ValueError(f"{key!r} is a feature and the lengths of {name!r}: rename the feature")
+    out[key] = torch.from_numpy(np.ascontiguousarray(lengths))
+
+
+def _column(value: Any, ragged: str, padding: Any) -> Any:
+    if isinstance(value, np.ndarray):
+        return value.tolist() if value.dtype.hasobject else torch.from_numpy(value)
+    if isinstance(value, np.generic):
+        return torch.as_tensor(value)
+    if isinstance(value, Bytes):
+        return value.to_list()
+    if isinstance(value, Ragged):
+        if ragged == "nested" and is_jagged(value):
+            return _nested(value)
+        if ragged == "padded" and is_jagged(value):  # outside of a mapping there are no lengths
+            return torch.from_numpy(pad(value, value=padding))
+        return [_column(row, "list", padding) for row in value]
+    if isinstance(value, Sparse):
+        return _sparse(value)
+    if isinstance(value, Arrays):
+        return [torch.from_numpy(array) for array in value]
+    return value
+
+
+def _nested(column: Ragged) -> torch.Tensor:
+    begin, end = int(column.row_splits[0]), int(column.row_splits[-1])
+    values = torch.from_numpy(column.values[begin:end])
+    offsets = torch.from_numpy((column.row_splits - begin).astype(np.int64, copy=False))
+    return torch.nested.nested_tensor_from_jagged(values, offsets)
+
+
+def _sparse(column: Sparse) -> Any:
+    if isinstance(column.values, Bytes):
+        return column.to_dense().tolist()
+    return torch.sparse_coo_tensor(
+        torch.from_numpy(np.ascontiguousarray(column.indices.T)),
+        torch.from_numpy(column.values),
+        column.dense_shape,
+        check_invariants=True,
+    )
