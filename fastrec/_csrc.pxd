@@ -331,6 +331,26 @@ cdef extern from "example/sequence.h" nogil:
     void fr_sequence_parser_free(fr_sequence_parser *parser) noexcept
 
 
+cdef extern from "example/event.h" nogil:
+    ctypedef struct fr_event_place:
+        uint32_t offset
+        uint32_t size
+
+    ctypedef struct fr_event_value:
+        double wall_time
+        int64_t step
+        double number
+        uint32_t record
+        uint32_t kind
+        fr_event_place tag
+        fr_event_place plugin
+        fr_event_place payload
+
+    int fr_event_parse(fr_span record, uint32_t number, fr_buffer *values, fr_error *err) noexcept
+    size_t fr_event_count(const fr_buffer *values) noexcept
+    const fr_event_value *fr_event_at(const fr_buffer *values, size_t index) noexcept
+
+
 cdef extern from "example/infer.h" nogil:
     ctypedef struct fr_sighting:
         size_t key

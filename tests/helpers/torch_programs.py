@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Any
 
 
@@ -13,3 +15,32 @@ def tuple_of(sample: dict[str, Any]) -> Any:
 
 def fail_on_seven(sample: dict[str, Any]) -> Any:
     return 1 / (int(sample["id"]) - 7)
+
+
+def run_rank(rank: int, ranks: int, store: str, files: str, features: Any, out: str) -> None:
+    """One rank of `ranks`: the records that it sees, by number of workers and epoch."""
+    import torch.distributed
+    from torch.utils.data import DataLoader
+
+    import fastrec.torch
+
+    torch.distributed.init_process_group(
+        "gloo", init_method=f"file://{store}", rank=rank, world_size=ranks
+    )
+    seen: dict[str, list[list[int]]] = {}
+    cases = [(workers, "fork") for workers in range(5)]
+    if ranks == 2:
+        cases.append((1, "spawn"))
+    for workers, method in cases:
+        dataset = fastrec.torch.IterableDataset(files, features, 4, shuffle=True, seed=3)
+        loader = DataLoader(
+            dataset,
+            batch_size=None,
+            num_workers=workers,
+            multiprocessing_context=method if workers else None,
+        )
+        seen[f"{workers} {method}"] = [
+            [int(i) for batch in loader for i in batch["id"]] for _ in range(2)
+        ]
+    torch.distributed.destroy_process_group()
+    Path(out, f"{rank}.json").write_text(json.dumps(seen))

@@ -1,0 +1,410 @@
+# SPDX-License-Identifier: Apache-2.0
+"""TensorBoard's event files as columns, without TensorBoard.
+
+Each function takes a log directory, an event file, or a list of these, and gives a
+:class:`Table`, which ``pandas.DataFrame`` and ``polars.DataFrame`` take as it is. A run is a
+directory with event files, named by its path below the log directory.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from . import Bytes, CorruptRecordError, ExampleParseError, FastrecError, Ragged, Reader, Skipped
+from ._core import EventParser
+
+__all__ = ["Table", "follow", "histograms", "images", "scalars", "tags"]
+
+# fr_event_kind
+_SCALAR, _NUMBER, _TENSOR, _HISTOGRAM, _IMAGE = 1, 2, 3, 4, 5
+_BLOCK = 1 << 16
+_FRAME = 16  # bytes of a record beside its data
+
+_OnError = Any
+
+
+class Table(dict[str, Any]):
+    """Columns of equal length by name.
+
+    Attributes
+    ----------
+    skipped : list of Skipped
+        Damage that was passed over, such as the torn tail of a file that is being written.
+    """
+
+    skipped: list[Skipped]
+
+    def __init__(self, columns: Mapping[str, Any], skipped: Iterable[Skipped] = ()) -> None:
+        super().__init__(columns)
+        self.skipped = list(skipped)
+
+
+class _Log:
+    """Event files, read from where the last reading of each ended."""
+
+    def __init__(self, source: Any, on_error: _OnError) -> None:
+        one = isinstance(source, (str, bytes, os.PathLike))
+        self._sources = [os.fsdecode(path) for path in ([source] if one else source)]
+        self._on_error = on_error
+        self._ends: dict[str, int] = {}
+        self._records: dict[str, int] = {}
+        self._parsers: dict[str, EventParser] = {}
+        self._plugins: dict[str, dict[int, int]] = {}  # of each run, of each tag
+        self.skipped: list[Skipped] = []
+
+    def files(self) -> Iterator[tuple[str, str]]:
+        """Runs and their files, in the order of their names."""
+        for source in self._sources:
+            if not os.path.isdir(source):
+                yield os.path.dirname(source) or ".", source
+                continue
+            for folder, folders, names in os.walk(source):
+                folders.sort()
+                for name in sorted(names):
+                    if "tfevents" in name and not name.endswith(".profile-empty"):
+                        yield os.path.relpath(folder, source), os.path.join(folder, name)
+
+    def blocks(self) -> Iterator[tuple[str, EventParser, dict[str, Any], Bytes]]:
+        """What is new: run, parser, columns and records."""
+        for run, path in self.files():
+            parser = self._parsers.setdefault(run, EventParser())
+            for records in self._new(path):
+                yield run, parser, self._parse(parser, records, run, path), records
+
+    def _new(self, path: str) -> Iterator[Bytes]:
+        begin, size = self._ends.setdefault(path, 0), os.stat(path).st_size
+        if size < begin:
+            raise FastrecError(f"{path!a} had {begin} bytes that were read, and now has {size}")
+        if begin == size:
+            return
+        if begin == 0:
+            reader = Reader(path, compression=None, on_error=self._on_error)
+            yield from self._read(path, reader)
+            return
+        with open(path, "rb") as file:
+            file.seek(begin)
+            yield from self._read(
+                path, Reader(file, compression=None, on_error=self._on_error)
+            )
+
+    def _read(self, path: str, reader: Reader) -> Iterator[Bytes]:
+        for records in reader.blocks(_BLOCK):
+            yield records
+            self._ends[path] += records.nbytes + _FRAME * len(records)
+            self._records[path] = self._records.get(path, 0) + len(records)
+        self.skipped += reader.skipped
+
+    def _parse(self, parser: EventParser, records: Bytes, run: str, path: str) -> dict[str, Any]:
+        try:
+            columns: dict[str, Any] = parser.parse(records)
+        except ExampleParseError as error:
+            number = self._records.get(path, 0) + (error.record or 0)
+            problem = str(error).removeprefix(f"record {error.record}: ")
+            located = ExampleParseError(f"record {number} in {path!a}: {problem}")
+            located.kind, located.record, located.path = error.kind, number, path
+            raise located from None
+        columns["plugin"] = self._plugin_of(run, parser, columns)
+        return columns
+
+    def _plugin_of(self, run: str, parser: EventParser, columns: dict[str, Any]) -> Any:
+        """The plugin of each value, which a writer may name with the first of a tag only."""
+        known = self._plugins.setdefault(run, {})
+        tag, plugin = columns["tag"], columns["plugin"]
+        named = np.flatnonzero(plugin)
+        for first in named[np.unique(tag[named], return_index=True)[1]]:
+            known.setdefault(int(tag[first]), int(plugin[first]))
+        table = np.zeros(len(parser.tags()) + 1, np.intc)
+        for number, name in known.items():
+            table[number] = name
+        return np.where(plugin == 0, table[tag], plugin)
+
+
+def _names(tags: Any) -> set[bytes] | None:
+    if tags is None:
+        return None
+    return {tag.encode() for tag in ([tags] if isinstance(tags, str) else tags)}
+
+
+def _text(name: bytes) -> str:
+    return name.decode("utf-8", "backslashreplace")
+
+
+class _Rows:
+    """Chosen values of all runs, on the way to a table."""
+
+    def __init__(self, tags: Any) -> None:
+        self._wanted = _names(tags)
+        self._parts: list[dict[str, Any]] = []
+
+    def choose(self, parser: EventParser, columns: Mapping[str, Any], mask: Any) -> Any:
+        """The numbers of the rows that have one of the tags and are in the mask."""
+        if self._wanted is not None:
+            wanted = np.array([tag in self._wanted for tag in parser.tags()], bool)
+            mask = mask & wanted[columns["tag"]]
+        return np.flatnonzero(mask)
+
+    def add(self, run: str, parser: EventParser, columns: Any, rows: Any, **more: Any) -> None:
+        if not len(rows):
+            return
+        names = np.array([_text(tag) for tag in parser.tags()], object)
+        self._parts.append(
+            {
+                "run": np.full(len(rows), run, object),
+                "tag": names[columns["tag"][rows]],
+                "step": columns["step"][rows],
+                "wall_time": columns["wall_time"][rows],
+                **more,
+            }
+        )
+
+    def columns(self, **more: Any) -> dict[str, Any]:
+        """All columns; those of `more` have that dtype when there are no rows."""
+        dtypes = {"run": object, "tag": object, "step": np.int64, "wall_time": np.float64, **more}
+        return {
+            name: np.concatenate([np.empty(0, dtype), *(part[name] for part in self._parts)])
+            if self._parts
+            else np.empty(0, dtype)
+            for name, dtype in dtypes.items()
+        }
+
+
+def _plugin_number(parser: EventParser, name: bytes) -> int:
+    plugins = parser.plugins()
+    return plugins.index(name) if name in plugins else -1
+
+
+def _scalar_rows(log: _Log, tags: Any) -> dict[str, Any]:
+    rows = _Rows(tags)
+    for run, parser, columns, _ in log.blocks():
+        kind, number = columns["kind"], _plugin_number(parser, b"scalars")
+        tensors = (columns["plugin"] == number) & (kind != _SCALAR)
+        chosen = rows.choose(parser, columns, (kind == _SCALAR) | tensors)
+        if (kind[chosen] > _NUMBER).any():
+            tag = parser.tags()[columns["tag"][chosen[kind[chosen] > _NUMBER][0]]]
+            raise ExampleParseError(f"scalar {_text(tag)!a} of run {run!a} is not a single number")
+        rows.add(run, parser, columns, chosen, value=columns["number"][chosen])
+    return rows.columns(value=np.float64)
+
+
+def scalars(
+    source: Any, tags: str | Sequence[str] | None = None, *, on_error: _OnError = "tolerate_tail"
+) -> Table:
+    """Read the scalars of event files, whoever wrote them.
+
+    Rows are in the order of the files: a run that was restarted has its steps again.
+
+    Parameters
+    ----------
+    source : path or list of path
+        A log directory, which is searched, or event files.
+    tags : str or list of str, optional
+        Which to read; all by default.
+    on_error : {"tolerate_tail", "raise", "skip"} or callable
+        What to do about damage, as for :class:`~fastrec.Reader`. The file of a run that goes on, or
+        was killed, ends within a record: that is passed over by default, and in
+        :attr:`Table.skipped`.
+
+    Returns
+    -------
+    Table
+        ``run`` and ``tag`` (object arrays of str), ``step`` (int64), ``wall_time`` and ``value``
+        (float64).
+
+    Raises
+    ------
+    CorruptRecordError, ExampleParseError
+        Naming file and record, when a record is damaged or no event.
+    """
+    log = _Log(source, on_error)
+    return Table(_scalar_rows(log, tags), log.skipped)
+
+
+def follow(
+    source: Any,
+    tags: str | Sequence[str] | None = None,
+    *,
+    interval: float = 1.0,
+    timeout: float | None = None,
+) -> Iterator[Table]:
+    """Yield the scalars that are there, and then those that come, a table at a time.
+
+    Parameters
+    ----------
+    source, tags
+        As for :func:`scalars`; runs that begin later are found, too.
+    interval : float
+        Seconds between looks at the files.
+    timeout : float, optional
+        End when nothing came for so many seconds; by default never.
+    """
+    log = _Log(source, "tolerate_tail")
+    last = time.monotonic()
+    while True:
+        log.skipped.clear()
+        columns = _scalar_rows(log, tags)
+        if len(columns["step"]):
+            last = time.monotonic()
+            yield Table(columns, log.skipped)
+        elif timeout is not None and time.monotonic() - last >= timeout:
+            return
+        time.sleep(interval)
+
+
+def tags(source: Any, *, on_error: _OnError = "tolerate_tail") -> dict[str, dict[str, str]]:
+    """Find which tags each run has, and what they are.
+
+    Returns
+    -------
+    dict
+        By run and tag: ``"scalars"``, ``"histograms"``, ``"images"`` or ``"audio"``, or the name of
+        the plugin that a tensor is for.
+    """
+    log = _Log(source, on_error)
+    kinds = {_SCALAR: "scalars", _HISTOGRAM: "histograms", _IMAGE: "images", 6: "audio"}
+    found: dict[str, dict[str, str]] = {}
+    for run, parser, columns, _ in log.blocks():
+        names, plugins = parser.tags(), parser.plugins()
+        _, firsts = np.unique(columns["tag"], return_index=True)
+        for row in firsts:
+            plugin = _text(plugins[columns["plugin"][row]])
+            kind = kinds.get(int(columns["kind"][row]), plugin or "tensors")
+            found.setdefault(run, {}).setdefault(_text(names[columns["tag"][row]]), kind)
+    return found
+
+
+# --- histograms and images ----------------------------------------------------------------------
+
+
+def _messages() -> dict[str, Any]:
+    """The protobuf messages of payloads, as TensorFlow numbers their fields."""
+    from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
+
+    layouts = {
+        "Histogram": {"min": ("DOUBLE", 1), "max": ("DOUBLE", 2), "bucket_limit": ("DOUBLES", 6),
+                      "bucket": ("DOUBLES", 7)},
+        "Image": {"height": ("INT32", 1), "width": ("INT32", 2), "encoded": ("BYTES", 4)},
+        "Tensor": {"dtype": ("INT32", 1), "content": ("BYTES", 4), "float_val": ("FLOATS", 5),
+                   "double_val": ("DOUBLES", 6), "string_val": ("BYTESS", 8)},
+    }  # fmt: skip
+    file = descriptor_pb2.FileDescriptorProto(name="fastrec/events.proto", syntax="proto3")
+    for name, fields in layouts.items():
+        message = file.message_type.add(name=name)
+        for field, (kind, number) in fields.items():
+            added = message.field.add(name=field, number=number)
+            repeated = kind.endswith("S") and kind != "BYTES"
+            added.label = added.LABEL_REPEATED if repeated else added.LABEL_OPTIONAL
+            added.type = getattr(added, "TYPE_" + (kind[:-1] if repeated else kind))
+    pool = descriptor_pool.DescriptorPool()
+    pool.AddSerializedFile(file.SerializeToString())
+    make = getattr(message_factory, "GetMessageClass", None)
+    if make is None:  # protobuf before 4.22
+        make = message_factory.MessageFactory(pool).GetPrototype
+    return {name: make(pool.FindMessageTypeByName(name)) for name in layouts}
+
+
+def _payloads(
+    log: _Log, tags: Any, kind: int, plugin: bytes, convert: Callable[[Any, bytes, bool], Any]
+) -> tuple[_Rows, list[Any]]:
+    """The rows of values of a kind, or of tensors of a plugin, and what each payload became."""
+    from google.protobuf.message import DecodeError
+
+    rows, results, messages = _Rows(tags), [], _messages()
+    for run, parser, columns, records in log.blocks():
+        of_plugin = columns["plugin"] == _plugin_number(parser, plugin)
+        tensors = of_plugin & np.isin(columns["kind"], (_NUMBER, _TENSOR))
+        repeats, chosen = [], rows.choose(parser, columns, (columns["kind"] == kind) | tensors)
+        for row in chosen:
+            offset, size = int(columns["offset"][row]), int(columns["size"][row])
+            payload = records[int(columns["record"][row])][offset : offset + size]
+            try:
+                made = convert(messages, payload, bool(tensors[row]))
+            except (DecodeError, ValueError) as error:
+                tag = _text(parser.tags()[columns["tag"][row]])
+                text = f"{plugin.decode()} of tag {tag!a}, run {run!a}: {error}"
+                raise ExampleParseError(text) from None
+            results += made
+            repeats.append(len(made))
+        rows.add(run, parser, columns, np.repeat(chosen, repeats))
+    return rows, results
+
+
+def _histogram(messages: Mapping[str, Any], payload: bytes, is_tensor: bool) -> list[Any]:
+    """Left edges, right edges and counts."""
+    if is_tensor:
+        tensor = messages["Tensor"].FromString(payload)
+        dtype = {1: "<f4", 2: "<f8"}.get(tensor.dtype)
+        if dtype is None:
+            raise ValueError(f"a tensor of dtype {tensor.dtype} is no histogram")
+        values = np.array(tensor.float_val or tensor.double_val, np.float64)
+        if tensor.content:
+            values = np.frombuffer(tensor.content, dtype).astype(np.float64)
+        return [values.reshape(-1, 3).T]
+    found = messages["Histogram"].FromString(payload)
+    limits, counts = np.array(found.bucket_limit), np.array(found.bucket)
+    if len(limits) != len(counts):
+        raise ValueError(f"{len(limits)} limits of {len(counts)} buckets")
+    if not len(limits):
+        return [np.empty((3, 0))]
+    lefts = np.concatenate([[found.min], limits[:-1]])
+    rights = np.concatenate([limits[:-1], [found.max]])
+    return [np.stack([lefts, rights, counts])]
+
+
+def histograms(
+    source: Any, tags: str | Sequence[str] | None = None, *, on_error: _OnError = "tolerate_tail"
+) -> Table:
+    """Read the histograms of event files.
+
+    Returns
+    -------
+    Table
+        ``run``, ``tag``, ``step`` and ``wall_time`` as of :func:`scalars`, and the
+        :class:`~fastrec.Ragged` columns ``left``, ``right`` and ``count``: edges of the buckets and
+        how many values are in each.
+    """
+    log = _Log(source, on_error)
+    rows, found = _payloads(log, tags, _HISTOGRAM, b"histograms", _histogram)
+    splits = np.zeros(len(found) + 1, np.int64)
+    np.cumsum([each.shape[1] for each in found], out=splits[1:])
+    values = np.concatenate([np.empty((3, 0)), *found], axis=1)
+    columns = zip(("left", "right", "count"), values, strict=True)
+    return Table(
+        {**rows.columns(), **{name: Ragged(each, splits) for name, each in columns}}, log.skipped
+    )
+
+
+def _images(messages: Mapping[str, Any], payload: bytes, is_tensor: bool) -> list[Any]:
+    if is_tensor:  # width, height and then the images of one step
+        width, height, *encoded = messages["Tensor"].FromString(payload).string_val or [b"0"] * 2
+        return [(int(width), int(height), each) for each in encoded]
+    image = messages["Image"].FromString(payload)
+    return [(image.width, image.height, image.encoded)]
+
+
+def images(
+    source: Any, tags: str | Sequence[str] | None = None, *, on_error: _OnError = "tolerate_tail"
+) -> Table:
+    """Read the images of event files, as they are encoded.
+
+    Returns
+    -------
+    Table
+        ``run``, ``tag``, ``step`` and ``wall_time`` as of :func:`scalars`, ``width`` and ``height``
+        (int64), and ``image``, a :class:`~fastrec.Bytes` of what is mostly PNG.
+    """
+    log = _Log(source, on_error)
+    rows, found = _payloads(log, tags, _IMAGE, b"images", _images)
+    return Table(
+        {
+            **rows.columns(),
+            "width": np.array([width for width, _, _ in found], np.int64),
+            "height": np.array([height for _, height, _ in found], np.int64),
+            "image": Bytes.from_list([encoded for _, _, encoded in found]),
+        },
+        log.skipped,
+    )
