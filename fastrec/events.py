@@ -66,7 +66,7 @@ class _Log:
             for folder, folders, names in os.walk(source):
                 folders.sort()
                 for name in sorted(names):
-                    if "tfevents" in name and not name.endswith(".profile-empty"):
+                    if "tfevents" in name and not name.startswith("."):
                         yield os.path.relpath(folder, source), os.path.join(folder, name)
 
     def blocks(self) -> Iterator[tuple[str, EventParser, dict[str, Any], Bytes]]:

@@ -191,9 +191,7 @@ def test_what_is_no_event_is_named(tmp_path: Path) -> None:
 
 def test_following_a_run_that_goes_on(tmp_path: Path) -> None:
     path = write(tmp_path / NAME, event(0, Value(tag="x", simple_value=0)))
-    source = write(tmp_path / "elsewhere", *(event(i, Value(tag="x")) for i in range(1, 4)))
-    later = source.read_bytes()[len(path.read_bytes()) - 16 - len(event(0, Value(tag="x"))) :]
-    more = fastrec.Reader(source)[1:]
+    more = [event(i, Value(tag="x", simple_value=0)) for i in range(1, 4)]
 
     def frame(record: bytes) -> bytes:
         size = struct.pack("<Q", len(record))
@@ -209,9 +207,8 @@ def test_following_a_run_that_goes_on(tmp_path: Path) -> None:
                 time.sleep(0.05)
                 file.write(framed[9:])
                 file.flush()
-        write(tmp_path / "new" / NAME, event(9, Value(tag="x")))
+        write(tmp_path / "new" / NAME, event(9, Value(tag="x", simple_value=0)))
 
-    assert later  # what a writer appends
     tables = events.follow(tmp_path, interval=0.01, timeout=1.0)
     assert next(tables)["step"].tolist() == [0]
     thread = threading.Thread(target=go_on)
@@ -222,8 +219,8 @@ def test_following_a_run_that_goes_on(tmp_path: Path) -> None:
 
 
 def test_a_file_that_shrank_while_followed_is_an_error(tmp_path: Path) -> None:
-    path = write(tmp_path / NAME, event(0, Value(tag="x")))
-    tables = events.follow(tmp_path, interval=0.01)
+    path = write(tmp_path / NAME, event(0, Value(tag="x", simple_value=0)))
+    tables = events.follow(tmp_path, interval=0.01, timeout=10)
     next(tables)
     path.write_bytes(path.read_bytes()[:10])
     with pytest.raises(fastrec.FastrecError, match="bytes that were read"):
