@@ -22,10 +22,18 @@ if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+# Doctests import every module, and classes of these derive from classes of what may be missing.
+DERIVED = {
+    ("tfrecord", "torch"): "torch",
+    ("fastrec", "torch"): "torch",
+    ("fastrec", "grain.py"): "grain",
+    ("fastrec", "huggingface.py"): "datasets",
+}
+
+
 def pytest_ignore_collect(collection_path: Path) -> bool | None:
-    # Doctests import every module, and the classes of this one derive from classes of torch.
-    without = collection_path.parts[-2:] == ("tfrecord", "torch") and find_spec("torch") is None
-    return without or None
+    needed = DERIVED.get(collection_path.parts[-2:])
+    return (needed is not None and find_spec(needed) is None) or None
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from . import Bytes, CorruptRecordError, ExampleParseError, FastrecError, Ragged, Reader, Skipped
+from . import Bytes, ExampleParseError, FastrecError, Ragged, Reader, Skipped
 from ._core import EventParser
 
 __all__ = ["Table", "follow", "histograms", "images", "scalars", "tags"]
@@ -88,9 +88,7 @@ class _Log:
             return
         with open(path, "rb") as file:
             file.seek(begin)
-            yield from self._read(
-                path, Reader(file, compression=None, on_error=self._on_error)
-            )
+            yield from self._read(path, Reader(file, compression=None, on_error=self._on_error))
 
     def _read(self, path: str, reader: Reader) -> Iterator[Bytes]:
         for records in reader.blocks(_BLOCK):
@@ -303,7 +301,7 @@ def _messages() -> dict[str, Any]:
     pool.AddSerializedFile(file.SerializeToString())
     make = getattr(message_factory, "GetMessageClass", None)
     if make is None:  # protobuf before 4.22
-        make = message_factory.MessageFactory(pool).GetPrototype
+        make = message_factory.MessageFactory(pool).GetPrototype  # type: ignore[attr-defined,unused-ignore]
     return {name: make(pool.FindMessageTypeByName(name)) for name in layouts}
 
 

@@ -21,6 +21,12 @@ static double as_double(uint64_t bits) {
     return value;
 }
 
+static uint64_t as_varint(fr_span bytes) {
+    uint64_t value = 0;
+    fr_wire_varint(bytes.data, bytes.data + bytes.size, &value);
+    return value;
+}
+
 /* A tensor while it is read: how many numbers it has, and the last of them. */
 typedef struct {
     uint64_t dtype, count;
@@ -28,55 +34,26 @@ typedef struct {
     double number;
 } tensor;
 
-/* float_val, packed or not. */
-static const uint8_t *read_floats(tensor *self, const uint8_t *p, const uint8_t *end,
-                                  uint32_t tag) {
-    fr_span packed = {p, 4};
-    if (tag == SIZED(5)) {
-        if (!(p = fr_wire_sized(p, end, &packed)) || packed.size % 4) return NULL;
-    } else {
-        if (end - p < 4) return NULL;
-        p += 4;
-    }
-    self->count += packed.size / 4;
-    if (packed.size) self->number = as_float(fr_load_u32(packed.data + packed.size - 4));
-    return p;
+/* float_val and double_val, packed or not: numbers of `size` bytes. */
+static bool read_floats(tensor *self, fr_span packed, size_t size) {
+    if (packed.size % size) return false;
+    if (packed.size == 0) return true;
+    const uint8_t *last = packed.data + packed.size - size;
+    self->count += packed.size / size;
+    self->number = size == 4 ? as_float(fr_load_u32(last)) : as_double(fr_load_u64(last));
+    return true;
 }
 
-/* double_val, packed or not. */
-static const uint8_t *read_doubles(tensor *self, const uint8_t *p, const uint8_t *end,
-                                   uint32_t tag) {
-    fr_span packed = {p, 8};
-    if (tag == SIZED(6)) {
-        if (!(p = fr_wire_sized(p, end, &packed)) || packed.size % 8) return NULL;
-    } else {
-        if (end - p < 8) return NULL;
-        p += 8;
-    }
-    self->count += packed.size / 8;
-    if (packed.size) self->number = as_double(fr_load_u64(packed.data + packed.size - 8));
-    return p;
-}
-
-/* int_val or int64_val, packed or not. */
-static const uint8_t *read_integers(tensor *self, const uint8_t *p, const uint8_t *end,
-                                    uint32_t tag) {
-    uint64_t value;
-    if ((tag & 7) == FR_WIRE_VARINT) {
-        if (!(p = fr_wire_varint(p, end, &value))) return NULL;
-        self->count++;
-        self->number = (double)(int64_t)value;
-        return p;
-    }
-    fr_span packed;
-    if (!(p = fr_wire_sized(p, end, &packed))) return NULL;
-    const uint8_t *at = packed.data, *stop = packed.data + packed.size;
-    while (at < stop) {
-        if (!(at = fr_wire_varint(at, stop, &value))) return NULL;
+/* int_val and int64_val, packed or not. */
+static bool read_integers(tensor *self, fr_span packed) {
+    const uint8_t *p = packed.data, *end = packed.data + packed.size;
+    while (p < end) {
+        uint64_t value;
+        if (!(p = fr_wire_varint(p, end, &value))) return false;
         self->count++;
         self->number = (double)(int64_t)value;
     }
-    return p;
+    return true;
 }
 
 /* The number in tensor_content, when it holds exactly one. */
@@ -95,39 +72,38 @@ static bool number_of_content(const tensor *self, double *number) {
     return true;
 }
 
-/* A field of a TensorProto after its tag. */
-static const uint8_t *read_tensor_field(tensor *self, const uint8_t *p, const uint8_t *end,
-                                        uint32_t tag) {
-    switch (tag) {
+static bool read_tensor_field(tensor *self, fr_wire_field field) {
+    switch (field.tag) {
         case VARINT(1):
-            return fr_wire_varint(p, end, &self->dtype);
+            self->dtype = as_varint(field.bytes);
+            return true;
         case SIZED(4):
-            return fr_wire_sized(p, end, &self->content);
+            self->content = field.bytes;
+            return true;
         case SIZED(5):
         case FIXED32(5):
-            return read_floats(self, p, end, tag);
+            return read_floats(self, field.bytes, 4);
         case SIZED(6):
         case FIXED64(6):
-            return read_doubles(self, p, end, tag);
+            return read_floats(self, field.bytes, 8);
         case SIZED(7):
         case VARINT(7):
         case SIZED(10):
         case VARINT(10):
-            return read_integers(self, p, end, tag);
+            return read_integers(self, field.bytes);
         default:
-            return fr_wire_skip(p, end, tag);
+            return true;
     }
 }
 
 /* Whether a TensorProto is valid so far as it was read, and of which kind the value is. */
 static bool read_tensor(fr_span bytes, fr_event_value *value) {
     tensor self = {0};
-    const uint8_t *p = bytes.data, *end = p + bytes.size;
-    while (p < end) {
-        uint32_t tag;
-        if (!(p = fr_wire_tag(p, end, &tag))) return false;
-        if (!(p = read_tensor_field(&self, p, end, tag))) return false;
-    }
+    fr_wire_fields fields = fr_wire_begin(bytes);
+    fr_wire_field field;
+    while (fr_wire_next(&fields, &field))
+        if (!read_tensor_field(&self, field)) return false;
+    if (fr_wire_malformed(&fields)) return false;
     bool alone = self.count <= 1; /* values that are left out are 0 */
     if (self.content.size) alone = self.count == 0 && number_of_content(&self, &self.number);
     alone = alone && (self.dtype == DT_FLOAT || self.dtype == DT_DOUBLE || self.dtype == DT_INT32 ||
@@ -143,14 +119,11 @@ static fr_event_place place_of(fr_span bytes, const uint8_t *base) {
 
 /* Field 1, which is sized; `found` stays as it was where there is none. */
 static bool read_first(fr_span message, fr_span *found) {
-    const uint8_t *p = message.data, *end = p + message.size;
-    while (p < end) {
-        uint32_t tag;
-        if (!(p = fr_wire_tag(p, end, &tag))) return false;
-        p = tag == SIZED(1) ? fr_wire_sized(p, end, found) : fr_wire_skip(p, end, tag);
-        if (!p) return false;
-    }
-    return true;
+    fr_wire_fields fields = fr_wire_begin(message);
+    fr_wire_field field;
+    while (fr_wire_next(&fields, &field))
+        if (field.tag == SIZED(1)) *found = field.bytes;
+    return !fr_wire_malformed(&fields);
 }
 
 /* SummaryMetadata: the name of the plugin. */
@@ -161,43 +134,36 @@ static bool read_metadata(fr_span metadata, const uint8_t *base, fr_event_value 
     return true;
 }
 
-static fr_event_kind kind_of(uint32_t tag) {
-    switch (tag) {
+/* A field of Summary.Value. */
+static bool read_value_field(fr_wire_field field, const uint8_t *base, fr_event_value *value) {
+    fr_event_place place = place_of(field.bytes, base);
+    switch (field.tag) {
+        case SIZED(1):
+            value->tag = place;
+            return true;
+        case FIXED32(2):
+            value->kind = FR_EVENT_SCALAR;
+            value->number = as_float(fr_load_u32(field.bytes.data));
+            return true;
         case SIZED(4):
-            return FR_EVENT_IMAGE;
+            value->kind = FR_EVENT_IMAGE;
+            break;
         case SIZED(5):
-            return FR_EVENT_HISTOGRAM;
+            value->kind = FR_EVENT_HISTOGRAM;
+            break;
         case SIZED(6):
-            return FR_EVENT_AUDIO;
+            value->kind = FR_EVENT_AUDIO;
+            break;
+        case SIZED(8):
+            if (!read_tensor(field.bytes, value)) return false;
+            break;
+        case SIZED(9):
+            return read_metadata(field.bytes, base, value);
         default:
-            return FR_EVENT_OTHER;
+            return true;
     }
-}
-
-/* A field of Summary.Value after its tag. */
-static const uint8_t *read_value_field(const uint8_t *p, const uint8_t *end, uint32_t tag,
-                                       const uint8_t *base, fr_event_value *value) {
-    fr_span bytes;
-    if (tag == FIXED32(2)) {
-        if (end - p < 4) return NULL;
-        value->kind = FR_EVENT_SCALAR;
-        value->number = as_float(fr_load_u32(p));
-        return p + 4;
-    }
-    if ((tag & 7) != FR_WIRE_SIZED) return fr_wire_skip(p, end, tag);
-    if (!(p = fr_wire_sized(p, end, &bytes))) return NULL;
-    if (tag == SIZED(1)) {
-        value->tag = place_of(bytes, base);
-    } else if (tag == SIZED(9)) {
-        if (!read_metadata(bytes, base, value)) return NULL;
-    } else if (tag == SIZED(8)) {
-        if (!read_tensor(bytes, value)) return NULL;
-        value->payload = place_of(bytes, base);
-    } else if (kind_of(tag) != FR_EVENT_OTHER) {
-        value->kind = (uint32_t)kind_of(tag);
-        value->payload = place_of(bytes, base);
-    }
-    return p;
+    value->payload = place;
+    return true;
 }
 
 static int malformed(fr_error *err) {
@@ -206,55 +172,33 @@ static int malformed(fr_error *err) {
 
 static int add_value(fr_span bytes, const uint8_t *base, fr_buffer *values, fr_error *err) {
     fr_event_value value = {0};
-    const uint8_t *p = bytes.data, *end = p + bytes.size;
-    while (p < end) {
-        uint32_t tag;
-        if (!(p = fr_wire_tag(p, end, &tag))) return malformed(err);
-        if (!(p = read_value_field(p, end, tag, base, &value))) return malformed(err);
-    }
+    fr_wire_fields fields = fr_wire_begin(bytes);
+    fr_wire_field field;
+    while (fr_wire_next(&fields, &field))
+        if (!read_value_field(field, base, &value)) return malformed(err);
+    if (fr_wire_malformed(&fields)) return malformed(err);
     return fr_buffer_append(values, &value, sizeof value, err);
 }
 
 static int add_summary(fr_span summary, const uint8_t *base, fr_buffer *values, fr_error *err) {
-    const uint8_t *p = summary.data, *end = p + summary.size;
-    while (p < end) {
-        uint32_t tag;
-        fr_span bytes;
-        if (!(p = fr_wire_tag(p, end, &tag))) return malformed(err);
-        if (tag != SIZED(1)) {
-            if (!(p = fr_wire_skip(p, end, tag))) return malformed(err);
-            continue;
-        }
-        if (!(p = fr_wire_sized(p, end, &bytes))) return malformed(err);
-        FR_TRY(add_value(bytes, base, values, err));
-    }
-    return FR_OK;
+    fr_wire_fields fields = fr_wire_begin(summary);
+    fr_wire_field field;
+    while (fr_wire_next(&fields, &field))
+        if (field.tag == SIZED(1)) FR_TRY(add_value(field.bytes, base, values, err));
+    return fr_wire_malformed(&fields) ? malformed(err) : FR_OK;
 }
 
-/* The fields of an Event: its time and step, and its values, which get them afterwards. */
+/* The values of an Event, which get its time and step when these are known. */
 static int add_event(fr_span record, double *wall_time, int64_t *step, fr_buffer *values,
                      fr_error *err) {
-    const uint8_t *p = record.data, *end = p + record.size;
-    while (p < end) {
-        uint32_t tag;
-        uint64_t number;
-        fr_span summary;
-        if (!(p = fr_wire_tag(p, end, &tag))) return malformed(err);
-        if (tag == FIXED64(1)) {
-            if (end - p < 8) return malformed(err);
-            *wall_time = as_double(fr_load_u64(p));
-            p += 8;
-        } else if (tag == VARINT(2)) {
-            if (!(p = fr_wire_varint(p, end, &number))) return malformed(err);
-            *step = (int64_t)number;
-        } else if (tag == SIZED(5)) {
-            if (!(p = fr_wire_sized(p, end, &summary))) return malformed(err);
-            FR_TRY(add_summary(summary, record.data, values, err));
-        } else if (!(p = fr_wire_skip(p, end, tag))) {
-            return malformed(err);
-        }
+    fr_wire_fields fields = fr_wire_begin(record);
+    fr_wire_field field;
+    while (fr_wire_next(&fields, &field)) {
+        if (field.tag == FIXED64(1)) *wall_time = as_double(fr_load_u64(field.bytes.data));
+        if (field.tag == VARINT(2)) *step = (int64_t)as_varint(field.bytes);
+        if (field.tag == SIZED(5)) FR_TRY(add_summary(field.bytes, record.data, values, err));
     }
-    return FR_OK;
+    return fr_wire_malformed(&fields) ? malformed(err) : FR_OK;
 }
 
 int fr_event_parse(fr_span record, uint32_t number, fr_buffer *values, fr_error *err) {

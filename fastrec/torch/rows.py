@@ -35,7 +35,7 @@ class Rows(Sequence["Row"]):
         Of columns that are padded: how much of each row is not padding.
     """
 
-    __slots__ = ("columns", "count", "lengths")
+    __slots__ = ("_count", "columns", "lengths")
 
     def __init__(
         self,
@@ -44,20 +44,20 @@ class Rows(Sequence["Row"]):
         lengths: Mapping[str, np.ndarray[Any, Any]] | None = None,
     ) -> None:
         self.columns = columns
-        self.count = count
+        self._count = count
         self.lengths = lengths or {}
 
     def __len__(self) -> int:
-        return self.count
+        return self._count
 
     def __getitem__(self, index: Any) -> Any:
-        numbers = range(self.count)[index]
+        numbers = range(self._count)[index]
         if isinstance(numbers, range):
             return [Row(self, number) for number in numbers]
         return Row(self, numbers)
 
     def __repr__(self) -> str:
-        return f"<fastrec.torch.Rows, {self.count} records of {', '.join(self.columns)}>"
+        return f"<fastrec.torch.Rows, {self._count} records of {', '.join(self.columns)}>"
 
 
 class Row(Mapping[str, Any]):

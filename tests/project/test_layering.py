@@ -37,7 +37,8 @@ PACKAGES = (
     ("images",),
     ("batches",),
     ("image", "train"),
-    ("arrow", "tfds"),
+    ("arrow", "events", "grain", "tfds", "torch"),
+    ("huggingface",),
     ("compat",),
     ("cli",),
     ("bench", "demo"),
@@ -65,6 +66,10 @@ OPTIONAL = (
     "simplejpeg",
     "tensorflow",
     "matplotlib",
+    "torch",
+    "grain",
+    "jax",
+    "datasets",
 )
 
 # Kernels: one loop whose length is its unrolling.

@@ -114,7 +114,7 @@ def test_a_scalar_in_a_tensor(tmp_path: Path, fields: dict[str, Any], value: flo
 )
 def test_a_scalar_that_is_none_is_an_error(tmp_path: Path, fields: dict[str, Any]) -> None:
     path = write(tmp_path / NAME, event(1, for_plugin("scalars", "x", **fields)))
-    with pytest.raises(fastrec.ExampleParseError, match="scalar 'x' of run .* is not a single"):
+    with pytest.raises(fastrec.ExampleParseError, match=r"scalar 'x' of run .* is not a single"):
         events.scalars(path)
 
 

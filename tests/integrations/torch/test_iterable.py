@@ -93,9 +93,7 @@ def test_ranks_and_workers_take_every_record_once(
 
 
 def test_workers_are_warned_of_once(files: str, features: dict[str, Any], capfd: Any) -> None:
-    loader = DataLoader(
-        IterableDataset(files, features, 10), batch_size=None, num_workers=2
-    )
+    loader = DataLoader(IterableDataset(files, features, 10), batch_size=None, num_workers=2)
     with pytest.MonkeyPatch.context() as patch:
         import warnings
 

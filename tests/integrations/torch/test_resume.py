@@ -9,9 +9,7 @@ from typing import Any
 import pytest
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
-stateful = pytest.importorskip(
-    "torchdata.stateful_dataloader", reason="torchdata is not installed"
-)
+stateful = pytest.importorskip("torchdata.stateful_dataloader", reason="torchdata is not installed")
 
 from fastrec.torch import Dataset, IterableDataset  # noqa: E402
 

@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: Apache-2.0
+"""fastrec.huggingface: a builder of datasets, streaming with state, generators."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import fastrec
+
+datasets = pytest.importorskip("datasets", reason="datasets is not installed")
+pytest.importorskip("pyarrow", reason="pyarrow is not installed")
+
+from fastrec.huggingface import load_dataset  # noqa: E402
+
+COUNT = 103
+pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::ResourceWarning")
+
+
+def check(rows: Any) -> None:
+    found = sorted(rows, key=lambda row: row["id"])
+    assert [row["id"] for row in found] == list(range(COUNT))
+    for row in found:
+        number = row["id"]
+        assert row["x"] == [number] * 5
+        assert row["name"] == b"n%d" % number
+        assert len(row["tokens"]) == number % 4
+
+
+def test_files_become_a_data_set(files: str, features: dict[str, Any], tmp_path: Path) -> None:
+    loaded = load_dataset(files, features, cache_dir=str(tmp_path))
+    assert isinstance(loaded, datasets.Dataset)
+    assert len(loaded) == COUNT
+    assert loaded.features["x"] == datasets.List(datasets.Value("float32"), length=5)
+    check(loaded)
+    assert loaded.with_format("numpy")[3]["x"].tolist() == [3] * 5
+
+
+def test_features_are_found_out(files: str, tmp_path: Path) -> None:
+    loaded = load_dataset({"train": files, "test": files}, split=None, cache_dir=str(tmp_path))
+    assert set(loaded) == {"train", "test"}
+    check(loaded["test"])
+
+
+def test_chosen_columns_and_types(files: str, tmp_path: Path) -> None:
+    description = {"id": fastrec.FixedLenFeature((), np.int64)}
+    wanted = datasets.Features({"id": datasets.Value("int32")})
+    loaded = load_dataset(files, description, cache_dir=str(tmp_path), features=wanted)
+    assert loaded.features == wanted
+    assert loaded["id"][:] == list(range(COUNT))
+
+
+@pytest.mark.parametrize("taken", [0, 1, 40, 60, COUNT])
+def test_streaming_goes_on_from_a_state(files: str, taken: int) -> None:
+    stream = load_dataset(files, streaming=True, batch_size=10)
+    assert stream.num_shards == 3
+    check(stream)
+    rows = iter(stream)
+    first = [next(rows)["id"] for _ in range(taken)]
+    state = stream.state_dict()
+    again = load_dataset(files, streaming=True, batch_size=10)
+    again.load_state_dict(state)
+    assert first + [row["id"] for row in again] == list(range(COUNT))
+
+
+@pytest.mark.parametrize("count", [1, 2, 3])
+def test_shards_take_every_record_once(files: str, count: int) -> None:
+    parts = [load_dataset(files, streaming=True).shard(count, i) for i in range(count)]
+    check([row for part in parts for row in part])
+
+
+def test_a_data_set_of_a_generator(files: str, tmp_path: Path) -> None:
+    reader = fastrec.Reader(files)
+
+    def records() -> Any:
+        for record in reader:
+            yield {"bytes": len(record)}
+
+    made = datasets.Dataset.from_generator(records, cache_dir=str(tmp_path))
+    assert made["bytes"][:] == [len(record) for record in reader]
+
+
+def test_damage_is_an_error(files: str, tmp_path: Path) -> None:
+    path = tmp_path / "x.tfrecord"
+    with fastrec.Writer(path) as writer:
+        writer.write_batch({"id": np.arange(5)})
+    data = bytearray(path.read_bytes())
+    data[-6] ^= 1
+    path.write_bytes(data)
+    description = {"id": fastrec.FixedLenFeature((), np.int64)}
+    with pytest.raises(fastrec.CorruptRecordError, match=r"x\.tfrecord"):
+        list(load_dataset(str(path), description, streaming=True))
+    with pytest.raises(FileNotFoundError):
+        load_dataset(str(tmp_path / "missing.tfrecord"))
