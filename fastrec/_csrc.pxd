@@ -331,6 +331,15 @@ cdef extern from "example/sequence.h" nogil:
     void fr_sequence_parser_free(fr_sequence_parser *parser) noexcept
 
 
+cdef extern from "base/permutation.h" nogil:
+    ctypedef struct fr_permutation:
+        pass
+
+    void fr_permutation_init(fr_permutation *permutation, uint64_t count, uint64_t seed,
+                             uint64_t epoch) noexcept
+    uint64_t fr_permutation_at(const fr_permutation *permutation, uint64_t position) noexcept
+
+
 cdef extern from "example/event.h" nogil:
     ctypedef struct fr_event_place:
         uint32_t offset

@@ -146,7 +146,7 @@ class IterableDataset(torch.utils.data.IterableDataset):  # type: ignore[misc,ty
                 RuntimeWarning,
                 stacklevel=3,
             )
-        return worker.id
+        return int(worker.id)
 
     @property
     def generator(self) -> Any:
@@ -197,8 +197,11 @@ class IterableDataset(torch.utils.data.IterableDataset):  # type: ignore[misc,ty
         return len(self._get_batcher())
 
     def set_epoch(self, epoch: int) -> None:
-        """Have the next ``iter()`` begin that epoch, as a DistributedSampler does."""
-        self._get_batcher().set_epoch(epoch)
+        """Have the next ``iter()`` begin that epoch: :meth:`Batcher.set_epoch`."""
+        batcher = self._get_batcher()
+        if epoch != batcher.epoch:
+            self._resume = None
+        batcher.set_epoch(epoch)
         self._shared[_EPOCH] = epoch
 
     def state_dict(self) -> dict[str, Any]:

@@ -171,7 +171,7 @@ def test_a_transform_sees_a_dict_of_each_sample(files: str, features: dict[str, 
     assert x.tolist() == [14] * 5
     assert number == 7
     with pytest.raises(TypeError, match="transform must be callable, got int"):
-        Dataset(files, features, transform=3)
+        Dataset(files, features, transform=3)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("workers", [0, 2])

@@ -98,7 +98,7 @@ def test_another_number_of_workers_is_refused(files: str, features: dict[str, An
 def test_a_data_set_takes_a_state_under_another_number_of_workers(
     files: str, features: dict[str, Any]
 ) -> None:
-    options = {"shuffle": True, "seed": 5}
+    options: Any = {"shuffle": True, "seed": 5}
     dataset = IterableDataset(files, features, 10, **options)
     batches = iter(dataset)
     taken = numbers([next(batches) for _ in range(4)])
