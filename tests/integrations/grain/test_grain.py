@@ -1,0 +1,232 @@
+# SPDX-License-Identifier: Apache-2.0
+"""fastrec.grain by Grain's own contracts: sources, batches by number, batches in turn."""
+
+from __future__ import annotations
+
+import json
+import pickle
+from typing import Any
+
+import numpy as np
+import pytest
+
+import fastrec
+
+grain = pytest.importorskip("grain", reason="grain is not installed")
+
+from fastrec.grain import BatchIterDataset, BatchMapDataset, Source  # noqa: E402
+
+COUNT = 103
+
+
+@pytest.fixture
+def dense(features: dict[str, Any]) -> dict[str, Any]:
+    return {name: features[name] for name in ("id", "x")}
+
+
+def ids(batches: Any) -> list[int]:
+    return [int(i) for batch in batches for i in batch["id"]]
+
+
+def even_sizes(total: int, count: int) -> list[int]:
+    """What Grain's even_split() gives each of `count` shards."""
+    return [total // count + (index < total % count) for index in range(count)]
+
+
+# --- sources ------------------------------------------------------------------------------------
+
+
+def test_a_source_of_records(files: str) -> None:
+    source = Source(files)
+    assert isinstance(source, grain.sources.RandomAccessDataSource)
+    assert len(source) == COUNT
+    reader = fastrec.Reader(files)
+    assert list(grain.MapDataset.source(source)) == list(reader)
+    assert source._getitems([5, 3]) == [reader[5], reader[3]]
+    with pytest.raises(IndexError):
+        source[COUNT]
+    copy = pickle.loads(pickle.dumps(source))
+    assert copy[7] == reader[7]
+    assert repr(copy) == repr(source)
+
+
+def test_a_source_of_parsed_records(files: str, features: dict[str, Any]) -> None:
+    dataset = grain.MapDataset.source(Source(files, features)).seed(1).shuffle()
+    elements = list(dataset)
+    assert sorted(int(element["id"]) for element in elements) == list(range(COUNT))
+    for element in elements:
+        assert element["name"] == b"n%d" % element["id"]
+        assert element["x"].tolist() == [element["id"]] * 5
+    with pytest.raises(ValueError, match="features is empty"):
+        Source(files, {})
+
+
+def test_a_data_loader_is_checkpointed(files: str, dense: dict[str, Any]) -> None:
+    def make(copy: str) -> Any:
+        sampler = grain.samplers.IndexSampler(
+            COUNT, grain.sharding.NoSharding(), shuffle=True, num_epochs=1, seed=3
+        )
+        transformations = [grain.transforms.Batch(10)]
+        return grain.DataLoader(
+            data_source=Source(copy, dense), sampler=sampler, operations=transformations
+        )
+
+    batches = iter(make(files))
+    taken = ids([next(batches), next(batches)])
+    state = batches.get_state()
+    rest = ids(batches)
+    assert sorted(taken + rest) == list(range(COUNT))
+    again = iter(make(files))
+    again.set_state(state)
+    assert ids(again) == rest
+
+
+# --- batches by number --------------------------------------------------------------------------
+
+
+def test_batches_by_number_are_those_of_a_batcher(files: str, features: dict[str, Any]) -> None:
+    for shuffle in (False, True):
+        dataset = BatchMapDataset(files, features, 10, shuffle=shuffle, seed=4)
+        batcher = fastrec.Batcher(files, features, 10, shuffle=shuffle, seed=4)
+        assert len(dataset) == len(batcher) == 11
+        for ours, theirs in zip(dataset, batcher, strict=True):
+            assert ours["id"].tolist() == theirs["id"].tolist()
+            assert ours["name"] == theirs["name"]
+    with pytest.raises(ValueError, match="shuffle requires seed"):
+        BatchMapDataset(files, features, 10, shuffle=True)
+    with pytest.raises(ValueError, match="batch_size must be at least 1"):
+        BatchMapDataset(files, features, 0)
+
+
+def test_each_time_through_is_shuffled_anew(files: str, dense: dict[str, Any]) -> None:
+    dataset = BatchMapDataset(files, dense, 10, shuffle=True, seed=4)
+    epochs = [ids([dataset[e * 11 + i] for i in range(11)]) for e in range(2)]
+    assert epochs[0] != epochs[1]
+    assert all(sorted(epoch) == list(range(COUNT)) for epoch in epochs)
+    assert ids(dataset.repeat(2)) == epochs[0] + epochs[1]
+    assert ids([dataset[-1]]) == ids([dataset[-1]])
+
+
+def test_short_batches_can_be_left_out(files: str, dense: dict[str, Any]) -> None:
+    dataset = BatchMapDataset(files, dense, 10, drop_remainder=True)
+    assert [len(batch["id"]) for batch in dataset] == [10] * 10
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 4])
+def test_slices_share_the_batches_out(files: str, dense: dict[str, Any], count: int) -> None:
+    dataset = BatchMapDataset(files, dense, 4, shuffle=True, seed=4)
+    parts = [dataset[index::count] for index in range(count)]
+    assert sorted(i for part in parts for i in ids(part)) == list(range(COUNT))
+    assert [len(part) for part in parts] == even_sizes(len(dataset), count)
+
+
+def test_batches_by_number_are_checkpointed(files: str, dense: dict[str, Any]) -> None:
+    dataset = BatchMapDataset(files, dense, 25, shuffle=True, seed=4)
+    options = grain.ReadOptions(num_threads=1, prefetch_buffer_size=4)
+    grain.experimental.assert_equal_output_after_checkpoint(dataset.to_iter_dataset(options))
+    mapped = dataset.map(lambda batch: {"id": batch["id"] * 2})
+    assert sorted(ids(mapped)) == [2 * i for i in range(COUNT)]
+
+
+@pytest.mark.parametrize("kind", ["map", "iter"])
+def test_worker_processes_share_the_batches(
+    kind: str, files: str, dense: dict[str, Any]
+) -> None:
+    if kind == "map":
+        dataset = BatchMapDataset(files, dense, 10, shuffle=True, seed=4).to_iter_dataset()
+    else:
+        dataset = BatchIterDataset(files, dense, 10, shuffle=True, seed=4)
+    flags = pytest.importorskip("absl.flags")
+    flags.FLAGS.mark_as_parsed()  # as absl's app.run() does
+    workers = grain.MultiprocessingOptions(num_workers=2)
+    assert sorted(ids(dataset.mp_prefetch(workers))) == list(range(COUNT))
+
+
+# --- batches in turn ----------------------------------------------------------------------------
+
+
+def test_batches_in_turn_are_those_of_a_batcher(files: str, features: dict[str, Any]) -> None:
+    dataset = BatchIterDataset(files, features, 10, shuffle=True, seed=4, epochs=2)
+    expected = ids(fastrec.Batcher(files, features, 10, shuffle=True, seed=4, epochs=2))
+    assert ids(dataset) == expected
+    assert ids(dataset) == expected  # each iter() begins anew
+    assert ids(dataset.map(lambda batch: {"id": batch["id"]})) == expected
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"shuffle": True}, {"shuffle": 16}, {"shuffle": True, "epochs": 2}]
+)
+def test_batches_in_turn_are_checkpointed(
+    files: str, dense: dict[str, Any], options: dict[str, Any]
+) -> None:
+    dataset = BatchIterDataset(files, dense, 25, seed=4, **options)
+    grain.experimental.assert_equal_output_after_checkpoint(dataset)
+    grain.experimental.assert_equal_output_after_checkpoint(
+        dataset.map(lambda batch: {"id": batch["id"] + 1})
+    )
+
+
+def test_a_state_is_json(files: str, dense: dict[str, Any]) -> None:
+    dataset = BatchIterDataset(files, dense, 10, shuffle=True, seed=4)
+    batches = iter(dataset)
+    next(batches)
+    state = json.loads(json.dumps(batches.get_state()))
+    rest = ids(batches)
+    again = iter(dataset)
+    again.set_state(state)
+    assert ids(again) == rest
+    with pytest.raises(fastrec.FastrecError):
+        iter(BatchIterDataset(files, dense, 11, shuffle=True, seed=4)).set_state(state)
+
+
+def test_a_closed_iterator_says_so(files: str, dense: dict[str, Any]) -> None:
+    batches = iter(BatchIterDataset(files, dense, 10))
+    batches.close()
+    batches.close()
+    with pytest.raises(ValueError, match="closed"):
+        next(batches)
+
+
+def test_orbax_keeps_the_state(files: str, dense: dict[str, Any], tmp_path: Any) -> None:
+    checkpoint = pytest.importorskip("orbax.checkpoint")
+    dataset = BatchIterDataset(files, dense, 10, shuffle=True, seed=4)
+    batches = iter(dataset)
+    next(batches)
+    with checkpoint.CheckpointManager(tmp_path / "states") as manager:
+        manager.save(1, args=grain.checkpoint.CheckpointSave(batches))
+        manager.wait_until_finished()
+        rest = ids(batches)
+        again = iter(dataset)
+        manager.restore(1, args=grain.checkpoint.CheckpointRestore(again))
+        assert ids(again) == rest
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 4])
+def test_shards_are_as_large_as_grains(files: str, dense: dict[str, Any], count: int) -> None:
+    seen, sizes = [], []
+    for index in range(count):
+        dataset = BatchIterDataset(files, dense, 8, shuffle=True, seed=4, shard=(index, count))
+        seen += (own := ids(dataset))
+        sizes.append(len(own))
+    assert sorted(seen) == list(range(COUNT))
+    assert sizes == even_sizes(COUNT, count)
+    with pytest.raises(ValueError, match="requires seed"):
+        BatchIterDataset(files, dense, 8, shuffle=True, shard=(0, 2))
+
+
+# --- as Grain's own tests of its TFRecord data set have it ---------------------------------------
+
+
+def test_missing_empty_and_truncated_files(files: str, dense: dict[str, Any], tmp_path: Any) -> None:
+    with pytest.raises(FileNotFoundError):
+        BatchIterDataset(str(tmp_path / "missing"), dense, 2)
+    empty = tmp_path / "empty.tfrecord"
+    empty.write_bytes(b"")
+    assert list(BatchIterDataset(str(empty), dense, 2)) == []
+    assert len(BatchMapDataset(str(empty), dense, 2)) == 0
+    torn = tmp_path / "torn.tfrecord"
+    with fastrec.Writer(torn) as writer:
+        writer.write_batch({"id": np.arange(3), "x": np.zeros((3, 5), np.float32)})
+    torn.write_bytes(torn.read_bytes()[:-1])
+    with pytest.raises(ValueError, match="truncated record"):
+        list(BatchIterDataset(str(torn), dense, 2))
