@@ -99,8 +99,12 @@ __all__ = [
 
 if TYPE_CHECKING:
     from . import arrow as arrow
+    from . import events as events
+    from . import grain as grain
+    from . import huggingface as huggingface
     from . import image as image
     from . import tfds as tfds
+    from . import torch as torch
     from . import train as train
     from .batches.batcher import Batcher
     from .batches.buckets import Buckets, pad
@@ -171,12 +175,13 @@ _HOMES: dict[str, tuple[str, ...]] = {
     "encoding.writer": ("Writer",),
 }
 # Modules that are imported when they are first asked for.
-_MODULES = ("arrow", "image", "tfds", "train")
+_MODULES = ("arrow", "events", "image", "tfds", "train")
+_FRAMEWORKS = ("grain", "huggingface", "torch")  # each requires what it is for
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 
 def __getattr__(name: str) -> object:
-    if name in _MODULES:
+    if name in _MODULES or name in _FRAMEWORKS:
         return importlib.import_module(f".{name}", __name__)
     if name not in _HOME_OF:
         text = f"module {__name__!r} has no attribute {name!r}"

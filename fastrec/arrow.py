@@ -111,7 +111,8 @@ class Table:
     """Record files as a table that is read while it is consumed, in bounded memory.
 
     Made by :func:`table`. ``__arrow_c_stream__`` may be called any number of times; each time the
-    files are read from the beginning.
+    files are read from the beginning. ``description`` says what is read, so that other files can be
+    read alike.
     """
 
     def __init__(
@@ -131,6 +132,7 @@ class Table:
         if inferred:
             self._optional |= _at_most_one(described)
         self._tensors = tensors
+        self.description = {**described, **self._optional}
         self.features = {
             name: fastrec.RaggedFeature(self._optional[name].dtype)
             if name in self._optional

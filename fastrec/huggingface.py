@@ -6,8 +6,7 @@ Requires the extra ``hf``: ``pip install 'fastrec-io[hf]'``.
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,9 +18,114 @@ except ModuleNotFoundError as error:
     message = "fastrec.huggingface requires datasets: pip install 'fastrec-io[hf]'"
     raise ModuleNotFoundError(message, name=error.name) from None
 
+import pyarrow
 from datasets.builder import Key
 
-from . import Reader, infer_features, parse_example
-from .arrow import table
+from . import arrow
 
 __all__ = ["TFRecord", "TFRecordConfig", "load_dataset"]
+
+
+@dataclass
+class TFRecordConfig(datasets.BuilderConfig):  # type: ignore[misc]
+    """Options of :class:`TFRecord`.
+
+    Attributes
+    ----------
+    description : mapping of str to feature, optional
+        What to read from each record, as for :func:`fastrec.arrow.table`.
+    features : datasets.Features, optional
+        Types of the columns, to which they are cast.
+    batch_size : int
+        Records of an Arrow table.
+    """
+
+    description: Mapping[str, Any] | None = None
+    features: datasets.Features | None = None
+    batch_size: int = 1000
+
+
+class TFRecord(datasets.ArrowBasedBuilder):  # type: ignore[misc]
+    """A builder of ``datasets`` for record files of Examples; each file is a shard."""
+
+    BUILDER_CONFIG_CLASS = TFRecordConfig
+
+    def _info(self) -> Any:
+        return datasets.DatasetInfo(features=self.config.features)
+
+    def _split_generators(self, dl_manager: Any) -> list[Any]:
+        if not self.config.data_files:
+            raise ValueError("data_files is missing: name the record files of each split")
+        splits = []
+        for name, found in dl_manager.download(self.config.data_files).items():
+            files = list(found)
+            table = arrow.table(files, self.config.description, tensors=False)
+            if self.info.features is None:
+                schema = pyarrow.schema(table)
+                self.info.features = datasets.Features.from_arrow_schema(schema)
+            options = {"files": files, "description": table.description}
+            splits.append(datasets.SplitGenerator(name=name, gen_kwargs=options))
+        return splits
+
+    def _generate_shards(
+        self, files: Sequence[str], description: Mapping[str, Any]
+    ) -> Iterator[str]:
+        yield from files
+
+    def _generate_tables(
+        self, files: Sequence[str], description: Mapping[str, Any]
+    ) -> Iterator[tuple[Any, Any]]:
+        schema = self.info.features.arrow_schema
+        for shard, file in enumerate(files):
+            rows = arrow.table(file, description, batch_size=self.config.batch_size, tensors=False)
+            for number, batch in enumerate(rows.batches()):
+                yield Key(shard, number), pyarrow.table(batch).cast(schema)
+
+
+def load_dataset(
+    data_files: Any,
+    description: Mapping[str, Any] | None = None,
+    *,
+    split: str | None = "train",
+    streaming: bool = False,
+    cache_dir: str | None = None,
+    **options: Any,
+) -> Any:
+    """Load record files as ``datasets.load_dataset`` loads the formats that it knows.
+
+    Parameters
+    ----------
+    data_files : str, list of str, or mapping of split to these
+        Paths and glob patterns; without splits they are ``"train"``.
+    description : mapping of str to feature, optional
+        What to read; inferred from all records by default.
+    split : str, optional
+        The split to return; all of them, by name, when None.
+    streaming : bool
+        An ``IterableDataset`` that reads the files when it is iterated over, and whose state can be
+        saved; otherwise they are converted once, into the cache.
+    cache_dir : str, optional
+        Where ``datasets`` keeps what it converts.
+    **options
+        Of :class:`TFRecordConfig`.
+
+    Returns
+    -------
+    datasets.Dataset, IterableDataset, or dict of these
+
+    Examples
+    --------
+    >>> import os, tempfile, fastrec, fastrec.huggingface
+    >>> path = os.path.join(tempfile.mkdtemp(), "words.tfrecord")
+    >>> with fastrec.Writer(path) as writer:
+    ...     writer.write({"word": "one", "count": 1})
+    >>> list(load_dataset(path, streaming=True))
+    [{'count': 1, 'word': b'one'}]
+    """
+    builder = TFRecord(
+        data_files=data_files, description=description, cache_dir=cache_dir, **options
+    )
+    if streaming:
+        return builder.as_streaming_dataset(split=split)
+    builder.download_and_prepare()
+    return builder.as_dataset(split=split)
