@@ -100,6 +100,7 @@ class IterableDataset(torch.utils.data.IterableDataset):  # type: ignore[misc,ty
         self._shared = torch.zeros(3, _MOST_WORKERS, dtype=torch.int64).share_memory_()
         self._batcher: Batcher | None = None
         self._made_for: tuple[int, int] | None = None
+        self._lengths: dict[int, int] = {}  # by number of workers
         self._get_batcher()
 
     # --- whose share ----------------------------------------------------------------------------
@@ -176,7 +177,11 @@ class IterableDataset(torch.utils.data.IterableDataset):  # type: ignore[misc,ty
 
     def __iter__(self) -> Iterator[Any]:
         self._check_not_dispatched()
-        place, batcher = self._place(), self._get_batcher()
+        return self._batches(self._place())
+
+    def _batches(self, place: int) -> Iterator[Any]:
+        """Begin an epoch with the first batch: frameworks make iterators that they never use."""
+        batcher = self._get_batcher()
         if self._resume is not None and int(self._shared[_RESUMED, place]) != self._resumes:
             self._shared[_RESUMED, place] = self._resumes
             batcher.load_state_dict(self._resume)
@@ -184,17 +189,25 @@ class IterableDataset(torch.utils.data.IterableDataset):  # type: ignore[misc,ty
             batcher.set_epoch(int(self._shared[_EPOCH, place]))
         batches = iter(batcher)
         self._shared[_EPOCH, place] = batcher.epoch
-        return map(self._to_tensors, batches)
+        yield from map(self._to_tensors, batches)
 
     def __len__(self) -> int:
-        """Batches of one ``iter()`` of this process, without worker processes.
+        """Batches of one ``iter()`` of this process, or of one of a DataLoader that asks.
 
         Raises
         ------
         TypeError
             When it is not known beforehand.
         """
-        return len(self._get_batcher())
+        caller = sys._getframe(1).f_locals.get("self")
+        workers = caller.num_workers if isinstance(caller, torch.utils.data.DataLoader) else 0
+        if not workers:
+            return len(self._get_batcher())
+        if workers not in self._lengths:  # workers have a short batch each
+            index, count = self._find_rank()
+            shards = [(index * workers + worker, count * workers) for worker in range(workers)]
+            self._lengths[workers] = sum(len(Batcher(**self._options, shard=s)) for s in shards)
+        return self._lengths[workers]
 
     def set_epoch(self, epoch: int) -> None:
         """Have the next ``iter()`` begin that epoch: :meth:`Batcher.set_epoch`."""

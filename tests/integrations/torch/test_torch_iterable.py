@@ -21,7 +21,11 @@ from torch_programs import run_rank  # noqa: E402
 from fastrec.torch import Batch, IterableDataset, collate, prefetch_to  # noqa: E402
 
 COUNT = 103
-pytestmark = pytest.mark.filterwarnings("ignore:fastrec.torch.IterableDataset reads ahead")
+pytestmark = pytest.mark.filterwarnings(
+    "ignore:fastrec.torch.IterableDataset reads ahead",
+    "ignore:This DataLoader will create",  # more workers than processors
+    "ignore:'set_vital' is deprecated",  # which torchdata calls
+)
 
 
 def ids(loader: Any) -> list[int]:
@@ -63,11 +67,14 @@ def test_workers_share_an_epoch_and_go_on_to_the_next(
         persistent_workers=persistent,
         multiprocessing_context=method,
     )
+    assert len(loader) == 12  # each worker has a short batch
+    assert len(list(loader)) == 12
+    dataset.set_epoch(0)
     epochs = [ids(loader) for _ in range(3)]
     assert all(sorted(epoch) == list(range(COUNT)) for epoch in epochs)
     assert len({tuple(epoch) for epoch in epochs}) == 3
     if not persistent:  # whose copies hear nothing
-        loader.dataset.set_epoch(1)
+        dataset.set_epoch(1)
         assert ids(loader) == epochs[1]
 
 
