@@ -27,7 +27,8 @@ LDLIBS_CORE := -lm
 endif
 
 .PHONY: bench bench-smoke guard guard-update help test quick coverage demo arm64 mutants fuzz sanitize sanitize-c \
-        sanitize-fuzz sanitize-python lint lint-c lint-python oracle soak faults verdicts races dist \
+        sanitize-fuzz sanitize-python lint lint-c lint-python oracle integrations soak faults verdicts \
+        races dist \
         wheel-check format clean
 .DELETE_ON_ERROR:
 .SECONDARY:
@@ -261,6 +262,32 @@ oracle: .venv-oracle/installed
 	.venv-oracle/bin/pytest -n auto tests/oracle --ignore=$(WITHOUT_TENSORFLOW)
 	.venv-oracle/bin/pytest $(WITHOUT_TENSORFLOW)
 
+## make integrations fastrec with PyTorch, Grain and datasets, each in .venv-integrations-NAME
+TORCH ?= torch==2.13.0
+INTEGRATIONS = torch grain hf
+NEEDS_torch = $(TORCH) torchdata tensorboard tensorboardX accelerate pandas
+TESTS_torch = tests/integrations/torch tests/integrations/events
+NEEDS_grain = grain jax orbax-checkpoint absl-py
+TESTS_grain = tests/integrations/grain
+NEEDS_hf = datasets pandas polars
+TESTS_hf = tests/integrations/hf
+
+.venv-integrations-%/bin/python:
+	$(CHECK_PYTHON)
+	$(PYTHON) -m venv .venv-integrations-$*
+	$(PIP_ENV) $@ -m pip install --quiet $(BUILD_REQUIRES) $(NEEDS_$*) \
+	    || { rm -rf .venv-integrations-$*; exit 1; }
+
+.venv-integrations-%/installed: $(SOURCES) | .venv-integrations-%/bin/python
+	$(FORGET_MODULES)
+	$(PIP_ENV) .venv-integrations-$*/bin/python -m pip install --quiet --no-build-isolation '.[test]'
+	@touch $@
+
+integrations-%: .venv-integrations-%/installed
+	.venv-integrations-$*/bin/pytest $(TESTS_$*)
+
+integrations: $(INTEGRATIONS:%=integrations-%)
+
 ## make bench        fastrec, its peers and the machine's ceilings into benchmarks/README.md
 # Some peers cannot share an environment, so each has its own. One that cannot be had is a gap.
 PEERS = array_record bagz checksums tensorflow tfrecord tfrecords
@@ -327,6 +354,6 @@ wheel-check: dist
 
 ## make clean        remove everything that the above made
 clean:
-	rm -rf build dist wheelhouse demo .venv .venv-quick .venv-bench-* .venv-oracle .venv-wheel fastrec/_core.c fastrec/*.so \
+	rm -rf build dist wheelhouse demo .venv .venv-quick .venv-bench-* .venv-oracle .venv-integrations-* .venv-wheel fastrec/_core.c fastrec/*.so \
 	    *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .benchmarks
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -77,9 +77,7 @@ class Source:
         if self._features is None:
             return list(records)
         columns = parse_example(records, self._features)
-        return [
-            {name: column[i] for name, column in columns.items()} for i in range(len(records))
-        ]
+        return [{name: column[i] for name, column in columns.items()} for i in range(len(records))]
 
     def __repr__(self) -> str:
         return f"fastrec.grain.Source({_describe(self._reader)}, features={self._features!r})"

@@ -129,9 +129,7 @@ def test_batches_by_number_are_checkpointed(files: str, dense: dict[str, Any]) -
 
 
 @pytest.mark.parametrize("kind", ["map", "iter"])
-def test_worker_processes_share_the_batches(
-    kind: str, files: str, dense: dict[str, Any]
-) -> None:
+def test_worker_processes_share_the_batches(kind: str, files: str, dense: dict[str, Any]) -> None:
     if kind == "map":
         dataset = BatchMapDataset(files, dense, 10, shuffle=True, seed=4).to_iter_dataset()
     else:
@@ -217,7 +215,9 @@ def test_shards_are_as_large_as_grains(files: str, dense: dict[str, Any], count:
 # --- as Grain's own tests of its TFRecord data set have it ---------------------------------------
 
 
-def test_missing_empty_and_truncated_files(files: str, dense: dict[str, Any], tmp_path: Any) -> None:
+def test_missing_empty_and_truncated_files(
+    files: str, dense: dict[str, Any], tmp_path: Any
+) -> None:
     with pytest.raises(FileNotFoundError):
         BatchIterDataset(str(tmp_path / "missing"), dense, 2)
     empty = tmp_path / "empty.tfrecord"
