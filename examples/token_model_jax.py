@@ -4,8 +4,8 @@
     pip install fastrec-io jax
     python examples/token_model_jax.py
 
-In several processes call ``jax.distributed.initialize()`` first: ``shard="auto"`` then gives each its
-records, and the local batches become one global array.
+In several processes call ``jax.distributed.initialize()`` first: ``shard="auto"`` then gives each
+its records, and the local batches become one global array.
 """
 
 from __future__ import annotations

@@ -180,8 +180,8 @@ OWN = {module_of(file) for file in MODULES}
 
 def imported_of_ours(file: Path) -> set[str]:
     """Modules of the package that a file imports, deferred imports too, without ``fastrec.``."""
-    names = {name.removeprefix("fastrec.") for name, _ in imported(file)}
-    return names & OWN - {"__init__"}
+    names = {name for name, _ in imported(file) if name.startswith("fastrec.")}
+    return {name.removeprefix("fastrec.") for name in names} & OWN - {"__init__"}
 
 
 @pytest.mark.parametrize("file", MODULES, ids=name_of)
@@ -309,3 +309,19 @@ def test_the_measure_of_functions_sees_them() -> None:
     for file in C_FILES:
         ends = file.read_text().splitlines().count("}")
         assert len(list(functions(file))) == ends, f"{file.name} has {ends} functions"
+
+
+@pytest.mark.parametrize(
+    ("module", "framework", "extra"),
+    [("torch", "torch", "torch"), ("grain", "grain", "grain"), ("huggingface", "datasets", "hf")],
+)
+def test_a_missing_framework_is_one_line_that_names_the_extra(
+    module: str, framework: str, extra: str
+) -> None:
+    code = f"import sys; sys.modules[{framework!r}] = None; import fastrec.{module}"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    last = run.stderr.splitlines()[-1]
+    assert last == (
+        f"ModuleNotFoundError: fastrec.{module} requires {framework}: "
+        f"pip install 'fastrec-io[{extra}]'"
+    )
