@@ -203,7 +203,9 @@ class BatchIterDataset(grain.IterDataset):  # type: ignore[misc]
         **options: Any,
     ) -> None:
         super().__init__()
-        index, count = find_shard() if shard == "auto" else shard or (0, 1)
+        if isinstance(shard, str) and shard != "auto":
+            raise ValueError(f"shard must be 'auto', (index, count) or None, got {shard!r}")
+        index, count = find_shard() if isinstance(shard, str) else shard or (0, 1)
         if count > 1 and seed is None and options.get("shuffle"):
             raise ValueError("shuffle in several processes requires seed, the same in all of them")
         self._options = {

@@ -177,17 +177,24 @@ class IterableDataset(torch.utils.data.IterableDataset):  # type: ignore[misc,ty
 
     def __iter__(self) -> Iterator[Any]:
         self._check_not_dispatched()
-        return self._batches(self._place())
+        place = self._place()
+        self._go_to(place)  # for the states of iterators that have not begun
+        return self._batches(place)
 
-    def _batches(self, place: int) -> Iterator[Any]:
-        """Begin an epoch with the first batch: frameworks make iterators that they never use."""
+    def _go_to(self, place: int) -> Batcher:
+        """The Batcher, about to begin the next epoch, or to go on where a state says."""
         batcher = self._get_batcher()
         if self._resume is not None and int(self._shared[_RESUMED, place]) != self._resumes:
-            self._shared[_RESUMED, place] = self._resumes
             batcher.load_state_dict(self._resume)
         else:
             batcher.set_epoch(int(self._shared[_EPOCH, place]))
+        return batcher
+
+    def _batches(self, place: int) -> Iterator[Any]:
+        """Begin an epoch with the first batch: frameworks make iterators that they never use."""
+        batcher = self._go_to(place)
         batches = iter(batcher)
+        self._shared[_RESUMED, place] = self._resumes
         self._shared[_EPOCH, place] = batcher.epoch
         yield from map(self._to_tensors, batches)
 
