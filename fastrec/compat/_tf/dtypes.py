@@ -206,6 +206,23 @@ _BY_ENUM = {t.as_datatype_enum: t for t in DType.by_name.values()}
 IN_MESSAGES = {"float32": "float", "float64": "double", "float16": "half"}
 
 
+def bfloat16() -> DType:
+    """``tf.bfloat16``, whose elements the package ``ml_dtypes`` defines.
+
+    Raises
+    ------
+    AttributeError
+        Without that package.
+    """
+    if "bfloat16" not in DType.by_name:
+        try:
+            from ml_dtypes import bfloat16 as kind
+        except ImportError:
+            raise AttributeError("bfloat16 requires the package ml_dtypes") from None
+        DType("bfloat16", kind, 14)
+    return DType.by_name["bfloat16"]
+
+
 def as_dtype(value: Any) -> DType:
     """The type that `value` names: a type itself, a string, a NumPy dtype or a Python type.
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from .._tf import dtypes as _dtypes
 from .._tf import errors as _errors
+from .._tf import nest as nest
 from .._tf.dtypes import *
 from .._tf.shape import Dimension as Dimension
 from .._tf.shape import TensorShape as TensorShape
@@ -43,6 +44,7 @@ from .graph import *
 from .indexing import *
 from .joining_ops import *
 from .math_ops import *
+from .more_math import *
 from .parsing_ops import *
 from .picking_ops import *
 from .queue_base import QueueBase as QueueBase

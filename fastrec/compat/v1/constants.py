@@ -173,14 +173,46 @@ def shape_value(tensor: Tensor) -> TensorShape:
     """
     if (value := constant_value(tensor)) is not None:
         return TensorShape([None if size < 0 else int(size) for size in value.reshape(-1)])
-    if tensor.op.type == "Shape":
-        return tensor.op.inputs[0].shape
-    if tensor.op.type == "Pack":
-        parts = [constant_value(part) for part in tensor.op.inputs]
-        sizes = [None if p is None or p.size != 1 else int(p.reshape(-1)[0]) for p in parts]
+    sizes = _sizes_of(tensor)
+    if sizes is not None:
         return TensorShape([None if size is None or size < 0 else size for size in sizes])
     rank = tensor.shape.num_elements()
     return TensorShape(None if rank is None else [None] * rank)
+
+
+def _sizes_of(tensor: Tensor) -> list[int | None] | None:
+    """The elements of a vector of sizes, None for those that a run decides."""
+    op = tensor.op
+    if (value := constant_value(tensor)) is not None:
+        return [int(size) for size in value.reshape(-1)]
+    if op.type == "Shape":
+        known = op.inputs[0].shape.sizes
+        return None if known is None else list(known)
+    if op.type in ("Identity", "Cast"):
+        return _sizes_of(op.inputs[0])
+    if op.type == "Pack":
+        parts = [_sizes_of(part) if part.shape.ndims == 0 else None for part in op.inputs]
+        return [part[0] if part else None for part in parts]
+    if op.type == "ConcatV2":
+        rows = [_sizes_or_unknown(part) for part in op.inputs[1:]]
+        return None if None in rows else [size for row in rows for size in row or ()]
+    index = op.attrs.get("index")
+    if op.type == "StridedSlice" and index is not None and len(op.inputs) == 1 and len(index) == 1:
+        whole = _sizes_or_unknown(op.inputs[0])
+        if whole is None:
+            return None
+        try:
+            found = whole[index[0]]
+        except (IndexError, TypeError):
+            return None
+        return found if isinstance(found, list) else [found]
+    return None
+
+
+def _sizes_or_unknown(tensor: Tensor) -> list[int | None] | None:
+    found = _sizes_of(tensor)
+    count = tensor.shape.num_elements()
+    return [None] * count if found is None and count is not None else found
 
 
 def _unfed(op_type: str, dtype: DType, shape: TensorShape, name: str) -> Any:

@@ -183,7 +183,7 @@ def tile(input: Any, multiples: Any, name: str | None = None) -> Tensor:
     empty = isinstance(multiples, (list, tuple)) and not multiples
     times = numbers_of(np.zeros(0, np.int32) if empty else multiples, "multiples", rank=1)
     tensor, value = convert_to_tensor(input), constant_value(times)
-    known: Any = None
+    known: Any = None if tensor.shape.ndims is None else [None] * tensor.shape.ndims
     if value is not None:
         sizes = tensor.shape.with_rank(len(value)).as_list()
         known = [
@@ -235,7 +235,7 @@ def pad(
         )
     given, around = convert_to_tensor(tensor), numbers_of(paddings, "paddings", rank=2)
     value, sizes = constant_value(around), given.shape.sizes
-    known: Any = None
+    known: Any = None if sizes is None else [None] * len(sizes)
     if value is not None and sizes is not None:
         known = [None if n is None else n + int(p.sum()) for n, p in zip(sizes, value, strict=True)]
     how: Any = modes[mode.upper()]

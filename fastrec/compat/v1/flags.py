@@ -159,6 +159,32 @@ def DEFINE_list(name: str, default: Any, help: str = "", **others: Any) -> None:
     FLAGS.define(name, given, lambda text: text.split(",") if text else [], help)
 
 
+def DEFINE_multi_string(name: str, default: Any, help: str = "", **others: Any) -> None:
+    """A flag that may be given several times: a list of texts."""
+    _define_multi(name, default, str, help)
+
+
+def DEFINE_multi_integer(name: str, default: Any, help: str = "", **others: Any) -> None:
+    """A flag that may be given several times: a list of whole numbers."""
+    _define_multi(name, default, lambda text: int(text, 0), help)
+
+
+def DEFINE_multi_float(name: str, default: Any, help: str = "", **others: Any) -> None:
+    """A flag that may be given several times: a list of numbers."""
+    _define_multi(name, default, float, help)
+
+
+def _define_multi(name: str, default: Any, parse: Any, help: str) -> None:
+    given: list[Any] = []
+
+    def more(text: str) -> list[Any]:
+        given.append(parse(text))
+        return list(given)
+
+    first = default if default is None or isinstance(default, (list, tuple)) else [default]
+    FLAGS.define(name, None if first is None else list(first), more, help)
+
+
 def DEFINE_enum(
     name: str, default: Any, enum_values: Sequence[str], help: str = "", **others: Any
 ) -> None:

@@ -10,10 +10,15 @@ from .._tf.dtypes import float32, int32
 from .._tf.kernels import boxes, philox
 from ._nodes import Tensor
 from ._ops import Array, pure
-from .constants import convert_to_tensor
+from .constants import convert_to_tensor, shape_value
 from .graph import create_op
 
-__all__ = ["draw_bounding_boxes", "non_max_suppression", "sample_distorted_bounding_box"]
+__all__ = [
+    "crop_and_resize",
+    "draw_bounding_boxes",
+    "non_max_suppression",
+    "sample_distorted_bounding_box",
+]
 
 
 class _Sampled(NamedTuple):
@@ -79,6 +84,33 @@ def draw_bounding_boxes(
 
 
 _drawn = boxes.drawn
+
+
+def crop_and_resize(
+    image: Any,
+    boxes: Any,
+    box_ind: Any = None,
+    crop_size: Any = None,
+    method: str = "bilinear",
+    extrapolation_value: float = 0.0,
+    name: str | None = None,
+    box_indices: Any = None,
+) -> Tensor:
+    """Parts of images scaled to one size."""
+    tensor = convert_to_tensor(image)
+    size = convert_to_tensor(crop_size, int32)
+    numbers = convert_to_tensor(box_ind if box_indices is None else box_indices, int32)
+
+    def kernel(x: Array, b: Array, n: Array, s: Array) -> Array:
+        return _cropped(x, b, n, s, method, extrapolation_value)
+
+    channels = None if tensor.shape.sizes is None else tensor.shape.sizes[-1]
+    known = [numbers.shape.num_elements(), *shape_value(size).as_list(), channels]
+    inputs = (tensor, convert_to_tensor(boxes, float32), numbers, size)
+    return pure("CropAndResize", kernel, inputs, float32, known, name)
+
+
+_cropped = boxes.crop_and_resize
 
 
 def non_max_suppression(

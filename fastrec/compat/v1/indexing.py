@@ -13,7 +13,7 @@ from .._tf.kernels import slicing
 from .._tf.shape import in_messages
 from ._nodes import Tensor, operators
 from ._ops import Array, invalid, numbers_of, pure
-from .constants import constant_value, convert_to_tensor
+from .constants import constant_value, convert_to_tensor, shape_value
 from .joining_ops import unstack
 from .picking_ops import boolean_mask
 
@@ -232,5 +232,9 @@ def slice(input_: Any, begin: Any, size: Any, name: str | None = None) -> Tensor
                 for n, m, b in zip(known, sizes, start, strict=True)
             ]
             known = [None if n is not None and n < 0 else n for n in known]
+    else:
+        known = shape_value(count)
+        if known.ndims is None and sizes is not None:
+            known = [None] * len(sizes)
     inputs = (tensor, first, count)
     return pure("Slice", slicing.slice_array, inputs, tensor.dtype, known, name)

@@ -5,12 +5,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from .._tf import gfile as gfile
 from .._tf.records import TFRecordCompressionType as TFRecordCompressionType
 from .._tf.records import TFRecordOptions as TFRecordOptions
 from .._tf.records import TFRecordWriter as TFRecordWriter
 from .._tf.records import tf_record_iterator as tf_record_iterator
 from . import _missing
-from . import gfile as gfile
 from .file_ops import match_filenames_once as match_filenames_once
 from .file_ops import matching_files as matching_files
 from .file_ops import read_file as read_file

@@ -16,7 +16,7 @@ from .._tf.kernels.numbers import NotANumber, number_of
 from .._tf.shape import TensorShape, in_messages
 from ._nodes import Tensor
 from ._ops import Array, invalid, numbers_of, pure
-from .constants import convert_to_tensor
+from .constants import constant_value, convert_to_tensor
 from .graph import create_op
 from .math_ops import broadcast_shape
 from .sparse import SparseTensor
@@ -272,7 +272,16 @@ def reduce_join(
         sizes = [1 if d in places else n for d, n in enumerate(x.shape)]
         return flat.reshape(sizes if keep else rows.shape[:-1])
 
-    known = TensorShape([] if not given and not keep else None)
+    rank = tensor.shape.ndims
+    left: Any = None if rank is None else [1] * rank if keep else []
+    if given:
+        places = constant_value(given[0])
+        left = None
+        if places is not None and rank is not None:
+            gone = {int(place) % max(rank, 1) for place in places.reshape(-1)}
+            sizes = list(tensor.shape.sizes or ())
+            left = [1 if d in gone else n for d, n in enumerate(sizes) if keep or d not in gone]
+    known = TensorShape([] if not given and not keep else left)
     return pure("ReduceJoin", kernel, (tensor, *given), string, known, name)
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .._tf import dtypes, errors
+from .._tf import dtypes, errors, nest
 from .._tf.composite import SparseTensor
 from .._tf.dtypes import (
     DType,
@@ -30,9 +30,22 @@ from .._tf.dtypes import (
 )
 from .._tf.specs import RaggedTensorSpec, SparseTensorSpec, TensorSpec, TypeSpec
 from .._tf.tensor import Tensor, TensorShape, convert_to_tensor
-from . import compat, data, functions, image, io, nest, ragged, random, sparse, strings, train
+from . import (
+    compat,
+    data,
+    debugging,
+    functions,
+    image,
+    io,
+    lookup,
+    ragged,
+    random,
+    sparse,
+    strings,
+    train,
+)
 from . import math_ops as math
-from ._around import autograph, config, debugging, device, get_logger, name_scope, version
+from ._around import autograph, config, device, get_logger, name_scope, version
 from ._ragged import RaggedTensor
 from .array_ops import (
     broadcast_to,
@@ -52,6 +65,22 @@ from .array_ops import (
     transpose,
     unstack,
 )
+from .control import (
+    Assert,
+    TensorArray,
+    assert_equal,
+    assert_greater,
+    assert_less,
+    assert_rank,
+    case,
+    control_dependencies,
+    group,
+    map_fn,
+    no_op,
+    switch_case,
+    vectorized_map,
+    while_loop,
+)
 from .filled_ops import fill, one_hot, ones, ones_like, range_, zeros, zeros_like
 from .functions import (
     cond,
@@ -60,6 +89,16 @@ from .functions import (
     is_tensor,
     numpy_function,
     py_function,
+)
+from .linear import (
+    add_n,
+    bitwise,
+    einsum,
+    histogram_fixed_width,
+    meshgrid,
+    tensor_scatter_nd_add,
+    tensor_scatter_nd_update,
+    tensordot,
 )
 from .math_ops import (
     abs,
@@ -123,25 +162,34 @@ from .reductions import (
 )
 
 __all__ = [
+    "Assert",
     "DType",
     "RaggedTensor",
     "RaggedTensorSpec",
     "SparseTensor",
     "SparseTensorSpec",
     "Tensor",
+    "TensorArray",
     "TensorShape",
     "TensorSpec",
     "TypeSpec",
     "abs",
     "add",
+    "add_n",
     "argmax",
     "argmin",
     "argsort",
     "as_dtype",
+    "assert_equal",
+    "assert_greater",
+    "assert_less",
+    "assert_rank",
     "autograph",
+    "bitwise",
     "bool",
     "boolean_mask",
     "broadcast_to",
+    "case",
     "cast",
     "clip_by_value",
     "compat",
@@ -151,6 +199,7 @@ __all__ = [
     "cond",
     "config",
     "constant",
+    "control_dependencies",
     "convert_to_tensor",
     "cos",
     "cumsum",
@@ -160,6 +209,7 @@ __all__ = [
     "divide",
     "double",
     "dtypes",
+    "einsum",
     "ensure_shape",
     "equal",
     "errors",
@@ -178,7 +228,9 @@ __all__ = [
     "get_logger",
     "greater",
     "greater_equal",
+    "group",
     "half",
+    "histogram_fixed_width",
     "identity",
     "image",
     "int8",
@@ -193,15 +245,19 @@ __all__ = [
     "logical_and",
     "logical_not",
     "logical_or",
+    "lookup",
+    "map_fn",
     "math",
     "matmul",
     "maximum",
+    "meshgrid",
     "minimum",
     "multiply",
     "name_scope",
     "negative",
     "nest",
     "newaxis",
+    "no_op",
     "not_equal",
     "numpy_function",
     "one_hot",
@@ -245,19 +301,26 @@ __all__ = [
     "string",
     "strings",
     "subtract",
+    "switch_case",
     "tanh",
+    "tensor_scatter_nd_add",
+    "tensor_scatter_nd_update",
+    "tensordot",
     "tile",
     "train",
     "transpose",
     "truediv",
+    "type_spec_from_value",
     "uint8",
     "uint16",
     "uint32",
     "uint64",
     "unique",
     "unstack",
+    "vectorized_map",
     "version",
     "where",
+    "while_loop",
     "zeros",
     "zeros_like",
 ]
@@ -266,6 +329,7 @@ bool = dtypes.bool_
 half = float16
 double = float64
 newaxis = None
+_OF_GRAPHS = ("Graph",)
 range = range_
 slice = slice_
 print = functions.print_
@@ -273,7 +337,19 @@ print = functions.print_
 __version__ = "2.21.0"  # whose names and results these are
 
 
+def type_spec_from_value(value: Any) -> TypeSpec:
+    """What is known about a value."""
+    if hasattr(value, "_spec"):
+        found: TypeSpec = value._spec
+        return found
+    return TensorSpec.from_tensor(convert_to_tensor(value))
+
+
 def __getattr__(name: str) -> Any:
+    if name == "bfloat16":
+        return dtypes.bfloat16()
+    if name in _OF_GRAPHS:
+        return getattr(compat.v1, name)
     raise AttributeError(
         f"fastrec.compat.v2 has no {name!r}: it covers what reads, writes, parses and batches "
         f"records, pictures and text, and what such programs call besides. The list is in "

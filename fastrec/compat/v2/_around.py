@@ -8,12 +8,7 @@ import logging
 from types import SimpleNamespace
 from typing import Any
 
-import numpy as np
-
-from .._tf import errors as _errors
-from .._tf.tensor import convert_to_tensor
-
-__all__ = ["autograph", "config", "debugging", "device", "get_logger", "name_scope", "version"]
+__all__ = ["autograph", "config", "device", "get_logger", "name_scope", "version"]
 
 
 def device(device_name: Any) -> contextlib.AbstractContextManager[None]:
@@ -56,31 +51,13 @@ config = SimpleNamespace(
     threading=_threads,
     optimizer=SimpleNamespace(set_jit=_nothing),
     experimental=SimpleNamespace(
-        list_physical_devices=_none, set_memory_growth=_nothing, enable_op_determinism=_nothing
+        list_physical_devices=_none,
+        set_memory_growth=_nothing,
+        set_visible_devices=_nothing,
+        enable_op_determinism=_nothing,
     ),
 )
 autograph = SimpleNamespace(
     experimental=SimpleNamespace(do_not_convert=_same), set_verbosity=_nothing
 )
 version = SimpleNamespace(VERSION="2.21.0", GIT_VERSION="", COMPILER_VERSION="")
-
-
-def _assertion(name: str, sign: str, holds: Any) -> Any:
-    def check(x: Any, y: Any, message: str | None = None, **_: Any) -> None:
-        one, other = convert_to_tensor(x).numpy(), convert_to_tensor(y).numpy()
-        if not np.all(holds(one, other)):
-            text = f"{message or ''} Condition x {sign} y did not hold: {one} and {other}".strip()
-            raise _errors.InvalidArgumentError(None, None, text)
-
-    check.__doc__ = f"That ``x {sign} y`` holds for all elements."
-    check.__name__ = name
-    return check
-
-
-debugging = SimpleNamespace(
-    assert_equal=_assertion("assert_equal", "==", np.equal),
-    assert_less=_assertion("assert_less", "<", np.less),
-    assert_less_equal=_assertion("assert_less_equal", "<=", np.less_equal),
-    assert_greater=_assertion("assert_greater", ">", np.greater),
-    assert_greater_equal=_assertion("assert_greater_equal", ">=", np.greater_equal),
-)

@@ -11,8 +11,8 @@ __all__ = ["as_bytes", "as_str", "as_str_any", "as_text", "path_to_str"]
 
 
 def __getattr__(name: str) -> Any:
-    if name == "v1":  # graphs and queues are imported when they are asked for
-        import importlib
+    if name == "v1":
+        from ._version1 import Version1
 
-        return importlib.import_module("fastrec.compat.v1")
+        return globals().setdefault("v1", Version1())
     raise AttributeError(f"fastrec.compat.v2.compat has no {name!r}")

@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from .image_boxes import (
+    crop_and_resize,
     draw_bounding_boxes,
     non_max_suppression,
     sample_distorted_bounding_box,
@@ -78,6 +79,7 @@ __all__ = [
     "adjust_saturation",
     "central_crop",
     "convert_image_dtype",
+    "crop_and_resize",
     "crop_to_bounding_box",
     "decode_and_crop_jpeg",
     "decode_bmp",

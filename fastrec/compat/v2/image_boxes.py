@@ -15,6 +15,7 @@ from .._tf.trace import run
 from .random import drawn, scrambled_words
 
 __all__ = [
+    "crop_and_resize",
     "draw_bounding_boxes",
     "non_max_suppression",
     "sample_distorted_bounding_box",
@@ -127,6 +128,27 @@ def draw_bounding_boxes(
     if colors is not None:
         tensors.append(convert_to_tensor(colors, "float32"))
     op = Op("DrawBoundingBoxesV2", _kernels().drawn, lambda specs, _: [specs[0]])
+    return run(op, tensors)
+
+
+def crop_and_resize(
+    image: Any,
+    boxes: Any,
+    box_indices: Any,
+    crop_size: Any,
+    method: str = "bilinear",
+    extrapolation_value: float = 0.0,
+    name: str | None = None,
+) -> Any:
+    """Parts of images scaled to one size."""
+    kernel = _kernels().crop_and_resize
+    tensors = [convert_to_tensor(image), convert_to_tensor(boxes, "float32")]
+    tensors += [convert_to_tensor(box_indices, "int32"), convert_to_tensor(crop_size, "int32")]
+    op = Op(
+        "CropAndResize",
+        lambda *values: kernel(*values, method, extrapolation_value),
+        lambda specs, _: [TensorSpec([None, None, None, specs[0].shape[-1]], "float32")],
+    )
     return run(op, tensors)
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from .._tf.data.pipeline import invalid
 from .._tf.specs import TensorSpec, TypeSpec
-from .._tf.tensor import convert_to_tensor
+from .._tf.tensor import _holds_symbol, convert_to_tensor
 from .._tf.trace import Op, Symbol, run
 from ._pictures import pixels, resized, turned
 
@@ -49,9 +49,25 @@ def crop_to_bounding_box(
     image: Any, offset_height: Any, offset_width: Any, target_height: Any, target_width: Any
 ) -> Any:
     """Part of a picture."""
+    box = offset_height, offset_width, target_height, target_width
+    if any(isinstance(value, Symbol) for value in box):
+        return _cut(image, box)
     top, left, *sizes = _box(offset_height, offset_width, target_height, target_width)
     crop = pixels("crop")
     return resized("CropToBoundingBox", lambda x, h, w: crop(x, top, left, h, w), image, sizes)
+
+
+def _cut(image: Any, box: tuple[Any, ...]) -> Any:
+    """Part of a picture, by numbers that each element has of its own."""
+    crop = pixels("crop")
+    sizes = [None if isinstance(value, Symbol) else int(np.asarray(value)) for value in box[2:]]
+
+    def infer(specs: list[TypeSpec], _: Any) -> list[TypeSpec]:
+        shape = specs[0].shape.sizes
+        return [TensorSpec(shape and [*shape[:-3], *sizes, shape[-1]], specs[0].dtype)]
+
+    op = Op("CropToBoundingBox", lambda x, *where: crop(x, *(int(n) for n in where)), infer)
+    return run(op, [convert_to_tensor(value) for value in (image, *box)])
 
 
 def pad_to_bounding_box(
@@ -77,6 +93,8 @@ def resize(
     preserve_aspect_ratio: bool = False,
     antialias: bool = False,
     name: str | None = None,
+    *,
+    _legacy: bool | None = None,
 ) -> Any:
     """A picture of another size, in float32 unless by the nearest pixels.
 
@@ -99,8 +117,10 @@ def resize(
         raise ValueError(f"Resize method {method!r} is not implemented.")
     if tensor.shape.ndims not in (None, 3, 4):
         raise ValueError("'images' must have either 3 or 4 dimensions.")
+    if not isinstance(size, Symbol) and _holds_symbol(size):
+        size = convert_to_tensor(size)
     if isinstance(size, Symbol):
-        raise TypeError("a size that is not known yet")
+        return _of_symbol(tensor, size, kind, preserve_aspect_ratio, antialias)
     given = np.asarray(size)
     if given.shape != (2,):
         raise ValueError("'size' must be a 1-D Tensor of 2 elements: new_height, new_width")
@@ -109,28 +129,51 @@ def resize(
     sizes = [int(number) for number in given]
     if min(sizes) < 1:
         raise invalid("output dimensions must be positive")
+    how: dict[str, Any] = {"method": kind, "antialias": antialias}
+    if _legacy is not None:  # version 1's ``align_corners``
+        how.update(align=_legacy, centers=False)
     known = tensor.shape.sizes
     if preserve_aspect_ratio:
         if known is None or None in known[-3:-1]:
-            return _within(tensor, sizes, kind, antialias)
+            return _within(tensor, sizes, how)
         sizes = resampling.within((known[-3], known[-2]), sizes)
     dtype = None if kind == ResizeMethod.NEAREST_NEIGHBOR else "float32"
     return resized(
-        "Resize", lambda x, h, w: resampling.resize(x, h, w, kind, antialias), tensor, sizes, dtype
+        "Resize", lambda x, h, w: resampling.resize(x, h, w, **how), tensor, sizes, dtype
     )
 
 
-def _within(tensor: Any, sizes: list[int], kind: str, antialias: bool) -> Any:
-    """Pictures of sizes that are not known yet, scaled without changing their form."""
+def _of_symbol(tensor: Any, size: Symbol, kind: str, keep: bool, antialias: bool) -> Any:
+    """Pictures scaled to a size that each element has of its own."""
     from .._tf.kernels import resampling
 
-    def kernel(x: Any) -> Any:
-        height, width = resampling.within(x.shape[-3:-1], sizes)
+    def kernel(x: Any, wanted: Any) -> Any:
+        height, width = (int(number) for number in wanted)
+        if keep:
+            height, width = resampling.within(x.shape[-3:-1], [height, width])
+        if min(height, width) < 1:
+            raise invalid("output dimensions must be positive")
         return resampling.resize(x, height, width, kind, antialias)
 
     def infer(specs: list[TypeSpec], _: Any) -> list[TypeSpec]:
         shape = specs[0].shape.sizes
         dtype = specs[0].dtype if kind == ResizeMethod.NEAREST_NEIGHBOR else "float32"
+        return [TensorSpec(shape and [*shape[:-3], None, None, shape[-1]], dtype)]
+
+    return run(Op("ResizeTo", kernel, infer), [tensor, size])
+
+
+def _within(tensor: Any, sizes: list[int], how: dict[str, Any]) -> Any:
+    """Pictures of sizes that are not known yet, scaled without changing their form."""
+    from .._tf.kernels import resampling
+
+    def kernel(x: Any) -> Any:
+        height, width = resampling.within(x.shape[-3:-1], sizes)
+        return resampling.resize(x, height, width, **how)
+
+    def infer(specs: list[TypeSpec], _: Any) -> list[TypeSpec]:
+        shape = specs[0].shape.sizes
+        dtype = specs[0].dtype if how["method"] == ResizeMethod.NEAREST_NEIGHBOR else "float32"
         return [TensorSpec(shape and [*shape[:-3], None, None, shape[-1]], dtype)]
 
     return run(Op("ResizeWithin", kernel, infer), [tensor])

@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from .._tf.files import (
+from .files import (
     GFile,
     copy,
     exists,
@@ -20,7 +20,7 @@ from .._tf.files import (
     stat,
     walk,
 )
-from .._tf.files import glob_files as glob
+from .files import glob_files as glob
 
 __all__ = [
     "GFile",
@@ -47,5 +47,5 @@ def join(path: Any, *paths: Any) -> Any:
 
 def __getattr__(name: str) -> Any:
     raise AttributeError(
-        f"fastrec.compat.v2.io.gfile has no {name!r}; docs/compat-v2.md says what is covered"
+        f"fastrec.compat.io.gfile has no {name!r}; docs/compat-v2.md says what is covered"
     )

@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``tf.lookup``: tables that do not change."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .._tf.dtypes import as_dtype
+from .._tf.ops import Op
+from .._tf.specs import TensorSpec
+from .._tf.tensor import EagerTensor, as_array, convert_to_tensor
+from .._tf.trace import run
+
+__all__ = [
+    "KeyValueTensorInitializer",
+    "StaticHashTable",
+    "StaticVocabularyTable",
+    "TextFileIndex",
+    "TextFileInitializer",
+]
+
+
+class KeyValueTensorInitializer:
+    """Keys and the values of a table."""
+
+    def __init__(
+        self,
+        keys: Any,
+        values: Any,
+        key_dtype: Any = None,
+        value_dtype: Any = None,
+        name: str | None = None,
+    ) -> None:
+        self.keys = convert_to_tensor(keys, key_dtype).array.reshape(-1)
+        self.values = convert_to_tensor(values, value_dtype).array.reshape(-1)
+        if len(self.keys) != len(self.values):
+            raise ValueError("keys and values must be as many")
+
+
+class TextFileIndex:
+    """Of a line of a file: all of it, or its number."""
+
+    WHOLE_LINE = -2
+    LINE_NUMBER = -1
+
+
+class TextFileInitializer(KeyValueTensorInitializer):
+    """Keys and values of the lines of a file."""
+
+    def __init__(
+        self,
+        filename: Any,
+        key_dtype: Any,
+        key_index: int,
+        value_dtype: Any,
+        value_index: int,
+        vocab_size: int | None = None,
+        delimiter: str = "\t",
+        name: str | None = None,
+    ) -> None:
+        path = filename.numpy().decode() if hasattr(filename, "numpy") else filename
+        with open(path, "rb") as file:
+            lines = file.read().splitlines()[:vocab_size]
+
+        def column(index: int, dtype: Any) -> Any:
+            kind = as_dtype(dtype)
+            if index == TextFileIndex.LINE_NUMBER:
+                return np.arange(len(lines), dtype=kind.numpy)
+            found: list[Any] = lines
+            if index != TextFileIndex.WHOLE_LINE:
+                found = [line.split(delimiter.encode())[index] for line in lines]
+            return found if kind.name == "string" else np.array(found).astype(kind.numpy)
+
+        keys, values = column(key_index, key_dtype), column(value_index, value_dtype)
+        super().__init__(keys, values, key_dtype, value_dtype)
+
+
+class StaticHashTable:
+    """Values by key; `default_value` for what is no key."""
+
+    def __init__(self, initializer: Any, default_value: Any, name: str | None = None) -> None:
+        keys, values = initializer.keys.tolist(), initializer.values
+        self._values = dict(zip(keys, values.tolist(), strict=True))
+        if len(self._values) != len(keys):
+            raise ValueError("a table has a key once")
+        self.key_dtype = as_dtype(initializer.keys.dtype)
+        self.value_dtype = as_dtype(values.dtype)
+        self._default = convert_to_tensor(default_value, self.value_dtype).numpy()
+        self._op = Op(
+            "LookupTableFindV2",
+            self._found,
+            lambda specs, _: [TensorSpec(specs[0].shape, self.value_dtype)],
+        )
+
+    def _found(self, keys: Any) -> Any:
+        array = as_array(keys)
+        out = np.empty(array.size, self.value_dtype.numpy)
+        flat = [array[()]] if not array.ndim else array.reshape(-1).tolist()
+        out[:] = [self._values.get(key, self._default) for key in flat]
+        return out.reshape(array.shape)
+
+    def lookup(self, keys: Any, name: str | None = None) -> Any:
+        """The values of keys."""
+        if hasattr(keys, "with_values") and hasattr(keys, "values"):
+            return keys.with_values(self.lookup(keys.values))
+        return run(self._op, [convert_to_tensor(keys, self.key_dtype)])
+
+    __getitem__ = lookup
+
+    def size(self, name: str | None = None) -> Any:
+        """How many keys there are."""
+        return EagerTensor(np.asarray(len(self._values), np.int64))
+
+
+class StaticVocabularyTable:
+    """Numbers of words; words that are not there share some numbers more."""
+
+    def __init__(
+        self,
+        initializer: Any,
+        num_oov_buckets: int,
+        lookup_key_dtype: Any = None,
+        name: str | None = None,
+    ) -> None:
+        if num_oov_buckets < 1:
+            raise ValueError("num_oov_buckets must be >= 1")
+        if num_oov_buckets > 1:
+            raise NotImplementedError("fastrec.compat.v2 has vocabularies with one bucket")
+        last = max(initializer.values.tolist(), default=-1) + 1
+        self._table = StaticHashTable(initializer, last)
+
+    def lookup(self, keys: Any, name: str | None = None) -> Any:
+        """The numbers of words."""
+        return self._table.lookup(keys)
+
+    __getitem__ = lookup
+
+    def size(self, name: str | None = None) -> Any:
+        """How many numbers there are."""
+        return self._table.size() + 1
