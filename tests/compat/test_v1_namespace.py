@@ -75,7 +75,7 @@ def test_a_name_that_is_not_there_says_where_to_look(where: str) -> None:
 
 def test_later_names_are_the_same_things() -> None:
     assert tf.io.parse_example is tf.parse_example
-    assert tf.io.gfile is tf.gfile
+    assert tf.io.gfile.GFile is tf.gfile.GFile
     assert tf.random.uniform is tf.random_uniform
     assert tf.strings.join is tf.string_join
     assert tf.dtypes.bool is tf.bool

@@ -158,3 +158,42 @@ def test_what_keeps_a_function_from_being_traced_is_explained(
     said = capsys.readouterr().err
     assert "plain is called for each element" in said
     assert "return x.numpy() + 1" in said
+
+
+def test_rows_are_put_in_batches_of_several_sizes() -> None:
+    dataset = Dataset.range(10).batch(4)
+    assert elements(dataset.rebatch([1, 3])) == [[0], [1, 2, 3], [4], [5, 6, 7], [8], [9]]
+    assert elements(dataset.rebatch([3, 4], drop_remainder=True)) == [
+        [0, 1, 2],
+        [3, 4, 5, 6],
+        [7, 8, 9],
+    ]
+    with pytest.raises(tf.errors.InvalidArgumentError):
+        dataset.rebatch([2, 0])
+
+
+def test_dense_elements_in_sparse_batches() -> None:
+    dataset = Dataset.range(3).map(lambda x: tf.fill([x], x))
+    first = next(iter(dataset.sparse_batch(4, [3])))
+    assert first.dense_shape.numpy().tolist() == [3, 3]
+    assert first.indices.numpy().tolist() == [[1, 0], [2, 0], [2, 1]]
+    assert first.values.numpy().tolist() == [1, 2, 2]
+    with pytest.raises(tf.errors.DataLossError):
+        list(dataset.sparse_batch(4, [1]))
+
+
+def test_a_decorated_function_of_python() -> None:
+    @tf.py_function(Tout=tf.int64)
+    def more(x: Any) -> Any:
+        return x + 1
+
+    assert elements(Dataset.range(3).map(more)) == [1, 2, 3]
+
+
+def test_a_key_may_be_anything_that_can_be_called_with_an_element() -> None:
+    def key(x: Any) -> Any:
+        return np.int64(int(x.numpy()) % 2)
+
+    traced = Dataset.range(6).group_by_window(lambda x: x % 2, lambda _, d: d.batch(2), 2)
+    called = Dataset.range(6).group_by_window(key, lambda _, d: d.batch(2), 2)
+    assert elements(traced) == elements(called) == [[0, 2], [1, 3], [4], [5]]

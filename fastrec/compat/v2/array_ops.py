@@ -288,9 +288,18 @@ def shape(input: Any, out_type: Any = "int32", name: str | None = None) -> Any:
 
 def size(input: Any, out_type: Any = "int32", name: str | None = None) -> Any:
     """How many elements there are."""
-    from .reductions import reduce_prod
+    if not isinstance(input, Tensor) and hasattr(input, "_raw"):
+        from .reductions import reduce_prod
 
-    return reduce_prod(shape(input, out_type))
+        return reduce_prod(shape(input, out_type))
+    return run(_SIZE, [convert_to_tensor(input)], dtype=as_dtype(out_type).numpy)
+
+
+_SIZE = Op(
+    "Size",
+    lambda x, dtype: np.asarray(as_array(x).size, dtype),
+    lambda specs, _, dtype: [TensorSpec((), dtype)],
+)
 
 
 def rank(input: Any, name: str | None = None) -> Any:

@@ -52,7 +52,9 @@ __all__ = [
     "cardinality",
     "choose_from_datasets",
     "dense_to_ragged_batch",
+    "dense_to_sparse_batch",
     "enumerate_dataset",
+    "from_list",
     "get_single_element",
     "group_by_window",
     "ignore_errors",
@@ -153,6 +155,26 @@ class TFRecordWriter:
         with _Writer(*self._arguments) as writer:
             for record in dataset.as_numpy_iterator():
                 writer.write(record)
+
+
+def dense_to_sparse_batch(batch_size: int, row_shape: Any) -> Transformation:
+    """For ``apply``: sparse batches of dense elements."""
+    return lambda dataset: dataset.sparse_batch(batch_size, row_shape)
+
+
+def from_list(elements: Any, name: str | None = None) -> Any:
+    """The elements of a list, which are alike."""
+    from .._tf.data.dataset import Dataset
+
+    if not isinstance(elements, list):
+        raise TypeError("`elements` must be a list.")
+    if not elements:
+        raise ValueError("Invalid `elements`. `elements` should not be empty.")
+    made = [Dataset.from_tensors(element) for element in elements]
+    whole = made[0]
+    for each in made[1:]:
+        whole = whole.concatenate(each)
+    return whole
 
 
 def cardinality(dataset: Any) -> Any:

@@ -72,20 +72,31 @@ def _called(
 
 
 def py_function(
-    func: Callable[..., Any], inp: Sequence[Any], Tout: Any, name: str | None = None
+    func: Callable[..., Any] | None = None,
+    inp: Sequence[Any] | None = None,
+    Tout: Any = None,
+    name: str | None = None,
 ) -> Any:
-    """A function of Python, of tensors that are there."""
+    """A function of Python, of tensors that are there; a decorator without `func` and `inp`."""
+    if func is None:
+        return lambda function: lambda *args: py_function(function, args, Tout)
+    if inp is None:
+        return lambda *args: py_function(func, args, Tout)
     return _called(func, inp, Tout, lambda value: value, "EagerPyFunc")
 
 
 def numpy_function(
-    func: Callable[..., Any],
-    inp: Sequence[Any],
-    Tout: Any,
+    func: Callable[..., Any] | None = None,
+    inp: Sequence[Any] | None = None,
+    Tout: Any = None,
     stateful: bool = True,
     name: str | None = None,
 ) -> Any:
-    """A function of Python, of ndarrays."""
+    """A function of Python, of ndarrays; a decorator without `func` and `inp`."""
+    if func is None:
+        return lambda function: lambda *args: numpy_function(function, args, Tout)
+    if inp is None:
+        return lambda *args: numpy_function(func, args, Tout)
     return _called(func, inp, Tout, lambda value: value.numpy(), "PyFunc")
 
 

@@ -42,6 +42,8 @@ def _quiet(function: Callable[..., Any]) -> Callable[..., Any]:
     def kernel(*values: Any, **attributes: Any) -> Any:
         arrays = [as_array(value) for value in values]
         try:
+            if all(array.dtype.kind in "iu" for array in arrays):  # which warn of nothing
+                return np.asarray(function(*arrays, **attributes))
             with np.errstate(all="ignore"):
                 return np.asarray(function(*arrays, **attributes))
         except ValueError as error:
@@ -153,7 +155,7 @@ def _quotient(specs: list[TypeSpec]) -> DType:
 
 def _checked(function: Callable[..., Any]) -> Callable[..., Any]:
     def divide(x: Array, y: Array) -> Any:
-        if y.dtype.kind in "iu" and not np.all(y):
+        if y.dtype.kind in "iu" and not (np.all(y) if y.ndim else y):
             raise _errors.InvalidArgumentError(None, None, "Integer division by zero")
         return function(x, y)
 

@@ -19,7 +19,7 @@ from ..trace import Trace, wrap
 from .mapping import EagerMap, Map, Opaque, Parsable
 from .native import parsed_batches, with_fallback
 from .pipeline import UNKNOWN, Node, invalid
-from .streams import Block, Blocks, Value, Values, flattened, rechunked, steps, taken
+from .streams import Block, Blocks, Value, Values, flattened, in_blocks, rechunked, steps, taken
 
 __all__ = ["Batch", "PaddedBatch", "RaggedBatch", "Unbatch", "Window"]
 
@@ -259,6 +259,35 @@ class Unbatch(Node):
 
     def values(self, fast: bool = True) -> Values:
         return flattened(map(_split_all, self.inputs[0].stream(fast)))
+
+    def blocks(self, count: int) -> Blocks | None:
+        kinds = (TensorSpec, RaggedTensorSpec)
+        if any(not isinstance(s, kinds) or s.shape.sizes is None for s in self.inputs[0].specs):
+            return None
+        blocks = self.inputs[0].blocks(count)
+        if blocks is None:
+            return None
+        return in_blocks(blocks, _rows_of_block, lambda v: flattened(map(_split_all, v)))
+
+
+def _rows_of_block(count: int, columns: list[Any]) -> Block:
+    """The rows of all elements; what has no rows of its own, or another number, is refused."""
+    lengths: Any = None
+    found = []
+    for column in columns:
+        if isinstance(column, fastrec.Ragged):
+            own = column.row_lengths
+            rows = column.values[int(column.row_splits[0]) : int(column.row_splits[-1])]
+        elif isinstance(column, np.ndarray) and column.ndim > 1:
+            own = np.full(count, column.shape[1])
+            rows = column.reshape(-1, *column.shape[2:])
+        else:
+            raise TypeError("no rows")
+        if lengths is not None and not np.array_equal(lengths, own):
+            raise ValueError("rows differ in number")
+        lengths = own
+        found.append(rows)
+    return len(found[0]), found
 
 
 def _split_all(value: Value) -> Values:

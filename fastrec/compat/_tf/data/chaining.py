@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
@@ -21,9 +22,10 @@ from .filtering import Filter, Predicate
 from .interleaving import Interleave
 from .iterating import padding_of, tensors
 from .joining import Concatenate, check_alike
-from .mapping import Function, mapped, shown
+from .mapping import Scalar, mapped, shown
 from .options import Options, merged
 from .pipeline import Node, invalid
+from .rebatching import Rebatch, SparseBatch
 from .reordering import Shuffle
 from .scanning import Scan
 
@@ -170,11 +172,10 @@ class Chain:
         name: str | None = None,
     ) -> Dataset:
         """Elements with others of similar length as one, filled up to the longest."""
-        call = Function(element_length_func, self._node.structure)
         shapes, padding = padding_of(self._node, padded_shapes, padding_values)
         node = Bucketed(
             self._node,
-            lambda value: int(np.asarray(call(value)[1][0])),
+            Scalar(element_length_func, self._node),
             bucket_boundaries,
             bucket_batch_sizes,
             None if no_padding else shapes,
@@ -189,10 +190,17 @@ class Chain:
         return self._of(Unbatch(self._node))
 
     def rebatch(
-        self, batch_size: int, drop_remainder: bool = False, name: str | None = None
+        self, batch_size: Any, drop_remainder: bool = False, name: str | None = None
     ) -> Dataset:
-        """The rows of the elements in batches of another size."""
+        """The rows of the elements in batches of another size, or of several in turn."""
+        sizes = np.asarray(convert_to_tensor(batch_size, "int64"))
+        if sizes.ndim:
+            return self._of(Rebatch(self._node, sizes.tolist(), bool(drop_remainder)))
         return self.unbatch().batch(batch_size, drop_remainder)
+
+    def sparse_batch(self, batch_size: Any, row_shape: Any, name: str | None = None) -> Dataset:
+        """So many elements, of any sizes up to `row_shape`, as one sparse tensor."""
+        return self._of(SparseBatch(self._node, _whole("batch_size", batch_size), row_shape))
 
     def window(
         self,
@@ -304,7 +312,6 @@ class Chain:
                 "Either the `window_size` argument or the `window_size_func` argument must be "
                 "specified."
             )
-        key = Function(key_func, self._node.structure)
         size = window_size_func or (lambda _: window_size)
 
         def reduced(number: int, elements: Node) -> Node:
@@ -313,9 +320,9 @@ class Chain:
 
         node = Grouped(
             self._node,
-            lambda value: int(np.asarray(key(value)[1][0])),
+            Scalar(key_func, self._node),
             reduced,
-            lambda number: int(np.asarray(size(shown(np.asarray(number, np.int64))))),
+            functools.cache(lambda key: int(np.asarray(size(shown(np.asarray(key, np.int64)))))),
         )
         return self._of(node)
 

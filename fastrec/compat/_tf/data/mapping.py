@@ -25,9 +25,31 @@ from .pipeline import Node, lowering
 from .streams import AHEAD, Block, Blocks, Value, Values, first, in_blocks
 from .threads import in_order
 
-__all__ = ["EagerMap", "Function", "Map", "Untraced", "loose_spec", "mapped"]
+__all__ = ["EagerMap", "Function", "Map", "Scalar", "Untraced", "loose_spec", "mapped"]
 
 _MOST_AHEAD = 1 << 16  # random numbers
+
+
+class Scalar:
+    """A function of elements that gives one whole number: traced where it can be.
+
+    Parameters
+    ----------
+    function : callable
+    node : Node
+        Whose elements it is given.
+    """
+
+    def __init__(self, function: Callable[..., Any], node: Node) -> None:
+        self._call = Function(function, node.structure)
+        known = all(isinstance(spec, TypeSpec) for spec in node.specs)
+        found = self._call.trace(node.specs) if known else None
+        self._trace = found[0] if found is not None and not found[0].draws else None
+
+    def __call__(self, value: Value) -> int:
+        if self._trace is not None and lowering():
+            return int(np.asarray(self._trace(value)[0]))
+        return int(np.asarray(self._call(value)[1][0]))
 
 
 class Opaque:

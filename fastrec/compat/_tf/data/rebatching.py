@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Batches of other sizes, and sparse ones."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+import fastrec
+
+from .. import errors as _errors
+from ..columns import batch_of, column_of
+from ..shape import in_messages
+from ..specs import SparseTensorSpec, TensorSpec, TypeSpec, batched, unbatched
+from ..tensor import TensorShape, as_array
+from .batching import Unbatch
+from .pipeline import UNKNOWN, Node, invalid
+from .streams import Value, Values, steps, taken
+
+__all__ = ["Rebatch", "SparseBatch"]
+
+
+class Rebatch(Node):
+    """The rows of elements in batches of several sizes in turn."""
+
+    def __init__(self, node: Node, sizes: Sequence[int], drop_remainder: bool) -> None:
+        super().__init__(node)
+        if not sizes or min(sizes) < 1:
+            raise invalid(f"Batch sizes must be greater than zero, got {list(sizes)}.")
+        self._rows, self._sizes, self._drop = Unbatch(node), list(sizes), drop_remainder
+
+    @property
+    def specs(self) -> list[TypeSpec]:
+        alike = self._sizes[0] if self._drop and len(set(self._sizes)) == 1 else None
+        return [batched(unbatched(spec), alike) for spec in self.inputs[0].specs]
+
+    @property
+    def pure(self) -> bool:
+        return False
+
+    def cardinality(self) -> int:
+        return UNKNOWN
+
+    def values(self, fast: bool = True) -> Values:
+        rows, sizes = self._rows.stream(fast), itertools.cycle(self._sizes)
+
+        def step() -> Value:
+            size = next(sizes)
+            chunk, error = taken(rows, size)
+            if error is not None:
+                raise error
+            if not chunk or (self._drop and len(chunk) < size):
+                raise StopIteration
+            parts = zip(*chunk, strict=True)
+            return tuple(batch_of(column_of(part), n) for n, part in enumerate(parts))
+
+        return steps(step)
+
+
+class SparseBatch(Node):
+    """Dense elements of any sizes as sparse batches."""
+
+    def __init__(self, node: Node, size: int, row_shape: Any) -> None:
+        super().__init__(node)
+        if size < 1:
+            raise invalid("Batch size must be greater than zero.")
+        spec, *others = node.specs
+        if others or not isinstance(spec, TensorSpec):
+            raise TypeError(
+                "`sparse_batch` requires elements of one dense tensor, got "
+                f"{len(others) + 1} parts."
+            )
+        self._size, self._shape = size, TensorShape(row_shape).as_list()
+
+    @property
+    def specs(self) -> list[TypeSpec]:
+        return [SparseTensorSpec([None, *self._shape], self.inputs[0].specs[0].dtype)]
+
+    def cardinality(self) -> int:
+        total = self.inputs[0].cardinality()
+        return total if total < 0 else -(-total // self._size)
+
+    def values(self, fast: bool = True) -> Values:
+        stream = self.inputs[0].stream(fast)
+
+        def step() -> Value:
+            chunk, error = taken(stream, self._size)
+            if error is not None:
+                raise error
+            if not chunk:
+                raise StopIteration
+            return (self._joined([as_array(value) for (value,) in chunk]),)
+
+        return steps(step)
+
+    def _joined(self, rows: list[Any]) -> fastrec.Sparse:
+        for row in rows:
+            if row.ndim != len(self._shape):
+                raise invalid(
+                    f"Input element had shape ({in_messages(row.shape)}) that is incompatible with "
+                    f"the row shape ({in_messages(tuple(n or -1 for n in self._shape))})."
+                )
+        sizes = [
+            max(row.shape[d] for row in rows) if size is None else size
+            for d, size in enumerate(self._shape)
+        ]
+        for row in rows:
+            if any(n > most for n, most in zip(row.shape, sizes, strict=True)):
+                raise _errors.DataLossError(
+                    None,
+                    None,
+                    f"Input element had shape {in_messages(row.shape)} that is larger than the "
+                    f"row shape {in_messages(tuple(sizes))}.",
+                )
+        places = [np.indices(row.shape).reshape(row.ndim, -1).T for row in rows]
+        numbers = np.repeat(np.arange(len(rows)), [len(each) for each in places])
+        indices = np.hstack([numbers[:, None], np.concatenate(places)]).astype(np.int64)
+        values = np.concatenate([row.reshape(-1) for row in rows])
+        return fastrec.Sparse(indices, values, (len(rows), *sizes))
