@@ -248,18 +248,6 @@ def test_with_several_live_iterators_a_state_is_the_iterators_own(paths: list[Pa
     assert batcher.state_dict()["epoch"] == 2
 
 
-def test_a_transform_that_pulls_from_its_own_iterator_is_told_so(paths: list[Path]) -> None:
-    held: list[Any] = []
-
-    def transform(batch: Any) -> Any:
-        return batch, next(held[0])
-
-    held.append(iter(Batcher(paths, FEATURES, 20, transform=transform, threads=1)))
-    with pytest.raises(RuntimeError, match="must not take batches of the iterator"):
-        next(held[0])
-    held.clear()
-
-
 def test_too_large_a_batch_that_is_dropped_is_warned_of(paths: list[Path]) -> None:
     with pytest.warns(
         RuntimeWarning, match="no batch of 61 records: an epoch of this shard has 60"
