@@ -23,7 +23,7 @@ if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
 
 
 # Doctests import every module, and classes of these derive from classes of what may be missing.
-DERIVED = {
+DERIVED: dict[tuple[str, ...], str] = {
     ("tfrecord", "torch"): "torch",
     ("fastrec", "torch"): "torch",
     ("fastrec", "grain.py"): "grain",

@@ -325,7 +325,9 @@ def test_columns_that_do_not_fit_each_other_are_an_error_of_their_record(
         next(batches)
     packed = tmp_path / "gz"
     packed.write_bytes(gzipped(first.read_bytes() + second.read_bytes()))
-    with pytest.raises(fastrec.ExampleParseError, match=r"^record 33 in '.*gz': feature ") as caught:
+    with pytest.raises(
+        fastrec.ExampleParseError, match=r"^record 33 in '.*gz': feature "
+    ) as caught:
         list(Batcher(packed, {"v": feature}, 5))
     assert caught.value.record == 33
 

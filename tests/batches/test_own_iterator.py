@@ -56,7 +56,8 @@ def test_a_transform_may_take_batches_of_another_iterator(path: Path) -> None:
 
 
 def test_fewer_threads_than_asked_for_do_all(monkeypatch: pytest.MonkeyPatch) -> None:
-    real, started = threading.Thread.start, []
+    real = threading.Thread.start
+    started: list[object] = []
 
     def start(self: threading.Thread) -> None:
         if len(started) == 2:

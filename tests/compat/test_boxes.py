@@ -75,21 +75,21 @@ def test_a_graph_draws_again_with_each_run() -> None:
 
 
 def test_boxes_are_painted() -> None:
-    image, box = np.zeros((1, 4, 5, 1), np.float32), np.float32([[[0, 0.25, 0.7, 1.0]]])
-    painted = np.asarray(tf.image.draw_bounding_boxes(image, box, np.float32([[0.5]])))
+    image, box = np.zeros((1, 4, 5, 1), np.float32), np.array([[[0, 0.25, 0.7, 1.0]]], np.float32)
+    painted = np.asarray(tf.image.draw_bounding_boxes(image, box, np.array([[0.5]], np.float32)))
     assert (painted[0, ..., 0] * 2).tolist() == [
         [0, 1, 1, 1, 1],
         [0, 1, 0, 0, 1],
         [0, 1, 1, 1, 1],
         [0, 0, 0, 0, 0],
     ]
-    outside = np.float32([[[-0.5, -0.5, 2, 2], [2, 2, 3, 3]]])
+    outside = np.array([[[-0.5, -0.5, 2, 2], [2, 2, 3, 3]]], np.float32)
     assert not np.asarray(tf.image.draw_bounding_boxes(image, outside, None)).any()
 
 
 def test_boxes_that_overlap_a_better_one_are_left_out() -> None:
-    boxes = np.float32([[0, 0, 1, 1], [0, 0.1, 1, 1.1], [0, 0, 1, 1.01], [3, 3, 4, 4]])
-    scores = np.float32([0.5, 0.9, 0.4, 0.1])
+    boxes = np.array([[0, 0, 1, 1], [0, 0.1, 1, 1.1], [0, 0, 1, 1.01], [3, 3, 4, 4]], np.float32)
+    scores = np.array([0.5, 0.9, 0.4, 0.1], np.float32)
     keep = tf.image.non_max_suppression
     assert np.asarray(keep(boxes, scores, 10, 0.5)).tolist() == [1, 3]
     assert np.asarray(keep(boxes, scores, 1, 0.5)).tolist() == [1]

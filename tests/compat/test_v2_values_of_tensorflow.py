@@ -183,7 +183,7 @@ def test_dense_elements_in_sparse_batches() -> None:
 
 
 def test_a_decorated_function_of_python() -> None:
-    @tf.py_function(Tout=tf.int64)
+    @tf.py_function(Tout=tf.int64)  # type: ignore[untyped-decorator]
     def more(x: Any) -> Any:
         return x + 1
 

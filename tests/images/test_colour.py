@@ -46,7 +46,7 @@ def test_saturations_are_scaled(shape: tuple[int, ...], factor: float) -> None:
 
 def test_each_image_has_an_amount_of_its_own() -> None:
     before = images((2, 3, 3, 3))
-    found = _core.change_colours(before, "hue", np.float32([0, 0.5]))
+    found = _core.change_colours(before, "hue", np.array([0, 0.5], np.float32))
     np.testing.assert_allclose(found[0], before[0], atol=1e-6)
     assert not np.allclose(found[1], before[1], atol=0.01)
 

@@ -27,6 +27,7 @@ import warnings
 import zlib
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import fastrec
 
@@ -88,10 +89,10 @@ class Actor:
     def replace(self) -> None:
         file, path = self.pick()
         version = self.rng.getrandbits(40)
-        options = self.rng.choice([{}, {"fsync": False}, {"index": True}])
+        options: dict[str, Any] = self.rng.choice([{}, {"fsync": False}, {"index": True}])
         if file == COMPRESSED:
             options = {"compression": "GZIP"}
-        with fastrec.Writer(path, **options) as writer:  # type: ignore[arg-type]
+        with fastrec.Writer(path, **options) as writer:
             for number in range(self.rng.choice([0, 1, 50, 700])):
                 writer.write(record(file, version, number))
                 if self.rng.random() < 0.0005:
