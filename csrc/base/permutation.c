@@ -13,6 +13,10 @@
  */
 #include "base/permutation.h"
 
+#include <string.h>
+
+#include "base/cpu.h"
+
 #define MIN_BITS 12
 
 /* The finalizer of splitmix64 (D. Stafford's mix 13). */
@@ -61,6 +65,98 @@ uint64_t fr_permutation_at(const fr_permutation *permutation, uint64_t position)
         x = left << width | right;
     } while (x >= permutation->count);
     return x;
+}
+
+#define LANES 8
+
+/*
+ * One step of the walk for many values at once, a multiple of LANES. A value waits for itself,
+ * round after round, but not for its neighbours: eight go side by side, in vectors where the
+ * processor has such, and otherwise in as many instructions as it has under way.
+ */
+__attribute__((always_inline)) static inline void step(const fr_permutation *permutation,
+                                                       uint64_t *values, size_t count) {
+    const unsigned width = permutation->right_bits;
+    const uint64_t left_mask = ((uint64_t)1 << permutation->left_bits) - 1;
+    const uint64_t right_mask = ((uint64_t)1 << width) - 1;
+    for (size_t k = 0; k < count; k += LANES) {
+        uint64_t left[LANES], right[LANES];
+        for (int j = 0; j < LANES; j++) {
+            left[j] = values[k + j] >> width;
+            right[j] = values[k + j] & right_mask;
+        }
+        for (int i = 0; i < FR_PERMUTATION_ROUNDS; i += 2) {
+            for (int j = 0; j < LANES; j++)
+                left[j] ^= mix(right[j] ^ permutation->keys[i]) & left_mask;
+            for (int j = 0; j < LANES; j++)
+                right[j] ^= mix(left[j] ^ permutation->keys[i + 1]) & right_mask;
+        }
+        for (int j = 0; j < LANES; j++)
+            values[k + j] = left[j] << width | right[j];
+    }
+}
+
+typedef void stepper(const fr_permutation *permutation, uint64_t *values, size_t count);
+
+static void step_plain(const fr_permutation *permutation, uint64_t *values, size_t count) {
+    step(permutation, values, count);
+}
+
+#if defined(__x86_64__)
+__attribute__((target("avx2"))) static void step_avx2(const fr_permutation *permutation,
+                                                      uint64_t *values, size_t count) {
+    step(permutation, values, count);
+}
+
+__attribute__((target("avx512f,avx512dq,avx512vl"))) static void step_avx512(
+    const fr_permutation *permutation, uint64_t *values, size_t count) {
+    step(permutation, values, count);
+}
+
+static stepper *fastest(void) {
+    const uint32_t features = fr_cpu_features();
+    if (features & FR_CPU_AVX512) return step_avx512;
+    return features & FR_CPU_AVX2 ? step_avx2 : step_plain;
+}
+#else
+static stepper *fastest(void) {
+    return step_plain;
+}
+#endif
+
+#define AT_ONCE 256
+
+/* Values that are outside go on, packed together. */
+static void walk(const fr_permutation *permutation, uint64_t *positions, size_t count) {
+    uint64_t values[AT_ONCE + LANES];
+    uint16_t places[AT_ONCE];
+    stepper *const step_all = fastest();
+    for (size_t k = 0; k < count; k++) {
+        values[k] = positions[k];
+        places[k] = (uint16_t)k;
+    }
+    while (count >= LANES / 2) {
+        memset(values + count, 0, LANES * sizeof *values); /* round up to whole groups */
+        step_all(permutation, values, count);
+        size_t outside = 0;
+        for (size_t k = 0; k < count; k++) {
+            const uint64_t value = values[k];
+            const uint16_t place = places[k];
+            positions[place] = value;
+            values[outside] = value;
+            places[outside] = place;
+            outside += value >= permutation->count;
+        }
+        count = outside;
+    }
+    for (size_t k = 0; k < count; k++)
+        positions[places[k]] = fr_permutation_at(permutation, values[k]);
+}
+
+void fr_permutation_many(const fr_permutation *permutation, uint64_t *positions, size_t count) {
+    for (; count > AT_ONCE; count -= AT_ONCE, positions += AT_ONCE)
+        walk(permutation, positions, AT_ONCE);
+    walk(permutation, positions, count);
 }
 
 uint64_t fr_permutation_find(const fr_permutation *permutation, uint64_t number) {

@@ -1,63 +1,85 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "batch/batch_builder.h"
 
-/* How many rows before its turn the first bytes of a shuffled record are asked for, and how many
-   before it the others: far enough for memory, near enough for the cache. */
-#define AHEAD 8
+/* The lines of a shuffled record between its first and its last are asked for so many rows before
+   its turn: far enough for memory, near enough for the cache. */
 #define NEAR 3
 #define LINE 64
 #define MOST 4096 /* of a longer one the rest comes by itself, as it is read from end to end */
 
-/* Has a record on its way into the cache, from byte `begin` to byte `end` of it. */
-static void prefetch(const fr_dataset *dataset, uint64_t number, size_t begin, size_t end) {
-    fr_span frame = fr_dataset_frame(dataset, number);
-    if (end > frame.size) end = frame.size;
-    for (size_t at = begin; at < end; at += LINE)
+/* Rows that are resolved, and brought into the cache, together. Twice as many places are known, so
+   that there are always some ahead of the row that is read. */
+#define AT_ONCE 64
+
+typedef struct {
+    const uint64_t *numbers;
+    uint64_t rows, resolved;
+    bool touch; /* records are scattered over memory */
+    fr_dataset_place places[2 * AT_ONCE];
+} resolver;
+
+static void resolve_more(resolver *r, const fr_dataset *dataset) {
+    const uint64_t left = r->rows - r->resolved;
+    const size_t some = left < AT_ONCE ? (size_t)left : AT_ONCE;
+    fr_dataset_place *places = r->places + r->resolved % (2 * AT_ONCE);
+    fr_dataset_resolve(dataset, r->numbers + r->resolved, some, places);
+    if (r->touch) fr_dataset_touch(places, some);
+    r->resolved += some;
+}
+
+/* The place of a row that is resolved. */
+static const fr_dataset_place *place_at(const resolver *r, uint64_t row) {
+    return &r->places[row % (2 * AT_ONCE)];
+}
+
+static inline void prefetch_between(fr_span frame) {
+    const size_t end = frame.size < MOST ? frame.size : MOST;
+    for (size_t at = LINE; at < end; at += LINE)
         __builtin_prefetch(frame.data + at, 0, 2);
 }
 
 /* A record that does not stay in the cache: its checksum is made of what is copied, on the way, and
    looked at last, so that it is read from memory once. */
-static int parse_long(fr_batch_builder *builder, uint64_t number, fr_columns *columns,
+static int parse_long(fr_batch_builder *builder, const fr_dataset_place *place, fr_columns *columns,
                       fr_error *err) {
     fr_crc32c_run *run = &builder->parser.intake.run;
     fr_record record;
-    FR_TRY(fr_dataset_peek(builder->dataset, number, &record, err));
+    FR_TRY(fr_dataset_peek(builder->dataset, place, &record, err));
     *run = fr_crc32c_begin(record.data.data, record.data.size);
     int status = fr_parse_row(&builder->parser, record.data, columns, err);
-    FR_TRY(fr_dataset_verify(builder->dataset, number, &record, run, err));
+    FR_TRY(fr_dataset_verify(builder->dataset, place, &record, run, err));
     return status;
 }
 
-static int parse_short(fr_batch_builder *builder, uint64_t number, fr_columns *columns,
-                       fr_error *err) {
+static int parse_short(fr_batch_builder *builder, const fr_dataset_place *place,
+                       fr_columns *columns, fr_error *err) {
     fr_record record;
-    FR_TRY(fr_dataset_record(builder->dataset, number, &record, err));
+    FR_TRY(fr_dataset_read(builder->dataset, place, &record, err));
     return fr_parse_row(&builder->parser, record.data, columns, err);
 }
 
 /* What was parsed counts only if the file was there all the time. */
-static int add_record(fr_batch_builder *builder, uint64_t number, fr_columns *columns,
+static int add_record(fr_batch_builder *builder, const fr_dataset_place *place, fr_columns *columns,
                       fr_error *err) {
     const fr_dataset *dataset = builder->dataset;
-    const bool is_long =
-        dataset->options.verify && fr_dataset_frame(dataset, number).size >= FR_CRC32C_LONG;
-    int status = (is_long ? parse_long : parse_short)(builder, number, columns, err);
-    FR_TRY(fr_dataset_check(dataset, number, err));
-    if (FR_UNLIKELY(status != FR_OK)) fr_dataset_locate(dataset, number, err);
+    const bool is_long = dataset->options.verify && place->frame.size >= FR_CRC32C_LONG;
+    int status = (is_long ? parse_long : parse_short)(builder, place, columns, err);
+    FR_TRY(fr_dataset_check(dataset, place->number, err));
+    if (FR_UNLIKELY(status != FR_OK)) fr_dataset_locate(dataset, place->number, err);
     return status;
 }
 
 static int fill(fr_batch_builder *builder, const uint64_t *numbers, uint64_t rows,
                 const atomic_bool *stop, fr_columns *columns, fr_error *err) {
-    const bool scattered = builder->order->shuffle != FR_SHUFFLE_NONE;
+    /* What is not in the page cache was announced, and is waited for in turn. */
+    resolver r = {.numbers = numbers, .rows = rows};
+    r.touch = builder->order->shuffle != FR_SHUFFLE_NONE && builder->ahead.warm;
     for (uint64_t row = 0; row < rows; row++) {
         if (atomic_load_explicit(stop, memory_order_relaxed)) return FR_AGAIN;
-        if (scattered && row + AHEAD < rows)
-            prefetch(builder->dataset, numbers[row + AHEAD], 0, LINE);
-        if (scattered && row + NEAR < rows)
-            prefetch(builder->dataset, numbers[row + NEAR], LINE, MOST);
-        FR_TRY(add_record(builder, numbers[row], columns, err));
+        while (r.resolved < rows && r.resolved <= row + NEAR)
+            resolve_more(&r, builder->dataset);
+        if (r.touch && row + NEAR < rows) prefetch_between(place_at(&r, row + NEAR)->frame);
+        FR_TRY(add_record(builder, place_at(&r, row), columns, err));
     }
     return FR_OK;
 }

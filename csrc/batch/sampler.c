@@ -32,7 +32,8 @@ static void permuted(fr_sampler_pass *kept, const fr_order *order, fr_sampler_ru
     const fr_permutation *permutation =
         fr_sampler_pass_get(kept, order->count, order->seed, run.epoch);
     for (uint64_t i = 0; i < run.rows; i++)
-        numbers[i] = fr_permutation_at(permutation, fr_shard_place(order, run.used, run.first + i));
+        numbers[i] = fr_shard_place(order, run.used, run.first + i);
+    fr_permutation_many(permutation, numbers, run.rows);
 }
 
 static void draw(fr_sampler *sampler, fr_sampler_run run, uint64_t *numbers) {

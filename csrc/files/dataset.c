@@ -38,12 +38,21 @@ static int watch_windows(fr_dataset *dataset, fr_error *err) {
     return FR_OK;
 }
 
+static int allocate_files(fr_dataset *dataset, size_t count, fr_error *err) {
+    if (count >= UINT32_MAX) return fr_fail(err, FR_ERR_ARG, "%zu files are too many", count);
+    dataset->losses = fr_file_map_losses();
+    dataset->ranges = calloc(count, sizeof *dataset->ranges);
+    dataset->files = calloc(count, sizeof *dataset->files);
+    if (dataset->ranges && dataset->files) return FR_OK;
+    fr_dataset_close(dataset);
+    return fr_fail_nomem(err, (uint64_t)count * sizeof *dataset->files);
+}
+
 int fr_dataset_open(fr_dataset *dataset, const char *const *paths, size_t count,
                     const fr_frame_options *options, fr_error *err) {
     dataset->options = *options;
     if (count == 0) return FR_OK;
-    if (!dataset->files) dataset->files = calloc(count, sizeof *dataset->files);
-    if (!dataset->files) return fr_fail_nomem(err, (uint64_t)count * sizeof *dataset->files);
+    if (!dataset->files) FR_TRY(allocate_files(dataset, count, err));
     for (size_t begun = dataset->file_count; dataset->file_count < count; dataset->file_count++) {
         size_t i = dataset->file_count;
         if (i - begun == FILES_AT_ONCE) return FR_AGAIN;
@@ -116,6 +125,27 @@ static int take_samples(fr_dataset_file *file, fr_error *err) {
     return FR_OK;
 }
 
+/* Buckets of record numbers, a few for each file, with the file that each begins in: finding the
+   file of a record is one look, or a bisection of the few files that begin in its bucket. */
+static int make_buckets(fr_dataset *dataset, fr_error *err) {
+    if (dataset->file_count < 2 || dataset->buckets.size) return FR_OK;
+    unsigned shift = 0;
+    while (dataset->count >> shift > 4 * (uint64_t)dataset->file_count)
+        shift++;
+    const size_t buckets = (size_t)(dataset->count >> shift) + 2;
+    FR_TRY(fr_buffer_reserve(&dataset->buckets, buckets * sizeof(uint32_t), err));
+    uint32_t *files = (uint32_t *)(void *)dataset->buckets.data, file = 0;
+    for (size_t bucket = 0; bucket < buckets; bucket++) {
+        while (file + 1 < dataset->file_count && dataset->ranges[file + 1].first <= (uint64_t)bucket
+                                                                                        << shift)
+            file++;
+        files[bucket] = file;
+    }
+    dataset->bucket_shift = shift;
+    dataset->buckets.size = buckets * sizeof(uint32_t);
+    return FR_OK;
+}
+
 int fr_dataset_scan(fr_dataset *dataset, uint64_t limit, fr_error *err) {
     while (dataset->indexed < dataset->file_count) {
         fr_dataset_file *file = &dataset->files[dataset->indexed];
@@ -124,22 +154,37 @@ int fr_dataset_scan(fr_dataset *dataset, uint64_t limit, fr_error *err) {
         limit -= fr_index_count(&file->index) - before;
         FR_TRY(take_samples(file, err));
         file->first = dataset->count;
+        dataset->ranges[dataset->indexed] = (fr_dataset_range){
+            file->first, (const uint64_t *)(const void *)file->index.offsets.data,
+            file->map.bytes.data, file->told};
         dataset->count += fr_index_count(&file->index);
         dataset->indexed++;
     }
-    return FR_OK;
+    return make_buckets(dataset, err);
 }
 
-size_t fr_dataset_find(const fr_dataset *dataset, uint64_t number) {
-    size_t low = 0, high = dataset->indexed;
+/* The file among those from `low` to before `high` that record `number` is in. */
+static size_t bisect(const fr_dataset *dataset, uint64_t number, size_t low, size_t high) {
     while (high - low > 1) {
         size_t middle = low + (high - low) / 2;
-        if (dataset->files[middle].first <= number)
+        if (dataset->ranges[middle].first <= number)
             low = middle;
         else
             high = middle;
     }
     return low;
+}
+
+static inline size_t find(const fr_dataset *dataset, uint64_t number) {
+    if (dataset->buckets.size == 0) return bisect(dataset, number, 0, dataset->indexed);
+    const uint32_t *files = (const uint32_t *)(const void *)dataset->buckets.data;
+    const uint64_t bucket = number >> dataset->bucket_shift;
+    const size_t low = files[bucket], high = (size_t)files[bucket + 1] + 1;
+    return high - low == 1 ? low : bisect(dataset, number, low, high);
+}
+
+size_t fr_dataset_find(const fr_dataset *dataset, uint64_t number) {
+    return find(dataset, number);
 }
 
 void fr_dataset_locate(const fr_dataset *dataset, uint64_t number, fr_error *err) {
@@ -198,15 +243,48 @@ void fr_dataset_expect(const fr_dataset *dataset, uint64_t number) {
         __builtin_prefetch(likely + 64 * line - 128);
 }
 
-/* Where record `number` of `file` stands, by the index. */
-static fr_span frame_bytes(const fr_dataset_file *file, uint64_t number) {
-    uint64_t offset = fr_index_offset(&file->index, number - file->first);
-    uint64_t next = fr_index_offset(&file->index, number - file->first + 1);
-    return (fr_span){file->map.bytes.data + offset, (size_t)(next - offset)};
+static void resolve_frame(const fr_dataset *dataset, fr_dataset_place *place) {
+    const fr_dataset_range *range = &dataset->ranges[place->file];
+    const uint64_t *offsets = range->offsets + (place->number - range->first);
+    place->frame = (fr_span){range->data + offsets[0], (size_t)(offsets[1] - offsets[0])};
+    place->told = range->told;
+}
+
+void fr_dataset_resolve(const fr_dataset *dataset, const uint64_t *numbers, size_t count,
+                        fr_dataset_place *places) {
+    for (size_t i = 0; i < count; i++) {
+        places[i].number = numbers[i];
+        places[i].file = (uint32_t)find(dataset, numbers[i]);
+    }
+    for (size_t i = 0; i < count; i++)
+        resolve_frame(dataset, &places[i]);
+}
+
+/*
+ * Loads that nothing depends on, one after the other, wait for memory together. A prefetch would
+ * not do: where the page is not in the translation buffer, which scattered records are not,
+ * processors drop it. (Measured on 10 million records of 59 bytes: 320 ns a record by prefetches,
+ * 110 by loads.)
+ */
+#define TOUCHED 4096
+
+void fr_dataset_touch(const fr_dataset_place *places, size_t count) {
+    unsigned bytes = 0;
+    for (size_t i = 0; i < count; i++) {
+        const fr_span frame = places[i].frame;
+        bytes += frame.data[0] + frame.data[(frame.size < TOUCHED ? frame.size : TOUCHED) - 1];
+    }
+    __asm__ volatile("" : : "r"(bytes)); /* the compiler must not leave them out */
+}
+
+static fr_dataset_place place_of(const fr_dataset *dataset, uint64_t number) {
+    fr_dataset_place place = {.number = number, .file = (uint32_t)find(dataset, number)};
+    resolve_frame(dataset, &place);
+    return place;
 }
 
 fr_span fr_dataset_frame(const fr_dataset *dataset, uint64_t number) {
-    return frame_bytes(&dataset->files[fr_dataset_find(dataset, number)], number);
+    return place_of(dataset, number).frame;
 }
 
 /* No header where the index has one, or a record of another size. */
@@ -216,73 +294,66 @@ static int refuse_index(fr_error *err) {
                    "or the header is damaged");
 }
 
-static int read_frame(const fr_dataset_file *file, uint64_t number, const fr_frame_options *options,
-                      fr_record *record, fr_error *err) {
-    fr_span bytes = frame_bytes(file, number);
-    fr_frame frame = {{0}, 0};
-    int status = fr_frame_next(bytes, true, options, &frame, err);
-    if (file->told && frame.size != bytes.size && status != FR_ERR_LIMIT) return refuse_index(err);
-    record->data = frame.data;
-    record->offset = (uint64_t)(bytes.data - file->map.bytes.data);
+/* The frame at `place` is not what it should be. */
+static int fail_at(const fr_dataset *dataset, const fr_dataset_place *place, int status,
+                   fr_error *err) {
+    status = blame(&dataset->files[place->file], status, err);
+    fr_dataset_locate(dataset, place->number, err);
     return status;
 }
 
-static int read_record(const fr_dataset *dataset, uint64_t number, const fr_frame_options *options,
-                       fr_record *record, fr_error *err) {
-    const fr_dataset_file *file = &dataset->files[fr_dataset_find(dataset, number)];
-    int status = read_frame(file, number, options, record, err);
-    if (FR_LIKELY(status == FR_OK)) return FR_OK;
-    status = blame(file, status, err);
-    fr_dataset_locate(dataset, number, err);
-    return status;
+static inline int read_frame(const fr_dataset *dataset, const fr_dataset_place *place,
+                             const fr_frame_options *options, fr_record *record, fr_error *err) {
+    fr_frame frame = {{0}, 0};
+    int status = fr_frame_next(place->frame, true, options, &frame, err);
+    if (FR_UNLIKELY(place->told && frame.size != place->frame.size && status != FR_ERR_LIMIT))
+        status = refuse_index(err);
+    record->data = frame.data;
+    if (FR_UNLIKELY(status != FR_OK)) return fail_at(dataset, place, status, err);
+    record->offset = (uint64_t)(place->frame.data - dataset->ranges[place->file].data);
+    return FR_OK;
+}
+
+int fr_dataset_read(const fr_dataset *dataset, const fr_dataset_place *place, fr_record *record,
+                    fr_error *err) {
+    return read_frame(dataset, place, &dataset->options, record, err);
 }
 
 int fr_dataset_record(const fr_dataset *dataset, uint64_t number, fr_record *record,
                       fr_error *err) {
-    return read_record(dataset, number, &dataset->options, record, err);
+    const fr_dataset_place place = place_of(dataset, number);
+    return fr_dataset_read(dataset, &place, record, err);
 }
 
-int fr_dataset_peek(const fr_dataset *dataset, uint64_t number, fr_record *record, fr_error *err) {
+int fr_dataset_peek(const fr_dataset *dataset, const fr_dataset_place *place, fr_record *record,
+                    fr_error *err) {
     const fr_frame_options options = {.max_record = dataset->options.max_record};
-    return read_record(dataset, number, &options, record, err);
+    return read_frame(dataset, place, &options, record, err);
 }
 
-int fr_dataset_verify(const fr_dataset *dataset, uint64_t number, const fr_record *record,
-                      fr_crc32c_run *run, fr_error *err) {
+int fr_dataset_verify(const fr_dataset *dataset, const fr_dataset_place *place,
+                      const fr_record *record, fr_crc32c_run *run, fr_error *err) {
     int status = fr_frame_check(record->data, fr_crc32c_end(run), err);
-    if (FR_LIKELY(status == FR_OK)) return FR_OK;
-    status = blame(&dataset->files[fr_dataset_find(dataset, number)], status, err);
-    fr_dataset_locate(dataset, number, err);
-    return status;
+    return FR_LIKELY(status == FR_OK) ? FR_OK : fail_at(dataset, place, status, err);
 }
 
-/* Enough misses in flight to hide each other, few enough to still be in cache when their turn
-   comes. */
-#define AHEAD 32
+#define AT_ONCE 64
 
-static void prefetch_entry(const fr_dataset *dataset, uint64_t number) {
-    const fr_dataset_file *file = &dataset->files[fr_dataset_find(dataset, number)];
-    const uint64_t *offsets = (const uint64_t *)(const void *)file->index.offsets.data;
-    __builtin_prefetch(offsets + (number - file->first));
-}
-
-static void prefetch_frame(const fr_dataset *dataset, uint64_t number) {
-    const uint8_t *frame = fr_dataset_frame(dataset, number).data;
-    for (size_t line = 0; line < 4; line++)
-        __builtin_prefetch(frame + 64 * line);
+static int read_some(const fr_dataset *dataset, const uint64_t *numbers, size_t count,
+                     fr_record *records, fr_error *err) {
+    fr_dataset_place places[AT_ONCE];
+    fr_dataset_resolve(dataset, numbers, count, places);
+    fr_dataset_touch(places, count);
+    for (size_t i = 0; i < count; i++)
+        FR_TRY(fr_dataset_read(dataset, &places[i], &records[i], err));
+    return FR_OK;
 }
 
 int fr_dataset_records(const fr_dataset *dataset, const uint64_t *numbers, size_t count,
                        fr_record *records, fr_error *err) {
-    for (size_t i = 0; i < count && i < 2 * AHEAD; i++)
-        prefetch_entry(dataset, numbers[i]);
-    for (size_t i = 0; i < count && i < AHEAD; i++)
-        prefetch_frame(dataset, numbers[i]);
-    for (size_t i = 0; i < count; i++) {
-        if (count - i > 2 * AHEAD) prefetch_entry(dataset, numbers[i + 2 * AHEAD]);
-        if (count - i > AHEAD) prefetch_frame(dataset, numbers[i + AHEAD]);
-        FR_TRY(fr_dataset_record(dataset, numbers[i], &records[i], err));
-    }
+    for (size_t i = 0; i < count; i += AT_ONCE)
+        FR_TRY(read_some(dataset, numbers + i, count - i < AT_ONCE ? count - i : AT_ONCE,
+                         records + i, err));
     return FR_OK;
 }
 
@@ -296,9 +367,9 @@ static int reserve_all(const fr_dataset *dataset, const uint64_t *numbers, size_
                        fr_buffer *data, fr_error *err) {
     size_t total = 0;
     for (size_t i = 0; i < count; i++) {
-        const fr_dataset_file *file = &dataset->files[fr_dataset_find(dataset, numbers[i])];
-        if (file->index.gaps) return FR_OK;
-        size_t size = frame_bytes(file, numbers[i]).size - FR_FRAME_OVERHEAD;
+        const fr_dataset_place place = place_of(dataset, numbers[i]);
+        if (dataset->files[place.file].index.gaps) return FR_OK;
+        const size_t size = place.frame.size - FR_FRAME_OVERHEAD;
         if (fr_add_overflows(total, size, &total)) return fr_fail_nomem(err, UINT64_MAX);
     }
     return fr_buffer_reserve(data, total, err);
@@ -318,8 +389,8 @@ int fr_dataset_take(const fr_dataset *dataset, const uint64_t *numbers, size_t c
     if (offsets->size == 0) FR_TRY(put_end(offsets, 0, err));
     FR_TRY(reserve_all(dataset, numbers, count, data, err));
     while (count > 0) {
-        fr_record records[4 * AHEAD];
-        size_t some = count < 4 * AHEAD ? count : 4 * AHEAD;
+        fr_record records[AT_ONCE];
+        size_t some = count < AT_ONCE ? count : AT_ONCE;
         FR_TRY(fr_dataset_records(dataset, numbers, some, records, err));
         FR_TRY(copy_records(records, some, data, offsets, err));
         numbers += some;
@@ -329,10 +400,9 @@ int fr_dataset_take(const fr_dataset *dataset, const uint64_t *numbers, size_t c
 }
 
 int fr_dataset_check(const fr_dataset *dataset, uint64_t number, fr_error *err) {
-    const fr_dataset_file *file = &dataset->files[fr_dataset_find(dataset, number)];
-    if (FR_LIKELY(!fr_file_map_lost(&file->map))) return FR_OK;
-    int status = fr_file_map_check(&file->map, err);
-    fr_dataset_locate(dataset, number, err);
+    if (FR_LIKELY(fr_file_map_losses() == dataset->losses)) return FR_OK;
+    int status = fr_file_map_check(&dataset->files[find(dataset, number)].map, err);
+    if (status != FR_OK) fr_dataset_locate(dataset, number, err);
     return status;
 }
 
@@ -345,5 +415,7 @@ void fr_dataset_close(fr_dataset *dataset) {
         fr_buffer_free(&dataset->files[i].samples);
     }
     free(dataset->files);
+    free(dataset->ranges);
+    fr_buffer_free(&dataset->buckets);
     *dataset = (fr_dataset){0};
 }

@@ -24,6 +24,14 @@ typedef struct {
     bool told; /* the index was not found by scanning: what it says is checked on use */
 } fr_dataset_file;
 
+/* What resolving a record needs to know of its file: two to a cache line. */
+typedef struct {
+    uint64_t first;          /* number of its first record */
+    const uint64_t *offsets; /* of its index */
+    const uint8_t *data;
+    bool told;
+} fr_dataset_range;
+
 /* All-zero is a valid dataset of no files. */
 typedef struct {
     fr_dataset_file *files;
@@ -31,7 +39,19 @@ typedef struct {
     size_t indexed; /* files whose index is done */
     uint64_t count; /* records in the indexed files */
     fr_frame_options options;
+    fr_dataset_range *ranges; /* one a file, `indexed` of them filled in */
+    fr_buffer buckets; /* uint32: file of record number << bucket_shift; once all are indexed */
+    unsigned bucket_shift;
+    uint64_t losses; /* fr_file_map_losses() before the first file was mapped */
 } fr_dataset;
+
+/* Where a record stands, by the index. Valid until close. */
+typedef struct {
+    uint64_t number;
+    fr_span frame; /* reading it may wait for the disk */
+    uint32_t file;
+    bool told; /* the frame is only what an index from elsewhere says */
+} fr_dataset_place;
 
 /* Maps the files, some hundreds a call: FR_AGAIN until all are. All-zero before the first call.
    err->file says which one failed. */
@@ -55,22 +75,36 @@ FR_NODISCARD int fr_dataset_scan(fr_dataset *dataset, uint64_t limit, fr_error *
 /* Which file record `number` is in, number < count. */
 size_t fr_dataset_find(const fr_dataset *dataset, uint64_t number);
 
+/* Resolves `count` record numbers, with the waits for the index overlapping. */
+void fr_dataset_resolve(const fr_dataset *dataset, const uint64_t *numbers, size_t count,
+                        fr_dataset_place *places);
+
 /*
- * Record `number`, its frame checked as the options say; `data` is valid until close. After using
- * the data of records that were not verified, ask fr_dataset_check(). Errors have file, record
- * within the file, and offset.
+ * Brings the frames at `places`, or the first 4 KiB of longer ones, on their way into the cache,
+ * with the waits for memory overlapping. Waits for the disk where they are not in the page cache.
  */
+void fr_dataset_touch(const fr_dataset_place *places, size_t count);
+
+/*
+ * Reads the record at `place`, its frame checked as the options say; `data` is valid until close.
+ * After using the data of records that were not verified, ask fr_dataset_check(). Errors have file,
+ * record within the file, and offset.
+ */
+FR_NODISCARD int fr_dataset_read(const fr_dataset *dataset, const fr_dataset_place *place,
+                                 fr_record *record, fr_error *err);
+
+/* As fr_dataset_read() of one record by its number. */
 FR_NODISCARD int fr_dataset_record(const fr_dataset *dataset, uint64_t number, fr_record *record,
                                    fr_error *err);
 
 /*
- * As fr_dataset_record() in two steps: the record, of which only the header was checked; then its
+ * As fr_dataset_read() in two steps: the record, of which only the header was checked; then its
  * data, by a run that was begun with it. Between them the data may be taken apart, but nothing that
  * was made of it may be handed out.
  */
-FR_NODISCARD int fr_dataset_peek(const fr_dataset *dataset, uint64_t number, fr_record *record,
-                                 fr_error *err);
-FR_NODISCARD int fr_dataset_verify(const fr_dataset *dataset, uint64_t number,
+FR_NODISCARD int fr_dataset_peek(const fr_dataset *dataset, const fr_dataset_place *place,
+                                 fr_record *record, fr_error *err);
+FR_NODISCARD int fr_dataset_verify(const fr_dataset *dataset, const fr_dataset_place *place,
                                    const fr_record *record, fr_crc32c_run *run, fr_error *err);
 
 /*

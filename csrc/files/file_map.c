@@ -24,6 +24,7 @@ struct fr_file_map_entry {
 };
 
 static _Atomic(fr_file_map_entry *) entries;
+static _Atomic uint64_t losses;
 static size_t spare; /* entries of closed maps */
 static pthread_mutex_t registry = PTHREAD_MUTEX_INITIALIZER;
 static struct sigaction previous;
@@ -35,11 +36,16 @@ static fr_file_map_entry *entry_at(uintptr_t address) {
     return NULL;
 }
 
+static void mark_lost(fr_file_map_entry *entry) {
+    atomic_store(&entry->lost, true);
+    atomic_fetch_add(&losses, 1);
+}
+
 /* Puts zeros under the page; the instruction that faulted then runs again. */
 static bool rescue(uintptr_t address) {
     fr_file_map_entry *entry = entry_at(address);
     if (!entry) return false;
-    atomic_store(&entry->lost, true);
+    mark_lost(entry);
     void *page = (void *)(address & ~(page_size - 1));
     return mmap(page, page_size, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) !=
            MAP_FAILED;
@@ -177,8 +183,12 @@ bool fr_file_map_lost(const fr_file_map *map) {
     return map->entry && atomic_load_explicit(&map->entry->lost, memory_order_relaxed);
 }
 
+uint64_t fr_file_map_losses(void) {
+    return atomic_load_explicit(&losses, memory_order_relaxed);
+}
+
 void fr_file_map_lose(const fr_file_map *map) {
-    if (map->entry) atomic_store(&map->entry->lost, true);
+    if (map->entry) mark_lost(map->entry);
 }
 
 void fr_file_map_look(const fr_file_map *map, const char *path) {

@@ -298,6 +298,21 @@ static void an_impossible_order_is_refused(void) {
     CHECK(fr_order_check(&order, &err) == FR_ERR_ARG);
 }
 
+/* Whatever the number of them is, and whichever of them walk far. */
+static void many_positions_go_where_each_goes(uint64_t count) {
+    static uint64_t numbers[700];
+    const size_t most = count < 700 ? (size_t)count : 700;
+    fr_permutation p;
+    fr_permutation_init(&p, count, 5, 2);
+    for (size_t some = 0; some <= most; some += 1 + some / 3) {
+        for (size_t i = 0; i < some; i++)
+            numbers[i] = i * (count / most);
+        fr_permutation_many(&p, numbers, some);
+        for (size_t i = 0; i < some; i++)
+            CHECK(numbers[i] == fr_permutation_at(&p, i * (count / most)));
+    }
+}
+
 static void test_permutations(void) {
     static const uint64_t counts[] = {4095, 4096, 4097, 65537, 1000000};
     for (uint64_t count = 1; count <= 300; count++)
@@ -319,6 +334,10 @@ static void test_permutations(void) {
     a_permutation_can_be_huge(((uint64_t)1 << 63) + 1);
     a_permutation_can_be_huge(UINT64_MAX);
     an_order_is_for_ever();
+    static const uint64_t sizes[] = {1,        2, 9, 300, 4096, 4097, 10000000, UINT64_C(1) << 40,
+                                     INT64_MAX};
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+        many_positions_go_where_each_goes(sizes[i]);
 }
 
 int main(void) {
