@@ -126,6 +126,8 @@ JOBS: dict[str, Job] = {
         Job("large", "From nothing to the first shuffled batch of 10 GB", ("",), unit="seconds",
             note="A file of records as cifar's with its index beside it. Most of it are holes: "
                  "records are where the first batches have them."),
+        Job("scatter", "Ten million records of 44 bytes, in batches of 512", ("",),
+            note="In their own order and shuffled as a whole, in one file and in 10,000."),
         Job("import", "Import, in a new interpreter", ("",), unit="seconds"),
         Job("memory", "Peak memory of its own while batches are made", ("cifar", "photo"),
             unit="bytes", note="fastrec shuffles the whole data set, TensorFlow with a buffer of "

@@ -166,6 +166,18 @@ def _large(found: Found) -> Iterator[Verdict]:
                   f"{ours.median * 1e3:.3g} ms", 0.1 / ours.median)  # fmt: skip
 
 
+def _scatter(found: Found) -> Iterator[Verdict]:
+    comparison = found.get(("scatter", ""))
+    for files in ("one file", "10,000 files"):
+        own = comparison.of(Entry(OURS, f"{files}, in order")) if comparison else None
+        shuffled = comparison.of(Entry(OURS, f"{files}, shuffled")) if comparison else None
+        if own is None or shuffled is None or not own.seconds or not shuffled.seconds:
+            continue
+        share = own.per_record / shuffled.per_record
+        yield Verdict(f"whole-data-set shuffle of small records, {files}", "", "their own order",
+                      "50 % of its speed", f"{share:.0%}", share / 0.5)  # fmt: skip
+
+
 def _importing(found: Found) -> Iterator[Verdict]:
     comparison = found.get(("import", ""))
     if comparison is None:
@@ -198,4 +210,11 @@ def verdicts(comparisons: list[Comparison], native: list[Verdict]) -> list[Verdi
     rows = list(native)
     for target in _TARGETS:
         rows.extend(target.verdicts(found))
-    return [*rows, *_index(found), *_large(found), *_importing(found), *_memory(found)]
+    return [
+        *rows,
+        *_index(found),
+        *_large(found),
+        *_scatter(found),
+        *_importing(found),
+        *_memory(found),
+    ]

@@ -21,7 +21,7 @@ from fastrec.bench.cases import CASES, RAW_CASES, Case, Columns, Ragged, Strings
 from fastrec.bench.digest import Digest, of_records
 from fastrec.bench.engine import Comparison, Engine, Measurement, Rules, ratio
 from fastrec.bench.jobs import CEILING, JOBS, OURS, Entry, case_named
-from fastrec.bench.peers import large
+from fastrec.bench.peers import large, scatter
 from fastrec.bench.processes import Contestant
 from fastrec.bench.worker import Task
 
@@ -308,3 +308,21 @@ def test_cold_trials_say_how_long_they_took(tmp_path: Path, peer: str, variant: 
     assert trial.close is not None
     trial.close()
     assert not path.with_name(path.name + ".frindex").exists()
+
+
+def test_small_records_are_scattered_over_one_file_and_many(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in {"_RECORDS": 6000, "_FILES": 30, "_PASS": 5000}.items():
+        monkeypatch.setattr(scatter, name, value)
+    for start in scatter.jobs().values():
+        trial = start(Task("scatter", "", case_named(""), "", str(tmp_path / "out"), 1))
+        trial.once()
+        assert trial.records == 5000 // 512 * 512
+        assert trial.close is not None
+        trial.close()
+    files = list(tmp_path.iterdir())
+    assert len(files) == 1 + 30
+    assert sum(map(fastrec.count, map(str, files))) == 2 * 6000
+    size = next(file for file in files if file.name.endswith("-of-1")).stat().st_size
+    assert size // 6000 - 16 in range(40, 45)

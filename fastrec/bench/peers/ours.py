@@ -14,7 +14,7 @@ import fastrec
 from .. import cases, digest, photos
 from ..cases import Case, Column
 from ..worker import Start, Task, Trial
-from . import crc, dataset_program, isolated, large, loader_program, queue_pipeline
+from . import crc, dataset_program, isolated, large, loader_program, queue_pipeline, scatter
 from .cold import timed_cold
 from .converted import numbers
 
@@ -359,6 +359,7 @@ JOBS: dict[str, dict[str, Start]] = {
     "cold": {"": _cold},
     "encode": {"": _encode},
     "large": {"": large.trial},
+    "scatter": scatter.jobs(),
     "write": {"rows": _write_rows, "columns": _write_columns},
     "gzip": {"": _parse()},
     "random": {"one at a time": _random_single, f"{_BATCHES} at a time": _random_batched},

@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Ten million small records, in their own order and shuffled, in one file and in ten thousand."""
+
+from __future__ import annotations
+
+import itertools
+import os
+from collections.abc import Iterator
+from functools import partial
+
+import numpy as np
+
+import fastrec
+
+from ..worker import Start, Task, Trial
+
+__all__ = ["jobs"]
+
+_RECORDS = 10_000_000  # of 44 bytes
+_FILES = 10_000
+_BATCH = 512
+_PASS = 500_000  # records that are timed at once
+_FEATURES = {
+    "identity": fastrec.FixedLenFeature((), np.int64),
+    "weight01": fastrec.FixedLenFeature((), np.float32),
+}
+
+
+def _write(path: str, first: int, count: int) -> None:
+    with fastrec.Writer(path, fsync=False) as writer:
+        for begin in range(first, first + count, 1 << 18):
+            numbers = np.arange(begin, min(begin + (1 << 18), first + count))
+            writer.write_batch({"identity": numbers, "weight01": np.zeros(len(numbers), "f4")})
+
+
+def _make(out: str, files: int) -> list[str]:
+    """The data set in so many files beside `out`; made by the first entry that asks for it."""
+    folder = os.path.dirname(out)
+    paths = [os.path.join(folder, f"scatter-{number}-of-{files}") for number in range(files)]
+    count = _RECORDS // files
+    for number, path in enumerate(paths):
+        if not os.path.exists(path):
+            _write(path, number * count, count)
+    return paths
+
+
+def _batches(task: Task, files: int, shuffle: bool) -> Trial:
+    batcher = fastrec.Batcher(
+        _make(task.out, files), _FEATURES, _BATCH, shuffle=shuffle, seed=1, threads=task.threads
+    )
+
+    def forever() -> Iterator[object]:
+        while True:
+            yield from batcher
+
+    batches = forever()
+
+    def once() -> None:
+        for _ in itertools.islice(batches, _PASS // _BATCH):
+            pass
+
+    return Trial(once, records=_PASS // _BATCH * _BATCH, close=batcher.close)
+
+
+def jobs() -> dict[str, Start]:
+    """The entries of the job, by variant."""
+    return {
+        f"{name}, {order}": partial(_batches, files=files, shuffle=order == "shuffled")
+        for name, files in (("one file", 1), ("10,000 files", _FILES))
+        for order in ("in order", "shuffled")
+    }
