@@ -60,7 +60,7 @@ static inline bool fr_span_equal(fr_span a, fr_span b) {
     return a.size == b.size && (a.size == 0 || memcmp(a.data, b.data, a.size) == 0);
 }
 
-/* What of `span` follows its first `size` bytes, size <= span.size. */
+/* The rest of `span` after its first `size` bytes, size <= span.size. */
 static inline fr_span fr_span_after(fr_span span, size_t size) {
     if (size) span.data += size;
     span.size -= size;
@@ -72,7 +72,7 @@ static inline fr_span fr_span_after(fr_span span, size_t size) {
 
 /*
  * A growing block, 64-byte aligned. All-zero is a valid empty buffer; free is idempotent.
- * `data[0..size)` is in use, `data[size..capacity)` is room. Some large blocks that are freed are
+ * `data[0..size)` is in use, `data[size..capacity)` is free. Some large blocks that are freed are
  * kept for the next that grows, in any thread.
  */
 typedef struct {
@@ -80,7 +80,7 @@ typedef struct {
     size_t size, capacity;
 } fr_buffer;
 
-/* Room for `extra` more bytes, doubling. Moves `data`; the contents are kept. */
+/* Allocates `extra` more bytes, doubling. Moves `data`; the contents are kept. */
 FR_NODISCARD int fr_buffer_grow(fr_buffer *buffer, size_t extra, fr_error *err);
 
 FR_NODISCARD static inline int fr_buffer_reserve(fr_buffer *buffer, size_t extra, fr_error *err) {

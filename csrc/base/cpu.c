@@ -23,7 +23,7 @@ static bool bit(uint32_t word, unsigned index) {
     return (word >> index) & 1;
 }
 
-/* Which register state the operating system saves: XCR0. The processor may have vectors that the
+/* The register state that the operating system saves: XCR0. The processor may have vectors that the
    system would not keep across a context switch. */
 static uint32_t saved_state(cpuid_leaf one) {
     uint32_t low, high;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What this processor and the operating system on it can do, found out once.
+ * Features of this processor that the operating system supports, detected once.
  */
 #ifndef FASTREC_CPU_H
 #define FASTREC_CPU_H

@@ -24,7 +24,7 @@ typedef struct {
 void fr_permutation_init(fr_permutation *permutation, uint64_t count, uint64_t seed,
                          uint64_t epoch);
 
-/* Where `position` goes; position < count. */
+/* The number at `position`; position < count. */
 uint64_t fr_permutation_at(const fr_permutation *permutation, uint64_t position);
 
 /* As fr_permutation_at() for each of `count` positions, which are replaced by where they go;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a call says when it comes back.
+ * Status codes and the error struct.
  *
  * Zero is success, a positive value is an outcome that the caller asked about, a negative value is
  * an error. Every fallible function returns one of these as an int and takes `fr_error *err` last,
@@ -28,7 +28,7 @@ enum {
     FR_ERR_INDEX = -10     /* an index that is not the file's, or not one at all */
 };
 
-/* Which fault it is, nearly always of framing. Python's `.kind` is fr_fault_name() of it. */
+/* The kind of fault, nearly always of framing. Python's `.kind` is fr_fault_name() of it. */
 typedef enum {
     FR_FAULT_NONE = 0,
     FR_FAULT_LENGTH_CRC,  /* the length disagrees with its own checksum */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What every thread of ours has in common: it lets signals be.
+ * Signals of the threads that the library starts.
  */
 #ifndef FASTREC_THREAD_H
 #define FASTREC_THREAD_H

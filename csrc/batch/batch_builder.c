@@ -58,7 +58,7 @@ static int parse_short(fr_batch_builder *builder, const fr_dataset_place *place,
     return fr_parse_row(&builder->parser, record.data, columns, err);
 }
 
-/* What was parsed counts only if the file was there all the time. */
+/* A parsed record counts only if the file was complete until then. */
 static int add_record(fr_batch_builder *builder, const fr_dataset_place *place, fr_columns *columns,
                       fr_error *err) {
     const fr_dataset *dataset = builder->dataset;
@@ -71,7 +71,7 @@ static int add_record(fr_batch_builder *builder, const fr_dataset_place *place, 
 
 static int fill(fr_batch_builder *builder, const uint64_t *numbers, uint64_t rows,
                 const atomic_bool *stop, fr_columns *columns, fr_error *err) {
-    /* What is not in the page cache was announced, and is waited for in turn. */
+    /* Records that are not in the page cache were announced, and are waited for in turn. */
     resolver r = {.numbers = numbers, .rows = rows};
     r.touch = builder->order->shuffle != FR_SHUFFLE_NONE && builder->ahead.warm;
     for (uint64_t row = 0; row < rows; row++) {
@@ -84,7 +84,7 @@ static int fill(fr_batch_builder *builder, const uint64_t *numbers, uint64_t row
     return FR_OK;
 }
 
-/* What will probably be made next is announced before what is made now is read. */
+/* Announces the batch that this builder probably makes next, before this one is read. */
 static void announce_next(fr_batch_builder *builder, uint64_t serial) {
     fr_slice slice;
     builder->next = 0;

@@ -43,8 +43,8 @@ int fr_interleave_init(fr_interleave *interleave, const uint64_t *counts, size_t
                        size_t width, fr_error *err) {
     *interleave = (fr_interleave){0};
     if (width < 1 || width > FR_INTERLEAVE_MAX)
-        return fr_fail(err, FR_ERR_ARG, "%zu files side by side, it has to be 1 to %d", width,
-                       FR_INTERLEAVE_MAX);
+        return fr_fail(err, FR_ERR_ARG, "the number of interleaved files must be 1 to %d, got %zu",
+                       FR_INTERLEAVE_MAX, width);
     building b = {.interleave = interleave};
     for (size_t i = 0; i < files; i += width) {
         size_t group = files - i < width ? files - i : width;

@@ -3,7 +3,7 @@
  * Files side by side: record 0 of each, then record 1 of each, as long as each has records; a group
  * of `width` files after the other.
  *
- * Where a position leads is found by bisection. An interleaving do not change once made, so any
+ * The record at a position is found by bisection. An interleaving does not change once made, so any
  * number of threads may use them.
  */
 #ifndef FASTREC_INTERLEAVE_H

@@ -93,9 +93,9 @@ FR_NODISCARD int fr_sampler_init(fr_sampler *sampler, const fr_order *order, fr_
 void fr_sampler_numbers(fr_sampler *sampler, const fr_slice *slice, uint64_t *numbers);
 
 /*
- * Which pass over its source each of those records belongs to: the epoch, or, of a mixture, whose
- * sources begin again when they are through, how often its source was through before. A record
- * comes once a pass.
+ * The pass over its source that each of those records belongs to: the epoch, or, of a mixture,
+ * whose sources begin again when they are through, how often its source was through before. A
+ * record comes once a pass.
  */
 FR_NODISCARD int fr_sampler_passes(const fr_order *order, const fr_slice *slice, uint64_t *passes,
                                    fr_error *err);

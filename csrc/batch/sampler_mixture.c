@@ -42,7 +42,7 @@ static void deal_round(fr_sampler_mixture *mixture, const fr_order *order, uint6
     mixture->known = true;
 }
 
-/* Which part a position is of, and what that is asked for there, counted over all epochs. */
+/* The part that a position belongs to, and how many of its records come before it in all epochs. */
 static size_t ask(fr_sampler_mixture *mixture, const fr_order *order, uint64_t epoch,
                   uint64_t position, uint64_t *asked) {
     const uint64_t sum = weight_sum(order);

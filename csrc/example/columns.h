@@ -3,7 +3,7 @@
  * Typed columns that grow row by row into one batch.
  *
  * Features of a fixed size share one block, filled in place; ragged and bytes features have blocks
- * of their own that grow. Every block is 64-byte aligned and keeps its room when the columns are
+ * of their own that grow. Every block is 64-byte aligned and keeps its memory when the columns are
  * begun anew, so that a recycled batch costs no page fault.
  *
  * A single fr_columns is not safe to use by several threads at once.
@@ -36,7 +36,7 @@ typedef struct {
 FR_NODISCARD int fr_columns_dense_size(const fr_schema *schema, size_t capacity, size_t *size,
                                        fr_error *err);
 
-/* Empties the columns and makes room for `capacity` rows of `schema`, which must outlive them. */
+/* Empties the columns and allocates `capacity` rows of `schema`, which must outlive them. */
 FR_NODISCARD int fr_columns_begin(fr_columns *columns, const fr_schema *schema, size_t capacity,
                                   fr_error *err);
 
@@ -45,7 +45,7 @@ static inline bool fr_feature_is_dense(const fr_feature *feature) {
     return !feature->ragged && !feature->frames && feature->dtype != FR_BYTES;
 }
 
-/* Where column `number` holds the row that comes next, in the shared block. */
+/* The place of the next row of column `number` in the shared block. */
 static inline uint8_t *fr_columns_dense_row(const fr_columns *columns, size_t number) {
     const fr_column *column = &columns->columns[number];
     return columns->dense.data + column->dense + columns->rows * column->row_size;

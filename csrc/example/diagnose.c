@@ -74,7 +74,7 @@ void fr_diagnose_bytes(const fr_feature *feature, fr_span list, fr_error *err) {
     add(err, hint);
 }
 
-/* How many bytes have to be changed, put in or left out. REQUIRES: both at most MAX_KEY. */
+/* The edit distance in bytes, without regard to case. REQUIRES: both at most MAX_KEY. */
 static size_t distance(fr_span a, fr_span b) {
     size_t row[MAX_KEY + 1];
     for (size_t j = 0; j <= b.size; j++)
@@ -94,7 +94,7 @@ static size_t distance(fr_span a, fr_span b) {
     return row[b.size];
 }
 
-/* What was found in a record while its keys were walked. */
+/* The findings of a walk over the keys of a record. */
 typedef struct {
     fr_span wanted, closest;
     size_t distance; /* of the closest */
@@ -147,7 +147,7 @@ static void add_closest(fr_error *err, const findings *s) {
     add(err, "'?");
 }
 
-/* How many other keys there are, and the first of them, as far as the message has room. */
+/* The number of other keys, and the first of them, as far as they fit in the message. */
 static void add_keys(fr_error *err, const findings *s, const char *what) {
     char hint[80], text[FR_KEY_TEXT_SIZE];
     snprintf(hint, sizeof hint, "; the record has %zu other %s%s", s->keys, what,

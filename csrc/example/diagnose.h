@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What may help somebody whose record is not what was expected: the next key, the right function,
- * the format that the bytes seem to be in. Only looked for once there is an error.
+ * Hints for the message of an error about a record: the next key, the right function, the format
+ * that the bytes seem to be in. Only looked for once there is an error.
  */
 #ifndef FASTREC_DIAGNOSE_H
 #define FASTREC_DIAGNOSE_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How an Example is laid out, and in which order it is written.
+ * The layout of an Example, and the order in which it is written.
  *
  * Protobuf puts the size of every message before it, and an Example is messages in messages:
  *

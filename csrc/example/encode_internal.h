@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the parts of encode share among themselves; nobody else includes this.
+ * Shared by the parts of encode; nothing else includes it.
  */
 #ifndef FASTREC_ENCODE_INTERNAL_H
 #define FASTREC_ENCODE_INTERNAL_H
@@ -11,7 +11,7 @@
 /* Protobuf reads no message that is longer. */
 #define FR_MESSAGE_MAX ((uint64_t)INT32_MAX)
 
-/* What the first pass finds out about one value of a row. */
+/* The first pass's result for one value of a row. */
 typedef struct {
     size_t begin, count; /* its elements */
     fr_kind kind;        /* of the row's Feature */
@@ -21,7 +21,7 @@ typedef struct {
     bool scalar; /* one int64 in every row */
 } fr_measured;
 
-/* Where the second pass is. Frames are checksummed as far as `summed`. */
+/* The state of the second pass. Frames are checksummed as far as `summed`. */
 typedef struct {
     uint8_t *p, *end; /* of the message */
     const uint8_t *summed;

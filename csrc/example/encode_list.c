@@ -136,7 +136,7 @@ static int put_strings(fr_put *at, const fr_value *value, const fr_measured *par
     return at->p == end ? FR_OK : fr_fail_changed(value, err);
 }
 
-/* Which elements are in a row. */
+/* The elements of a row. */
 static int find_row(const fr_value *value, size_t row, fr_measured *part, fr_error *err) {
     int64_t begin = (int64_t)(row * value->count), end = begin + (int64_t)value->count;
     if (value->splits) {

@@ -65,7 +65,7 @@ static int measure(sequence *s, uint64_t *message, fr_error *err) {
     }
     if (s->count) *message += fr_sized(s->all);
     if (*message > FR_MESSAGE_MAX)
-        return fr_fail(err, FR_ERR_LIMIT, "a SequenceExample holds less than 2 GiB");
+        return fr_fail(err, FR_ERR_LIMIT, "a SequenceExample must be smaller than 2 GiB");
     return FR_OK;
 }
 

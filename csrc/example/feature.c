@@ -41,7 +41,7 @@ static int name_feature(const fr_row *row, fr_error *err) {
     return fr_fail(err, FR_ERR_SCHEMA, "feature '%s': %.100s", key, message);
 }
 
-/* Where the next `count` elements go. NULL, and FR_OK, when a fixed-size row has no room for them:
+/* The place of the next `count` elements. NULL, and FR_OK, when a fixed-size row cannot hold them:
    they are counted on, for the message. */
 static int place(fr_row *row, size_t count, uint8_t **dst, fr_error *err) {
     size_t size = fr_dtype_size(row->feature->dtype);
@@ -75,7 +75,7 @@ static int narrow_ints(const fr_row *row, fr_span run, uint8_t *dst, size_t coun
     return FR_OK;
 }
 
-/* Into the room that a fixed-size row has: they need not be counted first. */
+/* Into a fixed-size row, whose elements need not be counted first. */
 static int fill_ints(fr_row *row, fr_span run, fr_error *err) {
     const uint8_t *p = run.data, *end = p + run.size;
     const size_t room = row->found < row->feature->count ? row->feature->count - row->found : 0;

@@ -12,7 +12,7 @@
 #include "format/crc32c.h"
 #include "format/wire.h"
 
-/* What reading the values of a record takes besides them. All-zero is valid. */
+/* Scratch memory for reading the values of a record. All-zero is valid. */
 typedef struct {
     fr_buffer pieces;  /* a list that came in pieces */
     fr_crc32c_run run; /* of the record, where somebody wants its checksum */

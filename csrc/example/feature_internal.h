@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the parts of the room share among themselves; nobody else includes this.
+ * Shared by the parts of feature; nothing else includes it.
  */
 #ifndef FASTREC_FEATURE_INTERNAL_H
 #define FASTREC_FEATURE_INTERNAL_H

@@ -51,7 +51,8 @@ static int find_or_add(fr_infer *infer, fr_span key, fr_sighting **seen, fr_erro
     uint32_t *slot = slot_of(infer, key);
     if (*slot == 0) {
         if (count == FR_INFER_MAX)
-            return fr_fail(err, FR_ERR_SCHEMA, "more than %zu different features", FR_INFER_MAX);
+            return fr_fail(err, FR_ERR_SCHEMA, "the records have more than %zu different features",
+                           FR_INFER_MAX);
         fr_sighting fresh = {.key = infer->keys.size, .key_size = key.size};
         FR_TRY(fr_buffer_append(&infer->sightings, &fresh, sizeof fresh, err));
         FR_TRY(fr_buffer_append(&infer->keys, key.data, key.size, err));

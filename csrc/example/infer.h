@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which features there are in Examples that nobody described: their keys, of which kinds they are,
- * and in how many records.
+ * The features of Examples that nobody described: their keys, their kinds, and in how many records
+ * they are.
  *
  * A single fr_infer is not safe to use by several threads at once.
  */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "example/pad_crop.h"
 
-/* What of one dimension is copied, and from where to where. */
+/* The part of one dimension that is copied, from where to where. */
 typedef struct {
     size_t count, skip_src, skip_dst;
     size_t step_src, step_dst; /* elements from one index to the next */

@@ -14,7 +14,7 @@
 
 typedef struct fr_parallel_encode fr_parallel_encode;
 
-/* How many threads are worth while for these rows, `cpus` being there; 0 for the caller's alone. */
+/* The number of threads that pay for these rows on `cpus` processors; 0 for the caller's alone. */
 size_t fr_parallel_encode_threads(const fr_value *values, size_t count, fr_rows rows, size_t cpus);
 
 /* Rows of sorted `values` as frames. Whoever wants all of them or none calls fr_encode_check()

@@ -77,7 +77,7 @@ static inline bool read_plain_entry(fr_span entry, fr_span *key, fr_span *value)
     return p < end && *p == TAG_2 && fr_wire_sized(p + 1, end, value) == end;
 }
 
-/* Which feature the key of entry number `position` names, or -1. */
+/* The feature that the key of entry number `position` names, or -1. */
 static ptrdiff_t find(fr_parser *parser, size_t position, fr_span key) {
     ptrdiff_t number = fr_schema_find(parser->schema, key);
     if (number >= 0 && position < parser->predicted_count)
@@ -88,8 +88,8 @@ static ptrdiff_t find(fr_parser *parser, size_t position, fr_span key) {
 /* Stands for the value of a feature that is in the row already. */
 static const uint8_t in_row;
 
-/* The pieces of merged values are pieces of the record, each taken once: with room for as many
-   bytes as the record has, values that were noted do not move. */
+/* The pieces of merged values are pieces of the record, each taken once: with memory for as
+   many bytes as the record has, values that were noted do not move. */
 static int note_any_entry(fr_parser *parser, size_t position, fr_span entry, fr_error *err) {
     fr_span key, value;
     if (FR_UNLIKELY(!read_plain_entry(entry, &key, &value))) {

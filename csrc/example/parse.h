@@ -31,7 +31,7 @@ typedef struct {
 FR_NODISCARD int fr_parser_init(fr_parser *parser, const fr_schema *schema, fr_error *err);
 
 /*
- * Appends the row of `record` to `columns`, which has room for it. FR_ERR_MALFORMED when the
+ * Appends the row of `record` to `columns`, begun for as many rows. FR_ERR_MALFORMED when the
  * bytes are no Example, FR_ERR_SCHEMA when they are not the Example that the schema describes;
  * the message names the feature, what was expected and what came. After an error the columns can
  * only be begun anew or freed.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which features are wanted of an Example, and as what.
+ * The features that are wanted of an Example, and their types.
  *
  * A schema does not change once it is made, so any number of threads may use one.
  */
@@ -29,7 +29,7 @@ typedef enum {
     FR_FIT_CROP_OR_PAD, /* cut or surrounded by zeros, about the centre */
 } fr_fit;
 
-/* Where a dimension of a record's array is said. */
+/* The source of a dimension of a record's array. */
 typedef enum {
     FR_EXTENT_FIXED = 0, /* it is `value` */
     FR_EXTENT_ONE,       /* the one int64 that an earlier feature, ragged and number `value`, has */
@@ -61,7 +61,7 @@ typedef struct {
         extent[FR_MAX_RANK]; /* the shape of a record's array, or in the first one all of it */
 } fr_feature;
 
-/* How a feature is read fastest: when it is one value, straight from where it stands. */
+/* The fast path of a feature: one value is read straight from where it stands. */
 typedef enum {
     FR_SCALAR_NONE = 0,
     FR_SCALAR_INT64,
@@ -70,7 +70,7 @@ typedef enum {
     FR_SCALAR_FLOAT_AS /* a float, into a column of another type */
 } fr_scalar;
 
-/* What follows from a feature and its place among the others. */
+/* Derived from a feature and its place among the others. */
 typedef struct {
     fr_span prefix;   /* how an entry for its key begins: tag, size, key, tag of the value */
     fr_scalar scalar; /* only of a feature whose key no other has */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What follows from where the rows of a ragged column begin: the coordinates of its values.
+ * The coordinates of the values of a ragged column.
  */
 #ifndef FASTREC_SPARSE_INDICES_H
 #define FASTREC_SPARSE_INDICES_H
@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 /*
- * Writes (row, place in the row) of each value to `indices`, room for 2 numbers a value. `splits`
+ * Writes (row, place in the row) of each value to `indices`, 2 numbers a value. `splits`
  * has `rows` + 1 numbers, from 0 and never falling. The length of the longest row is returned.
  */
 int64_t fr_sparse_indices(const int64_t *splits, size_t rows, int64_t *indices);

@@ -39,7 +39,8 @@ static int watch_windows(fr_dataset *dataset, fr_error *err) {
 }
 
 static int allocate_files(fr_dataset *dataset, size_t count, fr_error *err) {
-    if (count >= UINT32_MAX) return fr_fail(err, FR_ERR_ARG, "%zu files are too many", count);
+    if (count >= UINT32_MAX)
+        return fr_fail(err, FR_ERR_ARG, "the number of files must be below 2^32, got %zu", count);
     dataset->losses = fr_file_map_losses();
     dataset->ranges = calloc(count, sizeof *dataset->ranges);
     dataset->files = calloc(count, sizeof *dataset->files);

@@ -24,7 +24,7 @@ typedef struct {
     bool told; /* the index was not found by scanning: what it says is checked on use */
 } fr_dataset_file;
 
-/* What resolving a record needs to know of its file: two to a cache line. */
+/* The part of a file that resolving a record needs: two to a cache line. */
 typedef struct {
     uint64_t first;          /* number of its first record */
     const uint64_t *offsets; /* of its index */
@@ -45,7 +45,7 @@ typedef struct {
     uint64_t losses; /* fr_file_map_losses() before the first file was mapped */
 } fr_dataset;
 
-/* Where a record stands, by the index. Valid until close. */
+/* The position of a record, by the index. Valid until close. */
 typedef struct {
     uint64_t number;
     fr_span frame; /* reading it may wait for the disk */
@@ -72,7 +72,7 @@ FR_NODISCARD int fr_dataset_scan_file(fr_dataset *dataset, size_t number, uint64
    and offset. */
 FR_NODISCARD int fr_dataset_scan(fr_dataset *dataset, uint64_t limit, fr_error *err);
 
-/* Which file record `number` is in, number < count. */
+/* The number of the file that record `number` is in; number < count. */
 size_t fr_dataset_find(const fr_dataset *dataset, uint64_t number);
 
 /* Resolves `count` record numbers, with the waits for the index overlapping. */
@@ -131,15 +131,15 @@ FR_NODISCARD int fr_dataset_check(const fr_dataset *dataset, uint64_t number, fr
 
 /*
  * Has the system begin to read `count` records from `number` on, without waiting for them. Of files
- * that memory has plenty of room for, what is around them is read, too, once: sooner or later it
- * will be wanted, and a disk reads large pieces many times as fast as records.
+ * that fit in memory several times over, the bytes around them are read once, too: they will be
+ * wanted sooner or later, and a disk reads large pieces many times as fast as records.
  */
 void fr_dataset_announce(const fr_dataset *dataset, uint64_t number, uint64_t count);
 
 /* Whether the header of record `number` is in memory: fr_file_map_resident(). */
 bool fr_dataset_resident(const fr_dataset *dataset, uint64_t number);
 
-/* Where record `number` and its frame stand, by the index; reading it may wait for the disk. */
+/* The frame of record `number`, by the index; reading it may wait for the disk. */
 fr_span fr_dataset_frame(const fr_dataset *dataset, uint64_t number);
 
 /* Gives `err` the coordinates of record `number` (file, record within it, offset). */

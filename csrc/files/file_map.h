@@ -34,7 +34,7 @@ FR_NODISCARD int fr_file_map_open_fd(fr_file_map *map, int fd, fr_error *err);
 /* Whether a page was touched that the file no longer covers. */
 bool fr_file_map_lost(const fr_file_map *map);
 
-/* How often any map of this process was marked as lost: while the number stays, none was. */
+/* The number of times that a map of this process was marked as lost; unchanged while none is. */
 uint64_t fr_file_map_losses(void);
 
 /* Marks the map as lost by other evidence: within the last page, bytes that are gone read as zeros

@@ -122,13 +122,13 @@ int fr_index_save(const fr_index *index, const fr_index_stamp *stamp, fr_buffer 
 
 static int check_head(fr_span file, fr_error *err) {
     if (file.size < sizeof magic || memcmp(file.data, magic, sizeof magic) != 0)
-        return fr_fail(err, FR_ERR_INDEX, "it is not an index of fastrec's");
+        return fr_fail(err, FR_ERR_INDEX, "it is not a fastrec index");
     if (file.size < HEAD_SIZE)
-        return fr_fail(err, FR_ERR_INDEX, "it is cut short, %zu bytes are left", file.size);
+        return fr_fail(err, FR_ERR_INDEX, "it is truncated to %zu bytes", file.size);
     if (fr_crc32c(file.data, 44) != fr_load_u32(file.data + 44))
         return fr_fail(err, FR_ERR_INDEX, "its header is damaged");
     if (fr_load_u32(file.data + 8) != VERSION || fr_load_u32(file.data + 12) != 0)
-        return fr_fail(err, FR_ERR_INDEX, "it is of version %" PRIu32 ", this is version %d",
+        return fr_fail(err, FR_ERR_INDEX, "its version is %" PRIu32 ", must be %d",
                        fr_load_u32(file.data + 8), VERSION);
     uint64_t count = fr_load_u64(file.data + 32), entries = (file.size - HEAD_SIZE) / 8;
     if (count == UINT64_MAX || count + 1 != entries || (file.size - HEAD_SIZE) % 8 != 0)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Where every record of a file begins.
+ * The offsets of the records of a file.
  *
  * A single index is not safe to change by several threads at once; once built, any number of
  * threads may read it.
@@ -34,7 +34,7 @@ static inline uint64_t fr_index_offset(const fr_index *index, uint64_t record) {
 FR_NODISCARD int fr_index_scan(fr_index *index, fr_span file, const fr_frame_options *options,
                                uint64_t limit, fr_error *err);
 
-/* Which file an index is of: what changes when the file does. */
+/* Identifies the file that an index was made from: it changes when the file does. */
 typedef struct {
     uint64_t size;
     int64_t mtime_ns;

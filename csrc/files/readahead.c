@@ -3,8 +3,8 @@
  * The first record of each batch is never announced. It has to be waited for in any case, with the
  * others on their way, and whether it was (a major page fault) tells if the file is still cold.
  *
- * What the system says about pages is asked once, of a few records of the first batch: it may be a
- * polite lie, and what happens to the reads that follow is no guess.
+ * What the system says about pages is asked once, of a few records of the first batch: the
+ * answer may be wrong, and the reads that follow show what is true.
  */
 #include "files/readahead.h"
 

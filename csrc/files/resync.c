@@ -97,7 +97,7 @@ static bool true_frame_at(const search *s, size_t at, size_t *size) {
     return true;
 }
 
-/* Where the frames that follow each other from `at` on, the first a true one, end. Bad data between
+/* The end of the frames that follow each other from `at` on, the first a true one. Bad data between
    two headers does not break the chain. */
 static size_t chain_end(const search *s, size_t at) {
     uint64_t length, next;
@@ -128,8 +128,9 @@ static bool vouches_for(const search *s, size_t footer) {
     return memcmp(p, header, 8) == 0 || memcmp(p + 8, header + 8, 4) == 0;
 }
 
-/* Where a chain breaks off: four bytes and then a record, or nothing, are how an outer record
-   ends. At the end of the file they may as well be the first of a torn header, a small number. */
+/* The place where a chain breaks off: four bytes and then a record, or nothing, are how an outer
+   record ends. At the end of the file they may as well be the first of a torn header, a small
+   number. */
 static bool looks_closed(const search *s, size_t at) {
     size_t size;
     bool small = s->window.data[at + 3] == 0;
@@ -195,7 +196,7 @@ static bool follow_neighbor(const search *s, fr_resync *resync) {
     return false;
 }
 
-/* Where either half of the header is right, no search is needed. */
+/* If either half of the header is right, no search is needed. */
 static bool follow_header(const search *s, fr_resync *resync) {
     if (s->window.size < FR_HEADER_SIZE) return false;
     return leads_on(s, length_of_crc(fr_load_u32(s->window.data + 8)), resync) ||

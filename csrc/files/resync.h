@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Where records go on after damage: the search for the next true header.
+ * The search for the next true header after damage.
  *
  * A header is taken for true when its length agrees with its checksum and the data behind it with
  * its own: bytes pass for that by chance once in 2^64 positions. Bytes that pass because somebody
@@ -12,7 +12,7 @@
 
 #include "format/frame.h"
 
-/* How the bytes from the damage to where reading goes on came to be given up. */
+/* The bytes from the damage to where reading goes on, and why they were skipped. */
 typedef struct {
     size_t end;     /* where reading goes on, from the start of the window */
     bool whole;     /* they are one record whose header is wrong: its data agrees with its CRC */
@@ -20,7 +20,7 @@ typedef struct {
 } fr_resync;
 
 /*
- * What a search may spend on the data of headers that turn out false, in bytes to checksum. It
+ * The budget of a search for the data of headers that turn out false, in bytes to checksum. It
  * keeps a file made of such headers from costing more than a few times its size: without credit
  * for its data, a header is not looked into.
  */

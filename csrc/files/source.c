@@ -54,7 +54,7 @@ int fr_source_follow(fr_source *source, const char *path, fr_error *err) {
     return FR_OK;
 }
 
-/* Moves the window to the front of its buffer, so that the room is behind it. */
+/* Moves the window to the front of its buffer, so that all free space is behind it. */
 static int make_room(fr_source *source, size_t size, fr_error *err) {
     fr_buffer *buffer = &source->buffer;
     if (source->window.size && source->window.data != buffer->data)

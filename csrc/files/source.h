@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Where a reader's bytes come from: a window that moves forward over a file.
+ * The bytes of a reader: a window that moves forward over a file.
  *
  * A mapped file is a window over all of it. A descriptor (pipe, terminal, file system that cannot
  * map) is a buffer refilled by read(2). A fed source is a buffer that the caller fills, from a

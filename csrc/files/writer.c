@@ -8,7 +8,7 @@
 #include <sys/file.h>
 #include <unistd.h>
 
-/* What is written at once. Pages of a file are kept together by the system as they were written
+/* The size of one write. Pages of a file are kept together by the system as they were written
    together, and a megabyte that is one is mapped and read several times faster later. */
 #define BUFFER_SIZE ((size_t)1 << 20)
 
@@ -38,7 +38,7 @@ static void unreserve(const fr_writer *writer) {
     if (ftruncate(writer->fd, (off_t)writer->written) != 0) return;
 }
 
-/* What was appended is cut off again. */
+/* Truncates the file to what it was before appending. */
 static void cut_off(const fr_writer *writer) {
     if (ftruncate(writer->fd, (off_t)writer->start) != 0) return; /* nothing more can be done */
     if (writer->created) unlink(writer->path);
@@ -124,7 +124,7 @@ static int put_record(fr_writer *writer, fr_span data, fr_error *err) {
     return FR_OK;
 }
 
-/* What fills whole buffers goes to the file from where it is. */
+/* Data that fills whole buffers goes to the file from where it is. */
 static int put_frames(fr_writer *writer, fr_span frames, fr_error *err) {
     size_t head = writer->buffer.size ? room(writer) : 0;
     if (head > frames.size) head = frames.size;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the parts of the writer share: names of files, and files that come to their names. */
+/* Shared by the parts of the writer: names of files, and putting files under them. */
 #ifndef FASTREC_WRITER_INTERNAL_H
 #define FASTREC_WRITER_INTERNAL_H
 
@@ -16,7 +16,7 @@ typedef struct {
 FR_NODISCARD int fr_path_set(fr_path *path, const char *head, size_t size, const char *tail,
                              fr_error *err);
 
-/* How many bytes of `path` come before the name of the file. */
+/* The number of bytes of `path` before the name of the file. */
 size_t fr_path_directory(const char *path);
 
 FR_NODISCARD int fr_path_copy(char **out, const fr_path *path, fr_error *err);

@@ -7,7 +7,8 @@
 #include <time.h>
 #include <unistd.h>
 
-/* What a temporary file's name keeps of the target's: some file systems end names at 143 bytes. */
+/* The part of the target's name that a temporary file's keeps: some file systems end names at 143
+ * bytes. */
 #define NAME_KEPT 96
 
 #define LINKS_MAX 40
@@ -21,7 +22,7 @@ int fr_path_set(fr_path *path, const char *head, size_t size, const char *tail, 
     return FR_OK;
 }
 
-/* How many bytes of `path` come before the name of the file. */
+/* The number of bytes of `path` before the name of the file. */
 size_t fr_path_directory(const char *path) {
     const char *slash = strrchr(path, '/');
     return slash ? (size_t)(slash + 1 - path) : 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How a writer's file comes to be, and to its name. */
+/* Making a writer's file, and putting it under its name. */
 #define _GNU_SOURCE /* renameat2 */
 #include "files/writer_internal.h"
 
@@ -41,7 +41,7 @@ int fr_writer_look(const fr_writer *writer, mode_t *mode, fr_error *err) {
     if (writer->options.exclusive) return fr_fail_io(err, EEXIST, "creating it");
     if (S_ISDIR(there.st_mode)) return fr_fail_io(err, EISDIR, "creating it");
     if (!S_ISREG(there.st_mode))
-        return fr_fail(err, FR_ERR_ARG, "not a regular file, which is all that can be replaced");
+        return fr_fail(err, FR_ERR_ARG, "not a regular file: only regular files can be replaced");
     *mode = there.st_mode;
     return FR_OK;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the implementations of CRC-32C share among themselves; nobody else includes this.
+ * Shared by the implementations of CRC-32C; nothing else includes it.
  *
  * Inside, a CRC is passed as the bare remainder: the complements at both ends are fr_crc32c_impl's
  * business. "state" is that, "crc" is the finished checksum.

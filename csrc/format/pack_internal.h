@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the parts of pack share among themselves; nobody else includes this.
+ * Shared by the parts of pack; nothing else includes it.
  */
 #ifndef FASTREC_PACK_INTERNAL_H
 #define FASTREC_PACK_INTERNAL_H

@@ -51,7 +51,7 @@ AVX512 static inline __m512i spread(__m512i v) {
     return _mm512_and_si512(v, _mm512_set1_epi8(0x7f));
 }
 
-/* Which of the spread bytes count. */
+/* A mask of the spread bytes that count. */
 AVX512 static inline uint64_t counting(__m512i v) {
     v = _mm512_or_si512(v, _mm512_srli_epi64(v, 8));
     v = _mm512_or_si512(v, _mm512_srli_epi64(v, 16));

@@ -13,7 +13,8 @@
 typedef struct {
     const char *name;
     bool (*supported)(void);
-    /* How many varints end in `run`. When the last byte does not end one, the run is malformed. */
+    /* The number of varints that end in `run`. When the last byte ends none, the run is malformed.
+     */
     size_t (*count)(fr_span run);
     /*
      * Decodes varints from *p until `count` are done or `end` is reached; *p moves past them.

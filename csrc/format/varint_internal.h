@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the implementations of varint runs share among themselves; nobody else includes this.
+ * Shared by the implementations of varint runs; nothing else includes it.
  */
 #ifndef FASTREC_VARINT_INTERNAL_H
 #define FASTREC_VARINT_INTERNAL_H

@@ -133,7 +133,7 @@ static inline bool fr_wire_malformed(const fr_wire_fields *fields) {
     return fields->p != fields->end;
 }
 
-/* How many bytes the varint of `value` takes, 1 to 10. */
+/* The size of the varint of `value`, 1 to 10 bytes. */
 static inline size_t fr_wire_varint_size(uint64_t value) {
     return ((size_t)(63 - __builtin_clzll(value | 1)) * 9 + 73) / 64;
 }

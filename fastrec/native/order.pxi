@@ -11,7 +11,7 @@ cdef dict UNEVEN = {"longer": c.FR_UNEVEN_LONGER, "drop": c.FR_UNEVEN_DROP, "pad
 
 @cython.final
 cdef class Order:
-    """Which records every batch has. It does not change, so any number of threads may share one."""
+    """The records of every batch. It does not change, so any number of threads may share one."""
 
     cdef c.fr_order order
     cdef c.fr_interleave interleave

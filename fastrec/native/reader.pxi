@@ -134,7 +134,7 @@ cdef class RecordReader:
 
     cdef int _enter(self) except -1:
         if self.calling and self.calling == <unsigned long>get_ident():
-            raise ValueError("the function that the reader called uses the reader")
+            raise ValueError("the reader cannot be used by the function that it calls")
         if self.forks != forks and self.reader.source.reads:  # at an offset that is shared
             raise ValueError("a pipe or stream can only be read in the process that opened it"
                              + _where(self.path))

@@ -331,7 +331,7 @@ def test_a_callable_that_uses_its_iterator_is_told(tmp_path: Path) -> None:
     [reader] = fastrec.Reader(
         put(tmp_path / "file", TWICE), on_error=lambda _: next(reader)
     )._files.readers()
-    with pytest.raises(ValueError, match="uses the reader"):
+    with pytest.raises(ValueError, match="cannot be used by the function"):
         list(reader)
 
 
