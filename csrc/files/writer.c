@@ -146,8 +146,7 @@ static int close_file(fr_writer *writer) {
     return close(fd);
 }
 
-/* As close_file(), but that on failure there is a descriptor left, and the lock, to cut off with.
- */
+/* As close_file(); on failure a descriptor and the lock are left, to truncate the file with. */
 static int close_appended(fr_writer *writer) {
     int twin = fcntl(writer->fd, F_DUPFD_CLOEXEC, 0);
     if (twin < 0) return close_file(writer);
