@@ -238,11 +238,9 @@ faults: .venv/installed-test
 	    $(BIN)/python tests/tools/faults.py $(FAULTS)/files --thorough 2>$(FAULTS)/log \
 	    || { tail -50 $(FAULTS)/log; exit 1; }
 
-## make verdicts     parsing held against protobuf, upb and pure Python, each for FUZZ_SECONDS
+## make verdicts     parsing held against protobuf's upb, for FUZZ_SECONDS
 verdicts: .venv/installed-test
 	$(BIN)/python tests/tools/fuzz_verdicts.py $(FUZZ_SECONDS) $$$$
-	PROTOCOL_BUFFERS_PYTHON_IMPLEMENTATION=python \
-	    $(BIN)/python tests/tools/fuzz_verdicts.py $(FUZZ_SECONDS) $$$$
 
 ## make oracle       differential tests against TensorFlow, in .venv-oracle
 .venv-oracle/bin/python:

@@ -74,8 +74,11 @@ static inline const uint8_t *fr_wire_tag(const uint8_t *p, const uint8_t *end, u
 /* A size and the bytes it covers; never more than remain. */
 static inline const uint8_t *fr_wire_sized(const uint8_t *p, const uint8_t *end, fr_span *bytes) {
     uint64_t size;
+    const uint8_t *start = p;
     p = fr_wire_varint(p, end, &size);
     if (FR_UNLIKELY(!p || size > (uint64_t)(end - p) || size > INT32_MAX)) return NULL;
+    /* Bits beyond 64 are cut off of numbers; a size that has some is none. */
+    if (FR_UNLIKELY(p - start == FR_VARINT_MAX && p[-1] > 1)) return NULL;
     bytes->data = p;
     bytes->size = (size_t)size;
     return p + size;

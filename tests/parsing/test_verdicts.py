@@ -118,6 +118,7 @@ ACCEPTED: dict[str, tuple[bytes, list[int]]] = {
 SIZE_31 = wire.tag(9, wire.SIZED) + wire.varint(2**31)
 REFUSED: dict[str, bytes] = {
     "a byte too many": example_of("a", ONE) + b"\0",
+    "a size of more than 64 bits": example_of("a", sized(3, b"\x0a" + 9 * b"\x80" + b"\x40")),
     # TensorFlow: accepted
     "an unknown string that overruns the record": example_of("a", ONE) + b"\x4a\x05abc",
     "a features field that overruns the record": b"\x0a\x05abc",

@@ -33,10 +33,7 @@ def test_threads_and_processes_on_the_same_files_meet_sound_records_only() -> No
     assert run(TOOLS / "races.py", 4).count("operations: {") == 4
 
 
-@pytest.mark.parametrize("implementation", ["upb", "python"])
-def test_parsing_has_the_verdicts_and_values_of_protobuf(implementation: str) -> None:
-    said = run(
-        TOOLS / "fuzz_verdicts.py", 3, 7, PROTOCOL_BUFFERS_PYTHON_IMPLEMENTATION=implementation
-    )
+def test_parsing_has_the_verdicts_and_values_of_protobuf() -> None:
+    said = run(TOOLS / "fuzz_verdicts.py", 120, 7, 3000)
+    assert "3000 messages" in said
     assert "0 problems" in said
-    assert f"({implementation})" in said

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Parsing held against protobuf, on messages that are nearly right, for as long as asked.
 
-    python tests/tools/fuzz_verdicts.py [SECONDS] [SEED]
+    python tests/tools/fuzz_verdicts.py [SECONDS] [SEED] [MESSAGES]
 
 Each message is parsed by fastrec in every form (one record and many, all features and one, ragged
 and fixed columns, the survey of infer_features, sequence examples) and by the protobuf that is
@@ -286,10 +286,11 @@ def check_sequence(data: bytes, problems: list[str]) -> None:
 def main() -> int:
     seconds = float(sys.argv[1]) if len(sys.argv) > 1 else 60
     seed = int(sys.argv[2]) if len(sys.argv) > 2 else 0
+    most = int(sys.argv[3]) if len(sys.argv) > 3 else sys.maxsize
     rng, cases, accepted = random.Random(seed), 0, 0
     problems: list[str] = []
     until = time.monotonic() + seconds
-    while time.monotonic() < until and len(problems) < 20:
+    while time.monotonic() < until and cases < most and len(problems) < 20:
         sequence = rng.random() < 0.3
         data = mutated(rng, a_message(rng, sequence))
         (check_sequence if sequence else check_example)(data, problems)
