@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from .. import _core
 from ..errors import FastrecError, RandomAccessError
+from ..records.paths import PathLike
 from ..records.record_files import RecordFiles, Source
 from ..records.recovery import OnError
 from .buckets import Buckets
@@ -165,7 +166,7 @@ class Ordering:
             first += count
         return parts
 
-    def position_of(self, number: int) -> tuple[str | bytes, int, int | None]:
+    def position_of(self, number: int) -> tuple[PathLike, int, int | None]:
         """Path, number within the file and offset of a record, as far as they are known."""
         if not self.streams:
             return self.dataset.position_of(number)

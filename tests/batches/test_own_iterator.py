@@ -57,7 +57,7 @@ def test_a_transform_may_take_batches_of_another_iterator(path: Path) -> None:
 
 def test_fewer_threads_than_asked_for_do_all(monkeypatch: pytest.MonkeyPatch) -> None:
     real = threading.Thread.start
-    started: list[object] = []
+    started: list[threading.Thread] = []
 
     def start(self: threading.Thread) -> None:
         if len(started) == 2:
