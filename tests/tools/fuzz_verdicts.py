@@ -125,9 +125,9 @@ def lenient_messages() -> dict[str, Any]:
         for field, number, label, kind in fields:
             added = made.field.add(name=field, number=number, label=label)
             if isinstance(kind, str):
-                added.type, added.type_name = 11, f".verdicts.{kind}"
+                added.type, added.type_name = 11, f".verdicts.{kind}"  # type: ignore[assignment]
             else:
-                added.type = kind  # noqa: B010
+                added.type = kind  # type: ignore[assignment]
 
     message("BytesList", ("value", 1, 3, 12))
     message("FloatList", ("value", 1, 3, 2))
