@@ -275,7 +275,7 @@ def test_compressed_files_say_that_they_are_read_in_order(tmp_path: Any) -> None
     with fastrec.Writer(path, compression="GZIP") as writer:
         writer.write({"id": 1})
     dataset = Dataset(path, {"id": fastrec.FixedLenFeature((), np.int64)})
-    with pytest.raises(fastrec.RandomAccessError, match="random access needs uncompressed"):
+    with pytest.raises(fastrec.RandomAccessError, match="random access requires uncompressed"):
         len(dataset)
 
 
