@@ -152,7 +152,7 @@ class Batches(Iterator[Any]):
     @property
     def epoch(self) -> int:
         """The number of the epoch that the last batch is of; before it, of the first one."""
-        if self._feed_is_native and self._count:
+        if self._run.has_steps and self._count:
             return self._run.find(self._count - 1).epoch
         return self._epoch
 

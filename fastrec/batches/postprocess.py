@@ -160,6 +160,7 @@ class Stage:
         self._run = run
         self._schema = schema
         self._steps = steps
+        self._has_steps = run.has_steps
         self._damage = run.ordering.files.policy()
 
     def native(self, numbered: tuple[int, Any]) -> Made:
@@ -170,8 +171,10 @@ class Stage:
             passes = self._run.native.passes(serial) % np.uint64(2**24)  # type: ignore[operator]
             keys = numbers + (passes << np.uint64(EPOCH_BITS))
             columns = self._steps.change(columns, keys, self._run, self._damage)
-        find = self._run.find_block
-        return Made(self._steps.finish(columns), find(serial), find(serial + 1))
+        batches = self._steps.finish(columns)
+        if self._has_steps:  # the number of batches delivered says where it stands
+            return Made(batches, self._run.start.position, self._run.start.position)
+        return Made(batches, self._run.find_block(serial), self._run.find_block(serial + 1))
 
     def streamed(self, block: Block) -> Made:
         """Batches of a block of a stream, parsed here."""
