@@ -146,7 +146,7 @@ def test_a_directory_that_is_missing_or_empty_or_a_file_is_one_line(tmp_path: Pa
     (tmp_path / "file").touch()
     for name, words in (
         ("missing", "No such file or directory"),
-        ("empty", "no pictures"),
+        ("empty", "no images"),
         ("file", "Not a directory"),
     ):
         ended = demo("--images", tmp_path / name, "--out", tmp_path / "out")

@@ -215,7 +215,7 @@ def test_changes_that_cannot_be_are_refused(options: dict[str, Any]) -> None:
         Augment(**options)
 
 
-def test_pictures_that_cannot_be_changed_are_refused() -> None:
+def test_images_that_cannot_be_changed_are_refused() -> None:
     with pytest.raises(ValueError, match="does not fit"):
         Augment((9, 9), "random")(np.zeros((1, 8, 8, 3), np.uint8), [0])
     with pytest.raises(ValueError, match="side of 0"):
@@ -225,4 +225,4 @@ def test_pictures_that_cannot_be_changed_are_refused() -> None:
     with pytest.raises(TypeError, match="uint8"):
         Augment()(np.zeros((1, 8, 8, 3), np.float32), [0])
     with pytest.raises(ValueError, match="is not in features"):
-        Batcher("absent", FEATURES, augment={"image": DISTORT})
+        Batcher("absent", FEATURES, augment={"other": DISTORT})

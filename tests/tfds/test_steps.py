@@ -175,7 +175,7 @@ def test_a_child_of_fork_waits_for_no_thread_of_its_parent(tmp_path: Path) -> No
     dataset = fastrec.tfds.load(write(tmp_path, [3, 4]), split="train")
     gc.collect()
     batcher = dataset.steps(2)
-    (fetch,) = (each for each in gc.get_objects() if isinstance(each, Fetch))
+    (fetch,) = (each for each in gc.get_objects() if type(each) is Fetch)
     with fetch._lock, dataset._lock:
         child = os.fork()
         if not child:
