@@ -268,14 +268,14 @@ class Loader:
 
 def empty(shape: tuple[int, ...], dtype: npt.DTypeLike) -> npt.NDArray[Any]: ...
 def augment(
-    pictures: npt.NDArray[np.uint8], keys: npt.NDArray[np.uint64], fields: Mapping[str, Any]
+    images: npt.NDArray[np.uint8], keys: npt.NDArray[np.uint64], fields: Mapping[str, Any]
 ) -> npt.NDArray[Any]: ...
 def change_colours(
     images: npt.NDArray[np.float32], change: str, amounts: npt.NDArray[Any] | None = None
 ) -> npt.NDArray[np.float32]: ...
 def mirror(images: npt.NDArray[Any]) -> npt.NDArray[Any]: ...
 def distort(
-    pictures: npt.NDArray[Any],
+    images: npt.NDArray[Any],
     starts: npt.NDArray[np.int64],
     size: tuple[int, int, int],
     mirror: npt.NDArray[np.uint8] | None,
@@ -353,7 +353,11 @@ class ShuffleRing:
     def __next__(self) -> Any: ...
 
 @final
-class ArrowNode: ...
+class ArrowNode:
+    def __init__(self, *args: Any, **kwargs: Any) -> None: ...
+
+@final
+class ArrowStream: ...
 
 class MaskedBytes:
     column: Bytes

@@ -72,7 +72,8 @@ static uint64_t number_at(fr_sampler_blocks *blocks, const fr_order *order, uint
 void fr_sampler_blocks_numbers(fr_sampler_blocks *blocks, const fr_order *order, fr_sampler_run run,
                                uint64_t *numbers) {
     for (uint64_t i = 0; i < run.rows; i++)
-        numbers[i] = number_at(blocks, order, run.epoch, fr_shard_place(order, run.used, run.first + i));
+        numbers[i] =
+            number_at(blocks, order, run.epoch, fr_shard_place(order, run.used, run.first + i));
 }
 
 int fr_sampler_blocks_init(fr_sampler_blocks *blocks, const fr_order *order, fr_error *err) {

@@ -71,7 +71,8 @@ static uint64_t number_at(fr_sampler_mixture *mixture, const fr_order *order, ui
 void fr_sampler_mixture_numbers(fr_sampler_mixture *mixture, const fr_order *order,
                                 fr_sampler_run run, uint64_t *numbers) {
     for (uint64_t i = 0; i < run.rows; i++)
-        numbers[i] = number_at(mixture, order, run.epoch, fr_shard_place(order, run.used, run.first + i));
+        numbers[i] =
+            number_at(mixture, order, run.epoch, fr_shard_place(order, run.used, run.first + i));
 }
 
 /* How often an epoch goes through a part, rounded up. */
@@ -85,8 +86,7 @@ void fr_sampler_mixture_passes(fr_sampler_mixture *mixture, const fr_order *orde
     for (uint64_t i = 0; i < run.rows; i++) {
         uint64_t asked;
         const uint64_t position = fr_shard_place(order, run.used, run.first + i);
-        const fr_mix_part *part =
-            &order->parts[ask(mixture, order, run.epoch, position, &asked)];
+        const fr_mix_part *part = &order->parts[ask(mixture, order, run.epoch, position, &asked)];
         passes[i] = asked / part->count;
         if (order->same_order) passes[i] += run.number * passes_an_epoch(order, part);
     }
