@@ -122,7 +122,7 @@ def test_a_cycle_of_nothing_ends() -> None:
 
 
 class Worker(types.SimpleNamespace):
-    """What PyTorch says of a worker."""
+    """Worker information as PyTorch gives it."""
 
 
 @pytest.fixture

@@ -116,7 +116,7 @@ def test_a_default_is_not_taken_for_what_is_fed_in_its_place(text: str, wanted: 
 
 
 def rows(path: Path, build: Callable[[Any], Any], lowered: bool) -> tuple[list[Any], str]:
-    """What a runner enqueues, one after the other, and the first line of what ended it."""
+    """Rows that a runner enqueues, and the first line of the error that ended it."""
     before = lowering.set_lowering(lowered)
     try:
         with tf.Graph().as_default():

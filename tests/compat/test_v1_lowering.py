@@ -144,7 +144,7 @@ def same(first: Any, second: Any) -> None:
 
 @pytest.fixture
 def blocks(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """How many records each block had."""
+    """Number of records in each block."""
     sizes: list[int] = []
     real = lowering.BlockPlan._columns
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What docs/compat-v1.md says is covered is there."""
+"""Every name that docs/compat-v1.md lists is covered."""
 
 from __future__ import annotations
 

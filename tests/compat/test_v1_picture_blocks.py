@@ -26,7 +26,7 @@ def path(tmp_path: Path) -> str:
 
 
 def distorted(image: tf.Tensor) -> list[tf.Tensor]:
-    """What the classic program does to a picture, and what others do."""
+    """Distortions of the classic program, and others, of an image."""
     planes = tf.reshape(image, [3, HEIGHT, WIDTH])
     single = tf.cast(image, tf.float32)
     cut = tf.random_crop(single, [6, 5, 3], seed=1)

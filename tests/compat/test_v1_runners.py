@@ -57,7 +57,7 @@ def join(threads: list[threading.Thread]) -> None:
 
 
 def rest(session: tf.Session, queue: tf.FIFOQueue) -> list[int]:
-    """What is left in a queue that is closed."""
+    """Elements left in a queue that is closed."""
     taken = queue.dequeue()
     size = queue.size()
     found = [int(session.run(taken)) for _ in range(session.run(size))]
@@ -67,7 +67,7 @@ def rest(session: tf.Session, queue: tf.FIFOQueue) -> list[int]:
 
 
 def end_of(session: tf.Session, taken: tf.Tensor) -> Exception:
-    """How it ends, whatever is left before."""
+    """Error that ends the dequeues, after any elements left."""
     while True:
         try:
             session.run(taken)

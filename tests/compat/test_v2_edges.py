@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What NumPy would take, and TensorFlow does not, or takes for something else."""
+"""Values that NumPy accepts, and TensorFlow refuses or treats differently."""
 
 from __future__ import annotations
 

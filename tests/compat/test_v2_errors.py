@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What ``fastrec.compat.v2`` raises, and when: after the same elements, whichever way is taken."""
+"""Errors of ``fastrec.compat.v2`` come after the same elements on the fast and the slow path."""
 
 from __future__ import annotations
 

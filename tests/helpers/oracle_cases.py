@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What TensorFlow makes of records, for the tests that compare; it is handed in, not imported."""
+"""TensorFlow's results for records, for comparison; TensorFlow is passed in, not imported."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def tensorflow_parses_sequence(tf: Any, records: Any, context: Schema, lists: Sc
 
 
 def canonical(kind: Any, record: bytes) -> bytes | None:
-    """What protobuf reads, as it writes it; None when that is not clear."""
+    """Record as protobuf reads and rewrites it; None when that is ambiguous."""
     from google.protobuf.message import DecodeError
 
     try:

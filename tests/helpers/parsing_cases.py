@@ -283,7 +283,7 @@ def deep(value: Any) -> Any:
 
 
 def parsed(records: list[bytes], schema: Schema) -> Any:
-    """What `parse_example` makes of records, or None when it refuses them."""
+    """Return the result of `parse_example` for records, or None when it refuses them."""
     try:
         columns = fastrec.parse_example(records, {n: ours(d) for n, d in schema.items()})
     except fastrec.ExampleParseError:
@@ -292,7 +292,7 @@ def parsed(records: list[bytes], schema: Schema) -> Any:
 
 
 def parsed_single(record: bytes, schema: Schema) -> Any:
-    """What `parse_single_example` makes of a record, or None when it refuses it."""
+    """Return the result of `parse_single_example` for a record, or None when it refuses it."""
     try:
         items = fastrec.parse_single_example(record, {n: ours(d) for n, d in schema.items()})
     except fastrec.ExampleParseError:
@@ -301,7 +301,7 @@ def parsed_single(record: bytes, schema: Schema) -> Any:
 
 
 def parsed_single_sequence(record: bytes, context: Schema, lists: Schema) -> Any:
-    """What `parse_single_sequence_example` makes of a record, or None when it refuses it."""
+    """Result of `parse_single_sequence_example` for a record, or None when it refuses it."""
     features = ({n: ours(d) for n, d in schema.items()} for schema in (context, lists))
     try:
         results = fastrec.parse_single_sequence_example(record, *features)
@@ -311,7 +311,7 @@ def parsed_single_sequence(record: bytes, context: Schema, lists: Schema) -> Any
 
 
 def parsed_sequence(records: list[bytes], context: Schema, lists: Schema) -> Any:
-    """What `parse_sequence_example` makes of records, or None when it refuses them."""
+    """Result of `parse_sequence_example` for records, or None when it refuses them."""
     features = ({n: ours(d) for n, d in schema.items()} for schema in (context, lists))
     try:
         results = fastrec.parse_sequence_example(records, *features)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What may be on a disk after a power failure, given what a program asked of the system.
+"""Possible states of a disk after a power failure, from the system calls of a program.
 
 The model is a file system that keeps no promise it did not give: what was written to a file since
 its last fsync is there or is not, piece by piece and in any combination, the last piece also by

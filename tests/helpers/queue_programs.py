@@ -22,7 +22,7 @@ def program(function: Program) -> Program:
 
 
 def outcome(tf: Any, session: Any, fetch: Any, feed: Any = None) -> Any:
-    """What a run gives, or which error and what it says first."""
+    """Value of a run, or the class of its error and the first line of its message."""
     try:
         value = session.run(fetch, feed)
     except tf.errors.OpError as error:

@@ -62,7 +62,7 @@ def write_frames(records: Iterable[bytes]) -> bytes:
 
 
 class Damage(Exception):
-    """Where and why framing ends other than at its end."""
+    """Framing error: its kind, record and offset."""
 
     def __init__(self, kind: str, record: int, offset: int) -> None:
         super().__init__(f"{kind}: record {record} at {offset}")
@@ -130,7 +130,7 @@ open_envelope = _envelope().FromString
 def find_features(record: bytes, names: Iterable[str]) -> dict[str, train.Feature]:
     """The wanted features that are there and have a kind.
 
-    The last entry of a key counts. What nobody asked for stays closed, so damage inside it does
+    The last entry of a key counts. A feature that is not requested is not parsed, so damage inside it does
     not matter; everything else is protobuf's verdict, a `DecodeError` if it is no Example.
     """
     entries = {entry.key: entry.value for entry in open_envelope(record).features.entry}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What hypothesis makes up: values, Examples written in odd ways, and what is asked of them."""
+"""Strategies for hypothesis: values, Examples in unusual encodings, and requests for them."""
 
 from __future__ import annotations
 

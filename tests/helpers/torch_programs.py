@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What worker processes and ranks of the tests of fastrec.torch run; they import it by name."""
+"""Functions of worker processes and ranks in the tests of fastrec.torch, imported by name."""
 
 from __future__ import annotations
 

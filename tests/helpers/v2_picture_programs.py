@@ -18,7 +18,7 @@ def pictures(tf: Any, dtype: Any = np.float32) -> Any:
 
 
 def each(change: Callable[[Any, Any], Any], dtype: Any = np.float32) -> Program:
-    """What a function of a picture makes of some, one by one and in batches."""
+    """Results of a function of an image, one by one and in batches."""
 
     def program(tf: Any, _: str) -> Any:
         return pictures(tf, dtype).map(lambda picture: change(tf, picture)).batch(4)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What tests do to files, bytes and processes, so that tests read as sentences."""
+"""Actions on files, bytes and processes, named so that tests read as sentences."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def zlibbed(data: bytes) -> bytes:
 
 
 def offsets_of(records: Iterable[bytes]) -> list[int]:
-    """Where each record begins, then where the last one ends."""
+    """Offset of each record, then the end of the last one."""
     offsets = [0]
     for record in records:
         offsets.append(offsets[-1] + len(record) + 16)
@@ -81,7 +81,7 @@ def read(source: Any, **options: Any) -> tuple[list[bytes], Exception | None]:
 
 
 def outcome(action: Callable[[], Any]) -> Any:
-    """What comes back, or the class of the exception."""
+    """Return the result of the call, or the class of its exception."""
     try:
         return action()
     except Exception as error:

@@ -43,7 +43,7 @@ class Started(Generic[T]):
         return self._thread.is_alive()
 
     def result(self) -> Any:
-        """What the call has returned; what it has raised is raised."""
+        """Return the result of the call; an error of the call is raised."""
         self._thread.join(DEADLINE)
         assert not self._thread.is_alive(), "it still waits"
         if self._error is not None:

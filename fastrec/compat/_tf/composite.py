@@ -125,7 +125,7 @@ class SparseTensor(Composite):
 
     @property
     def indices(self) -> Any:
-        """Where the values are, of shape (n, rank)."""
+        """Positions of the values, of shape (n, rank)."""
         return run(_INDICES, [self])
 
     @property

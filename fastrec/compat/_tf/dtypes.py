@@ -124,7 +124,7 @@ class DType:
 
     @property
     def limits(self) -> tuple[Any, Any]:
-        """What pictures of the type go from and to: 0 to 1 for floating-point types."""
+        """Smallest and largest value in images of the type: 0 and 1 for floating-point types."""
         return (0, 1) if self._numpy.kind == "f" else (0, self.max)
 
     def _limit(self, which: str) -> Any:
@@ -249,5 +249,5 @@ def as_dtype(value: Any) -> DType:
 
 
 def short_name(dtype: DType) -> str:
-    """What TensorFlow's kernels call a type, as in ``float`` for float32."""
+    """Name of a type in the messages of TensorFlow's kernels, as in ``float`` for float32."""
     return IN_MESSAGES.get(dtype.name, dtype.name)

@@ -30,7 +30,7 @@ UNAUTHENTICATED = 16
 
 
 class OpError(Exception):
-    """What went wrong while an operation ran.
+    """Error of an operation that failed while it ran.
 
     Parameters
     ----------
@@ -52,7 +52,7 @@ class OpError(Exception):
 
     @property
     def message(self) -> str:
-        """What happened."""
+        """Text of the error."""
         return self._message
 
     @property
@@ -121,7 +121,7 @@ class NotFoundError(OpError):
 
 
 class AlreadyExistsError(OpError):
-    """What was to be made is there already."""
+    """Raised when the object to be made already exists."""
 
     code = ALREADY_EXISTS
 
@@ -133,7 +133,7 @@ class PermissionDeniedError(OpError):
 
 
 class UnauthenticatedError(OpError):
-    """Nobody vouches for the caller."""
+    """Raised when the caller is not authenticated."""
 
     code = UNAUTHENTICATED
 
@@ -246,7 +246,7 @@ def error_code_from_exception_type(cls: type[OpError]) -> int:
 
 
 def translated(error: Exception, message: str | None = None) -> OpError:
-    """What TensorFlow raises where fastrec or the operating system raised `error`.
+    """Return the error that TensorFlow raises where fastrec or the operating system raised `error`.
 
     The result is an error of both kinds where there is a class for both, with the coordinates of
     the original. Raise it ``from`` the original.

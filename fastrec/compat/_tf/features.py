@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What to read of an Example, in TensorFlow's words, and held to TensorFlow's rules."""
+"""Features to read from an Example, in TensorFlow's terms and checked by TensorFlow's rules."""
 
 from __future__ import annotations
 
@@ -163,7 +163,7 @@ class Checked(NamedTuple):
 
     @property
     def features(self) -> dict[Any, Any]:
-        """What fastrec is to read."""
+        """Features as fastrec takes them."""
         items: list[Any] = [*self.sparse, *self.dense, *self.ragged]
         return {item.key: item.feature for item in items}
 

@@ -82,12 +82,12 @@ class GFile:
 
     @property
     def name(self) -> Any:
-        """Where it is."""
+        """Path of the file."""
         return self._name
 
     @property
     def mode(self) -> str:
-        """How it is opened."""
+        """Mode in which the file is opened."""
         return self._mode
 
     def _opened(self) -> IO[bytes]:
@@ -149,7 +149,7 @@ class GFile:
         self._readable().seek(place, whence)
 
     def tell(self) -> int:
-        """Where it goes on."""
+        """Return the position in the file."""
         return self._opened().tell()
 
     def size(self) -> int:
@@ -257,7 +257,7 @@ def listdir(path: Any) -> list[str]:
 
 
 def glob_files(pattern: Any) -> list[str]:
-    """What matches a pattern, or any of several: sorted for each."""
+    """Paths that match a pattern, or any of several, sorted for each pattern."""
     patterns = pattern if isinstance(pattern, (list, tuple)) else [pattern]
     return [name for each in patterns for name in sorted(glob.glob(path_of(each)))]
 

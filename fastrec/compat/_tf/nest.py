@@ -61,7 +61,7 @@ def assert_same_structure(
 
 
 def map_structure(func: Callable[..., Any], *structure: Any, **kwargs: Any) -> Any:
-    """What a function makes of each part, of several things side by side, nested as the first."""
+    """Apply a function to the parts of several structures; the result is nested as the first."""
     for each in structure[1:]:
         assert_same_structure(structure[0], each)
     parts = zip(*map(flatten, structure), strict=True)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What operations are: what they do to one element, and to many."""
+"""Operations: their kernels for one element and for many."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["Block", "Draw", "Op", "Parsing", "refused"]
 
 @dataclass(frozen=True)
 class Block:
-    """What an operation gets of an input when it works on many elements at once."""
+    """Input of an operation that works on many elements at once."""
 
     value: Any  # a column, or the one value that all elements have
     many: bool
@@ -58,12 +58,12 @@ class Op:
 
 
 class Parsing(Protocol):
-    """How records are parsed natively."""
+    """Native parsing of records."""
 
     features: dict[Any, Any]
 
     def columns(self, found: dict[Any, Any]) -> tuple[Any, ...]:
-        """What an operation gives, of the columns of the features."""
+        """Outputs of the operation, from the columns of the features."""
         ...
 
 
@@ -72,7 +72,7 @@ class Draw(Protocol):
 
     @property
     def spec(self) -> TypeSpec:
-        """What one draw is."""
+        """Spec of one draw."""
         ...
 
     def start(self) -> Any:
@@ -89,7 +89,7 @@ class Draw(Protocol):
 
 
 def refused(error: Exception) -> Exception:
-    """What NumPy says of values that an operation cannot work on, as TensorFlow's error."""
+    """Return TensorFlow's error for values that NumPy cannot work on."""
     if isinstance(error, (OpError, FastrecError)):
         return error
     return InvalidArgumentError(None, None, str(error))

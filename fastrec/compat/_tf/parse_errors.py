@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What TensorFlow would say of a record that cannot be parsed.
+"""TensorFlow's messages for records that cannot be parsed.
 
 fastrec's own message is more to the point, and stays the cause of the error. But programs match
 TensorFlow's texts, so when parsing has failed, the record is looked at once more.
@@ -40,7 +40,7 @@ def _text(checked: Checked, record: bytes, where: str, single: bool, index: int)
         return f"Could not parse example input, value: '{record.decode('utf-8', 'replace')}'"
     found = example.features.feature
     name = "" if single else f"{where}, "
-    # TensorFlow looks at what is there first, and then for what is not.
+    # TensorFlow checks the features that are present first, then those that are missing.
     for present in (True, False):
         items: list[Any] = [*checked.dense, *checked.sparse]
         for item in items:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How record files are named and compressed."""
+"""Names and compression of record files."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class TFRecordCompressionType:
 
 
 class TFRecordOptions:
-    """How a record file is compressed; all but the first is zlib's, and None its default."""
+    """Compression of a record file; all but the first are zlib's, and None is zlib's default."""
 
     compression_type_map: ClassVar[dict[int, str]] = {
         TFRecordCompressionType.ZLIB: "ZLIB",
@@ -97,7 +97,7 @@ def or_default(value: int | None, default: int) -> int:
 
 
 def compression_of(options: Any) -> str | None:
-    """What :class:`fastrec.Reader` calls the compression of TensorFlow's options."""
+    """Compression in TensorFlow's options, by the name that :class:`fastrec.Reader` takes."""
     return TFRecordOptions.get_compression_type_string(options) or None
 
 

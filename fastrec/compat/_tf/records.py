@@ -30,7 +30,7 @@ _FRAMING = 16
 
 
 def data_error(error: Exception, *, at: int = 0, compressed: bool = False) -> _errors.OpError:
-    """What TensorFlow raises for what :class:`fastrec.Reader` raised, with its text.
+    """Return TensorFlow's error, and its text, for an error of :class:`fastrec.Reader`.
 
     Parameters
     ----------

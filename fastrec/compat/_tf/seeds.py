@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which seeds TensorFlow starts its random numbers with, and these numbers one by one."""
+"""Seeds of TensorFlow's random generators, and the numbers drawn one by one."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _MOST_STARTED = 1024
 
 
 class _Global:
-    """What :func:`set_seed` has set."""
+    """State set by :func:`set_seed`."""
 
     seed: int | None = None
     looking = False
@@ -53,7 +53,7 @@ def set_seed(seed: int | None) -> None:
 
 
 def generator(kind: str, seed: int | None) -> philox.Philox:
-    """What an operation outside of data sets draws from; one with the same seeds goes on."""
+    """Generator of an operation outside of data sets; equal seeds continue the same generator."""
     seeds = get_seed(seed)
     if seed is None:
         return philox.Philox(*seeds)
@@ -90,7 +90,7 @@ running: contextvars.ContextVar[Run | None] = contextvars.ContextVar("running", 
 
 
 def kept_for_run(key: Any, make: Callable[[], T]) -> T:
-    """What `make` has made for `key` in this iteration."""
+    """Return the object that `make` made for `key` in this iteration."""
     run = running.get()
     if run is None:
         return make()
@@ -114,7 +114,7 @@ def looking_ahead() -> Iterator[None]:
 
 
 def is_looking_ahead() -> bool:
-    """Whether somebody does."""
+    """Whether elements are being made ahead only to learn their specs."""
     return _Global.looking
 
 

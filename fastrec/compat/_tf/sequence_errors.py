@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What TensorFlow would say of a SequenceExample that cannot be parsed."""
+"""TensorFlow's messages for SequenceExamples that cannot be parsed."""
 
 from __future__ import annotations
 

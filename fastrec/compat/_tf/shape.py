@@ -58,7 +58,7 @@ class Dimension:
             raise ValueError(f"Dimensions {self} and {other} are not compatible")
 
     def merge_with(self, other: Any) -> Dimension:
-        """What is known from either.
+        """Combine two dimensions; the result is known if either of them is.
 
         Raises
         ------
@@ -240,7 +240,7 @@ class TensorShape:
             raise ValueError(f"Shapes {self} and {as_shape(other)} are incompatible")
 
     def merge_with(self, other: Any) -> TensorShape:
-        """What is known from either.
+        """Combine two shapes; a size of the result is known if it is known in either of them.
 
         Raises
         ------
@@ -366,7 +366,7 @@ def as_shape(value: Any) -> TensorShape:
 
 
 def in_messages(shape: Any) -> str:
-    """How TensorFlow's kernels write a shape: ``[2,?]``, and ``<unknown>``."""
+    """Text of a shape in the messages of TensorFlow's kernels: ``[2,?]``, or ``<unknown>``."""
     sizes = as_shape(shape).sizes
     if sizes is None:
         return "<unknown>"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the elements of a data set are: the type and the shape of each of their parts."""
+"""Specs of the elements of a data set: the type and the shape of each of their parts."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class TypeSpec:
 
 
 class TensorSpec(TypeSpec):
-    """What is known about a tensor.
+    """Type and shape of a tensor.
 
     Parameters
     ----------
@@ -78,7 +78,7 @@ class TensorSpec(TypeSpec):
 
     @classmethod
     def from_tensor(cls, tensor: Tensor, name: str | None = None) -> TensorSpec:
-        """What is known about `tensor`."""
+        """Spec of `tensor`."""
         return cls(tensor.shape, tensor.dtype, name)
 
     def __repr__(self) -> str:
@@ -86,14 +86,14 @@ class TensorSpec(TypeSpec):
 
 
 class SparseTensorSpec(TypeSpec):
-    """What is known about a sparse tensor."""
+    """Type and shape of a sparse tensor."""
 
     def __repr__(self) -> str:
         return f"SparseTensorSpec({self.shape!r}, {self.dtype!r})"
 
 
 class RaggedTensorSpec(TypeSpec):
-    """What is known about a ragged tensor.
+    """Type and shape of a ragged tensor.
 
     Parameters
     ----------
@@ -129,7 +129,7 @@ class RaggedTensorSpec(TypeSpec):
 
 
 def batched(spec: TypeSpec, size: int | None) -> TypeSpec:
-    """What a batch of such elements is."""
+    """Spec of a batch of such elements."""
     sizes = spec.shape.sizes
     shape = None if sizes is None else (size, *sizes)
     if isinstance(spec, RaggedTensorSpec):
@@ -138,7 +138,7 @@ def batched(spec: TypeSpec, size: int | None) -> TypeSpec:
 
 
 def unbatched(spec: TypeSpec) -> TypeSpec:
-    """What a row of such a batch is."""
+    """Spec of a row of such a batch."""
     sizes = spec.shape.sizes
     shape = None if sizes is None else sizes[1:]
     if isinstance(spec, RaggedTensorSpec):

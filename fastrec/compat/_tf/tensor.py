@@ -119,7 +119,7 @@ class EagerTensor(Tensor):
     Parameters
     ----------
     value : ndarray, Bytes or bytes
-        The elements; strings may be as fastrec has them until somebody looks.
+        The elements; strings may stay in the form of fastrec until they are read.
     """
 
     __slots__ = ("_value",)
@@ -288,7 +288,7 @@ def _numeric(value: Any, dtype: DType | None) -> NDArray[Any]:
 
 
 def _unsigned(value: Any, array: NDArray[Any]) -> NDArray[Any]:
-    """What NumPy makes floating-point numbers, as it is beyond int64, of a list of integers."""
+    """Unsigned array of integers beyond int64, of which NumPy makes floating-point numbers."""
     numbers = np.asarray(value, object)
     whole = all(isinstance(number, int) for number in numbers.reshape(-1).tolist())
     return numbers.astype(np.uint64) if whole else array
@@ -351,7 +351,7 @@ def _holds_symbol(value: Any) -> bool:
 
 
 def mismatch(op: str, expected: DType, found: DType, number: int = 1) -> _errors.OpError:
-    """What TensorFlow says when two tensors that belong together are of two types."""
+    """Return TensorFlow's error for two tensors that must have the same type and do not."""
     return _errors.InvalidArgumentError(
         None,
         None,

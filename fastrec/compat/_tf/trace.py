@@ -47,7 +47,7 @@ _LARGE_PIXELS = 1 << 14
 
 
 class Symbol(Tensor):
-    """What an operation will give, while a function is traced."""
+    """Symbolic result of an operation, while a function is traced."""
 
     __slots__ = ("slot", "spec", "trace")
 
@@ -86,7 +86,7 @@ class Symbol(Tensor):
 
 
 class Undecided(TypeError):
-    """A function has asked whether a symbol is true, and nobody knows."""
+    """Raised when a function uses a symbol as a Python bool."""
 
     def __init__(self, symbol: Symbol) -> None:
         super().__init__("Using a symbolic `tf.Tensor` as a Python `bool` is not allowed.")
@@ -105,7 +105,7 @@ class Node:
 
 
 def raw_of(value: Any) -> Any:
-    """What is in a tensor, sparse tensor or ragged tensor: a value, or the symbol for one."""
+    """Raw value of a tensor, sparse tensor or ragged tensor, or the symbol for one."""
     if isinstance(value, Symbol):
         return value
     return value.raw if isinstance(value, EagerTensor) else value._raw
@@ -228,7 +228,7 @@ class Trace:
 
     @property
     def parsing(self) -> Parsing | None:
-        """How records are parsed, when the first thing that it does is that, and all it reads."""
+        """Native parsing, if the first operation parses the only input; otherwise None."""
         if not self.nodes or len(self.given) != 1 or not self.is_pure:
             return None
         first, *others = self.nodes
@@ -293,7 +293,7 @@ class Called:
         self._states, self._at, self.unseeded = states, 0, 0
 
     def state(self, make: Callable[[], T]) -> T:
-        """What the next draw of this call goes on from; `make` gives what the first begins with."""
+        """Random state of the next draw of this call; `make` returns the initial one."""
         self._at += 1
         found: T | None = self._states.get(self._at)
         return self._states.setdefault(self._at, make()) if found is None else found
@@ -352,7 +352,7 @@ _TRIALS = ((2, 1), (3, 1), (0, 1), (1, 1), (2, 0), (2, 2))
 
 
 def _tried(op: Op) -> Callable[..., list[TypeSpec]]:
-    """What comes out of values of several sizes, as far as they agree."""
+    """Return a function that infers specs by running the kernel on samples of several sizes."""
 
     def infer(specs: list[TypeSpec], raws: list[Any], **attributes: Any) -> list[TypeSpec]:
         trials: list[list[Any]] = []

@@ -68,7 +68,7 @@ def _reader(data_path: Any, compression_type: str | None) -> fastrec.Reader:
 
 
 def _lines(index_path: Any) -> int:
-    """How many records an index has, of a file that it does not say the places of."""
+    """Number of records that a text index lists; the positions in it are not used."""
     with open(index_path, "rb") as file:
         parts = [line.split() for line in file if line.strip()]
     if any(len(each) != 2 or not all(part.isdigit() for part in each) for each in parts):
@@ -90,7 +90,7 @@ def _numbers(data_path: Any, index_path: Any, shard: Shard, streams: bool) -> sl
     which, count = shard
     _check_shard(which, count)
     if index_path is None and streams:
-        return slice(which, None, count)  # how many there are, nobody knows
+        return slice(which, None, count)  # the number of records is not known
     if streams:
         total = _lines(index_path)
     elif index_path is None:

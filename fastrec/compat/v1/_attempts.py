@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What may have to wait for a queue.
+"""Operations that may wait for a queue.
 
 Every operation that could wait becomes an *attempt*, in one of two lines: enqueues (and closes) and
 dequeues. Only the first of a line is tried, and whenever something changes both lines are tried
@@ -44,7 +44,7 @@ class Cancellation(Protocol):
 
 
 class Never:
-    """The cancellation of what nobody calls off."""
+    """Cancellation that never happens."""
 
     cancelled = False
 
@@ -154,7 +154,7 @@ class Dequeue(Attempt):
 
 
 class TakeReady(Dequeue):
-    """What may be taken at once of so many elements, and at least one."""
+    """Dequeue of up to as many elements as requested, and at least one."""
 
     __slots__ = ()
 

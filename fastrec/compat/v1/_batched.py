@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the functions that make batches share: a queue, its runner, and what takes batches out."""
+"""Parts that batching functions share: a queue, its runner, and the dequeue of batches."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def batched(
     allow_smaller_final_batch: bool,
     name: str | None,
 ) -> Any:
-    """What all the functions of this module do, with a thread or more for each example."""
+    """Common part of the batching functions, with one thread or more for each example."""
     given = examples[0]
     listed = [_listed(example) for example in examples]
     values = [value for example in listed for value in example if isinstance(value, Tensor)]

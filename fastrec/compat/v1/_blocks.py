@@ -44,7 +44,7 @@ def whole(column: Column) -> Column:
 
 
 def row_of(column: Column, i: int) -> Any:
-    """What a column has for record `i`."""
+    """Value of a column for record `i`."""
     if isinstance(column, Same):
         return column.value
     if isinstance(column, Bytes):

@@ -123,7 +123,7 @@ class Dataset:
 
     @classmethod
     def _made(cls, make: Callable[..., Any], *arguments: Any, **named: Any) -> Dataset:
-        """What `make` gives of the arguments, resolved."""
+        """Data set that `make` returns for the resolved arguments."""
         made = Dataset.__new__(Dataset)
         made._set(make, arguments, named)
         return made
@@ -189,7 +189,7 @@ class Dataset:
         output_signature: Any = None,
         name: str | None = None,
     ) -> Dataset:
-        """What a generator yields."""
+        """Data set of the values that a generator yields."""
         if not callable(generator):
             raise TypeError("`generator` must be callable.")
 
@@ -238,7 +238,7 @@ class Dataset:
     # Transformations that are not those of version 2.
 
     def apply(self, transformation_func: Callable[[Any], Any]) -> Any:
-        """What a function makes of the data set, which has to be one, too."""
+        """Return the result of a function of the data set, which must be a data set, too."""
         made = transformation_func(self)
         if not isinstance(made, Dataset):
             raise TypeError(
@@ -295,7 +295,7 @@ class Dataset:
 
     @property
     def element_spec(self) -> Any:
-        """What the elements are."""
+        """Types and shapes of the parts of an element."""
         return self._specs_only.element_spec
 
     @property

@@ -2,7 +2,7 @@
 """A chain of what distorts pictures, done in one pass over each of a block.
 
 Casts, random crops, flips, brightness, contrast and standardisation are put off: each gives a
-column that remembers what is to be done to which pictures. When somebody wants the pixels, all of
+column that remembers what is to be done to which pictures. When the pixels are read, all of
 it is done while a picture is in the nearest cache, with the results of one step after the other.
 """
 
@@ -129,6 +129,6 @@ _KERNELS: dict[str, Callable[[Operation, list[Any], int], Distorted | None]] = {
 
 
 def put_off(op: Operation, inputs: list[Any], count: int) -> Distorted | None:
-    """What `op` gives for each of `count` records, to be done later; None where it cannot be."""
+    """Deferred results of `op` for each of `count` records; None where they cannot be deferred."""
     kernel = _KERNELS.get(op.type)
     return None if kernel is None else kernel(op, inputs, count)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a session may be asked for, and what it may be given."""
+"""Fetches and feeds of a session."""
 
 from __future__ import annotations
 

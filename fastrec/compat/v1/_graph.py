@@ -36,7 +36,7 @@ class GraphKeys:
 
 
 class _Inside(threading.local):
-    """What each thread has of its own: the graphs that it is inside of."""
+    """Stack of the graphs that are the default in each thread."""
 
     def __init__(self) -> None:
         self.graphs: list[Graph] = []
@@ -46,7 +46,7 @@ inside = _Inside()
 
 
 class _Building(threading.local):
-    """Where in the graph each thread is building."""
+    """Scope and control dependencies under which each thread adds operations."""
 
     def __init__(self) -> None:
         self.scope = ""
@@ -83,12 +83,12 @@ class Graph:
 
     @property
     def last_op_id(self) -> int:
-        """How many operations there are."""
+        """Number of operations."""
         return len(self._operations)
 
     @property
     def version(self) -> int:
-        """How many operations there are."""
+        """Number of operations."""
         return len(self._operations)
 
     @property
@@ -185,7 +185,7 @@ class Graph:
             return self._collections.setdefault(name, [])
 
     def get_collection(self, name: Any, scope: str | None = None) -> list[Any]:
-        """What is in the collection called `name`, or of that, what is named below `scope`."""
+        """Items in the collection `name`; with `scope`, those whose names match it."""
         found = list(self._collections.get(name, ()))
         if scope is None:
             return found

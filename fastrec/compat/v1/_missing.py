@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is said of a name that is not covered."""
+"""Error message for names that are not covered."""
 
 from __future__ import annotations
 

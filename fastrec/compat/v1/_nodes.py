@@ -185,7 +185,7 @@ class Arithmetic:
 
 
 class Tensor(Arithmetic):
-    """What one output of an operation will be. Compared, and hashed, by identity."""
+    """Symbolic output of an operation. Compared, and hashed, by identity."""
 
     __slots__ = ("__weakref__", "_shape", "dtype", "op", "value_index")
 
@@ -207,7 +207,7 @@ class Tensor(Arithmetic):
 
     @property
     def shape(self) -> TensorShape:
-        """What is known of its shape."""
+        """Static shape."""
         return self._shape
 
     @property
@@ -216,7 +216,7 @@ class Tensor(Arithmetic):
         return ""
 
     def get_shape(self) -> TensorShape:
-        """What is known of its shape."""
+        """Return the static shape."""
         return self._shape
 
     def set_shape(self, shape: Any) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the modules that define operations share."""
+"""Helpers of the modules that define operations."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Array = np.ndarray[Any, Any]
 
 
 def invalid(message: str) -> InvalidArgumentError:
-    """What a kernel raises for a value that it cannot work on."""
+    """Return the error of a kernel for an invalid value."""
     return InvalidArgumentError(None, None, message)
 
 

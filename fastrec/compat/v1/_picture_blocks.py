@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What distorts and fits pictures, on many records at once.
+"""Distorting and fitting images, for many records at once.
 
 The functions of pictures take any dimensions in front, so most of this is to see that what differs
 from record to record stands where it should. Random numbers are drawn for all records together,
@@ -108,7 +108,7 @@ def _slice(op: Operation, step: Any, inputs: list[Any], count: int) -> list[Any]
 
 
 def _uniform(op: Operation, step: Any, inputs: list[Any], count: int) -> list[Any] | None:
-    """What as many runs in a row would draw."""
+    """Values of `count` successive draws; None where they cannot be drawn at once."""
     if not all(_fixed(column) for column in inputs):
         return None
     values = [column.value for column in inputs]

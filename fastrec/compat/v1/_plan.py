@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What one fetch of a session runs, in which order: compiled once, run many times.
+"""Execution plan of one fetch of a session: compiled once, run many times.
 
 The operations that the fetched ones depend on stand in a flat list, in the order in which they
 were made, which is an order that they can run in. Each has a place in a list of values for every
@@ -39,7 +39,7 @@ class Instruction(NamedTuple):
 
 
 def frozen(value: Any) -> Any:
-    """`value`, which is kept: nobody may write to it."""
+    """Read-only view of `value`, which is kept."""
     if isinstance(value, np.ndarray) and value.flags.writeable:
         value = value.view()
         value.flags.writeable = False
@@ -68,7 +68,7 @@ def _gather(places: Sequence[int]) -> Callable[[list[Any]], Iterable[Any]]:
 
 
 def raised(error: Exception, op: Operation) -> Exception:
-    """What a session raises when the kernel of `op` has raised `error`."""
+    """Return the error that a session raises when the kernel of `op` has raised `error`."""
     if isinstance(error, OpError):
         return error.at(op)
     if isinstance(error, (FastrecError, OSError)):

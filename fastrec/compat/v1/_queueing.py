@@ -163,7 +163,7 @@ class Queue:
     def enqueue_many(self, columns: Row, step: Cancellation, *, given: bool = False) -> None:
         """Put a batch of elements in, one by one, as there is room. Raises as `enqueue` does.
 
-        `given`: nobody will write to it any more, so that it may be kept itself.
+        `given`: it will not be written to any more, so that it may be kept without a copy.
         """
         count = self._count(columns)
         if count:

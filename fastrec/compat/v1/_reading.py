@@ -24,7 +24,7 @@ _SLICE_SECONDS = 0.2
 
 
 class ReaderState:
-    """What a reader has done, and what it reads.
+    """State of a reader: its counts and its current source.
 
     Parameters
     ----------
@@ -49,12 +49,12 @@ class ReaderState:
 
     @property
     def units_completed(self) -> int:
-        """Work items that were read to their end, as far as somebody has looked."""
+        """Number of work items whose end has been read."""
         return self._finished
 
     @contextmanager
     def _alone(self, step: Cancellation) -> Iterator[None]:
-        """Hold the lock, which somebody may hold who waits for the next work item."""
+        """Hold the lock, which a thread that waits for the next work item may hold."""
         while not self._lock.acquire(timeout=_SLICE_SECONDS):
             if step.cancelled:
                 raise CancelledError(None, None, "Read operation was cancelled")
@@ -134,7 +134,7 @@ class ReaderState:
         return strings(keys), strings(values)
 
     def read_block(self, queue: Queue, count: int, step: Cancellation) -> Block:
-        """What is ready of the next `count` records, at least one. Raises as :meth:`read` does."""
+        """Up to `count` records that are ready, at least one. Raises as :meth:`read` does."""
         with self._alone(step):
             if self._returned:
                 pairs = list(self._returned)

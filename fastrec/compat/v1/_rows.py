@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where a queue keeps its elements, and in which order they leave it.
+"""Storage of a queue's elements, and the order in which they leave it.
 
 A *token* stands for an element: the number of its slot where all elements have one known shape, and
 the element itself otherwise. Orders only ever see tokens.
@@ -42,7 +42,7 @@ _FEW_ROWS = 4
 
 
 def row_bytes(dtypes: Sequence[np.dtype[Any]], shapes: Sequence[Sequence[int]]) -> int:
-    """What an element of such components takes."""
+    """Bytes that an element of such components takes."""
     parts = zip(dtypes, shapes, strict=True)
     return sum(dtype.itemsize * math.prod(shape) for dtype, shape in parts)
 
@@ -56,7 +56,7 @@ class Rows(Protocol):
     def put_many(self, columns: Row, start: int, stop: int, given: bool = False) -> Sequence[Any]:
         """Keep copies of elements `start` to `stop` of a batch.
 
-        `given`: nobody will write to it any more, so that it may be kept itself.
+        `given`: it will not be written to any more, so that it may be kept without a copy.
         """
 
     def copy(self, token: Any) -> Row:
@@ -215,7 +215,7 @@ class Padded(Loose):
 
 
 class Order(Protocol):
-    """Which token comes next."""
+    """Order in which tokens leave a queue."""
 
     def __len__(self) -> int: ...
 

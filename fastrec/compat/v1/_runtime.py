@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a session consists of, apart from its owner.
+"""Runtime of a session, without its owner.
 
 Threads of queue runners know this part of a session only. So a session that its program lets go of
 is closed, and its threads end, although they were in the middle of running something.
@@ -25,7 +25,7 @@ T = TypeVar("T")
 
 
 class Runnable(Protocol):
-    """What can be run: a plan, or something in the place of one."""
+    """Object that can be run: a plan, or a substitute for one."""
 
     def run(self, step: Step, feeds: Sequence[Any]) -> list[Any]:
         """Values for the fetches."""
@@ -95,7 +95,7 @@ class Step:
         self.cancellation = Cancellation()
 
     def resource(self, key: Operation | str, make: Callable[[], T]) -> T:
-        """What the session keeps under `key`; made by `make` the first time."""
+        """Resource of the session under `key`; made by `make` the first time."""
         return self.session.resource(key, make)
 
 
@@ -121,7 +121,7 @@ class Runtime:
         self._live: set[Cancellation] = set()
 
     def resource(self, key: Operation | str, make: Callable[[], T]) -> T:
-        """What is kept here under `key`; made by `make` the first time."""
+        """Resource under `key`; made by `make` the first time."""
         try:
             found: T = self._resources[key]
             return found
@@ -133,7 +133,7 @@ class Runtime:
                 return made
 
     def kept(self, key: Operation | str) -> Any:
-        """What is kept here under `key`; None when nothing is."""
+        """Resource under `key`; None when there is none."""
         return self._resources.get(key)
 
     def run(
@@ -239,7 +239,7 @@ class Runtime:
 
 
 def plain(value: Any) -> Any:
-    """What the caller of a session gets for `value`: a scalar, or an array of his own."""
+    """Value as the caller of a session gets it: a scalar, or an array that the caller owns."""
     if isinstance(value, np.ndarray):
         if value.ndim == 0:
             return value[()]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What readers read: the records of one work item, each with its key, one by one or in blocks."""
+"""Sources of readers: the records of one work item, each with its key, one by one or in blocks."""
 
 from __future__ import annotations
 
@@ -311,7 +311,7 @@ def whole_file(path: bytes) -> Once:
 
 
 class Generated(_OneByOne):
-    """What a reader of the user's own makes of a work item."""
+    """Pairs that a user-defined reader makes of a work item."""
 
     def __init__(self, pairs: Iterator[tuple[Any, Any]]) -> None:
         self._pairs = pairs

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What programs say to a later TensorFlow so that it behaves like the first one: nothing here."""
+"""Switches of TensorFlow 2's compatibility modes, which have no effect here."""
 
 from __future__ import annotations
 

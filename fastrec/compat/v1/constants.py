@@ -167,7 +167,7 @@ def constant_value(tensor: Any) -> _Array | None:
 
 
 def shape_value(tensor: Tensor) -> TensorShape:
-    """What is known of the shape that the elements of `tensor` are.
+    """Static shape of which `tensor` holds the sizes.
 
     Elements that are not known, among constants that a list was made of, are unknown sizes.
     """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What runs after what, and whether at all."""
+"""Control flow: the order of operations, and conditional ones."""
 
 from __future__ import annotations
 
@@ -161,7 +161,7 @@ def print_v2(*inputs: Any, output_stream: Any = None, end: str = "\n", **ignored
 
 
 class _Branch:
-    """What a function adds to the graph, to be run by another operation's kernel."""
+    """Operations that a function adds to the graph, to be run by another operation's kernel."""
 
     def __init__(self, function: Callable[..., Any], arguments: Sequence[Tensor] = ()) -> None:
         graph = get_default_graph()
@@ -219,7 +219,7 @@ def cond(
     fn1: Callable[[], Any] | None = None,
     fn2: Callable[[], Any] | None = None,
 ) -> Any:
-    """What one of two functions makes: only that part of the graph runs.
+    """Return the result of one of two functions; only that part of the graph runs.
 
     Raises
     ------
@@ -301,7 +301,7 @@ def map_fn(
     name: str | None = None,
     fn_output_signature: Any = None,
 ) -> Any:
-    """What `fn` makes of each element along the first dimension, one below the other.
+    """Apply `fn` to each element along the first dimension, and stack the results.
 
     `elems` is one tensor or a list or tuple of them; what `fn` gives may be either, too.
     """

@@ -28,7 +28,7 @@ def _scalar(value: Array, what: str) -> bytes:
 
 
 def read_file(filename: Any, name: str | None = None) -> Tensor:
-    """What is in a file."""
+    """Return the contents of a file."""
     tensor = convert_to_tensor(filename, string)
 
     def kernel(step: Any, where: Array) -> tuple[Array]:

@@ -42,7 +42,7 @@ class Flags:
     def define(
         self, name: str, default: Any, parse: Callable[[str], Any], help: str, toggles: bool = False
     ) -> None:
-        """Add a flag, or replace one that nobody has read yet."""
+        """Add a flag, or replace one that has not been read yet."""
         self._flags[name] = _Flag(default, parse, help, toggles)
 
     def __call__(self, argv: Sequence[str], known_only: bool = False) -> list[str]:

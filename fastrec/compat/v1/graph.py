@@ -46,7 +46,7 @@ _default = Graph()
 
 
 class FunctionGraph(Graph):
-    """What a function of a data set adds, apart from the graph that it is called in.
+    """Graph of a function of a data set, separate from the graph in which it is called.
 
     Parameters
     ----------
@@ -65,7 +65,7 @@ class FunctionGraph(Graph):
         self.captures: dict[Tensor, Tensor] = {}
 
     def captured(self, tensor: Tensor) -> Tensor:
-        """What stands here for a tensor; itself, if it is of this graph."""
+        """Substitute for a tensor in this graph; the tensor itself, if it is of this graph."""
         if tensor.graph is self:
             return tensor
         if tensor not in self.captures:
@@ -147,7 +147,7 @@ def add_to_collection(name: Any, value: Any) -> None:
 
 
 def get_collection(key: Any, scope: str | None = None) -> list[Any]:
-    """What is in a collection of the default graph."""
+    """Items in a collection of the default graph."""
     return get_default_graph().get_collection(key, scope)
 
 

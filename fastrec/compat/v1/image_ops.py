@@ -77,7 +77,7 @@ def _number(value: Any) -> tuple[Tensor, int | None]:
 
 
 def sized(tensor: Tensor, height: int | None, width: int | None) -> TensorShape:
-    """What is known of the shape of a picture, of which rows and columns are others."""
+    """Static shape of an image after its height and width have changed."""
     sizes = tensor.shape.sizes
     if sizes is None:  # as TensorFlow has it, one picture then
         return TensorShape([height, width, None])
@@ -120,7 +120,7 @@ def _cut(
 
 
 def resize_image_with_crop_or_pad(image: Any, target_height: Any, target_width: Any) -> Tensor:
-    """What is around the middle, with zeros where there is nothing."""
+    """Crop or pad an image around its centre; padding is zeros."""
     sizes = [target_height, target_width]
     return _cut("CropOrPad", pixels.crop_or_pad, image, sizes, "resize_image_with_crop_or_pad")
 

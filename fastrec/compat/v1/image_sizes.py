@@ -27,7 +27,7 @@ __all__ = [
 
 
 class ResizeMethod:
-    """How a picture is scaled."""
+    """Methods of resizing an image."""
 
     BILINEAR = 0
     NEAREST_NEIGHBOR = 1

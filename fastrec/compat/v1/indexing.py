@@ -73,7 +73,7 @@ class _Index:
         return tuple(_filled(part, values) for part in self.parts)
 
     def shape_of(self, sizes: tuple[int | None, ...] | None) -> Any:
-        """What is known of the shape of the part, from that of the whole."""
+        """Static shape of the part, from the sizes of the whole."""
         if sizes is None:
             return None
         used = sum(part is not None and part is not Ellipsis for part in self.parts)
@@ -179,7 +179,7 @@ def strided_slice(
     var: Any = None,
     name: str | None = None,
 ) -> Tensor:
-    """What ``input_[begin[0]:end[0]:strides[0], ...]`` would be; bits of the masks change a part.
+    """Return ``input_[begin[0]:end[0]:strides[0], ...]``; bits of the masks change a part.
 
     Parameters
     ----------

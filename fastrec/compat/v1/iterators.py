@@ -44,7 +44,7 @@ def running_with(step: Any, captures: dict[Tensor, Any]) -> PythonIterator[dict[
 
 
 class _State:
-    """What a session keeps of an iterator."""
+    """State of an iterator in a session."""
 
     elements: DatasetIterator | None = None
 
@@ -202,7 +202,7 @@ class Iterator:
 
     @property
     def element_spec(self) -> Any:
-        """What the elements are."""
+        """Types and shapes of the parts of an element."""
         return pack(self._structure, self._specs)
 
     @property

@@ -285,7 +285,7 @@ def _part_sizes(lengths: Array, size: int) -> list[int]:
 
 
 def _cut_shapes(tensor: Tensor, axis: Array | None, lengths: Tensor | None, count: int) -> Any:
-    """What is known of the shapes of the parts.
+    """Static shapes of the parts.
 
     Raises
     ------

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a queue runner's thread calls again and again: an enqueue of one record, or of a block.
+"""Step of a queue runner's thread: an enqueue of one record, or of a block.
 
 TensorFlow runs what leads from a reader to a queue once for each record. Here, where all that it
 consists of can be run on many records, it is: a block is read, parsed and worked on, and its rows
@@ -59,7 +59,7 @@ class _NotLowered(Exception):
 
 
 class _Source(Protocol):
-    """Where the records of a block come from."""
+    """Source of the records of a block."""
 
     op: Operation
 

@@ -112,7 +112,8 @@ def _int_division(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _floored(x: Array, y: Array) -> Any:
-    # NumPy's own of floating-point numbers goes by what is left, and is less than what is rounded.
+    # np.floor_divide of floats subtracts the remainder first, and may give less than the floor of
+    # the rounded quotient.
     return np.floor(x / y) if x.dtype.kind == "f" else np.floor_divide(x, y)
 
 
@@ -137,7 +138,7 @@ def floordiv(x: Any, y: Any, name: str | None = None) -> Tensor:
 
 
 def floormod(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """What division leaves, with the sign of the divisor."""
+    """Remainder of the division, with the sign of the divisor."""
     return _binary("FloorMod", _int_division(np.mod), x, y, name)
 
 
@@ -180,32 +181,32 @@ def minimum(x: Any, y: Any, name: str | None = None) -> Tensor:
 
 
 def equal(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """Where the two are equal."""
+    """True where the two are equal, element by element."""
     return _binary("Equal", np.equal, x, y, name, bool_)
 
 
 def not_equal(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """Where the two differ."""
+    """True where the two differ, element by element."""
     return _binary("NotEqual", np.not_equal, x, y, name, bool_)
 
 
 def less(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """Where the first is less."""
+    """True where the first is less, element by element."""
     return _binary("Less", np.less, x, y, name, bool_)
 
 
 def less_equal(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """Where the first is not greater."""
+    """True where the first is not greater, element by element."""
     return _binary("LessEqual", np.less_equal, x, y, name, bool_)
 
 
 def greater(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """Where the first is greater."""
+    """True where the first is greater, element by element."""
     return _binary("Greater", np.greater, x, y, name, bool_)
 
 
 def greater_equal(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """Where the first is not less."""
+    """True where the first is not less, element by element."""
     return _binary("GreaterEqual", np.greater_equal, x, y, name, bool_)
 
 
@@ -223,17 +224,17 @@ def _boolean(type: str, value: Any) -> Tensor:
 
 
 def logical_and(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """Where both are true."""
+    """True where both are true, element by element."""
     return _booleans("LogicalAnd", np.logical_and, x, y, name)
 
 
 def logical_or(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """Where either is true."""
+    """True where either is true, element by element."""
     return _booleans("LogicalOr", np.logical_or, x, y, name)
 
 
 def logical_xor(x: Any, y: Any, name: str | None = "LogicalXor") -> Tensor:
-    """Where one of the two is true."""
+    """True where exactly one of the two is true, element by element."""
     return _booleans("LogicalXor", np.logical_xor, x, y, name)
 
 
@@ -244,7 +245,7 @@ def unary(type: str, function: Callable[..., Any], x: Any, name: str | None = No
 
 
 def logical_not(x: Any, name: str | None = None) -> Tensor:
-    """Where it is false."""
+    """True where the value is false, element by element."""
     return unary("LogicalNot", np.logical_not, _boolean("LogicalNot", x), name)
 
 

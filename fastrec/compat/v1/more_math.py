@@ -115,7 +115,7 @@ def meshgrid(*args: Any, indexing: str = "xy", name: str | None = None) -> list[
 def histogram_fixed_width(
     values: Any, value_range: Any, nbins: Any = 100, dtype: Any = "int32", name: str | None = None
 ) -> Tensor:
-    """How many values are in each of equal parts of a range."""
+    """Number of values in each of `nbins` equal parts of a range."""
     tensor, wanted, bins = convert_to_tensor(values), as_dtype(dtype), int(nbins)
 
     def kernel(x: Array, limits: Array) -> Array:
@@ -129,7 +129,7 @@ def histogram_fixed_width(
 
 
 def sparse_to_indicator(sp_input: Any, vocab_size: int, name: str | None = None) -> Tensor:
-    """Which numbers below `vocab_size` each row of a sparse tensor has."""
+    """Boolean rows that mark the numbers below `vocab_size` in each row of a sparse tensor."""
 
     def kernel(indices: Array, values: Array, shape: Array) -> Array:
         result = np.zeros((*shape[:-1].tolist(), vocab_size), bool)
@@ -207,7 +207,7 @@ def case(
     strict: bool = False,
     name: str = "case",
 ) -> Any:
-    """What the function of the first condition that holds makes."""
+    """Return the result of the function of the first condition that holds."""
     from .control_flow import cond
 
     pairs = list(pred_fn_pairs.items() if isinstance(pred_fn_pairs, dict) else pred_fn_pairs)

@@ -77,7 +77,7 @@ def _flat_ragged(levels: int, splits: DType) -> _Flatten:
 
 
 class Layout:
-    """Which outputs of an operation are which feature.
+    """Assignment of the outputs of an operation to features.
 
     Parameters
     ----------
@@ -126,7 +126,7 @@ class Layout:
         return [part for key, flatten in self._flatten for part in flatten(columns[key])]
 
     def tensors(self, outputs: Sequence[Tensor]) -> dict[Any, Any]:
-        """What the user gets, from the outputs."""
+        """Tensors for the user, from the outputs."""
         found, at = {}, 0
         for key, count, rebuild in self._rebuild:
             found[key] = rebuild(*outputs[at : at + count])

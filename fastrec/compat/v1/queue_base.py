@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What every queue in a graph has: what puts elements in and takes them out."""
+"""Common part of all queues in a graph: enqueues, dequeues and their state."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def as_names(names: Any, dtypes: Sequence[DType]) -> list[str] | None:
 
 
 def _common(first: TensorShape, second: TensorShape) -> TensorShape:
-    """What holds of both shapes."""
+    """Shape that holds for both; sizes that differ are unknown."""
     if first.ndims is None or first.ndims != second.ndims:
         return TensorShape(None)
     pairs = zip(first.as_list(), second.as_list(), strict=True)
@@ -257,7 +257,7 @@ class QueueBase:
         return op.outputs[0] if len(op.outputs) == 1 else list(op.outputs)
 
     def dequeue(self, name: str | None = None) -> Any:
-        """What takes one element out, when there is one.
+        """Return the tensors of one element, which is dequeued as soon as there is one.
 
         Returns
         -------
@@ -269,7 +269,7 @@ class QueueBase:
         return self._returned(op)
 
     def dequeue_many(self, n: Any, name: str | None = None) -> Any:
-        """What takes `n` elements out as one batch, as soon as they have come.
+        """Return `n` elements as one batch, which is dequeued as soon as they have come.
 
         Returns as :meth:`dequeue` does, with one dimension more in front.
         """
@@ -328,7 +328,7 @@ class QueueBase:
         ).outputs[0]
 
     def size(self, name: str | None = None) -> Tensor:
-        """How many elements are in it: an int32."""
+        """Return the number of elements in the queue, an int32."""
 
         def kernel(step: Any, queue: Queue) -> tuple[Any]:
             return (np.array(queue.size(), np.int32),)

@@ -20,7 +20,7 @@ __all__ = ["RaggedTensor", "RaggedTensorValue"]
 
 
 class RaggedTensorValue:
-    """What a session gives for a ragged tensor.
+    """Value of a ragged tensor in a session.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ class RaggedTensorValue:
 
     @property
     def ragged_rank(self) -> int:
-        """How many dimensions are ragged."""
+        """Number of ragged dimensions."""
         return len(self.nested_row_splits)
 
     @property
@@ -108,7 +108,7 @@ class RaggedTensor:
 
     @property
     def ragged_rank(self) -> int:
-        """How many dimensions are ragged."""
+        """Number of ragged dimensions."""
         return len(self.nested_row_splits)
 
     @property
@@ -123,17 +123,17 @@ class RaggedTensor:
 
     @property
     def shape(self) -> TensorShape:
-        """What is known of its sizes; a ragged one is unknown."""
+        """Static shape; the size of a ragged dimension is unknown."""
         rows = self.row_splits.shape.sizes
         count = None if not rows or rows[0] is None else rows[0] - 1
         return TensorShape([count, None]).concatenate(self.values.shape[1:])
 
     def get_shape(self) -> TensorShape:
-        """What is known of its sizes; a ragged one is unknown."""
+        """Return the static shape; the size of a ragged dimension is unknown."""
         return self.shape
 
     def row_lengths(self, axis: int = 1, name: str | None = None) -> Tensor:
-        """How long each row is."""
+        """Return the length of each row."""
         splits = self.row_splits
         return pure("RowLengths", np.diff, (splits,), splits.dtype, [None], name)
 

@@ -29,14 +29,14 @@ __all__ = [
 
 
 class ReaderReadUpTo(NamedTuple):
-    """What :meth:`ReaderBase.read_up_to` gives."""
+    """Result of :meth:`ReaderBase.read_up_to`."""
 
     keys: Tensor
     values: Tensor
 
 
 class ReaderRead(NamedTuple):
-    """What :meth:`ReaderBase.read` gives."""
+    """Result of :meth:`ReaderBase.read`."""
 
     key: Tensor
     value: Tensor
@@ -157,7 +157,7 @@ class ReaderBase:
         return ReaderReadUpTo(*op.outputs)
 
     def num_records_produced(self, name: str | None = None) -> Tensor:
-        """How many records were read: an int64."""
+        """Return the number of records read, an int64."""
         op = self._op(
             "ReaderNumRecordsProducedV2",
             lambda step, reader: (np.array(reader.produced, np.int64),),
@@ -167,7 +167,7 @@ class ReaderBase:
         return op.outputs[0]
 
     def num_work_units_completed(self, name: str | None = None) -> Tensor:
-        """How many work items were read to the end: an int64.
+        """Return the number of work items read to the end, an int64.
 
         The end is seen by the read that comes after the last record.
         """

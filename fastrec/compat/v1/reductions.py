@@ -334,7 +334,7 @@ def truncatediv(x: Any, y: Any, name: str | None = None) -> Tensor:
 def clip_by_value(
     t: Any, clip_value_min: Any, clip_value_max: Any, name: str | None = None
 ) -> Tensor:
-    """What is too small made the minimum, what is too large the maximum."""
+    """Limit values to a minimum and a maximum."""
     below = minimum(t, clip_value_max)
     clipped = maximum(below, clip_value_min, name)
     for made in (below, clipped):

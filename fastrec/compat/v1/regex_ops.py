@@ -45,7 +45,7 @@ def _pattern(pattern: Any) -> re.Pattern[str]:
 
 
 def _rewriter(compiled: re.Pattern[str], rewrite: str) -> Callable[[re.Match[str]], str] | None:
-    """What to put in the place of a match; None when it asks for a group that there is not."""
+    """Function that rewrites a match; None when `rewrite` uses a group that does not exist."""
     parts: list[Any] = []
     for piece in re.findall(r"\\.|\\\Z|[^\\]+", rewrite, re.DOTALL):
         if piece[0] != "\\":
@@ -78,7 +78,7 @@ def _replaced(text: str, compiled: re.Pattern[str], made: Any, once: bool) -> st
 def regex_replace(
     input: Any, pattern: Any, rewrite: Any, replace_global: bool = True, name: str | None = None
 ) -> Tensor:
-    """What matches replaced by `rewrite`, in which ``\\1`` stands for the first group."""
+    """Replace matches by `rewrite`, in which ``\\1`` stands for the first group."""
     compiled = _pattern(pattern)
     made = _rewriter(compiled, _text(rewrite))
 

@@ -96,12 +96,12 @@ class QueueRunner:
 
     @property
     def close_op(self) -> Operation:
-        """What closes the queue at the end."""
+        """Operation that closes the queue at the end."""
         return self._close_op
 
     @property
     def cancel_op(self) -> Operation:
-        """What closes the queue at once."""
+        """Operation that closes the queue and cancels pending enqueues."""
         return self._cancel_op
 
     @property
@@ -111,7 +111,7 @@ class QueueRunner:
 
     @property
     def exceptions_raised(self) -> list[BaseException]:
-        """What the threads of the last start have raised that no coordinator was told of."""
+        """Errors that the threads of the last start raised and did not report to a coordinator."""
         return self._exceptions_raised
 
     @property

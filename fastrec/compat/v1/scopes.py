@@ -35,7 +35,7 @@ AUTO_REUSE = "AUTO_REUSE"
 
 
 class VariableScope:
-    """Where :func:`get_variable` looks."""
+    """Name, reuse and initializer under which :func:`get_variable` finds variables."""
 
     def __init__(self, name: str, reuse: Any, initializer: Any = None) -> None:
         self.name, self.reuse, self.initializer = name, reuse, initializer

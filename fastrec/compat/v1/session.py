@@ -48,7 +48,7 @@ class GPUOptions(Options):
 
 
 class RunMetadata(Options):
-    """What a run would say of itself: nothing."""
+    """Metadata of a run; always empty."""
 
 
 class RunOptions:
@@ -79,7 +79,7 @@ _here = _Here()
 
 
 class BaseSession:
-    """What both kinds of session do.
+    """Common part of both kinds of session.
 
     Parameters
     ----------

@@ -37,7 +37,7 @@ _UNSORTED = (
 
 
 class SparseTensorValue(NamedTuple):
-    """What a session gives for a sparse tensor."""
+    """Value of a sparse tensor in a session."""
 
     indices: Any
     values: Any
@@ -96,11 +96,11 @@ class SparseTensor:
 
     @property
     def shape(self) -> TensorShape:
-        """What is known of the sizes of the whole."""
+        """Static shape of the dense tensor."""
         return shape_value(self.dense_shape)
 
     def get_shape(self) -> TensorShape:
-        """What is known of the sizes of the whole."""
+        """Return the static shape of the dense tensor."""
         return self.shape
 
     def eval(self, feed_dict: Any = None, session: Any = None) -> Any:

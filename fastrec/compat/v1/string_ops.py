@@ -104,7 +104,7 @@ def encode_base64(input: Any, pad: bool = False, name: str | None = None) -> Ten
 
 
 def decode_base64(input: Any, name: str | None = None) -> Tensor:
-    """What :func:`encode_base64` was given."""
+    """Decode strings that :func:`encode_base64` encoded."""
 
     def function(value: bytes) -> bytes:
         if not re.fullmatch(rb"[A-Za-z0-9_-]*={0,2}", value):

@@ -41,7 +41,7 @@ def scalar(name: str, tensor: Any, collections: Any = None, family: Any = None) 
 
 
 def histogram(name: str, values: Any, collections: Any = None, family: Any = None) -> Tensor:
-    """How numbers are spread."""
+    """Summary of the distribution of values."""
     return _summary(name, values, collections)
 
 
@@ -89,7 +89,7 @@ class FileWriter:
         self._logdir = logdir
 
     def get_logdir(self) -> Any:
-        """Where the events would be."""
+        """Return the directory of the events."""
         return self._logdir
 
     def _ignored(self, *arguments: Any, **settings: Any) -> None:

@@ -42,7 +42,7 @@ __all__ = [
 
 
 class _Cell:
-    """Where a session keeps the value of one variable."""
+    """Value of one variable in a session."""
 
     __slots__ = ("lock", "value")
 
@@ -146,12 +146,12 @@ class Variable(Arithmetic):
 
     @property
     def shape(self) -> TensorShape:
-        """What is known of its shape."""
+        """Static shape."""
         return self._tensor.shape
 
     @property
     def initial_value(self) -> Tensor:
-        """What its initializer assigns to it."""
+        """Value that the initializer assigns."""
         return self._initial
 
     @property
@@ -160,11 +160,11 @@ class Variable(Arithmetic):
         return ""
 
     def get_shape(self) -> TensorShape:
-        """What is known of its shape."""
+        """Return the static shape."""
         return self._tensor.shape
 
     def initialized_value(self) -> Tensor:
-        """What its initializer assigns to it, whether that has run or not."""
+        """Return the value that the initializer assigns, whether it has run or not."""
         return self._initial
 
     def value(self) -> Tensor:

@@ -338,7 +338,7 @@ __version__ = "2.21.0"  # whose names and results these are
 
 
 def type_spec_from_value(value: Any) -> TypeSpec:
-    """What is known about a value."""
+    """Return the spec of a value."""
     if hasattr(value, "_spec"):
         found: TypeSpec = value._spec
         return found

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What programs say to TensorFlow besides, which changes nothing here: devices, scopes, threads."""
+"""Devices, scopes, threads and other settings of TensorFlow, which have no effect here."""
 
 from __future__ import annotations
 

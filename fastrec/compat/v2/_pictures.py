@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What operations of pictures have in common: one picture or many of one size."""
+"""Helpers of image operations: on one image or many of one size."""
 
 from __future__ import annotations
 

@@ -277,7 +277,7 @@ class RaggedTensor(Composite):
 
     @property
     def ragged_rank(self) -> int:
-        """How many dimensions have rows of differing length."""
+        """Number of dimensions whose rows differ in length."""
         found: int = self._spec.ragged_rank  # type: ignore[attr-defined]
         return found
 
@@ -288,7 +288,7 @@ class RaggedTensor(Composite):
 
     @property
     def row_splits(self) -> Any:
-        """Where rows begin and end."""
+        """Offsets at which rows begin, and the end of the last."""
         return run(_ROW_SPLITS, [self])
 
     @property
@@ -301,7 +301,7 @@ class RaggedTensor(Composite):
 
     @property
     def nested_row_splits(self) -> tuple[Any, ...]:
-        """Where rows begin and end, of each ragged dimension."""
+        """Offsets at which rows begin and end, for each ragged dimension."""
         values, found = self, []
         while isinstance(values, RaggedTensor):
             found.append(values.row_splits)
@@ -309,14 +309,14 @@ class RaggedTensor(Composite):
         return tuple(found)
 
     def row_lengths(self, axis: int = 1, name: str | None = None) -> Any:
-        """How many values each row has."""
+        """Return the number of values in each row."""
         if axis != 1:
             raise NotImplementedError("the lengths of rows are those along axis 1")
         splits = self.row_splits
         return splits[1:] - splits[:-1]
 
     def nrows(self, out_type: Any = None, name: str | None = None) -> Any:
-        """How many rows there are."""
+        """Return the number of rows."""
         return (
             self.row_lengths().shape[0]
             if isinstance(self._raw, Symbol)

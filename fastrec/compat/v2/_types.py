@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which types operations take; NumPy would take more, and give something else."""
+"""Types that operations accept; NumPy accepts more, with other results."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _BOOL = as_dtype("bool")
 
 
 def invalid_type(attr: str, found: Any, names: str) -> _errors.OpError:
-    """What TensorFlow says of a type that an operation does not take."""
+    """Return TensorFlow's error for a type that an operation does not accept."""
     text = f"Value for attr '{attr}' of {short_name(found)} is not in the list of allowed values: "
     return _errors.InvalidArgumentError(None, None, text + names)
 

@@ -235,7 +235,7 @@ def split(value: Any, num_or_size_splits: Any, axis: int = 0, num: int | None = 
 
 
 def _parts(total: int, wanted: Array, axis: int) -> list[int]:
-    """How large the parts are of so many; one may be -1."""
+    """Sizes of the parts of `total`; one of those wanted may be -1."""
     if wanted.dtype.kind not in "iu":
         raise TypeError(f"Cannot split into {wanted.tolist()} parts")
     if not wanted.ndim:
@@ -287,7 +287,7 @@ def shape(input: Any, out_type: Any = "int32", name: str | None = None) -> Any:
 
 
 def size(input: Any, out_type: Any = "int32", name: str | None = None) -> Any:
-    """How many elements there are."""
+    """Return the number of elements."""
     if not isinstance(input, Tensor) and hasattr(input, "_raw"):
         from .reductions import reduce_prod
 
@@ -303,7 +303,7 @@ _SIZE = Op(
 
 
 def rank(input: Any, name: str | None = None) -> Any:
-    """How many dimensions there are."""
+    """Return the number of dimensions."""
     return constant(convert_to_tensor(input).shape.ndims, "int32")
 
 

@@ -144,7 +144,7 @@ def map_fn(
     name: str | None = None,
     fn_output_signature: Any = None,
 ) -> Any:
-    """What `fn` makes of each row, one below the other."""
+    """Apply `fn` to each row and stack the results."""
     structure, leaves = flatten(elems, lists=True)
     columns = [_rows(convert_to_tensor(leaf)) for leaf in leaves]
     made = [flatten(fn(pack(structure, row)), lists=True) for row in zip(*columns, strict=True)]
@@ -173,7 +173,7 @@ def while_loop(
     maximum_iterations: Any = None,
     name: str | None = None,
 ) -> Any:
-    """What `body` makes of variables as long as `cond` holds."""
+    """Apply `body` to the variables repeatedly while `cond` holds."""
     most = None if maximum_iterations is None else int(np.asarray(maximum_iterations))
     values: Any = tuple(loop_vars) if isinstance(loop_vars, (list, tuple)) else (loop_vars,)
     count = 0
@@ -191,7 +191,7 @@ def case(
     strict: bool = False,
     name: str = "case",
 ) -> Any:
-    """What the function of the first condition that holds gives."""
+    """Return the result of the function of the first condition that holds."""
     pairs = pred_fn_pairs.items() if isinstance(pred_fn_pairs, dict) else pred_fn_pairs
     for pred, fn in pairs:
         if pred:
@@ -207,7 +207,7 @@ def switch_case(
     default: Callable[[], Any] | None = None,
     name: str = "switch_case",
 ) -> Any:
-    """What the function of a number gives."""
+    """Return the result of the function at an index."""
     pairs = dict(branch_fns if isinstance(branch_fns, dict) else _numbered(branch_fns))
     last = max(pairs)
     for number, fn in pairs.items():
@@ -240,7 +240,7 @@ class TensorArray:
         self._grows = bool(dynamic_size)
 
     def size(self) -> Any:
-        """How many tensors there are."""
+        """Return the number of tensors."""
         return EagerTensor(np.asarray(self._size, np.int32))
 
     def write(self, index: Any, value: Any, name: str | None = None) -> TensorArray:

@@ -178,7 +178,7 @@ def from_list(elements: Any, name: str | None = None) -> Any:
 
 
 def cardinality(dataset: Any) -> Any:
-    """How many elements a data set has; -1 for no end, -2 when that is not known."""
+    """Return the number of elements; -1 for an endless data set, -2 when it is not known."""
     return dataset.cardinality()
 
 

@@ -108,7 +108,7 @@ def function(func: Callable[..., Any] | None = None, **_: Any) -> Any:
 def cond(
     pred: Any, true_fn: Callable[[], Any], false_fn: Callable[[], Any], name: str | None = None
 ) -> Any:
-    """What one of two functions gives."""
+    """Return the result of one of two functions."""
     return true_fn() if pred else false_fn()
 
 

@@ -106,7 +106,7 @@ _READ_FILE = Op("ReadFile", _read, lambda *_: [TensorSpec((), "string")])
 
 
 def read_file(filename: Any, name: str | None = None) -> Any:
-    """What is in a file."""
+    """Return the contents of a file."""
     if isinstance(filename, os.PathLike):
         filename = os.fspath(filename)
     return run(_READ_FILE, [convert_to_tensor(filename, "string")])

@@ -72,7 +72,7 @@ def _histogram(values: Any, limits: Any, *, bins: int, dtype: Any) -> Any:
 def histogram_fixed_width(
     values: Any, value_range: Any, nbins: Any = 100, dtype: Any = "int32", name: str | None = None
 ) -> Any:
-    """How many values are in each of equal parts of a range."""
+    """Number of values in each of `nbins` equal parts of a range."""
     tensor, wanted = convert_to_tensor(values), as_dtype(dtype)
     bins = int(np.asarray(nbins))
     op = Op("HistogramFixedWidth", _histogram, lambda *_, **__: [TensorSpec([bins], wanted)])

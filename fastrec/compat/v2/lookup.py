@@ -110,7 +110,7 @@ class StaticHashTable:
     __getitem__ = lookup
 
     def size(self, name: str | None = None) -> Any:
-        """How many keys there are."""
+        """Return the number of keys."""
         return EagerTensor(np.asarray(len(self._values), np.int64))
 
 
@@ -138,5 +138,5 @@ class StaticVocabularyTable:
     __getitem__ = lookup
 
     def size(self, name: str | None = None) -> Any:
-        """How many numbers there are."""
+        """Return the number of ids."""
         return self._table.size() + 1

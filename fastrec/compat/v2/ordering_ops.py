@@ -93,7 +93,7 @@ def argsort(
     stable: bool = False,
     name: str | None = None,
 ) -> Any:
-    """Where the elements are, in the order of their size."""
+    """Indices that sort the elements."""
     along = _axis(axis)
     return _op("Argsort", lambda x: _order(x, along, direction).astype(np.int32), values)
 

@@ -48,7 +48,7 @@ def _invalid(text: str) -> _errors.OpError:
 
 
 def _specs(checked: Checked, batch: list[int | None], frames: bool = False) -> list[TypeSpec]:
-    """What parsing gives, in the order of `checked`."""
+    """Specs of the parsed values, in the order of `checked`."""
     found: list[TypeSpec] = []
     more = len(batch) + frames
     for sparse in checked.sparse:
@@ -81,7 +81,7 @@ def _value(column: Any) -> Any:
 
 
 class _Alike:
-    """What of the features can be parsed for many Examples at once, with a row for each."""
+    """Features that can be parsed for many Examples at once, with a row for each."""
 
     def __init__(self, checked: Checked) -> None:
         self.features: dict[Any, Any] = {}

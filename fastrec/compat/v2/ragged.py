@@ -31,7 +31,7 @@ def constant(pylist: Any, dtype: Any = None, **_: Any) -> Any:
 
 
 def map_flat_values(op: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    """What a function makes of the values of ragged tensors, in the rows of the first."""
+    """Apply a function to the flat values of ragged tensors; the rows are those of the first."""
     found = [arg for arg in args if isinstance(arg, RaggedTensor)]
     if not found:
         return op(*args, **kwargs)

@@ -76,12 +76,12 @@ def _checked_unit(unit: str) -> str:
 
 
 def _begins(data: bytes) -> list[int]:
-    """Where the characters of UTF-8 begin, and the end."""
+    """Offsets at which the characters of UTF-8 begin, and the end."""
     return [*(at for at, byte in enumerate(data) if byte & 0xC0 != 0x80), len(data)]
 
 
 def length(input: Any, unit: str = "BYTE", name: str | None = None) -> Any:
-    """How many bytes, or characters, strings have."""
+    """Return the number of bytes, or characters, of strings."""
     of = len if _checked_unit(unit) == "BYTE" else lambda data: len(_begins(data)) - 1
     return _each("StringLength", of, "int32", input)
 

@@ -48,7 +48,7 @@ def _fill(stream: Iterator[Any], ready: queue.Queue[Any], stop: threading.Event)
 
 
 class _Ahead:
-    """What a thread takes out of a stream ahead of time."""
+    """Buffer that a thread fills from a stream ahead of time."""
 
     def __init__(self, stream: Iterator[Any], size: int) -> None:
         self._ready: queue.Queue[Any] = queue.Queue(size)

@@ -126,7 +126,7 @@ class _Held(Node):
 
 
 class Grouped(Node):
-    """What a function makes of elements of one key.
+    """Elements grouped by key, each group reduced by a function.
 
     Parameters
     ----------

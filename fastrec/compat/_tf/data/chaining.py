@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What data sets are made of other ones: the methods of ``tf.data.Dataset`` that give another."""
+"""Methods of ``tf.data.Dataset`` that return another data set."""
 
 from __future__ import annotations
 
@@ -327,7 +327,7 @@ class Chain:
         return self._of(node)
 
     def apply(self, transformation_func: Callable[[Dataset], Any], name: str | None = None) -> Any:
-        """What a function makes of the data set, which has to be one, too."""
+        """Return the result of a function of the data set, which must be a data set, too."""
         made = transformation_func(cast("Dataset", self))
         if not isinstance(made, Chain):
             raise TypeError(

@@ -116,7 +116,7 @@ class Dataset(Chain):
         output_signature: Any = None,
         name: str | None = None,
     ) -> Dataset:
-        """What a generator yields."""
+        """Data set of the values that a generator yields."""
         if not callable(generator):
             raise TypeError("`generator` must be a Python callable.")
         structure, specs = signature_of(output_types, output_shapes, output_signature)
@@ -219,7 +219,7 @@ class Dataset(Chain):
                 f"`len(weights)={len(shares)}` vs. `len(datasets)={len(datasets)}`."
             )
         nodes = _nodes_of(datasets)
-        if shares is not None:  # what is never drawn keeps nobody waiting
+        if shares is not None:  # do not wait for data sets that are never drawn
             kept = [number for number, share in enumerate(shares) if share > 0]
             if not kept:
                 return datasets[0].take(0)
@@ -280,11 +280,11 @@ class Dataset(Chain):
 
     @property
     def element_spec(self) -> Any:
-        """What the elements are."""
+        """Types and shapes of the parts of an element."""
         return pack(self._node.structure, self._node.specs)
 
     def cardinality(self, name: str | None = None) -> Any:
-        """How many elements there are; -1 for no end, -2 when that is not known."""
+        """Number of elements; -1 for an endless data set, -2 when it is not known."""
         return EagerTensor(np.asarray(self._node.cardinality(), np.int64))
 
     def __len__(self) -> int:

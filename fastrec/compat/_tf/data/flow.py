@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which elements come, in which order, and when."""
+"""Nodes that decide which elements come, in which order, and when."""
 
 from __future__ import annotations
 

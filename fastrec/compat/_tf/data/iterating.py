@@ -90,7 +90,7 @@ class DatasetIterator:
 
     @property
     def element_spec(self) -> Any:
-        """What the elements are."""
+        """Types and shapes of the parts of an element."""
         return pack(self._node.structure, self._node.specs)
 
 
@@ -158,7 +158,7 @@ def _parts(value: Any, structure: Any) -> list[Any]:
 
 
 def checked(value: Any, structure: Any, specs: Sequence[TypeSpec]) -> Value:
-    """What a generator has yielded, of the type that was announced."""
+    """Convert a value that a generator yielded to the announced types."""
     found = []
     for leaf, spec in zip(_parts(value, structure), specs, strict=True):
         if hasattr(leaf, "_raw"):

@@ -88,7 +88,7 @@ class Function:
         return value if plain else (value,)
 
     def states(self) -> dict[Any, Any]:
-        """What its calls of this iteration have drawn from."""
+        """Random states that the calls of this iteration draw from."""
         return self._states if running.get() is None else kept_for_run(self, dict)
 
     def __call__(self, parts: Sequence[Any], states: Any = None) -> tuple[Any, list[Any]]:
@@ -174,7 +174,7 @@ class Drawn(Node):
     def __init__(self, node: Node, draws: Sequence[Draw]) -> None:
         super().__init__(node)
         self._draws = draws
-        # Nobody sees when they are drawn: several at a time, unless they are large.
+        # The time of a draw is not visible: draw several at a time, unless they are large.
         most = max(draw.spec.shape.num_elements() or 0 for draw in draws)
         self._ahead = max(1, min(AHEAD, _MOST_AHEAD // max(most, 1)))
 
@@ -209,7 +209,7 @@ class Drawn(Node):
 
 
 class Parsable(Node):
-    """What can have its elements parsed natively."""
+    """Node whose elements can be parsed natively."""
 
     def parsed(self, trace: Trace) -> Values | None:
         """The elements, as the first operation of `trace` parses them; None if it cannot."""
@@ -281,7 +281,7 @@ class Untraced(Node):
         return self._found or (LEAF, [])
 
     def _tried(self) -> Values:
-        """Elements that nobody gets, each of which is told to `_learn`."""
+        """Elements that are only passed to `_learn`, and then dropped."""
         return self.values(False)
 
     def _learn(self, structure: Any, parts: Sequence[Any]) -> None:
@@ -335,7 +335,7 @@ class EagerMap(Untraced):
 
 
 def loose_spec(part: Any) -> Any:
-    """What is known of all elements, of one: the type, and how many dimensions."""
+    """Spec of all elements, from one value: its type and number of dimensions."""
     if isinstance(part, Node):
         return Opaque
     value = wrap(part)

@@ -56,7 +56,7 @@ def _batches(paths: list[str], parsing: Any, size: int) -> Blocks:
 
 
 def with_fallback(fast: Iterator[T], slow: Callable[[], Iterator[T]]) -> Iterator[T]:
-    """What `fast` gives; from where it fails on, what `slow` does, with the errors of that."""
+    """Elements of `fast`; from its first failure on, those of `slow`, with the errors of `slow`."""
     done = 0
     following: Callable[[int], T] | None = None
 

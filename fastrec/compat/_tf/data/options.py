@@ -20,7 +20,7 @@ __all__ = [
 
 
 class AutoShardPolicy(enum.IntEnum):
-    """How a data set is split among workers; nothing here splits by itself."""
+    """Ways to split a data set among workers; data sets here are not split automatically."""
 
     OFF = -1
     AUTO = 0
@@ -30,7 +30,7 @@ class AutoShardPolicy(enum.IntEnum):
 
 
 class ExternalStatePolicy(enum.Enum):
-    """What to do about state outside of a data set when it is serialized."""
+    """Handling of state outside of a data set when it is serialized."""
 
     WARN = 0
     IGNORE = 1
@@ -38,7 +38,7 @@ class ExternalStatePolicy(enum.Enum):
 
 
 class AutotuneAlgorithm(enum.Enum):
-    """How TensorFlow tunes what is set to ``AUTOTUNE``."""
+    """TensorFlow's algorithms for tuning parameters that are set to ``AUTOTUNE``."""
 
     DEFAULT = 0
     HILL_CLIMB = 1
@@ -136,7 +136,7 @@ class ThreadingOptions(_Settings):
 
 
 class Options(_Settings):
-    """What may be said about how a data set is run; all of it is kept, and nothing needs it."""
+    """Options of how a data set is run; they are stored and have no effect."""
 
     _types: ClassVar[dict[str, Any]] = {
         "dataset_name": str,

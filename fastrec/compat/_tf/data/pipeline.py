@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What data sets are made of: nodes that give elements one by one, or many at once as columns.
+"""Nodes of data sets, which give elements one by one, or many at once as columns.
 
 An element is the tuple of its parts, each a value as :mod:`._columns` has it. Both ways give the
 same. The fast way is taken where a node has it, all the way up to its source; that it was worth it
@@ -40,7 +40,7 @@ def lowering() -> bool:
 
 
 def invalid(text: str) -> _errors.OpError:
-    """What TensorFlow raises for arguments that it only looks at when it runs."""
+    """Return TensorFlow's error for arguments that it checks only when it runs."""
     return _errors.InvalidArgumentError(None, None, text)
 
 
@@ -60,21 +60,21 @@ class Node:
 
     @property
     def structure(self) -> Any:
-        """How the parts of an element are nested."""
+        """Nested structure of the parts of an element."""
         return self.inputs[0].structure
 
     @property
     def specs(self) -> list[TypeSpec]:
-        """What the parts of an element are."""
+        """Specs of the parts of an element."""
         return self.inputs[0].specs
 
     @property
     def pure(self) -> bool:
-        """Whether elements may be made ahead of time: nobody can tell when they are made."""
+        """Whether elements may be made ahead of time, because it is not visible when they are made."""
         return all(node.pure for node in self.inputs)
 
     def cardinality(self) -> int:
-        """How many elements there are; `INFINITE` or `UNKNOWN`."""
+        """Number of elements; `INFINITE` or `UNKNOWN`."""
         return self.inputs[0].cardinality()
 
     def values(self, fast: bool = True) -> Values:

@@ -17,7 +17,7 @@ __all__ = ["Scan"]
 
 
 class Scan(Untraced):
-    """What a function makes of a state and each element, besides the next state.
+    """Results of a function of a state and each element, which also returns the next state.
 
     Parameters
     ----------

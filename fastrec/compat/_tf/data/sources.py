@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where elements come from: arrays, numbers, generators and files."""
+"""Sources of elements: arrays, numbers, generators and files."""
 
 from __future__ import annotations
 
@@ -146,7 +146,7 @@ def _of_files(
     read: Callable[[str], Iterator[T]],
     translate: Callable[[Exception], Exception],
 ) -> Iterator[T]:
-    """What `read` gives of each file; after damage, of the next file."""
+    """Yield the values of `read` for each file; after damage, those of the next file."""
     current: Iterator[T] | None = None
 
     def step() -> T:
@@ -212,7 +212,7 @@ def _as_block(records: fastrec.Bytes) -> Block:
 
 
 class Files(Node):
-    """What a function reads out of each of several files: lines, or records of fixed length."""
+    """Values that a function reads from each of several files: lines or fixed-length records."""
 
     structure = None
 

@@ -34,7 +34,7 @@ __all__ = [
     "to_values",
 ]
 
-AHEAD = 64  # elements to have ready where nobody has asked for batches
+AHEAD = 64  # elements to have ready where no batches are requested
 
 T = TypeVar("T")
 
@@ -47,7 +47,7 @@ _NEVER = object()
 
 
 def steps(step: Callable[[], T]) -> Iterator[T]:
-    """What `step` returns until it raises StopIteration; another error does not end it."""
+    """Results of `step` until it raises StopIteration; another error does not end them."""
     return iter(step, _NEVER)
 
 
@@ -79,7 +79,7 @@ def first(stream: Iterator[T]) -> T | None:
 
 
 def flattened(streams: Iterator[Iterator[T]]) -> Iterator[T]:
-    """What one stream gives, then what the next does."""
+    """Values of each stream, one stream after the other."""
     current: Iterator[T] = iter(())
 
     def step() -> T:
@@ -126,10 +126,10 @@ def in_blocks(
     many: Callable[[int, list[Any]], Block],
     each: Callable[[Values], Values],
 ) -> Blocks:
-    """What `many` makes of blocks, without those that are empty then.
+    """Non-empty results of `many` for each block.
 
-    Of a block that it fails on, what `each` makes of its elements: their errors come in their
-    places.
+    Where `many` fails on a block, the results of `each` for its elements are used instead, with
+    their errors in their places.
     """
     failed: Blocks = iter(())
 

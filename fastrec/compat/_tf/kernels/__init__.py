@@ -1,4 +1,4 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What operations do to arrays, without graphs: for both versions' names."""
+"""Kernels: operations on arrays, without graphs, shared by both versions."""
 
 from __future__ import annotations

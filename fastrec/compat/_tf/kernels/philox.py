@@ -42,7 +42,7 @@ class Philox:
     Parameters
     ----------
     seed, seed2 : int
-        Both 0 for seeds that nobody knows.
+        Both 0 for random seeds.
     """
 
     def __init__(self, seed: int, seed2: int) -> None:
@@ -53,7 +53,7 @@ class Philox:
         self._lock = threading.Lock()
 
     def reserve(self, count: int) -> int:
-        """The number of the first of `count` blocks, which nobody else gets."""
+        """Reserve `count` blocks and return the number of the first."""
         with self._lock:
             first = self.next
             self.next += count
@@ -142,7 +142,7 @@ def _words_of_rows(state: Philox, rows: int, count: int, per_row: int) -> Array:
 
 
 def uniform_rows(state: Philox, rows: int, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
-    """What :func:`uniform` gives, called `rows` times."""
+    """Results of `rows` successive calls of :func:`uniform`."""
     count = math.prod(shape)
     per_row = -(-count // (2 if dtype.name == "float64" else 4))
     words = _words_of_rows(state, rows, count, per_row)
@@ -153,7 +153,7 @@ def uniform_rows(state: Philox, rows: int, shape: tuple[int, ...], dtype: np.dty
 def uniform_int_rows(
     state: Philox, rows: int, shape: tuple[int, ...], low: int, high: int, dtype: Any
 ) -> Array:
-    """What :func:`uniform_int` gives, called `rows` times."""
+    """Results of `rows` successive calls of :func:`uniform_int`."""
     count = math.prod(shape)
     wide = np.dtype(dtype).itemsize == 8
     words = _words_of_rows(state, rows, count, -(-count // (2 if wide else 4)))

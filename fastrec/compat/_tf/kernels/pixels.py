@@ -80,7 +80,7 @@ def pad(image: Array, top: int, left: int, height: int, width: int) -> Array:
 
 
 def crop_or_pad(image: Array, height: int, width: int, out: Array | None = None) -> Array:
-    """What is around the middle, with zeros where there is nothing.
+    """Return the centre of the image, padded with zeros where the image is smaller.
 
     Parameters
     ----------

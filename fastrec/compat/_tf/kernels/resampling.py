@@ -78,7 +78,7 @@ def resize(
 
 
 def within(size: Sequence[int], limits: Sequence[int]) -> list[int]:
-    """How large a picture of some size can be within limits, if it keeps its form."""
+    """Largest size within `limits` that keeps the aspect ratio of `size`."""
     scale = min(_SINGLE(limit) / _SINGLE(each) for limit, each in zip(limits, size, strict=True))
     return [int(np.rint(scale * _SINGLE(each))) for each in size]
 

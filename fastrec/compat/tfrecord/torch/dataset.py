@@ -17,7 +17,7 @@ Description = list[str] | dict[str, str] | None
 
 
 def _worker_shard() -> tuple[int, int] | None:
-    """Which part this worker of a DataLoader reads. NumPy's generator gets the worker's seed."""
+    """Shard that this DataLoader worker reads. NumPy's generator gets the worker's seed."""
     worker = torch.utils.data.get_worker_info()
     if worker is None:
         return None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What makes items of a record."""
+"""Interface of decoders, which make items of a record."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What provides items."""
+"""Interface of providers of items."""
 
 from __future__ import annotations
 
@@ -44,5 +44,5 @@ class DataProvider:
         return list(self._items_to_tensors)
 
     def num_samples(self) -> int | None:
-        """How many records there are."""
+        """Number of records."""
         return self._num_samples

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a data set is."""
+"""Data set: its sources, reader, decoder and size."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What makes an item of features."""
+"""Interface of handlers, which make an item of features."""
 
 from __future__ import annotations
 

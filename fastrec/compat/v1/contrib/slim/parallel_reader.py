@@ -54,12 +54,12 @@ class ParallelReader(ReaderBase):
 
     @property
     def num_readers(self) -> int:
-        """How many readers."""
+        """Number of readers."""
         return len(self._readers)
 
     @property
     def common_queue(self) -> QueueBase:
-        """Where they put what they read."""
+        """Queue in which the readers put their records."""
         return self._common_queue
 
     def _start_reading(self, queue: Any) -> None:
@@ -77,11 +77,11 @@ class ParallelReader(ReaderBase):
         return self._common_queue.dequeue_up_to(num_records, name)
 
     def num_records_produced(self, name: str | None = None) -> Tensor:
-        """How many records all of them have read."""
+        """Return the number of records that all readers have read."""
         return add_n([reader.num_records_produced() for reader in self._readers], name=name)
 
     def num_work_units_completed(self, name: str | None = None) -> Tensor:
-        """How many work items all of them have read to the end."""
+        """Return the number of work items that all readers have read to the end."""
         return add_n([reader.num_work_units_completed() for reader in self._readers], name=name)
 
 

@@ -88,7 +88,7 @@ class KeypointsSequence(_Together):
 
 
 class NumBoxesSequence(ItemHandler):
-    """How many boxes there are at each time.
+    """Number of boxes at each time.
 
     Parameters
     ----------

@@ -119,7 +119,7 @@ class Tensor(ItemHandler):
 
 
 class LookupTensor(Tensor):
-    """What a table has for a feature.
+    """Result of looking up a feature in a table.
 
     Parameters
     ----------
