@@ -44,7 +44,7 @@ def fixed(**named: Any) -> dict[str, Any]:
     return {name: tf.FixedLenFeature(shape, dtype) for name, (shape, dtype) in named.items()}
 
 
-PICTURE = {
+IMAGE = {
     "image/encoded": tf.FixedLenFeature((), tf.string, default_value=""),
     "image/format": tf.FixedLenFeature((), tf.string, default_value="jpeg"),
 }
@@ -57,20 +57,20 @@ def encoded(form: str) -> bytes:
     return file.getvalue()
 
 
-# Pictures.
+# Images.
 
 
 @pytest.mark.parametrize("says", ["png", "PNG", "jpeg", "whatever"])
-def test_a_picture_is_what_its_bytes_are_whatever_the_format_says(says: str) -> None:
+def test_an_image_is_what_its_bytes_are_whatever_the_format_says(says: str) -> None:
     row = {"image/encoded": encoded("PNG"), "image/format": says}
-    found = decode(row, PICTURE, decoder.Image())
+    found = decode(row, IMAGE, decoder.Image())
     np.testing.assert_array_equal(found, PIXELS)
 
 
 @pytest.mark.parametrize("says", ["jpeg", "JPEG"])
 def test_a_jpeg_is_decoded_as_by_its_own_operation(says: str) -> None:
     data = encoded("JPEG")
-    found = decode({"image/encoded": data, "image/format": says}, PICTURE, decoder.Image())
+    found = decode({"image/encoded": data, "image/format": says}, IMAGE, decoder.Image())
     np.testing.assert_array_equal(found, run(tf.image.decode_jpeg(tf.constant(data), channels=3)))
 
 
@@ -80,19 +80,19 @@ def test_raw_pixels_need_a_shape(says: str, dtype: Any) -> None:
     pixels = PIXELS.astype(dtype.as_numpy_dtype)
     row = {"image/encoded": pixels.tobytes(), "image/format": says}
     handler = decoder.Image(shape=[4, 5, 3], dtype=dtype)
-    np.testing.assert_array_equal(decode(row, PICTURE, handler), pixels)
+    np.testing.assert_array_equal(decode(row, IMAGE, handler), pixels)
 
 
-def test_grey_pictures_and_wider_types() -> None:
+def test_grey_images_and_wider_types() -> None:
     row = {"image/encoded": encoded("PNG"), "image/format": "png"}
-    assert decode(row, PICTURE, decoder.Image(channels=1)).shape == (4, 5, 1)
-    wide = decode(row, PICTURE, decoder.Image(dtype=tf.uint16))
+    assert decode(row, IMAGE, decoder.Image(channels=1)).shape == (4, 5, 1)
+    wide = decode(row, IMAGE, decoder.Image(dtype=tf.uint16))
     assert wide.dtype == np.uint16
     np.testing.assert_array_equal(wide, PIXELS)
 
 
-def test_several_pictures_of_one_record() -> None:
-    features = {**PICTURE, "image/encoded": tf.FixedLenFeature((2,), tf.string)}
+def test_several_images_of_one_record() -> None:
+    features = {**IMAGE, "image/encoded": tf.FixedLenFeature((2,), tf.string)}
     row = {"image/encoded": [encoded("PNG")] * 2, "image/format": "png"}
     found = decode(row, features, decoder.Image(repeated=True))
     np.testing.assert_array_equal(found, np.stack([PIXELS] * 2))

@@ -35,12 +35,12 @@ def test_four_runners_fill_a_queue_with_samples() -> None:
     assert {row.tobytes() for row in samples} <= known
 
 
-def test_a_picture_comes_back_by_the_queue(tmp_path: Path) -> None:
-    picture = np.random.default_rng(0).integers(0, 256, (48, 64, 3), dtype=np.uint8)
+def test_an_image_comes_back_by_the_queue(tmp_path: Path) -> None:
+    image = np.random.default_rng(0).integers(0, 256, (48, 64, 3), dtype=np.uint8)
     with tf.Graph().as_default():
-        label, shape, found = example("picture_to_record").main(tmp_path, picture)
+        label, shape, found = example("picture_to_record").main(tmp_path, image)
     assert (label, shape.tolist()) == (1, [48, 64, 3])
-    np.testing.assert_array_equal(found, picture)
+    np.testing.assert_array_equal(found, image)
 
 
 def test_binary_batches_are_distorted_and_shuffled(tmp_path: Path) -> None:
@@ -48,12 +48,12 @@ def test_binary_batches_are_distorted_and_shuffled(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="Failed to find file"):
         cifar.main(tmp_path)
     cifar.make_batches(tmp_path, pictures=60)
-    for pictures, labels in cifar.main(tmp_path, batches=3, batch_size=16):
-        assert pictures.shape == (16, 24, 24, 3)
+    for images, labels in cifar.main(tmp_path, batches=3, batch_size=16):
+        assert images.shape == (16, 24, 24, 3)
         assert labels.shape == (16,)
         assert set(labels.tolist()) <= set(range(10))
-        np.testing.assert_allclose(pictures.mean(axis=(1, 2, 3)), 0, atol=1e-4)
-        np.testing.assert_allclose(pictures.std(axis=(1, 2, 3)), 1, atol=1e-3)
+        np.testing.assert_allclose(images.mean(axis=(1, 2, 3)), 0, atol=1e-4)
+        np.testing.assert_allclose(images.std(axis=(1, 2, 3)), 1, atol=1e-3)
 
 
 def test_records_of_one_length_are_label_and_planes(tmp_path: Path) -> None:
@@ -66,14 +66,14 @@ def test_records_of_one_length_are_label_and_planes(tmp_path: Path) -> None:
         coord = tf.train.Coordinator()
         threads = tf.train.start_queue_runners(session, coord)
         for record in content.reshape(5, -1):
-            label, picture = session.run(fetches)
+            label, image = session.run(fetches)
             assert label.tolist() == [record[0]]
-            np.testing.assert_array_equal(picture[..., 2].ravel(), record[1 + 2048 :])
+            np.testing.assert_array_equal(image[..., 2].ravel(), record[1 + 2048 :])
         coord.request_stop()
         coord.join(threads)
 
 
-def test_pictures_become_pngs_and_slim_provides_them(tmp_path: Path) -> None:
+def test_images_become_pngs_and_slim_provides_them(tmp_path: Path) -> None:
     pytest.importorskip("PIL")
     cifar = example("cifar10_slim")
     rng = np.random.default_rng(0)
@@ -81,15 +81,15 @@ def test_pictures_become_pngs_and_slim_provides_them(tmp_path: Path) -> None:
     labels = np.arange(40) % 10
     cifar.convert(tmp_path, "train", planes, labels)
     path = tmp_path / "cifar10_train.tfrecord"
-    pictures = planes.transpose(0, 2, 3, 1)
+    images = planes.transpose(0, 2, 3, 1)
     direct = cifar.read_directly(path)
     assert [label for _, label in direct] == labels.tolist()
-    np.testing.assert_array_equal([picture for picture, _ in direct], pictures)
-    known = {p.tobytes(): int(n) for p, n in zip(pictures, labels, strict=True)}
+    np.testing.assert_array_equal([image for image, _ in direct], images)
+    known = {p.tobytes(): int(n) for p, n in zip(images, labels, strict=True)}
     batch, numbers = cifar.read_by_queue(path, 16)
-    assert [known[picture.tobytes()] for picture in batch] == numbers.tolist()
+    assert [known[image.tobytes()] for image in batch] == numbers.tolist()
     provided = cifar.provide(tmp_path, 40, 50)
-    assert [cifar.NAMES[known[picture.tobytes()]] for picture, _ in provided] == [
+    assert [cifar.NAMES[known[image.tobytes()]] for image, _ in provided] == [
         name for _, name in provided
     ]
 
@@ -101,11 +101,11 @@ def test_pairs_stay_together_for_ten_epochs(tmp_path: Path) -> None:
     batches = pairs.main(tmp_path, given)
     assert len(batches) == 15
     seen: Counter[bytes] = Counter()
-    for pictures, masks in batches:
-        assert pictures.shape == (2, 40, 40, 3)
+    for images, masks in batches:
+        assert images.shape == (2, 40, 40, 3)
         assert masks.shape == (2, 40, 40, 1)
-        np.testing.assert_array_equal(masks[..., 0], pictures[..., 0] > 127)
-        seen.update(picture.tobytes() for picture in pictures)
+        np.testing.assert_array_equal(masks[..., 0], images[..., 0] > 127)
+        seen.update(image.tobytes() for image in images)
     assert sorted(seen.values()) == [10, 10, 10]
 
 

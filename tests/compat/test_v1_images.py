@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pictures in ``fastrec.compat.v1``: values that TensorFlow gave for the same input."""
+"""Images in ``fastrec.compat.v1``: values that TensorFlow gave for the same input."""
 
 from __future__ import annotations
 
@@ -66,13 +66,13 @@ def test_pngs_are_written_with_every_number_of_channels(
     assert (again == pixels).all()
 
 
-def test_several_pictures_are_encoded_at_once(session: tf.Session) -> None:
+def test_several_images_are_encoded_at_once(session: tf.Session) -> None:
     several = session.run(tf.image.encode_png(np.stack([RGB, 255 - RGB])))
     assert several.shape == (2,)
     assert (session.run(tf.image.decode_png(several[1])) == 255 - RGB).all()
 
 
-def test_any_picture_is_decoded_by_what_it_is(session: tf.Session) -> None:
+def test_any_image_is_decoded_by_what_it_is(session: tf.Session) -> None:
     big = np.kron(RGB, np.ones((8, 8, 1), np.uint8))
     jpeg = session.run(tf.image.encode_jpeg(big))
     near = session.run(tf.image.decode_png(jpeg)).astype(int) - big
@@ -103,7 +103,7 @@ def test_any_picture_is_decoded_by_what_it_is(session: tf.Session) -> None:
         (encoded(RGB, "JPEG")[:300], "Invalid JPEG data or crop window"),
     ],
 )
-def test_what_is_no_picture_is_refused(session: tf.Session, data: bytes, text: str) -> None:
+def test_what_is_no_image_is_refused(session: tf.Session, data: bytes, text: str) -> None:
     with pytest.raises(tf.errors.InvalidArgumentError, match=text):
         session.run(tf.image.decode_image(data))
 
@@ -142,7 +142,7 @@ CASES: list[tuple[Any, tuple[str, tuple[int, ...], int]]] = [
 
 @pytest.mark.parametrize(("make", "expected"), CASES)
 @pytest.mark.parametrize("known", [True, False])
-def test_pictures_come_out_as_tensorflow_made_them(
+def test_images_come_out_as_tensorflow_made_them(
     session: tf.Session, make: Any, expected: Any, known: bool
 ) -> None:
     x = tf.constant(RGB) if known else tf.placeholder_with_default(RGB, [None, None, 3])
@@ -156,7 +156,7 @@ def test_pictures_come_out_as_tensorflow_made_them(
     assert result.shape.is_compatible_with(array.shape)
 
 
-def test_a_standardized_picture_has_no_mean_and_a_deviation_of_one(session: tf.Session) -> None:
+def test_a_standardized_image_has_no_mean_and_a_deviation_of_one(session: tf.Session) -> None:
     result = session.run(tf.image.per_image_standardization(RGB))
     first = [0.62273937, -1.9114225, -0.08119448, 0.1221642, -1.3326324, 0.59145343]
     np.testing.assert_allclose(result.reshape(-1)[:6], first, rtol=1e-5)
@@ -179,7 +179,7 @@ def test_sizes_that_cannot_be_are_refused_as_soon_as_they_are_known(session: tf.
         session.run(tf.image.crop_to_bounding_box(late, 1, 2, 5, 4))
 
 
-def test_a_block_of_pictures_is_worked_on_as_one_is(session: tf.Session) -> None:
+def test_a_block_of_images_is_worked_on_as_one_is(session: tf.Session) -> None:
     block = np.stack([RGB, 255 - RGB])
     makers: list[Any] = [
         lambda x: tf.image.resize_image_with_crop_or_pad(x, 3, 9),
@@ -212,7 +212,7 @@ def damaged(data: bytes, random: np.random.RandomState) -> bytes:
 
 
 @pytest.mark.filterwarnings("ignore")  # Pillow's, of odd metadata
-def test_damaged_pictures_are_pictures_or_refused(session: tf.Session) -> None:
+def test_damaged_images_are_images_or_refused(session: tf.Session) -> None:
     random = np.random.RandomState(0)
     kinds = [encoded(RGB, kind) for kind in ("PNG", "JPEG", "GIF", "BMP")]
     contents = tf.placeholder(tf.string, [])

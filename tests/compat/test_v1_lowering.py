@@ -21,14 +21,14 @@ Build = Callable[[Any], Any]
 
 @pytest.fixture(scope="module")
 def records(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Pictures of one size, texts of many, and numbers."""
+    """Images of one size, texts of many, and numbers."""
     path = tmp_path_factory.mktemp("lowering") / "a.tfrecord"
     rng = np.random.default_rng(3)
     with fastrec.Writer(path) as writer:
         for i in range(COUNT):
             writer.write(
                 {
-                    "picture": rng.integers(0, 256, (4, 6, 3), dtype=np.uint8),
+                    "image": rng.integers(0, 256, (4, 6, 3), dtype=np.uint8),
                     "shape": np.array([4, 6, 3], np.int32).tobytes(),
                     "label": i,
                     "size": float(i) / 7,
@@ -45,7 +45,7 @@ def feature(shape: Any, dtype: Any, **how: Any) -> Any:
 
 
 PARSED = {
-    "picture": feature([], tf.string),
+    "image": feature([], tf.string),
     "shape": feature([], tf.string),
     "label": feature([], tf.int64),
     "size": feature([], tf.float32),
@@ -60,12 +60,12 @@ def parsed(serialized: Any, *names: str) -> Any:
     return found[names[0]] if len(names) == 1 else [found[name] for name in names]
 
 
-def picture(serialized: Any) -> Any:
-    return tf.reshape(tf.decode_raw(parsed(serialized, "picture"), tf.uint8), [4, 6, 3])
+def image(serialized: Any) -> Any:
+    return tf.reshape(tf.decode_raw(parsed(serialized, "image"), tf.uint8), [4, 6, 3])
 
 
 def shaped_by_itself(pair: Any) -> Any:
-    flat, shape = parsed(pair[1], "picture", "shape")
+    flat, shape = parsed(pair[1], "image", "shape")
     image = tf.reshape(tf.decode_raw(flat, tf.uint8), tf.decode_raw(shape, tf.int32))
     image.set_shape([4, 6, 3])
     return [image]
@@ -86,22 +86,20 @@ def fitted(pair: Any) -> Any:
 WAYS: dict[str, Build] = {
     "records as they are": lambda pair: [pair[0], pair[1]],
     "every kind of feature": lambda pair: parsed(pair[1], *PARSED),
-    "a picture": lambda pair: [picture(pair[1])],
-    "a picture that says its shape": shaped_by_itself,
-    "casts and sums": lambda pair: [tf.cast(picture(pair[1]), tf.float32) * (1 / 255) - 0.5],
-    "planes first": lambda pair: [tf.transpose(picture(pair[1]), [2, 0, 1])],
-    "the other way round": lambda pair: [tf.transpose(picture(pair[1]))],
-    "a part": lambda pair: [picture(pair[1])[1:3, ::2, 0]],
-    "a scaled picture": lambda pair: [
-        tf.cast(picture(pair[1]), tf.float32) * parsed(pair[1], "size")
-    ],
+    "an image": lambda pair: [image(pair[1])],
+    "an image that says its shape": shaped_by_itself,
+    "casts and sums": lambda pair: [tf.cast(image(pair[1]), tf.float32) * (1 / 255) - 0.5],
+    "planes first": lambda pair: [tf.transpose(image(pair[1]), [2, 0, 1])],
+    "the other way round": lambda pair: [tf.transpose(image(pair[1]))],
+    "a part": lambda pair: [image(pair[1])[1:3, ::2, 0]],
+    "a scaled image": lambda pair: [tf.cast(image(pair[1]), tf.float32) * parsed(pair[1], "size")],
     "rows and columns": lambda pair: [
-        picture(pair[1])[:, :, 0] + tf.cast(tf.range(6), tf.uint8),
+        image(pair[1])[:, :, 0] + tf.cast(tf.range(6), tf.uint8),
         tf.add(tf.cast(parsed(pair[1], "pair"), tf.float32), [[1.0], [2.0]]),
     ],
     "a stack": lambda pair: [tf.stack([parsed(pair[1], "label"), tf.constant(7, tf.int64)])],
     "a crop at random": lambda pair: [
-        tf.random_crop(picture(pair[1]), [2, 2, 3], seed=5),
+        tf.random_crop(image(pair[1]), [2, 2, 3], seed=5),
         parsed(pair[1], "label"),
     ],
     "sparse to dense": lambda pair: [
@@ -111,7 +109,7 @@ WAYS: dict[str, Build] = {
     ],
     "shapes that vary": varying,
     "bytes of all sizes": lambda pair: [tf.decode_raw(parsed(pair[1], "text"), tf.uint8)],
-    "pictures of all sizes": fitted,
+    "images of all sizes": fitted,
     "text that is said to be a scalar": lambda pair: [tf.reshape(parsed(pair[1], "text"), [])],
 }
 
@@ -169,8 +167,8 @@ def test_blocks_give_what_single_records_give(records: Path, way: str, blocks: l
 
 
 def test_shuffled_batches_are_drawn_alike(records: Path) -> None:
-    slow = all_batches(records, WAYS["a picture"], lowered=False, shuffled=True)
-    fast = all_batches(records, WAYS["a picture"], lowered=True, shuffled=True)
+    slow = all_batches(records, WAYS["an image"], lowered=False, shuffled=True)
+    fast = all_batches(records, WAYS["an image"], lowered=True, shuffled=True)
     for a, b in zip(slow, fast, strict=True):
         same(a, b)
 
@@ -255,7 +253,7 @@ def test_after_an_error_the_records_behind_it_are_read_again(
 
 
 def provided(records: Path, lowered: bool, bad: int | None = None) -> Any:
-    """Labels and pictures that come by way of a queue of serialized examples."""
+    """Labels and images that come by way of a queue of serialized examples."""
     before = lowering.set_lowering(lowered)
     try:
         with tf.Graph().as_default():
@@ -265,10 +263,10 @@ def provided(records: Path, lowered: bool, bad: int | None = None) -> Any:
             common = tf.FIFOQueue(9999, [tf.string, tf.string])
             given = tf.placeholder(tf.string, [None])
             put, close = common.enqueue_many([given, given]), common.close()
-            label, flat = parsed(common.dequeue()[1], "label", "picture")
+            label, flat = parsed(common.dequeue()[1], "label", "image")
             queue = tf.FIFOQueue(9999, [tf.int64, tf.uint8], [[], [72]])
-            picture = tf.reshape(tf.decode_raw(flat, tf.uint8), [72])
-            runner = tf.train.QueueRunner(queue, [queue.enqueue([label, picture])])
+            image = tf.reshape(tf.decode_raw(flat, tf.uint8), [72])
+            runner = tf.train.QueueRunner(queue, [queue.enqueue([label, image])])
             size, left = queue.size(), common.size()
             with tf.Session() as session:
                 session.run(put, {given: values})

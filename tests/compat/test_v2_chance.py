@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from v2_picture_programs import PROGRAMS
+from v2_image_programs import PROGRAMS
 from v2_programs import results
 
 import fastrec.compat.v2 as tf
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_pictures_are_the_same_one_by_one_and_in_blocks(name: str) -> None:
+def test_images_are_the_same_one_by_one_and_in_blocks(name: str) -> None:
     found = []
     for fast in (True, False):
         before = tf.data.set_lowering(fast)
@@ -136,8 +136,8 @@ def test_filters_draw_for_each_element() -> None:
 
 def test_many_threads_give_the_draws_of_one() -> None:
     def crop(i: Any) -> Any:
-        picture = tf.reshape(tf.range(300) + tf.cast(i, tf.int32), [10, 10, 3])
-        return tf.image.random_crop(picture, [4, 4, 3], seed=2)
+        image = tf.reshape(tf.range(300) + tf.cast(i, tf.int32), [10, 10, 3])
+        return tf.image.random_crop(image, [4, 4, 3], seed=2)
 
     found = [
         [x.tolist() for x in tf.data.Dataset.range(90).map(crop, threads).as_numpy_iterator()]
@@ -147,10 +147,10 @@ def test_many_threads_give_the_draws_of_one() -> None:
 
 
 def test_settings_that_change_a_resize_are_not_ignored() -> None:
-    picture = np.arange(6 * 7 * 3, dtype=np.uint8).reshape(6, 7, 3)
-    plain = tf.image.resize(picture, (3, 3)).numpy()
-    assert not np.allclose(plain, tf.image.resize(picture, (3, 3), antialias=True))
-    assert not np.allclose(plain, tf.image.resize(picture, (3, 3), "area"))
-    assert tf.image.resize(picture, (6, 6), preserve_aspect_ratio=True).shape == (5, 6, 3)
+    image = np.arange(6 * 7 * 3, dtype=np.uint8).reshape(6, 7, 3)
+    plain = tf.image.resize(image, (3, 3)).numpy()
+    assert not np.allclose(plain, tf.image.resize(image, (3, 3), antialias=True))
+    assert not np.allclose(plain, tf.image.resize(image, (3, 3), "area"))
+    assert tf.image.resize(image, (6, 6), preserve_aspect_ratio=True).shape == (5, 6, 3)
     with pytest.raises(ValueError, match="is not implemented"):
-        tf.image.resize(picture, (3, 3), "cubic")
+        tf.image.resize(image, (3, 3), "cubic")

@@ -133,7 +133,7 @@ def test_functions_see_symbols_or_values_as_they_need() -> None:
     assert found == [0, -1, -2, 30, 40]
 
 
-def test_files_pictures_and_messages_are_there(tmp_path: Path) -> None:
+def test_files_images_and_messages_are_there(tmp_path: Path) -> None:
     path = str(tmp_path / "sub" / "a.bin")
     tf.io.write_file(path, b"data")
     assert tf.io.read_file(path).numpy() == b"data"

@@ -161,10 +161,10 @@ def _example(tf: Any, i: int) -> bytes:
     def feature(**kinds: Any) -> Any:
         return tf.train.Feature(**kinds)
 
-    picture = (np.arange(60) * (i + 3) % 251).astype(np.uint8)
+    image = (np.arange(60) * (i + 3) % 251).astype(np.uint8)
     features = {
         "label": feature(int64_list=tf.train.Int64List(value=[i])),
-        "picture": feature(bytes_list=tf.train.BytesList(value=[picture.tobytes()])),
+        "image": feature(bytes_list=tf.train.BytesList(value=[image.tobytes()])),
         "words": feature(bytes_list=tf.train.BytesList(value=[b"w%d" % j for j in range(i % 4)])),
     }
     example = tf.train.Example(features=tf.train.Features(feature=features))
@@ -185,11 +185,11 @@ def _parsed(tf: Any, serialized: Any) -> tuple[Any, Any]:
         serialized,
         features={
             "label": tf.FixedLenFeature([], tf.int64),
-            "picture": tf.FixedLenFeature([], tf.string),
+            "image": tf.FixedLenFeature([], tf.string),
         },
     )
-    picture = tf.reshape(tf.decode_raw(found["picture"], tf.uint8), [4, 5, 3])
-    return found["label"], picture
+    image = tf.reshape(tf.decode_raw(found["image"], tf.uint8), [4, 5, 3])
+    return found["label"], image
 
 
 @program
@@ -221,28 +221,28 @@ def records_some_at_once(tf: Any, folder: Path) -> Any:
 
 
 @program
-def pictures_in_batches(tf: Any, folder: Path) -> Any:
+def images_in_batches(tf: Any, folder: Path) -> Any:
     files = tf.train.string_input_producer(_records(tf, folder), num_epochs=2, shuffle=False)
-    label, picture = _parsed(tf, tf.TFRecordReader().read(files)[1])
-    scaled = tf.cast(picture, tf.float32) * (1.0 / 255) - 0.5
-    return until_the_end(tf, tf.train.batch([label, picture, scaled], 32))
+    label, image = _parsed(tf, tf.TFRecordReader().read(files)[1])
+    scaled = tf.cast(image, tf.float32) * (1.0 / 255) - 0.5
+    return until_the_end(tf, tf.train.batch([label, image, scaled], 32))
 
 
 @program
-def pictures_shuffled_when_all_are_there(tf: Any, folder: Path) -> Any:
+def images_shuffled_when_all_are_there(tf: Any, folder: Path) -> Any:
     files = tf.train.string_input_producer(_records(tf, folder), num_epochs=1, shuffle=False)
-    label, picture = _parsed(tf, tf.TFRecordReader().read(files)[1])
+    label, image = _parsed(tf, tf.TFRecordReader().read(files)[1])
     batch = tf.train.shuffle_batch(
-        [label, picture], 16, 1000, 999, seed=9, allow_smaller_final_batch=True
+        [label, image], 16, 1000, 999, seed=9, allow_smaller_final_batch=True
     )
     return until_the_end(tf, batch)
 
 
 @program
-def pictures_distorted_by_seeded_chance(tf: Any, folder: Path) -> Any:
+def images_distorted_by_seeded_chance(tf: Any, folder: Path) -> Any:
     files = tf.train.string_input_producer(_records(tf, folder), num_epochs=1, shuffle=False)
-    label, picture = _parsed(tf, tf.TFRecordReader().read(files)[1])
-    part = tf.random_crop(tf.cast(picture, tf.float32), [3, 4, 3], seed=1)
+    label, image = _parsed(tf, tf.TFRecordReader().read(files)[1])
+    part = tf.random_crop(tf.cast(image, tf.float32), [3, 4, 3], seed=1)
     part = tf.image.random_flip_left_right(part, seed=2)
     part = tf.image.random_brightness(part, max_delta=63, seed=3)
     part = tf.image.random_contrast(part, lower=0.2, upper=1.8, seed=4)

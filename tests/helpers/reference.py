@@ -130,8 +130,8 @@ open_envelope = _envelope().FromString
 def find_features(record: bytes, names: Iterable[str]) -> dict[str, train.Feature]:
     """The wanted features that are there and have a kind.
 
-    The last entry of a key counts. A feature that is not requested is not parsed, so damage inside it does
-    not matter; everything else is protobuf's verdict, a `DecodeError` if it is no Example.
+    The last entry of a key counts. A feature that is not requested is not parsed, so damage inside
+    it does not matter; everything else is protobuf's verdict, a `DecodeError` if it is no Example.
     """
     entries = {entry.key: entry.value for entry in open_envelope(record).features.entry}
     found = {}

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from v2_picture_programs import PROGRAMS as PICTURE_PROGRAMS
+from v2_image_programs import PROGRAMS as IMAGE_PROGRAMS
 from v2_programs import PROGRAMS, alike, results, write
 
 import fastrec.compat.v2 as ours
@@ -41,12 +41,12 @@ def test_data_sets(tf: Any, path: str, name: str, fast: bool) -> None:
 
 
 @pytest.mark.parametrize("fast", [True, False])
-@pytest.mark.parametrize("name", PICTURE_PROGRAMS)
+@pytest.mark.parametrize("name", IMAGE_PROGRAMS)
 def test_pictures_and_chance(tf: Any, path: str, name: str, fast: bool) -> None:
-    expected = results(tf, PICTURE_PROGRAMS[name], path)
+    expected = results(tf, IMAGE_PROGRAMS[name], path)
     before = ours.data.set_lowering(fast)
     try:
-        found = results(ours, PICTURE_PROGRAMS[name], path)
+        found = results(ours, IMAGE_PROGRAMS[name], path)
     finally:
         ours.data.set_lowering(before)
     assert alike(found, expected), (found, expected)

@@ -102,8 +102,8 @@ def kept_for_run(key: Any, make: Callable[[], T]) -> T:
 
 @contextlib.contextmanager
 def looking_ahead() -> Iterator[None]:
-    """While something looks at a first element, which is not yet to be drawn: shuffles then draw
-    any, and no seeds are used up."""
+    """Context in which elements are made only to learn their specs: shuffles draw any element, and
+    no seeds are used up."""
     before, _Global.looking = _Global.looking, True
     token = running.set(None)
     try:
@@ -114,7 +114,7 @@ def looking_ahead() -> Iterator[None]:
 
 
 def is_looking_ahead() -> bool:
-    """Whether elements are being made ahead only to learn their specs."""
+    """Whether :func:`looking_ahead` is in effect."""
     return _Global.looking
 
 

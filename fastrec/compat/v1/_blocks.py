@@ -3,7 +3,7 @@
 
 A *column* is the value that one tensor has for each record of a block: an array with one dimension
 more in front; :class:`fastrec.Bytes` for scalar strings; a list of arrays where shapes differ;
-:class:`Same`, where all records have the same; or :class:`Distorted`, pictures that are yet to be
+:class:`Same`, where all records have the same; or :class:`Distorted`, images that are yet to be
 worked on. What an operation does on a block it does on each record, to the bit: operations that are
 not listed here are called for one record after the other.
 """
@@ -21,8 +21,8 @@ import fastrec
 from fastrec import Bytes, FixedLenFeature, RawFeature
 
 from ._distortions import Distorted, put_off
+from ._image_blocks import image_kernels
 from ._nodes import Operation
-from ._picture_blocks import picture_kernels
 from ._rows import Array
 
 __all__ = ["Column", "Same", "as_rows", "column_of", "row_of", "run_block", "whole"]
@@ -97,7 +97,7 @@ def _parse(op: Operation, step: Any, inputs: list[Column], count: int) -> list[C
     threads = None if inputs[0].nbytes > _LONG * count else 1
     columns = fastrec.parse_example(inputs[0], features, threads=threads)
     if not all(columns[name].all() for name in op.attrs.get("sizes", ())):
-        raise ValueError("a picture without pixels, which TensorFlow does not fit")
+        raise ValueError("an image without pixels, which TensorFlow does not fit")
     return [_parsed(columns[key]) for key in features]
 
 
@@ -207,7 +207,7 @@ _KERNELS: dict[str, _BlockKernel] = {
     "StridedSlice": _strided_slice,
     "Pack": _pack,
     **dict.fromkeys(_ELEMENTWISE, _elementwise),
-    **picture_kernels,
+    **image_kernels,
 }
 
 

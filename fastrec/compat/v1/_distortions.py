@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A chain of what distorts pictures, done in one pass over each of a block.
+"""A chain of what distorts images, done in one pass over each of a block.
 
 Casts, random crops, flips, brightness, contrast and standardisation are put off: each gives a
-column that remembers what is to be done to which pictures. When the pixels are read, all of
-it is done while a picture is in the nearest cache, with the results of one step after the other.
+column that remembers what is to be done to which images. When the pixels are read, all of
+it is done while an image is in the nearest cache, with the results of one step after the other.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _ORDER = ("size", "mirror", "brightness", "contrast", "standardize")  # as `dist
 
 
 class Distorted:
-    """A column of ``float32`` pictures, of which the last steps are yet to be done.
+    """A column of ``float32`` images, of which the last steps are yet to be done.
 
     Parameters
     ----------
@@ -51,15 +51,15 @@ class Distorted:
         return self._done
 
     def then(self, **step: Any) -> Distorted:
-        """The same pictures with one step more."""
+        """The same images with one step more."""
         first = min(_ORDER.index(name) for name in step if name in _ORDER)
         if self._done is not None or any(name in self._steps for name in _ORDER[first:]):
             return Distorted(self.array(), **step)
         return Distorted(self._source, **self._steps, **step)
 
 
-def _pictures(column: Any, *also: type) -> Distorted | None:
-    """A column of ``float32`` pictures, or of such a type; None for anything else."""
+def _images(column: Any, *also: type) -> Distorted | None:
+    """A column of ``float32`` images, or of such a type; None for anything else."""
     if isinstance(column, Distorted):
         return column
     types = (np.float32, *also)
@@ -69,7 +69,7 @@ def _pictures(column: Any, *also: type) -> Distorted | None:
 
 
 def _numbers(column: Any, count: int) -> Array | None:
-    """One number for each picture; None where there are others."""
+    """One number for each image; None where there are others."""
     value = column.value if hasattr(column, "value") else column
     if not isinstance(value, np.ndarray):
         return None
@@ -80,42 +80,42 @@ def _numbers(column: Any, count: int) -> Array | None:
 def _cast(op: Operation, inputs: list[Any], count: int) -> Distorted | None:
     if op.outputs[0].dtype.numpy != np.float32:
         return None
-    return _pictures(inputs[0], np.uint8)
+    return _images(inputs[0], np.uint8)
 
 
 def _slice(op: Operation, inputs: list[Any], count: int) -> Distorted | None:
-    pictures, size = _pictures(inputs[0]), inputs[2]
-    if pictures is None or not hasattr(size, "value") or size.value.shape != (3,):
+    images, size = _images(inputs[0]), inputs[2]
+    if images is None or not hasattr(size, "value") or size.value.shape != (3,):
         return None
     starts = np.asarray(getattr(inputs[1], "value", inputs[1]), np.int64)
-    room = np.subtract(pictures.size, size.value)
+    room = np.subtract(images.size, size.value)
     if starts.shape[-1:] != (3,) or (size.value < 1).any():
         return None
     if (starts < 0).any() or (starts > room).any():
         return None  # an error of some of them
-    return pictures.then(size=tuple(size.value.tolist()), starts=starts)
+    return images.then(size=tuple(size.value.tolist()), starts=starts)
 
 
 def _flip(op: Operation, inputs: list[Any], count: int) -> Distorted | None:
-    pictures, mirror = _pictures(inputs[0]), _numbers(inputs[1], count)
-    if pictures is None or mirror is None or op.attrs["axis"] != -2:
+    images, mirror = _images(inputs[0]), _numbers(inputs[1], count)
+    if images is None or mirror is None or op.attrs["axis"] != -2:
         return None
-    return pictures.then(mirror=mirror)
+    return images.then(mirror=mirror)
 
 
 def _changed(name: str) -> Callable[[Operation, list[Any], int], Distorted | None]:
     def kernel(op: Operation, inputs: list[Any], count: int) -> Distorted | None:
-        pictures, numbers = _pictures(inputs[0]), _numbers(inputs[1], count)
-        if pictures is None or numbers is None:
+        images, numbers = _images(inputs[0]), _numbers(inputs[1], count)
+        if images is None or numbers is None:
             return None
-        return pictures.then(**{name: numbers})
+        return images.then(**{name: numbers})
 
     return kernel
 
 
 def _standardize(op: Operation, inputs: list[Any], count: int) -> Distorted | None:
-    pictures = _pictures(inputs[0], np.uint8)
-    return None if pictures is None else pictures.then(standardize=True)
+    images = _images(inputs[0], np.uint8)
+    return None if images is None else images.then(standardize=True)
 
 
 _KERNELS: dict[str, Callable[[Operation, list[Any], int], Distorted | None]] = {

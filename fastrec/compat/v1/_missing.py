@@ -11,6 +11,6 @@ def error(where: str, name: str) -> AttributeError:
     full = f"fastrec.compat.v1.{where}" if where else "fastrec.compat.v1"
     return AttributeError(
         f"{full} has no {name!r}: it covers what reads, writes, parses, queues and batches "
-        f"records, pictures and text, and what such programs call besides. The list is in "
+        f"records, images and text, and what such programs call besides. The list is in "
         f"docs/compat-v1.md."
     )

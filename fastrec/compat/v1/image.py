@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # ruff: noqa: F403
-"""``tf.image``: pictures decoded, cut, mirrored, scaled and encoded."""
+"""``tf.image``: images decoded, cut, mirrored, scaled and encoded."""
 
 from __future__ import annotations
 

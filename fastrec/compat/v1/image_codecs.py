@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pictures out of strings, and into them."""
+"""Images out of strings, and into them."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def _bmp_counted(data: bytes, channels: int) -> None:
 def decode_png(
     contents: Any, channels: int | None = 0, dtype: Any = uint8, name: str | None = None
 ) -> Tensor:
-    """The pixels of a picture, of whichever format, as ``[height, width, channels]``.
+    """The pixels of an image, of whichever format, as ``[height, width, channels]``.
 
     Parameters
     ----------
@@ -118,7 +118,7 @@ def decode_jpeg(
     dct_method: str = "",
     name: str | None = None,
 ) -> Tensor:
-    """The pixels of a picture, of whichever format, as ``[height, width, channels]``."""
+    """The pixels of an image, of whichever format, as ``[height, width, channels]``."""
     count = channels or 0
 
     def function(data: bytes) -> Array:
@@ -194,7 +194,7 @@ def decode_bmp(contents: Any, channels: int = 0, name: str | None = None) -> Ten
 
 
 def _deep(data: bytes, element: DType) -> bool:
-    """Whether a picture is decoded with 16 bits, on its way to another type than ``uint8``."""
+    """Whether an image is decoded with 16 bits, on its way to another type than ``uint8``."""
     return element is not float32 or data[:4] == b"\x89PNG"
 
 
@@ -205,7 +205,7 @@ def decode_image(
     name: str | None = None,
     expand_animations: bool = True,
 ) -> Tensor:
-    """The pixels of a picture of whichever format; the frames of a GIF.
+    """The pixels of an image of whichever format; the frames of a GIF.
 
     A `dtype` of floating-point numbers goes from 0 to 1.
     """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pictures with other hues, saturations and gammas."""
+"""Images with other hues, saturations and gammas."""
 
 from __future__ import annotations
 

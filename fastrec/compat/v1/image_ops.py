@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pictures cut, filled up, mirrored, made brighter, scaled."""
+"""Images cut, filled up, mirrored, made brighter, scaled."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ __all__ = [
 ]
 
 
-def _picture(image: Any) -> Tensor:
+def _image(image: Any) -> Tensor:
     tensor = convert_to_tensor(image, name="image")
     if tensor.shape.ndims not in (3, 4, None):
         raise ValueError(f"'image' (shape {tensor.shape}) must have either 3 or 4 dimensions.")
@@ -63,7 +63,7 @@ def _whole(image: Array) -> Array:
     return image
 
 
-def _one_picture(image: Any) -> Tensor:
+def _one_image(image: Any) -> Tensor:
     tensor = convert_to_tensor(image, name="image")
     if tensor.shape.ndims is not None and tensor.shape.ndims < 3:
         raise ValueError("'image' must be at least three-dimensional.")
@@ -79,7 +79,7 @@ def _number(value: Any) -> tuple[Tensor, int | None]:
 def sized(tensor: Tensor, height: int | None, width: int | None) -> TensorShape:
     """Static shape of an image after its height and width have changed."""
     sizes = tensor.shape.sizes
-    if sizes is None:  # as TensorFlow has it, one picture then
+    if sizes is None:  # as TensorFlow has it, one image then
         return TensorShape([height, width, None])
     return TensorShape([*sizes[:-3], height, width, sizes[-1]])
 
@@ -91,12 +91,12 @@ def _cut(
     numbers: list[Any],
     name: str | None,
 ) -> Tensor:
-    """An operation on a picture and some whole numbers, the last two of which are its size."""
-    tensor = _picture(image)
+    """An operation on an image and some whole numbers, the last two of which are its size."""
+    tensor = _image(image)
     pairs = [_number(n) for n in numbers]
     values = [value for _, value in pairs]
     if tensor.shape.is_fully_defined() and None not in values:
-        # What cannot work is found out now; an array of one number stands for the picture.
+        # What cannot work is found out now; an array of one number stands for the image.
         sizes = tuple(n or 0 for n in tensor.shape.as_list())
         stand_in = np.broadcast_to(np.zeros((), np.int8), sizes)
         try:
@@ -131,7 +131,7 @@ resize_with_crop_or_pad = resize_image_with_crop_or_pad
 def crop_to_bounding_box(
     image: Any, offset_height: Any, offset_width: Any, target_height: Any, target_width: Any
 ) -> Tensor:
-    """A part of a picture."""
+    """A part of an image."""
     numbers = [offset_height, offset_width, target_height, target_width]
     return _cut("CropBox", pixels.crop, image, numbers, "crop_to_bounding_box")
 
@@ -139,16 +139,16 @@ def crop_to_bounding_box(
 def pad_to_bounding_box(
     image: Any, offset_height: Any, offset_width: Any, target_height: Any, target_width: Any
 ) -> Tensor:
-    """A picture within a larger one that is zero elsewhere."""
+    """An image within a larger one that is zero elsewhere."""
     numbers = [offset_height, offset_width, target_height, target_width]
     return _cut("PadBox", pixels.pad, image, numbers, "pad_to_bounding_box")
 
 
 def central_crop(image: Any, central_fraction: float) -> Tensor:
-    """The middle of a picture, `central_fraction` of each side."""
+    """The middle of an image, `central_fraction` of each side."""
     if not 0.0 < central_fraction <= 1.0:
         raise ValueError("central_fraction must be within (0, 1]")
-    tensor = _picture(image)
+    tensor = _image(image)
 
     def kernel(x: Array) -> Array:
         height, width = _whole(x).shape[-3:-1]
@@ -170,23 +170,23 @@ def central_crop(image: Any, central_fraction: float) -> Tensor:
 
 def flip_left_right(image: Any) -> Tensor:
     """Mirrored, the left on the right."""
-    tensor = _picture(image)
+    tensor = _image(image)
     function = lambda x: pixels.flip(_whole(x), -2)  # noqa: E731
     return pure("FlipLeftRight", function, (tensor,), tensor.dtype, tensor.shape)
 
 
 def flip_up_down(image: Any) -> Tensor:
     """Mirrored, the top at the bottom."""
-    tensor = _picture(image)
+    tensor = _image(image)
     function = lambda x: pixels.flip(_whole(x), -3)  # noqa: E731
     return pure("FlipUpDown", function, (tensor,), tensor.dtype, tensor.shape)
 
 
 def _random_flip(image: Any, axis: int, seed: int | None, name: str) -> Tensor:
-    tensor = _picture(image)
+    tensor = _image(image)
     several = tensor.shape.ndims == 4
     drawn = random_uniform([shape(tensor)[0]] if several else [], 0, 1.0, seed=seed)
-    # TensorFlow compares for one picture, and rounds for several.
+    # TensorFlow compares for one image, and rounds for several.
     mirror = greater(drawn, 0.5) if several else less(drawn, 0.5)
 
     def kernel(x: Array, m: Array) -> Array:
@@ -210,7 +210,7 @@ def random_flip_up_down(image: Any, seed: int | None = None) -> Tensor:
 
 def transpose_image(image: Any) -> Tensor:
     """Rows as columns."""
-    tensor = _picture(image)
+    tensor = _image(image)
     sizes = tensor.shape.sizes
     known = None if sizes is None else [*sizes[:-3], sizes[-2], sizes[-3], sizes[-1]]
     function = lambda x: np.swapaxes(_whole(x), -3, -2)  # noqa: E731
@@ -219,7 +219,7 @@ def transpose_image(image: Any) -> Tensor:
 
 def rot90(image: Any, k: Any = 1, name: str | None = None) -> Tensor:
     """Turned against the clock, `k` times by a right angle."""
-    tensor = _picture(image)
+    tensor = _image(image)
     sizes = tensor.shape.sizes
     known = None if sizes is None else [*sizes[:-3], None, None, sizes[-1]]
     times = numbers_of(k, "k", rank=0, allowed=("int32",))
@@ -243,7 +243,7 @@ def adjust_brightness(image: Any, delta: Any) -> Tensor:
 
 def adjust_contrast(images: Any, contrast_factor: Any) -> Tensor:
     """The distance of every pixel from the mean of its channel, times a factor."""
-    tensor = _scaled(_one_picture(images))
+    tensor = _scaled(_one_image(images))
     factor = convert_to_tensor(contrast_factor, float32)
     inputs = (tensor, factor)
     return pure("AdjustContrast", pixels.adjust_contrast, inputs, tensor.dtype, tensor.shape)
@@ -267,7 +267,7 @@ def random_contrast(image: Any, lower: float, upper: float, seed: int | None = N
 
 def per_image_standardization(image: Any) -> Tensor:
     """With a mean of 0 and a deviation of 1."""
-    tensor = _with_pixels(_one_picture(image))
+    tensor = _with_pixels(_one_image(image))
     function = lambda x: pixels.standardized(_whole(x))  # noqa: E731
     return pure("Standardize", function, (tensor,), float32, tensor.shape)
 
@@ -276,7 +276,7 @@ per_image_whitening = per_image_standardization  # its name until version 0.12
 
 
 def _scaled(image: Any) -> Tensor:
-    """A tensor of numbers that a picture can be made of."""
+    """A tensor of numbers that an image can be made of."""
     tensor = convert_to_tensor(image, name="image")
     if not (tensor.dtype.is_floating or tensor.dtype.is_integer):
         raise AttributeError("image dtype must be either floating point or integer")
@@ -286,7 +286,7 @@ def _scaled(image: Any) -> Tensor:
 def convert_image_dtype(
     image: Any, dtype: Any, saturate: bool = False, name: str | None = None
 ) -> Tensor:
-    """The same picture in another type, whose range is 0 to 1 for floating-point types."""
+    """The same image in another type, whose range is 0 to 1 for floating-point types."""
     tensor, wanted = convert_to_tensor(image, name="image"), as_dtype(dtype)
     if not (wanted.is_floating or wanted.is_integer):
         raise AttributeError("dtype must be either floating point or integer")

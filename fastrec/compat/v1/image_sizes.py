@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pictures scaled."""
+"""Images scaled."""
 
 from __future__ import annotations
 

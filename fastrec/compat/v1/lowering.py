@@ -22,7 +22,7 @@ from ._blocks import Column, Same, as_rows, column_of, row_of, run_block, whole
 from ._nodes import Operation, Tensor
 from ._plan import needed, raised
 from ._queueing import Queue
-from ._raw_pictures import with_pictures
+from ._raw_images import with_images
 from ._reading import ReaderState
 from ._runtime import Runtime
 from ._sources import Block
@@ -168,7 +168,7 @@ class BlockPlan:
         for op in ops:
             if op not in known:
                 self._add(op)
-        self._code = with_pictures(self._code, enqueue.inputs, self._same)
+        self._code = with_images(self._code, enqueue.inputs, self._same)
         used = {tensor for op in (enqueue, *self._code) for tensor in op.inputs}
         self._wanted = [tensor in used for tensor in self.source.op.outputs]
         self._drawing = [op for op in self._code if op.type.startswith("Random")]

@@ -48,7 +48,7 @@ def histogram(name: str, values: Any, collections: Any = None, family: Any = Non
 def image(
     name: str, tensor: Any, max_outputs: int = 3, collections: Any = None, family: Any = None
 ) -> Tensor:
-    """Pictures."""
+    """Images."""
     return _summary(name, tensor, collections)
 
 

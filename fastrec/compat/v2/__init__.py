@@ -352,6 +352,6 @@ def __getattr__(name: str) -> Any:
         return getattr(compat.v1, name)
     raise AttributeError(
         f"fastrec.compat.v2 has no {name!r}: it covers what reads, writes, parses and batches "
-        f"records, pictures and text, and what such programs call besides. The list is in "
+        f"records, images and text, and what such programs call besides. The list is in "
         f"docs/compat-v2.md."
     )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``tf.image``: pictures out of bytes and back, cut, turned, lit and coloured."""
+"""``tf.image``: images out of bytes and back, cut, turned, lit and coloured."""
 
 from __future__ import annotations
 

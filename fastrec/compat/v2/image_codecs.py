@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pictures out of bytes and back."""
+"""Images out of bytes and back."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def _decoder(name: str, contents: Any, spec: TypeSpec, **options: Any) -> Any:
 def decode_png(
     contents: Any, channels: int = 0, dtype: Any = "uint8", name: str | None = None
 ) -> Any:
-    """The pixels of a PNG, of shape (height, width, channels); of other pictures, too."""
+    """The pixels of a PNG, of shape (height, width, channels); of other images, too."""
     wanted = as_dtype(dtype)
     spec = TensorSpec([None, None, channels or None], wanted)
     return _decoder("DecodePng", contents, spec, channels=channels, dtype=wanted.numpy)
@@ -66,7 +66,7 @@ def decode_jpeg(
     dct_method: str = "",
     name: str | None = None,
 ) -> Any:
-    """The pixels of a JPEG, of shape (height, width, channels); of other pictures, too."""
+    """The pixels of a JPEG, of shape (height, width, channels); of other images, too."""
     spec = TensorSpec([None, None, channels or None], "uint8")
     accurate = dct_method == "INTEGER_ACCURATE"
     options = {"ratio": ratio, "accurate": accurate, "fancy": fancy_upscaling}
@@ -92,7 +92,7 @@ def decode_image(
     name: str | None = None,
     expand_animations: bool = True,
 ) -> Any:
-    """The pixels of a picture of any kind."""
+    """The pixels of an image of any kind."""
     wanted = as_dtype(dtype)
     shape = None if expand_animations else [None, None, channels or None]
     stored = wanted.numpy if wanted.is_integer else np.uint8
@@ -197,7 +197,7 @@ def is_jpeg(contents: Any, name: str | None = None) -> Any:
 def adjust_jpeg_quality(
     image: Any, jpeg_quality: Any, dct_method: str = "", name: str | None = None
 ) -> Any:
-    """A picture as a JPEG of that quality would have it."""
+    """An image as a JPEG of that quality would have it."""
     from .._tf.kernels import codecs, pixels
 
     def kernel(x: Any, quality: Any) -> Any:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pictures of other types, in another light and of other colours."""
+"""Images of other types, in another light and of other colours."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from .._tf.dtypes import as_dtype
 from .._tf.specs import TensorSpec, TypeSpec
 from .._tf.tensor import convert_to_tensor
-from ._pictures import pixels, turned
+from ._images import pixels, turned
 
 __all__ = [
     "adjust_brightness",
@@ -36,7 +36,7 @@ def _colour(name: str) -> Any:
 def convert_image_dtype(
     image: Any, dtype: Any, saturate: bool = False, name: str | None = None
 ) -> Any:
-    """A picture of another type: what is 255 in uint8 is 1.0 in floats."""
+    """An image of another type: what is 255 in uint8 is 1.0 in floats."""
     wanted, tensor = as_dtype(dtype), convert_to_tensor(image)
     if tensor.dtype == wanted:
         return tensor
@@ -49,22 +49,22 @@ def convert_image_dtype(
 
 
 def adjust_brightness(image: Any, delta: Any) -> Any:
-    """A picture with something added to its pixels."""
+    """An image with something added to its pixels."""
     return turned("AdjustBrightness", pixels("adjust_brightness"), image, delta)
 
 
 def adjust_contrast(images: Any, contrast_factor: Any) -> Any:
-    """A picture whose pixels are further from their mean, or nearer."""
+    """An image whose pixels are further from their mean, or nearer."""
     return turned("AdjustContrast", pixels("adjust_contrast"), images, contrast_factor)
 
 
 def adjust_hue(image: Any, delta: Any, name: str | None = None) -> Any:
-    """A picture whose colours are turned by `delta` of the circle of hues."""
+    """An image whose colours are turned by `delta` of the circle of hues."""
     return turned("AdjustHue", _colour("adjust_hue"), image, delta)
 
 
 def adjust_saturation(image: Any, saturation_factor: Any, name: str | None = None) -> Any:
-    """A picture of more saturation, or less."""
+    """An image of more saturation, or less."""
     function = _colour("adjust_saturation")
     return turned("AdjustSaturation", function, image, saturation_factor)
 
@@ -85,7 +85,7 @@ def hsv_to_rgb(images: Any, name: str | None = None) -> Any:
 
 
 def per_image_standardization(image: Any) -> Any:
-    """A picture of mean 0 and deviation 1."""
+    """An image of mean 0 and deviation 1."""
 
     def infer(specs: list[TypeSpec], _: Any) -> list[TypeSpec]:
         half = specs[0].dtype.name == "float16"
@@ -95,12 +95,12 @@ def per_image_standardization(image: Any) -> Any:
 
 
 def rgb_to_grayscale(images: Any, name: str | None = None) -> Any:
-    """A picture without its colours."""
+    """An image without its colours."""
     return turned("RgbToGrayscale", pixels("to_grayscale"), images, infer=_channels(1))
 
 
 def grayscale_to_rgb(images: Any, name: str | None = None) -> Any:
-    """A picture of one channel with three."""
+    """An image of one channel with three."""
     sizes = convert_to_tensor(images).shape.sizes
     if sizes and sizes[-1] not in (1, None):
         raise ValueError("Last dimension of a grayscale image should be size 1.")

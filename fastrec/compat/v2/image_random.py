@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pictures changed by chance: for a seed, by TensorFlow's own draws."""
+"""Images changed by chance: for a seed, by TensorFlow's own draws."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .._tf.specs import TensorSpec, TypeSpec
 from .._tf.tensor import convert_to_tensor
 from .._tf.trace import Block, Op, run
 from . import image_colour
-from ._pictures import pixels, turned
+from ._images import pixels, turned
 from .image_codecs import adjust_jpeg_quality
 from .random import stateless_uniform, uniform
 
@@ -64,22 +64,22 @@ def _flip(name: str, axis: int, image: Any, draw: Uniform) -> Any:
 
 
 def random_flip_left_right(image: Any, seed: int | None = None) -> Any:
-    """A picture that is mirrored half of the time."""
+    """An image that is mirrored half of the time."""
     return _flip("RandomFlipLeftRight", -2, image, _seeded(seed))
 
 
 def random_flip_up_down(image: Any, seed: int | None = None) -> Any:
-    """A picture that is upside down half of the time."""
+    """An image that is upside down half of the time."""
     return _flip("RandomFlipUpDown", -3, image, _seeded(seed))
 
 
 def stateless_random_flip_left_right(image: Any, seed: Any) -> Any:
-    """A picture that is mirrored for half of the seeds."""
+    """An image that is mirrored for half of the seeds."""
     return _flip("RandomFlipLeftRight", -2, image, _stateless(seed))
 
 
 def stateless_random_flip_up_down(image: Any, seed: Any) -> Any:
-    """A picture that is upside down for half of the seeds."""
+    """An image that is upside down for half of the seeds."""
     return _flip("RandomFlipUpDown", -3, image, _stateless(seed))
 
 
@@ -100,49 +100,49 @@ def _between(lower: float, upper: float) -> dict[str, float]:
 
 
 def random_brightness(image: Any, max_delta: float, seed: int | None = None) -> Any:
-    """A picture with a number of up to `max_delta` added or taken away."""
+    """An image with a number of up to `max_delta` added or taken away."""
     return image_colour.adjust_brightness(image, _seeded(seed)([], **_span(max_delta)))
 
 
 def random_contrast(image: Any, lower: float, upper: float, seed: int | None = None) -> Any:
-    """A picture of more contrast, or less."""
+    """An image of more contrast, or less."""
     return image_colour.adjust_contrast(image, _seeded(seed)([], **_between(lower, upper)))
 
 
 def random_hue(image: Any, max_delta: float, seed: int | None = None) -> Any:
-    """A picture whose colours are turned by up to `max_delta` of the circle of hues."""
+    """An image whose colours are turned by up to `max_delta` of the circle of hues."""
     return image_colour.adjust_hue(image, _seeded(seed)([], **_span(max_delta, 0.5)))
 
 
 def random_saturation(image: Any, lower: float, upper: float, seed: int | None = None) -> Any:
-    """A picture of more saturation, or less."""
+    """An image of more saturation, or less."""
     return image_colour.adjust_saturation(image, _seeded(seed)([], **_between(lower, upper)))
 
 
 def stateless_random_brightness(image: Any, max_delta: float, seed: Any) -> Any:
-    """A picture with a number of up to `max_delta` added or taken away, as `seed` decides."""
+    """An image with a number of up to `max_delta` added or taken away, as `seed` decides."""
     return image_colour.adjust_brightness(image, _stateless(seed)([], **_span(max_delta)))
 
 
 def stateless_random_contrast(image: Any, lower: float, upper: float, seed: Any) -> Any:
-    """A picture of more contrast, or less, as `seed` decides."""
+    """An image of more contrast, or less, as `seed` decides."""
     return image_colour.adjust_contrast(image, _stateless(seed)([], **_between(lower, upper)))
 
 
 def stateless_random_hue(image: Any, max_delta: float, seed: Any) -> Any:
-    """A picture whose colours are turned, as `seed` decides."""
+    """An image whose colours are turned, as `seed` decides."""
     return image_colour.adjust_hue(image, _stateless(seed)([], **_span(max_delta, 0.5)))
 
 
 def stateless_random_saturation(image: Any, lower: float, upper: float, seed: Any = None) -> Any:
-    """A picture of more saturation, or less, as `seed` decides."""
+    """An image of more saturation, or less, as `seed` decides."""
     return image_colour.adjust_saturation(image, _stateless(seed)([], **_between(lower, upper)))
 
 
 def random_jpeg_quality(
     image: Any, min_jpeg_quality: int, max_jpeg_quality: int, seed: int | None = None
 ) -> Any:
-    """A picture as a JPEG of some quality would have it."""
+    """An image as a JPEG of some quality would have it."""
     limits = {"minval": min_jpeg_quality, "maxval": max_jpeg_quality}
     return adjust_jpeg_quality(image, _seeded(seed)([], **limits, dtype="int32"))
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pictures cut, filled up, scaled and turned."""
+"""Images cut, filled up, scaled and turned."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .._tf.data.pipeline import invalid
 from .._tf.specs import TensorSpec, TypeSpec
 from .._tf.tensor import _holds_symbol, convert_to_tensor
 from .._tf.trace import Op, Symbol, run
-from ._pictures import pixels, resized, turned
+from ._images import pixels, resized, turned
 
 __all__ = [
     "ResizeMethod",
@@ -48,7 +48,7 @@ def _box(*values: Any) -> list[int]:
 def crop_to_bounding_box(
     image: Any, offset_height: Any, offset_width: Any, target_height: Any, target_width: Any
 ) -> Any:
-    """Part of a picture."""
+    """Part of an image."""
     box = offset_height, offset_width, target_height, target_width
     if any(isinstance(value, Symbol) for value in box):
         return _cut(image, box)
@@ -58,7 +58,7 @@ def crop_to_bounding_box(
 
 
 def _cut(image: Any, box: tuple[Any, ...]) -> Any:
-    """Part of a picture, by numbers that each element has of its own."""
+    """Part of an image, by numbers that each element has of its own."""
     crop = pixels("crop")
     sizes = [None if isinstance(value, Symbol) else int(np.asarray(value)) for value in box[2:]]
 
@@ -73,14 +73,14 @@ def _cut(image: Any, box: tuple[Any, ...]) -> Any:
 def pad_to_bounding_box(
     image: Any, offset_height: Any, offset_width: Any, target_height: Any, target_width: Any
 ) -> Any:
-    """A picture inside of a larger one of zeros."""
+    """An image inside of a larger one of zeros."""
     top, left, *sizes = _box(offset_height, offset_width, target_height, target_width)
     pad = pixels("pad")
     return resized("PadToBoundingBox", lambda x, h, w: pad(x, top, left, h, w), image, sizes)
 
 
 def resize_with_crop_or_pad(image: Any, target_height: Any, target_width: Any) -> Any:
-    """The middle of a picture, with zeros around it where it is too small."""
+    """The middle of an image, with zeros around it where it is too small."""
     return resized(
         "ResizeWithCropOrPad", pixels("crop_or_pad"), image, _box(target_height, target_width)
     )
@@ -96,7 +96,7 @@ def resize(
     *,
     _legacy: bool | None = None,
 ) -> Any:
-    """A picture of another size, in float32 unless by the nearest pixels.
+    """An image of another size, in float32 unless by the nearest pixels.
 
     Parameters
     ----------
@@ -144,7 +144,7 @@ def resize(
 
 
 def _of_symbol(tensor: Any, size: Symbol, kind: str, keep: bool, antialias: bool) -> Any:
-    """Pictures scaled to a size that each element has of its own."""
+    """Images scaled to a size that each element has of its own."""
     from .._tf.kernels import resampling
 
     def kernel(x: Any, wanted: Any) -> Any:
@@ -164,7 +164,7 @@ def _of_symbol(tensor: Any, size: Symbol, kind: str, keep: bool, antialias: bool
 
 
 def _within(tensor: Any, sizes: list[int], how: dict[str, Any]) -> Any:
-    """Pictures of sizes that are not known yet, scaled without changing their form."""
+    """Images of sizes that are not known yet, scaled without changing their form."""
     from .._tf.kernels import resampling
 
     def kernel(x: Any) -> Any:
@@ -186,7 +186,7 @@ def resize_with_pad(
     method: Any = ResizeMethod.BILINEAR,
     antialias: bool = False,
 ) -> Any:
-    """A picture scaled without changing its form, with zeros around it."""
+    """An image scaled without changing its form, with zeros around it."""
     from .._tf.kernels import resampling
 
     kind = str(getattr(method, "value", method)).lower()
@@ -207,7 +207,7 @@ def resize_with_pad(
 
 
 def central_crop(image: Any, central_fraction: float) -> Any:
-    """The middle part of a picture."""
+    """The middle part of an image."""
     tensor = convert_to_tensor(image)
     if not 0 < central_fraction <= 1:
         raise ValueError("central_fraction must be within (0, 1]")
@@ -220,12 +220,12 @@ def central_crop(image: Any, central_fraction: float) -> Any:
 
 
 def flip_left_right(image: Any) -> Any:
-    """A picture mirrored."""
+    """An image mirrored."""
     return turned("FlipLeftRight", lambda x: pixels("flip")(x, -2), image)
 
 
 def flip_up_down(image: Any) -> Any:
-    """A picture upside down."""
+    """An image upside down."""
     return turned("FlipUpDown", lambda x: pixels("flip")(x, -3), image)
 
 
@@ -235,7 +235,7 @@ def transpose(image: Any, name: str | None = None) -> Any:
 
 
 def rot90(image: Any, k: Any = 1, name: str | None = None) -> Any:
-    """A picture turned to the left, `k` times by a right angle."""
+    """An image turned to the left, `k` times by a right angle."""
 
     def turn(x: Any, times: Any) -> Any:
         return np.rot90(x, int(times), (-3, -2))

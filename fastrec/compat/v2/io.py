@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``tf.io``: record files, Examples, pictures, lines and whole files."""
+"""``tf.io``: record files, Examples, images, lines and whole files."""
 
 from __future__ import annotations
 

@@ -70,7 +70,7 @@ class Node:
 
     @property
     def pure(self) -> bool:
-        """Whether elements may be made ahead of time, because it is not visible when they are made."""
+        """Whether elements may be made ahead of time, without a visible difference."""
         return all(node.pure for node in self.inputs)
 
     def cardinality(self) -> int:

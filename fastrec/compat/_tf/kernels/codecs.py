@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Encoded pictures into arrays and back, over Pillow and, for JPEGs, simplejpeg.
+"""Encoded images into arrays and back, over Pillow and, for JPEGs, simplejpeg.
 
-Both are imported when the first picture comes. With simplejpeg, JPEGs get the pixels that
+Both are imported when the first image comes. With simplejpeg, JPEGs get the pixels that
 TensorFlow gives them, bit for bit; Pillow's differ by a few steps, for it has the slower and more
 exact of libjpeg's two transforms only.
 """
@@ -54,7 +54,7 @@ def _open(data: bytes) -> Any:
             raise _invalid(f"Invalid PNG data, size {len(data)}") from None
         raise _invalid(_UNKNOWN) from None
     if image.width * image.height > MAX_PIXELS:
-        raise _invalid(f"a picture of {image.width} by {image.height} pixels is too large")
+        raise _invalid(f"an image of {image.width} by {image.height} pixels is too large")
     return image
 
 
@@ -68,7 +68,7 @@ def decode(
     accurate: bool = False,
     fancy: bool = True,
 ) -> Array:
-    """The pixels of a picture.
+    """The pixels of an image.
 
     Parameters
     ----------
@@ -92,7 +92,7 @@ def decode(
     Raises
     ------
     InvalidArgumentError
-        For anything that is not a whole picture.
+        For anything that is not a whole image.
     """
     if not data:
         raise _invalid("Input is empty.")
@@ -200,7 +200,7 @@ def _frames(image: Any) -> Array:
     for number in range(getattr(image, "n_frames", 1)):
         image.seek(number)
         if (number + 1) * image.width * image.height > MAX_PIXELS:
-            raise _invalid(f"a picture of more than {number} frames is too large")
+            raise _invalid(f"an image of more than {number} frames is too large")
         frames.append(np.asarray(image.convert("RGB")))
     return np.stack(frames)
 

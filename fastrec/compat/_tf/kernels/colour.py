@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Colours of pictures by hue, saturation and value; the last dimension is the channels."""
+"""Colours of images by hue, saturation and value; the last dimension is the channels."""
 
 from __future__ import annotations
 
@@ -47,9 +47,9 @@ def _through_hsv(image: Array, hue: Any, saturation: Any) -> Array:
     if kind == np.float32 and image.shape[-1] == 3 and image.ndim > 2:
         change, amount = ("hue", hue) if saturation is None else ("saturation", saturation)
         single = convert(image, kind)
-        pictures = single.reshape(-1, *single.shape[-3:])
-        amounts = np.broadcast_to(np.asarray(amount, kind).reshape(-1), len(pictures))
-        found = _core.change_colours(pictures, change, amounts).reshape(image.shape)
+        images = single.reshape(-1, *single.shape[-3:])
+        amounts = np.broadcast_to(np.asarray(amount, kind).reshape(-1), len(images))
+        found = _core.change_colours(images, change, amounts).reshape(image.shape)
         return convert(found, image.dtype)
     hsv = rgb_to_hsv(convert(image, kind))
     if hue is not None:

@@ -105,7 +105,7 @@ _UNIFORM: dict[str, Callable[[Array], Array]] = {
 
 def uniform(state: Philox, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
     """Numbers from 0 up to and without 1."""
-    if not shape and dtype == np.float32:  # what distorting a picture draws
+    if not shape and dtype == np.float32:  # what distorting an image draws
         word = int(state.words(1, 1)[0, 0])
         return np.array((word & 0x7FFFFF) / 0x800000, dtype=np.float32)
     count = math.prod(shape)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pictures as arrays: cut, filled up, mirrored, made brighter, scaled.
+"""Images as arrays: cut, filled up, mirrored, made brighter, scaled.
 
 The last three dimensions are rows, columns and channels; there may be others in front, so that a
-block of pictures is as good as one.
+block of images is as good as one.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def crop(image: Array, top: int, left: int, height: int, width: int) -> Array:
 
 
 def pad(image: Array, top: int, left: int, height: int, width: int) -> Array:
-    """The picture at `top` and `left` of one of `height` by `width` that is zero elsewhere.
+    """The image at `top` and `left` of one of `height` by `width` that is zero elsewhere.
 
     Raises
     ------
@@ -135,7 +135,7 @@ def _common_limits(source: np.dtype[Any], dtype: np.dtype[Any]) -> tuple[Any, An
 
 
 def convert(image: Array, dtype: np.dtype[Any], saturate: bool = False) -> Array:
-    """The same picture in another type, whose range is 0 to 1 for floating-point types."""
+    """The same image in another type, whose range is 0 to 1 for floating-point types."""
     source = image.dtype
     if source == dtype:
         return image
@@ -173,12 +173,12 @@ def adjust_brightness(image: Array, delta: Any) -> Array:
 
 
 def _distorted(image: Array, **steps: Any) -> Array:
-    """Native steps on pictures of any number of dimensions in front, in ``float32``."""
+    """Native steps on images of any number of dimensions in front, in ``float32``."""
     single = image.astype(np.float32, copy=False)
     if not image.size:
         return single.copy()
-    pictures = single.reshape(-1, *image.shape[-3:])
-    return distort(pictures, **steps).reshape(image.shape)
+    images = single.reshape(-1, *image.shape[-3:])
+    return distort(images, **steps).reshape(image.shape)
 
 
 def adjust_contrast(image: Array, factor: Any) -> Array:
@@ -190,7 +190,7 @@ def adjust_contrast(image: Array, factor: Any) -> Array:
 
 
 def standardized(image: Array) -> Array:
-    """Each picture with a mean of 0 and a deviation of 1, or as near to it as one that is flat."""
+    """Each image with a mean of 0 and a deviation of 1, or as near to it as one that is flat."""
     return _distorted(image, standardize=True)
 
 
@@ -198,8 +198,8 @@ def to_grayscale(image: Array) -> Array:
     """One channel of three, weighted as the eye does."""
     single = convert(image, np.dtype(np.float32)) if image.dtype.kind != "f" else image
     if single.dtype == np.float32 and single.shape[-1] == 3:
-        pictures = single.reshape(-1, 1, *single.shape[-2:])
-        found = _core.change_colours(pictures, "grey").reshape(*single.shape[:-1], 1)
+        images = single.reshape(-1, 1, *single.shape[-2:])
+        found = _core.change_colours(images, "grey").reshape(*single.shape[:-1], 1)
         return convert(found, image.dtype)
     weights = np.array([0.2989, 0.5870, 0.1140], dtype=single.dtype)
     grey = (single * weights).sum(axis=-1, keepdims=True, dtype=single.dtype)

@@ -84,7 +84,7 @@ def within(size: Sequence[int], limits: Sequence[int]) -> list[int]:
 
 
 def fitted(size: Sequence[int], limits: Sequence[int]) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """The size of a picture that keeps its form within limits, and where it begins in them."""
+    """The size of an image that keeps its form within limits, and where it begins in them."""
     ratio = max(_SINGLE(each) / _SINGLE(limit) for each, limit in zip(size, limits, strict=True))
     exact = [_SINGLE(each) / ratio for each in size]
     offsets = [

@@ -211,7 +211,7 @@ class SparseTensor(ItemHandler):
 
 
 class Image(ItemHandler):
-    """A picture, from its file or from its pixels.
+    """An image, from its file or from its pixels.
 
     Parameters
     ----------
@@ -220,13 +220,13 @@ class Image(ItemHandler):
     format_key : str, optional
         The feature that says ``raw`` or ``RAW`` where these are pixels; ``"image/format"``.
     shape : list of int, optional
-        The shape of all pictures.
+        The shape of all images.
     channels : int
         Of each pixel.
     dtype : DType
         Of the result.
     repeated : bool
-        Whether the feature has many pictures.
+        Whether the feature has many images.
     dct_method : str
         For JPEGs: INTEGER_FAST or INTEGER_ACCURATE.
     """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Raw pictures of any size, as the segmentation pairs of PASCAL VOC are, come out of the parser."""
+"""Raw images of any size, as the segmentation pairs of PASCAL VOC are, come out of the parser."""
 
 from __future__ import annotations
 
@@ -60,8 +60,8 @@ class Example:
         return tf.reshape(self.pixels("mask"), [self.height, self.width, 1])
 
 
-def fitted(picture: Any, height: Any = SIZE, width: Any = SIZE) -> Any:
-    return tf.image.resize_image_with_crop_or_pad(picture, height, width)
+def fitted(image: Any, height: Any = SIZE, width: Any = SIZE) -> Any:
+    return tf.image.resize_image_with_crop_or_pad(image, height, width)
 
 
 def pair(example: Example) -> list[Any]:
@@ -93,8 +93,8 @@ def also_as_it_is(example: Example) -> list[Any]:
 
 
 def of_a_size_that_varies(example: Example) -> list[Any]:
-    picture = fitted(example.image(), example.height, SIZE)
-    return [tf.reduce_sum(tf.cast(picture, tf.int64))]
+    image = fitted(example.image(), example.height, SIZE)
+    return [tf.reduce_sum(tf.cast(image, tf.int64))]
 
 
 def of_the_rest(example: Example) -> list[Any]:
@@ -106,7 +106,7 @@ def with_a_default(example: Example) -> list[Any]:
 
 
 RECOGNISED = {
-    "a picture and its mask": pair,
+    "an image and its mask": pair,
     "floats in the other byte order": other_numbers,
     "columns first": turned,
 }
@@ -144,8 +144,8 @@ def equal(fast: list[Any], slow: list[Any]) -> None:
 
 
 @pytest.fixture
-def parsed_pictures(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """For each block that was parsed, how many of the features were pictures."""
+def parsed_images(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """For each block that was parsed, how many of the features were images."""
     counts: list[int] = []
     real = fastrec.parse_example
 
@@ -159,31 +159,31 @@ def parsed_pictures(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 
 @pytest.mark.parametrize("way", [*RECOGNISED, *OTHERS])
-def test_pictures_are_those_of_the_long_way(
-    tmp_path: Path, way: str, parsed_pictures: list[int]
+def test_images_are_those_of_the_long_way(
+    tmp_path: Path, way: str, parsed_images: list[int]
 ) -> None:
     path = write(tmp_path / "a")
     build = (RECOGNISED | OTHERS)[way]
     slow, error = read(path, build, lowered=False)
     assert error is None
     assert len(slow) == COUNT
-    assert parsed_pictures == []
+    assert parsed_images == []
     fast, error = read(path, build, lowered=True)
     assert error is None
-    assert bool(sum(parsed_pictures)) == (way in RECOGNISED)
+    assert bool(sum(parsed_images)) == (way in RECOGNISED)
     equal(fast, slow)
 
 
-def test_pictures_are_around_the_middle(tmp_path: Path) -> None:
+def test_images_are_around_the_middle(tmp_path: Path) -> None:
     found, _ = read(write(tmp_path / "a"), pair, lowered=True)
     for i, (image, mask) in enumerate(found):
         for name, fitted in (("image", image[0]), ("mask", mask[0])):
             record = row(i)
             pixels = np.frombuffer(record[name], np.uint8)
-            picture = pixels.reshape(record["height"], record["width"], -1)
+            whole = pixels.reshape(record["height"], record["width"], -1)
             expected = np.zeros_like(fitted)
-            cut = [max(0, (n - SIZE) // 2) for n in picture.shape[:2]]
-            part = picture[cut[0] : cut[0] + SIZE, cut[1] : cut[1] + SIZE]
+            cut = [max(0, (n - SIZE) // 2) for n in whole.shape[:2]]
+            part = whole[cut[0] : cut[0] + SIZE, cut[1] : cut[1] + SIZE]
             top, left = ((SIZE - n) // 2 for n in part.shape[:2])
             expected[top : top + part.shape[0], left : left + part.shape[1]] = part
             np.testing.assert_array_equal(fitted, expected)
@@ -191,13 +191,13 @@ def test_pictures_are_around_the_middle(tmp_path: Path) -> None:
 
 BAD: dict[str, Row] = {
     "too few pixels": {"image": b"123"},
-    "a picture of another size": {"height": 1},
+    "an image of another size": {"height": 1},
     "no height": {"height": []},
     "two heights": {"height": [5, 5]},
     "a height that is text": {"height": b"5"},
     "a negative height": {"height": -5},
-    "two pictures": {"image": [b"1", b"2"]},
-    "a picture of numbers": {"image": [1, 2, 3]},
+    "two images": {"image": [b"1", b"2"]},
+    "an image of numbers": {"image": [1, 2, 3]},
 }
 
 
@@ -231,7 +231,7 @@ def test_odd_sizes_are_taken_as_the_long_way_takes_them(tmp_path: Path, odd: Row
 
 
 @pytest.mark.unsanitized
-def test_a_size_that_no_picture_can_have_is_an_error_of_the_run(tmp_path: Path) -> None:
+def test_a_size_that_no_image_can_have_is_an_error_of_the_run(tmp_path: Path) -> None:
     path = write(tmp_path / "a")
     found, error = read(path, lambda example: [fitted(example.image(), 2**30, 2**30)], lowered=True)
     assert found == []

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Distorting a block of pictures gives what distorting one after the other gives."""
+"""Distorting a block of images gives what distorting one after the other gives."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ def test_whole_numbers_for_many_records_are_those_of_each(
 
 
 @pytest.mark.parametrize("shape", [(24, 24, 3), (7, 5, 3), (9, 9, 1)])
-def test_sums_over_a_picture_do_not_depend_on_its_neighbours(shape: tuple[int, ...]) -> None:
+def test_sums_over_an_image_do_not_depend_on_its_neighbours(shape: tuple[int, ...]) -> None:
     random = np.random.RandomState(0)
     block = (random.rand(16, *shape) * 255).astype(np.float32)
     factors = random.rand(16).astype(np.float32)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Distorting and fitting images, for many records at once.
 
-The functions of pictures take any dimensions in front, so most of this is to see that what differs
+The functions of images take any dimensions in front, so most of this is to see that what differs
 from record to record stands where it should. Random numbers are drawn for all records together,
 each record's from the place where its own draw would have found them.
 """
@@ -16,7 +16,7 @@ import numpy as np
 from .._tf.kernels import philox, pixels
 from ._nodes import Operation
 
-__all__ = ["picture_kernels"]
+__all__ = ["image_kernels"]
 
 Array = np.ndarray[Any, Any]
 
@@ -32,7 +32,7 @@ def _rows(column: Any, rank: int) -> Array | None:
 
 
 def _as_one(op: Operation, step: Any, inputs: list[Any], count: int) -> list[Any] | None:
-    """A picture for each record, and other inputs that are the same for all."""
+    """An image for each record, and other inputs that are the same for all."""
     images = _rows(inputs[0], 3)
     if images is None or not count or not all(_fixed(column) for column in inputs[1:]):
         return None
@@ -40,7 +40,7 @@ def _as_one(op: Operation, step: Any, inputs: list[Any], count: int) -> list[Any
 
 
 def _fitted(op: Operation, step: Any, inputs: list[Any], count: int) -> list[Any] | None:
-    """Pictures of any size become a block at once."""
+    """Images of any size become a block at once."""
     images, *sizes = inputs
     if not isinstance(images, list):
         return _as_one(op, step, inputs, count)
@@ -61,7 +61,7 @@ def _fitted(op: Operation, step: Any, inputs: list[Any], count: int) -> list[Any
 
 
 def _number(column: Any) -> Array | None:
-    """One number a record, to go with pictures."""
+    """One number a record, to go with images."""
     if _fixed(column):
         value: Array = column.value
         return value
@@ -138,7 +138,7 @@ _FIXED = (
     "Resize",
 )
 #: By type of operation.
-picture_kernels: dict[str, Callable[..., list[Any] | None]] = {
+image_kernels: dict[str, Callable[..., list[Any] | None]] = {
     **dict.fromkeys(_FIXED, _as_one),
     "AdjustBrightness": _lit(pixels.adjust_brightness),
     "AdjustContrast": _lit(pixels.adjust_contrast),

@@ -25,13 +25,13 @@ def pixels(name: str) -> Any:
 
 
 def _stack(x: Block) -> Any:
-    """The pictures of a column, when they are of one size."""
+    """The images of a column, when they are of one size."""
     alike = x.many and isinstance(x.value, np.ndarray) and x.value.ndim == 4
     return x.value if alike else None
 
 
 def _numbers(value: Block) -> Any:
-    """A number, or one for each picture."""
+    """A number, or one for each image."""
     if not value.many:
         return value.value
     found = np.asarray(value.value)
@@ -50,14 +50,14 @@ def turned(
     infer: Infer | None = _same,
     many: bool = True,
 ) -> Any:
-    """A picture changed by a function of its pixels and of numbers.
+    """An image changed by a function of its pixels and of numbers.
 
     Parameters
     ----------
     infer : callable, optional
         As of :class:`Op`; by default the shape and type stay.
     many : bool
-        Whether the function takes stacks of pictures and, with them, numbers of shape (n, 1, 1, 1).
+        Whether the function takes stacks of images and, with them, numbers of shape (n, 1, 1, 1).
     """
 
     def kernel(x: Any, *values: Any) -> Any:
@@ -80,7 +80,7 @@ def resized(
     sizes: Sequence[int],
     dtype: Any = None,
 ) -> Any:
-    """A picture of another size, of the same type unless `dtype` is given."""
+    """An image of another size, of the same type unless `dtype` is given."""
 
     def kernel(x: Any) -> Any:
         return np.asarray(function(x, *sizes))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs of pictures and of chance, for TensorFlow and ``fastrec.compat.v2``, which is `tf`."""
+"""Programs of images and of chance, for TensorFlow and ``fastrec.compat.v2``, which is `tf`."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 from v2_programs import Program
 
-PICTURES = np.random.default_rng(0).integers(0, 256, (6, 8, 9, 3), dtype=np.uint8)
+IMAGES = np.random.default_rng(0).integers(0, 256, (6, 8, 9, 3), dtype=np.uint8)
 
 
-def pictures(tf: Any, dtype: Any = np.float32) -> Any:
-    given = PICTURES if dtype == np.uint8 else (PICTURES / 255).astype(dtype)
+def images(tf: Any, dtype: Any = np.float32) -> Any:
+    given = IMAGES if dtype == np.uint8 else (IMAGES / 255).astype(dtype)
     return tf.data.Dataset.from_tensor_slices(given)
 
 
@@ -21,18 +21,18 @@ def each(change: Callable[[Any, Any], Any], dtype: Any = np.float32) -> Program:
     """Results of a function of an image, one by one and in batches."""
 
     def program(tf: Any, _: str) -> Any:
-        return pictures(tf, dtype).map(lambda picture: change(tf, picture)).batch(4)
+        return images(tf, dtype).map(lambda image: change(tf, image)).batch(4)
 
     return program
 
 
-def twice(tf: Any, picture: Any) -> Any:
+def twice(tf: Any, image: Any) -> Any:
     """Several draws of one function, some of them with seeds."""
-    picture = tf.image.random_flip_left_right(picture)
-    picture = tf.image.random_flip_up_down(picture, seed=4)
-    picture = tf.image.random_brightness(picture, 0.3)
-    picture = tf.image.random_contrast(picture, 0.5, 1.5)
-    return tf.image.random_crop(picture, [4, 5, 3], seed=9)
+    image = tf.image.random_flip_left_right(image)
+    image = tf.image.random_flip_up_down(image, seed=4)
+    image = tf.image.random_brightness(image, 0.3)
+    image = tf.image.random_contrast(image, 0.5, 1.5)
+    return tf.image.random_crop(image, [4, 5, 3], seed=9)
 
 
 def numbers(tf: Any, i: Any) -> Any:
@@ -60,10 +60,10 @@ RANDOM: dict[str, Program] = {
     ),
     "several changes": each(twice),
     "one after the other": lambda tf, _: (
-        pictures(tf).map(tf.image.random_flip_left_right).map(lambda p: twice(tf, p)).batch(2)
+        images(tf).map(tf.image.random_flip_left_right).map(lambda p: twice(tf, p)).batch(2)
     ),
     "flips of batches": lambda tf, _: (
-        pictures(tf).batch(3, drop_remainder=True).map(tf.image.random_flip_left_right)
+        images(tf).batch(3, drop_remainder=True).map(tf.image.random_flip_left_right)
     ),
     "hue": each(lambda tf, p: tf.image.random_hue(p, 0.4)),
     "saturation": each(lambda tf, p: tf.image.random_saturation(p, 0.3, 2.5, seed=1)),
@@ -72,7 +72,7 @@ RANDOM: dict[str, Program] = {
         lambda tf, p: tf.image.rot90(p[:8, :8], tf.random.uniform([], 0, 4, tf.int32, seed=6))
     ),
     "without a state": lambda tf, _: tf.data.Dataset.zip(
-        (pictures(tf), tf.data.Dataset.counter())
+        (images(tf), tf.data.Dataset.counter())
     ).map(lambda p, i: stateless(tf, p, tf.stack([i, i + 1]))),
     "counted": lambda tf, _: tf.data.Dataset.zip(
         (tf.data.Dataset.range(3), tf.data.Dataset.counter(5, 2), tf.data.Dataset.random(seed=4))
@@ -80,17 +80,17 @@ RANDOM: dict[str, Program] = {
 }
 
 
-def stateless(tf: Any, picture: Any, seed: Any) -> Any:
-    image = tf.image
-    changed = image.stateless_random_flip_left_right(picture, seed)
-    changed = image.stateless_random_brightness(changed, 0.3, seed)
-    changed = image.stateless_random_contrast(changed, 0.5, 1.5, seed)
-    changed = image.stateless_random_crop(changed, [4, 4, 3], seed)
+def stateless(tf: Any, image: Any, seed: Any) -> Any:
+    ops = tf.image
+    changed = ops.stateless_random_flip_left_right(image, seed)
+    changed = ops.stateless_random_brightness(changed, 0.3, seed)
+    changed = ops.stateless_random_contrast(changed, 0.5, 1.5, seed)
+    changed = ops.stateless_random_crop(changed, [4, 4, 3], seed)
     return changed, tf.random.stateless_uniform([3], seed, 0, 50, tf.int32)
 
 
 def resized(size: tuple[int, int], dtype: Any = np.float32, **how: Any) -> Program:
-    return each(lambda tf, picture: tf.image.resize(picture, size, **how), dtype)
+    return each(lambda tf, image: tf.image.resize(image, size, **how), dtype)
 
 
 SIZES: dict[str, Program] = {

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Raw pictures whose sizes are in the record: parsed, reshaped and fitted in one go.
+"""Raw images whose sizes are in the record: parsed, reshaped and fitted in one go.
 
-The classic way from a record to pictures of one size is to parse it, ``decode_raw`` a string,
+The classic way from a record to images of one size is to parse it, ``decode_raw`` a string,
 ``reshape`` that as the record says, and ``resize_image_with_crop_or_pad``. A
 :class:`fastrec.RawFeature` is all of it, and takes the bytes from where they are in the record.
 """
@@ -18,22 +18,22 @@ from fastrec import FixedLenFeature, RawFeature
 
 from ._nodes import Operation, Tensor
 
-__all__ = ["with_pictures"]
+__all__ = ["with_images"]
 
 _SHAPING = ("Cast", "Identity", "Pack")
 
 
-class _Picture(NamedTuple):
+class _Image(NamedTuple):
     parse: Operation
     key: Any
     feature: RawFeature
-    chain: tuple[Operation, ...]  # from the parsed string to the picture
+    chain: tuple[Operation, ...]  # from the parsed string to the image
 
 
-def with_pictures(
+def with_images(
     code: Sequence[Operation], results: Iterable[Tensor], constants: Mapping[Tensor, Any]
 ) -> list[Operation]:
-    """The same operations, in which those that parse give pictures where they can.
+    """The same operations, in which those that parse give images where they can.
 
     Parameters
     ----------
@@ -46,11 +46,11 @@ def with_pictures(
     """
     wanted = list(results)
     uses = Counter([*wanted, *[tensor for op in code for tensor in op.inputs]])
-    found = [_picture(op, uses, constants) for op in code if op.type == "CropOrPad"]
-    pictures = [picture for picture in found if picture is not None]
-    gone = {op for picture in pictures for op in picture.chain}
-    parses = {picture.parse for picture in pictures}
-    changed = {op: _parse_with(op, [p for p in pictures if p.parse is op]) for op in parses}
+    found = [_image(op, uses, constants) for op in code if op.type == "CropOrPad"]
+    images = [image for image in found if image is not None]
+    gone = {op for image in images for op in image.chain}
+    parses = {image.parse for image in images}
+    changed = {op: _parse_with(op, [p for p in images if p.parse is op]) for op in parses}
     return _live([changed.get(op, op) for op in code if op not in gone], wanted)
 
 
@@ -65,9 +65,9 @@ def _live(code: Sequence[Operation], wanted: Iterable[Tensor]) -> list[Operation
     return live[::-1]
 
 
-def _picture(
+def _image(
     fit: Operation, uses: Mapping[Tensor, int], constants: Mapping[Tensor, Any]
-) -> _Picture | None:
+) -> _Image | None:
     reshape = fit.inputs[0].op
     decode = reshape.inputs[0].op if reshape.type == "Reshape" else reshape
     parse = decode.inputs[0].op if decode.type == "DecodeRaw" else decode
@@ -86,7 +86,7 @@ def _picture(
         feature = RawFeature(shape, dtype, little_endian, crop_or_pad=(*size, shape[-1]))
     except ValueError:  # no record can be as large
         return None
-    return _Picture(parse, key, feature, (decode, reshape, fit))
+    return _Image(parse, key, feature, (decode, reshape, fit))
 
 
 def _scalar(tensor: Tensor, dtype: np.dtype[Any]) -> Any:
@@ -132,14 +132,14 @@ def _not_alone(*_: Any) -> Any:
     raise NotImplementedError("a single record has its own way")
 
 
-def _parse_with(parse: Operation, pictures: Sequence[_Picture]) -> Operation:
-    """An operation for blocks whose outputs are those of `parse`, with pictures for strings."""
+def _parse_with(parse: Operation, images: Sequence[_Image]) -> Operation:
+    """An operation for blocks whose outputs are those of `parse`, with images for strings."""
     features, outputs = dict(parse.attrs["features"]), list(parse.outputs)
-    for picture in pictures:
-        features[picture.key] = picture.feature
-        outputs[list(features).index(picture.key)] = picture.chain[-1].outputs[0]
+    for image in images:
+        features[image.key] = image.feature
+        outputs[list(features).index(image.key)] = image.chain[-1].outputs[0]
     fused = Operation(parse.graph, parse.type, parse.name, parse.inputs)
-    names = {name for p in pictures for name in p.feature.shape or () if isinstance(name, str)}
+    names = {name for p in images for name in p.feature.shape or () if isinstance(name, str)}
     fused.outputs, fused.attrs = tuple(outputs), {"features": features, "sizes": names}
     fused.kernel = _not_alone
     return fused
