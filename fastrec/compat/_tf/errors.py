@@ -35,7 +35,7 @@ class OpError(Exception):
     Parameters
     ----------
     node_def, op : object or None
-        The operation, where one is to blame.
+        The operation that failed, if any.
     message : str
         What happened.
     error_code : int, optional
@@ -73,7 +73,7 @@ class OpError(Exception):
     def at(self, op: Any) -> OpError:
         """This error, now known to come from `op`, whose name the message then gives.
 
-        The first operation that is named stays the one to blame.
+        The first operation that is set is kept.
         """
         if self._op is None:
             self._node_def = self._op = op

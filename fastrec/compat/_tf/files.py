@@ -231,7 +231,7 @@ def makedirs(path: Any) -> None:
     Raises
     ------
     FailedPreconditionError
-        When there is a file in the way.
+        When one of them exists as a file.
     """
     where = path_of(path)
     try:

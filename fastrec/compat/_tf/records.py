@@ -124,7 +124,7 @@ class RecordIterator:
         self._file = self._records = None
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Release the file."""
         self._let_go()
         self._closed = True
 
@@ -191,7 +191,7 @@ class tf_record_random_reader:
         return record, offset + len(record) + _FRAMING
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Release the file."""
         if self._file is not None:
             self._file.close()
             self._file = None

@@ -238,7 +238,7 @@ class Trace:
 
     @property
     def is_cheap(self) -> bool:
-        """Whether what it does besides parsing takes next to no time."""
+        """Whether the operations other than parsing take almost no time."""
         return all(node.op.cheap or node.op.parsing is not None for node in self.nodes)
 
     def __call__(self, values: Sequence[Any], parsed: bool = False) -> tuple[Any, ...]:

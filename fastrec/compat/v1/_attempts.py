@@ -3,8 +3,8 @@
 
 Every operation that could wait becomes an *attempt*, in one of two lines: enqueues (and closes) and
 dequeues. Only the first of a line is tried, and whenever something changes both lines are tried
-until neither gets further, enqueues first. The thread that changes something does this for
-everybody; each waiting thread sleeps on a lock of its own.
+until neither gets further, enqueues first. The thread that changes something does this for all
+threads; each waiting thread sleeps on a lock of its own.
 """
 
 from __future__ import annotations

@@ -122,7 +122,7 @@ def fed_array(tensor: Tensor, value: Any) -> Any:
             f"Cannot feed value of shape {array.shape} for Tensor {tensor.name}, which has shape "
             f"{tensor.shape}"
         )
-    # Whoever gets at it, the caller's array is not written to.
+    # The caller's array is never written to.
     array = array.view()
     array.flags.writeable = False
     return array

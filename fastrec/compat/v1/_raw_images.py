@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Raw images whose sizes are in the record: parsed, reshaped and fitted in one go.
+"""Raw images whose sizes are in the record: parsed, reshaped and fitted by the parser.
 
 The classic way from a record to images of one size is to parse it, ``decode_raw`` a string,
 ``reshape`` that as the record says, and ``resize_image_with_crop_or_pad``. A

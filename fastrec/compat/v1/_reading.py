@@ -197,7 +197,7 @@ class ReaderState:
         Raises
         ------
         InvalidArgumentError
-            For what is no such state: the reader is reset, then.
+            If the state is not valid: the reader is reset, then.
         UnimplementedError
             As `serialize`.
         """

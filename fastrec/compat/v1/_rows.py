@@ -66,7 +66,7 @@ class Rows(Protocol):
         """Several elements that are still kept, as one batch."""
 
     def drop(self, tokens: Sequence[Any]) -> None:
-        """Let go of elements."""
+        """Release elements."""
 
 
 class Slabs:

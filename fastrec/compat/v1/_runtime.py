@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runtime of a session, without its owner.
 
-Threads of queue runners know this part of a session only. So a session that its program lets go of
+Threads of queue runners know this part of a session only. So a session that its program drops
 is closed, and its threads end, although they were in the middle of running something.
 """
 
@@ -227,7 +227,7 @@ class Runtime:
                 self._live.discard(cancellation)
 
     def close(self) -> None:
-        """Call off what is running, and let go of everything that is kept here."""
+        """Cancel the running steps, and release all resources."""
         with self._lock:
             self.closed = True
             live = list(self._live)

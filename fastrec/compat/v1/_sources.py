@@ -60,7 +60,7 @@ class Source(Protocol):
         """Up to `count` records at once: what lies ready, and at least one; None at the end."""
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Release the file."""
 
 
 def strings(values: list[bytes]) -> Array:

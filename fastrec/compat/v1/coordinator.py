@@ -22,7 +22,7 @@ ExcInfo = tuple[type[BaseException], BaseException, TracebackType | None]
 
 
 class Coordinator:
-    """Tells threads when to stop, and whoever waits for them why they did.
+    """Tells threads when to stop, and reports their errors to the thread that joins them.
 
     Only the first request to stop counts, and with it the first exception.
 

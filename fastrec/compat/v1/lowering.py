@@ -73,7 +73,7 @@ class _Source(Protocol):
         """Give those back that begin with number `start`."""
 
     def forget(self) -> None:
-        """Let go of them."""
+        """Release them."""
 
 
 class _Reader:
@@ -137,7 +137,7 @@ def _source_of(ops: Sequence[Operation]) -> _Reader | _Elements:
         raise _NotLowered
     if reads[0].type == "ReaderReadV2":
         return _Reader(reads[0])
-    # Elements are taken ahead of their use, which can be seen: only where it is worth it.
+    # Elements are taken ahead of their use, which is visible: only where it is faster.
     if not any(op.type == "ParseSingleExample" for op in ops):
         raise _NotLowered
     return _Elements(reads[0])

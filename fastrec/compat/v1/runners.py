@@ -137,7 +137,7 @@ class QueueRunner:
             Whether they are started here.
         """
         if isinstance(sess, BaseSession):
-            sess = sess.runtime  # to let go of the session itself
+            sess = sess.runtime  # to hold no reference to the session itself
         with self._lock:
             if self._runs.get(sess, 0) > 0:
                 return []

@@ -154,7 +154,7 @@ class BaseSession:
         return self.runtime.make_callable(fetches, feed_list, accept_options)
 
     def close(self) -> None:
-        """Call off what is running, and let go of everything that is kept here."""
+        """Cancel the running steps, and release all resources."""
         self.runtime.close()
 
     @contextlib.contextmanager

@@ -53,7 +53,7 @@ _MESSAGES = {
 
 
 def __getattr__(name: str) -> Any:
-    if name in _MESSAGES:  # protobuf is imported when one is asked for
+    if name in _MESSAGES:  # protobuf is imported when one is used
         from fastrec import train
 
         return getattr(train, name)

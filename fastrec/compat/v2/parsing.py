@@ -176,7 +176,7 @@ def _batch_op(checked: Checked, names: Any) -> Op:
     return Op("ParseExampleV2", kernel, infer, parsing=None if called else together)
 
 
-# Making ready what is asked for takes longer than parsing one Example.
+# Preparing the features takes longer than parsing one Example.
 _OPS: dict[Any, Op] = {}
 _MOST_OPS = 64
 

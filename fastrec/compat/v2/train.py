@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from fastrec.train import SequenceExample as SequenceExample
 
 
-def __getattr__(name: str) -> Any:  # protobuf is imported when a message is asked for
+def __getattr__(name: str) -> Any:  # protobuf is imported when a message is used
     import fastrec.train
 
     if name in fastrec.train.__all__:

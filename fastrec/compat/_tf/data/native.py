@@ -41,7 +41,7 @@ def plain_files(node: Node) -> list[str] | None:
 def parsed_batches(node: Node, trace: Trace, size: int) -> Blocks | None:
     """Batches of `size` records of files, parsed as the first operation of `trace` says.
 
-    None when it is something else that is asked for.
+    None for any other trace or node.
     """
     if trace.parsing is None or (paths := plain_files(node)) is None:
         return None

@@ -78,7 +78,7 @@ class Node:
         return self.inputs[0].cardinality()
 
     def values(self, fast: bool = True) -> Values:
-        """The elements. When not `fast`, each is only made when it is asked for."""
+        """The elements. When not `fast`, each is only made when it is requested."""
         raise NotImplementedError
 
     def blocks(self, count: int) -> Blocks | None:

@@ -2,7 +2,7 @@
 """Images as arrays: cut, filled up, mirrored, made brighter, scaled.
 
 The last three dimensions are rows, columns and channels; there may be others in front, so that a
-block of images is as good as one.
+block of images is treated like one.
 """
 
 from __future__ import annotations
