@@ -99,7 +99,7 @@ coverage: .venv/installed-test $(C_TESTS:%=build/coverage/drivers/%)
 	    --merge-mode-functions=separate --txt build/coverage/c.txt build/coverage
 	@cat build/coverage/c.txt
 
-## make demo         real pictures become record files, batches and a trained classifier
+## make demo         real images become record files, batches and a trained classifier
 demo: .venv/installed-demo
 	$(BIN)/fastrec demo
 
@@ -198,7 +198,7 @@ format: .venv/installed-lint
 	$(BIN)/ruff format
 	$(BIN)/clang-format -i $(C_SOURCES) $(C_HEADERS) $(wildcard tests/c/*.c tests/fuzz/*.c benchmarks/*.c)
 
-## make arm64        checksums, framing and pictures on an emulated ARMv8 processor, where one can be had
+## make arm64        checksums, framing and images on an emulated ARMv8 processor, where one can be had
 ARM_CC ?= aarch64-linux-gnu-gcc
 ARM_RUN ?= qemu-aarch64
 arm64: JPEG_CFLAGS =

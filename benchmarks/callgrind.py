@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether the hot loops take more instructions than they did: a guard that needs no clock.
+"""Compares the instructions of the hot loops with those recorded: a guard without a clock.
 
     python benchmarks/callgrind.py DRIVER             compare with guard.json; 1 when it is exceeded
     python benchmarks/callgrind.py DRIVER --update    record what is counted now
@@ -49,7 +49,7 @@ def instructions(driver: str, loop: str, records: int) -> float:
 
 
 def compiler(driver: str) -> str:
-    """Who compiled it, such as ``GCC 12``: another one counts differently."""
+    """The compiler, such as ``GCC 12``: counts differ between compilers."""
     note = re.search(rb"(GCC): \([^)]*\) (\d+)|(clang) version (\d+)", Path(driver).read_bytes())
     return b" ".join(part for part in note.groups() if part).decode() if note else "unknown"
 

@@ -193,12 +193,12 @@ static void iterate(table *t) {
 static void distort(table *t) {
     fr_error err = {0};
     const fr_augment how = {32, 32, 3, 24, 24, true, true, 63, 0.2f, 1.8f, true, 1};
-    const uint8_t *pictures = t->values[0].values;
+    const uint8_t *images = t->values[0].values;
     uint64_t *keys = zeroed(t->rows * sizeof *keys);
     float *out = zeroed((size_t)24 * 24 * 3 * sizeof *out);
     for (size_t row = 0; row < t->rows; row++) {
         keys[row] = row;
-        check(fr_augment_floats(&how, pictures + row * PIXELS, &keys[row], 1, out, &err), &err);
+        check(fr_augment_floats(&how, images + row * PIXELS, &keys[row], 1, out, &err), &err);
     }
     free(keys);
     free(out);

@@ -27,15 +27,15 @@ import fastrec
 import fastrec.compat.v2 as ours
 
 ROUNDS = 5
-PICTURES, ROWS, NUMBERS = 20_000, 50_000, 40
+IMAGES, ROWS, NUMBERS = 20_000, 50_000, 40
 Program = Callable[[Any, Any], Any]
 
 
-def pictures(path: Path) -> str:
+def write_images(path: Path) -> str:
     draw = np.random.default_rng(1)
     with fastrec.Writer(path) as writer:
-        images = draw.integers(0, 256, (PICTURES, 32 * 32 * 3), np.uint8)
-        writer.write_batch({"image": images, "label": np.arange(PICTURES) % 10})
+        images = draw.integers(0, 256, (IMAGES, 32 * 32 * 3), np.uint8)
+        writer.write_batch({"image": images, "label": np.arange(IMAGES) % 10})
     return str(path)
 
 
@@ -47,7 +47,7 @@ def numbers(path: Path) -> str:
     return str(path)
 
 
-def picture(tf: Any) -> Callable[[Any], Any]:
+def image_parser(tf: Any) -> Callable[[Any], Any]:
     features = {
         "image": tf.io.FixedLenFeature([], tf.string),
         "label": tf.io.FixedLenFeature([], tf.int64),
@@ -61,7 +61,7 @@ def picture(tf: Any) -> Callable[[Any], Any]:
 
 
 def floats(tf: Any) -> Callable[[Any], Any]:
-    parse = picture(tf)
+    parse = image_parser(tf)
 
     def scaled(record: Any) -> Any:
         image, label = parse(record)
@@ -71,7 +71,7 @@ def floats(tf: Any) -> Callable[[Any], Any]:
 
 
 def flipped(tf: Any) -> Callable[[Any], Any]:
-    parse = picture(tf)
+    parse = image_parser(tf)
 
     def distort(record: Any) -> Any:
         image, label = parse(record)
@@ -110,26 +110,26 @@ def mapped(data: Any, tf: Any, function: Callable[[Any], Any]) -> Any:
 
 
 PROGRAMS: dict[str, tuple[str, bool, Program]] = {
-    "pictures: `map(parse)`, `batch`": (
-        "pictures", True, lambda tf, data: mapped(data, tf, picture(tf)).batch(128),
+    "images: `map(parse)`, `batch`": (
+        "images", True, lambda tf, data: mapped(data, tf, image_parser(tf)).batch(128),
     ),
     "`shuffle(2000)`, `map(parse)`, `batch`": (
-        "pictures", True,
-        lambda tf, data: mapped(data.shuffle(2000, seed=1), tf, picture(tf)).batch(128),
+        "images", True,
+        lambda tf, data: mapped(data.shuffle(2000, seed=1), tf, image_parser(tf)).batch(128),
     ),
     "`map(parse to float32)`, `shuffle(2000)`, `batch`": (
-        "pictures", True,
+        "images", True,
         lambda tf, data: mapped(data, tf, floats(tf)).shuffle(2000, seed=1).batch(128),
     ),
     "`map(parse)`, `ignore_errors`, `batch`": (
-        "pictures", True,
-        lambda tf, data: mapped(data, tf, picture(tf)).ignore_errors().batch(128),
+        "images", True,
+        lambda tf, data: mapped(data, tf, image_parser(tf)).ignore_errors().batch(128),
     ),
     "`map(parse, random flip)`, `batch`": (
-        "pictures", False, lambda tf, data: mapped(data, tf, flipped(tf)).batch(128),
+        "images", False, lambda tf, data: mapped(data, tf, flipped(tf)).batch(128),
     ),
     "`map(parse, random flip, crop and brightness)`, `shuffle(2000)`, `batch`": (
-        "pictures", False,
+        "images", False,
         lambda tf, data: mapped(data, tf, distorted(tf)).shuffle(2000, seed=1).batch(128),
     ),
     "numbers: `map(parse)`, `batch`": (
@@ -175,7 +175,7 @@ def check_same(path: str, program: Program) -> None:
 def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         paths = {
-            "pictures": pictures(Path(folder) / "pictures.tfrecord"),
+            "images": write_images(Path(folder) / "images.tfrecord"),
             "numbers": numbers(Path(folder) / "numbers.tfrecord"),
         }
         print("| | times as fast as TensorFlow |\n|---|--:|")

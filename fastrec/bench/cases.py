@@ -113,7 +113,7 @@ _TABULAR = (
 )
 
 
-def _picture(height: int, width: int) -> tuple[Field, ...]:
+def _image(height: int, width: int) -> tuple[Field, ...]:
     image = Field("image", "raw", (height, width, 3))
     return (image, Field("shape", "bytes"), Field("label", "int64"))
 
@@ -121,9 +121,9 @@ def _picture(height: int, width: int) -> tuple[Field, ...]:
 CASES: dict[str, Case] = {
     case.name: case
     for case in (
-        Case("cifar", "pictures of 3,072 raw bytes, shape, label", _picture(32, 32), 20_000,
+        Case("cifar", "images of 3,072 raw bytes, shape, label", _image(32, 32), 20_000,
              write_records=5_000),
-        Case("photo", "pictures of 921,600 raw bytes, shape, label", _picture(480, 640), 200, 16,
+        Case("photo", "images of 921,600 raw bytes, shape, label", _image(480, 640), 200, 16,
              write_records=40),
         Case("tabular", "13 float and 27 int64 scalars", _TABULAR, 100_000, write_records=20_000),
         Case("tokens", "2,048 int64 token ids", (Field("tokens", "int64", (2048,)),), 10_000,
@@ -134,7 +134,7 @@ CASES: dict[str, Case] = {
         Case("ragged", "0 to 29 strings, int64s and floats",
              (Field("words", "bytes", None), Field("ids", "int64", None),
               Field("weights", "float", None)), 100_000, write_records=20_000),
-        Case("pairs", "pictures of 500 by up to 500 pixels and their masks, raw, and their sizes",
+        Case("pairs", "images of 500 by up to 500 pixels and their masks, raw, and their sizes",
              (Field("height", "int64"), Field("width", "int64"), Field("image", "bytes"),
               Field("mask", "bytes")), 300, 2, write_records=20),
         Case("imagenet", "JPEGs of about 375 by 500 pixels as ImageNet's, and a label",
@@ -150,7 +150,7 @@ RAW_CASES: dict[str, Case] = {
 }
 
 
-def _picture_columns(random: np.random.Generator, case: Case, n: int) -> Columns:
+def _image_columns(random: np.random.Generator, case: Case, n: int) -> Columns:
     shape = case.fields[0].shape
     assert shape is not None
     text = np.array(shape, np.int32).tobytes()
@@ -228,8 +228,8 @@ def _photo_columns(random: np.random.Generator, case: Case, n: int) -> Columns:
 
 
 _MAKERS: dict[str, Callable[[np.random.Generator, Case, int], Columns]] = {
-    "cifar": _picture_columns,
-    "photo": _picture_columns,
+    "cifar": _image_columns,
+    "photo": _image_columns,
     "tabular": _tabular_columns,
     "tokens": _token_columns,
     "embed": _embed_columns,

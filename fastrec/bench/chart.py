@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A run as one picture: how many times as fast as TensorFlow, job by job."""
+"""A run as one image: how many times as fast as TensorFlow, job by job."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def _panel(axes: Any, title: str, bars: list[Bar]) -> None:
 
 
 def draw(run: Run, path: str) -> None:
-    """Write the picture to `path`, as PNG or whatever its ending says.
+    """Write the image to `path`, as PNG or whatever its ending says.
 
     Raises
     ------
@@ -88,7 +88,7 @@ def draw(run: Run, path: str) -> None:
         if bars := _bars(comparisons, ours, theirs):
             panels.append((title, bars))
     if not panels:
-        raise NothingToDraw("nothing here was compared with TensorFlow")
+        raise NothingToDraw("no job was compared with TensorFlow")
     columns = min(3, len(panels))
     rows = -(-len(panels) // columns)
     figure = Figure(figsize=(3.3 * columns, 0.5 + 2.1 * rows), layout="constrained", dpi=130)

@@ -131,7 +131,7 @@ def _need_matplotlib() -> None:
     try:
         import matplotlib  # noqa: F401
     except ImportError:
-        raise Failure("--chart needs matplotlib: pip install 'fastrec-io[bench]'", 2) from None
+        raise Failure("--chart requires matplotlib: pip install 'fastrec-io[bench]'", 2) from None
 
 
 def _print(found: suite.Run, report: Report) -> None:

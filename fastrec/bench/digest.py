@@ -72,7 +72,7 @@ def _string_words(strings: Strings) -> Words:
 def _dense_words(values: NDArray[Any]) -> Words:
     rows = np.ascontiguousarray(values).reshape(len(values), -1)
     if rows.dtype.itemsize < 8 and (rows.shape[1] * rows.dtype.itemsize) % 8 == 0 and rows.size:
-        rows = rows.view(np.uint64)  # the same for everybody, and eight times as quick for pictures
+        rows = rows.view(np.uint64)  # the same for everybody, and eight times as quick for images
     salt = (np.arange(rows.shape[1], dtype=np.uint64) + np.uint64(1)) * np.uint64(_PRIMES[0])
     return _mix((_mix(_words(rows) + salt)).sum(axis=1, dtype=np.uint64))
 

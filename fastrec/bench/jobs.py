@@ -87,13 +87,13 @@ JOBS: dict[str, Job] = {
             note="fastrec verifies what it reads; bagz does not."),
         Job("parse", "Parse into dense batches of 128 (photo: 16)", _SIX),
         Job("shuffle", "Shuffled, parsed batches", _SIX, shuffled=True,
-            note="`memcpy` moves the payload in its own order. Whole records in random order, one "
-                 "copied after the other, are what shuffling costs the memory alone."),
-        Job("distort", "Pictures cropped, flipped, brightened, contrasted and standardised",
+            note="`memcpy` copies the payload in file order. Copying whole records one by one in "
+                 "random order shows the cost of shuffling to the memory alone."),
+        Job("distort", "Images cropped, flipped, brightened, contrasted and standardised",
             ("cifar",), shuffled=True,
             note="CIFAR-10's `distorted_inputs`, through a buffer of 2,000; in queues, as in "
-                 "TensorFlow 1. Chance differs, so results are not compared here; the tests "
-                 "hold ours against the formulas."),
+                 "TensorFlow 1. Random numbers differ, so results are not compared here; "
+                 "the tests compare fastrec with the formulas."),
         Job("train images", "ImageNet-like training batches: random resized crop, flip, mean/std",
             ("imagenet",), shuffled=True,
             note="224 by 224 pixels of float32, channels last, of the whole data set in random "
@@ -103,8 +103,8 @@ JOBS: dict[str, Job] = {
             shuffled=True,
             note="The file is dropped from the page cache before each pass; fastrec has its index "
                  "beside it, opens, shuffles, verifies and parses. Beside it, `pread(2)` of one "
-                 "record after the other in random order, which nobody looks at, and `read(2)` of "
-                 "the whole file in its own order."),
+                 "record after the other in random order, without processing, and `read(2)` of the "
+                 "whole file in file order."),
         Job("gzip", "Parse a GZIP file into batches", ("tabular", "tokens", "ragged")),
         Job("queue", "The queue pipeline of TensorFlow 1: shuffle_batch", ("cifar", "pairs"),
             shuffled=True,
@@ -112,22 +112,23 @@ JOBS: dict[str, Job] = {
                  "cropped and padded to 384 by 384 pixels."),
         Job("dataset", "A program of tf.data: shuffle, map, batch", ("cifar", "tabular", "embed"),
             shuffled=True,
-            note="One function parses one example, as most programs have it; ours runs the very "
-                 "same code by `import fastrec.compat.v2 as tf`."),
+            note="One function parses one example, as in most programs; fastrec runs the same code "
+                 "by `import fastrec.compat.v2 as tf`."),
         Job("loader", "A program of the tfrecord package: tfrecord_loader",
             ("cifar", "tabular", "ragged"),
-            note="Row by row; ours by `import fastrec.compat.tfrecord as tfrecord`, which verifies "
-                 "checksums."),
+            note="Row by row; fastrec by `import fastrec.compat.tfrecord as tfrecord`, which "
+                 "verifies checksums."),
         Job("write", "Write examples", _SIX,
-            note="No fsync by anyone. Compared by reading back what each has written."),
+            note="Without fsync. Outputs are compared by reading them back."),
         Job("encode", "Encode columns, in memory", ("cifar", "embed"),
-            note="`memcpy` moves the bytes that come of it into memory as new as theirs."),
+            note="`memcpy` copies the encoded bytes into newly allocated memory, as the others "
+                 "use."),
         Job("first batch", "From nothing to the first batch", ("cifar", "tabular"), unit="seconds"),
         Job("large", "From nothing to the first shuffled batch of 10 GB", ("",), unit="seconds",
-            note="A file of records as cifar's with its index beside it. Most of it are holes: "
-                 "records are where the first batches have them."),
+            note="A file of records like those of cifar, with its index beside it. It is sparse: "
+                 "only the records of the first batches are stored."),
         Job("scatter", "Ten million records of 44 bytes, in batches of 512", ("",),
-            note="In their own order and shuffled as a whole, in one file and in 10,000."),
+            note="In file order and shuffled as a whole, in one file and in 10,000."),
         Job("import", "Import, in a new interpreter", ("",), unit="seconds"),
         Job("memory", "Peak memory of its own while batches are made", ("cifar", "photo"),
             unit="bytes", note="fastrec shuffles the whole data set, TensorFlow with a buffer of "

@@ -98,7 +98,7 @@ def tables(run: Run) -> Iterator[Table]:
 def verdict_table(run: Run) -> Table:
     headers = ["what", "on", "against", "to reach", "measured", ""]
     rows = [[v.what, v.case, v.against, v.wanted, v.got, v.text] for v in run.verdicts]
-    return Table("What is to be reached", headers, rows)
+    return Table("Targets", headers, rows)
 
 
 def headline(run: Run) -> str:
@@ -144,7 +144,7 @@ def markdown(run: Run, command: str) -> Iterator[str]:
     for text in (*run.warnings(), *run.disagreements):
         yield f"* **{text}**"
     yield ""
-    yield f"## What is to be reached: {headline(run)}"
+    yield f"## Targets: {headline(run)}"
     yield ""
     yield from verdict_table(run).markdown()
     for job in JOBS.values():

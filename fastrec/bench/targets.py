@@ -119,7 +119,7 @@ _TARGETS = (
            _ours(_WHOLE), Entry("tensorflow", _BUFFER)),
     _Times("whole data set shuffled, beside its own order", "shuffle",
            _each(0.7, *_PARSE), _ours(_WHOLE), _ours("in order")),
-    _Times("CIFAR-10's distorted pictures", "distort", _each(10, "cifar"), _OURS, _TF),
+    _Times("CIFAR-10's distorted images", "distort", _each(10, "cifar"), _OURS, _TF),
     _Times("ImageNet-like training batches", "train images", _each(2, "imagenet"), _OURS,
            Entry("tensorflow", "INTEGER_FAST")),
     _Times("ImageNet-like training batches beside decoding the regions", "train images",
@@ -141,7 +141,7 @@ _TARGETS = (
     _Times("random access, in batches", "random", _each(10, "small"), _ours(_MANY),
            Entry("array_record", _MANY)),
     _Times("queue pipeline", "queue", _each(20, "cifar"), _OURS, _TF),
-    _Times("queue pipeline, pictures distorted", "distort", _each(10, "cifar"), _ours("queues"),
+    _Times("queue pipeline, images distorted", "distort", _each(10, "cifar"), _ours("queues"),
            Entry("tensorflow", "queues")),
     _Times("2 threads beside 1", "parse", _each(1.7, "tabular"), _OURS, _ours("1 thread")),
 )  # fmt: skip

@@ -15,7 +15,7 @@ __all__ = ["timed_cold"]
 def timed_cold(task: Task, work: Callable[[], object]) -> Trial:
     """`work`, on its own clock, after the task's file was dropped from the page cache."""
     if not drop(task.path):
-        raise Gap("this system drops no files from memory")
+        raise Gap("this system cannot drop files from the page cache")
 
     def once() -> float:
         drop(task.path)

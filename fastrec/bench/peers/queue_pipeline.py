@@ -67,9 +67,9 @@ def trial(tf: Any, task: Task, *, distort: bool = False) -> Trial:
     return Trial(once, None if distort else digested)
 
 
-def _distorted(tf: Any, picture: Any) -> Any:
+def _distorted(tf: Any, image: Any) -> Any:
     """The input pipeline of the CIFAR-10 tutorial."""
-    part = tf.random_crop(tf.cast(picture, tf.float32), [24, 24, 3])
+    part = tf.random_crop(tf.cast(image, tf.float32), [24, 24, 3])
     part = tf.image.random_flip_left_right(part)
     part = tf.image.random_brightness(part, max_delta=63)
     part = tf.image.random_contrast(part, lower=0.2, upper=1.8)
@@ -82,8 +82,8 @@ def _fitted_pair(tf: Any, row: dict[str, Any]) -> dict[str, Any]:
     pair = {}
     for name, channels in (("image", 3), ("mask", 1)):
         pixels = tf.decode_raw(row[name], tf.uint8)
-        picture = tf.reshape(pixels, tf.stack([height, width, channels]))
-        pair[name] = tf.image.resize_image_with_crop_or_pad(picture, 384, 384)
+        image = tf.reshape(pixels, tf.stack([height, width, channels]))
+        pair[name] = tf.image.resize_image_with_crop_or_pad(image, 384, 384)
     return pair
 
 
