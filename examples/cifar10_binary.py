@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """CIFAR-10's binary batches: read, distorted at random, and shuffled into batches.
 
-A record is a byte for the label and 3,072 for the picture, one colour after the other.
+A record is a byte for the label and 3,072 for the image, one colour after the other.
 
     python examples/cifar10_binary.py [folder with data_batch_1.bin to data_batch_5.bin]
 """
@@ -20,17 +20,17 @@ import fastrec.compat.v1 as tf
 SIDE, CROP, DEPTH, LABEL_BYTES = 32, 24, 3, 1
 
 
-def make_batches(folder: Path, files: int = 5, pictures: int = 200) -> None:
+def make_batches(folder: Path, files: int = 5, images: int = 200) -> None:
     """Batches of noise, where the real ones are not at hand."""
     rng = np.random.default_rng(0)
     for i in range(1, files + 1):
-        records = rng.integers(0, 256, (pictures, LABEL_BYTES + SIDE * SIDE * DEPTH), np.uint8)
+        records = rng.integers(0, 256, (images, LABEL_BYTES + SIDE * SIDE * DEPTH), np.uint8)
         records[:, 0] %= 10
         (folder / f"data_batch_{i}.bin").write_bytes(records.tobytes())
 
 
 def read(names: Any) -> tuple[Any, Any]:
-    """A label, [1], and a picture, [32, 32, 3]."""
+    """A label, [1], and an image, [32, 32, 3]."""
     size = LABEL_BYTES + SIDE * SIDE * DEPTH
     _, value = tf.FixedLengthRecordReader(record_bytes=size).read(names)
     record = tf.decode_raw(value, tf.uint8)
@@ -39,9 +39,9 @@ def read(names: Any) -> tuple[Any, Any]:
     return label, tf.transpose(planes, [1, 2, 0])
 
 
-def distorted(picture: Any) -> Any:
-    """A part of a picture, perhaps flipped, in another light, with mean 0 and variance 1."""
-    part = tf.random_crop(tf.cast(picture, tf.float32), [CROP, CROP, DEPTH])
+def distorted(image: Any) -> Any:
+    """A part of an image, perhaps flipped, in another light, with mean 0 and variance 1."""
+    part = tf.random_crop(tf.cast(image, tf.float32), [CROP, CROP, DEPTH])
     part = tf.image.random_flip_left_right(part)
     part = tf.image.random_brightness(part, max_delta=63)
     part = tf.image.random_contrast(part, lower=0.2, upper=1.8)
@@ -49,23 +49,23 @@ def distorted(picture: Any) -> Any:
 
 
 def inputs(folder: Path, batch_size: int, least: int) -> tuple[Any, Any]:
-    """Batches of pictures and labels."""
+    """Batches of images and labels."""
     paths = [str(folder / f"data_batch_{i}.bin") for i in range(1, 6)]
     for path in paths:
         if not tf.gfile.Exists(path):
             raise ValueError("Failed to find file: " + path)
-    label, picture = read(tf.train.string_input_producer(paths))
-    picture = distorted(picture)
-    picture.set_shape([CROP, CROP, DEPTH])
+    label, image = read(tf.train.string_input_producer(paths))
+    image = distorted(image)
+    image.set_shape([CROP, CROP, DEPTH])
     label.set_shape([1])
-    pictures, labels = tf.train.shuffle_batch(
-        [picture, label],
+    images, labels = tf.train.shuffle_batch(
+        [image, label],
         batch_size=batch_size,
         num_threads=4,
         capacity=least + 3 * batch_size,
         min_after_dequeue=least,
     )
-    return pictures, tf.reshape(labels, [batch_size])
+    return images, tf.reshape(labels, [batch_size])
 
 
 def main(folder: Path, batches: int = 5, batch_size: int = 64) -> list[tuple[Any, Any]]:

@@ -20,8 +20,8 @@ SIDE = 32
 NAMES = ["airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck"]
 
 
-def convert(folder: Path, split: str, pictures: np.ndarray, labels: np.ndarray) -> None:
-    """Write pictures, [n, 3, 32, 32] as CIFAR's own files have them, and labels."""
+def convert(folder: Path, split: str, images: np.ndarray, labels: np.ndarray) -> None:
+    """Write images, [n, 3, 32, 32] as CIFAR's own files have them, and labels."""
     with (
         tf.python_io.TFRecordWriter(str(folder / f"cifar10_{split}.tfrecord")) as writer,
         tf.Graph().as_default(),
@@ -29,9 +29,9 @@ def convert(folder: Path, split: str, pictures: np.ndarray, labels: np.ndarray) 
         given = tf.placeholder(tf.uint8)
         encoded = tf.image.encode_png(given)
         with tf.Session() as session:
-            for planes, label in zip(pictures, labels, strict=True):
-                picture = np.squeeze(planes).transpose((1, 2, 0))
-                png = session.run(encoded, feed_dict={given: picture})
+            for planes, label in zip(images, labels, strict=True):
+                image = np.squeeze(planes).transpose((1, 2, 0))
+                png = session.run(encoded, feed_dict={given: image})
                 writer.write(to_example(png, int(label)).SerializeToString())
     with tf.gfile.Open(str(folder / "labels.txt"), "w") as file:
         file.write("".join(f"{i}:{name}\n" for i, name in enumerate(NAMES)))
@@ -52,7 +52,7 @@ def to_example(png: bytes, label: int) -> Any:
 
 
 def read_directly(path: Path) -> list[tuple[np.ndarray, int]]:
-    """Pictures and labels, without a queue."""
+    """Images and labels, without a queue."""
     found = []
     with tf.Graph().as_default(), tf.Session() as session:
         given = tf.placeholder(dtype=tf.string)
@@ -81,10 +81,10 @@ def read_by_queue(path: Path, batch_size: int) -> tuple[np.ndarray, np.ndarray]:
                 ),
             },
         )
-        picture = tf.image.decode_png(found["image/encoded"], channels=3)
-        picture = tf.image.resize_image_with_crop_or_pad(picture, SIDE, SIDE)
+        image = tf.image.decode_png(found["image/encoded"], channels=3)
+        image = tf.image.resize_image_with_crop_or_pad(image, SIDE, SIDE)
         batch = tf.train.shuffle_batch(
-            [picture, found["image/class/label"]],
+            [image, found["image/class/label"]],
             batch_size=batch_size,
             capacity=2000,
             min_after_dequeue=1000,
@@ -93,12 +93,12 @@ def read_by_queue(path: Path, batch_size: int) -> tuple[np.ndarray, np.ndarray]:
         with tf.Session() as session:
             session.run(init)
             tf.train.start_queue_runners()
-            pictures, labels = session.run(batch)
-    return pictures, labels
+            images, labels = session.run(batch)
+    return images, labels
 
 
 def dataset(folder: Path, split: str, samples: int) -> Any:
-    """What slim needs to know."""
+    """A data set for slim."""
     decoder = slim.tfexample_decoder
     zero = tf.zeros([], dtype=tf.int64)
     features = {
@@ -124,7 +124,7 @@ def dataset(folder: Path, split: str, samples: int) -> Any:
 
 
 def provide(folder: Path, samples: int, count: int) -> list[tuple[np.ndarray, str]]:
-    """Some pictures and the names of what they show."""
+    """Some images and the names of what they show."""
     with tf.Graph().as_default(), tf.Session() as session:
         data = dataset(folder, "train", samples)
         provider = slim.dataset_data_provider.DatasetDataProvider(data)
@@ -140,6 +140,6 @@ if __name__ == "__main__":
     numbers = rng.integers(0, 10, 500)
     with tempfile.TemporaryDirectory() as directory:
         convert(Path(directory), "train", planes, numbers)
-        pictures, labels = read_by_queue(Path(directory) / "cifar10_train.tfrecord", 128)
-        print(pictures.shape, labels.shape)
+        images, labels = read_by_queue(Path(directory) / "cifar10_train.tfrecord", 128)
+        print(images.shape, labels.shape)
         print([name for _, name in provide(Path(directory), 500, 8)])

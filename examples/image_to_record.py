@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A picture into a TFRecord file, and back by a queue, with the shape beside the pixels.
+"""An image into a TFRecord file, and back by a queue, with the shape beside the pixels.
 
-python examples/picture_to_record.py [picture]
+python examples/image_to_record.py [image]
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ def int64_feature(value: int) -> tf.train.Feature:
     return tf.train.Feature(int64_list=tf.train.Int64List(value=[value]))
 
 
-def write(path: Path, picture: np.ndarray, label: int) -> None:
+def write(path: Path, image: np.ndarray, label: int) -> None:
     """One record: the label, the shape and the pixels."""
-    shape = np.array(picture.shape, np.int32)
+    shape = np.array(image.shape, np.int32)
     features = {
         "label": int64_feature(label),
         "shape": bytes_feature(shape.tobytes()),
-        "image": bytes_feature(picture.tobytes()),
+        "image": bytes_feature(image.tobytes()),
     }
     with tf.python_io.TFRecordWriter(str(path)) as writer:
         example = tf.train.Example(features=tf.train.Features(feature=features))
@@ -37,7 +37,7 @@ def write(path: Path, picture: np.ndarray, label: int) -> None:
 
 
 def read(path: Path) -> tuple[int, np.ndarray, np.ndarray]:
-    """The label, the shape and the picture."""
+    """The label, the shape and the image."""
     names = tf.train.string_input_producer([str(path)], name="queue")
     _, serialized = tf.TFRecordReader().read(names)
     found = tf.parse_single_example(
@@ -50,20 +50,20 @@ def read(path: Path) -> tuple[int, np.ndarray, np.ndarray]:
         name="features",
     )
     shape = tf.decode_raw(found["shape"], tf.int32)
-    picture = tf.reshape(tf.decode_raw(found["image"], tf.uint8), shape)
+    image = tf.reshape(tf.decode_raw(found["image"], tf.uint8), shape)
     with tf.Session() as session:
         coord = tf.train.Coordinator()
         threads = tf.train.start_queue_runners(coord=coord)
-        label, sizes, pixels = session.run([found["label"], shape, picture])
+        label, sizes, pixels = session.run([found["label"], shape, image])
         coord.request_stop()
         coord.join(threads)
     return int(label), sizes, pixels
 
 
-def main(folder: Path, picture: np.ndarray) -> tuple[int, np.ndarray, np.ndarray]:
-    """Write a picture and read it."""
-    path = folder / "picture.tfrecord"
-    write(path, picture, label=1)
+def main(folder: Path, image: np.ndarray) -> tuple[int, np.ndarray, np.ndarray]:
+    """Write an image and read it."""
+    path = folder / "image.tfrecord"
+    write(path, image, label=1)
     return read(path)
 
 

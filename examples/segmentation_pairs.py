@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pictures and their masks, of all sizes, as PASCAL VOC has them: written, checked, and cropped or
+"""Images and their masks, of all sizes, as PASCAL VOC has them: written, checked, and cropped or
 padded to 384 by 384, shuffled in twos for ten epochs.
 
     python examples/segmentation_pairs.py
@@ -20,10 +20,10 @@ Pair = tuple[np.ndarray, np.ndarray]
 
 
 def make_pairs(sizes: list[tuple[int, int]]) -> list[Pair]:
-    """Pictures with a mask that says where they are red."""
+    """Images with a mask that says where they are red."""
     rng = np.random.default_rng(0)
-    pictures = [rng.integers(0, 256, (*size, 3), dtype=np.uint8) for size in sizes]
-    return [(picture, (picture[..., 0] > 127).astype(np.uint8)) for picture in pictures]
+    images = [rng.integers(0, 256, (*size, 3), dtype=np.uint8) for size in sizes]
+    return [(image, (image[..., 0] > 127).astype(np.uint8)) for image in images]
 
 
 def write(path: Path, pairs: list[Pair]) -> None:
@@ -33,12 +33,12 @@ def write(path: Path, pairs: list[Pair]) -> None:
         return tf.train.Feature(**kinds)
 
     writer = tf.python_io.TFRecordWriter(str(path))
-    for picture, mask in pairs:
+    for image, mask in pairs:
         height, width = mask.shape
         features = {
             "height": feature(int64_list=tf.train.Int64List(value=[height])),
             "width": feature(int64_list=tf.train.Int64List(value=[width])),
-            "image_raw": feature(bytes_list=tf.train.BytesList(value=[picture.tobytes()])),
+            "image_raw": feature(bytes_list=tf.train.BytesList(value=[image.tobytes()])),
             "mask_raw": feature(bytes_list=tf.train.BytesList(value=[mask.tobytes()])),
         }
         example = tf.train.Example(features=tf.train.Features(feature=features))
@@ -54,16 +54,16 @@ def read_directly(path: Path) -> list[Pair]:
         example.ParseFromString(record)
         feature = example.features.feature
         size = tuple(int(feature[name].int64_list.value[0]) for name in ("height", "width"))
-        picture, mask = (
+        image, mask = (
             np.frombuffer(feature[name].bytes_list.value[0], np.uint8)
             for name in ("image_raw", "mask_raw")
         )
-        found.append((picture.reshape(*size, 3), mask.reshape(size)))
+        found.append((image.reshape(*size, 3), mask.reshape(size)))
     return found
 
 
 def batches_of(path: Path) -> tuple[Any, Any]:
-    """Pictures and masks in twos."""
+    """Images and masks in twos."""
     names = tf.train.string_input_producer([str(path)], num_epochs=EPOCHS)
     _, serialized = tf.TFRecordReader().read(names)
     found = tf.parse_single_example(
@@ -79,16 +79,16 @@ def batches_of(path: Path) -> tuple[Any, Any]:
     resized = []
     for name, depth in (("image_raw", 3), ("mask_raw", 1)):
         flat = tf.decode_raw(found[name], tf.uint8)
-        picture = tf.reshape(flat, tf.pack([height, width, depth]))
+        image = tf.reshape(flat, tf.pack([height, width, depth]))
         resized.append(
             tf.image.resize_image_with_crop_or_pad(
-                image=picture, target_height=SIDE, target_width=SIDE
+                image=image, target_height=SIDE, target_width=SIDE
             )
         )
-    pictures, masks = tf.train.shuffle_batch(
+    images, masks = tf.train.shuffle_batch(
         resized, batch_size=2, capacity=30, num_threads=2, min_after_dequeue=10
     )
-    return pictures, masks
+    return images, masks
 
 
 def main(folder: Path, pairs: list[Pair]) -> list[Pair]:
@@ -112,7 +112,7 @@ def main(folder: Path, pairs: list[Pair]) -> list[Pair]:
                 pass
             coord.request_stop()
             coord.join(threads)
-    return [(pictures, masks) for pictures, masks in batches]
+    return [(images, masks) for images, masks in batches]
 
 
 if __name__ == "__main__":

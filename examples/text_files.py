@@ -33,7 +33,7 @@ class WordReader(tf.ReaderBase):
 
 
 def take(fetches: Any, count: int) -> list[Any]:
-    """What `count` runs give."""
+    """The results of `count` runs."""
     with tf.Session() as session:
         session.run(tf.local_variables_initializer())
         coord = tf.train.Coordinator()
@@ -55,7 +55,7 @@ def tables(paths: list[str]) -> np.ndarray:
 
 
 def whole(paths: list[str]) -> dict[str, int]:
-    """How long each file is."""
+    """The size of each file."""
     with tf.Graph().as_default():
         names = tf.train.string_input_producer(paths, num_epochs=1)
         pairs = take(tf.WholeFileReader().read(names), len(paths))

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A ``tf.data`` pipeline as TensorFlow's guide has it, without TensorFlow.
 
-``python examples/tf_data.py [DIRECTORY]`` writes pictures and labels to shards, reads them back
+``python examples/tf_data.py [DIRECTORY]`` writes images and labels to shards, reads them back
 shuffled, and prints what it saw. With ``import tensorflow as tf`` it prints the same.
 """
 
@@ -16,22 +16,22 @@ import numpy as np
 
 import fastrec.compat.v2 as tf
 
-PICTURES = 600
+IMAGES = 600
 SHARDS = 3
 
 
 def write(directory: str) -> list[str]:
-    """Pictures whose brightness is their label."""
+    """Images whose brightness is their label."""
     rng = np.random.default_rng(0)
     paths = [os.path.join(directory, f"train-{shard}.tfrecord") for shard in range(SHARDS)]
     for shard, path in enumerate(paths):
         with tf.io.TFRecordWriter(path) as writer:
-            for number in range(shard, PICTURES, SHARDS):
+            for number in range(shard, IMAGES, SHARDS):
                 label = number % 10
-                picture = rng.integers(label * 20, label * 20 + 20, (8, 8, 3), dtype=np.uint8)
+                image = rng.integers(label * 20, label * 20 + 20, (8, 8, 3), dtype=np.uint8)
                 feature = {
                     "image": tf.train.Feature(
-                        bytes_list=tf.train.BytesList(value=[picture.tobytes()])
+                        bytes_list=tf.train.BytesList(value=[image.tobytes()])
                     ),
                     "label": tf.train.Feature(int64_list=tf.train.Int64List(value=[label])),
                 }
@@ -41,7 +41,7 @@ def write(directory: str) -> list[str]:
 
 
 def parse(record: Any) -> Any:
-    """One record as a picture of floats and its label."""
+    """One record as an image of floats and its label."""
     found = tf.io.parse_single_example(
         record,
         {
@@ -73,7 +73,7 @@ def main() -> None:
         seen += len(classes)
         if seen == len(classes):
             print("first labels:", classes[:10].tolist())
-    print("pictures seen:", seen)
+    print("images seen:", seen)
 
 
 if __name__ == "__main__":

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the ``tfrecord`` package's own page shows, with its name replaced.
+"""The examples of the ``tfrecord`` package's own page, with its name replaced.
 
 ``python examples/tfrecord_package.py [DIRECTORY]`` writes two files, indexes them, and reads them
 by weight, through a shuffle buffer, and in two shards.

@@ -91,7 +91,7 @@ def _softmax(logits: Float32Array) -> Float32Array:
 
 
 def scaled(pixels: npt.NDArray[Any], brightest: float) -> Float32Array:
-    """Pictures, shape (rows, ...), as rows of float32 between -1 and 1."""
+    """Images, shape (rows, ...), as rows of float32 between -1 and 1."""
     flat = np.asarray(pixels, dtype=np.float32).reshape(len(pixels), -1)
     return flat * np.float32(2 / brightest) - np.float32(1)
 
@@ -99,7 +99,7 @@ def scaled(pixels: npt.NDArray[Any], brightest: float) -> Float32Array:
 def area_mean(image: npt.NDArray[np.uint8], side: int) -> Float32Array:
     """Reduce `image`, shape (height, width, channels), to `side` by `side` means of its areas.
 
-    Where the picture has fewer pixels than that, they are repeated.
+    Where the image has fewer pixels than that, they are repeated.
     """
     height, width, _ = image.shape
     tops = np.arange(side + 1) * height // side

@@ -24,7 +24,7 @@ PASS_MARK = 0.9
 """The share of the held-out digits that must be recognised."""
 
 _BATCH_BYTES = 1 << 26
-"""Pictures in one batch take about this much memory at most."""
+"""Images in one batch take about this much memory at most."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -65,9 +65,9 @@ def _at_least(least: int) -> Callable[[str], int]:
 
 @dataclass
 class _Job:
-    """One set of pictures on its way through the stages."""
+    """One set of images on its way through the stages."""
 
-    pictures: sources.Pictures
+    images: sources.Images
     written: stages.Written
     features: dict[str, Any]
     batch_size: int
@@ -89,7 +89,7 @@ class _Demo:
 
 
 def run(arguments: argparse.Namespace, report: Report) -> int:
-    """Run all stages; 1 if a picture came back changed or too few digits were recognised."""
+    """Run all stages; 1 if an image came back changed or too few digits were recognised."""
     begun = time.perf_counter()
     sets = _sets(arguments, report)
     demo = _Demo(arguments, report, [], [], [])
@@ -114,7 +114,7 @@ def run(arguments: argparse.Namespace, report: Report) -> int:
     return 0
 
 
-def _sets(arguments: argparse.Namespace, report: Report) -> list[sources.Pictures]:
+def _sets(arguments: argparse.Namespace, report: Report) -> list[sources.Images]:
     if arguments.images is None:
         return [sources.digits(), sources.photos()]
 
@@ -145,25 +145,25 @@ def _directory(path: str) -> Iterator[None]:
         raise
 
 
-def _write(demo: _Demo, sets: list[sources.Pictures]) -> None:
-    demo.heading(1, "Write: a record a picture, in sharded TFRecord files")
+def _write(demo: _Demo, sets: list[sources.Images]) -> None:
+    demo.heading(1, "Write: a record an image, in sharded TFRecord files")
     arguments, report = demo.arguments, demo.report
-    for pictures in sets:
-        with report.progress(f"writing {pictures.what}", len(pictures)) as advance:
+    for images in sets:
+        with report.progress(f"writing {images.what}", len(images)) as advance:
             written = stages.write(
-                pictures,
-                os.path.join(arguments.out, f"{pictures.stem}.tfrecord"),
-                shards=min(arguments.shards, len(pictures)),
+                images,
+                os.path.join(arguments.out, f"{images.stem}.tfrecord"),
+                shards=min(arguments.shards, len(images)),
                 advance=advance,
                 on_skip=lambda error: report.complain(f"skipped: {_reason(error)}"),
             )
-        features = stages.features_for(pictures.shape)
+        features = stages.features_for(images.shape)
         batch_size = max(1, min(arguments.batch_size, _BATCH_BYTES // max(written.largest, 1)))
-        demo.jobs.append(_Job(pictures, written, features, batch_size))
-        demo.timings.append((pictures.stem, "write", written.measured))
-        demo.timings.append((pictures.stem, "sync", written.synced))
+        demo.jobs.append(_Job(images, written, features, batch_size))
+        demo.timings.append((images.stem, "write", written.measured))
+        demo.timings.append((images.stem, "sync", written.synced))
         report.line(
-            f"   {pictures.stem}: {counted(written.measured.records, 'record')} in "
+            f"   {images.stem}: {counted(written.measured.records, 'record')} in "
             f"{counted(len(written.paths), 'file')}, {bytes_text(written.measured.size)}"
             + (f"; {count_text(written.skipped)} skipped" if written.skipped else "")
         )
@@ -179,9 +179,9 @@ def _verify(demo: _Demo) -> None:
     demo.heading(2, "Verify: every length and every checksum")
     for job in demo.jobs:
         measured = stages.verify(job.written)
-        demo.timings.append((job.pictures.stem, "verify", measured))
+        demo.timings.append((job.images.stem, "verify", measured))
         demo.report.line(
-            f"   {job.pictures.stem}: {counted(measured.records, 'record')}, all sound"
+            f"   {job.images.stem}: {counted(measured.records, 'record')}, all sound"
         )
 
 
@@ -191,7 +191,7 @@ def _infer(demo: _Demo) -> None:
     for job in demo.jobs:
         inferred = fastrec.infer_features(list(job.written.paths))
         rows += [
-            (job.pictures.stem, *schema.feature_row(name, inferred[name]))
+            (job.images.stem, *schema.feature_row(name, inferred[name]))
             for name in sorted(inferred)
         ]
     demo.report.table(("files", *schema.HEADERS), rows)
@@ -201,7 +201,7 @@ def _load(demo: _Demo) -> None:
     demo.heading(4, "Load: shuffled batches of arrays")
     rows = []
     for job in demo.jobs:
-        with demo.report.progress(f"loading {job.pictures.stem}", len(job.pictures)) as advance:
+        with demo.report.progress(f"loading {job.images.stem}", len(job.images)) as advance:
             loaded = stages.load(
                 job.written,
                 job.features,
@@ -209,8 +209,8 @@ def _load(demo: _Demo) -> None:
                 seed=demo.arguments.seed,
                 advance=advance,
             )
-        demo.timings.append((job.pictures.stem, "load", loaded.measured))
-        rows += [(job.pictures.stem, name, text) for name, text in loaded.arrays.items()]
+        demo.timings.append((job.images.stem, "load", loaded.measured))
+        rows += [(job.images.stem, name, text) for name, text in loaded.arrays.items()]
     demo.report.table(("files", "column", "in the first batch"), rows)
 
 
@@ -228,7 +228,7 @@ def _train(demo: _Demo) -> None:
     ]
     demo.report.table(("epoch", "loss", "held-out accuracy"), rows, right=(0, 1, 2))
     demo.report.line(
-        f"   {trained.accuracy:.1%} of {count_text(trained.held_out)} held-out pictures recognised "
+        f"   {trained.accuracy:.1%} of {count_text(trained.held_out)} held-out images recognised "
         f"(always the commonest label: {trained.constant_guess:.1%})"
     )
     if demo.arguments.images is None and trained.accuracy <= PASS_MARK:
@@ -240,8 +240,8 @@ def _train(demo: _Demo) -> None:
 
 def _trained(demo: _Demo, job: _Job) -> training.Trained:
     paths, features = list(job.written.paths), job.features
-    if job.pictures.shape is None:
-        with demo.report.progress("reducing pictures", len(job.pictures)) as advance:
+    if job.images.shape is None:
+        with demo.report.progress("reducing images", len(job.images)) as advance:
             paths = training.reduce(job.written, batch_size=job.batch_size, advance=advance)
         job.reduced = tuple(paths)
         features = stages.features_for((training.SIDE, training.SIDE, 3))
@@ -253,14 +253,14 @@ def _trained(demo: _Demo, job: _Job) -> training.Trained:
         trained = training.train(
             paths,
             features,
-            brightest=job.pictures.brightest,
-            classes=len(job.pictures.labels),
+            brightest=job.images.brightest,
+            classes=len(job.images.labels),
             epochs=demo.arguments.epochs,
             batch_size=demo.arguments.batch_size,
             seed=demo.arguments.seed,
             advance=advance,
         )
-    demo.timings.append((job.pictures.stem, "train", trained.measured))
+    demo.timings.append((job.images.stem, "train", trained.measured))
     return trained
 
 
@@ -272,14 +272,14 @@ def _some(epochs: tuple[training.Epoch, ...], count: int) -> list[training.Epoch
 
 
 def _prove(demo: _Demo) -> None:
-    demo.heading(6, "Prove: every picture, bit for bit, against its original")
+    demo.heading(6, "Prove: every image, bit for bit, against its original")
     for job in demo.jobs:
         count = job.written.measured.records
-        with demo.report.progress(f"comparing {job.pictures.stem}", count) as advance:
+        with demo.report.progress(f"comparing {job.images.stem}", count) as advance:
             proved = stages.prove(
                 job.written, job.features, batch_size=job.batch_size, advance=advance
             )
-        stem = job.pictures.stem
+        stem = job.images.stem
         measured = stages.Measured(proved.records, proved.size, proved.seconds)
         demo.timings.append((stem, "prove", measured))
         identical = proved.records - len(proved.different)
@@ -317,7 +317,7 @@ def _contact_sheets(demo: _Demo) -> list[str]:
     demo.heading(8, "Contact sheet: one shuffled batch, for the eye")
     sheets = []
     for job in demo.jobs:
-        path = os.path.join(demo.arguments.out, f"{job.pictures.stem}.png")
+        path = os.path.join(demo.arguments.out, f"{job.images.stem}.png")
         width, height = _contact_sheet(demo, job, path)
         demo.report.line(f"   {shown(path)}: {width}x{height} pixels")
         sheets.append(path)
@@ -328,28 +328,28 @@ def _contact_sheet(demo: _Demo, job: _Job, path: str) -> tuple[int, int]:
     paths, classify, subject = list(job.written.paths), None, "one shuffled batch"
     if job.trained is not None:
         paths = training.train_and_test(paths)[1]
-        reduced = job.pictures.shape is None
-        classify = training.classify_with(job.trained, job.pictures.brightest, reduced=reduced)
-        subject = f"one shuffled batch of held-out pictures, {job.trained.accuracy:.1%} recognised"
+        reduced = job.images.shape is None
+        classify = training.classify_with(job.trained, job.images.brightest, reduced=reduced)
+        subject = f"one shuffled batch of held-out images, {job.trained.accuracy:.1%} recognised"
     columns, rows, cell = _layout(job)
     tiles = training.tiles(
         paths,
         job.features,
         count=columns * rows,
         cell=cell,
-        labels=job.pictures.labels,
-        brightest=job.pictures.brightest,
+        labels=job.images.labels,
+        brightest=job.images.brightest,
         classify=classify,
         batch_size=job.batch_size,
         seed=demo.arguments.seed,
     )
-    title = f"{job.pictures.stem}: {subject}"
+    title = f"{job.images.stem}: {subject}"
     return contact_sheet(path, tiles, title=title, columns=columns, cell=cell)
 
 
 def _layout(job: _Job) -> tuple[int, int, int]:
-    """Columns, rows and the size of a cell: small pictures are shown in larger numbers."""
-    if job.pictures.shape is not None:
+    """Columns, rows and the size of a cell: small images are shown in larger numbers."""
+    if job.images.shape is not None:
         return 10, 5, 80
     return (6, 4, 150) if job.written.measured.records > 4 else (2, 2, 400)
 

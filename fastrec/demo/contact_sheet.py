@@ -24,18 +24,18 @@ UInt8Array = npt.NDArray[np.uint8]
 
 @dataclass(frozen=True)
 class Tile:
-    """One picture of a contact sheet.
+    """One image of a contact sheet.
 
     Attributes
     ----------
-    picture : ndarray, uint8, shape (height, width, 1 or 3)
+    image : ndarray, uint8, shape (height, width, 1 or 3)
     label : str
         What it shows.
     predicted : str or None
         What somebody guessed it to show: written in green when right and in red when wrong.
     """
 
-    picture: UInt8Array
+    image: UInt8Array
     label: str
     predicted: str | None = None
 
@@ -60,7 +60,7 @@ def contact_sheet(
     path : path
         The PNG; one that exists is replaced.
     columns, cell : int
-        Tiles in a row, and the pixels of the square that each picture is fitted into.
+        Tiles in a row, and the pixels of the square that each image is fitted into.
 
     Returns
     -------
@@ -90,9 +90,9 @@ def contact_sheet(
         top = _HEADER + row * (cell + _CAPTION + _GAP)
         box = left, top, left + cell - 1, top + cell + _CAPTION - 1
         draw.rectangle(box, fill=_TILE)
-        picture = image_module.fromarray(fitted(tile.picture, cell))
-        inset = (cell - picture.width) // 2, (cell - picture.height) // 2
-        sheet.paste(picture, (left + inset[0], top + inset[1]))
+        image = image_module.fromarray(fitted(tile.image, cell))
+        inset = (cell - image.width) // 2, (cell - image.height) // 2
+        sheet.paste(image, (left + inset[0], top + inset[1]))
         _draw_caption(draw, tile, left, top + cell, cell)
         if tile.predicted not in (None, tile.label):
             draw.rectangle(box, outline=_WRONG)
@@ -100,12 +100,12 @@ def contact_sheet(
     return width, height
 
 
-def fitted(picture: UInt8Array, side: int) -> UInt8Array:
-    """Scale `picture` until it just fits a square: large ones smoothly, small ones by whole steps.
+def fitted(image: UInt8Array, side: int) -> UInt8Array:
+    """Scale `image` until it just fits a square: large ones smoothly, small ones by whole steps.
 
     Parameters
     ----------
-    picture : ndarray, uint8, shape (height, width, 1 or 3)
+    image : ndarray, uint8, shape (height, width, 1 or 3)
     side : int
         Of the square, in pixels.
 
@@ -115,7 +115,7 @@ def fitted(picture: UInt8Array, side: int) -> UInt8Array:
         A copy in the same proportions, at most `side` high and wide.
     """
     image_module = pillow()
-    rgb = np.repeat(picture, 3, axis=2) if picture.shape[2] == 1 else picture
+    rgb = np.repeat(image, 3, axis=2) if image.shape[2] == 1 else image
     image = image_module.fromarray(np.ascontiguousarray(rgb))
     larger = max(image.size)
     if larger > side:

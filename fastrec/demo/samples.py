@@ -17,14 +17,14 @@ import numpy.typing as npt
 from fastrec import image
 from fastrec.cli.report import Failure, shown
 
-__all__ = ["Picture", "Pictures", "digits", "from_directory", "photos"]
+__all__ = ["Image", "Images", "digits", "from_directory", "photos"]
 
 UInt8Array = npt.NDArray[np.uint8]
 
 
 @dataclass(frozen=True)
-class Picture:
-    """One picture before it is written: `read` gives its pixels, (height, width, channels)."""
+class Image:
+    """One image before it is written: `read` gives its pixels, (height, width, channels)."""
 
     name: str
     label: int
@@ -32,8 +32,8 @@ class Picture:
 
 
 @dataclass(frozen=True)
-class Pictures:
-    """A set of pictures with names of their own.
+class Images:
+    """A set of images with names of their own.
 
     Attributes
     ----------
@@ -44,12 +44,12 @@ class Pictures:
     labels : tuple of str
         The name of each label.
     shape : (int, int, int) or None
-        Of every picture; None where each has its own.
+        Of every image; None where each has its own.
     brightest : int
         The largest value of a pixel.
-    pictures : tuple of Picture
+    images : tuple of Image
     remember : callable
-        What to keep of a picture so that it can be recognised without its source.
+        What to keep of an image so that it can be recognised without its source.
     """
 
     stem: str
@@ -57,23 +57,23 @@ class Pictures:
     labels: tuple[str, ...]
     shape: tuple[int, int, int] | None
     brightest: int
-    pictures: tuple[Picture, ...]
+    images: tuple[Image, ...]
     remember: Callable[[UInt8Array], object]
 
     def __len__(self) -> int:
-        return len(self.pictures)
+        return len(self.images)
 
-    def __iter__(self) -> Iterator[Picture]:
-        return iter(self.pictures)
+    def __iter__(self) -> Iterator[Image]:
+        return iter(self.images)
 
 
 def itself(pixels: UInt8Array) -> UInt8Array:
-    """For pictures that are in memory anyway: the picture."""
+    """For images that are in memory anyway: the image."""
     return pixels
 
 
 def digest(pixels: UInt8Array) -> bytes:
-    """For pictures that are not to stay in memory: the SHA-256 of the shape and the bytes."""
+    """For images that are not to stay in memory: the SHA-256 of the shape and the bytes."""
     shape = np.array(pixels.shape, dtype="<i8")
     state = hashlib.sha256(shape.tobytes())
     state.update(np.ascontiguousarray(pixels).data)
@@ -87,19 +87,19 @@ def same(remembered: object, pixels: UInt8Array) -> bool:
     return np.array_equal(np.asarray(remembered), pixels)
 
 
-def digits() -> Pictures:
+def digits() -> Images:
     """scikit-learn's 1,797 handwritten digits, 8x8 pixels of 0 to 16."""
     data = _scikit_learn_datasets().load_digits()
     pixels = data.images.astype(np.uint8)[:, :, :, np.newaxis]
-    pictures = tuple(
-        Picture(f"digit-{number:04d}", int(label), _constant(pixels[number]))
+    images = tuple(
+        Image(f"digit-{number:04d}", int(label), _constant(pixels[number]))
         for number, label in enumerate(data.target)
     )
     labels = tuple(str(label) for label in range(10))
-    return Pictures("digits", "handwritten digits", labels, (8, 8, 1), 16, pictures, itself)
+    return Images("digits", "handwritten digits", labels, (8, 8, 1), 16, images, itself)
 
 
-def photos() -> Pictures:
+def photos() -> Images:
     """scikit-learn's two photographs, 427x640 pixels in RGB."""
     datasets = _scikit_learn_datasets()
     try:
@@ -108,18 +108,18 @@ def photos() -> Pictures:
         message = "photographs require Pillow: pip install 'fastrec-io[demo]'"
         raise ImportError(message, name="PIL") from error
     names = [os.path.basename(name) for name in data.filenames]
-    pictures = tuple(
-        Picture(name, label, _constant(np.ascontiguousarray(pixels, dtype=np.uint8)))
+    images = tuple(
+        Image(name, label, _constant(np.ascontiguousarray(pixels, dtype=np.uint8)))
         for label, (name, pixels) in enumerate(zip(names, data.images, strict=True))
     )
     labels = tuple(os.path.splitext(name)[0] for name in names)
-    return Pictures("photos", "photographs", labels, None, 255, pictures, itself)
+    return Images("photos", "photographs", labels, None, 255, images, itself)
 
 
 def from_directory(
     directory: str, *, exclude: str | None, on_error: Callable[[OSError], object]
-) -> Pictures:
-    """The pictures below `directory`, labelled by the sub-directory of it that they are in.
+) -> Images:
+    """The images below `directory`, labelled by the sub-directory of it that they are in.
 
     Raises
     ------
@@ -134,15 +134,15 @@ def from_directory(
         suffixes = " ".join(sorted(image.SUFFIXES))
         raise Failure(f"no images in {shown(directory)} (looked for {suffixes})", 2)
     parts = [path.relative_to(root).parts for path in paths]
-    own = os.path.basename(os.path.abspath(directory)) or "pictures"
+    own = os.path.basename(os.path.abspath(directory)) or "images"
     kinds = [part[0] if len(part) > 1 else own for part in parts]
     labels = tuple(sorted(set(kinds)))
     numbers = {kind: number for number, kind in enumerate(labels)}
-    pictures = tuple(
-        Picture("/".join(part), numbers[kind], _decoder(path))
+    images = tuple(
+        Image("/".join(part), numbers[kind], _decoder(path))
         for part, kind, path in zip(parts, kinds, paths, strict=True)
     )
-    return Pictures("pictures", "pictures", labels, None, 255, pictures, digest)
+    return Images("images", "images", labels, None, 255, images, digest)
 
 
 def _constant(pixels: UInt8Array) -> Callable[[], UInt8Array]:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 import fastrec
-from fastrec.demo.samples import Picture, Pictures, UInt8Array, same
+from fastrec.demo.samples import Image, Images, UInt8Array, same
 from fastrec.cli.report import Failure
 from fastrec.image import ImageError
 
@@ -71,7 +71,7 @@ class Original:
 
 @dataclass(frozen=True)
 class Written:
-    """The files of one set of pictures; `largest` is the most bytes that one picture has.
+    """The files of one set of images; `largest` is the most bytes that one image has.
 
     `measured` is the writing, and `synced` is seeing to it that the files are on the disk.
     """
@@ -109,23 +109,23 @@ class Proved:
 
 
 def write(
-    pictures: Pictures,
+    images: Images,
     path: str,
     *,
     shards: int,
     advance: Advance = _nothing,
     on_skip: Callable[[Exception], object] = _nothing,
 ) -> Written:
-    """Write a record a picture to `shards` files named after `path`.
+    """Write a record an image to `shards` files named after `path`.
 
     The writing (encoding, checksums, handing it all to the system) is timed apart from what the
-    disk takes then, and reading the pictures not at all. A picture that cannot be read is passed to
+    disk takes then, and reading the images not at all. An image that cannot be read is passed to
     `on_skip` and left out.
 
     Raises
     ------
     Failure
-        No picture could be read.
+        No image could be read.
     OSError
         A file cannot be written; none is left behind.
     """
@@ -135,16 +135,16 @@ def write(
 
     def rows() -> Iterator[dict[str, Any]]:
         nonlocal largest
-        for picture in pictures:
+        for image in images:
             advance(1)
             try:
-                pixels = picture.read()
+                pixels = image.read()
             except (ImageError, OSError) as error:
                 on_skip(error)
                 continue
-            originals[picture.name] = Original(picture.label, pictures.remember(pixels))
+            originals[image.name] = Original(image.label, images.remember(pixels))
             largest = max(largest, pixels.nbytes)
-            yield record_of(picture, pixels)
+            yield record_of(image, pixels)
 
     with fastrec.Writer(path, shards=shards) as writer:
         for burst in _bursts(rows()):
@@ -153,7 +153,7 @@ def write(
                 writer.write(row)
             seconds += time.perf_counter() - start
         if not originals:
-            raise Failure(f"none of the {pictures.what} could be read")
+            raise Failure(f"none of the {images.what} could be read")
         start = time.perf_counter()
         writer.flush()
         flushed = time.perf_counter()
@@ -167,17 +167,17 @@ def write(
         Measured(count, size, closed - flushed),
         originals,
         largest,
-        len(pictures) - count,
+        len(images) - count,
     )
 
 
-def record_of(picture: Picture, pixels: UInt8Array) -> dict[str, Any]:
-    """The features of one record, as jobs that feed pictures to a model have them."""
+def record_of(image: Image, pixels: UInt8Array) -> dict[str, Any]:
+    """The features of one record, as jobs that feed images to a model have them."""
     return {
         "image": pixels,
         "shape": list(pixels.shape),
-        "label": picture.label,
-        "name": os.fsencode(picture.name),
+        "label": image.label,
+        "name": os.fsencode(image.name),
     }
 
 
@@ -192,7 +192,7 @@ def features_for(shape: tuple[int, int, int] | None) -> dict[str, Any]:
 
 
 def views(batch: Batch) -> list[UInt8Array]:
-    """The pictures of a batch, (height, width, channels) each, without a copy."""
+    """The images of a batch, (height, width, channels) each, without a copy."""
     return [
         np.asarray(pixels).reshape(shape)
         for pixels, shape in zip(batch["image"], batch["shape"].tolist(), strict=True)
@@ -221,7 +221,7 @@ def load(
     seed: int,
     advance: Advance = _nothing,
 ) -> Loaded:
-    """Shuffle, read, check, parse and batch; where pictures differ in size, view each as it is."""
+    """Shuffle, read, check, parse and batch; where images differ in size, view each as it is."""
     paths = list(written.paths)
     ragged = features["image"].shape is None
     arrays: dict[str, str] = {}
@@ -261,7 +261,7 @@ def prove(
     batch_size: int,
     advance: Advance = _nothing,
 ) -> Proved:
-    """Read every record back and compare label, shape and each bit of the picture."""
+    """Read every record back and compare label, shape and each bit of the image."""
     proved = Proved(size=written.measured.size)
     remaining = dict(written.originals)
     start = time.perf_counter()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The demo's training stage, and the pictures on its contact sheet."""
+"""The demo's training stage, and the images on its contact sheet."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ __all__ = [
 ]
 
 SIDE = 16
-"""Pictures of differing sizes are reduced to this many pixels square to learn from."""
+"""Images of differing sizes are reduced to this many pixels square to learn from."""
 
 _HIDDEN = 64
-_FEWEST_PICTURES = 20
+_FEWEST_IMAGES = 20
 
 
 def _nothing(_: object) -> None:
@@ -74,9 +74,9 @@ def train_and_test(paths: Sequence[str]) -> tuple[list[str], list[str]]:
 def why_not_trained(written: Written) -> str | None:
     """Return the reason why training makes no sense; None if it does."""
     if len({original.label for original in written.originals.values()}) < 2:
-        return "it takes at least two labels: put the pictures into a sub-directory for each"
-    if len(written.originals) < _FEWEST_PICTURES:
-        return f"it takes at least {_FEWEST_PICTURES} pictures"
+        return "it takes at least two labels: put the images into a sub-directory for each"
+    if len(written.originals) < _FEWEST_IMAGES:
+        return f"it takes at least {_FEWEST_IMAGES} images"
     if len(written.paths) < 2:
         return "it takes at least two files, one of them held out"
     return None
@@ -85,7 +85,7 @@ def why_not_trained(written: Written) -> str | None:
 def reduce(
     written: Written, *, side: int = SIDE, batch_size: int, advance: Advance = _nothing
 ) -> list[str]:
-    """Write each picture again as the means of `side` by `side` areas: one new file per file."""
+    """Write each image again as the means of `side` by `side` areas: one new file per file."""
 
     def small(batch: Batch) -> dict[str, Any]:
         means = [area_mean(pixels, side) for pixels in views(batch)]
@@ -179,15 +179,15 @@ def tiles(
     batch_size: int,
     seed: int,
 ) -> list[Tile]:
-    """The first `count` pictures of a shuffled pass, fitted to `cell`, with what they are."""
+    """The first `count` images of a shuffled pass, fitted to `cell`, with what they are."""
     found: list[Tile] = []
     size = min(batch_size, count)
     with fastrec.Batcher(list(paths), features, size, shuffle=True, seed=seed) as batcher:
         for batch in batcher:
-            pictures = views(batch)[: count - len(found)]
-            guesses = [None] * len(pictures) if classify is None else classify(pictures)
-            truths = batch["label"].tolist()[: len(pictures)]
-            for pixels, truth, guess in zip(pictures, truths, guesses, strict=True):
+            images = views(batch)[: count - len(found)]
+            guesses = [None] * len(images) if classify is None else classify(images)
+            truths = batch["label"].tolist()[: len(images)]
+            for pixels, truth, guess in zip(images, truths, guesses, strict=True):
                 found.append(
                     Tile(
                         fitted(shining(pixels, brightest), cell),
@@ -203,10 +203,10 @@ def tiles(
 def classify_with(
     trained: Trained, brightest: int, *, reduced: bool
 ) -> Callable[[list[UInt8Array]], list[int]]:
-    """A function from pictures to labels, which reduces them first if the training did."""
+    """A function from images to labels, which reduces them first if the training did."""
 
-    def classify(pictures: list[UInt8Array]) -> list[int]:
-        small = [area_mean(pixels, SIDE).round() if reduced else pixels for pixels in pictures]
+    def classify(images: list[UInt8Array]) -> list[int]:
+        small = [area_mean(pixels, SIDE).round() if reduced else pixels for pixels in images]
         return [
             int(label) for label in trained.classifier.predict(scaled(np.stack(small), brightest))
         ]

@@ -71,7 +71,7 @@ class Augment:
         if self.floats is None:
             object.__setattr__(self, "floats", changes)
         if changes and not self.floats:
-            raise ValueError("floats is False, and brightness, contrast or standardize need them")
+            raise ValueError("brightness, contrast and standardize require floats=True")
         if self.crop not in (None, "random", "center"):
             raise ValueError(f"crop must be 'random' or 'center', got {self.crop!r}")
         if (self.shape is None) != (self.crop is None):
@@ -84,7 +84,7 @@ class Augment:
         low, high = self.contrast or (1.0, 1.0)
         if not 0 <= low <= high or not self.brightness >= 0:
             raise ValueError(
-                f"brightness is at least 0, contrast is two ascending factors, in {self!r}"
+                f"brightness must be at least 0 and contrast two ascending factors, got {self!r}"
             )
 
     def _fields(self, seed: int) -> dict[str, Any]:
@@ -129,7 +129,7 @@ class Augment:
             return np.concatenate(each)
         if images.dtype != np.uint8 or images.ndim != 4:
             raise TypeError(
-                f"images are uint8 of shape (n, height, width, channels), not "
+                f"images must be uint8 of shape (n, height, width, channels), got "
                 f"{images.dtype} of shape {images.shape}"
             )
         return _core.augment(images, keys, fields)
@@ -180,7 +180,7 @@ def distort(
     """
     if images.dtype not in (np.uint8, np.float32) or images.ndim != 4:
         raise TypeError(
-            f"images are uint8 or float32 of shape (n, height, width, channels), not "
+            f"images must be uint8 or float32 of shape (n, height, width, channels), got "
             f"{images.dtype} of shape {images.shape}"
         )
     count = len(images)

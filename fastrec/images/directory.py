@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A directory of pictures into shards of records, by the names that TensorFlow's models use."""
+"""A directory of images into shards of records, by the names that TensorFlow's models use."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ _VERSION = 1
 
 @dataclass
 class ImageSet:
-    """What :func:`write_directory` did.
+    """The result of :func:`write_directory`.
 
     Attributes
     ----------
     paths : list of str
         The shards.
     count : int
-        Pictures in them, those of shards that were there already included.
+        Images in them, including those of shards that were there already.
     skipped : list of (str, str)
-        Files that are in none, and why.
+        Files that were left out, and why.
     labels : tuple of str
         The name of each label.
     resumed : int
@@ -52,7 +52,7 @@ class ImageSet:
 
 
 @dataclass(frozen=True)
-class _Picture:
+class _Image:
     path: Path
     name: str  # from the directory on, with forward slashes
     label: int | None
@@ -79,7 +79,7 @@ def write_directory(
     max_pixels: int | None = None,
     progress: Callable[[int, int], object] | None = None,
 ) -> ImageSet:
-    """Write the pictures below a directory into shards, several shards at a time.
+    """Write the images below a directory into shards, several shards at a time.
 
     Each record has ``image/encoded`` and ``image/format``, or with `raw` ``image/raw`` and
     ``image/shape``; ``image/height``, ``image/width``, ``image/filename``, ``image/source_id``,
@@ -93,7 +93,7 @@ def write_directory(
     output : path
         ``train.tfrecord`` stands for ``train-00000-of-00004.tfrecord`` and so on.
     shards : int
-        Pictures are dealt out in turn, sorted by name, so that every shard has some of each label.
+        Images are dealt out in turn, sorted by name, so that every shard has some of each label.
     raw : bool
         Store pixels, upright and as RGB, instead of the file as it is. (Of formats that TensorFlow
         does not decode, such as TIFF, the encoded form is a PNG of the pixels.)
@@ -101,20 +101,20 @@ def write_directory(
         The first directory below `directory`, numbered in sorted order; or a file of lines
         ``filename,label``, in which labels that are not all integers are numbered in sorted order.
     check : bool
-        Decode every picture, so that broken ones are found now. Without it only headers are read.
+        Decode every image, so that broken ones are found now. Without it only headers are read.
     threads : int, optional
         Shards at a time; by default as many as there are processors.
     resume : bool
-        Leave shards alone that an earlier run finished, of the same pictures and options.
+        Leave shards alone that an earlier run finished, of the same images and options.
     max_pixels : int, optional
         As :func:`fastrec.decode` has it.
     progress : callable, optional
-        Called with the number of pictures done and of all, from any thread, one call at a time.
+        Called with the number of images done and of all, from any thread, one call at a time.
 
     Raises
     ------
     FileNotFoundError
-        No pictures.
+        No images.
     OSError
         The directory cannot be listed, or a shard not be written. Shards that are finished stay,
         for the next run.
@@ -139,12 +139,12 @@ def write_directory(
     result = ImageSet(paths)
     found = [path for path in find(root) if str(path) not in paths]
     if not found:
-        raise FileNotFoundError(2, "no pictures in this directory", os.fspath(directory))
-    pictures, result.labels = _labelled(root, found, labels, result.skipped)
+        raise FileNotFoundError(2, "no images in this directory", os.fspath(directory))
+    images, result.labels = _labelled(root, found, labels, result.skipped)
     limit = MAX_PIXELS if max_pixels is None else max_pixels
     options = _Options(raw, check, result.labels, limit)
-    work = _Work(options, _Manifest(output, resume), progress, len(pictures))
-    parts = {path: pictures[number::shards] for number, path in enumerate(paths)}
+    work = _Work(options, _Manifest(output, resume), progress, len(images))
+    parts = {path: images[number::shards] for number, path in enumerate(paths)}
     for done in _in_parallel(work, parts, threads or os.cpu_count() or 1):
         result.count += done["count"]
         result.skipped += [(name, reason) for name, reason in done["skipped"]]
@@ -175,11 +175,11 @@ def _labelled(
     found: Iterable[Path],
     labels: str | os.PathLike[str] | None,
     skipped: list[tuple[str, str]],
-) -> tuple[list[_Picture], tuple[str, ...]]:
-    """The pictures with their labels' numbers, and the labels' names."""
+) -> tuple[list[_Image], tuple[str, ...]]:
+    """The images with their labels' numbers, and the labels' names."""
     named = [(path, path.relative_to(root).as_posix()) for path in found]
     if labels is None:
-        return [_Picture(path, name, None) for path, name in named], ()
+        return [_Image(path, name, None) for path, name in named], ()
     if labels == "directories":
         texts = {name: name.split("/")[0] for _, name in named if "/" in name}
         why = "is in no directory that could be its label"
@@ -189,7 +189,7 @@ def _labelled(
         skipped += [(name, "is labelled, but not there") for name in texts if name not in names]
     skipped += [(name, why) for _, name in named if name not in texts]
     numbers, known = _numbered(texts.values())
-    return [_Picture(path, n, numbers[texts[n]]) for path, n in named if n in texts], known
+    return [_Image(path, n, numbers[texts[n]]) for path, n in named if n in texts], known
 
 
 def _numbered(texts: Iterable[str]) -> tuple[dict[str, int], tuple[str, ...]]:
@@ -216,7 +216,7 @@ def _read_csv(path: str | os.PathLike[str]) -> dict[str, str]:
 
 
 class _Manifest:
-    """Which shards are finished, and of what: a file beside them, which is checked, not trusted."""
+    """The finished shards and their sources: a file beside them, which is checked, not trusted."""
 
     def __init__(self, output: str | os.PathLike[str], resume: bool) -> None:
         self._path = Path(_stem(output) + "-images.json")
@@ -234,7 +234,7 @@ class _Manifest:
         return {name: entry for name, entry in shards.items() if _is_entry(entry)}
 
     def finished(self, path: str, plan: str) -> dict[str, Any] | None:
-        """What was done, when the shard is there as it was left, and was made by that plan."""
+        """The shard's entry, if the shard is unchanged and was made by that plan."""
         entry = self._shards.get(os.path.basename(path))
         try:
             same = entry is not None and entry["plan"] == plan and entry["size"] == _size(path)
@@ -281,42 +281,42 @@ class _Work:
         self._lock = threading.Lock()
         self.stopping = threading.Event()
 
-    def shard(self, path: str, pictures: list[_Picture]) -> dict[str, Any]:
-        plan = self._plan(pictures)
+    def shard(self, path: str, images: list[_Image]) -> dict[str, Any]:
+        plan = self._plan(images)
         finished = self._manifest.finished(path, plan)
         if finished is not None:
-            self._step(len(pictures))
+            self._step(len(images))
             return {**finished, "resumed": 1}
         entry: dict[str, Any] = {"plan": plan, "count": 0, "skipped": []}
         with Writer(path) as writer:
-            for picture in pictures:
+            for image in images:
                 if self.stopping.is_set():
                     raise InterruptedError("stopped")
-                self._add(writer, picture, entry["skipped"])
+                self._add(writer, image, entry["skipped"])
             entry["count"] = writer.count
         entry["size"] = _size(path)
         self._manifest.add(path, entry)
         return entry
 
-    def _plan(self, pictures: list[_Picture]) -> str:
+    def _plan(self, images: list[_Image]) -> str:
         """Changes when the shard would."""
         digest = hashlib.sha256(repr((_VERSION, self._options)).encode())
-        for picture in pictures:
+        for image in images:
             try:
-                stat = picture.path.stat()
+                stat = image.path.stat()
                 about: tuple[int, ...] = (stat.st_size, stat.st_mtime_ns)
             except OSError:
                 about = ()
-            digest.update(repr((picture.name, picture.label, about)).encode())
+            digest.update(repr((image.name, image.label, about)).encode())
         return digest.hexdigest()
 
-    def _add(self, writer: Writer, picture: _Picture, skipped: list[list[str]]) -> None:
+    def _add(self, writer: Writer, image: _Image, skipped: list[list[str]]) -> None:
         try:
-            record = _record(picture, self._options)
+            record = _record(image, self._options)
         except ImageError as error:
-            skipped.append([picture.name, str(error)])
+            skipped.append([image.name, str(error)])
         except OSError as error:
-            skipped.append([picture.name, error.strerror or str(error)])
+            skipped.append([image.name, error.strerror or str(error)])
         else:
             writer.write(record)
         self._step(1)
@@ -328,24 +328,24 @@ class _Work:
                 self._progress(self._done, self._total)
 
 
-def _record(picture: _Picture, options: _Options) -> Mapping[str, Any]:
-    with NamedFile(picture.path) as file:
+def _record(image: _Image, options: _Options) -> Mapping[str, Any]:
+    with NamedFile(image.path) as file:
         data = file.read()
-    name = picture.name.encode("utf-8", "surrogateescape")
+    name = image.name.encode("utf-8", "surrogateescape")
     record: dict[str, Any] = {
         "image/filename": name,
         "image/source_id": name,
         "image/key/sha256": hashlib.sha256(data).hexdigest(),
     }
-    if picture.label is not None:
-        record["image/class/label"] = picture.label
-        text = options.labels[picture.label]
+    if image.label is not None:
+        record["image/class/label"] = image.label
+        text = options.labels[image.label]
         record["image/class/text"] = text.encode("utf-8", "surrogateescape")
-    known, size = inspect(picture.path, data, max_pixels=options.max_pixels)
+    known, size = inspect(image.path, data, max_pixels=options.max_pixels)
     encoded = _AS_THEY_ARE.get(known)
     pixels = None
     if options.raw or options.check or encoded is None:
-        pixels = decode(picture.path, max_pixels=options.max_pixels, upright=True)
+        pixels = decode(image.path, max_pixels=options.max_pixels, upright=True)
     if options.raw or encoded is None:
         assert pixels is not None
         size = pixels.shape[1], pixels.shape[0]
@@ -369,7 +369,7 @@ def _as_png(pixels: Any) -> bytes:
 
 
 def _in_parallel(
-    work: _Work, parts: Mapping[str, list[_Picture]], threads: int
+    work: _Work, parts: Mapping[str, list[_Image]], threads: int
 ) -> list[dict[str, Any]]:
     """Every shard, in order. The first failure stops the others and is raised."""
     pool = ThreadPoolExecutor(min(threads, len(parts)))

@@ -35,7 +35,7 @@ __all__ = [
 UInt8Array = npt.NDArray[np.uint8]
 
 SUFFIXES = frozenset({".bmp", ".gif", ".jpeg", ".jpg", ".png", ".ppm", ".tif", ".tiff", ".webp"})
-"""What :func:`find` takes for a picture, in lower case."""
+"""The suffixes by which :func:`find` recognises images, in lower case."""
 
 _FORMATS = (*FORMATS, "PPM")  # those of the suffixes
 
@@ -44,7 +44,7 @@ MAX_PIXELS = 1 << 27
 
 
 class ImageError(FastrecError, ValueError):
-    """A file that is no picture, or a broken one, or one too large to decode.
+    """A file that is not an image, is damaged, or is too large to decode.
 
     Attributes
     ----------
@@ -72,7 +72,7 @@ def find(
     directory : path
         Where to look, at any depth.
     exclude : path, optional
-        A directory to stay out of, such as the one that a program writes its own pictures to.
+        A directory to stay out of, such as the one that a program writes its own images to.
     on_error : callable, optional
         Gets the OSError of each sub-directory that cannot be listed; without it they are passed
         over.
@@ -104,7 +104,7 @@ def _is_regular(path: Path) -> bool:
 
 
 class _Quiet:
-    """What Pillow warns of (odd metadata, sizes that max_pixels decides on) is no news here.
+    """Silences Pillow's warnings: odd metadata, and sizes, which max_pixels limits.
 
     Filters are of the process. Threads that each put back what they found would leave them changed,
     so the first to come changes them, and the last to go puts them back.
@@ -172,14 +172,14 @@ def decode(
 def inspect(
     path: str | os.PathLike[str], data: bytes, *, max_pixels: int = MAX_PIXELS
 ) -> tuple[str, tuple[int, int]]:
-    """What a file is by its header: Pillow's name of the format, and (width, height).
+    """Read a file's header: Pillow's name of the format, and (width, height).
 
     Parameters
     ----------
     path : path
         For the message.
     data : bytes
-        What is in the file.
+        The contents of the file.
 
     Raises
     ------
@@ -198,12 +198,12 @@ def _opened(name: str, data: bytes, max_pixels: int) -> Iterator[Image.Image]:
         with _quiet, image_module.open(io.BytesIO(data), formats=_FORMATS) as image:
             width, height = image.size
             if width > max_pixels // max(height, 1):
-                raise ImageError(name, f"{width}x{height} pixels are over {max_pixels}")
+                raise ImageError(name, f"{width}x{height} pixels exceed the limit of {max_pixels}")
             yield image
     except ImageError:
         raise
     except image_module.UnidentifiedImageError:
-        raise ImageError(name, "not a picture in a known format") from None
+        raise ImageError(name, "not an image in a known format") from None
     except Exception as error:  # a decoder's answer to hostile bytes can be of any class
         raise ImageError(name, _one_line(error)) from error
 
@@ -228,6 +228,6 @@ def pillow() -> Any:
     try:
         from PIL import Image
     except ImportError as error:
-        message = "pictures need Pillow: pip install 'fastrec-io[demo]'"
+        message = "images require Pillow: pip install 'fastrec-io[demo]'"
         raise ImportError(message, name=error.name) from error
     return Image

@@ -38,7 +38,7 @@ def test_four_runners_fill_a_queue_with_samples() -> None:
 def test_an_image_comes_back_by_the_queue(tmp_path: Path) -> None:
     image = np.random.default_rng(0).integers(0, 256, (48, 64, 3), dtype=np.uint8)
     with tf.Graph().as_default():
-        label, shape, found = example("picture_to_record").main(tmp_path, image)
+        label, shape, found = example("image_to_record").main(tmp_path, image)
     assert (label, shape.tolist()) == (1, [48, 64, 3])
     np.testing.assert_array_equal(found, image)
 
@@ -47,7 +47,7 @@ def test_binary_batches_are_distorted_and_shuffled(tmp_path: Path) -> None:
     cifar = example("cifar10_binary")
     with pytest.raises(ValueError, match="Failed to find file"):
         cifar.main(tmp_path)
-    cifar.make_batches(tmp_path, pictures=60)
+    cifar.make_batches(tmp_path, images=60)
     for images, labels in cifar.main(tmp_path, batches=3, batch_size=16):
         assert images.shape == (16, 24, 24, 3)
         assert labels.shape == (16,)
@@ -58,7 +58,7 @@ def test_binary_batches_are_distorted_and_shuffled(tmp_path: Path) -> None:
 
 def test_records_of_one_length_are_label_and_planes(tmp_path: Path) -> None:
     cifar = example("cifar10_binary")
-    cifar.make_batches(tmp_path, files=1, pictures=5)
+    cifar.make_batches(tmp_path, files=1, images=5)
     content = np.frombuffer((tmp_path / "data_batch_1.bin").read_bytes(), np.uint8)
     with tf.Graph().as_default(), tf.Session() as session:
         names = tf.train.string_input_producer([str(tmp_path / "data_batch_1.bin")])

@@ -14,7 +14,7 @@ from fastrec.demo.contact_sheet import Tile, contact_sheet
 from fastrec.demo.contact_sheet import fitted as fitted_to
 
 
-def picture(height: int, width: int, channels: int = 3, seed: int = 0) -> np.ndarray:
+def image(height: int, width: int, channels: int = 3, seed: int = 0) -> np.ndarray:
     return np.random.default_rng(seed).integers(0, 256, (height, width, channels), dtype=np.uint8)
 
 
@@ -35,15 +35,15 @@ def colours(sheet: Image.Image) -> set[tuple[int, ...]]:
 def test_fitted_keeps_the_proportions(
     shape: tuple[int, int, int], side: int, fitted: tuple[int, int, int]
 ) -> None:
-    assert fitted_to(picture(*shape), side).shape == fitted
+    assert fitted_to(image(*shape), side).shape == fitted
 
 
-def test_small_pictures_are_magnified_by_whole_pixels() -> None:
-    pixels = picture(3, 3)
+def test_small_images_are_magnified_by_whole_pixels() -> None:
+    pixels = image(3, 3)
     np.testing.assert_array_equal(fitted_to(pixels, 12), pixels.repeat(4, 0).repeat(4, 1))
 
 
-def test_a_contact_sheet_holds_every_picture_at_its_place(tmp_path: Path) -> None:
+def test_a_contact_sheet_holds_every_image_at_its_place(tmp_path: Path) -> None:
     painted = [(200, 10, 10), (10, 200, 10), (10, 10, 200)]
     tiles = [Tile(np.full((4, 4, 3), c, np.uint8), "label", None) for c in painted]
     path = tmp_path / "sheet.png"
@@ -74,7 +74,7 @@ def test_guesses_are_green_when_right_and_red_when_wrong(tmp_path: Path) -> None
 
 
 def test_labels_of_any_length_and_script_can_be_written(tmp_path: Path) -> None:
-    tile = Tile(picture(5, 5), "日本語" * 40, "\udcff\n" * 30)
+    tile = Tile(image(5, 5), "日本語" * 40, "\udcff\n" * 30)
     contact_sheet(tmp_path / "sheet.png", [tile], title="title " * 99, cell=30)
     assert (tmp_path / "sheet.png").stat().st_size > 0
 
@@ -87,5 +87,5 @@ def test_a_sheet_that_cannot_be_written_leaves_nothing_behind(
 
     monkeypatch.setattr(os, "replace", full)
     with pytest.raises(OSError, match="No space left"):
-        contact_sheet(tmp_path / "sheet.png", [Tile(picture(5, 5), "x")])
+        contact_sheet(tmp_path / "sheet.png", [Tile(image(5, 5), "x")])
     assert os.listdir(tmp_path) == []

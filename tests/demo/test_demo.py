@@ -15,7 +15,7 @@ from PIL import Image
 
 import fastrec
 from fastrec import cli
-from fastrec.demo import samples as pictures, stages, training
+from fastrec.demo import samples as images, stages, training
 from fastrec.demo.classifier import Classifier, area_mean, scaled
 from fastrec.cli.report import Failure
 
@@ -29,7 +29,7 @@ def demo(*words: object, **how: Any) -> subprocess.CompletedProcess[str]:
 
 
 def paint(path: Path, colour: tuple[int, int, int], seed: int) -> None:
-    """A picture of some size, noisy around `colour`."""
+    """An image of some size, noisy around `colour`."""
     random = np.random.default_rng(seed)
     height, width = random.integers(5, 60, 2)
     noise = random.integers(-40, 41, (height, width, 3))
@@ -39,12 +39,12 @@ def paint(path: Path, colour: tuple[int, int, int], seed: int) -> None:
 
 @pytest.fixture
 def own(tmp_path: Path) -> Path:
-    """Forty pictures of different sizes in two directories, and three files that are broken."""
+    """Forty images of different sizes in two directories, and three files that are broken."""
     root = tmp_path / "own"
     for number in range(20):
         paint(root / "red" / f"{number}.png", (180, 60, 60), number)
         paint(root / "blue" / f"{number}.jpg", (60, 60, 180), 100 + number)
-    (root / "red" / "text.png").write_text("not a picture at all\n")
+    (root / "red" / "text.png").write_text("not an image at all\n")
     whole = (root / "red" / "1.png").read_bytes()
     (root / "blue" / "cut.png").write_bytes(whole[: len(whole) // 2])
     (root / "bomb.ppm").write_bytes(b"P6 1000000 1000000 255\n")
@@ -69,7 +69,7 @@ def test_the_demo_writes_learns_and_proves(
     photos = [f"photos-{number:05d}-of-00002.tfrecord" for number in range(2)]
     assert sorted(os.listdir(out)) == sorted([*shards, *photos, "digits.png", "photos.png"])
     assert fastrec.verify([out / name for name in shards]).records == 1797
-    recognised = outcome(captured.out, "held-out pictures recognised").split()[0]
+    recognised = outcome(captured.out, "held-out images recognised").split()[0]
     assert float(recognised.rstrip("%")) > 90
     assert "digits: 1,797 of 1,797 identical" in captured.out
     assert "photos: 2 of 2 identical" in captured.out
@@ -81,13 +81,13 @@ def test_the_demo_writes_learns_and_proves(
 
 
 def test_the_files_hold_the_digits_as_other_readers_expect_them(tmp_path: Path) -> None:
-    digits = pictures.digits()
+    digits = images.digits()
     written = stages.write(digits, str(tmp_path / "digits.tfrecord"), shards=3)
     assert written.measured.size == sum(p.stat().st_size for p in tmp_path.iterdir())
     record = fastrec.Reader(written.paths[1])[4]
     example = fastrec.train.Example.FromString(record)
     number = 1 + 4 * 3
-    original = digits.pictures[number]
+    original = digits.images[number]
     feature = example.features.feature
     assert feature["name"].bytes_list.value[0] == b"digit-0013"
     assert feature["image"].bytes_list.value[0] == original.read().tobytes()
@@ -95,7 +95,7 @@ def test_the_files_hold_the_digits_as_other_readers_expect_them(tmp_path: Path) 
     assert list(feature["label"].int64_list.value) == [original.label]
 
 
-def test_own_pictures_are_labelled_by_directory_and_broken_ones_are_named(
+def test_own_images_are_labelled_by_directory_and_broken_ones_are_named(
     own: Path, tmp_path: Path
 ) -> None:
     out = tmp_path / "out"
@@ -105,39 +105,39 @@ def test_own_pictures_are_labelled_by_directory_and_broken_ones_are_named(
     for name, complaint in zip(BROKEN, complaints, strict=True):
         assert complaint.startswith("fastrec: skipped: ")
         assert str(own / name) in complaint
-    assert "pictures: 40 records in 5 files" in ended.stdout
+    assert "images: 40 records in 5 files" in ended.stdout
     assert "; 3 skipped" in ended.stdout
-    assert "pictures: 40 of 40 identical" in ended.stdout
-    recognised = outcome(ended.stdout, "held-out pictures recognised").split()[0]
+    assert "images: 40 of 40 identical" in ended.stdout
+    recognised = outcome(ended.stdout, "held-out images recognised").split()[0]
     assert float(recognised.rstrip("%")) > 90
-    with Image.open(out / "pictures.png") as sheet:
+    with Image.open(out / "images.png") as sheet:
         assert sheet.format == "PNG"
     names = {path.name for path in out.iterdir()}
-    assert {"pictures-00000-of-00005.tfrecord", "reduced-00004-of-00005.tfrecord"} <= names
+    assert {"images-00000-of-00005.tfrecord", "reduced-00004-of-00005.tfrecord"} <= names
 
 
-def test_pictures_written_by_the_demo_are_not_found_by_the_next(own: Path) -> None:
+def test_images_written_by_the_demo_are_not_found_by_the_next(own: Path) -> None:
     for _ in range(2):
         ended = demo("--images", own, "--out", own / "out", "--shards", 2, "--epochs", 1)
         assert ended.returncode == 0, ended.stderr
-        assert "pictures: 40 records" in ended.stdout
+        assert "images: 40 records" in ended.stdout
 
 
-def test_a_few_pictures_of_one_kind_are_not_trained_on(tmp_path: Path) -> None:
+def test_a_few_images_of_one_kind_are_not_trained_on(tmp_path: Path) -> None:
     for number in range(3):
         paint(tmp_path / "own" / f"{number}.png", (90, 90, 90), number)
     ended = demo("--images", tmp_path / "own", "--out", tmp_path / "out")
     assert ended.returncode == 0, ended.stderr
     assert "skipped: it takes at least two labels" in ended.stdout
-    assert "pictures: 3 of 3 identical" in ended.stdout
+    assert "images: 3 of 3 identical" in ended.stdout
 
 
-def test_pictures_of_which_none_is_whole_leave_nothing_behind(tmp_path: Path) -> None:
+def test_images_of_which_none_is_whole_leave_nothing_behind(tmp_path: Path) -> None:
     (tmp_path / "own").mkdir()
     (tmp_path / "own" / "text.png").write_text("no\n")
     ended = demo("--images", tmp_path / "own", "--out", tmp_path / "out")
     assert ended.returncode == 1
-    assert ended.stderr.splitlines()[-1] == ("fastrec: error: none of the pictures could be read")
+    assert ended.stderr.splitlines()[-1] == ("fastrec: error: none of the images could be read")
     assert not (tmp_path / "out").exists()
 
 
@@ -232,14 +232,14 @@ def test_a_classifier_that_learns_too_little_fails_the_demo(
 
 
 def small_set(tmp_path: Path) -> stages.Written:
-    digits = pictures.digits()
-    some = pictures.Pictures(
-        "some", "digits", digits.labels, (8, 8, 1), 16, digits.pictures[:50], pictures.itself
+    digits = images.digits()
+    some = images.Images(
+        "some", "digits", digits.labels, (8, 8, 1), 16, digits.images[:50], images.itself
     )
     return stages.write(some, str(tmp_path / "some.tfrecord"), shards=2)
 
 
-@pytest.mark.parametrize("remember", [pictures.itself, pictures.digest])
+@pytest.mark.parametrize("remember", [images.itself, images.digest])
 def test_one_changed_bit_a_changed_label_and_a_lost_record_are_found(
     tmp_path: Path, remember: object
 ) -> None:
@@ -247,7 +247,7 @@ def test_one_changed_bit_a_changed_label_and_a_lost_record_are_found(
     features = stages.features_for((8, 8, 1))
     assert stages.prove(written, features, batch_size=7).good
     assert callable(remember)
-    original = pictures.digits().pictures[9].read().copy()
+    original = images.digits().images[9].read().copy()
     original[3, 3] ^= 1
     written.originals["digit-0009"] = stages.Original(9, remember(original))
     written.originals["digit-0010"] = stages.Original(7, written.originals["digit-0010"].remembered)
@@ -278,8 +278,8 @@ def test_a_lost_file_is_noticed_by_verify(tmp_path: Path) -> None:
         stages.verify(written)
 
 
-def test_views_of_ragged_pictures_share_the_memory_of_the_batch(tmp_path: Path) -> None:
-    written = stages.write(pictures.photos(), str(tmp_path / "photos.tfrecord"), shards=1)
+def test_views_of_ragged_images_share_the_memory_of_the_batch(tmp_path: Path) -> None:
+    written = stages.write(images.photos(), str(tmp_path / "photos.tfrecord"), shards=1)
     (batch,) = fastrec.Batcher(list(written.paths), stages.features_for(None), 2)
     for view in stages.views(batch):
         assert view.shape == (427, 640, 3)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pictures changed natively are what TensorFlow's formulas make of them, each by its own chance."""
+"""Images changed natively are what TensorFlow's formulas make of them, each by its own chance."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ FEATURES = {
 DISTORT = Augment((8, 8), "random", flip=True, brightness=63, contrast=(0.2, 1.8), standardize=True)
 
 
-def pictures_of(count: int, height: int, width: int, channels: int, seed: int = 0) -> Any:
+def images_of(count: int, height: int, width: int, channels: int, seed: int = 0) -> Any:
     shape = (count, height, width, channels)
     return np.random.default_rng(seed).integers(0, 256, shape, np.uint8)
 
@@ -75,7 +75,7 @@ def formulas(how: Augment, image: Any, key: int, seed: int) -> Any:
     standardize=st.booleans(),
     seed=st.integers(0, 2**64 - 1),
 )
-def test_pictures_become_what_the_formulas_say(
+def test_images_become_what_the_formulas_say(
     size: tuple[int, int],
     shape: tuple[int, int] | None,
     crop: Any,
@@ -86,7 +86,7 @@ def test_pictures_become_what_the_formulas_say(
     if shape and crop == "random":
         shape = min(shape[0], size[0]), min(shape[1], size[1])
     how = Augment(shape, crop if shape else None, **options)
-    images = pictures_of(3, *size, channels, seed=seed % 1000)
+    images = images_of(3, *size, channels, seed=seed % 1000)
     keys = [0, 1, 2**40 + 7]
     got = how(images, keys, seed)
     expected = np.stack([formulas(how, p, k, seed) for p, k in zip(images, keys, strict=True)])
@@ -94,7 +94,7 @@ def test_pictures_become_what_the_formulas_say(
     np.testing.assert_allclose(got, expected, rtol=1e-4, atol=1e-3)
 
 
-def test_flat_pictures_standardize_to_zeros() -> None:
+def test_flat_images_standardize_to_zeros() -> None:
     flat = np.full((1, 8, 8, 3), 200, np.uint8)
     assert not Augment(standardize=True)(flat, [0]).any()
 
@@ -114,13 +114,13 @@ def test_chance_is_even() -> None:
 
 @pytest.fixture(scope="module")
 def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    images = pictures_of(60, 12, 10, 3)
+    images = images_of(60, 12, 10, 3)
     rows = ({"i": i, "image": images[i]} for i in range(60))
     return write_examples(tmp_path_factory.mktemp("augment") / "file", rows)
 
 
 def by_record(batcher: Batcher) -> dict[tuple[int, int], bytes]:
-    """What became of each record, by its number and how often it has come."""
+    """The result for each record, by its number and how often it has occurred."""
     seen: dict[tuple[int, int], bytes] = {}
     for batch in batcher:
         for i, image in zip(batch["i"].tolist(), batch["image"], strict=True):
@@ -130,7 +130,7 @@ def by_record(batcher: Batcher) -> dict[tuple[int, int], bytes]:
     return seen
 
 
-def test_a_pictures_change_is_the_same_for_any_batch_size_order_and_threads(
+def test_an_images_change_is_the_same_for_any_batch_size_order_and_threads(
     path: Path, tmp_path: Path
 ) -> None:
     packed = tmp_path / "gz"
@@ -159,7 +159,7 @@ def test_a_record_that_a_mixture_repeats_is_changed_in_another_way_each_time(
 ) -> None:
     few = write_examples(
         tmp_path / "few",
-        ({"i": 100 + i, "image": pictures_of(8, 12, 10, 3, seed=1)[i]} for i in range(8)),
+        ({"i": 100 + i, "image": images_of(8, 12, 10, 3, seed=1)[i]} for i in range(8)),
     )
     mixture = fastrec.Mixture([path, few], [2, 1], "last")
     options: dict[str, Any] = {"augment": {"image": DISTORT}, "seed": 5, "epochs": 2}
@@ -218,7 +218,7 @@ def test_changes_that_cannot_be_are_refused(options: dict[str, Any]) -> None:
 def test_images_that_cannot_be_changed_are_refused() -> None:
     with pytest.raises(ValueError, match="does not fit"):
         Augment((9, 9), "random")(np.zeros((1, 8, 8, 3), np.uint8), [0])
-    with pytest.raises(ValueError, match="side of 0"):
+    with pytest.raises(ValueError, match="must be 1 to 65536, got 0"):
         Augment((0, 9), "random")(np.zeros((1, 8, 8, 3), np.uint8), [0])
     with pytest.raises(ValueError, match="2 keys for 1"):
         Augment()(np.zeros((1, 8, 8, 3), np.uint8), [0, 1])

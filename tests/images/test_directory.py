@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A directory of pictures becomes shards of records, and broken pictures are named."""
+"""A directory of images becomes shards of records, and broken images are named."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ pytest.importorskip("PIL")
 from PIL import Image
 
 
-def picture(path: Path, width: int = 4, height: int = 3, kind: str | None = None) -> bytes:
+def make_image(path: Path, width: int = 4, height: int = 3, kind: str | None = None) -> bytes:
     rng = np.random.default_rng(len(path.name) + width)
     path.parent.mkdir(parents=True, exist_ok=True)
     pixels = rng.integers(0, 256, (height, width, 3), np.uint8)
@@ -35,8 +35,8 @@ def picture(path: Path, width: int = 4, height: int = 3, kind: str | None = None
 def pets(tmp_path: Path) -> Path:
     root = tmp_path / "pets"
     for number in range(3):
-        picture(root / "dog" / f"{number}.jpg", 5 + number)
-        picture(root / "cat" / f"{number}.png", 8, 2 + number)
+        make_image(root / "dog" / f"{number}.jpg", 5 + number)
+        make_image(root / "cat" / f"{number}.png", 8, 2 + number)
     return root
 
 
@@ -92,9 +92,9 @@ def test_pixels_are_read_back_as_they_were(pets: Path) -> None:
         np.testing.assert_array_equal(pixels, image.decode(pets / name.decode()))
 
 
-def test_broken_pictures_are_named_and_left_out(pets: Path) -> None:
+def test_broken_images_are_named_and_left_out(pets: Path) -> None:
     (pets / "cat" / "torn.jpg").write_bytes((pets / "dog" / "0.jpg").read_bytes()[:-40])
-    (pets / "dog" / "text.png").write_text("no picture")
+    (pets / "dog" / "text.png").write_text("no image")
     (pets / "dog" / "empty.gif").write_bytes(b"")
     written = image.write_directory(pets, pets / "x.tfrecord", shards=3)
     assert written.count == 6
@@ -109,7 +109,7 @@ def test_broken_pictures_are_named_and_left_out(pets: Path) -> None:
 
 
 def test_other_formats_become_png(tmp_path: Path) -> None:
-    picture(tmp_path / "in" / "a.tiff", kind="TIFF")
+    make_image(tmp_path / "in" / "a.tiff", kind="TIFF")
     written = image.write_directory(tmp_path / "in", tmp_path / "x.tfrecord", labels=None)
     values = records_of(written.paths)["a.tiff"]
     assert values["image/format"] == [b"png"]
@@ -160,11 +160,11 @@ def test_a_run_goes_on_where_the_last_one_ended(pets: Path) -> None:
     assert image.write_directory(pets, output, shards=3, resume=False).resumed == 0
 
 
-def test_other_pictures_or_options_are_other_shards(pets: Path) -> None:
+def test_other_images_or_options_are_other_shards(pets: Path) -> None:
     output = pets / "x.tfrecord"
     image.write_directory(pets, output, shards=2)
     assert image.write_directory(pets, output, shards=2, raw=True).resumed == 0
-    picture(pets / "cat" / "0.png", 30, 30)
+    make_image(pets / "cat" / "0.png", 30, 30)
     changed = image.write_directory(pets, output, shards=2, raw=True)
     assert changed.resumed == 1
     assert records_of(changed.paths)["cat/0.png"]["image/width"] == [30]
@@ -208,13 +208,13 @@ def test_progress_reaches_the_end(pets: Path) -> None:
     assert {total for _, total in seen} == {6}
 
 
-def test_a_directory_without_pictures_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(FileNotFoundError, match="no pictures"):
+def test_a_directory_without_images_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match="no images"):
         image.write_directory(tmp_path, tmp_path / "x")
 
 
 def test_the_command_says_what_it_wrote_and_what_not(pets: Path, capsys: Any) -> None:
-    (pets / "dog" / "text.png").write_text("no picture")
+    (pets / "dog" / "text.png").write_text("no image")
     arguments = ["images", str(pets), str(pets / "x.tfrecord"), "--shards", "2"]
     assert main(arguments) == 0
     out = capsys.readouterr().out

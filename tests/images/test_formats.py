@@ -31,7 +31,7 @@ showpage
 """
 
 
-def picture(kind: str, **options: Any) -> bytes:
+def make_image(kind: str, **options: Any) -> bytes:
     from PIL import Image
 
     file = io.BytesIO()
@@ -86,19 +86,19 @@ def no_programs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
 def test_documented_formats_are_decoded(way: Way, kind: str, tmp_path: Path) -> None:
     if kind == "TIFF" and way is by_v1:
         with pytest.raises(InvalidArgumentError, match="Unknown image file format"):
-            way(picture(kind), tmp_path)
+            way(make_image(kind), tmp_path)
     else:
-        assert way(picture(kind), tmp_path) is not None
+        assert way(make_image(kind), tmp_path) is not None
 
 
 UNDOCUMENTED = {
     "EPS": EPS,
-    "PCX": picture("PCX"),
-    "TGA": picture("TGA"),
-    "SGI": picture("SGI"),
-    "DDS": picture("DDS"),
-    "ICO": picture("ICO", sizes=[(4, 4)]),
-    "PPM": picture("PPM"),
+    "PCX": make_image("PCX"),
+    "TGA": make_image("TGA"),
+    "SGI": make_image("SGI"),
+    "DDS": make_image("DDS"),
+    "ICO": make_image("ICO", sizes=[(4, 4)]),
+    "PPM": make_image("PPM"),
     "FITS": b"SIMPLE  =                    T".ljust(80) + b"END".ljust(80),
 }
 

@@ -17,7 +17,7 @@ from PIL import Image
 from fastrec import image
 
 
-def picture(height: int, width: int, channels: int = 3, seed: int = 0) -> np.ndarray:
+def make_image(height: int, width: int, channels: int = 3, seed: int = 0) -> np.ndarray:
     return np.random.default_rng(seed).integers(0, 256, (height, width, channels), dtype=np.uint8)
 
 
@@ -27,19 +27,19 @@ def save(path: Path, pixels: np.ndarray, **how: Any) -> Path:
     return path
 
 
-def test_find_goes_into_sub_directories_and_takes_pictures_by_suffix(tmp_path: Path) -> None:
+def test_find_goes_into_sub_directories_and_takes_images_by_suffix(tmp_path: Path) -> None:
     wanted = [
-        save(tmp_path / "b.PNG", picture(2, 3)),
-        save(tmp_path / "a" / "deep" / "c.jpg", picture(2, 3)),
+        save(tmp_path / "b.PNG", make_image(2, 3)),
+        save(tmp_path / "a" / "deep" / "c.jpg", make_image(2, 3)),
     ]
-    (tmp_path / "notes.txt").write_text("no picture")
+    (tmp_path / "notes.txt").write_text("no image")
     assert image.find(tmp_path) == sorted(wanted)
 
 
 def test_find_passes_over_what_is_hidden_excluded_or_no_file(tmp_path: Path) -> None:
-    save(tmp_path / ".thumbnails" / "x.png", picture(2, 2))
-    save(tmp_path / "._x.png", picture(2, 2))
-    save(tmp_path / "out" / "sheet.png", picture(2, 2))
+    save(tmp_path / ".thumbnails" / "x.png", make_image(2, 2))
+    save(tmp_path / "._x.png", make_image(2, 2))
+    save(tmp_path / "out" / "sheet.png", make_image(2, 2))
     (tmp_path / "directory.png").mkdir()
     os.mkfifo(tmp_path / "pipe.png")
     (tmp_path / "dangling.png").symlink_to("nowhere")
@@ -56,8 +56,8 @@ def test_find_in_a_missing_directory_is_an_error_that_names_it(tmp_path: Path) -
         image.find(tmp_path / "file")
 
 
-def test_a_lossless_picture_is_decoded_to_the_same_pixels(tmp_path: Path) -> None:
-    pixels = picture(7, 5)
+def test_a_lossless_image_is_decoded_to_the_same_pixels(tmp_path: Path) -> None:
+    pixels = make_image(7, 5)
     decoded = image.decode(save(tmp_path / "x.png", pixels))
     assert decoded.dtype == np.uint8
     assert decoded.flags.c_contiguous
@@ -67,14 +67,14 @@ def test_a_lossless_picture_is_decoded_to_the_same_pixels(tmp_path: Path) -> Non
 
 @pytest.mark.parametrize("depth", [8, 16])
 def test_grey_becomes_three_equal_channels(tmp_path: Path, depth: int) -> None:
-    grey = picture(4, 6)[:, :, 0]
+    grey = make_image(4, 6)[:, :, 0]
     stored = grey if depth == 8 else grey.astype(np.uint16) * 256 + 77
     decoded = image.decode(save(tmp_path / "x.png", stored))
     np.testing.assert_array_equal(decoded, np.repeat(grey[:, :, np.newaxis], 3, axis=2))
 
 
 def test_a_photograph_taken_sideways_is_put_upright_where_asked(tmp_path: Path) -> None:
-    pixels = picture(4, 6)
+    pixels = make_image(4, 6)
     exif = Image.Exif()
     exif[0x0112] = 6  # to be shown turned by 90 degrees clockwise
     path = save(tmp_path / "x.png", pixels, exif=exif)
@@ -84,10 +84,10 @@ def test_a_photograph_taken_sideways_is_put_upright_where_asked(tmp_path: Path) 
 
 @pytest.mark.parametrize(
     "content",
-    [b"", b"hello, I am no picture\n", b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff\xe0" + bytes(40)],
+    [b"", b"hello, I am no image\n", b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff\xe0" + bytes(40)],
     ids=["empty", "text", "signature", "zeros"],
 )
-def test_what_is_no_picture_is_an_error_that_names_the_file(tmp_path: Path, content: bytes) -> None:
+def test_what_is_no_image_is_an_error_that_names_the_file(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "broken.png"
     path.write_bytes(content)
     with pytest.raises(image.ImageError, match=r"broken\.png") as caught:
@@ -97,8 +97,8 @@ def test_what_is_no_picture_is_an_error_that_names_the_file(tmp_path: Path, cont
 
 
 @pytest.mark.parametrize("suffix", ["png", "jpg", "bmp", "gif", "tif", "webp"])
-def test_a_picture_cut_short_anywhere_is_an_image_error(tmp_path: Path, suffix: str) -> None:
-    whole = save(tmp_path / f"whole.{suffix}", picture(24, 24)).read_bytes()
+def test_an_image_cut_short_anywhere_is_an_image_error(tmp_path: Path, suffix: str) -> None:
+    whole = save(tmp_path / f"whole.{suffix}", make_image(24, 24)).read_bytes()
     cut = tmp_path / f"cut.{suffix}"
     refused = 0
     for size in range(0, len(whole) - 1, max(1, len(whole) // 40)):
@@ -110,24 +110,24 @@ def test_a_picture_cut_short_anywhere_is_an_image_error(tmp_path: Path, suffix: 
     assert refused > 20
 
 
-def test_a_picture_of_absurd_size_is_refused_before_it_is_decoded(tmp_path: Path) -> None:
+def test_an_image_of_absurd_size_is_refused_before_it_is_decoded(tmp_path: Path) -> None:
     bomb = tmp_path / "bomb.png"
     header = b"IHDR" + struct.pack(">IIBBBBB", 1 << 20, 1 << 20, 8, 2, 0, 0, 0)
     crc = struct.pack(">I", zlib.crc32(header))
     bomb.write_bytes(b"\x89PNG\r\n\x1a\n" + struct.pack(">I", 13) + header + crc)
     with pytest.raises(image.ImageError, match=r"bomb\.png"):
         image.decode(bomb)
-    small = save(tmp_path / "small.png", picture(10, 11))
-    with pytest.raises(image.ImageError, match="11x10 pixels are over 109"):
+    small = save(tmp_path / "small.png", make_image(10, 11))
+    with pytest.raises(image.ImageError, match="11x10 pixels exceed the limit of 109"):
         image.decode(small, max_pixels=109)
     assert image.decode(small, max_pixels=110).shape == (10, 11, 3)
 
 
-def test_a_large_picture_gives_no_warning(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_large_image_gives_no_warning(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", 60)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert image.decode(save(tmp_path / "x.png", picture(10, 10))).shape == (10, 10, 3)
+        assert image.decode(save(tmp_path / "x.png", make_image(10, 10))).shape == (10, 10, 3)
 
 
 def test_threads_leave_the_filters_of_warnings_as_they_were(

@@ -112,7 +112,7 @@ def test_other_sizes_are_fitted_as_asked(engine: str, kind: str) -> None:
     assert (middle[:, 2:12] == whole[5:15]).all()
     scaled = decode(ImageFeature((10, 5), fit="resize"), [data])[0]
     assert np.abs(scaled.astype(int) - whole[::2, ::2]).max() < 16
-    with pytest.raises(fastrec.ExampleParseError, match="20x10, not 10x14"):
+    with pytest.raises(fastrec.ExampleParseError, match="must be 10x14, got 20x10"):
         ImageFeature((10, 14)).decode([data])
 
 

@@ -12,7 +12,7 @@ from fastrec.batches.shuffle_buffer import random_blocks
 from fastrec.images.augment import Augment, distort
 
 RNG = np.random.default_rng(0)
-PICTURES = RNG.integers(0, 256, (5, 9, 7, 3), np.uint8)
+IMAGES = RNG.integers(0, 256, (5, 9, 7, 3), np.uint8)
 STEPS: dict[str, Any] = {
     "size": (6, 5, 2),
     "starts": RNG.integers(0, 2, (5, 3)),
@@ -34,11 +34,11 @@ def by_formula(image: Any, k: int) -> Any:
 
 
 LAYOUTS = {
-    "dense": PICTURES,
-    "planes": np.ascontiguousarray(PICTURES.transpose(0, 3, 1, 2)).transpose(0, 2, 3, 1),
-    "floats": PICTURES.astype(np.float32),
-    "backwards": np.ascontiguousarray(PICTURES[::-1, ::-1, ::-1, ::-1])[::-1, ::-1, ::-1, ::-1],
-    "every other": np.repeat(np.repeat(PICTURES, 2, 1), 3, 2)[:, ::2, ::3],
+    "dense": IMAGES,
+    "planes": np.ascontiguousarray(IMAGES.transpose(0, 3, 1, 2)).transpose(0, 2, 3, 1),
+    "floats": IMAGES.astype(np.float32),
+    "backwards": np.ascontiguousarray(IMAGES[::-1, ::-1, ::-1, ::-1])[::-1, ::-1, ::-1, ::-1],
+    "every other": np.repeat(np.repeat(IMAGES, 2, 1), 3, 2)[:, ::2, ::3],
 }
 
 
@@ -47,17 +47,17 @@ def test_all_steps_give_what_the_formulas_say(layout: str) -> None:
     found = distort(LAYOUTS[layout], **STEPS)
     assert found.dtype == np.float32
     assert found.shape == (5, 6, 5, 2)
-    for k, image in enumerate(PICTURES):
+    for k, image in enumerate(IMAGES):
         np.testing.assert_allclose(found[k], by_formula(image, k), rtol=1e-4, atol=1e-5)
-    np.testing.assert_array_equal(found, distort(PICTURES, **STEPS))
+    np.testing.assert_array_equal(found, distort(IMAGES, **STEPS))
 
 
 def test_one_step_after_the_other_gives_the_same_to_the_bit() -> None:
-    found: Any = PICTURES
+    found: Any = IMAGES
     cut = {"size": STEPS["size"], "starts": STEPS["starts"]}
     for step in (cut, *({name: value} for name, value in STEPS.items() if name not in cut)):
         found = distort(found, **step)
-    np.testing.assert_array_equal(found, distort(PICTURES, **STEPS))
+    np.testing.assert_array_equal(found, distort(IMAGES, **STEPS))
 
 
 def test_it_is_what_augment_does_by_chance() -> None:
@@ -71,7 +71,7 @@ def test_it_is_what_augment_does_by_chance() -> None:
         (6, 5), "random", flip=True, brightness=63, contrast=(0.2, 1.8), standardize=True
     )
     found = distort(
-        PICTURES,
+        IMAGES,
         size=(6, 5, 3),
         starts=starts,
         mirror=words[:, 2] >> 31,
@@ -79,11 +79,11 @@ def test_it_is_what_augment_does_by_chance() -> None:
         contrast=0.2 + 1.6 * share[:, 4],
         standardize=True,
     )
-    np.testing.assert_allclose(found, expected(PICTURES, keys, 7), rtol=1e-4, atol=1e-4)
+    np.testing.assert_allclose(found, expected(IMAGES, keys, 7), rtol=1e-4, atol=1e-4)
 
 
-def test_no_pictures_are_no_pictures() -> None:
-    assert distort(PICTURES[:0], size=(2, 2, 3)).shape == (0, 2, 2, 3)
+def test_no_images_are_no_images() -> None:
+    assert distort(IMAGES[:0], size=(2, 2, 3)).shape == (0, 2, 2, 3)
 
 
 @pytest.mark.parametrize(
@@ -100,10 +100,10 @@ def test_no_pictures_are_no_pictures() -> None:
 )
 def test_what_cannot_be_is_refused(changes: Any, error: str) -> None:
     with pytest.raises(ValueError, match=error):
-        distort(PICTURES, **changes)
+        distort(IMAGES, **changes)
 
 
-@pytest.mark.parametrize("images", [PICTURES[0], PICTURES.astype(np.float64)])
-def test_other_arrays_are_no_pictures(images: Any) -> None:
-    with pytest.raises(TypeError, match="images are uint8 or float32"):
+@pytest.mark.parametrize("images", [IMAGES[0], IMAGES.astype(np.float64)])
+def test_other_arrays_are_no_images(images: Any) -> None:
+    with pytest.raises(TypeError, match="images must be uint8 or float32"):
         distort(images)
