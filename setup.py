@@ -43,7 +43,7 @@ if os.environ.get("FASTREC_WERROR") == "1":
 
 
 def jpeg_flags() -> list[str] | None:
-    """What pkg-config says of libjpeg, when that is libjpeg-turbo of 2.0.90 or later."""
+    """The flags that pkg-config has for libjpeg, if that is libjpeg-turbo 2.0.90 or later."""
     if os.environ.get("FASTREC_JPEG") == "0":
         return None
     program = os.environ.get("PKG_CONFIG", "pkg-config")
@@ -78,7 +78,7 @@ if (found := jpeg_flags()) is not None:
 
 
 def is_stale(object_file: Path, command: str) -> bool:
-    """Whether an object has to be compiled: its command, source or a header is not what it was."""
+    """Whether an object must be compiled: its command, source or a header has changed."""
     try:
         built = object_file.stat().st_mtime
         if object_file.with_suffix(".command").read_text() != command:

@@ -460,9 +460,9 @@ cdef extern from "image/augment.h" nogil:
         uint64_t seed
 
     int fr_augment_check(const fr_augment *augment, fr_error *err) noexcept
-    int fr_augment_floats(const fr_augment *augment, const uint8_t *pictures,
+    int fr_augment_floats(const fr_augment *augment, const uint8_t *images,
                           const uint64_t *keys, size_t count, float *out, fr_error *err) noexcept
-    void fr_augment_bytes(const fr_augment *augment, const uint8_t *pictures,
+    void fr_augment_bytes(const fr_augment *augment, const uint8_t *images,
                           const uint64_t *keys, size_t count, uint8_t *out) noexcept
 
 

@@ -70,7 +70,7 @@ class _Log:
                         yield os.path.relpath(folder, source), os.path.join(folder, name)
 
     def blocks(self) -> Iterator[tuple[str, EventParser, dict[str, Any], Bytes]]:
-        """What is new: run, parser, columns and records."""
+        """New values: run, parser, columns and records."""
         for run, path in self.files():
             parser = self._parsers.setdefault(run, EventParser())
             for records in self._new(path):
@@ -79,7 +79,7 @@ class _Log:
     def _new(self, path: str) -> Iterator[Bytes]:
         begin, size = self._ends.setdefault(path, 0), os.stat(path).st_size
         if size < begin:
-            raise FastrecError(f"{path!a} had {begin} bytes that were read, and now has {size}")
+            raise FastrecError(f"{path!a} shrank to {size} bytes after {begin} were read")
         if begin == size:
             return
         if begin == 0:
@@ -337,7 +337,7 @@ def _histogram(messages: Mapping[str, Any], payload: bytes, is_tensor: bool) -> 
         tensor = messages["Tensor"].FromString(payload)
         dtype = {1: "<f4", 2: "<f8"}.get(tensor.dtype)
         if dtype is None:
-            raise ValueError(f"a tensor of dtype {tensor.dtype} is no histogram")
+            raise ValueError(f"a tensor of dtype {tensor.dtype} is not a histogram")
         values = np.array(tensor.float_val or tensor.double_val, np.float64)
         if tensor.content:
             values = np.frombuffer(tensor.content, dtype).astype(np.float64)
@@ -345,7 +345,7 @@ def _histogram(messages: Mapping[str, Any], payload: bytes, is_tensor: bool) -> 
     found = messages["Histogram"].FromString(payload)
     limits, counts = np.array(found.bucket_limit), np.array(found.bucket)
     if len(limits) != len(counts):
-        raise ValueError(f"{len(limits)} limits of {len(counts)} buckets")
+        raise ValueError(f"{len(limits)} limits for {len(counts)} buckets")
     if not len(limits):
         return [np.empty((3, 0))]
     lefts = np.concatenate([[found.min], limits[:-1]])

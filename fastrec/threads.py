@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How many threads are worth having."""
+"""The number of threads to use."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ __all__ = ["usable_cpus"]
 
 
 def usable_cpus() -> int:
-    """How many processors this process may use."""
+    """The number of processors that this process may use."""
     try:
         return len(os.sched_getaffinity(0))
     except AttributeError:  # macOS

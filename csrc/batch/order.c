@@ -2,7 +2,8 @@
 #include "batch/order.h"
 
 static int check_shards(const fr_order *order, fr_error *err) {
-    if (order->shard_count == 0) return fr_fail(err, FR_ERR_ARG, "the number of shards is 0");
+    if (order->shard_count == 0)
+        return fr_fail(err, FR_ERR_ARG, "the number of shards must be at least 1, got 0");
     if (order->shard_index >= order->shard_count)
         return fr_fail(err, FR_ERR_ARG, "shard %llu is not one of %llu, which count from 0",
                        (unsigned long long)order->shard_index,
@@ -18,21 +19,23 @@ static int check_start(const fr_order *order, fr_error *err) {
     /* What a buffer holds depends on all that this shard has drawn in the epoch. */
     if (order->shuffle == FR_SHUFFLE_BUFFER && order->start != fr_order_epoch_size(order) &&
         order->start % order->shard_count != 0)
-        return fr_fail(err, FR_ERR_ARG, "start %llu is within a round of %llu shards",
+        return fr_fail(err, FR_ERR_ARG, "start %llu must be a multiple of %llu shards",
                        (unsigned long long)order->start, (unsigned long long)order->shard_count);
     return FR_OK;
 }
 
 static int check_shuffle(const fr_order *order, fr_error *err) {
     if (order->shuffle == FR_SHUFFLE_BLOCKS && (order->block == 0 || order->window == 0))
-        return fr_fail(err, FR_ERR_ARG, "a block or a window is of size 0");
+        return fr_fail(err, FR_ERR_ARG, "the size of a block and of a window must be at least 1");
     if (order->shuffle == FR_SHUFFLE_BLOCKS && order->window > (uint64_t)INT32_MAX / order->block)
         return fr_fail(err, FR_ERR_ARG, "a window has more than %d records", INT32_MAX);
     if (order->shuffle == FR_SHUFFLE_BUFFER && (order->buffer == 0 || order->buffer > UINT32_MAX))
-        return fr_fail(err, FR_ERR_ARG, "a shuffle buffer holds 1 to %u records", UINT32_MAX);
+        return fr_fail(err, FR_ERR_ARG, "the size of a shuffle buffer must be 1 to %u records",
+                       UINT32_MAX);
     bool permutes = order->shuffle == FR_SHUFFLE_RECORDS || order->shuffle == FR_SHUFFLE_BLOCKS;
     if (order->interleave && (permutes || order->part_count))
-        return fr_fail(err, FR_ERR_ARG, "files are interleaved, or shuffled or mixed, not both");
+        return fr_fail(err, FR_ERR_ARG,
+                       "interleave, and shuffle or mixture, are mutually exclusive");
     return FR_OK;
 }
 
@@ -40,15 +43,17 @@ static int check_parts(const fr_order *order, fr_error *err) {
     uint64_t sum = 0;
     if (order->part_count &&
         (order->shuffle == FR_SHUFFLE_BLOCKS || order->shuffle == FR_SHUFFLE_BUFFER))
-        return fr_fail(err, FR_ERR_ARG, "a mixture is shuffled by record or not at all");
+        return fr_fail(err, FR_ERR_ARG, "a mixture must be shuffled by record, or not shuffled");
     for (size_t i = 0; i < order->part_count; i++) {
         const fr_mix_part *part = &order->parts[i];
         if (part->count == 0) return fr_fail(err, FR_ERR_ARG, "source %zu has no records", i);
-        if (part->weight == 0) return fr_fail(err, FR_ERR_ARG, "the weight of source %zu is 0", i);
+        if (part->weight == 0)
+            return fr_fail(err, FR_ERR_ARG, "the weight of source %zu must be at least 1, got 0",
+                           i);
         if (part->weight > FR_WEIGHTS_MAX || (sum += part->weight) > FR_WEIGHTS_MAX)
             return fr_fail(err, FR_ERR_ARG, "the weights sum up to more than %d", FR_WEIGHTS_MAX);
         if (part->first > order->count || part->count > order->count - part->first)
-            return fr_fail(err, FR_ERR_ARG, "source %zu has records that are not there", i);
+            return fr_fail(err, FR_ERR_ARG, "source %zu has records that are out of range", i);
     }
     return FR_OK;
 }
@@ -57,7 +62,8 @@ int fr_order_check(const fr_order *order, fr_error *err) {
     if (order->count > INT64_MAX || order->mixed > INT64_MAX)
         return fr_fail(err, FR_ERR_ARG, "%llu records are more than can be numbered",
                        (unsigned long long)order->count);
-    if (order->batch_size == 0) return fr_fail(err, FR_ERR_ARG, "the batch size is 0");
+    if (order->batch_size == 0)
+        return fr_fail(err, FR_ERR_ARG, "the batch size must be at least 1, got 0");
     if (order->first_epoch > INT64_MAX || order->epochs > INT64_MAX)
         return fr_fail(err, FR_ERR_ARG, "the number of an epoch is out of range");
     FR_TRY(check_shards(order, err));

@@ -47,7 +47,7 @@ int fr_encode_sort(fr_value *values, size_t count, fr_error *err) {
     if (count) qsort(values, count, sizeof *values, compare_keys);
     for (size_t i = 1; i < count; i++)
         if (compare_keys(&values[i - 1], &values[i]) == 0)
-            return fr_fail_value(err, FR_ERR_ARG, &values[i], "is given twice");
+            return fr_fail_value(err, FR_ERR_ARG, &values[i], "given twice");
     return FR_OK;
 }
 

@@ -26,7 +26,7 @@ int fr_fail_long(const fr_value *value, fr_error *err) {
 }
 
 int fr_fail_changed(const fr_value *value, fr_error *err) {
-    return fr_fail_value(err, FR_ERR_STATE, value, "it changed while it was encoded");
+    return fr_fail_value(err, FR_ERR_STATE, value, "the values changed while they were encoded");
 }
 
 static inline const uint8_t *element_at(const fr_value *value, size_t index) {

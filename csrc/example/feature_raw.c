@@ -50,8 +50,8 @@ static int wrong_rank(const fr_row *row, size_t number, size_t found, size_t exp
     fr_key_text(row->feature->key, key);
     fr_key_text(row->columns->schema->features[number].key, other);
     return fr_fail(err, FR_ERR_SCHEMA,
-                   "feature '%.70s': its shape needs %zu of the values of '%.70s', which has %zu",
-                   key, expected, other, found);
+                   "feature '%.70s': its shape requires %zu values of '%.70s', which has %zu", key,
+                   expected, other, found);
 }
 
 /* Reads the dimensions that one entry of `extent` stands for to `from`. */
@@ -90,8 +90,8 @@ static int read_shape(const fr_row *row, size_t size, size_t *from, fr_error *er
     char key[FR_KEY_TEXT_SIZE];
     fr_key_text(feature->key, key);
     return fr_fail(err, FR_ERR_SCHEMA,
-                   "feature '%s': %zu bytes are no array of %s of the shape that the record says",
-                   key, size, fr_dtype_name(feature->dtype));
+                   "feature '%s': %zu bytes do not fill an array of %s of the record's shape", key,
+                   size, fr_dtype_name(feature->dtype));
 }
 
 static int put_fitted(const fr_row *row, fr_span bytes, fr_error *err) {

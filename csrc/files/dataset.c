@@ -88,9 +88,10 @@ int fr_dataset_tell(fr_dataset *dataset, size_t number, fr_index *index,
     fr_dataset_file *file = &dataset->files[number];
     int status = FR_OK;
     if (stamp->size != file->map.bytes.size || stamp->mtime_ns != file->map.mtime_ns)
-        status = fr_fail(err, FR_ERR_INDEX,
-                         "it is of a file of %" PRIu64 " bytes, or the file was changed since",
-                         stamp->size);
+        status =
+            fr_fail(err, FR_ERR_INDEX,
+                    "it was made from a file of %" PRIu64 " bytes, or the file was changed since",
+                    stamp->size);
     if (status == FR_OK) {
         fr_index_free(&file->index);
         file->index = *index;

@@ -27,19 +27,19 @@ int fr_augment_check(const fr_augment *augment, fr_error *err) {
     const size_t sides[] = {a->height, a->width, a->out_height, a->out_width};
     for (int i = 0; i < 4; i++)
         if (sides[i] < 1 || sides[i] > SIDE_MAX)
-            return fr_fail(err, FR_ERR_ARG, "an image has a side of %zu, it has to be 1 to %d",
-                           sides[i], SIDE_MAX);
+            return fr_fail(err, FR_ERR_ARG, "the sides of an image must be 1 to %d, got %zu",
+                           SIDE_MAX, sides[i]);
     if (a->channels < 1 || a->channels > CHANNELS_MAX)
-        return fr_fail(err, FR_ERR_ARG, "images have 1 to %d channels, not %zu", CHANNELS_MAX,
+        return fr_fail(err, FR_ERR_ARG, "images must have 1 to %d channels, got %zu", CHANNELS_MAX,
                        a->channels);
     if (a->random_crop && (a->out_height > a->height || a->out_width > a->width))
         return fr_fail(err, FR_ERR_ARG, "a crop of %zu x %zu does not fit in an image of %zu x %zu",
                        a->out_height, a->out_width, a->height, a->width);
     if (!(a->brightness >= 0 && a->brightness < INFINITY))
-        return fr_fail(err, FR_ERR_ARG, "brightness is changed by up to a number of at least 0");
+        return fr_fail(err, FR_ERR_ARG, "brightness must be at least 0");
     if (!(a->contrast_low >= 0 && a->contrast_high >= a->contrast_low &&
           a->contrast_high < INFINITY))
-        return fr_fail(err, FR_ERR_ARG, "contrast is a factor between two ascending numbers");
+        return fr_fail(err, FR_ERR_ARG, "contrast must be two ascending numbers");
     return FR_OK;
 }
 

@@ -325,7 +325,7 @@ static int check_region(const fr_jpeg *jpeg, const fr_jpeg_region *r, fr_error *
     const size_t width = fr_jpeg_reduced(jpeg->cinfo.image_width, d);
     if (r->height < 1 || r->top > height || r->height > height - r->top || r->width < 1 ||
         r->left > width || r->width > width - r->left)
-        return fr_fail(err, FR_ERR_ARG, "region of %zux%zu at (%zu, %zu) is outside of %zux%zu",
+        return fr_fail(err, FR_ERR_ARG, "region of %zux%zu at (%zu, %zu) is out of range (%zux%zu)",
                        r->height, r->width, r->top, r->left, height, width);
     return FR_OK;
 }

@@ -71,8 +71,8 @@ static int choose(const fr_preprocess_options *o, size_t height, size_t width, u
     }
     fr_rect box = {0, 0, height, width};
     if (c->kind == FR_CROP_EXACT && (height != c->out_height || width != c->out_width))
-        return fr_fail(err, FR_ERR_SCHEMA, "image is %zux%zu, not %zux%zu", height, width,
-                       c->out_height, c->out_width);
+        return fr_fail(err, FR_ERR_SCHEMA, "image must be %zux%zu, got %zux%zu", c->out_height,
+                       c->out_width, height, width);
     if (c->kind == FR_CROP_RANDOM) {
         if (height < c->out_height || width < c->out_width)
             return fr_fail(err, FR_ERR_SCHEMA,
@@ -248,7 +248,7 @@ static int check(const fr_preprocess_options *o, fr_error *err) {
     if (c->out_height != o->format.height || c->out_width != o->format.width ||
         (o->format.channels != 1 && o->format.channels != 3) || c->kind >= FR_CROP_COUNT ||
         o->format.type >= FR_PIXEL_COUNT || o->interpolation.filter >= FR_FILTER_COUNT)
-        return fr_fail(err, FR_ERR_ARG, "options of an image contradict each other");
+        return fr_fail(err, FR_ERR_ARG, "the options of the image are mutually exclusive");
     if (c->kind >= FR_CROP_RESIZED &&
         !(c->area_low > 0 && c->area_high >= c->area_low && c->area_high <= 1 &&
           c->ratio_low >= 1e-6 && c->ratio_high >= c->ratio_low && c->ratio_high <= 1e6))

@@ -325,12 +325,10 @@ class Batcher:
             that deal records out by length.
         """
         if self._order.spec.epochs == 0:
-            raise TypeError("with epochs=None there is no end to the batches")
+            raise TypeError("the number of batches is unlimited with epochs=None")
         run = self._pass(Start())
         if not run.is_counted:
-            raise TypeError(
-                "the number of batches is unknown beforehand for streams and for buckets"
-            )
+            raise TypeError("the number of batches is unknown for streams and for buckets")
         return run.steps_left
 
     @staticmethod
@@ -352,7 +350,7 @@ class Batcher:
         live = [batches for batches in self._iterators if batches.is_live]
         if len(live) > 1:
             raise FastrecError(
-                f"{len(live)} iterators of this Batcher are live: call state_dict() of the one "
+                f"{len(live)} iterators of this Batcher are live: call state_dict() of one "
                 "that is meant"
             )
         if live:

@@ -40,7 +40,7 @@ def pad(ragged: Ragged, length: int | None = None, value: Any = 0) -> NDArray[An
     """
     values = ragged.values
     if not isinstance(values, np.ndarray):
-        raise TypeError(f"only rows of numbers can be padded, not of {type(values).__name__}")
+        raise TypeError(f"padding requires rows of numbers, got {type(values).__name__}")
     lengths = ragged.row_lengths
     if length is None:
         length = int(lengths.max(initial=0))
@@ -97,11 +97,11 @@ class Buckets:
     def __post_init__(self) -> None:
         object.__setattr__(self, "lengths", tuple(self.lengths))
         if list(self.lengths) != sorted(set(self.lengths)) or min(self.lengths, default=1) < 1:
-            raise ValueError(f"lengths must be ascending and at least 1, not {self.lengths}")
+            raise ValueError(f"lengths must be ascending and at least 1, got {self.lengths}")
         for name in ("tokens", "window"):
             number = getattr(self, name)
             if number is not None and not 1 <= number < 2**40:
-                raise ValueError(f"{name} must be at least 1, not {number}")
+                raise ValueError(f"{name} must be at least 1, got {number}")
 
     def window_of(self, batch_size: int) -> int:
         """Records that are dealt together."""
@@ -114,7 +114,7 @@ class Buckets:
         return not self.lengths and self.tokens is None and self.window_of(batch_size) == batch_size
 
     def describe(self) -> dict[str, Any]:
-        """What the batches depend on."""
+        """The options that the batches depend on."""
         return {"by": self.by, "lengths": list(self.lengths), "tokens": self.tokens}
 
     def deal(self, columns: Mapping[str, Any], batch_size: int, drop: bool) -> list[dict[str, Any]]:
@@ -127,7 +127,7 @@ class Buckets:
         """
         measured = columns[self.by]
         if not isinstance(measured, Ragged):
-            raise TypeError(f"buckets are by {self.by!r}, which is not a ragged feature")
+            raise TypeError(f"buckets: {self.by!r} must be a ragged feature")
         lengths = measured.row_lengths
         which = np.searchsorted(np.array(self.lengths, np.int64), lengths)
         full: list[tuple[Rows, int]] = []
@@ -168,7 +168,7 @@ class Buckets:
             elif isinstance(column, Ragged):
                 batch.update(self._padded(key, column._take(rows), bucket))
             else:
-                raise TypeError(f"feature {key!r} is of a kind that buckets cannot deal out")
+                raise TypeError(f"feature {key!r}: buckets do not support this kind of feature")
         return batch
 
     def _padded(self, key: str, column: Ragged, bucket: int) -> dict[str, Any]:

@@ -17,7 +17,7 @@ _TAIL = 16
 
 
 class Position(NamedTuple):
-    """What is delivered: `used` places of the order of epoch `epoch`, by all shards together, and
+    """Delivered so far: `used` places of the order of epoch `epoch`, by all shards together, and
     `item` batches of the window of buckets that begins there."""
 
     epoch: int = 0
@@ -26,7 +26,7 @@ class Position(NamedTuple):
 
 
 class Start(NamedTuple):
-    """Where a pass over the epochs from `begin` on starts, or goes on.
+    """The position at which a pass over the epochs from `begin` on starts, or resumes.
 
     `in_step`: whether the shards have together used exactly those places, so that any other number
     of shards can go on from there.
@@ -78,7 +78,7 @@ def make_state(start: Start, order: Mapping[str, Any], source: Mapping[str, Any]
 
 
 def _refuse(reason: str) -> FastrecError:
-    return FastrecError(f"this state is not of this Batcher: {reason}")
+    return FastrecError(f"this state does not match this Batcher: {reason}")
 
 
 def _is_number(value: Any, end: int) -> bool:
@@ -90,24 +90,24 @@ def _check_source(theirs: Any, ours: Mapping[str, Any]) -> None:
         raise _refuse("it names no files")
     for what, unit in (("files", "files"), ("bytes", "bytes")):
         if theirs.get(what) != ours[what]:
-            raise _refuse(f"it is of {theirs.get(what)} {unit}, and here are {ours[what]}")
+            raise _refuse(f"it has {theirs.get(what)} {unit}, and the source has {ours[what]}")
     if theirs.get("digest") != ours["digest"]:
-        raise _refuse("it is of other files: their names or their contents differ")
+        raise _refuse("it was made from other files: their names or their contents differ")
 
 
 def _why_fixed(start: Start, order: Mapping[str, Any]) -> str | None:
-    """Why shards of another number cannot go on from there."""
+    """The reason that another number of shards cannot resume from there."""
     begins = start.position == (start.position.epoch, 0, 0)
     if begins and start.in_step:
         return None
     if order.get("shuffle") == "buffer":
-        return "with shuffle=N each shard draws from a buffer of its own records"
+        return "with shuffle=N, each shard draws from a buffer of its own records"
     if not start.in_step and order.get("buckets") is not None:
-        return "with buckets shards make different numbers of batches of their windows"
+        return "with buckets, shards make different numbers of batches of their windows"
     if not start.in_step and order.get("uneven") != "longer":
-        return "with on_error shards leave out different records whose images cannot be decoded"
+        return "with on_error, shards skip different records"
     if not start.in_step:
-        return "with uneven='longer' shards can make different numbers of batches of an epoch"
+        return "with uneven='longer', shards can make different numbers of batches of an epoch"
     return None
 
 
@@ -123,28 +123,30 @@ def _check_order(theirs: Any, ours: Mapping[str, Any], start: Start, any_seed: b
             why = _why_fixed(start, ours)
             if why is None:
                 continue
-            hint = f", and {why}: resume with {old!r} shards, or where an epoch begins"
-        raise _refuse(f"its {key} is {old!r}, and here it is {new!r}{hint}")
+            hint = f", and {why}: resume with {old!r} shards, or at the beginning of an epoch"
+        raise _refuse(f"its {key} is {old!r}, and that of this Batcher is {new!r}{hint}")
 
 
 def _read_start(state: Mapping[str, Any]) -> Start:
     numbers = {name: state.get(name) for name in ("begin", *Position._fields)}
     for name, number in numbers.items():
         if not _is_number(number, 2**62):
-            raise _refuse(f"its {name} is {number!r}")
+            raise _refuse(f"its {name} is out of range: {number!r}")
     begin = numbers.pop("begin")
     start = Start(begin, Position(**numbers), state.get("in_step"))  # type: ignore[arg-type]
     if start.begin > start.position.epoch:
-        raise _refuse(f"its begin is {begin}, and its epoch is {start.position.epoch}")
+        raise _refuse(
+            f"its begin must be at most its epoch, got {begin} and {start.position.epoch}"
+        )
     if not isinstance(start.in_step, bool):
-        raise _refuse(f"its in_step is {start.in_step!r}")
+        raise _refuse(f"its in_step must be a bool, got {start.in_step!r}")
     return start
 
 
 def read_state(
     state: Any, order: Mapping[str, Any], source: Mapping[str, Any], *, any_seed: bool
 ) -> tuple[Start, int]:
-    """Where a state stands, and its seed.
+    """The position of a state, and its seed.
 
     Parameters
     ----------
@@ -157,7 +159,7 @@ def read_state(
         With the reason, when the state was made of something else.
     """
     if not isinstance(state, Mapping) or not isinstance(state.get("format"), str):
-        raise _refuse("it is no state of any Batcher")
+        raise _refuse("it is not the state of a Batcher")
     if state["format"] != FORMAT:
         raise _refuse(f"its format is {state['format']!a}, and this version reads {FORMAT!r}")
     start = _read_start(state)

@@ -22,7 +22,7 @@ __all__ = ["Batches", "Made", "Stats"]
 
 
 class Stats(NamedTuple):
-    """How long the consumer and the workers waited for each other.
+    """The time that the consumer and the workers waited for each other.
 
     If loading is the bottleneck the consumer waits; if the consumer is, workers wait for queue
     space. Reading and transforming, which have threads of their own, are counted together.
@@ -158,7 +158,7 @@ class Batches(Iterator[Any]):
 
     @property
     def start(self) -> Start:
-        """Where a run that goes on from here starts."""
+        """The start of a run that resumes from here."""
         if self._finished:
             return self._run.next_start
         if self._run.has_steps:
@@ -182,7 +182,7 @@ class Batches(Iterator[Any]):
     get_state = state_dict
 
     def stats(self) -> Stats:
-        """How long the consumer and the workers waited so far."""
+        """The time that the consumer and the workers have waited so far."""
         feed, seconds = self._feed, 0.0
         consumer = workers = 0.0
         if feed is not None:

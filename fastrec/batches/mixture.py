@@ -45,14 +45,14 @@ class Mixture:
 
     def __post_init__(self) -> None:
         if isinstance(self.sources, (str, bytes)):
-            raise TypeError(f"a mixture is of a list of sources, not of {self.sources!r} alone")
+            raise TypeError(f"sources must be a list of sources, got {self.sources!r}")
         if not self.sources or len(self.sources) != len(self.weights):
             raise ValueError(
-                f"a mixture has a weight for each source, not {len(self.weights)} for "
-                f"{len(self.sources)}"
+                f"weights must be one number a source, got {len(self.weights)} for "
+                f"{len(self.sources)} sources"
             )
         if self.until not in ("first", "last"):
-            raise ValueError(f"until must be 'first' or 'last', not {self.until!r}")
+            raise ValueError(f"until must be 'first' or 'last', got {self.until!r}")
         if not all(weight > 0 and weight < float("inf") for weight in self.weights):
             raise ValueError(f"weights must be above 0, got {list(self.weights)!r}")
         self.whole_weights  # noqa: B018 - refuses those that cannot be
@@ -70,8 +70,8 @@ class Mixture:
         whole = [weight // gcd(*whole) for weight in whole]
         if min(whole) < 1 or sum(whole) > _MOST:
             raise ValueError(
-                f"weights {list(self.weights)!r} are in no ratio of whole numbers that sum up to "
-                f"at most {_MOST}; round them"
+                f"weights must have a ratio of whole numbers that sum up to at most {_MOST}, got "
+                f"{list(self.weights)!r}; round them"
             )
         return whole
 

@@ -158,7 +158,7 @@ class Options:
         return self.workers + self.prefetch
 
     def plan(self) -> ReadPlan:
-        """What the native loader parses: images stay encoded, SequenceExamples stay records."""
+        """The native loader's schema: images stay encoded, SequenceExamples stay records."""
         if self.features is None or self.sequences is not None:
             return RECORD
         plan = plan_example(self.features)  # type: ignore[arg-type]
@@ -169,7 +169,7 @@ class Options:
         return plan._replace(outputs=tuple(outputs))
 
     def order(self) -> OrderSpec:
-        """What decides the records of each batch; of an ``"auto"`` shard as if there were one."""
+        """The options that decide the records of each batch; ``"auto"`` counts as one shard."""
         by_row = self.batch_size is None
         size = _ROWS if self.batch_size is None else self.batch_size
         dealt = by_row or (self.buckets is not None and not self.buckets.only_pads(size))

@@ -196,7 +196,7 @@ class Ordering:
         return make_state(start, self._described(shards), self._source)
 
     def take(self, state: Mapping[str, Any], *, shards: int, any_seed: bool) -> tuple[Start, int]:
-        """Where a state stands, and its seed.
+        """The position of a state, and its seed.
 
         Raises
         ------
@@ -207,7 +207,7 @@ class Ordering:
 
 
 class _Step(NamedTuple):
-    """Where the next batch begins."""
+    """The position at which the next batch begins."""
 
     epoch: int
     used: int
@@ -238,7 +238,7 @@ class Pass:
 
     @property
     def next_start(self) -> Start:
-        """Where the pass after this one starts."""
+        """The start of the pass after this one."""
         after = self.start.begin + self.ordering.spec.epochs if self.spec.epochs else 0
         return Start.of_epoch(max(after, self.first.epoch + 1))
 
@@ -251,17 +251,17 @@ class Pass:
 
     @property
     def is_counted(self) -> bool:
-        """Whether it is known how many batches there are, unless records are left out."""
+        """Whether the number of batches is known, unless records are left out."""
         return not self.ordering.streams and not self._deals
 
     @property
     def has_steps(self) -> bool:
-        """Whether the batches delivered say, by their number alone, where this shard stands."""
+        """Whether the number of batches delivered alone gives the position of this shard."""
         return self.is_counted and not self.ordering.may_skip
 
     @property
     def _deals(self) -> bool:
-        """Whether a window of records becomes any number of batches."""
+        """Whether a window of records may become any number of batches."""
         buckets = self.ordering.buckets
         return buckets is not None and not buckets[0].only_pads(buckets[1])
 
@@ -292,11 +292,11 @@ class Pass:
         return self._own_steps.batches or 0
 
     def find(self, done: int) -> Position:
-        """Where this shard stands when so many steps are done."""
+        """The position of this shard after a number of steps."""
         return self._position(self._find(self._own_steps, done))
 
     def find_block(self, serial: int) -> Position:
-        """Where a block of records begins."""
+        """The position at which a block of records begins."""
         return self._position(self._find(self.native, serial))
 
     def _position(self, step: _Step) -> Position:
@@ -305,7 +305,7 @@ class Pass:
         return Position(*step)
 
     def start_after(self, done: int) -> Start:
-        """Where a state says that this run stands when so many steps are done.
+        """The position of this run after a number of steps, as a state has it.
 
         Shards that are at the same place have together used a prefix of the order. So have those
         that were at the same place one step before, where one has now finished the epoch, and
@@ -335,7 +335,7 @@ class Pass:
         return Start(self.start.begin, position, together and self.start.in_step)
 
     def within(self, at: Position, item: int) -> Position:
-        """Where it stands when `item` batches of the block at `at` are delivered."""
+        """The position after `item` batches of the block at `at`."""
         if self.ordering.by_row and not self.ordering.may_skip:
             return at._replace(used=at.used + item * self.spec.shard[1])
         return at._replace(item=item)

@@ -23,10 +23,10 @@ def page_locked(size: int, count: int) -> Iterator[NDArray[np.uint8]]:
     try:
         import torch
     except ImportError as error:
-        message = "pin_memory=True needs torch: pip install torch"
+        message = "pin_memory=True requires torch: pip install torch"
         raise ImportError(message, name=error.name) from error
     if not torch.cuda.is_available():
-        message = "pin_memory=True: torch finds no accelerator, batches are in ordinary memory"
+        message = "pin_memory=True: torch finds no accelerator; batches are in unpinned memory"
         warnings.warn(message, RuntimeWarning, stacklevel=2)
         return
     for _ in range(count):

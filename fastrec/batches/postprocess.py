@@ -60,12 +60,12 @@ class Steps:
 
     @property
     def need_keys(self) -> bool:
-        """Whether they ask which record each row is."""
+        """Whether they need the record number of each row."""
         return bool(self.images or self._options.augment or self.sequences)
 
     @property
     def are_none(self) -> bool:
-        """Whether columns are batches as they are."""
+        """Whether there are no steps: columns are batches as they are."""
         dealt = self._options.transform or self._options.buckets or self._options.batch_size is None
         return not dealt and not self.need_keys
 

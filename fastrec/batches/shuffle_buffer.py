@@ -40,7 +40,7 @@ class BlockShuffle:
 
     def __post_init__(self) -> None:
         if self.block < 1 or self.window < 1 or self.block * self.window > 2**31 - 1:
-            raise ValueError(f"block and window must be at least 1, and not huge, in {self!r}")
+            raise ValueError(f"block and window are out of range, got {self!r}")
 
 
 Shuffle = bool | int | str | BlockShuffle
@@ -65,7 +65,7 @@ def order_fields(shuffle: Shuffle) -> dict[str, Any]:
         return fields | {"shuffle": "buffer", "buffer": shuffle}
     raise ValueError(
         f"shuffle must be True, False, 'blocks', a BlockShuffle or the size of a buffer, "
-        f"not {shuffle!r}"
+        f"got {shuffle!r}"
     )
 
 
@@ -103,7 +103,7 @@ class ShuffleBuffer(Generic[T]):
         seed: int | tuple[int, int] | None = None,
     ) -> None:
         if capacity is not None and capacity < 1:
-            raise ValueError(f"capacity must be at least 1, or None for no limit, not {capacity}")
+            raise ValueError(f"capacity must be at least 1, or None for no limit, got {capacity}")
         if min_after_dequeue < 0:
             raise ValueError(f"min_after_dequeue {min_after_dequeue} must be >= 0")
         if capacity is not None and min_after_dequeue >= capacity:
@@ -122,12 +122,12 @@ class ShuffleBuffer(Generic[T]):
 
     @property
     def full(self) -> bool:
-        """Whether no more fits."""
+        """Whether the buffer is full."""
         return self.capacity is not None and len(self._queue) >= self.capacity
 
     @property
     def ready(self) -> bool:
-        """Whether there is one to take."""
+        """Whether an object can be taken."""
         return len(self._queue) > (0 if self._closed else self.min_after_dequeue)
 
     def put(self, item: T) -> None:
@@ -154,7 +154,7 @@ class ShuffleBuffer(Generic[T]):
         """
         if not self.ready:
             least = 0 if self._closed else self.min_after_dequeue
-            raise IndexError(f"{len(self)} objects are in the shuffle buffer, {least} have to stay")
+            raise IndexError(f"{len(self)} objects are in the shuffle buffer, {least} must stay")
         return self._queue.take()  # type: ignore[no-any-return]
 
     def put_many(self, items: Iterable[T]) -> None:
@@ -185,7 +185,7 @@ class ShuffleBuffer(Generic[T]):
         least = 0 if self._closed else self.min_after_dequeue
         if count < 0 or len(self) - count < least:
             raise IndexError(
-                f"{len(self)} objects are in the shuffle buffer, {least} have to stay: "
+                f"{len(self)} objects are in the shuffle buffer, {least} must stay: "
                 f"{count} cannot be drawn"
             )
         return self._queue.take_many(count)
@@ -258,5 +258,5 @@ def ring_shuffled(
     [2, 3, 0, 5, 6, 4, 7, 8, 1]
     """
     if size < 1:
-        raise ValueError(f"a ring has at least 1 item, not {size}")
+        raise ValueError(f"a ring must have at least 1 item, got {size}")
     return _core.ShuffleRing(items, size, seeds)

@@ -25,7 +25,7 @@ _JOIN_S = 5.0  # for a thread that is inside of the caller's function
 
 
 class _Ring:
-    """What the threads share. They hold nothing that holds the consumer."""
+    """State that the threads share. It holds no reference to the consumer."""
 
     def __init__(self, source: Iterator[Any], function: Callable[[Any], Any], depth: int) -> None:
         self.source = source
@@ -34,7 +34,7 @@ class _Ring:
         self.pulling = threading.Lock()  # the source is for one thread at a time
         lock = threading.Lock()  # guards what follows
         self.ready = threading.Condition(lock)
-        self.room = threading.Condition(lock)
+        self.has_space = threading.Condition(lock)
         self.results: dict[int, Any] = {}
         self.next = 0
         self.claimed = 0
@@ -47,10 +47,10 @@ class _Ring:
     def pull(self) -> tuple[int, Any] | None:
         """The next of the source with its serial; None when there is nothing more to do."""
         with self.pulling:
-            with self.room:
+            with self.has_space:
                 began = time.perf_counter()
                 while self._goes_on() and self.claimed - self.next >= self.depth:
-                    self.room.wait()
+                    self.has_space.wait()
                 self.workers_s += time.perf_counter() - began
                 if not self._goes_on():
                     return None
@@ -74,7 +74,7 @@ class _Ring:
             if self.end is None or serial < self.end:
                 self.end, self.error = serial, error
             self.ready.notify_all()
-            self.room.notify_all()
+            self.has_space.notify_all()
 
     def work(self) -> None:
         _here.ring = self
@@ -107,7 +107,7 @@ class _Ring:
                 raise StopIteration
             result = self.results.pop(self.next)
             self.next += 1
-            self.room.notify()
+            self.has_space.notify()
             return result
 
     def stop(self) -> None:
@@ -115,7 +115,7 @@ class _Ring:
             self.stopping = True
             self.results.clear()
             self.ready.notify_all()
-            self.room.notify_all()
+            self.has_space.notify_all()
 
 
 def _as_error(error: BaseException) -> BaseException:
@@ -176,7 +176,7 @@ class Pipeline(Iterator[Any]):
         return self._ring.take()
 
     def is_worker(self) -> bool:
-        """Whether it is one of the threads that asks."""
+        """Whether the calling thread is one of the workers."""
         return getattr(_here, "ring", None) is self._ring
 
     @property

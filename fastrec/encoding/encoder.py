@@ -92,7 +92,7 @@ def _with_shapes(mapping: Mapping[Any, Any], shapes: Mapping[str, str]) -> dict[
     added = dict(mapping)
     for key, name in shapes.items():
         if key not in mapping:
-            raise ValueError(f"feature {key!a}, whose shape is to be stored, is missing")
+            raise ValueError(f"shapes: feature {key!a} is missing")
         if name not in added:  # else it is as the caller has it
             added[name] = list(np.shape(mapping[key]))
     return added
@@ -103,7 +103,7 @@ def _with_shape_columns(columns: Mapping[Any, Any], shapes: Mapping[str, str]) -
     added = dict(columns)
     for key, name in shapes.items():
         if key not in columns:
-            raise ValueError(f"feature {key!a}, whose shape is to be stored, is missing")
+            raise ValueError(f"shapes: feature {key!a} is missing")
         column = columns[key]
         if name in columns:
             continue

@@ -355,7 +355,7 @@ def _native_raw(key: Any, raw: Raw) -> NativeValue:
     splits = np.asarray(raw.splits)
     rows = splits.size - 1
     if splits.ndim != 1 or rows < 0 or splits.min() < 0 or splits.max() > values.size:
-        raise ValueError(f"feature {key!a}: the row_splits lie outside of the values")
+        raise ValueError(f"feature {key!a}: row_splits must be within the values")
     offsets = np.ascontiguousarray(splits * values.itemsize)
     return NativeValue("bytes", _bytes_of(values), rows, 1, elements=rows, offsets=offsets)
 

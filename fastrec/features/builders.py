@@ -165,7 +165,9 @@ class PaddedBuild:
         if stride != 1:
             splits, rest = np.divmod(splits, stride)
             if rest.any():
-                problem = f"has values that are no multiple of {stride}, which a row has"
+                problem = (
+                    f"has a number of values that is not a multiple of {stride}, the size of a row"
+                )
                 _fail(int(np.argmax(rest[1:] != 0)), self.key, problem)
         return pad(_reshape(column.values, (int(splits[-1]), *self.shape)), splits, self.padding)
 
@@ -231,7 +233,9 @@ class ArraysBuild:
         if not good.all():
             record = int(np.argmin(good))
             shape = tuple(shapes[record].tolist())
-            problem = f"has {len(raw[record])} elements, which are no array of shape {shape}"
+            problem = (
+                f"has {len(raw[record])} elements, which do not fill an array of shape {shape}"
+            )
             if not shape:
                 problem += f": {_spell(self.names[0])} is missing, or says nothing"
             _fail(record, self.key, problem)
@@ -249,7 +253,7 @@ class ArraysBuild:
             if (lengths != rank).any() or rank > 8:
                 record = int(np.argmax(lengths != rank)) if rank <= 8 else 0
                 name = _spell(self.names[extent[1]])
-                needs = f"has a shape that needs {min(rank, 8)} of the values of {name}"
+                needs = f"has a shape that requires {min(rank, 8)} values of {name}"
                 _fail(record, self.key, f"{needs}, which has {lengths[record]}")
             dims.append(column.values.reshape(records, rank).astype(np.int64, copy=False))
         return np.concatenate(dims, axis=1)

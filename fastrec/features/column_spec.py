@@ -217,7 +217,7 @@ def default_array(
         return np.broadcast_to(array, shape)
     if array.size != math.prod(shape):
         raise ValueError(
-            f"default_value has {array.size} values, shape {shape} needs {math.prod(shape)}"
+            f"default_value has {array.size} values, shape {shape} requires {math.prod(shape)}"
         )
     return array
 

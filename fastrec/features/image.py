@@ -322,14 +322,14 @@ class ImageFeature(Feature):
         with Image.open(io.BytesIO(data), formats=FORMATS) as image:
             width, height = image.size
             if width * height > _MAX_PIXELS:
-                raise ValueError(f"{width}x{height} pixels are over {_MAX_PIXELS}")
+                raise ValueError(f"{width}x{height} pixels exceed the limit of {_MAX_PIXELS}")
             turned = ImageOps.exif_transpose(image) if self.upright else image
             converted = _of_bytes(turned).convert(_MODES[self.channels])
         return np.ascontiguousarray(converted).reshape(*converted.size[::-1], self.channels)
 
 
 def decoders() -> dict[str, str | None]:
-    """Which libraries decode images here, by format; None where one has to be installed.
+    """The libraries that decode images here, by format; None where one must be installed.
 
     Examples
     --------
@@ -384,7 +384,7 @@ def _as_arrays(rows: list[NDArray[np.uint8]], channels: int) -> Arrays:
 
 
 def reason(error: Exception) -> str:
-    """Why an image was not decoded, in one line of ASCII."""
+    """The reason that an image was not decoded, in one line of ASCII."""
     text = " ".join(str(error).split()) or type(error).__name__
     if type(error).__name__ == "UnidentifiedImageError":  # whose text is about the io.BytesIO
         text = f"it is none of {', '.join(FORMATS)}"

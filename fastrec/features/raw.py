@@ -78,14 +78,14 @@ class RawFeature(Feature):
     def _check_fit(self) -> None:
         fit = self.pad if self.crop_or_pad is None else self.crop_or_pad
         if self.pad is not None and self.crop_or_pad is not None:
-            raise ValueError("pad and crop_or_pad exclude each other")
+            raise ValueError("pad and crop_or_pad are mutually exclusive")
         if (fit is not None or self.shape_dtype is not None) and not self._named():
-            raise ValueError("pad, crop_or_pad and shape_dtype need a shape that names features")
+            raise ValueError("pad, crop_or_pad and shape_dtype require a shape that names features")
         rank = len(self.shape) if isinstance(self.shape, tuple) else 1
         if fit is not None and isinstance(self.shape, tuple) and len(fit) != rank:
             raise ValueError(f"a shape of {rank} dimensions cannot become {fit}")
         if max(rank, len(fit or ())) > 8 and self._named():
-            raise ValueError("a shape that names features has at most 8 dimensions")
+            raise ValueError("a shape that names features must have at most 8 dimensions")
 
     def _dtype(self) -> np.dtype[Any]:
         dtype = as_dtype(self.dtype)

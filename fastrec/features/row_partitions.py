@@ -96,7 +96,7 @@ class Partition:
             _check(np.diff(items) == 0, "has values, and rows of length 0")
             return np.zeros_like(items)
         rows, rest = np.divmod(items, self.length)
-        _check(rest[1:] == 0, f"has values that are no multiple of {self.length}")
+        _check(rest[1:] == 0, f"has a number of values that is not a multiple of {self.length}")
         return rows
 
 

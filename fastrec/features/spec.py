@@ -276,7 +276,7 @@ class FixedLenSequenceFeature(Feature):
     def __post_init__(self) -> None:
         object.__setattr__(self, "shape", as_shape(self.shape))
         if 0 in self.shape:
-            raise ValueError(f"rows of shape {self.shape} have no values that could be counted")
+            raise ValueError(f"rows of shape {self.shape} have no values to count")
         self._padding()
 
     def _padding(self) -> Any:
@@ -305,7 +305,7 @@ class FixedLenSequenceFeature(Feature):
 
 @dataclass(frozen=True)
 class SequenceFeatures:
-    """What to read from a ``tf.train.SequenceExample``: `features` of a :class:`~fastrec.Batcher`.
+    """Features of a ``tf.train.SequenceExample``: `features` of a :class:`~fastrec.Batcher`.
 
     Parameters
     ----------

@@ -146,7 +146,7 @@ cdef _checked_offsets(offsets, int64_t size):
     offsets = np.ascontiguousarray(offsets, np.int64)
     if len(offsets) == 0 or offsets[0] < 0 or offsets[-1] > size or (
             len(offsets) > 1 and np.diff(offsets).min() < 0):
-        raise ValueError("the offsets lie outside of the data")
+        raise ValueError("the offsets must be within the data")
     return offsets
 
 

@@ -59,7 +59,7 @@ cdef class Dataset:
         cdef c.fr_error err
         copy.index.gaps = index.index.gaps
         if number >= self.dataset.file_count:
-            raise ValueError(f"an index too many: there are {self.dataset.file_count} files")
+            raise ValueError(f"an index too many: the dataset has {self.dataset.file_count} files")
         self._check(c.fr_dataset_tell(
             &self.dataset, number, &copy.index, &copy.stamp, &err), &err)
         return 0

@@ -16,7 +16,7 @@ cdef class FileIndex:
         PyObject_GetBuffer(offsets, &view, PyBUF_SIMPLE)
         try:
             if view.len < 8 or view.len % 8:
-                raise ValueError(f"offsets are uint64, and at least one; {view.len} bytes are not")
+                raise ValueError(f"offsets must be at least one uint64, got {view.len} bytes")
             with nogil:
                 status = c.fr_index_set(&self.index, <const uint64_t *>view.buf, view.len // 8 - 1,
                                         size, gaps, &err)

@@ -56,7 +56,7 @@ cdef class ShuffleQueue:
         with self.lock:
             left = len(self.items)
             if count > left:
-                raise IndexError(f"{left} objects are in the shuffle buffer, not {count}")
+                raise IndexError(f"{left} objects are in the shuffle buffer, {count} were requested")
             for _ in range(count):
                 at = <Py_ssize_t>(c.fr_philox_next(&self.philox) % <uint64_t>left)
                 left -= 1

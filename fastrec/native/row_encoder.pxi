@@ -46,7 +46,7 @@ cdef class RowEncoder:
         order = sorted(range(len(names)), key=encoded.__getitem__)
         for place in range(1, count):
             if encoded[order[place - 1]] == encoded[order[place]]:
-                raise ValueError(f"feature {names[order[place]]!a}: is given twice")
+                raise ValueError(f"feature {names[order[place]]!a}: given twice")
         if self.specs is not None:
             check_names(names, names, self.specs)
         self.values = <c.fr_value *>calloc(count + 1, sizeof(c.fr_value))

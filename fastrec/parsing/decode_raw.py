@@ -84,7 +84,7 @@ def _flatten(input_bytes: Any) -> tuple[tuple[int, ...], Bytes]:
 def _object_array(strings: Any) -> NDArray[np.object_]:
     """Nested sequences as an array; NumPy would cut zeros off the ends of bytes."""
     if isinstance(strings, str):
-        raise TypeError("input_bytes are bytes, not str")
+        raise TypeError("input_bytes must be bytes, got str")
     if isinstance(strings, np.ndarray) and strings.dtype == object:
         return strings
     if isinstance(strings, np.ndarray):
@@ -101,7 +101,9 @@ def _object_array(strings: Any) -> NDArray[np.object_]:
 
 def _fix(strings: Bytes, length: int, itemsize: int) -> Bytes:
     if length % itemsize:
-        raise ValueError(f"fixed_length {length} is no multiple of {itemsize}, the element's size")
+        raise ValueError(
+            f"fixed_length must be a multiple of {itemsize}, the element's size, got {length}"
+        )
     if length <= 0:
         raise ValueError(f"fixed_length must be greater than 0, got {length}")
     fixed = [string[:length].ljust(length, b"\0") for string in strings]
@@ -114,10 +116,12 @@ def _as_rows(strings: Bytes, itemsize: int) -> NDArray[np.uint8]:
     if len(sizes) and (sizes != sizes[0]).any():
         odd = int(np.argmax(sizes != sizes[0]))
         raise ExampleParseError(
-            f"decode_raw needs strings of one size, but number {odd} has {sizes[odd]} bytes and "
+            f"decode_raw requires strings of one size: string {odd} has {sizes[odd]} bytes and "
             f"the first has {sizes[0]}; fixed_length makes them equal"
         )
     size = int(sizes[0]) if len(sizes) else 0
     if size % itemsize:
-        raise ExampleParseError(f"{size} bytes are no multiple of {itemsize}, the element's size")
+        raise ExampleParseError(
+            f"each string must be a multiple of {itemsize}, the element's size, got {size} bytes"
+        )
     return strings.data[strings.offsets[0] : strings.offsets[-1]].reshape(len(sizes), size)

@@ -49,7 +49,7 @@ class FeatureStats:
     low, high : number or None
         Of all values; of bytes, of their sizes.
     format : str or None
-        Of pictures, when all bytes values begin like one.
+        Of images, when all bytes values begin like one.
     """
 
     def __init__(self) -> None:
@@ -72,7 +72,7 @@ class FeatureStats:
 
     @property
     def format(self) -> str | None:
-        """The picture format of all its values."""
+        """The image format of all its values."""
         return next(iter(self._formats)) if len(self._formats) == 1 else None
 
     def add_kinds(self, counts: tuple[int, ...]) -> None:

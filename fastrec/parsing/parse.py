@@ -53,9 +53,11 @@ def _threads_for(records: Sequence[Any] | Bytes, threads: int | None) -> int:
 
 
 def check_records(records: Any) -> None:
-    """That it is no single record, which is a sequence too, nor a sequence of text."""
+    """Refuse a single record, which is a sequence too, and a sequence of text."""
     if isinstance(records, (bytes, bytearray, memoryview, str)):
-        raise TypeError("records is a sequence of records; parse_single_example takes one record")
+        raise TypeError(
+            "records must be a sequence of records; parse_single_example takes one record"
+        )
     if isinstance(records, (list, tuple)) and records and isinstance(records[0], str):
         raise TypeError("a record must be bytes, got str")
 

@@ -95,7 +95,7 @@ class Index:
         return target
 
     def _finished(self, target: PathLike | None = None) -> _core.RecordWriter:
-        """What is left to do is to publish it."""
+        """A writer of the complete file, which `close` publishes."""
         writer = _core.RecordWriter(index_path(self.path) if target is None else target)
         writer.write_frames(self._core.save(), 0)
         writer.finish()
@@ -189,7 +189,7 @@ def _parse_text(index: PathLike, size: int) -> NDArray[np.uint64]:
             raise ValueError(f"it has more lines than a file of {size} bytes has records")
     words = text.split()
     if text.translate(None, b"0123456789 \t\r\n") or len(words) % 2:
-        raise ValueError("it is not lines of two numbers")
+        raise ValueError("its lines are not two numbers each")
     numbers = np.array(list(map(int, words)), np.uint64).reshape(-1, 2)
     begins, sizes = numbers[:, 0], numbers[:, 1]
     ends = begins + sizes

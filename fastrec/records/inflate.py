@@ -276,7 +276,7 @@ class _Channel:
         self.thread: threading.Thread | None = None
 
     def put(self, chunk: bytes) -> bool:
-        """Waits for room; whether anybody still reads."""
+        """Add a chunk when the queue has space; return whether the reader still reads."""
         with self.changed:
             while len(self.chunks) >= _AHEAD and not self.stopped:
                 self.changed.wait()
@@ -294,7 +294,7 @@ class _Channel:
         with self.changed:
             while not self.chunks and not self.ended:
                 if not self.changed.wait(_WAIT_S) and not self._is_pumped():
-                    raise RuntimeError("the thread that inflates ended without a word")
+                    raise RuntimeError("the decompressing thread ended without a result")
             if self.chunks:
                 chunk = self.chunks.popleft()
                 self.changed.notify_all()

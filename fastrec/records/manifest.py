@@ -109,7 +109,7 @@ class Manifest(Sequence[ManifestFile]):
             with NamedFile(path) as file:
                 found = json.loads(file.read().decode("utf-8"))
             if found["format"] != _FORMAT or found["version"] != _VERSION:
-                raise ValueError(f"it is of format {found['format']!a}, {found['version']!a}")
+                raise ValueError(f"its format is {found['format']!a}, version {found['version']!a}")
             return cls(_checked(each) for each in found["files"])
         except (ValueError, KeyError, TypeError, RecursionError) as problem:
             error = FastrecError(f"{os.fsdecode(path)!a} is not a manifest: {problem!a:.200}")
@@ -125,7 +125,7 @@ class Manifest(Sequence[ManifestFile]):
             raise _error(extra[0], f"{extra[0]!a} is not in the manifest")
         if len(names) > len(self._files):
             twice = next(name for name in names if names.count(name) > 1)
-            raise _error(twice, f"{twice!a} is given {names.count(twice)} times")
+            raise _error(twice, f"{twice!a} is listed {names.count(twice)} times")
 
     def check_file(self, path: str | bytes, place: str | bytes, records: int) -> None:
         """Raise unless a file with that many records matches its entry."""
@@ -137,7 +137,7 @@ class Manifest(Sequence[ManifestFile]):
                 f"{here.name!a} has {here.records} records, the manifest says {there.records}",
             )
         if here != there:
-            raise _error(here.name, f"{here.name!a} has other contents than the manifest says")
+            raise _error(here.name, f"{here.name!a} differs from the manifest in its contents")
 
 
 def file_of(path: str | bytes, place: str | bytes, records: int) -> ManifestFile:
@@ -153,7 +153,7 @@ def file_of(path: str | bytes, place: str | bytes, records: int) -> ManifestFile
 def _checked(file: dict[str, Any]) -> ManifestFile:
     name, records, size = file["name"], file["records"], file["size"]
     if not isinstance(name, str) or not name or os.path.basename(name) != name:
-        raise ValueError(f"{name!a} is no file's name")
+        raise ValueError(f"{name!a} is not the name of a file")
     if not all(type(n) is int and n >= 0 for n in (records, size)):
         raise ValueError(f"{records!a} records of {size!a} bytes")
     return ManifestFile(name, records, size, int(file["crc32c"], 16))

@@ -116,6 +116,6 @@ class Output:
             records, size = _core.RecordReader(self.file.path, place=place, read=read).walk()
         if (records, size + records * FRAME_OVERHEAD) != (self.count, self.size):
             raise FastrecError(
-                f"{os.fsdecode(self.file.path)!a} has {records} records of {size} bytes when it is "
+                f"{os.fsdecode(self.file.path)!a} has {records} records of {size} bytes when "
                 f"read back, and {self.count} were written to it"
             )

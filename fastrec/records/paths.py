@@ -124,7 +124,7 @@ def _listed(directory: str) -> list[os.DirEntry[str]]:
 
 
 def _if_there(look: Callable[[_Place], _Seen], place: _Place) -> _Seen | None:
-    """What a call says of a place; None where there is no such place."""
+    """The result of a call on a path; None where there is no such path."""
     try:
         return look(place)
     except OSError as error:

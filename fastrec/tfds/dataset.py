@@ -206,7 +206,7 @@ class Dataset(Sequence[Any]):
             When a file does not have as many records as the set says.
         """
         if self._with_id:
-            raise ValueError("tfds_id is of single records; batches do without it")
+            raise ValueError("tfds_id and batches are mutually exclusive: it names single records")
         if not len(self):
             raise ValueError(f"{self!r} has none to make batches of")
         structure = self._structure

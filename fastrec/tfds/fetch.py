@@ -102,7 +102,7 @@ class Fetch:
             several = part.image is not None and part.image.shape is None
             if several and offsets is not None and None in part.column.value.shape:
                 raise ValueError(
-                    f"images {'/'.join(part.path)!r} are of several sizes: a window of them "
+                    f"images {'/'.join(part.path)!r} have several sizes: a window of them "
                     "requires decode={...: fastrec.ImageFeature(shape, fit='resize')}"
                 )
 
