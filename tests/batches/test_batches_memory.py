@@ -120,7 +120,7 @@ def test_without_torch_or_an_accelerator_nothing_is_pinned(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "torch", None)
-    with pytest.raises(ImportError, match="needs torch"):
+    with pytest.raises(ImportError, match="requires torch"):
         next(iter(Batcher(path, FEATURES, 30, pin_memory=True)))
     monkeypatch.setitem(sys.modules, "torch", FakeTorch(accelerator=False))
     with pytest.warns(RuntimeWarning, match="no accelerator"):

@@ -154,7 +154,7 @@ def test_padding_is_what_plain_python_does(rows: list[list[int]], length: int | 
 def test_what_cannot_be_padded_or_measured_says_so(path: Path) -> None:
     with pytest.raises(TypeError, match="numbers"):
         fastrec.pad(Ragged(fastrec.Bytes.from_list([b"a"]), np.array([0, 1])))
-    with pytest.raises(TypeError, match="'i', which is not a ragged"):
+    with pytest.raises(TypeError, match="'i' must be a ragged"):
         list(Batcher(path, FEATURES, 4, buckets=Buckets("i")))
     for bounds in ([3, 2], [0], [2, 2]):
         with pytest.raises(ValueError, match="ascending"):

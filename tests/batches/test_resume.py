@@ -143,13 +143,13 @@ def test_a_seed_drawn_at_random_is_taken_over_with_the_state(paths: list[Path]) 
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
-        ({"batch_size": 4}, "batch_size is 5, and here it is 4"),
-        ({"seed": 2}, "seed is 1, and here it is 2"),
-        ({"shuffle": False}, "shuffle is 'records', and here it is 'none'"),
+        ({"batch_size": 4}, "batch_size is 5, and that of this Batcher is 4"),
+        ({"seed": 2}, "seed is 1, and that of this Batcher is 2"),
+        ({"shuffle": False}, "shuffle is 'records', and that of this Batcher is 'none'"),
         ({"drop_remainder": True}, "drop_remainder"),
         ({"batch_across_epochs": True}, "batch_across_epochs"),
-        ({"shuffle": 9}, "shuffle is 'records', and here it is 'buffer'"),
-        ({"reshuffle": False}, "reshuffle is True, and here it is False"),
+        ({"shuffle": 9}, "shuffle is 'records', and that of this Batcher is 'buffer'"),
+        ({"reshuffle": False}, "reshuffle is True, and that of this Batcher is False"),
         ({"uneven": "pad"}, "uneven"),
     ],
 )
@@ -182,9 +182,9 @@ def test_a_state_in_which_damage_has_no_number_is_of_no_other(paths: list[Path])
     options: dict[str, Any] = {"batch_size": 5, "seed": 1}
     state = Batcher(paths, NUMBER, **options, on_error="skip").state_dict()
     Batcher(paths, NUMBER, **options, on_error=lambda error: None).load_state_dict(state)
-    with pytest.raises(fastrec.FastrecError, match="on_error is 'skip', and here it is 'raise'"):
+    with pytest.raises(fastrec.FastrecError, match=r"on_error is 'skip', and that of .*'raise'"):
         Batcher(paths, NUMBER, **options).load_state_dict(state)
-    with pytest.raises(fastrec.FastrecError, match="verify is True, and here it is False"):
+    with pytest.raises(fastrec.FastrecError, match=r"verify is True, and that of .* False"):
         Batcher(paths, NUMBER, **options, on_error="skip", verify=False).load_state_dict(state)
     plain = Batcher(paths, NUMBER, **options).state_dict()
     Batcher(paths, NUMBER, **options, verify=False).load_state_dict(plain)
@@ -203,10 +203,10 @@ def test_a_state_of_other_files_is_refused_with_the_reason(
     paths: list[Path], tmp_path: Path
 ) -> None:
     state = Batcher(paths, NUMBER, 5).state_dict()
-    with pytest.raises(fastrec.FastrecError, match="it is of 4 files, and here are 3"):
+    with pytest.raises(fastrec.FastrecError, match="it has 4 files, and the source has 3"):
         Batcher(paths[1:], NUMBER, 5, seed=1).load_state_dict(state)
     longer = write_examples(tmp_path / "part-3", ({"i": i} for i in range(30)))
-    with pytest.raises(fastrec.FastrecError, match="bytes, and here are"):
+    with pytest.raises(fastrec.FastrecError, match="bytes, and the source has"):
         Batcher([*paths[:3], longer], NUMBER, 5).load_state_dict(state)
     last = write(tmp_path / "part-3", reference.read_frames(paths[3].read_bytes())[0][::-1])
     with pytest.raises(fastrec.FastrecError, match="names or their contents"):
@@ -238,7 +238,7 @@ def test_a_state_of_other_files_is_refused_with_the_reason(
     ids=str,
 )
 def test_what_is_no_state_is_refused(paths: list[Path], state: Any) -> None:
-    with pytest.raises(fastrec.FastrecError, match="not of this Batcher"):
+    with pytest.raises(fastrec.FastrecError, match="does not match this Batcher"):
         Batcher(paths, NUMBER, 5).load_state_dict(state)
 
 

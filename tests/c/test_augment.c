@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Pictures and results lie flush against pages that nobody may touch. */
+/* Images and results lie flush against pages that nobody may touch. */
 #include "image/augment.h"
 
 #include <math.h>
@@ -24,7 +24,7 @@ static fr_augment random_augment(uint64_t *random) {
     return a;
 }
 
-/* What chance says of one picture, in the order in which it is asked. */
+/* What chance says of one image, in the order in which it is asked. */
 typedef struct {
     size_t top, left;
     bool flip;
@@ -51,7 +51,7 @@ static chance draw(const fr_augment *a, uint64_t key) {
     return c;
 }
 
-/* Where in a side of the picture something of the cut is from; -1 where there is nothing. */
+/* Where in a side of the image something of the cut is from; -1 where there is nothing. */
 static ptrdiff_t from(size_t size, size_t out, bool random, size_t begin, size_t at) {
     ptrdiff_t place = (ptrdiff_t)(at + begin);
     if (!random && size >= out) place = (ptrdiff_t)(at + (size - out) / 2);
@@ -59,24 +59,24 @@ static ptrdiff_t from(size_t size, size_t out, bool random, size_t begin, size_t
     return place < (ptrdiff_t)size ? place : -1;
 }
 
-static uint8_t cut(const fr_augment *a, const chance *c, const uint8_t *picture, size_t row,
+static uint8_t cut(const fr_augment *a, const chance *c, const uint8_t *image, size_t row,
                    size_t column, size_t channel) {
     if (c->flip) column = a->out_width - 1 - column;
     ptrdiff_t y = from(a->height, a->out_height, a->random_crop, c->top, row);
     ptrdiff_t x = from(a->width, a->out_width, a->random_crop, c->left, column);
     if (x < 0 || y < 0) return 0;
-    return picture[((size_t)y * a->width + (size_t)x) * a->channels + channel];
+    return image[((size_t)y * a->width + (size_t)x) * a->channels + channel];
 }
 
 /* A step at a time, in doubles. */
-static void by_formula(const fr_augment *a, uint64_t key, const uint8_t *picture, double *out) {
+static void by_formula(const fr_augment *a, uint64_t key, const uint8_t *image, double *out) {
     const chance c = draw(a, key);
     const size_t pixels = a->out_height * a->out_width, size = pixels * a->channels;
     double mean = 0, variance = 0;
     for (size_t channel = 0; channel < a->channels; channel++) {
         double sum = 0;
         for (size_t i = 0; i < pixels; i++) {
-            double x = cut(a, &c, picture, i / a->out_width, i % a->out_width, channel);
+            double x = cut(a, &c, image, i / a->out_width, i % a->out_width, channel);
             sum += out[i * a->channels + channel] = x + c.brightness;
         }
         for (size_t i = channel; i < size; i += a->channels)
@@ -91,53 +91,53 @@ static void by_formula(const fr_augment *a, uint64_t key, const uint8_t *picture
         out[i] = (out[i] - mean) / fmax(sqrt(variance), 1 / sqrt((double)size));
 }
 
-enum { PICTURES = 3, MOST = 16 * 16 * 4 };
-static const uint64_t keys[PICTURES] = {0, UINT64_MAX, (uint64_t)1 << 40};
+enum { IMAGES = 3, MOST = 16 * 16 * 4 };
+static const uint64_t keys[IMAGES] = {0, UINT64_MAX, (uint64_t)1 << 40};
 
-static void check_floats(const fr_augment *a, const uint8_t *pictures, test_guarded room) {
+static void check_floats(const fr_augment *a, const uint8_t *images, test_guarded room) {
     const size_t in = a->height * a->width * a->channels;
     const size_t size = a->out_height * a->out_width * a->channels;
     double expected[MOST];
-    for (size_t count = PICTURES; count > 0; count /= 2) { /* together and alone are the same */
+    for (size_t count = IMAGES; count > 0; count /= 2) { /* together and alone are the same */
         float *out = (float *)(void *)room.end - count * size;
-        CHECK(fr_augment_floats(a, pictures, keys, count, out, NULL) == FR_OK);
+        CHECK(fr_augment_floats(a, images, keys, count, out, NULL) == FR_OK);
         for (size_t k = 0; k < count; k++) {
-            by_formula(a, keys[k], pictures + k * in, expected);
+            by_formula(a, keys[k], images + k * in, expected);
             for (size_t i = 0; i < size; i++)
                 CHECK_CASE(fabs((double)out[k * size + i] - expected[i]) < 2e-3,
-                           "picture %zu at %zu: %f, not %f", k, i, (double)out[k * size + i],
+                           "image %zu at %zu: %f, not %f", k, i, (double)out[k * size + i],
                            expected[i]);
         }
     }
 }
 
-static void check_bytes(const fr_augment *a, const uint8_t *pictures, test_guarded room) {
+static void check_bytes(const fr_augment *a, const uint8_t *images, test_guarded room) {
     const size_t in = a->height * a->width * a->channels;
     const size_t size = a->out_height * a->out_width * a->channels;
-    uint8_t *out = room.end - PICTURES * size;
-    fr_augment_bytes(a, pictures, keys, PICTURES, out);
-    for (size_t k = 0; k < PICTURES; k++) {
+    uint8_t *out = room.end - IMAGES * size;
+    fr_augment_bytes(a, images, keys, IMAGES, out);
+    for (size_t k = 0; k < IMAGES; k++) {
         const chance c = draw(a, keys[k]);
         for (size_t i = 0; i < size; i++) {
             size_t pixel = i / a->channels;
-            CHECK(out[k * size + i] == cut(a, &c, pictures + k * in, pixel / a->out_width,
+            CHECK(out[k * size + i] == cut(a, &c, images + k * in, pixel / a->out_width,
                                            pixel % a->out_width, i % a->channels));
         }
     }
 }
 
-static void pictures_become_what_the_formulas_say(void) {
+static void images_become_what_the_formulas_say(void) {
     uint64_t random = 1;
-    test_guarded source = test_guarded_new(PICTURES * MOST);
-    test_guarded result = test_guarded_new(PICTURES * MOST * sizeof(float));
+    test_guarded source = test_guarded_new(IMAGES * MOST);
+    test_guarded result = test_guarded_new(IMAGES * MOST * sizeof(float));
     for (int i = 0; i < 2000; i++) {
         const fr_augment a = random_augment(&random);
         CHECK(fr_augment_check(&a, NULL) == FR_OK);
-        const size_t in = a.height * a.width * a.channels * PICTURES;
-        uint8_t *pictures = source.end - in;
-        test_fill(pictures, in, test_random(&random));
-        check_floats(&a, pictures, result);
-        check_bytes(&a, pictures, result);
+        const size_t in = a.height * a.width * a.channels * IMAGES;
+        uint8_t *images = source.end - in;
+        test_fill(images, in, test_random(&random));
+        check_floats(&a, images, result);
+        check_bytes(&a, images, result);
     }
     test_guarded_free(&source);
     test_guarded_free(&result);
@@ -145,15 +145,15 @@ static void pictures_become_what_the_formulas_say(void) {
 
 /* Of what the other tests let differ a little: every compiler for every processor does the same. */
 static void floats_are_the_same_on_every_machine(void) {
-    static uint8_t pictures[PICTURES * MOST];
-    static float out[PICTURES * MOST];
+    static uint8_t images[IMAGES * MOST];
+    static float out[IMAGES * MOST];
     uint64_t random = 2;
     uint32_t crc = 0;
     for (int i = 0; i < 200; i++) {
         const fr_augment a = random_augment(&random);
-        test_fill(pictures, sizeof pictures, test_random(&random));
-        CHECK(fr_augment_floats(&a, pictures, keys, PICTURES, out, NULL) == FR_OK);
-        const size_t size = PICTURES * a.out_height * a.out_width * a.channels;
+        test_fill(images, sizeof images, test_random(&random));
+        CHECK(fr_augment_floats(&a, images, keys, IMAGES, out, NULL) == FR_OK);
+        const size_t size = IMAGES * a.out_height * a.out_width * a.channels;
         for (size_t k = 0; k < size; k++) {
             uint8_t bits[4];
             uint32_t word;
@@ -168,7 +168,7 @@ static void floats_are_the_same_on_every_machine(void) {
 /* The sums of a column that is as long and as bright as can be. */
 static void no_sum_is_too_large(void) {
     enum { TALL = 65536 };
-    static uint8_t picture[TALL];
+    static uint8_t image[TALL];
     static float out[TALL];
     const fr_augment a = {.height = TALL,
                           .width = 1,
@@ -178,13 +178,13 @@ static void no_sum_is_too_large(void) {
                           .contrast_low = 1,
                           .contrast_high = 1,
                           .standardize = true};
-    memset(picture, 255, sizeof picture);
+    memset(image, 255, sizeof image);
     CHECK(fr_augment_check(&a, NULL) == FR_OK);
-    CHECK(fr_augment_floats(&a, picture, keys, 1, out, NULL) == FR_OK);
+    CHECK(fr_augment_floats(&a, image, keys, 1, out, NULL) == FR_OK);
     for (size_t i = 0; i < TALL; i++)
         CHECK(out[i] == 0);
-    picture[0] = 0;
-    CHECK(fr_augment_floats(&a, picture, keys, 1, out, NULL) == FR_OK);
+    image[0] = 0;
+    CHECK(fr_augment_floats(&a, image, keys, 1, out, NULL) == FR_OK);
     CHECK(fabs((double)out[0] + 255.9980) < 1e-2 && fabs((double)out[1] - 0.00391) < 1e-4);
 }
 
@@ -211,7 +211,7 @@ static void what_cannot_be_is_refused(void) {
 }
 
 int main(void) {
-    pictures_become_what_the_formulas_say();
+    images_become_what_the_formulas_say();
     floats_are_the_same_on_every_machine();
     no_sum_is_too_large();
     what_cannot_be_is_refused();

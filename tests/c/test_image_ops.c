@@ -7,13 +7,13 @@
 
 #include "test.h"
 
-enum { PICTURES = 3, SIDE = 9, CHANNELS = 4, MOST = SIDE * SIDE * CHANNELS };
+enum { IMAGES = 3, SIDE = 9, CHANNELS = 4, MOST = SIDE * SIDE * CHANNELS };
 
 typedef struct {
     fr_image_op how;
-    uint8_t mirror[PICTURES];
-    float brightness[PICTURES], contrast[PICTURES];
-    int64_t offsets[PICTURES];
+    uint8_t mirror[IMAGES];
+    float brightness[IMAGES], contrast[IMAGES];
+    int64_t offsets[IMAGES];
     size_t height, width; /* of the source */
 } distortion;
 
@@ -36,12 +36,12 @@ static distortion random_distortion(uint64_t *random) {
     d.how.width = 1 + test_random(random) % d.width;
     lay_out(&d, test_random(random) % 2);
     const int64_t size = d.how.bytes ? 1 : sizeof(float);
-    const int64_t picture = (int64_t)(d.height * d.width * d.how.channels) * size;
-    for (int64_t i = 0; i < PICTURES; i++) {
+    const int64_t image = (int64_t)(d.height * d.width * d.how.channels) * size;
+    for (int64_t i = 0; i < IMAGES; i++) {
         const size_t top = test_random(random) % (d.height - d.how.height + 1);
         const size_t left = test_random(random) % (d.width - d.how.width + 1);
         d.offsets[i] =
-            i * picture + (int64_t)top * d.how.row_step + (int64_t)left * d.how.column_step;
+            i * image + (int64_t)top * d.how.row_step + (int64_t)left * d.how.column_step;
         d.mirror[i] = test_random(random) % 2;
         d.brightness[i] = (float)(test_random(random) % 1000) / 8 - 60;
         d.contrast[i] = (float)(test_random(random) % 1000) / 500;
@@ -87,13 +87,13 @@ static void by_formula(const distortion *d, const uint8_t *source, size_t k, dou
 static void check(const distortion *d, const uint8_t *source, test_guarded room) {
     const size_t size = d->how.height * d->how.width * d->how.channels;
     double expected[MOST];
-    float *out = (float *)(void *)room.end - PICTURES * size;
-    CHECK(fr_image_ops_apply(&d->how, source, d->offsets, PICTURES, out, NULL) == FR_OK);
-    for (size_t k = 0; k < PICTURES; k++) {
+    float *out = (float *)(void *)room.end - IMAGES * size;
+    CHECK(fr_image_ops_apply(&d->how, source, d->offsets, IMAGES, out, NULL) == FR_OK);
+    for (size_t k = 0; k < IMAGES; k++) {
         by_formula(d, source, k, expected);
         for (size_t i = 0; i < size; i++)
             CHECK_CASE(fabs((double)out[k * size + i] - expected[i]) < 2e-3,
-                       "picture %zu at %zu: %f, not %f", k, i, (double)out[k * size + i],
+                       "image %zu at %zu: %f, not %f", k, i, (double)out[k * size + i],
                        expected[i]);
     }
 }
@@ -101,17 +101,17 @@ static void check(const distortion *d, const uint8_t *source, test_guarded room)
 /* The same to the bit, by a call a step. */
 static void check_steps(const distortion *d, const uint8_t *source, const float *whole) {
     const size_t size = d->how.height * d->how.width * d->how.channels;
-    static float at_once[PICTURES * MOST], out[PICTURES * MOST];
-    int64_t offsets[PICTURES];
+    static float at_once[IMAGES * MOST], out[IMAGES * MOST];
+    int64_t offsets[IMAGES];
     fr_image_op dense = d->how, cut = d->how;
     dense.bytes = false, dense.mirror = NULL;
     dense.channel_step = sizeof(float);
     dense.column_step = (int64_t)(d->how.channels * sizeof(float));
     dense.row_step = (int64_t)d->how.width * dense.column_step;
-    for (size_t k = 0; k < PICTURES; k++)
+    for (size_t k = 0; k < IMAGES; k++)
         offsets[k] = (int64_t)(k * size * sizeof(float));
     cut.brightness = cut.contrast = NULL, cut.standardize = false;
-    CHECK(fr_image_ops_apply(&cut, source, d->offsets, PICTURES, out, NULL) == FR_OK);
+    CHECK(fr_image_ops_apply(&cut, source, d->offsets, IMAGES, out, NULL) == FR_OK);
     for (int step = 0; step < 3; step++) {
         fr_image_op one = dense;
         if (step != 0) one.brightness = NULL;
@@ -119,18 +119,18 @@ static void check_steps(const distortion *d, const uint8_t *source, const float 
         one.standardize = step == 2 && dense.standardize;
         memcpy(at_once, out, sizeof at_once);
         const uint8_t *from = (const uint8_t *)(const void *)at_once;
-        CHECK(fr_image_ops_apply(&one, from, offsets, PICTURES, out, NULL) == FR_OK);
+        CHECK(fr_image_ops_apply(&one, from, offsets, IMAGES, out, NULL) == FR_OK);
     }
-    CHECK(memcmp(out, whole, PICTURES * size * sizeof *out) == 0);
+    CHECK(memcmp(out, whole, IMAGES * size * sizeof *out) == 0);
 }
 
-static void pictures_become_what_the_formulas_say(void) {
+static void images_become_what_the_formulas_say(void) {
     uint64_t random = 1;
-    test_guarded room = test_guarded_new(PICTURES * MOST * sizeof(float));
-    test_guarded result = test_guarded_new(PICTURES * MOST * sizeof(float));
+    test_guarded room = test_guarded_new(IMAGES * MOST * sizeof(float));
+    test_guarded result = test_guarded_new(IMAGES * MOST * sizeof(float));
     for (int i = 0; i < 3000; i++) {
         distortion d = random_distortion(&random);
-        const size_t count = d.height * d.width * d.how.channels * PICTURES;
+        const size_t count = d.height * d.width * d.how.channels * IMAGES;
         uint8_t *source = room.end - count * (d.how.bytes ? 1 : sizeof(float));
         for (size_t k = 0; k < count; k++) {
             const float single = (float)(test_random(&random) % 2048) / 8;
@@ -144,13 +144,13 @@ static void pictures_become_what_the_formulas_say(void) {
         d.how.contrast = test_random(&random) % 2 ? d.contrast : NULL;
         check(&d, source, result);
         const size_t size = d.how.height * d.how.width * d.how.channels;
-        check_steps(&d, source, (float *)(void *)result.end - PICTURES * size);
+        check_steps(&d, source, (float *)(void *)result.end - IMAGES * size);
     }
     test_guarded_free(&room);
     test_guarded_free(&result);
 }
 
-static void flat_pictures_and_no_numbers_stay_what_they_are(void) {
+static void flat_images_and_no_numbers_stay_what_they_are(void) {
     float flat[12], out[12];
     const int64_t offset = 0;
     const fr_image_op how = {.height = 2,
@@ -173,8 +173,8 @@ static void flat_pictures_and_no_numbers_stay_what_they_are(void) {
 }
 
 int main(void) {
-    pictures_become_what_the_formulas_say();
-    flat_pictures_and_no_numbers_stay_what_they_are();
+    images_become_what_the_formulas_say();
+    flat_images_and_no_numbers_stay_what_they_are();
     printf("distort: ok\n");
     return 0;
 }

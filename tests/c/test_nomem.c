@@ -282,10 +282,10 @@ static int loading(void) {
 
 static int augmenting(void) {
     static const fr_augment augment = {8, 8, 3, 6, 6, true, true, 1, 1, 2, true, 7};
-    static const uint8_t pictures[2 * 8 * 8 * 3];
+    static const uint8_t images[2 * 8 * 8 * 3];
     static const uint64_t keys[2] = {1, 2};
     float out[2 * 6 * 6 * 3];
-    return fr_augment_floats(&augment, pictures, keys, 2, out, NULL);
+    return fr_augment_floats(&augment, images, keys, 2, out, NULL);
 }
 
 static int telling_passes(void) {

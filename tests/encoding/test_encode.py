@@ -95,14 +95,14 @@ def test_numpy_scalars_are_as_python_ones(scalar: Any) -> None:
 
 
 @pytest.mark.parametrize("scalar", [np.uint8(200), np.array(200, np.uint8), [np.uint8(200)]])
-def test_a_uint8_scalar_is_an_integer_and_not_a_picture(scalar: Any) -> None:
+def test_a_uint8_scalar_is_an_integer_and_not_an_image(scalar: Any) -> None:
     assert feature_of(scalar).int64_list.value == [200]
 
 
 @pytest.mark.parametrize("shape", [(0,), (3,), (2, 3), (4, 4, 3)])
 def test_a_uint8_array_is_one_bytes_value(shape: tuple[int, ...]) -> None:
-    picture = np.arange(np.prod(shape), dtype=np.uint8).reshape(shape)
-    for value in (picture, np.asfortranarray(picture), picture[::-1]):
+    image = np.arange(np.prod(shape), dtype=np.uint8).reshape(shape)
+    for value in (image, np.asfortranarray(image), image[::-1]):
         assert feature_of(value).bytes_list.value == [value.tobytes()]
 
 
@@ -323,10 +323,10 @@ def test_a_writer_writes_mappings_as_examples(
     assert list(fastrec.Reader(tmp_path / "file")) == [encode_example(m) for m in mappings]
 
 
-def test_pictures_in_a_column_are_one_bytes_value_a_row() -> None:
-    pictures = np.arange(24, dtype=np.uint8).reshape(2, 2, 2, 3)
-    for data, picture in zip(encode_examples({"image": pictures}), pictures, strict=True):
-        assert data == encode_example({"image": picture})
+def test_images_in_a_column_are_one_bytes_value_a_row() -> None:
+    images = np.arange(24, dtype=np.uint8).reshape(2, 2, 2, 3)
+    for data, image in zip(encode_examples({"image": images}), images, strict=True):
+        assert data == encode_example({"image": image})
 
 
 def test_columns_of_different_lengths_are_refused_by_name() -> None:

@@ -122,9 +122,9 @@ def test_what_a_specification_does_not_allow_is_refused(
 def test_a_specification_decides_the_kind() -> None:
     assert feature_of(3, FixedLenFeature((), np.float32)).float_list.value == [3.0]
     assert feature_of([1, 2], RaggedFeature(np.float32)).float_list.value == [1.0, 2.0]
-    picture = np.arange(4, dtype=np.uint8).reshape(2, 2)
-    assert feature_of(picture, FixedLenFeature((2, 2), np.int64)).int64_list.value == [0, 1, 2, 3]
-    assert feature_of(picture, FixedLenFeature((), bytes)).bytes_list.value == [picture.tobytes()]
+    image = np.arange(4, dtype=np.uint8).reshape(2, 2)
+    assert feature_of(image, FixedLenFeature((2, 2), np.int64)).int64_list.value == [0, 1, 2, 3]
+    assert feature_of(image, FixedLenFeature((), bytes)).bytes_list.value == [image.tobytes()]
     assert feature_of([], RaggedFeature(np.int64)).WhichOneof("kind") == "int64_list"
     assert feature_of([], RaggedFeature(bytes)).WhichOneof("kind") == "bytes_list"
     assert feature_of(None, RaggedFeature(np.int64)).WhichOneof("kind") is None
@@ -168,16 +168,16 @@ def test_the_names_of_a_specification_are_those_of_the_rows() -> None:
 
 
 def test_a_shape_goes_beside_the_bytes_when_it_is_asked_for() -> None:
-    pictures = [np.zeros((2, 3, 3), np.uint8), np.ones((4, 1, 3), np.uint8)]
-    asked = [encode_example({"image": p}, shapes={"image": "shape"}) for p in pictures]
-    assert asked == [encode_example({"image": p, "shape": list(p.shape)}) for p in pictures]
-    assert encode_examples({"image": pictures}, shapes={"image": "shape"}).to_list() == asked
+    images = [np.zeros((2, 3, 3), np.uint8), np.ones((4, 1, 3), np.uint8)]
+    asked = [encode_example({"image": p}, shapes={"image": "shape"}) for p in images]
+    assert asked == [encode_example({"image": p, "shape": list(p.shape)}) for p in images]
+    assert encode_examples({"image": images}, shapes={"image": "shape"}).to_list() == asked
     features = {"image": RawFeature("shape", np.uint8)}
-    assert [encode_example({"image": p}, features) for p in pictures] == asked
+    assert [encode_example({"image": p}, features) for p in images] == asked
     parsed = parse_example(asked, features)["image"]
-    for found, picture in zip(parsed, pictures, strict=True):
-        np.testing.assert_array_equal(found, picture)
-    stacked = np.stack([pictures[0], pictures[0]])
+    for found, image in zip(parsed, images, strict=True):
+        np.testing.assert_array_equal(found, image)
+    stacked = np.stack([images[0], images[0]])
     assert encode_examples({"image": stacked}, features).to_list() == [asked[0]] * 2
 
 
@@ -257,10 +257,10 @@ def test_rows_without_a_value_are_features_of_no_kind() -> None:
         assert rows == [encode_example({"a": value}) for value in column]
 
 
-def test_pictures_of_different_sizes_are_one_bytes_value_each() -> None:
-    pictures = [np.full((n, 2, 3), n, np.uint8) for n in (1, 4, 2)]
-    assert encode_examples({"a": pictures}).to_list() == [
-        encode_example({"a": picture}) for picture in pictures
+def test_images_of_different_sizes_are_one_bytes_value_each() -> None:
+    images = [np.full((n, 2, 3), n, np.uint8) for n in (1, 4, 2)]
+    assert encode_examples({"a": images}).to_list() == [
+        encode_example({"a": image}) for image in images
     ]
 
 

@@ -24,7 +24,7 @@ def columns(rows):
     return {
         "ids": rng.integers(0, 50000, (rows, 20)),
         "values": rng.standard_normal((rows, 10)),
-        "picture": np.zeros((rows, 64), np.uint8),
+        "image": np.zeros((rows, 64), np.uint8),
     }
 """
 
@@ -55,7 +55,7 @@ def test_a_batch_takes_blocks_of_memory_and_not_all_of_its_bytes(tmp_path: Path)
         ROWS
         + """
 import resource, sys
-data = {"picture": np.zeros((1, 1 << 16), np.uint8).repeat(2000, 0)}
+data = {"image": np.zeros((1, 1 << 16), np.uint8).repeat(2000, 0)}
 with fastrec.Writer(sys.argv[1], fsync=False) as writer:
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     writer.write_batch(data)

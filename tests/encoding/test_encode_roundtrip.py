@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is written and read again is the same, of every dtype and in every form."""
+"""Values of every dtype and form are the same when they are read back."""
 
 from __future__ import annotations
 
@@ -112,16 +112,16 @@ def test_ragged_numbers_of_every_dtype(data: Any, dtype: str, lengths: list[int]
         assert_same(found.values, values)
 
 
-PICTURES = arrays.arrays(np.uint8, arrays.array_shapes(min_dims=3, max_dims=3, min_side=0))
+IMAGES = arrays.arrays(np.uint8, arrays.array_shapes(min_dims=3, max_dims=3, min_side=0))
 
 
-@given(st.lists(PICTURES, min_size=1, max_size=4))
-def test_pictures_of_any_shape(pictures: list[np.ndarray]) -> None:
+@given(st.lists(IMAGES, min_size=1, max_size=4))
+def test_images_of_any_shape(images: list[np.ndarray]) -> None:
     features = {"image": RawFeature("shape", np.uint8)}
-    records = encode_examples({"image": pictures}, features)
-    assert records.to_list() == [encode_example({"image": p}, features) for p in pictures]
-    for found, picture in zip(parse_example(records, features)["image"], pictures, strict=True):
-        assert_same(found, picture)
+    records = encode_examples({"image": images}, features)
+    assert records.to_list() == [encode_example({"image": p}, features) for p in images]
+    for found, image in zip(parse_example(records, features)["image"], images, strict=True):
+        assert_same(found, image)
 
 
 NESTED = st.lists(st.lists(st.lists(st.integers(-5, 5), max_size=3), max_size=3), max_size=3)

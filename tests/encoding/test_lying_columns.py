@@ -203,9 +203,9 @@ def test_a_mapping_that_repeats_itself_is_refused() -> None:
         def items(self) -> Any:
             return [("a", [1])] * 100
 
-    with pytest.raises(ValueError, match="feature 'a': is given twice"):
+    with pytest.raises(ValueError, match="feature 'a': given twice"):
         fastrec.encode_sequence_example(Twice(), {})
-    with pytest.raises(ValueError, match="feature 'a': is given twice"):
+    with pytest.raises(ValueError, match="feature 'a': given twice"):
         fastrec.encode_sequence_example({}, Twice())
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What was written is read back before it is published."""
+"""A file is read back before it is published."""
 
 from __future__ import annotations
 

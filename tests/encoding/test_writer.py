@@ -31,7 +31,7 @@ def fill(writer: fastrec.Writer, records: list[bytes] = RECORDS) -> None:
 
 @pytest.fixture(params=["absent", "present"])
 def target(request: Any, tmp_path: Path) -> Path:
-    """Where to write; with a file there already, or without."""
+    """A path to write to, with and without an existing file."""
     path = tmp_path / "train.tfrecord"
     return write(path, OLD) if request.param == "present" else path
 

@@ -56,7 +56,7 @@ NAMES: dict[str, Any] = {
 
 
 def outcome(tf: Any, text: str, seed: int | None = None) -> Any:
-    """What a session makes of an expression, or the error."""
+    """The value of an expression in a session, or the error."""
     with tf.Graph().as_default(), tf.Session() as session:
         tf.set_random_seed(seed)
         names = dict(NAMES, tf=tf)

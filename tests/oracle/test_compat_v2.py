@@ -42,7 +42,7 @@ def test_data_sets(tf: Any, path: str, name: str, fast: bool) -> None:
 
 @pytest.mark.parametrize("fast", [True, False])
 @pytest.mark.parametrize("name", IMAGE_PROGRAMS)
-def test_pictures_and_chance(tf: Any, path: str, name: str, fast: bool) -> None:
+def test_images_and_chance(tf: Any, path: str, name: str, fast: bool) -> None:
     expected = results(tf, IMAGE_PROGRAMS[name], path)
     before = ours.data.set_lowering(fast)
     try:

@@ -188,29 +188,29 @@ EXPRESSIONS: dict[str, Callable[[Any], Any]] = {
     ],
     "csv": lambda tf: tf.io.decode_csv(['1,"a,b",', "2,c,3.5"], [[0], [""], [1.5]]),
     "flips": lambda tf: [
-        tf.image.flip_left_right(_picture(tf)),
-        tf.image.flip_up_down(_picture(tf)),
-        tf.image.transpose(_picture(tf)),
-        tf.image.rot90(_picture(tf)),
+        tf.image.flip_left_right(_image(tf)),
+        tf.image.flip_up_down(_image(tf)),
+        tf.image.transpose(_image(tf)),
+        tf.image.rot90(_image(tf)),
     ],
     "crops": lambda tf: [
-        tf.image.resize_with_crop_or_pad(_picture(tf), 3, 9),
-        tf.image.crop_to_bounding_box(_picture(tf), 1, 2, 2, 2),
-        tf.image.central_crop(_picture(tf), 0.5),
+        tf.image.resize_with_crop_or_pad(_image(tf), 3, 9),
+        tf.image.crop_to_bounding_box(_image(tf), 1, 2, 2, 2),
+        tf.image.central_crop(_image(tf), 0.5),
     ],
     "light": lambda tf: [
-        tf.image.convert_image_dtype(_picture(tf), tf.float32),
-        tf.image.adjust_brightness(_picture(tf), 0.1),
-        tf.image.per_image_standardization(_picture(tf)),
-        tf.image.rgb_to_grayscale(_picture(tf)),
+        tf.image.convert_image_dtype(_image(tf), tf.float32),
+        tf.image.adjust_brightness(_image(tf), 0.1),
+        tf.image.per_image_standardization(_image(tf)),
+        tf.image.rgb_to_grayscale(_image(tf)),
     ],
     "resizing": lambda tf: [
-        tf.image.resize(_picture(tf), [7, 3]),
-        tf.image.resize(_picture(tf), [2, 9], method="nearest"),
+        tf.image.resize(_image(tf), [7, 3]),
+        tf.image.resize(_image(tf), [2, 9], method="nearest"),
     ],
     "png": lambda tf: [
-        tf.io.decode_png(tf.io.encode_png(_picture(tf))),
-        tf.io.decode_image(tf.io.encode_png(_picture(tf)), channels=1),
+        tf.io.decode_png(tf.io.encode_png(_image(tf))),
+        tf.io.decode_image(tf.io.encode_png(_image(tf)), channels=1),
     ],
     "clip": lambda tf: [
         tf.clip_by_value([-1.0, 0.5, 2.0], 0.0, 1.0),
@@ -221,7 +221,7 @@ EXPRESSIONS: dict[str, Callable[[Any], Any]] = {
 }
 
 
-def _picture(tf: Any) -> Any:
+def _image(tf: Any) -> Any:
     return tf.constant(np.arange(4 * 5 * 3, dtype=np.uint8).reshape(4, 5, 3) * 4)
 
 
@@ -236,7 +236,7 @@ def edges() -> list[str]:
 
 
 def outcome(tf: Any, theirs: Any, expression: str) -> Any:
-    """What an expression gives, or the kind of error that it raises."""
+    """The value of an expression, or the kind of error that it raises."""
     try:
         return plain(eval(expression, {"tf": tf, "np": np}))
     except Exception as error:

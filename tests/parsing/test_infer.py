@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is in a file, found out by looking."""
+"""Features of a file are inferred from its records."""
 
 from __future__ import annotations
 
@@ -43,14 +43,14 @@ def test_a_feature_that_some_records_lack_can_still_be_read(tmp_path: Path) -> N
     assert "b" in columns
 
 
-def test_pictures_with_a_shape_become_arrays(tmp_path: Path) -> None:
-    pictures = np.arange(5 * 4 * 3 * 3, dtype=np.uint8).reshape(5, 4, 3, 3)
-    rows = [{"image": picture, "shape": [4, 3, 3], "label": 1} for picture in pictures]
+def test_images_with_a_shape_become_arrays(tmp_path: Path) -> None:
+    images = np.arange(5 * 4 * 3 * 3, dtype=np.uint8).reshape(5, 4, 3, 3)
+    rows = [{"image": image, "shape": [4, 3, 3], "label": 1} for image in images]
     path = write_examples(tmp_path / "file", rows)
     features = infer_features(path)
     assert features["image"] == RawFeature((4, 3, 3), np.uint8)
     found = fastrec.parse_example(list(fastrec.Reader(path)), features)
-    np.testing.assert_array_equal(found["image"], pictures)
+    np.testing.assert_array_equal(found["image"], images)
 
 
 def test_a_shape_that_does_not_fit_is_not_believed(tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ def write(path: Path, *rows: dict[str, Any] | bytes) -> Path:
     return path
 
 
-def picture(height: int, width: int, channels: int = 3) -> Any:
+def make_image(height: int, width: int, channels: int = 3) -> Any:
     return np.arange(height * width * channels, dtype=np.uint8).reshape(height, width, channels)
 
 
@@ -51,21 +51,21 @@ WAYS: dict[str, tuple[Any, Any]] = {
 @pytest.mark.parametrize("way", WAYS)
 def test_bytes_whose_shape_is_said_are_arrays(way: str, tmp_path: Path) -> None:
     say, expected = WAYS[way]
-    pictures = [picture(2 + i % 3, 5) for i in range(200)]
-    path = write(tmp_path / "file", *({"image": p, **say(p)} for p in pictures))
+    images = [make_image(2 + i % 3, 5) for i in range(200)]
+    path = write(tmp_path / "file", *({"image": p, **say(p)} for p in images))
     features = infer_features(path)
     assert features["image"] == expected
     batches = [batch["image"] for batch in fastrec.Batcher(path, features, batch_size=64)]
     found = [image for batch in batches for image in batch]
-    for one, other in zip(found, pictures, strict=True):
+    for one, other in zip(found, images, strict=True):
         np.testing.assert_array_equal(one, other)
-    same = write(tmp_path / "same", *({"image": pictures[0], **say(pictures[0])} for _ in range(3)))
+    same = write(tmp_path / "same", *({"image": images[0], **say(images[0])} for _ in range(3)))
     assert infer_features(same)["image"] == RawFeature((2, 5, 3), np.uint8)
 
 
 def test_one_record_that_does_not_fit_makes_it_bytes(tmp_path: Path) -> None:
-    rows = [{"image": picture(2, 2), "shape": (2, 2, 3)} for _ in range(300)]
-    rows[299] = {"image": picture(2, 2), "shape": (2, 3, 3)}
+    rows = [{"image": make_image(2, 2), "shape": (2, 2, 3)} for _ in range(300)]
+    rows[299] = {"image": make_image(2, 2), "shape": (2, 3, 3)}
     path = write(tmp_path / "file", *rows)
     assert infer_features(path)["image"] == FixedLenFeature((), bytes)
     assert infer_features(path, limit=299)["image"] == RawFeature((2, 2, 3), np.uint8)

@@ -235,7 +235,7 @@ def test_shapes_whose_product_overflows_are_refused(shape: tuple[Any, ...]) -> N
             make()
 
 
-# -- Streams and pictures ----------------------------------------------------------------------
+# -- Streams and images ----------------------------------------------------------------------
 
 
 def stream(chunks: list[Any]) -> Any:
@@ -252,13 +252,13 @@ def test_a_stream_gives_buffers() -> None:
             list(fastrec.Reader(stream([wrong]), compression=None))
 
 
-def test_a_picture_feature_decodes_as_many_as_it_is_given() -> None:
+def test_an_image_feature_decodes_as_many_as_it_is_given() -> None:
     Image = pytest.importorskip("PIL.Image")
     file = io.BytesIO()
     Image.new("RGB", (2, 2), (1, 2, 3)).save(file, "PNG")
-    pictures = Lying([file.getvalue()] * 3)
+    images = Lying([file.getvalue()] * 3)
     for said in (0, 1, 1000):
-        pictures.said = said
-        decoded = fastrec.ImageFeature((2, 2)).decode(pictures)
+        images.said = said
+        decoded = fastrec.ImageFeature((2, 2)).decode(images)
         assert isinstance(decoded, np.ndarray)
         assert decoded.shape == (3, 2, 2, 3)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What makes parsing fast gives what the slow way gives; and what errors say to help."""
+"""Fast paths of parsing give the results of the slow ones; and hints in errors."""
 
 from __future__ import annotations
 

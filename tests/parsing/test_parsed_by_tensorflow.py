@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What TensorFlow made of records of every kind of feature, kept in a file."""
+"""Records of every kind of feature, compared with TensorFlow's results in a file."""
 
 from __future__ import annotations
 

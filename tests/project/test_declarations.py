@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What _csrc.pxd says of the C headers is what they say themselves.
+"""The declarations in _csrc.pxd equal those of the C headers.
 
 The C compiler checks the declarations only where Cython's output happens to use them, and converts
 silently between integers; here every one is compared, type by type.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What somebody new to it does wrong, and what fastrec says to that."""
+"""Common mistakes, and the errors that fastrec raises for them."""
 
 from __future__ import annotations
 
@@ -148,7 +148,7 @@ MISTAKES: dict[str, tuple[Callable[[Path], Any], type[Exception], str]] = {
         fastrec.ExampleParseError,
         "the record has 2 other features: 'image', 'label'",
     ),
-    "no picture": (
+    "no image": (
         lambda d: fastrec.parse_example([RECORD], {"image": fastrec.ImageFeature()}),
         fastrec.ExampleParseError,
         "record 0: feature 'image': cannot be decoded: it is none of BMP,",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the package is called, what its page links to, and what it says when it is not built."""
+"""The package's name, the links of its page, and the error when it is not built."""
 
 from __future__ import annotations
 

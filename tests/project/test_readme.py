@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What README.md and docs/records.md show is run as it stands."""
+"""The code in README.md and docs/records.md runs as it stands."""
 
 from __future__ import annotations
 

@@ -184,7 +184,7 @@ def test_a_stream_that_ends_inside_a_record_is_torn(tmp_path: Path, compress: An
 
 
 def before_the_damage(raw: bytes) -> bytes:
-    """What a deflate stream holds up to its damage, by zlib, a byte at a time."""
+    """The contents of a deflate stream up to its damage, by zlib, a byte at a time."""
     inflater, found = zlib.decompressobj(-15), bytearray()
     with contextlib.suppress(zlib.error):
         for byte in raw:

@@ -35,7 +35,7 @@ def path(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
 
 
 def within_seconds(action: Callable[[], Any], seconds: float = 10) -> Any:
-    """What an action gives or raises; a wait without end is a failure."""
+    """The result or the error of an action; an endless wait is a failure."""
     outcome: list[Any] = []
 
     def act() -> None:
@@ -135,7 +135,7 @@ def test_a_thread_that_ends_without_a_word_is_noticed(monkeypatch: pytest.Monkey
 
     error = within_seconds(all_of_it)
     assert isinstance(error, RuntimeError)
-    assert "ended without a word" in str(error)
+    assert "ended without a result" in str(error)
 
 
 @pytest.mark.parametrize("at", [0, 1, 2, 3])

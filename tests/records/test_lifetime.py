@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What was handed out stays good when everything else is gone; and everything goes."""
+"""Results stay valid when the objects that made them are gone; and all memory is freed."""
 
 from __future__ import annotations
 

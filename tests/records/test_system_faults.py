@@ -45,7 +45,7 @@ def shim(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def run(shim: Path, under: Path, code: str, **settings: object) -> str:
-    """What a program prints that runs with the shim."""
+    """The output of a program that runs with the shim."""
     package = Path(fastrec.__file__).parent.parent
     environment = {
         **os.environ,
@@ -202,7 +202,7 @@ def test_what_is_appended_leaves_what_was_there_alone(
 def states_of(
     shim: Path, folder: Path, options: str, name: str, there: bool
 ) -> tuple[list[set[bytes | None]], bytes]:
-    """What may be under `name` after each call, and what is there in the end."""
+    """The possible contents of `name` after each call, and its contents in the end."""
     folder.mkdir()
     target = folder / name
     if there:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What faults.py has go wrong: jobs over the files of one folder."""
+"""The jobs that faults.py makes fail, over the files of one folder."""
 
 from __future__ import annotations
 

@@ -160,7 +160,7 @@ MESSAGES = lenient_messages()
 
 
 def expected(data: bytes, name: str) -> Any:
-    """What protobuf makes of it; None when it is none."""
+    """The result of protobuf; None if it rejects the bytes."""
     made = MESSAGES[f"verdicts.{name}"]()
     try:
         made.ParseFromString(data)

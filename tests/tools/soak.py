@@ -64,10 +64,10 @@ def make_files(folder: Path) -> tuple[Path, Path]:
     plain = folder / "plain.tfrecord"
     with fastrec.Writer(plain) as writer:
         for i in range(RECORDS):
-            picture = random.integers(0, 256, (16, 16, 3), np.uint8)
+            image = random.integers(0, 256, (16, 16, 3), np.uint8)
             words = [b"word"] * int(random.integers(0, 6))
             tokens = random.integers(0, 1000, random.integers(1, 12))
-            writer.write({"i": i, "x": picture, "words": words, "tokens": tokens})
+            writer.write({"i": i, "x": image, "words": words, "tokens": tokens})
     packed = folder / "packed.tfrecord.gz"
     packed.write_bytes(gzip.compress(plain.read_bytes(), 1))
     return plain, packed

@@ -26,7 +26,7 @@ RECORDS = 4
 SPLIT_SIZES = {"train": [13, 7, 0, 21], "test": [5], "long_one": [100, 57, 31, 60]}
 
 
-def picture(seed: int, shape: tuple[int, ...], dtype: Any = np.uint8) -> np.ndarray:
+def make_image(seed: int, shape: tuple[int, ...], dtype: Any = np.uint8) -> np.ndarray:
     random = np.random.default_rng(seed)
     if dtype == np.float32:
         return random.normal(size=shape).astype(np.float32)
@@ -34,7 +34,7 @@ def picture(seed: int, shape: tuple[int, ...], dtype: Any = np.uint8) -> np.ndar
 
 
 def encoded(seed: int, kind: str) -> bytes:
-    array = picture(seed, (5, 6, 3))
+    array = make_image(seed, (5, 6, 3))
     if kind == "bmp":
         import io
 
@@ -206,17 +206,17 @@ def tensors(i: int) -> dict[str, Any]:
 def images(i: int) -> dict[str, Any]:
     kinds = ["png", "bmp", "png", "png"]
     return {
-        "png": picture(i, (4, 5, 3)),
+        "png": make_image(i, (4, 5, 3)),
         "any_size": encoded(i, kinds[i]),
-        "grey": picture(i, (2 + i, 3, 1)),
-        "alpha": picture(i, (2, 3 + i, 4)),
-        "wide": picture(i, (1 + i, 3, 1), np.uint16),
-        "wide_colour": picture(i, (2, 3, 3), np.uint16),
-        "real": picture(i, (2, 3, 1), np.float32),
-        "labelled": picture(i, (2, 2, 1)) % 2,
-        "video": picture(i, (i, 3, 2, 3)),
-        "video_grey": picture(i, (2, 3, 2, 1)),
-        "frames": list(picture(i, (i, 2, 2, 3))),
+        "grey": make_image(i, (2 + i, 3, 1)),
+        "alpha": make_image(i, (2, 3 + i, 4)),
+        "wide": make_image(i, (1 + i, 3, 1), np.uint16),
+        "wide_colour": make_image(i, (2, 3, 3), np.uint16),
+        "real": make_image(i, (2, 3, 1), np.float32),
+        "labelled": make_image(i, (2, 2, 1)) % 2,
+        "video": make_image(i, (i, 3, 2, 3)),
+        "video_grey": make_image(i, (2, 3, 2, 1)),
+        "frames": list(make_image(i, (i, 2, 2, 3))),
         "jpeg": encoded(i, "jpeg"),
     }
 
@@ -245,8 +245,8 @@ def episodes(i: int) -> dict[str, Any]:
         "steps": [
             {
                 "observation": {
-                    "image": picture(100 * i + t, (6, 5, 3)),
-                    "depth": picture(100 * i + t, (2, 2, 1), np.float32),
+                    "image": make_image(100 * i + t, (6, 5, 3)),
+                    "depth": make_image(100 * i + t, (2, 2, 1), np.float32),
                     "state": np.array([i, t, 0.1]),
                     "embedding": np.full(300, i + t / 8, np.float32),
                 },

@@ -52,7 +52,7 @@ def test_summary_writers(module: str, tmp_path: Path) -> None:
         writer.add_scalar("train/loss", loss, step)
     samples = np.random.default_rng(0).standard_normal(1000)
     writer.add_histogram("weights", samples, 5)
-    writer.add_image("picture", np.zeros((3, 4, 6), np.uint8), 6)
+    writer.add_image("image", np.zeros((3, 4, 6), np.uint8), 6)
     writer.close()
     check_scalars(tmp_path, {"train/loss": losses})
     theirs = load(tmp_path)
@@ -65,7 +65,7 @@ def test_summary_writers(module: str, tmp_path: Path) -> None:
     assert table["left"][0][0] == value.min
     assert table["right"][0][-1] == value.max
     images = events.images(tmp_path)
-    (image,) = theirs.Images("picture")
+    (image,) = theirs.Images("image")
     assert images["image"][0] == image.encoded_image_string
     assert (images["width"][0], images["height"][0]) == (image.width, image.height) == (6, 4)
 

@@ -29,7 +29,7 @@ def ids(batches: Any) -> list[int]:
 
 
 def even_sizes(total: int, count: int) -> list[int]:
-    """What Grain's even_split() gives each of `count` shards."""
+    """The sizes that Grain's even_split() gives `count` shards."""
     return [total // count + (index < total % count) for index in range(count)]
 
 

@@ -181,7 +181,7 @@ def test_a_copy_goes_on_where_it_was_told_to(files: str, features: dict[str, Any
     copy = pickle.loads(pickle.dumps(other))
     assert ids(copy) == ids(other) == first[10:]
     assert ids(copy) == ids(other)
-    with pytest.raises(fastrec.FastrecError, match="not of this Batcher"):
+    with pytest.raises(fastrec.FastrecError, match="does not match this Batcher"):
         IterableDataset(files, features, 11, shuffle=True, seed=1).load_state_dict(state)
 
 
