@@ -116,15 +116,15 @@ def fitted(image: UInt8Array, side: int) -> UInt8Array:
     """
     image_module = pillow()
     rgb = np.repeat(image, 3, axis=2) if image.shape[2] == 1 else image
-    image = image_module.fromarray(np.ascontiguousarray(rgb))
-    larger = max(image.size)
+    scaled = image_module.fromarray(np.ascontiguousarray(rgb))
+    larger = max(scaled.size)
     if larger > side:
-        image.thumbnail((side, side), image_module.Resampling.LANCZOS)
+        scaled.thumbnail((side, side), image_module.Resampling.LANCZOS)
     else:
         step = side // larger
-        size = image.width * step, image.height * step
-        image = image.resize(size, image_module.Resampling.NEAREST)
-    return np.array(image, dtype=np.uint8)
+        size = scaled.width * step, scaled.height * step
+        scaled = scaled.resize(size, image_module.Resampling.NEAREST)
+    return np.array(scaled, dtype=np.uint8)
 
 
 def _draw_header(draw: ImageDraw.ImageDraw, title: str, width: int, *, legend: bool) -> None:
