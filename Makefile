@@ -262,6 +262,8 @@ oracle: .venv-oracle/installed
 
 ## make integrations fastrec with PyTorch, Grain and datasets, each in .venv-integrations-NAME
 TORCH ?= torch==2.13.0
+# `not slow` leaves out the tests that start many interpreters, each of which imports PyTorch.
+INTEGRATIONS_MARK ?=
 INTEGRATIONS = torch grain hf
 NEEDS_torch = $(TORCH) torchdata tensorboard tensorboardX accelerate pandas
 TESTS_torch = tests/integrations/torch tests/integrations/events
@@ -282,7 +284,7 @@ TESTS_hf = tests/integrations/hf
 	@touch $@
 
 integrations-%: .venv-integrations-%/installed
-	.venv-integrations-$*/bin/pytest $(TESTS_$*)
+	.venv-integrations-$*/bin/pytest -m "$(INTEGRATIONS_MARK)" $(TESTS_$*)
 
 integrations: $(INTEGRATIONS:%=integrations-%)
 

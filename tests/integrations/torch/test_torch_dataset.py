@@ -72,7 +72,13 @@ def test_tensors_share_the_memory_of_the_columns(dataset: Any) -> None:
     assert rows[0]["x"].tolist() == [4] * 5
 
 
-@pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
+METHODS = [
+    "fork",
+    *(pytest.param(name, marks=pytest.mark.slow) for name in ("spawn", "forkserver")),
+]
+
+
+@pytest.mark.parametrize("method", METHODS)
 def test_workers_give_the_same_batches(dataset: Any, method: str) -> None:
     alone = ids(DataLoader(dataset, batch_size=8))
     loader = DataLoader(

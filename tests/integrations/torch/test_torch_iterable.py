@@ -54,7 +54,13 @@ def test_each_iter_is_the_next_epoch(files: str, features: dict[str, Any]) -> No
     assert ids(dataset) == epochs[2]
 
 
-@pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
+METHODS = [
+    "fork",
+    *(pytest.param(name, marks=pytest.mark.slow) for name in ("spawn", "forkserver")),
+]
+
+
+@pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("persistent", [False, True])
 def test_workers_share_an_epoch_and_go_on_to_the_next(
     files: str, features: dict[str, Any], method: str, persistent: bool
@@ -85,6 +91,7 @@ def test_a_drawn_seed_is_the_workers_too(files: str, features: dict[str, Any]) -
     assert sorted(ids(loader)) == list(range(COUNT))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ranks", [1, 2, 3, 4])
 def test_ranks_and_workers_take_every_record_once(
     files: str, features: dict[str, Any], ranks: int, tmp_path: Any
