@@ -84,7 +84,7 @@ build/coverage/drivers/core/%.o: csrc/%.c $(C_HEADERS)
 	$(CC) $(CFLAGS_STRICT) $(COVERAGE_FLAGS) -c -o $@ $<
 
 build/coverage/drivers/%: tests/c/%.c $(C_SOURCES:csrc/%.c=build/coverage/drivers/core/%.o)
-	$(CC) $(CFLAGS_STRICT) $(COVERAGE_FLAGS) -o $@ $^ $(WRAPPED) -lm
+	$(CC) $(CFLAGS_STRICT) $(COVERAGE_FLAGS) -o $@ $^ $(WRAPPED) $(LDLIBS_CORE)
 
 coverage: .venv/installed-test $(C_TESTS:%=build/coverage/drivers/%)
 	$(PIP) $(BUILD_REQUIRES) $(COVERAGE_REQUIRES)
