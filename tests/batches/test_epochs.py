@@ -150,7 +150,7 @@ def test_len_is_of_one_iter(paths: list[Path]) -> None:
         for _ in range(2):
             assert len(list(batcher)) == len(batcher) == length
     assert len(Batcher(paths, FEATURES, None, epochs=2)) == 120
-    with pytest.raises(TypeError, match="no end"):
+    with pytest.raises(TypeError, match="unlimited"):
         len(Batcher(paths, FEATURES, 7, epochs=None))
 
 

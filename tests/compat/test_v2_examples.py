@@ -31,7 +31,7 @@ def test_a_pipeline_of_tf_data(tmp_path: Path) -> None:
     said = run("tf_data.py", tmp_path)
     # The order is that of TensorFlow 2.21.
     assert "first labels: [4, 0, 7, 8, 9, 7, 7, 5, 7, 7]\n" in said
-    assert "pictures seen: 1200\n" in said
+    assert "images seen: 1200\n" in said
     assert "TensorSpec(shape=(None, 8, 8, 3), dtype=tf.float32, name=None)" in said
 
 
