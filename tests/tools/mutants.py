@@ -124,6 +124,13 @@ def patched(fault: Fault) -> str:
     return text.replace(fault.old, fault.new)
 
 
+def libraries() -> list[str]:
+    """The flags of the libraries that the extension may be linked with."""
+    if shutil.which("pkg-config") is None:
+        return []
+    return run("pkg-config", "--libs", "libjpeg").stdout.split()
+
+
 def build(number: int, base: Path) -> Path:
     package = WORK / str(number)
     shutil.rmtree(package, ignore_errors=True)
@@ -140,7 +147,7 @@ def build(number: int, base: Path) -> Path:
     objects = {path.stem: path for path in (WORK / "objects").rglob("*.o")}
     objects[source.stem] = source.with_suffix(".o")
     check(run(*compiler, "-Icsrc", "-c", source, "-o", objects[source.stem]))
-    check(run(*compiler, shared, *extra, *objects.values(), "-o", library, "-lm"))
+    check(run(*compiler, shared, *extra, *objects.values(), "-o", library, *libraries(), "-lm"))
     return package
 
 
@@ -156,7 +163,10 @@ def survives(package: Path, names: Iterable[str]) -> bool:
     if done.returncode not in (0, 1):
         sys.exit(done.stdout + done.stderr)
     if done.returncode == 1:
-        print("   ", next(line for line in done.stdout.splitlines() if line.startswith("FAILED")))
+        failed = [line for line in done.stdout.splitlines() if line.startswith("FAILED")]
+        if not failed:  # nothing was tested
+            sys.exit(done.stdout + done.stderr)
+        print("   ", failed[0])
     return done.returncode == 0
 
 
