@@ -87,7 +87,7 @@ FAULTS = (
         "records/test_system_faults",
         "files/writer.c",
         "return writer->options.no_sync ? FR_OK : fr_writer_sync_directory(writer, err);",
-        "(void)sync_directory; return FR_OK;",
+        "(void)writer, (void)err; return FR_OK;",
     ),
 )
 
