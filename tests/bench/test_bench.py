@@ -269,9 +269,10 @@ def test_a_peer_that_is_not_installed_is_a_gap(tmp_path: Path) -> None:
     blocked.write_text("raise ImportError('there is none')")
     with open(tmp_path / "log", "wb") as log, pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYTHONPATH", str(tmp_path), prepend=":")
+        patch.chdir(Path(__file__).parents[2])  # the peers' programs are not installed
         contestant = Contestant("bagz", sys.executable, log)
-        assert contestant.gap == "not installed (there is none)"
         contestant.close()
+        assert contestant.gap == "not installed (there is none)"
 
 
 def test_the_first_batch_of_a_large_file_is_one_of_records(
