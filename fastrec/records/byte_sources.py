@@ -69,12 +69,14 @@ class Stream:
     """A binary file object whose first bytes were looked at."""
 
     def __init__(self, file: Any) -> None:
-        self._read = file.read
+        self._read, self._pid = file.read, os.getpid()
         self.head = b""
         while len(self.head) < HEADER_SIZE and (more := file.read(HEADER_SIZE - len(self.head))):
             self.head += more
 
     def __call__(self, size: int) -> bytes:
+        if self._pid != os.getpid():  # both would move the one position of the file
+            raise ValueError("a stream can only be read in the process that opened it")
         if self.head:
             head, self.head = self.head, b""
             return head

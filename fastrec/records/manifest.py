@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import os
 import re
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
@@ -118,14 +119,14 @@ class Manifest(Sequence[ManifestFile]):
 
     def check_names(self, paths: Iterable[str | bytes]) -> None:
         """Raise unless the manifest lists exactly these files, by name."""
-        names = [os.path.basename(os.fsdecode(path)) for path in paths]
+        names = Counter(os.path.basename(os.fsdecode(path)) for path in paths)
         if missing := [each.name for each in self._files if each.name not in names]:
             raise _missing(missing)
-        if extra := [name for name in names if name not in self._by_name]:
-            raise _error(extra[0], f"{extra[0]!a} is not in the manifest")
-        if len(names) > len(self._files):
-            twice = next(name for name in names if names.count(name) > 1)
-            raise _error(twice, f"{twice!a} is listed {names.count(twice)} times")
+        for name, count in names.items():
+            if name not in self._by_name:
+                raise _error(name, f"{name!a} is not in the manifest")
+            if count > 1:
+                raise _error(name, f"{name!a} is listed {count} times")
 
     def check_file(self, path: str | bytes, place: str | bytes, records: int) -> None:
         """Raise unless a file with that many records matches its entry."""

@@ -37,6 +37,7 @@ LONG = {
     # One call each, over a hole that is read as zeros: gigabytes of one sound record.
     "one verify": "fastrec.verify([sys.argv[2]] * 1000)",
     "one record": "for _ in range(10**6): fastrec.Reader(sys.argv[2])[0]",
+    "manifests": "while True: fastrec.Manifest.build([sys.argv[2]])",
     "one count": "fastrec.count([path] * 10**7)",
     "a pipe": "r, w = os.pipe()\nlist(fastrec.Reader(open(r, 'rb')))",
     "a fifo": "os.mkfifo(path + '.fifo')\nos.open(path + '.fifo', os.O_RDWR)\n"
@@ -171,6 +172,30 @@ def test_a_child_does_not_take_the_bytes_of_a_stream_from_its_parent(tmp_path: P
         assert [next(records) for _ in range(499)][-1] == b"record 499"
     """
     run_python(code, tmp_path / "fifo", timeout=30)
+
+
+@pytest.mark.parametrize("opened", ["open(path, 'rb')", "open(path, 'rb', buffering=0)"])
+def test_a_child_does_not_move_the_position_of_a_file_object(path: Path, opened: str) -> None:
+    code = f"""
+        import os, sys, fastrec
+        path = sys.argv[1]
+        expected = list(fastrec.Reader(path)) * 500
+        copy = path + ".long"
+        with fastrec.Writer(copy, overwrite=True) as writer:
+            writer.write_many(expected)
+        path = copy
+        records = iter(fastrec.Reader({opened}))
+        assert next(records) == expected[0]
+        if (pid := os.fork()) == 0:
+            try:
+                list(records)
+            except ValueError as error:
+                os._exit("in the process that opened it" not in str(error))
+            os._exit(2)
+        assert os.waitpid(pid, 0)[1] == 0
+        assert list(records) == expected[1:]
+    """
+    run_python(code, path, timeout=30)
 
 
 @pytest.mark.parametrize(
