@@ -71,7 +71,7 @@ def test_a_checkout_that_is_not_built_says_what_to_do(tmp_path: Path) -> None:
         ROOT / "fastrec", tmp_path / "fastrec", ignore=shutil.ignore_patterns("*.so", "*.c")
     )
     done = subprocess.run(
-        [sys.executable, "-c", "import fastrec"],
+        [sys.executable, "-S", "-c", "import fastrec"],  # -S: without an editable install
         cwd=tmp_path,
         env={k: v for k, v in os.environ.items() if k != "PYTHONPATH"},
         capture_output=True,
