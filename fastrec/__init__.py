@@ -52,6 +52,7 @@ __all__ = [
     "CorruptRecordError",
     "ExampleParseError",
     "FastrecError",
+    "FileRange",
     "FileReport",
     "FixedLenFeature",
     "FixedLenSequenceFeature",
@@ -94,6 +95,7 @@ __all__ = [
     "parse_single_example",
     "parse_single_sequence_example",
     "repair",
+    "split",
     "verify",
 ]
 
@@ -137,6 +139,7 @@ if TYPE_CHECKING:
     from .records.manifest import Manifest, ManifestFile
     from .records.reader import Reader
     from .records.recovery import Skipped
+    from .records.splitting import FileRange, split
     from .records.verify import FileReport, Repaired, Verified, count, repair, verify
 
 # Imported when they are first asked for; whoever only writes does without what reads.
@@ -147,6 +150,7 @@ _HOMES: dict[str, tuple[str, ...]] = {
     "batches.iterator": ("Batches",),
     "records.verify": ("FileReport", "Repaired", "Verified", "count", "repair", "verify"),
     "records.recovery": ("Skipped",),
+    "records.splitting": ("FileRange", "split"),
     "parsing.parse": (
         "parse_example",
         "parse_single_example",

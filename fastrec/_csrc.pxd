@@ -102,6 +102,7 @@ cdef extern from "files/source.h" nogil:
 
     int fr_source_open(fr_source *source, const char *path, fr_error *err) noexcept
     int fr_source_follow(fr_source *source, const char *path, fr_error *err) noexcept
+    int fr_source_seek(fr_source *source, uint64_t offset, fr_error *err) noexcept
     int fr_source_feed(fr_source *source, fr_span bytes, fr_error *err) noexcept
 
 
@@ -121,10 +122,12 @@ cdef extern from "files/reader.h" nogil:
         fr_source source
         fr_frame_options options
         uint64_t count
+        uint64_t stop
         fr_error failed
         bint looks_ahead
 
     int fr_reader_next(fr_reader *reader, fr_record *record, fr_error *err) noexcept
+    int fr_reader_find(fr_reader *reader, fr_error *err) noexcept
     int fr_reader_fill(fr_reader *reader, fr_error *err) noexcept
     int fr_reader_take(fr_reader *reader, size_t count, size_t size, fr_buffer *data,
                        fr_buffer *offsets, size_t *taken, fr_error *err) noexcept
@@ -338,6 +341,7 @@ cdef extern from "base/permutation.h" nogil:
     void fr_permutation_init(fr_permutation *permutation, uint64_t count, uint64_t seed,
                              uint64_t epoch) noexcept
     uint64_t fr_permutation_at(const fr_permutation *permutation, uint64_t position) noexcept
+    uint64_t fr_permutation_find(const fr_permutation *permutation, uint64_t number) noexcept
 
 
 cdef extern from "example/event.h" nogil:

@@ -48,6 +48,8 @@ const char *fr_fault_name(fr_fault fault) {
             return "zero-fill";
         case FR_FAULT_SHRUNK:
             return "shrunk";
+        case FR_FAULT_CUT:
+            return "cut";
         case FR_FAULT_UNSYNCED:
             return "unsynced";
     }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "files/reader.h"
 
+#include <inttypes.h>
+
 static int stay_failed(fr_reader *reader, int status, fr_error *err) {
     fr_error *failed = &reader->failed;
     failed->record = (int64_t)reader->count;
@@ -16,6 +18,23 @@ static int stay_failed(fr_reader *reader, int status, fr_error *err) {
     return status;
 }
 
+/* At or behind `stop`, or at the end of the file before it. */
+static int stop_at(fr_reader *reader, fr_error *err) {
+    const uint64_t offset = reader->source.offset;
+    if (offset == reader->stop) return FR_END;
+    fr_error *failed = &reader->failed;
+    if (offset < reader->stop) {
+        fr_fail(failed, FR_ERR_TRUNCATED,
+                "the file ends before byte %" PRIu64 ", where the range does", reader->stop);
+        failed->fault = FR_FAULT_SHRUNK;
+    } else {
+        fr_fail(failed, FR_ERR_CORRUPT, "no record ends at byte %" PRIu64 ", where the range does",
+                reader->stop);
+        failed->fault = FR_FAULT_CUT;
+    }
+    return stay_failed(reader, failed->status, err);
+}
+
 int fr_reader_next(fr_reader *reader, fr_record *record, fr_error *err) {
     fr_source *source = &reader->source;
     if (FR_UNLIKELY(reader->failed.status)) {
@@ -26,6 +45,7 @@ int fr_reader_next(fr_reader *reader, fr_record *record, fr_error *err) {
         fr_source_consume(source, reader->pending);
         reader->pending = 0;
     }
+    if (FR_UNLIKELY(reader->stop && source->offset >= reader->stop)) return stop_at(reader, err);
     fr_frame frame = {{0}, 0};
     int status =
         fr_frame_next(source->window, source->ended, &reader->options, &frame, &reader->failed);
@@ -39,7 +59,7 @@ int fr_reader_next(fr_reader *reader, fr_record *record, fr_error *err) {
     reader->need = frame.size;
     if (status == FR_AGAIN) return FR_AGAIN;
     if (status == FR_END && fr_source_check(&reader->source, &reader->failed) == FR_OK)
-        return FR_END;
+        return reader->stop ? stop_at(reader, err) : FR_END;
     return stay_failed(reader, reader->failed.status, err);
 }
 
@@ -95,7 +115,9 @@ int fr_reader_walk(fr_reader *reader, uint64_t count, size_t size, fr_buffer *of
 }
 
 static bool can_skip(const fr_error *failed) {
-    if (failed->fault == FR_FAULT_NONE || failed->fault == FR_FAULT_SHRUNK) return false;
+    if (failed->fault == FR_FAULT_NONE || failed->fault == FR_FAULT_SHRUNK ||
+        failed->fault == FR_FAULT_CUT)
+        return false;
     return failed->status == FR_ERR_CORRUPT || failed->status == FR_ERR_TRUNCATED ||
            failed->status == FR_ERR_LIMIT;
 }
@@ -161,6 +183,15 @@ static void step_over(fr_reader *reader, size_t size) {
     reader->skipping.searched =
         reader->failed.fault == FR_FAULT_DATA_CRC && fr_resync_inside(frame, &reader->credit, &at);
     fr_source_consume(&reader->source, reader->skipping.searched ? at : size);
+}
+
+int fr_reader_find(fr_reader *reader, fr_error *err) {
+    if (!reader->credit) reader->credit = FR_RESYNC_CREDIT(reader->source.map.bytes.size);
+    reader->source.stalls = true; /* nothing was damaged whose data could have frames */
+    reader->skipping.begin = UINT64_MAX;
+    if (search_on(reader) == FR_AGAIN) return FR_AGAIN;
+    reader->skipping = (fr_skipped){0};
+    return fr_source_check(&reader->source, err);
 }
 
 static int go_past(fr_reader *reader) {

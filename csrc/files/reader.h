@@ -30,6 +30,7 @@ typedef struct {
     fr_source source;
     fr_frame_options options;
     uint64_t count;      /* records given so far: the number of the next one */
+    uint64_t stop;       /* where records end, and no record of this reader begins; 0: at the end */
     size_t need;         /* the window that the next record needs */
     size_t pending;      /* bytes of the record given last, not yet consumed */
     fr_error failed;     /* once status is not 0, every call says this again */
@@ -40,10 +41,17 @@ typedef struct {
 } fr_reader;
 
 /*
- * The next record. FR_END after the last; FR_AGAIN when fr_reader_fill() has to run first, which
- * never happens on a mapped file.
+ * The next record. FR_END after the last, which has to end at `stop` where that is given; FR_AGAIN
+ * when fr_reader_fill() has to run first, which never happens on a mapped file.
  */
 FR_NODISCARD int fr_reader_next(fr_reader *reader, fr_record *record, fr_error *err);
+
+/*
+ * Gives up what is before the first true frame, by searching; everything, if there is none. What a
+ * frame is inside of is not asked: of a record file in a record, frames are found as well. FR_AGAIN
+ * when fr_reader_fill() has to run first.
+ */
+FR_NODISCARD int fr_reader_find(fr_reader *reader, fr_error *err);
 
 /* Reads more bytes; may block. FR_AGAIN on a fed source, which must be fed, and on a signal. */
 FR_NODISCARD int fr_reader_fill(fr_reader *reader, fr_error *err);

@@ -54,6 +54,17 @@ int fr_source_follow(fr_source *source, const char *path, fr_error *err) {
     return FR_OK;
 }
 
+int fr_source_seek(fr_source *source, uint64_t offset, fr_error *err) {
+    if (source->map.entry) {
+        size_t size = source->window.size;
+        fr_source_consume(source, offset < size ? (size_t)offset : size);
+    } else if (source->reads && lseek(source->fd, (off_t)offset, SEEK_SET) < 0) {
+        return fr_fail_io(err, errno, "lseek");
+    }
+    source->offset = offset;
+    return FR_OK;
+}
+
 /* Moves the window to the front of its buffer, so that all free space is behind it. */
 static int make_room(fr_source *source, size_t size, fr_error *err) {
     fr_buffer *buffer = &source->buffer;

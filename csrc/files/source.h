@@ -39,6 +39,10 @@ FR_NODISCARD int fr_source_follow(fr_source *source, const char *path, fr_error 
 /* An open descriptor, which becomes the source's to close, also on failure. */
 FR_NODISCARD int fr_source_open_fd(fr_source *source, int fd, fr_error *err);
 
+/* Starts at that file position instead of 0: of a source that was just opened. The bytes that a fed
+   source is fed are those from there on. */
+FR_NODISCARD int fr_source_seek(fr_source *source, uint64_t offset, fr_error *err);
+
 /* Gives up the window's first `size` bytes, size <= window.size. */
 static inline void fr_source_consume(fr_source *source, size_t size) {
     source->window = fr_span_after(source->window, size);

@@ -24,6 +24,8 @@ cdef str _advice(int status, str kind):
         return "; raise max_record_bytes to read it"
     if kind == "shrunk":
         return ""
+    if kind == "cut":
+        return "; fastrec.split(exact=True) cuts between records that have record files in them"
     if status == c.FR_ERR_TRUNCATED:
         return "; on_error='tolerate_tail' ends before it, fastrec.repair() cuts it off"
     return "; on_error='skip' goes on after it, fastrec.repair() saves the rest"

@@ -26,6 +26,7 @@ cdef class RecordReader:
     cdef unsigned long calling  # the thread inside `read` or `damage`
     cdef unsigned long forks
     cdef object late  # what `read` raised when it was asked for bytes ahead of their time
+    cdef uint64_t begin  # file position
     cdef uint64_t lost  # bytes that were gone past
     cdef size_t expected  # bytes of the next block
     cdef size_t unlooked  # bytes given since signals were looked at
@@ -35,13 +36,16 @@ cdef class RecordReader:
         self.forks = forks
 
     def __init__(self, path, *, read=None, bint verify=True, uint64_t max_record=0, damage=None,
-                 wait=None, bint views=False, place=None):
+                 wait=None, bint views=False, place=None, uint64_t begin=0, uint64_t end=0):
         """From the file at `path`, or, when `read` is given, from what `read(size)` returns.
 
         `place`: where the file is, when `path` is only what messages call it.
         `damage(error, skipped)` is asked about each damage: to go on after it when it returns
         true, to end there when it does not. `wait(size)` is called at the end of a file that
-        somebody writes to, `size` bytes long by now: to look again when it returns true. With `views`, iterating gives memoryviews.
+        somebody writes to, `size` bytes long by now: to look again when it returns true. With `views`, iterating
+        gives memoryviews.
+        `begin` and `end`: file positions of a part that is read alone, 0 for all; `read` gives the
+        bytes from `begin` on.
         """
         self.path = path
         self.read = read
@@ -53,6 +57,10 @@ cdef class RecordReader:
         chosen()
         if read is None:
             self._open(path_bytes(path if place is None else place))
+        cdef c.fr_error err
+        check(c.fr_source_seek(&self.reader.source, begin, &err), &err, path)
+        self.begin = begin
+        self.reader.stop = end
 
     cdef int _open(self, bytes name) except -1:
         cdef c.fr_error err
@@ -319,7 +327,25 @@ cdef class RecordReader:
         self._enter()
         with self.lock:
             total = self._walk(NULL)
-            return total, self.reader.source.offset - total * c.FR_FRAME_OVERHEAD - self.lost
+            size = self.reader.source.offset - self.begin
+            return total, size - total * c.FR_FRAME_OVERHEAD - self.lost
+
+    def find(self):
+        """Go to the first sound record from here on, wherever it is: its file position, or None.
+
+        For a reader that has given no records, and from which none are wanted.
+        """
+        cdef c.fr_error err
+        cdef int status = c.FR_AGAIN
+        self._enter()
+        with self.lock:
+            while status == c.FR_AGAIN:
+                with nogil:
+                    status = c.fr_reader_find(&self.reader, &err)
+                self._check(status, &err)
+                if status == c.FR_AGAIN:
+                    self._fill()
+            return self.reader.source.offset if self.reader.source.window.size else None
 
     def index(self):
         """Go to the end of a file, checking every record: where they are."""

@@ -24,10 +24,11 @@ from .index import Index
 from .inflate import Inflated
 from .paths import PathLike, expand, index_path, is_path
 from .recovery import Damage, OnError, Skipped, check_policy
+from .splitting import FileRange, open_range, ranges_of
 
 __all__ = ["RecordFiles", "Source"]
 
-Source = Union[PathLike, Iterable[PathLike], IO[bytes]]  # noqa: UP007
+Source = Union[PathLike, Iterable[PathLike], IO[bytes], FileRange, Iterable[FileRange]]  # noqa: UP007
 
 
 class RecordFiles:
@@ -64,7 +65,11 @@ class RecordFiles:
         self.file: Any = source if hasattr(source, "read") and not is_path(source) else None
         if isinstance(self.file, io.TextIOBase):
             raise TypeError("the file is open in text mode; open it with mode 'rb'")
-        self.paths: list[str | bytes] = [] if self.file is not None else expand(source)
+        self._ranges = ranges_of(source)
+        if self._ranges is not None:
+            self.paths: list[str | bytes] = [each.path for each in self._ranges]
+        else:
+            self.paths = [] if self.file is not None else expand(source)  # type: ignore[arg-type]
         if self.file is None and not self.paths:
             raise FileNotFoundError(errno.ENOENT, "no files to read: the list of paths is empty")
         self.places = [os.path.abspath(path) for path in self.paths]
@@ -99,6 +104,8 @@ class RecordFiles:
         """
         path, place, read = self.paths[number], self.places[number], None
         options = {**self._options, "damage": damage, "views": views, "place": place}
+        if self._ranges is not None and (part := self._ranges[number]) != FileRange(path):
+            return self._open_range(part, options)
         if self._follow is not False:
             seconds = None if self._follow is True else float(self._follow)
             return _core.RecordReader(path, wait=Patience(seconds, lambda: self.closed), **options)
@@ -110,6 +117,20 @@ class RecordFiles:
             name = os.fsdecode(path)
             read = Inflated(file.read, kind, name, close=file.close, seek=file.seek, **self._limits)
         return _core.RecordReader(path, read=read, **options)
+
+    def _open_range(self, part: FileRange, options: dict[str, Any]) -> _core.RecordReader:
+        """Open a part of a file, or any file of a file system."""
+        options |= {"begin": part.begin, "end": part.end or 0}
+        if part.filesystem is None:
+            return _core.RecordReader(part.path, **options)
+        file, head = open_range(part)
+        kind, read = self._compression, file.read
+        if kind == "auto":
+            kind = streams.detect(head)
+        if kind is not None and part.end is None:
+            name = os.fsdecode(part.path)
+            read = Inflated(read, kind, name, close=file.close, seek=file.seek, **self._limits)
+        return _core.RecordReader(part.path, read=read, **options)
 
     def _open_file(self, damage: Damage | None, views: bool) -> _core.RecordReader:
         if self._follow is not False:
@@ -156,6 +177,8 @@ class RecordFiles:
         """Name the first source that has no random access, as messages do; None: all have."""
         if self.file is not None:
             return repr(self.file)
+        if self._ranges is not None:
+            return f"{str(self._ranges[0])!a}"
         for path, place in zip(self.paths, self.places, strict=True):
             if not is_regular(place) or self.is_compressed(place):
                 return f"{os.fsdecode(path)!a}"
