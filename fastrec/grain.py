@@ -70,7 +70,11 @@ class Source:
         return len(self._reader)
 
     def __getitem__(self, index: Any) -> Any:
-        return self._getitems([as_index(index)])[0]
+        record = self._reader[as_index(index)]
+        if self._features is None:
+            return record
+        columns = parse_example([record], self._features)
+        return {name: column[0] for name, column in columns.items()}
 
     def _getitems(self, indices: Sequence[int]) -> Sequence[Any]:
         records = self._reader.read_many(np.asarray(indices))

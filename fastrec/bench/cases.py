@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import struct
 import zlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
@@ -147,6 +148,9 @@ CASES: dict[str, Case] = {
 RAW_CASES: dict[str, Case] = {
     "small": Case("small", "64 to 128 plain bytes", (), 500_000),
     "kib": Case("kib", "1,024 plain bytes", (), 100_000),
+    "events": Case(
+        "events", "scalars of 20 tags, as TensorFlow 1 and tensorboardX log", (), 100_000
+    ),
 }
 
 
@@ -250,8 +254,25 @@ def columns_of(case: Case, seed: int, saved: str = "") -> Columns:
     return _MAKERS[case.name](_generator(case.name, seed), case, case.records)
 
 
+def _event_records(case: Case, seed: int) -> Strings:
+    """Events of one scalar each; the first says of which version the file is."""
+    values = _generator(case.name, seed).standard_normal(case.records).astype("<f4")
+    records = [b"\x09" + struct.pack("<d", 1.7e9) + b"\x1a\x0dbrain.Event:2"]
+    for number in range(case.records - 1):
+        tag = b"train/metric_%02d" % (number % 20)
+        value = b"\x0a%c%s\x15%s" % (len(tag), tag, values[number].tobytes())
+        summary = b"\x0a%c%s" % (len(value), value)
+        time = struct.pack("<d", 1.7e9 + number / 8)
+        step = number // 20 | 1 << 14  # three bytes
+        steps = bytes([step & 127 | 128, step >> 7 & 127 | 128, step >> 14])
+        records.append(b"\x09%s\x10%s\x2a%c%s" % (time, steps, len(summary), summary))
+    return Strings.of(records)
+
+
 def raw_records(case: Case, seed: int) -> Strings:
     """The records of a case that has no features."""
+    if case.name == "events":
+        return _event_records(case, seed)
     low, high = (64, 129) if case.name == "small" else (1024, 1025)
     random = _generator(case.name, seed)
     offsets = np.zeros(case.records + 1, np.int64)

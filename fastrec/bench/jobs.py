@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from .cases import CASES, RAW_CASES, Case
 
-__all__ = ["JOBS", "PEERS", "Entry", "Job", "crc_case"]
+__all__ = ["FRAMEWORKS", "JOBS", "PEERS", "Entry", "Job", "crc_case"]
 
 OURS = "ours"
 CEILING = "ceiling"
@@ -22,7 +22,13 @@ PEERS: dict[str, str] = {
     "awscrt": "awscrt",
     "array_record": "array-record",
     "bagz": "bagz",
+    "torch": "torch",
+    "grain": "grain",
+    "tensorboard": "tensorboard",
 }
+
+# Of these, fastrec is measured inside of them: their interpreters import it from here.
+FRAMEWORKS = ("torch", "grain")
 
 
 @dataclass(frozen=True)
@@ -118,6 +124,15 @@ JOBS: dict[str, Job] = {
             ("cifar", "tabular", "ragged"),
             note="Row by row; fastrec by `import fastrec.compat.tfrecord as tfrecord`, which "
                  "verifies checksums."),
+        Job("dataloader", "PyTorch's DataLoader, unmodified, over a map-style data set",
+            ("cifar", "tabular"), shuffled=True,
+            note="`DataLoader(dataset, batch_size=128, shuffle=True)`, without workers; one record "
+                 "at a time is the same data set without `__getitems__`. The tfrecord package's "
+                 "data set is iterable, in file order. `Batcher` is shuffled by itself."),
+        Job("grain", "Batches of 128 through Grain, shuffled", ("cifar", "tabular"), shuffled=True,
+            note="Grain's own sources give one record at a time, which protobuf parses; its "
+                 "TFRecord reader has no random access, and reads in file order."),
+        Job("events", "The scalars of a TensorBoard event file, as columns", ("events",)),
         Job("write", "Write examples", _SIX,
             note="Without fsync. Outputs are compared by reading them back."),
         Job("encode", "Encode columns, in memory", ("cifar", "embed"),

@@ -15,6 +15,8 @@ from typing import IO, Any
 
 import fastrec
 
+from .jobs import CEILING, FRAMEWORKS, OURS
+
 __all__ = ["Contestant", "interpreters", "peers_folder"]
 
 _START = """
@@ -94,8 +96,8 @@ class Contestant:
         return list(self.about.get("jobs", {}).get(job, ()))
 
     def _start(self) -> subprocess.Popen[bytes]:
-        # A peer's interpreter may have another ABI: only our own process finds fastrec's folder.
-        paths = [_HOME] if self._peer in ("ours", "ceiling") else []
+        # A peer's interpreter may have another ABI, and need not find fastrec.
+        paths = [_HOME] if self._peer in (OURS, CEILING, *FRAMEWORKS) else []
         threads = str(self._threads or "")
         environment = {**os.environ, "PYTHONHASHSEED": "0", "FASTREC_BENCH_THREADS": threads}
         if self._python != sys.executable:

@@ -97,6 +97,7 @@ def _ours(variant: str) -> Entry:
 
 _WHOLE, _BUFFER = "whole data set", "buffer 2000"
 _ONE, _MANY = "one at a time", "1024 at a time"
+_DATASET, _ITERATED = "fastrec.torch.Dataset", "fastrec.grain.BatchIterDataset"
 
 _TARGETS = (
     _Times("CRC32C of cold 1 KiB buffers, called from Python", "crc", _each(2, "1 KiB cold"),
@@ -143,6 +144,15 @@ _TARGETS = (
     _Times("queue pipeline", "queue", _each(20, "cifar"), _OURS, _TF),
     _Times("queue pipeline, images distorted", "distort", _each(10, "cifar"), _ours("queues"),
            Entry("tensorflow", "queues")),
+    _Times("unmodified DataLoader", "dataloader", _each(20, "cifar", "tabular"),
+           Entry("torch", _DATASET), Entry("torch", "tfrecord.torch")),
+    _Times("unmodified DataLoader", "dataloader", _each(20, "cifar", "tabular"),
+           Entry("torch", _DATASET), Entry("torch", "one record at a time")),
+    _Times("through Grain", "grain", _each(20, "cifar", "tabular"),
+           Entry("grain", _ITERATED), Entry("grain", "its TFRecord reader")),
+    _Times("through Grain", "grain", _each(20, "cifar", "tabular"),
+           Entry("grain", _ITERATED), Entry("grain", "array_record")),
+    _Times("TensorBoard events", "events", _each(50, "events"), _OURS, Entry("tensorboard")),
     _Times("2 threads beside 1", "parse", _each(1.7, "tabular"), _OURS, _ours("1 thread")),
 )  # fmt: skip
 

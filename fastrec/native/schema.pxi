@@ -25,6 +25,11 @@ cdef dict KINDS = {
 }
 
 
+# Bytes of a record that is parsed without releasing the GIL: to get it back takes longer, where
+# threads wait for it.
+cdef enum: QUICK = 1 << 14
+
+
 cdef c.fr_span span_of(bytes data):
     cdef c.fr_span span
     span.data = <const uint8_t *>PyBytes_AS_STRING(data)
@@ -159,13 +164,20 @@ cdef class Schema:
         cdef Batch batch = self.batch()
         cdef c.fr_error err
         cdef int status
-        with nogil:
-            status = c.fr_pool_take(self.pool, spans.count, &batch.batch, &err)
-            if status == c.FR_OK:
-                status = c.fr_parallel_parse(c.fr_pool_schema(self.pool), spans.spans, spans.count,
-                                         threads, batch.batch, &err)
+        if spans.count == 1 and spans.spans[0].size <= QUICK:
+            status = self.fill(spans, threads, batch, &err)
+        else:
+            with nogil:
+                status = self.fill(spans, threads, batch, &err)
         check(status, &err)
         return batch.columns()
+
+    cdef int fill(self, Spans spans, size_t threads, Batch batch, c.fr_error *err) noexcept nogil:
+        cdef int status = c.fr_pool_take(self.pool, spans.count, &batch.batch, err)
+        if status != c.FR_OK:
+            return status
+        return c.fr_parallel_parse(c.fr_pool_schema(self.pool), spans.spans, spans.count, threads,
+                                   batch.batch, err)
 
     cdef Batch batch(self):
         cdef Batch batch = Batch.__new__(Batch)

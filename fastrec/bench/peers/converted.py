@@ -1,16 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""For formats of their own: the records to convert, and which of them are asked for."""
+"""For formats of their own: records to convert, which are asked for, and events as bytes."""
 
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from typing import Any
 
 import numpy as np
 
 from ..worker import Task
 
-__all__ = ["numbers", "records_of", "spans_of"]
+__all__ = ["event_rows", "numbers", "records_of", "spans_of"]
 
 _RANDOM = 20_000
 
@@ -36,3 +37,13 @@ def numbers(task: Task) -> list[int]:
     """The same for everybody."""
     random = np.random.default_rng([task.seed, 5])
     return [int(i) for i in random.integers(0, task.case.records, _RANDOM)]
+
+
+def event_rows(
+    tags: Iterable[Any], times: Iterable[float], steps: Iterable[int], values: Iterable[float]
+) -> list[bytes]:
+    """Scalars in the order of their tags and steps."""
+    return sorted(
+        f"{tag} {int(step):016d} {float(time)!r} {float(np.float32(value))!r}".encode()
+        for tag, time, step, value in zip(tags, times, steps, values, strict=True)
+    )

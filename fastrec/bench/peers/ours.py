@@ -16,9 +16,9 @@ from ..cases import Case, Column
 from ..worker import Start, Task, Trial
 from . import crc, dataset_program, isolated, large, loader_program, queue_pipeline, scatter
 from .cold import timed_cold
-from .converted import numbers
+from .converted import event_rows, numbers
 
-__all__ = ["JOBS", "features_of", "given", "versions"]
+__all__ = ["JOBS", "column_of", "features_of", "given", "versions"]
 
 _BATCHES = 1024
 
@@ -40,11 +40,11 @@ def features_of(case: Case) -> dict[str, Any]:
     return made
 
 
-def _column(column: Any) -> Column:
+def column_of(column: Any) -> Column:
     if isinstance(column, fastrec.Bytes):
         return cases.Strings(column.data, column.offsets)
     if isinstance(column, fastrec.Ragged):
-        values: Any = _column(column.values)
+        values: Any = column_of(column.values)
         return cases.Ragged(values, column.row_splits)
     array: np.ndarray[Any, Any] = column
     return array
@@ -54,7 +54,7 @@ def _digest_of(batches: Callable[[], Any]) -> Callable[[], dict[str, int]]:
     def digested() -> dict[str, int]:
         made = digest.Digest()
         for batch in batches():
-            made.add({name: _column(column) for name, column in batch.items()})
+            made.add({name: column_of(column) for name, column in batch.items()})
         return made.result()
 
     return digested
@@ -334,6 +334,16 @@ def _distort_in_queues(task: Task) -> Trial:
     return queue_pipeline.trial(tf, task, distort=True)
 
 
+def _events(task: Task) -> Trial:
+    import fastrec.events
+
+    def rows() -> Iterator[bytes]:
+        table = fastrec.events.scalars(task.path)
+        yield from event_rows(*(table[name] for name in ("tag", "wall_time", "step", "value")))
+
+    return Trial(lambda: fastrec.events.scalars(task.path), lambda: digest.of_records(rows()))
+
+
 JOBS: dict[str, dict[str, Start]] = {
     **crc.jobs(fastrec.crc32c),
     "make": {"": _make},
@@ -369,6 +379,9 @@ JOBS: dict[str, dict[str, Start]] = {
     "first batch": {"": _first_batch},
     "import": {"": isolated.importing("fastrec")},
     "memory": {"": isolated.memory(_MEMORY, os.fspath(os.path.dirname(fastrec.__path__[0])))},
+    "dataloader": {"Batcher": _parse(shuffle=True, seed=1)},
+    "grain": {"Batcher": _parse(shuffle=True, seed=1)},
+    "events": {"": _events},
     "queue": {"": _queue},
     "dataset": {"": _dataset_program},
     "loader": {"": _loader_program},
