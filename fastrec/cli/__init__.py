@@ -3,33 +3,25 @@
 
 from __future__ import annotations
 
-import argparse
 import contextlib
-import importlib
 import os
 import sys
 from collections.abc import Sequence
 
-from fastrec import __version__
-from fastrec.cli.report import Failure, Report, shown
+from fastrec.cli.grammar import (
+    BROKEN_PIPE,
+    FINDING,
+    INTERRUPTED,
+    USAGE,
+    is_verb,
+    program,
+    status_of,
+    verb_parser,
+)
+from fastrec.cli.report import Failure, Report, explained
 from fastrec.errors import FastrecError
 
 __all__ = ["main"]
-
-# Loaded by name: the demonstration and the benchmarks are built on this package.
-_COMMANDS = {
-    "demo": "fastrec.demo.command",
-    "images": "fastrec.cli.images",
-    "verify": "fastrec.cli.verify",
-    "repair": "fastrec.cli.repair",
-    "schema": "fastrec.cli.schema",
-    "count": "fastrec.cli.count",
-    "bench": "fastrec.bench.command",
-}
-
-NO_COMMAND = 2
-INTERRUPTED = 130
-BROKEN_PIPE = 141
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -43,8 +35,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     Returns
     -------
     int
-        The exit status: 0 if all is well, 1 for a finding or a failure, 2 for a wrong request, 130
-        after Ctrl-C, 141 when the reader of standard output has closed it.
+        The exit status: 0 if all is well, 1 for a finding, such as damage or a difference, 2 for
+        a wrong request, 74 for an error of the operating system, 130 after Ctrl-C, 141 when the
+        reader of standard output has closed it.
 
     Raises
     ------
@@ -52,13 +45,19 @@ def main(argv: Sequence[str] | None = None) -> int:
         From argparse, after ``--help`` and for words that it does not know.
     """
     _accept_any_name(sys.stdout)
-    parser = _parser()
-    words = sys.argv[1:] if argv is None else argv
+    _accept_any_name(sys.stderr)
+    words = list(sys.argv[1:] if argv is None else argv)
+    if words[:1] == ["help"]:
+        words = [*words[1:2], "--help"]
     if not words:
-        parser.print_help(sys.stderr)
-        return NO_COMMAND
-    arguments = parser.parse_args(words)
-    report = Report()
+        program().print_help(sys.stderr)
+        return USAGE
+    if not is_verb(words[0]):
+        program().parse_args(words)  # --help, --version, or an error
+        return USAGE
+    parser = verb_parser(words[0])
+    arguments = parser.parse_intermixed_args(words[1:])
+    report = Report(quiet=getattr(arguments, "quiet", False))
     try:
         status: int = arguments.run(arguments, report)
         sys.stdout.flush()
@@ -69,38 +68,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         report.complain("interrupted")
         return INTERRUPTED
     except (Failure, FastrecError, OSError, ImportError, MemoryError) as error:
-        report.complain(f"error: {_explained(error)}")
-        return error.status if isinstance(error, Failure) else 1
-    return status
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="fastrec", description="Inspect, verify, repair and write TFRecord files."
-    )
-    parser.add_argument("--version", action="version", version=f"fastrec {__version__}")
-    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for name, home in _COMMANDS.items():
-        module = importlib.import_module(home)
-        text = (module.__doc__ or "").strip().splitlines()[0]
-        command = commands.add_parser(name, help=text[0].lower() + text[1:-1], description=text)
-        module.add_arguments(command)
-        command.set_defaults(run=module.run)
-    return parser
-
-
-def _explained(error: BaseException) -> str:
-    """One line about `error`, with the file that it is about."""
-    if isinstance(error, OSError) and error.strerror:
-        where = f"{shown(os.fsdecode(error.filename))}: " if _is_name(error.filename) else ""
-        return f"{where}{error.strerror}"
-    if isinstance(error, MemoryError):
-        return "out of memory"
-    return shown(str(error)) or type(error).__name__
-
-
-def _is_name(filename: object) -> bool:
-    return isinstance(filename, (str, bytes, os.PathLike)) and bool(os.fspath(filename))
+        report.complain(f"error: {explained(error)}")
+        return error.status if isinstance(error, Failure) else status_of(error)
+    return max(status, FINDING if report.findings else 0)
 
 
 def _accept_any_name(stream: object) -> None:

@@ -1,27 +1,85 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Expansion of command-line arguments to files."""
+"""Expansion of command-line arguments to files, and where records go to and come from."""
 
 from __future__ import annotations
 
+import contextlib
 import os
-from collections.abc import Iterable
+import sys
+from collections.abc import Iterable, Iterator
+from typing import Any
 
+import fastrec
+from fastrec import _core
+from fastrec.columns import Bytes
 from fastrec.records.paths import expand as meant_by
 
-__all__ = ["expand"]
+__all__ = ["STDIN", "expand", "open_output", "reader_of", "size_of"]
+
+STDIN = "-"
 
 
 def expand(words: Iterable[str]) -> tuple[list[str], list[OSError]]:
     """The files that `words` name, in that order, and what could not be found.
 
-    A word is a file, a directory (the files in it with ``.tfrecord`` in their names) or a pattern
-    that the shell left alone.
+    A word is ``-`` for standard input, a file, a directory (the files in it with ``.tfrecord`` in
+    their names; of a data set that TFDS has prepared those of its splits) or a pattern that the
+    shell left alone.
     """
     files: list[str] = []
     missing: list[OSError] = []
     for word in words:
         try:
-            files += map(os.fsdecode, meant_by(word))
+            files += [word] if word == STDIN else _meant_by(word)
         except OSError as error:
             missing.append(error)
     return list(dict.fromkeys(files)), missing
+
+
+def _meant_by(word: str) -> list[str]:
+    if os.path.isdir(word) and fastrec.tfds.is_prepared(word):
+        word = fastrec.tfds.info(word).directory
+    return [os.fsdecode(path) for path in meant_by(word)]
+
+
+def reader_of(path: str, **options: Any) -> fastrec.Reader:
+    """A reader of one of the files, or of standard input."""
+    return fastrec.Reader(sys.stdin.buffer if path == STDIN else path, **options)
+
+
+def size_of(paths: Iterable[str]) -> int:
+    """Bytes of all files, for progress; 0 if one is a stream, or is compressed."""
+    total = 0
+    for path in paths:
+        if path == STDIN or not os.path.isfile(path) or reader_of(path).is_compressed(path):
+            return 0
+        total += os.path.getsize(path)
+    return total
+
+
+class _Stdout:
+    """Writes records to standard output as they come."""
+
+    count = 0
+
+    def __init__(self) -> None:
+        self._file = sys.stdout.buffer
+
+    def write_many(self, records: Bytes) -> None:
+        for frames, count in _core.Frames(records):
+            self._file.write(memoryview(frames))  # type: ignore[arg-type]
+            self.count += count
+
+
+@contextlib.contextmanager
+def open_output(path: str, *, compression: str = "none", overwrite: bool = False) -> Iterator[Any]:
+    """What takes blocks of records: a file that appears whole or not at all, or standard output."""
+    kind = None if compression == "none" else compression
+    if path != STDIN:
+        with fastrec.Writer(path, compression=kind, overwrite=overwrite) as writer:
+            yield writer
+        return
+    if kind is not None:
+        raise ValueError("--compression requires a file as output")
+    yield _Stdout()
+    sys.stdout.buffer.flush()

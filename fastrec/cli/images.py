@@ -5,21 +5,16 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable
+from pathlib import Path
 
 from fastrec import image
+from fastrec.cli.grammar import USAGE, whole_number
 from fastrec.cli.report import Failure, Report, counted, shown
 
 __all__ = ["add_arguments", "run"]
 
 
-def _positive(text: str) -> int:
-    try:
-        value = int(text)
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"must be a whole number, got {text!r}") from None
-    if not 1 <= value <= 99999:
-        raise argparse.ArgumentTypeError(f"must be 1 to 99999, got {value}")
-    return value
+_MOST_LINES = 20
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -31,7 +26,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="OUT",
         help="output file, such as train.tfrecord; shards are named after it",
     )
-    parser.add_argument("--shards", type=_positive, default=1, metavar="N", help="number of files")
+    parser.add_argument(
+        "--shards", type=whole_number(1, 99999), default=1, metavar="N", help="number of files"
+    )
     parser.add_argument("--raw", action="store_true", help="store pixels instead of encoded images")
     parser.add_argument(
         "--labels",
@@ -40,7 +37,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="a CSV file of filename,label; 'directories' (the default) or 'none'",
     )
     parser.add_argument(
-        "--threads", type=_positive, metavar="N", help="number of shards written in parallel"
+        "--threads",
+        type=whole_number(1, 99999),
+        metavar="N",
+        help="number of shards written in parallel",
     )
     parser.add_argument(
         "--no-check", action="store_true", help="read headers only; do not check that images decode"
@@ -62,7 +62,15 @@ def _steps(advance: Callable[[int], object]) -> Callable[[int, int], None]:
 
 def run(arguments: argparse.Namespace, report: Report) -> int:
     """Print a line for each file that was left out, and a total; 1 if nothing could be written."""
-    total = len(image.find(arguments.directory))
+    found = image.find(arguments.directory)
+    total = len(found)
+    root = Path(arguments.directory)
+    if total and arguments.labels == "directories" and all(path.parent == root for path in found):
+        raise Failure(
+            f"no image is in a sub-directory of {shown(arguments.directory)}, which would be its "
+            f"label; use --labels none or --labels FILE.csv",
+            USAGE,
+        )
     with report.progress("writing", total) as advance:
         try:
             written = image.write_directory(
@@ -78,8 +86,11 @@ def run(arguments: argparse.Namespace, report: Report) -> int:
             )
         except ValueError as error:
             raise Failure(str(error)) from None
-    for name, reason in written.skipped:
+    for name, reason in written.skipped[:_MOST_LINES]:
         report.line(f"skipped  {shown(name)}: {shown(reason)}", style="yellow")
+    if len(written.skipped) > _MOST_LINES:
+        more = counted(len(written.skipped) - _MOST_LINES, "file")
+        report.line(f"skipped  {more} more", style="yellow")
     resumed = f", {written.resumed} of them finished before" if written.resumed else ""
     report.line(
         f"wrote    {counted(written.count, 'image')} of {counted(len(written.labels), 'label')} "

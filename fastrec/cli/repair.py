@@ -1,48 +1,105 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Save the sound records of a damaged file to a new one."""
+"""Save the sound records of damaged files to new ones."""
 
 from __future__ import annotations
 
 import argparse
+import os
+from typing import Any
 
 import fastrec
-from fastrec.cli.report import Report, bytes_text, count_text, shown
+from fastrec.cli.files import expand, size_of
+from fastrec.cli.grammar import FINDING, USAGE, add_json, status_of
+from fastrec.cli.report import Failure, Report, bytes_text, counted, damage_text, explained, shown
 
 __all__ = ["add_arguments", "run"]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("path", metavar="PATH", help="the damaged file, which is kept")
     parser.add_argument(
+        "paths", nargs="+", metavar="FILE", help="a damaged file, a directory or a pattern"
+    )
+    parser.add_argument(
+        "-o",
         "--output",
-        metavar="PATH",
-        help="the new file (default: PATH with .repaired before its suffix)",
+        metavar="FILE",
+        help="the new file (default: the name with .repaired before its suffix)",
     )
     parser.add_argument(
         "--in-place",
         action="store_true",
-        help="give the new file the name of the damaged one, which becomes PATH.damaged",
+        help="give the new file the name of the damaged one, which is kept as FILE.damaged",
     )
     parser.add_argument("--overwrite", action="store_true", help="replace an existing output")
+    add_json(parser)
 
 
 def run(arguments: argparse.Namespace, report: Report) -> int:
-    """Print what was lost and what was saved; 0 if there was nothing to repair, 1 if there was."""
-    try:
-        done = fastrec.repair(
-            arguments.path,
-            arguments.output,
-            in_place=arguments.in_place,
-            overwrite=arguments.overwrite,
-        )
-    except ValueError as error:
-        if isinstance(error, fastrec.FastrecError):
-            raise
-        report.complain(f"error: {shown(str(error))}")
-        return 2
+    """Print what was lost and what was saved; 0 if every file is sound now, or has a sound copy.
+
+    Nothing is written for a sound file, and for one without a single record.
+    """
+    files, missing = expand(arguments.paths)
+    if arguments.output and (arguments.in_place or len(files) + len(missing) > 1):
+        other = "--in-place" if arguments.in_place else "several files"
+        raise Failure(f"--output and {other} are mutually exclusive", USAGE)
+    failures: list[Exception] = [*missing]
+    for path in files:
+        try:
+            _repair(path, arguments, report)
+        except ValueError as error:
+            if isinstance(error, fastrec.FastrecError):
+                failures.append(error)
+            else:
+                failures.append(Failure(str(error), USAGE))
+        except (fastrec.FastrecError, OSError, Failure) as error:
+            failures.append(error)
+    for failure in failures:
+        report.complain(f"error: {explained(failure)}")
+    return max(map(status_of, failures), default=0)
+
+
+def _repair(path: str, arguments: argparse.Namespace, report: Report) -> None:
+    before = 0
+
+    def step(_: str, position: int) -> None:
+        nonlocal before
+        advance(position - before)
+        before = position
+
+    if arguments.output and os.path.exists(arguments.output):
+        if os.path.samefile(path, arguments.output):
+            raise Failure("the output is the damaged file; --in-place keeps a copy of it", USAGE)
+        if not arguments.overwrite:
+            raise FileExistsError(17, "File exists", arguments.output)
+    with report.progress("reading, bytes", size_of([path])) as advance:
+        [found] = fastrec.verify(path, on_error="skip", progress=step).reports
+    if not found.skipped:
+        if arguments.json:
+            _json(path, path, found.records, found.bytes, (), report)
+        else:
+            report.line(f"sound    {shown(path)}: {counted(found.records, 'record')}; not copied")
+        return
+    if not found.records:
+        raise Failure(f"{shown(path)}: {damage_text(found.skipped[0])}; no record to save", FINDING)
+    done = fastrec.repair(
+        path, arguments.output, in_place=arguments.in_place, overwrite=arguments.overwrite
+    )
+    if arguments.json:
+        _json(path, done.path, done.records, done.bytes, done.skipped, report)
+        return
     for lost in done.skipped:
-        size = "the rest" if lost.size is None else f"{count_text(lost.size)} bytes"
-        report.line(f"lost     {size} at offset {lost.begin}: {shown(lost.reason)}", style="red")
-    saved = f"{count_text(done.records)} records, {bytes_text(done.bytes)} of data"
+        size = "the rest" if lost.size is None else counted(lost.size, "byte")
+        report.line(f"lost     {size}: {damage_text(lost)}", style="red")
+    saved = f"{counted(done.records, 'record')}, {bytes_text(done.bytes)} of data"
     report.line(f"saved    {shown(done.path)}: {saved}")
-    return 1 if done.skipped else 0
+    if arguments.in_place:
+        report.line(f"kept     {shown(done.original)}")
+
+
+def _json(path: str, output: str, records: int, size: int, skipped: Any, report: Report) -> None:
+    lost = [
+        {"record": each.record, "offset": each.begin, "size": each.size, "reason": each.reason}
+        for each in skipped
+    ]
+    report.json({"path": path, "output": output, "records": records, "bytes": size, "lost": lost})

@@ -7,14 +7,29 @@ out as aligned plain text, fit for a log, ``grep`` and ``awk``.
 
 from __future__ import annotations
 
+import json
 import os
+import re
+import shlex
+import shutil
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, TextIO
 
-__all__ = ["Failure", "Report", "bytes_text", "count_text", "counted", "plain_table", "shown"]
+__all__ = [
+    "Failure",
+    "Report",
+    "bytes_text",
+    "count_text",
+    "counted",
+    "damage_text",
+    "explained",
+    "json_text",
+    "plain_table",
+    "shown",
+]
 
 Advance = Callable[[int], object]
 
@@ -45,15 +60,50 @@ class Report:
         Standard output and standard error by default.
     rich : bool, optional
         Whether to use rich; by default where it is installed and the stream is a terminal.
+    quiet : bool
+        Show no progress.
+
+    Attributes
+    ----------
+    findings : int
+        Lines of damage that were complained about, and make the exit status 1.
     """
 
     def __init__(
-        self, out: TextIO | None = None, err: TextIO | None = None, *, rich: bool | None = None
+        self,
+        out: TextIO | None = None,
+        err: TextIO | None = None,
+        *,
+        rich: bool | None = None,
+        quiet: bool = False,
     ) -> None:
         self._out = sys.stdout if out is None else out
         self._err = sys.stderr if err is None else err
         self._console = _console(self._out, rich)
+        self._progress_console = _console(self._err, rich)
+        self._quiet = quiet
         self._bar: _Bar | None = None
+        self.findings = 0
+
+    @property
+    def width(self) -> int | None:
+        """Columns of the terminal; None where lines may be of any length."""
+        if self._console is not None:
+            return int(self._console.width)
+        return shutil.get_terminal_size().columns if self._out.isatty() else None
+
+    def write(self, text: str) -> None:
+        """Many lines at once, without flushing."""
+        self._out.write(text)
+
+    def json(self, value: Any) -> None:
+        """One line of JSON."""
+        print(json_text(value), file=self._out, flush=True)
+
+    def found(self, text: str) -> None:
+        """Complain about damage; the command goes on, and ends with status 1."""
+        self.findings += 1
+        self.complain(text)
 
     def line(self, text: str = "", style: str = "") -> None:
         """One line; `style`, such as ``"bold"``, is for terminals only."""
@@ -80,15 +130,18 @@ class Report:
 
     @contextmanager
     def progress(self, what: str, total: int) -> Iterator[Advance]:
-        """A bar that appears once the body has taken a second, and goes when it ends.
+        """A bar on standard error that appears once the body has taken a second.
 
         Yields a function to call with the number of steps just done. Without a terminal there is a
-        plain line from time to time instead.
+        plain line from time to time instead. A `total` of 0 is unknown.
         """
-        if self._console is None:
-            yield _Lines(self._out, what, total).advance
+        if self._quiet:
+            yield _ignore
             return
-        self._bar = _Bar(self._console, what, total)
+        if self._progress_console is None:
+            yield _Lines(self._err, what, total).advance
+            return
+        self._bar = _Bar(self._progress_console, what, total)
         try:
             yield self._bar.advance
         finally:
@@ -115,7 +168,8 @@ class _Bar:
         from rich.progress import Progress
 
         self._progress = Progress(console=self._console, transient=True)
-        self._task = self._progress.add_task(self._what, total=self._total, completed=self._done)
+        total = self._total or None
+        self._task = self._progress.add_task(self._what, total=total, completed=self._done)
         self._progress.start()
 
     def hide(self) -> None:
@@ -136,13 +190,20 @@ class _Lines:
         if time.monotonic() < self._due:
             return
         self._due = time.monotonic() + _LINE_EVERY_S
-        percent = 100 * self._done // max(self._total, 1)
-        done = f"{count_text(self._done)} of {count_text(self._total)}"
-        print(f"   {self._what}: {done} ({percent}%)", file=self._stream, flush=True)
+        done = count_text(self._done)
+        if self._total:
+            percent = 100 * self._done // self._total
+            done += f" of {count_text(self._total)} ({percent}%)"
+        print(f"   {self._what}: {done}", file=self._stream, flush=True)
+
+
+def _ignore(_: int) -> None:
+    """Stand in for progress that nobody wants to see."""
 
 
 def _console(stream: TextIO, wanted: bool | None) -> Any:
-    if wanted is False or (wanted is None and not stream.isatty()):
+    forced = bool(os.environ.get("FORCE_COLOR"))
+    if wanted is False or (wanted is None and not stream.isatty() and not forced):
         return None
     try:
         from rich.console import Console
@@ -184,6 +245,46 @@ def shown(path: str | os.PathLike[str]) -> str:
     """`path` for a person: no control characters, nothing that a stream might refuse."""
     text = os.fsencode(path).decode("utf-8", "backslashreplace")
     return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
+
+
+def json_text(value: Any) -> str:
+    """`value` as JSON on one line, in which nothing can move a terminal's cursor."""
+    text = json.dumps(value, ensure_ascii=False, separators=(", ", ": "))
+    return text if text.isprintable() else _UNPRINTABLE.sub(_escape, text)
+
+
+_UNPRINTABLE = re.compile(r"[^ -~]")
+
+
+def _escape(found: re.Match[str]) -> str:
+    character = found.group()
+    return character if character.isprintable() else json.dumps(character)[1:-1]
+
+
+def explained(error: BaseException) -> str:
+    """One line about `error`, with the file that it is about, for somebody in a shell."""
+    if isinstance(error, OSError) and error.strerror:
+        where = f"{shown(os.fsdecode(error.filename))}: " if _is_name(error.filename) else ""
+        return f"{where}{error.strerror}"
+    if isinstance(error, MemoryError):
+        return "out of memory"
+    text, hint, _ = str(error).partition("; on_error=")
+    path = getattr(error, "path", None)
+    if hint and path and not os.fsdecode(path).startswith("<"):
+        text += f"; `fastrec repair {shlex.quote(os.fsdecode(path))}` saves the rest"
+    return shown(text) or type(error).__name__
+
+
+def damage_text(lost: Any) -> str:
+    """Describe damage in one line: record, offset, kind, numbers, and how much is lost."""
+    if lost.record < 0:
+        return shown(lost.reason.partition("; on_error=")[0])
+    detail = lost.reason.rpartition(f"(record {lost.record}): ")[2]
+    return f"record {lost.record} at offset {lost.begin}: {lost.kind}: {shown(detail)}"
+
+
+def _is_name(filename: object) -> bool:
+    return isinstance(filename, (str, bytes, os.PathLike)) and bool(os.fspath(filename))
 
 
 def count_text(count: int) -> str:

@@ -5,13 +5,16 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 import fastrec
+from fastrec.cli.files import expand
+from fastrec.cli.grammar import add_json, add_paths, whole_number
 from fastrec.cli.report import Failure, Report, shown
+from fastrec.parsing.infer import Features
 
 __all__ = ["add_arguments", "feature_code", "feature_row", "features_code", "run"]
 
@@ -19,38 +22,79 @@ HEADERS = ("feature", "kind", "dtype", "shape")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("path", metavar="PATH", help="a file, a directory or a pattern")
+    add_paths(parser, stdin=False)
     parser.add_argument(
+        "-n",
         "--limit",
-        type=int,
+        type=whole_number(0),
         default=1000,
         metavar="N",
-        help="number of records to read (default 1000)",
+        help="number of records to read, 0 for all (default 1000)",
     )
+    add_json(parser, "print one JSON object")
 
 
 def run(arguments: argparse.Namespace, report: Report) -> int:
-    """Print what :func:`fastrec.infer_features` finds."""
-    if arguments.limit < 1:
-        raise Failure("--limit must be at least 1", 2)
-    path = arguments.path
-    if fastrec.tfds.is_prepared(path):
-        return show_prepared(path, report)
-    if os.path.isdir(path):
-        path = os.path.join(path, "*.tfrecord*")
+    """Print what :func:`fastrec.infer_features` finds, and the code that reads it."""
+    paths = arguments.paths
+    if len(paths) == 1 and os.path.isdir(paths[0]) and fastrec.tfds.is_prepared(paths[0]):
+        if arguments.json:
+            report.json(_prepared_json(fastrec.tfds.info(paths[0])))
+            return 0
+        return show_prepared(paths[0], report)
+    files, missing = expand(paths)
+    if missing:
+        raise missing[0]
+    named = shown(paths[0]) if len(paths) == 1 else f"{len(files)} files"
     try:
-        features = fastrec.infer_features(path, limit=arguments.limit)
-    except fastrec.ExampleParseError as error:  # it numbers records through all files of a pattern
-        raise Failure(f"{shown(path)}: {shown(str(error))}") from error
+        features = fastrec.infer_features(files, limit=arguments.limit or None)
+    except fastrec.ExampleParseError as error:  # it numbers records through all files
+        hint = "; `fastrec head` shows records of any kind"
+        raise Failure(f"{named}: {shown(str(error))}{hint}") from error
     if not features:
-        raise Failure(f"{shown(path)}: no features found")
-    report.table(HEADERS, [feature_row(name, features[name]) for name in sorted(features)])
+        raise Failure(f"{named}: no features found")
+    if arguments.json:
+        report.json(_json(features))
+        return 0
+    headers, *rows = features.rows()
+    report.table(headers, rows, right=(2, 3))
     report.line()
-    reader = fastrec.Reader(path)
+    reader = fastrec.Reader(files)
     shuffle = not any(reader.is_compressed(each) for each in reader.paths)
-    for line in features_code(path, features, shuffle=shuffle):
+    source = paths if len(paths) > 1 else paths[0]
+    if len(paths) == 1 and os.path.isdir(paths[0]):
+        source = os.path.join(paths[0], "*.tfrecord*")
+    for line in features_code(source, features, shuffle=shuffle):
         report.line(line)
     return 0
+
+
+def _json(features: Features) -> dict[str, Any]:
+    found = {}
+    for name, feature in features.items():
+        seen = features.stats[name]
+        found[name] = {
+            "kind": seen.kinds[0],
+            "present": seen.present,
+            "values": [seen.fewest, seen.most],
+            "range": [seen.low, seen.high],
+            "format": seen.format,
+            "spec": feature_code(feature),
+        }
+    return {"records": features.records, "features": found}
+
+
+def _prepared_json(info: Any) -> dict[str, Any]:
+    leaves = [] if info.features is None else map(leaf_row, info.features.leaves())
+    return {
+        "name": info.full_name,
+        "splits": {
+            name: {"records": split.num_examples, "files": split.num_shards}
+            for name, split in info.splits.items()
+        },
+        "features": {name: {"kind": kind, "dtype": dtype, "shape": shape}
+                     for name, kind, dtype, shape in leaves},
+    }  # fmt: skip
 
 
 def show_prepared(path: str, report: Report) -> int:
@@ -89,10 +133,16 @@ def feature_row(name: str, feature: Any) -> tuple[str, str, str, str]:
     return shown(name), kind, dtype_code(feature.dtype).removeprefix("np."), extent
 
 
-def features_code(path: str, features: Mapping[str, Any], *, shuffle: bool = True) -> list[str]:
+def features_code(
+    path: str | Sequence[str], features: Mapping[str, Any], *, shuffle: bool = True
+) -> list[str]:
     """Python that batches `path` with `features`."""
-    entries = (f"    {quoted(name)}: {feature_code(features[name])}," for name in sorted(features))
-    source = f"fastrec.Batcher({quoted(path)}, features, batch_size=32{', shuffle=True' * shuffle})"
+    entries = (
+        f"    {quoted(name)}: {feature_code(features[name])},{_image_hint(features, name)}"
+        for name in sorted(features)
+    )
+    paths = quoted(path) if isinstance(path, str) else f"[{', '.join(map(quoted, path))}]"
+    source = f"fastrec.Batcher({paths}, features, batch_size=32{', shuffle=True' * shuffle})"
     return [
         "import numpy as np",
         "import fastrec",
@@ -103,6 +153,14 @@ def features_code(path: str, features: Mapping[str, Any], *, shuffle: bool = Tru
         f"for batch in {source}:",
         "    ...",
     ]
+
+
+def _image_hint(features: Mapping[str, Any], name: str) -> str:
+    """A comment beside a feature that holds encoded images."""
+    stats = features.stats.get(name) if isinstance(features, Features) else None
+    if stats is None or not stats.format or not isinstance(features[name], fastrec.FixedLenFeature):
+        return ""
+    return f'  # {stats.format}; fastrec.ImageFeature((224, 224), fit="resize") decodes it'
 
 
 def feature_code(feature: Any) -> str:

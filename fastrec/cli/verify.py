@@ -5,79 +5,125 @@ from __future__ import annotations
 
 import argparse
 import os
+import sys
+import threading
+from collections.abc import Callable
 
 import fastrec
-from fastrec.cli.files import expand
-from fastrec.cli.report import Report, bytes_text, counted, shown
+from fastrec.cli.files import STDIN, expand, size_of
+from fastrec.cli.grammar import FINDING, USAGE, add_json, add_paths, add_threads, status_of
+from fastrec.cli.parallel import in_order
+from fastrec.cli.report import Failure, Report, bytes_text, counted, damage_text, explained, shown
 from fastrec.records.manifest import Manifest, check_shards
+from fastrec.records.recovery import Skipped
+from fastrec.records.verify import FileReport
 
 __all__ = ["add_arguments", "run"]
 
+_MOST_LINES = 20
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("paths", nargs="+", metavar="PATH", help="a file, a directory or a pattern")
+    add_paths(parser)
     parser.add_argument("--manifest", metavar="FILE", help="check the files against this manifest")
     parser.add_argument(
         "--write-manifest",
         metavar="FILE",
         help="if all files are intact, write their names, sizes, counts and checksums there",
     )
+    add_json(parser)
+    add_threads(parser)
 
 
 def run(arguments: argparse.Namespace, report: Report) -> int:
-    """Print a line a file and a total; 1 if a file is damaged, 2 if one could not be read."""
+    """Print a line a file, a line for each damaged region, and a total; 1 if there is damage."""
     files, missing = expand(arguments.paths)
+    if STDIN in files and (arguments.manifest or arguments.write_manifest):
+        raise Failure("a manifest and standard input are mutually exclusive", USAGE)
+    failures: list[Exception] = [*missing]
+    expected = Manifest.load(arguments.manifest) if arguments.manifest else None
     records = size = damaged = 0
-    incomplete = False
-    unreadable = [f"{shown(error.filename)}: {error.strerror}" for error in missing]
-    expected = None
     try:
-        if arguments.manifest:
-            expected = Manifest.load(arguments.manifest)
+        if expected is not None:
             expected.check_names(files)
         elif len(files) > 1:
-            check_shards(files)
-    except OSError as error:
-        unreadable.append(f"{shown(arguments.manifest)}: {error.strerror or error}")
+            check_shards([path for path in files if path != STDIN])
     except fastrec.FastrecError as error:
-        report.complain(f"error: {error}")
-        incomplete = True
-    for path in files:
-        try:
-            found = fastrec.verify(path)
-            if expected is not None and os.path.basename(path) in expected.names:
-                expected.check_file(path, path, found.records)
-        except OSError as error:
-            unreadable.append(f"{shown(path)}: {error.strerror or error}")
-            continue
-        except fastrec.FastrecError as error:
-            damaged += 1
-            report.line(f"DAMAGED  {damage_text(path, error)}", style="red")
-            continue
-        records += found.records
-        size += found.bytes
-        summary = f"{counted(found.records, 'record')}, {bytes_text(found.bytes)} of data"
-        if not found.records and os.path.getsize(path) == 0:
-            summary += " (empty file)"
-        report.line(f"ok       {shown(path)}: {summary}")
-    for failure in unreadable:
-        report.complain(f"error: {failure}")
-    if len(files) > 1:
+        failures.append(error)
+
+    with report.progress("verifying, bytes", size_of(files)) as advance:
+        check = _checker(expected, advance)
+        for path, found in in_order(check, files, arguments.threads):
+            if isinstance(found, OSError):
+                failures.append(found)
+                continue
+            if isinstance(found, Exception):  # not as its manifest has it, or not to be read
+                found = FileReport(path, 0, 0, (_whole(path, found),))
+            damaged += bool(found.skipped)
+            records += found.records
+            size += found.bytes
+            _print(path, found, arguments.json, report)
+    for failure in failures:
+        report.complain(f"error: {explained(failure)}")
+    if len(files) > 1 and not arguments.json:
         sound = f"{counted(records, 'record')}, {bytes_text(size)} of data"
         report.line(f"total    {len(files)} files, {damaged} damaged; sound: {sound}")
     if damaged:
         report.complain(f"error: {damaged} of {counted(len(files), 'file')} damaged")
-    if unreadable or damaged or incomplete:
-        return 2 if unreadable else 1
-    if arguments.write_manifest:
+    status = max(map(status_of, failures), default=FINDING if damaged else 0)
+    if arguments.write_manifest and not status:
         Manifest.build(files).save(arguments.write_manifest)
-    return 0
+    return status
 
 
-def damage_text(path: str, error: fastrec.FastrecError) -> str:
-    """Describe damage in one line: file, record, offset, kind and numbers."""
-    message, kind = str(error), getattr(error, "kind", "")
-    if error.record is None or not kind:
-        return f"{shown(path)}: {shown(message)}"
-    detail = message.rpartition(f"(record {error.record}): ")[2]
-    return f"{shown(path)}: record {error.record} at offset {error.offset}: {kind}: {shown(detail)}"
+def _checker(
+    expected: Manifest | None, advance: Callable[[int], object]
+) -> Callable[[str], FileReport]:
+    lock = threading.Lock()
+    before: dict[str, int] = {}
+
+    def step(path: str, position: int) -> None:
+        with lock:
+            advance(position - before.get(path, 0))
+            before[path] = position
+
+    def check(path: str) -> FileReport:
+        source = sys.stdin.buffer if path == STDIN else path
+        found = fastrec.verify(source, on_error="skip", progress=step)
+        [report] = found.reports
+        if expected is not None and os.path.basename(path) in expected.names:
+            expected.check_file(path, path, report.records)
+        return report
+
+    return check
+
+
+def _whole(path: str, error: Exception) -> Skipped:
+    return Skipped(path, 0, None, -1, getattr(error, "kind", ""), str(error))
+
+
+def _print(path: str, found: FileReport, json: bool, report: Report) -> None:
+    name = "<stdin>" if path == STDIN else path
+    if json:
+        damage = [
+            {
+                "record": lost.record, "offset": lost.begin, "size": lost.size,
+                "kind": lost.kind, "reason": lost.reason,
+            }
+            for lost in found.skipped
+        ]  # fmt: skip
+        report.json(
+            {"path": name, "records": found.records, "bytes": found.bytes, "damage": damage}
+        )
+        return
+    summary = f"{counted(found.records, 'record')}, {bytes_text(found.bytes)} of data"
+    if not found.skipped:
+        if not found.records and path != STDIN and os.path.getsize(path) == 0:
+            summary += " (empty file)"
+        report.line(f"ok       {shown(name)}: {summary}")
+        return
+    for lost in found.skipped[:_MOST_LINES]:
+        report.line(f"DAMAGED  {shown(name)}: {damage_text(lost)}", style="red")
+    more = len(found.skipped) - _MOST_LINES
+    if more > 0:
+        report.line(f"DAMAGED  {shown(name)}: {more} more places", style="red")

@@ -305,7 +305,7 @@ cdef class RecordReader:
         cdef c.fr_source *source = &self.reader.source
         return min(size, source.window.size) if source.ended else size
 
-    cdef uint64_t _walk(self, c.fr_buffer *offsets) except? 0:
+    cdef uint64_t _walk(self, c.fr_buffer *offsets, progress=None) except? 0:
         cdef c.fr_error err
         cdef uint64_t walked, total = 0
         cdef int status
@@ -315,18 +315,22 @@ cdef class RecordReader:
                 status = c.fr_reader_walk(
                     &self.reader, SLICE_RECORDS, SLICE_BYTES, offsets, &walked, &err)
             total += walked
+            if progress is not None:
+                progress(self.reader.source.offset)
             if status == c.FR_OK:
                 PyErr_CheckSignals()
             elif not self._more(status, &err, False):
                 break
         return total
 
-    def walk(self):
-        """Go to the end, checking every record: how many there were, and the bytes in them."""
+    def walk(self, progress=None):
+        """Go to the end, checking every record: how many there were, and the bytes in them.
+
+        `progress` is called with the position every few megabytes."""
         cdef uint64_t total
         self._enter()
         with self.lock:
-            total = self._walk(NULL)
+            total = self._walk(NULL, progress)
             size = self.reader.source.offset - self.begin
             return total, size - total * c.FR_FRAME_OVERHEAD - self.lost
 

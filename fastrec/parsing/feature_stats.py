@@ -192,9 +192,13 @@ class Features(dict[str, Feature]):
     def __reduce__(self) -> Any:
         return type(self), (dict(self), self.stats, self.records)
 
+    def rows(self) -> list[tuple[str, ...]]:
+        """The cells of the table that printing shows, its headers first."""
+        headers = ("name", "kind", "values", "present", "range", "read as")
+        return [headers, *(self._row(name) for name in self)]
+
     def __str__(self) -> str:
-        rows: list[tuple[str, ...]] = [("name", "kind", "values", "present", "range", "read as")]
-        rows += [self._row(name) for name in self]
+        rows = self.rows()
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
         aligned = ("<", "<", ">", ">", "<", "<")
         return "\n".join(

@@ -4,7 +4,9 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 
 from . import compression as streams
 from .byte_sources import head_of
@@ -66,6 +68,7 @@ def verify(
     on_error: OnError = "raise",
     manifest: PathLike | Manifest | None = None,
     complete: bool = True,
+    progress: Callable[[str, int], object] | None = None,
 ) -> Verified:
     """Check every length and every checksum of record files.
 
@@ -80,6 +83,8 @@ def verify(
     complete : bool, default True
         Raise if shards are missing among files named ``name-00002-of-00008`` that a directory or a
         pattern yields. A list of paths is not checked.
+    progress : callable, optional
+        Called with a file's path and the position in its (decompressed) bytes, now and then.
 
     Raises
     ------
@@ -109,7 +114,7 @@ def verify(
     reports = []
     for number, part in enumerate(files.readers()):
         path = os.fsdecode(part.path)
-        records, size = part.walk()
+        records, size = part.walk(progress and partial(progress, path))
         if expected is not None:
             expected.check_file(files.paths[number], files.places[number], records)
         lost = tuple(each for each in files.skipped if each.path == path)

@@ -64,7 +64,7 @@ def test_the_demo_writes_learns_and_proves(
     out = tmp_path / "out"
     assert cli.main(["demo", "--out", str(out)]) == 0
     captured = capsys.readouterr()
-    assert captured.err == ""
+    assert "error" not in captured.err  # what is there is progress
     shards = [f"digits-{number:05d}-of-00008.tfrecord" for number in range(8)]
     photos = [f"photos-{number:05d}-of-00002.tfrecord" for number in range(2)]
     assert sorted(os.listdir(out)) == sorted([*shards, *photos, "digits.png", "photos.png"])
@@ -101,7 +101,8 @@ def test_own_images_are_labelled_by_directory_and_broken_ones_are_named(
     out = tmp_path / "out"
     ended = demo("--images", own, "--out", out, "--shards", 5, "--epochs", 30)
     assert ended.returncode == 0, ended.stderr
-    complaints = ended.stderr.splitlines()
+    lines = ended.stderr.splitlines()
+    complaints = [line for line in lines if line.startswith("fastrec: ")]
     for name, complaint in zip(BROKEN, complaints, strict=True):
         assert complaint.startswith("fastrec: skipped: ")
         assert str(own / name) in complaint
@@ -150,7 +151,7 @@ def test_a_directory_that_is_missing_or_empty_or_a_file_is_one_line(tmp_path: Pa
         ("file", "Not a directory"),
     ):
         ended = demo("--images", tmp_path / name, "--out", tmp_path / "out")
-        assert ended.returncode in (1, 2)
+        assert ended.returncode in (1, 2, 74)
         assert ended.stderr.startswith("fastrec: error: ")
         assert ended.stderr.count("\n") == 1
         assert words in ended.stderr
@@ -163,7 +164,7 @@ def test_a_place_that_cannot_be_written_to_is_one_line(
     tmp_path: Path, out: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "file").write_text("mine")
-    assert cli.main(["demo", "--out", str(tmp_path / out)]) in (1, 2)
+    assert cli.main(["demo", "--out", str(tmp_path / out)]) in (2, 74)
     error = capsys.readouterr().err
     assert error.startswith("fastrec: error: ")
     assert error.count("\n") == 1
@@ -181,7 +182,7 @@ def test_a_full_disk_is_one_line_and_leaves_no_half_written_file(
         resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
 
     ended = demo("--out", tmp_path / "out", preexec_fn=small_disk)
-    assert ended.returncode == 1
+    assert ended.returncode == 74
     assert ended.stderr.startswith("fastrec: error: ")
     assert ended.stderr.count("\n") == 1
     assert "File too large" in ended.stderr
@@ -215,7 +216,7 @@ def test_what_is_not_installed_is_named_with_what_to_do(
     module: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setitem(sys.modules, module, None)
-    assert cli.main(["demo", "--out", str(tmp_path / "out")]) == 1
+    assert cli.main(["demo", "--out", str(tmp_path / "out")]) == 2
     error = capsys.readouterr().err
     assert "pip install 'fastrec-io[demo]'" in error
     assert error.count("\n") == 1

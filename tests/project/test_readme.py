@@ -13,7 +13,7 @@ import pytest
 import fastrec
 import fastrec.train
 
-COMMANDS = {"fastrec images", "fastrec verify", "fastrec bench"}
+COMMANDS = {"fastrec head", "stats", "verify", "diff"}
 README = (Path(__file__).parents[2] / "README.md").read_text()
 
 

@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Print records as lines of JSON."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from fastrec.cli.files import STDIN, expand
+from fastrec.cli.grammar import add_json, add_paths, add_selection
+from fastrec.cli.report import Report, json_text
+from fastrec.cli.select import Found, Selector
+from fastrec.cli.values import brief_row, whole_row
+
+__all__ = ["add_arguments", "add_options", "line_of", "run"]
+
+
+def add_arguments(parser: argparse.ArgumentParser, limit: int | None = None) -> None:
+    add_paths(parser)
+    add_selection(parser, limit=limit)
+    add_options(parser)
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    add_json(
+        parser,
+        "whole values: one as a scalar, several as a list, bytes that are not text as "
+        '{"base64": ...}; without it long lists are summarized and images described',
+    )
+    parser.add_argument(
+        "--number", action="store_true", help="put the file and the record's number before each"
+    )
+
+
+def line_of(found: Found, *, json: bool, number: bool) -> str:
+    """One record as a line of text."""
+    values: Any = (whole_row if json else brief_row)(found.row, found.record)
+    path = "<stdin>" if found.path == STDIN else found.path
+    if number and json:
+        values = {"path": path, "record": found.number, "features": values}
+    text = json_text(values)
+    if number and not json:
+        text = f"{json_text(path)[1:-1]}:{found.number}: {text}"
+    return text + "\n"
+
+
+def run(arguments: argparse.Namespace, report: Report) -> int:
+    """Print a line a record; 1 if there is damage."""
+    selector = Selector.of(arguments, report)
+    files, missing = expand(arguments.paths)
+    for found in selector.records(files, missing):
+        report.write(line_of(found, json=arguments.json, number=arguments.number))
+    return selector.status

@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Write the images, or other bytes, of records to files."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+from typing import Any
+
+from fastrec.cli.files import STDIN, expand
+from fastrec.cli.grammar import FINDING, USAGE, add_paths, add_selection
+from fastrec.cli.report import Failure, Report, counted, shown
+from fastrec.cli.rows import Row
+from fastrec.cli.select import Found, Selector
+from fastrec.cli.values import image_size
+from fastrec.columns import Bytes
+from fastrec.records.file_magic import image_format
+
+__all__ = ["add_arguments", "run"]
+
+_SUFFIXES = {"JPEG": ".jpg", "PNG": ".png", "GIF": ".gif", "BMP": ".bmp", "WebP": ".webp"}
+_UNSAFE = re.compile(r"[^\w.=@+-]+")
+_LONGEST = 120
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_paths(parser)
+    parser.add_argument("-o", "--output", required=True, metavar="DIR", help="the directory")
+    parser.add_argument(
+        "--feature", metavar="NAME", help="the feature of bytes (default: the one that has images)"
+    )
+    parser.add_argument(
+        "--name", metavar="FEATURE", help="name the files after this feature, not only the record"
+    )
+    parser.add_argument(
+        "--by", metavar="FEATURE", help="put the files into a directory for each of its values"
+    )
+    add_selection(parser)
+
+
+def run(arguments: argparse.Namespace, report: Report) -> int:
+    """Write a file for each value and print how many; existing files are an error.
+
+    Names begin with the record's number. Nothing that a record holds leads out of the directory.
+    """
+    if arguments.features is not None:
+        raise Failure("extract has --feature, of a single one", USAGE)
+    selector = Selector.of(arguments, report)
+    files, missing = expand(arguments.paths)
+    feature = arguments.feature
+    count = 0
+    for found in selector.records(files, missing):
+        if found.row is None:
+            if feature is not None:
+                continue
+            raise Failure(f"record {found.number} of {shown(found.path)} is no tf.train.Example",
+                          FINDING)  # fmt: skip
+        if feature is None:
+            feature = _with_images(found.row)
+        values = found.row.get(feature)
+        if values is None:
+            continue
+        if not isinstance(values, Bytes):
+            raise Failure(f"feature {shown(feature)!r} holds numbers, not bytes", USAGE)
+        stem = _stem(found, len(files), arguments.name)
+        folder = os.path.join(arguments.output, _text(found.row, arguments.by) or "")
+        os.makedirs(folder, exist_ok=True)
+        for index, value in enumerate(values):
+            name = stem + (f"-{index}" if len(values) > 1 else "")
+            _write(os.path.join(folder, name + _suffix(value)), value)
+            count += 1
+    if feature is not None or not selector.status:
+        report.line(f"wrote    {counted(count, 'file')} into {shown(arguments.output)}")
+    return selector.status or (0 if count else FINDING)
+
+
+def _with_images(row: Row) -> str:
+    """The feature whose first value is an image."""
+    for name, values in row.items():
+        if isinstance(values, Bytes) and _image_kind(values[0]):
+            return name
+    names = ", ".join(shown(name) for name, values in row.items() if isinstance(values, Bytes))
+    raise Failure(f"no feature holds images; --feature names one of: {names or 'none'}", USAGE)
+
+
+def _image_kind(value: bytes) -> str | None:
+    kind = image_format(value)
+    return kind if kind in ("JPEG", "PNG", "GIF") or (kind and image_size(value)) else None
+
+
+def _stem(found: Found, files: int, feature: str | None) -> str:
+    stem = f"{found.number:08d}"
+    if files > 1:
+        path = "stdin" if found.path == STDIN else os.path.basename(found.path)
+        stem = f"{_safe(path.split('.')[0])}-{stem}"
+    assert found.row is not None
+    text = _text(found.row, feature)
+    return f"{stem}-{os.path.splitext(text)[0]}" if text else stem
+
+
+def _text(row: Row, feature: str | None) -> str:
+    """The first value of a feature, as part of a name."""
+    values: Any = row.get(feature) if feature is not None else None
+    if values is None or not hasattr(values, "__len__") or not len(values):
+        return ""
+    value = values[0]
+    if isinstance(value, bytes):
+        return _safe(value.decode("utf-8", "replace").replace("\\", "/").rpartition("/")[2])
+    return _safe(str(value))
+
+
+def _safe(text: str) -> str:
+    """`text` without separators, and not hidden, ``..`` or too long."""
+    return _UNSAFE.sub("_", text).lstrip(".")[:_LONGEST]
+
+
+def _suffix(value: bytes) -> str:
+    kind = _image_kind(value)
+    return _SUFFIXES[kind] if kind else ".bin"
+
+
+def _write(path: str, value: bytes) -> None:
+    with open(path, "xb") as file:
+        file.write(value)

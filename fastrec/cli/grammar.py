@@ -1,0 +1,214 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What all verbs have in common: their names, their options, their exit status."""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import importlib
+import re
+from collections.abc import Callable
+from typing import Any, NoReturn
+
+from fastrec import __version__
+from fastrec.cli.report import Failure, Report
+from fastrec.threads import usable_cpus
+
+__all__ = [
+    "BROKEN_PIPE",
+    "FINDING",
+    "INTERRUPTED",
+    "IO",
+    "USAGE",
+    "VERBS",
+    "add_json",
+    "add_output",
+    "add_paths",
+    "add_selection",
+    "add_threads",
+    "is_verb",
+    "program",
+    "status_of",
+    "verb_parser",
+    "whole_number",
+]
+
+FINDING = 1
+USAGE = 2
+IO = 74  # EX_IOERR of sysexits.h
+INTERRUPTED = 130
+BROKEN_PIPE = 141
+
+# Loaded by name: the viewer, the demonstration and the benchmarks are built on this package.
+VERBS = {
+    "head": "fastrec.cli.head",
+    "cat": "fastrec.cli.cat",
+    "grep": "fastrec.cli.grep",
+    "schema": "fastrec.cli.schema",
+    "count": "fastrec.cli.count",
+    "stats": "fastrec.cli.stats",
+    "verify": "fastrec.cli.verify",
+    "repair": "fastrec.cli.repair",
+    "diff": "fastrec.cli.diff",
+    "index": "fastrec.cli.index",
+    "split": "fastrec.cli.split",
+    "merge": "fastrec.cli.merge",
+    "extract": "fastrec.cli.extract",
+    "images": "fastrec.cli.images",
+    "demo": "fastrec.demo.command",
+    "bench": "fastrec.bench.command",
+    "completion": "fastrec.cli.completion",
+    "man": "fastrec.cli.man",
+}
+
+STATUS = (
+    "exit status: 0 if all is well; 1 for a finding: damage, a difference, nothing found; 2 for a "
+    "wrong request; 74 if a file cannot be read or written; 130 after Ctrl-C; 141 when standard "
+    "output was closed"
+)
+
+
+class Parser(argparse.ArgumentParser):
+    """An argparse parser whose errors suggest what was meant."""
+
+    def error(self, message: str) -> NoReturn:
+        found = re.match(r"(?s)(argument \S+: invalid choice|unrecognized arguments): '?(\S+?)'?"
+                         r"( |$)", message)  # fmt: skip
+        if found:
+            known = [*VERBS, *self._option_string_actions] if "choice" in message else [
+                *self._option_string_actions
+            ]  # fmt: skip
+            close = difflib.get_close_matches(found.group(2), known, 1)
+            message += f" (did you mean {close[0]!r}?)" if close else ""
+        super().error(message)
+
+
+def is_verb(word: str) -> bool:
+    return word in VERBS
+
+
+def program() -> Parser:
+    """Make the parser of the program's own words, which lists all verbs."""
+    parser = Parser(
+        prog="fastrec", epilog=STATUS,
+        description="Look into, check, repair, compare and write TFRecord files.",
+    )  # fmt: skip
+    parser.add_argument("--version", action="version", version=f"fastrec {__version__}")
+    commands = parser.add_subparsers(
+        title="commands", metavar="COMMAND", required=True, parser_class=Parser
+    )
+    for name in VERBS:
+        text = summary(name)
+        commands.add_parser(name, help=text[0].lower() + text[1:-1])
+    return parser
+
+
+def summary(verb: str) -> str:
+    """The first line of a verb's module."""
+    module = importlib.import_module(VERBS[verb])
+    return (module.__doc__ or "").strip().splitlines()[0]
+
+
+def verb_parser(verb: str) -> Parser:
+    """Make the parser of one verb; no other is imported."""
+    module = importlib.import_module(VERBS[verb])
+    parser = Parser(prog=f"fastrec {verb}", description=summary(verb), epilog=STATUS)
+    module.add_arguments(parser)
+    parser.add_argument("-q", "--quiet", action="store_true", help="show no progress")
+    run: Callable[[argparse.Namespace, Report], int] = module.run
+    parser.set_defaults(run=run)
+    return parser
+
+
+def status_of(error: BaseException) -> int:
+    """The exit status for an error that ended a verb or a file."""
+    if isinstance(error, Failure):
+        return error.status
+    if isinstance(error, (OSError, MemoryError)):
+        return IO
+    return USAGE if isinstance(error, (ImportError, TypeError)) else FINDING
+
+
+# -- Options that several verbs have ---------------------------------------------------------------
+
+
+def whole_number(least: int, most: int = 2**63 - 1) -> Callable[[str], int]:
+    """Make the type of an option that is a number from `least` to `most`."""
+
+    def number(text: str) -> int:
+        try:
+            value = int(text)
+        except ValueError:
+            raise argparse.ArgumentTypeError(f"must be a whole number, got {text!r}") from None
+        if not least <= value <= most:
+            limits = f"{least} to {most}" if most < 2**63 - 1 else f"at least {least}"
+            raise argparse.ArgumentTypeError(f"must be {limits}, got {value}")
+        return value
+
+    return number
+
+
+def add_paths(parser: argparse.ArgumentParser, *, stdin: bool = True) -> None:
+    text = "a record file, a directory or a pattern"
+    parser.add_argument(
+        "paths", nargs="+", metavar="FILE", help=text + ("; '-' is standard input" * stdin)
+    )
+
+
+def add_json(parser: argparse.ArgumentParser, what: str = "print JSON, one object a line") -> None:
+    parser.add_argument("--json", action="store_true", help=what)
+
+
+def add_threads(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "-j",
+        "--threads",
+        type=whole_number(1, 1024),
+        default=usable_cpus(),
+        metavar="N",
+        help="threads (default: the usable processors)",
+    )
+
+
+def add_output(parser: argparse.ArgumentParser, text: str) -> None:
+    parser.add_argument("-o", "--output", required=True, metavar="FILE", help=text)
+    parser.add_argument(
+        "--compression",
+        choices=("none", "GZIP", "ZLIB"),
+        default="none",
+        type=lambda text: text if text == "none" else text.upper(),
+        help="of the output (default none)",
+    )
+    parser.add_argument("--overwrite", action="store_true", help="replace an existing output")
+
+
+def add_selection(parser: argparse.ArgumentParser, *, limit: int | None = None) -> None:
+    """Options that say which records, and what of them."""
+    many = "all" if limit is None else str(limit)
+    parser.add_argument(
+        "-n", "--limit", type=whole_number(0), default=limit, metavar="N",
+        help=f"number of records (default {many})",
+    )  # fmt: skip
+    parser.add_argument(
+        "--features", type=_names, metavar="A,B", help="only these features, in this order"
+    )
+    parser.add_argument(
+        "--where", metavar="EXPR", help="only records for which this holds, such as 'label == 3'"
+    )
+    parser.add_argument(
+        "--sample", type=whole_number(1), metavar="N", help="so many records drawn at random"
+    )
+    parser.add_argument(
+        "--seed", type=whole_number(0), default=0, metavar="N", help="of --sample (default 0)"
+    )
+    parser.add_argument(
+        "--skip-damage", action="store_true",
+        help="continue after damaged records, which are named on standard error",
+    )  # fmt: skip
+
+
+def _names(text: str) -> tuple[str, ...]:
+    names: Any = [name.strip() for name in text.split(",") if name.strip()]
+    if not names:
+        raise argparse.ArgumentTypeError("must name at least one feature")
+    return tuple(names)

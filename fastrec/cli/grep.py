@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Print the records that have a text in one of their values."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from collections.abc import Callable
+
+from fastrec.cli.cat import add_options, line_of
+from fastrec.cli.files import STDIN, expand
+from fastrec.cli.grammar import FINDING, USAGE, add_paths, add_selection
+from fastrec.cli.report import Failure, Report, shown
+from fastrec.cli.rows import Frames
+from fastrec.cli.select import Found, Selector
+from fastrec.columns import Bytes
+
+__all__ = ["add_arguments", "run"]
+
+Matches = Callable[[bytes], object]
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("pattern", metavar="PATTERN", help="a regular expression of Python's re")
+    add_paths(parser)
+    parser.add_argument("-F", "--fixed", action="store_true", help="the pattern is a plain text")
+    parser.add_argument("-i", "--ignore-case", action="store_true", help="ignore case")
+    parser.add_argument("-v", "--invert", action="store_true", help="records that do not have it")
+    parser.add_argument("-c", "--count", action="store_true", help="print how many there are")
+    add_selection(parser)
+    add_options(parser)
+
+
+def run(arguments: argparse.Namespace, report: Report) -> int:
+    """Print a line a record that matches; 1 if none does.
+
+    Bytes and text are searched, of whatever feature, or of those that ``--features`` names; of a
+    record that is no Example all of it.
+    """
+    matches = _matcher(arguments)
+    # The limit is one of matches.
+    limit, arguments.limit = arguments.limit, None
+    if arguments.sample is not None:
+        raise Failure("grep and --sample are mutually exclusive; use cat --where", USAGE)
+    selector = Selector.of(arguments, report)
+    files, missing = expand(arguments.paths)
+    counts = dict.fromkeys(files, 0)
+    number = arguments.number or len(files) > 1
+    total = 0
+    for found in selector.records(files, missing):
+        if limit is not None and total >= limit:
+            break
+        if _has(found, matches) == arguments.invert:
+            continue
+        total += 1
+        counts[found.path] += 1
+        if not arguments.count:
+            report.write(line_of(found, json=arguments.json, number=number))
+    if arguments.count:
+        for path, count in counts.items():
+            name = "<stdin>" if path == STDIN else path
+            if arguments.json:
+                report.json({"path": name, "records": count})
+            else:
+                report.line(f"{count}  {shown(name)}" if len(files) > 1 else f"{count}")
+    return selector.status or (0 if total else FINDING)
+
+
+def _matcher(arguments: argparse.Namespace) -> Matches:
+    text = arguments.pattern.encode("utf-8", "surrogateescape")
+    flags = re.IGNORECASE if arguments.ignore_case else 0
+    try:
+        return re.compile(re.escape(text) if arguments.fixed else text, flags).search
+    except re.error as error:
+        raise Failure(f"{arguments.pattern!r} is no regular expression: {error}", USAGE) from None
+
+
+def _has(found: Found, matches: Matches) -> bool:
+    if found.row is None:
+        return matches(found.record) is not None
+    for values in found.row.values():
+        lists = values.frames if isinstance(values, Frames) else [values]
+        for some in lists:
+            if isinstance(some, Bytes) and any(matches(value) is not None for value in some):
+                return True
+    return False

@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Write where the records of files begin, for random access."""
+
+from __future__ import annotations
+
+import argparse
+
+import fastrec
+from fastrec.cli.files import expand
+from fastrec.cli.grammar import USAGE, add_json, add_paths, add_threads, status_of
+from fastrec.cli.parallel import in_order
+from fastrec.cli.report import Failure, Report, counted, explained, shown
+
+__all__ = ["add_arguments", "run"]
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_paths(parser, stdin=False)
+    parser.add_argument(
+        "--text",
+        action="store_true",
+        help="write lines of 'offset size' into FILE.idx, which DALI and the tfrecord package "
+        "read, as their tfrecord2idx does; default: FILE.frindex, which fastrec finds by itself",
+    )
+    parser.add_argument("-o", "--output", metavar="INDEX", help="write it there; for one file")
+    add_json(parser)
+    add_threads(parser)
+
+
+def run(arguments: argparse.Namespace, report: Report) -> int:
+    """Print a line a file."""
+    files, missing = expand(arguments.paths)
+    if arguments.output and len(files) + len(missing) > 1:
+        raise Failure("--output and several files are mutually exclusive", USAGE)
+
+    def build(path: str) -> tuple[str, int]:
+        if fastrec.Reader(path).is_compressed(path):
+            raise fastrec.RandomAccessError(f"{path!a} is compressed: it has no random access")
+        index = fastrec.Index.build(path)
+        if not arguments.text:
+            return index.save(arguments.output), len(index)
+        target = arguments.output or f"{path}.idx"
+        index.write_text(target)
+        return target, len(index)
+
+    failures: list[Exception] = [*missing]
+    with report.progress("indexing files", len(files)) as advance:
+        for path, done in in_order(build, files, arguments.threads):
+            advance(1)
+            if isinstance(done, Exception):
+                failures.append(done)
+            elif arguments.json:
+                report.json({"path": path, "index": done[0], "records": done[1]})
+            else:
+                report.line(f"{shown(done[0])}: {counted(done[1], 'record')}")
+    for error in failures:
+        report.complain(f"error: {explained(error)}")
+    return max(map(status_of, failures), default=0)

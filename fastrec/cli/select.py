@@ -1,0 +1,229 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The records that a command line asks for, from files in order or drawn at random."""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import os
+import random
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+
+from fastrec.cli.files import STDIN, reader_of, size_of
+from fastrec.cli.grammar import FINDING, USAGE, status_of
+from fastrec.cli.report import Failure, Report, count_text, damage_text, explained, shown
+from fastrec.cli.rows import Row, pieces, rows_of
+from fastrec.cli.where import Where, WhereError, parse
+from fastrec.columns import Bytes
+from fastrec.errors import FastrecError, RandomAccessError
+from fastrec.records.record_files import RecordFiles
+
+__all__ = ["Found", "Selector", "parsed_where"]
+
+_BLOCK_RECORDS = 1024
+
+
+class Found(NamedTuple):
+    """One record: its file, its number there, its bytes, and its values unless it is no Example."""
+
+    path: str
+    number: int
+    record: bytes
+    row: Row | None
+
+
+class Block(NamedTuple):
+    """Some records of one file, with their numbers there."""
+
+    path: str
+    numbers: Sequence[int]
+    records: Bytes
+
+
+def parsed_where(text: str | None) -> Where | None:
+    """Parse what ``--where`` says."""
+    try:
+        return None if text is None else parse(text)
+    except WhereError as error:
+        raise Failure(f"--where: {error}", USAGE) from None
+
+
+@dataclass
+class Selector:
+    """Goes through files for the records that are asked for, and complains about what is damaged.
+
+    Attributes
+    ----------
+    status : int
+        The exit status for the files so far.
+    strict : bool
+        Raise what ends a file, so that nothing is written.
+    """
+
+    report: Report
+    names: tuple[str, ...] | None = None
+    where: Where | None = None
+    limit: int | None = None
+    sample: int | None = None
+    seed: int = 0
+    skip_damage: bool = False
+    status: int = 0
+    strict: bool = False
+    _seen: set[str] = field(default_factory=set)
+
+    @classmethod
+    def of(cls, arguments: argparse.Namespace, report: Report) -> Selector:
+        """Make one of the options that :func:`~fastrec.cli.grammar.add_selection` adds."""
+        limit = arguments.limit
+        if arguments.sample is not None:
+            limit = arguments.sample
+        return cls(
+            report,
+            arguments.features,
+            parsed_where(arguments.where),
+            limit,
+            arguments.sample,
+            arguments.seed,
+            arguments.skip_damage,
+        )
+
+    # -- Records, with their values --------------------------------------------------------------
+
+    def records(self, files: Sequence[str], missing: Sequence[OSError] = ()) -> Iterator[Found]:
+        """Yield the records in the order of the files, with the values that were asked for."""
+        for error in missing:
+            self.complain(error)
+        for block in self.blocks(files):
+            rows = rows_of(block.records, self.names)
+            for number, record, row in zip(block.numbers, block.records, rows, strict=True):
+                if row is not None:
+                    self._seen.update(row)
+                    if self.names is not None:
+                        row = {name: row[name] for name in self.names if name in row}
+                yield Found(block.path, number, record, row)
+        if self.names is not None and self.limit is None and self.status == 0 and self._seen:
+            self._name_unknown(self.names)
+
+    def blocks(self, files: Sequence[str]) -> Iterator[Block]:
+        """Yield the records, many at a time, without parsing more than the condition needs."""
+        if self.sample is not None:
+            yield from self._sampled(files)
+            return
+        left = self.limit
+        with self.report.progress("reading", size_of(files)) as advance:
+            for block in self._matching(files):
+                advance(block.records.nbytes + 16 * len(block.records))
+                if left is None:
+                    yield block
+                    continue
+                if left > 0:
+                    yield Block(block.path, block.numbers[:left], block.records[:left])
+                left -= len(block.records)
+                if left <= 0:
+                    return
+
+    def complain(self, error: Exception) -> None:
+        """One line for what ended a file; the others are still read."""
+        self.report.complain(f"error: {explained(error)}")
+        self.status = max(self.status, status_of(error))
+
+    # -- In sequence -----------------------------------------------------------------------------
+
+    def _matching(self, files: Sequence[str]) -> Iterator[Block]:
+        unmet = 0
+        for block in self._all(files):
+            if self.where is None:
+                yield block
+                continue
+            unmet += len(block.records)
+            kept = self._kept(block.records)
+            if len(kept):
+                unmet = -(2**63)
+                numbers = [block.numbers[index] for index in kept.tolist()]
+                yield Block(block.path, numbers, block.records.take(kept))
+        if self.where is not None and unmet > 0 and self._seen:
+            self._name_unknown(tuple(self.where.names))
+
+    def _kept(self, records: Bytes) -> np.ndarray:
+        """The places of the records for which the condition holds."""
+        assert self.where is not None
+        masks = []
+        for piece in pieces(records, None if not self._seen else self.where.names):
+            count = len(piece.records)
+            if piece.columns is None:
+                masks.append(np.zeros(count, np.bool_))
+                continue
+            self._seen.update(piece.columns)
+            try:
+                masks.append(self.where.mask(piece.columns, count))
+            except WhereError as error:
+                raise Failure(f"--where: {error}", USAGE) from None
+        return np.flatnonzero(np.concatenate(masks))
+
+    def _all(self, files: Sequence[str]) -> Iterator[Block]:
+        most = _BLOCK_RECORDS
+        if self.limit is not None and self.where is None and self.sample is None:
+            most = max(1, min(most, self.limit))
+        if self.limit == 0:
+            return
+        for path in files:
+            policy = "skip" if self.skip_damage else "raise"
+            try:
+                reader = reader_of(path, on_error=policy)
+                first = 0
+                for records in reader.blocks(most):
+                    yield Block(path, range(first, first + len(records)), records)
+                    first += len(records)
+            except (FastrecError, OSError) as error:
+                if self.strict:
+                    raise
+                self.complain(error)
+                continue
+            for lost in reader.skipped:
+                size = "the rest" if lost.size is None else f"{count_text(lost.size)} bytes"
+                self.report.complain(f"damage: {shown(path)}: {size} lost: {damage_text(lost)}")
+                self.status = max(self.status, FINDING)
+
+    # -- At random -------------------------------------------------------------------------------
+
+    def _sampled(self, files: Sequence[str]) -> Iterator[Block]:
+        assert self.sample is not None
+        draw = random.Random(self.seed)
+        if self.where is None and not self.skip_damage and files and STDIN not in files:
+            try:
+                dataset = RecordFiles(files).dataset()
+                total = len(dataset)
+                for index in sorted(draw.sample(range(total), min(self.sample, total))):
+                    path, number = dataset.place_of(index)
+                    records = dataset.take(np.array([index], np.uint64))
+                    yield Block(os.fsdecode(path), [number], records)
+                return
+            except RandomAccessError:
+                pass  # a compressed file is gone through once
+            except (FastrecError, OSError) as error:
+                if self.strict:
+                    raise
+                self.complain(error)
+                return
+        kept: list[tuple[int, str, int, bytes]] = []
+        order = 0
+        for block in self._matching(files):
+            for index, number in enumerate(block.numbers):
+                place = order if order < self.sample else draw.randrange(order + 1)
+                if place < self.sample:
+                    item = (order, block.path, number, block.records[index])
+                    kept[place : place + 1] = [item]
+                order += 1
+        for _, path, number, record in sorted(kept):
+            yield Block(path, [number], Bytes.from_list([record]))
+
+    def _name_unknown(self, names: Sequence[str]) -> None:
+        """Say which features no record has; it may be a mistake in typing."""
+        for name in sorted(set(names) - self._seen):
+            close = difflib.get_close_matches(name, self._seen, 1)
+            hint = f" (did you mean {shown(close[0])!r}?)" if close else ""
+            self.report.complain(f"warning: no record has a feature {shown(name)!r}{hint}")

@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Write the records of files into several, in order."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+from collections.abc import Iterator
+from typing import Any
+
+import fastrec
+from fastrec.cli.files import STDIN, expand
+from fastrec.cli.grammar import USAGE, add_output, add_paths, add_selection, whole_number
+from fastrec.cli.report import Failure, Report, counted, shown
+from fastrec.cli.select import Selector
+
+__all__ = ["add_arguments", "run"]
+
+_UNITS = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9, "T": 10**12,
+          "Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40}  # fmt: skip
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_paths(parser)
+    add_output(parser, "train.tfrecord stands for train-00000-of-00004.tfrecord and so on")
+    size = parser.add_mutually_exclusive_group(required=True)
+    size.add_argument(
+        "--shards", type=whole_number(1, 99999), metavar="N",
+        help="number of files, which get equally many records, the first the first ones",
+    )  # fmt: skip
+    size.add_argument(
+        "--records", type=whole_number(1), metavar="N", help="number of records in a file"
+    )
+    size.add_argument(
+        "--size", type=_size, metavar="BYTES", help="begin another file at this size, such as 100M"
+    )
+    add_selection(parser)
+
+
+def _size(text: str) -> int:
+    number = text.rstrip("bB")
+    unit = number.lstrip("0123456789")
+    try:
+        value = int(number.removesuffix(unit)) * _UNITS[unit]
+    except (ValueError, KeyError):
+        raise argparse.ArgumentTypeError(f"must be a size such as 100M, got {text!r}") from None
+    if value < 1:
+        raise argparse.ArgumentTypeError("must be at least 1 byte")
+    return value
+
+
+def run(arguments: argparse.Namespace, report: Report) -> int:
+    """Write the files, all of them or none, and print how many there are."""
+    if arguments.features is not None:
+        raise Failure("records are written whole: --features is of cat", USAGE)
+    if arguments.output == STDIN:
+        raise Failure("standard output is a single file", USAGE)
+    selector = Selector.of(arguments, report)
+    files, missing = expand(arguments.paths)
+    if missing:
+        raise missing[0]
+    selector.strict = True
+    with _writer(arguments, files) as writer:
+        for block in selector.blocks(files):
+            writer.write_many(block.records)
+    first, last = shown(writer.paths[0]), shown(writer.paths[-1])
+    names = first if first == last else f"{first} to {last}"
+    report.line(f"wrote    {names}: {counted(writer.count, 'record')}")
+    return selector.status
+
+
+@contextlib.contextmanager
+def _writer(arguments: argparse.Namespace, files: list[str]) -> Iterator[Any]:
+    kind = None if arguments.compression == "none" else arguments.compression
+    records = arguments.records
+    if arguments.shards is not None:
+        if STDIN in files:
+            raise Failure(
+                "--shards and standard input are mutually exclusive; use --records", USAGE
+            )
+        if arguments.where or arguments.skip_damage:
+            raise Failure("--shards and --where or --skip-damage are mutually exclusive; use "
+                          "--records", USAGE)  # fmt: skip
+        total = sum(map(fastrec.count, files))
+        total = min(total, total if arguments.limit is None else arguments.limit)
+        total = min(total, total if arguments.sample is None else arguments.sample)
+        records = -(-total // arguments.shards)
+        if (arguments.shards - 1) * records >= total:
+            raise Failure(f"{counted(total, 'record')} cannot be split into {arguments.shards} "
+                          f"files of equal size", USAGE)  # fmt: skip
+    with fastrec.Writer(
+        arguments.output,
+        compression=kind,
+        overwrite=arguments.overwrite,
+        shard_records=records,
+        shard_bytes=arguments.size,
+    ) as writer:
+        yield writer

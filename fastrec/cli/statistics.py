@@ -1,0 +1,312 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Statistics of every feature of whole files, in one pass and bounded memory.
+
+A block of records gives the statistics of its features; those of all blocks are merged in order, so
+that the result does not depend on the number of threads. Counts, ranges, means and deviations are
+exact. Quantiles are those of a uniform sample of 16,384 values, of fewer values exact. The number
+of distinct values is exact up to 2,048 and otherwise an estimate within a few percent.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fastrec import _core
+from fastrec.cli.rows import pieces, sequence_mask
+from fastrec.cli.values import image_size
+from fastrec.columns import Bytes, Ragged
+from fastrec.parsing.infer import kinds_of
+from fastrec.records.file_magic import image_format
+
+__all__ = ["FeatureSummary", "Numbers", "Summary", "histogram", "summarize"]
+
+KINDS = ("bytes", "float", "int64")
+_SAMPLE = 1 << 14
+_DISTINCT = 2048
+_TOP = 4096
+_RARE = 1000
+_TEXT = 256
+
+U64 = NDArray[np.uint64]
+
+
+class Sample:
+    """A uniform sample of values: those with the smallest of random priorities."""
+
+    def __init__(self, values: NDArray[Any], draw: np.random.Generator) -> None:
+        count = len(values)
+        if count <= _SAMPLE:
+            self.values, self.priorities = values.copy(), draw.random(count)
+            return
+        # The smallest of `count` uniform numbers, without drawing the others.
+        steps = draw.exponential(size=_SAMPLE).cumsum()
+        self.priorities = steps / (steps[-1] + draw.gamma(count + 1 - _SAMPLE))
+        self.values = values[draw.choice(count, _SAMPLE, replace=count > 4 * _SAMPLE)]
+
+    def merge(self, other: Sample) -> None:
+        values = np.concatenate([self.values, other.values])
+        priorities = np.concatenate([self.priorities, other.priorities])
+        if len(values) > _SAMPLE:
+            kept = np.argpartition(priorities, _SAMPLE)[:_SAMPLE]
+            values, priorities = values[kept], priorities[kept]
+        self.values, self.priorities = values, priorities
+
+
+class Numbers:
+    """Statistics of numbers.
+
+    Attributes
+    ----------
+    count, zeros, nan, infinite : int
+    low, high : number or None
+        Of the finite ones, as are mean and deviation.
+    mean, deviation : float
+    sample : Sample
+        Of the finite ones.
+    """
+
+    def __init__(self, values: NDArray[Any], draw: np.random.Generator) -> None:
+        self.count = len(values)
+        self.nan = self.infinite = 0
+        if values.dtype.kind == "f":
+            self.nan = int(np.isnan(values).sum())
+            finite = values[np.isfinite(values)]
+            self.infinite = self.count - self.nan - len(finite)
+            values = finite
+        self.zeros = self.count - self.nan - self.infinite - int(np.count_nonzero(values))
+        self.low: Any = values.min().item() if len(values) else None
+        self.high: Any = values.max().item() if len(values) else None
+        self.mean = float(values.mean(dtype=np.float64)) if len(values) else 0.0
+        self._squares = float(((values - self.mean) ** 2).sum(dtype=np.float64))
+        self.sample = Sample(values, draw)
+
+    @property
+    def finite(self) -> int:
+        return self.count - self.nan - self.infinite
+
+    @property
+    def deviation(self) -> float:
+        return math.sqrt(self._squares / self.finite) if self.finite else 0.0
+
+    def merge(self, other: Numbers) -> None:
+        ours, theirs = self.finite, other.finite
+        if theirs:
+            step = other.mean - self.mean
+            self._squares += other._squares + step * step * ours * theirs / (ours + theirs)
+            self.mean += step * theirs / (ours + theirs)
+            self.low = other.low if self.low is None else min(self.low, other.low)
+            self.high = other.high if self.high is None else max(self.high, other.high)
+        for name in ("count", "zeros", "nan", "infinite"):
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+        self.sample.merge(other.sample)
+
+    def quantiles(self, points: Iterable[float]) -> list[float]:
+        """The values below which these shares of the values lie; none if there are no values."""
+        values = self.sample.values
+        if not len(values):
+            return []
+        return [float(each) for each in np.quantile(values.astype(np.float64), list(points))]
+
+
+class Distinct:
+    """Hashes of values, the smallest of them, from which the number of different ones follows."""
+
+    def __init__(self, hashes: U64) -> None:
+        self.smallest = np.unique(hashes)[: _DISTINCT + 1]
+
+    def merge(self, other: Distinct) -> None:
+        self.smallest = np.union1d(self.smallest, other.smallest)[: _DISTINCT + 1]
+
+    @property
+    def exact(self) -> bool:
+        return len(self.smallest) <= _DISTINCT
+
+    @property
+    def count(self) -> int:
+        if self.exact:
+            return len(self.smallest)
+        return round((_DISTINCT - 1) / (float(self.smallest[_DISTINCT - 1]) / 2.0**64))
+
+
+class Top:
+    """The commonest values, with counts that are exact unless there are very many values."""
+
+    def __init__(self, counts: Counter[Any]) -> None:
+        self.counts: Counter[Any] | None = counts
+        self.exact = True
+
+    def merge(self, other: Top, total: int) -> None:
+        if self.counts is None or other.counts is None:
+            self.counts = None
+            return
+        self.counts.update(other.counts)
+        self.exact &= other.exact
+        if len(self.counts) > _TOP:
+            kept = self.counts.most_common(_TOP // 2)
+            self.exact = False
+            # Where even the commonest is rare there is no top.
+            self.counts = None if kept[0][1] * _RARE < total else Counter(dict(kept))
+
+
+class FeatureSummary:
+    """Statistics of one feature, of one kind.
+
+    Attributes
+    ----------
+    kind : {"bytes", "float", "int64"}
+    records : int
+        In how many records it is.
+    lengths : Numbers
+        Of the numbers of values, in the records that have some.
+    values : Numbers
+        Of bytes, of their sizes.
+    distinct, top
+    formats : Counter
+        Of images: how many of each format.
+    widths, heights : Numbers or None
+        Of images whose header says it.
+    """
+
+    def __init__(
+        self, kind: str, records: int, column: Ragged, draw: np.random.Generator, top: bool
+    ) -> None:
+        self.kind, self.records = kind, records
+        values: Any = column.values
+        lengths = column.row_lengths
+        self.lengths = Numbers(lengths[lengths > 0], draw)
+        self.formats: Counter[str] = Counter()
+        self.widths: Numbers | None = None
+        self.heights: Numbers | None = None
+        if isinstance(values, Bytes):
+            self._bytes(values, draw, top)
+            return
+        self.values = Numbers(values, draw)
+        unsigned = values.view(np.uint32 if values.dtype.itemsize == 4 else np.uint64)
+        self.distinct = Distinct(_mixed(unsigned.astype(np.uint64)))
+        self.top = Top(Counter())
+        if top:
+            different, counts = np.unique(values, return_counts=True)
+            self.top = Top(Counter(dict(zip(different.tolist(), counts.tolist(), strict=True))))
+        else:
+            self.top.counts = None
+
+    def _bytes(self, values: Bytes, draw: np.random.Generator, top: bool) -> None:
+        sizes = np.diff(values.offsets)
+        self.values = Numbers(sizes, draw)
+        items = list(values)
+        hashes = np.fromiter(map(_core.crc32c, items), np.uint64, len(items))
+        self.distinct = Distinct(_mixed(hashes ^ (sizes.astype(np.uint64) << np.uint64(32))))
+        self.top = Top(Counter(item for item in items if len(item) <= _TEXT))
+        if not top or (len(sizes) and int(sizes.min()) > _TEXT):
+            self.top.counts = None
+        extents = []
+        for item in items:
+            kind = image_format(item)
+            extent = image_size(item) if kind else None
+            if kind and (extent or kind in ("JPEG", "PNG", "GIF")):
+                self.formats[kind] += 1
+                extents += [extent] if extent else []
+        if extents:
+            widths, heights = np.array(extents, np.int64).T
+            self.widths, self.heights = Numbers(widths, draw), Numbers(heights, draw)
+
+    def merge(self, other: FeatureSummary) -> None:
+        self.records += other.records
+        self.lengths.merge(other.lengths)
+        self.values.merge(other.values)
+        self.distinct.merge(other.distinct)
+        self.top.merge(other.top, self.values.count)
+        self.formats.update(other.formats)
+        for name in ("widths", "heights"):
+            ours, theirs = getattr(self, name), getattr(other, name)
+            if ours is not None and theirs is not None:
+                ours.merge(theirs)
+            elif ours is None:
+                setattr(self, name, theirs)
+
+
+class Summary:
+    """Statistics of records.
+
+    Attributes
+    ----------
+    records, bytes : int
+    others : int
+        Records that are no Examples.
+    sequences : int
+        Records with feature lists, of which the context alone is counted.
+    features : dict
+        By name and kind.
+    """
+
+    def __init__(self) -> None:
+        self.records = self.bytes = self.others = self.sequences = 0
+        self.sizes: Numbers | None = None
+        self.features: dict[tuple[str, str], FeatureSummary] = {}
+
+    def rare(self) -> frozenset[tuple[str, str]]:
+        """The features whose values are too different for the commonest to mean something."""
+        return frozenset(key for key, each in self.features.items() if each.top.counts is None)
+
+    def merge(self, other: Summary) -> None:
+        for name in ("records", "bytes", "others", "sequences"):
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+        if self.sizes is None or other.sizes is None:
+            self.sizes = self.sizes or other.sizes
+        else:
+            self.sizes.merge(other.sizes)
+        for key, feature in other.features.items():
+            if key in self.features:
+                self.features[key].merge(feature)
+            else:
+                self.features[key] = feature
+
+
+def summarize(
+    records: Bytes, seed: int, rare: frozenset[tuple[str, str]] = frozenset(),
+    names: tuple[str, ...] | None = None,
+) -> Summary:  # fmt: skip
+    """Statistics of one block of records; `seed` is that of its samples."""
+    draw = np.random.default_rng(seed)
+    found = Summary()
+    found.records, found.bytes = len(records), records.nbytes
+    found.sizes = Numbers(np.diff(records.offsets), draw)
+    for piece in pieces(records, names):
+        if piece.columns is None:
+            found.others += 1
+            continue
+        found.sequences += int(sequence_mask(piece.records).sum())
+        present = kinds_of(piece.records)
+        for name, column in piece.columns.items():
+            index = next(i for i in range(3) if present[name][i + 1])
+            key = name, KINDS[index]
+            each = FeatureSummary(KINDS[index], present[name][index + 1], column, draw,
+                                  key not in rare)  # fmt: skip
+            if key in found.features:
+                found.features[key].merge(each)
+            else:
+                found.features[key] = each
+    return found
+
+
+def histogram(numbers: Numbers, bins: int) -> tuple[list[int], list[float]]:
+    """Counts and edges: of the values, or of their sample in proportion."""
+    values = numbers.sample.values.astype(np.float64)
+    if not len(values):
+        return [], []
+    counts, edges = np.histogram(values, bins)
+    return counts.tolist(), edges.tolist()
+
+
+def _mixed(values: U64) -> U64:
+    """Hash numbers, as splitmix64 does."""
+    values = values + np.uint64(0x9E3779B97F4A7C15)
+    values = (values ^ (values >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    values = (values ^ (values >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return np.asarray(values ^ (values >> np.uint64(31)), np.uint64)

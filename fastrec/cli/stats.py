@@ -1,0 +1,266 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Print statistics of every feature: presence, ranges, quantiles, distinct and commonest values."""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+from collections.abc import Sequence
+from typing import Any
+
+from fastrec.cli.files import expand
+from fastrec.cli.grammar import add_json, add_paths, add_selection, add_threads
+from fastrec.cli.parallel import mapped
+from fastrec.cli.report import Failure, Report, bytes_text, count_text, counted, shown
+from fastrec.cli.select import Selector
+from fastrec.cli.statistics import FeatureSummary, Numbers, Summary, histogram, summarize
+from fastrec.cli.values import brief_bytes, whole
+from fastrec.columns import Bytes
+
+__all__ = ["add_arguments", "as_json", "run", "survey"]
+
+_POINTS = (0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
+_TOP_SHOWN = 5
+_TOP_JSON = 20
+_BARS = "▁▂▃▄▅▆▇█"
+_INDENT = 3
+_GAP = 3
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_paths(parser)
+    add_selection(parser)
+    add_json(parser, "print one JSON object, with quantiles, histograms and top values")
+    add_threads(parser)
+
+
+def run(arguments: argparse.Namespace, report: Report) -> int:
+    """Print a row a feature, and the commonest values; 1 if there is damage."""
+    selector = Selector.of(arguments, report)
+    files, missing = expand(arguments.paths)
+    for error in missing:
+        selector.complain(error)
+    found = survey(selector, files, arguments.threads)
+    if arguments.json:
+        report.json(as_json(found))
+        return selector.status
+    if not found.records and selector.status:
+        return selector.status
+    report.line(
+        f"{counted(found.records, 'record')} in {counted(len(files), 'file')}, "
+        f"{bytes_text(found.bytes)} of data"
+    )
+    if found.others:
+        report.line(f"{counted(found.others, 'record')} not of tf.train.Example")
+    if found.sequences:
+        text = (
+            f"{counted(found.sequences, 'record')} with feature lists, of which the context counts"
+        )
+        report.line(text)
+    if found.features:
+        report.line()
+        _print_table(found, report)
+        _print_top(found, report)
+    elif found.records == 0:
+        raise Failure("no records")
+    return selector.status
+
+
+def survey(selector: Selector, files: Sequence[str], threads: int) -> Summary:
+    """Statistics of the records that are selected, by several threads."""
+    total = Summary()
+    numbered = zip(itertools.count(), selector.blocks(files), strict=False)
+
+    def work(item: tuple[int, Any]) -> Summary:
+        seed, block = item
+        return summarize(block.records, seed, total.rare(), selector.names)
+
+    for _, part in mapped(work, numbered, threads):
+        total.merge(part)
+    return total
+
+
+# -- Tables ----------------------------------------------------------------------------------------
+
+
+def _print_table(found: Summary, report: Report) -> None:
+    # The last of these go first where the terminal is narrow.
+    columns: list[tuple[str, Any, bool]] = [
+        ("feature", lambda name, each: shown(name), False),
+        ("kind", lambda name, each: _kind(each), False),
+        ("present", lambda name, each: _percent(each.records, found.records), True),
+        ("min", lambda name, each: _number(each.values.low), True),
+        ("max", lambda name, each: _number(each.values.high), True),
+        ("values", lambda name, each: _lengths(each.lengths), True),
+        ("distinct", lambda name, each: _distinct(each), True),
+        ("mean", lambda name, each: _number(each.values.mean, each.values.finite), True),
+        ("median", lambda name, each: _median(each.values), True),
+        ("histogram", lambda name, each: _bars(each.values), False),
+    ]
+    order = ("feature", "kind", "present", "values", "min", "median", "mean", "max", "distinct",
+             "histogram")  # fmt: skip
+    items = [(name, found.features[name, kind]) for name, kind in sorted(found.features)]
+    cells = {header: [cell(name, each) for name, each in items] for header, cell, _ in columns}
+    kept = [header for header, _, _ in columns]
+    while report.width is not None and len(kept) > 3 and _width(cells, kept) > report.width:
+        kept.pop()
+    shown_headers = [header for header in order if header in kept]
+    right = [header for header, _, flush in columns if flush]
+    report.table(
+        shown_headers,
+        list(zip(*(cells[header] for header in shown_headers), strict=True)),
+        right=[number for number, header in enumerate(shown_headers) if header in right],
+    )
+    if any(each.kind == "bytes" for _, each in items):
+        report.line(f"{' ' * _INDENT}(of bytes: the sizes)")
+
+
+def _width(cells: dict[str, list[str]], headers: Sequence[str]) -> int:
+    widths = (max(map(len, [header, *cells[header]])) for header in headers)
+    return _INDENT + sum(widths) + _GAP * (len(headers) - 1)
+
+
+def _print_top(found: Summary, report: Report) -> None:
+    rows = []
+    for name, kind in sorted(found.features):
+        each = found.features[name, kind]
+        text = _images(each) or _top_text(each)
+        if text:
+            rows.append((shown(name), text))
+    if rows:
+        report.line()
+        report.table(("feature", "commonest values"), rows)
+
+
+def _top_text(each: FeatureSummary) -> str:
+    counts = each.top.counts
+    total = each.values.count
+    different = each.distinct.count
+    # Where all are about as common as each other, none is worth a mention.
+    if not counts or (different > 20 and 2 * total > counts.most_common(1)[0][1] * different):
+        return ""
+    found = [f"{shown(_brief(value))} {_percent(count, total)}"
+             for value, count in _ranked(each)[:_TOP_SHOWN]]  # fmt: skip
+    more = each.distinct.count - len(found)
+    return ", ".join(found) + (f", {count_text(more)} more" if more > 0 else "")
+
+
+def _ranked(each: FeatureSummary) -> list[tuple[Any, int]]:
+    """By count, and equal ones by value."""
+    return sorted((each.top.counts or {}).items(), key=lambda item: (-item[1], item[0]))
+
+
+def _images(each: FeatureSummary) -> str:
+    text = ", ".join(f"{kind} {_percent(count, each.values.count)}"
+                     for kind, count in each.formats.most_common())  # fmt: skip
+    if each.widths is not None and each.heights is not None:
+        low = f"{each.widths.low}x{each.heights.low}"
+        high = f"{each.widths.high}x{each.heights.high}"
+        text += f", {low}" if low == high else f", {low} to {high} pixels"
+    return text
+
+
+def _brief(value: Any) -> str:
+    return (
+        brief_bytes(value)
+        if isinstance(value, bytes)
+        else f"{value:.7g}"
+        if isinstance(value, float)
+        else str(value)
+    )
+
+
+def _kind(each: FeatureSummary) -> str:
+    return next(iter(each.formats)) if len(each.formats) == 1 else each.kind
+
+
+def _percent(count: int, total: int) -> str:
+    return f"{100 * count / total:.3g} %" if total else ""
+
+
+def _number(value: Any, some: int = 1) -> str:
+    if value is None or not some:
+        return ""
+    if isinstance(value, float):
+        return f"{value:.4g}" if abs(value) < 1e5 else f"{value:.6g}"
+    return str(value)
+
+
+def _lengths(lengths: Numbers) -> str:
+    if lengths.low is None:
+        return "0"
+    return str(lengths.low) if lengths.low == lengths.high else f"{lengths.low} to {lengths.high}"
+
+
+def _distinct(each: FeatureSummary) -> str:
+    return ("" if each.distinct.exact else "about ") + count_text(each.distinct.count)
+
+
+def _median(values: Numbers) -> str:
+    found = values.quantiles([0.5])
+    return _number(found[0]) if found else ""
+
+
+def _bars(values: Numbers) -> str:
+    counts, _ = histogram(values, 10)
+    most = max(counts, default=0)
+    return "".join(" " if not count else _BARS[(count * 7 + most - 1) // most] for count in counts)
+
+
+# -- JSON ------------------------------------------------------------------------------------------
+
+
+def as_json(found: Summary) -> dict[str, Any]:
+    """All statistics as JSON has them."""
+    features = [
+        {"name": name, **_feature_json(found.features[name, kind])}
+        for name, kind in sorted(found.features)
+    ]
+    return {
+        "records": found.records,
+        "bytes": found.bytes,
+        "not_examples": found.others,
+        "with_feature_lists": found.sequences,
+        "record_sizes": None if found.sizes is None else _numbers_json(found.sizes),
+        "features": features,
+    }
+
+
+def _feature_json(each: FeatureSummary) -> dict[str, Any]:
+    top = [{"value": whole(Bytes.from_list([value])) if isinstance(value, bytes) else value,
+            "count": count} for value, count in _ranked(each)[:_TOP_JSON]]  # fmt: skip
+    found: dict[str, Any] = {
+        "kind": each.kind,
+        "records": each.records,
+        "lengths": _numbers_json(each.lengths),
+        "sizes" if each.kind == "bytes" else "values": _numbers_json(each.values),
+        "distinct": each.distinct.count,
+        "distinct_is_exact": each.distinct.exact,
+        "top": [item for item in top if item["value"] == item["value"]],  # without NaN
+        "top_is_exact": each.top.exact,
+    }
+    if each.formats:
+        found["formats"] = dict(each.formats)
+    if each.widths is not None and each.heights is not None:
+        found["widths"] = _numbers_json(each.widths)
+        found["heights"] = _numbers_json(each.heights)
+    return found
+
+
+def _numbers_json(numbers: Numbers) -> dict[str, Any]:
+    counts, edges = histogram(numbers, 20)
+    quantiles = numbers.quantiles(_POINTS)
+    return {
+        "count": numbers.count,
+        "min": numbers.low,
+        "max": numbers.high,
+        "mean": numbers.mean if numbers.finite else None,
+        "deviation": numbers.deviation if numbers.finite else None,
+        "zeros": numbers.zeros,
+        "nan": numbers.nan,
+        "infinite": numbers.infinite,
+        "quantiles": {
+            f"{point:g}": value for point, value in zip(_POINTS, quantiles, strict=False)
+        },
+        "histogram": {"counts": counts, "edges": edges},
+    }

@@ -1,0 +1,168 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Values as JSON, whole for programs and in brief for people."""
+
+from __future__ import annotations
+
+import base64
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fastrec.cli.report import count_text
+from fastrec.cli.rows import Frames, Row
+from fastrec.columns import Bytes
+from fastrec.records.file_magic import image_format
+
+__all__ = ["brief", "brief_row", "image_size", "whole", "whole_row"]
+
+_MOST_VALUES = 8
+_ENDS = 3
+_MOST_TEXT = 80
+_CERTAIN = ("JPEG", "PNG", "GIF")  # the others begin as texts and sounds may
+
+
+def whole_row(row: Row | None, record: bytes) -> dict[str, Any]:
+    """A record as JSON has it, for programs."""
+    if row is None:
+        return {"record": _whole_bytes(record)}
+    return {name: whole(values) for name, values in row.items()}
+
+
+def brief_row(row: Row | None, record: bytes) -> Any:
+    """A record as JSON has it, for people."""
+    if row is None:
+        return {"record": brief_bytes(record)}
+    return {name: brief(values) for name, values in row.items()}
+
+
+def whole(values: Any) -> Any:
+    """One value as a scalar, several as a list.
+
+    Text is a string and other bytes are ``{"base64": ...}``; numbers that JSON does not have are
+    the strings that protobuf writes. A float is the shortest number that reads as the same float32.
+    """
+    if isinstance(values, Frames):
+        return [whole(frame) if len(frame) != 1 else [whole(frame)] for frame in values.frames]
+    items: Any
+    if isinstance(values, Bytes):
+        items = [_whole_bytes(value) for value in values]
+    else:
+        items = _floats(values) if values.dtype.kind == "f" else values.tolist()
+    return items[0] if len(items) == 1 else items
+
+
+def _whole_bytes(value: bytes) -> Any:
+    try:
+        return value.decode()
+    except UnicodeDecodeError:
+        return {"base64": base64.b64encode(value).decode()}
+
+
+def _floats(values: NDArray[np.float32]) -> list[Any]:
+    if np.isfinite(values).all():
+        return [float(text) for text in values.astype("U32").tolist()]
+    names = {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}
+    return [names.get(text) or float(text) for text in values.astype("U32").tolist()]
+
+
+def brief(values: Any) -> Any:
+    """As :func:`whole`, but long lists are summarized, images described and bytes counted."""
+    if isinstance(values, Frames):
+        return _brief_list([brief(frame) for frame in values.frames], "frames")
+    if isinstance(values, Bytes):
+        if len(values) > _MOST_VALUES:
+            some = [*values[:_ENDS], *values[len(values) - _ENDS :]]
+            return _brief_list([brief_bytes(value) for value in some], "strings", len(values))
+        items: list[Any] = [brief_bytes(value) for value in values]
+        return items[0] if len(items) == 1 else items
+    if len(values) <= _MOST_VALUES:
+        return whole(values)
+    ends = np.concatenate([values[:_ENDS], values[len(values) - _ENDS :]])
+    noun = "floats" if values.dtype.kind == "f" else "integers"
+    return _brief_list(whole(ends), noun, len(values))
+
+
+def _brief_list(items: list[Any], noun: str, count: int | None = None) -> Any:
+    """`items` are all of them, or with `count` the first and the last."""
+    total = len(items) if count is None else count
+    if total <= _MOST_VALUES and count is None:
+        return items
+    first, last = items[:_ENDS], items[len(items) - _ENDS :]
+    shown = " ".join([*map(str, first), "...", *map(str, last)])
+    return f"[{shown}] {count_text(total)} {noun}"
+
+
+def brief_bytes(value: bytes) -> str:
+    """A text, the size of an image, or some of the bytes."""
+    kind = image_format(value)
+    size = image_size(value) if kind else None
+    if kind in _CERTAIN or size:
+        extent = f" {size[0]}x{size[1]}" if size else ""
+        return f"{kind}{extent}, {count_text(len(value))} bytes"
+    try:
+        text = value.decode()
+    except UnicodeDecodeError:
+        text = ""
+    printable = text.replace("\n", "").replace("\t", "").replace("\r", "").isprintable()
+    if not value or (text and printable):
+        if len(text) <= _MOST_TEXT:
+            return text
+        return f"{text[: _MOST_TEXT - 20]}... ({count_text(len(text))} characters)"
+    more = " ..." if len(value) > 8 else ""
+    return f"{count_text(len(value))} bytes: {value[:8].hex(' ')}{more}"
+
+
+def image_size(data: bytes) -> tuple[int, int] | None:
+    """Width and height of an image, from its header; None where that does not say.
+
+    Examples
+    --------
+    >>> image_size(b"GIF89a" + bytes([3, 0, 2, 0]))
+    (3, 2)
+    """
+    little, big = _little(data), _big(data)
+    kind = image_format(data)
+    if kind == "PNG" and len(data) >= 24:
+        return big(16, 4), big(20, 4)
+    if kind == "GIF" and len(data) >= 10:
+        return little(6, 2), little(8, 2)
+    if kind == "BMP" and len(data) >= 26 and little(14, 4) in (40, 52, 56, 64, 108, 124):
+        height = little(22, 4)
+        return little(18, 4), min(height, 2**32 - height)
+    if kind == "WebP" and len(data) >= 30 and data[8:12] == b"WEBP":
+        return _webp_size(data)
+    return _jpeg_size(data) if kind == "JPEG" else None
+
+
+def _little(data: bytes) -> Any:
+    return lambda at, size: int.from_bytes(data[at : at + size], "little")
+
+
+def _big(data: bytes) -> Any:
+    return lambda at, size: int.from_bytes(data[at : at + size], "big")
+
+
+def _webp_size(data: bytes) -> tuple[int, int] | None:
+    little = _little(data)
+    chunk = data[12:16]
+    if chunk == b"VP8 ":
+        return little(26, 2) & 0x3FFF, little(28, 2) & 0x3FFF
+    if chunk == b"VP8L":
+        bits = little(21, 4)
+        return (bits & 0x3FFF) + 1, (bits >> 14 & 0x3FFF) + 1
+    return (little(24, 3) + 1, little(27, 3) + 1) if chunk == b"VP8X" else None
+
+
+def _jpeg_size(data: bytes) -> tuple[int, int] | None:
+    at, big = 2, _big(data)
+    for _ in range(1000):  # segments before the frame's
+        while data[at : at + 2] == b"\xff\xff":
+            at += 1
+        if at + 9 > len(data) or data[at] != 0xFF:
+            return None
+        marker = data[at + 1]
+        if 0xC0 <= marker <= 0xCF and marker not in (0xC4, 0xC8, 0xCC):
+            return big(at + 7, 2), big(at + 5, 2)
+        at += 2 + max(big(at + 2, 2), 2)
+    return None

@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Each command of docs/command-line.md is run, and prints what the page says."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from pets import write_pets
+
+from fastrec.cli.grammar import VERBS
+
+PAGE = Path(__file__).parents[2] / "docs" / "command-line.md"
+BLOCK = re.compile(r"```console\n(.*?)```", re.DOTALL)
+# With this in the environment the page is written anew.
+UPDATE = "FASTREC_UPDATE_PAGE"
+
+
+def run(block: str, directory: Path) -> str:
+    """The block, with the output that its commands have now."""
+    commands = [line[2:] for line in block.splitlines() if line.startswith("$ ")]
+    found = []
+    for command in commands:
+        shell = f'fastrec() {{ "{sys.executable}" -m fastrec "$@"; }}\n{command}'
+        done = subprocess.run(
+            ["bash", "-c", shell], cwd=directory, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+            text=True, timeout=120, check=False, env={**os.environ, "COLUMNS": "100"},
+        )  # fmt: skip
+        found += [f"$ {command}", *done.stdout.splitlines()]
+    return "\n".join(found) + "\n"
+
+
+def test_every_command_prints_what_the_page_says(tmp_path: Path) -> None:
+    write_pets(tmp_path)
+    text = PAGE.read_text()
+    if os.environ.get(UPDATE):
+        PAGE.write_text(BLOCK.sub(lambda found: f"```console\n{run(found[1], tmp_path)}```", text))
+        return
+    for block in BLOCK.findall(text):
+        assert run(block, tmp_path) == block
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_every_verb_is_on_the_page(verb: str) -> None:
+    assert f"fastrec {verb}" in PAGE.read_text()
