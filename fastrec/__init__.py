@@ -49,6 +49,7 @@ __all__ = [
     "BlockShuffle",
     "Buckets",
     "Bytes",
+    "Converted",
     "CorruptRecordError",
     "ExampleParseError",
     "FastrecError",
@@ -70,6 +71,7 @@ __all__ = [
     "RawFeature",
     "Reader",
     "Repaired",
+    "Resharded",
     "SequenceFeatures",
     "ShuffleBuffer",
     "Skipped",
@@ -79,6 +81,7 @@ __all__ = [
     "VarLenFeature",
     "Verified",
     "Writer",
+    "convert",
     "count",
     "crc32c",
     "crc32c_implementation",
@@ -95,6 +98,7 @@ __all__ = [
     "parse_single_example",
     "parse_single_sequence_example",
     "repair",
+    "reshard",
     "split",
     "verify",
 ]
@@ -139,17 +143,21 @@ if TYPE_CHECKING:
     from .records.manifest import Manifest, ManifestFile
     from .records.reader import Reader
     from .records.recovery import Skipped
+    from .records.reshard import Resharded, reshard
     from .records.splitting import FileRange, split
     from .records.verify import FileReport, Repaired, Verified, count, repair, verify
+    from .tables.convert import Converted, convert
 
 # Imported when they are first asked for; whoever only writes does without what reads.
 _HOMES: dict[str, tuple[str, ...]] = {
+    "tables.convert": ("Converted", "convert"),
     "columns": ("Arrays", "Bytes", "Ragged", "Sparse"),
     "images.augment": ("Augment",),
     "batches.batcher": ("Batcher",),
     "batches.iterator": ("Batches",),
     "records.verify": ("FileReport", "Repaired", "Verified", "count", "repair", "verify"),
     "records.recovery": ("Skipped",),
+    "records.reshard": ("Resharded", "reshard"),
     "records.splitting": ("FileRange", "split"),
     "parsing.parse": (
         "parse_example",

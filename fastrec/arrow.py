@@ -7,6 +7,7 @@ are; none of them has to be installed.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -16,8 +17,11 @@ import numpy as np
 import fastrec
 
 from . import _core
+from .parsing.feature_stats import Features
+from .parsing.parse import located
+from .records.record_files import RecordFiles
 
-__all__ = ["Optional", "RecordBatch", "Table", "batch", "table"]
+__all__ = ["Optional", "Record", "RecordBatch", "Table", "batch", "table"]
 
 
 @dataclass(frozen=True)
@@ -31,6 +35,14 @@ class Optional:
     """
 
     dtype: Any
+
+
+@dataclass(frozen=True)
+class Record:
+    """The whole record as a binary column, whatever it holds."""
+
+
+_OF_READING = {"threads", "verify", "on_error", "compression", "max_bad", "max_record_bytes"}
 
 
 class RecordBatch:
@@ -107,6 +119,87 @@ def batch(columns: Mapping[str, Any], *, tensors: bool = True) -> RecordBatch:
     return RecordBatch(columns, tensors)
 
 
+class ColumnParser:
+    """Parses blocks of records into columns that have an Arrow form.
+
+    Parameters
+    ----------
+    features : mapping of str to feature, Optional or Record
+    sequence : mapping of str to feature, optional
+        Given, records are SequenceExamples with these feature lists, and `features` of the context.
+    threads : int, optional
+        As for :func:`fastrec.parse_example`.
+
+    Attributes
+    ----------
+    features, sequence : dict of str to feature
+        What is parsed: a :class:`~fastrec.RaggedFeature` for an :class:`Optional`.
+    """
+
+    def __init__(
+        self,
+        features: Mapping[str, Any],
+        sequence: Mapping[str, Any] | None = None,
+        threads: int | None = None,
+    ) -> None:
+        if not isinstance(features, Mapping):
+            raise TypeError(f"features must be a mapping, got {type(features).__name__}")
+        if twice := sorted(set(features).intersection(sequence or ())):
+            raise ValueError(f"{twice[0]!a} is a feature of the context and a feature list")
+        self._names = [*features, *(sequence or ())]
+        if not self._names:
+            raise ValueError("features is empty: name at least one feature")
+        if images := [n for n, each in features.items() if isinstance(each, fastrec.ImageFeature)]:
+            raise TypeError(f"feature {images[0]!a}: an ImageFeature has no Arrow type; read bytes")
+        self._whole = [name for name, each in features.items() if isinstance(each, Record)]
+        self._optional = [name for name, each in features.items() if isinstance(each, Optional)]
+        self.features = {
+            name: fastrec.RaggedFeature(each.dtype) if isinstance(each, Optional) else each
+            for name, each in features.items()
+            if not isinstance(each, Record)
+        }
+        self.sequence = None if sequence is None else dict(sequence)
+        self._threads = threads
+        self(fastrec.Bytes.from_list([]))  # what cannot be read is refused at once
+
+    def __call__(self, records: fastrec.Bytes) -> dict[str, Any]:
+        """Parse records; the columns are in the order of the features."""
+        return self.finish(self._parsed(records), records)
+
+    def _parsed(self, records: fastrec.Bytes) -> dict[str, Any]:
+        if self.sequence is not None:
+            context, lists, _ = fastrec.parse_sequence_example(
+                records, self.features, self.sequence
+            )
+            return {**context, **lists}
+        if not self.features:
+            return {}
+        return fastrec.parse_example(records, self.features, threads=self._threads)
+
+    def finish(
+        self, columns: Mapping[str, Any], records: fastrec.Bytes | None = None
+    ) -> dict[str, Any]:
+        """Mask the columns of optional features, and add those of whole records."""
+        found = dict(columns)
+        found |= {name: _masked(name, found[name]) for name in self._optional}
+        found |= dict.fromkeys(self._whole, records)
+        return {name: found[name] for name in self._names}
+
+    def read(self, files: RecordFiles, batch_size: int) -> Iterator[dict[str, Any]]:
+        """Read files in order, in blocks of up to `batch_size` records or 32 MiB."""
+        for reader in files.readers():
+            done = 0
+            while (block := reader.take(batch_size)) is not None:
+                try:
+                    yield self(block)
+                except fastrec.ExampleParseError as error:
+                    if error.record is None:
+                        raise
+                    name = os.fsdecode(reader.path)
+                    raise located(error, name, done + error.record) from None
+                done += len(block)
+
+
 class Table:
     """Record files as a table that is read while it is consumed, in bounded memory.
 
@@ -118,42 +211,51 @@ class Table:
     def __init__(
         self,
         source: Any,
-        features: Mapping[str, Any] | None = None,
+        features: Any = None,
         *,
         batch_size: int = 8192,
         tensors: bool = True,
         **options: Any,
     ) -> None:
-        inferred = features is None
-        described = fastrec.infer_features(source, None) if inferred else dict(features or {})
-        self._optional = {
-            name: feature for name, feature in described.items() if isinstance(feature, Optional)
-        }
-        if inferred:
-            self._optional |= _at_most_one(described)
-        self._tensors = tensors
-        self.description = {**described, **self._optional}
-        self.features = {
-            name: fastrec.RaggedFeature(self._optional[name].dtype)
-            if name in self._optional
-            else feature
-            for name, feature in described.items()
-        }
-        self._batcher = fastrec.Batcher(source, self.features, batch_size=batch_size, **options)
+        if batch_size < 1:
+            raise ValueError(f"batch_size must be at least 1, got {batch_size}")
+        sequence = None
+        if isinstance(features, fastrec.SequenceFeatures):
+            features, sequence = features.context, features.sequence
+        if features is None:
+            features = with_optional(fastrec.infer_features(source, None))
+        self.description = dict(features)
+        threads = options.get("threads")
+        self._parser = ColumnParser(self.description, sequence, threads)
+        if sequence is not None:
+            self.description |= sequence
+        self._tensors, self._batch_size = tensors, batch_size
+        self._batcher: Any = None
+        if options.keys() <= _OF_READING:
+            options.pop("threads", None)
+            self._files = RecordFiles(source, **options)
+        else:
+            self._batcher = self._make_batcher(source, options)
+
+    def _make_batcher(self, source: Any, options: Mapping[str, Any]) -> Any:
+        parser = self._parser
+        if any(isinstance(each, Record) for each in self.description.values()):
+            raise TypeError("Record and options of Batcher are mutually exclusive")
+        if parser.sequence is not None:
+            raise TypeError("SequenceFeatures and options of Batcher are mutually exclusive")
+        return fastrec.Batcher(source, parser.features, batch_size=self._batch_size, **options)
 
     def batches(self) -> Iterator[RecordBatch]:
         """The record batches, in the order of the files."""
-        for columns in self._batcher:
-            yield RecordBatch(self._columns(columns), self._tensors)
-
-    def _columns(self, columns: Mapping[str, Any]) -> dict[str, Any]:
-        return {
-            name: _masked(name, column) if name in self._optional else column
-            for name, column in columns.items()
-        }
+        if self._batcher is None:
+            found = self._parser.read(self._files, self._batch_size)
+        else:
+            found = map(self._parser.finish, self._batcher)
+        for columns in found:
+            yield RecordBatch(columns, self._tensors)
 
     def _schema(self, requested: object) -> _core.ArrowNode:
-        empty = self._columns(fastrec.parse_example([], self.features))
+        empty = self._parser(fastrec.Bytes.from_list([]))
         return _core.arrow_struct(empty, 0, requested, self._tensors)
 
     def __arrow_c_schema__(self) -> object:
@@ -164,12 +266,12 @@ class Table:
         return _core.arrow_stream_capsule(self._schema(requested_schema), nodes)
 
     def __repr__(self) -> str:
-        return f"<fastrec.arrow.Table: {', '.join(self.features)}>"
+        return f"<fastrec.arrow.Table: {', '.join(self.description)}>"
 
 
 def table(
     source: Any,
-    features: Mapping[str, Any] | None = None,
+    features: Mapping[str, Any] | fastrec.SequenceFeatures | None = None,
     *,
     batch_size: int = 8192,
     tensors: bool = True,
@@ -179,18 +281,21 @@ def table(
 
     Parameters
     ----------
-    source : path, glob pattern, list of these
-        As for :class:`fastrec.Batcher`.
-    features : mapping of str to feature, optional
-        What to read; :class:`Optional` beside the features of :func:`fastrec.parse_example`. By
-        default what :func:`fastrec.infer_features` finds in all records, and a feature with at
-        most one value that some records lack is an :class:`Optional`.
+    source : path, glob pattern, list of these, FileRange, list of FileRange
+        As for :class:`fastrec.Reader`.
+    features : mapping of str to feature, or SequenceFeatures, optional
+        What to read; :class:`Optional` and :class:`Record` beside the features of
+        :func:`fastrec.parse_example`. By default what :func:`fastrec.infer_features` finds in all
+        records, and a feature with at most one value that some records lack is an
+        :class:`Optional`.
     batch_size : int
-        Rows of a record batch.
+        Most rows of a record batch; it has fewer where they have 32 MiB, and at the end of a file.
     tensors : bool
         As for :func:`batch`.
     **options
-        Of :class:`fastrec.Batcher`: ``threads``, ``verify``, ``on_error``, ``shard``, ...
+        ``threads``, which parse; of :class:`fastrec.Reader`: ``verify``, ``on_error``, ``max_bad``,
+        ``compression``, ``max_record_bytes``. With others, such as ``shard``, those of
+        :class:`fastrec.Batcher`, which makes the batches then, all of `batch_size`.
 
     Returns
     -------
@@ -216,13 +321,13 @@ def table(
     return Table(source, features, batch_size=batch_size, tensors=tensors, **options)
 
 
-def _at_most_one(described: Mapping[str, Any]) -> dict[str, Optional]:
-    """The inferred features that some records lack and no record has several values of."""
-    seen = getattr(described, "stats", {})
+def with_optional(described: Features) -> dict[str, Any]:
+    """Inferred features; optional are those of one value at most that some records lack."""
     return {
         name: Optional(feature.dtype)
+        if isinstance(feature, fastrec.RaggedFeature) and described.stats[name].most == 1
+        else feature
         for name, feature in described.items()
-        if isinstance(feature, fastrec.RaggedFeature) and seen[name].most == 1
     }
 
 

@@ -4,12 +4,16 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 /* One read(2): large enough that the call is cheap, small enough to stay in the second-level
    cache on its way to the parser. */
 #define READ_SIZE ((size_t)1 << 20)
+
+/* Pages are given back so many bytes at a time. */
+#define RELEASE_SIZE ((size_t)1 << 22)
 
 int fr_source_open_fd(fr_source *source, int fd, fr_error *err) {
     *source = (fr_source){.fd = fd};
@@ -63,6 +67,16 @@ int fr_source_seek(fr_source *source, uint64_t offset, fr_error *err) {
     }
     source->offset = offset;
     return FR_OK;
+}
+
+void fr_source_release(fr_source *source) {
+    if (!source->map.entry) return;
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    const size_t done = (source->map.bytes.size - source->window.size) / page * page;
+    if (done - source->released < RELEASE_SIZE) return;
+    uint8_t *begin = (uint8_t *)(uintptr_t)source->map.bytes.data + source->released;
+    (void)madvise(begin, done - source->released, MADV_DONTNEED); /* only advice */
+    source->released = done;
 }
 
 /* Moves the window to the front of its buffer, so that all free space is behind it. */

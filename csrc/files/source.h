@@ -24,6 +24,7 @@ typedef struct {
     bool follows;    /* the end of the file is not the end: somebody writes to it */
     bool stalls;     /* more bytes may be long in coming: they are asked for where they must be */
     int fd;          /* of a file that is mapped or read, or -1 */
+    size_t released; /* bytes of the map that fr_source_release() has been told of */
     fr_file_map map;
     fr_buffer buffer;
 } fr_source;
@@ -48,6 +49,10 @@ static inline void fr_source_consume(fr_source *source, size_t size) {
     source->window = fr_span_after(source->window, size);
     source->offset += size;
 }
+
+/* Takes the pages of a mapped file that lie before the window out of this process's memory. They
+   come back from the page cache when they are looked at. */
+void fr_source_release(fr_source *source);
 
 /*
  * Makes the window at least `want` bytes long, or all that there is. FR_AGAIN on a fed source that

@@ -189,7 +189,8 @@ cdef class RecordReader:
                 self._fill()
         if status == c.FR_OK:
             self.lost += skipped.end - skipped.begin
-            last = self.reader.source.ended and self.reader.source.window.size == 0
+            last = (self.reader.source.ended and self.reader.source.window.size == 0
+                    and self.reader.stop in (0, self.reader.source.offset))
             self._decide(error, (skipped.begin, skipped.end, skipped.searched, skipped.whole,
                                  skipped.ambiguous, last))
         return 0
@@ -230,6 +231,8 @@ cdef class RecordReader:
             while not self.ended:
                 if self.unlooked >= SLICE_BYTES:  # who takes them may be a loop in C
                     self.unlooked = 0
+                    if not self.views:
+                        c.fr_source_release(&self.reader.source)
                     PyErr_CheckSignals()
                 status = c.fr_reader_next(&self.reader, &record, &err)
                 if status == c.FR_OK:
@@ -296,6 +299,7 @@ cdef class RecordReader:
                     PyErr_CheckSignals()
                 elif not self._more(status, &err, total > 0):
                     break
+            c.fr_source_release(&self.reader.source)
         self.expected = data.buffer.size
         return bytes_column(data, offsets) if total else None
 

@@ -9,11 +9,13 @@ from typing import Any
 
 from .. import _core
 from ..columns import Bytes
+from ..errors import ExampleParseError
 from ..features.column_spec import ReadPlan
 from ..features.spec import Feature, plan_example
 from ..threads import usable_cpus
 
 __all__ = [
+    "located",
     "parse_example",
     "parse_single_example",
 ]
@@ -127,3 +129,15 @@ def parse_single_example(record: bytes, features: Mapping[str, Feature]) -> dict
         raise TypeError(f"a record must be bytes, got {type(record).__name__}")
     columns = compile_schema(plan_example, features).parse([record])
     return {key: column[0] for key, column in columns.items()}
+
+
+def located(error: ExampleParseError, path: str, number: int) -> ExampleParseError:
+    """An error that names the file and the record within it."""
+    text = str(error)
+    own = f"record {error.record}: "
+    if error.record is not None and text.startswith(own):
+        text = text[len(own) :]
+    found = type(error)(f"{path!a}: record {number}: {text}")
+    found.__dict__.update(error.__dict__)
+    found.path, found.record = path, number
+    return found

@@ -17,7 +17,7 @@ from .output_file import Output
 from .paths import PathLike, shard_paths
 from .record_files import RecordFiles
 
-__all__ = ["ShardWriter"]
+__all__ = ["ShardWriter", "check_sizes"]
 
 _MOST_SHARDS = 99999
 
@@ -59,7 +59,7 @@ class ShardWriter:
         self._turn = 0  # of shards that take records in turn
         self._pid = os.getpid()
         sizes = {"shards": shards, "shard_bytes": shard_bytes, "shard_records": shard_records}
-        _check_sizes(sizes, append)
+        check_sizes(sizes, append)
         kind = normalize(compression)
         if level is not None and kind is None:
             raise ValueError("level requires compression")
@@ -266,7 +266,7 @@ def _close_all(files: Iterable[_core.RecordWriter]) -> None:
         raise failed
 
 
-def _check_sizes(sizes: dict[str, int | None], append: bool) -> None:
+def check_sizes(sizes: dict[str, int | None], append: bool) -> None:
     for name, value in sizes.items():
         most = _MOST_SHARDS if name == "shards" else 2**63 - 1
         if value is not None and not 1 <= value <= most:

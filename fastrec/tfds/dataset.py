@@ -16,6 +16,7 @@ import fastrec
 
 from ..columns import Bytes
 from ..errors import ExampleParseError, MissingRecordsError
+from ..parsing.parse import located
 from .columns import Structure
 from .features import FeaturesDict, Tensor
 from .info import DatasetInfo
@@ -313,18 +314,6 @@ def check_length(span: Span, found: int) -> None:
     )
     error.path = span.path
     raise error
-
-
-def located(error: ExampleParseError, path: str, number: int) -> ExampleParseError:
-    """An error that names the file and the record within it."""
-    text = str(error)
-    own = f"record {error.record}: "
-    if error.record is not None and text.startswith(own):
-        text = text[len(own) :]
-    found = type(error)(f"{path!a}: record {number}: {text}")
-    found.__dict__.update(error.__dict__)
-    found.path, found.record = path, number
-    return found
 
 
 def parse_located(

@@ -38,7 +38,7 @@ PACKAGES = (
     ("batches",),
     ("image", "train"),
     ("arrow", "events", "grain", "tfds", "torch"),
-    ("huggingface",),
+    ("huggingface", "ray", "spark", "tables"),
     ("compat",),
     ("cli",),
     ("bench", "demo"),
@@ -70,6 +70,9 @@ OPTIONAL = (
     "grain",
     "jax",
     "datasets",
+    "pyarrow",
+    "pyspark",
+    "ray",
 )
 
 # Kernels: one loop whose length is its unrolling.
@@ -313,7 +316,13 @@ def test_the_measure_of_functions_sees_them() -> None:
 
 @pytest.mark.parametrize(
     ("module", "framework", "extra"),
-    [("torch", "torch", "torch"), ("grain", "grain", "grain"), ("huggingface", "datasets", "hf")],
+    [
+        ("torch", "torch", "torch"),
+        ("grain", "grain", "grain"),
+        ("huggingface", "datasets", "hf"),
+        ("ray", "ray", "ray"),
+        ("spark", "pyspark", "spark"),
+    ],
 )
 def test_a_missing_framework_is_one_line_that_names_the_extra(
     module: str, framework: str, extra: str

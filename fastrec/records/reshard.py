@@ -1,0 +1,510 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Record files rewritten as others: merged, cut into shards, shuffled, beyond what memory holds."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import json
+import os
+import secrets
+import shutil
+from collections.abc import Callable, Iterator
+from functools import cached_property, partial
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .. import _core
+from ..columns import Bytes
+from ..errors import FastrecError
+from .byte_sources import NamedFile
+from .compression import normalize
+from .file_magic import FRAME_OVERHEAD
+from .paths import PathLike, expand, shard_paths
+from .reader import Reader
+from .record_files import RecordFiles, Source
+from .recovery import OnError
+from .shard_writer import ShardWriter, check_sizes
+
+__all__ = ["Resharded", "reshard"]
+
+_FORMAT = "fastrec reshard"
+_VERSION = 1
+_BLOCK = 4096  # records
+_BLOCK_BYTES = 16 << 20
+_MOST_BUCKETS = 512  # files that are open at once
+_BUCKET_BUFFER = 1 << 16  # bytes
+_CHECKPOINTS = 16  # while records are dealt
+_SIZES = ("shards", "shard_bytes", "shard_records")
+_STATE = "state.json"
+
+Progress = Callable[[int, int], object]
+
+
+class Resharded(NamedTuple):
+    """What :func:`reshard` has written."""
+
+    records: int
+    paths: list[str]
+
+
+def reshard(
+    source: Source,
+    target: PathLike,
+    *,
+    shards: int | None = None,
+    shard_bytes: int | None = None,
+    shard_records: int | None = None,
+    shuffle: bool = False,
+    seed: int | None = None,
+    compression: str | None = None,
+    level: int | None = None,
+    memory: int = 256 << 20,
+    resume: bool = False,
+    overwrite: bool = True,
+    on_error: OnError = "raise",
+    progress: Progress | None = None,
+) -> Resharded:
+    """Rewrite record files as others, in order or shuffled, in bounded memory.
+
+    Shuffled, the order is exactly that of ``Batcher(source, shuffle=True, seed=seed)`` in epoch 0,
+    a uniform permutation of all records. Where the files are larger than `memory` they are read
+    once in sequence and dealt into temporary files, each of which fits, and these are shuffled: the
+    disk needs room for two copies. Everything is written to the directory ``<target>.reshard``
+    beside the target first, and put in place at the end.
+
+    Parameters
+    ----------
+    source : path, glob pattern, directory, list of these
+        Plain or compressed files, which are read in this order. A target may replace one of them.
+    target : path
+    shards, shard_bytes, shard_records : int, optional
+        Number of files, or their size in bytes or records; as for :class:`fastrec.Writer`, but that
+        each has records which follow each other. Without these there is one file.
+    shuffle : bool
+    seed : int, optional
+        Of the shuffle, 0 to 2**64 - 1; a random one by default.
+    compression, level
+        Of the target, as for :class:`fastrec.Writer`.
+    memory : int
+        Bytes of records that may be held at once, about.
+    resume : bool
+        Keep what was done when it fails, and go on with that when it is called again with the same
+        arguments: files and records that were written are not written again. Otherwise what a
+        failed call leaves is removed.
+    overwrite : bool
+        Whether existing files are replaced.
+    on_error : {"raise", "tolerate_tail", "skip"} or callable
+        Policy for damage, as for :class:`fastrec.Reader`.
+    progress : callable, optional
+        ``progress(done, total)``, in records; when they are dealt first, each counts twice.
+
+    Returns
+    -------
+    Resharded
+        Number of records, and paths of the files.
+
+    Raises
+    ------
+    OSError, CorruptRecordError, TruncatedFileError
+        The target is unchanged then.
+    ValueError
+        When the work that was found is of other arguments, or of files that have changed.
+
+    Examples
+    --------
+    >>> import os, tempfile, fastrec
+    >>> folder = tempfile.mkdtemp()
+    >>> with fastrec.Writer(os.path.join(folder, "in.tfrecord"), shards=3) as writer:
+    ...     writer.write_many([b"%d" % number for number in range(9)])
+    >>> target = os.path.join(folder, "out.tfrecord")
+    >>> done = reshard(writer.paths, target, shards=2, shuffle=True, seed=7)
+    >>> done.records, [os.path.basename(path) for path in done.paths]
+    (9, ['out-00000-of-00002.tfrecord', 'out-00001-of-00002.tfrecord'])
+    >>> sorted(fastrec.Reader(done.paths))
+    [b'0', b'1', b'2', b'3', b'4', b'5', b'6', b'7', b'8']
+    """
+    check_sizes(
+        {"shards": shards, "shard_bytes": shard_bytes, "shard_records": shard_records}, False
+    )
+    if seed is not None and not (shuffle and 0 <= seed < 2**64):
+        raise ValueError(f"seed requires shuffle and must be 0 to 2**64 - 1, got {seed}")
+    if level is not None and normalize(compression) is None:
+        raise ValueError("level requires compression")
+    if memory < 1 << 20:
+        raise ValueError(f"memory must be at least 1 MiB, got {memory}")
+    work = _Work(
+        [os.fsdecode(path) for path in expand(source)],  # type: ignore[arg-type]
+        os.fsdecode(target),
+        {
+            "shards": shards,
+            "shard_bytes": shard_bytes,
+            "shard_records": shard_records,
+            "shuffle": bool(shuffle),
+            "seed": seed,
+            "compression": normalize(compression),
+            "level": level,
+            "memory": memory,
+            "on_error": on_error if isinstance(on_error, str) else "callable",
+        },
+        on_error,
+        progress,
+    )
+    work.begin(resume)
+    try:
+        return work.run(overwrite)
+    except BaseException:
+        if not resume and not work.publishing:
+            shutil.rmtree(work.folder, ignore_errors=True)
+        raise
+
+
+class _Work:
+    """One job and what is done of it, which a file in its directory keeps."""
+
+    def __init__(
+        self,
+        paths: list[str],
+        target: str,
+        options: dict[str, Any],
+        on_error: OnError,
+        progress: Progress | None,
+    ) -> None:
+        self._paths, self._target, self._options = paths, target, options
+        self._on_error, self._progress = on_error, progress
+        self.folder = f"{target}.reshard"
+        self._state: dict[str, Any] = {}
+        self._written = 0
+        self._offset = 0  # of what is reported
+
+    # -- The state -------------------------------------------------------------------------------
+
+    @property
+    def publishing(self) -> bool:
+        """Whether files may have been put in place already."""
+        return bool(self._state.get("publishing"))
+
+    def _plan(self) -> dict[str, Any]:
+        found = [os.stat(path) for path in self._paths]
+        pairs = zip(self._paths, found, strict=True)
+        files = [[os.path.abspath(path), s.st_size, s.st_mtime_ns] for path, s in pairs]
+        return {"format": _FORMAT, "version": _VERSION, "files": files, "options": self._options}
+
+    def begin(self, resume: bool) -> None:
+        """Make the directory, or read what is in it."""
+        try:
+            os.mkdir(self.folder)
+        except FileExistsError:
+            if not resume:
+                raise FileExistsError(
+                    17, "work of another call is here; resume=True goes on with it", self.folder
+                ) from None
+            if self._load():
+                return
+        self._state = {"plan": self._plan(), "dealt": 0, "sizes": [], "shards": []}
+        try:
+            counts = self._count()
+            if self._options["shuffle"] and self._options["seed"] is None:
+                self._state["seed"] = secrets.randbits(64)
+            self._state |= counts
+            self._save()
+        except BaseException:
+            shutil.rmtree(self.folder, ignore_errors=True)
+            raise
+
+    def _load(self) -> bool:
+        """Whether there is a state, which must be of this job."""
+        try:
+            with NamedFile(os.path.join(self.folder, _STATE)) as file:
+                state = json.loads(file.read())
+        except FileNotFoundError:
+            return False  # it was killed before
+        except ValueError as error:
+            raise ValueError(f"{self.folder!a} has no valid state, remove it: {error}") from None
+        if not isinstance(state, dict) or state.get("plan") is None:
+            raise ValueError(f"{self.folder!a} has no valid state, remove it")
+        if not state.get("publishing") and state["plan"] != self._plan():
+            raise ValueError(
+                f"{self.folder!a} has work of other arguments or other files; remove it"
+            )
+        self._state = state
+        return True
+
+    def _save(self) -> None:
+        text = json.dumps(self._state)
+        writer = _core.RecordWriter(os.path.join(self.folder, _STATE))
+        writer.write_frames(text.encode(), 0)
+        writer.close()
+
+    # -- Reading ---------------------------------------------------------------------------------
+
+    def _open(self, verify: bool = True) -> RecordFiles:
+        return RecordFiles(self._paths, verify=verify, on_error=self._on_error, index=False)
+
+    def _count(self) -> dict[str, Any]:
+        """Records and their bytes, by file."""
+        found = [reader.walk() for reader in self._open(self._on_error != "raise").readers()]
+        return {"counts": [each[0] for each in found], "bytes": sum(each[1] for each in found)}
+
+    @property
+    def _total(self) -> int:
+        return int(sum(self._state["counts"]))
+
+    def _blocks(self, first: int) -> Iterator[Bytes]:
+        """Records in the order of the files, from number `first` on."""
+        files = self._open()
+        damage = files.policy()
+        for number, count in enumerate(self._state["counts"]):
+            if first >= count:
+                first -= count
+                continue
+            reader, left = files.open(number, damage), count
+            while (block := reader.take(_BLOCK)) is not None:
+                left -= len(block)
+                if first < len(block):
+                    yield block[first:] if first else block
+                first = max(first - len(block), 0)
+            if left:
+                raise FastrecError(
+                    f"{self._paths[number]!a} has changed: it had {count} records, and has "
+                    f"{count - left}"
+                )
+
+    # -- Work ------------------------------------------------------------------------------------
+
+    def run(self, overwrite: bool) -> Resharded:
+        """Do what is not done yet."""
+        if not self.publishing:
+            if not overwrite:
+                self._check_none_exists()
+            self._write_shards()
+            self._state["publishing"] = True
+            self._save()
+        return self._publish(overwrite)
+
+    def _check_none_exists(self) -> None:
+        count = self._options["shards"]
+        for path in shard_paths(self._target, count) if count else [self._target]:
+            if os.path.lexists(path):
+                raise FileExistsError(17, "the file exists", path)
+
+    def _sizes(self) -> Iterator[int | None]:
+        """Records of each file; None where its size in bytes tells."""
+        count, records = self._options["shards"], self._options["shard_records"]
+        if count is not None:
+            for number in range(count):
+                yield self._total * (number + 1) // count - self._total * number // count
+        elif records is not None:
+            for begin in range(0, max(self._total, 1), records):
+                yield min(records, self._total - begin)
+        elif self._options["shard_bytes"] is None:
+            yield self._total
+        else:
+            yield None
+            while self._written < self._total:
+                yield None
+
+    def _write_shards(self) -> None:
+        done: list[int] = self._state["shards"]
+        self._written = sum(done)
+        kind, level = self._options["compression"], self._options["level"]
+        source = _Source(self._ordered(self._written))
+        for number, size in enumerate(self._sizes()):
+            if number < len(done):
+                continue
+            path = os.path.join(self.folder, f"shard-{number:05d}")
+            with ShardWriter(path, compression=kind, level=level) as writer:
+                self._fill(writer, source, size)
+            done.append(writer.count)
+            self._save()
+        if self._written != self._total:
+            raise FastrecError(f"{self._paths[0]!a} has changed while it was read, or others have")
+
+    def _fill(self, writer: ShardWriter, source: _Source, size: int | None) -> None:
+        """Write the records of one file."""
+        left = self._options["shard_bytes"] if size is None else size
+        while left > 0 and (block := source.peek()) is not None:
+            ends = np.arange(1, len(block) + 1)
+            if size is None:
+                ends = ends * FRAME_OVERHEAD + block.offsets[1:] - block.offsets[0]
+            count = min(int(np.searchsorted(ends, left)) + 1, len(block))
+            left -= int(ends[count - 1])
+            writer.write_many(source.take(count))
+            self._written += count
+            self._report(self._written)
+
+    def _report(self, done: int) -> None:
+        if self._progress is not None:
+            self._progress(done + self._offset, self._total * (2 if self._deals else 1))
+
+    def _publish(self, overwrite: bool) -> Resharded:
+        done = self._state["shards"]
+        alone = all(self._options[name] is None for name in _SIZES)
+        paths = [self._target] if alone else shard_paths(self._target, len(done))
+        for number, path in enumerate(paths):
+            place = os.path.join(self.folder, f"shard-{number:05d}")
+            if os.path.lexists(place):  # else it is in place since an earlier call
+                if not overwrite and os.path.lexists(path):
+                    raise FileExistsError(17, "the file exists", path)
+                os.replace(place, path)
+        _sync(os.path.dirname(os.path.abspath(self._target)))
+        shutil.rmtree(self.folder)
+        return Resharded(sum(done), paths)
+
+    # -- Order -----------------------------------------------------------------------------------
+
+    def _ordered(self, first: int) -> Iterator[Bytes]:
+        """The records in the order that they are written in, from place `first` on."""
+        if not self._options["shuffle"]:
+            return self._blocks(first)
+        if self._deals:
+            self._deal()
+            self._offset = self._total
+            return self._from_buckets(first)
+        reader = Reader(self._paths, index=False)
+        return self._picked(reader, self._permuted, first, self._total)
+
+    @cached_property
+    def _deals(self) -> bool:
+        """Whether the records go through temporary files."""
+        if not self._options["shuffle"]:
+            return False
+        fits = self._state["bytes"] <= self._options["memory"]
+        return not fits or self._on_error != "raise" or self._open().sequential
+
+    def _permuted(self, begin: int, end: int) -> NDArray[np.uint64]:
+        seed = self._state.get("seed", self._options["seed"])
+        return _core.permuted(self._total, int(seed), 0, begin, end)
+
+    def _picked(
+        self, reader: Reader, numbers: Callable[[int, int], Any], first: int, end: int
+    ) -> Iterator[Bytes]:
+        """The records of the places `first` to `end`, some at a time."""
+        mean = self._state["bytes"] // max(self._total, 1) + 1
+        step = max(1, min(_BLOCK, _BLOCK_BYTES // mean))
+        for place in range(first, end, step):
+            yield reader.read_many(numbers(place, min(place + step, end)))
+
+    def _bounds(self) -> list[int]:
+        """The places where buckets begin, and the end."""
+        size = self._state["bytes"] + self._total * FRAME_OVERHEAD
+        count = max(1, -(-2 * size // self._options["memory"]))
+        if count > _MOST_BUCKETS:
+            least = -(-2 * size // _MOST_BUCKETS)
+            raise ValueError(f"memory must be at least {least} bytes for these files")
+        return [self._total * number // count for number in range(count + 1)]
+
+    def _bucket(self, number: int) -> str:
+        return os.path.join(self.folder, f"bucket-{number:05d}")
+
+    def _from_buckets(self, first: int) -> Iterator[Bytes]:
+        """Each bucket has the records of its places, in the order of the files."""
+        for number, (begin, end) in enumerate(itertools.pairwise(self._bounds())):
+            if end <= first or begin == end:
+                continue
+            ranks = np.empty(end - begin, np.int64)
+            ranks[np.argsort(self._permuted(begin, end))] = np.arange(end - begin)
+            with Reader(self._bucket(number), compression=None, index=False) as reader:
+                between = partial(_between, ranks)
+                picked = self._picked(reader, between, max(first - begin, 0), len(ranks))
+                yield from picked
+
+    def _deal(self) -> None:
+        """Append each record to the bucket of its place."""
+        done, ends = self._state["dealt"], np.array(self._bounds()[1:], np.uint64)
+        if done == self._total and done:
+            return
+        sizes = self._state["sizes"] or [0] * len(ends)
+        seed = int(self._state.get("seed", self._options["seed"]))
+        with contextlib.ExitStack() as stack:
+            buckets = [
+                stack.enter_context(_Bucket(self._bucket(number), size))
+                for number, size in enumerate(sizes)
+            ]
+            saved = done
+            for block in self._blocks(done):
+                places = _core.places_of(self._total, seed, 0, done, done + len(block))
+                _deal_block(block, np.searchsorted(ends, places, "right"), buckets)
+                done += len(block)
+                self._report(done)
+                if done - saved >= self._total // _CHECKPOINTS:
+                    saved = done
+                    self._state |= {"dealt": done, "sizes": [each.flush() for each in buckets]}
+                    self._save()
+            self._state |= {"dealt": done, "sizes": [each.flush() for each in buckets]}
+            self._save()
+
+
+class _Source:
+    """Blocks of records, of which any number can be taken at a time."""
+
+    def __init__(self, blocks: Iterator[Bytes]) -> None:
+        self._blocks, self._block = blocks, Bytes.from_list([])
+
+    def peek(self) -> Bytes | None:
+        """What is left of a block; None at the end."""
+        while not len(self._block):
+            if (block := next(self._blocks, None)) is None:
+                return None
+            self._block = block
+        return self._block
+
+    def take(self, count: int) -> Bytes:
+        taken, self._block = self._block[:count], self._block[count:]
+        return taken
+
+
+class _Bucket:
+    """A record file that grows, from a size on that was good."""
+
+    def __init__(self, path: str, size: int) -> None:
+        self._path = path
+        self._file = open(path, "ab", buffering=_BUCKET_BUFFER)  # noqa: SIM115
+        if self._file.seek(0, os.SEEK_END) < size:
+            self._file.close()
+            raise FastrecError(f"{path!a} must have {size} bytes: remove the directory it is in")
+        self._file.truncate(size)
+
+    def write(self, records: list[bytes]) -> None:
+        for frames, _ in _core.Frames(records):
+            self._do(self._file.write, frames)
+
+    def flush(self) -> int:
+        """Pass what is buffered to the system; the size of the file."""
+        self._do(self._file.flush)
+        return self._file.tell()
+
+    def _do(self, function: Callable[..., Any], *arguments: Any) -> None:
+        try:
+            function(*arguments)
+        except OSError as error:
+            raise OSError(error.errno, error.strerror, self._path) from None
+
+    def __enter__(self) -> _Bucket:
+        return self
+
+    def __exit__(self, exc_type: object, *exc_info: object) -> None:
+        with contextlib.suppress(OSError) if exc_type else contextlib.nullcontext():
+            self._file.close()
+
+
+def _between(ranks: NDArray[np.int64], begin: int, end: int) -> NDArray[np.int64]:
+    return ranks[begin:end]
+
+
+def _deal_block(block: Bytes, numbers: NDArray[np.int64], buckets: list[_Bucket]) -> None:
+    order = np.argsort(numbers, kind="stable")
+    records = block.to_list()
+    present, begins = np.unique(numbers[order], return_index=True)
+    for number, some in zip(present.tolist(), np.split(order, begins[1:]), strict=True):
+        buckets[number].write([records[i] for i in some.tolist()])
+
+
+def _sync(folder: str) -> None:
+    file = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(file)
+    finally:
+        os.close(file)

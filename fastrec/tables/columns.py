@@ -1,0 +1,260 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Records to record batches of a table, and rows of tables to records."""
+
+from __future__ import annotations
+
+import base64 as base64_codec
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+import fastrec
+
+from .. import arrow
+from ..encoding.arrow_import import import_arrow
+from ..features.raw import RawFeature
+from .formats import TEXTUAL
+from .readers import READERS, json_rows
+from .writers import TableWriter
+
+__all__ = ["Tables", "Types", "table_of", "write_records", "write_table"]
+
+RECORD = "record"
+"""The column of whole records."""
+
+_JSON_ROWS = 8192  # between two reports of progress
+
+Progress = Callable[[int, "int | None"], object]
+
+# -- Records to tables -----------------------------------------------------------------------------
+
+
+def table_of(
+    paths: list[str], features: Any, kind: str, raw: bool, threads: int | None, on_error: Any
+) -> tuple[arrow.Table, int | None]:
+    """The table that record files are, and how many records there are where that is known."""
+    total = None
+    if raw:
+        features = {RECORD: arrow.Record()}
+    elif features is None:
+        described = fastrec.infer_features(paths, None)
+        if not described:
+            raise ValueError(f"{paths[0]!a} has no features: name the columns by features")
+        total = described.records
+        features = {
+            name: fastrec.FixedLenFeature((), bytes) if isinstance(each, RawFeature) else each
+            for name, each in arrow.with_optional(described).items()
+        }
+    tensors = kind not in TEXTUAL
+    table = arrow.table(paths, features, tensors=tensors, threads=threads, on_error=on_error)
+    return table, total
+
+
+def write_table(
+    table: arrow.Table,
+    types: Types,
+    target: Any,
+    kind: str,
+    options: dict[str, Any],
+    progress: Progress | None,
+    total: int | None,
+) -> tuple[int, list[str]]:
+    """Write a table to a file; returns its rows and the paths of its files."""
+    with TableWriter(target, kind, types.written, **options) as sheet:
+        for part in table.batches():
+            sheet.write(types.batch(part, sheet.rows))
+            if progress is not None:
+                progress(sheet.rows, total)
+    return sheet.rows, sheet.paths
+
+
+class Types:
+    """The types of the columns of a format, and record batches in these types."""
+
+    def __init__(
+        self,
+        table: arrow.Table,
+        kind: str,
+        text: bool | Sequence[str],
+        base64: bool,
+        schema: Any,
+    ) -> None:
+        given = pa.schema(table)
+        names = set() if isinstance(text, bool) else set(text)
+        if odd := sorted(names - set(given.names)):
+            raise ValueError(f"text: {odd[0]!a} is not a column")
+        self._encoded = base64
+        every = text is True or (kind in TEXTUAL and not base64)
+        self.asked = pa.schema(
+            [
+                each.with_type(_as_text(each.type)) if every or each.name in names else each
+                for each in given
+            ]
+        )
+        if kind == "csv":
+            _check_flat(given)
+            if base64:
+                self.asked = given
+        self.written = self.asked
+        if base64 and kind == "csv":
+            text_types = [each.with_type(_as_text(each.type)) for each in given]
+            self.written = pa.schema(text_types)
+        if schema is not None:
+            self.written = schema
+            if schema.names != given.names:
+                raise ValueError(f"schema must have the columns {given.names}, got {schema.names}")
+
+    def batch(self, part: arrow.RecordBatch, done: int) -> Any:
+        """A record batch in these types, `done` records after the first."""
+        try:
+            batch = pa.record_batch(part, schema=self.asked)
+            if self._encoded and self.written is not self.asked:
+                batch = _encoded(batch, self.written)
+            return batch if batch.schema.equals(self.written) else batch.cast(self.written)
+        except (TypeError, ValueError, OverflowError) as error:
+            where = f"records {done} to {done + len(part) - 1}"
+            raise ValueError(f"{where}: {error}") from error
+
+
+def _as_text(kind: Any) -> Any:
+    if pa.types.is_large_binary(kind):
+        return pa.large_string()
+    if pa.types.is_large_list(kind):
+        return pa.large_list(kind.value_field.with_type(_as_text(kind.value_type)))
+    if pa.types.is_fixed_size_list(kind):
+        return pa.list_(kind.value_field.with_type(_as_text(kind.value_type)), kind.list_size)
+    return kind
+
+
+def _check_flat(schema: Any) -> None:
+    for each in schema:
+        if pa.types.is_nested(each.type) or isinstance(each.type, pa.BaseExtensionType):
+            raise TypeError(
+                f"column {each.name!a} has lists, which CSV has not; name other features, or "
+                f"convert to Parquet or JSON lines"
+            )
+
+
+def _encoded(batch: Any, schema: Any) -> Any:
+    """The batch with its bytes as base64."""
+    columns = []
+    for column, each in zip(batch.columns, schema, strict=True):
+        if column.type == each.type:
+            columns.append(column)
+            continue
+        texts = [
+            None if value is None else base64_codec.b64encode(value).decode()
+            for value in column.to_pylist()
+        ]
+        columns.append(pa.array(texts, each.type))
+    return pa.record_batch(columns, schema=schema)
+
+
+# -- Tables to records -----------------------------------------------------------------------------
+
+
+class Tables:
+    """Rows of tables' files, to be written as records."""
+
+    def __init__(
+        self, paths: list[str], kind: str, features: Any, *, raw: bool, base64: bool
+    ) -> None:
+        if isinstance(features, fastrec.SequenceFeatures):
+            raise TypeError("features must be a mapping: tables are written as Examples")
+        if base64 and kind not in TEXTUAL:
+            raise ValueError("base64 requires CSV or JSON lines")
+        self._paths, self._kind = paths, kind
+        self._features, self._raw, self._base64 = features or {}, raw, base64
+        self._names = [RECORD] if raw else list(self._features) or None
+
+    @property
+    def features(self) -> dict[str, Any] | None:
+        """What a writer takes."""
+        return {
+            name: fastrec.RaggedFeature(each.dtype) if isinstance(each, arrow.Optional) else each
+            for name, each in self._features.items()
+        } or None
+
+    def write(self, sink: fastrec.Writer) -> Iterator[int | None]:
+        """Write all rows; yields after each batch how many there are, where that is known."""
+        if self._kind == "jsonl":
+            yield from self._write_json(sink)
+            return
+        types = {name: _arrow_type(each.dtype) for name, each in self._features.items()}
+        given = {"types": types} if self._kind == "csv" else {}
+        for batch, total in READERS[self._kind](self._paths, self._names, **given):
+            try:
+                self._write_batch(sink, batch)
+            except (TypeError, ValueError, OverflowError) as error:
+                if isinstance(error, fastrec.FastrecError):
+                    raise
+                where = f"rows {sink.count} to {sink.count + batch.num_rows - 1}"
+                raise type(error)(f"{where}: {error}") from error
+            yield total
+
+    def _write_batch(self, sink: fastrec.Writer, batch: Any) -> None:
+        names = batch.schema.names
+        if len(set(names)) != len(names):
+            raise ValueError("two columns have the same name")
+        found = dict(zip(names, batch.columns, strict=True))
+        if self._base64:
+            found = {name: _decoded(name, column) for name, column in found.items()}
+        if not self._raw:
+            sink.write_batch(found)
+            return
+        records = import_arrow(RECORD, found[RECORD])
+        if not isinstance(records, fastrec.Bytes):
+            raise TypeError(f"column {RECORD!a} must be binary without nulls")
+        sink.write_many(records)
+
+    def _write_json(self, sink: fastrec.Writer) -> Iterator[int | None]:
+        floats = {
+            name
+            for name, each in self._features.items()
+            if pa.types.is_floating(_arrow_type(each.dtype))
+        }
+        names = None if self._names is None else set(self._names)
+        encoding = "base64" if self._base64 or self._raw else "text"
+        for row in json_rows(self._paths, floats, names, encoding):
+            if self._raw and not isinstance(row.get(RECORD), bytes):
+                raise TypeError(f"row {sink.count}: {RECORD!a} must be text in base64")
+            try:
+                sink.write(row[RECORD] if self._raw else row)
+            except (TypeError, ValueError, OverflowError) as error:
+                raise type(error)(f"row {sink.count}: {error}") from error
+            if sink.count % _JSON_ROWS == 0:
+                yield None
+        yield None
+
+
+def write_records(
+    tables: Tables, target: Any, progress: Progress | None, **options: Any
+) -> tuple[int, list[str]]:
+    """Write tables to record files; returns the number of records and the paths."""
+    with fastrec.Writer(target, features=tables.features, **options) as sink:
+        for total in tables.write(sink):
+            if progress is not None:
+                progress(sink.count, total)
+    return sink.count, list(sink.paths)
+
+
+def _decoded(name: str, column: Any) -> Any:
+    if not (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)):
+        return column
+    try:
+        values = [
+            None if value is None else base64_codec.b64decode(value, validate=True)
+            for value in column.to_pylist()
+        ]
+    except ValueError as error:
+        raise ValueError(f"column {name!a} is not base64: {error}") from None
+    return pa.array(values, pa.large_binary())
+
+
+def _arrow_type(dtype: Any) -> Any:
+    kind = np.dtype(object if dtype in (bytes, str) else dtype).kind
+    return {"f": pa.float64(), "O": pa.string(), "S": pa.string(), "b": pa.bool_()}.get(
+        kind, pa.int64()
+    )

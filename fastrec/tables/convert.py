@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Conversion between record files and tables: Parquet, Arrow IPC, CSV and JSON lines.
+
+Requires the extra ``arrow``: ``pip install 'fastrec-io[arrow]'``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from ..features.spec import SequenceFeatures
+from ..records.paths import PathLike
+from .formats import TEXTUAL, TFRECORD, files_of, requested
+
+__all__ = ["Converted", "convert"]
+
+Progress = Callable[[int, "int | None"], object]
+
+
+class Converted(NamedTuple):
+    """What :func:`convert` has written."""
+
+    records: int
+    paths: list[str]
+
+
+def convert(
+    source: PathLike | Sequence[PathLike],
+    target: PathLike,
+    *,
+    source_format: str | None = None,
+    target_format: str | None = None,
+    features: Mapping[str, Any] | SequenceFeatures | None = None,
+    raw: bool = False,
+    text: bool | Sequence[str] = False,
+    base64: bool = False,
+    schema: Any = None,
+    compression: str | None = None,
+    level: int | None = None,
+    row_group_size: int = 1 << 17,
+    shard_records: int | None = None,
+    overwrite: bool = True,
+    threads: int | None = None,
+    on_error: Any = "raise",
+    progress: Progress | None = None,
+    **options: Any,
+) -> Converted:
+    """Convert record files into tables, or tables into record files, in bounded memory.
+
+    One of the two is TFRecord; :func:`fastrec.reshard` rewrites record files as record files. The
+    target appears whole or not at all.
+
+    Parameters
+    ----------
+    source : path, glob pattern, directory, list of these
+    target : path
+    source_format, target_format : {"tfrecord", "parquet", "arrow", "csv", "jsonl"}, optional
+        By default as the name ends: ``.parquet``, ``.pq``, ``.arrow``, ``.feather``, ``.ipc``,
+        ``.csv``, ``.jsonl``, ``.ndjson``; any other is TFRecord.
+    features : mapping of str to feature, optional
+        The columns. Of record files, as for :func:`fastrec.arrow.table`; by default all, as
+        :func:`fastrec.infer_features` finds them in a first pass over all records, with arrays kept
+        as the bytes that they are. Of tables, what they are written as, by which only these columns
+        are read.
+    raw : bool
+        Whole records in one binary column, ``record``, which keeps them byte for byte. Not for CSV;
+        in JSON lines they are base64.
+    text : bool or list of str
+        Which columns of bytes become text in Parquet and Arrow: all, or those named. A value that
+        is not UTF-8 is an error. CSV and JSON lines have text only.
+    base64 : bool
+        In CSV and JSON lines, columns of bytes are base64.
+    schema : pyarrow.Schema, optional
+        Types that columns of a table are cast to, where no value is lost by that.
+    compression : str, optional
+        Of TFRecord ``"GZIP"`` or ``"ZLIB"``; of Parquet ``"snappy"`` (the default), ``"zstd"``,
+        ``"gzip"``, ``"none"``; of Arrow ``"lz4"``, ``"zstd"``; of CSV and JSON lines ``"gzip"``,
+        ``"zstd"``. That of a source is detected.
+    level : int, optional
+        Of the compression.
+    row_group_size : int
+        Most rows of a row group of Parquet; it has fewer where they have 32 MiB.
+    shard_records : int, optional
+        Rows of a file; then the target is several, named as those of :class:`fastrec.Writer`.
+    overwrite : bool
+        Whether an existing target is replaced.
+    threads : int, optional
+        Which parse and encode.
+    on_error : {"raise", "tolerate_tail", "skip"} or callable
+        Policy for damaged records, as for :class:`fastrec.Reader`.
+    progress : callable, optional
+        ``progress(records, total)`` after each batch; the total is None where it is not known.
+    **options
+        Of :class:`fastrec.Writer`, where the target is TFRecord: ``shards``, ``index``, ...
+
+    Returns
+    -------
+    Converted
+        Number of records, and paths of the files.
+
+    Raises
+    ------
+    OSError, CorruptRecordError, ExampleParseError
+    TypeError, ValueError
+        Naming the column that a format or an Example cannot hold, or the line of the source.
+
+    Examples
+    --------
+    >>> import os, tempfile, fastrec, pyarrow.parquet
+    >>> folder = tempfile.mkdtemp()
+    >>> source, target = os.path.join(folder, "a.tfrecord"), os.path.join(folder, "a.parquet")
+    >>> with fastrec.Writer(source) as writer:
+    ...     writer.write({"word": "one", "count": [1]})
+    ...     writer.write({"word": "two", "count": [2]})
+    >>> convert(source, target, text=["word"]).records
+    2
+    >>> pyarrow.parquet.read_table(target).to_pylist()
+    [{'count': 1, 'word': 'one'}, {'count': 2, 'word': 'two'}]
+    """
+    try:
+        from . import columns
+    except ModuleNotFoundError as error:
+        if error.name != "pyarrow":
+            raise
+        message = "fastrec.convert requires pyarrow: pip install 'fastrec-io[arrow]'"
+        raise ModuleNotFoundError(message, name=error.name) from None
+    paths = files_of(source)
+    origin, goal = requested(source_format, paths), requested(target_format, [target])
+    if (origin == TFRECORD) == (goal == TFRECORD):
+        advice = "; fastrec.reshard rewrites record files" if origin == TFRECORD else ""
+        raise ValueError(f"one format must be 'tfrecord', got {origin!r} and {goal!r}{advice}")
+    if raw and (features is not None or "csv" in (origin, goal)):
+        raise ValueError("raw, features and CSV are mutually exclusive")
+    writing: dict[str, Any] = {"compression": compression, "level": level, "overwrite": overwrite}
+    writing["shard_records"] = shard_records
+    if goal == TFRECORD:
+        if schema is not None or text:
+            raise ValueError("schema and text require a target that is a table")
+        tables = columns.Tables(paths, origin, features, raw=raw, base64=base64)
+        count, written = columns.write_records(
+            tables, target, progress, threads=threads, **writing, **options
+        )
+        return Converted(count, written)
+    if base64 and goal not in TEXTUAL:
+        raise ValueError("base64 requires CSV or JSON lines")
+    if options:
+        raise TypeError(f"{next(iter(options))} requires a target that is TFRecord")
+    writing["row_group_size"] = row_group_size
+    table, total = columns.table_of(paths, features, goal, raw, threads, on_error)
+    types = columns.Types(table, goal, text, base64 or raw, schema)
+    count, written = columns.write_table(table, types, target, goal, writing, progress, total)
+    return Converted(count, written)

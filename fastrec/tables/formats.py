@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The formats of tables' files, by name and by how files are called."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Any
+
+from ..records.paths import PathLike, expand, is_path
+
+__all__ = ["FORMATS", "TEXTUAL", "TFRECORD", "files_of", "format_of", "requested"]
+
+TFRECORD = "tfrecord"
+TEXTUAL = ("csv", "jsonl")
+"""Formats that have no bytes but text."""
+
+FORMATS = {
+    "parquet": (".parquet", ".pq"),
+    "arrow": (".arrow", ".feather", ".ipc"),
+    "csv": (".csv",),
+    "jsonl": (".jsonl", ".ndjson"),
+}
+_BY_SUFFIX = {suffix: name for name, suffixes in FORMATS.items() for suffix in suffixes}
+_PACKED = (".gz", ".zst", ".bz2", ".lz4")
+
+
+def format_of(path: PathLike) -> str:
+    """The format that a file's name tells; TFRecord for any other name."""
+    name = os.fsdecode(path).lower()
+    for suffix in _PACKED:
+        name = name.removesuffix(suffix)
+    return _BY_SUFFIX.get(os.path.splitext(name)[1], TFRECORD)
+
+
+def requested(name: str | None, paths: Sequence[PathLike]) -> str:
+    """The format `name`, or that of all `paths`.
+
+    Raises
+    ------
+    ValueError
+        When there is no such format, or several.
+    """
+    known = (TFRECORD, *FORMATS)
+    found = {format_of(path) for path in paths} if name is None else {name}
+    if len(found) != 1 or not found <= set(known):
+        got = " and ".join(map(repr, sorted(found)))
+        raise ValueError(f"a format must be one of {', '.join(map(repr, known))}, got {got}")
+    return found.pop()
+
+
+def files_of(source: Any) -> list[str]:
+    """The files that paths, patterns and directories name; of a directory, those of tables too."""
+    if not is_path(source):
+        return [path for each in source for path in files_of(each)]
+    if not os.path.isdir(source):
+        return [os.fsdecode(path) for path in expand(source)]
+    folder = os.fsdecode(source)
+    tables = [name for name in sorted(os.listdir(folder)) if format_of(name) != TFRECORD]
+    if tables:
+        return [os.path.join(folder, name) for name in tables if name[0] not in "._"]
+    return [os.fsdecode(path) for path in expand(source)]

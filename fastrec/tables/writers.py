@@ -1,0 +1,264 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Files of tables being written: Parquet, Arrow IPC, CSV and JSON lines."""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import io
+import json
+import math
+import os
+from collections.abc import Callable
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet
+
+from .. import _core
+from ..records.paths import PathLike, shard_paths
+
+__all__ = ["TableWriter"]
+
+_GROUP_BYTES = 32 << 20
+_SLICE_ROWS = 1024
+
+
+class _NewFile(io.RawIOBase):
+    """A file that appears under its name when it is published."""
+
+    def __init__(self, path: str, exclusive: bool) -> None:
+        super().__init__()
+        self.file = _core.RecordWriter(path, exclusive=exclusive)
+        self.discards = False
+        self._size = 0
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: Any) -> int:
+        size = memoryview(data).nbytes
+        if not self.discards:
+            self.file.write_frames(data, 0)
+        self._size += size
+        return size
+
+    def tell(self) -> int:
+        return self._size
+
+
+class _Parquet:
+    """Collects batches until they fill a row group."""
+
+    def __init__(self, sink: Any, schema: Any, options: dict[str, Any], rows: int) -> None:
+        self._file = pyarrow.parquet.ParquetWriter(sink, schema, **options)
+        self._most, self._schema = rows, schema
+        self._held: list[Any] = []
+        self._rows = self._bytes = 0
+
+    def write_batch(self, batch: Any) -> None:
+        while batch.num_rows:
+            part = batch.slice(0, self._most - self._rows)
+            batch = batch.slice(part.num_rows)
+            self._held.append(part)
+            self._rows += part.num_rows
+            self._bytes += part.nbytes
+            if self._rows == self._most or self._bytes >= _GROUP_BYTES:
+                self._write()
+
+    def _write(self) -> None:
+        held = pa.Table.from_batches(self._held, self._schema)
+        self._file.write_table(held, row_group_size=self._most)
+        self._held, self._rows, self._bytes = [], 0, 0
+
+    def close(self) -> None:
+        if self._held:
+            self._write()
+        self._file.close()
+
+
+class _JsonLines:
+    def __init__(self, sink: Any, schema: Any) -> None:
+        self._sink = sink
+
+    def write_batch(self, batch: Any) -> None:
+        for begin in range(0, batch.num_rows, _SLICE_ROWS):
+            rows = batch.slice(begin, _SLICE_ROWS).to_pylist()
+            self._sink.write("".join(map(_line, rows)).encode())
+
+    def close(self) -> None:
+        pass
+
+
+def _line(row: dict[str, Any]) -> str:
+    try:
+        return json.dumps(row, ensure_ascii=False, allow_nan=False, default=_base64) + "\n"
+    except ValueError:  # JSON has no NaN and no infinities: names, as protobuf spells them
+        row = {name: _spelled(value) for name, value in row.items()}
+        return json.dumps(row, ensure_ascii=False, default=_base64) + "\n"
+
+
+def _base64(value: bytes) -> str:
+    return base64.b64encode(value).decode("ascii")
+
+
+def _spelled(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_spelled(item) for item in value]
+    if not isinstance(value, float) or math.isfinite(value):
+        return value
+    return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+
+
+class TableWriter:
+    """Writes record batches to one file or to several, which appear together or not at all.
+
+    Parameters
+    ----------
+    path, kind
+        The file and its format.
+    schema : pyarrow.Schema
+    compression, level
+        Of the format.
+    row_group_size : int
+        Most rows of a row group of Parquet.
+    shard_records : int, optional
+        Rows of a file.
+    overwrite : bool
+        Whether an existing file is replaced.
+    """
+
+    def __init__(
+        self,
+        path: PathLike,
+        kind: str,
+        schema: Any,
+        *,
+        compression: str | None,
+        level: int | None,
+        row_group_size: int,
+        shard_records: int | None,
+        overwrite: bool,
+    ) -> None:
+        for name, value in (("row_group_size", row_group_size), ("shard_records", shard_records)):
+            if value is not None and value < 1:
+                raise ValueError(f"{name} must be at least 1, got {value}")
+        self._path, self._schema, self._most = os.fsdecode(path), schema, shard_records
+        self._exclusive = not overwrite
+        self._open = _opener(kind, compression, level, row_group_size)
+        self._files: list[_NewFile] = []
+        self._writer: Any = None
+        self._in_file = 0
+        self.rows = 0
+        self.paths: list[str] = []
+        self._next()
+
+    def _next(self) -> None:
+        path = self._path
+        if self._most is not None:
+            path = shard_paths(path, 1, len(self._files))[0]
+        self._writer = None
+        self._files.append(_NewFile(path, self._exclusive))
+        self._in_file = 0
+        try:
+            self._writer, self._end = self._open(self._files[-1], self._schema)
+        except BaseException:
+            self.abort()
+            raise
+
+    def write(self, batch: Any) -> None:
+        """Write a record batch of the schema."""
+        while batch.num_rows:
+            if self._in_file == self._most:
+                self._finish()
+                self._next()
+            left = batch.num_rows if self._most is None else self._most - self._in_file
+            part = batch.slice(0, left)
+            self._writer.write_batch(part)
+            self._in_file += part.num_rows
+            self.rows += part.num_rows
+            batch = batch.slice(part.num_rows)
+
+    def _finish(self) -> None:
+        self._writer.close()
+        self._end()
+        self._files[-1].file.finish()
+
+    def close(self) -> None:
+        """Publish the files."""
+        self._finish()
+        self.paths = [self._path]
+        if self._most is not None:
+            self.paths = shard_paths(self._path, len(self._files))
+            for each, path in zip(self._files, self.paths, strict=True):
+                each.file.rename(path)
+        try:
+            for each in self._files:
+                each.file.put_in_place()
+        except BaseException:
+            for each in self._files:
+                each.file.take_back()
+            raise
+        for each in self._files:
+            each.file.close()
+
+    def abort(self) -> None:
+        """Publish nothing."""
+        if self._writer is not None:
+            self._files[-1].discards = True
+            with contextlib.suppress(Exception):  # of what is incomplete
+                self._writer.close()
+        for each in self._files:
+            each.file.abort()
+
+    def __enter__(self) -> TableWriter:
+        return self
+
+    def __exit__(self, exc_type: object, *exc_info: object) -> None:
+        if exc_type is not None:
+            self.abort()
+            return
+        try:
+            self.close()
+        except BaseException:
+            self.abort()
+            raise
+
+
+_Opened = tuple[Any, Callable[[], object]]
+
+
+def _opener(
+    kind: str, compression: str | None, level: int | None, rows: int
+) -> Callable[[_NewFile, Any], _Opened]:
+    """A function that opens a writer of batches, and returns what ends the file after it."""
+    name = None if compression in (None, "none") else str(compression).lower()
+    if level is not None and name is None:
+        raise ValueError("level requires compression")
+
+    def parquet(file: _NewFile, schema: Any) -> _Opened:
+        options = {} if compression is None else {"compression": str(compression).lower()}
+        if level is not None:
+            options["compression_level"] = level  # type: ignore[assignment]
+        return _Parquet(pa.PythonFile(file, "w"), schema, options, rows), _nothing
+
+    def ipc(file: _NewFile, schema: Any) -> _Opened:
+        codec = None if name is None else pa.Codec(name, level)
+        options = pa.ipc.IpcWriteOptions(compression=codec)
+        return pa.ipc.new_file(pa.PythonFile(file, "w"), schema, options=options), _nothing
+
+    def text(file: _NewFile, schema: Any) -> _Opened:
+        sink: Any = pa.PythonFile(file, "w")
+        if name is not None:
+            if level is not None:
+                raise ValueError(f"level and {kind} are mutually exclusive")
+            sink = pa.CompressedOutputStream(sink, name)
+        make = pyarrow.csv.CSVWriter if kind == "csv" else _JsonLines
+        return make(sink, schema), sink.close
+
+    return {"parquet": parquet, "arrow": ipc, "csv": text, "jsonl": text}[kind]
+
+
+def _nothing() -> None:
+    pass
