@@ -19,7 +19,6 @@ from verbs import gzipped, number_records
 
 import fastrec
 
-
 plain = st.binary(max_size=40)
 hostile = st.recursive(
     plain,
