@@ -53,6 +53,7 @@ VERBS = {
     "index": "fastrec.cli.index",
     "split": "fastrec.cli.split",
     "merge": "fastrec.cli.merge",
+    "view": "fastrec.viewer.command",
     "extract": "fastrec.cli.extract",
     "images": "fastrec.cli.images",
     "demo": "fastrec.demo.command",

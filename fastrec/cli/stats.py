@@ -17,7 +17,7 @@ from fastrec.cli.statistics import FeatureSummary, Numbers, Summary, histogram, 
 from fastrec.cli.values import brief_bytes, whole
 from fastrec.columns import Bytes
 
-__all__ = ["add_arguments", "as_json", "run", "survey"]
+__all__ = ["add_arguments", "as_json", "run", "survey", "top_text"]
 
 _POINTS = (0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
 _TOP_SHOWN = 5
@@ -124,7 +124,7 @@ def _print_top(found: Summary, report: Report) -> None:
     rows = []
     for name, kind in sorted(found.features):
         each = found.features[name, kind]
-        text = _images(each) or _top_text(each)
+        text = _images(each) or top_text(each)
         if text:
             rows.append((shown(name), text))
     if rows:
@@ -132,7 +132,7 @@ def _print_top(found: Summary, report: Report) -> None:
         report.table(("feature", "commonest values"), rows)
 
 
-def _top_text(each: FeatureSummary) -> str:
+def top_text(each: FeatureSummary) -> str:
     counts = each.top.counts
     total = each.values.count
     different = each.distinct.count

@@ -41,7 +41,7 @@ PACKAGES = (
     ("huggingface", "ray", "spark", "tables"),
     ("compat",),
     ("cli",),
-    ("bench", "demo"),
+    ("bench", "demo", "viewer"),
 )
 RANK = {name: rank for rank, names in enumerate(PACKAGES) for name in names}
 # Below all of them is the extension, which asks these while it runs.

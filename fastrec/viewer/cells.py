@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Values as the viewer's page shows them: text, numbers, plots, pixels, images and sounds.
+
+All is data, which the page puts in as text; nothing of a record becomes markup.
+"""
+
+from __future__ import annotations
+
+import base64
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fastrec.cli.rows import Frames, Row
+from fastrec.cli.values import image_size, whole
+from fastrec.columns import Bytes
+from fastrec.records.file_magic import image_format
+
+__all__ = ["MEDIA", "cell", "cells", "media_of"]
+
+MEDIA = {
+    "JPEG": "image/jpeg", "PNG": "image/png", "GIF": "image/gif", "WebP": "image/webp",
+    "BMP": "image/bmp", "WAV": "audio/wav", "FLAC": "audio/flac", "Ogg": "audio/ogg",
+    "MP3": "audio/mpeg",
+}  # fmt: skip
+_MOST_VALUES = 12
+_BESIDE_PLOT = 4
+_MOST_TEXT = 400
+_POINTS = 96
+_MOST_SIDE = 96
+_MOST_MEDIA = 1 << 24
+
+
+def media_of(value: bytes) -> str | None:
+    """The kind of an image or a sound that a browser can show."""
+    kind = image_format(value)
+    if kind in ("JPEG", "PNG", "GIF") or (kind and image_size(value)):
+        return kind
+    if value[:4] == b"RIFF" and value[8:12] == b"WAVE":
+        return "WAV"
+    if value[:4] in (b"fLaC", b"OggS"):
+        return "FLAC" if value[:1] == b"f" else "Ogg"
+    return "MP3" if value[:3] == b"ID3" else None
+
+
+def cells(
+    row: Row, shapes: Mapping[str, tuple[int, ...]], *, inline: bool, full: bool = False
+) -> dict[str, Any]:
+    """The cells of a record; `inline` ones have images in them, others are asked for later."""
+    return {
+        name: cell(values, shapes.get(name), inline=inline, full=full)
+        for name, values in row.items()
+    }
+
+
+def cell(
+    values: Any, shape: tuple[int, ...] | None = None, *, inline: bool, full: bool = False
+) -> dict[str, Any]:
+    """One cell: ``{"t": kind, ...}``."""
+    if isinstance(values, Frames):
+        frames = [_short(frame) for frame in values.frames[: _MOST_VALUES if not full else 1000]]
+        return {"t": "frames", "n": len(values.frames), "v": frames}
+    if isinstance(values, Bytes):
+        if len(values) == 1:
+            return _bytes(values[0], shape, 0, inline, full)
+        most = _MOST_VALUES if not full else 1000
+        items = [_bytes(values[i], None, i, inline, full) for i in range(min(len(values), most))]
+        return {"t": "list", "n": len(values), "v": items}
+    most = 4096 if full else _MOST_VALUES if len(values) <= _MOST_VALUES else _BESIDE_PLOT
+    found: dict[str, Any] = {"t": "numbers", "n": len(values), "v": _texts(values[:most])}
+    if len(values) > _MOST_VALUES:
+        found["plot"] = _plot(values)
+        side = math.isqrt(len(values))
+        if side * side == len(values) and side >= 8:
+            found["pixels"] = _pixels(values.reshape(side, side))
+    return found
+
+
+def _short(values: Any) -> str:
+    some = [str(each) for each in _listed(whole(values))[:6]]
+    return ", ".join(some) + (", ..." if len(values) > 6 else "")
+
+
+def _listed(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]
+
+
+def _texts(values: NDArray[Any]) -> list[str]:
+    """As text, so that no 64-bit integer is rounded to what JavaScript has."""
+    return [str(each) for each in _listed(whole(values))]
+
+
+def _bytes(
+    value: bytes, shape: tuple[int, ...] | None, index: int, inline: bool, full: bool
+) -> dict[str, Any]:
+    kind = media_of(value)
+    if kind is not None:
+        found: dict[str, Any] = {"t": MEDIA[kind].split("/")[0], "kind": kind, "n": len(value)}
+        size = image_size(value) if found["t"] == "image" else None
+        if size:
+            found["w"], found["h"] = size
+        if not inline:
+            found["i"] = index
+        elif len(value) <= _MOST_MEDIA:
+            found["src"] = f"data:{MEDIA[kind]};base64,{base64.b64encode(value).decode()}"
+        return found
+    if shape is not None and math.prod(shape) == len(value):
+        pixels = np.frombuffer(value, np.uint8).reshape(shape)
+        if _is_picture(shape):
+            return {"t": "numbers", "n": len(value), "v": [], "pixels": _pixels(pixels),
+                    "shape": list(shape)}  # fmt: skip
+    most = _MOST_TEXT if not full else 100_000
+    try:
+        text = value.decode()
+        if text.replace("\n", "").replace("\t", "").replace("\r", "").isprintable():
+            return {"t": "text", "n": len(text), "v": text[:most]}
+    except UnicodeDecodeError:
+        pass
+    return {"t": "bytes", "n": len(value), "v": value[: 16 if not full else 512].hex(" ")}
+
+
+def _is_picture(shape: tuple[int, ...]) -> bool:
+    return len(shape) == 2 or (len(shape) == 3 and shape[2] in (1, 3))
+
+
+def _plot(values: NDArray[Any]) -> dict[str, Any]:
+    """Points of a line through the values: the mean of each of some equal parts."""
+    parts = np.array_split(values.astype(np.float64), min(_POINTS, len(values)))
+    with np.errstate(all="ignore"):
+        points = np.nan_to_num(np.array([part.mean() for part in parts]), posinf=0, neginf=0)
+    low, high = float(points.min()), float(points.max())
+    with np.errstate(all="ignore"):
+        scaled = (points - low) / (high - low) if high > low else np.zeros(len(points))
+    return {"v": np.round(np.nan_to_num(scaled), 3).tolist(), "low": f"{low:.4g}",
+            "high": f"{high:.4g}"}  # fmt: skip
+
+
+def _pixels(values: NDArray[Any]) -> dict[str, Any]:
+    """A small image: grey, or RGB where there are three channels."""
+    step = max(1, -(-max(values.shape[:2]) // _MOST_SIDE))
+    some = values[::step, ::step]
+    if some.dtype != np.uint8:
+        numbers = np.nan_to_num(some.astype(np.float64), posinf=0, neginf=0)
+        low, high = numbers.min(), numbers.max()
+        with np.errstate(all="ignore"):
+            scaled = np.nan_to_num((numbers - low) / (high - low)) if high > low else numbers * 0
+        some = (scaled * 255).astype(np.uint8)
+    channels = 3 if some.ndim == 3 and some.shape[2] == 3 else 1
+    data = base64.b64encode(np.ascontiguousarray(some).tobytes()).decode()
+    return {"w": some.shape[1], "h": some.shape[0], "c": channels, "v": data}

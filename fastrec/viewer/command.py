@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Show records on a local web page."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import webbrowser
+
+from fastrec.cli.files import expand
+from fastrec.cli.grammar import add_paths, whole_number
+from fastrec.cli.report import Report, counted, shown
+from fastrec.viewer.model import Model
+from fastrec.viewer.page import single_html
+from fastrec.viewer.server import Server
+
+__all__ = ["add_arguments", "run"]
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_paths(parser)
+    parser.add_argument(
+        "--html", metavar="FILE", help="write a single page with the first records, serve nothing"
+    )
+    parser.add_argument(
+        "-n", "--limit", type=whole_number(0, 200), default=50, metavar="N",
+        help="number of records in that page, up to 200 (default 50)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--port", type=whole_number(0, 65535), default=0, metavar="N",
+        help="the port on 127.0.0.1 (default: a free one)",
+    )  # fmt: skip
+    parser.add_argument("--no-browser", action="store_true", help="print the address only")
+
+
+def run(arguments: argparse.Namespace, report: Report) -> int:
+    """Print the address of the page and serve it until Ctrl-C, or write it to a file."""
+    files, missing = expand(arguments.paths)
+    if missing:
+        raise missing[0]
+    model = Model(files)
+    if arguments.html:
+        data = {"summary": model.summary(), **model.page(0, arguments.limit, inline=True)}
+        with open(arguments.html, "w", encoding="utf-8") as file:
+            file.write(single_html(data))
+        size = counted(len(data["records"]), "record")
+        report.line(f"wrote    {shown(arguments.html)}: {size}")
+        return 0
+    with Server(model, arguments.port) as server:
+        try:
+            report.line(server.url)
+            report.complain(f"{counted(model.source.count, 'record')}; Ctrl-C ends it")
+            if not arguments.no_browser and sys.stdout.isatty() and not os.environ.get("SSH_TTY"):
+                webbrowser.open(server.url)
+            server.serve_forever()
+        except KeyboardInterrupt:
+            report.complain("ended")
+    return 0

@@ -1,0 +1,168 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Answers to the viewer's page: the summary, pages of records, one record, a search."""
+
+from __future__ import annotations
+
+import io
+import time
+from collections.abc import Sequence
+from typing import Any
+
+from fastrec import _core
+from fastrec.cli.report import bytes_text, explained
+from fastrec.cli.rows import rows_of
+from fastrec.cli.statistics import FeatureSummary, Summary, histogram, summarize
+from fastrec.cli.stats import top_text
+from fastrec.cli.where import parse
+from fastrec.columns import Bytes
+from fastrec.errors import FastrecError
+from fastrec.features.raw import RawFeature
+from fastrec.parsing.infer import infer_features
+from fastrec.viewer.cells import cell, cells
+from fastrec.viewer.source import Source
+
+__all__ = ["Model"]
+
+_BINS = 24
+_SEARCH_S = 0.5
+_MOST_PAGE = 200
+
+
+class Model:
+    """The files that are shown, with everything the page needs as JSON."""
+
+    def __init__(self, files: Sequence[str]) -> None:
+        self.files = list(files)
+        self.source = Source(files)
+        self._shapes = self._array_shapes()
+        self._summary: dict[str, Any] | None = None
+
+    def _array_shapes(self) -> dict[str, tuple[int, ...]]:
+        """Features of bytes that are arrays of one shape."""
+        records = next(self.source.some(), None)
+        if records is None or not len(records):
+            return {}
+        try:
+            found = infer_features(io.BytesIO(_framed(records[:200])))
+        except (FastrecError, ValueError):
+            return {}
+        return {
+            name: feature.shape
+            for name, feature in found.items()
+            if isinstance(feature, RawFeature) and isinstance(feature.shape, tuple)
+            and all(isinstance(side, int) for side in feature.shape)
+        }  # fmt: skip
+
+    def summary(self) -> dict[str, Any]:
+        """The features, with histograms, and the damage."""
+        if self._summary is None:
+            total = Summary()
+            for seed, block in enumerate(self.source.some()):
+                if len(block):
+                    total.merge(summarize(block, seed, total.rare()))
+            self._summary = self._described(total)
+        return {**self._summary, "damage": self.source.damage}
+
+    def _described(self, total: Summary) -> dict[str, Any]:
+        return {
+            "files": self.files,
+            "records": self.source.count,
+            "looked_at": total.records,
+            "note": self.source.note,
+            "others": total.others,
+            "sizes": "" if not total.records else bytes_text(total.bytes / total.records),
+            "features": [
+                _feature(name, total.features[name, kind], total.records)
+                for name, kind in sorted(total.features)
+            ],
+        }
+
+    def page(self, begin: int, count: int, *, inline: bool = False) -> dict[str, Any]:
+        """Records from number `begin` on."""
+        begin = max(0, min(begin, self.source.count))
+        numbers = range(begin, min(begin + min(count, _MOST_PAGE), self.source.count))
+        return {"begin": begin, "records": self.rows(numbers, inline=inline)}
+
+    def rows(self, numbers: Sequence[int], *, inline: bool, full: bool = False) -> list[Any]:
+        """The cells of some records."""
+        found = []
+        for number, each in zip(numbers, self.source.read(numbers), strict=True):
+            path, record = self.source.place(number)
+            row: dict[str, Any] = {"number": number, "path": path, "record": record}
+            if isinstance(each, FastrecError):
+                row["error"] = explained(each)
+            else:
+                row["size"] = len(each)
+                [values] = rows_of(Bytes.from_list([each]))
+                if values is None:
+                    row["raw"] = cell(Bytes.from_list([each]), inline=inline, full=full)
+                else:
+                    row["cells"] = cells(values, self._shapes, inline=inline, full=full)
+            found.append(row)
+        return found
+
+    def record(self, number: int) -> dict[str, Any]:
+        """One record with its values in full."""
+        self._check(number)
+        [row] = self.rows([number], inline=False, full=True)
+        return dict(row)
+
+    def search(self, text: str, begin: int, count: int) -> dict[str, Any]:
+        """Records for which a condition holds, for half a second; `next` is where to go on."""
+        where = parse(text)
+        until = time.monotonic() + _SEARCH_S
+        numbers, reached = [], begin
+        for place, number in self.source.search(where, max(0, begin), min(count, _MOST_PAGE)):
+            reached = place
+            if number is not None:
+                numbers.append(number)
+            elif time.monotonic() > until:
+                break
+        return {"records": self.rows(numbers, inline=False), "next": reached,
+                "end": reached >= self.source.count}  # fmt: skip
+
+    def media(self, number: int, name: str, index: int) -> bytes:
+        """One value of bytes."""
+        self._check(number)
+        [record] = self.source.read([number])
+        if isinstance(record, FastrecError):
+            raise record
+        [row] = rows_of(Bytes.from_list([record]), [name])
+        values = None if row is None else row.get(name)
+        if not isinstance(values, Bytes) or not 0 <= index < len(values):
+            raise LookupError(f"record {number} has no such value")
+        return values[index]
+
+    def _check(self, number: int) -> None:
+        if not 0 <= number < self.source.count:
+            raise LookupError(f"record {number} is out of range ({self.source.count} records)")
+
+
+def _framed(records: Bytes) -> bytes:
+    frames = (memoryview(part) for part, _ in _core.Frames(records))  # type: ignore[arg-type]
+    return b"".join(frames)
+
+
+def _feature(name: str, each: FeatureSummary, records: int) -> dict[str, Any]:
+    counts, edges = histogram(each.values, _BINS)
+    most = max(counts, default=1)
+    return {
+        "name": name,
+        "kind": each.kind,
+        "formats": dict(each.formats),
+        "present": each.records / records if records else 0,
+        "lengths": [each.lengths.low, each.lengths.high],
+        "low": _text(each.values.low),
+        "high": _text(each.values.high),
+        "mean": f"{each.values.mean:.4g}" if each.values.finite else "",
+        "distinct": ("" if each.distinct.exact else "about ") + str(each.distinct.count),
+        "histogram": [count / most for count in counts],
+        "edges": [f"{edge:.4g}" for edge in edges],
+        "top": top_text(each),
+    }
+
+
+def _text(value: Any) -> str:
+    if value is None:
+        return ""
+    return f"{value:.6g}" if isinstance(value, float) else str(value)

@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The viewer's page: served in parts, or as a single file with its data in it."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from importlib.resources import files
+from typing import Any
+
+__all__ = ["STATIC", "index_html", "single_html"]
+
+
+def _text(name: str) -> str:
+    return files("fastrec.viewer").joinpath(name).read_text(encoding="utf-8")
+
+
+_SCRIPT, _STYLE = _text("view.js"), _text("view.css")
+
+STATIC = {
+    "view.js": ("text/javascript; charset=utf-8", _SCRIPT.encode()),
+    "view.css": ("text/css; charset=utf-8", _STYLE.encode()),
+}
+
+_PAGE = """<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">{policy}
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<link rel="icon" href="data:,">
+<title>fastrec view</title>
+{style}
+</head>
+<body>
+<header><h1>fastrec view</h1><p id="about" role="status"></p></header>
+<main>
+<section id="damage" hidden><h2>Damage</h2><ul></ul></section>
+<details id="features" open><summary>Features</summary><div class="table"></div></details>
+<form id="search" autocomplete="off">
+<input id="where" name="where" placeholder="label == 3" aria-label="condition" spellcheck="false">
+<button>Search</button>
+<button type="button" id="clear" hidden>Show all</button>
+</form>
+<p id="message" role="alert"></p>
+<nav><button id="first">First</button><button id="previous">Previous</button>
+<label>record <input id="number" type="number" min="0" value="0"></label>
+<button id="next">Next</button><button id="last">Last</button><span id="where-am-i"></span></nav>
+<div id="records"></div>
+</main>
+<dialog id="detail"><form method="dialog"><button>Close</button></form><div></div></dialog>
+{script}
+</body>
+</html>
+"""
+
+
+def index_html() -> str:
+    """The page that asks the server for its data."""
+    return _PAGE.format(
+        policy="",
+        style='<link rel="stylesheet" href="view.css">',
+        script='<script src="view.js"></script>',
+    )
+
+
+def single_html(data: dict[str, Any]) -> str:
+    """The page with its data, script and style in it: it asks nobody for anything."""
+    policy = (
+        f"default-src 'none'; script-src '{_hash(_SCRIPT)}'; style-src '{_hash(_STYLE)}'; "
+        f"img-src data:; media-src data:; base-uri 'none'; form-action 'none'"
+    )
+    # In JSON these are as good escaped, and no text of a record can end the element.
+    text = json.dumps(data).replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+    return _PAGE.format(
+        policy=f'\n<meta http-equiv="Content-Security-Policy" content="{policy}">',
+        style=f"<style>{_STYLE}</style>",
+        script=f'<script type="application/json" id="data">{text}</script>\n'
+        f"<script>{_SCRIPT}</script>",
+    )
+
+
+def _hash(text: str) -> str:
+    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()

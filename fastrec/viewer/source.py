@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Records by number for the viewer: whatever is damaged is described, never raised."""
+
+from __future__ import annotations
+
+import itertools
+import os
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from fastrec.cli.files import STDIN, reader_of
+from fastrec.cli.report import damage_text, explained
+from fastrec.cli.rows import pieces
+from fastrec.cli.where import Where
+from fastrec.columns import Bytes
+from fastrec.errors import FastrecError
+from fastrec.records.record_files import RecordFiles
+from fastrec.records.recovery import Skipped
+
+__all__ = ["Source"]
+
+MOST_IN_MEMORY = 1 << 28
+_BLOCK = 2048
+_SAMPLE = 20_000
+
+
+class Source:
+    """The records of some files.
+
+    Plain files are read by number. Compressed ones and standard input are read once, up to 256 MiB
+    of them, into memory.
+
+    Attributes
+    ----------
+    count : int
+    damage : list of dict
+        Damaged places that were met: path, record, offset, bytes (None if unknown) and reason.
+    note : str
+        About what is not shown.
+    """
+
+    def __init__(self, files: Sequence[str]) -> None:
+        self.damage: list[dict[str, Any]] = []
+        self.note = ""
+        self._dataset: Any = None
+        self._blocks: list[Bytes] = []
+        self._places: list[tuple[str, int]] = []
+        self._starts = np.zeros(1, np.int64)
+        if STDIN in files or RecordFiles(files).sequential:
+            self._load(files)
+            return
+        try:
+            self._dataset = RecordFiles(files).dataset()
+        except FastrecError:  # a length is damaged: what can be found is shown
+            kept = RecordFiles(files, on_error="skip")
+            self._dataset = kept.dataset()
+            self._add_damage(kept.skipped)
+        self.count = len(self._dataset)
+
+    def _load(self, files: Sequence[str]) -> None:
+        size = number = 0
+        for path in files:
+            reader = reader_of(path, on_error="skip")
+            first = 0
+            for block in reader.blocks(_BLOCK):
+                self._blocks.append(block)
+                self._places.append((path, first))
+                first += len(block)
+                number += len(block)
+                size += block.nbytes
+                if size >= MOST_IN_MEMORY:
+                    self.note = f"only the first {number} records are shown: the source cannot be "\
+                        "read by number"  # fmt: skip
+                    break
+            self._add_damage(reader.skipped)
+            if self.note:
+                break
+        self._starts = np.cumsum([0, *map(len, self._blocks)])
+        self.count = number
+
+    def _add_damage(self, skipped: Sequence[Skipped]) -> None:
+        self.damage += [
+            {"path": lost.path, "record": lost.record, "offset": lost.begin, "bytes": lost.size,
+             "reason": damage_text(lost)}
+            for lost in skipped
+        ]  # fmt: skip
+
+    def _note_damage(self, number: int, error: FastrecError) -> None:
+        path, record = self.place(number)
+        lost = {"path": path, "record": record, "offset": error.offset, "bytes": None,
+                "reason": explained(error).partition("; `fastrec")[0]}  # fmt: skip
+        if lost not in self.damage:
+            self.damage.append(lost)
+
+    def place(self, number: int) -> tuple[str, int]:
+        """The file of a record, and its number there."""
+        if self._dataset is not None:
+            path, record = self._dataset.place_of(number)
+            return os.fsdecode(path), record
+        block = int(np.searchsorted(self._starts, number, "right")) - 1
+        path, first = self._places[block]
+        return "<stdin>" if path == STDIN else path, first + number - int(self._starts[block])
+
+    def read(self, numbers: Sequence[int]) -> list[bytes | FastrecError]:
+        """Records, or what is wrong with them."""
+        if self._dataset is None:
+            return [self._in_memory(number) for number in numbers]
+        try:
+            return list(self._dataset.take(np.array(numbers, np.uint64)))
+        except FastrecError as error:
+            if len(numbers) == 1:
+                return [error]
+        half = len(numbers) // 2
+        return self.read(numbers[:half]) + self.read(numbers[half:])
+
+    def _in_memory(self, number: int) -> bytes:
+        block = int(np.searchsorted(self._starts, number, "right")) - 1
+        return self._blocks[block][number - int(self._starts[block])]
+
+    def some(self) -> Iterator[Bytes]:
+        """Blocks of a sample of the records, or of all if they are few."""
+        if self.count <= _SAMPLE:
+            numbers = np.arange(self.count)
+        else:
+            draw = np.random.default_rng(0)
+            numbers = np.sort(draw.choice(self.count, _SAMPLE, replace=False))
+        for begin in range(0, len(numbers), _BLOCK):
+            found = self.read(numbers[begin : begin + _BLOCK].tolist())
+            for number, each in zip(numbers[begin:], found, strict=False):
+                if isinstance(each, FastrecError):
+                    self._note_damage(int(number), each)
+            yield Bytes.from_list([each for each in found if isinstance(each, bytes)])
+
+    def search(self, where: Where, begin: int, most: int) -> Iterator[tuple[int, int | None]]:
+        """Yield how far it has come, and the number of a record for which the condition holds."""
+        found = 0
+        while begin < self.count and found < most:
+            numbers = range(begin, min(begin + _BLOCK, self.count))
+            read = self.read(numbers)
+            sound = [number for number, each in zip(numbers, read, strict=True)
+                     if isinstance(each, bytes)]  # fmt: skip
+            records = Bytes.from_list([each for each in read if isinstance(each, bytes)])
+            for number in itertools.compress(sound, _mask(records, where)):
+                yield number + 1, number
+                found += 1
+                if found == most:
+                    return
+            begin += len(numbers)
+            yield begin, None
+
+
+def _mask(records: Bytes, where: Where) -> list[bool]:
+    found: list[bool] = []
+    for piece in pieces(records, where.names):
+        count = len(piece.records)
+        columns = piece.columns
+        found += [False] * count if columns is None else where.mask(columns, count).tolist()
+    return found

@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: Apache-2.0
+// Everything that comes from a record is put in as text, by textContent; nothing is ever markup.
+"use strict";
+
+const PAGE = 24;
+const HEADERS = ["feature", "kind", "present", "values", "range", "mean", "distinct", "histogram", "commonest"];
+const SVG = "http://www.w3.org/2000/svg";
+const $ = (id) => document.getElementById(id);
+const embedded = $("data") ? JSON.parse($("data").textContent) : null;
+const state = { total: 0, begin: 0, where: "", found: [], next: 0, end: false, turn: 0 };
+
+async function ask(path, values) {
+  const answer = await fetch(`${path}?${new URLSearchParams(values)}`);
+  const found = await answer.json();
+  if (!answer.ok) throw new Error(found.error || "the server failed");
+  return found;
+}
+
+function make(name, text, kind) {
+  const element = document.createElement(name);
+  if (text !== undefined) element.textContent = text;
+  if (kind) element.className = kind;
+  return element;
+}
+
+function drawn(name, values) {
+  const element = document.createElementNS(SVG, name);
+  for (const [key, value] of Object.entries(values)) element.setAttribute(key, value);
+  return element;
+}
+
+function bars(heights, edges) {
+  const [wide, high] = [144, 26];
+  const svg = drawn("svg", { class: "bars", width: wide, height: high, role: "img" });
+  const width = wide / heights.length;
+  heights.forEach((each, i) => {
+    const height = each ? Math.max(1.5, each * high) : 0;
+    const bar = drawn("rect", { x: i * width, y: high - height, width: width - 1, height });
+    const title = drawn("title", {});
+    title.textContent = `${edges[i]} to ${edges[i + 1]}`;
+    bar.append(title);
+    svg.append(bar);
+  });
+  return svg;
+}
+
+function plot(points) {
+  const svg = drawn("svg", { width: 150, height: 34, viewBox: "0 -1 100 32", preserveAspectRatio: "none" });
+  const last = Math.max(1, points.v.length - 1);
+  const line = points.v.map((y, i) => `${(100 * i) / last},${30 - 30 * y}`).join(" ");
+  svg.append(drawn("polyline", { class: "line", points: line, "vector-effect": "non-scaling-stroke" }));
+  const box = make("div");
+  box.append(svg, make("span", ` ${points.low} to ${points.high}`, "faint"));
+  return box;
+}
+
+function pixels(found) {
+  const canvas = make("canvas");
+  canvas.width = found.w;
+  canvas.height = found.h;
+  const bytes = Uint8Array.from(atob(found.v), (c) => c.charCodeAt(0));
+  const context = canvas.getContext("2d");
+  const image = context.createImageData(found.w, found.h);
+  for (let i = 0; i < found.w * found.h; i++) {
+    for (let c = 0; c < 3; c++) image.data[4 * i + c] = bytes[found.c === 3 ? 3 * i + c : i];
+    image.data[4 * i + 3] = 255;
+  }
+  context.putImageData(image, 0, 0);
+  return canvas;
+}
+
+function media(cell, number, name) {
+  const isImage = cell.t === "image";
+  const box = make("div");
+  const element = make(isImage ? "img" : "audio");
+  const source = cell.src || (cell.i === undefined ? "" : `media?${new URLSearchParams({ number, name, i: cell.i })}`);
+  if (isImage) {
+    element.alt = name;
+    element.loading = "lazy";
+  } else {
+    element.controls = true;
+    element.preload = "none";
+  }
+  if (source) {
+    element.src = source;
+    box.append(element);
+  }
+  const size = cell.w ? ` ${cell.w}x${cell.h}` : "";
+  box.append(make("span", `${cell.kind}${size}, ${cell.n} bytes`, "faint"));
+  return box;
+}
+
+function show(cell, number, name) {
+  const box = make("div");
+  if (cell.t === "image" || cell.t === "audio") box.append(media(cell, number, name));
+  else if (cell.t === "text") {
+    box.append(make("div", cell.v, "text"));
+    if (cell.v.length < cell.n) box.append(make("span", `... ${cell.n} characters`, "faint"));
+  } else if (cell.t === "bytes") {
+    box.append(make("div", cell.v, "text"), make("span", `${cell.n} bytes`, "faint"));
+  } else if (cell.t === "list") {
+    for (const each of cell.v) box.append(show(each, number, name));
+    if (cell.v.length < cell.n) box.append(make("span", `... ${cell.n} values`, "faint"));
+  } else if (cell.t === "frames") {
+    for (const each of cell.v) box.append(make("div", each, "text"));
+    box.append(make("span", `${cell.n} frames`, "faint"));
+  } else {
+    if (cell.pixels) box.append(pixels(cell.pixels));
+    if (cell.plot) box.append(plot(cell.plot));
+    if (cell.v.length) box.append(make("div", cell.v.join(", ") + (cell.v.length < cell.n ? ", ..." : "")));
+    const shape = cell.shape ? cell.shape.join("x") : `${cell.n} values`;
+    if (cell.n > 1) box.append(make("span", shape, "faint"));
+  }
+  return box;
+}
+
+function list(row) {
+  const list = make("dl");
+  for (const [name, cell] of Object.entries(row.cells || {})) {
+    const value = make("dd");
+    value.append(show(cell, row.number, name));
+    list.append(make("dt", name), value);
+  }
+  if (row.raw) {
+    const value = make("dd");
+    value.append(show(row.raw, row.number, ""));
+    list.append(make("dt", "record"), value);
+  }
+  return list;
+}
+
+function place(row) {
+  const size = row.size === undefined ? "" : `, ${row.size} bytes`;
+  return make("p", `${row.number}: record ${row.record} of ${row.path}${size}`, "place");
+}
+
+function card(row) {
+  const card = make("article", undefined, row.error ? "card damaged" : "card");
+  card.tabIndex = 0;
+  card.append(place(row));
+  if (row.error) card.append(make("p", row.error, "bad"));
+  else card.append(list(row));
+  const open = () => detail(row);
+  card.addEventListener("click", (event) => event.target.closest("audio") || open());
+  card.addEventListener("keydown", (event) => event.key === "Enter" && open());
+  return card;
+}
+
+async function detail(row) {
+  const full = embedded || row.error ? row : await ask("api/record", { number: row.number });
+  const box = $("detail").lastElementChild;
+  box.replaceChildren(place(full), full.error ? make("p", full.error, "bad") : list(full));
+  $("detail").showModal();
+}
+
+function put(rows) {
+  $("records").replaceChildren(...rows.map(card));
+  const last = state.where ? state.begin + rows.length : Math.min(state.total, state.begin + rows.length);
+  const of = state.where ? `${state.found.length}${state.end ? "" : " or more"} found` : `${state.total}`;
+  $("where-am-i").textContent = rows.length ? `${state.begin + 1} to ${last} of ${of}` : `none of ${of}`;
+  $("first").disabled = $("previous").disabled = state.begin === 0;
+  const more = state.where ? last < state.found.length || !state.end : last < state.total;
+  $("next").disabled = !more;
+  $("last").disabled = !more || Boolean(state.where);
+  $("number").value = state.begin;
+}
+
+async function go(begin) {
+  const turn = ++state.turn;
+  $("message").textContent = "";
+  state.begin = Math.max(0, begin);
+  try {
+    if (state.where) return await goSearch(turn);
+    state.begin = Math.min(state.begin, Math.max(0, state.total - 1));
+    const answer = embedded
+      ? { records: embedded.records.slice(state.begin, state.begin + PAGE) }
+      : await ask("api/page", { begin: state.begin, count: PAGE });
+    if (turn === state.turn) put(answer.records);
+  } catch (error) {
+    if (turn === state.turn) $("message").textContent = error.message;
+  }
+}
+
+async function goSearch(turn) {
+  while (state.found.length < state.begin + PAGE + 1 && !state.end) {
+    const answer = await ask("api/search", { where: state.where, begin: state.next, count: PAGE + 1 });
+    if (turn !== state.turn) return;
+    state.found.push(...answer.records);
+    state.next = answer.next;
+    state.end = answer.end;
+    $("where-am-i").textContent = `looked at ${state.next} of ${state.total}`;
+  }
+  put(state.found.slice(state.begin, state.begin + PAGE));
+}
+
+function features(found) {
+  const table = make("table");
+  const head = make("tr");
+  for (const each of HEADERS) head.append(make("th", each));
+  const top = make("thead");
+  top.append(head);
+  const body = make("tbody");
+  for (const each of found.features) {
+    const row = make("tr");
+    const kinds = Object.keys(each.formats);
+    const [few, many] = each.lengths;
+    const unit = each.kind === "bytes" ? " bytes" : "";
+    const range = each.low === each.high ? each.low : `${each.low} to ${each.high}`;
+    const cells = [
+      make("td", each.name, "name"),
+      make("td", kinds.length ? kinds.join(", ") : each.kind),
+      make("td", `${(100 * each.present).toPrecision(3)} %`),
+      make("td", few === null ? "0" : few === many ? few : `${few} to ${many}`),
+      make("td", range && range + unit),
+      make("td", each.mean),
+      make("td", each.distinct),
+      make("td"),
+      make("td", each.top, "top"),
+    ];
+    if (each.histogram.length) cells[7].append(bars(each.histogram, each.edges));
+    cells.forEach((cell, i) => (cell.dataset.label = HEADERS[i]));
+    row.append(...cells);
+    body.append(row);
+  }
+  table.append(top, body);
+  $("features").lastElementChild.replaceChildren(table);
+  $("features").hidden = !found.features.length;
+}
+
+async function start() {
+  const found = embedded ? embedded.summary : await ask("api/summary", {});
+  state.total = embedded ? embedded.records.length : found.records;
+  const names = found.files.length > 3 ? `${found.files.length} files` : found.files.join(", ");
+  const parts = [names, `${found.records} records`];
+  if (found.sizes) parts.push(`${found.sizes} each`);
+  if (found.looked_at < found.records) parts.push(`features of ${found.looked_at} drawn at random`);
+  if (embedded && state.total < found.records) parts.push(`the first ${state.total} are in this page`);
+  if (found.note) parts.push(found.note);
+  $("about").textContent = parts.join(" \u00b7 ");
+  features(found);
+  $("damage").hidden = !found.damage.length;
+  for (const each of found.damage.slice(0, 100)) {
+    const size = each.bytes === null ? "" : `; ${each.bytes} bytes are lost`;
+    $("damage").lastElementChild.append(make("li", `${each.path}: ${each.reason}${size}`));
+  }
+  $("search").hidden = Boolean(embedded);
+  await go(0);
+}
+
+$("first").addEventListener("click", () => go(0));
+$("previous").addEventListener("click", () => go(state.begin - PAGE));
+$("next").addEventListener("click", () => go(state.begin + PAGE));
+$("last").addEventListener("click", () => go(Math.floor((state.total - 1) / PAGE) * PAGE));
+$("number").addEventListener("change", () => go(Number($("number").value) || 0));
+$("clear").addEventListener("click", () => {
+  $("where").value = "";
+  $("search").requestSubmit();
+});
+$("search").addEventListener("submit", (event) => {
+  event.preventDefault();
+  Object.assign(state, { where: $("where").value.trim(), found: [], next: 0, end: false });
+  $("clear").hidden = !state.where;
+  go(0);
+});
+start().catch((error) => ($("message").textContent = error.message));

@@ -1,0 +1,213 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The viewer in Chromium: it opens, pages, searches, shows images, and runs nothing of a record."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from pets import write_pets
+from verbs import write_examples
+
+import fastrec
+from fastrec import cli
+from fastrec.viewer.model import Model
+from fastrec.viewer.server import Server
+
+webdriver = pytest.importorskip("selenium.webdriver")
+By = pytest.importorskip("selenium.webdriver.common.by").By
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+DRIVER = shutil.which("chromedriver")
+pytestmark = pytest.mark.skipif(
+    not (CHROMIUM and DRIVER),
+    reason="no chromium and chromedriver here",
+)
+# With this in the environment the images of docs/viewer.md are made anew.
+UPDATE = "FASTREC_UPDATE_PAGE"
+DOCS = Path(__file__).parents[3] / "docs"
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    options = webdriver.ChromeOptions()
+    options.binary_location = CHROMIUM
+    for each in ("--headless=new", "--no-sandbox", "--disable-gpu", "--hide-scrollbars"):
+        options.add_argument(each)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    service = webdriver.ChromeService(DRIVER)
+    with webdriver.Chrome(options=options, service=service) as driver:
+        yield driver
+
+
+@contextmanager
+def opened(browser: Any, *files: str | Path, url: str | None = None) -> Iterator[Any]:
+    with Server(Model([str(each) for each in files])) as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+        thread.start()
+        try:
+            browser.get(server.url)
+            until(lambda: text(browser, "where-am-i"))
+            yield browser
+            complaints = [each["message"] for each in browser.get_log("browser")]
+            assert complaints == []
+        finally:
+            browser.get("about:blank")
+            server.shutdown()
+            thread.join()
+
+
+def until(what: Callable[[], Any]) -> None:
+    end = time.monotonic() + 20
+    while not what():
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
+def text(browser: Any, name: str) -> str:
+    return str(browser.find_element(By.ID, name).text)
+
+
+def click(browser: Any, name: str) -> None:
+    before = text(browser, "where-am-i")
+    browser.find_element(By.ID, name).click()
+    until(lambda: text(browser, "where-am-i") != before)
+
+
+def search(browser: Any, condition: str) -> None:
+    field = browser.find_element(By.ID, "where")
+    field.clear()
+    field.send_keys(condition)
+    browser.find_element(By.CSS_SELECTOR, "#search button").click()
+
+
+def places(browser: Any) -> list[str]:
+    return [each.text for each in browser.find_elements(By.CSS_SELECTOR, ".card .place")]
+
+
+def test_it_opens_pages_and_shows_images(browser: Any, tmp_path: Path) -> None:
+    write_pets(tmp_path)
+    with opened(browser, tmp_path / "pets.tfrecord"):
+        assert "60 records" in text(browser, "about")
+        assert len(browser.find_elements(By.CSS_SELECTOR, "#features tbody tr")) == 7
+        assert len(browser.find_elements(By.CSS_SELECTOR, ".bars")) == 7
+        assert text(browser, "where-am-i") == "1 to 24 of 60"
+        image = browser.find_element(By.CSS_SELECTOR, ".card img")
+        browser.execute_script("arguments[0].scrollIntoView()", image)
+        until(lambda: image.get_property("naturalWidth") == 24)
+        click(browser, "next")
+        assert places(browser)[0].startswith("24: record 24 of ")
+        click(browser, "last")
+        assert text(browser, "where-am-i") == "49 to 60 of 60"
+        assert not browser.find_element(By.ID, "next").is_enabled()
+        click(browser, "first")
+        browser.find_element(By.CSS_SELECTOR, ".card .place").click()
+        until(lambda: browser.find_element(By.ID, "detail").get_attribute("open"))
+        assert "0.984375" in text(browser, "detail")
+
+
+def test_it_searches(browser: Any, tmp_path: Path) -> None:
+    write_pets(tmp_path)
+    with opened(browser, tmp_path / "pets.tfrecord"):
+        search(browser, "name == 'Luna' and label == 2")
+        until(lambda: text(browser, "where-am-i") == "1 to 2 of 2 found")
+        search(browser, "weight >")
+        until(lambda: "expected" in text(browser, "message"))
+        browser.get_log("browser")  # the refusal above
+        browser.find_element(By.ID, "clear").click()
+        until(lambda: text(browser, "where-am-i") == "1 to 24 of 60")
+        assert text(browser, "message") == ""
+
+
+def test_damage_is_shown(browser: Any, tmp_path: Path) -> None:
+    write_pets(tmp_path)
+    with opened(browser, tmp_path / "damaged.tfrecord"):
+        assert "record 7 at offset" in text(browser, "damage")
+        assert "record 39 at offset" in text(browser, "damage")
+
+
+def test_nothing_of_a_hostile_file_runs(browser: Any, tmp_path: Path) -> None:
+    evil = "</script><script>window.hit=1</script><img src=x onerror='window.hit=2'>"
+    svg = b"<svg xmlns='http://www.w3.org/2000/svg' onload='window.hit=3'></svg>"
+    rows = [{evil: 1, "x": evil, "many": [evil] * 3, "svg": svg}] * 3
+    path = write_examples(tmp_path / "<img src=x onerror=window.hit=4>.tfrecord", rows)
+    with opened(browser, path):
+        search(browser, f"x == {evil!r}")
+        time.sleep(0.5)
+        assert len(browser.find_elements(By.CLASS_NAME, "card")) == 3
+        assert evil in browser.find_element(By.CLASS_NAME, "card").text
+        browser.find_element(By.CSS_SELECTOR, ".card .place").click()
+        until(lambda: browser.find_element(By.ID, "detail").get_attribute("open"))
+        assert browser.execute_script("return window.hit") is None
+        assert browser.find_elements(By.CSS_SELECTOR, "main img") == []
+    page = tmp_path / "page.html"
+    assert cli.main(["view", str(path), "--html", str(page)]) == 0
+    browser.get(page.as_uri())
+    until(lambda: text(browser, "where-am-i"))
+    assert browser.execute_script("return window.hit") is None
+    assert len(browser.find_elements(By.CLASS_NAME, "card")) == 3
+    assert browser.get_log("browser") == []
+
+
+def test_a_policy_holds_even_if_the_page_would_not(browser: Any, tmp_path: Path) -> None:
+    write_pets(tmp_path)
+    with opened(browser, tmp_path / "pets.tfrecord"):
+        browser.execute_script(
+            "const s = document.createElement('script'); s.textContent = 'window.hit = 1';"
+            "document.body.append(s)"
+        )
+        assert browser.execute_script("return window.hit") is None
+        assert "Content Security Policy" in browser.get_log("browser")[0]["message"]
+
+
+@pytest.mark.slow
+def test_ten_million_records_stay_quick(browser: Any, tmp_path: Path) -> None:
+    path = tmp_path / "many.tfrecord"
+    with fastrec.Writer(path, fsync=False) as writer:
+        for begin in range(0, 10_000_000, 1_000_000):
+            ids = np.arange(begin, begin + 1_000_000)
+            writer.write_batch({"id": ids})
+    began = time.monotonic()
+    with opened(browser, path):
+        assert time.monotonic() - began < 15
+        assert "10000000 records" in text(browser, "about")
+        for name in ("last", "previous", "first", "next"):
+            began = time.monotonic()
+            click(browser, name)
+            assert time.monotonic() - began < 2
+        search(browser, "id == 4000000")
+        until(lambda: "looked at" in text(browser, "where-am-i"))
+        before = text(browser, "where-am-i")
+        until(lambda: text(browser, "where-am-i") != before)
+
+
+@pytest.mark.parametrize(
+    ("name", "width", "height", "scheme"),
+    [("light", 1100, 800, "light"), ("dark", 1100, 800, "dark"), ("phone", 390, 800, "dark")],
+)
+def test_it_fits_the_screen(
+    browser: Any, tmp_path: Path, name: str, width: int, height: int, scheme: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    write_pets(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    metrics = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 500}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
+    feature = {"name": "prefers-color-scheme", "value": scheme}
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [feature]})
+    with opened(browser, "damaged.tfrecord"):
+        wide = browser.execute_script("return document.documentElement.scrollWidth")
+        assert wide <= width
+        ground = browser.execute_script("return getComputedStyle(document.body).backgroundColor")
+        dark = sum(map(int, ground.strip("rgb()").split(","))) < 200
+        assert dark == (scheme == "dark")
+        if os.environ.get(UPDATE):
+            browser.save_screenshot(str(DOCS / f"viewer-{name}.png"))

@@ -1,0 +1,270 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The viewer without a browser: what it answers, and what it refuses."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import http.client
+import json
+import re
+import sys
+import threading
+from collections.abc import Iterator
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from pets import pet, png, write_pets
+from verbs import gzipped, write, write_examples
+
+import fastrec
+from fastrec import cli
+from fastrec.viewer.cells import media_of
+from fastrec.viewer.model import Model
+from fastrec.viewer.page import single_html
+from fastrec.viewer.server import Server
+
+HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(2)>\u2028'\"&\u202e\x1b[31m"
+
+
+@pytest.fixture
+def pets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    write_pets(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def server(pets: Path) -> Iterator[Server]:
+    with Server(Model(["pets.tfrecord"])) as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+        thread.start()
+        yield server
+        server.shutdown()
+        thread.join()
+
+
+def ask(
+    server: Server, path: str, token: str | None = None, **headers: str
+) -> tuple[http.client.HTTPResponse, bytes]:
+    connection = http.client.HTTPConnection(server.host, timeout=30)
+    token = server.token if token is None else token
+    connection.request("GET", f"/{token}/{path}", headers={"Host": server.host, **headers})
+    answer = connection.getresponse()
+    data = answer.read()
+    connection.close()
+    return answer, data
+
+
+def test_it_listens_on_this_machine_only(server: Server) -> None:
+    assert server.server_address[0] == "127.0.0.1"
+    assert len(server.token) >= 32
+    assert server.url == f"http://127.0.0.1:{server.server_address[1]}/{server.token}/"
+
+
+def test_nobody_without_the_token_or_from_another_site_gets_anything(server: Server) -> None:
+    wrong = server.token[:-1] + ("a" if server.token[-1] != "a" else "b")
+    for token in ("", "x", wrong, server.token + "x", "../" + server.token):
+        for path in ("", "api/summary", "media?number=0&name=image&i=0", "view.js"):
+            assert ask(server, path, token)[0].status == 403
+    for host in ("evil.example", f"localhost:{server.server_address[1]}", ""):
+        assert ask(server, "", Host=host)[0].status == 403
+    assert ask(server, "")[0].status == 200
+
+
+def test_every_answer_forbids_what_the_page_does_not_need(server: Server) -> None:
+    for path in ("", "view.js", "view.css", "api/summary", "nothing"):
+        answer, _ = ask(server, path)
+        policy = answer.headers["Content-Security-Policy"]
+        assert "default-src 'none'" in policy
+        assert "unsafe" not in policy
+        assert answer.headers["X-Content-Type-Options"] == "nosniff"
+        assert answer.headers["Referrer-Policy"] == "no-referrer"
+
+
+def test_the_page_asks_nobody_else(server: Server) -> None:
+    for path in ("", "view.js", "view.css"):
+        text = ask(server, path)[1].decode()
+        text = text.replace("http://www.w3.org/2000/svg", "")  # a name, not a place
+        assert not re.search(r"https?:|//\w+\.\w+|innerHTML|eval|document\.write", text)
+
+
+def test_pages_and_records_are_those_of_the_file(server: Server) -> None:
+    found = json.loads(ask(server, "api/page?begin=50&count=24")[1])
+    assert [row["record"] for row in found["records"]] == list(range(50, 60))
+    cells = found["records"][3]["cells"]
+    assert cells["name"] == {"t": "text", "n": len(pet(53)["name"]), "v": pet(53)["name"]}
+    assert (cells["image"]["kind"], cells["image"]["w"], cells["image"]["h"]) == ("PNG", 40, 24)
+    assert len(cells["embedding"]["plot"]["v"]) == 16
+    full = json.loads(ask(server, "api/record?number=53")[1])
+    assert [float(each) for each in full["cells"]["embedding"]["v"]] == pet(53)["embedding"]
+    answer, data = ask(server, "media?number=53&name=image&i=0")
+    assert (answer.headers["Content-Type"], data) == ("image/png", pet(53)["image"])
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "api/page", "api/page?begin=x&count=1", "api/record?number=60", "api/record?number=-1",
+        "media?number=0&name=name&i=0", "media?number=0&name=image&i=9",
+        "media?number=0&name=x&i=0",
+        "media?number=99999999999999999999&name=image&i=0",
+        "api/search?where=label%20=%203&begin=0&count=1",
+        "../../etc/passwd", "view.py",
+    ],
+)  # fmt: skip
+def test_what_is_not_there_is_an_error_and_no_more(server: Server, path: str) -> None:
+    assert ask(server, path)[0].status in (400, 403, 404)
+    assert ask(server, "api/summary")[0].status == 200
+
+
+def test_a_search_goes_on_where_it_ended(pets: Path) -> None:
+    model = Model(["pets.tfrecord"])
+    found: list[int] = []
+    begin, end = 0, False
+    while not end:
+        answer = model.search("label == 1", begin, 4)
+        found += [row["number"] for row in answer["records"]]
+        begin, end = answer["next"], answer["end"]
+    assert found == [number for number in range(60) if number * 7 % 3 == 1]
+
+
+def test_the_summary_has_each_feature(pets: Path) -> None:
+    found = Model(["pets.tfrecord"]).summary()
+    assert (found["records"], found["looked_at"], found["damage"]) == (60, 60, [])
+    features = {each["name"]: each for each in found["features"]}
+    assert features["label"]["top"] == "0 33.3 %, 1 33.3 %, 2 33.3 %"
+    assert features["image"]["formats"] == {"PNG": 60}
+    assert len(features["weight"]["histogram"]) + 1 == len(features["weight"]["edges"])
+
+
+def test_damage_is_shown_where_it_is(pets: Path) -> None:
+    data = bytearray((pets / "pets.tfrecord").read_bytes())
+    offset = int(fastrec.Index.build("pets.tfrecord").offsets[5])
+    data[offset + 99] ^= 1
+    (pets / "one.tfrecord").write_bytes(data)
+    model = Model(["one.tfrecord"])
+    rows = model.page(0, 10)["records"]
+    assert [("error" in row) for row in rows] == [False] * 5 + [True] + [False] * 4
+    assert "data CRC32C" in rows[5]["error"]
+    [damage] = model.summary()["damage"]
+    assert (damage["record"], damage["offset"]) == (5, offset)
+    model = Model(["damaged.tfrecord", "pets.tfrecord"])
+    assert [each["record"] for each in model.summary()["damage"]] == [7, 39]
+    assert model.source.count == 99
+
+
+def test_compressed_files_and_streams_are_held_in_memory(
+    pets: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (pets / "a.tfrecord.gz").write_bytes(gzipped((pets / "pets.tfrecord").read_bytes()))
+    rows = Model(["pets.tfrecord", "a.tfrecord.gz"]).page(58, 4)["records"]
+    assert [(row["path"], row["record"]) for row in rows] == [
+        ("pets.tfrecord", 58), ("pets.tfrecord", 59), ("a.tfrecord.gz", 0), ("a.tfrecord.gz", 1),
+    ]  # fmt: skip
+    monkeypatch.setattr("fastrec.viewer.source.MOST_IN_MEMORY", 1000)
+    monkeypatch.setattr("fastrec.viewer.source._BLOCK", 8)
+    model = Model(["a.tfrecord.gz"])
+    assert model.source.count == 8
+    assert "only the first 8 records" in model.summary()["note"]
+
+
+def test_arrays_become_pixels(tmp_path: Path) -> None:
+    rows = [
+        {"raw": np.full((4, 6, 3), 9, np.uint8).tobytes(), "height": 4, "width": 6, "channels": 3,
+         "grey": np.arange(64, dtype=np.float32), "odd": np.array([np.nan, np.inf] * 50, np.float32)}
+    ]  # fmt: skip
+    [row] = Model([str(write_examples(tmp_path / "a.tfrecord", rows))]).page(0, 1)["records"]
+    pixels = row["cells"]["raw"]["pixels"]
+    assert (pixels["w"], pixels["h"], pixels["c"]) == (6, 4, 3)
+    assert base64.b64decode(pixels["v"]) == bytes([9]) * 72
+    assert (row["cells"]["grey"]["pixels"]["w"], row["cells"]["grey"]["pixels"]["c"]) == (8, 1)
+    json.dumps(row, allow_nan=False)
+
+
+@pytest.mark.parametrize(
+    ("head", "kind"),
+    [
+        (b"RIFF\0\0\0\0WAVEfmt ", "WAV"), (b"fLaC\0", "FLAC"), (b"OggS", "Ogg"), (b"ID3\3", "MP3"),
+        (png(2, 2, 0), "PNG"), (b"<svg onload=alert(1)>", None), (b"<html>", None), (b"", None),
+        (b"BMx", None), (b"RIFF\0\0\0\0WEBPVP8X" + bytes(14), "WebP"),
+    ],
+)  # fmt: skip
+def test_only_what_a_browser_cannot_run_is_media(head: bytes, kind: str | None) -> None:
+    assert media_of(head) == kind
+
+
+class _Elements(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: list[str] = []
+        self.texts: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: Any) -> None:
+        self.found.append(tag)
+        assert not any(name.startswith("on") for name, _ in attrs)
+
+    def handle_data(self, data: str) -> None:
+        self.texts.append(data)
+
+
+def elements(html: str) -> list[str]:
+    parser = _Elements()
+    parser.feed(html)
+    return parser.found
+
+
+def test_a_hostile_file_puts_nothing_into_the_page(tmp_path: Path) -> None:
+    rows: list[dict[str, Any]] = [
+        {HOSTILE: [1, 2], "x": HOSTILE, "list": [HOSTILE] * 3},
+        {"x": b"<svg xmlns='http://www.w3.org/2000/svg' onload='alert(1)'/>"},
+        {"x": b"\x89PNG\r\n\x1a\n" + HOSTILE.encode()},
+    ]
+    path = write_examples(tmp_path / "<script>alert(3)<.tfrecord", rows)
+    model = Model([str(path)])
+    data = {"summary": model.summary(), **model.page(0, 10, inline=True)}
+    html = single_html(data)
+    plain = single_html({"summary": {}, "records": []})
+    assert elements(html) == elements(plain)
+    assert "alert(1)</script>" not in html
+    embedded = re.search(r'id="data">(.*?)</script>', html)
+    assert embedded is not None
+    assert json.loads(embedded[1]) == json.loads(json.dumps(data))
+
+
+def test_the_single_page_allows_its_own_script_and_style_only(pets: Path) -> None:
+    assert cli.main(["view", "pets.tfrecord", "--html", "page.html", "-n", "7"]) == 0
+    html = (pets / "page.html").read_text()
+    policy = re.search(r'Content-Security-Policy" content="([^"]+)"', html)
+    assert policy is not None
+    assert "unsafe" not in policy[1]
+    for kind in ("script", "style"):
+        [text] = re.findall(rf"<{kind}>(.*?)</{kind}>", html, re.DOTALL)
+        found = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+        assert f"{kind}-src 'sha256-{found}'" in policy[1]
+    assert html.count("data:image/png;base64,") == 7
+
+
+def test_records_of_no_kind_are_shown_as_they_are(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.tfrecord", [b"words, only words", b"\x09\xff\xfe\xfd"])
+    rows = Model([str(path)]).page(0, 2)["records"]
+    assert rows[0]["raw"]["v"] == "words, only words"
+    assert rows[1]["raw"] == {"t": "bytes", "n": 4, "v": "09 ff fe fd"}
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals")
+def test_ctrl_c_ends_the_command_well(pets: Path) -> None:
+    import signal
+    import subprocess
+
+    command = [sys.executable, "-m", "fastrec", "view", "pets.tfrecord", "--no-browser"]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        assert re.match(r"http://127\.0\.0\.1:\d+/[\w-]{32}/\n", process.stdout.readline())
+        process.send_signal(signal.SIGINT)
+        assert process.wait(timeout=30) == 0
