@@ -22,6 +22,11 @@
 #define ARITHMETIC_GAIN 64
 #define EXIF_MARKER (JPEG_APP0 + 1)
 #define EXIF_MAX 65533
+/* Rows begin so far beyond a multiple of ROW_ALIGNMENT. libjpeg-turbo writes rows that are aligned
+   for its vectors past the caches, and to read them back would take half as long as decoding. */
+#define MISALIGNED 8
+#define ROW_ALIGNMENT 32
+#define ROWS_AT_ONCE 8
 
 struct fr_jpeg {
     struct jpeg_decompress_struct cinfo;
@@ -32,13 +37,15 @@ struct fr_jpeg {
     fr_jpeg_limits limits;
     fr_span data;
     const fr_jpeg_region *region;
-    uint8_t *out;
-    size_t row_step;
-    fr_buffer line; /* a decoded row, wider than the region */
-    bool made;      /* there is something to destroy */
-    bool open;      /* a header was read, and nothing decoded since */
-    bool cut_off;   /* there is no end marker, so everything is decoded */
-    bool starved;   /* bytes ended inside of a segment */
+    uint8_t *out; /* where rows are copied to; NULL: all stay in `lines` */
+    size_t out_step;
+    fr_buffer lines;              /* decoded rows, wider than the region */
+    size_t line_step, line_count; /* and one line more, for what is not wanted */
+    size_t first;                 /* the region's first column in a line */
+    bool made;                    /* there is something to destroy */
+    bool open;                    /* a header was read, and nothing decoded since */
+    bool cut_off;                 /* there is no end marker, so everything is decoded */
+    bool starved;                 /* bytes ended inside of a segment */
     bool too_many_scans;
     char reason[JMSG_LENGTH_MAX];
 };
@@ -129,9 +136,9 @@ static void choose(fr_jpeg *jpeg) {
     if (is_cmyk(jpeg)) cinfo->out_color_space = JCS_CMYK;
 }
 
-/* Ink to light. Adobe stores ink inverted. */
-static void cmyk_to_rgb(const fr_jpeg *jpeg, const uint8_t *restrict ink, size_t count,
-                        size_t channels, uint8_t *restrict out) {
+/* Ink to light, in place: `out` is not after `ink`. Adobe stores ink inverted. */
+static void cmyk_to_rgb(const fr_jpeg *jpeg, const uint8_t *ink, size_t count, size_t channels,
+                        uint8_t *out) {
     const unsigned flip = jpeg->cinfo.saw_Adobe_marker ? 0 : 255;
     for (size_t i = 0; i < count; i++, ink += 4, out += channels) {
         const unsigned k = ink[3] ^ flip;
@@ -144,8 +151,8 @@ static void cmyk_to_rgb(const fr_jpeg *jpeg, const uint8_t *restrict ink, size_t
     }
 }
 
-/* Narrows what is decoded to the region's columns; `first` is the region's first in a row. */
-static void crop_columns(fr_jpeg *jpeg, size_t *first) {
+/* Narrows what is decoded to the region's columns. */
+static void crop_columns(fr_jpeg *jpeg) {
     const fr_jpeg_region *region = jpeg->region;
     const JDIMENSION full = jpeg->cinfo.output_width;
     JDIMENSION left = region->left > MARGIN ? (JDIMENSION)(region->left - MARGIN) : 0;
@@ -153,39 +160,60 @@ static void crop_columns(fr_jpeg *jpeg, size_t *first) {
     if (width > full - left) width = full - left;
     if (width < full) jpeg_crop_scanline(&jpeg->cinfo, &left, &width);
     if (width == full) left = 0;
-    *first = region->left - left;
+    jpeg->first = region->left - left;
 }
 
-static void read_row(fr_jpeg *jpeg) {
-    JSAMPROW line = jpeg->line.data;
-    while (jpeg_read_scanlines(&jpeg->cinfo, &line, 1) == 0)
-        continue; /* the source never suspends */
+static void start(fr_jpeg *jpeg) {
+    jpeg_start_decompress(&jpeg->cinfo);
+    crop_columns(jpeg);
 }
 
-static void read_rows(fr_jpeg *jpeg, size_t first) {
-    const fr_jpeg_region *region = jpeg->region;
-    const size_t stored = (size_t)jpeg->cinfo.output_components,
-                 channels = (size_t)region->channels;
-    uint8_t *out = jpeg->out;
-    for (size_t row = 0; row < region->height; row++, out += jpeg->row_step) {
-        const uint8_t *line = jpeg->line.data;
-        read_row(jpeg);
-        if (is_cmyk(jpeg))
-            cmyk_to_rgb(jpeg, line + first * stored, region->width, channels, out);
-        else
-            memcpy(out, line + first * channels, region->width * channels);
+static uint8_t *line_at(const fr_jpeg *jpeg, size_t row) {
+    return jpeg->lines.data + MISALIGNED + row * jpeg->line_step;
+}
+
+static void read_lines(fr_jpeg *jpeg, size_t count) {
+    for (size_t row = 0; row < count;) { /* the source never suspends */
+        JSAMPROW lines[ROWS_AT_ONCE];
+        const size_t left = count - row, most = left < ROWS_AT_ONCE ? left : ROWS_AT_ONCE;
+        for (size_t i = 0; i < most; i++)
+            lines[i] = line_at(jpeg, row + i);
+        row += jpeg_read_scanlines(&jpeg->cinfo, lines, (JDIMENSION)most);
+    }
+    if (!is_cmyk(jpeg)) return;
+    const size_t channels = (size_t)jpeg->region->channels;
+    for (size_t row = 0; row < count; row++) {
+        uint8_t *line = line_at(jpeg, row);
+        cmyk_to_rgb(jpeg, line + jpeg->first * 4, jpeg->region->width, channels,
+                    line + jpeg->first * channels);
     }
 }
 
-static void decode(fr_jpeg *jpeg) {
-    j_decompress_ptr cinfo = &jpeg->cinfo;
-    size_t first;
-    jpeg_start_decompress(cinfo);
-    crop_columns(jpeg, &first);
-    if (jpeg->region->top) jpeg_skip_scanlines(cinfo, (JDIMENSION)jpeg->region->top);
-    read_rows(jpeg, first);
-    while (jpeg->cut_off && cinfo->output_scanline < cinfo->output_height)
-        read_row(jpeg); /* skipping to the end would not look at it */
+static void read_region(fr_jpeg *jpeg) {
+    const fr_jpeg_region *region = jpeg->region;
+    const size_t channels = (size_t)region->channels;
+    if (region->top) jpeg_skip_scanlines(&jpeg->cinfo, (JDIMENSION)region->top);
+    for (size_t row = 0; row < region->height;) {
+        const size_t left = region->height - row;
+        const size_t count = left < jpeg->line_count ? left : jpeg->line_count;
+        read_lines(jpeg, count);
+        for (size_t i = 0; jpeg->out && i < count; i++)
+            memcpy(jpeg->out + (row + i) * jpeg->out_step,
+                   line_at(jpeg, i) + jpeg->first * channels, region->width * channels);
+        row += count;
+    }
+}
+
+/* Skipping to the end would not look at it. */
+static void read_rest(fr_jpeg *jpeg) {
+    JSAMPROW line = line_at(jpeg, jpeg->line_count);
+    while (jpeg->cut_off && jpeg->cinfo.output_scanline < jpeg->cinfo.output_height)
+        (void)jpeg_read_scanlines(&jpeg->cinfo, &line, 1);
+}
+
+static void read_all(fr_jpeg *jpeg) {
+    read_region(jpeg);
+    read_rest(jpeg);
 }
 
 /* --- outside ---------------------------------------------------------------------------------- */
@@ -330,29 +358,48 @@ static int check_region(const fr_jpeg *jpeg, const fr_jpeg_region *r, fr_error *
     return FR_OK;
 }
 
-int fr_jpeg_decode(fr_jpeg *jpeg, const fr_jpeg_region *region, uint8_t *out, size_t row_step,
-                   fr_error *err) {
+static int decode(fr_jpeg *jpeg, const fr_jpeg_region *region, size_t line_count, fr_error *err) {
     FR_TRY(check_region(jpeg, region, err));
+    const bool lacks_end = jpeg->cut_off;
+    size_t bytes;
     jpeg->open = false;
     jpeg->region = region;
-    jpeg->out = out;
-    jpeg->row_step = row_step;
     choose(jpeg);
-    jpeg->line.size = 0;
-    const size_t width = fr_jpeg_reduced(jpeg->cinfo.image_width, region->denominator);
-    FR_TRY(fr_buffer_reserve(&jpeg->line, width * 4, err));
-    const bool lacks_end = jpeg->cut_off;
-    FR_TRY(guarded(jpeg, decode, err));
+    FR_TRY(guarded(jpeg, start, err));
+    const size_t size = jpeg->cinfo.output_width * (size_t)jpeg->cinfo.output_components;
+    jpeg->line_step = (size + ROW_ALIGNMENT - 1) / ROW_ALIGNMENT * ROW_ALIGNMENT;
+    jpeg->line_count = line_count;
+    jpeg->lines.size = 0;
+    if (fr_mul_overflows(line_count + 2, jpeg->line_step, &bytes))
+        return fr_fail_nomem(err, SIZE_MAX);
+    FR_TRY(fr_buffer_reserve(&jpeg->lines, bytes, err));
+    FR_TRY(guarded(jpeg, read_all, err));
     const bool sequential = !jpeg->cinfo.progressive_mode && !jpeg->cinfo.arith_code;
     if (jpeg->cut_off && (jpeg->starved || !sequential || !lacks_end))
         return fr_fail(err, FR_ERR_MALFORMED, "JPEG is truncated after %zu bytes", jpeg->data.size);
     return FR_OK;
 }
 
+int fr_jpeg_decode(fr_jpeg *jpeg, const fr_jpeg_region *region, uint8_t *out, size_t row_step,
+                   fr_error *err) {
+    jpeg->out = out;
+    jpeg->out_step = row_step;
+    return decode(jpeg, region, ROWS_AT_ONCE, err);
+}
+
+int fr_jpeg_view(fr_jpeg *jpeg, const fr_jpeg_region *region, const uint8_t **pixels,
+                 size_t *row_step, fr_error *err) {
+    jpeg->out = NULL;
+    FR_TRY(decode(jpeg, region, region->height, err));
+    *pixels = line_at(jpeg, 0) + jpeg->first * (size_t)region->channels;
+    *row_step = jpeg->line_step;
+    return FR_OK;
+}
+
 void fr_jpeg_free(fr_jpeg *jpeg) {
     if (!jpeg) return;
     if (jpeg->made) jpeg_destroy_decompress(&jpeg->cinfo);
-    fr_buffer_free(&jpeg->line);
+    fr_buffer_free(&jpeg->lines);
     free(jpeg);
 }
 
@@ -384,6 +431,12 @@ int fr_jpeg_open(fr_jpeg *jpeg, fr_span data, fr_jpeg_header *header, fr_error *
 int fr_jpeg_decode(fr_jpeg *jpeg, const fr_jpeg_region *region, uint8_t *out, size_t row_step,
                    fr_error *err) {
     (void)jpeg, (void)region, (void)out, (void)row_step;
+    return without(err);
+}
+
+int fr_jpeg_view(fr_jpeg *jpeg, const fr_jpeg_region *region, const uint8_t **pixels,
+                 size_t *row_step, fr_error *err) {
+    (void)jpeg, (void)region, (void)pixels, (void)row_step;
     return without(err);
 }
 

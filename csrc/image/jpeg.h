@@ -64,6 +64,11 @@ static inline size_t fr_jpeg_reduced(size_t side, int denominator) {
 FR_NODISCARD int fr_jpeg_decode(fr_jpeg *jpeg, const fr_jpeg_region *region, uint8_t *out,
                                 size_t row_step, fr_error *err);
 
+/* The same into memory of the decoder's, which spares a copy: `*pixels` is where the region begins,
+   borrowed until the next call to decode, view or free. */
+FR_NODISCARD int fr_jpeg_view(fr_jpeg *jpeg, const fr_jpeg_region *region, const uint8_t **pixels,
+                              size_t *row_step, fr_error *err);
+
 void fr_jpeg_free(fr_jpeg *jpeg);
 
 #endif

@@ -51,36 +51,121 @@ static inline uint8_t to_byte(float x) {
 
 #if defined(__x86_64__)
 #define AVX2 __attribute__((target("avx2,f16c")))
+#define AVX2_INLINE __attribute__((target("avx2,f16c"), always_inline)) static inline
 
-AVX2 static size_t store_halves(const float *restrict row, size_t count, uint8_t *restrict out) {
+AVX2_INLINE __m128i bfloats_of(__m256 x) {
+    const __m256i u = _mm256_castps_si256(x), high = _mm256_srli_epi32(u, 16);
+    const __m256i tie = _mm256_and_si256(high, _mm256_set1_epi32(1));
+    const __m256i rounded = _mm256_add_epi32(u, _mm256_add_epi32(tie, _mm256_set1_epi32(0x7fff)));
+    const __m256i quiet = _mm256_or_si256(high, _mm256_set1_epi32(0x40));
+    const __m256i is_nan = _mm256_castps_si256(_mm256_cmp_ps(x, x, _CMP_UNORD_Q));
+    const __m256i found = _mm256_blendv_epi8(_mm256_srli_epi32(rounded, 16), quiet, is_nan);
+    return _mm_packus_epi32(_mm256_castsi256_si128(found), _mm256_extracti128_si256(found, 1));
+}
+
+AVX2_INLINE __m128i bytes_of(__m256 x) { /* packing clamps */
+    const __m256i ints = _mm256_cvtps_epi32(x);
+    const __m128i shorts =
+        _mm_packs_epi32(_mm256_castsi256_si128(ints), _mm256_extracti128_si256(ints, 1));
+    return _mm_packus_epi16(shorts, shorts);
+}
+
+AVX2_INLINE void store_eight(fr_pixel_type type, __m256 x, uint8_t *out) {
+    if (type == FR_PIXEL_UINT8)
+        _mm_storel_epi64((void *)out, bytes_of(x));
+    else if (type == FR_PIXEL_FLOAT32)
+        _mm256_storeu_ps((float *)(void *)out, x);
+    else if (type == FR_PIXEL_FLOAT16)
+        _mm_storeu_si128((void *)out, _mm256_cvtps_ph(x, _MM_FROUND_TO_NEAREST_INT));
+    else
+        _mm_storeu_si128((void *)out, bfloats_of(x));
+}
+
+AVX2_INLINE size_t store_eights(fr_pixel_type type, const float *restrict row, size_t count,
+                                uint8_t *restrict out) {
     size_t i = 0;
-    for (; count - i >= 8; i += 8) {
-        const __m128i halves = _mm256_cvtps_ph(_mm256_loadu_ps(row + i), _MM_FROUND_TO_NEAREST_INT);
-        _mm_storeu_si128((void *)(out + 2 * i), halves);
-    }
+    for (; count - i >= 8; i += 8)
+        store_eight(type, _mm256_loadu_ps(row + i), out + i * size_of(type));
     return i;
 }
 
-AVX2 static size_t store_bytes(const float *restrict row, size_t count, uint8_t *restrict out) {
-    size_t i = 0;
-    for (; count - i >= 8; i += 8) { /* packing clamps */
-        const __m256i ints = _mm256_cvtps_epi32(_mm256_loadu_ps(row + i));
-        const __m128i shorts =
-            _mm_packs_epi32(_mm256_castsi256_si128(ints), _mm256_extracti128_si256(ints, 1));
-        _mm_storel_epi64((void *)(out + i), _mm_packus_epi16(shorts, shorts));
-    }
-    return i;
+/* One channel of eight pixels: each vector has it in lanes of its own. */
+#define CHANNEL(v, second, third, ...)                                                             \
+    _mm256_permutevar8x32_ps(                                                                      \
+        _mm256_blend_ps(_mm256_blend_ps((v)[0], (v)[1], second), (v)[2], third),                   \
+        _mm256_setr_epi32(__VA_ARGS__))
+
+AVX2_INLINE void to_planes(__m256 v[3]) {
+    const __m256 red = CHANNEL(v, 0x92, 0x24, 0, 3, 6, 1, 4, 7, 2, 5);
+    const __m256 green = CHANNEL(v, 0x24, 0x49, 1, 4, 7, 2, 5, 0, 3, 6);
+    const __m256 blue = CHANNEL(v, 0x49, 0x92, 2, 5, 0, 3, 6, 1, 4, 7);
+    v[0] = red, v[1] = green, v[2] = blue;
 }
 
-/* How many of the numbers were stored by instructions that not every processor has. */
-static size_t store_wide(fr_pixel_type type, const float *row, size_t count, uint8_t *out) {
+/* Three channels scaled and stored, eight pixels at a time, vectors `step` bytes apart. */
+AVX2_INLINE size_t store_pixels(const fr_pixel_format *f, fr_pixel_type type, const float *row,
+                                uint8_t *out, size_t step) {
+    const size_t advance = (f->channels_first ? 8 : 24) * size_of(type);
+    __m256 scale[3], shift[3];
+    size_t x = 0;
+    for (int i = 0; i < 3; i++) {
+        float scales[8], shifts[8];
+        for (int lane = 0; lane < 8; lane++) {
+            const int channel = f->channels_first ? i : (8 * i + lane) % 3;
+            scales[lane] = f->scale[channel], shifts[lane] = f->shift[channel];
+        }
+        scale[i] = _mm256_loadu_ps(scales), shift[i] = _mm256_loadu_ps(shifts);
+    }
+    for (; f->width - x >= 8; x += 8, row += 24, out += advance) {
+        __m256 v[3] = {_mm256_loadu_ps(row), _mm256_loadu_ps(row + 8), _mm256_loadu_ps(row + 16)};
+        if (f->channels_first) to_planes(v);
+        for (int i = 0; i < 3; i++) {
+            if (type != FR_PIXEL_UINT8)
+                v[i] = _mm256_add_ps(_mm256_mul_ps(v[i], scale[i]), shift[i]);
+            store_eight(type, v[i], out + (size_t)i * step);
+        }
+    }
+    return x;
+}
+
+/* How many numbers, or pixels, were stored by instructions that not every processor has. */
+AVX2 static size_t store_wide(fr_pixel_type type, const float *row, size_t count, uint8_t *out) {
     if (!(fr_cpu_features() & FR_CPU_AVX2)) return 0; /* each of which has F16C, too */
-    if (type == FR_PIXEL_UINT8) return store_bytes(row, count, out);
-    return type == FR_PIXEL_FLOAT16 ? store_halves(row, count, out) : 0;
+    switch (type) {
+        case FR_PIXEL_UINT8:
+            return store_eights(FR_PIXEL_UINT8, row, count, out);
+        case FR_PIXEL_FLOAT16:
+            return store_eights(FR_PIXEL_FLOAT16, row, count, out);
+        case FR_PIXEL_BFLOAT16:
+            return store_eights(FR_PIXEL_BFLOAT16, row, count, out);
+        default:
+            return 0;
+    }
+}
+
+AVX2 static size_t store_pixels_wide(const fr_pixel_format *f, const float *row, uint8_t *out,
+                                     size_t step) {
+    if (f->channels != 3 || !(fr_cpu_features() & FR_CPU_AVX2)) return 0;
+    switch (f->type) {
+        case FR_PIXEL_UINT8:
+            return store_pixels(f, FR_PIXEL_UINT8, row, out, step);
+        case FR_PIXEL_FLOAT32:
+            return store_pixels(f, FR_PIXEL_FLOAT32, row, out, step);
+        case FR_PIXEL_FLOAT16:
+            return store_pixels(f, FR_PIXEL_FLOAT16, row, out, step);
+        default:
+            return store_pixels(f, FR_PIXEL_BFLOAT16, row, out, step);
+    }
 }
 #else
 static size_t store_wide(fr_pixel_type type, const float *row, size_t count, uint8_t *out) {
     (void)type, (void)row, (void)count, (void)out;
+    return 0;
+}
+
+static size_t store_pixels_wide(const fr_pixel_format *f, const float *row, uint8_t *out,
+                                size_t step) {
+    (void)f, (void)row, (void)out, (void)step;
     return 0;
 }
 #endif
@@ -109,11 +194,12 @@ static void store(fr_pixel_type type, const float *restrict row, size_t count,
 
 #define PLANE 64 /* numbers of one channel that are brought together */
 
-static void store_channel(const fr_pixel_format *f, const float *restrict row, uint8_t *out) {
+static void store_channel(const fr_pixel_format *f, const float *restrict row, size_t width,
+                          uint8_t *out) {
     const size_t step = f->channels, size = size_of(f->type);
     float plane[PLANE];
-    for (size_t x = 0; x < f->width; x += PLANE) {
-        const size_t count = f->width - x < PLANE ? f->width - x : PLANE;
+    for (size_t x = 0; x < width; x += PLANE) {
+        const size_t count = width - x < PLANE ? width - x : PLANE;
         if (step == 3)
             for (size_t i = 0; i < count; i++)
                 plane[i] = row[(x + i) * 3];
@@ -127,8 +213,7 @@ static void store_channel(const fr_pixel_format *f, const float *restrict row, u
 /* As many numbers as a whole number of pixels and of vectors have, whatever the channels. */
 #define PERIOD 12
 
-static void scale_row(const fr_pixel_format *f, float *restrict row) {
-    const size_t count = f->width * f->channels;
+static void scale_numbers(const fr_pixel_format *f, float *restrict row, size_t count) {
     float scale[PERIOD], shift[PERIOD];
     size_t i = 0;
     for (; i < PERIOD; i++)
@@ -142,12 +227,16 @@ static void scale_row(const fr_pixel_format *f, float *restrict row) {
 
 void fr_pixel_format_row(const fr_pixel_format *format, float *row, size_t y, uint8_t *out) {
     const fr_pixel_format *f = format;
-    const size_t size = size_of(f->type), count = f->width * f->channels;
-    if (f->type != FR_PIXEL_UINT8) scale_row(f, row);
-    if (!f->channels_first) {
-        store(f->type, row, count, out + y * count * size);
-        return;
-    }
-    for (size_t c = 0; c < f->channels; c++)
-        store_channel(f, row + c, out + (c * f->height + y) * f->width * size);
+    const size_t size = size_of(f->type), pixel = f->channels_first ? size : f->channels * size;
+    const size_t plane = f->channels_first ? f->height * f->width * size : 8 * size;
+    out += y * f->width * pixel;
+    const size_t done = store_pixels_wide(f, row, out, plane), left = f->width - done;
+    if (left == 0) return;
+    row += done * f->channels, out += done * pixel;
+    if (f->type != FR_PIXEL_UINT8) scale_numbers(f, row, left * f->channels);
+    if (!f->channels_first)
+        store(f->type, row, left * f->channels, out);
+    else
+        for (size_t c = 0; c < f->channels; c++)
+            store_channel(f, row + c, left, out + c * plane);
 }

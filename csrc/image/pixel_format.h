@@ -30,7 +30,7 @@ typedef struct {
 /* Bytes of an image. */
 size_t fr_pixel_format_size(const fr_pixel_format *format);
 
-/* Writes row `y` of the image at `out`. `row` is changed. */
+/* Writes row `y` of the image at `out`. `row` may be changed. */
 void fr_pixel_format_row(const fr_pixel_format *format, float *row, size_t y, uint8_t *out);
 
 #endif

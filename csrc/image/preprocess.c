@@ -11,8 +11,7 @@
 struct fr_preprocessor {
     const fr_preprocess_options *options;
     fr_jpeg *jpeg;
-    fr_buffer region; /* decoded pixels */
-    fr_buffer turned; /* the same, upright */
+    fr_buffer turned; /* decoded pixels, upright */
     fr_buffer floats; /* a row of the result, or all of it where colours change */
 };
 
@@ -170,21 +169,16 @@ static int denominator_of(const fr_preprocess_options *o, const geometry *g) {
     return spare >= 8 ? 8 : spare >= 4 ? 4 : spare >= 2 ? 2 : 1;
 }
 
-static int decode(fr_preprocessor *p, fr_jpeg_region *region, fr_error *err) {
+static int decode(fr_preprocessor *p, fr_jpeg_region *region, fr_pixels *source, fr_error *err) {
     const fr_preprocess_options *o = p->options;
     region->fast_dct = o->fast_dct;
     region->no_fancy = o->no_fancy;
     region->channels = (int)o->format.channels;
-    const size_t step = region->width * o->format.channels;
-    size_t bytes;
-    p->region.size = 0;
-    if (fr_mul_overflows(region->height, step, &bytes)) return fr_fail_nomem(err, SIZE_MAX);
-    FR_TRY(fr_buffer_reserve(&p->region, bytes, err));
-    return fr_jpeg_decode(p->jpeg, region, p->region.data, step, err);
+    return fr_jpeg_view(p->jpeg, region, &source->data, &source->row_step, err);
 }
 
 /* Where pixel (y, x) of the upright image is stored; EXIF's orientations 5 to 8 swap the sides. */
-static void turn(const uint8_t *restrict from, const fr_jpeg_header *h, size_t channels,
+static void turn(const fr_pixels *from, const fr_jpeg_header *h, size_t channels,
                  uint8_t *restrict to) {
     const int o = h->orientation;
     const bool swap = o >= 5;
@@ -195,7 +189,7 @@ static void turn(const uint8_t *restrict from, const fr_jpeg_header *h, size_t c
         for (size_t x = 0; x < width; x++, to += channels) {
             const size_t v = down ? height - 1 - y : y, u = back ? width - 1 - x : x;
             const size_t row = swap ? u : v, column = swap ? v : u;
-            memcpy(to, from + (row * h->width + column) * channels, channels);
+            memcpy(to, from->data + row * from->row_step + column * channels, channels);
         }
 }
 
@@ -204,10 +198,11 @@ static int turned(fr_preprocessor *p, const fr_jpeg_header *h, uint64_t key, uin
     fr_jpeg_region all = {.denominator = 1, .height = h->height, .width = h->width};
     const bool swap = h->orientation >= 5;
     const size_t channels = p->options->format.channels;
-    FR_TRY(decode(p, &all, err));
+    fr_pixels source = {0};
+    FR_TRY(decode(p, &all, &source, err));
     p->turned.size = 0;
     FR_TRY(fr_buffer_reserve(&p->turned, h->height * h->width * channels, err));
-    turn(p->region.data, h, channels, p->turned.data);
+    turn(&source, h, channels, p->turned.data);
     return fr_preprocessor_pixels(p, p->turned.data, swap ? h->width : h->height,
                                   swap ? h->height : h->width, key, out, err);
 }
@@ -229,16 +224,14 @@ int fr_preprocessor_jpeg(fr_preprocessor *preprocessor, fr_span data, uint64_t k
         reduce(&g.columns, &region.left, h.width, region.denominator);
     }
     fr_resampler r = {0};
+    fr_pixels source = {0};
     int status = resampler_of(o, &g, key, &r, err);
     if (status == FR_OK) {
         region.top += r.first_row, region.left += r.first_column;
         region.height = r.height, region.width = r.width;
-        status = decode(p, &region, err);
+        status = decode(p, &region, &source, err);
     }
-    if (status == FR_OK) {
-        const fr_pixels source = {p->region.data, r.width * o->format.channels, false};
-        status = produce(p, &r, &source, key, out, err);
-    }
+    if (status == FR_OK) status = produce(p, &r, &source, key, out, err);
     fr_resampler_free(&r);
     return status;
 }
@@ -272,7 +265,6 @@ int fr_preprocessor_new(const fr_preprocess_options *options, fr_preprocessor **
 void fr_preprocessor_free(fr_preprocessor *preprocessor) {
     if (!preprocessor) return;
     fr_jpeg_free(preprocessor->jpeg);
-    fr_buffer_free(&preprocessor->region);
     fr_buffer_free(&preprocessor->turned);
     fr_buffer_free(&preprocessor->floats);
     free(preprocessor);

@@ -51,16 +51,17 @@ static void sum_bytes(const fr_taps *taps, const fr_pixels *source, size_t row, 
 }
 
 #if defined(__x86_64__)
+#define AVX2 __attribute__((target("avx2")))
+#define AVX2_INLINE __attribute__((target("avx2"), always_inline)) static inline
 #define WIDE_STRIP 32
 
-__attribute__((target("avx2"))) static inline __m256 floats_at(const uint8_t *from) {
+AVX2_INLINE __m256 floats_at(const uint8_t *from) {
     return _mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(_mm_loadl_epi64((const void *)from)));
 }
 
 /* As sum_bytes(), and to the same bits; gives how far it came. */
-__attribute__((target("avx2"))) static size_t sum_bytes_wide(const fr_taps *taps,
-                                                             const fr_pixels *source, size_t row,
-                                                             size_t count, float *restrict out) {
+AVX2 static size_t sum_bytes_wide(const fr_taps *taps, const fr_pixels *source, size_t row,
+                                  size_t count, float *restrict out) {
     const uint32_t *places = taps->places + row * taps->reach;
     const float *weights = taps->weights + row * taps->reach;
     size_t from = 0;
@@ -77,6 +78,64 @@ __attribute__((target("avx2"))) static size_t sum_bytes_wide(const fr_taps *taps
             _mm256_storeu_ps(out + from + 8 * i, sums[i]);
     }
     return from;
+}
+
+AVX2_INLINE __m256 two_pixels(const float *first, const float *second) {
+    return _mm256_insertf128_ps(_mm256_castps128_ps256(_mm_loadu_ps(first)), _mm_loadu_ps(second),
+                                1);
+}
+
+/* Writes two floats beyond. */
+AVX2_INLINE void store_pixels(float *out, __m256 pixels) {
+    const __m256i channels = _mm256_setr_epi32(0, 1, 2, 4, 5, 6, 7, 7);
+    _mm256_storeu_ps(out, _mm256_permutevar8x32_ps(pixels, channels));
+}
+
+AVX2_INLINE void sum_taps(const fr_pixel_pairs *p, size_t taps, const float *line, float *out) {
+    const float *weights = p->weights;
+    for (size_t i = 0; i < p->count; i++, out += 6, weights += 8 * taps) {
+        const float *first = line + p->places[2 * i], *second = line + p->places[2 * i + 1];
+        __m256 sum = _mm256_setzero_ps();
+        for (size_t k = 0; k < taps; k++) {
+            const __m256 weight = _mm256_loadu_ps(weights + 8 * k);
+            sum = _mm256_add_ps(sum,
+                                _mm256_mul_ps(two_pixels(first + 3 * k, second + 3 * k), weight));
+        }
+        store_pixels(out, sum);
+    }
+}
+
+AVX2 static void sum_pairs(const fr_pixel_pairs *p, const float *line, float *out) {
+    switch (p->taps) {
+        case 2:
+            sum_taps(p, 2, line, out);
+            break;
+        case 3:
+            sum_taps(p, 3, line, out);
+            break;
+        case 4:
+            sum_taps(p, 4, line, out);
+            break;
+        default:
+            sum_taps(p, p->taps, line, out);
+    }
+}
+
+AVX2 static void lerp_pairs(const fr_pixel_pairs *p, const float *line, float *out) {
+    for (size_t i = 0; i < p->count; i++, out += 6) {
+        const float *first = line + p->places[2 * i], *second = line + p->places[2 * i + 1];
+        const __m256 a = two_pixels(first, second), b = two_pixels(first + 3, second + 3);
+        const __m256 share = _mm256_loadu_ps(p->weights + 16 * i + 8);
+        store_pixels(out, _mm256_add_ps(a, _mm256_mul_ps(_mm256_sub_ps(b, a), share)));
+    }
+}
+#else
+static void sum_pairs(const fr_pixel_pairs *p, const float *line, float *out) {
+    (void)p, (void)line, (void)out;
+}
+
+static void lerp_pairs(const fr_pixel_pairs *p, const float *line, float *out) {
+    (void)p, (void)line, (void)out;
 }
 #endif
 
@@ -117,22 +176,24 @@ static inline void store_four(float *to, four x) {
 }
 
 /* Pixels of 3 channels, four floats at a time: a row has that much more at its end. */
-static void sum_across_colour(const fr_taps *taps, const float *line, size_t channels, float *out) {
-    const float *weights = taps->weights;
-    const uint32_t *places = taps->places;
-    for (size_t x = 0; x < taps->count; x++, out += channels) {
+static void sum_across_colour(const fr_taps *taps, size_t from, const float *line, float *out) {
+    for (size_t x = from; x < taps->count; x++) {
+        const float *weights = taps->weights + x * taps->reach;
+        const uint32_t *places = taps->places + x * taps->reach;
         four sum = {0};
         for (size_t k = 0; k < taps->used[x]; k++)
-            sum += load_four(line + places[k] * channels) * weights[k];
-        store_four(out, sum);
-        weights += taps->reach;
-        places += taps->reach;
+            sum += load_four(line + places[k] * 3) * weights[k];
+        store_four(out + 3 * x, sum);
     }
 }
 
-static void sum_across(const fr_taps *taps, const float *line, size_t channels, float *out) {
+static void sum_across(const fr_resampler *r, bool is_float, const float *line, float *out) {
+    const fr_taps *taps = &r->columns;
+    const size_t channels = r->channels;
     if (channels == 3) {
-        sum_across_colour(taps, line, 3, out);
+        const size_t paired = is_float ? 0 : 2 * r->pairs.count; /* no weight of 0 for infinity */
+        if (paired) sum_pairs(&r->pairs, line, out);
+        sum_across_colour(taps, paired, line, out);
         return;
     }
     for (size_t x = 0; x < taps->count; x++, out += channels)
@@ -146,8 +207,12 @@ static void sum_across(const fr_taps *taps, const float *line, size_t channels, 
         }
 }
 
-static void lerp_across(const fr_taps *taps, const float *line, size_t channels, float *out) {
-    for (size_t x = 0; x < taps->count; x++, out += channels) {
+static void lerp_across(const fr_resampler *r, bool is_float, const float *line, float *out) {
+    const fr_taps *taps = &r->columns;
+    const size_t channels = r->channels, paired = is_float ? 0 : 2 * r->pairs.count;
+    if (paired) lerp_pairs(&r->pairs, line, out);
+    out += paired * channels;
+    for (size_t x = paired; x < taps->count; x++, out += channels) {
         const float *a = line + taps->places[2 * x] * channels;
         const float *b = line + taps->places[2 * x + 1] * channels;
         const float share = taps->weights[2 * x + 1];
@@ -169,9 +234,9 @@ static const float *line_of(fr_resampler *r, const fr_pixels *source, size_t row
     if (r->held[row & 1] == row) return line;
     to_floats(source, row, r->width * r->channels, r->line);
     if (r->is_lerp)
-        lerp_across(&r->columns, r->line, r->channels, line);
+        lerp_across(r, source->is_float, r->line, line);
     else
-        sum_across(&r->columns, r->line, r->channels, line);
+        sum_across(r, source->is_float, r->line, line);
     r->held[row & 1] = row;
     return line;
 }
@@ -199,7 +264,7 @@ void fr_resampler_row(fr_resampler *resampler, const fr_pixels *source, size_t r
     const size_t count = r->columns.count * r->channels;
     if (!r->across_first) {
         sum_down(&r->rows, source, row, r->width * r->channels, r->line);
-        sum_across(&r->columns, r->line, r->channels, out);
+        sum_across(r, source->is_float, r->line, out);
     } else if (r->is_lerp) {
         const float *a = line_of(r, source, r->rows.places[2 * row]);
         const float *b = line_of(r, source, r->rows.places[2 * row + 1]);
@@ -230,6 +295,58 @@ static void trim(fr_taps *taps, size_t *first, size_t *size) {
             taps->places[i * taps->reach + k] -= (uint32_t)*first;
 }
 
+static size_t most_used(const fr_taps *taps) {
+    size_t most = 1;
+    for (size_t i = 0; i < taps->count; i++)
+        if (taps->used[i] > most) most = taps->used[i];
+    return most;
+}
+
+#define PAIR_TAPS_MAX 32 /* beyond which weights are not in the fastest cache */
+
+/* One sample's weights for `taps` pixels in a row, every other four of `weights`. False when its
+   own pixels are in no row. */
+static bool spread(const fr_resampler *r, size_t x, size_t taps, uint32_t *place, float *weights) {
+    const uint32_t *places = r->columns.places + x * r->columns.reach;
+    const float *given = r->columns.weights + x * r->columns.reach;
+    const size_t used = r->columns.used[x], last = r->width - (r->is_lerp ? 1 : taps);
+    const size_t begin = used == 0 ? 0 : places[0] < last ? places[0] : last;
+    *place = (uint32_t)(3 * begin);
+    for (size_t k = 0; k < used; k++) {
+        if (r->is_lerp && places[k] == places[0]) continue; /* the distance from itself is 0 */
+        if (places[k] != places[0] + k) return false;
+        const size_t at = places[k] - begin;
+        for (size_t lane = 0; lane < 4; lane++)
+            weights[8 * at + lane] = given[k];
+    }
+    return true;
+}
+/* Leaves no pairs where a sample has its pixels elsewhere, as at repeated edges. */
+static int pair(fr_resampler *r, fr_error *err) {
+    fr_pixel_pairs *pairs = &r->pairs;
+    const size_t count = r->columns.count / 2, taps = most_used(&r->columns);
+    const size_t bytes = count * (8 * taps + 2) * sizeof(float);
+    if (count == 0 || taps > PAIR_TAPS_MAX || taps > r->width + r->is_lerp) return FR_OK;
+    pairs->weights = calloc(1, bytes);
+    if (!pairs->weights) return fr_fail_nomem(err, bytes);
+    pairs->places = (uint32_t *)(void *)(pairs->weights + 8 * count * taps);
+    pairs->taps = taps;
+    for (size_t x = 0; x < 2 * count; x++)
+        if (!spread(r, x, taps, pairs->places + x, pairs->weights + x / 2 * 8 * taps + x % 2 * 4))
+            return FR_OK;
+    pairs->count = count;
+    return FR_OK;
+}
+
+static bool pairs_are_faster(size_t channels) {
+#if defined(__x86_64__)
+    return channels == 3 && fr_cpu_features() & FR_CPU_AVX2;
+#else
+    (void)channels;
+    return false;
+#endif
+}
+
 int fr_resampler_init(fr_resampler *resampler, const fr_interpolation *how, const fr_sampling *rows,
                       const fr_sampling *columns, size_t channels, bool mirror, fr_error *err) {
     fr_resampler *r = resampler;
@@ -245,6 +362,7 @@ int fr_resampler_init(fr_resampler *resampler, const fr_interpolation *how, cons
     r->factor = how->filter == FR_FILTER_AREA ? 1 / (r->rows.scale * r->columns.scale) : 1;
     trim(&r->rows, &r->first_row, &r->height);
     trim(&r->columns, &r->first_column, &r->width);
+    if (pairs_are_faster(channels)) FR_TRY(pair(r, err));
     const size_t wide = r->width * channels + FR_ROW_SLACK;
     const size_t thin = r->columns.count * channels + FR_ROW_SLACK;
     const size_t bytes = (wide + 2 * thin) * sizeof(float);
@@ -259,6 +377,7 @@ int fr_resampler_init(fr_resampler *resampler, const fr_interpolation *how, cons
 void fr_resampler_free(fr_resampler *resampler) {
     fr_taps_free(&resampler->rows);
     fr_taps_free(&resampler->columns);
+    free(resampler->pairs.weights);
     free(resampler->line);
     memset(resampler, 0, sizeof *resampler);
 }

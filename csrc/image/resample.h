@@ -8,9 +8,18 @@
 
 #include "image/taps.h"
 
+/* Samples of three channels, two at a time, each of `taps` pixels in a row from its place on. Some
+   of those are of no weight. */
+typedef struct {
+    size_t count, taps;
+    uint32_t *places; /* count x 2, of floats in a row */
+    float *weights;   /* count x taps x 8 */
+} fr_pixel_pairs;
+
 /* All-zero is a valid resampler that can only be freed. */
 typedef struct {
     fr_taps rows, columns;
+    fr_pixel_pairs pairs;           /* of columns; none where that is not faster */
     size_t first_row, first_column; /* of the source pixels that are needed, ... */
     size_t height, width, channels; /* ... and how many those are */
     bool across_first;              /* sums go along a row first */

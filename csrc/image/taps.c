@@ -75,7 +75,8 @@ static float radius_of(fr_filter filter) {
 typedef struct {
     const fr_sampling *side;
     const fr_interpolation *how;
-    float scale; /* source pixels a sample */
+    float scale;  /* source pixels a sample */
+    size_t reach; /* the most pixels of a sample */
 } plan;
 
 static size_t clamp(int64_t place, size_t size) {
@@ -88,7 +89,7 @@ bool fr_interpolation_is_kernel(const fr_interpolation *how) {
 }
 
 static plan plan_of(const fr_sampling *side, const fr_interpolation *how) {
-    plan p = {side, how, side->length / (float)side->total};
+    plan p = {side, how, side->length / (float)side->total, 0};
     if (fr_interpolation_is_kernel(how))
         p.scale = (float)(1 / (double)((float)side->total / side->length));
     else if (how->align_corners && side->total > 1)
@@ -182,7 +183,7 @@ static void add_area(const plan *p, size_t at, sample *s) {
     const float begin = (float)at * p->scale + p->side->begin;
     const float end = (float)(at + 1) * p->scale + p->side->begin;
     const int64_t stop = (int64_t)ceilf(end);
-    for (int64_t i = (int64_t)floorf(begin); i < stop && s->used < reach_of(p); i++) {
+    for (int64_t i = (int64_t)floorf(begin); i < stop && s->used < p->reach; i++) {
         const float from = (float)i < begin ? begin : (float)i;
         float weight = (float)(i + 1) - from;
         if ((float)(i + 1) > end) weight = (float)i < begin ? p->scale : end - (float)i;
@@ -198,7 +199,7 @@ static void add_kernel(const plan *p, size_t at, sample *s) {
     if (place < 0 || place > (float)side->size) return;
     const size_t low = clamp((int64_t)ceilf(place - reach - 0.5f), side->size);
     const size_t high = clamp((int64_t)floorf(place + reach - 0.5f), side->size);
-    for (size_t i = low; i <= high && s->used < reach_of(p); i++)
+    for (size_t i = low; i <= high && s->used < p->reach; i++)
         add(s, i, kernel(p->how->filter, fabsf(((float)i + 0.5f - place) * one)));
     normalize(s);
 }
@@ -232,10 +233,10 @@ int fr_taps_init(fr_taps *taps, const fr_sampling *side, const fr_interpolation 
                  fr_error *err) {
     memset(taps, 0, sizeof *taps);
     FR_TRY(check_side(side, err));
-    const plan p = plan_of(side, how);
+    plan p = plan_of(side, how);
     size_t all, bytes;
     taps->count = side->count;
-    taps->reach = reach_of(&p);
+    taps->reach = p.reach = reach_of(&p);
     taps->scale = p.scale;
     if (fr_mul_overflows(taps->count, 2 * taps->reach + 1, &all) ||
         fr_mul_overflows(all, sizeof(uint32_t), &bytes))

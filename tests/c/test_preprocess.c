@@ -72,6 +72,76 @@ static void test_resample(uint64_t *random) {
     }
 }
 
+/* An image resized, one float a channel and pixel. */
+static float *resized(const fr_interpolation *how, const fr_sampling *down,
+                      const fr_sampling *across, const uint8_t *pixels, size_t channels,
+                      size_t step, bool mirror) {
+    fr_resampler r;
+    fr_error err;
+    CHECK(fr_resampler_init(&r, how, down, across, channels, mirror, &err) == FR_OK);
+    float *out = malloc((down->count * across->count * channels + FR_ROW_SLACK) * sizeof *out);
+    CHECK(out);
+    const fr_pixels source = {pixels + r.first_row * step + r.first_column * channels, step, false};
+    fr_resampler_image(&r, &source, out);
+    fr_resampler_free(&r);
+    return out;
+}
+
+/* Pixels of three channels, which are vectors, and each channel by itself: the same bits. */
+static void test_channels(uint64_t *random) {
+    for (int trial = 0; trial < 3000; trial++) {
+        const size_t rows = 1 + test_random(random) % 30, columns = 1 + test_random(random) % 30;
+        const fr_interpolation how = {.filter = (fr_filter)(test_random(random) % FR_FILTER_COUNT),
+                                      .antialias = test_random(random) % 2,
+                                      .legacy_centers = test_random(random) % 4 == 0};
+        const fr_sampling down = random_side(random, rows), across = random_side(random, columns);
+        const size_t count = down.count * across.count;
+        uint8_t pixels[3 * 30 * 30], plane[30 * 30];
+        test_fill(pixels, sizeof pixels, trial);
+        float *all = resized(&how, &down, &across, pixels, 3, 3 * columns, trial % 2);
+        for (size_t channel = 0; channel < 3; channel++) {
+            for (size_t i = 0; i < rows * columns; i++)
+                plane[i] = pixels[3 * i + channel];
+            float *one = resized(&how, &down, &across, plane, 1, columns, trial % 2);
+            for (size_t i = 0; i < count; i++)
+                CHECK_CASE(memcmp(&one[i], &all[3 * i + channel], sizeof *one) == 0,
+                           "filter %d: %a, in threes %a", (int)how.filter, (double)one[i],
+                           (double)all[3 * i + channel]);
+            free(one);
+        }
+        free(all);
+    }
+}
+
+/* The same of formats, flush against a page on both sides. */
+static void test_formats(uint64_t *random) {
+    for (int trial = 0; trial < 3000; trial++) {
+        const size_t width = 1 + test_random(random) % 40, height = 1 + test_random(random) % 3;
+        const fr_pixel_type type = (fr_pixel_type)(test_random(random) % FR_PIXEL_COUNT);
+        const fr_pixel_format f = {type, trial % 2, height, width, 3, {0.5f, 3, -1}, {-1, 7, 0}};
+        const size_t size = fr_pixel_format_size(&f), number = size / (3 * width * height);
+        test_guarded to = test_guarded_new(size), from = test_guarded_new(12 * width);
+        uint8_t *out = to.end - size;
+        float *row = (float *)(void *)(from.end - 12 * width), rows[3][3 * 40];
+        for (size_t y = 0; y < height; y++) {
+            for (size_t i = 0; i < 3 * width; i++)
+                row[i] = rows[y][i] = (float)(test_random(random) % 30000) / 100 - 20;
+            if (type != FR_PIXEL_UINT8 && trial % 5 == 0) row[0] = rows[y][0] = NAN;
+            fr_pixel_format_row(&f, row, y, out);
+        }
+        for (size_t i = 0; i < 3 * width * height; i++) {
+            const size_t c = i % 3, x = i / 3 % width, y = i / 3 / width;
+            const fr_pixel_format alone = {type, false, 1, 1, 1, {f.scale[c]}, {f.shift[c]}};
+            uint8_t expected[4];
+            fr_pixel_format_row(&alone, &rows[y][3 * x + c], 0, expected);
+            const size_t at = f.channels_first ? (c * height + y) * width + x : i;
+            CHECK(memcmp(out + at * number, expected, number) == 0);
+        }
+        test_guarded_free(&to);
+        test_guarded_free(&from);
+    }
+}
+
 static fr_preprocess_options random_options(uint64_t *random) {
     fr_preprocess_options o = {.seed = test_random(random)};
     o.crop = (fr_crop_options){.kind = (fr_crop_kind)(test_random(random) % FR_CROP_COUNT),
@@ -163,6 +233,8 @@ int main(void) {
     uint64_t random = 1;
     test_taps(&random);
     test_resample(&random);
+    test_channels(&random);
+    test_formats(&random);
     test_pixels(&random);
     test_crops(&random);
     test_halves();
