@@ -311,6 +311,15 @@ def decode_jpeg(
     fancy_upsampling: bool = True,
     max_pixels: int = 134217728,
 ) -> npt.NDArray[np.uint8]: ...
+def decode_jpegs(
+    data: npt.NDArray[np.uint8],
+    offsets: npt.NDArray[np.int64],
+    channels: int,
+    *,
+    fast_dct: bool = False,
+    upright: bool = False,
+    max_pixels: int = 134217728,
+) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64], npt.NDArray[np.int64]] | None: ...
 def draw_crop(
     kind: str,
     height: int,

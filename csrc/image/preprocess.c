@@ -91,14 +91,24 @@ static int choose(const fr_preprocess_options *o, size_t height, size_t width, u
 
 /* --- from pixels to the batch ----------------------------------------------------------------- */
 
+static bool is_mirrored(const fr_preprocess_options *o, uint64_t key) {
+    fr_philox philox = stream(o, key, FR_DRAW_MIRROR);
+    return fr_draw_between(&philox, 0, 1) < o->mirror;
+}
+
+/* Whether pixels of the box are the result, as they are. */
+static bool is_verbatim(const fr_preprocess_options *o, const geometry *g, uint64_t key) {
+    const bool is_whole = g->rows.count <= g->rows.total && g->columns.count <= g->columns.total;
+    return g->is_cut && is_whole && o->format.type == FR_PIXEL_UINT8 && !o->has_jitter &&
+           (!o->format.channels_first || o->format.channels == 1) && !is_mirrored(o, key);
+}
+
 static int resampler_of(const fr_preprocess_options *o, const geometry *g, uint64_t key,
                         fr_resampler *resampler, fr_error *err) {
-    fr_philox philox = stream(o, key, FR_DRAW_MIRROR);
-    const bool mirror = fr_draw_between(&philox, 0, 1) < o->mirror;
     /* Of one pixel a sample, which leaves it as it is, and nothing where there is none. */
     const fr_interpolation cut = {.filter = FR_FILTER_BILINEAR, .antialias = true};
     return fr_resampler_init(resampler, g->is_cut ? &cut : &o->interpolation, &g->rows, &g->columns,
-                             o->format.channels, mirror, err);
+                             o->format.channels, is_mirrored(o, key), err);
 }
 
 static void clamp_row(float *restrict row, size_t count) {
@@ -137,9 +147,16 @@ int fr_preprocessor_pixels(fr_preprocessor *preprocessor, const uint8_t *pixels,
     geometry g;
     fr_resampler r = {0};
     FR_TRY(choose(o, height, width, key, &g, err));
+    const size_t channels = o->format.channels;
+    if (is_verbatim(o, &g, key)) {
+        const size_t size = g.columns.count * channels;
+        pixels += ((g.box.top + g.rows.first) * width + g.box.left + g.columns.first) * channels;
+        for (size_t row = 0; row < g.rows.count; row++)
+            memcpy(out + row * size, pixels + row * width * channels, size);
+        return FR_OK;
+    }
     int status = resampler_of(o, &g, key, &r, err);
     if (status == FR_OK) {
-        const size_t channels = o->format.channels;
         const size_t top = g.box.top + r.first_row, left = g.box.left + r.first_column;
         const fr_pixels source = {pixels + (top * width + left) * channels, width * channels,
                                   false};
@@ -169,12 +186,11 @@ static int denominator_of(const fr_preprocess_options *o, const geometry *g) {
     return spare >= 8 ? 8 : spare >= 4 ? 4 : spare >= 2 ? 2 : 1;
 }
 
-static int decode(fr_preprocessor *p, fr_jpeg_region *region, fr_pixels *source, fr_error *err) {
-    const fr_preprocess_options *o = p->options;
-    region->fast_dct = o->fast_dct;
-    region->no_fancy = o->no_fancy;
-    region->channels = (int)o->format.channels;
-    return fr_jpeg_view(p->jpeg, region, &source->data, &source->row_step, err);
+static fr_jpeg_region region_of(const fr_preprocess_options *o) {
+    return (fr_jpeg_region){.fast_dct = o->fast_dct,
+                            .no_fancy = o->no_fancy,
+                            .denominator = 1,
+                            .channels = (int)o->format.channels};
 }
 
 /* Where pixel (y, x) of the upright image is stored; EXIF's orientations 5 to 8 swap the sides. */
@@ -195,11 +211,12 @@ static void turn(const fr_pixels *from, const fr_jpeg_header *h, size_t channels
 
 static int turned(fr_preprocessor *p, const fr_jpeg_header *h, uint64_t key, uint8_t *out,
                   fr_error *err) {
-    fr_jpeg_region all = {.denominator = 1, .height = h->height, .width = h->width};
+    fr_jpeg_region all = region_of(p->options);
+    all.height = h->height, all.width = h->width;
     const bool swap = h->orientation >= 5;
     const size_t channels = p->options->format.channels;
     fr_pixels source = {0};
-    FR_TRY(decode(p, &all, &source, err));
+    FR_TRY(fr_jpeg_view(p->jpeg, &all, &source.data, &source.row_step, err));
     p->turned.size = 0;
     FR_TRY(fr_buffer_reserve(&p->turned, h->height * h->width * channels, err));
     turn(&source, h, channels, p->turned.data);
@@ -217,8 +234,14 @@ int fr_preprocessor_jpeg(fr_preprocessor *preprocessor, fr_span data, uint64_t k
     FR_TRY(fr_jpeg_open(p->jpeg, data, &h, err));
     if (o->upright && h.orientation != 1) return turned(p, &h, key, out, err);
     FR_TRY(choose(o, h.height, h.width, key, &g, err));
-    fr_jpeg_region region = {.denominator = denominator_of(o, &g)};
+    fr_jpeg_region region = region_of(o);
     region.top = g.box.top, region.left = g.box.left;
+    if (is_verbatim(o, &g, key)) {
+        region.top += g.rows.first, region.left += g.columns.first;
+        region.height = g.rows.count, region.width = g.columns.count;
+        return fr_jpeg_decode(p->jpeg, &region, out, region.width * o->format.channels, err);
+    }
+    region.denominator = denominator_of(o, &g);
     if (region.denominator > 1) {
         reduce(&g.rows, &region.top, h.height, region.denominator);
         reduce(&g.columns, &region.left, h.width, region.denominator);
@@ -229,7 +252,7 @@ int fr_preprocessor_jpeg(fr_preprocessor *preprocessor, fr_span data, uint64_t k
     if (status == FR_OK) {
         region.top += r.first_row, region.left += r.first_column;
         region.height = r.height, region.width = r.width;
-        status = decode(p, &region, &source, err);
+        status = fr_jpeg_view(p->jpeg, &region, &source.data, &source.row_step, err);
     }
     if (status == FR_OK) status = produce(p, &r, &source, key, out, err);
     fr_resampler_free(&r);

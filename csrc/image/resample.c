@@ -262,7 +262,9 @@ static void sum_lines(fr_resampler *r, const fr_pixels *source, size_t row, size
 void fr_resampler_row(fr_resampler *resampler, const fr_pixels *source, size_t row, float *out) {
     fr_resampler *r = resampler;
     const size_t count = r->columns.count * r->channels;
-    if (!r->across_first) {
+    if (r->is_copy) {
+        to_floats(source, r->rows.places[row * r->rows.reach], count, out);
+    } else if (!r->across_first) {
         sum_down(&r->rows, source, row, r->width * r->channels, r->line);
         sum_across(r, source->is_float, r->line, out);
     } else if (r->is_lerp) {
@@ -293,6 +295,16 @@ static void trim(fr_taps *taps, size_t *first, size_t *size) {
     for (size_t i = 0; i < taps->count; i++)
         for (size_t k = 0; k < taps->used[i]; k++)
             taps->places[i * taps->reach + k] -= (uint32_t)*first;
+}
+
+/* Whether each sample is one pixel as it is; and the next, where that matters. */
+static bool is_copy(const fr_taps *taps, bool in_order) {
+    for (size_t i = 0; i < taps->count; i++) {
+        const size_t at = i * taps->reach;
+        if (taps->used[i] != 1 || taps->weights[at] != 1 || (in_order && taps->places[at] != i))
+            return false;
+    }
+    return true;
 }
 
 static size_t most_used(const fr_taps *taps) {
@@ -362,7 +374,8 @@ int fr_resampler_init(fr_resampler *resampler, const fr_interpolation *how, cons
     r->factor = how->filter == FR_FILTER_AREA ? 1 / (r->rows.scale * r->columns.scale) : 1;
     trim(&r->rows, &r->first_row, &r->height);
     trim(&r->columns, &r->first_column, &r->width);
-    if (pairs_are_faster(channels)) FR_TRY(pair(r, err));
+    r->is_copy = r->factor == 1 && is_copy(&r->rows, false) && is_copy(&r->columns, true);
+    if (!r->is_copy && pairs_are_faster(channels)) FR_TRY(pair(r, err));
     const size_t wide = r->width * channels + FR_ROW_SLACK;
     const size_t thin = r->columns.count * channels + FR_ROW_SLACK;
     const size_t bytes = (wide + 2 * thin) * sizeof(float);

@@ -24,6 +24,7 @@ typedef struct {
     size_t height, width, channels; /* ... and how many those are */
     bool across_first;              /* sums go along a row first */
     bool is_lerp;                   /* two pixels, and the distance from the first */
+    bool is_copy;                   /* every sample is the next pixel */
     float factor;                   /* of every sum */
     float *line;                    /* a source row, or the sum of several, as floats */
     float *lines[2];                /* rows that are summed across ... */

@@ -226,7 +226,10 @@ class ImageFeature(Feature):
         strings = images if isinstance(images, Bytes) else Bytes.from_list(list(images))
         fields = self._fields()
         if fields is None:
-            return _as_arrays(self._each(strings, failed), self.channels)
+            found = self._jpegs(strings)
+            return (
+                _as_arrays(self._each(strings, failed), self.channels) if found is None else found
+            )
         if keys is None:
             keys = np.arange(len(strings), dtype=np.uint64)
         keys = np.ascontiguousarray(keys, np.uint64)
@@ -271,6 +274,20 @@ class ImageFeature(Feature):
         except Exception as error:  # a decoder's answer to hostile bytes can be of any class
             return error
         return None
+
+    def _jpegs(self, strings: Bytes) -> Arrays | None:
+        """JPEGs of any size; None when that is not what all of them are."""
+        if _core.jpeg_version() is None or not len(strings):
+            return None
+        found = _core.decode_jpegs(
+            strings.data,
+            strings.offsets,
+            self.channels,
+            fast_dct=self.fast_dct,
+            upright=self.upright,
+            max_pixels=_MAX_PIXELS,
+        )
+        return None if found is None else Arrays(*found)
 
     def _each(self, strings: Bytes, failed: Failed) -> list[NDArray[np.uint8]]:
         """Images of any size."""

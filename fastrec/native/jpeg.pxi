@@ -4,6 +4,10 @@
 cdef enum:
     JPEG_SCANS = 100
 
+# Images after which signals are looked at.
+cdef enum:
+    SLICE_IMAGES = 16
+
 
 def jpeg_version():
     """Name and version of the JPEG library that is built in, or None."""
@@ -109,3 +113,72 @@ def decode_jpeg(data, int channels=0, *, int ratio=1, region=None, bint fast_dct
             jpeg.jpeg, &part, &out[0, 0, 0], part.width * part.channels, &err)
     check(status, &err)
     return result
+
+
+cdef int _open_row(c.fr_jpeg *jpeg, const uint8_t[::1] data, const int64_t[::1] offsets, size_t row,
+                   c.fr_jpeg_header *header, c.fr_error *err) noexcept nogil:
+    cdef c.fr_span span
+    span.size = <size_t>(offsets[row + 1] - offsets[row])
+    span.data = &data[offsets[row]] if span.size else NULL
+    return c.fr_jpeg_open(jpeg, span, header, err)
+
+
+def decode_jpegs(const uint8_t[::1] data, const int64_t[::1] offsets, int channels, *,
+                 bint fast_dct=False, bint upright=False, uint64_t max_pixels=1 << 27):
+    """Decode JPEGs of any sizes, one after the other into one array.
+
+    Image ``i`` is ``data[offsets[i]:offsets[i + 1]]``; `channels` is 1 or 3.
+
+    Returns
+    -------
+    (values, splits, shapes), as :class:`~fastrec.Arrays` has them, or None
+        None when one of them is no JPEG, fails, or with `upright` would have to be turned.
+    """
+    cdef c.fr_jpeg *jpeg
+    cdef c.fr_jpeg_header header
+    cdef c.fr_jpeg_limits limits
+    cdef c.fr_jpeg_region part
+    cdef c.fr_error err
+    cdef size_t row, count = <size_t>offsets.shape[0] - 1
+    cdef int status = c.FR_OK
+    cdef int64_t end = 0
+    cdef int64_t[::1] splits = np.zeros(count + 1, np.int64)
+    cdef int64_t[:, ::1] shapes = np.empty((count, 3), np.int64)
+    cdef uint8_t[::1] out
+    for row in range(count + 1):
+        if not end <= offsets[row] <= data.shape[0]:
+            raise ValueError(f"offsets of image {row} are out of range")
+        end = offsets[row]
+    memset(&part, 0, sizeof(part))
+    part.denominator, part.channels, part.fast_dct = 1, channels, fast_dct
+    limits.pixels, limits.scans = max_pixels, JPEG_SCANS
+    check(c.fr_jpeg_new(&limits, &jpeg, &err), &err)
+    try:
+        with nogil:
+            for row in range(count):
+                status = _open_row(jpeg, data, offsets, row, &header, &err)
+                if status != c.FR_OK or (upright and header.orientation != 1):
+                    break
+                shapes[row, 0], shapes[row, 1] = <int64_t>header.height, <int64_t>header.width
+                shapes[row, 2] = channels
+                splits[row + 1] = splits[row] + shapes[row, 0] * shapes[row, 1] * channels
+            else:
+                row = count
+        if row < count:
+            return None
+        values = empty((splits[count],), np.uint8)
+        out = values
+        for row in range(count):
+            part.height, part.width = <size_t>shapes[row, 0], <size_t>shapes[row, 1]
+            with nogil:
+                status = _open_row(jpeg, data, offsets, row, &header, &err)
+                if status == c.FR_OK:
+                    status = c.fr_jpeg_decode(jpeg, &part, &out[splits[row]],
+                                              part.width * part.channels, &err)
+            if status != c.FR_OK:
+                return None
+            if row % SLICE_IMAGES == SLICE_IMAGES - 1:
+                PyErr_CheckSignals()
+    finally:
+        c.fr_jpeg_free(jpeg)
+    return values, np.asarray(splits), np.asarray(shapes)

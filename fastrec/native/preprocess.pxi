@@ -3,11 +3,6 @@
 cdef tuple CROPS = ("whole", "exact", "pad", "center", "random", "resized", "distorted")
 cdef tuple PIXELS = ("uint8", "float32", "float16", "bfloat16")
 
-# Images after which signals are looked at.
-cdef enum:
-    SLICE_IMAGES = 16
-
-
 @cython.final
 cdef class Preprocessor:
     """Encoded images into rows of a batch, for one thread at a time.

@@ -246,7 +246,9 @@ def _image(column: Column, path: tuple[str, ...], decode: Any) -> Any:
     value = column.value
     shape: tuple[int | None, ...] = value.shape
     if value.dtype == np.uint8 and len(shape) == 3 and shape[-1] in (1, 3):
-        return image_feature(None, shape[-1])
+        height, width = shape[:2]
+        size = None if height is None or width is None else (height, width)
+        return image_feature(size, shape[-1])
     return None
 
 

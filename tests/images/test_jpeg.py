@@ -167,3 +167,46 @@ def test_an_image_does_not_use_the_tables_of_the_one_before() -> None:
     for order in ([bare], [whole, bare]):
         with pytest.raises(fastrec.ExampleParseError, match=f"record {len(order) - 1}: .*table"):
             feature.decode(order)
+
+
+def test_images_of_any_size_are_decoded_together() -> None:
+    rng = np.random.default_rng(3)
+    files = [some_jpeg(rng) for _ in range(40)]
+    strings = fastrec.Bytes.from_list([b"ahead", *files])[1:]
+    for channels in (1, 3):
+        found = _core.decode_jpegs(strings.data, strings.offsets, channels)
+        assert found is not None
+        for image, data in zip(fastrec.Arrays(*found), files, strict=True):
+            np.testing.assert_array_equal(image, _core.decode_jpeg(data, channels))
+
+
+def test_together_is_for_jpegs_that_are_whole_and_upright() -> None:
+    exif = Image.Exif()
+    exif[0x0112] = 6
+    rng = np.random.default_rng(4)
+    data, turned = encode(photo(rng, 20, 30)), encode(photo(rng, 20, 30), exif=exif)
+
+    def together(*files: bytes, **options: Any) -> Any:
+        strings = fastrec.Bytes.from_list(list(files))
+        return _core.decode_jpegs(strings.data, strings.offsets, 3, **options)
+
+    assert together(data, turned) is not None
+    assert together(data, turned, upright=True) is None
+    for other in (b"", encode(photo(rng, 4, 4), "PNG"), data[:100], data[: len(data) // 2]):
+        assert together(data, other) is None
+    assert together(data, max_pixels=599) is None
+    with pytest.raises(ValueError, match="offsets of image 1 are out of range"):
+        _core.decode_jpegs(np.frombuffer(data, np.uint8), np.array([0, len(data) + 1]), 3)
+
+
+def test_rows_are_as_they_are_at_every_alignment() -> None:
+    data = encode(photo(np.random.default_rng(5), 33, 70))
+    whole = _core.decode_jpeg(data, 3)
+    for width in range(1, 71):
+        crop = fastrec.ImageFeature(
+            transforms=[fastrec.image.CenterCrop((20, width))], reducing_gap=None
+        )
+        top, left = round((33 - 20) / 2), round((70 - width) / 2)
+        np.testing.assert_array_equal(
+            crop.decode([data])[0], whole[top : top + 20, left : left + width]
+        )
