@@ -77,6 +77,7 @@ __all__ = [
     "Skipped",
     "Sparse",
     "SparseFeature",
+    "StorageOptions",
     "TruncatedFileError",
     "VarLenFeature",
     "Verified",
@@ -147,6 +148,7 @@ if TYPE_CHECKING:
     from .records.splitting import FileRange, split
     from .records.verify import FileReport, Repaired, Verified, count, repair, verify
     from .tables.convert import Converted, convert
+    from .storage.options import StorageOptions
 
 # Imported when they are first asked for; whoever only writes does without what reads.
 _HOMES: dict[str, tuple[str, ...]] = {
@@ -159,6 +161,7 @@ _HOMES: dict[str, tuple[str, ...]] = {
     "records.recovery": ("Skipped",),
     "records.reshard": ("Resharded", "reshard"),
     "records.splitting": ("FileRange", "split"),
+    "storage.options": ("StorageOptions",),
     "parsing.parse": (
         "parse_example",
         "parse_single_example",

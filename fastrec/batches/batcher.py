@@ -15,6 +15,8 @@ from ..features.spec import Feature, SequenceFeatures
 from ..images.augment import Augment
 from ..records.record_files import Source
 from ..records.recovery import OnError, Skipped
+from ..records.remote_dataset import RemoteDataset
+from ..storage.options import StorageOptions
 from .buckets import Buckets
 from .checkpoint import Start
 from .iterator import Batches
@@ -24,6 +26,7 @@ from .order import Ordering, Pass
 from .pinned_memory import page_locked
 from .postprocess import NativeFeed, Stage, Steps
 from .progress import Progress
+from .remote_feed import RemoteFeed
 from .shard import find_rank, shard_within, torch_worker
 from .shuffle_buffer import Shuffle
 from .stream import stream
@@ -46,7 +49,7 @@ class Batcher:
 
     Parameters
     ----------
-    source : path, glob pattern, list of these, binary file object, or Mixture
+    source : path, URL, glob pattern, list of these, binary file object, or Mixture
         A file object is read from where it stands, once.
     features : mapping of str to feature, or SequenceFeatures, optional
         What to read from each record. None: batches are :class:`~fastrec.Bytes` of whole records.
@@ -103,6 +106,8 @@ class Batcher:
         is found before the first batch, by reading everything once.
     progress : bool
         Print progress, and the time spent waiting for data, to standard error.
+    storage_options : StorageOptions or mapping, optional
+        How URLs are reached, and options of the store; see :class:`StorageOptions`.
 
     Raises
     ------
@@ -150,6 +155,7 @@ class Batcher:
         verify: bool = True,
         on_error: OnError = "raise",
         progress: bool = False,
+        storage_options: StorageOptions | Mapping[str, Any] | None = None,
     ) -> None:
         options = Options(
             features,
@@ -172,6 +178,7 @@ class Batcher:
             verify=verify,
             on_error=on_error,
             progress=progress,
+            storage=StorageOptions.of(storage_options),
         )
         self._begin(source, options, any_seed=seed is None, rank=(0, 1))
         self._check_seed(find_rank() if shard == "auto" else self._order.spec.shard)
@@ -201,6 +208,7 @@ class Batcher:
             may_skip=bool(options.images) and options.on_error != "raise",
             verify=options.verify,
             on_error=options.on_error,
+            storage=options.storage,
         )
         self._order.check_random_access()
         self._next = Start()
@@ -263,6 +271,9 @@ class Batcher:
         self._pin(min(run.spec.batch_size, len(dataset)))
         if run.spec.drop_remainder and run.native.batches == 0:
             self._warn_if_none(run)
+        if isinstance(dataset, RemoteDataset):
+            stage = Stage(run, self._schema, self._steps)
+            return self._pipeline(RemoteFeed(dataset, run.native, run.spec), stage.fetched)
         loader = _core.Loader(
             dataset,
             self._schema,
@@ -382,6 +393,8 @@ class Batcher:
 
     def __reduce__(self) -> Any:
         """Another process gets the same batches, from where this Batcher would start."""
+        for file in self._order.files.remote:
+            file.check_secrets()
         rank = find_rank() if self._options.shard == "auto" else (0, 1)
         rank = rank if rank[1] > 1 else self._rank
         options = replace(self._options, seed=self._order.spec.seed)

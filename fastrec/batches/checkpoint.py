@@ -4,11 +4,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from ..errors import FastrecError
-from ..records.byte_sources import NamedFile
+from ..records.record_files import RecordFiles
 
 __all__ = ["Position", "Start", "make_state", "read_state", "source_identity"]
 
@@ -41,7 +41,7 @@ class Start(NamedTuple):
         return cls(epoch, Position(epoch))
 
 
-def source_identity(paths: Sequence[str | bytes]) -> dict[str, Any]:
+def source_identity(files: RecordFiles) -> dict[str, Any]:
     """Names and sizes of files, and how each ends (in a checksum): what tells them from others.
 
     Directories do not count, so that a copy of the files elsewhere is the same source.
@@ -54,15 +54,11 @@ def source_identity(paths: Sequence[str | bytes]) -> dict[str, Any]:
     import hashlib  # slow to import, and most programs need it never
 
     digest, size = hashlib.sha256(), 0
-    for path in paths:
-        with NamedFile(path) as file:
-            length = file.seek(0, os.SEEK_END)
-            file.seek(max(0, length - _TAIL))
-            tail = file.read(_TAIL)
+    for path, length, tail in files.tails(_TAIL):
         size += length
-        name = os.path.basename(os.fsencode(path))
+        name = os.fsencode(path)
         digest.update(b"%d:%s%d:%d:%s" % (len(name), name, length, len(tail), tail))
-    return {"files": len(paths), "bytes": size, "digest": digest.hexdigest()[:32]}
+    return {"files": len(files.paths), "bytes": size, "digest": digest.hexdigest()[:32]}
 
 
 def make_state(start: Start, order: Mapping[str, Any], source: Mapping[str, Any]) -> dict[str, Any]:

@@ -9,6 +9,8 @@ from math import gcd, lcm
 from typing import Any
 
 from ..records.paths import expand
+from ..storage.options import StorageOptions
+from ..storage.remote import RemoteFile
 
 __all__ = ["Mixture"]
 
@@ -75,6 +77,6 @@ class Mixture:
             )
         return whole
 
-    def paths(self) -> list[list[str | bytes]]:
+    def paths(self, storage: StorageOptions | None = None) -> list[list[str | bytes | RemoteFile]]:
         """The files of each source."""
-        return [expand(source) for source in self.sources]
+        return [expand(source, storage) for source in self.sources]

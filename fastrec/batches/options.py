@@ -16,6 +16,7 @@ from ..features.raw import RawFeature
 from ..features.spec import Feature, FixedLenFeature, SequenceFeatures, plan_example
 from ..images.augment import Augment
 from ..records.recovery import OnError
+from ..storage.options import StorageOptions
 from ..threads import usable_cpus
 from .buckets import Buckets
 from .order import OrderSpec
@@ -88,6 +89,7 @@ class Options:
     verify: bool = True
     on_error: OnError = "raise"
     progress: bool = False
+    storage: StorageOptions = field(default_factory=StorageOptions)
 
     def __post_init__(self) -> None:
         self._check_kinds()

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -13,6 +14,8 @@ from ..errors import FastrecError, RandomAccessError
 from ..records.paths import PathLike
 from ..records.record_files import RecordFiles, Source
 from ..records.recovery import OnError
+from ..records.remote_dataset import RemoteDataset
+from ..storage.options import StorageOptions
 from .buckets import Buckets
 from .checkpoint import Position, Start, make_state, read_state, source_identity
 from .mixture import Mixture
@@ -81,6 +84,7 @@ class Ordering:
         Whether records are left out after they were read: images that cannot be decoded.
     verify, on_error
         As of :class:`Reader`.
+    storage : StorageOptions, optional
     """
 
     def __init__(
@@ -93,6 +97,7 @@ class Ordering:
         may_skip: bool,
         verify: bool,
         on_error: OnError,
+        storage: StorageOptions | None = None,
     ) -> None:
         self.spec = spec
         self.buckets = buckets
@@ -100,10 +105,10 @@ class Ordering:
         self.may_skip = may_skip
         self.mixture = source if isinstance(source, Mixture) else None
         if isinstance(source, Mixture):
-            groups = source.paths()
+            groups = source.paths(storage)
             self._groups = [len(group) for group in groups]
             source = [path for group in groups for path in group]
-        self.files = RecordFiles(source, verify=verify, on_error=on_error)
+        self.files = RecordFiles(source, verify=verify, on_error=on_error, storage_options=storage)
         self._damage: dict[str, Any] = {"on_error": "raise"}
         if on_error != "raise":  # what is left out has no number
             name = on_error if isinstance(on_error, str) else "skip"
@@ -111,8 +116,11 @@ class Ordering:
 
     @cached_property
     def streams(self) -> bool:
-        """Whether the records can only be read one after the other."""
-        return self.files.sequential
+        """Whether the records are read one after the other, as some can only be.
+
+        Remote files that nobody has indexed yet are, where the order allows it.
+        """
+        return self.files.sequential or not (self.is_drawn or self.files.is_indexed)
 
     @property
     def is_drawn(self) -> bool:
@@ -127,6 +135,15 @@ class Ordering:
         RandomAccessError
             Naming the first file that is read from end to end only.
         """
+        total = sum(file.size for file in self.files.remote)
+        few = self.files.is_local or total <= self.files.storage.window_bytes
+        if self.spec.shuffle == "records" and not few:
+            warnings.warn(
+                "shuffle=True asks an object store for every record by itself: shuffle='blocks' "
+                "fetches whole blocks, StorageOptions(cache=...) makes local copies",
+                RuntimeWarning,
+                stacklevel=4,
+            )
         if self.is_drawn and (name := self.files.sequential_source()) is not None:
             what, hint = "a mixture", ""
             if self.mixture is None:
@@ -138,7 +155,7 @@ class Ordering:
             )
 
     @property
-    def dataset(self) -> _core.Dataset:
+    def dataset(self) -> _core.Dataset | RemoteDataset:
         """The records by their numbers."""
         return self.files.dataset()
 
@@ -188,7 +205,7 @@ class Ordering:
     def _source(self) -> dict[str, Any]:
         if self.files.file is not None:
             raise FastrecError("a file object is read once: name the file by its path to resume")
-        return source_identity(self.files.places)
+        return source_identity(self.files)
 
     def describe(self, start: Start, shards: int | None = None) -> dict[str, Any]:
         """A state of this order that says `start`, of one of so many shards."""

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .. import _core
 from ..columns import Arrays, Bytes, take_rows
@@ -175,6 +176,15 @@ class Stage:
         if self._has_steps:  # the number of batches delivered says where it stands
             return Made(batches, self._run.start.position, self._run.start.position)
         return Made(batches, self._run.find_block(serial), self._run.find_block(serial + 1))
+
+    def fetched(self, fetched: tuple[int, NDArray[np.uint64], Bytes]) -> Made:
+        """Batches of a block of remote records, parsed here."""
+        serial, numbers, records = fetched
+        try:
+            columns = self._schema.parse(records) if self._schema.parses else records
+        except ExampleParseError as error:
+            raise _located(error, numbers, self._run) from None
+        return self.native((serial, (numbers, columns) if self._steps.need_keys else columns))
 
     def streamed(self, block: Block) -> Made:
         """Batches of a block of a stream, parsed here."""

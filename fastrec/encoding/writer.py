@@ -9,6 +9,8 @@ from typing import Any
 from ..features.spec import Feature
 from ..records.paths import PathLike
 from ..records.shard_writer import ShardWriter
+from ..records.targets import Writable
+from ..storage.options import StorageOptions
 from .encoder import Encoding
 from .to_column import type_name
 
@@ -36,8 +38,10 @@ class Writer(ShardWriter):
 
     Parameters
     ----------
-    path : path
-        The file to write. With `shards`, ``train.tfrecord`` stands for
+    path : path, URL or binary file object
+        The file to write. An object is uploaded on close, whole or not at all; until then it waits
+        in the directory for temporary files. What an open stream takes is there at once, and the
+        stream is not closed. With `shards`, ``train.tfrecord`` stands for
         ``train-00000-of-00004.tfrecord`` and so on.
     compression : {None, "GZIP", "ZLIB"}
     level : int, optional
@@ -66,6 +70,8 @@ class Writer(ShardWriter):
         Specification of mappings and columns, as for :func:`fastrec.encode_example`.
     threads : int, optional
         Threads that encode columns, as for :func:`fastrec.encode_examples`.
+    storage_options : StorageOptions or mapping, optional
+        How URLs are reached, and options of the store; see :class:`StorageOptions`.
 
     Raises
     ------
@@ -86,7 +92,7 @@ class Writer(ShardWriter):
 
     def __init__(
         self,
-        path: PathLike,
+        path: PathLike | Writable,
         *,
         compression: str | None = None,
         level: int | None = None,
@@ -101,6 +107,7 @@ class Writer(ShardWriter):
         features: Mapping[str, Feature] | None = None,
         shapes: Mapping[str, str] | None = None,
         threads: int | None = None,
+        storage_options: StorageOptions | Mapping[str, Any] | None = None,
     ) -> None:
         self._encoding = Encoding(features, shapes, threads)
         super().__init__(
@@ -115,6 +122,7 @@ class Writer(ShardWriter):
             index=index,
             fsync=fsync,
             verify_after_write=verify_after_write,
+            storage_options=storage_options,
         )
         # What encodes rows into the single file without a copy, where that is possible.
         self._direct = self._encoding.straight() if self._single is not None else None

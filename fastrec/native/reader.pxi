@@ -356,7 +356,8 @@ cdef class RecordReader:
             return self.reader.source.offset if self.reader.source.window.size else None
 
     def index(self):
-        """Go to the end of a file, checking every record: where they are."""
+        """Go to the end, checking every record: where they are. A stream has no modification
+        time."""
         cdef OwnedBuffer offsets = OwnedBuffer()
         cdef c.fr_error err
         cdef uint64_t end
@@ -368,6 +369,8 @@ cdef class RecordReader:
             if self.reader.source.map.entry != NULL:
                 return FileIndex(offsets, self.reader.source.map.bytes.size,
                                  self.reader.source.map.mtime_ns, gaps=True)
+            if self.read is not None:
+                return FileIndex(offsets, end, 0, gaps=self.damage is not None)
             try:  # it is empty, or could not be mapped
                 found = os.fstat(self.reader.source.fd)
             except OSError as error:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ from ..features.column_spec import Feature
 from ..features.raw import RawFeature
 from ..features.spec import FixedLenFeature, RaggedFeature, plan_example
 from ..records.reader import Reader, Source
+from ..storage.options import StorageOptions
 from .feature_stats import KINDS, Features, FeatureStats, shape_sources
 
 __all__ = ["Features", "infer_features", "kinds_of"]
@@ -26,11 +27,11 @@ _CHUNK_BYTES = 1 << 24
 _DTYPES: tuple[Any, ...] = (bytes, np.float32, np.int64)
 
 
-def _chunks(source: Source, limit: int | None) -> Iterator[list[bytes]]:
+def _chunks(source: Source, limit: int | None, storage_options: Any) -> Iterator[list[bytes]]:
     """Records, some at a time, not too many bytes of them."""
     chunk: list[bytes] = []
     size = 0
-    for record in itertools.islice(Reader(source), limit):
+    for record in itertools.islice(Reader(source, storage_options=storage_options), limit):
         chunk.append(record)
         size += len(record)
         if len(chunk) == _CHUNK_RECORDS or size >= _CHUNK_BYTES:
@@ -40,10 +41,12 @@ def _chunks(source: Source, limit: int | None) -> Iterator[list[bytes]]:
         yield chunk
 
 
-def _survey(source: Source, limit: int | None) -> tuple[dict[str, FeatureStats], int]:
+def _survey(
+    source: Source, limit: int | None, storage_options: Any
+) -> tuple[dict[str, FeatureStats], int]:
     seen: dict[str, FeatureStats] = {}
     total = 0
-    for chunk in _chunks(source, limit):
+    for chunk in _chunks(source, limit, storage_options):
         survey = _core.Survey(total)
         survey.add(chunk)
         for raw_key, counts in survey.sightings().items():
@@ -95,7 +98,12 @@ def _feature(stats: FeatureStats, total: int) -> Feature:
     return FixedLenFeature(() if stats.most == 1 else (stats.most,), dtype)
 
 
-def infer_features(source: Source, limit: int | None = 1000) -> Features:
+def infer_features(
+    source: Source,
+    limit: int | None = 1000,
+    *,
+    storage_options: StorageOptions | Mapping[str, Any] | None = None,
+) -> Features:
     """Describe the Examples in record files, ready for :class:`Batcher` or :func:`parse_example`.
 
     A feature with the same number of values in every record becomes a :class:`FixedLenFeature`,
@@ -110,6 +118,8 @@ def infer_features(source: Source, limit: int | None = 1000) -> Features:
     source : path, glob pattern, list of these, or binary file object
     limit : int or None
         Records to look at, from the first on; None for all.
+    storage_options
+        As for :class:`Reader`.
 
     Returns
     -------
@@ -141,7 +151,7 @@ def infer_features(source: Source, limit: int | None = 1000) -> Features:
     """
     if limit is not None and limit < 1:
         raise ValueError(f"limit must be at least 1, got {limit}")
-    seen, total = _survey(source, limit)
+    seen, total = _survey(source, limit, storage_options)
     found = {key: _feature(seen[key], total) for key in sorted(seen) if seen[key].kinds}
     return Features(found, {key: seen[key] for key in found}, total)
 

@@ -11,9 +11,11 @@ from numpy.typing import NDArray
 
 from .. import _core
 from ..errors import IndexMismatchError
+from ..storage.options import StorageOptions
 from .byte_sources import NamedFile
 from .file_magic import FRAME_OVERHEAD
 from .paths import PathLike, index_path
+from .targets import open_writer
 
 __all__ = ["Index"]
 
@@ -94,9 +96,12 @@ class Index:
         self._finished(target).close()
         return target
 
-    def _finished(self, target: PathLike | None = None) -> _core.RecordWriter:
+    def _finished(
+        self, target: PathLike | None = None, storage: StorageOptions | None = None
+    ) -> Any:
         """A writer of the complete file, which `close` publishes."""
-        writer = _core.RecordWriter(index_path(self.path) if target is None else target)
+        target = index_path(self.path) if target is None else target
+        writer = open_writer(target, storage or StorageOptions())
         writer.write_frames(self._core.save(), 0)
         writer.finish()
         return writer

@@ -7,14 +7,16 @@ import json
 import os
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from .. import _core
 from ..errors import FastrecError, MissingRecordsError
+from ..storage.options import StorageOptions
 from .byte_sources import NamedFile
 from .paths import PathLike
 from .record_files import RecordFiles, Source
+from .targets import read_file, write_file
 
 __all__ = ["Manifest", "ManifestFile", "check_shards"]
 
@@ -77,27 +79,44 @@ class Manifest(Sequence[ManifestFile]):
         return sum(each.records for each in self._files)
 
     @classmethod
-    def build(cls, source: Source, *, compression: str | None = "auto") -> Manifest:
+    def build(
+        cls,
+        source: Source,
+        *,
+        compression: str | None = "auto",
+        storage_options: StorageOptions | Mapping[str, Any] | None = None,
+    ) -> Manifest:
         """Build the manifest of files; every checksum in them is verified.
 
         Raises
         ------
         CorruptRecordError, TruncatedFileError, OSError
         """
-        files = RecordFiles(source, compression=compression)
-        found = zip(files.paths, files.places, files.readers(), strict=True)
-        return cls(file_of(path, place, part.walk()[0]) for path, place, part in found)
+        files = RecordFiles(source, compression=compression, storage_options=storage_options)
+        parts = enumerate(files.readers())
+        return cls(
+            file_of(files.paths[number], files.raw(number), part.walk()[0])
+            for number, part in parts
+        )
 
-    def save(self, path: PathLike) -> None:
+    def save(
+        self,
+        path: PathLike,
+        *,
+        storage_options: StorageOptions | Mapping[str, Any] | None = None,
+    ) -> None:
         """Write it as JSON, completely or not at all."""
         files = [{**each._asdict(), "crc32c": f"{each.crc32c:08x}"} for each in self._files]
         text = json.dumps({"format": _FORMAT, "version": _VERSION, "files": files}, indent=1)
-        writer = _core.RecordWriter(path)
-        writer.write_frames(text.encode() + b"\n", 0)
-        writer.close()
+        write_file(path, text.encode() + b"\n", storage_options)
 
     @classmethod
-    def load(cls, path: PathLike) -> Manifest:
+    def load(
+        cls,
+        path: PathLike,
+        *,
+        storage_options: StorageOptions | Mapping[str, Any] | None = None,
+    ) -> Manifest:
         """Read what :meth:`save` wrote.
 
         Raises
@@ -107,8 +126,7 @@ class Manifest(Sequence[ManifestFile]):
         OSError
         """
         try:
-            with NamedFile(path) as file:
-                found = json.loads(file.read().decode("utf-8"))
+            found = json.loads(read_file(path, storage_options).decode("utf-8"))
             if found["format"] != _FORMAT or found["version"] != _VERSION:
                 raise ValueError(f"its format is {found['format']!a}, version {found['version']!a}")
             return cls(_checked(each) for each in found["files"])
@@ -128,9 +146,9 @@ class Manifest(Sequence[ManifestFile]):
             if count > 1:
                 raise _error(name, f"{name!a} is listed {count} times")
 
-    def check_file(self, path: str | bytes, place: str | bytes, records: int) -> None:
-        """Raise unless a file with that many records matches its entry."""
-        here = file_of(path, place, records)
+    def check_file(self, path: str | bytes, file: Any, records: int) -> None:
+        """Raise unless a file with that many records, open or by its path, matches its entry."""
+        here = file_of(path, file if hasattr(file, "read") else NamedFile(file, path), records)
         there = self._by_name[here.name]
         if here.records != there.records:
             raise _error(
@@ -141,13 +159,15 @@ class Manifest(Sequence[ManifestFile]):
             raise _error(here.name, f"{here.name!a} differs from the manifest in its contents")
 
 
-def file_of(path: str | bytes, place: str | bytes, records: int) -> ManifestFile:
+def file_of(path: str | bytes, file: Any, records: int) -> ManifestFile:
     size = crc = 0
     piece = memoryview(bytearray(_PIECE))
-    with NamedFile(place, path) as file:
+    try:
         while some := file.readinto(piece):
             crc = _core.crc32c(piece[:some], crc)
             size += some
+    finally:
+        file.close()
     return ManifestFile(os.path.basename(os.fsdecode(path)), records, size, crc)
 
 

@@ -8,10 +8,12 @@ from typing import Any
 
 from .. import _core
 from ..errors import FastrecError
+from ..storage.options import StorageOptions
 from .byte_sources import NamedFile
 from .compression import compressor
 from .file_magic import FRAME_OVERHEAD
 from .inflate import Inflated
+from .targets import open_writer
 
 __all__ = ["Output"]
 
@@ -22,7 +24,13 @@ class Output:
     BLOCK = 1 << 18
 
     def __init__(
-        self, path: Any, kind: str | None, level: int | None, verify: bool, **options: bool
+        self,
+        path: Any,
+        kind: str | None,
+        level: int | None,
+        verify: bool,
+        storage: StorageOptions,
+        **options: bool,
     ) -> None:
         self._kind, self._verify = kind, verify
         self._compressor = None if kind is None else compressor(kind, level)
@@ -30,38 +38,41 @@ class Output:
         self._waiting = 0
         self._compressed = 0  # bytes that it has had
         self._finished = False
-        self.file = _core.RecordWriter(path, **options)
+        self.file = open_writer(path, storage, **options)
+        self.core: _core.RecordWriter = getattr(
+            self.file, "core", self.file
+        )  # takes what is written
 
     @property
     def count(self) -> int:
         """Records."""
-        return self.file.count + self._waiting
+        return self.core.count + self._waiting
 
     @property
     def size(self) -> int:
         """Bytes before compression."""
         if self._compressor is None:
-            return self.file.size
+            return self.core.size
         return self._compressed + len(self._frames)
 
     def write(self, record: Any) -> None:
         if self._compressor is None:
-            self.file.write(record)
+            self.core.write(record)
         else:
             self.write_frames(_core.frame(record), 1)
 
     def write_many(self, records: Any) -> None:
         if self._compressor is None:
-            self.file.write_many(records)
+            self.core.write_many(records)
         else:
             for frames, count in _core.Frames(records):
                 self.write_frames(frames, count)
 
     def write_frames(self, frames: Any, count: int) -> None:
         if self._compressor is None:
-            self.file.write_frames(frames, count)
+            self.core.write_frames(frames, count)
             return
-        if self._finished or self.file.closed:  # while the records were asked for
+        if self._finished or self.core.closed:  # while the records were asked for
             raise ValueError("the writer is closed")
         self._frames += frames
         self._waiting += count
@@ -76,7 +87,7 @@ class Output:
             with memoryview(self._frames) as frames:
                 begins = range(0, len(frames), self.BLOCK)
                 pieces = [compress(frames[begin : begin + self.BLOCK]) for begin in begins]
-            self.file.write_frames(b"".join(pieces), self._waiting)
+            self.core.write_frames(b"".join(pieces), self._waiting)
             self._compressed += len(self._frames)
             self._frames.clear()
             self._waiting = 0
@@ -89,7 +100,7 @@ class Output:
             return
         if self._compressor is not None:
             self._compress()
-        self.file.flush()
+        self.core.flush()
 
     def finish(self) -> None:
         """Write everything and close the file, so that only publishing remains."""
@@ -97,7 +108,7 @@ class Output:
             return
         if self._compressor is not None:
             self._compress()
-            self.file.write_frames(self._compressor.flush(), 0)
+            self.core.write_frames(self._compressor.flush(), 0)
         self.file.finish()
         self._finished = True
         if self._verify:

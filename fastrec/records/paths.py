@@ -10,13 +10,25 @@ import os
 import re
 import stat
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, TypeVar, Union
+from typing import TYPE_CHECKING, Any, TypeVar, Union
+from urllib.parse import unquote
 
-__all__ = ["INDEX_SUFFIX", "PathLike", "expand", "index_path", "is_path", "shard_paths"]
+from ..storage.remote import RemoteFile
+
+if TYPE_CHECKING:
+    from ..storage.options import StorageOptions
+
+__all__ = [
+    "INDEX_SUFFIX",
+    "PathLike",
+    "expand",
+    "index_path",
+    "is_path",
+    "is_remote",
+    "shard_paths",
+]
 
 INDEX_SUFFIX = ".frindex"
-
-_NO_URLS = "no such file; what a URL names is read through an open file, as fsspec.open() makes"
 
 _NO_HOME = "no such file; ~ is not expanded: use os.path.expanduser()"
 _Place = TypeVar("_Place")
@@ -29,8 +41,10 @@ def is_path(source: object) -> bool:
     return isinstance(source, (str, bytes, os.PathLike))
 
 
-def expand(source: PathLike | Iterable[PathLike]) -> list[str | bytes]:
-    """The files that a path, a glob pattern, or a list of these names, in order.
+def expand(
+    source: PathLike | Iterable[PathLike], storage: StorageOptions | None = None
+) -> list[str | bytes | RemoteFile]:
+    """The files that a path, a URL, a glob pattern, or a list of these names, in order.
 
     A name that exists is taken as it is, whatever characters are in it; otherwise one with
     ``*``, ``?`` or ``[`` is a pattern, whose matches come sorted (``**`` goes through folders). A
@@ -46,30 +60,52 @@ def expand(source: PathLike | Iterable[PathLike]) -> list[str | bytes]:
         When the system does not let us look: a directory that may not be listed, also one that a
         pattern leads into, is not passed over.
     """
-    if not is_path(source):
-        if not isinstance(source, Iterable):
-            raise TypeError(
-                f"source must be a path, a pattern, a list of these or a binary file, "
-                f"got {source!r}"
-            )
-        return [path for each in source for path in expand(each)]  # type: ignore[arg-type]
-    path: str | bytes = os.fspath(source)  # type: ignore[arg-type]
+    if is_path(source):
+        listed: list[Any] = [source]
+    elif isinstance(source, Iterable):
+        listed = list(source)
+    else:
+        raise TypeError(
+            f"source must be a path, a pattern, a list of these or a binary file, got {source!r}"
+        )
+    if not any(is_remote(each, storage) for each in listed):
+        return [path for each in listed for path in _expand_local(each)]
+    from ..storage.listing import expand_urls
+    from ..storage.options import StorageOptions
+
+    options = storage or StorageOptions()
+    urls = [each for each in listed if is_remote(each, storage)]
+    found = iter(expand_urls(urls, options, _is_record_name))
+    return [
+        path
+        for each in listed
+        for path in (next(found) if is_remote(each, storage) else _expand_local(each))
+    ]
+
+
+def is_remote(path: PathLike, storage: StorageOptions | None) -> bool:
+    """Whether a path names an object in a store, by its URL or in the file system of options."""
+    if isinstance(path, RemoteFile) or (storage is not None and storage.filesystem is not None):
+        return True
+    name = os.fsdecode(path)
+    named = re.match(r"[a-z][a-z0-9+.-]*://", name) and not name.startswith("file://")
+    return bool(named) and not os.path.lexists(name)
+
+
+def _expand_local(source: PathLike) -> list[str | bytes | RemoteFile]:
+    path: str | bytes = os.fspath(source)
+    if isinstance(path, str) and path.startswith("file://") and not os.path.lexists(path):
+        path = unquote(path.removeprefix("file://").removeprefix("localhost"))
     try:
         mode = os.stat(path).st_mode
     except OSError:
         name = os.fsdecode(path)
-        if _is_url(path):
-            raise FileNotFoundError(2, _NO_URLS, name) from None
         if name.startswith("~") and not os.path.lexists(path):
             raise FileNotFoundError(2, _NO_HOME, name) from None
         if not glob.has_magic(path) or os.path.lexists(path):
             raise
-        return _matches(path)
-    return _record_files(path) if stat.S_ISDIR(mode) else [path]
-
-
-def _is_url(path: str | bytes) -> bool:
-    return bool(re.match(r"[a-z][a-z0-9+.-]*://", os.fsdecode(path)))
+        return [*_matches(path)]
+    return [*_record_files(path)] if stat.S_ISDIR(mode) else [path]
 
 
 def _matches(path: str | bytes) -> list[str | bytes]:
@@ -147,9 +183,11 @@ def _record_files(directory: str | bytes) -> list[str | bytes]:
 
 
 def _is_record_file(entry: os.DirEntry[str]) -> bool:
-    name = entry.name
-    named = ".tfrecord" in name and name[0] != "." and not _is_index(name)
-    return named and entry.is_file()
+    return _is_record_name(entry.name) and entry.is_file()
+
+
+def _is_record_name(name: str) -> bool:
+    return ".tfrecord" in name and name[0] != "." and not _is_index(name)
 
 
 def index_path(path: PathLike) -> str | bytes:

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from .. import _core
 from ..columns import Bytes
+from ..storage.options import StorageOptions
 from .index import Index
 from .paths import PathLike
 from .record_files import RecordFiles, Source
@@ -30,7 +31,7 @@ class Reader(_core.Indexed, Sequence[bytes]):
 
     Parameters
     ----------
-    source : path, glob pattern, directory, list of these, or binary file object
+    source : path, URL, glob pattern, directory, list of these, or binary file object
         A file object is read from its current position, once, and is not closed.
     compression : {"auto", None, "GZIP", "ZLIB"}
         ``"auto"`` detects it from each file's first bytes. Compressed files have no random access:
@@ -55,7 +56,9 @@ class Reader(_core.Indexed, Sequence[bytes]):
         :class:`Index` requires a single file.
     follow : bool or float, default False
         Wait at the end of a file for more records: forever, or until nothing was appended for that
-        many seconds. Only for iteration over uncompressed files.
+        many seconds. Only for iteration over uncompressed local files.
+    storage_options : StorageOptions or mapping, optional
+        How URLs are reached, and options of the store; see :class:`StorageOptions`.
 
     Raises
     ------
@@ -91,6 +94,7 @@ class Reader(_core.Indexed, Sequence[bytes]):
         max_ratio: int | None = None,
         index: str | bool | PathLike | Index = "auto",
         follow: bool | float = False,
+        storage_options: StorageOptions | Mapping[str, Any] | None = None,
     ) -> None:
         self._files = RecordFiles(
             source,
@@ -103,6 +107,7 @@ class Reader(_core.Indexed, Sequence[bytes]):
             max_ratio=max_ratio,
             index=index,
             follow=follow,
+            storage_options=storage_options,
         )
 
     @property
@@ -156,7 +161,9 @@ class Reader(_core.Indexed, Sequence[bytes]):
 
     def _at(self, index: Any) -> Any:
         """Evaluate ``reader[index]`` for slices, and before there is an index."""
-        dataset = self._dataset = self._files.dataset()
+        dataset = self._files.dataset()
+        if isinstance(dataset, _core.Dataset):
+            self._dataset = dataset
         if isinstance(index, slice):
             return dataset.records(np.arange(len(dataset), dtype=np.uint64)[index].copy())
         return dataset[index]

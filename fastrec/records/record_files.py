@@ -12,18 +12,24 @@ import io
 import os
 import threading
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from typing import IO, Any, Union
 
 from .. import _core
 from ..errors import IndexMismatchError, RandomAccessError
+from ..storage.ahead import run_all
+from ..storage.cache import ObjectCache, index_place
+from ..storage.options import StorageOptions
+from ..storage.remote import RemoteFile, streams_of
 from . import compression as streams
 from .byte_sources import NamedFile, Patience, Stream, head_of, is_regular
+from .file_magic import HEADER_SIZE
 from .index import Index
 from .inflate import Inflated
 from .paths import PathLike, expand, index_path, is_path
 from .recovery import Damage, OnError, Skipped, check_policy
+from .remote_dataset import RemoteDataset, load_indexes
 from .splitting import FileRange, open_range, ranges_of
 
 __all__ = ["RecordFiles", "Source"]
@@ -41,8 +47,10 @@ class RecordFiles:
     ----------
     paths : list of path
         As they were given; messages name files so.
-    places : list of path
+    places : list of path or RemoteFile
         The same, absolute: a relative path keeps its meaning when the directory is changed.
+    remote : list of RemoteFile
+        Those of them that URLs name.
     file : binary file object or None
         Read instead of `paths`, once.
     """
@@ -60,19 +68,29 @@ class RecordFiles:
         max_ratio: int | None = None,
         index: str | bool | PathLike | Index = "auto",
         follow: bool | float = False,
+        storage_options: StorageOptions | Mapping[str, Any] | None = None,
     ) -> None:
         check_policy(on_error, max_bad)
+        self.storage = StorageOptions.of(storage_options)
         self.file: Any = source if hasattr(source, "read") and not is_path(source) else None
         if isinstance(self.file, io.TextIOBase):
             raise TypeError("the file is open in text mode; open it with mode 'rb'")
         self._ranges = ranges_of(source)
+        found: list[str | bytes | RemoteFile] = []
         if self._ranges is not None:
-            self.paths: list[str | bytes] = [each.path for each in self._ranges]
-        else:
-            self.paths = [] if self.file is not None else expand(source)  # type: ignore[arg-type]
-        if self.file is None and not self.paths:
+            found += [each.path for each in self._ranges]
+        elif self.file is None:
+            found = expand(source, self.storage)  # type: ignore[arg-type]
+        if self.file is None and not found:
             raise FileNotFoundError(errno.ENOENT, "no files to read: the list of paths is empty")
-        self.places = [os.path.abspath(path) for path in self.paths]
+        self.paths: list[str | bytes] = [os.fspath(path) for path in found]
+        self.places: list[str | bytes | RemoteFile] = [
+            path if isinstance(path, RemoteFile) else os.path.abspath(path) for path in found
+        ]
+        self.remote = [place for place in self.places if isinstance(place, RemoteFile)]
+        if self.remote and follow is not False:
+            raise ValueError("follow requires local files")
+        self._cache = ObjectCache.of(self.storage) if self.remote else None
         self._compression = compression if compression == "auto" else streams.normalize(compression)
         self._options: dict[str, Any] = {
             "verify": verify,
@@ -88,21 +106,32 @@ class RecordFiles:
         if follow is not False and self._compression not in ("auto", None):
             raise ValueError("follow requires uncompressed files")
         self._skipped: dict[tuple[str, int], Skipped] = {}
-        self._dataset: _core.Dataset | None = None
+        self._dataset: _core.Dataset | RemoteDataset | None = None
+        self._heads: dict[str, bytes] | None = None
         self._lock, self._pid = threading.Lock(), os.getpid()
         self.closed = False
 
     # -- In sequence -----------------------------------------------------------------------------
 
     def open(
-        self, number: int, damage: Damage | None = None, *, views: bool = False
+        self,
+        number: int,
+        damage: Damage | None = None,
+        *,
+        views: bool = False,
+        remote: Iterator[Any] | None = None,
     ) -> _core.RecordReader:
         """Open file `number`; its records come one after the other.
 
         `damage` is a :meth:`policy`, which the files of one pass share. With `views`, records are
-        memoryviews.
+        memoryviews. `remote`: streams of the remote files of this pass, of which this takes one.
         """
         path, place, read = self.paths[number], self.places[number], None
+        if isinstance(place, RemoteFile):
+            file = next(self.streams([place]) if remote is None else remote)
+            if not isinstance(file, str):
+                return self._open_stream(file, path, damage, views, seek=file.seek)
+            place = file
         options = {**self._options, "damage": damage, "views": views, "place": place}
         if self._ranges is not None and (part := self._ranges[number]) != FileRange(path):
             return self._open_range(part, options)
@@ -132,17 +161,28 @@ class RecordFiles:
             read = Inflated(read, kind, name, close=file.close, seek=file.seek, **self._limits)
         return _core.RecordReader(part.path, read=read, **options)
 
+    def streams(self, files: list[RemoteFile]) -> Iterator[Any]:
+        """The bytes of each remote file, or the path of its copy in the cache."""
+        if self._cache is not None:
+            return self._cache.paths(files)
+        return streams_of(files, self.storage)
+
     def _open_file(self, damage: Damage | None, views: bool) -> _core.RecordReader:
         if self._follow is not False:
             raise ValueError("follow requires paths, got a file object")
-        read: Any = Stream(self.file)
         name = getattr(self.file, "name", None)
         path = name if is_path(name) else repr(type(self.file).__name__)
+        return self._open_stream(self.file, path, damage, views)
+
+    def _open_stream(
+        self, file: Any, path: Any, damage: Damage | None, views: bool, seek: Any = None
+    ) -> _core.RecordReader:
+        read: Any = Stream(file)
         kind = self._compression
         if kind == "auto":
             kind = streams.detect(read.head)
         if kind is not None:
-            read = Inflated(read, kind, path, **self._limits)
+            read = Inflated(read, kind, os.fsdecode(path), seek=seek, **self._limits)
         return _core.RecordReader(path, read=read, damage=damage, views=views, **self._options)
 
     def readers(self, *, views: bool = False) -> Iterator[_core.RecordReader]:
@@ -151,7 +191,9 @@ class RecordFiles:
         damage = self.policy()
         if self.file is not None:
             return iter([self._open_file(damage, views)])
-        return map(partial(self.open, damage=damage, views=views), range(len(self.paths)))
+        remote = self.streams(self.remote) if self.remote else None
+        opened = partial(self.open, damage=damage, views=views, remote=remote)
+        return map(opened, range(len(self.paths)))
 
     def policy(self) -> Damage | None:
         """Make what decides about damage in one pass; None raises the first error."""
@@ -179,18 +221,49 @@ class RecordFiles:
             return repr(self.file)
         if self._ranges is not None:
             return f"{str(self._ranges[0])!a}"
+        heads = self._remote_heads()
         for path, place in zip(self.paths, self.places, strict=True):
-            if not is_regular(place) or self.is_compressed(place):
+            if isinstance(place, RemoteFile):
+                sequential = self._is_compressed(heads[place.name])
+            else:
+                sequential = not is_regular(place) or self.is_compressed(place)
+            if sequential:
                 return f"{os.fsdecode(path)!a}"
         return None
 
     def is_compressed(self, path: str | bytes) -> bool:
         """Whether a file is compressed, by the `compression` option or its first bytes."""
-        if self._compression == "auto":
-            return streams.detect(head_of(path)) is not None
-        return self._compression is not None
+        if self._compression != "auto":
+            return self._compression is not None
+        heads = self._remote_heads()
+        name = os.fsdecode(path)
+        return self._is_compressed(heads[name] if name in heads else head_of(path))
 
-    def dataset(self) -> _core.Dataset:
+    def _is_compressed(self, head: bytes) -> bool:
+        kind = streams.detect(head) if self._compression == "auto" else self._compression
+        return kind is not None
+
+    def _remote_heads(self) -> dict[str, bytes]:
+        """First bytes of the remote files, by name."""
+        if self._heads is None and self._compression == "auto":
+            heads = run_all(partial(_head_of, file) for file in self.remote)
+            self._heads = {file.name: head for file, head in zip(self.remote, heads, strict=True)}
+        return self._heads or dict.fromkeys((file.name for file in self.remote), b"")
+
+    @property
+    def is_local(self) -> bool:
+        """Whether records by number are read from local files, copies of remote ones among them."""
+        return not self.remote or self._cache is not None
+
+    @property
+    def is_indexed(self) -> bool:
+        """Whether random access does not begin with a pass over remote files."""
+        if self.is_local or self._dataset is not None:
+            return True
+        places = [index_place(file, self.storage) for file in self.remote]
+        return all(place is not None and os.path.exists(place) for place in places)
+
+    def dataset(self) -> _core.Dataset | RemoteDataset:
         """Return the records by number; the first call loads or builds the index.
 
         Raises
@@ -207,7 +280,7 @@ class RecordFiles:
                 self._dataset = self._make_dataset()
             return self._dataset
 
-    def _make_dataset(self) -> _core.Dataset:
+    def _make_dataset(self) -> _core.Dataset | RemoteDataset:
         if self._follow is not False:
             raise RandomAccessError("a file that is followed has no random access")
         if (name := self.sequential_source()) is not None:
@@ -215,33 +288,79 @@ class RecordFiles:
                 f"random access requires uncompressed regular files given by path; {name} can "
                 f"only be iterated over"
             )
+        if self.remote and self._cache is None:
+            return self._make_remote()
+        places = self._local_places()
+        make = partial(_core.Dataset, self.paths, places=places, **self._options)
         if self._on_error != "raise":
             # The numbers must be those of iterating, which reads what it counts.
-            damage = self.policy()
-            found = [self.open(number, damage).index() for number in range(len(self.paths))]
-            return _core.Dataset(self.paths, places=self.places, indexes=found, **self._options)
-        indexes = self._indexes()
+            return make(indexes=self._damaged_indexes())
         try:
-            return _core.Dataset(self.paths, places=self.places, indexes=indexes, **self._options)
+            return make(indexes=self._indexes(places))
         except IndexMismatchError as error:
             if self._index != "auto":
                 raise
             warnings.warn(str(error), RuntimeWarning, stacklevel=4)
-            return _core.Dataset(self.paths, places=self.places, **self._options)
+            return make()
 
-    def _indexes(self) -> list[_core.FileIndex | None]:
+    def _damaged_indexes(self) -> list[_core.FileIndex]:
+        return [part.index() for part in self.readers()]
+
+    def _make_remote(self) -> RemoteDataset:
+        if len(self.remote) != len(self.paths):
+            raise RandomAccessError(
+                "random access requires files that are all local or all remote; with "
+                "StorageOptions(cache=...) the remote ones become local"
+            )
+        if self._on_error != "raise":
+            found = self._damaged_indexes()
+        elif isinstance(self._index, bool) or self._index == "auto":
+            beside = None if self._index == "auto" else bool(self._index)
+            found = load_indexes(self.remote, self.storage, beside, self._options)
+        else:
+            found = [index for index in self._indexes([]) if index is not None]
+        return RemoteDataset(self.remote, found, self.storage, self._options)
+
+    def _local_places(self) -> list[str | bytes]:
+        copies = iter(self.streams(self.remote) if self.remote else ())
+        return [next(copies) if isinstance(p, RemoteFile) else p for p in self.places]
+
+    def _indexes(self, places: list[str | bytes]) -> list[_core.FileIndex | None]:
         option = self._index
         if option is False:
             return [None] * len(self.paths)
         if option is True:
-            return [Index._read(path, index_path(path))._core for path in self.places]
+            return [Index._read(path, index_path(path))._core for path in places]
         if isinstance(option, str) and option == "auto":
-            return list(map(_index_beside, self.places))
+            return list(map(_index_beside, places))
         if len(self.paths) != 1:
             raise ValueError(f"index={option!r} requires a single file, got {len(self.paths)}")
         if not isinstance(option, Index):
             option = Index._read(self.paths[0], option)
         return [option._core]
+
+    def raw(self, number: int) -> Any:
+        """The bytes of a file as they are, to be read from its begin on."""
+        place = self.places[number]
+        if isinstance(place, RemoteFile):
+            place = next(self.streams([place]))
+        return place if hasattr(place, "read") else NamedFile(place, self.paths[number])
+
+    def tails(self, size: int) -> list[tuple[str | bytes, int, bytes]]:
+        """Name without folders, size and last bytes of each file."""
+
+        def tail_of(place: str | bytes | RemoteFile, pause: Any) -> tuple[str | bytes, int, bytes]:
+            if isinstance(place, RemoteFile):
+                data = bytes(place.read(max(0, place.size - size), place.size, pause))
+                return os.path.basename(place.name), place.size, data
+            with NamedFile(place) as file:
+                length = file.seek(0, os.SEEK_END)
+                file.seek(max(0, length - size))
+                return os.path.basename(place), length, file.read(size)
+
+        if self.remote:
+            return run_all(partial(tail_of, place) for place in self.places)
+        return [tail_of(place, None) for place in self.places]
 
     # -- Life ------------------------------------------------------------------------------------
 
@@ -269,6 +388,10 @@ class RecordFiles:
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
         self._lock, self._pid = threading.Lock(), os.getpid()
+
+
+def _head_of(file: RemoteFile, pause: Any) -> bytes:
+    return bytes(file.read(0, min(file.size, HEADER_SIZE), pause))
 
 
 def _index_beside(path: str | bytes) -> _core.FileIndex | None:

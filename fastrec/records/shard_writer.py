@@ -6,16 +6,18 @@ from __future__ import annotations
 import os
 import threading
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, TypeVar
 
 from .. import _core
 from ..columns import Bytes
+from ..storage.options import StorageOptions
 from .compression import normalize
 from .index import Index
 from .output_file import Output
 from .paths import PathLike, shard_paths
 from .record_files import RecordFiles
+from .targets import Writable
 
 __all__ = ["ShardWriter", "check_sizes"]
 
@@ -39,7 +41,7 @@ class ShardWriter:
 
     def __init__(
         self,
-        path: PathLike,
+        path: PathLike | Writable,
         *,
         compression: str | None = None,
         level: int | None = None,
@@ -51,6 +53,7 @@ class ShardWriter:
         index: bool = False,
         fsync: bool = True,
         verify_after_write: bool = False,
+        storage_options: StorageOptions | Mapping[str, Any] | None = None,
     ) -> None:
         self._shards: list[Output] = []
         self._open = False
@@ -72,29 +75,39 @@ class ShardWriter:
             raise ValueError("index and compression are mutually exclusive")
         if append and verify_after_write:
             raise ValueError("append and verify_after_write are mutually exclusive")
-        self._path = os.fsdecode(path)
+        self._storage = StorageOptions.of(storage_options)
+        is_path = isinstance(path, (str, bytes, os.PathLike)) or not hasattr(path, "write")
+        stream: Any = None if is_path else path
+        plain = overwrite and not (append or index or verify_after_write or any(sizes.values()))
+        if stream is not None and not plain:
+            raise ValueError(
+                "shards, append, index, overwrite=False and verify_after_write require a path, "
+                "got an open stream"
+            )
+        self._path = os.fsdecode(path) if is_path else ""  # type: ignore[arg-type]
         self._most = shard_bytes, shard_records
         self._rolls = shard_bytes is not None or shard_records is not None
-        self.paths = [self._path] if shards is None else shard_paths(path, shards)
+        self.paths = [self._path] if shards is None else shard_paths(self._path, shards)
         self._index = index
         self._verify = verify_after_write
         self._options = {"exclusive": not (overwrite or append), "sync": fsync, "append": append}
         self._compression = kind, level
         try:
-            for each in shard_paths(path, 1, 0) if self._rolls else self.paths:
-                self._add(each)
+            for each in shard_paths(self._path, 1, 0) if self._rolls else self.paths:
+                self._add(each if stream is None else stream)
             if append:
                 self._check_tail()
         except BaseException:
             self.abort()
             raise
         self._open = True
-        if kind is None and len(self._shards) == 1 and not self._rolls:
-            self._single = self._shards[0].file
+        if kind is None and len(self._shards) == 1 and not self._rolls and stream is None:
+            self._single = self._shards[0].core
 
-    def _add(self, path: str) -> None:
+    def _add(self, path: Any) -> None:
         kind, level = self._compression
-        self._shards.append(Output(path, kind, level, self._verify, **self._options))
+        output = Output(path, kind, level, self._verify, self._storage, **self._options)
+        self._shards.append(output)
 
     def _check_tail(self) -> None:
         """Raise unless the file that is appended to ends at the end of a record."""
@@ -208,7 +221,9 @@ class ShardWriter:
                     file.rename(path)
             if self._index:
                 pairs = list(zip(self.paths, files, strict=True))
-                files += [Index._of(path, file.place or path)._finished() for path, file in pairs]
+                for path, file in pairs:
+                    index = Index._of(path, file.place or path)
+                    files.append(index._finished(storage=self._storage))
             for file in files:
                 file.put_in_place()
         except BaseException as error:
@@ -242,19 +257,25 @@ class ShardWriter:
             self.abort()
             warnings.warn(
                 f"a fastrec.{type(self).__name__} was dropped without close(): "
-                f"{self.paths[0]!a} is not written",
+                f"{self._shown} is not written",
                 ResourceWarning,
                 stacklevel=2,
                 source=self,
             )
 
+    @property
+    def _shown(self) -> str:
+        """The first path as messages name it."""
+        path = self._shards[0].file.path if self._shards and not self._rolls else self.paths[0]
+        return ascii(os.fsdecode(path))
+
     def __repr__(self) -> str:
         state = "" if self._open else ", closed"
         records = "1 record" if self.count == 1 else f"{self.count} records"
-        return f"<fastrec.{type(self).__name__} of {self.paths[0]!a}, {records}{state}>"
+        return f"<fastrec.{type(self).__name__} of {self._shown}, {records}{state}>"
 
 
-def _close_all(files: Iterable[_core.RecordWriter]) -> None:
+def _close_all(files: Iterable[Any]) -> None:
     """Close files that are in place: after the first error, the others all the same."""
     failed = None
     for file in files:

@@ -4,10 +4,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
+from typing import Any
 
+from ..storage.options import StorageOptions
 from . import compression as streams
 from .byte_sources import head_of
 from .manifest import Manifest, check_shards
@@ -69,6 +71,7 @@ def verify(
     manifest: PathLike | Manifest | None = None,
     complete: bool = True,
     progress: Callable[[str, int], object] | None = None,
+    storage_options: StorageOptions | Mapping[str, Any] | None = None,
 ) -> Verified:
     """Check every length and every checksum of record files.
 
@@ -85,6 +88,8 @@ def verify(
         pattern yields. A list of paths is not checked.
     progress : callable, optional
         Called with a file's path and the position in its (decompressed) bytes, now and then.
+    storage_options
+        As for :class:`Reader`; of `manifest`, too.
 
     Raises
     ------
@@ -103,11 +108,12 @@ def verify(
     >>> verify(path)
     Verified(records=1, bytes=4, files=1)
     """
-    files = RecordFiles(source, compression=compression, on_error=on_error)
+    storage = StorageOptions.of(storage_options)
+    files = RecordFiles(source, compression=compression, on_error=on_error, storage_options=storage)
     expected = manifest
     if expected is not None:
         if not isinstance(expected, Manifest):
-            expected = Manifest.load(expected)
+            expected = Manifest.load(expected, storage_options=storage)
         expected.check_names(files.paths)
     elif complete and is_path(source) and files.paths != [os.fspath(source)]:  # type: ignore[arg-type]
         check_shards(files.paths)
@@ -116,7 +122,7 @@ def verify(
         path = os.fsdecode(part.path)
         records, size = part.walk(progress and partial(progress, path))
         if expected is not None:
-            expected.check_file(files.paths[number], files.places[number], records)
+            expected.check_file(files.paths[number], files.raw(number), records)
         lost = tuple(each for each in files.skipped if each.path == path)
         reports.append(FileReport(path, records, size, lost))
     return Verified(
@@ -127,9 +133,16 @@ def verify(
     )
 
 
-def count(source: Source, *, compression: str | None = "auto") -> int:
+def count(
+    source: Source,
+    *,
+    compression: str | None = "auto",
+    storage_options: StorageOptions | Mapping[str, Any] | None = None,
+) -> int:
     """Count records by reading their headers; data is not verified."""
-    files = RecordFiles(source, compression=compression, verify=False)
+    files = RecordFiles(
+        source, compression=compression, verify=False, storage_options=storage_options
+    )
     if not files.sequential:
         return len(files.dataset())
     return sum(part.walk()[0] for part in files.readers())

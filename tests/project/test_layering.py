@@ -32,6 +32,7 @@ FOLDERS = {
 # The command line loads the demonstration and the benchmarks by name.
 PACKAGES = (
     ("errors", "columns", "threads"),
+    ("storage",),
     ("features", "records"),
     ("parsing", "encoding"),
     ("images",),
@@ -73,6 +74,8 @@ OPTIONAL = (
     "pyarrow",
     "pyspark",
     "ray",
+    "obstore",
+    "fsspec",
 )
 
 # Kernels: one loop whose length is its unrolling.

@@ -159,9 +159,9 @@ MISTAKES: dict[str, tuple[Callable[[Path], Any], type[Exception], str]] = {
         "open it with mode 'rb'",
     ),
     "a URL": (
-        lambda d: fastrec.Reader("s3://bucket/train-*.tfrecord"),
-        FileNotFoundError,
-        "what a URL names is read through an open file",
+        lambda d: fastrec.Reader("https://localhost/train-*.tfrecord"),
+        OSError,
+        "a pattern or folder requires a listing, which HTTP servers do not give",
     ),
     "a name that there is not": (
         lambda d: fastrec.Batchr,

@@ -1,0 +1,349 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Records by number in objects that are fetched range by range."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import tempfile
+import warnings
+from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .. import _core
+from ..columns import Bytes
+from ..errors import FastrecError, IndexMismatchError
+from ..storage.ahead import Ahead, Job, run_all
+from ..storage.cache import index_place
+from ..storage.options import StorageOptions
+from ..storage.remote import RemoteFile, streams_of
+from .index import Index
+from .paths import INDEX_SUFFIX
+
+__all__ = ["Extract", "RemoteDataset", "load_indexes"]
+
+_GAP = 1 << 17  # bytes between two records that are fetched with them
+_MOST_RANGE = 8 << 20
+_PAD = 64  # before the first record of an extract: no record is at the begin of its file
+_IN_MEMORY = 64 << 20  # of an extract; a larger one is a temporary file
+_WARN_BYTES = 1 << 30
+
+
+class RemoteDataset:
+    """The records of remote files under one numbering, as ``_core.Dataset`` has local ones.
+
+    It does not change, and holds no connection: any number of threads may share one.
+
+    Parameters
+    ----------
+    files : list of RemoteFile
+    indexes : list of FileIndex
+    storage : StorageOptions
+    options : mapping
+        ``verify`` and ``max_record`` of ``_core.Dataset``.
+    """
+
+    def __init__(
+        self,
+        files: list[RemoteFile],
+        indexes: Sequence[_core.FileIndex],
+        storage: StorageOptions,
+        options: dict[str, Any],
+    ) -> None:
+        self.files = files
+        self.storage = storage
+        self.options = options
+        self.paths = tuple(file.name for file in files)
+        for file, index in zip(files, indexes, strict=True):
+            if index.size != file.size:
+                raise _mismatch(file, f"it is of {index.size} bytes, the object has {file.size}")
+        self._offsets = [np.frombuffer(index.offsets(), np.uint64) for index in indexes]
+        self._firsts = np.cumsum([0, *(len(offsets) - 1 for offsets in self._offsets)])
+
+    def __len__(self) -> int:
+        return int(self._firsts[-1])
+
+    def file_counts(self) -> list[int]:
+        """Records of each file."""
+        return [len(offsets) - 1 for offsets in self._offsets]
+
+    def position_of(self, number: int) -> tuple[str, int, int]:
+        """File, number within it and offset of a record."""
+        file = int(np.searchsorted(self._firsts, number, "right")) - 1
+        record = number - int(self._firsts[file])
+        return self.paths[file], record, int(self._offsets[file][record])
+
+    def path_of(self, number: int) -> str:
+        """The path of the file that a record is in."""
+        return self.position_of(number)[0]
+
+    def sizes_of(self, numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:
+        """Bytes of the frames of records."""
+        _, begins, ends = self._frames(numbers)
+        sizes: NDArray[np.uint64] = ends - begins
+        return sizes
+
+    def _frames(self, numbers: NDArray[np.uint64]) -> tuple[Any, Any, Any]:
+        """File, begin and end of the frames of records whose numbers ascend."""
+        files = np.searchsorted(self._firsts, numbers, "right") - 1
+        begins, ends = np.empty_like(numbers), np.empty_like(numbers)
+        cuts = np.flatnonzero(np.diff(files)) + 1
+        for some in np.split(np.arange(len(numbers)), cuts) if len(numbers) else ():
+            file = files[some[0]]
+            within = (numbers[some] - np.uint64(self._firsts[file])).astype(np.intp)
+            begins[some] = self._offsets[file][within]
+            ends[some] = self._offsets[file][within + 1]
+        return files, begins, ends
+
+    def plan(self, numbers: NDArray[np.uint64]) -> Plan:
+        """The ranges to fetch for records.
+
+        Raises
+        ------
+        IndexError
+            When a number is out of range.
+        """
+        wanted = np.unique(numbers)
+        if len(wanted) and wanted[-1] >= len(self):
+            raise IndexError(f"record index {wanted[-1]} is out of range ({len(self)} records)")
+        return Plan(wanted, *self._frames(wanted))
+
+    def jobs(self, plan: Plan) -> Iterator[Job]:
+        """What fetches the ranges of a plan."""
+        for file, begin, end in plan.ranges:
+            yield Job(partial(_fetch, self.files[file], begin, end), end - begin)
+
+    def take(self, numbers: NDArray[np.uint64]) -> Bytes:
+        """The records of those numbers as one block."""
+        return self._extract(numbers).take(numbers)
+
+    def records(self, numbers: NDArray[np.uint64]) -> list[bytes]:
+        """A list of the records of those numbers."""
+        return list(self.take(numbers))
+
+    def __getitem__(self, number: Any) -> bytes:
+        count = len(self)
+        at = number.__index__()
+        if not -count <= at < count:
+            raise IndexError(f"record index {number} is out of range ({count} records)")
+        return self.take(np.array([at % count], np.uint64))[0]
+
+    def _extract(self, numbers: NDArray[np.uint64]) -> Extract:
+        plan = self.plan(numbers)
+        ahead: Ahead[memoryview] = Ahead(self.jobs(plan), budget=self.storage.window_bytes)
+        extract = Extract(self, plan, ahead)
+        self.check_version({range[0] for range in plan.ranges})
+        return extract
+
+    def check_version(self, files: Iterable[int]) -> None:
+        """Ask stores whose answers do not say it whether files are what they were."""
+        if silent := [self.files[number] for number in files if self.files[number].silent]:
+            run_all(file.identify for file in silent)
+
+
+def _fetch(file: RemoteFile, begin: int, end: int, pause: Any) -> memoryview:
+    return file.read(begin, end, pause)
+
+
+class Plan:
+    """Records, in ascending order, and the ranges of files that hold them.
+
+    Records that are near each other share a range, unless more than half of it would be waste.
+
+    Attributes
+    ----------
+    numbers : ndarray of uint64
+    ranges : list of (file, begin, end)
+    places : ndarray of uint64
+        Offset of each record in the ranges, one behind the other.
+    size : int
+        Of all ranges.
+    """
+
+    def __init__(self, numbers: Any, files: Any, begins: Any, ends: Any) -> None:
+        self.numbers = numbers
+        self.ranges: list[tuple[int, int, int]] = []
+        starts: list[int] = []  # of each range, the number of its first record
+        file, begin, end, waste = -1, 0, 0, 0
+        rows = zip(files.tolist(), begins.tolist(), ends.tolist(), strict=True)
+        for row, (where, at, until) in enumerate(rows):
+            gap = at - end
+            useful = end - begin - waste
+            if where != file or gap > min(_GAP, useful - waste) or until - begin > _MOST_RANGE:
+                if file >= 0:
+                    self.ranges.append((file, begin, end))
+                starts.append(row)
+                file, begin, waste = where, at, 0
+            else:
+                waste += gap
+            end = until
+        if file >= 0:
+            self.ranges.append((file, begin, end))
+        sizes = np.array([end - begin for _, begin, end in self.ranges], np.uint64)
+        self.size = int(sizes.sum())
+        bases = np.cumsum(sizes) - sizes
+        counts = np.diff([*starts, len(numbers)])
+        firsts = np.array([begin for _, begin, _ in self.ranges], np.uint64)
+        self.places = begins - np.repeat(firsts, counts) + np.repeat(bases, counts)
+
+
+class Extract:
+    """Ranges of remote files, fetched, from which records are taken as from a local file.
+
+    Parameters
+    ----------
+    dataset : RemoteDataset
+    plan : Plan
+    data : iterable of buffers
+        Its ranges, in order.
+    """
+
+    def __init__(self, dataset: RemoteDataset, plan: Plan, data: Iterator[memoryview]) -> None:
+        self._dataset = dataset
+        self._plan = plan
+        size = _PAD + plan.size
+        with _scratch(size) as (number, place):
+            at = _PAD
+            for _ in plan.ranges:
+                piece = next(data)
+                _write(number, piece, at)
+                at += len(piece)
+            offsets = np.append(plan.places + np.uint64(_PAD), np.uint64(size))
+            index = _core.FileIndex(offsets, size, os.fstat(number).st_mtime_ns, gaps=True)
+            self._records = _core.Dataset(
+                ["extract"], places=[place], indexes=[index], **dataset.options
+            )
+
+    def take(self, numbers: NDArray[np.uint64]) -> Bytes:
+        """Records of the plan, verified.
+
+        Raises
+        ------
+        CorruptRecordError, LimitExceededError
+            With the coordinates that the record has in its remote file.
+        """
+        rows = np.searchsorted(self._plan.numbers, numbers).astype(np.uint64)
+        try:
+            return self._records.take(rows)
+        except FastrecError as error:
+            raise self._located(error) from None
+
+    def _located(self, error: FastrecError) -> FastrecError:
+        if error.record is None:
+            return error
+        number = int(self._plan.numbers[error.record])
+        path, record, offset = self._dataset.position_of(number)
+        text = str(error).replace(f" at {error.offset} ", f" at {offset} ", 1)
+        text = text.replace("'extract'", ascii(path), 1)
+        text = text.replace(f"(record {error.record})", f"(record {record})", 1)
+        located = type(error)(text)
+        located.__dict__.update(error.__dict__)
+        located.path, located.record, located.offset = path, record, offset
+        return located
+
+
+@contextlib.contextmanager
+def _scratch(size: int) -> Iterator[tuple[int, str]]:
+    """A file of that size, and a path to it as long as it is open; without a name after that."""
+    if size <= _IN_MEMORY and hasattr(os, "memfd_create"):
+        number = os.memfd_create("fastrec")
+        place = f"/proc/self/fd/{number}"
+    else:
+        number, place = tempfile.mkstemp(prefix="fastrec-")
+    try:
+        if hasattr(os, "posix_fallocate"):
+            os.posix_fallocate(number, 0, size)  # a full disk is an error here, not at a mapping
+        else:
+            os.truncate(number, size)
+        yield number, place
+    finally:
+        os.close(number)
+        with contextlib.suppress(OSError):
+            os.unlink(place)
+
+
+def _write(number: int, data: memoryview, at: int) -> None:
+    while data:
+        done = os.pwrite(number, data, at)
+        data, at = data[done:], at + done
+
+
+# -- Indexes -------------------------------------------------------------------------------------
+
+
+def load_indexes(
+    files: list[RemoteFile], storage: StorageOptions, beside: bool | None, options: dict[str, Any]
+) -> list[_core.FileIndex]:
+    """The index of each file: from the local cache, from beside it, or by reading it once.
+
+    `beside`: whether one beside the file is required, or is not looked for; None decides nothing.
+
+    Raises
+    ------
+    OSError, CorruptRecordError, IndexMismatchError
+    """
+    found: list[_core.FileIndex | None] = [None] * len(files)
+    if beside is not True:
+        run_all(file.identify for file in files if file.version is None)
+        found = [_cached(file, storage) for file in files]
+    if beside is not False:
+        missing = [number for number, index in enumerate(found) if index is None]
+        loaded = run_all(partial(_beside, files[n], beside is True) for n in missing)
+        for number, index in zip(missing, loaded, strict=True):
+            found[number] = index
+    missing = [number for number, index in enumerate(found) if index is None]
+    total = sum(files[number].size for number in missing)
+    if total > _WARN_BYTES:
+        warnings.warn(
+            f"{total >> 20} MiB are read to find where the records of {len(missing)} objects are; "
+            "an index beside each, as Writer(index=True) makes them, saves that",
+            RuntimeWarning,
+            stacklevel=5,
+        )
+    streams = streams_of([files[number] for number in missing], storage)
+    for number, stream in zip(missing, streams, strict=True):
+        file = files[number]
+        reader = _core.RecordReader(
+            file.name, read=stream.read, verify=False, max_record=options["max_record"]
+        )
+        found[number] = index = reader.index()
+        place = index_place(file, storage)
+        if place is not None:
+            with contextlib.suppress(OSError):
+                Index(file.name, index).save(place)
+    return found  # type: ignore[return-value]
+
+
+def _cached(file: RemoteFile, storage: StorageOptions) -> _core.FileIndex | None:
+    place = index_place(file, storage)
+    if place is None:
+        return None
+    try:
+        index = Index._read(file.name, place)._core
+    except (OSError, IndexMismatchError):
+        return None
+    return index if index.size == file.size else None
+
+
+def _beside(file: RemoteFile, required: bool, pause: Any) -> _core.FileIndex | None:
+    """The index that is stored beside a file; a damaged one is not used unless it is required."""
+    try:
+        there = file.beside(INDEX_SUFFIX, pause)
+        index = _core.FileIndex.load(there.read(0, there.size, pause), file.name)
+        if index.size != file.size:
+            raise _mismatch(file, f"it is of {index.size} bytes, the object has {file.size}")
+        return index
+    except (OSError, IndexMismatchError):
+        if required:
+            raise
+        return None
+
+
+def _mismatch(file: RemoteFile, what: str) -> IndexMismatchError:
+    error = IndexMismatchError(f"the index of {file.name!a} is refused: {what}; build it again")
+    error.path = file.name
+    return error

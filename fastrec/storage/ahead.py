@@ -1,0 +1,196 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Jobs that threads do ahead of whoever takes their results, in order and within a budget."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, Generic, NamedTuple, TypeVar
+
+__all__ = ["Ahead", "Job", "Stopped", "run_all"]
+
+T = TypeVar("T")
+
+_MOST_THREADS = 16
+_FIRST_THREADS = 4
+
+
+class Stopped(Exception):
+    """Nobody waits for the result any more."""
+
+
+class Job(NamedTuple):
+    """``run(pause)`` on a thread. `cost` bytes are held until the result is taken.
+
+    ``pause(seconds)`` waits, or raises :class:`Stopped` when nobody waits for the result.
+    """
+
+    run: Callable[[Callable[[float], None]], Any]
+    cost: int
+
+
+class _Slot:
+    __slots__ = ("done", "error", "job", "result")
+
+    def __init__(self, job: Job) -> None:
+        self.job = job
+        self.done = False
+        self.result: Any = None
+        self.error: BaseException | None = None
+
+
+class _State:
+    """State shared by the threads and the consumer; keeps neither alive."""
+
+    def __init__(self, jobs: Iterator[Job], budget: int, limit: int, most: int) -> None:
+        self.changed = threading.Condition()
+        self.jobs = jobs
+        self.budget = budget
+        self.limit = limit  # jobs at once; grows, up to `most`, while the consumer has to wait
+        self.most = most
+        self.held = 0
+        self.running = self.threads = 0
+        self.slots: deque[_Slot] = deque()  # begun and not taken, in order
+        self.ended = self.stopped = False
+        self.failure: BaseException | None = None  # of `jobs`, after which there are none
+
+    def take_job(self) -> _Slot | None:
+        """The next job, when there is room for it; None when the thread is not needed any more."""
+        with self.changed:
+            while not (self.stopped or self.ended or self.failure):
+                if self.running < self.limit and (not self.slots or self.held < self.budget):
+                    try:
+                        slot = _Slot(next(self.jobs))
+                    except StopIteration:
+                        break
+                    except BaseException as error:
+                        self.failure = error
+                        break
+                    self.held += slot.job.cost
+                    self.running += 1
+                    self.slots.append(slot)
+                    return slot
+                self.changed.wait()
+            self.ended = True
+            self.threads -= 1
+            self.changed.notify_all()
+            return None
+
+    def pause(self, seconds: float) -> None:
+        with self.changed:
+            self.changed.wait_for(lambda: self.stopped, seconds)
+            if self.stopped:
+                raise Stopped
+
+    def finish(self, slot: _Slot) -> None:
+        with self.changed:
+            slot.done = True
+            self.running -= 1
+            self.changed.notify_all()
+
+
+def _work(state: _State) -> None:
+    while (slot := state.take_job()) is not None:
+        try:
+            slot.result = slot.job.run(state.pause)
+        except StopIteration as error:  # which would pass for the end of the results
+            slot.error = RuntimeError("a job raised StopIteration")
+            slot.error.__cause__ = error
+        except BaseException as error:
+            slot.error = error
+        state.finish(slot)
+        del slot
+
+
+class Ahead(Iterator[T], Generic[T]):
+    """The results of jobs in their order; the threads that do them are ahead within a budget.
+
+    A few jobs run at once at first, and more as long as the consumer has to wait, up to a limit.
+    The threads are daemons that nobody joins: Ctrl-C ends the wait at once. After an error, which
+    comes in place of the result, there are no more results.
+
+    Parameters
+    ----------
+    jobs : iterable of Job
+        Asked for one after the other, under a lock.
+    budget : int
+        Bytes that results and running jobs may cost together; one job may always run.
+    threads, most : int
+        Jobs that run at once at first, and at most.
+    """
+
+    def __init__(
+        self,
+        jobs: Iterable[Job],
+        *,
+        budget: int,
+        threads: int = _FIRST_THREADS,
+        most: int = _MOST_THREADS,
+    ) -> None:
+        self._state = _State(iter(jobs), budget, threads, most)
+        self._pid = os.getpid()
+
+    def __next__(self) -> T:
+        state = self._state
+        if self._pid != os.getpid():
+            raise ValueError("a remote stream is read only in the process that began to read it")
+        with state.changed:
+            self._start_threads()
+            waited = False
+            while True:
+                if state.slots and state.slots[0].done:
+                    break
+                if state.stopped:
+                    raise Stopped
+                if not state.slots and state.ended:
+                    if state.failure is not None:
+                        raise state.failure
+                    raise StopIteration
+                if not waited and state.limit < state.most and state.held < state.budget:
+                    state.limit += 1
+                    self._start_threads()
+                    state.changed.notify_all()
+                waited = True
+                state.changed.wait()
+            slot = state.slots.popleft()
+            state.held -= slot.job.cost
+            state.changed.notify_all()
+            if slot.error is not None:
+                state.stopped = state.ended = True
+                state.slots.clear()
+                raise slot.error
+        return slot.result  # type: ignore[no-any-return]
+
+    def _start_threads(self) -> None:
+        state = self._state
+        while state.threads < state.limit and not (state.ended or state.stopped):
+            thread = threading.Thread(
+                target=_work, args=(state,), name="fastrec-fetch", daemon=True
+            )
+            state.threads += 1
+            try:
+                thread.start()
+            except RuntimeError:
+                state.threads -= 1
+                if not state.threads:
+                    raise
+                return
+
+    def close(self) -> None:
+        """Have the threads end. Results that are there already can still be taken."""
+        if self._pid == os.getpid():
+            with self._state.changed:
+                self._state.stopped = self._state.ended = True
+                self._state.changed.notify_all()
+
+    def __del__(self) -> None:
+        if hasattr(self, "_pid"):
+            self.close()
+
+
+def run_all(runs: Iterable[Callable[[Callable[[float], None]], T]], cost: int = 0) -> list[T]:
+    """The results of all functions, which run on up to 16 threads."""
+    jobs = [Job(run, cost) for run in runs]
+    return list(Ahead(jobs, budget=1, threads=min(_MOST_THREADS, max(1, len(jobs)))))

@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Expansion of URLs, of patterns in them and of folders to objects."""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from .ahead import run_all
+from .options import StorageOptions
+from .remote import Pause, RemoteFile, find_files, retried
+from .stores import Location, locate
+
+__all__ = ["expand_urls"]
+
+
+def expand_urls(
+    sources: list[Any], options: StorageOptions, is_record_file: Callable[[str], bool]
+) -> list[list[RemoteFile]]:
+    """The objects that each URL names, in order; one that is open already stands for itself.
+
+    A URL with ``*``, ``?`` or ``[`` in its key is a pattern, whose matches come sorted (``**`` goes
+    through folders); in ``https://`` URLs ``?`` begins a query. Of a folder, its files are taken
+    for whose names `is_record_file` is true.
+
+    Raises
+    ------
+    OSError
+        FileNotFoundError, when there is no such object, or a pattern matches nothing.
+    """
+    found: dict[int, list[RemoteFile]] = {}
+    plain = []
+    urls = list(map(os.fsdecode, sources))
+    for number, url in enumerate(urls):
+        if isinstance(sources[number], RemoteFile):
+            found[number] = [sources[number]]
+            continue
+        location = locate(url, options)
+        if _has_magic(location.key):
+            found[number] = _matches(location, options)
+        elif location.key.endswith("/") or not location.key:
+            found[number] = _folder(location, options, is_record_file)
+        else:
+            plain.append(number)
+    if len(plain) == 1:  # a list of folders is none that anybody passes
+        number = plain[0]
+        found[number] = _object_or_folder(urls[number], options, is_record_file)
+    else:
+        for number, file in zip(plain, find_files((urls[i] for i in plain), options), strict=True):
+            found[number] = [file]
+    return [found[number] for number in range(len(urls))]
+
+
+def _has_magic(key: str) -> bool:
+    return any(mark in key for mark in "*?[")
+
+
+def _object_or_folder(
+    url: str, options: StorageOptions, is_record_file: Callable[[str], bool]
+) -> list[RemoteFile]:
+    try:
+        return find_files([url], options)
+    except FileNotFoundError:
+        if url.startswith(("http://", "https://")):
+            raise
+        location = locate(url, options)
+        try:
+            return _folder(location.at(f"{location.key}/"), options, is_record_file)
+        except FileNotFoundError:
+            pass
+        raise
+
+
+def _listed(
+    location: Location, folder: str, deep: bool, options: StorageOptions
+) -> list[tuple[str, int]]:
+    where = location.at(folder)
+    if location.begin.startswith(("http://", "https://")):
+        raise OSError(
+            errno.EOPNOTSUPP,
+            "a pattern or folder requires a listing, which HTTP servers do not give; name the "
+            "objects",
+            location.name,
+        )
+
+    def ask(pause: Pause) -> list[tuple[str, int]]:
+        return retried(options, where, lambda: list(where.store.list(folder, deep)), pause)
+
+    return sorted(run_all([ask])[0])
+
+
+def _files(
+    location: Location, found: Iterable[tuple[str, int]], options: StorageOptions
+) -> list[RemoteFile]:
+    files = []
+    for key, size in found:
+        there = location.at(key)
+        files.append(RemoteFile(_url_of(location, key, options), options, there.name, size))
+    return files
+
+
+def _url_of(location: Location, key: str, options: StorageOptions) -> str:
+    return key if options.filesystem is not None else location.begin + key
+
+
+def _folder(
+    location: Location, options: StorageOptions, is_record_file: Callable[[str], bool]
+) -> list[RemoteFile]:
+    keys = _listed(location, location.key, False, options)
+    found = (each for each in keys if is_record_file(each[0].rpartition("/")[2]))
+    files = _files(location, found, options)
+    if not files:
+        raise FileNotFoundError(2, "no object, and no folder with *.tfrecord* in it", location.name)
+    return files
+
+
+def _matches(location: Location, options: StorageOptions) -> list[RemoteFile]:
+    parts = location.key.split("/")
+    first = next(number for number, part in enumerate(parts) if _has_magic(part))
+    folder = "".join(f"{part}/" for part in parts[:first])
+    wanted = re.compile(_pattern("/".join(parts[first:])))
+    keys = _listed(location, folder, len(parts) > first + 1, options)
+    begin = len(folder)
+    found = [each for each in keys if each[0] == location.key] or [
+        each
+        for each in keys
+        if each[0].startswith(folder)
+        and wanted.fullmatch(each[0][begin:])
+        and not each[0].endswith(".frindex")
+    ]
+    files = _files(location, found, options)
+    if not files:
+        raise FileNotFoundError(2, "no object matches the pattern", location.name)
+    return files
+
+
+def _pattern(glob: str) -> str:
+    """A regular expression of a pattern, whose ``*`` and ``?`` stay within a folder."""
+    out, at = "", 0
+    while at < len(glob):
+        if glob.startswith("**/", at):
+            out, at = out + "(?:[^/.][^/]*/)*", at + 3
+            continue
+        mark = glob[at]
+        at += 1
+        at_start = at == 1 or glob[at - 2] == "/"
+        if mark == "*":
+            out += ("(?!\\.)" if at_start else "") + "[^/]*"
+        elif mark == "?":
+            out += "[^/]"
+        elif mark == "[" and (end := glob.find("]", at + 1)) > 0:
+            inside = glob[at:end].replace("\\", "\\\\").replace("[", "\\[")
+            out += f"[{'^' + inside[1:] if inside[0] in '!^' else inside}]"
+            at = end + 1
+        else:
+            out += re.escape(mark)
+    return out

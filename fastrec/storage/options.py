@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Options of everything that URLs name."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Any
+
+__all__ = ["StorageOptions"]
+
+# Options of stores that are no secrets: only these may go into a pickle.
+_HARMLESS = frozenset(
+    {
+        "account_name", "allow_http", "anon", "azure_storage_account_name", "bucket",
+        "checksum_algorithm", "container_name", "default_region", "endpoint", "endpoint_url",
+        "imdsv1_fallback", "project", "region", "request_payer", "requester_pays",
+        "skip_signature", "s3_express", "use_emulator", "virtual_hosted_style_request",
+    }
+)  # fmt: skip
+_MIB = 1 << 20
+
+
+class StorageOptions:
+    """How objects that URLs name are reached, read ahead and cached.
+
+    Wherever ``storage_options`` is a parameter, a mapping stands for
+    ``StorageOptions(options=mapping)``. Credentials are best left to the store's own library, which
+    finds them in the environment, in its configuration files and from the machine's role. They
+    never come into a message, a state or a pickle.
+
+    Parameters
+    ----------
+    options : mapping, optional
+        Options of the store: for the URLs that obstore serves, keyword arguments of
+        ``obstore.store.from_url``, such as ``region``, ``endpoint``, ``skip_signature``, and
+        ``allow_http``, which lets an endpoint be without TLS; for
+        others, those of the fsspec file system.
+    filesystem : optional
+        An fsspec or pyarrow file system, or an obstore store, in which all paths are then looked
+        up; or a function that makes one, which also works in other processes.
+    cache : path, optional
+        Directory for copies of the objects that are read. Processes may share it. With it, every
+        kind of access is that of local files, and what is read again is not fetched again.
+    cache_bytes : int
+        Size limit of `cache`: the least recently used copies are deleted.
+    window_bytes : int
+        Bytes that are fetched ahead of whoever reads, for each pass over the objects.
+    retries : int
+        Attempts after the first one, for a request that gives nothing new. Between them are
+        growing pauses, 20 seconds in all by default.
+    timeout : float
+        Seconds that a server may be silent before a request is tried again.
+
+    Examples
+    --------
+    >>> StorageOptions({"region": "eu-central-1", "secret_access_key": "x"}, cache="/tmp/objects")
+    StorageOptions(options=['region', 'secret_access_key'], cache='/tmp/objects')
+    """
+
+    def __init__(
+        self,
+        options: Mapping[str, Any] | None = None,
+        *,
+        filesystem: Any = None,
+        cache: str | os.PathLike[str] | None = None,
+        cache_bytes: int = 100 << 30,
+        window_bytes: int = 64 * _MIB,
+        retries: int = 8,
+        timeout: float = 30.0,
+    ) -> None:
+        if options is not None and not isinstance(options, Mapping):
+            raise TypeError(f"options must be a mapping, got {type(options).__name__}")
+        if window_bytes < _MIB:
+            raise ValueError(f"window_bytes must be at least {_MIB}, got {window_bytes}")
+        if cache_bytes < 0 or retries < 0 or not timeout > 0:
+            raise ValueError("cache_bytes, retries and timeout must not be negative")
+        self.options = dict(options or {})
+        self.filesystem = filesystem
+        self.cache = None if cache is None else os.path.abspath(os.fspath(cache))
+        self.cache_bytes = cache_bytes
+        self.window_bytes = window_bytes
+        self.retries = retries
+        self.timeout = timeout
+        self.stores: dict[str, Any] = {}  # by what comes before the key, and process
+
+    @classmethod
+    def of(cls, value: StorageOptions | Mapping[str, Any] | None) -> StorageOptions:
+        """The options that a parameter ``storage_options`` stands for."""
+        return value if isinstance(value, StorageOptions) else cls(value)
+
+    @property
+    def secrets(self) -> list[str]:
+        """Values of options that must not be shown."""
+        hidden = (value for key, value in self.options.items() if not _is_harmless(key))
+        return [value for value in hidden if isinstance(value, str) and len(value) > 3]
+
+    def __getstate__(self) -> dict[str, Any]:
+        if hidden := sorted(key for key in self.options if not _is_harmless(key)):
+            raise TypeError(
+                f"storage_options with {', '.join(map(repr, hidden))} cannot be pickled: they may "
+                "be credentials; leave these to the environment of each process"
+            )
+        if self.filesystem is not None and not callable(self.filesystem):
+            raise TypeError(
+                "storage_options with a file system cannot be pickled, for it may hold "
+                "credentials; pass a function that makes it"
+            )
+        return {**self.__dict__, "stores": {}}
+
+    def __repr__(self) -> str:
+        shown = []
+        if self.options:
+            shown.append(f"options={sorted(self.options)}")
+        if self.filesystem is not None:
+            shown.append(f"filesystem={type(self.filesystem).__name__}")
+        if self.cache is not None:
+            shown.append(f"cache={self.cache!r}")
+        return f"StorageOptions({', '.join(shown)})"
+
+
+def _is_harmless(key: str) -> bool:
+    return key.lower().removeprefix("aws_").removeprefix("google_") in _HARMLESS

@@ -1,0 +1,320 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Objects that are read: one version of each, retried, resumed at the byte, ahead of the reader."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import random
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, TypeVar
+
+from .ahead import Ahead, Job, run_all
+from .options import StorageOptions
+from .stores import Location, Stat, StoreError, hides_something, locate
+
+__all__ = ["RemoteFile", "RemoteStream", "find_files", "streams_of"]
+
+T = TypeVar("T")
+Pause = Callable[[float], None]
+
+_BACKOFF_S = 0.1
+_LONGEST_BACKOFF_S = 10.0
+_PROGRESS = 1 << 16  # bytes, for which a request counts as one that gave something new
+_LEAST_PART, _MOST_PART = 1 << 20, 16 << 20
+_QUICK_S, _SLOW_S = 0.25, 2.0  # for a part: the next ones are longer, or shorter
+_READ = 1 << 20  # what a stream gives at once
+
+
+class RemoteFile:
+    """One version of one object: the one that the first answer about it has shown.
+
+    As a path it is its name. Can be pickled and used after ``fork()``.
+
+    Attributes
+    ----------
+    name : str
+        For messages: the URL without credentials.
+    size : int
+    version : str or None
+        ETag, or what else changes with the contents. None: the store says nothing of the kind, or
+        nothing was read yet of an object whose size a listing gave.
+    """
+
+    def __init__(self, url: str, options: StorageOptions, name: str, size: int) -> None:
+        self._url, self._options = url, options
+        self.name = name
+        self.size = size
+        self.version: str | None = None
+        self._pinned = False
+        self.silent = False  # the store's answers do not say which version they are of
+
+    @classmethod
+    def open(cls, url: str, options: StorageOptions, pause: Pause = time.sleep) -> RemoteFile:
+        """Ask the store for an object.
+
+        Raises
+        ------
+        OSError
+            FileNotFoundError, when there is none.
+        """
+        location = locate(url, options)
+        stat = retried(options, location, lambda: location.store.stat(location.key), pause)
+        file = cls(url, options, location.name, stat.size)
+        file.pin(stat)
+        return file
+
+    @property
+    def location(self) -> Location:
+        return locate(self._url, self._options)
+
+    @property
+    def options(self) -> StorageOptions:
+        return self._options
+
+    def pin(self, stat: Stat) -> None:
+        """Hold the object to the version of the first answer.
+
+        Raises
+        ------
+        OSError
+            ``ESTALE``, when it is another one now.
+        """
+        if self._pinned or stat.size != self.size:
+            if (stat.size, stat.version) != (self.size, self.version):
+                raise self._changed()
+            return
+        self.version, self._pinned = stat.version, True
+
+    def identify(self, pause: Pause = time.sleep) -> None:
+        """Ask for the version, where nothing was read yet; raise when it is another one."""
+        location = self.location
+        self.pin(retried(self._options, location, lambda: location.store.stat(location.key), pause))
+
+    def read(self, begin: int, end: int, pause: Pause = time.sleep) -> memoryview:
+        """Bytes `begin` to `end`, in as many attempts as it takes.
+
+        Raises
+        ------
+        OSError
+            When the object has changed or is gone, and when all attempts failed.
+        """
+        if begin >= end:
+            return memoryview(b"")
+        location = self.location
+        into = memoryview(bytearray(end - begin))
+        done = 0
+
+        def attempt() -> int:
+            nonlocal done
+            stat, pieces = location.store.read(location.key, begin + done, end)
+            if stat is None:
+                self.silent = True
+            if stat is not None or not self._pinned:
+                self.pin(stat or location.store.stat(location.key))
+            for piece in pieces:
+                size = len(piece)
+                if size > len(into) - done:
+                    raise OSError(errno.EIO, "the server sent more than it was asked for")
+                into[done : done + size] = memoryview(piece).cast("B")
+                done += size
+            if done < len(into):
+                raise OSError(errno.EIO, f"the server sent {done} bytes of {len(into)}")
+            return done
+
+        try:
+            retried(self._options, location, attempt, pause, lambda: done)
+        except OSError as error:
+            if error.errno == errno.EIO:  # a range that a shorter version does not have, perhaps
+                with contextlib.suppress(Exception):
+                    stat = location.store.stat(location.key)
+                    if stat != (self.size, self.version):
+                        error = self._changed()
+            raise error from None
+        return into
+
+    def _changed(self) -> OSError:
+        text = "the object has changed since it was opened"
+        return OSError(errno.ESTALE, text, self.name)
+
+    def beside(self, suffix: str, pause: Pause = time.sleep) -> RemoteFile:
+        """Open the object whose name has a suffix more."""
+        path, mark, query = self._url.partition("?") if "://" in self._url else (self._url, "", "")
+        return RemoteFile.open(f"{path}{suffix}{mark}{query}", self._options, pause)
+
+    def stream(self) -> RemoteStream:
+        """The bytes from end to end, fetched ahead."""
+        return next(streams_of([self], self._options))
+
+    def check_secrets(self) -> None:
+        """Raise unless the URL may go into a pickle."""
+        if self._url.startswith(("http://", "https://")) and hides_something(self._url):
+            raise TypeError(f"a URL with credentials cannot be pickled: that of {self.name!a}")
+
+    def __getstate__(self) -> dict[str, Any]:
+        self.check_secrets()
+        return self.__dict__
+
+    def __fspath__(self) -> str:
+        return self.name
+
+    def __repr__(self) -> str:
+        return f"<fastrec.storage.RemoteFile {self.name!a}, {self.size} bytes>"
+
+
+def retried(
+    options: StorageOptions,
+    location: Location,
+    attempt: Callable[[], T],
+    pause: Pause,
+    progress: Callable[[], int] = lambda: 0,
+) -> T:
+    """The one place that tries again: what `attempt` returns at last, or an OSError."""
+    failures, reached = 0, 0
+    while True:
+        try:
+            return attempt()
+        except OSError as error:
+            if error.errno == errno.ESTALE:
+                raise
+            failure = location.store.failed(error, location.name)
+        except Exception as error:
+            failure = location.store.failed(error, location.name)
+        if progress() >= reached + _PROGRESS:
+            failures, reached = 0, progress()
+        failures += 1
+        if not failure.again:
+            raise failure.error from None
+        if failures > options.retries:
+            raise _given_up(failure, failures) from None
+        longest = min(_BACKOFF_S * 2.0 ** (failures - 1), _LONGEST_BACKOFF_S)
+        pause(longest * random.uniform(0.5, 1.0))
+
+
+def _given_up(failure: StoreError, attempts: int) -> OSError:
+    error = failure.error
+    times = "1 attempt" if attempts == 1 else f"{attempts} attempts"
+    return type(error)(error.errno, f"{error.strerror} (after {times})", error.filename)
+
+
+def find_files(urls: Iterable[str], options: StorageOptions) -> list[RemoteFile]:
+    """Open objects side by side, in order.
+
+    Raises
+    ------
+    OSError
+        For the first one that cannot be opened.
+    """
+    return run_all(
+        lambda pause, url=url: RemoteFile.open(url, options, pause)  # type: ignore[misc]
+        for url in urls
+    )
+
+
+# -- In sequence ---------------------------------------------------------------------------------
+
+
+class _Parts:
+    """The parts of files, one after the other; they grow or shrink with the time that one takes."""
+
+    def __init__(self, files: Sequence[RemoteFile], begin: int, most: int) -> None:
+        self._files = files
+        self._begin = begin
+        self._most = max(_LEAST_PART, min(_MOST_PART, most))
+        self._size = _LEAST_PART
+
+    def __iter__(self) -> Iterator[Job]:
+        for number, file in enumerate(self._files):
+            begin = self._begin if number == 0 else 0
+            while begin < file.size:
+                end = min(begin + self._size, file.size)
+                yield Job(self._job(file, begin, end), end - begin)
+                begin = end
+
+    def _job(self, file: RemoteFile, begin: int, end: int) -> Callable[[Pause], memoryview]:
+        def fetch(pause: Pause) -> memoryview:
+            since = time.monotonic()
+            data = file.read(begin, end, pause)
+            took = time.monotonic() - since
+            if took < _QUICK_S and end - begin >= self._size:
+                self._size = min(2 * self._size, self._most)
+            elif took > _SLOW_S:
+                self._size = max(self._size // 2, _LEAST_PART // 4)
+            return data
+
+        return fetch
+
+
+class _Pass:
+    """Files that are read one after the other, with what is fetched ahead of that."""
+
+    def __init__(self, files: Sequence[RemoteFile], options: StorageOptions) -> None:
+        self.files = files
+        self._options = options
+        self._ahead: Ahead[memoryview] | None = None
+        self.at = 0, 0  # file and offset that the next part begins at
+
+    def part(self, number: int, offset: int) -> memoryview:
+        """Bytes of a file from an offset on."""
+        if self._ahead is None or self.at != (number, offset):
+            window = self._options.window_bytes
+            parts = _Parts(self.files[number:], offset, window // 4)
+            self._ahead = Ahead(parts, budget=window)
+        try:
+            data = next(self._ahead, None)
+            if data is None:
+                raise RuntimeError(f"no part at {offset} of {self.files[number].name!a}")
+        except BaseException:
+            self._ahead = None  # the next call begins anew here
+            raise
+        offset += len(data)
+        while number < len(self.files) and offset >= self.files[number].size:
+            number, offset = number + 1, 0
+        self.at = number, offset
+        return data
+
+
+class RemoteStream:
+    """``read(size)`` of one object. What comes after it is fetched when nothing of it is left to.
+
+    An error comes once; the next call tries again from where it was.
+    """
+
+    def __init__(self, run: _Pass, number: int) -> None:
+        self._run, self._number = run, number
+        self._file = run.files[number]
+        self._data = memoryview(b"")
+        self._at = 0  # of the data's end
+
+    def read(self, size: int = _READ) -> bytes:
+        """Up to `size` bytes; none at the end."""
+        if not self._data:
+            if self._at >= self._file.size:
+                return b""
+            self._data = self._run.part(self._number, self._at)
+            self._at += len(self._data)
+            if self._at >= self._file.size and self._file.silent:
+                run_all([self._file.identify])
+        some = bytes(self._data[: min(size, _READ)])
+        self._data = self._data[len(some) :]
+        return some
+
+    def readinto(self, buffer: Any) -> int:
+        data = self.read(len(buffer))
+        buffer[: len(data)] = data
+        return len(data)
+
+    def seek(self, position: int) -> int:
+        self._data = memoryview(b"")
+        self._at = position
+        return position
+
+    def close(self) -> None:
+        pass
+
+
+def streams_of(files: Sequence[RemoteFile], options: StorageOptions) -> Iterator[RemoteStream]:
+    """The bytes of each file, to be read in order: later files are fetched ahead, too."""
+    run = _Pass(files, options)
+    return (RemoteStream(run, number) for number in range(len(files)))
