@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 from .. import _core
 from ..errors import FastrecError, MissingRecordsError
 from ..storage.options import StorageOptions
-from .byte_sources import NamedFile
 from .paths import PathLike
 from .record_files import RecordFiles, Source
 from .targets import read_file, write_file
@@ -148,7 +147,7 @@ class Manifest(Sequence[ManifestFile]):
 
     def check_file(self, path: str | bytes, file: Any, records: int) -> None:
         """Raise unless a file with that many records, open or by its path, matches its entry."""
-        here = file_of(path, file if hasattr(file, "read") else NamedFile(file, path), records)
+        here = file_of(path, file if hasattr(file, "read") else RecordFiles(file).raw(0), records)
         there = self._by_name[here.name]
         if here.records != there.records:
             raise _error(

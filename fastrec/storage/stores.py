@@ -196,12 +196,25 @@ def _missing(name: str) -> StoreError:
     return StoreError(FileNotFoundError(errno.ENOENT, "no such object", name), False)
 
 
+_PROCESS: list[int] = []  # that obstore's threads are in
+
+
 class ObstoreStore:
-    """A store of obstore."""
+    """A store of obstore.
+
+    Its threads are those of one process: in a child made by ``fork()`` it would wait for ever, and
+    take events of the sockets away from its parent.
+    """
 
     def __init__(self, reader: Any, writer: Any, secrets: list[str]) -> None:
         import obstore
 
+        if _PROCESS and _PROCESS[0] != os.getpid():
+            raise RuntimeError(
+                "a child made by fork() cannot use object stores that its parent has used; start "
+                "processes with 'spawn' or 'forkserver'"
+            )
+        _PROCESS[:] = [os.getpid()]
         self._library = obstore
         self._reader, self._writer = reader, writer  # the second one retries
         self._secrets = secrets

@@ -366,6 +366,28 @@ def test_ctrl_c_ends_a_wait_at_once() -> None:
         assert time.monotonic() - began < 5
 
 
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork()")
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_a_child_of_fork_is_refused(memory: Any, tmp_path: Path) -> None:
+    """obstore in such a child waits for ever, and has its parent crash."""
+    url = memory.put("b.tfrecord", DATA)
+    reader = fastrec.Reader(url)
+    local = fastrec.Reader(url, storage_options=StorageOptions(cache=tmp_path))
+    assert reader[1] == local[1] == RECORDS[1]
+    child = os.fork()
+    if not child:
+        signal.alarm(20)
+        code = 1
+        try:
+            assert local[2] == RECORDS[2]
+            reader[2]
+        except RuntimeError as error:
+            code = 0 if "forkserver" in str(error) else 2
+        finally:
+            os._exit(code)
+    assert os.waitpid(child, 0)[1] == 0
+
+
 # -- Credentials ---------------------------------------------------------------------------------
 
 
