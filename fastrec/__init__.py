@@ -147,8 +147,8 @@ if TYPE_CHECKING:
     from .records.reshard import Resharded, reshard
     from .records.splitting import FileRange, split
     from .records.verify import FileReport, Repaired, Verified, count, repair, verify
-    from .tables.convert import Converted, convert
     from .storage.options import StorageOptions
+    from .tables.convert import Converted, convert
 
 # Imported when they are first asked for; whoever only writes does without what reads.
 _HOMES: dict[str, tuple[str, ...]] = {

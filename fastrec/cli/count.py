@@ -4,10 +4,9 @@
 from __future__ import annotations
 
 import argparse
-import os
 
 import fastrec
-from fastrec.cli.files import STDIN, expand, reader_of
+from fastrec.cli.files import STDIN, expand, is_empty, reader_of
 from fastrec.cli.grammar import add_json, add_paths, add_threads, status_of
 from fastrec.cli.parallel import in_order
 from fastrec.cli.report import Report, counted, explained, shown
@@ -58,5 +57,5 @@ def _print(path: str, records: int, json: bool, report: Report) -> None:
     if json:
         report.json({"path": name, "records": records})
         return
-    empty = not records and path != STDIN and os.path.getsize(path) == 0
+    empty = not records and path != STDIN and is_empty(path)
     report.line(f"{records}  {shown(name)}{' (empty file)' * empty}")

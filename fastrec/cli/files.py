@@ -13,8 +13,9 @@ import fastrec
 from fastrec import _core
 from fastrec.columns import Bytes
 from fastrec.records.paths import expand as meant_by
+from fastrec.storage.remote import RemoteFile
 
-__all__ = ["STDIN", "expand", "open_output", "reader_of", "size_of"]
+__all__ = ["STDIN", "expand", "is_empty", "open_output", "reader_of", "size_of"]
 
 STDIN = "-"
 
@@ -55,6 +56,12 @@ def size_of(paths: Iterable[str]) -> int:
             return 0
         total += os.path.getsize(path)
     return total
+
+
+def is_empty(path: str) -> bool:
+    """Whether a file or an object has no bytes."""
+    (found,) = meant_by(path)
+    return found.size == 0 if isinstance(found, RemoteFile) else os.path.getsize(found) == 0
 
 
 class _Stdout:

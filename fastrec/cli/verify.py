@@ -10,7 +10,7 @@ import threading
 from collections.abc import Callable
 
 import fastrec
-from fastrec.cli.files import STDIN, expand, size_of
+from fastrec.cli.files import STDIN, expand, is_empty, size_of
 from fastrec.cli.grammar import FINDING, USAGE, add_json, add_paths, add_threads, status_of
 from fastrec.cli.parallel import in_order
 from fastrec.cli.report import Failure, Report, bytes_text, counted, damage_text, explained, shown
@@ -118,7 +118,7 @@ def _print(path: str, found: FileReport, json: bool, report: Report) -> None:
         return
     summary = f"{counted(found.records, 'record')}, {bytes_text(found.bytes)} of data"
     if not found.skipped:
-        if not found.records and path != STDIN and os.path.getsize(path) == 0:
+        if not found.records and path != STDIN and is_empty(path):
             summary += " (empty file)"
         report.line(f"ok       {shown(name)}: {summary}")
         return

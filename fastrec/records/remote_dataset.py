@@ -77,6 +77,10 @@ class RemoteDataset:
         record = number - int(self._firsts[file])
         return self.paths[file], record, int(self._offsets[file][record])
 
+    def place_of(self, number: int) -> tuple[str, int]:
+        """File of a record, and its number within it."""
+        return self.position_of(number)[:2]
+
     def path_of(self, number: int) -> str:
         """The path of the file that a record is in."""
         return self.position_of(number)[0]

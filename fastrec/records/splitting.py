@@ -13,6 +13,7 @@ import numpy as np
 
 from .. import _core
 from ..errors import IndexMismatchError
+from ..storage.remote import RemoteFile
 from . import compression as streams
 from .byte_sources import head_of, is_regular
 from .file_magic import HEADER_SIZE
@@ -139,6 +140,8 @@ def split(
     kind = compression if compression == "auto" else streams.normalize(compression)
     paths = expand(source) if filesystem is None else [source] if is_path(source) else list(source)
     ranges = []
+    if any(isinstance(path, RemoteFile) for path in paths):
+        raise ValueError("split of URLs requires filesystem, of pyarrow or fsspec")
     for path in paths:
         whole = FileRange(path, filesystem=filesystem)
         length, cuttable = _measure(whole, kind)

@@ -8,6 +8,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, Protocol
 
 from .. import _core
@@ -206,16 +207,16 @@ def open_writer(path: Any, storage: StorageOptions, **options: bool) -> Any:
     return ObjectWriter(os.fsdecode(path), storage, exclusive=options.get("exclusive", False))
 
 
-def read_file(path: PathLike, storage_options: Options = None) -> bytes:
-    """All bytes of a local file, or of an object."""
+def read_file(path: PathLike, storage_options: Options = None, *, limit: int = -1) -> bytes:
+    """The bytes of a local file, or of an object; of a larger one than `limit` the first ones."""
     storage = StorageOptions.of(storage_options)
     if not is_remote(path, storage):
         with NamedFile(path) as local:
-            return local.read()
+            return local.read(limit)
     if not isinstance(path, RemoteFile):
         path = find_files([os.fsdecode(path)], storage)[0]
-    stream = path.stream()
-    return b"".join(iter(stream.read, b""))
+    end = path.size if limit < 0 else min(path.size, limit)
+    return bytes(run_all([partial(path.read, 0, end)])[0])
 
 
 def write_file(path: PathLike, data: Any, storage_options: Options = None) -> None:

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ..errors import FastrecError
+from ..records.targets import read_file
 
 __all__ = ["Document", "MetadataError", "read_document"]
 
@@ -132,8 +133,7 @@ def read_document(path: str) -> Document:
     MetadataError
         When it is no JSON, too large, or nested too deeply.
     """
-    with open(path, "rb") as file:
-        data = file.read(_MAX_BYTES + 1)
+    data = read_file(path, limit=_MAX_BYTES + 1)
     whole = Document(None, os.fspath(path))
     if len(data) > _MAX_BYTES:
         raise whole.error(f"must be at most {_MAX_BYTES} bytes")

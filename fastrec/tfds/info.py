@@ -14,6 +14,7 @@ from typing import Any
 import fastrec
 
 from ..errors import MissingRecordsError
+from ..records.paths import is_remote
 from .documents import Document, MetadataError, read_document
 from .features import FeaturesDict
 from .schema import load_features
@@ -188,7 +189,8 @@ def find_directory(directory: str, name: str | None, version: str | None) -> str
     Parameters
     ----------
     directory : str
-        Of the version, or one above: of the configuration, of the set, or the data directory.
+        Of the version, or one above: of the configuration, of the set, or the data directory. A
+        URL has to be that of the version.
     name : str, optional
         ``"name"``, ``"name/config"``, ``"name/config:1.0.0"``.
     version : str, optional
@@ -210,6 +212,8 @@ def find_directory(directory: str, name: str | None, version: str | None) -> str
         if not re.fullmatch(r"[\w.+-]+(/[\w.+-]+)*", path) or ".." in path.split("/"):
             raise ValueError(f"name must be as 'name/config:1.0.0', got {name!r}")
         directory = os.path.join(directory, path)
+    if is_remote(directory, None):  # named completely: folders of stores are not gone through
+        return os.path.join(directory, version or "").rstrip("/")
     if not os.path.isdir(directory):
         raise FileNotFoundError(2, "no such directory", directory)
     if os.path.exists(os.path.join(directory, INFO)):

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ..records.targets import read_file
 from . import features as connectors
 from .documents import Document, MetadataError, read_document
 from .values import Connector, Shape, name_of
@@ -49,9 +50,10 @@ def load_features(directory: str) -> connectors.FeaturesDict | None:
         Naming file and entry.
     """
     path = os.path.join(directory, "features.json")
-    if not os.path.exists(path):
+    try:
+        document = read_document(path)
+    except FileNotFoundError:
         return None
-    document = read_document(path)
     found = _connector(document)
     if not isinstance(found, (connectors.FeaturesDict, connectors.Sequence)):
         raise document.error("must describe a FeaturesDict")
@@ -75,8 +77,7 @@ def _as_dict(document: Document, sequence: connectors.Sequence) -> connectors.Fe
 
 def _load_names(path: str, labels: Any) -> None:
     try:
-        with open(path, "rb") as file:
-            data = file.read(_MAX_LABEL_BYTES + 1)
+        data = read_file(path, limit=_MAX_LABEL_BYTES + 1)
     except FileNotFoundError:
         return
     whole = Document(None, path)
