@@ -62,7 +62,7 @@ int fr_source_seek(fr_source *source, uint64_t offset, fr_error *err) {
     if (source->map.entry) {
         size_t size = source->window.size;
         fr_source_consume(source, offset < size ? (size_t)offset : size);
-    } else if (source->reads && lseek(source->fd, (off_t)offset, SEEK_SET) < 0) {
+    } else if (offset && source->reads && lseek(source->fd, (off_t)offset, SEEK_SET) < 0) {
         return fr_fail_io(err, errno, "lseek");
     }
     source->offset = offset;

@@ -266,12 +266,12 @@ static void what_excludes_each_other_is_refused(void) {
     order = good, order.shuffle = FR_SHUFFLE_BUFFER;
     CHECK(fr_order_check(&order, &err) == FR_ERR_ARG && strstr(err.message, "buffer"));
     order = good, order.shuffle = FR_SHUFFLE_RECORDS, order.interleave = &interleave;
-    CHECK(fr_order_check(&order, &err) == FR_ERR_ARG && strstr(err.message, "not both"));
+    CHECK(fr_order_check(&order, &err) == FR_ERR_ARG && strstr(err.message, "mutually exclusive"));
     order = good, order.parts = parts, order.part_count = 2;
     CHECK(fr_order_check(&order, &err) == FR_ERR_ARG && strstr(err.message, "weight"));
     CHECK(fr_order_mixed_size(parts, 2, true) == 0);
     order.part_count = 1, order.count = 4;
-    CHECK(fr_order_check(&order, &err) == FR_ERR_ARG && strstr(err.message, "not there"));
+    CHECK(fr_order_check(&order, &err) == FR_ERR_ARG && strstr(err.message, "out of range"));
     order.count = 10, order.shuffle = FR_SHUFFLE_BUFFER, order.buffer = 1;
     CHECK(fr_order_check(&order, &err) == FR_ERR_ARG && strstr(err.message, "mixture"));
 }

@@ -148,6 +148,8 @@ assert raw.count == 0 and len(raw.skipped) == 3, raw
         "images",
         tmp_path / "in",
         tmp_path / "cli.tfrecord",
+        "--labels",
+        "none",
     ]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60)
     assert done.stdout.count("skipped") >= 3, done
