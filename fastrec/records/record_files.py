@@ -162,7 +162,7 @@ class RecordFiles:
         return _core.RecordReader(part.path, read=read, **options)
 
     def streams(self, files: list[RemoteFile]) -> Iterator[Any]:
-        """The bytes of each remote file, or the path of its copy in the cache."""
+        """The bytes of each remote file, or the path of its copy in the cache, to be opened."""
         if self._cache is not None:
             return self._cache.paths(files)
         return streams_of(files, self.storage)
@@ -322,7 +322,7 @@ class RecordFiles:
         return RemoteDataset(self.remote, found, self.storage, self._options)
 
     def _local_places(self) -> list[str | bytes]:
-        copies = iter(self.streams(self.remote) if self.remote else ())
+        copies = iter(() if self._cache is None else self._cache.paths(self.remote, keep=True))
         return [next(copies) if isinstance(p, RemoteFile) else p for p in self.places]
 
     def _indexes(self, places: list[str | bytes]) -> list[_core.FileIndex | None]:

@@ -8,6 +8,7 @@ import errno
 import fcntl
 import json
 import os
+import random
 import time
 from collections.abc import Iterator
 from typing import Any
@@ -75,8 +76,8 @@ class ObjectCache:
     """A directory of copies. Each is one version of one object, complete, and checked by its size
     and, when its modification time is not the one that was noted, by its CRC32C.
 
-    A copy that a process uses is not deleted: its lock is held as long as the process has it open
-    by this object.
+    A copy in use is not deleted: its lock is held, and given up with the descriptor when a process
+    ends. What a process has mapped, it can read even when the copy is deleted.
 
     Parameters
     ----------
@@ -89,15 +90,17 @@ class ObjectCache:
         self._options = options
         self._folder = os.path.join(options.cache, "objects")
         self._limit = options.cache_bytes
-        self._holds: dict[str, _Hold] = {}
+        self._kept: dict[str, _Hold] = {}
         os.makedirs(self._folder, mode=0o700, exist_ok=True)
 
     @classmethod
     def of(cls, options: StorageOptions) -> ObjectCache | None:
         return None if options.cache is None else cls(options)
 
-    def paths(self, files: list[RemoteFile]) -> Iterator[str]:
+    def paths(self, files: list[RemoteFile], *, keep: bool = False) -> Iterator[str]:
         """The path of the copy of each object, in order; missing ones are fetched ahead.
+
+        A copy stays until the next one is asked for, or with `keep` as long as this object.
 
         Raises
         ------
@@ -107,7 +110,14 @@ class ObjectCache:
         missing = [file for file in files if not self._is_there(file)]
         fetched = dict(zip(map(id, missing), streams_of(missing, self._options), strict=True))
         for file in files:
-            yield self._path(file, fetched.get(id(file)))
+            place = self._place(file)
+            hold = self._kept.get(place) or self._hold(file, place, fetched.get(id(file)))
+            if keep:
+                self._kept[place] = hold
+            now = time.time_ns()
+            with contextlib.suppress(OSError):
+                os.utime(place + _COPY, ns=(now, os.stat(place + _COPY).st_mtime_ns))
+            yield place + _COPY
 
     def _place(self, file: RemoteFile) -> str:
         if file.version is None:
@@ -126,33 +136,20 @@ class ObjectCache:
     def _is_there(self, file: RemoteFile) -> bool:
         return file.version is not None and os.path.exists(self._place(file) + _COPY)
 
-    def _path(self, file: RemoteFile, stream: RemoteStream | None) -> str:
-        place = self._place(file)
-        if place not in self._holds:
-            hold = _Hold(place + _LOCK)
-            while True:
-                if not hold.take(fcntl.LOCK_SH):  # somebody fetches it
-                    time.sleep(_POLL_S)
-                    continue
-                if _is_sound(place, file.size):
-                    break
-                if hold.take(fcntl.LOCK_EX):  # not to wait with the shared one in hand
-                    if not _is_sound(place, file.size):
-                        self._fetch(file, place, stream or file.stream())
-                    continue
-                hold.take(fcntl.LOCK_UN)
+    def _hold(self, file: RemoteFile, place: str, stream: RemoteStream | None) -> _Hold:
+        """Share the lock of a copy, which is fetched before if it is not there."""
+        hold = _Hold(place + _LOCK)
+        while True:
+            if not hold.take(fcntl.LOCK_SH):  # somebody fetches it
                 time.sleep(_POLL_S)
-            self._holds[place] = hold
-        now = time.time_ns()
-        with contextlib.suppress(OSError):
-            os.utime(place + _COPY, ns=(now, os.stat(place + _COPY).st_mtime_ns))
-        return place + _COPY
-
-    def release(self) -> None:
-        """Let go of all copies; files that are mapped stay readable when a copy is deleted."""
-        for hold in self._holds.values():
-            hold.close()
-        self._holds.clear()
+            elif _is_sound(place, file.size):
+                return hold
+            elif hold.take(fcntl.LOCK_EX):
+                if not _is_sound(place, file.size):
+                    self._fetch(file, place, stream or file.stream())
+            else:  # somebody else would fetch it, too: neither waits with a share in hand
+                hold.take(fcntl.LOCK_UN)
+                time.sleep(_POLL_S * random.random())
 
     def _fetch(self, file: RemoteFile, place: str, stream: RemoteStream) -> None:
         from .. import _core
@@ -219,7 +216,7 @@ class ObjectCache:
             hold.close()
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_holds": {}}
+        return {**self.__dict__, "_kept": {}}
 
 
 def _is_sound(place: str, size: int) -> bool:

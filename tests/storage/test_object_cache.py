@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Copies of objects on the local disk: complete, checked, shared, within their limit."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import random
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from object_server import Fault, Link, Objects, ObjectServer
+
+import fastrec
+from fastrec import _core
+from fastrec.storage.options import StorageOptions
+
+RECORDS = [random.Random(n).randbytes(n * 37 % 5000) for n in range(100)]
+DATA = b"".join(map(_core.frame, RECORDS))
+
+
+def read(url: Any, cache: Any, **options: Any) -> list[bytes]:
+    reader = fastrec.Reader(url, storage_options=StorageOptions(cache=cache, **options))
+    return list(iter(reader))
+
+
+def copies(cache: Path) -> list[Path]:
+    return sorted((cache / "objects").glob("*.object"))
+
+
+def gets(server: ObjectServer) -> int:
+    return sum(request.method == "GET" for request in server.requests)
+
+
+def test_an_object_is_fetched_once(tmp_path: Path) -> None:
+    with ObjectServer(Objects({"b": DATA})) as server:
+        assert read(f"{server.url}/b", tmp_path) == RECORDS
+        assert len(copies(tmp_path)) == 1
+        before = gets(server)
+        assert read(f"{server.url}/b", tmp_path) == RECORDS
+        reader = fastrec.Reader(f"{server.url}/b", storage_options=StorageOptions(cache=tmp_path))
+        assert reader[5] == RECORDS[5]
+        assert gets(server) <= before + 1  # its first bytes
+    assert os.stat(tmp_path / "objects").st_mode & 0o077 == 0
+
+
+def test_another_version_is_another_copy(tmp_path: Path) -> None:
+    objects = Objects({"b": DATA})
+    with ObjectServer(objects) as server:
+        assert read(f"{server.url}/b", tmp_path) == RECORDS
+        objects.put("b", DATA[: -len(RECORDS[-1]) - 16])
+        assert read(f"{server.url}/b", tmp_path) == RECORDS[:-1]
+        assert len(copies(tmp_path)) == 2
+
+
+@pytest.mark.parametrize("damage", ["bit", "short", "empty", "note"])
+def test_a_damaged_copy_is_fetched_again(tmp_path: Path, damage: str) -> None:
+    with ObjectServer(Objects({"b": DATA})) as server:
+        assert read(f"{server.url}/b", tmp_path) == RECORDS
+        (copy,) = copies(tmp_path)
+        data = bytearray(copy.read_bytes())
+        if damage == "bit":
+            data[len(data) // 2] ^= 1
+        elif damage == "note":
+            copy.with_suffix(".json").write_text("{")
+        else:
+            data = data[:100] if damage == "short" else data[:0]
+        copy.write_bytes(data)
+        before = gets(server)
+        assert read(f"{server.url}/b", tmp_path) == RECORDS
+        assert gets(server) > before
+        assert copies(tmp_path)[0].read_bytes() == DATA
+
+
+def test_a_copy_that_was_only_touched_stays(tmp_path: Path) -> None:
+    with ObjectServer(Objects({"b": DATA})) as server:
+        read(f"{server.url}/b", tmp_path)
+        (copy,) = copies(tmp_path)
+        os.utime(copy)
+        before = gets(server)
+        assert read(f"{server.url}/b", tmp_path) == RECORDS
+        assert gets(server) == before
+
+
+def test_the_least_recently_used_copy_goes(tmp_path: Path) -> None:
+    names = ["a", "b", "c"]
+    with ObjectServer(Objects(dict.fromkeys(names, DATA))) as server:
+        limit = 2 * len(DATA) + 10
+        for name in ("a", "b", "a", "c"):
+            assert read(f"{server.url}/{name}", tmp_path, cache_bytes=limit) == RECORDS
+            time.sleep(0.01)
+        assert len(copies(tmp_path)) == 2
+        before = gets(server)
+        assert read(f"{server.url}/a", tmp_path, cache_bytes=limit) == RECORDS
+        assert gets(server) == before
+        assert read(f"{server.url}/b", tmp_path, cache_bytes=limit) == RECORDS
+        assert gets(server) > before
+
+
+def test_more_than_the_limit_can_be_read_in_sequence(tmp_path: Path) -> None:
+    names = [f"t{n}" for n in range(6)]
+    with ObjectServer(Objects(dict.fromkeys(names, DATA))) as server:
+        urls = [f"{server.url}/{name}" for name in names]
+        limit = 2 * len(DATA) + 10
+        assert read(urls, tmp_path, cache_bytes=limit) == RECORDS * 6
+        assert sum(copy.stat().st_size for copy in copies(tmp_path)) <= limit
+        options = StorageOptions(cache=tmp_path, cache_bytes=limit)
+        with pytest.raises(OSError, match="cache_bytes"):
+            len(fastrec.Reader(urls, storage_options=options))
+        with pytest.raises(OSError, match="cache_bytes") as caught:
+            read(urls[0], tmp_path / "small", cache_bytes=100)
+        assert caught.value.filename == urls[0]
+
+
+def test_a_fetch_that_fails_leaves_nothing(tmp_path: Path) -> None:
+    with ObjectServer(
+        Objects({"b": DATA}),
+        lambda request, number: Fault("status", status=500) if number > 3 else Fault(),
+    ) as server:
+        with pytest.raises(OSError, match="500"):
+            read(f"{server.url}/b", tmp_path, retries=1)
+        left = [path.name for path in (tmp_path / "objects").iterdir()]
+        assert [name for name in left if not name.endswith(".lock")] == []
+
+
+def test_an_object_without_a_version_is_not_cached(tmp_path: Path) -> None:
+    class Nameless(Objects):
+        def __call__(self, request: Any) -> Any:
+            answer = super().__call__(request)
+            answer.headers.pop("ETag", None)
+            return answer
+
+    with ObjectServer(Nameless({"b": DATA})) as server:
+        assert list(iter(fastrec.Reader(f"{server.url}/b"))) == RECORDS
+        with pytest.raises(OSError, match="version"):
+            read(f"{server.url}/b", tmp_path)
+
+
+def read_in_a_process(url: str, cache: str, results: Any) -> None:
+    results.put(len(read(url, cache)))
+
+
+def test_processes_share_a_copy(tmp_path: Path) -> None:
+    with ObjectServer(Objects({"b": DATA}), link=Link(latency_s=0.05)) as server:
+        spawn = multiprocessing.get_context("spawn")
+        results = spawn.Queue()
+        url = f"{server.url}/b"
+        processes = [
+            spawn.Process(target=read_in_a_process, args=(url, str(tmp_path), results))
+            for _ in range(3)
+        ]
+        for process in processes:
+            process.start()
+        assert [results.get(timeout=60) for _ in processes] == [len(RECORDS)] * 3
+        for process in processes:
+            process.join()
+        assert len(copies(tmp_path)) == 1
+        ranges = [request.range for request in server.requests if request.range]
+        assert len(ranges) == len(set(ranges))
