@@ -260,11 +260,11 @@ oracle: .venv-oracle/installed
 	.venv-oracle/bin/pytest -n auto tests/oracle --ignore=$(WITHOUT_TENSORFLOW)
 	.venv-oracle/bin/pytest $(WITHOUT_TENSORFLOW)
 
-## make integrations fastrec with PyTorch, Grain, datasets and a browser, each in .venv-integrations-NAME
+## make integrations fastrec with PyTorch, Grain, datasets, a browser and S3, in .venv-integrations-NAME
 TORCH ?= torch==2.13.0
 # `not slow` leaves out the tests that start many interpreters, each of which imports PyTorch.
 INTEGRATIONS_MARK ?=
-INTEGRATIONS = torch grain hf viewer
+INTEGRATIONS = torch grain hf viewer remote
 NEEDS_torch = $(TORCH) torchdata tensorboard tensorboardX accelerate pandas
 TESTS_torch = tests/integrations/torch tests/integrations/events
 NEEDS_grain = grain jax orbax-checkpoint absl-py
@@ -274,6 +274,8 @@ TESTS_hf = tests/integrations/hf
 # Needs a Chromium and its driver, too: apt-get install chromium chromium-driver
 NEEDS_viewer = selenium
 TESTS_viewer = tests/integrations/viewer
+NEEDS_remote = 'moto[server]' s3fs aiohttp
+TESTS_remote = tests/storage
 
 .venv-integrations-%/bin/python:
 	$(CHECK_PYTHON)

@@ -329,10 +329,11 @@ class RecordFiles:
         option = self._index
         if option is False:
             return [None] * len(self.paths)
-        if option is True:
-            return [Index._read(path, index_path(path))._core for path in places]
-        if isinstance(option, str) and option == "auto":
-            return list(map(_index_beside, places))
+        if option is True or option == "auto":
+            load = _index_beside if option == "auto" else _index_required
+            pairs = zip(self.places, places, strict=True)
+            # Headers of a copy in the cache are read sooner than an index is fetched.
+            return [None if isinstance(a, RemoteFile) else load(b) for a, b in pairs]
         if len(self.paths) != 1:
             raise ValueError(f"index={option!r} requires a single file, got {len(self.paths)}")
         if not isinstance(option, Index):
@@ -392,6 +393,10 @@ class RecordFiles:
 
 def _head_of(file: RemoteFile, pause: Any) -> bytes:
     return bytes(file.read(0, min(file.size, HEADER_SIZE), pause))
+
+
+def _index_required(path: str | bytes) -> _core.FileIndex:
+    return Index._read(path, index_path(path))._core
 
 
 def _index_beside(path: str | bytes) -> _core.FileIndex | None:

@@ -72,11 +72,14 @@ class ObjectWriter:
             return False
         return True
 
-    def _ask(self, request: Any) -> Any:
-        return run_all([lambda pause: retried(self._storage, self._location, request, pause)])[0]
+    def _ask(self, request: Any, retries: int | None = None) -> Any:
+        retries = self._storage.retries if retries is None else retries
+        return run_all([lambda pause: retried(retries, self._location, request, pause)])[0]
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self.__dict__["core"], name)  # what is before publishing is the file's
+        if "core" not in self.__dict__:
+            raise AttributeError(name)
+        return getattr(self.core, name)  # what is before publishing is the file's
 
     def rename(self, path: str) -> None:
         """Publish under another name."""
@@ -88,7 +91,8 @@ class ObjectWriter:
         self._existed = not self._exclusive and self._exists()
         store, key = self._location.store, self._location.key
         place = os.fsdecode(self.core.place or b"")
-        self._ask(lambda: store.put(key, place, self._exclusive))
+        # Libraries repeat parts by themselves; what was stored must not be stored again.
+        self._ask(lambda: store.put(key, place, self._exclusive), retries=0)
         self._published = True
 
     def take_back(self) -> bool:

@@ -87,7 +87,7 @@ def _listed(
         )
 
     def ask(pause: Pause) -> list[tuple[str, int]]:
-        return retried(options, where, lambda: list(where.store.list(folder, deep)), pause)
+        return retried(options.retries, where, lambda: list(where.store.list(folder, deep)), pause)
 
     return sorted(run_all([ask])[0])
 

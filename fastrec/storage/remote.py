@@ -60,7 +60,7 @@ class RemoteFile:
             FileNotFoundError, when there is none.
         """
         location = locate(url, options)
-        stat = retried(options, location, lambda: location.store.stat(location.key), pause)
+        stat = retried(options.retries, location, lambda: location.store.stat(location.key), pause)
         file = cls(url, options, location.name, stat.size)
         file.pin(stat)
         return file
@@ -90,7 +90,11 @@ class RemoteFile:
     def identify(self, pause: Pause = time.sleep) -> None:
         """Ask for the version, where nothing was read yet; raise when it is another one."""
         location = self.location
-        self.pin(retried(self._options, location, lambda: location.store.stat(location.key), pause))
+        self.pin(
+            retried(
+                self._options.retries, location, lambda: location.store.stat(location.key), pause
+            )
+        )
 
     def read(self, begin: int, end: int, pause: Pause = time.sleep) -> memoryview:
         """Bytes `begin` to `end`, in as many attempts as it takes.
@@ -124,7 +128,7 @@ class RemoteFile:
             return done
 
         try:
-            retried(self._options, location, attempt, pause, lambda: done)
+            retried(self._options.retries, location, attempt, pause, lambda: done)
         except OSError as error:
             if error.errno == errno.EIO:  # a range that a shorter version does not have, perhaps
                 with contextlib.suppress(Exception):
@@ -164,7 +168,7 @@ class RemoteFile:
 
 
 def retried(
-    options: StorageOptions,
+    retries: int,
     location: Location,
     attempt: Callable[[], T],
     pause: Pause,
@@ -186,7 +190,7 @@ def retried(
         failures += 1
         if not failure.again:
             raise failure.error from None
-        if failures > options.retries:
+        if failures > retries:
             raise _given_up(failure, failures) from None
         longest = min(_BACKOFF_S * 2.0 ** (failures - 1), _LONGEST_BACKOFF_S)
         pause(longest * random.uniform(0.5, 1.0))
@@ -194,8 +198,10 @@ def retried(
 
 def _given_up(failure: StoreError, attempts: int) -> OSError:
     error = failure.error
-    times = "1 attempt" if attempts == 1 else f"{attempts} attempts"
-    return type(error)(error.errno, f"{error.strerror} (after {times})", error.filename)
+    if attempts == 1:
+        return error
+    text = f"{error.strerror} (after {attempts} attempts)"
+    return type(error)(error.errno, text, error.filename)
 
 
 def find_files(urls: Iterable[str], options: StorageOptions) -> list[RemoteFile]:
