@@ -131,11 +131,12 @@ class RemoteFile:
             retried(self._options.retries, location, attempt, pause, lambda: done)
         except OSError as error:
             if error.errno == errno.EIO:  # a range that a shorter version does not have, perhaps
+                stat = None
                 with contextlib.suppress(Exception):
                     stat = location.store.stat(location.key)
-                    if stat != (self.size, self.version):
-                        error = self._changed()
-            raise error from None
+                if stat is not None:
+                    self.pin(stat)
+            raise
         return into
 
     def _changed(self) -> OSError:

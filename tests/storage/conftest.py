@@ -9,12 +9,11 @@ from typing import Any
 
 import pytest
 
-pytest.importorskip("obstore")
-
 
 @pytest.fixture(autouse=True)
 def small_and_quick(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Parts that make small objects have many, and pauses that nobody notices."""
+    pytest.importorskip("obstore")
     from fastrec.storage import remote
 
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "home-cache"))

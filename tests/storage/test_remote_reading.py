@@ -178,6 +178,18 @@ def test_bytes_of_another_place_are_no_records() -> None:
         read(f"{server.url}/b")
 
 
+def test_a_failure_is_not_taken_for_a_change() -> None:
+    """Of an object of a listing the version is not known before its first answer."""
+    options = StorageOptions(retries=1)
+    with ObjectServer(Objects({"b": DATA}), first_gets(9, Fault("status", status=500))) as server:
+        file = remote.RemoteFile(f"{server.url}/b", options, f"{server.url}/b", len(DATA))
+        with pytest.raises(OSError, match="500"):
+            file.read(0, 100)
+        shorter = remote.RemoteFile(f"{server.url}/b", options, f"{server.url}/b", len(DATA) + 9)
+        with pytest.raises(OSError, match="changed"):
+            shorter.read(0, 100)
+
+
 def test_an_attempt_goes_on_at_the_byte(monkeypatch: pytest.MonkeyPatch) -> None:
     from fastrec.storage import stores
 
