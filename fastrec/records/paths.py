@@ -11,7 +11,6 @@ import re
 import stat
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, TypeVar, Union
-from urllib.parse import unquote
 
 from ..storage.remote import RemoteFile
 
@@ -95,6 +94,8 @@ def is_remote(path: PathLike, storage: StorageOptions | None) -> bool:
 def _expand_local(source: PathLike) -> list[str | bytes | RemoteFile]:
     path: str | bytes = os.fspath(source)
     if isinstance(path, str) and path.startswith("file://") and not os.path.lexists(path):
+        from urllib.parse import unquote
+
         path = unquote(path.removeprefix("file://").removeprefix("localhost"))
     try:
         mode = os.stat(path).st_mode

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import tempfile
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
@@ -257,6 +256,8 @@ def _scratch(size: int) -> Iterator[tuple[int, str]]:
         number = os.memfd_create("fastrec")
         place = f"/proc/self/fd/{number}"
     else:
+        import tempfile
+
         number, place = tempfile.mkstemp(prefix="fastrec-")
     try:
         if hasattr(os, "posix_fallocate"):

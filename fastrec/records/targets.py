@@ -5,8 +5,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shutil
-import tempfile
 from collections.abc import Mapping
 from functools import partial
 from typing import Any, Protocol
@@ -57,6 +55,8 @@ class ObjectWriter:
         self._published = self._existed = False
         if exclusive and self._exists():
             raise FileExistsError(17, "the object exists", self.path)
+        import tempfile
+
         self._folder = tempfile.mkdtemp(prefix="fastrec-")
         self._pid = os.getpid()
         try:
@@ -119,7 +119,8 @@ class ObjectWriter:
     def _remove(self) -> None:
         if "core" in self.__dict__:
             self.core.abort()
-        shutil.rmtree(self._folder, ignore_errors=True)
+        with contextlib.suppress(OSError):
+            os.rmdir(self._folder)
 
     def __del__(self) -> None:
         if "_pid" in self.__dict__:

@@ -6,9 +6,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import fcntl
-import json
 import os
-import random
 import time
 from collections.abc import Iterator
 from typing import Any
@@ -149,9 +147,11 @@ class ObjectCache:
                     self._fetch(file, place, stream or file.stream())
             else:  # somebody else would fetch it, too: neither waits with a share in hand
                 hold.take(fcntl.LOCK_UN)
-                time.sleep(_POLL_S * random.random())
+                time.sleep(_POLL_S * (1 + os.getpid() % 7))
 
     def _fetch(self, file: RemoteFile, place: str, stream: RemoteStream) -> None:
+        import json
+
         from .. import _core
 
         self._make_room(file)
@@ -221,6 +221,8 @@ class ObjectCache:
 
 def _is_sound(place: str, size: int) -> bool:
     """Whether a copy is there, and is what was fetched."""
+    import json
+
     from .. import _core
 
     try:

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import random
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, TypeVar
@@ -193,6 +192,8 @@ def retried(
             raise failure.error from None
         if failures > retries:
             raise _given_up(failure, failures) from None
+        import random
+
         longest = min(_BACKOFF_S * 2.0 ** (failures - 1), _LONGEST_BACKOFF_S)
         pause(longest * random.uniform(0.5, 1.0))
 

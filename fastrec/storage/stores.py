@@ -11,11 +11,8 @@ import contextlib
 import errno
 import os
 import re
-import shutil
 from collections.abc import Iterable, Iterator
-from datetime import timedelta
 from typing import Any, NamedTuple, Protocol
-from urllib.parse import unquote, urlsplit
 
 from .options import StorageOptions
 
@@ -101,6 +98,8 @@ def locate(url: str, options: StorageOptions) -> Location:
     root = f"{scheme}://{host}"
     begin = root
     if scheme in ("http", "https"):
+        from urllib.parse import unquote, urlsplit
+
         parts = urlsplit(url)
         key = unquote(parts.path.lstrip("/"))
         begin = _USER.sub("", root.partition("?")[0])
@@ -146,6 +145,8 @@ def _locate_fsspec(url: str, scheme: str, options: StorageOptions) -> Location:
 
 
 def _open_obstore(root: str, scheme: str, options: StorageOptions) -> Store:
+    from datetime import timedelta
+
     try:
         from obstore.store import HTTPStore, MemoryStore, from_url
     except ImportError:
@@ -322,6 +323,8 @@ class FsspecStore:
                 yield info["name"], info["size"]
 
     def put(self, key: str, path: str, exclusive: bool) -> None:
+        import shutil
+
         if exclusive and self._fs.exists(key):
             raise FileExistsError(errno.EEXIST, "the object exists")
         target = self._fs.open(key, "wb", autocommit=False)
@@ -383,6 +386,8 @@ class ArrowStore:
                 yield info.path, info.size
 
     def put(self, key: str, path: str, exclusive: bool) -> None:
+        import shutil
+
         if exclusive and self._fs.get_file_info(key).is_file:
             raise FileExistsError(errno.EEXIST, "the object exists")
         hidden = f"{key}.{os.urandom(8).hex()}.part"  # closing a stream publishes what it has
