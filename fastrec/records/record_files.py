@@ -191,9 +191,7 @@ class RecordFiles:
         damage = self.policy()
         if self.file is not None:
             return iter([self._open_file(damage, views)])
-        remote = self.streams(self.remote) if self.remote else None
-        opened = partial(self.open, damage=damage, views=views, remote=remote)
-        return map(opened, range(len(self.paths)))
+        return _Pass(self, damage, views)
 
     def policy(self) -> Damage | None:
         """Make what decides about damage in one pass; None raises the first error."""
@@ -414,3 +412,27 @@ def _limit(name: str, value: int | None) -> int | None:
     if value is not None and value < 1:
         raise ValueError(f"{name} must be at least 1, got {value}")
     return value
+
+
+class _Pass(Iterator[_core.RecordReader]):
+    """The files of one pass. One that cannot be opened is never passed over: it is tried again."""
+
+    def __init__(self, files: RecordFiles, damage: Damage | None, views: bool) -> None:
+        self._files, self._damage, self._views = files, damage, views
+        self._next = 0
+        self._remote: Iterator[Any] | None = None
+
+    def __next__(self) -> _core.RecordReader:
+        files, number = self._files, self._next
+        if number == len(files.paths):
+            raise StopIteration
+        if self._remote is None and files.remote:
+            left = [place for place in files.places[number:] if isinstance(place, RemoteFile)]
+            self._remote = files.streams(left)
+        try:
+            reader = files.open(number, self._damage, views=self._views, remote=self._remote)
+        except BaseException:
+            self._remote = None
+            raise
+        self._next += 1
+        return reader

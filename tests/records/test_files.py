@@ -296,3 +296,15 @@ def test_positions_beyond_four_gibibytes_are_exact(tmp_path: Path) -> None:
     with pytest.raises(fastrec.TruncatedFileError) as caught:
         fastrec.count(path)
     assert (caught.value.record, caught.value.offset) == (2, 16 + size + 22)
+
+
+def test_a_file_that_cannot_be_opened_is_not_passed_over(tmp_path: Path) -> None:
+    paths = [write(tmp_path / name, [name.encode()]) for name in "abc"]
+    records = iter(fastrec.Reader(paths))
+    assert next(records) == b"a"
+    paths[1].rename(tmp_path / "away")
+    for _ in range(2):
+        with pytest.raises(FileNotFoundError, match="b"):
+            next(records)
+    (tmp_path / "away").rename(paths[1])
+    assert list(records) == [b"b", b"c"]

@@ -12,7 +12,6 @@ import random
 import signal
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -205,19 +204,18 @@ def test_an_attempt_goes_on_at_the_byte(monkeypatch: pytest.MonkeyPatch) -> None
     assert 10_000 <= starts[1] <= 12_345
 
 
-def test_a_reader_goes_on_after_an_error() -> None:
-    broken = threading.Event()
+@pytest.mark.parametrize("failing", [1, 2, 3])
+def test_a_reader_goes_on_after_an_error(failing: int) -> None:
+    large = b"".join(_core.frame(record) for record in RECORDS * 20)
     with ObjectServer(
-        Objects({"b": DATA}),
-        lambda request, _: Fault("status", status=500) if broken.is_set() else Fault(),
+        Objects({"b": large}),
+        lambda request, number: Fault("status", status=500) if number == failing else Fault(),
     ) as server:
         records = iter(fastrec.Reader(f"{server.url}/b", storage_options=StorageOptions(retries=0)))
-        found = [next(records)]
-        broken.set()
+        found: list[bytes] = []
         with pytest.raises(OSError, match="500"):
             found.extend(iter(lambda: next(records), None))
-        broken.clear()
-        assert found + list(records) == RECORDS
+        assert found + list(records) == RECORDS * 20
 
 
 def test_an_object_that_changes_is_an_error() -> None:

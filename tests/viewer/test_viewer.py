@@ -175,7 +175,8 @@ def test_compressed_files_and_streams_are_held_in_memory(
 def test_arrays_become_pixels(tmp_path: Path) -> None:
     rows = [
         {"raw": np.full((4, 6, 3), 9, np.uint8).tobytes(), "height": 4, "width": 6, "channels": 3,
-         "grey": np.arange(64, dtype=np.float32), "odd": np.array([np.nan, np.inf] * 50, np.float32)}
+         "grey": np.arange(64, dtype=np.float32),
+         "odd": np.array([np.nan, np.inf] * 50, np.float32)}
     ]  # fmt: skip
     [row] = Model([str(write_examples(tmp_path / "a.tfrecord", rows))]).page(0, 1)["records"]
     pixels = row["cells"]["raw"]["pixels"]
