@@ -153,6 +153,47 @@ def uneven(tf: Any) -> Any:
     return numbers(tf, 6).map(lambda i: tf.range(i)).padded_batch(4)
 
 
+def vectors(tf: Any, path: str) -> Any:
+    """Vectors that differ in length, as programs for text have them."""
+    kinds = {
+        "ids": tf.io.VarLenFeature(tf.int64),
+        "tags": tf.io.VarLenFeature(tf.string),
+        "label": tf.io.FixedLenFeature([], tf.int64),
+    }
+
+    def parse(record: Any) -> Any:
+        found = tf.io.parse_single_example(record, kinds)
+        ids, tags = tf.sparse.to_dense(found["ids"]), tf.sparse.to_dense(found["tags"])
+        digits = tf.strings.to_number(tf.strings.as_string(found["label"]), tf.int32)
+        return ids * 2 + 1, tags, digits, tf.size(ids) + tf.shape(tags)[0], ids[1:], tags[:2]
+
+    return tf.data.TFRecordDataset(path).map(parse)
+
+
+def by_length(tf: Any, path: str) -> Any:
+    dataset = vectors(tf, path).map(lambda ids, tags, label, size, *_: (ids, tags, size))
+    return dataset.bucket_by_sequence_length(lambda ids, tags, size: size, [2, 4], [5, 4, 3])
+
+
+def by_key(tf: Any, path: str) -> Any:
+    dataset = vectors(tf, path).map(lambda ids, tags, label, *_: (label, ids))
+    return dataset.group_by_window(
+        lambda label, ids: tf.cast(label % 3, tf.int64),
+        lambda key, group: group.padded_batch(4),
+        4,
+    )
+
+
+def generated(tf: Any, path: str) -> Any:
+    def rows() -> Any:
+        for number in range(11):
+            yield np.full(3, number, np.float32), number
+
+    kinds = (tf.TensorSpec([3], tf.float32), tf.TensorSpec([], tf.int32))
+    dataset = tf.data.Dataset.from_generator(rows, output_signature=kinds)
+    return dataset.map(lambda x, y: (x / 4.0, tf.one_hot(y, 3))).map(lambda x, y: (x, y, x[1:]))
+
+
 def whole(tf: Any, path: str) -> Any:
     return (
         tf.data.TFRecordDataset(path)
@@ -290,6 +331,21 @@ PROGRAMS: dict[str, Program] = {
     "mixed evenly": lambda tf, p: tf.data.Dataset.sample_from_datasets(
         [numbers(tf, 9), numbers(tf, 5)], seed=5, stop_on_empty_dataset=True
     ),
+    "vectors, padded": lambda tf, p: vectors(tf, p).padded_batch(5),
+    "vectors, some of them, padded to sizes": lambda tf, p: (
+        vectors(tf, p)
+        .filter(lambda ids, tags, label, size, *_: size != 2)
+        .padded_batch(
+            4,
+            ([3], [None], [], [], [2], [3]),
+            (np.int64(-1), b"-", np.int32(0), np.int32(0), np.int64(7), b""),
+            drop_remainder=True,
+        )
+    ),
+    "vectors by length": by_length,
+    "vectors by key": by_key,
+    "generated, in batches": lambda tf, p: generated(tf, p).batch(4),
+    "generated, in padded batches": lambda tf, p: generated(tf, p).padded_batch(4),
     "take while": lambda tf, p: numbers(tf).take_while(lambda i: i < 5),
     "text": lambda tf, p: tf.data.TFRecordDataset(p).map(
         lambda r: tf.strings.join(

@@ -10,10 +10,11 @@ import numpy as np
 import fastrec
 
 from . import errors as _errors
+from .columns import VarLen
 from .dtypes import DType, as_dtype
 from .specs import SparseTensorSpec, TensorSpec, TypeSpec
 from .tensor import TensorShape, as_array, convert_to_tensor
-from .trace import SYMBOL_WRAPPERS, WRAPPERS, Op, Symbol, run
+from .trace import SYMBOL_WRAPPERS, WRAPPERS, Block, Op, Symbol, run
 
 __all__ = ["Composite", "SparseTensor", "dtype_of", "part_of"]
 
@@ -89,8 +90,16 @@ def _dense(sparse: fastrec.Sparse, default: Any) -> Any:
         ) from error
 
 
+def _dense_block(_: int, sparse: Block, default: Block) -> Any:
+    """Vectors without holes are their values, whatever would be in the holes."""
+    return sparse.value.rows if isinstance(sparse.value, VarLen) and sparse.many else None
+
+
 _TO_DENSE = Op(
-    "SparseToDense", _dense, lambda specs, _: [TensorSpec(specs[0].shape, specs[0].dtype)]
+    "SparseToDense",
+    _dense,
+    lambda specs, _: [TensorSpec(specs[0].shape, specs[0].dtype)],
+    _dense_block,
 )
 _SPARSE_CAST = Op(
     "SparseCast",

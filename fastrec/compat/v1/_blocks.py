@@ -10,8 +10,12 @@ not listed here are called for one record after the other.
 
 from __future__ import annotations
 
+import concurrent.futures
+import functools
 import itertools
+import os
 import sys
+import time
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -19,6 +23,7 @@ import numpy as np
 
 import fastrec
 from fastrec import Bytes, FixedLenFeature, RawFeature
+from fastrec.threads import usable_cpus
 
 from ._distortions import Distorted, put_off
 from ._image_blocks import image_kernels
@@ -29,6 +34,7 @@ __all__ = ["Column", "Same", "as_rows", "column_of", "row_of", "run_block", "who
 
 Column = Any
 _LONG = 1 << 16
+_LONG_S, _FEW = 2e-4, 3  # below which threads gain nothing
 _LITTLE = sys.byteorder == "little"
 
 
@@ -79,8 +85,27 @@ def column_of(values: list[Any]) -> Column:
 
 def _row_by_row(op: Operation, step: Any, inputs: list[Column], count: int) -> list[Column]:
     inputs = [c.to_numpy() if isinstance(c, Bytes) else c for c in inputs]
-    found = [op.kernel(step, *[row_of(c, i) for c in inputs]) for i in range(count)]
+
+    def run(i: int) -> Any:
+        return op.kernel(step, *[row_of(c, i) for c in inputs])
+
+    begin = time.perf_counter()
+    found = [run(i) for i in range(min(count, 1))]
+    if time.perf_counter() - begin < _LONG_S or count < _FEW or op.stateful or op.blocking:
+        found += map(run, range(1, count))
+    else:  # most of what takes long, as decoding an image, holds no lock
+        found += _pool().map(run, range(1, count))
     return [together([values[j] for values in found]) for j in range(len(op.outputs))]
+
+
+@functools.cache
+def _pool() -> concurrent.futures.ThreadPoolExecutor:
+    """Threads that help those of queue runners, in this process."""
+    return concurrent.futures.ThreadPoolExecutor(usable_cpus(), "fastrec-rows")
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_pool.cache_clear)  # which has none of the threads
 
 
 # Each gives None where it does not apply.

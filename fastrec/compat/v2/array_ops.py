@@ -263,6 +263,8 @@ def _shape_kernel(x: Any, *, dtype: Any) -> Any:
 
 
 def _shape_block(_: int, x: Block, *, dtype: Any) -> Any:
+    if x.many and isinstance(x.value, fastrec.Ragged):
+        return x.value.row_lengths[:, np.newaxis].astype(dtype)
     if not isinstance(x.value, np.ndarray):
         return None
     return Block(np.array(x.value.shape[1:] if x.many else x.value.shape, dtype), False)
@@ -295,10 +297,20 @@ def size(input: Any, out_type: Any = "int32", name: str | None = None) -> Any:
     return run(_SIZE, [convert_to_tensor(input)], dtype=as_dtype(out_type).numpy)
 
 
+def _size_block(_: int, x: Block, *, dtype: Any) -> Any:
+    if x.many and isinstance(x.value, fastrec.Ragged):
+        return x.value.row_lengths.astype(dtype)
+    if not isinstance(x.value, np.ndarray):
+        return None
+    sizes = x.value.shape[1:] if x.many else x.value.shape
+    return Block(np.array(math.prod(sizes), dtype), False)
+
+
 _SIZE = Op(
     "Size",
     lambda x, dtype: np.asarray(as_array(x).size, dtype),
     lambda specs, _, dtype: [TensorSpec((), dtype)],
+    _size_block,
 )
 
 

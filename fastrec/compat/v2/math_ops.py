@@ -78,9 +78,26 @@ def aligned(blocks: tuple[Block, ...]) -> list[Array] | None:
 def _by_element(kernel: Callable[..., Any]) -> Callable[..., Any]:
     def block(_: int, *blocks: Block, **attributes: Any) -> Any:
         arrays = aligned(blocks)
-        return None if arrays is None else kernel(*arrays, **attributes)
+        if arrays is not None:
+            return kernel(*arrays, **attributes)
+        return _of_rows(kernel, blocks, attributes)
 
     return block
+
+
+def _of_rows(kernel: Callable[..., Any], blocks: tuple[Block, ...], attributes: Any) -> Any:
+    """The same of vectors of differing length and scalars that all elements have."""
+    rows = [b.value for b in blocks if b.many]
+    scalars = [b.value for b in blocks if not b.many]
+    if len(rows) != 1 or not _is_numeric(rows[0]) or any(map(np.ndim, scalars)):
+        return None
+    begin, end = rows[0].row_splits[[0, -1]]
+    values = [b.value.values[begin:end] if b.many else b.value for b in blocks]
+    return fastrec.Ragged(kernel(*values, **attributes), rows[0].row_splits - begin)
+
+
+def _is_numeric(column: Any) -> bool:
+    return isinstance(column, fastrec.Ragged) and isinstance(column.values, np.ndarray)
 
 
 def _broadcast(dtype: Callable[[list[TypeSpec]], DType]) -> Callable[..., list[TypeSpec]]:

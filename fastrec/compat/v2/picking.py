@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+import fastrec
+
 from .._tf import errors as _errors
 from .._tf.dtypes import as_dtype
 from .._tf.kernels import slicing
@@ -157,7 +159,26 @@ def _filled(key: tuple[Any, ...], indices: tuple[Any, ...]) -> tuple[Any, ...]:
     return tuple(map(one, key))
 
 
+def _part_of_rows(rows: fastrec.Ragged, part: builtins.slice) -> Any:
+    """From the beginnings of rows, or from places after them, up to some length."""
+    begin, end = part.start or 0, part.stop
+    if begin < 0 or part.step not in (None, 1) or (end is not None and end < 0):
+        return None
+    lengths = rows.row_lengths
+    kept = np.maximum((lengths if end is None else np.minimum(lengths, end)) - begin, 0)
+    splits = np.zeros(len(kept) + 1, np.int64)
+    np.cumsum(kept, out=splits[1:])
+    places = np.arange(splits[-1]) + np.repeat(rows.row_splits[:-1] + begin - splits[:-1], kept)
+    return fastrec.Ragged(rows.values[places], splits)
+
+
 def _pick_block(_: int, x: Block, *indices: Block, key: tuple[Any, ...]) -> Any:
+    if isinstance(x.value, fastrec.Ragged) and x.many and not indices:
+        parts = [each for each in key if each is not Ellipsis]
+        of_numbers = isinstance(x.value.values, np.ndarray)
+        if len(parts) == 1 and isinstance(parts[0], builtins.slice) and of_numbers:
+            return _part_of_rows(x.value, parts[0])
+        return None
     if not isinstance(x.value, np.ndarray) or indices or not x.many:
         return None
     return x.value[(builtins.slice(None), *key)]

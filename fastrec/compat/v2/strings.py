@@ -12,7 +12,7 @@ import numpy as np
 
 from .._tf.data.pipeline import invalid
 from .._tf.dtypes import DType, as_dtype, short_name
-from .._tf.kernels.numbers import NotANumber, number_of
+from .._tf.kernels.numbers import NotANumber, number_of, numbers_of
 from .._tf.specs import TensorSpec, TypeSpec
 from .._tf.tensor import Tensor, as_array, convert_to_tensor, mismatch
 from .._tf.trace import Block, Op, run
@@ -35,18 +35,26 @@ __all__ = [
 ]
 
 
-def _each(name: str, function: Callable[..., Any], dtype: Any, *values: Any) -> Any:
-    """A function of strings, of each of a tensor's."""
+def _each(
+    name: str,
+    function: Callable[..., Any],
+    dtype: Any,
+    *values: Any,
+    many: Callable[[list[bytes]], Any] | None = None,
+) -> Any:
+    """A function of strings, of each of a tensor's; of all of them by `many`, where it can."""
     if isinstance(values[0], RaggedTensor):
-        inner = _each(name, function, dtype, values[0].flat_values, *values[1:])
+        inner = _each(name, function, dtype, values[0].flat_values, *values[1:], many=many)
         return values[0].with_flat_values(inner)
     wanted, text = as_dtype(dtype), as_dtype("string")
 
     def kernel(*arrays: Any) -> Any:
         broadcast = np.broadcast_arrays(*map(as_array, arrays))
-        found = [
-            function(*row) for row in zip(*[a.reshape(-1).tolist() for a in broadcast], strict=True)
-        ]
+        texts = [a.reshape(-1).tolist() for a in broadcast]
+        at_once = None if many is None else many(texts[0])
+        if at_once is not None:
+            return at_once.reshape(broadcast[0].shape)
+        found = [function(*row) for row in zip(*texts, strict=True)]
         out = np.empty(len(found), wanted.numpy)
         out[:] = found
         return out.reshape(broadcast[0].shape)
@@ -205,7 +213,8 @@ def to_number(input: Any, out_type: Any = "float32", name: str | None = None) ->
     dtype = as_dtype(out_type)
     if dtype.name not in ("float32", "float64", "int32", "int64", "uint32", "uint64"):
         raise invalid_type("out_type", dtype, "float, double, int32, int64, uint32, uint64")
-    return _each("StringToNumber", functools.partial(_number, dtype=dtype), dtype, input)
+    many = functools.partial(numbers_of, dtype=dtype.numpy)
+    return _each("StringToNumber", functools.partial(_number, dtype=dtype), dtype, input, many=many)
 
 
 def as_string(

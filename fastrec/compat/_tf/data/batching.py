@@ -43,6 +43,15 @@ class _Grouped(Node):
             total if total < 0 else total // self._size if self._drop else -(-total // self._size)
         )
 
+    def _chunks(self) -> Blocks | None:
+        """The elements as columns, where these are not asked for before their batch is."""
+        node = self.inputs[0]
+        blocks = node.fast_blocks(self._size)
+        return node.chunks(self._size) if blocks is None and isinstance(node, Map) else blocks
+
+    def _wanted(self, block: Block) -> bool:
+        return block[0] == self._size or not self._drop
+
     def _group(self, chunk: Sequence[Value]) -> Value:
         raise NotImplementedError
 
@@ -84,7 +93,7 @@ class Batch(_Grouped, Parsable):
         return with_fallback(self._batches(blocks), lambda: self._values(fast))
 
     def _values(self, fast: bool) -> Values:
-        blocks = self.inputs[0].fast_blocks(self._size) if fast else None
+        blocks = self._chunks() if fast else None
         return super().values(fast) if blocks is None else self._batches(blocks)
 
     def _batches(self, blocks: Blocks) -> Values:
@@ -92,9 +101,6 @@ class Batch(_Grouped, Parsable):
             return tuple(batch_of(column, n, self._fused) for n, column in enumerate(block[1]))
 
         return map(batch, filter(self._wanted, rechunked(blocks, self._size)))
-
-    def _wanted(self, block: Block) -> bool:
-        return block[0] == self._size or not self._drop
 
     def _native_blocks(self) -> Blocks | None:
         node = self.inputs[0]
@@ -153,13 +159,46 @@ class PaddedBatch(_Grouped):
             found.append(TensorSpec(rows, spec.dtype))
         return found
 
+    def values(self, fast: bool = True) -> Values:
+        blocks = self._chunks() if fast else None
+        if blocks is None:
+            return super().values(fast)
+
+        def batch(block: Block) -> Value:
+            return self._filled(block[1])
+
+        return map(batch, filter(self._wanted, rechunked(blocks, self._size)))
+
     def _group(self, chunk: Sequence[Value]) -> Value:
-        parts = zip(*chunk, strict=True)
-        options = zip(parts, self._shapes, self._padding, strict=True)
-        return tuple(_padded(part, shape, value) for part, shape, value in options)
+        return self._filled(list(zip(*chunk, strict=True)))
+
+    def _filled(self, columns: Sequence[Any]) -> Value:
+        options = zip(columns, self._shapes, self._padding, strict=True)
+        return tuple(_padded(column, shape, value) for column, shape, value in options)
 
 
-def _padded(values: Sequence[Any], shape: Any, padding: Any) -> Any:
+def _in_line(column: Any) -> fastrec.Ragged | None:
+    """Vectors of numbers as rows; None for others."""
+    if isinstance(column, fastrec.Ragged):
+        return column if isinstance(column.values, np.ndarray) else None
+    if not isinstance(column, (list, tuple)) or not all(
+        isinstance(v, np.ndarray) and v.ndim == 1 and v.dtype != object for v in column
+    ):
+        return None
+    splits = np.zeros(len(column) + 1, np.int64)
+    np.cumsum([len(value) for value in column], out=splits[1:])
+    return fastrec.Ragged(np.concatenate(column), splits)
+
+
+def _padded(values: Any, shape: Any, padding: Any) -> Any:
+    rows = _in_line(values) if shape is None or len(shape) == 1 else None
+    if rows is not None:
+        most = int(rows.row_lengths.max())
+        size = most if shape is None or shape[0] in (None, -1) else int(shape[0])
+        if size < most:
+            raise _too_small()
+        return fastrec.pad(rows, size, 0 if padding is None else padding)
+    values = list(rows_of(values))
     if isinstance(values[0], (fastrec.Sparse, fastrec.Ragged)):
         raise TypeError("Padding of components that are not dense tensors is not supported")
     arrays = [as_array(value) for value in values]
@@ -178,15 +217,19 @@ def _padded(values: Sequence[Any], shape: Any, padding: Any) -> Any:
         if array.ndim != len(wanted) or any(
             a > w for a, w in zip(array.shape, wanted, strict=True)
         ):
-            raise _errors.DataLossError(
-                None, None, "Attempted to pad to a smaller size than the input element."
-            )
+            raise _too_small()
     out = np.empty((len(arrays), *wanted), arrays[0].dtype)
     out[...] = (b"" if out.dtype == object else 0) if padding is None else padding
     for number, array in enumerate(arrays):
         place: tuple[Any, ...] = (number, *(slice(size) for size in array.shape))
         out[place] = array[()]
     return out
+
+
+def _too_small() -> Exception:
+    return _errors.DataLossError(
+        None, None, "Attempted to pad to a smaller size than the input element."
+    )
 
 
 class RaggedBatch(_Grouped):

@@ -9,6 +9,7 @@ from typing import Any
 
 from ..specs import TypeSpec
 from .batching import Batch, PaddedBatch
+from .mapping import Scalar
 from .pipeline import INFINITE, UNKNOWN, Node, invalid
 from .streams import Value, Values, flattened, steps
 
@@ -21,7 +22,7 @@ class Bucketed(Node):
     Parameters
     ----------
     node : Node
-    length : callable
+    length : Scalar
         Of an element.
     boundaries : list of int
         Between the buckets.
@@ -38,7 +39,7 @@ class Bucketed(Node):
     def __init__(
         self,
         node: Node,
-        length: Callable[[Value], int],
+        length: Scalar,
         boundaries: Sequence[int],
         sizes: Sequence[int],
         shapes: Sequence[Any] | None,
@@ -81,7 +82,7 @@ class Bucketed(Node):
         return INFINITE if self.inputs[0].cardinality() == INFINITE else UNKNOWN
 
     def values(self, fast: bool = True) -> Values:
-        stream = self.inputs[0].stream(fast)
+        stream = self._length.beside(self.inputs[0], fast)
         held: list[list[Value]] = [[] for _ in self._sizes]
 
         def batch(bucket: int) -> Value:
@@ -89,8 +90,8 @@ class Bucketed(Node):
             return self._batches[bucket]._group(group)
 
         def step() -> Value:
-            while (value := next(stream, None)) is not None:
-                bucket = self._bucket(value)
+            for length, value in stream:
+                bucket = self._bucket(length)
                 held[bucket].append(value)
                 if len(held[bucket]) == self._sizes[bucket]:
                     return batch(bucket)
@@ -101,8 +102,8 @@ class Bucketed(Node):
 
         return steps(step)
 
-    def _bucket(self, value: Value) -> int:
-        bucket = bisect.bisect_right(self._boundaries, self._length(value))
+    def _bucket(self, length: int) -> int:
+        bucket = bisect.bisect_right(self._boundaries, length)
         if self._fill and bucket == len(self._boundaries):
             raise invalid(
                 "When pad_to_bucket_boundary=True, elements must have length < "
@@ -131,7 +132,7 @@ class Grouped(Node):
     Parameters
     ----------
     node : Node
-    key : callable
+    key : Scalar
         Of an element.
     reduced : callable
         Of a key and a node of elements; a node.
@@ -142,7 +143,7 @@ class Grouped(Node):
     def __init__(
         self,
         node: Node,
-        key: Callable[[Value], int],
+        key: Scalar,
         reduced: Callable[[int, Node], Node],
         size: Callable[[int], int],
     ) -> None:
@@ -166,15 +167,14 @@ class Grouped(Node):
         return INFINITE if self.inputs[0].cardinality() == INFINITE else UNKNOWN
 
     def values(self, fast: bool = True) -> Values:
-        stream = self.inputs[0].stream(fast)
+        stream = self._key.beside(self.inputs[0], fast)
         held: dict[int, list[Value]] = {}
 
         def reduced(key: int) -> Values:
             return self._reduced(key, _Held(self.inputs[0], held.pop(key))).stream(fast)
 
         def step() -> Values:
-            while (value := next(stream, None)) is not None:
-                key = self._key(value)
+            for key, value in stream:
                 size = self._size(key)
                 if size < 1:
                     raise invalid(f"Window size must be greater than zero, but got {size}.")

@@ -9,7 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from ..columns import column_of, rows_of
+import fastrec
+from fastrec.columns import take_rows
+
+from ..columns import VarLen, column_of, rows_of
 from ..dtypes import as_dtype
 from ..specs import TypeSpec
 from ..structure import LEAF, pack
@@ -90,4 +93,8 @@ class Filter(Node):
 def _kept(column: Any, mask: Any) -> Any:
     if isinstance(column, np.ndarray):
         return column[mask]
+    if isinstance(column, fastrec.Ragged):
+        return take_rows(column, np.flatnonzero(mask))
+    if isinstance(column, VarLen):
+        return VarLen(take_rows(column.rows, np.flatnonzero(mask)))
     return column_of(list(itertools.compress(rows_of(column), mask)))

@@ -157,10 +157,24 @@ def _parts(value: Any, structure: Any) -> list[Any]:
     return [p for each, inner in zip(value, structure, strict=True) for p in _parts(each, inner)]
 
 
+def _plain(leaf: Any, spec: TypeSpec) -> Any:
+    """The array of a leaf that is of the announced type as it is; None for others."""
+    if type(leaf) is np.ndarray:
+        alike = leaf.dtype == spec.dtype.numpy and leaf.dtype != object
+        return leaf.copy() if alike and spec.shape.sizes == leaf.shape else None
+    if type(leaf) is int and -(1 << 31) <= leaf < 1 << 31 and spec.shape.sizes == ():
+        kind = spec.dtype.numpy
+        return np.asarray(leaf, kind) if kind in (np.int32, np.int64) else None
+    return None
+
+
 def checked(value: Any, structure: Any, specs: Sequence[TypeSpec]) -> Value:
     """Convert a value that a generator yielded to the announced types."""
     found = []
     for leaf, spec in zip(_parts(value, structure), specs, strict=True):
+        if (plain := _plain(leaf, spec)) is not None:
+            found.append(plain)
+            continue
         if hasattr(leaf, "_raw"):
             found.append(leaf._raw)
             continue

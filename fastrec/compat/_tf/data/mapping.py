@@ -6,7 +6,7 @@ from __future__ import annotations
 import functools
 import os
 import types
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -22,7 +22,18 @@ from ..trace import Called, Draw, Trace, calling, raw_of, traced, wrap
 from .explaining import explain, explaining
 from .native import with_fallback
 from .pipeline import Node, lowering
-from .streams import AHEAD, Block, Blocks, Value, Values, first, in_blocks
+from .streams import (
+    AHEAD,
+    Block,
+    Blocks,
+    Value,
+    Values,
+    elements,
+    first,
+    flattened,
+    in_blocks,
+    to_blocks,
+)
 from .threads import in_order
 
 __all__ = ["EagerMap", "Function", "Map", "Scalar", "Untraced", "loose_spec", "mapped"]
@@ -50,6 +61,28 @@ class Scalar:
         if self._trace is not None and lowering():
             return int(np.asarray(self._trace(value)[0]))
         return int(np.asarray(self._call(value)[1][0]))
+
+    def beside(self, node: Node, fast: bool) -> Iterator[tuple[int, Value]]:
+        """The number and the element, for each element of `node`."""
+        trace = self._trace if fast and lowering() else None
+        if trace is None or trace.is_large or not trace.is_pure:
+            return self._each(node.stream(fast))
+        if (blocks := node.fast_blocks(AHEAD)) is None:
+            return self._each(node.stream(fast))
+        return flattened(map(functools.partial(self._of_block, trace), blocks))
+
+    def _each(self, values: Values) -> Iterator[tuple[int, Value]]:
+        def with_number(value: Value) -> tuple[int, Value]:
+            return self(value), value
+
+        return map(with_number, values)
+
+    def _of_block(self, trace: Trace, block: Block) -> Iterator[tuple[int, Value]]:
+        try:
+            numbers = np.asarray(trace.run_block(*block)[0]).reshape(block[0]).tolist()
+        except Exception:  # which one it is of, the elements tell
+            return self._each(elements(block))
+        return zip(map(int, numbers), elements(block), strict=True)
 
 
 class Opaque:
@@ -263,6 +296,17 @@ class Map(Node):
             return None
         if (blocks := self.inputs[0].blocks(count)) is None:
             return None
+        return self._in_blocks(blocks)
+
+    def chunks(self, count: int) -> Blocks | None:
+        """Columns of exactly `count` elements, whatever makes what the function is given."""
+        if not lowering() or not self.trace.is_pure or self.trace.is_large:
+            return None
+        node = self.inputs[0]
+        inner = node.chunks(count) if isinstance(node, Map) else None
+        return self._in_blocks(to_blocks(node.stream(), count) if inner is None else inner)
+
+    def _in_blocks(self, blocks: Blocks) -> Blocks:
         return in_blocks(blocks, self._of_block, lambda values: map(self.trace, values))
 
     def _of_block(self, count: int, columns: list[Any]) -> Block:

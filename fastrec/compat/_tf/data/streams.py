@@ -23,6 +23,7 @@ __all__ = [
     "Value",
     "Values",
     "cut",
+    "elements",
     "first",
     "flattened",
     "in_blocks",
@@ -93,10 +94,11 @@ def flattened(streams: Iterator[Iterator[T]]) -> Iterator[T]:
 
 def to_values(blocks: Blocks) -> Values:
     """The elements of columns."""
-    return flattened(map(_elements, blocks))
+    return flattened(map(elements, blocks))
 
 
-def _elements(block: Block) -> Values:
+def elements(block: Block) -> Values:
+    """The elements of a block."""
     return zip(*map(rows_of, block[1]), strict=True)
 
 
@@ -142,7 +144,7 @@ def in_blocks(
             try:
                 found = many(*block)
             except Exception:
-                failed = to_blocks(each(_elements(block)), block[0])
+                failed = to_blocks(each(elements(block)), block[0])
             else:
                 if found[0]:
                     return found

@@ -9,7 +9,9 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["NotANumber", "number_of"]
+__all__ = ["NotANumber", "number_of", "numbers_of"]
+
+_PLAIN_DIGITS = 10  # which fit in every type
 
 _WHOLE = re.compile(rb"\s*[+-]?\d+\s*\Z")
 _REAL = re.compile(
@@ -28,6 +30,14 @@ def _limits(dtype: np.dtype[Any]) -> tuple[int, int]:
 
 class NotANumber(ValueError):
     """The text is none, or not one of the type."""
+
+
+def numbers_of(texts: list[bytes], dtype: np.dtype[Any]) -> np.ndarray[Any, Any] | None:
+    """The numbers that texts spell; None unless each is a few plain digits."""
+    if dtype.kind not in "iu" or not texts:
+        return None
+    plain = b"".join(texts).isdigit() and all(texts) and max(map(len, texts)) < _PLAIN_DIGITS
+    return np.array(list(map(int, texts)), dtype) if plain else None
 
 
 def number_of(text: bytes, dtype: np.dtype[Any]) -> Any:
