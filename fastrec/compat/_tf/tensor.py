@@ -275,9 +275,7 @@ def _numeric(value: Any, dtype: DType | None) -> NDArray[Any]:
     if dtype is None:
         if array.dtype.kind in "US":
             raise ValueError("Can't convert Python sequence with mixed types to Tensor.")
-        if python and not _has_numpy(value):  # Python's numbers are 32 bits wide
-            array = _narrowed(array)
-        return array
+        return _of_sequence(value, array) if python else array
     if dtype.numpy == np.uint64 and array.dtype == np.float64 and python:
         array = _unsigned(value, array)
     kinds = {"f": "biuf", "i": "biu", "u": "biu", "b": "b", "c": "biufc"}[dtype.numpy.kind]
@@ -294,20 +292,37 @@ def _unsigned(value: Any, array: NDArray[Any]) -> NDArray[Any]:
     return numbers.astype(np.uint64) if whole else array
 
 
-def _has_numpy(value: Any) -> bool:
-    while isinstance(value, (list, tuple)) and value:
-        value = value[0]
-    return isinstance(value, (np.ndarray, np.generic, EagerTensor))
+def _of_sequence(value: Any, array: NDArray[Any]) -> NDArray[Any]:
+    """An array of the type that TensorFlow gives a number or a list of them.
 
-
-def _narrowed(array: NDArray[Any]) -> NDArray[Any]:
-    if array.dtype == np.float64:
+    Tensors in a list decide; then floating-point numbers of NumPy, where the first is one. Python's
+    numbers are 32 bits wide where they fit, and so are integers of NumPy in a list.
+    """
+    if (tensor := _first_tensor(value)) is not None:
+        return array.astype(tensor.dtype.numpy)
+    first = value
+    while isinstance(first, (list, tuple)) and first:
+        first = first[0]
+    if not array.size:
         return array.astype(np.float32)
-    if array.dtype == np.int64:
-        info = np.iinfo(np.int32)
-        fits = not array.size or (array.min() >= info.min and array.max() <= info.max)
-        return array.astype(np.int32) if fits else array
+    if isinstance(first, bool) and array.dtype.kind != "b":
+        raise ValueError("Can't convert Python sequence with mixed types to Tensor.")
+    if array.dtype.kind == "f":
+        kept = isinstance(first, (np.floating, np.ndarray)) and first.dtype.kind == "f"
+        return array.astype(first.dtype if kept else np.float32)
+    if array.dtype.kind in "iu":
+        least, most = array.min(), array.max()
+        if most > np.iinfo(np.int64).max:
+            raise ValueError("Can't convert Python sequence with out-of-range integer to Tensor.")
+        fits = least >= np.iinfo(np.int32).min and most <= np.iinfo(np.int32).max
+        return array.astype(np.int32 if fits else np.int64)
     return array
+
+
+def _first_tensor(value: Any) -> EagerTensor | None:
+    if isinstance(value, (list, tuple)):
+        return next((t for t in map(_first_tensor, value) if t is not None), None)
+    return value if isinstance(value, EagerTensor) else None
 
 
 def convert_to_tensor(

@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from .._tf.data.counted import Counted
+from .._tf.data.csv import CsvPlan
 from .._tf.data.dataset import Dataset as _Base
 from .._tf.data.options import (
     AutoShardPolicy,
@@ -32,7 +33,7 @@ from .._tf.data.transformations import (
 from . import _missing
 from ._dataset_methods import Dataset
 from ._datasets import AUTOTUNE
-from ._file_datasets import TFRecordDataset
+from ._file_datasets import CsvDataset, TFRecordDataset
 
 __all__ = [
     "AUTOTUNE",
@@ -40,6 +41,7 @@ __all__ = [
     "UNKNOWN_CARDINALITY",
     "AutoShardPolicy",
     "Counter",
+    "CsvDataset",
     "DistributeOptions",
     "OptimizationOptions",
     "ThreadingOptions",
@@ -52,6 +54,7 @@ __all__ = [
     "group_by_window",
     "ignore_errors",
     "make_batched_features_dataset",
+    "make_csv_dataset",
     "map_and_batch",
     "parallel_interleave",
     "parse_example_dataset",
@@ -147,6 +150,56 @@ def make_batched_features_dataset(
             )
         made = made.map(lambda x: (x, x.pop(label_key)))
     return made.prefetch(AUTOTUNE if prefetch_buffer_size is None else prefetch_buffer_size)
+
+
+def make_csv_dataset(
+    file_pattern: Any,
+    batch_size: int,
+    column_names: Any = None,
+    column_defaults: Any = None,
+    label_name: str | None = None,
+    select_columns: Any = None,
+    field_delim: str = ",",
+    use_quote_delim: bool = True,
+    na_value: str = "",
+    header: bool = True,
+    num_epochs: int | None = None,
+    shuffle: bool = True,
+    shuffle_buffer_size: int = 10000,
+    shuffle_seed: int | None = None,
+    prefetch_buffer_size: int | None = None,
+    num_parallel_reads: int | None = None,
+    sloppy: bool = False,
+    num_rows_for_inference: int | None = 100,
+    compression_type: Any = None,
+    ignore_errors: bool = False,
+    encoding: str = "utf-8",
+) -> Any:
+    """Batches of the rows of files of comma-separated values: dicts, or pairs with the label."""
+    plan = CsvPlan(
+        file_pattern,
+        column_names,
+        column_defaults,
+        label_name,
+        select_columns,
+        field_delim,
+        use_quote_delim,
+        na_value,
+        header,
+        num_rows_for_inference,
+        compression_type,
+        encoding,
+    )
+    return plan.dataset(
+        Dataset.from_tensor_slices(plan.paths),
+        CsvDataset,
+        batch_size,
+        num_epochs,
+        (shuffle_buffer_size if shuffle else None, shuffle_seed),
+        prefetch_buffer_size,
+        num_parallel_reads,
+        ignore_errors,
+    )
 
 
 def __getattr__(name: str) -> Any:

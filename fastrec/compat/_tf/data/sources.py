@@ -141,7 +141,7 @@ def existing(path: str) -> str:
     return path
 
 
-def _of_files(
+def each_of_files(
     paths: Iterator[str],
     read: Callable[[str], Iterator[T]],
     translate: Callable[[Exception], Exception],
@@ -204,7 +204,7 @@ class Records(Node):
             return how(fastrec.Reader([existing(path)], compression=self.compression))
 
         compressed = self.compression is not None
-        return _of_files(self.paths(), of_file, lambda e: data_error(e, compressed=compressed))
+        return each_of_files(self.paths(), of_file, lambda e: data_error(e, compressed=compressed))
 
 
 def _as_block(records: fastrec.Bytes) -> Block:
@@ -234,7 +234,7 @@ class Files(Node):
             with self._open(path) as file:
                 yield from zip(self._read(file, path), strict=True)
 
-        return _of_files(iter(self._paths), of_file, _errors.translated)
+        return each_of_files(iter(self._paths), of_file, _errors.translated)
 
     def _open(self, path: str) -> Any:
         import gzip
@@ -272,4 +272,4 @@ def names_of(filenames: Any) -> list[str]:
     return [name for each in array for name in names_of(each)]
 
 
-__all__ += ["INFINITE", "existing", "names_of"]
+__all__ += ["INFINITE", "each_of_files", "existing", "names_of"]

@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..errors import InvalidArgumentError
-from .numbers import NotANumber, number_of
+from .numbers import NotANumber, number_of, numbers_of
 
-__all__ = ["Field", "fields_of", "read_lines"]
+__all__ = ["Field", "column_of_texts", "fields_of", "read_lines", "value_of"]
 
 
 _SPECIAL = re.compile(rb'["\n\r]')  # what makes a line more than text between delimiters
@@ -92,25 +92,60 @@ def read_lines(
     InvalidArgumentError
         For a line with another number of fields, or a field of another type.
     """
-    rows: list[list[Any]] = []
+    rows: list[list[bytes]] = []
     for row, line in enumerate(lines):
         parts = fields_of(line, delimiter, quoted)
         if columns is not None:
             parts = [parts[c] for c in columns if c < len(parts)]
         if len(parts) != len(fields):
+            _check(rows, fields, missing)  # what is wrong before it is said first
             raise _invalid(f"Expect {len(fields)} fields but have {len(parts)} in record {row}")
-        pairs = enumerate(zip(parts, fields, strict=True))
-        rows.append([_value(part, field, missing, i, row) for i, (part, field) in pairs])
-    found = [np.empty(len(lines), dtype=field.dtype) for field in fields]
-    for column, values in zip(found, zip(*rows, strict=True), strict=False):
-        column[:] = values
+        rows.append(parts)
+    texts = list(zip(*rows, strict=True)) or [()] * len(fields)
+    try:
+        return [column_of_texts(t, f, missing) for t, f in zip(texts, fields, strict=True)]
+    except InvalidArgumentError:
+        _check(rows, fields, missing)
+        raise
+
+
+def _check(rows: Sequence[Sequence[bytes]], fields: Sequence[Field], missing: bytes) -> None:
+    """Say what is wrong with the first of the rows that is."""
+    for row, parts in enumerate(rows):
+        for number, (part, field) in enumerate(zip(parts, fields, strict=True)):
+            value_of(part, field, missing, number, f" {row}")
+
+
+def column_of_texts(texts: Sequence[bytes], field: Field, missing: bytes) -> np.ndarray[Any, Any]:
+    """What the texts of a column spell.
+
+    Raises
+    ------
+    InvalidArgumentError
+        When one of them is wrong; :func:`value_of` says which.
+    """
+    found = np.empty(len(texts), field.dtype)
+    if all(texts) and (not missing or missing not in texts):
+        if field.dtype.hasobject:
+            found[:] = texts
+            return found
+        if (numbers := numbers_of(list(texts), field.dtype)) is not None:
+            return numbers
+    found[:] = [value_of(text, field, missing, 0, "") for text in texts]
     return found
 
 
-def _value(part: bytes, field: Field, missing: bytes, i: int, row: int) -> Any:
+def value_of(part: bytes, field: Field, missing: bytes, number: int, row: str) -> Any:
+    """What the text of column `number` spells, of a row that messages name so.
+
+    Raises
+    ------
+    InvalidArgumentError
+        When it is not of the type of the column, or missing.
+    """
     if not part or part == missing:
         if field.default is None:
-            raise _invalid(f"Field {i} is required but missing in record {row}!")
+            raise _invalid(f"Field {number} is required but missing in record{row}!")
         return field.default
     if field.dtype.hasobject:
         return part
@@ -120,4 +155,4 @@ def _value(part: bytes, field: Field, missing: bytes, i: int, row: int) -> Any:
         kinds = {"float32": "float", "float64": "double"}
         kind = kinds.get(field.dtype.name, field.dtype.name)
         text = part.decode("utf-8", "replace")
-        raise _invalid(f"Field {i} in record {row} is not a valid {kind}: {text}") from None
+        raise _invalid(f"Field {number} in record{row} is not a valid {kind}: {text}") from None

@@ -11,7 +11,7 @@ import numpy as np
 
 __all__ = ["NotANumber", "number_of", "numbers_of"]
 
-_PLAIN_DIGITS = 10  # which fit in every type
+_FITTING_DIGITS = 9  # which are a number of every type
 
 _WHOLE = re.compile(rb"\s*[+-]?\d+\s*\Z")
 _REAL = re.compile(
@@ -33,11 +33,21 @@ class NotANumber(ValueError):
 
 
 def numbers_of(texts: list[bytes], dtype: np.dtype[Any]) -> np.ndarray[Any, Any] | None:
-    """The numbers that texts spell; None unless each is a few plain digits."""
-    if dtype.kind not in "iu" or not texts:
+    """The numbers that texts spell; None unless each is plain, and there are some."""
+    whole = b" ".join(texts)
+    if not texts or not all(texts):
         return None
-    plain = b"".join(texts).isdigit() and all(texts) and max(map(len, texts)) < _PLAIN_DIGITS
-    return np.array(list(map(int, texts)), dtype) if plain else None
+    if dtype.kind in "iu":
+        plain = not whole.translate(None, b"0123456789 ") and whole.count(b" ") == len(texts) - 1
+        fits = max(map(len, texts)) <= _FITTING_DIGITS
+        return np.array(list(map(int, texts)), dtype) if plain and fits else None
+    if dtype.kind != "f" or whole.translate(None, b"0123456789+-.eE "):
+        return None
+    try:
+        with np.errstate(over="ignore"):
+            return np.array(list(map(float, texts)), dtype)
+    except ValueError:
+        return None
 
 
 def number_of(text: bytes, dtype: np.dtype[Any]) -> Any:

@@ -9,6 +9,7 @@ from .. import _missing
 from ..data_experimental import (
     AUTOTUNE,
     Counter,
+    CsvDataset,
     assert_cardinality,
     bucket_by_sequence_length,
     choose_from_datasets,
@@ -17,6 +18,7 @@ from ..data_experimental import (
     group_by_window,
     ignore_errors,
     make_batched_features_dataset,
+    make_csv_dataset,
     map_and_batch,
     parallel_interleave,
     sample_from_datasets,
@@ -29,6 +31,7 @@ from ..data_experimental import (
 __all__ = [
     "AUTOTUNE",
     "Counter",
+    "CsvDataset",
     "assert_cardinality",
     "batch_and_drop_remainder",
     "bucket_by_sequence_length",
@@ -38,6 +41,7 @@ __all__ = [
     "group_by_window",
     "ignore_errors",
     "make_batched_features_dataset",
+    "make_csv_dataset",
     "map_and_batch",
     "padded_batch_and_drop_remainder",
     "parallel_interleave",
