@@ -23,7 +23,7 @@ from . import errors as _errors
 from .shape import in_messages
 from .tensor import as_array
 
-__all__ = ["VarLen", "batch_of", "column_of", "joined", "rows_of", "shape_of"]
+__all__ = ["VarLen", "Variants", "batch_of", "column_of", "joined", "rows_of", "shape_of"]
 
 
 class VarLen:
@@ -58,6 +58,19 @@ class VarLen:
         return fastrec.Sparse(indices, self.rows.values, (len(lengths), most))
 
 
+class Variants(list[Any]):
+    """Several data sets as one value."""
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Their number."""
+        return (len(self),)
+
+    @property
+    def _raw(self) -> Variants:
+        return self
+
+
 def rows_of(column: Any) -> Iterator[Any]:
     """The values of a column."""
     if isinstance(column, np.ndarray) and column.ndim == 1:
@@ -73,7 +86,7 @@ def shape_of(value: Any) -> tuple[int, ...]:
         return ()
     if isinstance(value, fastrec.Sparse):
         return value.dense_shape
-    found: tuple[int, ...] = value.shape
+    found: tuple[int, ...] = getattr(value, "shape", ())
     return found
 
 
@@ -170,6 +183,8 @@ def batch_of(column: Any, component: int = 0, fused: bool = False) -> Any:
         splits = np.zeros(len(column) + 1, np.int64)
         np.cumsum([len(each) for each in column], out=splits[1:])
         return fastrec.Ragged(_joined_rows(column), splits)
+    if not isinstance(column[0], (np.ndarray, np.generic, bytes, fastrec.Bytes)):
+        return Variants(column)
     _check_alike(column, component, fused)
     return column_of([as_array(value) for value in column])
 

@@ -43,6 +43,7 @@ class OpError(Exception):
     """
 
     code: int = UNKNOWN
+    _within = False
 
     def __init__(self, node_def: Any, op: Any, message: str, *code: int) -> None:
         Exception.__init__(self, node_def, op, message)
@@ -81,6 +82,12 @@ class OpError(Exception):
             origin = getattr(op, "origin", None)
             if origin is not None:
                 self._message += f"\n\t made at {origin[0]}:{origin[1]}"
+        return self
+
+    def within(self, context: str) -> OpError:
+        """This error, whose message begins with where it was raised; the first is kept."""
+        if not self._within:
+            self._within, self._message = True, context + self._message
         return self
 
     def __str__(self) -> str:
@@ -301,6 +308,8 @@ def of_python() -> Iterator[None]:
         raise
     except (TypeError, ValueError) as error:
         raise InvalidArgumentError(None, None, f"{type(error).__name__}: {error}") from error
+    except StopIteration as error:  # which would end what is gone through
+        raise OutOfRangeError(None, None, f"StopIteration: {error}") from error
     except NotImplementedError as error:
         raise UnimplementedError(None, None, f"{type(error).__name__}: {error}") from error
     except Exception as error:

@@ -18,7 +18,7 @@ def is_nested(structure: Any) -> bool:
 
 def flatten(structure: Any, expand_composites: bool = False) -> list[Any]:
     """The parts, those of dicts by sorted key."""
-    return _flatten(structure, lists=True)[1]
+    return _flatten(structure, lists=True, nones=True)[1]
 
 
 def pack_sequence_as(
@@ -55,7 +55,7 @@ def assert_same_structure(
     ValueError
         When they are not.
     """
-    one, other = _flatten(nest1, lists=True)[0], _flatten(nest2, lists=True)[0]
+    one, other = (_flatten(nest, lists=True, nones=True)[0] for nest in (nest1, nest2))
     if one != other:
         raise ValueError(f"The two structures don't have the same nested structure: {one}, {other}")
 

@@ -11,6 +11,8 @@ from .dtypes import DType, as_dtype, int64
 from .tensor import Tensor, TensorShape
 
 __all__ = [
+    "DatasetSpec",
+    "NoneTensorSpec",
     "RaggedTensorSpec",
     "SparseTensorSpec",
     "TensorSpec",
@@ -83,6 +85,62 @@ class TensorSpec(TypeSpec):
 
     def __repr__(self) -> str:
         return f"TensorSpec(shape={self.shape}, dtype={self.dtype!r}, name={self.name!r})"
+
+
+class NoneTensorSpec:
+    """In place of None in an element."""
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, NoneTensorSpec)
+
+    def __hash__(self) -> int:
+        return hash(NoneTensorSpec)
+
+    def is_compatible_with(self, value: Any) -> bool:
+        """Whether a value, or another spec, is None."""
+        return value is None or self == value
+
+    def __repr__(self) -> str:
+        return "NoneTensorSpec()"
+
+
+class DatasetSpec:
+    """Of data sets in a data set.
+
+    Parameters
+    ----------
+    element_spec : structure of TypeSpec
+        Of their elements.
+    dataset_shape : TensorShape or what makes one
+        Of the array that they are in.
+    """
+
+    dtype = None
+
+    def __init__(self, element_spec: Any, dataset_shape: Any = ()) -> None:
+        self.element_spec, self.shape = element_spec, TensorShape(dataset_shape)
+
+    def reshaped(self, shape: Any) -> DatasetSpec:
+        """The same in an array of another shape."""
+        return DatasetSpec(self.element_spec, shape)
+
+    @staticmethod
+    def from_value(value: Any) -> DatasetSpec:
+        """Spec of a data set."""
+        return DatasetSpec(value.element_spec)
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, DatasetSpec)
+            and self.element_spec == other.element_spec
+            and self.shape.sizes == other.shape.sizes
+        )
+
+    def __hash__(self) -> int:
+        return hash(DatasetSpec)
+
+    def __repr__(self) -> str:
+        return f"DatasetSpec({self.element_spec!r}, {self.shape!r})"
 
 
 class SparseTensorSpec(TypeSpec):

@@ -1,16 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Nested elements: dicts, tuples and what else a program makes of the parts of an element."""
+"""Nested elements: dicts, tuples and what else a program makes of the parts of an element.
+
+A structure has `LEAF` where a value has a part. None is no part, and stands for itself.
+"""
 
 from __future__ import annotations
 
+import enum
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-import numpy as np
+__all__ = ["LEAF", "flatten", "map_leaves", "pack", "packer", "parts_along"]
 
-__all__ = ["LEAF", "flatten", "from_value", "map_leaves", "pack", "packer"]
 
-LEAF = None  # where a structure has a part
+class _Leaf(enum.Enum):
+    """Where a structure has a part; copies of it are the same."""
+
+    LEAF = "*"
+
+
+LEAF = _Leaf.LEAF
 
 
 def _is_named(value: Any) -> bool:
@@ -21,18 +30,20 @@ def _is_nested(value: Any, lists: bool) -> bool:
     return isinstance(value, (tuple, Mapping)) or (lists and isinstance(value, list))
 
 
-def flatten(value: Any, lists: bool = False) -> tuple[Any, list[Any]]:
+def flatten(value: Any, lists: bool = False, nones: bool = False) -> tuple[Any, list[Any]]:
     """The structure of a value, with `LEAF` for each part, and the parts in order.
 
     Dicts are gone through by sorted key. A list is one part, which becomes a tensor, unless
-    `lists`.
+    `lists`; None is one if `nones`.
     """
+    if value is None and not nones:
+        return None, []
     if not _is_nested(value, lists):
         return LEAF, [value]
     leaves: list[Any] = []
 
     def inner(each: Any) -> Any:
-        structure, found = flatten(each, lists)
+        structure, found = flatten(each, lists, nones)
         leaves.extend(found)
         return structure
 
@@ -49,13 +60,15 @@ def flatten(value: Any, lists: bool = False) -> tuple[Any, list[Any]]:
     return tuple(parts), leaves
 
 
-def pack(structure: Any, leaves: Sequence[Any]) -> Any:
-    """The value of a structure with these parts."""
+def pack(structure: Any, leaves: Sequence[Any], none: Any = None) -> Any:
+    """The value of a structure with these parts, and with `none` for None."""
     remaining = iter(leaves)
 
     def build(part: Any) -> Any:
         if part is LEAF:
             return next(remaining)
+        if part is None:
+            return none
         if isinstance(part, dict):
             try:
                 keys = sorted(part)
@@ -89,8 +102,19 @@ def map_leaves(function: Callable[[Any], Any], value: Any) -> Any:
     return pack(structure, [function(leaf) for leaf in leaves])
 
 
-def from_value(value: Any) -> tuple[Any, list[Any]]:
-    """As :func:`flatten`; lists of numbers or strings are parts, a list of other things is too."""
-    if isinstance(value, (list, np.ndarray)):
-        return LEAF, [value]
-    return flatten(value)
+def parts_along(value: Any, structure: Any) -> list[Any]:
+    """The parts of a value that may be nested further than `structure` is, or be None.
+
+    Raises
+    ------
+    ValueError, TypeError, KeyError
+        When it has another structure.
+    """
+    if structure is None:
+        return []
+    if structure is LEAF:
+        return [value]
+    if isinstance(structure, dict):
+        return [p for key in sorted(structure) for p in parts_along(value[key], structure[key])]
+    pairs = zip(value, structure, strict=True)
+    return [p for part, inner in pairs for p in parts_along(part, inner)]

@@ -18,7 +18,7 @@ import numpy as np
 
 import fastrec
 
-from .columns import column_of, rows_of
+from .columns import Variants, column_of, rows_of
 from .dtypes import DType
 from .ops import Block, Draw, Op, Parsing, refused
 from .specs import TensorSpec, TypeSpec, sample
@@ -112,7 +112,7 @@ def raw_of(value: Any) -> Any:
 
 
 # How Sparse and Ragged are shown to programs; their module adds them.
-WRAPPERS: dict[type, Callable[[Any], Any]] = {}
+WRAPPERS: dict[type, Callable[[Any], Any]] = {Variants: lambda several: several}
 
 
 def wrap(value: Any) -> Any:

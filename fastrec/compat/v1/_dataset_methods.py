@@ -65,7 +65,8 @@ def _sample(node: Interleave, before: Node, function: GraphFunction) -> None:
 for _name in (
     "batch", "bucket_by_sequence_length", "cache", "concatenate", "enumerate", "filter",
     "flat_map", "group_by_window", "ignore_errors", "interleave", "map", "padded_batch",
-    "prefetch", "ragged_batch", "rebatch", "repeat", "scan", "shard", "shuffle", "skip",
+    "prefetch", "ragged_batch", "rebatch", "rejection_resample", "repeat", "scan", "shard",
+    "shuffle", "skip",
     "take", "take_while", "unbatch", "unique", "window",
 ):  # fmt: skip
     setattr(Dataset, _name, _method(_name))

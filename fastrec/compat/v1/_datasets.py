@@ -26,7 +26,7 @@ from .._tf.data.streams import Values
 from .._tf.dtypes import as_dtype
 from .._tf.shape import TensorShape
 from .._tf.specs import SparseTensorSpec, TensorSpec, TypeSpec, unbatched
-from .._tf.structure import flatten, map_leaves, pack
+from .._tf.structure import LEAF, flatten, map_leaves, pack
 from . import _missing
 from ._functions import GraphFunction, captured_values, parts_of, put_together, sparse_of, specs_of
 from ._nodes import Operation, Tensor
@@ -208,7 +208,7 @@ class Dataset:
 
         def make(pattern: Any, seed: Any) -> _base.Dataset:
             if _SPECS_ONLY.get() and np.size(pattern) == 0:
-                return _base.Dataset(_Late(None, [TensorSpec((), "string")]))
+                return _base.Dataset(_Late(LEAF, [TensorSpec((), "string")]))
             return _base.Dataset.list_files(pattern, shuffle, seed)
 
         return Dataset._made(make, file_pattern, seed)

@@ -15,6 +15,7 @@ from .._tf.data.options import (
     ThreadingOptions,
 )
 from .._tf.data.pipeline import INFINITE, UNKNOWN
+from .._tf.data.reducing import Reduced, Reducer
 from .._tf.data.transformations import (
     Transformation,
     bucket_by_sequence_length,
@@ -23,7 +24,9 @@ from .._tf.data.transformations import (
     group_by_window,
     ignore_errors,
     map_and_batch,
+    pad_to_cardinality,
     parallel_interleave,
+    rejection_resample,
     scan,
     shuffle_and_repeat,
     take_while,
@@ -32,7 +35,7 @@ from .._tf.data.transformations import (
 )
 from . import _missing
 from ._dataset_methods import Dataset
-from ._datasets import AUTOTUNE
+from ._datasets import AUTOTUNE, adapted
 from ._file_datasets import CsvDataset, TFRecordDataset
 
 __all__ = [
@@ -44,6 +47,7 @@ __all__ = [
     "CsvDataset",
     "DistributeOptions",
     "OptimizationOptions",
+    "Reducer",
     "ThreadingOptions",
     "assert_cardinality",
     "bucket_by_sequence_length",
@@ -51,13 +55,16 @@ __all__ = [
     "dense_to_ragged_batch",
     "enumerate_dataset",
     "get_single_element",
+    "group_by_reducer",
     "group_by_window",
     "ignore_errors",
     "make_batched_features_dataset",
     "make_csv_dataset",
     "map_and_batch",
+    "pad_to_cardinality",
     "parallel_interleave",
     "parse_example_dataset",
+    "rejection_resample",
     "sample_from_datasets",
     "scan",
     "shuffle_and_repeat",
@@ -98,6 +105,17 @@ def assert_cardinality(expected_cardinality: Any) -> Transformation:
         return _Base(Counted(dataset._node, int(expected)))
 
     return lambda dataset: Dataset._made(make, dataset, expected_cardinality)
+
+
+def group_by_reducer(key_func: Any, reducer: Reducer) -> Transformation:
+    """For ``apply``: for each key what a reducer makes of its elements."""
+    parts = (reducer.init_func, reducer.reduce_func, reducer.finalize_func)
+    graphs, key = Reducer(*map(adapted, parts)), adapted(key_func)
+
+    def make(dataset: _Base) -> _Base:
+        return _Base(Reduced(dataset._node, key, graphs))
+
+    return lambda dataset: Dataset._made(make, dataset)
 
 
 def parse_example_dataset(

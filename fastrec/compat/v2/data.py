@@ -10,7 +10,7 @@ from .._tf.data.file_datasets import FixedLengthRecordDataset, TextLineDataset, 
 from .._tf.data.iterating import DatasetIterator
 from .._tf.data.options import Options, ThreadingOptions
 from .._tf.data.pipeline import INFINITE, UNKNOWN, set_lowering
-from .._tf.specs import RaggedTensorSpec, SparseTensorSpec, TensorSpec, TypeSpec
+from .._tf.specs import DatasetSpec, RaggedTensorSpec, SparseTensorSpec, TensorSpec, TypeSpec
 from . import experimental
 
 __all__ = [
@@ -18,6 +18,7 @@ __all__ = [
     "INFINITE_CARDINALITY",
     "UNKNOWN_CARDINALITY",
     "Dataset",
+    "DatasetSpec",
     "FixedLengthRecordDataset",
     "Iterator",
     "Options",

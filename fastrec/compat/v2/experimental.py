@@ -15,6 +15,7 @@ from .._tf.data.options import (
     ThreadingOptions,
 )
 from .._tf.data.pipeline import INFINITE, UNKNOWN
+from .._tf.data.reducing import Reducer
 from .._tf.data.transformations import (
     Transformation,
     bucket_by_sequence_length,
@@ -23,7 +24,9 @@ from .._tf.data.transformations import (
     group_by_window,
     ignore_errors,
     map_and_batch,
+    pad_to_cardinality,
     parallel_interleave,
+    rejection_resample,
     scan,
     shuffle_and_repeat,
     take_while,
@@ -45,6 +48,7 @@ __all__ = [
     "DistributeOptions",
     "ExternalStatePolicy",
     "OptimizationOptions",
+    "Reducer",
     "TFRecordWriter",
     "ThreadingOptions",
     "assert_cardinality",
@@ -56,13 +60,16 @@ __all__ = [
     "enumerate_dataset",
     "from_list",
     "get_single_element",
+    "group_by_reducer",
     "group_by_window",
     "ignore_errors",
     "make_batched_features_dataset",
     "make_csv_dataset",
     "map_and_batch",
+    "pad_to_cardinality",
     "parallel_interleave",
     "parse_example_dataset",
+    "rejection_resample",
     "sample_from_datasets",
     "scan",
     "shuffle_and_repeat",
@@ -229,6 +236,14 @@ def from_list(elements: Any, name: str | None = None) -> Any:
     for each in made[1:]:
         whole = whole.concatenate(each)
     return whole
+
+
+def group_by_reducer(key_func: Any, reducer: Reducer) -> Transformation:
+    """For ``apply``: for each key what a reducer makes of its elements."""
+    from .._tf.data.dataset import Dataset
+    from .._tf.data.reducing import Reduced
+
+    return lambda dataset: Dataset(Reduced(dataset._node, key_func, reducer))
 
 
 def cardinality(dataset: Any) -> Any:

@@ -14,13 +14,13 @@ import fastrec
 
 from .._tf import errors as _errors
 from .._tf import gfile
+from .._tf import tensor_proto as _tensor_proto
 from .._tf.composite import SparseTensor
 from .._tf.dtypes import as_dtype, short_name
 from .._tf.records import TFRecordOptions, TFRecordWriter
 from .._tf.specs import TensorSpec
 from .._tf.tensor import as_array, convert_to_tensor
 from .._tf.trace import Block, Op, run
-from . import _tensor_proto
 from .image_codecs import (
     decode_and_crop_jpeg,
     decode_bmp,

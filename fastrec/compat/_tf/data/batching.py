@@ -12,16 +12,24 @@ import fastrec
 
 from .. import errors as _errors
 from ..columns import batch_of, column_of, rows_of, shape_of
-from ..specs import RaggedTensorSpec, SparseTensorSpec, TensorSpec, TypeSpec, batched, unbatched
+from ..specs import (
+    DatasetSpec,
+    RaggedTensorSpec,
+    SparseTensorSpec,
+    TensorSpec,
+    TypeSpec,
+    batched,
+    unbatched,
+)
 from ..structure import LEAF
 from ..tensor import as_array
 from ..trace import Trace, wrap
-from .mapping import EagerMap, Map, Opaque, Parsable
+from .mapping import EagerMap, Map, Parsable
 from .native import parsed_batches, with_fallback
 from .pipeline import UNKNOWN, Node, invalid
 from .streams import Block, Blocks, Value, Values, flattened, in_blocks, rechunked, steps, taken
 
-__all__ = ["Batch", "PaddedBatch", "RaggedBatch", "Unbatch", "Window"]
+__all__ = ["Batch", "PaddedBatch", "RaggedBatch", "Unbatch", "Window", "ragged_rows"]
 
 
 class _Grouped(Node):
@@ -261,12 +269,12 @@ class RaggedBatch(_Grouped):
         for spec, part in zip(self.specs, zip(*chunk, strict=True), strict=True):
             ragged = isinstance(spec, RaggedTensorSpec) and not isinstance(part[0], fastrec.Ragged)
             found.append(
-                _rows(part, spec, self._splits.numpy) if ragged else batch_of(column_of(part))
+                ragged_rows(part, spec, self._splits.numpy) if ragged else batch_of(column_of(part))
             )
         return tuple(found)
 
 
-def _rows(values: Sequence[Any], spec: TypeSpec, splits: Any) -> Any:
+def ragged_rows(values: Sequence[Any], spec: TypeSpec, splits: Any) -> Any:
     """Arrays as rows; those of several dimensions as rows of rows."""
     arrays = [as_array(value) for value in values]
     ends = np.concatenate([[0], np.cumsum([len(array) for array in arrays])]).astype(splits)
@@ -274,7 +282,7 @@ def _rows(values: Sequence[Any], spec: TypeSpec, splits: Any) -> Any:
     if deeper:
         inner = [row for array in arrays for row in array]
         return fastrec.Ragged(
-            _rows(inner, RaggedTensorSpec(None, spec.dtype, deeper), splits), ends
+            ragged_rows(inner, RaggedTensorSpec(None, spec.dtype, deeper), splits), ends
         )
     flat = np.concatenate(arrays)
     if flat.dtype == object:
@@ -289,6 +297,10 @@ class Unbatch(Node):
         super().__init__(node)
         if any(spec.shape.sizes == () for spec in node.specs if isinstance(spec, TypeSpec)):
             raise ValueError("Cannot unbatch an input with scalar components.")
+        rows = {spec.shape.sizes[0] for spec in node.specs if spec.shape.sizes} - {None}
+        if len(rows) > 1:
+            known = " and ".join(map(str, sorted(rows)))
+            raise ValueError(f"Cannot unbatch components of {known} rows.")
 
     @property
     def specs(self) -> list[TypeSpec]:
@@ -369,7 +381,7 @@ class Window(Node):
 
     @property
     def specs(self) -> list[Any]:
-        return [Opaque for _ in self.inputs[0].specs]
+        return [DatasetSpec(spec) for spec in self.inputs[0].specs]
 
     def cardinality(self) -> int:
         total = self.inputs[0].cardinality()

@@ -15,6 +15,7 @@ from ..dtypes import as_dtype
 from ..tensor import convert_to_tensor
 from . import flow as _flow
 from . import portions as _portions
+from . import resampling as _resampling
 from .ahead import Prefetch
 from .batching import Batch, PaddedBatch, RaggedBatch, Unbatch, Window
 from .buckets import Bucketed, Grouped
@@ -193,10 +194,8 @@ class Chain:
         self, batch_size: Any, drop_remainder: bool = False, name: str | None = None
     ) -> Dataset:
         """The rows of the elements in batches of another size, or of several in turn."""
-        sizes = np.asarray(convert_to_tensor(batch_size, "int64"))
-        if sizes.ndim:
-            return self._of(Rebatch(self._node, sizes.tolist(), bool(drop_remainder)))
-        return self.unbatch().batch(batch_size, drop_remainder)
+        sizes = np.asarray(convert_to_tensor(batch_size, "int64")).reshape(-1).tolist()
+        return self._of(Rebatch(self._node, sizes, bool(drop_remainder)))
 
     def sparse_batch(self, batch_size: Any, row_shape: Any, name: str | None = None) -> Dataset:
         """So many elements, of any sizes up to `row_shape`, as one sparse tensor."""
@@ -325,6 +324,31 @@ class Chain:
             functools.cache(lambda key: int(np.asarray(size(shown(np.asarray(key, np.int64)))))),
         )
         return self._of(node)
+
+    def rejection_resample(
+        self,
+        class_func: Callable[..., Any],
+        target_dist: Any,
+        initial_dist: Any = None,
+        seed: int | None = None,
+        name: str | None = None,
+    ) -> Dataset:
+        """Pairs of a class and an element, whose classes are distributed as `target_dist` says."""
+        target = np.asarray(convert_to_tensor(target_dist)).astype(np.float32)
+        initial = None
+        if initial_dist is not None:
+            initial = np.asarray(convert_to_tensor(initial_dist)).astype(np.float32)
+
+        def with_class(*parts: Any) -> Any:
+            return class_func(*parts), parts[0] if len(parts) == 1 else parts
+
+        classed = self.map(with_class)
+        chances = _resampling.shares(classed._node, initial, target)
+        rejected = _resampling.Rejected(classed._node, chances, seed)
+        share = None if initial is None else _resampling.static_share(initial, target)
+        if share in (0, 1):
+            return classed if share else self._of(rejected)
+        return self._of(_resampling.mixed([classed._node, rejected], chances, seed))
 
     def apply(self, transformation_func: Callable[[Dataset], Any], name: str | None = None) -> Any:
         """Return the result of a function of the data set, which must be a data set, too."""

@@ -31,7 +31,7 @@ class Counted(Node):
                 if ended or count == self._expected:
                     raise
                 ended = True
-                raise self._wrong("", count) from None
+                raise self._wrong("only ", count) from None
             count += 1
             if count > self._expected >= 0:
                 raise self._wrong("at least ", count)
@@ -40,7 +40,12 @@ class Counted(Node):
         return steps(step)
 
     def _wrong(self, how: str, count: int) -> Exception:
-        noun = "element" if self._expected == 1 else "elements"
-        promise = f"Input dataset was expected to contain {self._expected} {noun}"
-        text = f"{promise} but contained {how}{count}."
-        return _errors.FailedPreconditionError(None, None, text)
+        wanted = (
+            "an infinite number of elements" if self._expected < 0 else _elements(self._expected)
+        )
+        text = f"Input dataset was expected to contain {wanted} but contained {how}"
+        return _errors.FailedPreconditionError(None, None, f"{text}{_elements(count)}.")
+
+
+def _elements(count: int) -> str:
+    return "1 element" if count == 1 else f"{count} elements"

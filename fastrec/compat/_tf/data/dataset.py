@@ -13,7 +13,7 @@ import numpy as np
 from ..dtypes import as_dtype
 from ..errors import of_python
 from ..seeds import SeedSource, draws, get_seed
-from ..specs import TensorSpec
+from ..specs import DatasetSpec, TensorSpec
 from ..structure import LEAF, flatten, pack
 from ..tensor import EagerTensor, convert_to_tensor
 from ..trace import wrap
@@ -22,7 +22,7 @@ from .chaining import AUTOTUNE, Chain
 from .iterating import DatasetIterator, as_numpy, checked, signature_of
 from .joining import check_alike
 from .mapping import hidden, shown
-from .pipeline import INFINITE, UNKNOWN, Node, Once, invalid
+from .pipeline import INFINITE, UNKNOWN, Node, Once, invalid, spec_of
 from .sources import Numbers, Slices, Tensors, names_of
 from .streams import Value, Values, steps
 
@@ -35,7 +35,11 @@ def _nodes_of(datasets: Sequence[Dataset]) -> list[Node]:
         raise ValueError("Invalid `datasets`. `datasets` should not be empty.")
     nodes = [dataset._node for dataset in datasets]
     for node in nodes[1:]:
-        check_alike(nodes[0], node)
+        try:
+            check_alike(nodes[0], node)
+        except TypeError as error:
+            text = "Invalid `datasets`. `datasets` must have compatible element specs."
+            raise TypeError(f"{text} {error}") from error
     return nodes
 
 
@@ -187,6 +191,8 @@ class Dataset(Chain):
     @staticmethod
     def zip(*args: Any, datasets: Any = None, name: str | None = None) -> Dataset:
         """Elements of data sets side by side, until one has no more."""
+        if args and datasets is not None:
+            raise TypeError("Both `*args` and `datasets` cannot be set.")
         nested = args[0] if len(args) == 1 else args or datasets
         structure, leaves = flatten(nested)
         if nested is None or not leaves:
@@ -212,7 +218,15 @@ class Dataset(Chain):
         """Elements of data sets, drawn by weight: for a seed, TensorFlow's own draws."""
         if isinstance(weights, Dataset):
             return _sampled_by(datasets, weights, seed, stop_on_empty_dataset)
-        shares = None if weights is None else np.asarray(weights, np.float32).tolist()
+        shares = None
+        if weights is not None and len(datasets):
+            given = convert_to_tensor(weights)
+            if not given.dtype.is_floating:
+                raise TypeError(
+                    "Invalid `weights`. `weights` type must be either `tf.float32` or `tf.float64` "
+                    f"but is {given.dtype}."
+                )
+            shares = np.asarray(given, np.float32).tolist()
         if shares is not None and len(shares) != len(datasets):
             raise ValueError(
                 f"Invalid `weights`. `weights` should have the same length as `datasets` but got "
@@ -236,6 +250,7 @@ class Dataset(Chain):
         datasets: Sequence[Dataset], choice_dataset: Dataset, stop_on_empty_dataset: bool = True
     ) -> Dataset:
         """Elements of data sets, as another one says which is next."""
+        nodes = _nodes_of(datasets)
         if not isinstance(choice_dataset, Dataset):
             raise TypeError(
                 "Invalid `choice_dataset`. `choice_dataset` should be a `tf.data.Dataset` but is "
@@ -246,7 +261,6 @@ class Dataset(Chain):
                 "Invalid `choice_dataset`. Elements of `choice_dataset` must be scalar `tf.int64` "
                 f"tensors but are {choice_dataset.element_spec}."
             )
-        nodes = _nodes_of(datasets)
 
         def number(value: Value) -> int:
             return int(value[0])
@@ -260,7 +274,18 @@ class Dataset(Chain):
         return DatasetIterator(self._node, shown)
 
     def as_numpy_iterator(self) -> DatasetIterator:
-        """The elements as ndarrays, NumPy scalars and bytes."""
+        """The elements as ndarrays, NumPy scalars and bytes.
+
+        Raises
+        ------
+        TypeError
+            When there are data sets in them.
+        """
+        if any(isinstance(spec, DatasetSpec) for spec in self._node.specs):
+            raise TypeError(
+                "`tf.data.Dataset.as_numpy_iterator()` is not supported for datasets that produce "
+                "values of type tf.data.Dataset."
+            )
         return DatasetIterator(self._node, as_numpy)
 
     def get_single_element(self, name: str | None = None) -> Any:
@@ -281,7 +306,7 @@ class Dataset(Chain):
     @property
     def element_spec(self) -> Any:
         """Types and shapes of the parts of an element."""
-        return pack(self._node.structure, self._node.specs)
+        return spec_of(self._node)
 
     def cardinality(self, name: str | None = None) -> Any:
         """Number of elements; -1 for an endless data set, -2 when it is not known."""

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ..specs import TensorSpec
 from .dataset import AUTOTUNE, Dataset
 from .interleaving import Interleave
 from .pipeline import Node, invalid
@@ -20,6 +21,7 @@ __all__ = ["FixedLengthRecordDataset", "TFRecordDataset", "TextLineDataset"]
 def _paths(filenames: Any) -> Callable[[], Iterator[str]]:
     if isinstance(filenames, Dataset):
         node = filenames._node
+        _check_names(filenames.element_spec)
 
         def names_in(value: Value) -> Iterator[str]:
             return iter(names_of(value[0]))
@@ -27,6 +29,16 @@ def _paths(filenames: Any) -> Callable[[], Iterator[str]]:
         return lambda: flattened(map(names_in, node.stream()))
     names = names_of(filenames)
     return lambda: iter(names)
+
+
+def _check_names(spec: Any) -> None:
+    text = "The `filenames` argument must contain `tf.string` elements"
+    if not isinstance(spec, TensorSpec):
+        raise TypeError(f"{text}. Got a dataset of {spec}.")
+    if spec.dtype.name != "string":
+        raise TypeError(f"{text}. Got a dataset of {spec.dtype!r} elements.")
+    if spec.shape.sizes:
+        raise TypeError(f"{text} of shape [] (i.e. scalars). Got a dataset of {spec}.")
 
 
 class TFRecordDataset(Dataset):

@@ -14,10 +14,11 @@ from fastrec.columns import take_rows
 
 from ..columns import VarLen, column_of, rows_of
 from ..dtypes import as_dtype
+from ..errors import OpError
 from ..specs import TypeSpec
 from ..structure import LEAF, pack
-from .mapping import Function, loose_spec
-from .pipeline import INFINITE, UNKNOWN, Node
+from .mapping import Function, failed
+from .pipeline import INFINITE, UNKNOWN, Node, loose_spec
 from .streams import Block, Blocks, Value, Values, in_blocks
 
 __all__ = ["Filter", "Predicate"]
@@ -43,6 +44,12 @@ class Predicate:
         self.trace = found[0] if found and not found[0].draws else None
 
     def __call__(self, value: Value) -> bool:
+        try:
+            return self._decide(value)
+        except OpError as error:
+            raise failed(error, "Filter") from error.__cause__
+
+    def _decide(self, value: Value) -> bool:
         if self.trace is not None:
             return bool(self.trace(value)[0])
         structure, parts = self._function(value)

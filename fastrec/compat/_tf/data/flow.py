@@ -16,6 +16,7 @@ from fastrec.errors import FastrecError
 from .. import errors as _errors
 from ..kernels import philox
 from ..specs import TensorSpec, TypeSpec
+from ..structure import LEAF
 from ..tensor import as_array
 from .pipeline import INFINITE, UNKNOWN, Node, invalid
 from .streams import Block, Blocks, Value, Values, cut, steps
@@ -90,7 +91,7 @@ class Enumerate(Node):
 
     @property
     def structure(self) -> Any:
-        return (None, self.inputs[0].structure)
+        return (LEAF, self.inputs[0].structure)
 
     @property
     def specs(self) -> list[TypeSpec]:

@@ -6,11 +6,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from ..errors import OpError
 from ..seeds import looking_ahead
-from ..specs import TypeSpec
-from ..structure import LEAF
-from .mapping import Function
-from .pipeline import UNKNOWN, Node
+from ..specs import DatasetSpec, TypeSpec, sample
+from ..structure import LEAF, flatten
+from .mapping import Function, failed
+from .pipeline import UNKNOWN, Node, Once
 from .streams import Blocks, Value, Values, first, flattened, steps, to_blocks
 
 __all__ = ["Interleave"]
@@ -43,9 +44,15 @@ class Interleave(Node):
         self._function = Function(function, node.structure)
         self._cycle, self._block, self._parallel = cycle, block, parallel
         self._sample: Node | None = None
+        self._function.check_dataset(node.specs)
 
     def _of(self, value: Value) -> Node:
-        _, parts = self._function(value)
+        try:
+            _, parts = self._function(value)
+        except OpError as error:
+            raise failed(
+                error, "FlatMap" if self._cycle == 1 else "Interleave"
+            ) from error.__cause__
         if not isinstance(parts[0], Node):
             raise TypeError("`map_func` must return a `Dataset` object.")
         self._sample = self._sample or parts[0]
@@ -55,6 +62,8 @@ class Interleave(Node):
         if self._sample is None:
             with looking_ahead():
                 first(map(self._of, self.inputs[0].stream(False)))  # errors come in their places
+                if self._sample is None:
+                    first(map(self._of, iter([tuple(map(_sample, self.inputs[0].specs))])))
         return self._sample
 
     @property
@@ -89,6 +98,16 @@ class Interleave(Node):
         if known is None or not known.pure or [s.shape.sizes for s in known.specs] != [()]:
             return None
         return to_blocks(self.values(), count)
+
+
+def _sample(spec: Any) -> Any:
+    """An element of a spec, where there is none to be had."""
+    if not isinstance(spec, DatasetSpec):
+        return sample(spec, 1, 0)
+    from .dataset import Dataset
+
+    structure, specs = flatten(spec.element_spec)
+    return Dataset(Once(lambda: iter(()), structure, specs, 0))._node
 
 
 def _in_turns(streams: Iterator[Values], cycle: int, block: int, parallel: bool) -> Values:

@@ -11,12 +11,12 @@ import numpy as np
 
 from .. import errors as _errors
 from ..seeds import running
-from ..specs import TensorSpec, TypeSpec
-from ..structure import LEAF, flatten, pack, packer
+from ..specs import DatasetSpec, TensorSpec, TypeSpec
+from ..structure import LEAF, flatten, pack, packer, parts_along
 from ..tensor import TensorShape, convert_to_tensor
 from ..trace import wrap
 from .mapping import hidden, shown
-from .pipeline import Node
+from .pipeline import Node, spec_of
 from .streams import Value
 
 __all__ = [
@@ -91,7 +91,7 @@ class DatasetIterator:
     @property
     def element_spec(self) -> Any:
         """Types and shapes of the parts of an element."""
-        return pack(self._node.structure, self._node.specs)
+        return spec_of(self._node)
 
 
 def as_numpy(part: Any) -> Any:
@@ -120,16 +120,14 @@ def _is_unknown(size: Any) -> bool:
 
 def shapes_of(shapes: Any, structure: Any) -> list[Any]:
     """The shapes of parts, which may be lists and tuples, too."""
-    if structure is LEAF:
-        sizes = shapes.array if hasattr(shapes, "array") else shapes
-        if isinstance(sizes, (list, tuple, np.ndarray)):
-            sizes = [None if size is None or _is_unknown(size) else size for size in sizes]
-        return [TensorShape(sizes).sizes]
-    if isinstance(structure, dict):
-        return [s for key in sorted(structure) for s in shapes_of(shapes[key], structure[key])]
-    return [
-        s for part, inner in zip(shapes, structure, strict=True) for s in shapes_of(part, inner)
-    ]
+    return list(map(_sizes, parts_along(shapes, structure)))
+
+
+def _sizes(shape: Any) -> Any:
+    sizes = shape.array if hasattr(shape, "array") else shape
+    if isinstance(sizes, (list, tuple, np.ndarray)):
+        sizes = [None if size is None or _is_unknown(size) else size for size in sizes]
+    return TensorShape(sizes).sizes
 
 
 def _parts(value: Any, structure: Any) -> list[Any]:
@@ -142,6 +140,8 @@ def _parts(value: Any, structure: Any) -> list[Any]:
     """
     if structure is LEAF:
         return [value]
+    if structure is None:
+        return []
     kind = dict if isinstance(structure, dict) else tuple
     if (
         not isinstance(value, kind)
@@ -193,15 +193,27 @@ def checked(value: Any, structure: Any, specs: Sequence[TypeSpec]) -> Value:
 def padding_of(node: Node, shapes: Any, values: Any) -> tuple[list[Any], list[Any]]:
     """To which shapes parts of elements are filled up, and with what; None for the defaults."""
     specs, structure = node.specs, node.structure
+    for spec in specs:
+        if isinstance(spec, DatasetSpec):
+            raise TypeError("`padded_batch` is not supported for datasets of datasets")
+        if not isinstance(spec, TensorSpec):
+            raise TypeError(
+                "`padded_batch` is only supported for datasets that produce tensor elements but "
+                f"input dataset produces elements of unsupported types: {spec}"
+            )
     sizes = [None] * len(specs) if shapes is None else shapes_of(shapes, structure)
     for size, spec in zip(sizes, specs, strict=True):
         _check_padded(size, spec)
     if values is None:
         return sizes, [None] * len(specs)
-    one = structure is not LEAF and flatten(values)[0] is LEAF  # for all of the parts
-    parts = [values] * len(specs) if one else flatten(values)[1]
-    if len(parts) != len(specs):
-        raise TypeError("`padding_values` does not have the structure of the elements")
+    if flatten(values)[0] is LEAF:  # for all of the parts
+        parts = [values] * len(specs)
+    else:
+        try:
+            parts = parts_along(values, structure)
+        except (ValueError, TypeError, KeyError) as error:
+            text = "`padding_values` does not have the structure of the elements"
+            raise TypeError(text) from error
     return sizes, [_filler(part, spec) for part, spec in zip(parts, specs, strict=True)]
 
 

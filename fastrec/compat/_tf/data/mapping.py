@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
 import types
@@ -12,16 +13,16 @@ from typing import Any
 import numpy as np
 
 from ..branching import Branches
-from ..columns import rows_of
-from ..errors import OpError
+from ..columns import Variants, rows_of
+from ..errors import InvalidArgumentError, OpError, OutOfRangeError
 from ..seeds import kept_for_run, looking_ahead, running
-from ..specs import TensorSpec, TypeSpec
+from ..specs import TypeSpec
 from ..structure import LEAF, flatten, pack
 from ..tensor import EagerTensor, Tensor, convert_to_tensor
 from ..trace import Called, Draw, Trace, calling, raw_of, traced, wrap
 from .explaining import explain, explaining
 from .native import with_fallback
-from .pipeline import Node, lowering
+from .pipeline import Node, loose_spec, lowering
 from .streams import (
     AHEAD,
     Block,
@@ -36,7 +37,7 @@ from .streams import (
 )
 from .threads import in_order
 
-__all__ = ["EagerMap", "Function", "Map", "Scalar", "Untraced", "loose_spec", "mapped"]
+__all__ = ["EagerMap", "Function", "Map", "Scalar", "Unsupported", "Untraced", "failed", "mapped"]
 
 _MOST_AHEAD = 1 << 16  # random numbers
 
@@ -85,12 +86,6 @@ class Scalar:
         return zip(map(int, numbers), elements(block), strict=True)
 
 
-class Opaque:
-    """Of a value that is no tensor, as a data set in a data set."""
-
-    dtype = shape = None
-
-
 def shown(raw: Any) -> Any:
     """A value, as programs see it."""
     if type(raw) is np.ndarray:
@@ -102,6 +97,8 @@ def hidden(value: Any) -> Any:
     """A value that a program has given, as it is kept."""
     if hasattr(value, "_node"):
         return value._node
+    if isinstance(value, (list, tuple)) and any(hasattr(each, "_node") for each in value):
+        return Variants([hidden(each) for each in value])
     if isinstance(value, Tensor) or hasattr(value, "_raw"):
         return raw_of(value)
     return raw_of(convert_to_tensor(value))
@@ -144,7 +141,7 @@ class Function:
         """
         try:
             return self._traced(specs)
-        except (NameError, ImportError):
+        except (NameError, ImportError, Unsupported):
             raise
         except AttributeError as error:
             if isinstance(error.obj, types.ModuleType):
@@ -153,6 +150,28 @@ class Function:
         except Exception as error:
             self._untraced(error)
         return None
+
+    def check_dataset(self, specs: Sequence[Any]) -> None:
+        """That it returns a data set, as far as can be seen without an element.
+
+        Raises
+        ------
+        TypeError
+        """
+        if not all(isinstance(spec, TypeSpec) for spec in specs):
+            return
+        returned: list[Any] = []
+
+        def results(value: Any) -> tuple[Any, list[Any]]:
+            returned.append(value)
+            return LEAF, []
+
+        with contextlib.suppress(Exception):  # which comes again with an element
+            traced(self.function, specs, self.arguments, results)
+        if returned and not hasattr(returned[0], "_node"):
+            raise TypeError(
+                f"`map_func` must return a `Dataset` object, but it returned {type(returned[0])}."
+            )
 
     def _untraced(self, error: Exception) -> None:
         """Say why a function is called with each element, to those who ask."""
@@ -168,20 +187,44 @@ class Function:
 
         def results(value: Any) -> tuple[Any, list[Any]]:
             structure, leaves = flatten(_unlisted(value))
-            if any(hasattr(leaf, "_node") or leaf is None for leaf in leaves):
+            if any(hasattr(leaf, "_node") for leaf in leaves):
                 raise TypeError("not tensors")
-            kept = [
-                x if isinstance(x, Tensor) or hasattr(x, "_raw") else convert_to_tensor(x)
-                for x in leaves
-            ]
-            return structure, kept
+            return structure, [_as_result(leaf) for leaf in leaves]
 
         return traced(self.function, specs, self.arguments, results, answers)
 
 
+class Unsupported(TypeError):
+    """A function returns what no element consists of."""
+
+
+def _as_result(value: Any) -> Any:
+    if isinstance(value, Tensor) or hasattr(value, "_raw"):
+        return value
+    if isinstance(value, type):
+        raise Unsupported(
+            f"Unsupported return value from function passed to Dataset.map(): {value}."
+        )
+    return convert_to_tensor(value)
+
+
+def failed(error: OpError, name: str) -> OpError:
+    """An error of a program's function, as TensorFlow tells it.
+
+    An end that the function comes to is none of the data set.
+    """
+    if isinstance(error, OutOfRangeError):
+        text = f"Function invocation produced OutOfRangeError: {error.message}"
+        return InvalidArgumentError(None, None, text)
+    return error.within(
+        f"Error in user-defined function passed to {name} transformation with iterator: "
+        f"Iterator::Root::{name}: "
+    )
+
+
 def _unlisted(value: Any) -> Any:
     """A list that a function returns is several tensors, which need not be alike."""
-    return tuple(value) if isinstance(value, list) else value
+    return tuple(value) if type(value) is list else value
 
 
 def _workers(parallel: int | None) -> int:
@@ -281,7 +324,13 @@ class Map(Node):
 
     def _values(self, fast: bool) -> Values:
         workers = _workers(self.parallel) if fast else 0
-        return in_order(self.trace, self.inputs[0].stream(fast), workers)
+        return in_order(self._of_one, self.inputs[0].stream(fast), workers)
+
+    def _of_one(self, value: Value) -> Value:
+        try:
+            return self.trace(value)
+        except OpError as error:
+            raise failed(error, "Map") from error.__cause__
 
     def _parsed(self) -> Values | None:
         """Batches of records, parsed natively as this would do."""
@@ -307,7 +356,7 @@ class Map(Node):
         return self._in_blocks(to_blocks(node.stream(), count) if inner is None else inner)
 
     def _in_blocks(self, blocks: Blocks) -> Blocks:
-        return in_blocks(blocks, self._of_block, lambda values: map(self.trace, values))
+        return in_blocks(blocks, self._of_block, lambda values: map(self._of_one, values))
 
     def _of_block(self, count: int, columns: list[Any]) -> Block:
         return count, self.trace.run_block(count, columns)
@@ -358,7 +407,10 @@ class EagerMap(Untraced):
         return map(functools.partial(self._call, {}), self.inputs[0].stream(False))
 
     def _call(self, states: dict[Any, Any], value: Value) -> Value:
-        structure, parts = self._made(states, value)
+        try:
+            structure, parts = self._made(states, value)
+        except OpError as error:
+            raise failed(error, "Map") from error.__cause__
         self._learn(structure, parts)
         return tuple(parts)
 
@@ -376,13 +428,3 @@ class EagerMap(Untraced):
         workers = _workers(self._parallel) if fast else 0
         call = functools.partial(self._call, self._function.states())
         return in_order(call, self.inputs[0].stream(fast), workers)
-
-
-def loose_spec(part: Any) -> Any:
-    """Spec of all elements, from one value: its type and number of dimensions."""
-    if isinstance(part, Node):
-        return Opaque
-    value = wrap(part)
-    if hasattr(value, "_spec"):
-        return value._spec.reshaped([None] * len(value.shape))
-    return TensorSpec([None] * len(value.shape), value.dtype)

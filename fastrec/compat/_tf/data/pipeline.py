@@ -15,10 +15,23 @@ from collections.abc import Callable
 from typing import Any
 
 from .. import errors as _errors
-from ..specs import TypeSpec
+from ..columns import Variants
+from ..specs import DatasetSpec, NoneTensorSpec, TensorSpec, TypeSpec
+from ..structure import pack
+from ..trace import wrap
 from .streams import AHEAD, Blocks, Values, to_values
 
-__all__ = ["INFINITE", "UNKNOWN", "Node", "Once", "invalid", "lowering", "set_lowering"]
+__all__ = [
+    "INFINITE",
+    "UNKNOWN",
+    "Node",
+    "Once",
+    "invalid",
+    "loose_spec",
+    "lowering",
+    "set_lowering",
+    "spec_of",
+]
 
 INFINITE = -1
 UNKNOWN = -2
@@ -125,3 +138,20 @@ class Once(Node):
 
     def values(self, fast: bool = True) -> Values:
         return self._make()
+
+
+def spec_of(node: Node) -> Any:
+    """The specs of the parts of an element, nested as these are."""
+    return pack(node.structure, node.specs, NoneTensorSpec())
+
+
+def loose_spec(part: Any) -> Any:
+    """Spec of all elements, from one value: its type and number of dimensions."""
+    if isinstance(part, Node):
+        return DatasetSpec(spec_of(part))
+    if isinstance(part, Variants):
+        return DatasetSpec(spec_of(part[0]), [None])
+    value = wrap(part)
+    if hasattr(value, "_spec"):
+        return value._spec.reshaped([None] * len(value.shape))
+    return TensorSpec([None] * len(value.shape), value.dtype)

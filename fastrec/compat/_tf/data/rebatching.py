@@ -14,9 +14,17 @@ import fastrec
 from .. import errors as _errors
 from ..columns import batch_of, column_of
 from ..shape import in_messages
-from ..specs import SparseTensorSpec, TensorSpec, TypeSpec, batched, unbatched
+from ..specs import (
+    RaggedTensorSpec,
+    SparseTensorSpec,
+    TensorSpec,
+    TypeSpec,
+    batched,
+    sample,
+    unbatched,
+)
 from ..tensor import TensorShape, as_array
-from .batching import Unbatch
+from .batching import Batch, Unbatch, ragged_rows
 from .pipeline import UNKNOWN, Node, invalid
 from .streams import Value, Values, steps, taken
 
@@ -24,18 +32,24 @@ __all__ = ["Rebatch", "SparseBatch"]
 
 
 class Rebatch(Node):
-    """The rows of elements in batches of several sizes in turn."""
+    """The rows of elements in batches of a size, or of several sizes in turn."""
 
     def __init__(self, node: Node, sizes: Sequence[int], drop_remainder: bool) -> None:
         super().__init__(node)
-        if not sizes or min(sizes) < 1:
-            raise invalid(f"Batch sizes must be greater than zero, got {list(sizes)}.")
+        if not sizes or min(sizes) < 0:
+            raise invalid(f"Batch sizes must not be negative, got {list(sizes)}.")
         self._rows, self._sizes, self._drop = Unbatch(node), list(sizes), drop_remainder
+        self._alike = sizes[0] if len(set(sizes)) == 1 and sizes[0] else None
+        self._plain = all(isinstance(spec, TensorSpec) for spec in node.specs)
 
     @property
     def specs(self) -> list[TypeSpec]:
-        alike = self._sizes[0] if self._drop and len(set(self._sizes)) == 1 else None
-        return [batched(unbatched(spec), alike) for spec in self.inputs[0].specs]
+        size = self._alike
+        known = [spec.shape.sizes for spec in self.inputs[0].specs]
+        if size is not None and not self._drop:
+            whole = all(sizes and sizes[0] and sizes[0] % size == 0 for sizes in known)
+            size = size if whole else None
+        return [batched(unbatched(spec), size) for spec in self.inputs[0].specs]
 
     @property
     def pure(self) -> bool:
@@ -45,19 +59,30 @@ class Rebatch(Node):
         return UNKNOWN
 
     def values(self, fast: bool = True) -> Values:
+        if self._alike is not None and self._plain:
+            return Batch(self._rows, self._alike, self._drop).stream(fast)
         rows, sizes = self._rows.stream(fast), itertools.cycle(self._sizes)
+        specs = self.inputs[0].specs
 
         def step() -> Value:
             size = next(sizes)
             chunk, error = taken(rows, size)
             if error is not None:
                 raise error
-            if not chunk or (self._drop and len(chunk) < size):
+            if size and (not chunk or (self._drop and len(chunk) < size)):
                 raise StopIteration
-            parts = zip(*chunk, strict=True)
-            return tuple(batch_of(column_of(part), n) for n, part in enumerate(parts))
+            parts = list(zip(*chunk, strict=True)) or [()] * len(specs)
+            return tuple(_joined(*pair, n) for n, pair in enumerate(zip(parts, specs, strict=True)))
 
         return steps(step)
+
+
+def _joined(part: Sequence[Any], spec: TypeSpec, number: int) -> Any:
+    if not part:
+        return sample(unbatched(spec).reshaped([0, *(unbatched(spec).shape.sizes or ())]), 0, 0)
+    if isinstance(spec, RaggedTensorSpec) and not isinstance(part[0], fastrec.Ragged):
+        return ragged_rows(part, spec, spec.row_splits_dtype.numpy)
+    return batch_of(column_of(part), number)
 
 
 class SparseBatch(Node):

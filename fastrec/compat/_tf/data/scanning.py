@@ -9,7 +9,7 @@ from typing import Any
 from ..specs import TensorSpec, TypeSpec
 from ..structure import flatten, pack
 from .iterating import tensors
-from .mapping import Function, Untraced, hidden, shown
+from .mapping import Function, Unsupported, Untraced, hidden, shown
 from .pipeline import Node
 from .streams import Value, Values, steps
 
@@ -35,11 +35,31 @@ class Scan(Untraced):
     def _traced(self) -> tuple[Any, list[TypeSpec]] | None:
         structure, leaves = flatten(self._state)
         specs: list[Any] = [TensorSpec(leaf.shape, leaf.dtype) for leaf in leaves]
-        call = Function(
-            lambda *both: self._function(*both)[1], (structure, self.inputs[0].structure)
-        )
+        call = Function(self._pair, (structure, self.inputs[0].structure))
         traced = call.trace([*specs, *self.inputs[0].specs])
-        return None if traced is None else (traced[1], traced[0].specs)
+        if traced is None:
+            return None
+        (state, made), found = traced[1], traced[0].specs
+        following, specs_made = found[: len(specs)], found[len(specs) :]
+        if state != structure or any(
+            one.dtype != other.dtype for one, other in zip(specs, following, strict=True)
+        ):
+            raise TypeError(
+                "The element types for the new state must match the initial state. Expected "
+                f"{pack(structure, specs)}; got {following}."
+            )
+        if [spec.shape.sizes for spec in following] != [spec.shape.sizes for spec in specs]:
+            return None  # the state grows, and what is made of it may
+        return made, specs_made
+
+    def _pair(self, state: Any, element: Any) -> Any:
+        """What the function returns: a state and an element."""
+        found = self._function(state, element)
+        if not isinstance(found, tuple) or len(found) != 2:
+            raise Unsupported(
+                "`scan_func` should return a pair consisting of new state and the output value."
+            )
+        return found
 
     def values(self, fast: bool = True) -> Values:
         stream, state = self.inputs[0].stream(fast), self._state

@@ -13,11 +13,12 @@ import fastrec
 from fastrec.errors import FastrecError
 
 from .. import errors as _errors
-from ..columns import rows_of
+from ..columns import Variants, rows_of
 from ..records import as_path, compression_of, data_error
 from ..specs import TensorSpec, TypeSpec, unbatched
+from ..structure import LEAF
 from ..trace import wrap
-from .pipeline import INFINITE, UNKNOWN, Node
+from .pipeline import INFINITE, UNKNOWN, Node, loose_spec
 from .streams import Block, Blocks, Values, steps
 
 __all__ = ["Files", "Numbers", "Records", "Slices", "Tensors"]
@@ -48,6 +49,8 @@ class Tensors(Node):
 
 
 def _spec_of(value: Any) -> TypeSpec:
+    if isinstance(value, (Node, Variants)):
+        return loose_spec(value)
     shown = wrap(value)
     return getattr(shown, "_spec", None) or TensorSpec(shown.shape, shown.dtype)
 
@@ -78,7 +81,10 @@ class Slices(Node):
         return zip(*[rows_of(column) for column in self.columns], strict=True)
 
     def blocks(self, count: int) -> Blocks | None:
-        if any(isinstance(column, (fastrec.Sparse, fastrec.Ragged)) for column in self.columns):
+        if any(
+            isinstance(column, (fastrec.Sparse, fastrec.Ragged, Variants))
+            for column in self.columns
+        ):
             return None
         return (
             (
@@ -103,7 +109,7 @@ def _length(column: Any) -> int:
 class Numbers(Node):
     """Integers from `start` to `stop` by `step`."""
 
-    structure = None
+    structure = LEAF
 
     def __init__(self, start: int, stop: int, step: int, dtype: Any) -> None:
         super().__init__()
@@ -172,7 +178,7 @@ def each_of_files(
 class Records(Node):
     """The records of files, one file after the other."""
 
-    structure = None
+    structure = LEAF
 
     def __init__(
         self, paths: Callable[[], Iterator[str]], compression: Any, fixed: Sequence[str] = ()
@@ -214,7 +220,7 @@ def _as_block(records: fastrec.Bytes) -> Block:
 class Files(Node):
     """Values that a function reads from each of several files: lines or fixed-length records."""
 
-    structure = None
+    structure = LEAF
 
     def __init__(
         self, paths: Sequence[str], compression: Any, read: Callable[[Any, str], Iterator[bytes]]
@@ -266,8 +272,9 @@ def names_of(filenames: Any) -> list[str]:
         if not isinstance(array, list):
             return names_of(array)
     if not isinstance(array, (list, tuple)):
+        kind = getattr(wrap(np.asarray(array)), "dtype", type(array))
         raise TypeError(
-            f"The `filenames` argument must contain `tf.string` elements. Got {filenames!r}."
+            f"The `filenames` argument must contain `tf.string` elements. Got `{kind!r}` elements."
         )
     return [name for each in array for name in names_of(each)]
 

@@ -99,7 +99,8 @@ def to_values(blocks: Blocks) -> Values:
 
 def elements(block: Block) -> Values:
     """The elements of a block."""
-    return zip(*map(rows_of, block[1]), strict=True)
+    count, columns = block
+    return zip(*map(rows_of, columns), strict=True) if columns else iter([()] * count)
 
 
 def to_blocks(values: Values, count: int) -> Blocks:

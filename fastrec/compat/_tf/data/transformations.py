@@ -8,6 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from ..specs import sample
+from ..structure import flatten, pack
+
 __all__ = [
     "Transformation",
     "bucket_by_sequence_length",
@@ -16,7 +19,9 @@ __all__ = [
     "group_by_window",
     "ignore_errors",
     "map_and_batch",
+    "pad_to_cardinality",
     "parallel_interleave",
+    "rejection_resample",
     "scan",
     "shuffle_and_repeat",
     "take_while",
@@ -76,6 +81,39 @@ def parallel_interleave(
     return lambda dataset: dataset.interleave(map_func, cycle_length, block_length)
 
 
+def pad_to_cardinality(cardinality: int, mask_key: str = "valid") -> Transformation:
+    """For ``apply``: dicts, of which there are so many; under `mask_key` whether one was there.
+
+    Raises
+    ------
+    ValueError
+        When elements are no dicts, or when there are more, or who knows how many.
+    """
+
+    def padded(dataset: Any) -> Any:
+        specs = dataset.element_spec
+        if not isinstance(specs, dict):
+            raise ValueError(
+                "`pad_to_cardinality` requires its input dataset to be a dictionary, but it has "
+                f"elements of {specs}."
+            )
+        have, text = dataset._node.cardinality(), "The dataset passed into `pad_to_cardinality`"
+        if have < 0:
+            raise ValueError(f"{text} must have a known cardinalty, but has cardinality {have}")
+        if have > cardinality:
+            raise ValueError(
+                f"{text} must have a cardinalty less than the target cardinality "
+                f"({cardinality}), but has cardinality {have}"
+            )
+        structure, parts = flatten(specs)
+        filler = pack(structure, [sample(part, 0, 0) for part in parts])
+        marked = dataset.map(lambda element: {**element, mask_key: True})
+        rest = type(dataset).from_tensors({**filler, mask_key: False}).repeat(cardinality - have)
+        return marked.concatenate(rest)
+
+    return padded
+
+
 def _method(name: str) -> Callable[..., Transformation]:
     """For ``apply``: what a method of data sets gives."""
 
@@ -88,6 +126,7 @@ def _method(name: str) -> Callable[..., Transformation]:
 
 bucket_by_sequence_length = _method("bucket_by_sequence_length")
 group_by_window = _method("group_by_window")
+rejection_resample = _method("rejection_resample")
 scan = _method("scan")
 take_while = _method("take_while")
 unique = _method("unique")

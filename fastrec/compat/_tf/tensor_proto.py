@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._tf import errors as _errors
-from .._tf.dtypes import DType, as_dtype, short_name
+from . import errors as _errors
+from .dtypes import DType, as_dtype, short_name
 
 __all__ = ["parse", "serialize"]
 

@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Elements of one key reduced to one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..dtypes import as_dtype
+from ..specs import TensorSpec, TypeSpec
+from ..structure import LEAF, flatten
+from .mapping import Function, Scalar, Untraced, hidden, shown
+from .pipeline import UNKNOWN, Node
+from .streams import Value, Values, steps
+
+__all__ = ["Reduced", "Reducer"]
+
+_KEY = TensorSpec((), "int64")
+_MOST_TRIALS = 4  # after which a state's shape has settled, or has no rank
+
+
+class Reducer:
+    """Three functions: of a key, the state of its group; of that and an element; of the last one.
+
+    Parameters
+    ----------
+    init_func, reduce_func, finalize_func : callable
+    """
+
+    def __init__(
+        self,
+        init_func: Callable[..., Any],
+        reduce_func: Callable[..., Any],
+        finalize_func: Callable[..., Any],
+    ) -> None:
+        self.init_func, self.reduce_func = init_func, reduce_func
+        self.finalize_func = finalize_func
+
+
+def _wider(one: TypeSpec, other: TypeSpec) -> TypeSpec:
+    """The spec of what is of either.
+
+    Raises
+    ------
+    TypeError
+        When they are of different types.
+    """
+    if type(one) is not type(other) or one.dtype != other.dtype:
+        raise TypeError(
+            "The element types for the new state must match the initial state. Expected "
+            f"{one.dtype}, got {other.dtype}."
+        )
+    a, b = one.shape.sizes, other.shape.sizes
+    if a is None or b is None or len(a) != len(b):
+        return one.reshaped(None)
+    return one.reshaped([x if x == y else None for x, y in zip(a, b, strict=True)])
+
+
+class Reduced(Untraced):
+    """For each key, in order, what a reducer makes of the elements that have it.
+
+    Raises
+    ------
+    ValueError
+        When keys are no whole numbers.
+    TypeError
+        When a state is followed by one of another type.
+    """
+
+    def __init__(self, node: Node, key: Callable[..., Any], reducer: Reducer) -> None:
+        super().__init__(node)
+        self._reducer = reducer
+        traced = Function(key, node.structure).trace(node.specs)
+        if traced is not None:
+            structure, (spec,) = traced[1], traced[0].specs or [None]
+            whole = spec is not None and spec.dtype == as_dtype("int64") and not spec.shape.sizes
+            if structure is not LEAF or not whole:
+                raise ValueError(
+                    f"Invalid `key_func`. Expected `key_func` to return a scalar tensor of type "
+                    f"`tf.int64`, but its return type is {spec}."
+                )
+        self._key = Scalar(key, node)
+        self._found = self._traced(node)
+
+    def _traced(self, node: Node) -> tuple[Any, list[TypeSpec]] | None:
+        begun = Function(self._reducer.init_func, LEAF).trace([_KEY])
+        if begun is None:
+            return None
+        state, specs = begun[1], begun[0].specs
+        step = Function(self._reducer.reduce_func, (state, node.structure))
+        for _ in range(_MOST_TRIALS):
+            if (made := step.trace([*specs, *node.specs])) is None:
+                return None
+            if made[1] != state:
+                raise TypeError("The new state must have the structure of the initial state.")
+            wider = list(map(_wider, specs, made[0].specs))
+            if wider == specs:
+                break
+            specs = wider
+        ended = Function(self._reducer.finalize_func, state).trace(specs)
+        return None if ended is None else (ended[1], ended[0].specs)
+
+    def cardinality(self) -> int:
+        return UNKNOWN
+
+    def values(self, fast: bool = True) -> Values:
+        groups: list[tuple[int, Any]] | None = None
+
+        def step() -> Value:
+            nonlocal groups
+            if groups is None:
+                groups = sorted(self._states(fast).items(), reverse=True)
+            if not groups:
+                raise StopIteration
+            _, (structure, parts) = groups.pop()
+            kind, made = Function(self._reducer.finalize_func, structure)(parts)
+            self._learn(kind, made)
+            return tuple(made)
+
+        return steps(step)
+
+    def _states(self, fast: bool) -> dict[int, tuple[Any, list[Any]]]:
+        node = self.inputs[0]
+        states: dict[int, tuple[Any, list[Any]]] = {}
+        for key, value in self._key.beside(node, fast):
+            if key not in states:
+                first = self._reducer.init_func(shown(np.asarray(key, np.int64)))
+                kind, leaves = flatten(first)
+                states[key] = kind, list(map(hidden, leaves))
+            structure, parts = states[key]
+            call = Function(self._reducer.reduce_func, (structure, node.structure))
+            states[key] = call([*parts, *value])
+        return states

@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Elements of classes, so many of each that they have another distribution.
+
+An element is taken as it comes with probability `m`, and otherwise from those that are drawn by the
+probability with which their class is to be kept; both follow from the two distributions.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..kernels import philox
+from ..seeds import draws, get_seed, graph_seed
+from .flow import Sample, by_weight
+from .pipeline import UNKNOWN, Node
+from .streams import Value, Values, steps
+
+__all__ = ["Rejected", "mixed", "shares", "static_share"]
+
+_BATCH, _SMOOTHING = 32, 10  # elements that an estimate is made anew for; of each class before
+_FLOAT = np.dtype(np.float32)
+Array = NDArray[Any]
+Shares = Callable[[bool], Iterator[tuple[Array, float]]]
+
+
+def _accepted(initial: Array, target: Array) -> tuple[Array, float]:
+    """With which probability each class is kept, and an element taken as it comes."""
+    with np.errstate(all="ignore"):
+        ratio = target / (initial + np.finfo(_FLOAT).tiny)
+        least = ratio.min()
+        return (ratio - least) / (ratio.max() - least), float(least)
+
+
+def static_share(initial: Array, target: Array) -> float:
+    """The probability with which an element is taken as it comes."""
+    with np.errstate(all="ignore"):
+        return float(np.min(target / initial))
+
+
+def shares(node: Node, initial: Array | None, target: Array) -> Shares:
+    """A function that gives the probabilities for one element after the other.
+
+    Parameters
+    ----------
+    node : Node
+        Whose elements begin with their class, which are counted unless `initial` is given.
+    """
+    if initial is not None:
+        known = _accepted(initial, target)
+        return lambda fast: itertools.repeat(known)
+
+    def estimated(fast: bool) -> Iterator[tuple[Array, float]]:
+        seen = np.full(len(target), _SMOOTHING, np.int64)
+        stream = node.stream(fast)
+        while batch := list(itertools.islice(stream, _BATCH)):
+            classes = [int(np.asarray(value[0])) for value in batch]
+            inside = [number for number in classes if 0 <= number < len(seen)]
+            seen += np.bincount(inside, minlength=len(seen))
+            found = _accepted((seen / seen.sum()).astype(_FLOAT), target)
+            yield from itertools.repeat(found, _BATCH)
+
+    return estimated
+
+
+class Rejected(Node):
+    """The elements that are kept by the probabilities of their classes."""
+
+    def __init__(self, node: Node, chances: Shares, seed: int | None) -> None:
+        super().__init__(node)
+        self._chances, self._seeds = chances, graph_seed(seed, 0)
+
+    @property
+    def pure(self) -> bool:
+        return False
+
+    def cardinality(self) -> int:
+        return UNKNOWN
+
+    def values(self, fast: bool = True) -> Values:
+        stream, chances = self.inputs[0].stream(fast), self._chances(fast)
+        state = philox.Philox(*self._seeds)
+
+        def step() -> Value:
+            while True:
+                value = next(stream)
+                kept = next(chances)[0][int(np.asarray(value[0]))]
+                if philox.uniform(state, (), _FLOAT) < kept:
+                    return value
+
+        return steps(step)
+
+
+def mixed(nodes: Sequence[Node], chances: Shares, seed: int | None) -> Sample:
+    """Elements of the first node by the probability of that, otherwise of the second."""
+    pair = get_seed(seed)
+
+    def choices(fast: bool) -> Iterator[int]:
+        numbers = draws(*pair)
+        for _, share in chances(fast):
+            yield next(by_weight([share, 1.0 - share], len(nodes), numbers))
+
+    return Sample(nodes, choices, True)
