@@ -74,6 +74,8 @@ def described(spec: Any) -> Any:
         return {key: described(each) for key, each in spec.items()}
     if isinstance(spec, tuple):
         return [described(each) for each in spec]
+    if not hasattr(spec, "dtype"):
+        return type(spec).__name__
     return [type(spec).__name__, str(spec.shape), spec.dtype.name]
 
 
@@ -346,6 +348,36 @@ PROGRAMS: dict[str, Program] = {
     "vectors by key": by_key,
     "generated, in batches": lambda tf, p: generated(tf, p).batch(4),
     "generated, in padded batches": lambda tf, p: generated(tf, p).padded_batch(4),
+    "nothing in elements": lambda tf, p: (
+        numbers(tf, 7).map(lambda i: (i, None, {"a": i * 2, "b": None})).batch(3)
+    ),
+    "data sets in a data set": lambda tf, p: tf.data.Dataset.from_tensor_slices(
+        [numbers(tf, 3), numbers(tf, 5)]
+    ).flat_map(lambda inner: inner.map(lambda i: i + 1)),
+    "data sets in a batch": lambda tf, p: (
+        numbers(tf, 5).map(tf.data.Dataset.range).batch(2).unbatch().flat_map(lambda inner: inner)
+    ),
+    "another size": lambda tf, p: parsed(tf, p).batch(8).rebatch(5),
+    "other sizes": lambda tf, p: numbers(tf, 11).batch(4).rebatch([3, 0, 2]),
+    "another distribution": lambda tf, p: numbers(tf, 300).rejection_resample(
+        lambda i: tf.cast(i % 3, tf.int32), [0.7, 0.2, 0.1], [1 / 3, 1 / 3, 1 / 3], seed=4
+    ),
+    "another distribution of what is counted": lambda tf, p: numbers(tf, 300).rejection_resample(
+        lambda i: tf.cast(i % 3, tf.int32), [0.5, 0.4, 0.1], seed=4
+    ),
+    "reduced by key": lambda tf, p: numbers(tf, 20).apply(
+        tf.data.experimental.group_by_reducer(
+            lambda i: i % 3,
+            tf.data.experimental.Reducer(
+                lambda key: (key, np.float32(0)),
+                lambda state, i: (state[0] + i, state[1] + 0.5),
+                lambda total, half: {"total": total, "half": half},
+            ),
+        )
+    ),
+    "as many as wanted": lambda tf, p: tf.data.Dataset.from_tensor_slices(
+        {"a": [1, 2, 3], "b": (["x", "y", "z"], np.ones((3, 2)))}
+    ).apply(tf.data.experimental.pad_to_cardinality(5)),
     "take while": lambda tf, p: numbers(tf).take_while(lambda i: i < 5),
     "text": lambda tf, p: tf.data.TFRecordDataset(p).map(
         lambda r: tf.strings.join(

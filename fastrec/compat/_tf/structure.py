@@ -114,6 +114,8 @@ def parts_along(value: Any, structure: Any) -> list[Any]:
         return []
     if structure is LEAF:
         return [value]
+    if value is None:
+        return [None] * len(flatten(structure)[1])
     if isinstance(structure, dict):
         return [p for key in sorted(structure) for p in parts_along(value[key], structure[key])]
     pairs = zip(value, structure, strict=True)

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,19 @@ from numpy.typing import NDArray
 from . import errors as _errors
 from .dtypes import DType, as_dtype, short_name
 
-__all__ = ["parse", "serialize"]
+__all__ = [
+    "Malformed",
+    "content_of",
+    "decode",
+    "field",
+    "fields",
+    "parse",
+    "serialize",
+    "shape_field",
+    "shape_sizes",
+    "signed",
+    "varint",
+]
 
 # The field of the values of a type, where they are not kept as bytes, and how it is encoded.
 _LISTS = {
@@ -33,7 +45,8 @@ _LISTS = {
 _MOST_ELEMENTS = 2**31
 
 
-def _varint(value: int) -> bytes:
+def varint(value: int) -> bytes:
+    """A number of up to 64 bits."""
     value &= (1 << 64) - 1
     out = bytearray()
     while value >= 0x80:
@@ -42,22 +55,37 @@ def _varint(value: int) -> bytes:
     return bytes([*out, value])
 
 
-def _field(number: int, data: bytes) -> bytes:
-    return _varint(number << 3 | 2) + _varint(len(data)) + data
+def field(number: int, data: bytes) -> bytes:
+    """A field that has a length."""
+    return varint(number << 3 | 2) + varint(len(data)) + data
+
+
+def shape_field(sizes: Iterable[int | None]) -> bytes:
+    """A shape, -1 for sizes that are not known."""
+    known = [-1 if size is None else size for size in sizes]
+    return b"".join(field(2, b"\x08" + varint(size) if size else b"") for size in known)
+
+
+def content_of(array: NDArray[Any], dtype: DType) -> bytes:
+    """A tensor whose elements are bytes, strings after all of their lengths."""
+    head = b"\x08" + varint(int(dtype)) + field(2, shape_field(array.shape))
+    if dtype.name != "string":
+        return serialize(array, dtype)
+    texts = array.reshape(-1).tolist()
+    return head + field(4, b"".join(varint(len(each)) for each in texts) + b"".join(texts))
 
 
 def serialize(array: NDArray[Any], dtype: DType) -> bytes:
     """A tensor, its elements as bytes."""
-    sizes = b"".join(_field(2, b"\x08" + _varint(size) if size else b"") for size in array.shape)
-    head = b"\x08" + _varint(int(dtype)) + _field(2, sizes)
+    head = b"\x08" + varint(int(dtype)) + field(2, shape_field(array.shape))
     if dtype.name == "string":
-        return head + b"".join([_field(8, each) for each in array.reshape(-1).tolist()])
+        return head + b"".join([field(8, each) for each in array.reshape(-1).tolist()])
     content = np.ascontiguousarray(array).astype(dtype.numpy.newbyteorder("<")).tobytes()
-    return head + (_field(4, content) if content else b"")
+    return head + (field(4, content) if content else b"")
 
 
-class _Malformed(Exception):
-    pass
+class Malformed(Exception):
+    """Bytes that are not such a message."""
 
 
 def _read_varint(data: bytes, at: int) -> tuple[int, int]:
@@ -71,10 +99,10 @@ def _read_varint(data: bytes, at: int) -> tuple[int, int]:
         if byte < 0x80:
             return value & (1 << 64) - 1, at
         shift += 7
-    raise _Malformed
+    raise Malformed
 
 
-def _fields(data: bytes) -> Iterator[tuple[int, Any]]:
+def fields(data: bytes) -> Iterator[tuple[int, Any]]:
     """The fields of a message: numbers, and bytes where they have a length or a fixed one."""
     at = 0
     while at < len(data):
@@ -89,39 +117,41 @@ def _fields(data: bytes) -> Iterator[tuple[int, Any]]:
         elif wire in (1, 5):
             size = 8 if wire == 1 else 4
         else:
-            raise _Malformed
+            raise Malformed
         if size > len(data) - at or number == 0:
-            raise _Malformed
+            raise Malformed
         yield number, data[at : at + size]
         at += size
 
 
-def _signed(value: int) -> int:
+def signed(value: int) -> int:
+    """A number of 64 bits as the signed one that it stands for."""
     return value - (1 << 64) if value >> 63 else value
 
 
-def _shape(data: bytes) -> list[int]:
+def shape_sizes(data: bytes, unknown: bool = False) -> list[int]:
+    """The sizes in a message; -1 among them only if they may be `unknown`."""
     sizes = []
-    for number, dim in _fields(data):
+    for number, dim in fields(data):
         if number == 2:
             size = 0
-            for field, value in _fields(dim):
-                size = _signed(value) if field == 1 else size
+            for place, value in fields(dim):
+                size = signed(value) if place == 1 else size
             sizes.append(size)
-    if any(size < 0 for size in sizes) or math.prod(sizes) > _MOST_ELEMENTS:
-        raise _Malformed
+    if not unknown and (min(sizes, default=0) < 0 or math.prod(sizes) > _MOST_ELEMENTS):
+        raise Malformed
     return sizes
 
 
 def _strings(content: bytes, count: int) -> list[bytes]:
     at, lengths = 0, []
     if count > len(content):
-        raise _Malformed
+        raise Malformed
     for _ in range(count):
         length, at = _read_varint(content, at)
         lengths.append(length)
     if sum(lengths) != len(content) - at:
-        raise _Malformed
+        raise Malformed
     found = []
     for length in lengths:
         found.append(content[at : at + length])
@@ -138,32 +168,32 @@ def _listed(parts: list[Any], how: str) -> list[Any]:
         elif how != "varint":
             found += np.frombuffer(part, how).tolist()
         elif isinstance(part, int):
-            found.append(_signed(part))
+            found.append(signed(part))
         else:
             at = 0
             while at < len(part):
                 value, at = _read_varint(part, at)
-                found.append(_signed(value))
+                found.append(signed(value))
     return found
 
 
-def _array(fields: list[tuple[int, Any]]) -> NDArray[Any]:
-    last = dict(fields)
+def _array(found: list[tuple[int, Any]]) -> NDArray[Any]:
+    last = dict(found)
     dtype = as_dtype(last.get(1, 0))
-    sizes = _shape(b"".join(value for number, value in fields if number == 2))
+    sizes = shape_sizes(b"".join(value for number, value in found if number == 2))
     count, content = math.prod(sizes), last.get(4, b"")
     if dtype.name == "string" and content:
         values: list[Any] = _strings(content, count)
     elif content or not count:
         flat = np.frombuffer(content, dtype.numpy.newbyteorder("<"))
         if flat.size != count:
-            raise _Malformed
+            raise Malformed
         return flat.astype(dtype.numpy).reshape(sizes)
     else:
         number, how = _LISTS[dtype.name]
-        values = _listed([value for field, value in fields if field == number], how)
+        values = _listed([value for place, value in found if place == number], how)
     if not values or len(values) > count:
-        raise _Malformed
+        raise Malformed
     values += [values[-1]] * (count - len(values))  # the last stands for those that follow
     array = np.empty(count, dtype.numpy)
     array[:] = (
@@ -172,6 +202,17 @@ def _array(fields: list[tuple[int, Any]]) -> NDArray[Any]:
         else values
     )
     return array.reshape(sizes)
+
+
+def decode(data: bytes) -> NDArray[Any]:
+    """The tensor in a message, of any type.
+
+    Raises
+    ------
+    Malformed, KeyError, TypeError, ValueError, OverflowError
+        When it is none.
+    """
+    return _array(list(fields(data)))
 
 
 def parse(data: bytes, dtype: DType) -> NDArray[Any]:
@@ -183,8 +224,8 @@ def parse(data: bytes, dtype: DType) -> NDArray[Any]:
         When it is none, or of another type.
     """
     try:
-        array = _array(list(_fields(data)))
-    except (_Malformed, KeyError, TypeError, ValueError, OverflowError, MemoryError) as error:
+        array = decode(data)
+    except (Malformed, KeyError, TypeError, ValueError, OverflowError, MemoryError) as error:
         text = "Could not parse `serialized` as TensorProto"
         raise _errors.InvalidArgumentError(None, None, text) from error
     found = as_dtype(array.dtype)

@@ -63,6 +63,7 @@ __all__ = [
     "group_by_reducer",
     "group_by_window",
     "ignore_errors",
+    "load",
     "make_batched_features_dataset",
     "make_csv_dataset",
     "map_and_batch",
@@ -71,6 +72,7 @@ __all__ = [
     "parse_example_dataset",
     "rejection_resample",
     "sample_from_datasets",
+    "save",
     "scan",
     "shuffle_and_repeat",
     "take_while",
@@ -244,6 +246,20 @@ def group_by_reducer(key_func: Any, reducer: Reducer) -> Transformation:
     from .._tf.data.reducing import Reduced
 
     return lambda dataset: Dataset(Reduced(dataset._node, key_func, reducer))
+
+
+def save(dataset: Any, path: Any, compression: Any = None, shard_func: Any = None) -> None:
+    """Write the elements of a data set to a folder."""
+    dataset.save(path, compression, shard_func)
+
+
+def load(
+    path: Any, element_spec: Any = None, compression: Any = None, reader_func: Any = None
+) -> Any:
+    """The elements that were saved to a folder."""
+    from .._tf.data.dataset import Dataset
+
+    return Dataset.load(path, element_spec, compression, reader_func)
 
 
 def cardinality(dataset: Any) -> Any:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import functools
 import glob
 import itertools
 from collections.abc import Callable, Iterator, Sequence
@@ -12,6 +13,7 @@ import numpy as np
 
 from ..dtypes import as_dtype
 from ..errors import of_python
+from ..records import as_path
 from ..seeds import SeedSource, draws, get_seed
 from ..specs import DatasetSpec, TensorSpec
 from ..structure import LEAF, flatten, pack
@@ -21,8 +23,9 @@ from . import flow as _flow
 from .chaining import AUTOTUNE, Chain
 from .iterating import DatasetIterator, as_numpy, checked, signature_of
 from .joining import check_alike
-from .mapping import hidden, shown
+from .mapping import Scalar, hidden, shown
 from .pipeline import INFINITE, UNKNOWN, Node, Once, invalid, spec_of
+from .saving import Saved, save
 from .sources import Numbers, Slices, Tensors, names_of
 from .streams import Value, Values, steps
 
@@ -269,6 +272,43 @@ class Dataset(Chain):
             return map(number, choice_dataset._node.stream(fast))
 
         return Dataset(_flow.Sample(nodes, choices, stop_on_empty_dataset))
+
+    def save(
+        self,
+        path: Any,
+        compression: Any = None,
+        shard_func: Callable[..., Any] | None = None,
+        checkpoint_args: Any = None,
+    ) -> None:
+        """Write the elements to a folder, from which :meth:`load` of TensorFlow, too, has them."""
+        if checkpoint_args is not None:
+            raise NotImplementedError("saving is not checkpointed: `checkpoint_args` must be None")
+        of = None if shard_func is None else Scalar(shard_func, self._node)
+        save(self._node, as_path(path), compression, of)
+
+    @staticmethod
+    def load(
+        path: Any,
+        element_spec: Any = None,
+        compression: Any = None,
+        reader_func: Callable[[Dataset], Any] | None = None,
+        wait: bool = False,
+    ) -> Dataset:
+        """The elements that :meth:`save` of TensorFlow or of this class has written.
+
+        They are an element of each shard in turn, or what `reader_func` makes of the data set of
+        these.
+        """
+        saved = Saved(as_path(path), element_spec, compression)
+
+        def shard(place: Any) -> Dataset:
+            make = functools.partial(saved.of_shards, [place])
+            return Dataset(Once(make, saved.structure, saved.specs))
+
+        if reader_func is not None:
+            made: Dataset = reader_func(Dataset.from_tensor_slices(list(map(shard, saved.shards))))
+            return made
+        return Dataset(saved)
 
     def __iter__(self) -> DatasetIterator:
         return DatasetIterator(self._node, shown)

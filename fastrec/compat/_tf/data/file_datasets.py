@@ -36,7 +36,7 @@ def _check_names(spec: Any) -> None:
     if not isinstance(spec, TensorSpec):
         raise TypeError(f"{text}. Got a dataset of {spec}.")
     if spec.dtype.name != "string":
-        raise TypeError(f"{text}. Got a dataset of {spec.dtype!r} elements.")
+        raise TypeError(f"{text}. Got a dataset of `{spec.dtype!r}` elements.")
     if spec.shape.sizes:
         raise TypeError(f"{text} of shape [] (i.e. scalars). Got a dataset of {spec}.")
 

@@ -14,7 +14,7 @@ from .mapping import Function, failed
 from .pipeline import UNKNOWN, Node, Once
 from .streams import Blocks, Value, Values, first, flattened, steps, to_blocks
 
-__all__ = ["Interleave"]
+__all__ = ["Interleave", "in_turns"]
 
 
 class Interleave(Node):
@@ -91,7 +91,7 @@ class Interleave(Node):
         streams = map(made, self.inputs[0].stream(fast))
         if self._cycle == 1:
             return flattened(streams)
-        return _in_turns(streams, self._cycle, self._block, self._parallel)
+        return in_turns(streams, self._cycle, self._block, self._parallel)
 
     def blocks(self, count: int) -> Blocks | None:
         known = self._known() if super().pure else None
@@ -110,7 +110,7 @@ def _sample(spec: Any) -> Any:
     return Dataset(Once(lambda: iter(()), structure, specs, 0))._node
 
 
-def _in_turns(streams: Iterator[Values], cycle: int, block: int, parallel: bool) -> Values:
+def in_turns(streams: Iterator[Values], cycle: int, block: int, parallel: bool) -> Values:
     """As TensorFlow does: one that has ended gives up its turn, and is replaced at the next.
 
     If `parallel`, an error has the place of an element in a turn, and one instead of a stream that

@@ -193,13 +193,16 @@ def checked(value: Any, structure: Any, specs: Sequence[TypeSpec]) -> Value:
 def padding_of(node: Node, shapes: Any, values: Any) -> tuple[list[Any], list[Any]]:
     """To which shapes parts of elements are filled up, and with what; None for the defaults."""
     specs, structure = node.specs, node.structure
+    if None in flatten(structure, nones=True)[1]:
+        raise TypeError("`padded_batch` is not supported for datasets with None in elements")
     for spec in specs:
         if isinstance(spec, DatasetSpec):
             raise TypeError("`padded_batch` is not supported for datasets of datasets")
         if not isinstance(spec, TensorSpec):
             raise TypeError(
                 "`padded_batch` is only supported for datasets that produce tensor elements but "
-                f"input dataset produces elements of unsupported types: {spec}"
+                "type spec of elements in the input dataset is not a subclass of TensorSpec: "
+                f"`{spec}`."
             )
     sizes = [None] * len(specs) if shapes is None else shapes_of(shapes, structure)
     for size, spec in zip(sizes, specs, strict=True):

@@ -64,13 +64,17 @@ class Rebatch(Node):
         rows, sizes = self._rows.stream(fast), itertools.cycle(self._sizes)
         specs = self.inputs[0].specs
 
+        ended = False
+
         def step() -> Value:
+            nonlocal ended
             size = next(sizes)
             chunk, error = taken(rows, size)
             if error is not None:
                 raise error
-            if size and (not chunk or (self._drop and len(chunk) < size)):
+            if ended or (size and (not chunk or (self._drop and len(chunk) < size))):
                 raise StopIteration
+            ended = len(chunk) < size
             parts = list(zip(*chunk, strict=True)) or [()] * len(specs)
             return tuple(_joined(*pair, n) for n, pair in enumerate(zip(parts, specs, strict=True)))
 

@@ -6,10 +6,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from ..errors import OpError
 from ..specs import TensorSpec, TypeSpec
 from ..structure import flatten, pack
 from .iterating import tensors
-from .mapping import Function, Unsupported, Untraced, hidden, shown
+from .mapping import Function, Unsupported, Untraced, failed, hidden, shown
 from .pipeline import Node
 from .streams import Value, Values, steps
 
@@ -68,7 +69,10 @@ class Scan(Untraced):
         def step() -> Value:
             nonlocal state
             element = pack(structure, list(map(shown, next(stream))))
-            following, made = self._function(state, element)
+            try:
+                following, made = self._function(state, element)
+            except OpError as error:
+                raise failed(error, "Scan") from error.__cause__
             kind, leaves = flatten(made)
             value = tuple(map(hidden, leaves))
             state = tensors(following)

@@ -17,6 +17,7 @@ from ..columns import Variants, rows_of
 from ..records import as_path, compression_of, data_error
 from ..specs import TensorSpec, TypeSpec, unbatched
 from ..structure import LEAF
+from ..tensor import convert_to_tensor
 from ..trace import wrap
 from .pipeline import INFINITE, UNKNOWN, Node, loose_spec
 from .streams import Block, Blocks, Values, steps
@@ -272,7 +273,7 @@ def names_of(filenames: Any) -> list[str]:
         if not isinstance(array, list):
             return names_of(array)
     if not isinstance(array, (list, tuple)):
-        kind = getattr(wrap(np.asarray(array)), "dtype", type(array))
+        kind = convert_to_tensor(array).dtype
         raise TypeError(
             f"The `filenames` argument must contain `tf.string` elements. Got `{kind!r}` elements."
         )
