@@ -6,7 +6,6 @@ from __future__ import annotations
 import contextlib
 import glob
 import os
-import shutil
 from collections.abc import Callable, Iterator
 from typing import IO, Any, TypeVar
 
@@ -288,6 +287,8 @@ def rmtree(path: Any) -> None:
     if not os.path.lexists(where):
         raise NotFoundError(None, None, f"{where} not found")
     plain = not os.path.isdir(where) or os.path.islink(where)
+    import shutil
+
     _doing(lambda: os.remove(where) if plain else shutil.rmtree(where))
 
 
@@ -306,6 +307,8 @@ def copy(src: Any, dst: Any, overwrite: bool = False) -> None:
     """
     target = path_of(dst)
     _into(target, overwrite)
+    import shutil
+
     _doing(lambda: shutil.copyfile(path_of(src), target))
 
 

@@ -297,7 +297,8 @@ class Unbatch(Node):
         super().__init__(node)
         if any(spec.shape.sizes == () for spec in node.specs if isinstance(spec, TypeSpec)):
             raise ValueError("Cannot unbatch an input with scalar components.")
-        rows = {spec.shape.sizes[0] for spec in node.specs if spec.shape.sizes} - {None}
+        shapes = [spec.shape.sizes for spec in node.specs]
+        rows = {sizes[0] for sizes in shapes if sizes and sizes[0] is not None}
         if len(rows) > 1:
             known = " and ".join(map(str, sorted(rows)))
             raise ValueError(f"Cannot unbatch components of {known} rows.")

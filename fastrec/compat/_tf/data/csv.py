@@ -438,7 +438,6 @@ class CsvPlan:
         """The rows of a file as Python's csv reads them."""
         import csv
 
-        quoting = csv.QUOTE_MINIMAL if self._quoted else csv.QUOTE_NONE
         kind = compression_of(self._compression)
         if kind == "ZLIB":
             raise ValueError(
@@ -447,7 +446,10 @@ class CsvPlan:
         with _opened(path, kind) as read:
             raw = io.BufferedReader(_Raw(read))
             text = io.TextIOWrapper(raw, self._encoding, newline="")
-            yield from csv.reader(text, delimiter=self._delimiter, quoting=quoting)
+            if self._quoted:
+                yield from csv.reader(text, delimiter=self._delimiter)
+            else:
+                yield from csv.reader(text, delimiter=self._delimiter, quoting=csv.QUOTE_NONE)
 
     def _names(self) -> list[str]:
         first: list[str] | None = None

@@ -25,7 +25,6 @@ from .iterating import DatasetIterator, as_numpy, checked, signature_of
 from .joining import check_alike
 from .mapping import Scalar, hidden, shown
 from .pipeline import INFINITE, UNKNOWN, Node, Once, invalid, spec_of
-from .saving import Saved, save
 from .sources import Numbers, Slices, Tensors, names_of
 from .streams import Value, Values, steps
 
@@ -281,6 +280,8 @@ class Dataset(Chain):
         checkpoint_args: Any = None,
     ) -> None:
         """Write the elements to a folder, from which :meth:`load` of TensorFlow, too, has them."""
+        from .saving import save
+
         if checkpoint_args is not None:
             raise NotImplementedError("saving is not checkpointed: `checkpoint_args` must be None")
         of = None if shard_func is None else Scalar(shard_func, self._node)
@@ -299,6 +300,8 @@ class Dataset(Chain):
         They are an element of each shard in turn, or what `reader_func` makes of the data set of
         these.
         """
+        from .saving import Saved
+
         saved = Saved(as_path(path), element_spec, compression)
 
         def shard(place: Any) -> Dataset:

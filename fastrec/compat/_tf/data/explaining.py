@@ -5,14 +5,12 @@ from __future__ import annotations
 
 import os
 import sys
-import traceback
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 __all__ = ["explain", "explaining"]
 
-_HERE = str(Path(__file__).parents[2])
+_HERE = os.path.dirname(os.path.dirname(os.path.dirname(__file__)))
 
 
 def explaining() -> bool:
@@ -30,6 +28,8 @@ def explain(function: Callable[..., Any], error: Exception) -> None:
     error : Exception
         The error raised when it was called with symbols.
     """
+    import traceback
+
     frames = traceback.extract_tb(error.__traceback__)
     own = [frame for frame in frames if not frame.filename.startswith(_HERE)]
     name = getattr(function, "__qualname__", type(function).__name__)

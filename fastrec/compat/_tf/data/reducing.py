@@ -74,12 +74,13 @@ class Reduced(Untraced):
         self._reducer = reducer
         traced = Function(key, node.structure).trace(node.specs)
         if traced is not None:
-            structure, (spec,) = traced[1], traced[0].specs or [None]
-            whole = spec is not None and spec.dtype == as_dtype("int64") and not spec.shape.sizes
-            if structure is not LEAF or not whole:
+            specs = traced[0].specs
+            if traced[1] is not LEAF or any(
+                spec.dtype != as_dtype("int64") or spec.shape.sizes for spec in specs
+            ):
                 raise ValueError(
                     f"Invalid `key_func`. Expected `key_func` to return a scalar tensor of type "
-                    f"`tf.int64`, but its return type is {spec}."
+                    f"`tf.int64`, but its return type is {specs}."
                 )
         self._key = Scalar(key, node)
         self._found = self._traced(node)

@@ -217,9 +217,7 @@ def _of_structured(data: bytes, depth: int = 0) -> Any:
     if number == 54:
         named = [pair(each) for n, each in fields(value) if n == 2]
         name = dict(fields(value))[1].decode()
-        return collections.namedtuple(name, [key for key, _ in named])(  # type: ignore[misc]
-            *[each for _, each in named]
-        )
+        return collections.namedtuple(name, [key for key, _ in named])(*[each for _, each in named])
     raise Malformed
 
 

@@ -51,7 +51,8 @@ class Tensors(Node):
 
 def _spec_of(value: Any) -> TypeSpec:
     if isinstance(value, (Node, Variants)):
-        return loose_spec(value)
+        found: TypeSpec = loose_spec(value)
+        return found
     shown = wrap(value)
     return getattr(shown, "_spec", None) or TensorSpec(shown.shape, shown.dtype)
 

@@ -4,12 +4,15 @@
 from __future__ import annotations
 
 import collections
-import concurrent.futures
 import time
 import weakref
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from .streams import Value, Values
+
+if TYPE_CHECKING:
+    import concurrent.futures
 
 __all__ = ["in_order"]
 
@@ -49,6 +52,8 @@ class _InOrder:
         finally:
             self._long = self._long + 1 if time.perf_counter() - begin > _LONG_S else 0
             if self._long == _TIMES:
+                import concurrent.futures  # which takes as long as all of this package
+
                 self._pool = concurrent.futures.ThreadPoolExecutor(self._workers, "fastrec-map")
                 weakref.finalize(self, self._pool.shutdown, wait=False, cancel_futures=True)
 
@@ -59,6 +64,8 @@ class _InOrder:
             self._ended = True
             pool.shutdown(wait=False)
         except Exception as error:  # which comes after what is being made
+            import concurrent.futures
+
             failed: concurrent.futures.Future[Value] = concurrent.futures.Future()
             failed.set_exception(error)
             self._pending.append(failed)
