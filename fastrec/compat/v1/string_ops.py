@@ -355,7 +355,8 @@ def as_string(
 
     def function(value: Any) -> bytes:
         if isinstance(value, bytes):
-            return value
+            padding = b" " * (width - len(value))
+            return value + padding if fill == "-" else padding + value
         if kind == "b":
             return b"true" if value else b"false"
         if kind == "c":

@@ -170,7 +170,7 @@ class Function:
             traced(self.function, specs, self.arguments, results)
         if returned and not hasattr(returned[0], "_node"):
             raise TypeError(
-                f"`map_func` must return a `Dataset` object, but it returned {type(returned[0])}."
+                f"The `map_func` argument must return a `Dataset` object. Got {type(returned[0])}."
             )
 
     def _untraced(self, error: Exception) -> None:
