@@ -93,7 +93,7 @@ class Bytes(_ArrowArray, Sequence[bytes]):
     def __getitem__(self, index: slice) -> Bytes: ...
     def __getitem__(self, index: Any) -> Any:
         rows = range(len(self))[index]
-        width = int(np.prod(self.shape[1:], dtype=np.int64))
+        width = math.prod(self.shape[1:])
         if isinstance(rows, range):
             if rows.step == 1:
                 stop = rows.start + len(rows)

@@ -30,6 +30,7 @@ FORMATS = ("BMP", "GIF", "JPEG", "PNG", "TIFF", "WEBP")
 """The decoders that Pillow may try on the bytes of a record. Some of its others run programs."""
 
 _MAX_PIXELS = 1 << 27
+_JPEG = b"\xff\xd8\xff"
 _MODES = {1: "L", 3: "RGB"}
 _DTYPES = ("uint8", "float32", "float16", "bfloat16")
 _RANDOM = ("random", "resized", "distorted")
@@ -245,10 +246,11 @@ class ImageFeature(Feature):
             shape = (self.channels, *self.shape)
         out = _core.empty((len(strings), *shape), _dtype_of(fields["dtype"]))
         rows = out.view(np.uint8).reshape(len(strings), -1)
-        row, count = 0, len(strings)
+        row, count, is_native = 0, len(strings), _core.jpeg_version() is not None
         while row < count:
             error: Exception | None = None
-            if _core.jpeg_version() is not None:
+            begin = strings.offsets[row]
+            if is_native and strings.data[begin : begin + 3].tobytes() == _JPEG:
                 row, error = native.jpegs(
                     strings.data, strings.offsets, keys, rows.reshape(-1), row
                 )
@@ -300,7 +302,7 @@ class ImageFeature(Feature):
         return found
 
     def _decoded(self, data: bytes) -> NDArray[np.uint8]:
-        if _core.jpeg_version() is not None and data[:3] == b"\xff\xd8\xff":
+        if _core.jpeg_version() is not None and data[:3] == _JPEG:
             upright = not self.upright or _core.jpeg_header(data, max_pixels=_MAX_PIXELS)[3] == 1
             if upright:
                 return _core.decode_jpeg(data, self.channels, fast_dct=self.fast_dct)
@@ -332,7 +334,7 @@ class ImageFeature(Feature):
 
     def _by_pillow(self, data: bytes) -> NDArray[np.uint8]:
         try:
-            from PIL import Image, ImageOps
+            from PIL import Image
         except ImportError as error:
             message = "decoding images requires Pillow: pip install 'fastrec-io[image]'"
             raise ImportError(message, name=error.name) from error
@@ -340,9 +342,11 @@ class ImageFeature(Feature):
             width, height = image.size
             if width * height > _MAX_PIXELS:
                 raise ValueError(f"{width}x{height} pixels exceed the limit of {_MAX_PIXELS}")
-            turned = ImageOps.exif_transpose(image) if self.upright else image
-            converted = _of_bytes(turned).convert(_MODES[self.channels])
-        return np.ascontiguousarray(converted).reshape(*converted.size[::-1], self.channels)
+            turned = _upright(image) if self.upright else image
+            if turned.mode != _MODES[self.channels]:
+                turned = _of_bytes(turned).convert(_MODES[self.channels])
+            pixels = np.frombuffer(turned.tobytes(), np.uint8)
+        return pixels.reshape(*turned.size[::-1], self.channels)
 
 
 def decoders() -> dict[str, str | None]:
@@ -378,6 +382,12 @@ def _dtype_of(name: str) -> Any:
         message = "dtype='bfloat16' requires ml_dtypes: pip install ml_dtypes"
         raise ImportError(message, name=error.name) from error
     return np.dtype(ml_dtypes.bfloat16)
+
+
+def _upright(image: Image.Image) -> Image.Image:
+    from PIL import ImageOps
+
+    return ImageOps.exif_transpose(image)
 
 
 def _of_bytes(image: Image.Image) -> Image.Image:
