@@ -23,8 +23,8 @@ NAMES = list(EXPECTED)
 
 # Pillow has no 16-bit colours, so that these stay files.
 NOT_DECODED = {"wide_colour"}
-# Without libjpeg-turbo another decoder rounds in another way.
-ROUNDED = set() if str(fastrec.image.decoders()["JPEG"]).startswith("libjpeg") else {"jpeg"}
+# Pillow has no fast transform of JPEGs, which is TensorFlow's; the others are equal to the bit.
+ROUNDED = {"jpeg"} if str(fastrec.image.decoders()["JPEG"]).startswith("Pillow") else set()
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -43,7 +43,7 @@ def test_records_are_what_tfds_gives(name: str) -> None:
                     exact = np.frombuffer(base64.b64decode(value["array"]), np.uint8)
                     apart = ours[key].astype(int) - exact.reshape(shape)
                     assert ours[key].shape == shape
-                    assert np.abs(apart).mean() < 4  # of noise
+                    assert np.abs(apart).max() <= 8 and np.abs(apart).mean() < 3  # of noise
                 else:
                     same(ours[key], value, f"{name}[{number}]/{key}")
 

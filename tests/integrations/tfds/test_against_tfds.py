@@ -22,7 +22,8 @@ os.environ.setdefault("CUDA_VISIBLE_DEVICES", "-1")
 pytest.importorskip("tensorflow")
 tfds = pytest.importorskip("tensorflow_datasets")
 
-NOT_EXACT = None if str(fastrec.image.decoders()["JPEG"]).startswith("libjpeg") else "jpeg"
+# Pillow has no fast transform of JPEGs, which is TensorFlow's; the others are equal to the bit.
+NOT_EXACT = "jpeg" if str(fastrec.image.decoders()["JPEG"]).startswith("Pillow") else None
 TESTS = Path(__file__).parents[2]
 pytestmark = [
     pytest.mark.filterwarnings("ignore"),
@@ -215,7 +216,7 @@ def test_a_real_set_of_episodes(shared_data: Path) -> None:
             _equal(ours["episode_metadata"], other["episode_metadata"])
 
 
-@pytest.mark.skipif(NOT_EXACT is not None, reason="there is no libjpeg-turbo")
+@pytest.mark.skipif(NOT_EXACT is not None, reason="Pillow decodes JPEGs")
 def test_images_of_a_real_set_are_those_of_tensorflow(shared_data: Path) -> None:
     path = shared_data / "tfds" / "bridge_dataset" / "1.0.0"
     config = tfds.ReadConfig(interleave_cycle_length=1)
@@ -233,7 +234,8 @@ def _equal(ours: Any, theirs: Any) -> None:
             _equal(ours[key], value)
     elif isinstance(theirs, np.ndarray) and theirs.ndim == 3:
         assert ours.shape == theirs.shape
-        # Pillow transforms JPEGs in another way than TensorFlow, whose pixels ours are.
-        assert np.abs(ours.astype(int) - theirs).mean() < 4
+        # Without TensorFlow tfds has Pillow's accurate transform; ours is TensorFlow's fast one.
+        apart = np.abs(ours.astype(int) - theirs)
+        assert apart.max() <= 16 and apart.mean() < 3
     else:
         assert np.array_equal(ours, theirs)
