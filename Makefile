@@ -295,16 +295,19 @@ integrations: $(INTEGRATIONS:%=integrations-%)
 
 ## make bench        fastrec, its peers and the machine's ceilings into benchmarks/README.md
 # Some peers cannot share an environment, so each has its own. One that cannot be had is a gap.
-PEERS = array_record bagz checksums grain tensorboard tensorflow tfrecord tfrecords torch
+PEERS = array_record bagz checksums dali grain tensorboard tensorflow tfrecord tfrecords torch \
+    torchvision
 PEER_array_record = array_record
 PEER_bagz = bagz
 PEER_checksums = google-crc32c crc32c awscrt
+PEER_dali = nvidia-dali-cuda120
 PEER_grain = grain array_record
 PEER_tensorboard = tensorboard
 PEER_tensorflow = tensorflow-cpu
 PEER_tfrecord = tfrecord
 PEER_tfrecords = tfrecords
 PEER_torch = $(TORCH) tfrecord
+PEER_torchvision = $(TORCH) torchvision pillow
 
 .venv-bench-%/bin/python:
 	-@$(PYTHON) -m venv $(@D:/bin=) && $(PIP_ENV) $@ -m pip install --quiet numpy $(PEER_$*) \

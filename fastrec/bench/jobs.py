@@ -25,6 +25,8 @@ PEERS: dict[str, str] = {
     "torch": "torch",
     "grain": "grain",
     "tensorboard": "tensorboard",
+    "torchvision": "torchvision",
+    "dali": "nvidia-dali-cuda120",
 }
 
 # Of these, fastrec is measured inside of them: their interpreters import it from here.

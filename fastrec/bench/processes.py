@@ -51,7 +51,10 @@ def peers_folder() -> str:
 _HAS = """
 from importlib.util import find_spec
 import sys
-print(*(module for module in sys.argv[1:] if find_spec(module)))
+def has(module):
+    parent = module.rpartition(".")[0]
+    return (not parent or has(parent)) and find_spec(module)
+print(*(peer for peer in sys.argv[1:] if has({"dali": "nvidia.dali"}.get(peer, peer))))
 """
 
 

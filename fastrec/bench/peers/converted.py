@@ -11,7 +11,7 @@ import numpy as np
 
 from ..worker import Task
 
-__all__ = ["event_rows", "numbers", "records_of", "spans_of"]
+__all__ = ["event_rows", "jpegs_of", "numbers", "records_of", "spans_of"]
 
 _RANDOM = 20_000
 
@@ -21,6 +21,14 @@ def records_of(path: str) -> Iterator[bytes]:
         while header := file.read(12):
             yield file.read(struct.unpack("<Q", header[:8])[0])
             file.read(4)
+
+
+def jpegs_of(path: str) -> list[bytes]:
+    """The one JPEG of each record."""
+    return [
+        record[record.index(b"\xff\xd8\xff") : record.rindex(b"\xff\xd9") + 2]
+        for record in records_of(path)
+    ]
 
 
 def spans_of(path: str) -> Iterator[tuple[int, int]]:
