@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import io
 import sys
+from types import ModuleType
 from typing import Any
 
 import torch
@@ -16,8 +17,7 @@ except RuntimeError:  # the wheel of PyPI is built for CUDA: its operators do no
     # PyTorch without it. The transforms are Python and need none of them.
     for name in [each for each in sys.modules if each.startswith("torchvision")]:
         del sys.modules[name]
-    _operators = torch.library.Library("torchvision", "DEF")
-    _operators.define("nms(Tensor boxes, Tensor scores, float threshold) -> Tensor")
+    sys.modules["torchvision._meta_registrations"] = ModuleType("torchvision._meta_registrations")
     from torchvision.transforms import v2
 
 import torchvision
