@@ -168,8 +168,9 @@ def test_rows_are_put_in_batches_of_several_sizes() -> None:
         [3, 4, 5, 6],
         [7, 8, 9],
     ]
+    assert elements(dataset.take(1).rebatch([2, 0])) == [[0, 1], [], [2, 3], []]
     with pytest.raises(tf.errors.InvalidArgumentError):
-        dataset.rebatch([2, 0])
+        dataset.rebatch([2, -1])
 
 
 def test_dense_elements_in_sparse_batches() -> None:
