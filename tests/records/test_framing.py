@@ -137,7 +137,7 @@ def test_a_source_may_be_a_pattern_in_order_of_names(tmp_path: Path) -> None:
 def test_a_list_may_hold_patterns(tmp_path: Path) -> None:
     for start in (0, 3):
         write(tmp_path / f"part-{start}", number_records(3, start))
-    last = write(tmp_path / "last", number_records(1, 6))
+    last = str(write(tmp_path / "last", number_records(1, 6)))
     assert list(fastrec.Reader([str(tmp_path / "part-*"), last])) == number_records(7)
 
 

@@ -157,9 +157,10 @@ def lenient_messages() -> dict[str, Any]:
     )
     pool = descriptor_pool.DescriptorPool()
     pool.Add(file)
-    if hasattr(message_factory, "GetMessageClassesForFiles"):
-        return message_factory.GetMessageClassesForFiles(["verdicts.proto"], pool)
-    return message_factory.MessageFactory(pool).GetMessages(["verdicts.proto"])  # protobuf 3
+    factory: Any = message_factory
+    if not hasattr(factory, "GetMessageClassesForFiles"):  # protobuf 3
+        return dict(factory.MessageFactory(pool).GetMessages(["verdicts.proto"]))
+    return dict(factory.GetMessageClassesForFiles(["verdicts.proto"], pool))
 
 
 MESSAGES = lenient_messages()
