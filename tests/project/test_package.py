@@ -38,7 +38,7 @@ def test_every_hint_names_this_package_and_an_extra_that_there_is() -> None:
 
 
 def described(home: str) -> str:
-    pytest.importorskip("setuptools")
+    pytest.importorskip("setuptools", minversion="77")  # which understands the licence
     if not (ROOT / "setup.py").exists():
         pytest.skip("no sources here")
     command = [sys.executable, "-W", "ignore", "setup.py", "--quiet", "--long-description"]
