@@ -10,7 +10,7 @@ SOURCES := $(wildcard pyproject.toml setup.py README.md csrc/*/*.[ch] fastrec/*.
 C_SOURCES := $(wildcard csrc/*/*.c)
 C_HEADERS := $(wildcard csrc/*/*.h tests/c/*.h)
 C_TESTS := $(patsubst tests/c/%.c,%,$(wildcard tests/c/test_*.c))
-C_THREADED := $(filter test_loader% test_parallel% test_bytes%,$(C_TESTS))
+C_THREADED := $(filter test_loader% test_parallel% test_bytes% test_dataset_maps%,$(C_TESTS))
 BIN := .venv/bin
 
 PIP_ENV = PIP_DISABLE_PIP_VERSION_CHECK=1

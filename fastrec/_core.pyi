@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, SupportsIndex, final, overload
+from typing import Any, Literal, SupportsIndex, final, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -8,6 +8,7 @@ from typing_extensions import Buffer, disjoint_base
 
 from .columns import Bytes
 from .encoding.to_column import NativeValue
+from .errors import IndexMismatchError
 from .features.column_spec import ColumnSpec, ReadPlan
 from .records.paths import PathLike
 
@@ -80,6 +81,8 @@ class Dataset:
         max_record: int = 0,
         places: Sequence[PathLike] | None = None,
         indexes: Sequence[FileIndex | None] | None = None,
+        beside: Literal[True] | Callable[[IndexMismatchError], object] | None = None,
+        mapped: int = 0,
     ) -> None: ...
     def __len__(self) -> int: ...
     def file_counts(self) -> list[int]: ...
@@ -266,6 +269,7 @@ class Loader:
         prefetch: int,
         start: int = 0,
         numbered: bool = False,
+        drop_behind: bool = False,
     ) -> None: ...
     def close(self) -> None: ...
     def __iter__(self) -> Loader: ...

@@ -82,9 +82,13 @@ cdef extern from "files/file_map.h" nogil:
     ctypedef struct fr_file_map_entry:
         pass
 
+    ctypedef struct fr_file_stamp:
+        uint64_t size
+        int64_t mtime_ns
+
     ctypedef struct fr_file_map:
         fr_span bytes
-        int64_t mtime_ns
+        fr_file_stamp stamp
         fr_file_map_entry *entry
 
 
@@ -141,28 +145,31 @@ cdef extern from "files/reader.h" nogil:
 
 cdef extern from "files/index.h" nogil:
     ctypedef struct fr_index:
-        fr_buffer offsets
-        uint64_t end
+        uint64_t count
         bint gaps
 
-    ctypedef struct fr_index_stamp:
-        uint64_t size
-        int64_t mtime_ns
-
-    uint64_t fr_index_count(const fr_index *index) noexcept
-    int fr_index_set(fr_index *index, const uint64_t *offsets, size_t count, uint64_t size,
+    int fr_index_set(fr_index *index, const uint64_t *offsets, uint64_t count, uint64_t size,
                      bint gaps, fr_error *err) noexcept
-    int fr_index_save(const fr_index *index, const fr_index_stamp *stamp, fr_buffer *out,
+    int fr_index_copy(const fr_index *index, fr_index *copy, fr_error *err) noexcept
+    int fr_index_offsets(const fr_index *index, fr_buffer *offsets, fr_error *err) noexcept
+    int fr_index_save(const fr_index *index, const fr_file_stamp *stamp, fr_buffer *out,
                       fr_error *err) noexcept
-    int fr_index_load(fr_index *index, fr_span file, fr_index_stamp *stamp, fr_error *err) noexcept
+    int fr_index_load(fr_index *index, fr_span file, fr_file_stamp *stamp, fr_error *err) noexcept
     void fr_index_free(fr_index *index) noexcept
 
 
 cdef extern from "files/dataset.h" nogil:
+    enum:
+        FR_DATASET_AT_ONCE
+
     ctypedef struct fr_dataset_file:
+        fr_file_stamp stamp
         fr_file_map map
         fr_index index
         uint64_t first
+
+    ctypedef struct fr_dataset_maps:
+        pass
 
     ctypedef struct fr_dataset:
         fr_dataset_file *files
@@ -170,23 +177,30 @@ cdef extern from "files/dataset.h" nogil:
         size_t indexed
         uint64_t count
         fr_frame_options options
+        size_t limit
+        fr_dataset_maps *maps
+
+    ctypedef struct fr_dataset_hold:
+        size_t count
 
     int fr_dataset_open(fr_dataset *dataset, const char *const *paths, size_t count,
                         const fr_frame_options *options, fr_error *err) noexcept
     int fr_dataset_tell(fr_dataset *dataset, size_t number, fr_index *index,
-                        const fr_index_stamp *stamp, fr_error *err) noexcept
-    int fr_dataset_scan_file(fr_dataset *dataset, size_t number, uint64_t limit,
-                             fr_error *err) noexcept
+                        const fr_file_stamp *stamp, fr_error *err) noexcept
+    int fr_dataset_use_beside(fr_dataset *dataset, size_t number, fr_error *err) noexcept
+    int fr_dataset_copy_index(const fr_dataset *dataset, size_t number, fr_index *copy,
+                              fr_error *err) noexcept
     int fr_dataset_scan(fr_dataset *dataset, uint64_t limit, fr_error *err) noexcept
     size_t fr_dataset_find(const fr_dataset *dataset, uint64_t number) noexcept
     int fr_dataset_record(const fr_dataset *dataset, uint64_t number, fr_record *record,
-                          fr_error *err) noexcept
+                          fr_dataset_hold *hold, fr_error *err) noexcept
     void fr_dataset_expect(const fr_dataset *dataset, uint64_t number) noexcept
     int fr_dataset_records(const fr_dataset *dataset, const uint64_t *numbers, size_t count,
-                           fr_record *records, fr_error *err) noexcept
+                           fr_record *records, fr_dataset_hold *hold, fr_error *err) noexcept
     int fr_dataset_take(const fr_dataset *dataset, const uint64_t *numbers, size_t count,
                         fr_buffer *data, fr_buffer *offsets, fr_error *err) noexcept
     int fr_dataset_check(const fr_dataset *dataset, uint64_t number, fr_error *err) noexcept
+    void fr_dataset_let_go(const fr_dataset *dataset, fr_dataset_hold *hold) noexcept
     void fr_dataset_locate(const fr_dataset *dataset, uint64_t number, fr_error *err) noexcept
     void fr_dataset_close(fr_dataset *dataset) noexcept
 
@@ -595,6 +609,7 @@ cdef extern from "batch/loader.h" nogil:
         size_t threads
         size_t prefetch
         uint64_t start
+        bint retires
 
     const uint64_t *fr_loader_numbers(const fr_loader *loader) noexcept
 

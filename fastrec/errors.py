@@ -44,9 +44,9 @@ class CorruptRecordError(FastrecError, ValueError):
     ----------
     kind : str
         ``"length-crc"``, ``"data-crc"``, ``"torn-header"``, ``"torn-data"``, ``"torn-footer"``,
-        ``"too-large"``, ``"zero-fill"``, ``"shrunk"``, ``"compression"`` for damage of the
-        compressed stream around the records, or ``"cut"`` for a range of :func:`fastrec.split` that
-        does not end where a record does.
+        ``"too-large"``, ``"zero-fill"``, ``"shrunk"``, ``"changed"``, ``"compression"`` for damage
+        of the compressed stream around the records, or ``"cut"`` for a range of
+        :func:`fastrec.split` that does not end where a record does.
     length : int or None
         The length that the header gives, in bytes, when it was readable.
     stored_crc, computed_crc : int or None

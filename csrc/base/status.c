@@ -50,6 +50,8 @@ const char *fr_fault_name(fr_fault fault) {
             return "shrunk";
         case FR_FAULT_CUT:
             return "cut";
+        case FR_FAULT_CHANGED:
+            return "changed";
         case FR_FAULT_UNSYNCED:
             return "unsynced";
     }

@@ -40,6 +40,7 @@ typedef enum {
     FR_FAULT_ZERO_FILL,   /* zeros where a header should be */
     FR_FAULT_SHRUNK,      /* the file lost bytes while it was read */
     FR_FAULT_CUT,         /* a range of a file begins inside a record */
+    FR_FAULT_CHANGED,     /* the file was replaced or written to while it was read */
     FR_FAULT_UNSYNCED     /* FR_ERR_IO: a file is in its place, its directory not on the disk */
 } fr_fault;
 

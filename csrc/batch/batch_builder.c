@@ -9,22 +9,26 @@
 
 /* Rows that are resolved, and brought into the cache, together. Twice as many places are known, so
    that there are always some ahead of the row that is read. */
-#define AT_ONCE 64
+#define AT_ONCE FR_DATASET_AT_ONCE
 
 typedef struct {
     const uint64_t *numbers;
     uint64_t rows, resolved;
     bool touch; /* records are scattered over memory */
     fr_dataset_place places[2 * AT_ONCE];
+    fr_dataset_hold holds[2]; /* of each half of them */
 } resolver;
 
-static void resolve_more(resolver *r, const fr_dataset *dataset) {
+static int resolve_more(resolver *r, const fr_dataset *dataset, fr_error *err) {
     const uint64_t left = r->rows - r->resolved;
     const size_t some = left < AT_ONCE ? (size_t)left : AT_ONCE;
-    fr_dataset_place *places = r->places + r->resolved % (2 * AT_ONCE);
-    fr_dataset_resolve(dataset, r->numbers + r->resolved, some, places);
+    const size_t half = r->resolved / AT_ONCE % 2;
+    fr_dataset_place *places = r->places + half * AT_ONCE;
+    FR_TRY(
+        fr_dataset_resolve(dataset, r->numbers + r->resolved, some, places, &r->holds[half], err));
     if (r->touch) fr_dataset_touch(places, some);
     r->resolved += some;
+    return FR_OK;
 }
 
 /* The place of a row that is resolved. */
@@ -69,19 +73,27 @@ static int add_record(fr_batch_builder *builder, const fr_dataset_place *place, 
     return status;
 }
 
+static int add_rows(fr_batch_builder *builder, resolver *r, const atomic_bool *stop,
+                    fr_columns *columns, fr_error *err) {
+    for (uint64_t row = 0; row < r->rows; row++) {
+        if (atomic_load_explicit(stop, memory_order_relaxed)) return FR_AGAIN;
+        while (r->resolved < r->rows && r->resolved <= row + NEAR)
+            FR_TRY(resolve_more(r, builder->dataset, err));
+        if (r->touch && row + NEAR < r->rows) prefetch_between(place_at(r, row + NEAR)->frame);
+        FR_TRY(add_record(builder, place_at(r, row), columns, err));
+    }
+    return FR_OK;
+}
+
 static int fill(fr_batch_builder *builder, const uint64_t *numbers, uint64_t rows,
                 const atomic_bool *stop, fr_columns *columns, fr_error *err) {
     /* Records that are not in the page cache were announced, and are waited for in turn. */
     resolver r = {.numbers = numbers, .rows = rows};
     r.touch = builder->order->shuffle != FR_SHUFFLE_NONE && builder->ahead.warm;
-    for (uint64_t row = 0; row < rows; row++) {
-        if (atomic_load_explicit(stop, memory_order_relaxed)) return FR_AGAIN;
-        while (r.resolved < rows && r.resolved <= row + NEAR)
-            resolve_more(&r, builder->dataset);
-        if (r.touch && row + NEAR < rows) prefetch_between(place_at(&r, row + NEAR)->frame);
-        FR_TRY(add_record(builder, place_at(&r, row), columns, err));
-    }
-    return FR_OK;
+    int status = add_rows(builder, &r, stop, columns, err);
+    for (size_t half = 0; half < 2; half++)
+        fr_dataset_let_go(builder->dataset, &r.holds[half]);
+    return status;
 }
 
 /* Announces the batch that this builder probably makes next, before this one is read. */
@@ -97,11 +109,12 @@ static void announce_next(fr_batch_builder *builder, uint64_t serial) {
 }
 
 int fr_batch_builder_init(fr_batch_builder *builder, const fr_dataset *dataset,
-                          const fr_order *order, fr_pool *pool, size_t stride, uint64_t *numbers,
-                          fr_error *err) {
+                          const fr_order *order, fr_pool *pool, size_t stride, bool retires,
+                          uint64_t *numbers, fr_error *err) {
     *builder = (fr_batch_builder){.dataset = dataset,
                                   .order = order,
                                   .pool = pool,
+                                  .retires = retires,
                                   .stride = stride,
                                   .next_numbers = numbers};
     FR_TRY(fr_parser_init(&builder->parser, fr_pool_schema(pool), err));
@@ -109,6 +122,21 @@ int fr_batch_builder_init(fr_batch_builder *builder, const fr_dataset *dataset,
     int status = fr_sampler_init(&builder->sampler, order, err);
     if (status != FR_OK) fr_parser_free(&builder->parser);
     return status;
+}
+
+/* Of blocks whose records are mixed, once that is over; in file order, and of records that are
+   longer than a page, at once. */
+static void retire(fr_batch_builder *builder, const uint64_t *numbers, uint64_t rows) {
+    const fr_order *order = builder->order;
+    if (order->shuffle != FR_SHUFFLE_BLOCKS) {
+        fr_readahead_retire(builder->dataset, numbers, rows);
+        return;
+    }
+    const uint64_t *blocks, count = fr_sampler_take_left(&builder->sampler, &blocks);
+    for (uint64_t i = 0; i < count; i++) {
+        const uint64_t first = blocks[i] * order->block, left = order->count - first;
+        fr_dataset_retire(builder->dataset, first, left < order->block ? left : order->block);
+    }
 }
 
 int fr_batch_builder_make(fr_batch_builder *builder, uint64_t serial, const fr_slice *slice,
@@ -123,6 +151,7 @@ int fr_batch_builder_make(fr_batch_builder *builder, uint64_t serial, const fr_s
     if (!builder->ahead.warm) announce_next(builder, serial);
     int status = fill(builder, numbers, slice->rows, stop, columns, err);
     fr_readahead_end(&builder->ahead);
+    if (builder->retires) retire(builder, numbers, slice->rows);
     if (status == FR_OK)
         *batch = columns;
     else

@@ -20,6 +20,7 @@ typedef struct {
     const fr_dataset *dataset;
     const fr_order *order;
     fr_pool *pool;
+    bool retires;  /* records that were read are retired */
     size_t stride; /* batch n is followed by batch n + stride here, if by any */
     fr_parser parser;
     fr_sampler sampler; /* unless the order is stateful: then numbers are given */
@@ -28,10 +29,11 @@ typedef struct {
     uint64_t next;
 } fr_batch_builder;
 
-/* Everything is borrowed; `numbers` is an array as long as the largest batch. */
+/* Everything is borrowed; `numbers` is an array as long as the largest batch. With `retires`, files
+   are retired behind the reading: fr_dataset_retire(). */
 FR_NODISCARD int fr_batch_builder_init(fr_batch_builder *builder, const fr_dataset *dataset,
                                        const fr_order *order, fr_pool *pool, size_t stride,
-                                       uint64_t *numbers, fr_error *err);
+                                       bool retires, uint64_t *numbers, fr_error *err);
 
 /*
  * Makes the batch of that serial and slice. Writes the records' numbers, or finds them in

@@ -96,7 +96,7 @@ static int make_builders(fr_loader *loader, fr_error *err) {
     for (; loader->builder_count < options->threads; loader->builder_count++) {
         FR_TRY(fr_batch_builder_init(&loader->builders[loader->builder_count], options->dataset,
                                      &loader->options.order, options->pool, options->threads,
-                                     numbers, err));
+                                     options->retires, numbers, err));
         numbers += loader->rows;
     }
     return FR_OK;

@@ -23,6 +23,7 @@ typedef struct {
     size_t threads;            /* 1 to 256 */
     size_t prefetch; /* batches finished or in work beyond the consumer's, at least `threads` */
     uint64_t start;  /* number of the first batch */
+    bool retires;    /* files are retired behind the reading: fr_dataset_retire() */
 } fr_loader_options;
 
 FR_NODISCARD int fr_loader_start(const fr_loader_options *options, fr_loader **loader,

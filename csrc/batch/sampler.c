@@ -74,6 +74,14 @@ void fr_sampler_numbers(fr_sampler *sampler, const fr_slice *slice, uint64_t *nu
     }
 }
 
+uint64_t fr_sampler_take_left(fr_sampler *sampler, const uint64_t **blocks) {
+    if (sampler->strategy != FR_SAMPLER_BLOCKS) return 0;
+    const uint64_t count = sampler->as.blocks.left_count;
+    *blocks = sampler->as.blocks.left;
+    sampler->as.blocks.left_count = 0;
+    return count;
+}
+
 int fr_sampler_passes(const fr_order *order, const fr_slice *slice, uint64_t *passes,
                       fr_error *err) {
     fr_sampler_mixture mixture = {0};

@@ -31,6 +31,8 @@ typedef struct {
     bool known;           /* which epoch and window it is */
     uint64_t short_place; /* place of the block that may be shorter than the others */
     uint64_t *blocks;     /* number of each block of the window */
+    uint64_t *left;       /* of each block of the window before, until somebody has taken them */
+    uint64_t left_count;
 } fr_sampler_blocks;
 
 /* A place of a mixture's round. */
@@ -91,6 +93,10 @@ FR_NODISCARD int fr_sampler_init(fr_sampler *sampler, const fr_order *order, fr_
 
 /* Writes the numbers of the slice's records to `numbers`, slice->rows of them. */
 void fr_sampler_numbers(fr_sampler *sampler, const fr_slice *slice, uint64_t *numbers);
+
+/* Blocks of FR_SHUFFLE_BLOCKS that the numbers written last have left behind, once: block number b
+   is the records from b * order->block on. Valid until the next call. */
+uint64_t fr_sampler_take_left(fr_sampler *sampler, const uint64_t **blocks);
 
 /*
  * The pass over its source that each of those records belongs to: the epoch, or, of a mixture,

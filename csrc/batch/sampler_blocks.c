@@ -35,6 +35,18 @@ static uint64_t window_begin(const fr_sampler_blocks *blocks, const fr_order *or
     return window > blocks->short_place / order->window ? begin - deficit_of(order) : begin;
 }
 
+static uint64_t blocks_in(const fr_order *order, uint64_t window) {
+    const uint64_t left = block_count(order) - window * order->window;
+    return left < order->window ? left : order->window;
+}
+
+static void leave_window(fr_sampler_blocks *blocks, const fr_order *order) {
+    uint64_t *left = blocks->blocks;
+    blocks->blocks = blocks->left;
+    blocks->left = left;
+    blocks->left_count = blocks_in(order, blocks->window);
+}
+
 static void enter_window(fr_sampler_blocks *blocks, const fr_order *order,
                          const fr_permutation *permutation, uint64_t window) {
     uint64_t begin = window_begin(blocks, order, window);
@@ -42,7 +54,7 @@ static void enter_window(fr_sampler_blocks *blocks, const fr_order *order,
     if (end > order->count) end = order->count;
     uint64_t state = order->seed ^ window;
     fr_permutation_init(&blocks->within, end - begin, fr_splitmix(&state), blocks->epoch);
-    for (uint64_t i = 0; i < order->window && window * order->window + i < permutation->count; i++)
+    for (uint64_t i = 0; i < blocks_in(order, window); i++)
         blocks->blocks[i] = fr_permutation_at(permutation, window * order->window + i);
     blocks->window = window;
 }
@@ -51,14 +63,17 @@ static uint64_t number_at(fr_sampler_blocks *blocks, const fr_order *order, uint
                           uint64_t position) {
     const fr_permutation *permutation =
         fr_sampler_pass_get(&blocks->order, block_count(order), order->seed, epoch);
-    const bool same = blocks->known && blocks->epoch == epoch;
+    const bool known = blocks->known, same = known && blocks->epoch == epoch;
     if (!same) {
         blocks->short_place = fr_permutation_find(permutation, permutation->count - 1);
         blocks->epoch = epoch;
         blocks->known = true;
     }
     uint64_t window = window_at(blocks, order, position);
-    if (!same || blocks->window != window) enter_window(blocks, order, permutation, window);
+    if (!same || blocks->window != window) {
+        if (known) leave_window(blocks, order);
+        enter_window(blocks, order, permutation, window);
+    }
 
     uint64_t begin = window_begin(blocks, order, window);
     uint64_t at = fr_permutation_at(&blocks->within, position - begin);
@@ -77,11 +92,15 @@ void fr_sampler_blocks_numbers(fr_sampler_blocks *blocks, const fr_order *order,
 }
 
 int fr_sampler_blocks_init(fr_sampler_blocks *blocks, const fr_order *order, fr_error *err) {
-    const uint64_t all = block_count(order);
-    return fr_sampler_allocate(&blocks->blocks, order->window < all ? order->window : all,
-                               sizeof *blocks->blocks, err);
+    const uint64_t all = block_count(order), most = order->window < all ? order->window : all;
+    FR_TRY(fr_sampler_allocate(&blocks->blocks, most, sizeof *blocks->blocks, err));
+    int status = fr_sampler_allocate(&blocks->left, most, sizeof *blocks->left, err);
+    if (status != FR_OK) fr_sampler_blocks_free(blocks);
+    return status;
 }
 
 void fr_sampler_blocks_free(fr_sampler_blocks *blocks) {
     free(blocks->blocks);
+    free(blocks->left);
+    *blocks = (fr_sampler_blocks){0};
 }

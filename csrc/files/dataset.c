@@ -1,12 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "files/dataset.h"
+#include "files/dataset_internal.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <unistd.h>
 
-static int open_file(fr_dataset_file *file, const char *path, fr_error *err) {
-    FR_TRY(fr_file_map_open(&file->map, path, err));
+static int open_file(const fr_dataset *dataset, fr_dataset_file *file, const char *path,
+                     fr_error *err) {
+    if (dataset->maps) {
+        FR_TRY(fr_file_map_stat(path, &file->stamp, err));
+    } else {
+        FR_TRY(fr_file_map_open(&file->map, path, err));
+        file->stamp = file->map.stamp;
+    }
     file->path = strdup(path);
     if (file->path) return FR_OK;
     fr_file_map_close(&file->map);
@@ -22,7 +28,7 @@ static bool fits_in_memory(const fr_dataset *dataset) {
     const long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
     uint64_t size = 0;
     for (size_t i = 0; i < dataset->file_count; i++)
-        size += dataset->files[i].map.bytes.size;
+        size += dataset->files[i].stamp.size;
     return pages > 0 && page > 0 && size / (uint64_t)page < (uint64_t)pages / MEMORY_SHARE;
 }
 
@@ -31,11 +37,26 @@ static int watch_windows(fr_dataset *dataset, fr_error *err) {
     if (!fits_in_memory(dataset)) return FR_OK;
     for (size_t i = 0; i < dataset->file_count; i++) {
         fr_dataset_file *file = &dataset->files[i];
-        const size_t words = file->map.bytes.size / WINDOW / 32 + 1;
+        const size_t words = (size_t)file->stamp.size / WINDOW / 32 + 1;
         file->announced = calloc(words, sizeof *file->announced);
         if (!file->announced) return fr_fail_nomem(err, words * sizeof *file->announced);
     }
     return FR_OK;
+}
+
+#define MAPS_A_FILE 2 /* itself, and its index */
+#define LEAST_MAPS ((size_t)512)
+
+/* All files are mapped if there is room for them; otherwise some of the room is used. */
+static int choose_maps(fr_dataset *dataset, size_t count, fr_error *err) {
+    size_t limit = dataset->limit;
+    if (limit == 0) {
+        const size_t room = fr_file_map_room();
+        if (count <= room / MAPS_A_FILE) return FR_OK;
+        limit = room - room / 4;
+        if (limit < LEAST_MAPS) limit = LEAST_MAPS;
+    }
+    return count <= limit / MAPS_A_FILE ? FR_OK : fr_dataset_maps_new(dataset, limit, err);
 }
 
 static int allocate_files(fr_dataset *dataset, size_t count, fr_error *err) {
@@ -44,9 +65,12 @@ static int allocate_files(fr_dataset *dataset, size_t count, fr_error *err) {
     dataset->losses = fr_file_map_losses();
     dataset->ranges = calloc(count, sizeof *dataset->ranges);
     dataset->files = calloc(count, sizeof *dataset->files);
-    if (dataset->ranges && dataset->files) return FR_OK;
-    fr_dataset_close(dataset);
-    return fr_fail_nomem(err, (uint64_t)count * sizeof *dataset->files);
+    int status = FR_OK;
+    if (!dataset->ranges || !dataset->files)
+        status = fr_fail_nomem(err, (uint64_t)count * sizeof *dataset->files);
+    if (status == FR_OK) status = choose_maps(dataset, count, err);
+    if (status != FR_OK) fr_dataset_close(dataset);
+    return status;
 }
 
 int fr_dataset_open(fr_dataset *dataset, const char *const *paths, size_t count,
@@ -57,7 +81,7 @@ int fr_dataset_open(fr_dataset *dataset, const char *const *paths, size_t count,
     for (size_t begun = dataset->file_count; dataset->file_count < count; dataset->file_count++) {
         size_t i = dataset->file_count;
         if (i - begun == FILES_AT_ONCE) return FR_AGAIN;
-        int status = open_file(&dataset->files[i], paths[i], err);
+        int status = open_file(dataset, &dataset->files[i], paths[i], err);
         if (status == FR_OK) continue;
         if (err) err->file = (int64_t)i;
         fr_dataset_close(dataset);
@@ -83,11 +107,11 @@ static int blame(const fr_dataset_file *file, int status, fr_error *err) {
     return status;
 }
 
-int fr_dataset_tell(fr_dataset *dataset, size_t number, fr_index *index,
-                    const fr_index_stamp *stamp, fr_error *err) {
+int fr_dataset_tell(fr_dataset *dataset, size_t number, fr_index *index, const fr_file_stamp *stamp,
+                    fr_error *err) {
     fr_dataset_file *file = &dataset->files[number];
     int status = FR_OK;
-    if (stamp->size != file->map.bytes.size || stamp->mtime_ns != file->map.mtime_ns)
+    if (!fr_file_stamp_equal(stamp, &file->stamp))
         status =
             fr_fail(err, FR_ERR_INDEX,
                     "it was made from a file of %" PRIu64 " bytes, or the file was changed since",
@@ -103,28 +127,42 @@ int fr_dataset_tell(fr_dataset *dataset, size_t number, fr_index *index,
     return status;
 }
 
-int fr_dataset_scan_file(fr_dataset *dataset, size_t number, uint64_t limit, fr_error *err) {
-    fr_dataset_file *file = &dataset->files[number];
-    int status = fr_index_scan(&file->index, file->map.bytes, &dataset->options, limit, err);
-    if (status == FR_AGAIN) return FR_AGAIN;
-    if (status == FR_OK) status = fr_file_map_check(&file->map, err);
-    if (status == FR_OK) return FR_OK;
-    status = blame(file, status, err);
-    if (err) err->file = (int64_t)number;
+int fr_dataset_use_beside(fr_dataset *dataset, size_t number, fr_error *err) {
+    int status = fr_dataset_maps_beside(dataset, number, err);
+    if (status != FR_OK && err) err->file = (int64_t)number;
     return status;
 }
 
-/* One offset of so many, and the end. */
-#define SAMPLED 64
+static int hold_one(const fr_dataset *dataset, size_t number, fr_dataset_hold *hold,
+                    fr_error *err) {
+    const uint32_t file = (uint32_t)number;
+    return dataset->maps ? fr_dataset_maps_hold(dataset, &file, 1, hold, err) : FR_OK;
+}
 
-static int take_samples(fr_dataset_file *file, fr_error *err) {
-    const uint64_t count = fr_index_count(&file->index);
-    FR_TRY(fr_buffer_reserve(&file->samples, (size_t)(count / SAMPLED + 2) * 8, err));
-    for (uint64_t i = 0; i < count + SAMPLED; i += SAMPLED) {
-        uint64_t offset = fr_index_offset(&file->index, i < count ? i : count);
-        FR_TRY(fr_buffer_append(&file->samples, &offset, sizeof offset, err));
-    }
-    return FR_OK;
+static int scan_mapped(fr_dataset *dataset, fr_dataset_file *file, uint64_t limit, fr_error *err) {
+    int status = fr_index_scan(&file->index, file->map.bytes, &dataset->options, limit, err);
+    if (status == FR_AGAIN) return FR_AGAIN;
+    if (status == FR_OK) status = fr_file_map_check(&file->map, err);
+    return status == FR_OK ? FR_OK : blame(file, status, err);
+}
+
+int fr_dataset_scan_file(fr_dataset *dataset, size_t number, uint64_t limit, fr_error *err) {
+    fr_dataset_file *file = &dataset->files[number];
+    fr_dataset_hold hold = {.count = 0};
+    if (file->index.done) return FR_OK;
+    int status = hold_one(dataset, number, &hold, err);
+    if (status == FR_OK) status = scan_mapped(dataset, file, limit, err);
+    fr_dataset_let_go(dataset, &hold);
+    if (status < 0 && err) err->file = (int64_t)number;
+    return status;
+}
+
+int fr_dataset_copy_index(const fr_dataset *dataset, size_t number, fr_index *copy, fr_error *err) {
+    fr_dataset_hold hold = {.count = 0};
+    int status = hold_one(dataset, number, &hold, err);
+    if (status == FR_OK) status = fr_index_copy(&dataset->files[number].index, copy, err);
+    fr_dataset_let_go(dataset, &hold);
+    return status;
 }
 
 /* Buckets of record numbers, a few for each file, with the file that each begins in: finding the
@@ -151,15 +189,16 @@ static int make_buckets(fr_dataset *dataset, fr_error *err) {
 int fr_dataset_scan(fr_dataset *dataset, uint64_t limit, fr_error *err) {
     while (dataset->indexed < dataset->file_count) {
         fr_dataset_file *file = &dataset->files[dataset->indexed];
-        uint64_t before = fr_index_count(&file->index);
+        const uint64_t before = file->index.done ? file->index.count : 0;
         FR_TRY(fr_dataset_scan_file(dataset, dataset->indexed, limit, err));
-        limit -= fr_index_count(&file->index) - before;
-        FR_TRY(take_samples(file, err));
+        limit -= file->index.count - before;
         file->first = dataset->count;
-        dataset->ranges[dataset->indexed] = (fr_dataset_range){
-            file->first, (const uint64_t *)(const void *)file->index.offsets.data,
-            file->map.bytes.data, file->told};
-        dataset->count += fr_index_count(&file->index);
+        fr_dataset_range *range = &dataset->ranges[dataset->indexed];
+        *range =
+            (fr_dataset_range){.first = file->first, .size = file->stamp.size, .told = file->told};
+        fr_dataset_maps_publish(dataset, dataset->indexed);
+        if (__builtin_add_overflow(dataset->count, file->index.count, &dataset->count))
+            return fr_fail(err, FR_ERR_ARG, "the number of records must be below 2^64");
         dataset->indexed++;
     }
     return make_buckets(dataset, err);
@@ -191,11 +230,14 @@ size_t fr_dataset_find(const fr_dataset *dataset, uint64_t number) {
 
 void fr_dataset_locate(const fr_dataset *dataset, uint64_t number, fr_error *err) {
     if (!err) return;
-    size_t i = fr_dataset_find(dataset, number);
+    const size_t i = fr_dataset_find(dataset, number);
     const fr_dataset_file *file = &dataset->files[i];
+    fr_dataset_hold hold = {.count = 0};
     err->file = (int64_t)i;
     err->record = (int64_t)(number - file->first);
-    err->offset = (int64_t)fr_index_offset(&file->index, number - file->first);
+    if (hold_one(dataset, i, &hold, NULL) == FR_OK)
+        err->offset = (int64_t)fr_index_offset(&file->index, number - file->first);
+    fr_dataset_let_go(dataset, &hold);
 }
 
 /* The windows that lie around some bytes, unless they were announced before. */
@@ -210,56 +252,118 @@ static void announce_around(const fr_dataset_file *file, size_t begin, size_t en
     }
 }
 
-static void announce_in(const fr_dataset_file *file, uint64_t first, uint64_t count) {
-    uint64_t begin = fr_index_offset(&file->index, first);
-    uint64_t end = fr_index_offset(&file->index, first + count);
-    if (file->announced) announce_around(file, (size_t)begin, (size_t)end);
-    fr_file_map_announce(&file->map, (size_t)begin, (size_t)(end - begin));
+static void announce_in(const fr_dataset_file *file, size_t begin, size_t end) {
+    if (file->announced) announce_around(file, begin, end);
+    fr_file_map_announce(&file->map, begin, end - begin);
 }
 
-void fr_dataset_announce(const fr_dataset *dataset, uint64_t number, uint64_t count) {
+static void retire_in(const fr_dataset_file *file, size_t begin, size_t end) {
+    fr_file_map_retire(&file->map, begin, end - begin);
+}
+
+/* Advises the system about `count` records from `number` on, a call a file. A file that cannot be
+   opened is for the read to tell. */
+static void advise(const fr_dataset *dataset, uint64_t number, uint64_t count,
+                   void (*about)(const fr_dataset_file *file, size_t begin, size_t end)) {
     while (count) {
-        const fr_dataset_file *file = &dataset->files[fr_dataset_find(dataset, number)];
-        uint64_t first = number - file->first, left = fr_index_count(&file->index) - first;
-        uint64_t some = count < left ? count : left;
-        announce_in(file, first, some);
+        const size_t i = fr_dataset_find(dataset, number);
+        const fr_dataset_file *file = &dataset->files[i];
+        const uint64_t first = number - file->first, left = file->index.count - first;
+        const uint64_t some = count < left ? count : left;
+        fr_dataset_hold hold = {.count = 0};
+        if (hold_one(dataset, i, &hold, NULL) == FR_OK) {
+            const uint64_t begin = fr_index_offset(&file->index, first);
+            const uint64_t end = fr_index_offset(&file->index, first + some);
+            if (begin <= end && end <= file->map.bytes.size)
+                about(file, (size_t)begin, (size_t)end);
+        }
+        fr_dataset_let_go(dataset, &hold);
         number += some;
         count -= some;
     }
 }
 
+void fr_dataset_announce(const fr_dataset *dataset, uint64_t number, uint64_t count) {
+    advise(dataset, number, count, announce_in);
+}
+
+void fr_dataset_retire(const fr_dataset *dataset, uint64_t number, uint64_t count) {
+    advise(dataset, number, count, retire_in);
+}
+
 bool fr_dataset_resident(const fr_dataset *dataset, uint64_t number) {
-    const fr_dataset_file *file = &dataset->files[fr_dataset_find(dataset, number)];
-    return fr_file_map_resident(&file->map,
-                                (size_t)fr_index_offset(&file->index, number - file->first));
+    fr_dataset_place place;
+    fr_dataset_hold hold = {.count = 0};
+    bool resident = false;
+    if (fr_dataset_resolve(dataset, &number, 1, &place, &hold, NULL) == FR_OK && place.frame.size) {
+        const fr_file_map *map = &dataset->files[place.file].map;
+        resident = fr_file_map_resident(map, (size_t)(place.frame.data - map->bytes.data));
+    }
+    fr_dataset_let_go(dataset, &hold);
+    return resident;
 }
 
-/* Records of a file are about as long as their neighbours. */
+/* The first record of its group of the index lies on a line that goes close by. */
 void fr_dataset_expect(const fr_dataset *dataset, uint64_t number) {
-    const fr_dataset_file *file = &dataset->files[fr_dataset_find(dataset, number)];
-    const uint64_t within = number - file->first;
-    const uint64_t *sample = (const uint64_t *)(const void *)file->samples.data + within / SAMPLED;
-    const uint64_t on = (sample[1] - sample[0]) * (within % SAMPLED) / SAMPLED;
-    const uint8_t *likely = file->map.bytes.data + sample[0] + on;
+    if (dataset->maps) return;
+    const fr_dataset_range *range = &dataset->ranges[fr_dataset_find(dataset, number)];
+    const fr_offsets_place place = fr_offsets_find(range->table, number - range->first);
+    if (place.line < 0 || (uint64_t)place.line >= range->size) return;
+    __builtin_prefetch(place.distance);
+    const uint8_t *likely = range->data + place.line;
     for (size_t line = 0; line < 6; line++)
-        __builtin_prefetch(likely + 64 * line - 128);
+        __builtin_prefetch(likely + 64 * line);
 }
 
-static void resolve_frame(const fr_dataset *dataset, fr_dataset_place *place) {
-    const fr_dataset_range *range = &dataset->ranges[place->file];
-    const uint64_t *offsets = range->offsets + (place->number - range->first);
-    place->frame = (fr_span){range->data + offsets[0], (size_t)(offsets[1] - offsets[0])};
-    place->told = range->told;
+/* The bounds are those of the file, whatever an index in a file that others may write to says. */
+static inline fr_span frame_between(const fr_dataset_range *range, uint64_t begin, uint64_t end) {
+    if (FR_UNLIKELY(begin > end || end > range->size)) return (fr_span){range->data, 0};
+    return (fr_span){range->data + begin, (size_t)(end - begin)};
 }
 
-void fr_dataset_resolve(const fr_dataset *dataset, const uint64_t *numbers, size_t count,
-                        fr_dataset_place *places) {
+/* Each loop is of loads that do not depend on each other, so that their waits overlap. */
+static void resolve_frames(const fr_dataset *dataset, fr_dataset_place *places, size_t count) {
+    fr_offsets_place begins[FR_DATASET_AT_ONCE], ends[FR_DATASET_AT_ONCE];
+    for (size_t i = 0; i < count; i++) {
+        const fr_dataset_range *range = &dataset->ranges[places[i].file];
+        const uint64_t within = places[i].number - range->first;
+        begins[i] = fr_offsets_find(range->table, within);
+        ends[i] = fr_offsets_find(range->table, within + 1);
+    }
+    for (size_t i = 0; i < count; i++) {
+        const fr_dataset_range *range = &dataset->ranges[places[i].file];
+        places[i].frame =
+            frame_between(range, fr_offsets_read(&begins[i]), fr_offsets_read(&ends[i]));
+        places[i].told = range->told;
+    }
+}
+
+static int hold_places(const fr_dataset *dataset, const fr_dataset_place *places, size_t count,
+                       fr_dataset_hold *hold, fr_error *err) {
+    uint32_t files[FR_DATASET_AT_ONCE];
+    for (size_t i = 0; i < count; i++)
+        files[i] = places[i].file;
+    int status = fr_dataset_maps_hold(dataset, files, count, hold, err);
+    for (size_t i = 0; status != FR_OK && err && i < count; i++)
+        if ((int64_t)files[i] == err->file) {
+            err->record = (int64_t)(places[i].number - dataset->ranges[files[i]].first);
+            break;
+        }
+    return status;
+}
+
+int fr_dataset_resolve(const fr_dataset *dataset, const uint64_t *numbers, size_t count,
+                       fr_dataset_place *places, fr_dataset_hold *hold, fr_error *err) {
     for (size_t i = 0; i < count; i++) {
         places[i].number = numbers[i];
         places[i].file = (uint32_t)find(dataset, numbers[i]);
     }
-    for (size_t i = 0; i < count; i++)
-        resolve_frame(dataset, &places[i]);
+    if (dataset->maps) {
+        fr_dataset_let_go(dataset, hold);
+        FR_TRY(hold_places(dataset, places, count, hold, err));
+    }
+    resolve_frames(dataset, places, count);
+    return FR_OK;
 }
 
 /*
@@ -274,19 +378,10 @@ void fr_dataset_touch(const fr_dataset_place *places, size_t count) {
     unsigned bytes = 0;
     for (size_t i = 0; i < count; i++) {
         const fr_span frame = places[i].frame;
+        if (FR_UNLIKELY(frame.size == 0)) continue;
         bytes += frame.data[0] + frame.data[(frame.size < TOUCHED ? frame.size : TOUCHED) - 1];
     }
     __asm__ volatile("" : : "r"(bytes)); /* the compiler must not leave them out */
-}
-
-static fr_dataset_place place_of(const fr_dataset *dataset, uint64_t number) {
-    fr_dataset_place place = {.number = number, .file = (uint32_t)find(dataset, number)};
-    resolve_frame(dataset, &place);
-    return place;
-}
-
-fr_span fr_dataset_frame(const fr_dataset *dataset, uint64_t number) {
-    return place_of(dataset, number).frame;
 }
 
 /* No header where the index has one, or a record of another size. */
@@ -308,7 +403,8 @@ static inline int read_frame(const fr_dataset *dataset, const fr_dataset_place *
                              const fr_frame_options *options, fr_record *record, fr_error *err) {
     fr_frame frame = {{0}, 0};
     int status = fr_frame_next(place->frame, true, options, &frame, err);
-    if (FR_UNLIKELY(place->told && frame.size != place->frame.size && status != FR_ERR_LIMIT))
+    if (FR_UNLIKELY((place->told && frame.size != place->frame.size && status != FR_ERR_LIMIT) ||
+                    status == FR_END))
         status = refuse_index(err);
     record->data = frame.data;
     if (FR_UNLIKELY(status != FR_OK)) return fail_at(dataset, place, status, err);
@@ -322,8 +418,9 @@ int fr_dataset_read(const fr_dataset *dataset, const fr_dataset_place *place, fr
 }
 
 int fr_dataset_record(const fr_dataset *dataset, uint64_t number, fr_record *record,
-                      fr_error *err) {
-    const fr_dataset_place place = place_of(dataset, number);
+                      fr_dataset_hold *hold, fr_error *err) {
+    fr_dataset_place place;
+    FR_TRY(fr_dataset_resolve(dataset, &number, 1, &place, hold, err));
     return fr_dataset_read(dataset, &place, record, err);
 }
 
@@ -339,24 +436,18 @@ int fr_dataset_verify(const fr_dataset *dataset, const fr_dataset_place *place,
     return FR_LIKELY(status == FR_OK) ? FR_OK : fail_at(dataset, place, status, err);
 }
 
-#define AT_ONCE 64
-
-static int read_some(const fr_dataset *dataset, const uint64_t *numbers, size_t count,
-                     fr_record *records, fr_error *err) {
-    fr_dataset_place places[AT_ONCE];
-    fr_dataset_resolve(dataset, numbers, count, places);
+int fr_dataset_records(const fr_dataset *dataset, const uint64_t *numbers, size_t count,
+                       fr_record *records, fr_dataset_hold *hold, fr_error *err) {
+    fr_dataset_place places[FR_DATASET_AT_ONCE];
+    FR_TRY(fr_dataset_resolve(dataset, numbers, count, places, hold, err));
     fr_dataset_touch(places, count);
     for (size_t i = 0; i < count; i++)
         FR_TRY(fr_dataset_read(dataset, &places[i], &records[i], err));
     return FR_OK;
 }
 
-int fr_dataset_records(const fr_dataset *dataset, const uint64_t *numbers, size_t count,
-                       fr_record *records, fr_error *err) {
-    for (size_t i = 0; i < count; i += AT_ONCE)
-        FR_TRY(read_some(dataset, numbers + i, count - i < AT_ONCE ? count - i : AT_ONCE,
-                         records + i, err));
-    return FR_OK;
+static size_t at_once(size_t count) {
+    return count < FR_DATASET_AT_ONCE ? count : FR_DATASET_AT_ONCE;
 }
 
 static int put_end(fr_buffer *offsets, size_t end, fr_error *err) {
@@ -367,12 +458,18 @@ static int put_end(fr_buffer *offsets, size_t end, fr_error *err) {
 /* Room for all of them at once, by the index; one with gaps does not say how long records are. */
 static int reserve_all(const fr_dataset *dataset, const uint64_t *numbers, size_t count,
                        fr_buffer *data, fr_error *err) {
+    fr_dataset_place places[FR_DATASET_AT_ONCE];
+    fr_dataset_hold hold = {.count = 0};
     size_t total = 0;
-    for (size_t i = 0; i < count; i++) {
-        const fr_dataset_place place = place_of(dataset, numbers[i]);
-        if (dataset->files[place.file].index.gaps) return FR_OK;
-        const size_t size = place.frame.size - FR_FRAME_OVERHEAD;
-        if (fr_add_overflows(total, size, &total)) return fr_fail_nomem(err, UINT64_MAX);
+    if (dataset->maps) return FR_OK; /* the files would be opened for that alone */
+    for (size_t done = 0, some; done < count; done += some) {
+        some = at_once(count - done);
+        FR_TRY(fr_dataset_resolve(dataset, numbers + done, some, places, &hold, err));
+        for (size_t i = 0; i < some; i++) {
+            if (dataset->files[places[i].file].index.gaps) return FR_OK;
+            if (fr_add_overflows(total, places[i].frame.size, &total))
+                return fr_fail_nomem(err, UINT64_MAX);
+        }
     }
     return fr_buffer_reserve(data, total, err);
 }
@@ -386,19 +483,27 @@ static int copy_records(const fr_record *records, size_t count, fr_buffer *data,
     return FR_OK;
 }
 
+static int take_some(const fr_dataset *dataset, const uint64_t *numbers, size_t count,
+                     fr_dataset_hold *hold, fr_buffer *data, fr_buffer *offsets, fr_error *err) {
+    fr_record records[FR_DATASET_AT_ONCE];
+    FR_TRY(fr_dataset_records(dataset, numbers, count, records, hold, err));
+    FR_TRY(copy_records(records, count, data, offsets, err));
+    for (size_t i = 0; i < count; i++)
+        FR_TRY(fr_dataset_check(dataset, numbers[i], err));
+    return FR_OK;
+}
+
 int fr_dataset_take(const fr_dataset *dataset, const uint64_t *numbers, size_t count,
                     fr_buffer *data, fr_buffer *offsets, fr_error *err) {
+    fr_dataset_hold hold = {.count = 0};
     if (offsets->size == 0) FR_TRY(put_end(offsets, 0, err));
-    FR_TRY(reserve_all(dataset, numbers, count, data, err));
-    while (count > 0) {
-        fr_record records[AT_ONCE];
-        size_t some = count < AT_ONCE ? count : AT_ONCE;
-        FR_TRY(fr_dataset_records(dataset, numbers, some, records, err));
-        FR_TRY(copy_records(records, some, data, offsets, err));
-        numbers += some;
-        count -= some;
+    int status = reserve_all(dataset, numbers, count, data, err);
+    for (size_t done = 0, some; status == FR_OK && done < count; done += some) {
+        some = at_once(count - done);
+        status = take_some(dataset, numbers + done, some, &hold, data, offsets, err);
     }
-    return FR_OK;
+    fr_dataset_let_go(dataset, &hold);
+    return status;
 }
 
 int fr_dataset_check(const fr_dataset *dataset, uint64_t number, fr_error *err) {
@@ -413,11 +518,12 @@ void fr_dataset_close(fr_dataset *dataset) {
         free(dataset->files[i].path);
         free(dataset->files[i].announced);
         fr_file_map_close(&dataset->files[i].map);
+        fr_file_map_close(&dataset->files[i].beside);
         fr_index_free(&dataset->files[i].index);
-        fr_buffer_free(&dataset->files[i].samples);
     }
     free(dataset->files);
     free(dataset->ranges);
     fr_buffer_free(&dataset->buckets);
+    fr_dataset_maps_free(dataset);
     *dataset = (fr_dataset){0};
 }

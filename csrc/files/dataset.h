@@ -1,6 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The records of many mapped files under one numbering, from 0, in the order of the files.
+ * The records of many files under one numbering, from 0, in the order of the files.
+ *
+ * All files are mapped, or, when there are more than the system lets a process map, those that were
+ * used lately, with their indexes where these are kept beside them. So whoever reads records holds
+ * their files meanwhile (fr_dataset_hold). A file that is mapped again must be what it was: one
+ * that vanished is FR_ERR_IO, one that is shorter FR_ERR_TRUNCATED with FR_FAULT_SHRUNK, any other
+ * change FR_ERR_CORRUPT with FR_FAULT_CHANGED.
  *
  * Opening and closing are for one thread; once every file is indexed, any number of threads may
  * read records.
@@ -16,20 +22,28 @@
 
 typedef struct {
     char *path;
-    fr_file_map map;
+    fr_file_stamp stamp; /* of the file when the dataset was opened */
+    fr_file_map map;     /* closed while it is not mapped */
+    fr_file_map beside;  /* of the index that is kept beside the file; as `map` */
     fr_index index;
-    fr_buffer samples;            /* uint64: few of the index's offsets, close together */
     uint64_t first;               /* number of its first record */
     _Atomic(uint32_t) *announced; /* windows that were; NULL where only records are */
+    fr_file_stamp beside_stamp;   /* of the index beside the file */
+    uint32_t holds;               /* how often it is held, of a dataset that maps some files */
+    uint32_t older, newer;        /* among those that are mapped and not held */
+    bool mapped;                  /* of a dataset that maps some files */
+    bool is_beside;               /* the index is in `beside` */
+    bool checked;                 /* it was looked at as a whole */
     bool told; /* the index was not found by scanning: what it says is checked on use */
 } fr_dataset_file;
 
-/* The part of a file that resolving a record needs: two to a cache line. */
+/* The part of a file that resolving a record needs. */
 typedef struct {
-    uint64_t first;          /* number of its first record */
-    const uint64_t *offsets; /* of its index */
+    uint64_t first; /* number of its first record */
     const uint8_t *data;
-    bool told;
+    fr_span table;      /* of its index */
+    uint64_t size : 63; /* of the file */
+    uint64_t told : 1;
 } fr_dataset_range;
 
 /* All-zero is a valid dataset of no files. */
@@ -42,26 +56,43 @@ typedef struct {
     fr_dataset_range *ranges; /* one a file, `indexed` of them filled in */
     fr_buffer buckets; /* uint32: file of record number << bucket_shift; once all are indexed */
     unsigned bucket_shift;
-    uint64_t losses; /* fr_file_map_losses() before the first file was mapped */
+    uint64_t losses;              /* fr_file_map_losses() before the first file was mapped */
+    size_t limit;                 /* maps that are kept open; 0: as many as the system lets us */
+    struct fr_dataset_maps *maps; /* NULL when all files stay mapped */
 } fr_dataset;
 
-/* The position of a record, by the index. Valid until close. */
+#define FR_DATASET_AT_ONCE 64
+
+/* Files whose records are being read. All-zero holds none. For one thread. */
+typedef struct {
+    uint32_t files[FR_DATASET_AT_ONCE];
+    size_t count;
+} fr_dataset_hold;
+
+/* The position of a record, by the index. Valid until its hold lets go. */
 typedef struct {
     uint64_t number;
-    fr_span frame; /* reading it may wait for the disk */
+    fr_span frame; /* reading it may wait for the disk; empty where there cannot be a record */
     uint32_t file;
     bool told; /* the frame is only what an index from elsewhere says */
 } fr_dataset_place;
 
-/* Maps the files, some hundreds a call: FR_AGAIN until all are. All-zero before the first call.
-   err->file says which one failed. */
+/* Opens the files, some hundreds a call: FR_AGAIN until all are. All-zero but for `limit` before
+   the first call. err->file says which one failed. */
 FR_NODISCARD int fr_dataset_open(fr_dataset *dataset, const char *const *paths, size_t count,
                                  const fr_frame_options *options, fr_error *err);
 
 /* Has a file's index from elsewhere, before it is scanned. FR_ERR_INDEX when the stamp is not that
    of the file that was mapped. `index` is left empty. */
 FR_NODISCARD int fr_dataset_tell(fr_dataset *dataset, size_t number, fr_index *index,
-                                 const fr_index_stamp *stamp, fr_error *err);
+                                 const fr_file_stamp *stamp, fr_error *err);
+
+/*
+ * Takes the index that is kept beside a file, before it is scanned. FR_ERR_IO with ENOENT when
+ * there is none; FR_ERR_INDEX when it is not one, or not that of the file. Of a dataset that maps
+ * some files it is looked at as a whole when the file is read first.
+ */
+FR_NODISCARD int fr_dataset_use_beside(fr_dataset *dataset, size_t number, fr_error *err);
 
 /* Indexes at most `limit` more records of one file, which get no numbers yet. FR_AGAIN until all
    are. Different threads may index different files. Errors name file and offset. */
@@ -72,12 +103,21 @@ FR_NODISCARD int fr_dataset_scan_file(fr_dataset *dataset, size_t number, uint64
    and offset. */
 FR_NODISCARD int fr_dataset_scan(fr_dataset *dataset, uint64_t limit, fr_error *err);
 
+/* Makes `copy`, an empty index, one like that of a file that is indexed. */
+FR_NODISCARD int fr_dataset_copy_index(const fr_dataset *dataset, size_t number, fr_index *copy,
+                                       fr_error *err);
+
 /* The number of the file that record `number` is in; number < count. */
 size_t fr_dataset_find(const fr_dataset *dataset, uint64_t number);
 
-/* Resolves `count` record numbers, with the waits for the index overlapping. */
-void fr_dataset_resolve(const fr_dataset *dataset, const uint64_t *numbers, size_t count,
-                        fr_dataset_place *places);
+/* Resolves up to FR_DATASET_AT_ONCE record numbers, with the waits for the index overlapping, and
+   has `hold` hold their files instead of those it held. Errors have the file. */
+FR_NODISCARD int fr_dataset_resolve(const fr_dataset *dataset, const uint64_t *numbers,
+                                    size_t count, fr_dataset_place *places, fr_dataset_hold *hold,
+                                    fr_error *err);
+
+/* Lets go of the files that are held. What was read from them must not be looked at any more. */
+void fr_dataset_let_go(const fr_dataset *dataset, fr_dataset_hold *hold);
 
 /*
  * Brings the frames at `places`, or the first 4 KiB of longer ones, on their way into the cache,
@@ -86,7 +126,7 @@ void fr_dataset_resolve(const fr_dataset *dataset, const uint64_t *numbers, size
 void fr_dataset_touch(const fr_dataset_place *places, size_t count);
 
 /*
- * Reads the record at `place`, its frame checked as the options say; `data` is valid until close.
+ * Reads the record at `place`, its frame checked as the options say; `data` is valid as `place` is.
  * After using the data of records that were not verified, ask fr_dataset_check(). Errors have file,
  * record within the file, and offset.
  */
@@ -95,7 +135,7 @@ FR_NODISCARD int fr_dataset_read(const fr_dataset *dataset, const fr_dataset_pla
 
 /* As fr_dataset_read() of one record by its number. */
 FR_NODISCARD int fr_dataset_record(const fr_dataset *dataset, uint64_t number, fr_record *record,
-                                   fr_error *err);
+                                   fr_dataset_hold *hold, fr_error *err);
 
 /*
  * As fr_dataset_read() in two steps: the record, of which only the header was checked; then its
@@ -115,18 +155,20 @@ FR_NODISCARD int fr_dataset_verify(const fr_dataset *dataset, const fr_dataset_p
 void fr_dataset_expect(const fr_dataset *dataset, uint64_t number);
 
 /*
- * As fr_dataset_record() for each of `count` numbers, with the waits for memory overlapping.
- * records[i] is that of numbers[i].
+ * As fr_dataset_record() for each of up to FR_DATASET_AT_ONCE numbers, with the waits for memory
+ * overlapping. records[i] is that of numbers[i].
  */
 FR_NODISCARD int fr_dataset_records(const fr_dataset *dataset, const uint64_t *numbers,
-                                    size_t count, fr_record *records, fr_error *err);
+                                    size_t count, fr_record *records, fr_dataset_hold *hold,
+                                    fr_error *err);
 
-/* Appends copies of those records to `data` and after each the end of it to `offsets` (int64, and
-   a leading 0 if it was empty). */
+/* Appends copies of records to `data` and after each the end of it to `offsets` (int64, and
+   a leading 0 if it was empty). Of a file that shrank meanwhile, as fr_dataset_check(). */
 FR_NODISCARD int fr_dataset_take(const fr_dataset *dataset, const uint64_t *numbers, size_t count,
                                  fr_buffer *data, fr_buffer *offsets, fr_error *err);
 
-/* FR_OK, or FR_ERR_TRUNCATED when the file of record `number` shrank while it was read. */
+/* FR_OK, or FR_ERR_TRUNCATED when the file of record `number`, which is held, shrank while it was
+   read. */
 FR_NODISCARD int fr_dataset_check(const fr_dataset *dataset, uint64_t number, fr_error *err);
 
 /*
@@ -136,13 +178,14 @@ FR_NODISCARD int fr_dataset_check(const fr_dataset *dataset, uint64_t number, fr
  */
 void fr_dataset_announce(const fr_dataset *dataset, uint64_t number, uint64_t count);
 
+/* Says that `count` records from `number` on will not be read again soon: fr_file_map_retire(). */
+void fr_dataset_retire(const fr_dataset *dataset, uint64_t number, uint64_t count);
+
 /* Whether the header of record `number` is in memory: fr_file_map_resident(). */
 bool fr_dataset_resident(const fr_dataset *dataset, uint64_t number);
 
-/* The frame of record `number`, by the index; reading it may wait for the disk. */
-fr_span fr_dataset_frame(const fr_dataset *dataset, uint64_t number);
-
-/* Gives `err` the coordinates of record `number` (file, record within it, offset). */
+/* Gives `err` the coordinates of record `number` (file, record within it, and the offset unless the
+   file cannot be opened). */
 void fr_dataset_locate(const fr_dataset *dataset, uint64_t number, fr_error *err);
 
 void fr_dataset_close(fr_dataset *dataset);

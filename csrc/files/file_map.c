@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -21,11 +22,13 @@ struct fr_file_map_entry {
     _Atomic size_t size;
     _Atomic bool lost;
     struct fr_file_map_entry *next;
+    struct fr_file_map_entry *next_spare; /* of a closed map */
 };
 
 static _Atomic(fr_file_map_entry *) entries;
 static _Atomic uint64_t losses;
-static size_t spare; /* entries of closed maps */
+static fr_file_map_entry *spare; /* entries of closed maps */
+static _Atomic size_t open_maps;
 static pthread_mutex_t registry = PTHREAD_MUTEX_INITIALIZER;
 static struct sigaction previous;
 static uintptr_t page_size;
@@ -104,12 +107,12 @@ static int install_handler(fr_error *err) {
 
 /* Called with the registry locked. */
 static fr_file_map_entry *free_entry(void) {
-    for (fr_file_map_entry *e = spare ? atomic_load(&entries) : NULL; e; e = e->next)
-        if (atomic_load(&e->base) == 0) {
-            spare--;
-            return e;
-        }
-    fr_file_map_entry *entry = calloc(1, sizeof *entry);
+    fr_file_map_entry *entry = spare;
+    if (entry) {
+        spare = entry->next_spare;
+        return entry;
+    }
+    entry = calloc(1, sizeof *entry);
     if (!entry) return NULL;
     entry->next = atomic_load(&entries);
     atomic_store(&entries, entry);
@@ -131,6 +134,7 @@ static int enter(fr_file_map *map, void *base, size_t size, fr_error *err) {
         status = fr_fail_nomem(err, sizeof *entry);
     }
     unlock_registry();
+    if (entry) atomic_fetch_add(&open_maps, 1);
     map->entry = entry;
     return status;
 }
@@ -144,14 +148,19 @@ static int64_t mtime_of(const struct stat *st) {
     return (int64_t)time->tv_sec * 1000000000 + time->tv_nsec;
 }
 
+static int stamp_of(const struct stat *st, fr_file_stamp *stamp, fr_error *err) {
+    if (S_ISDIR(st->st_mode)) return fr_fail_io(err, EISDIR, "open");
+    if (!S_ISREG(st->st_mode)) return fr_fail(err, FR_ERR_ARG, "not a regular file");
+    if ((uint64_t)st->st_size > SIZE_MAX / 2) return fr_fail_io(err, EFBIG, "mmap");
+    *stamp = (fr_file_stamp){(uint64_t)st->st_size, mtime_of(st)};
+    return FR_OK;
+}
+
 int fr_file_map_open_fd(fr_file_map *map, int fd, fr_error *err) {
     *map = (fr_file_map){0};
     struct stat st;
     if (fstat(fd, &st) != 0) return fr_fail_io(err, errno, "fstat");
-    if (S_ISDIR(st.st_mode)) return fr_fail_io(err, EISDIR, "open");
-    if (!S_ISREG(st.st_mode)) return fr_fail(err, FR_ERR_ARG, "not a regular file");
-    if ((uint64_t)st.st_size > SIZE_MAX / 2) return fr_fail_io(err, EFBIG, "mmap");
-    map->mtime_ns = mtime_of(&st);
+    FR_TRY(stamp_of(&st, &map->stamp, err));
     map->device = (uint64_t)st.st_dev;
     map->inode = (uint64_t)st.st_ino;
     size_t size = (size_t)st.st_size;
@@ -179,6 +188,35 @@ int fr_file_map_open(fr_file_map *map, const char *path, fr_error *err) {
     return status;
 }
 
+int fr_file_map_stat(const char *path, fr_file_stamp *stamp, fr_error *err) {
+    struct stat st;
+    if (stat(path, &st) != 0) return fr_fail_io(err, errno, "stat");
+    return stamp_of(&st, stamp, err);
+}
+
+int fr_file_map_stat_fd(int fd, fr_file_stamp *stamp, fr_error *err) {
+    struct stat st;
+    if (fstat(fd, &st) != 0) return fr_fail_io(err, errno, "fstat");
+    return stamp_of(&st, stamp, err);
+}
+
+#define USUAL_MAPS 65530 /* of Linux, where it does not say */
+
+/* What the system allows a process. */
+static size_t map_limit(void) {
+    unsigned long limit = USUAL_MAPS;
+    FILE *file = fopen("/proc/sys/vm/max_map_count", "re");
+    if (!file) return limit;
+    if (fscanf(file, "%lu", &limit) != 1) limit = USUAL_MAPS;
+    fclose(file);
+    return limit;
+}
+
+size_t fr_file_map_room(void) {
+    const size_t most = map_limit() / 4 * 3, open = atomic_load(&open_maps);
+    return open < most ? most - open : 0;
+}
+
 bool fr_file_map_lost(const fr_file_map *map) {
     return map->entry && atomic_load_explicit(&map->entry->lost, memory_order_relaxed);
 }
@@ -195,7 +233,7 @@ void fr_file_map_look(const fr_file_map *map, const char *path) {
     struct stat st;
     if (stat(path, &st) != 0) return;
     bool same = (uint64_t)st.st_dev == map->device && (uint64_t)st.st_ino == map->inode;
-    if (same && (uint64_t)st.st_size < map->bytes.size) fr_file_map_lose(map);
+    if (same && (uint64_t)st.st_size < map->stamp.size) fr_file_map_lose(map);
 }
 
 int fr_file_map_check(const fr_file_map *map, fr_error *err) {
@@ -213,6 +251,20 @@ void fr_file_map_announce(const fr_file_map *map, size_t offset, size_t size) {
                   MADV_WILLNEED);
 }
 
+/* Those before it that share its first page were read before; of its last page, others are. */
+void fr_file_map_retire(const fr_file_map *map, size_t offset, size_t size) {
+#if defined(MADV_COLD)
+    if (!map->entry) return;
+    const uintptr_t base = (uintptr_t)map->bytes.data, page = ~(page_size - 1);
+    const bool last = offset + size == map->bytes.size;
+    const uintptr_t begin = (base + offset) & page, end = base + offset + size;
+    const uintptr_t until = last ? (end + page_size - 1) & page : end & page;
+    if (until > begin) (void)madvise((void *)begin, until - begin, MADV_COLD);
+#else
+    (void)map, (void)offset, (void)size;
+#endif
+}
+
 bool fr_file_map_resident(const fr_file_map *map, size_t offset) {
     uintptr_t page = (uintptr_t)(map->bytes.data + offset) & ~(page_size - 1);
     unsigned char there[1] = {0};
@@ -228,8 +280,10 @@ void fr_file_map_close(fr_file_map *map) {
         munmap((void *)(uintptr_t)map->bytes.data, map->bytes.size);
         lock_registry();
         atomic_store(&map->entry->base, 0);
-        spare++;
+        map->entry->next_spare = spare;
+        spare = map->entry;
         unlock_registry();
+        atomic_fetch_sub(&open_maps, 1);
     }
     *map = (fr_file_map){0};
 }

@@ -16,10 +16,20 @@
 
 typedef struct fr_file_map_entry fr_file_map_entry;
 
+/* Tells a file from what it was before it was written to. */
+typedef struct {
+    uint64_t size;
+    int64_t mtime_ns;
+} fr_file_stamp;
+
+static inline bool fr_file_stamp_equal(const fr_file_stamp *a, const fr_file_stamp *b) {
+    return a->size == b->size && a->mtime_ns == b->mtime_ns;
+}
+
 /* All-zero is a valid closed map. */
 typedef struct {
     fr_span bytes; /* valid until close */
-    int64_t mtime_ns;
+    fr_file_stamp stamp;
     uint64_t device, inode; /* which file it is */
     fr_file_map_entry *entry;
 } fr_file_map;
@@ -30,6 +40,16 @@ FR_NODISCARD int fr_file_map_open(fr_file_map *map, const char *path, fr_error *
 
 /* As fr_file_map_open() of an open descriptor, which stays the caller's. */
 FR_NODISCARD int fr_file_map_open_fd(fr_file_map *map, int fd, fr_error *err);
+
+/* The stamp of a file that is not mapped; errors are those of fr_file_map_open(). */
+FR_NODISCARD int fr_file_map_stat(const char *path, fr_file_stamp *stamp, fr_error *err);
+FR_NODISCARD int fr_file_map_stat_fd(int fd, fr_file_stamp *stamp, fr_error *err);
+
+/*
+ * Maps that a process may still open: a quarter of what the system allows it (vm.max_map_count) is
+ * left to everybody else. Those that are open count.
+ */
+size_t fr_file_map_room(void);
 
 /* Whether a page was touched that the file no longer covers. */
 bool fr_file_map_lost(const fr_file_map *map);
@@ -49,6 +69,10 @@ FR_NODISCARD int fr_file_map_check(const fr_file_map *map, fr_error *err);
 
 /* Has the system begin to read `size` bytes from `offset` on, inside the map, without waiting. */
 void fr_file_map_announce(const fr_file_map *map, size_t offset, size_t size);
+
+/* Says that `size` bytes from `offset` on, inside the map, will not be read again soon: the system
+   lets go of them before others when memory is short, unless another process uses them. */
+void fr_file_map_retire(const fr_file_map *map, size_t offset, size_t size);
 
 /* Whether the byte at `offset`, inside the map, can be read without waiting for the disk. A guess:
    what is true may change, and of files of other users some systems say that all of it is there. */

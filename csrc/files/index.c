@@ -2,6 +2,7 @@
 #include "files/index.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 
 /*
  * Each header says only where the next one is, so a scan waits for memory once a record, unless it
@@ -21,33 +22,131 @@ static void prefetch_header(fr_span rest, size_t average) {
 static int fail_at(fr_error *err, const fr_index *index, int status) {
     if (err) {
         err->offset = (int64_t)index->end;
-        err->record = (int64_t)fr_index_count(index);
+        err->record = (int64_t)index->count;
     }
     return status;
+}
+
+static int begin(fr_index *index, fr_error *err) {
+    if (index->packer) return FR_OK;
+    index->packer = calloc(1, sizeof *index->packer);
+    return index->packer ? FR_OK : fr_fail_nomem(err, sizeof *index->packer);
+}
+
+/* The last offset is known: packs them all. */
+static int finish(fr_index *index, fr_error *err) {
+    FR_TRY(fr_offsets_push(index->packer, index->end, err));
+    FR_TRY(fr_offsets_finish(index->packer, &index->memory, err));
+    free(index->packer);
+    index->packer = NULL;
+    index->table = (fr_span){index->memory.data, index->memory.size};
+    index->done = true;
+    return FR_OK;
 }
 
 int fr_index_scan(fr_index *index, fr_span file, const fr_frame_options *options, uint64_t limit,
                   fr_error *err) {
     if (index->done) return FR_OK;
-    if (index->offsets.size == 0)
-        FR_TRY(fr_buffer_append(&index->offsets, &index->end, sizeof index->end, err));
+    if (file.size >= FR_OFFSETS_LIMIT)
+        return fr_fail(err, FR_ERR_ARG, "the file must be below 64 PiB, got %zu bytes", file.size);
+    FR_TRY(begin(index, err));
     fr_frame_options unverified = {.verify = false, .max_record = options->max_record};
     size_t sixteen = 0; /* of the records lately seen, together */
     for (; limit; limit--) {
         fr_span rest = fr_span_after(file, (size_t)index->end);
         fr_frame frame;
         int status = fr_frame_next(rest, true, &unverified, &frame, err);
-        if (status == FR_END) {
-            index->done = true;
-            return FR_OK;
-        }
+        if (status == FR_END) return finish(index, err);
         if (status != FR_OK) return fail_at(err, index, status);
         sixteen = sixteen ? sixteen - sixteen / 16 + frame.size : frame.size * 16;
         prefetch_header(rest, sixteen / 16);
+        FR_TRY(fr_offsets_push(index->packer, index->end, err));
         index->end += frame.size;
-        FR_TRY(fr_buffer_append(&index->offsets, &index->end, sizeof index->end, err));
+        index->count++;
     }
     return FR_AGAIN;
+}
+
+/* Takes offsets in turn, and refuses those that cannot be where records begin. */
+typedef struct {
+    uint64_t size; /* of the file */
+    bool gaps;
+    uint64_t count; /* taken */
+    uint64_t last;
+} follower;
+
+static int refuse_order(fr_error *err, uint64_t i, uint64_t offset) {
+    return fr_fail(err, FR_ERR_INDEX,
+                   "its entry %" PRIu64 ", %" PRIu64 ", cannot be where a record begins", i,
+                   offset);
+}
+
+static int follow(follower *f, const uint64_t *offsets, uint64_t count, fr_error *err) {
+    for (uint64_t i = 0; i < count; i++, f->count++) {
+        const uint64_t offset = offsets[i];
+        const bool fits = f->count ? offset >= f->last && offset - f->last >= FR_FRAME_OVERHEAD
+                                   : offset == 0 || f->gaps;
+        if (!fits || offset > f->size || offset >= FR_OFFSETS_LIMIT)
+            return refuse_order(err, f->count, offset);
+        f->last = offset;
+    }
+    return FR_OK;
+}
+
+static int check_end(const follower *f, fr_error *err) {
+    if (f->last == f->size || f->gaps) return FR_OK;
+    return fr_fail(err, FR_ERR_INDEX, "it ends at %" PRIu64 ", the file at %" PRIu64, f->last,
+                   f->size);
+}
+
+/* Appends those of some offsets that begin a record: all but the last of `count` + 1. */
+static int push_some(fr_index *index, const uint64_t *offsets, uint64_t some, uint64_t count,
+                     fr_error *err) {
+    FR_TRY(begin(index, err));
+    for (uint64_t i = 0; i < some && index->packer->count < count; i++)
+        FR_TRY(fr_offsets_push(index->packer, offsets[i], err));
+    return FR_OK;
+}
+
+static int end_at(fr_index *index, uint64_t count, const follower *f, fr_error *err) {
+    FR_TRY(check_end(f, err));
+    index->count = count;
+    index->end = f->last;
+    index->gaps = f->gaps;
+    return finish(index, err);
+}
+
+int fr_index_set(fr_index *index, const uint64_t *offsets, uint64_t count, uint64_t size, bool gaps,
+                 fr_error *err) {
+    follower f = {.size = size, .gaps = gaps};
+    fr_index_free(index);
+    FR_TRY(follow(&f, offsets, count + 1, err));
+    FR_TRY(push_some(index, offsets, count, count, err));
+    return end_at(index, count, &f, err);
+}
+
+int fr_index_copy(const fr_index *index, fr_index *copy, fr_error *err) {
+    FR_TRY(fr_buffer_append(&copy->memory, index->table.data, index->table.size, err));
+    copy->table = (fr_span){copy->memory.data, copy->memory.size};
+    copy->count = index->count;
+    copy->end = index->end;
+    copy->done = index->done;
+    copy->gaps = index->gaps;
+    return FR_OK;
+}
+
+int fr_index_offsets(const fr_index *index, fr_buffer *offsets, fr_error *err) {
+    size_t size;
+    if (fr_mul_overflows((size_t)index->count + 1, 8, &size)) return fr_fail_nomem(err, UINT64_MAX);
+    FR_TRY(fr_buffer_reserve(offsets, size, err));
+    uint64_t some[FR_OFFSETS_GROUP];
+    for (uint64_t i = 0, left = index->count + 1; left; i++) {
+        const uint64_t count = left < FR_OFFSETS_GROUP ? left : FR_OFFSETS_GROUP;
+        fr_offsets_unpack(index->table, i, some);
+        FR_TRY(fr_buffer_append(offsets, some, (size_t)count * 8, err));
+        left -= count;
+    }
+    return FR_OK;
 }
 
 /*
@@ -59,104 +158,105 @@ int fr_index_scan(fr_index *index, fr_span file, const fr_frame_options *options
  *  32  count        u64le
  *  40  body CRC32C  u32le
  *  44  head CRC32C  u32le   of the 44 bytes before it
- *  48  body         count + 1 times u64le
+ *  48  body         version 1: count + 1 times u64le; version 2: a table of so many (offsets.h)
  */
-#define HEAD_SIZE 48
-#define VERSION 1
+#define VERSION 2
 static const uint8_t magic[8] = {0x89, 'F', 'R', 'I', '\r', '\n', 0x1a, '\n'};
 
-static int refuse_order(fr_error *err, size_t i, uint64_t offset) {
-    fr_fail(err, FR_ERR_INDEX, "its entry %zu, %" PRIu64 ", cannot be where a record begins", i,
-            offset);
-    return FR_ERR_INDEX;
-}
-
-/* The entries as they lie in memory of this machine. */
-static int check_order(const fr_index *index, uint64_t size, bool gaps, fr_error *err) {
-    const uint64_t count = fr_index_count(index);
-    uint64_t begin = fr_index_offset(index, 0);
-    if (begin > size || (begin && !gaps)) return refuse_order(err, 0, begin);
-    for (uint64_t i = 1; i <= count; i++) {
-        uint64_t end = fr_index_offset(index, i);
-        if (end < begin || end - begin < FR_FRAME_OVERHEAD || end > size)
-            return refuse_order(err, (size_t)i, end);
-        begin = end;
-    }
-    if (begin == size || gaps) return FR_OK;
-    return fr_fail(err, FR_ERR_INDEX, "it ends at %" PRIu64 ", the file at %" PRIu64, begin, size);
-}
-
-int fr_index_set(fr_index *index, const uint64_t *offsets, size_t count, uint64_t size, bool gaps,
-                 fr_error *err) {
-    size_t bytes;
-    if (fr_add_overflows(count, 1, &bytes) || fr_mul_overflows(bytes, sizeof *offsets, &bytes))
-        return fr_fail_nomem(err, UINT64_MAX);
-    index->offsets.size = 0;
-    FR_TRY(fr_buffer_append(&index->offsets, offsets, bytes, err));
-    FR_TRY(check_order(index, size, gaps, err));
-    index->end = offsets[count];
-    index->done = true;
-    index->gaps = gaps;
-    return FR_OK;
-}
-
-int fr_index_save(const fr_index *index, const fr_index_stamp *stamp, fr_buffer *out,
+int fr_index_save(const fr_index *index, const fr_file_stamp *stamp, fr_buffer *out,
                   fr_error *err) {
-    const uint64_t count = fr_index_count(index);
-    const size_t body = ((size_t)count + 1) * 8;
-    FR_TRY(fr_buffer_reserve(out, HEAD_SIZE + body, err));
-    uint8_t *head = out->data + out->size, *p = head + HEAD_SIZE;
-    for (uint64_t i = 0; i <= count; i++)
-        fr_store_u64(p + 8 * i, index->offsets.size ? fr_index_offset(index, i) : 0);
+    const fr_span table = index->table;
+    FR_TRY(fr_buffer_reserve(out, FR_INDEX_HEAD + table.size, err));
+    uint8_t *head = out->data + out->size;
+    memcpy(head + FR_INDEX_HEAD, table.data, table.size);
     memcpy(head, magic, sizeof magic);
     fr_store_u32(head + 8, VERSION);
     fr_store_u32(head + 12, 0);
     fr_store_u64(head + 16, stamp->size);
     fr_store_u64(head + 24, (uint64_t)stamp->mtime_ns);
-    fr_store_u64(head + 32, count);
-    fr_store_u32(head + 40, fr_crc32c(p, body));
+    fr_store_u64(head + 32, index->count);
+    fr_store_u32(head + 40, fr_crc32c(table.data, table.size));
     fr_store_u32(head + 44, fr_crc32c(head, 44));
-    out->size += HEAD_SIZE + body;
+    out->size += FR_INDEX_HEAD + table.size;
     return FR_OK;
 }
 
-static int check_head(fr_span file, fr_error *err) {
-    if (file.size < sizeof magic || memcmp(file.data, magic, sizeof magic) != 0)
+/* Whether `count` records can be in a body of `size` bytes. */
+static bool can_hold(uint32_t version, uint64_t size, uint64_t count) {
+    if (count == UINT64_MAX || size % 8 != 0) return false;
+    if (version == 1) return size / 8 == count + 1;
+    return size >= FR_OFFSETS_SPARE &&
+           fr_offsets_groups(count + 1) <= (size - FR_OFFSETS_SPARE) / FR_OFFSETS_HEAD;
+}
+
+int fr_index_read_head(fr_span bytes, uint64_t size, fr_index_head *head, fr_error *err) {
+    if (bytes.size < sizeof magic || memcmp(bytes.data, magic, sizeof magic) != 0)
         return fr_fail(err, FR_ERR_INDEX, "it is not a fastrec index");
-    if (file.size < HEAD_SIZE)
-        return fr_fail(err, FR_ERR_INDEX, "it is truncated to %zu bytes", file.size);
-    if (fr_crc32c(file.data, 44) != fr_load_u32(file.data + 44))
+    if (bytes.size < FR_INDEX_HEAD)
+        return fr_fail(err, FR_ERR_INDEX, "it is truncated to %zu bytes", bytes.size);
+    if (fr_crc32c(bytes.data, 44) != fr_load_u32(bytes.data + 44))
         return fr_fail(err, FR_ERR_INDEX, "its header is damaged");
-    if (fr_load_u32(file.data + 8) != VERSION || fr_load_u32(file.data + 12) != 0)
-        return fr_fail(err, FR_ERR_INDEX, "its version is %" PRIu32 ", must be %d",
-                       fr_load_u32(file.data + 8), VERSION);
-    uint64_t count = fr_load_u64(file.data + 32), entries = (file.size - HEAD_SIZE) / 8;
-    if (count == UINT64_MAX || count + 1 != entries || (file.size - HEAD_SIZE) % 8 != 0)
-        return fr_fail(err, FR_ERR_INDEX, "it claims %" PRIu64 " records in %zu bytes", count,
-                       file.size);
+    head->version = fr_load_u32(bytes.data + 8);
+    if (head->version < 1 || head->version > VERSION || fr_load_u32(bytes.data + 12) != 0)
+        return fr_fail(err, FR_ERR_INDEX, "its version is %" PRIu32 ", must be 1 to %d",
+                       head->version, VERSION);
+    head->stamp.size = fr_load_u64(bytes.data + 16);
+    head->stamp.mtime_ns = (int64_t)fr_load_u64(bytes.data + 24);
+    head->count = fr_load_u64(bytes.data + 32);
+    if (!can_hold(head->version, size - FR_INDEX_HEAD, head->count))
+        return fr_fail(err, FR_ERR_INDEX, "it claims %" PRIu64 " records in %" PRIu64 " bytes",
+                       head->count, size);
     return FR_OK;
 }
 
-int fr_index_load(fr_index *index, fr_span file, fr_index_stamp *stamp, fr_error *err) {
-    FR_TRY(check_head(file, err));
-    fr_span body = fr_span_after(file, HEAD_SIZE);
-    if (fr_crc32c(body.data, body.size) != fr_load_u32(file.data + 40))
-        return fr_fail(err, FR_ERR_INDEX, "its entries are damaged");
-    stamp->size = fr_load_u64(file.data + 16);
-    stamp->mtime_ns = (int64_t)fr_load_u64(file.data + 24);
-    index->offsets.size = 0;
-    FR_TRY(fr_buffer_append(&index->offsets, body.data, body.size, err));
-    for (size_t i = 0; FR_BIG_ENDIAN && i < body.size; i += 8) {
-        uint64_t offset = fr_load_u64(body.data + i);
-        memcpy(index->offsets.data + i, &offset, sizeof offset);
+/* Of version 1, which is packed into memory. */
+static int load_offsets(fr_index *index, fr_span body, const fr_index_head *head, fr_error *err) {
+    follower f = {.size = head->stamp.size};
+    uint64_t some[FR_OFFSETS_GROUP];
+    while (f.count <= head->count) {
+        const uint64_t left = head->count + 1 - f.count;
+        const uint64_t count = left < FR_OFFSETS_GROUP ? left : FR_OFFSETS_GROUP;
+        for (uint64_t i = 0; i < count; i++)
+            some[i] = fr_load_u64(body.data + 8 * (size_t)(f.count + i));
+        FR_TRY(follow(&f, some, count, err));
+        FR_TRY(push_some(index, some, count, head->count, err));
     }
-    FR_TRY(check_order(index, stamp->size, false, err));
-    index->end = stamp->size;
+    return end_at(index, head->count, &f, err);
+}
+
+/* Of version 2, which stays where it is. */
+static int use_table(fr_index *index, fr_span table, const fr_index_head *head, fr_error *err) {
+    follower f = {.size = head->stamp.size};
+    uint64_t some[FR_OFFSETS_GROUP];
+    if (!fr_offsets_sound(table, head->count + 1))
+        return fr_fail(err, FR_ERR_INDEX, "its groups do not follow each other");
+    for (uint64_t group = 0; f.count <= head->count; group++) {
+        const uint64_t left = head->count + 1 - f.count;
+        fr_offsets_unpack(table, group, some);
+        FR_TRY(follow(&f, some, left < FR_OFFSETS_GROUP ? left : FR_OFFSETS_GROUP, err));
+    }
+    FR_TRY(check_end(&f, err));
+    index->table = table;
+    index->count = head->count;
+    index->end = head->stamp.size;
     index->done = true;
     return FR_OK;
 }
 
+int fr_index_load(fr_index *index, fr_span file, fr_file_stamp *stamp, fr_error *err) {
+    fr_index_head head;
+    fr_index_free(index);
+    FR_TRY(fr_index_read_head(file, file.size, &head, err));
+    const fr_span body = fr_span_after(file, FR_INDEX_HEAD);
+    if (fr_crc32c(body.data, body.size) != fr_load_u32(file.data + 40))
+        return fr_fail(err, FR_ERR_INDEX, "its entries are damaged");
+    *stamp = head.stamp;
+    return (head.version == 1 ? load_offsets : use_table)(index, body, &head, err);
+}
+
 void fr_index_free(fr_index *index) {
-    fr_buffer_free(&index->offsets);
+    fr_buffer_free(&index->memory);
+    if (index->packer) fr_offsets_packer_free(index->packer);
+    free(index->packer);
     *index = (fr_index){0};
 }

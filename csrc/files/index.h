@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The offsets of the records of a file.
+ * Where the records of a file begin, in about 2 bytes a record.
  *
  * A single index is not safe to change by several threads at once; once built, any number of
  * threads may read it.
@@ -8,22 +8,24 @@
 #ifndef FASTREC_INDEX_H
 #define FASTREC_INDEX_H
 
+#include "files/file_map.h"
+#include "files/offsets.h"
 #include "format/frame.h"
 
 /* All-zero is a valid index of nothing. */
 typedef struct {
-    fr_buffer offsets; /* uint64: where record i begins; then where the last one ends */
-    uint64_t end;      /* how far the scan has come */
+    fr_span table;  /* once done: offsets.h, where each record begins, then where the last ends */
+    uint64_t count; /* records */
+    uint64_t end;   /* how far the scan has come */
     bool done;
-    bool gaps; /* bytes that are no record may lie between two */
+    bool gaps;                 /* bytes that are no record may lie between two */
+    fr_buffer memory;          /* of the table; empty when it is somebody else's */
+    fr_offsets_packer *packer; /* until it is done */
 } fr_index;
 
-static inline uint64_t fr_index_count(const fr_index *index) {
-    return index->offsets.size >= 8 ? index->offsets.size / 8 - 1 : 0;
-}
-
+/* Of one that is done: where record `record` begins, or the last one ends; record <= count. */
 static inline uint64_t fr_index_offset(const fr_index *index, uint64_t record) {
-    return ((const uint64_t *)(const void *)index->offsets.data)[record];
+    return fr_offsets_at(index->table, record);
 }
 
 /*
@@ -34,25 +36,43 @@ static inline uint64_t fr_index_offset(const fr_index *index, uint64_t record) {
 FR_NODISCARD int fr_index_scan(fr_index *index, fr_span file, const fr_frame_options *options,
                                uint64_t limit, fr_error *err);
 
-/* Identifies the file that an index was made from: it changes when the file does. */
-typedef struct {
-    uint64_t size;
-    int64_t mtime_ns;
-} fr_index_stamp;
-
 /* Takes over where records begin and where the last one ends, `count` + 1 numbers, which somebody
    else found. FR_ERR_INDEX unless they could be those of a file of `size` bytes; with `gaps`,
    bytes that are no record may lie between. */
-FR_NODISCARD int fr_index_set(fr_index *index, const uint64_t *offsets, size_t count, uint64_t size,
-                              bool gaps, fr_error *err);
+FR_NODISCARD int fr_index_set(fr_index *index, const uint64_t *offsets, uint64_t count,
+                              uint64_t size, bool gaps, fr_error *err);
+
+/* Makes `copy`, an empty index, one like `index`, which is done, with memory of its own. */
+FR_NODISCARD int fr_index_copy(const fr_index *index, fr_index *copy, fr_error *err);
+
+/* Appends `count` + 1 uint64, what fr_index_set() takes, to `offsets`. */
+FR_NODISCARD int fr_index_offsets(const fr_index *index, fr_buffer *offsets, fr_error *err);
+
+/* Beside a file is its index, under its name and this. */
+#define FR_INDEX_SUFFIX ".frindex"
 
 /* Appends a whole index as it is kept beside its file (FORMAT.md). */
-FR_NODISCARD int fr_index_save(const fr_index *index, const fr_index_stamp *stamp, fr_buffer *out,
+FR_NODISCARD int fr_index_save(const fr_index *index, const fr_file_stamp *stamp, fr_buffer *out,
                                fr_error *err);
 
+#define FR_INDEX_HEAD 48
+
+/* The head of an index that is kept, checked by itself. */
+typedef struct {
+    uint32_t version;
+    fr_file_stamp stamp;
+    uint64_t count;
+} fr_index_head;
+
+/* `bytes` begin a file of `size`, FR_INDEX_HEAD of it, or all if it is shorter. FR_ERR_INDEX for
+   one that is no head, or of a file of another size. */
+FR_NODISCARD int fr_index_read_head(fr_span bytes, uint64_t size, fr_index_head *head,
+                                    fr_error *err);
+
 /* The way back. FR_ERR_INDEX for anything but what fr_index_save() makes: magic, version, size,
-   checksums and order are looked at before a record is believed to be anywhere. */
-FR_NODISCARD int fr_index_load(fr_index *index, fr_span file, fr_index_stamp *stamp, fr_error *err);
+   checksums and order are looked at before a record is believed to be anywhere. The index may be
+   in `file`, which must outlive it. */
+FR_NODISCARD int fr_index_load(fr_index *index, fr_span file, fr_file_stamp *stamp, fr_error *err);
 
 void fr_index_free(fr_index *index);
 

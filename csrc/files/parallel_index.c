@@ -5,8 +5,10 @@
 
 #include "base/task_ring.h"
 
-#define WORTH_THREADS ((size_t)4 << 20) /* bytes; a smaller file is read before a thread starts */
-#define SLICE 65536                     /* records, between looks at whether anybody waits */
+#define WORTH_THREADS ((uint64_t)8 << 20) /* bytes; fewer are read before a thread starts */
+#define OPENING ((uint64_t)16 << 10)      /* bytes that are read in the time a file is opened in */
+#define DEPTH 1024                        /* files whose scans may be done before the first's */
+#define SLICE 65536                       /* records, between looks at whether anybody waits */
 
 struct fr_parallel_index {
     fr_dataset *dataset;
@@ -15,12 +17,14 @@ struct fr_parallel_index {
 };
 
 bool fr_parallel_index_pays(const fr_dataset *dataset) {
-    size_t large = 0;
-    for (size_t i = 0; i < dataset->file_count && large < 2; i++) {
-        const fr_dataset_file *file = &dataset->files[i];
-        large += !file->index.done && file->map.bytes.size >= WORTH_THREADS;
+    uint64_t work = 0, longest = 0;
+    for (size_t i = 0; i < dataset->file_count; i++) {
+        if (dataset->files[i].index.done) continue;
+        const uint64_t size = dataset->files[i].stamp.size + OPENING;
+        work += size;
+        longest = size > longest ? size : longest;
     }
-    return large >= 2;
+    return work - longest >= WORTH_THREADS / 2 && work >= WORTH_THREADS;
 }
 
 static int scan_file(void *context, size_t member, size_t number, fr_error *err) {
@@ -37,10 +41,11 @@ int fr_parallel_index_start(fr_dataset *dataset, size_t threads, fr_parallel_ind
     fr_parallel_index *made = calloc(1, sizeof *made);
     if (!made) return fr_fail_nomem(err, sizeof *made);
     made->dataset = dataset;
+    const size_t depth = dataset->file_count < DEPTH ? dataset->file_count + 1 : DEPTH;
     const fr_task_ring_options options = {.task = scan_file,
                                           .context = made,
                                           .count = dataset->file_count,
-                                          .depth = dataset->file_count + 1,
+                                          .depth = depth,
                                           .threads = threads};
     int status = fr_task_ring_start(&options, &made->ring, err);
     if (status != FR_OK) {

@@ -25,13 +25,22 @@ static int64_t major_faults(void) {
     return failed ? 0 : (int64_t)usage.ru_majflt;
 }
 
-/* Records that follow each other in a file are announced together. */
-void fr_readahead_announce(const fr_dataset *dataset, const uint64_t *numbers, uint64_t rows) {
-    for (uint64_t row = 1, end; row < rows; row = end) {
+/* Advises the system about records, of those that follow each other together. */
+static void advise(const fr_dataset *dataset, const uint64_t *numbers, uint64_t rows,
+                   void (*about)(const fr_dataset *dataset, uint64_t number, uint64_t count)) {
+    for (uint64_t row = 0, end; row < rows; row = end) {
         for (end = row + 1; end < rows && numbers[end] == numbers[end - 1] + 1;)
             end++;
-        fr_dataset_announce(dataset, numbers[row], end - row);
+        about(dataset, numbers[row], end - row);
     }
+}
+
+void fr_readahead_announce(const fr_dataset *dataset, const uint64_t *numbers, uint64_t rows) {
+    if (rows) advise(dataset, numbers + 1, rows - 1, fr_dataset_announce);
+}
+
+void fr_readahead_retire(const fr_dataset *dataset, const uint64_t *numbers, uint64_t rows) {
+    advise(dataset, numbers, rows, fr_dataset_retire);
 }
 
 static bool all_resident(const fr_dataset *dataset, const uint64_t *numbers, uint64_t rows) {
@@ -41,11 +50,20 @@ static bool all_resident(const fr_dataset *dataset, const uint64_t *numbers, uin
     return true;
 }
 
+/* An error is for the read to tell. */
+static void wait_for(const fr_dataset *dataset, uint64_t number) {
+    fr_dataset_place place;
+    fr_dataset_hold hold = {.count = 0};
+    if (fr_dataset_resolve(dataset, &number, 1, &place, &hold, NULL) == FR_OK && place.frame.size)
+        (void)*(const volatile uint8_t *)place.frame.data;
+    fr_dataset_let_go(dataset, &hold);
+}
+
 /* Makes the announcements; whether the first record had to be waited for. */
 static bool announce_and_wait(const fr_readahead *ahead, const fr_dataset *dataset,
                               const uint64_t *numbers, uint64_t rows, bool announced) {
     if (!announced) fr_readahead_announce(dataset, numbers, rows);
-    (void)*(const volatile uint8_t *)fr_dataset_frame(dataset, numbers[0]).data;
+    wait_for(dataset, numbers[0]);
     return major_faults() > ahead->faults;
 }
 

@@ -29,6 +29,9 @@ void fr_readahead_begin(fr_readahead *ahead, const fr_dataset *dataset, const ui
 /* Announces the records of a batch that is read later. For when it is not warm. */
 void fr_readahead_announce(const fr_dataset *dataset, const uint64_t *numbers, uint64_t rows);
 
+/* Says of the records of a batch that they will not be read again soon: fr_dataset_retire(). */
+void fr_readahead_retire(const fr_dataset *dataset, const uint64_t *numbers, uint64_t rows);
+
 /* After it was read. */
 void fr_readahead_end(fr_readahead *ahead);
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 
 cdef enum:
-    TAKE_AT_ONCE = 128  # records whose places are kept on the stack
     MOST_SCANNING = 8  # threads
+    OPENED_AT_ONCE = 256  # indexes, between looks at signals
 
 
 @cython.final
@@ -14,24 +14,32 @@ cdef class Dataset:
 
     cdef c.fr_dataset dataset
     cdef readonly tuple paths
+    cdef tuple places
     cdef size_t slice  # records to read before signals are looked at
 
     def __init__(self, paths, *, bint verify=True, uint64_t max_record=0, places=None,
-                 indexes=None):
+                 indexes=None, beside=None, size_t mapped=0):
         """`places`: where the files are, when `paths` are only what messages call them.
 
-        `indexes`: a FileIndex or None for each path; without one the file is scanned.
+        `indexes`: a FileIndex or None for each path; without one the file is scanned. `beside`:
+        True takes the indexes that are kept beside the files; a callable takes those there are,
+        and is called with the error of each that is refused. `mapped`: files mapped at a time; 0
+        for as many as the system lets us.
         """
         cdef size_t number
         self.paths = tuple(paths)
+        self.places = self.paths if places is None else tuple(places)
+        self.dataset.limit = mapped
         self.dataset.options.verify = verify
         self.dataset.options.max_record = max_record
         chosen()
-        self._open([path_bytes(path) for path in (self.paths if places is None else places)])
+        self._open([path_bytes(path) for path in self.places])
         if indexes is not None:
             for number, index in enumerate(indexes):
                 if index is not None:
                     self._tell(number, index)
+        if beside is not None:
+            self._use_beside(beside)
         self._scan()
 
     cdef int _open(self, list names) except -1:
@@ -55,13 +63,44 @@ cdef class Dataset:
         return 0
 
     cdef int _tell(self, size_t number, FileIndex index) except -1:
-        cdef FileIndex copy = index_like(&index.index, index.stamp.size, index.stamp.mtime_ns)
+        cdef FileIndex copy = FileIndex.__new__(FileIndex)
         cdef c.fr_error err
-        copy.index.gaps = index.index.gaps
         if number >= self.dataset.file_count:
             raise ValueError(f"an index too many: the dataset has {self.dataset.file_count} files")
+        check(c.fr_index_copy(&index.index, &copy.index, &err), &err)
         self._check(c.fr_dataset_tell(
-            &self.dataset, number, &copy.index, &copy.stamp, &err), &err)
+            &self.dataset, number, &copy.index, &index.stamp, &err), &err)
+        return 0
+
+    cdef int _use_beside(self, refused) except -1:
+        cdef c.fr_error err
+        cdef size_t number = 0, end
+        cdef int status = c.FR_OK
+        while number < self.dataset.file_count:
+            end = min(number + OPENED_AT_ONCE, self.dataset.file_count)
+            with nogil:
+                while number < end:
+                    status = c.fr_dataset_use_beside(&self.dataset, number, &err)
+                    number += 1
+                    if status != c.FR_OK:
+                        break
+            if status < 0:
+                self._refuse_beside(status, &err, refused)
+            PyErr_CheckSignals()
+        return 0
+
+    cdef int _refuse_beside(self, int status, c.fr_error *err, refused) except -1:
+        path = self.paths[err.file]
+        if status == c.FR_ERR_IO:  # most have none
+            if refused is True:
+                check(status, err, os.fsdecode(self.places[err.file]) + ".frindex")
+            return 0
+        if refused is True:
+            check(status, err, path)
+        try:
+            check(status, err, path)
+        except errors.IndexMismatchError as error:
+            refused(error)
         return 0
 
     cdef int _check(self, int status, c.fr_error *err) except -1:
@@ -70,7 +109,7 @@ cdef class Dataset:
         path = head = None
         if err.file >= 0:
             path = self.paths[err.file]
-            if err.offset == 0:
+            if err.offset == 0 and self.dataset.maps == NULL:
                 head = head_of(self.dataset.files[err.file].map.bytes)
         return check(status, err, path, head)
 
@@ -117,7 +156,7 @@ cdef class Dataset:
         cdef uint64_t size = 1
         cdef size_t i
         for i in range(self.dataset.file_count):
-            size += self.dataset.files[i].map.bytes.size
+            size += self.dataset.files[i].stamp.size
         self.slice = max(<uint64_t>1, min(
             <uint64_t>SLICE_RECORDS, SLICE_BYTES * self.dataset.count // size))
 
@@ -146,8 +185,11 @@ cdef class Dataset:
 
     def index_of(self, size_t number):
         """The FileIndex of file `number`; the caller checks the range."""
-        cdef c.fr_dataset_file *file = &self.dataset.files[number]
-        return index_like(&file.index, file.map.bytes.size, file.map.mtime_ns)
+        cdef FileIndex index = FileIndex.__new__(FileIndex)
+        cdef c.fr_error err
+        index.stamp = self.dataset.files[number].stamp
+        self._check(c.fr_dataset_copy_index(&self.dataset, number, &index.index, &err), &err)
+        return index
 
     def place_of(self, uint64_t number):
         """File and number within it of record `number`; the caller checks the range."""
@@ -167,12 +209,17 @@ cdef class Dataset:
     cdef bytes record(self, uint64_t number):
         """Record `number` as bytes; the caller checks the range."""
         cdef c.fr_record record
+        cdef c.fr_dataset_hold hold
         cdef c.fr_error err
+        hold.count = 0
         c.fr_dataset_expect(&self.dataset, number)
-        self._check(c.fr_dataset_record(&self.dataset, number, &record, &err), &err)
-        data = PyBytes_FromStringAndSize(
-            <const char *>record.data.data, <Py_ssize_t>record.data.size)
-        self._check(c.fr_dataset_check(&self.dataset, number, &err), &err)
+        try:
+            self._check(c.fr_dataset_record(&self.dataset, number, &record, &hold, &err), &err)
+            data = PyBytes_FromStringAndSize(
+                <const char *>record.data.data, <Py_ssize_t>record.data.size)
+            self._check(c.fr_dataset_check(&self.dataset, number, &err), &err)
+        finally:
+            c.fr_dataset_let_go(&self.dataset, &hold)
         return data
 
     cdef int _check_numbers(self, const uint64_t *numbers, size_t count) except -1:
@@ -183,35 +230,48 @@ cdef class Dataset:
                                  f"({self.dataset.count} records)")
         return 0
 
+    cdef int _put_records(self, const uint64_t *numbers, Py_ssize_t count, list found,
+                          c.fr_dataset_hold *hold) except -1:
+        """Append up to FR_DATASET_AT_ONCE records."""
+        cdef c.fr_record records[c.FR_DATASET_AT_ONCE]
+        cdef c.fr_error err
+        cdef Py_ssize_t i
+        self._check(c.fr_dataset_records(
+            &self.dataset, numbers, count, records, hold, &err), &err)
+        for i in range(count):
+            found.append(PyBytes_FromStringAndSize(
+                <const char *>records[i].data.data, <Py_ssize_t>records[i].data.size))
+        for i in range(count if self.dataset.file_count > 1 else 1):
+            self._check(c.fr_dataset_check(&self.dataset, numbers[i], &err), &err)
+        return 0
+
     def records(self, const uint64_t[::1] numbers not None):
         """A list of the records of those numbers, as bytes."""
-        cdef c.fr_record records[TAKE_AT_ONCE]
-        cdef c.fr_error err
-        cdef Py_ssize_t count = numbers.shape[0], done = 0, some, i
+        cdef c.fr_dataset_hold hold
+        cdef Py_ssize_t count = numbers.shape[0], done = 0, some
         cdef const uint64_t *first
-        cdef list found = [None] * count
+        cdef list found = []
         if count == 0:
             return found
+        hold.count = 0
         first = &numbers[0]
         self._check_numbers(first, count)
-        while done < count:
-            some = min(count - done, <Py_ssize_t>TAKE_AT_ONCE, <Py_ssize_t>self.slice)
-            self._check(c.fr_dataset_records(
-                &self.dataset, first + done, some, records, &err), &err)
-            for i in range(some):
-                found[done + i] = PyBytes_FromStringAndSize(
-                    <const char *>records[i].data.data, <Py_ssize_t>records[i].data.size)
-            for i in range(some if self.dataset.file_count > 1 else 1):
-                self._check(c.fr_dataset_check(&self.dataset, first[done + i], &err), &err)
-            done += some
-            PyErr_CheckSignals()
+        try:
+            while done < count:
+                some = min(count - done, <Py_ssize_t>c.FR_DATASET_AT_ONCE,
+                           <Py_ssize_t>self.slice)
+                self._put_records(first + done, some, found, &hold)
+                done += some
+                PyErr_CheckSignals()
+        finally:
+            c.fr_dataset_let_go(&self.dataset, &hold)
         return found
 
     def take(self, const uint64_t[::1] numbers not None):
         """The records of those numbers as one block, without the interpreter's lock."""
         cdef OwnedBuffer data = OwnedBuffer(), offsets = OwnedBuffer()
         cdef c.fr_error err
-        cdef size_t count = numbers.shape[0], done = 0, some, i
+        cdef size_t count = numbers.shape[0], done = 0, some
         cdef const uint64_t *first = &numbers[0] if count else NULL
         cdef int status = c.FR_OK
         self._check_numbers(first, count)
@@ -220,9 +280,6 @@ cdef class Dataset:
             with nogil:
                 status = c.fr_dataset_take(&self.dataset, first + done if count else NULL, some,
                                            &data.buffer, &offsets.buffer, &err)
-                for i in range(some):
-                    if status == c.FR_OK:
-                        status = c.fr_dataset_check(&self.dataset, first[done + i], &err)
             self._check(status, &err)
             PyErr_CheckSignals()
             done += max(some, <size_t>1)

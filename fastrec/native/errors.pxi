@@ -22,7 +22,7 @@ cdef str _advice(int status, str kind):
     """The end of the message: a remedy."""
     if status == c.FR_ERR_LIMIT:
         return "; raise max_record_bytes to read it"
-    if kind == "shrunk":
+    if kind in ("shrunk", "changed"):
         return ""
     if kind == "cut":
         return "; fastrec.split(exact=True) cuts between records that have record files in them"
@@ -49,7 +49,8 @@ cdef object _data_error(int status, c.fr_error *err, path, str message, bytes he
     else:
         error = errors.CorruptRecordError(text)
     error.kind = kind
-    error.length = err.length if kind not in ("torn-header", "zero-fill", "shrunk") else None
+    no_length = ("torn-header", "zero-fill", "shrunk", "changed")
+    error.length = None if kind in no_length else err.length
     if kind in ("length-crc", "data-crc"):
         error.stored_crc, error.computed_crc = err.stored_crc, err.computed_crc
     return error

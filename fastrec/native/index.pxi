@@ -6,7 +6,7 @@ cdef class FileIndex:
     """Offsets of the records of one file, with its size and modification time. Immutable."""
 
     cdef c.fr_index index
-    cdef c.fr_index_stamp stamp
+    cdef c.fr_file_stamp stamp
 
     def __init__(self, offsets, uint64_t size, int64_t mtime_ns, *, bint gaps=False):
         """`offsets`: a block of uint64, where records begin and where the last one ends."""
@@ -33,15 +33,20 @@ cdef class FileIndex:
         """From the bytes that :meth:`save` made. IndexMismatchError for any others."""
         cdef FileIndex self = FileIndex.__new__(FileIndex)
         cdef c.fr_error err
+        cdef c.fr_index loaded
         cdef c.fr_span file
         cdef Py_buffer view
         cdef int status
+        memset(&loaded, 0, sizeof(loaded))
         chosen()
         PyObject_GetBuffer(data, &view, PyBUF_SIMPLE)
         try:
             file.data, file.size = <const uint8_t *>view.buf, <size_t>view.len
             with nogil:
-                status = c.fr_index_load(&self.index, file, &self.stamp, &err)
+                status = c.fr_index_load(&loaded, file, &self.stamp, &err)
+                if status == c.FR_OK:
+                    status = c.fr_index_copy(&loaded, &self.index, &err)
+                c.fr_index_free(&loaded)
         finally:
             PyBuffer_Release(&view)
         check(status, &err, path)
@@ -58,11 +63,17 @@ cdef class FileIndex:
         return out
 
     def __len__(self):
-        return <Py_ssize_t>c.fr_index_count(&self.index)
+        return <Py_ssize_t>self.index.count
 
     def offsets(self):
         """A block of uint64: where records begin and where the last one ends."""
-        cdef Block block = block_of(self, &self.index.offsets)
+        cdef OwnedBuffer offsets = OwnedBuffer()
+        cdef c.fr_error err
+        cdef int status
+        with nogil:
+            status = c.fr_index_offsets(&self.index, &offsets.buffer, &err)
+        check(status, &err)
+        cdef Block block = block_of(offsets, &offsets.buffer)
         block.fixed = True
         return block
 
@@ -75,15 +86,3 @@ cdef class FileIndex:
     def mtime_ns(self):
         """When the file was changed last, in nanoseconds since 1970."""
         return self.stamp.mtime_ns
-
-
-cdef FileIndex index_like(c.fr_index *index, uint64_t size, int64_t mtime_ns):
-    """A copy of a scanned index."""
-    cdef uint64_t nothing = 0
-    cdef FileIndex made = FileIndex.__new__(FileIndex)
-    cdef c.fr_error err
-    cdef const uint64_t *offsets = <const uint64_t *>index.offsets.data
-    made.stamp.size, made.stamp.mtime_ns = size, mtime_ns
-    check(c.fr_index_set(&made.index, offsets if index.offsets.size else &nothing,
-                         c.fr_index_count(index), size, index.gaps, &err), &err)
-    return made

@@ -368,7 +368,7 @@ cdef class RecordReader:
             check(c.fr_buffer_append(&offsets.buffer, &end, sizeof(end), &err), &err)
             if self.reader.source.map.entry != NULL:
                 return FileIndex(offsets, self.reader.source.map.bytes.size,
-                                 self.reader.source.map.mtime_ns, gaps=True)
+                                 self.reader.source.map.stamp.mtime_ns, gaps=True)
             if self.read is not None:
                 return FileIndex(offsets, end, 0, gaps=self.damage is not None)
             try:  # it is empty, or could not be mapped

@@ -13,7 +13,7 @@ from typing import Any
 from .file_magic import HEADER_SIZE
 from .paths import PathLike
 
-__all__ = ["NamedFile", "Patience", "Stream", "head_of", "is_regular"]
+__all__ = ["NamedFile", "Patience", "Stream", "head_of", "is_regular", "regular_head"]
 
 _POLL_S = 0.05
 
@@ -96,10 +96,19 @@ def is_regular(path: str | bytes) -> bool:
 
 def head_of(path: str | bytes) -> bytes:
     """Read the first bytes of a regular file; others can be read only once and give none."""
+    return regular_head(path) or b""
+
+
+def regular_head(path: str | bytes) -> bytes | None:
+    """Read the first bytes of a regular file; None for others."""
     if not is_regular(path):
-        return b""
-    with NamedFile(path) as file:
-        return file.read(HEADER_SIZE)
+        return None
+    with _naming(path):
+        file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            return os.read(file, HEADER_SIZE)
+        finally:
+            os.close(file)
 
 
 class Patience:

@@ -23,7 +23,7 @@ from ..storage.cache import ObjectCache, index_place
 from ..storage.options import StorageOptions
 from ..storage.remote import RemoteFile, streams_of
 from . import compression as streams
-from .byte_sources import NamedFile, Patience, Stream, head_of, is_regular
+from .byte_sources import NamedFile, Patience, Stream, head_of, regular_head
 from .file_magic import HEADER_SIZE
 from .index import Index
 from .inflate import Inflated
@@ -108,6 +108,7 @@ class RecordFiles:
         self._skipped: dict[tuple[str, int], Skipped] = {}
         self._dataset: _core.Dataset | RemoteDataset | None = None
         self._heads: dict[str, bytes] | None = None
+        self._sequential: str | None = None  # the first such source; empty for none
         self._lock, self._pid = threading.Lock(), os.getpid()
         self.closed = False
 
@@ -219,15 +220,17 @@ class RecordFiles:
             return repr(self.file)
         if self._ranges is not None:
             return f"{str(self._ranges[0])!a}"
-        heads = self._remote_heads()
-        for path, place in zip(self.paths, self.places, strict=True):
-            if isinstance(place, RemoteFile):
-                sequential = self._is_compressed(heads[place.name])
-            else:
-                sequential = not is_regular(place) or self.is_compressed(place)
-            if sequential:
-                return f"{os.fsdecode(path)!a}"
-        return None
+        if self._sequential is None:
+            heads = self._remote_heads()
+            found = (
+                heads[place.name] if isinstance(place, RemoteFile) else regular_head(place)
+                for place in self.places
+            )
+            each = zip(self.paths, found, strict=True)
+            names = (path for path, head in each if head is None or self._is_compressed(head))
+            name = next(names, None)
+            self._sequential = "" if name is None else f"{os.fsdecode(name)!a}"
+        return self._sequential or None
 
     def is_compressed(self, path: str | bytes) -> bool:
         """Whether a file is compressed, by the `compression` option or its first bytes."""
@@ -293,13 +296,11 @@ class RecordFiles:
         if self._on_error != "raise":
             # The numbers must be those of iterating, which reads what it counts.
             return make(indexes=self._damaged_indexes())
-        try:
-            return make(indexes=self._indexes(places))
-        except IndexMismatchError as error:
-            if self._index != "auto":
-                raise
-            warnings.warn(str(error), RuntimeWarning, stacklevel=4)
-            return make()
+        if self._index is True and not self.remote:
+            return make(beside=True)
+        if isinstance(self._index, str) and self._index == "auto":
+            return make(beside=_warn)
+        return make(indexes=self._given_index())
 
     def _damaged_indexes(self) -> list[_core.FileIndex]:
         return [part.index() for part in self.readers()]
@@ -316,26 +317,26 @@ class RecordFiles:
             beside = None if self._index == "auto" else bool(self._index)
             found = load_indexes(self.remote, self.storage, beside, self._options)
         else:
-            found = [index for index in self._indexes([]) if index is not None]
+            found = [index for index in self._given_index() or [] if index is not None]
         return RemoteDataset(self.remote, found, self.storage, self._options)
 
     def _local_places(self) -> list[str | bytes]:
         copies = iter(() if self._cache is None else self._cache.paths(self.remote, keep=True))
         return [next(copies) if isinstance(p, RemoteFile) else p for p in self.places]
 
-    def _indexes(self, places: list[str | bytes]) -> list[_core.FileIndex | None]:
+    def _given_index(self) -> list[_core.FileIndex | None] | None:
         option = self._index
         if option is False:
-            return [None] * len(self.paths)
-        if option is True or option == "auto":
-            load = _index_beside if option == "auto" else _index_required
-            pairs = zip(self.places, places, strict=True)
-            # Headers of a copy in the cache are read sooner than an index is fetched.
-            return [None if isinstance(a, RemoteFile) else load(b) for a, b in pairs]
+            return None
+        if option is True:  # headers of a copy in the cache are read sooner than an index is fetched
+            return [
+                None if isinstance(place, RemoteFile) else Index._read(path, index_path(place))._core
+                for path, place in zip(self.paths, self.places, strict=True)
+            ]
         if len(self.paths) != 1:
             raise ValueError(f"index={option!r} requires a single file, got {len(self.paths)}")
         if not isinstance(option, Index):
-            option = Index._read(self.paths[0], option)
+            option = Index._read(self.paths[0], option)  # type: ignore[arg-type]
         return [option._core]
 
     def raw(self, number: int) -> Any:
@@ -393,19 +394,9 @@ def _head_of(file: RemoteFile, pause: Any) -> bytes:
     return bytes(file.read(0, min(file.size, HEADER_SIZE), pause))
 
 
-def _index_required(path: str | bytes) -> _core.FileIndex:
-    return Index._read(path, index_path(path))._core
-
-
-def _index_beside(path: str | bytes) -> _core.FileIndex | None:
-    """Load the index beside a file if there is one; a damaged one is not used."""
-    try:
-        return Index._read(path, index_path(path))._core
-    except OSError:
-        return None  # most have none
-    except IndexMismatchError as error:
-        warnings.warn(str(error), RuntimeWarning, stacklevel=6)
-        return None
+def _warn(error: IndexMismatchError) -> None:
+    """An index beside a file is not used."""
+    warnings.warn(str(error), RuntimeWarning, stacklevel=5)
 
 
 def _limit(name: str, value: int | None) -> int | None:

@@ -159,8 +159,9 @@ static void raw_records_need_no_schema(void) {
     CHECK(fr_order_slice(&s.options.order, 0, &slice) == FR_OK);
     for (uint64_t row = 0; row < 7; row++) {
         fr_record record;
+        fr_dataset_hold hold = {.count = 0};
         CHECK(!fr_dataset_record(&s.dataset, number_of(&s.options.order, &slice, row), &record,
-                                 NULL));
+                                 &hold, NULL));
         fr_span got = {batch->columns[0].values.data + ends[row],
                        (size_t)(ends[row + 1] - ends[row])};
         CHECK(fr_span_equal(got, record.data));

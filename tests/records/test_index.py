@@ -32,10 +32,27 @@ def beside(path: Path) -> Path:
     return path.with_name(path.name + ".frindex")
 
 
+def table(offsets: list[int]) -> bytes:
+    """What csrc/format/FORMAT.md says of the second version's body."""
+    heads, groups = [], [offsets[at : at + 128] for at in range(0, len(offsets), 128)]
+    words: list[int] = []
+    for group in groups:
+        steps = max(len(group) - 1, 1)
+        rise = min((group[-1] - group[0]) * 256 // steps, 2**32 - 1)
+        distances = [x - group[0] - (rise * i >> 8) for i, x in enumerate(group)]
+        low = min(distances)
+        width = (max(distances) - low).bit_length()
+        bits = sum(x - low << i * width for i, x in enumerate(distances))
+        begin = (group[0] + low) % 2**58
+        heads.append(struct.pack("<QII", begin << 6 | width, rise, 2 * len(groups) + len(words)))
+        count = (len(group) * width + 63) // 64
+        words += [bits >> 64 * i & 2**64 - 1 for i in range(count)]
+    return b"".join(heads) + struct.pack(f"<{len(words)}Q", *words) + bytes(8)
+
+
 def forge(path: Path, offsets: list[int], **changes: int) -> Path:
     """An index whose checksums are right, whatever it says."""
     status = path.stat()
-    body = b"".join(struct.pack("<Q", offset) for offset in offsets)
     fields = {
         "version": 1,
         "size": status.st_size,
@@ -43,6 +60,8 @@ def forge(path: Path, offsets: list[int], **changes: int) -> Path:
         "count": len(offsets) - 1,
         **changes,
     }
+    raw = fields["version"] == 1
+    body = struct.pack(f"<{len(offsets)}Q", *offsets) if raw else table(offsets)
     head = b"\x89FRI\r\n\x1a\n" + struct.pack(
         "<IIQqQI",
         fields["version"],
@@ -65,10 +84,24 @@ def test_an_index_says_where_records_begin(path: Path) -> None:
         index.offsets[0] = 1
 
 
-def test_a_saved_index_is_to_the_byte_what_the_format_says(path: Path) -> None:
+@pytest.mark.parametrize("count", [0, 1, 20, 127, 128, 129, 700])
+def test_a_saved_index_is_to_the_byte_what_the_format_says(tmp_path: Path, count: int) -> None:
+    records = number_records(count)
+    path = write(tmp_path / "file.tfrecord", records)
     fastrec.Index.build(path).save()
     saved = beside(path).read_bytes()
-    assert forge(path, OFFSETS).read_bytes() == saved
+    assert forge(path, offsets_of(records), version=2).read_bytes() == saved
+
+
+@pytest.mark.parametrize("count", [0, 1, 20, 128, 700])
+@pytest.mark.parametrize("version", [1, 2])
+def test_an_index_of_any_version_is_read(tmp_path: Path, count: int, version: int) -> None:
+    records = number_records(count)
+    path = write(tmp_path / "file.tfrecord", records)
+    forge(path, offsets_of(records), version=version)
+    assert fastrec.Index.load(path).offsets.tolist() == offsets_of(records)
+    reader = fastrec.Reader([path, path], index=True)
+    assert reader[:] == 2 * records
 
 
 @pytest.mark.parametrize("how", ["auto", True, "path", "object"])
@@ -166,16 +199,18 @@ def test_an_index_of_the_file_as_it_was_is_refused(path: Path) -> None:
     assert fastrec.Reader(path, index=True)[:] == RECORDS
 
 
-def test_any_flipped_bit_in_an_index_is_refused(path: Path) -> None:
-    saved = forge(path, OFFSETS).read_bytes()
+@pytest.mark.parametrize("version", [1, 2])
+def test_any_flipped_bit_in_an_index_is_refused(path: Path, version: int) -> None:
+    saved = forge(path, OFFSETS, version=version).read_bytes()
     for bit in range(8 * len(saved)):
         beside(path).write_bytes(flip(saved, bit))
         with pytest.raises(fastrec.IndexMismatchError):
             fastrec.Index.load(path)
 
 
-def test_an_index_cut_anywhere_is_refused(path: Path) -> None:
-    saved = forge(path, OFFSETS).read_bytes()
+@pytest.mark.parametrize("version", [1, 2])
+def test_an_index_cut_anywhere_is_refused(path: Path, version: int) -> None:
+    saved = forge(path, OFFSETS, version=version).read_bytes()
     for size in range(len(saved)):
         beside(path).write_bytes(saved[:size])
         with pytest.raises(fastrec.IndexMismatchError):
@@ -195,27 +230,33 @@ HOSTILE = {
 
 
 @pytest.mark.parametrize("offsets", HOSTILE.values(), ids=HOSTILE)
-def test_offsets_that_cannot_be_are_refused(path: Path, offsets: list[int]) -> None:
-    forge(path, offsets)
+@pytest.mark.parametrize("version", [1, 2])
+def test_offsets_that_cannot_be_are_refused(path: Path, offsets: list[int], version: int) -> None:
+    forge(path, offsets, version=version)
     refused(path)
 
 
 @pytest.mark.parametrize("count", [0, 19, 21, 10**8, 2**61, 2**64 - 1])
-def test_a_wrong_count_is_refused_before_memory_is_asked_for(path: Path, count: int) -> None:
-    forge(path, OFFSETS, count=count)
+@pytest.mark.parametrize("version", [1, 2])
+def test_a_wrong_count_is_refused_before_memory_is_asked_for(
+    path: Path, count: int, version: int
+) -> None:
+    forge(path, OFFSETS, count=count, version=version)
     refused(path)
 
 
-@pytest.mark.parametrize("change", [{"version": 2}, {"size": 3}, {"mtime": 3}])
+@pytest.mark.parametrize("change", [{"version": 3}, {"size": 3}, {"mtime": 3}])
 def test_an_index_of_another_version_or_file_is_refused(path: Path, change: Any) -> None:
     forge(path, OFFSETS, **change)
     refused(path)
 
 
-@given(st.lists(st.integers(1, OFFSETS[-1] - 1), max_size=6, unique=True))
-def test_an_index_that_lies_gives_no_wrong_record(tmp_path: Path, inner: list[int]) -> None:
+@given(st.lists(st.integers(1, OFFSETS[-1] - 1), max_size=6, unique=True), st.integers(1, 2))
+def test_an_index_that_lies_gives_no_wrong_record(
+    tmp_path: Path, inner: list[int], version: int
+) -> None:
     path = write(tmp_path / "file.tfrecord", RECORDS)
-    forge(path, [0, *sorted(inner), OFFSETS[-1]])
+    forge(path, [0, *sorted(inner), OFFSETS[-1]], version=version)
     reader = fastrec.Reader(path, index=True)
     try:
         numbers = range(len(reader))
