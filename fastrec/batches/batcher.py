@@ -95,6 +95,11 @@ class Batcher:
         Allocate columns of a fixed size in PyTorch's pinned memory, which requires torch. Output of
         `augment` and `transform` is not pinned. When more batches are kept than can be in flight,
         the others are in ordinary memory.
+    drop_behind : bool
+        Tell the system that what was read will not be read again soon, so that a pass over more
+        data than fits in memory does not push everybody else's files out of the page cache. For
+        uncompressed files read in file order or by ``"blocks"``; of a shuffle of all records only
+        those longer than a page are let go. Linux only; elsewhere it has no effect.
     transform : callable, optional
         Called with each batch, by several threads at once; its result is yielded instead, in order.
         Worthwhile where it releases the GIL, as most NumPy operations do.
@@ -151,6 +156,7 @@ class Batcher:
         threads: int | None = None,
         prefetch: int = 2,
         pin_memory: bool = False,
+        drop_behind: bool = False,
         transform: Callable[[Any], Any] | None = None,
         verify: bool = True,
         on_error: OnError = "raise",
@@ -174,6 +180,7 @@ class Batcher:
             threads=threads,
             prefetch=prefetch,
             pin_memory=pin_memory,
+            drop_behind=drop_behind,
             transform=transform,
             verify=verify,
             on_error=on_error,
@@ -281,6 +288,7 @@ class Batcher:
             threads=self._options.workers,
             prefetch=self._options.depth,
             numbered=self._steps.need_keys,
+            drop_behind=self._options.drop_behind,
         )
         if self._steps.are_none:
             return loader

@@ -85,6 +85,7 @@ class Options:
     threads: int | None = None
     prefetch: int = 2
     pin_memory: bool = False
+    drop_behind: bool = False
     transform: Callable[[Any], Any] | None = None
     verify: bool = True
     on_error: OnError = "raise"

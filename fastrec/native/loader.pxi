@@ -19,8 +19,10 @@ cdef class Loader:
     cdef object __weakref__
 
     def __init__(self, Dataset dataset, Schema schema, Order order, *, size_t threads,
-                 size_t prefetch, uint64_t start=0, bint numbered=False):
-        """`start`: number of the first batch. `numbered`: give (record numbers, batch)."""
+                 size_t prefetch, uint64_t start=0, bint numbered=False,
+                 bint drop_behind=False):
+        """`start`: number of the first batch. `numbered`: give (record numbers, batch).
+        `drop_behind`: the page cache may let go of what was read."""
         cdef c.fr_error err
         cdef c.fr_loader_options options
         cdef int status
@@ -36,6 +38,7 @@ cdef class Loader:
         options.threads = threads
         options.prefetch = prefetch
         options.start = start
+        options.retires = drop_behind
         with nogil:
             status = c.fr_loader_start(&options, &self.loader, &err)
         check(status, &err)

@@ -193,3 +193,39 @@ def test_bad_records_are_left_out_when_asked(tmp_path: Path, kind: str, options:
     seen = [i for batch in batcher for i in batch["i"].tolist()]
     assert sorted(seen) == [i for i in range(50) if i != 33]
     assert len(batcher.skipped) == 1
+
+
+# --- pages that were read -------------------------------------------------------------------------
+
+
+def referenced(path: Path) -> int:
+    """Bytes of the file's mapping that the system takes to be in use."""
+    total, here = 0, False
+    with open("/proc/self/smaps") as lines:
+        for line in lines:
+            if "-" in line.split(" ", 1)[0]:
+                here = str(path) in line
+            elif here and line.startswith("Referenced:"):
+                total += int(line.split()[1]) * 1024
+    return total
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/self/smaps"), reason="needs Linux")
+@pytest.mark.parametrize(
+    "order", [{}, {"shuffle": fastrec.BlockShuffle(64, 4), "seed": 0}], ids=str
+)
+def test_what_was_read_is_let_go(tmp_path: Path, order: dict[str, Any]) -> None:
+    path = tmp_path / "file"
+    with fastrec.Writer(path) as writer:
+        writer.write_many(os.urandom(1000) for _ in range(8000))
+    sizes, found = {}, {}
+    for drop in (False, True):
+        batcher = Batcher(path, None, 50, threads=1, drop_behind=drop, **order)
+        found[drop] = [list(batch) for batch in batcher]
+        sizes[drop] = referenced(path)
+        batcher.close()
+        del batcher
+        gc.collect()
+    assert found[False] == found[True]
+    assert sizes[False] > 6_000_000
+    assert sizes[True] < sizes[False] / 4
