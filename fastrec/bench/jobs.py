@@ -146,6 +146,13 @@ JOBS: dict[str, Job] = {
                  "only the records of the first batches are stored."),
         Job("scatter", "Ten million records of 44 bytes, in batches of 512", ("",),
             note="In file order and shuffled as a whole, in one file and in 10,000."),
+        Job("index size", "The index of ten million records of 44 bytes, in memory", ("",),
+            unit="bytes"),
+        Job("shards", "A billion records of 10 kB in 100,000 shards, shuffled", ("",),
+            unit="seconds", note="From nothing to the first batch of 256, and each batch after it, "
+                                 "nearly every record of which is in another file. Each shard has "
+                                 "its index beside it. They are names of 100 sparse files, and "
+                                 "only what is read is in them."),
         Job("import", "Import, in a new interpreter", ("",), unit="seconds"),
         Job("memory", "Peak memory of its own while batches are made", ("cifar", "photo"),
             unit="bytes", note="fastrec shuffles the whole data set, TensorFlow with a buffer of "

@@ -172,7 +172,7 @@ def _comparisons(
 
 
 def _needs_file(job: Job) -> bool:
-    return job.name not in ("crc", "import", "large", "scatter")
+    return job.name not in ("crc", "import", "large", "scatter", "index size", "shards")
 
 
 def _pairs(request: Request, saved: str) -> Iterator[tuple[Job, Case]]:

@@ -21,7 +21,7 @@ from fastrec.bench.cases import CASES, RAW_CASES, Case, Columns, Ragged, Strings
 from fastrec.bench.digest import Digest, of_records
 from fastrec.bench.engine import Comparison, Engine, Measurement, Rules, ratio
 from fastrec.bench.jobs import CEILING, JOBS, OURS, Entry, case_named
-from fastrec.bench.peers import large, scatter
+from fastrec.bench.peers import large, scatter, shards
 from fastrec.bench.processes import Contestant
 from fastrec.bench.worker import Task
 
@@ -327,3 +327,18 @@ def test_small_records_are_scattered_over_one_file_and_many(
     assert sum(map(fastrec.count, map(str, files))) == 2 * 6000
     size = next(file for file in files if file.name.endswith("-of-1")).stat().st_size
     assert size // 6000 - 16 in range(40, 45)
+    trial = scatter.index_size(Task("index size", "", case_named(""), "", str(tmp_path / "out"), 1))
+    assert trial.measures_itself
+    assert 0 < trial.once() < 2.5 * 6000
+
+
+def test_shards_are_opened_and_shuffled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    sizes = {"_SHARDS": 25, "_LINKS": 10, "_RECORDS": 300, "_BATCHES": 4, "_BATCH": 32}
+    for name, value in sizes.items():
+        monkeypatch.setattr(shards, name, value)
+    for start in shards.jobs().values():
+        trial = start(Task("shards", "", case_named(""), "", str(tmp_path / "out"), 1))
+        found = trial.once()
+        assert found > 0 if trial.measures_itself else found is None
+    assert len(list(tmp_path.glob("*.tfrecord"))) == 25
+    assert len({file.stat().st_ino for file in tmp_path.iterdir()}) == 2 * 3

@@ -14,7 +14,16 @@ import fastrec
 from .. import cases, digest, photos
 from ..cases import Case, Column
 from ..worker import Start, Task, Trial
-from . import crc, dataset_program, isolated, large, loader_program, queue_pipeline, scatter
+from . import (
+    crc,
+    dataset_program,
+    isolated,
+    large,
+    loader_program,
+    queue_pipeline,
+    scatter,
+    shards,
+)
 from .cold import timed_cold
 from .converted import event_rows, numbers
 
@@ -370,6 +379,8 @@ JOBS: dict[str, dict[str, Start]] = {
     "encode": {"": _encode},
     "large": {"": large.trial},
     "scatter": scatter.jobs(),
+    "index size": {"": scatter.index_size},
+    "shards": shards.jobs(),
     "write": {"rows": _write_rows, "columns": _write_columns},
     "gzip": {"": _parse()},
     "random": {"one at a time": _random_single, f"{_BATCHES} at a time": _random_batched},

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ten million small records, in their own order and shuffled, in one file and in ten thousand."""
+"""Ten million small records, in their own order and shuffled, in one file and in ten thousand; and
+what their index takes."""
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ import fastrec
 
 from ..worker import Start, Task, Trial
 
-__all__ = ["jobs"]
+__all__ = ["index_size", "jobs"]
 
 _RECORDS = 10_000_000  # of 44 bytes
 _FILES = 10_000
@@ -60,6 +61,16 @@ def _batches(task: Task, files: int, shuffle: bool) -> Trial:
             pass
 
     return Trial(once, records=_PASS // _BATCH * _BATCH, close=batcher.close)
+
+
+def index_size(task: Task) -> Trial:
+    """Bytes of the index of the one file, which are the same in memory and beside the file."""
+    (path,) = _make(task.out, 1)
+
+    def once() -> float:
+        return float(len(memoryview(fastrec.Index.build(path)._core.save())))
+
+    return Trial(once, records=_RECORDS, measures_itself=True)
 
 
 def jobs() -> dict[str, Start]:

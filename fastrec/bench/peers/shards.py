@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A billion records of 10 kB in a hundred thousand shards, which are there as far as they are read.
+
+The shards are names of a hundred files of holes; each has its index beside it.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import time
+
+import numpy as np
+
+import fastrec
+from fastrec import _core
+
+from ..worker import Start, Task, Trial
+
+__all__ = ["jobs"]
+
+_SHARDS = 100_000
+_LINKS = 1000  # names of one file
+_RECORDS = 10_000  # a shard
+_BATCH = 256
+_BATCHES = 40  # that are read, and no fewer than are begun before these are
+_FEATURES = {"x": fastrec.FixedLenFeature((), bytes)}
+
+
+def _frame(size: int) -> bytes:
+    return _core.frame(fastrec.encode_example({"x": bytes(size)}))
+
+
+def _lengths() -> np.ndarray:
+    """Of the strings in a shard's records."""
+    return np.random.default_rng(0).integers(4000, 16000, _RECORDS)
+
+
+def _make_file(path: str) -> None:
+    """A file of holes, and the index that it would have."""
+    lengths = _lengths()
+    around = len(_frame(4000)) - 4000
+    offsets = np.concatenate([[0], np.cumsum(lengths + around)]).astype(np.uint64)
+    with open(path, "wb") as file:
+        file.truncate(int(offsets[-1]))
+    status = os.stat(path)
+    fastrec.Index(path, _core.FileIndex(offsets, status.st_size, status.st_mtime_ns)).save()
+
+
+def _fill(path: str, numbers: list[int]) -> None:
+    """Write some records, without a change of the time that the index knows."""
+    status, lengths = os.stat(path), _lengths()
+    offsets = fastrec.Index.load(path).offsets
+    with open(path, "r+b", buffering=0) as file:
+        for number in numbers:
+            os.pwrite(file.fileno(), _frame(int(lengths[number])), int(offsets[number]))
+    os.utime(path, ns=(status.st_mtime_ns, status.st_mtime_ns))
+
+
+def _make(task: Task) -> str:
+    """The shards beside `out`, and their pattern."""
+    folder = os.path.dirname(task.out)
+    paths = [os.path.join(folder, f"shard-{number:06d}.tfrecord") for number in range(_SHARDS)]
+    pattern = os.path.join(folder, "shard-*.tfrecord")
+    if os.path.exists(paths[-1] + ".frindex"):
+        return pattern
+    firsts = paths[::_LINKS]
+    for first in firsts:
+        _make_file(first)
+    for number, path in enumerate(paths):
+        for suffix in ("", ".frindex") if number % _LINKS else ():
+            os.link(firsts[number // _LINKS] + suffix, path + suffix)
+    ordering = _batcher(pattern, task)._order
+    order = ordering.native(ordering.spec)
+    wanted: dict[str, list[int]] = {}
+    for serial in range(2 * _BATCHES):
+        _, numbers = order.numbers(serial) or (0, ())
+        for number in map(int, numbers):
+            first = firsts[number // _RECORDS // _LINKS]
+            wanted.setdefault(first, []).append(number % _RECORDS)
+    for first, within in wanted.items():
+        _fill(first, within)
+    return pattern
+
+
+def _batcher(pattern: str, task: Task) -> fastrec.Batcher:
+    return fastrec.Batcher(pattern, _FEATURES, _BATCH, shuffle=True, seed=1, threads=task.threads)
+
+
+def _first(task: Task) -> Trial:
+    """From a pattern to the first shuffled batch."""
+    pattern = _make(task)
+
+    def once() -> None:
+        with _batcher(pattern, task) as made:
+            assert len(next(iter(made))["x"]) == _BATCH
+
+    return Trial(once, records=1)
+
+
+def _each(task: Task) -> Trial:
+    """A shuffled batch, nearly every record of it in another file."""
+    pattern = _make(task)
+
+    def once() -> float:
+        with _batcher(pattern, task) as made:
+            batches = iter(made)
+            next(batches)
+            began = time.perf_counter()
+            for _ in itertools.islice(batches, _BATCHES - 1):
+                pass
+            return (time.perf_counter() - began) / (_BATCHES - 1)
+
+    return Trial(once, records=1, measures_itself=True)
+
+
+def jobs() -> dict[str, Start]:
+    """The entries of the job, by variant."""
+    return {"first batch": _first, "a batch": _each}
