@@ -41,6 +41,15 @@ def test_the_code_about_records_runs(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert (tmp_path / "words.repaired.tfrecord").exists()
 
 
+def test_the_code_about_scale_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = (Path(__file__).parents[2] / "docs" / "scale.md").read_text()
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, object] = {}
+    for code in re.findall(r"```python\n(.*?)```", text, re.DOTALL):
+        exec(compile(code, "scale.md", "exec"), names)
+    assert len(list(tmp_path.glob("*.frindex"))) == 40
+
+
 def test_every_name_in_the_readme_exists() -> None:
     tables = README.split("## What there is")[1].split("## More")[0]
     cells = [row.split(" | ")[0] for row in tables.splitlines() if row.startswith("| `")]
