@@ -108,8 +108,16 @@ bool fr_offsets_sound(fr_span table, uint64_t count) {
 }
 
 void fr_offsets_unpack(fr_span table, uint64_t group, uint64_t *offsets) {
-    for (unsigned i = 0; i < FR_OFFSETS_GROUP; i++)
-        offsets[i] = fr_offsets_at(table, group * FR_OFFSETS_GROUP + i);
+    const uint8_t *head = table.data + FR_OFFSETS_HEAD * (size_t)group;
+    const uint64_t begin = fr_load_u64(head), rest = fr_load_u64(head + 8);
+    const uint64_t width = begin & 63, mask = (UINT64_C(1) << width) - 1, rise = (uint32_t)rest;
+    const uint64_t first = 8 * (rest >> 32), last = table.size - FR_OFFSETS_SPARE;
+    const uint64_t line = (uint64_t)((int64_t)begin >> 6);
+    for (uint64_t i = 0; i < FR_OFFSETS_GROUP; i++) {
+        const uint64_t bit = width * i, at = first + bit / 8;
+        const uint64_t bits = fr_load_u64(table.data + (at < last ? at : last)) >> bit % 8;
+        offsets[i] = line + (rise * i >> 8) + (bits & mask);
+    }
 }
 
 void fr_offsets_packer_free(fr_offsets_packer *packer) {

@@ -108,7 +108,8 @@ def regular_head(path: str | bytes) -> bytes | None:
         try:
             return os.read(file, HEADER_SIZE)
         finally:
-            os.close(file)
+            with contextlib.suppress(OSError):
+                os.close(file)
 
 
 class Patience:
