@@ -46,6 +46,9 @@ typedef struct {
     uint64_t told : 1;
 } fr_dataset_range;
 
+/* Which files are mapped, where all cannot be. */
+typedef struct fr_dataset_maps fr_dataset_maps;
+
 /* All-zero is a valid dataset of no files. */
 typedef struct {
     fr_dataset_file *files;
@@ -56,9 +59,9 @@ typedef struct {
     fr_dataset_range *ranges; /* one a file, `indexed` of them filled in */
     fr_buffer buckets; /* uint32: file of record number << bucket_shift; once all are indexed */
     unsigned bucket_shift;
-    uint64_t losses;              /* fr_file_map_losses() before the first file was mapped */
-    size_t limit;                 /* maps that are kept open; 0: as many as the system lets us */
-    struct fr_dataset_maps *maps; /* NULL when all files stay mapped */
+    uint64_t losses;       /* fr_file_map_losses() before the first file was mapped */
+    size_t limit;          /* maps that are kept open; 0: as many as the system lets us */
+    fr_dataset_maps *maps; /* NULL when all files stay mapped */
 } fr_dataset;
 
 #define FR_DATASET_AT_ONCE 64

@@ -328,15 +328,18 @@ class RecordFiles:
         option = self._index
         if option is False:
             return None
-        if option is True:  # headers of a copy in the cache are read sooner than an index is fetched
+        if option is True:
+            # Headers of a copy in the cache are read sooner than an index is fetched.
             return [
-                None if isinstance(place, RemoteFile) else Index._read(path, index_path(place))._core
+                None
+                if isinstance(place, RemoteFile)
+                else Index._read(path, index_path(place))._core
                 for path, place in zip(self.paths, self.places, strict=True)
             ]
         if len(self.paths) != 1:
             raise ValueError(f"index={option!r} requires a single file, got {len(self.paths)}")
         if not isinstance(option, Index):
-            option = Index._read(self.paths[0], option)  # type: ignore[arg-type]
+            option = Index._read(self.paths[0], option)
         return [option._core]
 
     def raw(self, number: int) -> Any:

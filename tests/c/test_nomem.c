@@ -259,7 +259,7 @@ static int load(const fr_dataset *dataset, fr_schema *schema, fr_pool **pool) {
                             .block = 10,
                             .window = 3,
                             .buffer = 20};
-    const fr_loader_options options = {dataset, *pool, order, 3, 4, 0};
+    const fr_loader_options options = {dataset, *pool, order, 3, 4, 0, true};
     fr_loader *loader = NULL;
     FR_TRY(fr_loader_start(&options, &loader, NULL));
     int status = take_all(loader, *pool);

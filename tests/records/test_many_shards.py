@@ -31,15 +31,24 @@ def paths(request: Any, tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     return writer.paths
 
 
+_DATASET = _core.Dataset
+
+
+class _FewMaps(type):
+    def __call__(cls, *args: Any, **options: Any) -> _core.Dataset:
+        return _DATASET(*args, **{"mapped": MAPS, **options})
+
+    def __instancecheck__(cls, instance: object) -> bool:
+        return isinstance(instance, _DATASET)
+
+
+class FewMaps(metaclass=_FewMaps):
+    """A Dataset of which some files only are mapped."""
+
+
 @pytest.fixture
 def few_maps(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Have every dataset map some files only."""
-    dataset = _core.Dataset
-
-    def make(*args: Any, **options: Any) -> _core.Dataset:
-        return dataset(*args, **{"mapped": MAPS, **options})
-
-    monkeypatch.setattr(_core, "Dataset", make)
+    monkeypatch.setattr(_core, "Dataset", FewMaps)
 
 
 def maps_of(paths: list[str]) -> int:
