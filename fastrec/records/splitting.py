@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import itertools
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,7 +20,7 @@ from .file_magic import HEADER_SIZE
 from .index import Index
 from .paths import expand, is_path
 
-__all__ = ["FileRange", "open_range", "ranges_of", "split"]
+__all__ = ["FileRange", "grouped", "open_range", "ranges_of", "split"]
 
 
 @dataclass(frozen=True)
@@ -151,6 +151,22 @@ def split(
         ends = [0, *_cuts(whole, length, size, exact), length]
         ranges += [FileRange(path, a, b, filesystem) for a, b in itertools.pairwise(ends) if a < b]
     return ranges
+
+
+def grouped(
+    parts: Iterable[FileRange], sizes: Iterable[int], most: int
+) -> Iterator[list[FileRange]]:
+    """Ranges that follow each other, as many as have `most` bytes together."""
+    group: list[FileRange] = []
+    held = 0
+    for part, size in zip(parts, sizes, strict=True):
+        if group and held + size > most:
+            yield group
+            group, held = [], 0
+        group.append(part)
+        held += size
+    if group:
+        yield group
 
 
 def _measure(whole: FileRange, kind: str | None) -> tuple[int, bool]:

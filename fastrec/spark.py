@@ -1,0 +1,555 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Record files as a data source of Spark 4: ``spark.read.format("fastrec").load(path)``.
+
+Requires the extra ``spark``: ``pip install 'fastrec-io[spark]'``, where the driver and where the
+executors run. Spark finds the data source by itself, see ``pyspark_fastrec``.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import shutil
+import urllib.parse
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import fastrec
+
+try:
+    import pyspark  # noqa: F401
+except ModuleNotFoundError as error:
+    if error.name != "pyspark":
+        raise
+    message = "fastrec.spark requires pyspark: pip install 'fastrec-io[spark]'"
+    raise ModuleNotFoundError(message, name=error.name) from None
+
+import pyarrow as pa
+from pyspark.sql import types
+from pyspark.sql.datasource import (
+    DataSource,
+    DataSourceArrowWriter,
+    DataSourceReader,
+    InputPartition,
+    WriterCommitMessage,
+)
+from pyspark.sql.pandas.types import to_arrow_schema
+
+from . import arrow
+from .records.paths import INDEX_SUFFIX
+from .records.record_files import RecordFiles
+from .records.shard_writer import ShardWriter
+from .records.splitting import grouped
+
+__all__ = ["TFRecordSource"]
+
+_RECORD = "byteArray"
+_KINDS = ("Example", "SequenceExample", "ByteArray")
+_NULL = "__HIVE_DEFAULT_PARTITION__"
+_PART_BYTES = 128 << 20  # as Spark's own maxPartitionBytes
+_BATCH = 8192
+_SAMPLE = 1000
+_OPEN_FILES = 64
+_CODECS = {
+    "": None,
+    "none": None,
+    "gzip": "GZIP",
+    "org.apache.hadoop.io.compress.gzipcodec": "GZIP",
+    "zlib": "ZLIB",
+    "deflate": "ZLIB",
+    "org.apache.hadoop.io.compress.defaultcodec": "ZLIB",
+    "org.apache.hadoop.io.compress.deflatecodec": "ZLIB",
+}
+
+
+class TFRecordSource(DataSource):  # type: ignore[misc]
+    """The data source ``fastrec``; its options are those of spark-tfrecord, and some more.
+
+    ================= ============================================================================
+    option            value
+    ================= ============================================================================
+    path              a directory, file or pattern; ``load([...])`` takes several
+    recordType        ``Example`` (default), ``SequenceExample``, ``ByteArray``
+    codec             of written files: ``gzip``, ``zlib``, or a class name of Hadoop; that of
+                      files that are read is detected
+    partitionBy       columns, separated by commas, that become directories ``column=value``
+    sample            records that a schema is inferred from, 1000 by default
+    partitionBytes    of files that one task reads, 128 MiB by default
+    exact             ``true``: cut between records in any case, see :func:`fastrec.split`
+    onError           ``raise`` (default), ``skip``, ``tolerate_tail``
+    ================= ============================================================================
+    """
+
+    @classmethod
+    def name(cls) -> str:
+        """The name of the format."""
+        return "fastrec"
+
+    def _option(self, name: str, default: Any = None) -> Any:
+        value = self.options.get(name, default)
+        return default if value is None else value
+
+    @property
+    def _kind(self) -> str:
+        kind = self._option("recordType", "Example")
+        if kind not in _KINDS:
+            raise ValueError(f"recordType must be one of {', '.join(_KINDS)}, got {kind!a}")
+        return str(kind)
+
+    def _number(self, name: str, default: int) -> int:
+        text = self._option(name, str(default))
+        if not str(text).isdecimal() or int(text) < 1:
+            raise ValueError(f"{name} must be a positive integer, got {text!a}")
+        return int(text)
+
+    def schema(self) -> Any:
+        """Infer the schema from the first records of the files."""
+        files = _found(self._roots())
+        if self._kind == "ByteArray":
+            found = types.StructType([types.StructField(_RECORD, types.BinaryType())])
+        else:
+            sample = self._number("sample", _SAMPLE)
+            infer = _inferred if self._kind == "Example" else _inferred_sequence
+            found = infer([each.path for each in files], sample)
+        for name in dict.fromkeys(itertools.chain.from_iterable(each.values for each in files)):
+            values = [each.values.get(name) for each in files]
+            whole = all(value is None or _is_number(value) for value in values)
+            kind = types.LongType() if whole else types.StringType()
+            found = types.StructType([field for field in found if field.name != name])
+            found = found.add(name, kind)
+        return found
+
+    def _roots(self) -> list[str]:
+        given = self._option("path")
+        paths = [given] if given is not None else json.loads(self._option("paths", "[]"))
+        if not paths:
+            raise ValueError("path is missing: load(path) names the files")
+        return [_local(path) for path in paths]
+
+    def reader(self, schema: Any) -> Any:
+        """What reads files into the columns of a schema."""
+        options = {"on_error": self._option("onError", "raise")}
+        exact = str(self._option("exact", "false")).lower() == "true"
+        size = self._number("partitionBytes", _PART_BYTES)
+        return _Reader(self._roots(), schema, self._kind, options, exact, size)
+
+    def writer(self, schema: Any, overwrite: bool) -> Any:
+        """What writes rows into files of a directory."""
+        codec = str(self._option("codec", "")).lower()
+        if codec not in _CODECS:
+            raise ValueError(f"codec must be gzip or zlib, got {codec!a}")
+        named = str(self._option("partitionBy", "")).split(",")
+        by = [name.strip() for name in named if name.strip()]
+        if odd := [name for name in by if name not in schema.names]:
+            raise ValueError(f"partitionBy: {odd[0]!a} is not a column")
+        (path,) = self._roots()
+        return _Writer(path, schema, self._kind, _CODECS[codec], by, overwrite)
+
+
+def _local(path: str) -> str:
+    """A path of this machine."""
+    parts = urllib.parse.urlparse(path)
+    if parts.scheme == "file":
+        return urllib.parse.unquote(parts.path)
+    if len(parts.scheme) > 1:
+        raise ValueError(f"path must be a local or mounted one, got {path!a}")
+    return path
+
+
+# -- Files -----------------------------------------------------------------------------------------
+
+
+class _File(NamedTuple):
+    """A file, and what the names of its directories say of its rows."""
+
+    path: str
+    values: dict[str, str | None]
+
+
+def _found(roots: Sequence[str]) -> list[_File]:
+    """The files below directories, but those that begin with _ or a dot, in a stable order."""
+    files: list[_File] = []
+    for root in roots:
+        if not os.path.isdir(root):
+            named = fastrec.Reader(root).paths
+            files += [_File(os.fsdecode(path), {}) for path in named]
+            continue
+        for folder, folders, names in os.walk(root, onerror=_raise):
+            folders[:] = sorted(name for name in folders if name[0] not in "._")
+            values = _values_of(os.path.relpath(folder, root))
+            files += [
+                _File(os.path.join(folder, name), values)
+                for name in sorted(names)
+                if name[0] not in "._" and not name.endswith(INDEX_SUFFIX)
+            ]
+    if not files:
+        raise FileNotFoundError(2, "no record files", roots[0])
+    return files
+
+
+def _raise(error: OSError) -> None:
+    raise error
+
+
+def _values_of(folder: str) -> dict[str, str | None]:
+    found: dict[str, str | None] = {}
+    for part in folder.split(os.sep):
+        name, equals, value = part.partition("=")
+        if equals:
+            found[urllib.parse.unquote(name)] = (
+                None if value == _NULL else urllib.parse.unquote(value)
+            )
+    return found
+
+
+def _is_number(value: str) -> bool:
+    return value.removeprefix("-").isdecimal() and -(2**63) <= int(value) < 2**63
+
+
+# -- Schemas ---------------------------------------------------------------------------------------
+
+
+def _inferred(paths: list[str], sample: int) -> Any:
+    """A scalar where no record has several values, as spark-tfrecord has it; else an array."""
+    described = fastrec.infer_features(paths, sample)
+    fields = []
+    for name, feature in described.items():
+        stats = described.stats[name]
+        dtype = bytes if isinstance(feature, fastrec.RawFeature) else feature.dtype
+        kind = _spark_type(dtype)
+        if dtype is bytes and not _is_text(paths, name, sample):
+            kind = types.BinaryType()
+        fields.append(types.StructField(name, types.ArrayType(kind) if stats.most > 1 else kind))
+    return types.StructType(fields)
+
+
+def _spark_type(dtype: Any) -> Any:
+    kinds = {np.dtype(np.int64): types.LongType(), np.dtype(np.float32): types.FloatType()}
+    return types.StringType() if dtype is bytes else kinds[np.dtype(dtype)]
+
+
+def _is_text(paths: list[str], name: str, sample: int) -> bool:
+    """Whether all sampled values of a feature are UTF-8."""
+    feature = {name: fastrec.RaggedFeature(bytes)}
+    left = sample
+    for block in fastrec.Reader(paths).blocks(_BATCH):
+        part = block[:left]
+        values = fastrec.parse_example(part, feature)[name].values
+        try:
+            for value in values:
+                value.decode()
+        except UnicodeDecodeError:
+            return False
+        left -= len(part)
+        if not left:
+            break
+    return True
+
+
+def _inferred_sequence(paths: list[str], sample: int) -> Any:
+    """The features of the context as those of an Example, and feature lists as arrays of arrays."""
+    context: dict[str, tuple[str, int]] = {}
+    lists: dict[str, tuple[str, int]] = {}
+    for record in itertools.islice(fastrec.Reader(paths), sample):
+        message = fastrec.train.SequenceExample.FromString(record)
+        for name, feature in message.context.feature.items():
+            _note(context, name, feature)
+        for name, frames in message.feature_lists.feature_list.items():
+            for feature in frames.feature:
+                _note(lists, name, feature)
+    fields = []
+    for name in sorted(context):
+        kind, most = context[name]
+        each = _LIST_TYPES[kind]()
+        fields.append(types.StructField(name, types.ArrayType(each) if most > 1 else each))
+    for name in sorted(lists):
+        inner = types.ArrayType(_LIST_TYPES[lists[name][0]]())
+        fields.append(types.StructField(name, types.ArrayType(inner)))
+    return types.StructType(fields)
+
+
+_LIST_TYPES: dict[str, Any] = {
+    "int64_list": types.LongType,
+    "float_list": types.FloatType,
+    "bytes_list": types.StringType,
+    "binary": types.BinaryType,
+}
+
+
+def _note(seen: dict[str, tuple[str, int]], name: str, feature: Any) -> None:
+    kind = feature.WhichOneof("kind")
+    if kind is None:
+        return
+    values = getattr(feature, kind).value
+    if kind == "bytes_list":
+        try:
+            for value in values:
+                value.decode()
+        except UnicodeDecodeError:
+            kind = "binary"
+    known, most = seen.get(name, (kind, 0))
+    if known != kind:
+        if {known, kind} != {"bytes_list", "binary"}:
+            raise ValueError(f"feature {name!a} is {known} and {kind} in different records")
+        kind = "binary"
+    seen[name] = kind, max(most, len(values))
+
+
+_DTYPES: dict[Any, Any] = {
+    **dict.fromkeys(
+        (types.LongType, types.IntegerType, types.ShortType, types.ByteType, types.BooleanType),
+        np.int64,
+    ),
+    **dict.fromkeys((types.FloatType, types.DoubleType, types.DecimalType), np.float32),
+    **dict.fromkeys((types.StringType, types.BinaryType), bytes),
+}
+
+
+def _dtype(field: Any, kind: Any) -> Any:
+    for known, dtype in _DTYPES.items():
+        if isinstance(kind, known):
+            return dtype
+    raise TypeError(f"column {field.name!a}: {kind.simpleString()} cannot be a feature")
+
+
+def _parser(schema: Any, kind: str) -> arrow.ColumnParser:
+    """What parses records into the columns of a schema, before they are cast to its types."""
+    features: dict[str, Any] = {}
+    sequence: dict[str, Any] = {}
+    for field in schema:
+        inner = field.dataType.elementType if _is_array(field.dataType) else None
+        if kind == "ByteArray":
+            if len(schema) != 1 or not isinstance(field.dataType, types.BinaryType):
+                raise TypeError(f"of ByteArray the schema must be {_RECORD} binary")
+            features[field.name] = arrow.Record()
+        elif inner is None:
+            dtype = _dtype(field, field.dataType)
+            features[field.name] = (
+                arrow.Optional(dtype) if field.nullable else fastrec.FixedLenFeature((), dtype)
+            )
+        elif not _is_array(inner):
+            features[field.name] = fastrec.RaggedFeature(_dtype(field, inner))
+        elif kind == "SequenceExample":
+            sequence[field.name] = fastrec.RaggedFeature(_dtype(field, inner.elementType))
+        else:
+            raise TypeError(f"column {field.name!a}: arrays of arrays require SequenceExample")
+    lists = sequence if kind == "SequenceExample" else None
+    return arrow.ColumnParser(features, lists, threads=1)
+
+
+def _is_array(kind: Any) -> bool:
+    return isinstance(kind, types.ArrayType)
+
+
+# -- Reading ---------------------------------------------------------------------------------------
+
+
+class _Part(InputPartition):  # type: ignore[misc]
+    """What one task reads."""
+
+    def __init__(self, ranges: list[fastrec.FileRange], values: dict[str, str | None]) -> None:
+        super().__init__(None)
+        self.ranges, self.values = ranges, values
+
+
+class _Reader(DataSourceReader):  # type: ignore[misc]
+    def __init__(
+        self,
+        roots: list[str],
+        schema: Any,
+        kind: str,
+        options: dict[str, Any],
+        exact: bool,
+        size: int,
+    ) -> None:
+        self._roots, self._schema, self._kind = roots, schema, kind
+        self._options, self._exact, self._size = options, exact, size
+
+    def partitions(self) -> Sequence[Any]:
+        """Byte ranges of files; small files of one directory go together."""
+        parts: list[Any] = []
+        for key, group in itertools.groupby(_found(self._roots), lambda each: each.values):
+            ranges = fastrec.split([each.path for each in group], self._size, exact=self._exact)
+            sizes = [_size(part) for part in ranges]
+            parts += [_Part(some, key) for some in grouped(ranges, sizes, self._size)]
+        return parts or [_Part([], {})]
+
+    def read(self, partition: Any) -> Iterator[Any]:
+        """The record batches of one task."""
+        values = partition.values
+        wanted = to_arrow_schema(self._schema, timezone="UTC")
+        kept = types.StructType([each for each in self._schema if each.name not in values])
+        if not len(kept):
+            kept = types.StructType([types.StructField(_RECORD, types.BinaryType())])
+            parser = _parser(kept, "ByteArray")
+        else:
+            parser = _parser(kept, self._kind)
+        for part in partition.ranges:
+            for columns in parser.read(RecordFiles(part, **self._options), _BATCH):
+                yield _batch(columns, values, wanted)
+
+
+def _size(part: fastrec.FileRange) -> int:
+    return os.stat(part.path).st_size if part.end is None else part.end - part.begin
+
+
+def _batch(columns: Mapping[str, Any], values: Mapping[str, Any], wanted: Any) -> Any:
+    """A record batch of exactly these types."""
+    given = pa.record_batch(arrow.batch(columns, tensors=False))
+    arrays = []
+    for field in wanted:
+        if field.name in values:
+            value = values[field.name]
+            if value is not None and pa.types.is_integer(field.type):
+                value = int(value)
+            array = pa.array([value] * given.num_rows, field.type)
+        else:
+            array = given[field.name]
+        try:
+            arrays.append(_cast(array, field.type))
+        except (ValueError, NotImplementedError) as error:
+            raise ValueError(f"column {field.name!a}: {error}") from error
+    return pa.RecordBatch.from_arrays(arrays, schema=wanted)
+
+
+def _cast(array: Any, kind: Any) -> Any:
+    if pa.types.is_boolean(kind) or not pa.types.is_decimal(kind):
+        return array.cast(kind)
+    return array.cast(pa.float64()).cast(kind, safe=False)  # rounded to the scale
+
+
+# -- Writing ---------------------------------------------------------------------------------------
+
+
+@dataclass
+class _Written(WriterCommitMessage):  # type: ignore[misc]
+    """The files of one task: where they are, and what they will be called."""
+
+    files: list[tuple[str, str]]
+
+
+class _Writer(DataSourceArrowWriter):  # type: ignore[misc]
+    """Tasks write beside the data; the driver gives the files their names, or removes them."""
+
+    def __init__(
+        self,
+        path: str,
+        schema: Any,
+        kind: str,
+        codec: str | None,
+        by: list[str],
+        overwrite: bool,
+    ) -> None:
+        self._path, self._kind, self._codec = path, kind, codec
+        self._by, self._overwrite = by, overwrite
+        self._job = uuid.uuid4().hex
+        self._folder = os.path.join(path, f"_temporary-{self._job}")
+        kept = types.StructType([each for each in schema if each.name not in by])
+        if not len(kept):
+            raise ValueError("partitionBy must leave a column to write")
+        _parser(kept, kind)  # refuses what cannot be written
+        self._lists = [
+            each.name
+            for each in kept
+            if _is_array(each.dataType) and _is_array(each.dataType.elementType)
+        ]
+
+    def write(self, iterator: Iterator[Any]) -> Any:
+        """Write the rows of one task."""
+        os.makedirs(self._folder, exist_ok=True)
+        task = uuid.uuid4().hex
+        files: list[tuple[str, str]] = []
+        writers: dict[str, ShardWriter] = {}
+        try:
+            for batch in iterator:
+                for folder, rows in self._by_folder(batch):
+                    if folder not in writers:
+                        if len(writers) == _OPEN_FILES:
+                            writers.pop(next(iter(writers))).close()
+                        writers[folder] = self._open(folder, task, files)
+                    self._write_rows(writers[folder], rows)
+            for writer in writers.values():
+                writer.close()
+        except BaseException:
+            for writer in writers.values():
+                writer.abort()
+            raise
+        return _Written(files)
+
+    def _open(self, folder: str, task: str, files: list[tuple[str, str]]) -> ShardWriter:
+        place = os.path.join(self._folder, f"{task}-{len(files)}")
+        suffix = {None: "", "GZIP": ".gz", "ZLIB": ".deflate"}[self._codec]
+        name = f"part-{task}-{len(files):05d}.tfrecord{suffix}"
+        files.append((place, os.path.join(folder, name)))
+        return ShardWriter(place, compression=self._codec)
+
+    def _by_folder(self, batch: Any) -> Iterator[tuple[str, Any]]:
+        """Rows by the directory that the columns of `partitionBy` name."""
+        if not self._by:
+            yield "", batch
+            return
+        keys = list(zip(*(batch[name].to_pylist() for name in self._by), strict=True))
+        places: dict[Any, list[int]] = {}
+        for row, key in enumerate(keys):
+            places.setdefault(key, []).append(row)
+        rest = batch.select([name for name in batch.schema.names if name not in self._by])
+        for key, rows in places.items():
+            pairs = zip(self._by, key, strict=True)
+            yield os.path.join(*(f"{_quoted(n)}={_quoted(v)}" for n, v in pairs)), rest.take(rows)
+
+    def _write_rows(self, writer: ShardWriter, batch: Any) -> None:
+        if self._kind == "SequenceExample":
+            for row in batch.to_pylist():
+                present = {name: value for name, value in row.items() if value is not None}
+                lists = {name: present.pop(name) for name in self._lists if name in present}
+                writer.write(fastrec.encode_sequence_example(present, lists))
+        elif self._kind == "ByteArray":
+            for number, record in enumerate(batch.column(0).to_pylist()):
+                if record is None:
+                    raise ValueError(f"row {number}: {_RECORD} is null")
+                writer.write(record)
+        elif batch.num_rows:
+            arrays = map(_storable, batch.columns)
+            columns = dict(zip(batch.schema.names, arrays, strict=True))
+            writer.write_many(fastrec.encode_examples(columns, threads=1))
+
+    def commit(self, messages: list[Any]) -> None:
+        """Give the files of all tasks their names."""
+        old = []
+        if self._overwrite and os.path.isdir(self._path):
+            old = [name for name in os.listdir(self._path) if name[0] not in "._"]
+        os.makedirs(self._folder, exist_ok=True)
+        for name in old:  # kept until the new ones are there
+            os.rename(os.path.join(self._path, name), os.path.join(self._folder, f"old-{name}"))
+        for message in messages:
+            for place, name in message.files if message is not None else ():
+                target = os.path.join(self._path, name)
+                os.makedirs(os.path.dirname(target), exist_ok=True)
+                os.rename(place, target)
+        shutil.rmtree(self._folder)
+        with open(os.path.join(self._path, "_SUCCESS"), "wb"):
+            pass
+
+    def abort(self, messages: list[Any]) -> None:
+        """Remove what was written."""
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+
+def _quoted(value: Any) -> str:
+    if value is None:
+        return _NULL
+    text = str(value).lower() if isinstance(value, bool) else str(value)
+    return urllib.parse.quote(text, safe=" !$&'()+,;@") or _NULL
+
+
+def _storable(array: Any) -> Any:
+    if pa.types.is_decimal(array.type):
+        return array.cast(pa.float64())
+    if pa.types.is_list(array.type) and pa.types.is_decimal(array.type.value_type):
+        return array.cast(pa.list_(pa.float64()))
+    return array

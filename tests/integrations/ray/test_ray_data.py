@@ -1,0 +1,226 @@
+# SPDX-License-Identifier: Apache-2.0
+"""fastrec.ray on a cluster of this machine: blocks, splitting, retries, writing."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import fastrec
+
+ray = pytest.importorskip("ray", reason="ray is not installed")
+pytest.importorskip("ray.data", reason="ray[data] is not installed")
+
+import pyarrow as pa  # noqa: E402
+import pyarrow.fs  # noqa: E402
+
+from fastrec import arrow  # noqa: E402
+from fastrec.ray import TFRecordDatasource, read_tfrecords, write_tfrecords  # noqa: E402
+
+COUNT = 103
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.filterwarnings("ignore"),  # of Ray, and of what it imports
+]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def cluster() -> Iterator[None]:
+    paths = os.pathsep.join([str(Path(fastrec.__file__).parents[1])])
+    runtime = {"env_vars": {"PYTHONPATH": paths}}
+    ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, runtime_env=runtime)
+    ray.data.DataContext.get_current().enable_progress_bars = False
+    yield
+    ray.shutdown()
+
+
+@pytest.fixture(scope="module")
+def large(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """One file of 12 MB."""
+    path = str(tmp_path_factory.mktemp("large") / "large.tfrecord")
+    draw = np.random.default_rng(0)
+    with fastrec.Writer(path) as writer:
+        for i in range(3000):
+            writer.write({"id": i, "x": draw.random(1000, np.float32)})
+    return path
+
+
+def check(rows: list[dict[str, Any]]) -> None:
+    found = sorted(rows, key=lambda row: int(row["id"]))
+    assert [row["id"] for row in found] == list(range(COUNT))
+    for row in found:
+        number = row["id"]
+        assert np.asarray(row["x"]).tolist() == [number] * 5
+        assert row["name"] == b"n%d" % number
+        assert len(row["tokens"]) == number % 4
+
+
+@pytest.mark.parametrize("given", [True, False])
+def test_files_become_blocks_of_stable_types(
+    files: str, features: dict[str, Any], given: bool
+) -> None:
+    dataset = read_tfrecords(files, features=features if given else None, include_paths=True)
+    rows = dataset.take_all()
+    check(rows)
+    assert {os.path.basename(row["path"]) for row in rows} == {
+        os.path.basename(path) for path in fastrec.Reader(files).paths
+    }
+    schema = dataset.schema()
+    assert dict(zip(schema.names, schema.types, strict=True))["id"] == pa.int64()
+
+
+def test_one_file_is_read_by_many_tasks_each_record_once(large: str) -> None:
+    dataset = read_tfrecords(large, columns=["id"], override_num_blocks=6).materialize()
+    assert dataset.num_blocks() >= 6
+    assert sorted(row["id"] for row in dataset.take_all()) == list(range(3000))
+    assert dataset.schema().names == ["id"]
+    total = read_tfrecords(large).map_batches(lambda b: {"n": [len(b["id"])]}).sum("n")
+    assert total == 3000
+
+
+def test_only_the_columns_that_are_selected_are_parsed(large: str) -> None:
+    broken = {name: fastrec.FixedLenFeature((), np.int64) for name in ("id", "none")}
+    dataset = read_tfrecords(large, features=broken)
+    assert dataset.select_columns(["id"]).sum("id") == 3000 * 2999 // 2
+    with pytest.raises(Exception, match="none"):
+        dataset.sum("none")
+
+
+def test_filters_and_tensors_work_on_the_blocks(files: str, features: dict[str, Any]) -> None:
+    dataset = read_tfrecords(files, features=features)
+    kept = dataset.filter(expr="id < 10")
+    assert sorted(row["id"] for row in kept.take_all()) == list(range(10))
+    batch = dataset.take_batch(8)
+    assert batch["x"].shape == (8, 5)
+    assert batch["x"].dtype == np.float32
+
+
+def test_an_index_tells_the_number_of_rows_without_reading(large: str, tmp_path: Path) -> None:
+    path = tmp_path / "x.tfrecord"
+    path.write_bytes(Path(large).read_bytes())
+    fastrec.Index.build(path).save()
+    tasks = TFRecordDatasource(path).get_read_tasks(5)
+    assert sum(task.metadata.num_rows for task in tasks) == 3000
+    for task in tasks:
+        assert sum(block.num_rows for block in task()) == task.metadata.num_rows
+    (path.parent / "x.tfrecord.frindex").unlink()
+    assert TFRecordDatasource(path).get_read_tasks(5)[0].metadata.num_rows is None
+
+
+def test_a_task_that_is_run_again_gives_the_same_blocks(large: str) -> None:
+    for task in TFRecordDatasource(large, batch_size=100).get_read_tasks(4):
+        assert all(a.equals(b) for a, b in zip(task(), task(), strict=True))
+
+
+def test_a_worker_that_is_killed_costs_no_record(large: str, tmp_path: Path) -> None:
+    marker = str(tmp_path / "killed")
+
+    def kill_once(batch: dict[str, Any]) -> dict[str, Any]:
+        if 1500 in batch["id"] and not os.path.exists(marker):
+            Path(marker).touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+        return batch
+
+    dataset = read_tfrecords(large, columns=["id"], override_num_blocks=4, batch_size=100)
+    rows = dataset.map_batches(kill_once).take_all()
+    assert os.path.exists(marker)
+    assert sorted(row["id"] for row in rows) == list(range(3000))
+
+
+def test_a_writer_that_is_killed_leaves_no_part(large: str, tmp_path: Path) -> None:
+    marker, target = str(tmp_path / "killed"), str(tmp_path / "out")
+
+    def kill_once(batch: dict[str, Any]) -> dict[str, Any]:
+        if 2500 in batch["id"] and not os.path.exists(marker):
+            Path(marker).touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+        return batch
+
+    dataset = read_tfrecords(large, override_num_blocks=4).map_batches(kill_once)
+    write_tfrecords(dataset, target)
+    names = sorted(os.listdir(target))
+    assert names == [f"part-{i:05d}-of-{len(names):05d}.tfrecord" for i in range(len(names))]
+    fastrec.verify(target)
+    found = fastrec.arrow.table(target)
+    assert sorted(pa.table(found)["id"].to_pylist()) == list(range(3000))
+
+
+@pytest.mark.parametrize("compression", [None, "GZIP"])
+def test_what_is_written_is_read_again(
+    files: str, features: dict[str, Any], tmp_path: Path, compression: str | None
+) -> None:
+    dataset = read_tfrecords(files, features=features)
+    target = tmp_path / "out"
+    write_tfrecords(dataset, str(target), compression=compression, name="x.tfrecord")
+    check(read_tfrecords(str(target), features=features).take_all())
+    check(read_tfrecords(f"file://{target}", features=features).take_all())
+    local = pyarrow.fs.LocalFileSystem()
+    rows = read_tfrecords(str(target), features=features, filesystem=local, include_paths=True)
+    check(rows.take_all())
+
+
+def test_a_job_that_fails_publishes_nothing(files: str, tmp_path: Path) -> None:
+    def fail(batch: dict[str, Any]) -> dict[str, Any]:
+        if 50 in batch["id"]:
+            raise ValueError("no")
+        return batch
+
+    dataset = read_tfrecords(files, override_num_blocks=3).map_batches(fail)
+    with pytest.raises(Exception, match="no"):
+        write_tfrecords(dataset, str(tmp_path / "out"))
+    assert os.listdir(tmp_path / "out") == []
+
+
+def test_columns_of_numpy_become_lists(tmp_path: Path) -> None:
+    def make(batch: dict[str, Any]) -> dict[str, Any]:
+        ids = batch["id"]
+        uneven = np.empty(len(ids), object)
+        uneven[:] = [np.arange(i % 3) for i in ids]
+        return {"id": ids, "even": np.ones((len(ids), 2, 3), np.float32), "uneven": uneven}
+
+    write_tfrecords(ray.data.range(20).map_batches(make), str(tmp_path / "out"))
+    features = fastrec.infer_features(str(tmp_path / "out"), None)
+    assert features["even"] == fastrec.FixedLenFeature((6,), np.float32)
+    rows = pa.table(arrow.table(str(tmp_path / "out"))).to_pylist()
+    assert all(row["uneven"] == list(range(row["id"] % 3)) for row in rows)
+
+
+def test_damage_names_the_file_and_may_be_skipped(large: str, tmp_path: Path) -> None:
+    data = bytearray(Path(large).read_bytes())
+    data[len(data) // 2] ^= 1
+    path = tmp_path / "damaged.tfrecord"
+    path.write_bytes(data)
+    with pytest.raises(Exception, match=r"corrupted record at \d+ in .*damaged.tfrecord"):
+        read_tfrecords(str(path)).materialize()
+    kept = read_tfrecords(str(path), on_error="skip", override_num_blocks=4)
+    assert len(kept.take_all()) == 2999
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"columns": ["z"]}, "'z' is not in features"),
+        ({"batch_size": 0}, "batch_size must be at least 1"),
+        (
+            {"features": {"path": arrow.Optional(bytes)}, "include_paths": True},
+            "'path' is a feature",
+        ),
+    ],
+)
+def test_options_that_cannot_be(large: str, options: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        TFRecordDatasource(large, **options)
+
+
+def test_files_that_are_missing_or_empty(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError):
+        read_tfrecords(str(tmp_path / "none"))
+    (tmp_path / "a.tfrecord").touch()
+    with pytest.raises(ValueError, match="features is required"):
+        read_tfrecords(str(tmp_path))
