@@ -453,6 +453,7 @@ class _Writer(DataSourceArrowWriter):  # type: ignore[misc]
         if not len(kept):
             raise ValueError("partitionBy must leave a column to write")
         _parser(kept, kind)  # refuses what cannot be written
+        os.makedirs(self._folder)  # here, so that no task makes it again after an abort
         self._lists = [
             each.name
             for each in kept
@@ -461,7 +462,6 @@ class _Writer(DataSourceArrowWriter):  # type: ignore[misc]
 
     def write(self, iterator: Iterator[Any]) -> Any:
         """Write the rows of one task."""
-        os.makedirs(self._folder, exist_ok=True)
         task = uuid.uuid4().hex
         files: list[tuple[str, str]] = []
         writers: dict[str, ShardWriter] = {}
@@ -523,7 +523,6 @@ class _Writer(DataSourceArrowWriter):  # type: ignore[misc]
         old = []
         if self._overwrite and os.path.isdir(self._path):
             old = [name for name in os.listdir(self._path) if name[0] not in "._"]
-        os.makedirs(self._folder, exist_ok=True)
         for name in old:  # kept until the new ones are there
             os.rename(os.path.join(self._path, name), os.path.join(self._folder, f"old-{name}"))
         for message in messages:

@@ -1,0 +1,261 @@
+# SPDX-License-Identifier: Apache-2.0
+"""fastrec.spark on a local Spark: the types, options and modes that spark-tfrecord has."""
+
+from __future__ import annotations
+
+import decimal
+import os
+import shutil
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import fastrec
+
+pyspark = pytest.importorskip("pyspark", reason="pyspark is not installed")
+if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
+    pytest.skip("Spark needs Java, which is not installed", allow_module_level=True)
+
+from pyspark.sql import SparkSession, types  # noqa: E402
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.filterwarnings("ignore"),  # of Spark, and of what it imports
+]
+
+
+@pytest.fixture(scope="module")
+def spark() -> Iterator[Any]:
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    home = str(Path(fastrec.__file__).parents[1])
+    os.environ["PYTHONPATH"] = os.pathsep.join([home, os.environ.get("PYTHONPATH", "")])
+    session = (
+        SparkSession.builder.master("local[2]")
+        .config("spark.ui.enabled", "false")
+        .config("spark.sql.shuffle.partitions", "2")
+        .config("spark.sql.session.timeZone", "UTC")
+        .config("spark.driver.memory", "1g")
+        .getOrCreate()
+    )
+    session.sparkContext.setLogLevel("OFF")
+    yield session
+    session.stop()
+
+
+def rows(frame: Any, by: str = "id") -> list[dict[str, Any]]:
+    return sorted((row.asDict(recursive=True) for row in frame.collect()), key=lambda row: row[by])
+
+
+def names(folder: Path) -> list[str]:
+    """Files of a directory and those below, but those of Spark's file system."""
+    found = (str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
+    return sorted(found)
+
+
+# The types of spark-tfrecord's TFRecordIOSuite.
+TYPES = types.StructType(
+    [
+        types.StructField("id", types.IntegerType()),
+        types.StructField("IntegerCol", types.IntegerType()),
+        types.StructField("LongCol", types.LongType()),
+        types.StructField("FloatCol", types.FloatType()),
+        types.StructField("DoubleCol", types.DoubleType()),
+        types.StructField("DecimalCol", types.DecimalType(10, 2)),
+        types.StructField("StrCol", types.StringType()),
+        types.StructField("BinaryCol", types.BinaryType()),
+        types.StructField("IntListCol", types.ArrayType(types.IntegerType())),
+        types.StructField("LongListCol", types.ArrayType(types.LongType())),
+        types.StructField("FloatListCol", types.ArrayType(types.FloatType())),
+        types.StructField("DoubleListCol", types.ArrayType(types.DoubleType())),
+        types.StructField("StrListCol", types.ArrayType(types.StringType())),
+        types.StructField("BinaryListCol", types.ArrayType(types.BinaryType())),
+    ]
+)
+
+
+def full_row(i: int) -> tuple[Any, ...]:
+    numbers = [i, -i, 2]
+    floats = [0.5 * i, -1.25]
+    texts = [f"r{i}", "", "é"]
+    blobs = [bytes([i, 255]), b""]
+    return (
+        i, i + 1, i << 40, 2.5 * i, -0.125 * i, decimal.Decimal(i) / 4, f"r{i}", bytes([i, 254]),
+        numbers, [n << 33 for n in numbers], floats, floats, texts, blobs,
+    )  # fmt: skip
+
+
+def test_every_type_is_written_and_read_again(spark: Any, tmp_path: Path) -> None:
+    wanted = [full_row(i) for i in range(20)]
+    frame = spark.createDataFrame(wanted, TYPES).repartition(3)
+    frame.write.format("fastrec").mode("append").save(str(tmp_path / "out"))
+    back = spark.read.format("fastrec").schema(TYPES).load(str(tmp_path / "out"))
+    assert back.schema == TYPES
+    assert [tuple(row.values()) for row in rows(back)] == wanted
+    assert "_SUCCESS" in names(tmp_path / "out")
+    fastrec.verify([str(path) for path in (tmp_path / "out").glob("part-*")])
+
+
+def test_the_schema_is_inferred_as_spark_tfrecord_does(spark: Any, tmp_path: Path) -> None:
+    with fastrec.Writer(tmp_path / "a.tfrecord") as writer:
+        writer.write({"id": 1, "f": 0.5, "s": "x", "l": [1, 2], "b": b"\xff", "some": [1.0]})
+        writer.write({"id": 2, "f": 1.5, "s": "é", "l": [3], "b": b"ok"})
+    frame = spark.read.format("fastrec").load(str(tmp_path))
+    found = {field.name: field.dataType.simpleString() for field in frame.schema}
+    assert found == {
+        "b": "binary",
+        "f": "float",
+        "id": "bigint",
+        "l": "array<bigint>",
+        "s": "string",
+        "some": "float",
+    }
+    assert rows(frame)[1] == {
+        "id": 2, "f": 1.5, "s": "é", "l": [3], "b": b"ok", "some": None
+    }  # fmt: skip
+    assert frame.where("f > 1").select("id").collect()[0].id == 2
+
+
+def test_missing_values_are_null_and_never_those_of_the_row_before(
+    spark: Any, tmp_path: Path
+) -> None:
+    schema = "id long, a long, s string, l array<float>"
+    given = [(0, 1, "x", [1.0]), (1, None, None, None), (2, 3, "", [])]
+    frame = spark.createDataFrame(given, schema).coalesce(1)
+    frame.write.format("fastrec").mode("append").save(str(tmp_path / "out"))
+    found = rows(spark.read.format("fastrec").schema(schema).load(str(tmp_path / "out")))
+    assert [row["a"] for row in found] == [1, None, 3]
+    assert [row["s"] for row in found] == ["x", None, ""]
+    assert [row["l"] for row in found] == [[1.0], [], []]  # no list and an empty one are alike
+    strict = types.StructType([types.StructField("a", types.LongType(), nullable=False)])
+    with pytest.raises(Exception, match=r"record 1.*'a'.*missing"):
+        spark.read.format("fastrec").schema(strict).load(str(tmp_path / "out")).collect()
+
+
+def test_sequence_examples(spark: Any, tmp_path: Path) -> None:
+    schema = "id long, name string, frames array<array<long>>, words array<array<string>>"
+    given = [(i, f"n{i}", [[j] * (j + 1) for j in range(i)], [["a", "b"], []]) for i in range(5)]
+    frame = spark.createDataFrame(given, schema)
+    options = {"recordType": "SequenceExample"}
+    target = str(tmp_path / "out")
+    frame.write.format("fastrec").options(**options).mode("append").save(target)
+    reader = spark.read.format("fastrec").options(**options)
+    assert [tuple(row.values()) for row in rows(reader.schema(schema).load(target))] == given
+    inferred = reader.load(target)
+    assert inferred.schema["frames"].dataType.simpleString() == "array<array<bigint>>"
+    assert inferred.schema["name"].dataType.simpleString() == "string"
+    assert len(rows(inferred)) == 5
+    with pytest.raises(Exception, match="require SequenceExample"):
+        spark.read.format("fastrec").schema(schema).load(target).collect()
+
+
+@pytest.mark.parametrize("codec", ["", "gzip", "org.apache.hadoop.io.compress.DefaultCodec"])
+def test_byte_arrays_and_codecs(spark: Any, tmp_path: Path, codec: str) -> None:
+    given = [(bytes([i]) * i,) for i in range(10)]
+    frame = spark.createDataFrame(given, "byteArray binary").coalesce(1)
+    options = {"recordType": "ByteArray", "codec": codec}
+    target = tmp_path / "out"
+    frame.write.format("fastrec").options(**options).mode("append").save(str(target))
+    (path,) = target.glob("part-*")
+    assert fastrec.Reader(path).is_compressed(path) == bool(codec)
+    assert list(fastrec.Reader(path)) == [record for (record,) in given]
+    back = spark.read.format("fastrec").option("recordType", "ByteArray").load(str(target))
+    assert sorted(bytes(row.byteArray) for row in back.collect()) == sorted(r for (r,) in given)
+
+
+def test_partitions_become_directories_and_columns_again(spark: Any, tmp_path: Path) -> None:
+    given = [(i, i % 3, ["a b", "é/=", None][i % 3]) for i in range(12)]
+    frame = spark.createDataFrame(given, "id long, k long, s string")
+    target = tmp_path / "out"
+    options = {"partitionBy": "k, s"}
+    frame.write.format("fastrec").options(**options).mode("append").save(str(target))
+    folders = sorted(str(p.relative_to(target)) for p in target.glob("k=*/*") if p.is_dir())
+    assert folders == ["k=0/s=a b", "k=1/s=%C3%A9%2F%3D", "k=2/s=__HIVE_DEFAULT_PARTITION__"]
+    back = spark.read.format("fastrec").load(str(target))
+    assert dict(back.dtypes) == {"id": "bigint", "k": "bigint", "s": "string"}
+    assert [tuple(row[n] for n in ("id", "k", "s")) for row in rows(back)] == given
+
+
+def test_one_file_is_read_by_many_tasks(spark: Any, tmp_path: Path) -> None:
+    with fastrec.Writer(tmp_path / "a.tfrecord") as writer:
+        writer.write_batch({"id": np.arange(20_000)})
+    reader = spark.read.format("fastrec").option("partitionBytes", "100000")
+    frame = reader.load(str(tmp_path / "a.tfrecord"))
+    assert frame.rdd.getNumPartitions() > 5
+    assert frame.selectExpr("count(*)", "count(distinct id)", "sum(id)").collect()[0] == (
+        20_000,
+        20_000,
+        20_000 * 19_999 // 2,
+    )
+    several = reader.load([str(tmp_path / "a.tfrecord"), "file://" + str(tmp_path)])
+    assert several.count() == 40_000
+
+
+def test_append_adds_and_overwrite_replaces(spark: Any, tmp_path: Path) -> None:
+    target = str(tmp_path / "out")
+    frame = spark.range(10).coalesce(1)
+    for mode, count in (("append", 10), ("append", 20), ("overwrite", 10)):
+        frame.write.format("fastrec").mode(mode).save(target)
+        assert spark.read.format("fastrec").load(target).count() == count
+    assert len(list((tmp_path / "out").glob("part-*"))) == 1
+
+
+def test_a_job_that_fails_leaves_what_was_there(spark: Any, tmp_path: Path) -> None:
+    target = tmp_path / "out"
+    spark.range(10).write.format("fastrec").mode("append").save(str(target))
+    before = names(target)
+    bad = spark.range(100, numPartitions=4).selectExpr("id", "if(id = 90, assert_true(false), 1) x")
+    for mode in ("append", "overwrite"):
+        with pytest.raises(Exception, match="is not true"):
+            bad.selectExpr("id", "cast(x as long) x").write.format("fastrec").mode(mode).save(
+                str(target)
+            )
+        assert names(target) == before
+        assert [name for name in os.listdir(target) if name.startswith("_temporary")] == []
+
+
+def test_damage_names_the_file_and_may_be_skipped(spark: Any, tmp_path: Path) -> None:
+    path = tmp_path / "damaged.tfrecord"
+    with fastrec.Writer(path) as writer:
+        writer.write_batch({"id": np.arange(1000)})
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 1
+    path.write_bytes(data)
+    reader = spark.read.format("fastrec").schema("id long")
+    with pytest.raises(Exception, match=r"corrupted record at \d+ in .*damaged.tfrecord"):
+        reader.load(str(path)).collect()
+    assert reader.option("onError", "skip").load(str(path)).count() == 999
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"recordType": "Row"}, "recordType must be one of"),
+        ({"sample": "x"}, "sample must be a positive integer"),
+        ({"path": "s3://bucket/x"}, "path must be a local"),
+        ({"path": "/nowhere"}, "No such file"),
+    ],
+)
+def test_options_that_cannot_be(spark: Any, tmp_path: Path, options: Any, message: str) -> None:
+    (tmp_path / "a.tfrecord").write_bytes(b"")
+    reader = spark.read.format("fastrec").options(**{"path": str(tmp_path), **options})
+    with pytest.raises(Exception, match=message):
+        reader.load().collect()
+
+
+@pytest.mark.parametrize(
+    ("schema", "message"),
+    [
+        ("id long, at timestamp", "'at': timestamp cannot be a feature"),
+        ("id long, m map<string, long>", "'m': map<string,bigint> cannot be a feature"),
+    ],
+)
+def test_types_that_no_feature_has_are_refused(
+    spark: Any, tmp_path: Path, schema: str, message: str
+) -> None:
+    frame = spark.createDataFrame([], schema)
+    with pytest.raises(Exception, match=message):
+        frame.write.format("fastrec").mode("append").save(str(tmp_path / "out"))
