@@ -260,17 +260,22 @@ oracle: .venv-oracle/installed
 	.venv-oracle/bin/pytest -n auto tests/oracle --ignore=$(WITHOUT_TENSORFLOW)
 	.venv-oracle/bin/pytest $(WITHOUT_TENSORFLOW)
 
-## make integrations fastrec with PyTorch, Grain, datasets, a browser and S3, in .venv-integrations-NAME
+## make integrations fastrec with PyTorch, Grain, datasets, Ray, Spark, a browser, S3: .venv-integrations-NAME
 TORCH ?= torch==2.13.0
 # `not slow` leaves out the tests that start many interpreters, each of which imports PyTorch.
 INTEGRATIONS_MARK ?=
-INTEGRATIONS = torch grain hf viewer remote
+INTEGRATIONS = torch grain hf ray spark viewer remote
 NEEDS_torch = $(TORCH) torchdata tensorboard tensorboardX accelerate pandas
 TESTS_torch = tests/integrations/torch tests/integrations/events
 NEEDS_grain = grain jax orbax-checkpoint absl-py
 TESTS_grain = tests/integrations/grain
 NEEDS_hf = datasets pandas polars
 TESTS_hf = tests/integrations/hf
+NEEDS_ray = 'ray[data]' pandas
+TESTS_ray = tests/integrations/ray
+# Spark needs Java 17 or newer as well; without it the tests say that they are skipped.
+NEEDS_spark = 'pyspark>=4' pandas
+TESTS_spark = tests/integrations/spark
 # Needs a Chromium and its driver, too: apt-get install chromium chromium-driver
 NEEDS_viewer = selenium
 TESTS_viewer = tests/integrations/viewer

@@ -110,6 +110,8 @@ if TYPE_CHECKING:
     from . import grain as grain
     from . import huggingface as huggingface
     from . import image as image
+    from . import ray as ray
+    from . import spark as spark
     from . import tfds as tfds
     from . import torch as torch
     from . import train as train
@@ -191,7 +193,7 @@ _HOMES: dict[str, tuple[str, ...]] = {
 }
 # Modules that are imported when they are first asked for.
 _MODULES = ("arrow", "events", "image", "tfds", "train")
-_FRAMEWORKS = ("grain", "huggingface", "torch")  # each requires what it is for
+_FRAMEWORKS = ("grain", "huggingface", "ray", "spark", "torch")  # each requires what it is for
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 

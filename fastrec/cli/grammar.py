@@ -53,6 +53,8 @@ VERBS = {
     "index": "fastrec.cli.index",
     "split": "fastrec.cli.split",
     "merge": "fastrec.cli.merge",
+    "reshard": "fastrec.cli.reshard",
+    "convert": "fastrec.cli.convert",
     "view": "fastrec.viewer.command",
     "extract": "fastrec.cli.extract",
     "images": "fastrec.cli.images",

@@ -14,7 +14,7 @@ from fastrec.cli.grammar import USAGE, add_output, add_paths, add_selection, who
 from fastrec.cli.report import Failure, Report, counted, shown
 from fastrec.cli.select import Selector
 
-__all__ = ["add_arguments", "run"]
+__all__ = ["add_arguments", "run", "size_of"]
 
 _UNITS = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9, "T": 10**12,
           "Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40}  # fmt: skip
@@ -32,12 +32,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--records", type=whole_number(1), metavar="N", help="number of records in a file"
     )
     size.add_argument(
-        "--size", type=_size, metavar="BYTES", help="begin another file at this size, such as 100M"
+        "--size",
+        type=size_of,
+        metavar="BYTES",
+        help="begin a new file at this size, such as 100M",
     )
     add_selection(parser)
 
 
-def _size(text: str) -> int:
+def size_of(text: str) -> int:
     number = text.rstrip("bB")
     unit = number.lstrip("0123456789")
     try:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import base64 as base64_codec
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -38,15 +38,18 @@ def table_of(
     total = None
     if raw:
         features = {RECORD: arrow.Record()}
-    elif features is None:
+    elif features is None or not isinstance(features, (Mapping, fastrec.SequenceFeatures)):
         described = fastrec.infer_features(paths, None)
         if not described:
             raise ValueError(f"{paths[0]!a} has no features: name the columns by features")
         total = described.records
-        features = {
+        found = {
             name: fastrec.FixedLenFeature((), bytes) if isinstance(each, RawFeature) else each
             for name, each in arrow.with_optional(described).items()
         }
+        if odd := [name for name in features or () if name not in found]:
+            raise ValueError(f"features: {odd[0]!a} is in no record")
+        features = {name: found[name] for name in (features or found)}
     tensors = kind not in TEXTUAL
     table = arrow.table(paths, features, tensors=tensors, threads=threads, on_error=on_error)
     return table, total
@@ -166,8 +169,9 @@ class Tables:
         if base64 and kind not in TEXTUAL:
             raise ValueError("base64 requires CSV or JSON lines")
         self._paths, self._kind = paths, kind
-        self._features, self._raw, self._base64 = features or {}, raw, base64
-        self._names = [RECORD] if raw else list(self._features) or None
+        self._raw, self._base64 = raw, base64
+        self._names = [RECORD] if raw else None if features is None else list(features)
+        self._features = dict(features) if isinstance(features, Mapping) else {}
 
     @property
     def features(self) -> dict[str, Any] | None:

@@ -31,7 +31,7 @@ def convert(
     *,
     source_format: str | None = None,
     target_format: str | None = None,
-    features: Mapping[str, Any] | SequenceFeatures | None = None,
+    features: Mapping[str, Any] | SequenceFeatures | Sequence[str] | None = None,
     raw: bool = False,
     text: bool | Sequence[str] = False,
     base64: bool = False,
@@ -58,11 +58,11 @@ def convert(
     source_format, target_format : {"tfrecord", "parquet", "arrow", "csv", "jsonl"}, optional
         By default as the name ends: ``.parquet``, ``.pq``, ``.arrow``, ``.feather``, ``.ipc``,
         ``.csv``, ``.jsonl``, ``.ndjson``; any other is TFRecord.
-    features : mapping of str to feature, optional
-        The columns. Of record files, as for :func:`fastrec.arrow.table`; by default all, as
-        :func:`fastrec.infer_features` finds them in a first pass over all records, with arrays kept
-        as the bytes that they are. Of tables, what they are written as, by which only these columns
-        are read.
+    features : mapping of str to feature, SequenceFeatures, or list of str, optional
+        The columns. Of record files, as for :func:`fastrec.arrow.table`; by default all, or those
+        of a list, as :func:`fastrec.infer_features` finds them in a first pass over all records,
+        with arrays kept as the bytes that they are. Of tables, which columns are read, and what
+        they are written as.
     raw : bool
         Whole records in one binary column, ``record``, which keeps them byte for byte. Not for CSV;
         in JSON lines they are base64.

@@ -14,7 +14,8 @@ from pets import write_pets
 
 from fastrec.cli.grammar import VERBS
 
-PAGE = Path(__file__).parents[2] / "docs" / "command-line.md"
+DOCS = Path(__file__).parents[2] / "docs"
+PAGE = DOCS / "command-line.md"
 BLOCK = re.compile(r"```console\n(.*?)```", re.DOTALL)
 # With this in the environment the page is written anew.
 UPDATE = "FASTREC_UPDATE_PAGE"
@@ -34,11 +35,13 @@ def run(block: str, directory: Path) -> str:
     return "\n".join(found) + "\n"
 
 
-def test_every_command_prints_what_the_page_says(tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["command-line.md", "data-engineers.md"])
+def test_every_command_prints_what_the_page_says(tmp_path: Path, name: str) -> None:
     write_pets(tmp_path)
-    text = PAGE.read_text()
+    page = DOCS / name
+    text = page.read_text()
     if os.environ.get(UPDATE):
-        PAGE.write_text(BLOCK.sub(lambda found: f"```console\n{run(found[1], tmp_path)}```", text))
+        page.write_text(BLOCK.sub(lambda found: f"```console\n{run(found[1], tmp_path)}```", text))
         return
     for block in BLOCK.findall(text):
         assert run(block, tmp_path) == block

@@ -323,6 +323,8 @@ def test_the_measure_of_functions_sees_them() -> None:
         ("torch", "torch", "torch"),
         ("grain", "grain", "grain"),
         ("huggingface", "datasets", "hf"),
+        ("ray", "ray", "ray"),
+        ("spark", "pyspark", "spark"),
     ],
 )
 def test_a_missing_framework_is_one_line_that_names_the_extra(

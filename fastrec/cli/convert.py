@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Convert record files to Parquet, Arrow, CSV or JSON lines, and these to record files."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+import fastrec
+from fastrec.cli.files import STDIN
+from fastrec.cli.grammar import USAGE, add_threads, whole_number
+from fastrec.cli.report import Failure, Report, counted, shown
+from fastrec.cli.reshard import Steps
+from fastrec.tables.formats import FORMATS, TFRECORD
+
+__all__ = ["add_arguments", "run"]
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("paths", nargs="+", metavar="FILE", help="a file, a directory or a pattern")
+    parser.add_argument(
+        "-o", "--output", required=True, metavar="FILE",
+        help="the new file; its name tells the format: .parquet, .arrow, .csv, .jsonl, or records",
+    )  # fmt: skip
+    for name in ("from", "to"):
+        parser.add_argument(
+            f"--{name}", choices=(TFRECORD, *FORMATS), dest=f"{name}_format",
+            help="the format, where no name tells it",
+        )  # fmt: skip
+    parser.add_argument(
+        "--features", type=_names, metavar="A,B", help="only these columns, in this order"
+    )
+    parser.add_argument(
+        "--text", type=_names, default=(), metavar="A,B",
+        help="columns of bytes that are text in Parquet and Arrow",
+    )  # fmt: skip
+    parser.add_argument("--raw", action="store_true", help="whole records in one column")
+    parser.add_argument(
+        "--base64", action="store_true", help="bytes as base64 in CSV and JSON lines"
+    )
+    parser.add_argument("--compression", metavar="NAME", help="such as zstd for Parquet")
+    parser.add_argument("--level", type=whole_number(0), metavar="N", help="of the compression")
+    parser.add_argument(
+        "--records", type=whole_number(1), metavar="N", help="number of records in a file"
+    )
+    parser.add_argument(
+        "--row-group", type=whole_number(1), default=1 << 17, metavar="N",
+        help="most rows of a row group of Parquet (default 131072)",
+    )  # fmt: skip
+    parser.add_argument("--overwrite", action="store_true", help="replace an existing output")
+    parser.add_argument("--skip-damage", action="store_true", help="leave damaged records out")
+    add_threads(parser)
+
+
+def _names(text: str) -> list[str]:
+    return [name.strip() for name in text.split(",") if name.strip()]
+
+
+def run(arguments: argparse.Namespace, report: Report) -> int:
+    """Write the file, or nothing, and print what it has."""
+    if STDIN in (*arguments.paths, arguments.output):
+        raise Failure("convert reads and writes files that have names", USAGE)
+    options: dict[str, Any] = {}
+    if arguments.text:
+        options["text"] = arguments.text
+    try:
+        with Steps(report, "converting") as steps:
+            done = fastrec.convert(
+                arguments.paths,
+                arguments.output,
+                source_format=arguments.from_format,
+                target_format=arguments.to_format,
+                features=arguments.features,
+                raw=arguments.raw,
+                base64=arguments.base64,
+                compression=arguments.compression,
+                level=arguments.level,
+                row_group_size=arguments.row_group,
+                shard_records=arguments.records,
+                overwrite=arguments.overwrite,
+                threads=arguments.threads,
+                on_error="skip" if arguments.skip_damage else "raise",
+                progress=steps,
+                **options,
+            )
+    except (TypeError, ValueError) as error:
+        if type(error) in (TypeError, ValueError):
+            raise Failure(str(error), USAGE) from None
+        raise
+    first, last = shown(done.paths[0]), shown(done.paths[-1])
+    names = first if first == last else f"{first} to {last}"
+    report.line(f"wrote    {names}: {counted(done.records, 'record')}")
+    return 0

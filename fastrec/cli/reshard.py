@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rewrite files as others, in order or shuffled, also if they are larger than memory."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+
+import fastrec
+from fastrec.cli.files import STDIN, expand
+from fastrec.cli.grammar import USAGE, add_output, add_paths, whole_number
+from fastrec.cli.report import Failure, Report, counted, shown
+from fastrec.cli.split import size_of
+
+__all__ = ["Steps", "add_arguments", "run"]
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_paths(parser, stdin=False)
+    add_output(parser, "train.tfrecord stands for train-00000-of-00004.tfrecord and so on")
+    size = parser.add_mutually_exclusive_group()
+    size.add_argument(
+        "--shards", type=whole_number(1, 99999), metavar="N", help="number of files (default 1)"
+    )
+    size.add_argument(
+        "--records", type=whole_number(1), metavar="N", help="number of records in a file"
+    )
+    size.add_argument(
+        "--size", type=size_of, metavar="BYTES", help="begin another file at this size"
+    )
+    parser.add_argument("--shuffle", action="store_true", help="a random order of all records")
+    parser.add_argument(
+        "--seed", type=whole_number(0, 2**64 - 1), metavar="N", help="of the order (default: any)"
+    )
+    parser.add_argument(
+        "--memory", type=size_of, default=256 << 20, metavar="BYTES",
+        help="of records that are held at once, about (default 256Mi)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--resume", action="store_true", help="keep what was done, and go on with it"
+    )
+    parser.add_argument("--skip-damage", action="store_true", help="leave damaged records out")
+
+
+class Steps:
+    """Progress that is told as how much is done of how much."""
+
+    def __init__(self, report: Report, what: str) -> None:
+        self._report, self._what = report, what
+        self._stack = contextlib.ExitStack()
+        self._advance = None
+        self._done = 0
+
+    def __call__(self, done: int, total: int | None) -> None:
+        if self._advance is None:
+            self._advance = self._stack.enter_context(self._report.progress(self._what, total or 0))
+        self._advance(done - self._done)
+        self._done = done
+
+    def __enter__(self) -> Steps:
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        self._stack.close()
+
+
+def run(arguments: argparse.Namespace, report: Report) -> int:
+    """Write the files, all of them or none, and print how many there are."""
+    if STDIN in (*arguments.paths, arguments.output):
+        raise Failure("reshard reads and writes files that have names", USAGE)
+    files, missing = expand(arguments.paths)
+    if missing:
+        raise missing[0]
+    try:
+        with Steps(report, "resharding") as steps:
+            done = fastrec.reshard(
+                files,
+                arguments.output,
+                shards=arguments.shards,
+                shard_records=arguments.records,
+                shard_bytes=arguments.size,
+                shuffle=arguments.shuffle,
+                seed=arguments.seed,
+                compression=None if arguments.compression == "none" else arguments.compression,
+                memory=arguments.memory,
+                resume=arguments.resume,
+                overwrite=arguments.overwrite,
+                on_error="skip" if arguments.skip_damage else "raise",
+                progress=steps,
+            )
+    except ValueError as error:
+        if type(error) is ValueError:
+            raise Failure(str(error), USAGE) from None
+        raise
+    first, last = shown(done.paths[0]), shown(done.paths[-1])
+    names = first if first == last else f"{first} to {last}"
+    report.line(f"wrote    {names}: {counted(done.records, 'record')}")
+    return 0
