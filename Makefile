@@ -6,7 +6,7 @@ CC ?= cc
 # What pyproject.toml's [build-system] requires; building without isolation makes re-runs quick.
 BUILD_REQUIRES = 'setuptools>=77' 'Cython>=3.1'
 
-SOURCES := $(wildcard pyproject.toml setup.py README.md csrc/*/*.[ch] fastrec/*.p* fastrec/*/*.p* fastrec/*/*/*.py)
+SOURCES := $(wildcard pyproject.toml setup.py pyspark_fastrec.py README.md csrc/*/*.[ch] fastrec/*.p* fastrec/*/*.p* fastrec/*/*/*.py)
 C_SOURCES := $(wildcard csrc/*/*.c)
 C_HEADERS := $(wildcard csrc/*/*.h tests/c/*.h)
 C_TESTS := $(patsubst tests/c/%.c,%,$(wildcard tests/c/test_*.c))

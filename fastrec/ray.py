@@ -142,7 +142,8 @@ class TFRecordDatasource(Datasource):  # type: ignore[misc]
         self._include_paths, self._batch_size, self._tensors = include_paths, batch_size, tensors
         sequence: Mapping[str, Any] | None = None
         if isinstance(features, fastrec.SequenceFeatures):
-            features, sequence = features.context, features.sequence
+            sequence = features.sequence
+            features = features.context
         elif features is None:
             if not self._files:
                 raise ValueError("features is required: the files have no records to infer it from")
@@ -388,7 +389,7 @@ class TFRecordDatasink(Datasink):  # type: ignore[misc]
             columns = dict(zip(batch.schema.names, arrays, strict=True))
             records = fastrec.encode_examples(columns, features=self._features, threads=1)
             for frames, _ in _core.Frames(records):
-                yield memoryview(frames)
+                yield memoryview(frames)  # type: ignore[arg-type]
 
     def on_write_complete(self, write_result: Any) -> None:
         """Give the files their names."""

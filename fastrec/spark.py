@@ -220,7 +220,7 @@ def _inferred(paths: list[str], sample: int) -> Any:
     fields = []
     for name, feature in described.items():
         stats = described.stats[name]
-        dtype = bytes if isinstance(feature, fastrec.RawFeature) else feature.dtype
+        dtype = bytes if isinstance(feature, fastrec.RawFeature) else getattr(feature, "dtype")  # noqa: B009
         kind = _spark_type(dtype)
         if dtype is bytes and not _is_text(paths, name, sample):
             kind = types.BinaryType()

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+from collections.abc import Callable
 
 import fastrec
 from fastrec.cli.files import STDIN, expand
@@ -48,7 +49,7 @@ class Steps:
     def __init__(self, report: Report, what: str) -> None:
         self._report, self._what = report, what
         self._stack = contextlib.ExitStack()
-        self._advance = None
+        self._advance: Callable[[int], object] | None = None
         self._done = 0
 
     def __call__(self, done: int, total: int | None) -> None:

@@ -34,7 +34,7 @@ from .splitting import FileRange, open_range, ranges_of
 
 __all__ = ["RecordFiles", "Source"]
 
-Source = Union[PathLike, Iterable[PathLike], IO[bytes], FileRange, Iterable[FileRange]]  # noqa: UP007
+Source = Union[PathLike, FileRange, Iterable[Union[PathLike, FileRange]], IO[bytes]]  # noqa: UP007
 
 
 class RecordFiles:

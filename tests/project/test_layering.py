@@ -108,6 +108,7 @@ C_FILES = [file for file in sources(CSRC) if file.suffix in {".c", ".h"}]
 MODULES = [file for file in sources(PACKAGE) if file.suffix == ".py"]
 EVERYTHING = [
     ROOT / "setup.py",
+    ROOT / "pyspark_fastrec.py",
     *sources(CSRC, PACKAGE, *(ROOT / name for name in ("tests", "benchmarks", "examples"))),
 ]
 

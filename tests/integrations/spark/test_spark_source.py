@@ -160,7 +160,7 @@ def test_byte_arrays_and_codecs(spark: Any, tmp_path: Path, codec: str) -> None:
     target = tmp_path / "out"
     frame.write.format("fastrec").options(**options).mode("append").save(str(target))
     (path,) = target.glob("part-*")
-    assert fastrec.Reader(path).is_compressed(path) == bool(codec)
+    assert fastrec.Reader(path).is_compressed(str(path)) == bool(codec)
     assert list(fastrec.Reader(path)) == [record for (record,) in given]
     back = spark.read.format("fastrec").option("recordType", "ByteArray").load(str(target))
     assert sorted(bytes(row.byteArray) for row in back.collect()) == sorted(r for (r,) in given)
