@@ -20,7 +20,7 @@ import fastrec
 try:
     import ray.data
 except ModuleNotFoundError as error:
-    if error.name != "ray":
+    if error.name not in ("ray", "ray.data"):
         raise
     message = "fastrec.ray requires ray: pip install 'fastrec-io[ray]'"
     raise ModuleNotFoundError(message, name=error.name) from None
