@@ -22,7 +22,7 @@ from ..errors import FastrecError
 from .byte_sources import NamedFile
 from .compression import normalize
 from .file_magic import FRAME_OVERHEAD
-from .paths import PathLike, expand, shard_paths
+from .paths import PathLike, expand, is_path, is_remote, shard_paths
 from .reader import Reader
 from .record_files import RecordFiles, Source
 from .recovery import OnError
@@ -135,6 +135,9 @@ def reshard(
         raise ValueError("level requires compression")
     if memory < 1 << 20:
         raise ValueError(f"memory must be at least 1 MiB, got {memory}")
+    paths = [source] if is_path(source) else list(source)  # type: ignore[arg-type]
+    if urls := [each for each in (*paths, target) if is_remote(each, None)]:
+        raise ValueError(f"reshard requires files that are local or mounted, got {urls[0]!r}")
     work = _Work(
         [os.fsdecode(path) for path in expand(source)],  # type: ignore[arg-type]
         os.fsdecode(target),

@@ -110,7 +110,7 @@ def split(
     compression : {"auto", None, "GZIP", "ZLIB"}
         As for :class:`Reader`. Compressed files are not cut.
     filesystem : object, optional
-        Of pyarrow or fsspec; then `source` is a path or a list of paths there.
+        Of pyarrow or fsspec; then `source` is a path or a list of paths there, which are cut.
 
     Returns
     -------
