@@ -90,6 +90,7 @@ __all__ = [
     "encode_example",
     "encode_examples",
     "encode_sequence_example",
+    "file_ranges",
     "find_shard",
     "infer_features",
     "masked_crc32c",
@@ -100,7 +101,6 @@ __all__ = [
     "parse_single_sequence_example",
     "repair",
     "reshard",
-    "split",
     "verify",
 ]
 
@@ -147,7 +147,7 @@ if TYPE_CHECKING:
     from .records.reader import Reader
     from .records.recovery import Skipped
     from .records.reshard import Resharded, reshard
-    from .records.splitting import FileRange, split
+    from .records.splitting import FileRange, file_ranges
     from .records.verify import FileReport, Repaired, Verified, count, repair, verify
     from .storage.options import StorageOptions
     from .tables.convert import Converted, convert
@@ -162,7 +162,7 @@ _HOMES: dict[str, tuple[str, ...]] = {
     "records.verify": ("FileReport", "Repaired", "Verified", "count", "repair", "verify"),
     "records.recovery": ("Skipped",),
     "records.reshard": ("Resharded", "reshard"),
-    "records.splitting": ("FileRange", "split"),
+    "records.splitting": ("FileRange", "file_ranges"),
     "storage.options": ("StorageOptions",),
     "parsing.parse": (
         "parse_example",

@@ -130,6 +130,7 @@ cdef extern from "files/reader.h" nogil:
         uint64_t stop
         fr_error failed
         bint looks_ahead
+        uint64_t credit
 
     int fr_reader_next(fr_reader *reader, fr_record *record, fr_error *err) noexcept
     int fr_reader_find(fr_reader *reader, fr_error *err) noexcept

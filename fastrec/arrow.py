@@ -223,7 +223,9 @@ class Table:
         if isinstance(features, fastrec.SequenceFeatures):
             features, sequence = features.context, features.sequence
         if features is None:
-            features = with_optional(fastrec.infer_features(source, None))
+            policy = options.get("on_error", "raise")
+            described = fastrec.infer_features(source, None, on_error=policy)
+            features = with_optional(described)
         self.description = dict(features)
         threads = options.get("threads")
         self._parser = ColumnParser(self.description, sequence, threads)

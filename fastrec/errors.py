@@ -46,7 +46,7 @@ class CorruptRecordError(FastrecError, ValueError):
         ``"length-crc"``, ``"data-crc"``, ``"torn-header"``, ``"torn-data"``, ``"torn-footer"``,
         ``"too-large"``, ``"zero-fill"``, ``"shrunk"``, ``"changed"``, ``"compression"`` for damage
         of the compressed stream around the records, or ``"cut"`` for a range of
-        :func:`fastrec.split` that does not end where a record does.
+        :func:`fastrec.file_ranges` that does not end where a record does.
     length : int or None
         The length that the header gives, in bytes, when it was readable.
     stored_crc, computed_crc : int or None

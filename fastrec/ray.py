@@ -60,8 +60,8 @@ def read_tfrecords(
 ) -> Any:
     """Read record files into a Ray Dataset of Arrow blocks.
 
-    Files are split into byte ranges, see :func:`fastrec.split`, so that one large file is read by
-    many tasks. A task that is run again gives the same blocks again.
+    Files are split into byte ranges, see :func:`fastrec.file_ranges`, so that one large file is
+    read by many tasks. A task that is run again gives the same blocks again.
 
     Parameters
     ----------
@@ -81,7 +81,7 @@ def read_tfrecords(
     tensors : bool
         As for :func:`fastrec.arrow.batch`.
     exact : bool
-        As for :func:`fastrec.split`.
+        As for :func:`fastrec.file_ranges`.
     sample : int or None
         Records that features are inferred from; None for all.
     verify, on_error
@@ -116,7 +116,7 @@ def read_tfrecords(
 
 
 class TFRecordDatasource(Datasource):  # type: ignore[misc]
-    """What :func:`read_tfrecords` reads; the parameters are its."""
+    """The datasource of :func:`read_tfrecords`, with its parameters."""
 
     def __init__(
         self,
@@ -137,7 +137,7 @@ class TFRecordDatasource(Datasource):  # type: ignore[misc]
         if batch_size < 1:
             raise ValueError(f"batch_size must be at least 1, got {batch_size}")
         self._filesystem, self._paths = _located(paths, filesystem)
-        self._files = fastrec.split(self._paths, _NEVER, filesystem=self._filesystem)
+        self._files = fastrec.file_ranges(self._paths, _NEVER, filesystem=self._filesystem)
         self._exact, self._options = exact, {"verify": verify, "on_error": on_error}
         self._include_paths, self._batch_size, self._tensors = include_paths, batch_size, tensors
         sequence: Mapping[str, Any] | None = None
@@ -199,7 +199,9 @@ class TFRecordDatasource(Datasource):  # type: ignore[misc]
         parser = arrow.ColumnParser(features, sequence, threads=1)
         with_path = self._include_paths and _PATH in (self._projection_map or {_PATH})
         read = partial(_read, parser, self._options, self._batch_size, self._tensors, with_path)
-        parts = fastrec.split(self._paths, size, exact=self._exact, filesystem=self._filesystem)
+        parts = fastrec.file_ranges(
+            self._paths, size, exact=self._exact, filesystem=self._filesystem
+        )
         schema = _table(parser(fastrec.Bytes.from_list([])), self._tensors, "", with_path).schema
         return [
             ReadTask(partial(read, group), self._metadata(group), schema, per_task_row_limit)
@@ -325,7 +327,7 @@ def write_tfrecords(
 
 
 class TFRecordDatasink(Datasink):  # type: ignore[misc]
-    """Where :func:`write_tfrecords` writes to; the parameters are its."""
+    """The datasink of :func:`write_tfrecords`, with its parameters."""
 
     def __init__(
         self,

@@ -80,7 +80,7 @@ class TFRecordSource(DataSource):  # type: ignore[misc]
     partitionBy       columns, separated by commas, that become directories ``column=value``
     sample            records that a schema is inferred from, 1000 by default
     partitionBytes    of files that one task reads, 128 MiB by default
-    exact             ``true``: cut between records in any case, see :func:`fastrec.split`
+    exact             ``true``: cut between records in any case, see :func:`fastrec.file_ranges`
     onError           ``raise`` (default), ``skip``, ``tolerate_tail``
     ================= ============================================================================
     """
@@ -132,14 +132,14 @@ class TFRecordSource(DataSource):  # type: ignore[misc]
         return [_local(path) for path in paths]
 
     def reader(self, schema: Any) -> Any:
-        """What reads files into the columns of a schema."""
+        """Make the reader of files into the columns of a schema."""
         options = {"on_error": self._option("onError", "raise")}
         exact = str(self._option("exact", "false")).lower() == "true"
         size = self._number("partitionBytes", _PART_BYTES)
         return _Reader(self._roots(), schema, self._kind, options, exact, size)
 
     def writer(self, schema: Any, overwrite: bool) -> Any:
-        """What writes rows into files of a directory."""
+        """Make the writer of rows into files of a directory."""
         codec = str(self._option("codec", "")).lower()
         if codec not in _CODECS:
             raise ValueError(f"codec must be gzip or zlib, got {codec!a}")
@@ -220,7 +220,8 @@ def _inferred(paths: list[str], sample: int) -> Any:
     fields = []
     for name, feature in described.items():
         stats = described.stats[name]
-        dtype = bytes if isinstance(feature, fastrec.RawFeature) else getattr(feature, "dtype")  # noqa: B009
+        spec: Any = feature
+        dtype = bytes if isinstance(feature, fastrec.RawFeature) else spec.dtype
         kind = _spark_type(dtype)
         if dtype is bytes and not _is_text(paths, name, sample):
             kind = types.BinaryType()
@@ -234,7 +235,7 @@ def _spark_type(dtype: Any) -> Any:
 
 
 def _is_text(paths: list[str], name: str, sample: int) -> bool:
-    """Whether all sampled values of a feature are UTF-8."""
+    """True if all sampled values of a feature are UTF-8."""
     feature = {name: fastrec.RaggedFeature(bytes)}
     left = sample
     for block in fastrec.Reader(paths).blocks(_BATCH):
@@ -318,7 +319,7 @@ def _dtype(field: Any, kind: Any) -> Any:
 
 
 def _parser(schema: Any, kind: str) -> arrow.ColumnParser:
-    """What parses records into the columns of a schema, before they are cast to its types."""
+    """The parser of records into the columns of a schema, before they are cast."""
     features: dict[str, Any] = {}
     sequence: dict[str, Any] = {}
     for field in schema:
@@ -350,7 +351,7 @@ def _is_array(kind: Any) -> bool:
 
 
 class _Part(InputPartition):  # type: ignore[misc]
-    """What one task reads."""
+    """The ranges that one task reads."""
 
     def __init__(self, ranges: list[fastrec.FileRange], values: dict[str, str | None]) -> None:
         super().__init__(None)
@@ -374,7 +375,9 @@ class _Reader(DataSourceReader):  # type: ignore[misc]
         """Byte ranges of files; small files of one directory go together."""
         parts: list[Any] = []
         for key, group in itertools.groupby(_found(self._roots), lambda each: each.values):
-            ranges = fastrec.split([each.path for each in group], self._size, exact=self._exact)
+            ranges = fastrec.file_ranges(
+                [each.path for each in group], self._size, exact=self._exact
+            )
             sizes = [_size(part) for part in ranges]
             parts += [_Part(some, key) for some in grouped(ranges, sizes, self._size)]
         return parts or [_Part([], {})]

@@ -25,7 +25,7 @@ cdef str _advice(int status, str kind):
     if kind in ("shrunk", "changed"):
         return ""
     if kind == "cut":
-        return "; fastrec.split(exact=True) cuts between records that have record files in them"
+        return "; fastrec.file_ranges(exact=True) cuts around records that hold record files"
     if status == c.FR_ERR_TRUNCATED:
         return "; on_error='tolerate_tail' ends before it, fastrec.repair() cuts it off"
     return "; on_error='skip' goes on after it, fastrec.repair() saves the rest"

@@ -42,8 +42,8 @@ cdef class RecordReader:
         `place`: where the file is, when `path` is only what messages call it.
         `damage(error, skipped)` is asked about each damage: to go on after it when it returns
         true, to end there when it does not. `wait(size)` is called at the end of a file that
-        somebody writes to, `size` bytes long by now: to look again when it returns true. With `views`, iterating
-        gives memoryviews.
+        somebody writes to, `size` bytes long by now: to look again when it returns true. With
+        `views`, iterating gives memoryviews.
         `begin` and `end`: file positions of a part that is read alone, 0 for all; `read` gives the
         bytes from `begin` on.
         """
@@ -338,22 +338,25 @@ cdef class RecordReader:
             size = self.reader.source.offset - self.begin
             return total, size - total * c.FR_FRAME_OVERHEAD - self.lost
 
-    def find(self):
+    def find(self, uint64_t credit=0):
         """Go to the first sound record from here on, wherever it is: its file position, or None.
 
-        For a reader that has given no records, and from which none are wanted.
+        For a reader that has given no records, and from which none are wanted. `credit` is what an
+        earlier search in the same file has left of its budget; what this one leaves is returned.
         """
         cdef c.fr_error err
         cdef int status = c.FR_AGAIN
         self._enter()
         with self.lock:
+            self.reader.credit = credit
             while status == c.FR_AGAIN:
                 with nogil:
                     status = c.fr_reader_find(&self.reader, &err)
                 self._check(status, &err)
                 if status == c.FR_AGAIN:
                     self._fill()
-            return self.reader.source.offset if self.reader.source.window.size else None
+            found = self.reader.source.offset if self.reader.source.window.size else None
+            return found, max(self.reader.credit, <uint64_t>1)
 
     def index(self):
         """Go to the end, checking every record: where they are. A stream has no modification

@@ -16,6 +16,7 @@ from ..features.column_spec import Feature
 from ..features.raw import RawFeature
 from ..features.spec import FixedLenFeature, RaggedFeature, plan_example
 from ..records.reader import Reader, Source
+from ..records.recovery import OnError
 from ..storage.options import StorageOptions
 from .feature_stats import KINDS, Features, FeatureStats, shape_sources
 
@@ -27,11 +28,11 @@ _CHUNK_BYTES = 1 << 24
 _DTYPES: tuple[Any, ...] = (bytes, np.float32, np.int64)
 
 
-def _chunks(source: Source, limit: int | None, storage_options: Any) -> Iterator[list[bytes]]:
+def _chunks(source: Source, limit: int | None, options: Any) -> Iterator[list[bytes]]:
     """Records, some at a time, not too many bytes of them."""
     chunk: list[bytes] = []
     size = 0
-    for record in itertools.islice(Reader(source, storage_options=storage_options), limit):
+    for record in itertools.islice(Reader(source, **options), limit):
         chunk.append(record)
         size += len(record)
         if len(chunk) == _CHUNK_RECORDS or size >= _CHUNK_BYTES:
@@ -42,11 +43,11 @@ def _chunks(source: Source, limit: int | None, storage_options: Any) -> Iterator
 
 
 def _survey(
-    source: Source, limit: int | None, storage_options: Any
+    source: Source, limit: int | None, options: dict[str, Any]
 ) -> tuple[dict[str, FeatureStats], int]:
     seen: dict[str, FeatureStats] = {}
     total = 0
-    for chunk in _chunks(source, limit, storage_options):
+    for chunk in _chunks(source, limit, options):
         survey = _core.Survey(total)
         survey.add(chunk)
         for raw_key, counts in survey.sightings().items():
@@ -102,6 +103,7 @@ def infer_features(
     source: Source,
     limit: int | None = 1000,
     *,
+    on_error: OnError = "raise",
     storage_options: StorageOptions | Mapping[str, Any] | None = None,
 ) -> Features:
     """Describe the Examples in record files, ready for :class:`Batcher` or :func:`parse_example`.
@@ -118,7 +120,7 @@ def infer_features(
     source : path, glob pattern, list of these, or binary file object
     limit : int or None
         Records to look at, from the first on; None for all.
-    storage_options
+    on_error, storage_options
         As for :class:`Reader`.
 
     Returns
@@ -151,7 +153,8 @@ def infer_features(
     """
     if limit is not None and limit < 1:
         raise ValueError(f"limit must be at least 1, got {limit}")
-    seen, total = _survey(source, limit, storage_options)
+    options = {"on_error": on_error, "storage_options": storage_options}
+    seen, total = _survey(source, limit, options)
     found = {key: _feature(seen[key], total) for key in sorted(seen) if seen[key].kinds}
     return Features(found, {key: seen[key] for key in found}, total)
 

@@ -88,6 +88,8 @@ class RecordFiles:
             path if isinstance(path, RemoteFile) else os.path.abspath(path) for path in found
         ]
         self.remote = [place for place in self.places if isinstance(place, RemoteFile)]
+        if self._ranges is not None and follow is not False:
+            raise ValueError("follow and ranges are mutually exclusive")
         if self.remote and follow is not False:
             raise ValueError("follow requires local files")
         self._cache = ObjectCache.of(self.storage) if self.remote else None

@@ -44,7 +44,7 @@ Progress = Callable[[int, int], object]
 
 
 class Resharded(NamedTuple):
-    """What :func:`reshard` has written."""
+    """Result of :func:`reshard`."""
 
     records: int
     paths: list[str]
@@ -186,7 +186,7 @@ class _Work:
 
     @property
     def publishing(self) -> bool:
-        """Whether files may have been put in place already."""
+        """True once files may have been put in place."""
         return bool(self._state.get("publishing"))
 
     def _plan(self) -> dict[str, Any]:
@@ -194,6 +194,14 @@ class _Work:
         pairs = zip(self._paths, found, strict=True)
         files = [[os.path.abspath(path), s.st_size, s.st_mtime_ns] for path, s in pairs]
         return {"format": _FORMAT, "version": _VERSION, "files": files, "options": self._options}
+
+    def _is_of_this_job(self) -> bool:
+        """Compare the plan; sources may have been replaced by the files that are published."""
+        found, own = self._state["plan"], self._plan()
+        if self.publishing:
+            for each in (found, own):
+                each["files"] = [file[:1] for file in each["files"]]
+        return bool(found == own)
 
     def begin(self, resume: bool) -> None:
         """Make the directory, or read what is in it."""
@@ -218,22 +226,64 @@ class _Work:
             raise
 
     def _load(self) -> bool:
-        """Whether there is a state, which must be of this job."""
+        """Read the state, which must be of this job; False if there is none."""
         try:
             with NamedFile(os.path.join(self.folder, _STATE)) as file:
                 state = json.loads(file.read())
         except FileNotFoundError:
             return False  # it was killed before
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise ValueError(f"{self.folder!a} has no valid state, remove it: {error}") from None
-        if not isinstance(state, dict) or state.get("plan") is None:
+        self._state = state
+        if not self._is_valid():
             raise ValueError(f"{self.folder!a} has no valid state, remove it")
-        if not state.get("publishing") and state["plan"] != self._plan():
+        if not self._is_of_this_job():
             raise ValueError(
                 f"{self.folder!a} has work of other arguments or other files; remove it"
             )
-        self._state = state
+        self._check_shards()
         return True
+
+    def _is_valid(self) -> bool:
+        """Check the types and the sums of a state that was read."""
+        state = self._state
+        if not isinstance(state, dict) or not isinstance(state.get("plan"), dict):
+            return False
+        listed = [state.get(name) for name in ("counts", "shards", "sizes")]
+        single = [state.get("bytes"), state.get("dealt")]
+        if not all(isinstance(each, list) for each in listed):
+            return False
+        numbers = [*single, *itertools.chain.from_iterable(listed)]  # type: ignore[arg-type]
+        if not all(type(each) is int and 0 <= each < 2**63 for each in numbers):
+            return False
+        drawn = self._options["shuffle"] and self._options["seed"] is None
+        if drawn and not (type(state.get("seed")) is int and 0 <= state["seed"] < 2**64):
+            return False
+        done = sum(state["shards"])
+        whole = done == self._total if self.publishing else done <= self._total
+        sizes = not state["sizes"] or (
+            self._deals and len(state["sizes"]) + 1 == len(self._bounds())
+        )
+        counted = len(state["counts"]) == len(self._paths) and state["dealt"] <= self._total
+        files = state["plan"].get("files")
+        listed_files = isinstance(files, list) and all(isinstance(each, list) for each in files)
+        return bool(whole and sizes and counted and listed_files)
+
+    def _check_shards(self) -> None:
+        """Raise unless the files that were written are there."""
+        for number, path in enumerate(self._targets()):
+            staged = os.path.lexists(self._shard(number))
+            if not staged and not (self.publishing and os.path.lexists(path)):
+                raise ValueError(f"{self._shard(number)!a} is missing; remove {self.folder!a}")
+
+    def _shard(self, number: int) -> str:
+        return os.path.join(self.folder, f"shard-{number:05d}")
+
+    def _targets(self) -> list[str]:
+        """The names of the files that were written so far."""
+        if all(self._options[name] is None for name in _SIZES):
+            return [self._target][: len(self._state["shards"])]
+        return shard_paths(self._target, len(self._state["shards"]))
 
     def _save(self) -> None:
         text = json.dumps(self._state)
@@ -281,17 +331,14 @@ class _Work:
         """Do what is not done yet."""
         if not self.publishing:
             if not overwrite:
-                self._check_none_exists()
+                count = self._options["shards"]
+                _check_none_exists(shard_paths(self._target, count) if count else [self._target])
             self._write_shards()
+            if not overwrite:
+                _check_none_exists(self._targets())
             self._state["publishing"] = True
             self._save()
         return self._publish(overwrite)
-
-    def _check_none_exists(self) -> None:
-        count = self._options["shards"]
-        for path in shard_paths(self._target, count) if count else [self._target]:
-            if os.path.lexists(path):
-                raise FileExistsError(17, "the file exists", path)
 
     def _sizes(self) -> Iterator[int | None]:
         """Records of each file; None where its size in bytes tells."""
@@ -317,8 +364,7 @@ class _Work:
         for number, size in enumerate(self._sizes()):
             if number < len(done):
                 continue
-            path = os.path.join(self.folder, f"shard-{number:05d}")
-            with ShardWriter(path, compression=kind, level=level) as writer:
+            with ShardWriter(self._shard(number), compression=kind, level=level) as writer:
                 self._fill(writer, source, size)
             done.append(writer.count)
             self._save()
@@ -343,15 +389,13 @@ class _Work:
             self._progress(done + self._offset, self._total * (2 if self._deals else 1))
 
     def _publish(self, overwrite: bool) -> Resharded:
-        done = self._state["shards"]
-        alone = all(self._options[name] is None for name in _SIZES)
-        paths = [self._target] if alone else shard_paths(self._target, len(done))
-        for number, path in enumerate(paths):
-            place = os.path.join(self.folder, f"shard-{number:05d}")
-            if os.path.lexists(place):  # else it is in place since an earlier call
-                if not overwrite and os.path.lexists(path):
-                    raise FileExistsError(17, "the file exists", path)
-                os.replace(place, path)
+        done, paths = self._state["shards"], self._targets()
+        left = [(self._shard(number), path) for number, path in enumerate(paths)]
+        left = [pair for pair in left if os.path.lexists(pair[0])]  # others are in place
+        if not overwrite:
+            _check_none_exists([path for _, path in left])
+        for place, path in left:
+            os.replace(place, path)
         _sync(os.path.dirname(os.path.abspath(self._target)))
         shutil.rmtree(self.folder)
         return Resharded(sum(done), paths)
@@ -371,7 +415,7 @@ class _Work:
 
     @cached_property
     def _deals(self) -> bool:
-        """Whether the records go through temporary files."""
+        """True if the records go through temporary files."""
         if not self._options["shuffle"]:
             return False
         fits = self._state["bytes"] <= self._options["memory"]
@@ -447,7 +491,7 @@ class _Source:
         self._blocks, self._block = blocks, Bytes.from_list([])
 
     def peek(self) -> Bytes | None:
-        """What is left of a block; None at the end."""
+        """The rest of a block; None at the end."""
         while not len(self._block):
             if (block := next(self._blocks, None)) is None:
                 return None
@@ -503,6 +547,12 @@ def _deal_block(block: Bytes, numbers: NDArray[np.int64], buckets: list[_Bucket]
     present, begins = np.unique(numbers[order], return_index=True)
     for number, some in zip(present.tolist(), np.split(order, begins[1:]), strict=True):
         buckets[number].write([records[i] for i in some.tolist()])
+
+
+def _check_none_exists(paths: list[str]) -> None:
+    for path in paths:
+        if os.path.lexists(path):
+            raise FileExistsError(17, "the file exists", path)
 
 
 def _sync(folder: str) -> None:

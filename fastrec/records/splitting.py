@@ -20,12 +20,12 @@ from .file_magic import HEADER_SIZE
 from .index import Index
 from .paths import expand, is_path
 
-__all__ = ["FileRange", "grouped", "open_range", "ranges_of", "split"]
+__all__ = ["FileRange", "file_ranges", "grouped", "open_range", "ranges_of"]
 
 
 @dataclass(frozen=True)
 class FileRange:
-    """Bytes of a record file that hold whole records; made by :func:`split`.
+    """Bytes of a record file that hold whole records; made by :func:`file_ranges`.
 
     A source wherever files are one: ``Reader(file_range)``, ``Batcher([range, range], ...)``. It
     can be read in sequence only. It can be pickled, also with a file system, where that can be.
@@ -81,7 +81,7 @@ def open_range(part: FileRange) -> tuple[Any, bytes]:
     return file, head
 
 
-def split(
+def file_ranges(
     source: Any,
     size: int = 64 << 20,
     *,
@@ -129,7 +129,7 @@ def split(
     >>> path = os.path.join(tempfile.mkdtemp(), "numbers.tfrecord")
     >>> with fastrec.Writer(path) as writer:
     ...     writer.write_many([b"%d" % number for number in range(10)])
-    >>> ranges = split(path, size=100)
+    >>> ranges = file_ranges(path, size=100)
     >>> [(each.begin, each.end) for each in ranges]
     [(0, 85), (85, 170)]
     >>> list(fastrec.Reader(ranges[1]))
@@ -141,7 +141,7 @@ def split(
     paths = expand(source) if filesystem is None else [source] if is_path(source) else list(source)
     ranges = []
     if any(isinstance(path, RemoteFile) for path in paths):
-        raise ValueError("split of URLs requires filesystem, of pyarrow or fsspec")
+        raise ValueError("file_ranges of URLs requires filesystem, of pyarrow or fsspec")
     for path in paths:
         whole = FileRange(path, filesystem=filesystem)
         length, cuttable = _measure(whole, kind)
@@ -186,10 +186,10 @@ def _measure(whole: FileRange, kind: str | None) -> tuple[int, bool]:
 
 
 def _cuts(whole: FileRange, length: int, size: int, exact: bool) -> Iterator[int]:
-    """Where the ranges of a file that is not compressed meet."""
+    """Positions where the ranges of a plain file meet."""
     count = -(-length // size)
     offsets = _offsets(whole, exact) if count > 1 else None
-    last = 0
+    last = credit = 0
     for number in range(1, count):
         position = length * number // count
         if position <= last:
@@ -197,13 +197,15 @@ def _cuts(whole: FileRange, length: int, size: int, exact: bool) -> Iterator[int
         if offsets is not None:
             last = int(offsets[np.searchsorted(offsets, position)])
         else:
-            last = _reader(whole, position).find() or length
+            # One budget for the searches in a file: a file of false headers costs no more.
+            found, credit = _reader(whole, position).find(credit)
+            last = length if found is None else found
         if last < length:
             yield last
 
 
 def _offsets(whole: FileRange, exact: bool) -> Any:
-    """Where the records of a file begin; None if that is to be searched for."""
+    """Offsets of the records by an index; None where they are searched for."""
     if whole.filesystem is not None:
         return None
     try:

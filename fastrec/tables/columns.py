@@ -19,7 +19,7 @@ from .formats import TEXTUAL
 from .readers import READERS, json_rows
 from .writers import TableWriter
 
-__all__ = ["Tables", "Types", "table_of", "write_records", "write_table"]
+__all__ = ["Tables", "Types", "columns_of", "write_records", "write_table"]
 
 RECORD = "record"
 """The column of whole records."""
@@ -31,45 +31,39 @@ Progress = Callable[[int, "int | None"], object]
 # -- Records to tables -----------------------------------------------------------------------------
 
 
-def table_of(
-    paths: list[str], features: Any, kind: str, raw: bool, threads: int | None, on_error: Any
-) -> tuple[arrow.Table, int | None]:
-    """The table that record files are, and how many records there are where that is known."""
-    total = None
+def columns_of(paths: list[str], features: Any, raw: bool, on_error: Any) -> tuple[Any, int | None]:
+    """The features to read, and the number of records where that is known."""
     if raw:
-        features = {RECORD: arrow.Record()}
-    elif features is None or not isinstance(features, (Mapping, fastrec.SequenceFeatures)):
-        described = fastrec.infer_features(paths, None)
-        if not described:
-            raise ValueError(f"{paths[0]!a} has no features: name the columns by features")
-        total = described.records
-        found = {
-            name: fastrec.FixedLenFeature((), bytes) if isinstance(each, RawFeature) else each
-            for name, each in arrow.with_optional(described).items()
-        }
-        if odd := [name for name in features or () if name not in found]:
-            raise ValueError(f"features: {odd[0]!a} is in no record")
-        features = {name: found[name] for name in (features or found)}
-    tensors = kind not in TEXTUAL
-    table = arrow.table(paths, features, tensors=tensors, threads=threads, on_error=on_error)
-    return table, total
+        return {RECORD: arrow.Record()}, None
+    if isinstance(features, (Mapping, fastrec.SequenceFeatures)):
+        return features, None
+    described = fastrec.infer_features(paths, None, on_error=on_error)
+    if not described:
+        raise ValueError(f"{paths[0]!a} has no features: name the columns by features")
+    found = {
+        name: fastrec.FixedLenFeature((), bytes) if isinstance(each, RawFeature) else each
+        for name, each in arrow.with_optional(described).items()
+    }
+    if odd := [name for name in features or () if name not in found]:
+        raise ValueError(f"features: {odd[0]!a} is in no record")
+    return {name: found[name] for name in (features or found)}, described.records
 
 
 def write_table(
-    table: arrow.Table,
+    table: Callable[[list[str]], arrow.Table],
+    paths: list[str],
     types: Types,
     target: Any,
-    kind: str,
     options: dict[str, Any],
-    progress: Progress | None,
-    total: int | None,
+    progress: Callable[[int], object],
 ) -> tuple[int, list[str]]:
-    """Write a table to a file; returns its rows and the paths of its files."""
-    with TableWriter(target, kind, types.written, **options) as sheet:
-        for part in table.batches():
-            sheet.write(types.batch(part, sheet.rows))
-            if progress is not None:
-                progress(sheet.rows, total)
+    """Write files to a table; returns its rows and the paths of its files."""
+    with TableWriter(target, types.kind, types.written, **options) as sheet:
+        for path in paths:
+            begun = sheet.rows
+            for part in table([path]).batches():
+                sheet.write(types.batch(part, path, sheet.rows - begun))
+                progress(sheet.rows)
     return sheet.rows, sheet.paths
 
 
@@ -88,7 +82,7 @@ class Types:
         names = set() if isinstance(text, bool) else set(text)
         if odd := sorted(names - set(given.names)):
             raise ValueError(f"text: {odd[0]!a} is not a column")
-        self._encoded = base64
+        self._encoded, self.kind = base64, kind
         every = text is True or (kind in TEXTUAL and not base64)
         self.asked = pa.schema(
             [
@@ -109,15 +103,15 @@ class Types:
             if schema.names != given.names:
                 raise ValueError(f"schema must have the columns {given.names}, got {schema.names}")
 
-    def batch(self, part: arrow.RecordBatch, done: int) -> Any:
-        """A record batch in these types, `done` records after the first."""
+    def batch(self, part: arrow.RecordBatch, path: str, first: int) -> Any:
+        """A record batch in these types; its first record is that number of a file."""
         try:
             batch = pa.record_batch(part, schema=self.asked)
             if self._encoded and self.written is not self.asked:
                 batch = _encoded(batch, self.written)
             return batch if batch.schema.equals(self.written) else batch.cast(self.written)
         except (TypeError, ValueError, OverflowError) as error:
-            where = f"records {done} to {done + len(part) - 1}"
+            where = f"{path!a}: records {first} to {first + len(part) - 1}"
             raise ValueError(f"{where}: {error}") from error
 
 
@@ -175,7 +169,7 @@ class Tables:
 
     @property
     def features(self) -> dict[str, Any] | None:
-        """What a writer takes."""
+        """The features for a writer."""
         return {
             name: fastrec.RaggedFeature(each.dtype) if isinstance(each, arrow.Optional) else each
             for name, each in self._features.items()
@@ -188,15 +182,15 @@ class Tables:
             return
         types = {name: _arrow_type(each.dtype) for name, each in self._features.items()}
         given = {"types": types} if self._kind == "csv" else {}
-        for batch, total in READERS[self._kind](self._paths, self._names, **given):
+        for part in READERS[self._kind](self._paths, self._names, **given):
             try:
-                self._write_batch(sink, batch)
+                self._write_batch(sink, part.batch)
             except (TypeError, ValueError, OverflowError) as error:
                 if isinstance(error, fastrec.FastrecError):
                     raise
-                where = f"rows {sink.count} to {sink.count + batch.num_rows - 1}"
+                where = f"{part.path!a}: rows {part.row} to {part.row + part.batch.num_rows - 1}"
                 raise type(error)(f"{where}: {error}") from error
-            yield total
+            yield part.total
 
     def _write_batch(self, sink: fastrec.Writer, batch: Any) -> None:
         names = batch.schema.names
@@ -221,13 +215,13 @@ class Tables:
         }
         names = None if self._names is None else set(self._names)
         encoding = "base64" if self._base64 or self._raw else "text"
-        for row in json_rows(self._paths, floats, names, encoding):
-            if self._raw and not isinstance(row.get(RECORD), bytes):
-                raise TypeError(f"row {sink.count}: {RECORD!a} must be text in base64")
+        for path, line, row in json_rows(self._paths, floats, names, encoding):
             try:
+                if self._raw and not isinstance(row.get(RECORD), bytes):
+                    raise TypeError(f"{RECORD!a} must be text in base64")
                 sink.write(row[RECORD] if self._raw else row)
             except (TypeError, ValueError, OverflowError) as error:
-                raise type(error)(f"row {sink.count}: {error}") from error
+                raise type(error)(f"{path!a}: line {line}: {error}") from error
             if sink.count % _JSON_ROWS == 0:
                 yield None
         yield None

@@ -7,11 +7,13 @@ Requires the extra ``arrow``: ``pip install 'fastrec-io[arrow]'``.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
+from .. import arrow
 from ..features.spec import SequenceFeatures
 from ..records.paths import PathLike
-from .formats import TEXTUAL, TFRECORD, files_of, requested
+from .formats import TEXTUAL, TFRECORD, files_of, packed, requested
 
 __all__ = ["Converted", "convert"]
 
@@ -19,7 +21,7 @@ Progress = Callable[[int, "int | None"], object]
 
 
 class Converted(NamedTuple):
-    """What :func:`convert` has written."""
+    """Result of :func:`convert`."""
 
     records: int
     paths: list[str]
@@ -76,7 +78,7 @@ def convert(
     compression : str, optional
         Of TFRecord ``"GZIP"`` or ``"ZLIB"``; of Parquet ``"snappy"`` (the default), ``"zstd"``,
         ``"gzip"``, ``"none"``; of Arrow ``"lz4"``, ``"zstd"``; of CSV and JSON lines ``"gzip"``,
-        ``"zstd"``. That of a source is detected.
+        ``"zstd"``, by default as ``.csv.gz`` and ``.csv.zst`` tell. That of a source is detected.
     level : int, optional
         Of the compression.
     row_group_size : int
@@ -147,7 +149,15 @@ def convert(
     if options:
         raise TypeError(f"{next(iter(options))} requires a target that is TFRecord")
     writing["row_group_size"] = row_group_size
-    table, total = columns.table_of(paths, features, goal, raw, threads, on_error)
-    types = columns.Types(table, goal, text, base64 or raw, schema)
-    count, written = columns.write_table(table, types, target, goal, writing, progress, total)
+    writing["compression"] = packed(target, goal, compression)
+    found, total = columns.columns_of(paths, features, raw, on_error)
+    reading = {"tensors": goal not in TEXTUAL, "threads": threads, "on_error": on_error}
+    table = partial(arrow.table, features=found, **reading)
+    types = columns.Types(table(paths), goal, text, base64 or raw, schema)
+
+    def advance(done: int) -> None:
+        if progress is not None:
+            progress(done, total)
+
+    count, written = columns.write_table(table, paths, types, target, writing, advance)
     return Converted(count, written)

@@ -9,7 +9,7 @@ from typing import Any
 
 from ..records.paths import PathLike, expand, is_path
 
-__all__ = ["FORMATS", "TEXTUAL", "TFRECORD", "files_of", "format_of", "requested"]
+__all__ = ["FORMATS", "TEXTUAL", "TFRECORD", "files_of", "format_of", "packed", "requested"]
 
 TFRECORD = "tfrecord"
 TEXTUAL = ("csv", "jsonl")
@@ -22,7 +22,7 @@ FORMATS = {
     "jsonl": (".jsonl", ".ndjson"),
 }
 _BY_SUFFIX = {suffix: name for name, suffixes in FORMATS.items() for suffix in suffixes}
-_PACKED = (".gz", ".zst", ".bz2", ".lz4")
+_PACKED = {".gz": "gzip", ".zst": "zstd", ".bz2": "bz2", ".lz4": "lz4"}
 
 
 def format_of(path: PathLike) -> str:
@@ -31,6 +31,25 @@ def format_of(path: PathLike) -> str:
     for suffix in _PACKED:
         name = name.removesuffix(suffix)
     return _BY_SUFFIX.get(os.path.splitext(name)[1], TFRECORD)
+
+
+def packed(path: PathLike, kind: str, compression: str | None) -> str | None:
+    """The compression that is asked for, or that the name of a file tells.
+
+    Raises
+    ------
+    ValueError
+        When they differ, or the format has its compression inside.
+    """
+    name = os.fsdecode(path)
+    named = _PACKED.get(os.path.splitext(name.lower())[1])
+    if named is None:
+        return compression
+    if kind not in TEXTUAL:
+        raise ValueError(f"{name!a}: {kind} is compressed inside, not as {named}")
+    if compression is not None and compression.lower() != named:
+        raise ValueError(f"{name!a} must be compressed as {named}, got {compression!r}")
+    return named
 
 
 def requested(name: str | None, paths: Sequence[PathLike]) -> str:

@@ -8,13 +8,14 @@ import binascii
 import json
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.parquet
 
-__all__ = ["READERS", "Rows", "json_rows"]
+__all__ = ["NAMES_OF_FLOATS", "READERS", "Part", "json_rows"]
 
 _ROWS = 8192
 _BATCH_BYTES = 8 << 20
@@ -22,74 +23,149 @@ _BUFFER = 1 << 20
 _TEXT_BLOCK = 4 << 20
 _LONGEST_LINE = 1 << 28
 
-Rows = Iterator[tuple[Any, "int | None"]]
-"""Batches, and how many rows all files have where that is known."""
+NAMES_OF_FLOATS = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
+"""The floats that JSON has no numbers for, by the names that protobuf gives them."""
 
 
-def _parquet(paths: Sequence[str], columns: list[str] | None) -> Rows:
-    files = [pyarrow.parquet.ParquetFile(path, buffer_size=_BUFFER) for path in paths]
-    total = sum(file.metadata.num_rows for file in files)
-    for path, file in zip(paths, files, strict=True):
-        _check_same(path, file.schema_arrow, files[0].schema_arrow)
-        groups = [file.metadata.row_group(i) for i in range(file.num_row_groups)]
-        size = sum(group.total_byte_size for group in groups)
-        rows = max(1, min(_ROWS, _BATCH_BYTES * file.metadata.num_rows // max(size, 1)))
-        for number in range(file.num_row_groups):
-            for batch in file.iter_batches(rows, row_groups=[number], columns=columns):
-                yield batch, total
-            pa.default_memory_pool().release_unused()  # it keeps row groups for a while
+class Part(NamedTuple):
+    """A record batch of a file.
+
+    Attributes
+    ----------
+    path : str
+    row : int
+        Number of its first row in the file.
+    batch : pyarrow.RecordBatch
+    total : int or None
+        Rows of all files, where that is known.
+    """
+
+    path: str
+    row: int
+    batch: Any
+    total: int | None
 
 
-def _ipc(paths: Sequence[str], columns: list[str] | None) -> Rows:
+def _parquet(paths: Sequence[str], columns: list[str] | None) -> Iterator[Part]:
+    total = sum(pyarrow.parquet.read_metadata(path).num_rows for path in paths)
+    first = None
+    for path in paths:
+        with pyarrow.parquet.ParquetFile(path, buffer_size=_BUFFER) as file:
+            first = _same(path, file.schema_arrow, first)
+            groups = [file.metadata.row_group(i) for i in range(file.num_row_groups)]
+            size = sum(group.total_byte_size for group in groups)
+            rows = max(1, min(_ROWS, _BATCH_BYTES * file.metadata.num_rows // max(size, 1)))
+            done = 0
+            for number in range(file.num_row_groups):
+                for batch in file.iter_batches(rows, row_groups=[number], columns=columns):
+                    yield Part(path, done, batch, total)
+                    done += batch.num_rows
+                pa.default_memory_pool().release_unused()  # it keeps row groups for a while
+
+
+def _ipc(paths: Sequence[str], columns: list[str] | None) -> Iterator[Part]:
     first = None
     for path in paths:
         with pa.OSFile(path) as opened, pa.ipc.open_file(opened) as file:
-            first = first or file.schema
-            _check_same(path, file.schema, first)
+            first = _same(path, file.schema, first)
+            done = 0
             for number in range(file.num_record_batches):
                 batch = file.get_batch(number)
                 batch = batch if columns is None else batch.select(columns)
                 rows = max(1, min(_ROWS, _BATCH_BYTES * batch.num_rows // max(batch.nbytes, 1)))
                 for begin in range(0, batch.num_rows, rows):
-                    yield batch.slice(begin, rows), None
+                    yield Part(path, done + begin, batch.slice(begin, rows), None)
+                done += batch.num_rows
 
 
-def _check_same(path: str, schema: Any, first: Any) -> None:
-    if not schema.equals(first):
+def _same(path: str, found: Any, first: Any) -> Any:
+    """Raise unless a file has the columns of the first."""
+    if first is not None and found != first:
         raise ValueError(f"{path!a} has other columns than the files before it")
+    return found if first is None else first
 
 
-def _csv(paths: Sequence[str], columns: list[str] | None, types: Mapping[str, Any]) -> Rows:
-    reading = pyarrow.csv.ReadOptions(block_size=_TEXT_BLOCK)
-    known = dict(types)
+# -- CSV -------------------------------------------------------------------------------------------
+
+_INTEGER = r"^(0|-?[1-9]\d{0,18})$"  # prints back as it is
+_FLOAT = (
+    r"^[+-]?((0|[1-9]\d{0,17})(\.\d*)?|[1-9]\d*\.\d*|\.\d+)([eE][+-]?\d+)?$"
+    r"|^-?([nN]a[nN]|inf|Infinity)$"
+)
+_KINDS = (
+    ("^(true|false)$", pa.bool_()),
+    (_INTEGER, pa.int64()),
+    (_FLOAT, pa.float64()),
+)
+
+
+def _csv(
+    paths: Sequence[str], columns: list[str] | None, types: Mapping[str, Any]
+) -> Iterator[Part]:
+    known = {**_csv_types(paths, columns), **types}
+    for path, row, batch in _csv_batches(paths, columns, known):
+        yield Part(path, row, batch, None)
+
+
+def _csv_types(paths: Sequence[str], columns: list[str] | None) -> dict[str, Any]:
+    """The types that all values have: bool, integer or float, where no digit is lost, else text."""
+    names = pyarrow.csv.ConvertOptions(include_columns=columns)
+    with _open_csv(paths[0], names) as file:
+        found = file.schema.names
+    left = {name: set(range(len(_KINDS))) for name in found}
+    for _, _, batch in _csv_batches(paths, columns, dict.fromkeys(found, pa.string())):
+        for name, column in zip(batch.schema.names, batch.columns, strict=True):
+            for number in tuple(left[name]):
+                if not _all_are(column, *_KINDS[number]):
+                    left[name].discard(number)
+    empty = set(range(len(_KINDS)))
+    return {
+        name: pa.string() if not kinds or kinds == empty else _KINDS[min(kinds)][1]
+        for name, kinds in left.items()
+    }
+
+
+def _all_are(column: Any, pattern: str, kind: Any) -> bool:
+    """True if all values match the pattern and fit into the type."""
+    if not pc.all(pc.match_substring_regex(column, pattern), min_count=0).as_py():
+        return False
+    try:
+        column.cast(kind)
+    except pa.ArrowInvalid:
+        return False
+    return True
+
+
+def _csv_batches(
+    paths: Sequence[str], columns: list[str] | None, types: Mapping[str, Any]
+) -> Iterator[tuple[str, int, Any]]:
+    convert = pyarrow.csv.ConvertOptions(
+        column_types=types,
+        include_columns=columns,
+        null_values=[""],
+        strings_can_be_null=True,
+        quoted_strings_can_be_null=False,
+        true_values=["true"],
+        false_values=["false"],
+    )
+    first = None
     for path in paths:
-        convert = pyarrow.csv.ConvertOptions(
-            column_types=known,
-            include_columns=columns,
-            null_values=[""],
-            strings_can_be_null=True,
-            quoted_strings_can_be_null=False,
-        )
-        file = _open_csv(path, reading, convert)
-        found = {each.name: each.type for each in file.schema}
-        times = {name: pa.string() for name, kind in found.items() if pa.types.is_temporal(kind)}
-        if times:  # what looks like a date is text
-            known |= times
-            convert.column_types = known
-            file = _open_csv(path, reading, convert)
-        known = {**found, **known}
-        try:
-            for batch in file:
-                yield batch, None
-        except pa.ArrowInvalid as error:
-            raise ValueError(f"{path!a}: {error}; features gives the types of columns") from error
+        with _open_csv(path, convert) as file:
+            first = _same(path, file.schema.names, first)
+            done = 0
+            try:
+                for batch in file:
+                    yield path, done, batch
+                    done += batch.num_rows
+            except pa.ArrowInvalid as error:
+                raise ValueError(f"{path!a}: after row {done}: {error}") from error
 
 
-def _open_csv(path: str, reading: Any, convert: Any) -> Any:
+def _open_csv(path: str, convert: Any) -> Any:
     try:
         return pyarrow.csv.open_csv(
             pa.input_stream(path, compression="detect"),
-            read_options=reading,
+            read_options=pyarrow.csv.ReadOptions(block_size=_TEXT_BLOCK),
             parse_options=pyarrow.csv.ParseOptions(newlines_in_values=True),
             convert_options=convert,
         )
@@ -97,7 +173,13 @@ def _open_csv(path: str, reading: Any, convert: Any) -> Any:
         raise ValueError(f"{path!a}: {error}") from error
 
 
-READERS: dict[str, Callable[..., Rows]] = {"parquet": _parquet, "arrow": _ipc, "csv": _csv}
+READERS: dict[str, Callable[..., Iterator[Part]]] = {
+    "parquet": _parquet,
+    "arrow": _ipc,
+    "csv": _csv,
+}
+
+# -- JSON lines ------------------------------------------------------------------------------------
 
 
 class _Kinds:
@@ -108,7 +190,7 @@ class _Kinds:
         self._names, self._text = names, text
 
     def row(self, row: Any) -> dict[str, Any]:
-        """The values that a row has, of the kinds that they have everywhere."""
+        """The values of a row, of the kinds that they have everywhere."""
         if not isinstance(row, dict):
             raise ValueError(f"must be an object, got {type(row).__name__}")
         return {
@@ -131,8 +213,8 @@ class _Kinds:
         known = self._kinds.setdefault(name, kind)
         if known is float and kind is int:
             return float(value)
-        if known is float and value in ("NaN", "Infinity", "-Infinity"):
-            return float(str(value).replace("inity", ""))
+        if known is float and value in NAMES_OF_FLOATS:
+            return NAMES_OF_FLOATS[value]
         if known is not kind:
             raise ValueError(
                 f"feature {name!a} is {_spell(kind)} here and {_spell(known)} before; features "
@@ -156,8 +238,8 @@ def _decoded(name: str, value: str) -> bytes:
 
 def json_rows(
     paths: Sequence[str], floats: set[str], names: set[str] | None, encoding: str
-) -> Iterator[dict[str, Any]]:
-    """The objects of JSON lines, as mappings that can be encoded.
+) -> Iterator[tuple[str, int, dict[str, Any]]]:
+    """Read the objects of JSON lines as mappings that can be encoded.
 
     Parameters
     ----------
@@ -165,32 +247,37 @@ def json_rows(
     floats : set of str
         Names whose numbers are floats.
     names : set of str, optional
-        Which are read.
+        Names that are read.
     encoding : {"text", "base64"}
-        Of strings.
+        Encoding of strings.
+
+    Yields
+    ------
+    path, line, row
+        Lines are counted from 1.
     """
     kinds = _Kinds(floats, names, encoding)
     for path in paths:
         with pa.input_stream(path, compression="detect") as file:
-            for number, line in enumerate(_lines(file), 1):
+            for number, line in enumerate(_lines(path, file), 1):
                 try:
-                    if line.strip():
-                        yield kinds.row(json.loads(line, parse_constant=_constant))
+                    row = kinds.row(json.loads(line, parse_constant=_constant)) if line else None
                 except (ValueError, RecursionError) as error:
                     text = " ".join(str(error).split())
                     raise ValueError(f"{path!a}: line {number}: {text}") from None
+                if row is not None:
+                    yield path, number, row
 
 
 def _constant(word: str) -> float:
-    return {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}[word]
+    return NAMES_OF_FLOATS[word]
 
 
-def _lines(file: Any) -> Iterator[bytes]:
+def _lines(path: str, file: Any) -> Iterator[bytes]:
     rest = b""
     while block := file.read(_TEXT_BLOCK):
         *lines, rest = (rest + block).split(b"\n")
-        yield from lines
+        yield from map(bytes.strip, lines)
         if len(rest) > _LONGEST_LINE:
-            raise ValueError(f"a line must be at most {_LONGEST_LINE} bytes long")
-    if rest:
-        yield rest
+            raise ValueError(f"{path!a}: a line must be at most {_LONGEST_LINE} bytes long")
+    yield rest.strip()

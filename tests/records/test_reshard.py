@@ -197,12 +197,93 @@ def test_work_of_another_job_is_refused(tmp_path: Path) -> None:
     os.utime(paths[0], (1, 1))
     with pytest.raises(ValueError, match="other arguments or other files"):
         fastrec.reshard(paths, target, resume=True)
-    (tmp_path / "out.tfrecord.reshard" / "state.json").write_text("[1]")
+
+
+def stopped(paths: list[str], target: Path, **options: Any) -> dict[str, Any]:
+    """The state of a job that was stopped."""
+
+    def fail(done: int, total: int) -> None:
+        raise StopError
+
+    with pytest.raises(StopError):
+        fastrec.reshard(paths, target, resume=True, progress=fail, **options)
+    state: dict[str, Any] = json.loads((Path(f"{target}.reshard") / "state.json").read_text())
+    return state
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"plan": 1},
+        {"plan": {"files": [1]}},
+        {"counts": [100]},
+        {"counts": "x"},
+        {"counts": [-1, 1, 1]},
+        {"bytes": 1.5},
+        {"bytes": None},
+        {"dealt": 10**9},
+        {"sizes": [1]},
+        {"shards": [10**9]},
+        {"shards": {}},
+        {"seed": -1},
+        {"seed": None},
+        {"publishing": True},
+    ],
+)
+def test_a_state_that_cannot_be_is_refused(tmp_path: Path, change: dict[str, Any]) -> None:
+    paths = make(tmp_path / "in", 100)
+    target = tmp_path / "out.tfrecord"
+    state = stopped(paths, target, shuffle=True)
+    place = tmp_path / "out.tfrecord.reshard" / "state.json"
+    place.write_text(json.dumps({**state, **change}))
     with pytest.raises(ValueError, match="no valid state"):
-        fastrec.reshard(paths, target, resume=True)
-    (tmp_path / "out.tfrecord.reshard" / "state.json").write_text(json.dumps({"plan": 1})[:-1])
-    with pytest.raises(ValueError, match="no valid state"):
-        fastrec.reshard(paths, target, resume=True)
+        fastrec.reshard(paths, target, shuffle=True, resume=True)
+    for text in ("[1]", json.dumps(state)[:-1], "[" * 100_000):
+        place.write_text(text)
+        with pytest.raises(ValueError, match="no valid state"):
+            fastrec.reshard(paths, target, shuffle=True, resume=True)
+    place.write_text(json.dumps({**state, "shards": [5]}))
+    with pytest.raises(ValueError, match="shard-00000' is missing"):
+        fastrec.reshard(paths, target, shuffle=True, resume=True)
+    assert sorted(os.listdir(tmp_path)) == ["in", "out.tfrecord.reshard"]
+
+
+def test_files_that_exist_are_found_before_any_is_put_in_place(tmp_path: Path) -> None:
+    paths = make(tmp_path / "in", 100)
+    last = tmp_path / "out-00003-of-00004.tfrecord"
+    last.write_bytes(b"old")
+    for resume in (False, True):
+        options: dict[str, Any] = {"overwrite": False, "resume": resume, "shard_records": 25}
+        with pytest.raises(FileExistsError):
+            fastrec.reshard(paths, tmp_path / "out.tfrecord", **options)
+        assert [path.name for path in tmp_path.glob("out-*")] == [last.name]
+    last.unlink()
+    done = fastrec.reshard(paths, tmp_path / "out.tfrecord", **options)
+    assert records(done.paths) == records(paths)
+
+
+def test_a_job_that_was_publishing_goes_on_with_its_own_arguments(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    paths = make(tmp_path, 100)
+    wanted, target = records(paths), tmp_path / "in.tfrecord"  # the shards replace the source
+    replaced = []
+
+    def replace_once(source: str, path: str) -> None:
+        if replaced:
+            raise StopError
+        replaced.append(path)
+        os.rename(source, path)
+
+    monkeypatch.setattr(os, "replace", replace_once)
+    with pytest.raises(StopError):
+        fastrec.reshard(paths, target, shards=3)
+    monkeypatch.undo()
+    with pytest.raises(ValueError, match="other arguments"):
+        fastrec.reshard(paths, target, shards=2, resume=True)
+    done = fastrec.reshard(paths, target, shards=3, resume=True)
+    assert records(done.paths) == wanted
+    assert not list(tmp_path.glob("*.reshard"))
 
 
 @pytest.mark.parametrize(

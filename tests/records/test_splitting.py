@@ -7,6 +7,7 @@ import os
 import pickle
 import random
 import tempfile
+import time
 from pathlib import Path
 from typing import Any
 
@@ -54,7 +55,7 @@ def check(data: bytes, size: int, on_error: str) -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = put(folder, data)
         whole, failure = read([fastrec.FileRange(path)], on_error=on_error)
-        parts = fastrec.split(path, size, compression=None)
+        parts = fastrec.file_ranges(path, size, compression=None)
         assert [part.begin for part in parts] == [0, *(part.end for part in parts)][: len(parts)]
         assert not data or parts[-1].end == len(data)
         found, error = read(parts, on_error=on_error)
@@ -76,14 +77,14 @@ def test_sound_files_are_read_whole_or_refused(records: list[bytes], size: int) 
 def test_files_without_files_in_them_are_never_refused(records: list[bytes], size: int) -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = put(folder, reference.write_frames(records))
-        assert read(fastrec.split(path, size, compression=None)) == (records, None)
+        assert read(fastrec.file_ranges(path, size, compression=None)) == (records, None)
 
 
 @given(st.lists(hostile, max_size=12), st.integers(1, 120))
 def test_exact_cuts_are_between_records(records: list[bytes], size: int) -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = put(folder, reference.write_frames(records))
-        parts = fastrec.split(path, size, exact=True, compression=None)
+        parts = fastrec.file_ranges(path, size, exact=True, compression=None)
         assert read(parts) == (records, None)
 
 
@@ -111,7 +112,7 @@ def test_many_files_in_many_ranges(tmp_path: Path) -> None:
         writer.write_many(records)
     whole = list(fastrec.Reader(tmp_path))
     for size in (1 << 10, 1 << 14, 1 << 17, 1 << 30):
-        parts = fastrec.split(tmp_path, size)
+        parts = fastrec.file_ranges(tmp_path, size)
         assert list(fastrec.Reader(parts)) == whole
         assert [r for part in parts for b in fastrec.Reader(part).blocks(7) for r in b] == whole
         assert list(fastrec.Reader(pickle.loads(pickle.dumps(parts)))) == whole
@@ -122,21 +123,21 @@ def test_many_files_in_many_ranges(tmp_path: Path) -> None:
 def test_a_record_file_in_a_record_is_found_out_and_cut_around(tmp_path: Path) -> None:
     inner = reference.write_frames(number_records(1000))
     path = put(tmp_path, reference.write_frames([b"before", inner, b"after"]))
-    parts = fastrec.split(path, 2000)
+    parts = fastrec.file_ranges(path, 2000)
     with pytest.raises(fastrec.CorruptRecordError, match="exact=True") as caught:
         list(fastrec.Reader(parts))
     assert caught.value.kind == "cut"
     assert caught.value.path == str(path)
-    parts = fastrec.split(path, 2000, exact=True)
+    parts = fastrec.file_ranges(path, 2000, exact=True)
     assert list(fastrec.Reader(parts)) == [b"before", inner, b"after"]
     fastrec.Index.build(path).save()
-    assert fastrec.split(path, 2000) == parts
+    assert fastrec.file_ranges(path, 2000) == parts
 
 
 def test_a_file_that_changed_since_is_not_read_short(tmp_path: Path) -> None:
     records = number_records(100)
     path = put(tmp_path, data := reference.write_frames(records))
-    parts = fastrec.split(path, 500)
+    parts = fastrec.file_ranges(path, 500)
     put(tmp_path, data + reference.write_frames([b"later"]))
     assert list(fastrec.Reader(parts)) == records
     for missing in (1, 30):  # whole records
@@ -151,8 +152,8 @@ def test_files_of_a_file_system_are_split_and_read_alike(tmp_path: Path, home: s
     filesystem = pytest.importorskip(home).LocalFileSystem()
     records = number_records(500)
     path = put(tmp_path, reference.write_frames(records))
-    parts = fastrec.split(str(path), 1000, filesystem=filesystem)
-    local = fastrec.split(path, 1000)
+    parts = fastrec.file_ranges(str(path), 1000, filesystem=filesystem)
+    local = fastrec.file_ranges(path, 1000)
     assert [(p.begin, p.end) for p in parts] == [(p.begin, p.end) for p in local]
     assert list(fastrec.Reader(pickle.loads(pickle.dumps(parts)))) == records
     data = bytearray(path.read_bytes())
@@ -164,29 +165,44 @@ def test_files_of_a_file_system_are_split_and_read_alike(tmp_path: Path, home: s
         list(fastrec.Reader(path))
     assert (caught.value.offset, caught.value.kind) == (wanted.value.offset, wanted.value.kind)
     put(tmp_path, gzipped(reference.write_frames(records)))
-    (whole,) = fastrec.split(str(path), 100, filesystem=filesystem)
+    (whole,) = fastrec.file_ranges(str(path), 100, filesystem=filesystem)
     assert list(fastrec.Reader(whole)) == records
 
 
 def test_compressed_files_pipes_and_empty_files_are_not_cut(tmp_path: Path) -> None:
     records = number_records(500)
     path = put(tmp_path, gzipped(reference.write_frames(records)))
-    parts = fastrec.split(path, 100)
+    parts = fastrec.file_ranges(path, 100)
     assert parts == [fastrec.FileRange(str(path))]
     assert list(fastrec.Reader(parts)) == records
-    assert fastrec.split(put(tmp_path, b""), 100) == []
+    assert fastrec.file_ranges(put(tmp_path, b""), 100) == []
     os.mkfifo(tmp_path / "pipe")
-    assert fastrec.split(tmp_path / "pipe", 100) == [fastrec.FileRange(str(tmp_path / "pipe"))]
+    assert fastrec.file_ranges(tmp_path / "pipe", 100) == [
+        fastrec.FileRange(str(tmp_path / "pipe"))
+    ]
+
+
+def test_false_headers_cost_no_more_with_many_cuts(tmp_path: Path) -> None:
+    header = reference.header(1 << 20)  # of data that is not there
+    path = put(tmp_path, b"x" + header * (1 << 17))
+    begun = time.perf_counter()
+    few = fastrec.file_ranges(path, 1 << 20)
+    once = time.perf_counter() - begun
+    begun = time.perf_counter()
+    assert fastrec.file_ranges(path, 1 << 12) == few
+    assert time.perf_counter() - begun < 10 * once + 1
 
 
 def test_a_range_is_a_source_of_batches(tmp_path: Path) -> None:
     with fastrec.Writer(tmp_path / "x.tfrecord") as writer:
         writer.write_batch({"x": np.arange(1000)})
-    parts = fastrec.split(tmp_path / "x.tfrecord", 2000)
+    parts = fastrec.file_ranges(tmp_path / "x.tfrecord", 2000)
     assert len(parts) > 5
     features = fastrec.infer_features(parts[1])
     batches = list(fastrec.Batcher(parts, features, batch_size=64))
     assert np.concatenate([batch["x"] for batch in batches]).tolist() == list(range(1000))
+    with pytest.raises(ValueError, match="follow and ranges are mutually exclusive"):
+        fastrec.Reader(parts, follow=True)
     with pytest.raises(fastrec.RandomAccessError, match="only be iterated over"):
         len(fastrec.Reader(parts))
 

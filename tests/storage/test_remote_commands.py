@@ -84,4 +84,4 @@ def test_sets_of_tfds_are_read_where_they_live(memory: Any, tmp_path: Path) -> N
 
 def test_ranges_of_urls_are_refused(url: str) -> None:
     with pytest.raises(ValueError, match="filesystem"):
-        fastrec.split(f"{url}/t-*")
+        fastrec.file_ranges(f"{url}/t-*")

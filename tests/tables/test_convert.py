@@ -95,6 +95,70 @@ def test_csv_has_scalars_and_tells_missing_from_empty(tmp_path: Path) -> None:
     assert examples(back) == examples(source)
 
 
+def test_numbers_in_csv_lose_no_digit(tmp_path: Path) -> None:
+    columns = {
+        "zip": ["00123", "45"],
+        "big": ["12345678901234567890", "1"],
+        "edge": ["9223372036854775807", "-9223372036854775808"],
+        "half": ["1.50", "2"],
+        "plus": ["+1", "2"],
+        "flag": ["true", "false"],
+        "some": ["", "7"],
+        "none": ["", ""],
+    }
+    lines = [",".join(columns), *map(",".join, zip(*columns.values(), strict=True))]
+    (tmp_path / "a.csv").write_text("\n".join(lines))
+    fastrec.convert(tmp_path / "a.csv", tmp_path / "a.tfrecord")
+    first, second = examples(tmp_path / "a.tfrecord")
+    assert first["zip"] == ("bytes_list", ["b'00123'"])
+    assert first["big"] == ("bytes_list", ["b'12345678901234567890'"])
+    assert first["edge"] == ("int64_list", ["9223372036854775807"])
+    assert first["half"] == ("float_list", ["1.5"])
+    assert first["plus"] == ("float_list", ["1.0"])
+    assert first["flag"] == ("int64_list", ["1"])
+    assert second["some"] == ("int64_list", ["7"])
+    assert "some" not in first
+    assert "none" not in first
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet", "arrow"])
+def test_files_of_other_columns_are_refused(tmp_path: Path, kind: str) -> None:
+    for number, name in enumerate("ab"):
+        source = put(tmp_path / "x.tfrecord", [{name: 1}])
+        fastrec.convert(source, tmp_path / f"{number}.{kind}")
+    with pytest.raises(ValueError, match=rf"1\.{kind}' has other columns"):
+        fastrec.convert(tmp_path / f"*.{kind}", tmp_path / "y.tfrecord")
+    assert not (tmp_path / "y.tfrecord").exists()
+
+
+def test_errors_name_the_file_and_the_place_in_it(tmp_path: Path) -> None:
+    put(tmp_path / "a.tfrecord", [{"b": "fine"}])
+    put(tmp_path / "b.tfrecord", [{"b": "fine"}, {"b": b"\xff"}])
+    with pytest.raises(ValueError, match=r"b\.tfrecord': records 0 to 1: .*row 1"):
+        fastrec.convert(tmp_path / "*.tfrecord", tmp_path / "a.csv")
+    (tmp_path / "a.csv").write_text("n,m\n1,2\n3\n")
+    with pytest.raises(ValueError, match=r"a\.csv'.*Expected 2 columns, got 1"):
+        fastrec.convert(tmp_path / "a.csv", tmp_path / "y.tfrecord")
+    pq.write_table(pa.table({"t": pa.array([1], pa.timestamp("s"))}), tmp_path / "t.parquet")
+    with pytest.raises(TypeError, match=r"t\.parquet': rows 0 to 0: .*'t'.*times"):
+        fastrec.convert(tmp_path / "t.parquet", tmp_path / "y.tfrecord")
+
+
+@pytest.mark.parametrize(
+    ("name", "compression", "message"),
+    [
+        ("a.csv.gz", "zstd", "must be compressed as gzip, got 'zstd'"),
+        ("a.parquet.gz", None, "parquet is compressed inside"),
+    ],
+)
+def test_names_and_compressions_that_differ_are_refused(
+    tmp_path: Path, name: str, compression: str | None, message: str
+) -> None:
+    source = put(tmp_path / "a.tfrecord", [{"n": 1}])
+    with pytest.raises(ValueError, match=message):
+        fastrec.convert(source, tmp_path / name, compression=compression)
+
+
 def test_dates_in_csv_are_text(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("day,n\n2024-01-01,1\n2024-01-02,2\n")
     fastrec.convert(tmp_path / "a.csv", tmp_path / "a.tfrecord")
@@ -157,7 +221,7 @@ def test_many_files_and_compressed_text(mixed: Path, tmp_path: Path) -> None:
     assert back.records == 1000
     assert len(back.paths) == 2
     target = tmp_path / "a.jsonl.gz"
-    fastrec.convert(mixed, target, compression="gzip")
+    fastrec.convert(mixed, target)
     assert target.read_bytes()[:2] == b"\x1f\x8b"
     features = fastrec.infer_features(mixed, None)
     fastrec.convert(target, tmp_path / "z.tfrecord", features=features, compression="GZIP")
@@ -194,6 +258,7 @@ def test_damage_publishes_nothing_or_is_skipped(mixed: Path, tmp_path: Path) -> 
     assert target.read_bytes() == b"old"
     assert sorted(os.listdir(tmp_path)) == ["a.parquet", "mixed.tfrecord"]
     assert fastrec.convert(mixed, target, features=features, on_error="skip").records == 999
+    assert fastrec.convert(mixed, target, on_error="skip").records == 999
 
 
 @pytest.mark.parametrize(
@@ -205,7 +270,7 @@ def test_damage_publishes_nothing_or_is_skipped(mixed: Path, tmp_path: Path) -> 
         ('{"a": [[1]]}\n', "line 1: feature 'a': a list of lists cannot be stored"),
         ('{"a": {"b": 1}}\n', "line 1: feature 'a': an object cannot be stored"),
         ('{"a": [null]}\n', "line 1: feature 'a': null in a list"),
-        ('{"a": 9999999999999999999}\n', "row 0: .*'a'"),
+        ('{"a": 9999999999999999999}\n', "line 1: .*'a'"),
     ],
 )
 def test_json_that_cannot_be_stored_is_refused_by_line(
