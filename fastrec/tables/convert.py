@@ -7,7 +7,6 @@ Requires the extra ``arrow``: ``pip install 'fastrec-io[arrow]'``.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from typing import Any, NamedTuple
 
 from .. import arrow
@@ -152,7 +151,10 @@ def convert(
     writing["compression"] = packed(target, goal, compression)
     found, total = columns.columns_of(paths, features, raw, on_error)
     reading = {"tensors": goal not in TEXTUAL, "threads": threads, "on_error": on_error}
-    table = partial(arrow.table, features=found, **reading)
+
+    def table(files: list[str]) -> arrow.Table:
+        return arrow.table(files, found, **reading)
+
     types = columns.Types(table(paths), goal, text, base64 or raw, schema)
 
     def advance(done: int) -> None:

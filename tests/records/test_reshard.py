@@ -267,7 +267,7 @@ def test_a_job_that_was_publishing_goes_on_with_its_own_arguments(
 ) -> None:
     paths = make(tmp_path, 100)
     wanted, target = records(paths), tmp_path / "in.tfrecord"  # the shards replace the source
-    replaced = []
+    replaced: list[str] = []
 
     def replace_once(source: str, path: str) -> None:
         if replaced:
