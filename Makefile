@@ -28,7 +28,7 @@ endif
 
 .PHONY: bench bench-smoke guard guard-update help test quick coverage demo arm64 mutants fuzz sanitize sanitize-c \
         sanitize-fuzz sanitize-python lint lint-c lint-python oracle integrations soak faults verdicts \
-        races dist \
+        races docs dist \
         wheel-check format clean
 .DELETE_ON_ERROR:
 .SECONDARY:
@@ -346,6 +346,16 @@ guard: build/guard/guard
 guard-update: build/guard/guard
 	$(PYTHON) benchmarks/callgrind.py $< --update
 
+## make docs         the site, into build/site; a broken link or a name without a page fails
+.venv-docs/installed: pyproject.toml
+	$(CHECK_PYTHON)
+	$(PYTHON) -m venv .venv-docs
+	$(PIP_ENV) .venv-docs/bin/python -m pip install --quiet mkdocs-material 'mkdocstrings[python]'
+	@touch $@
+
+docs: .venv-docs/installed
+	.venv-docs/bin/mkdocs build --quiet --strict
+
 ## make dist         sdist and wheel, the wheel built from the sdist
 dist: .venv/installed-dist
 	rm -rf dist
@@ -370,6 +380,6 @@ wheel-check: dist
 
 ## make clean        remove everything that the above made
 clean:
-	rm -rf build dist wheelhouse demo .venv .venv-quick .venv-bench-* .venv-oracle .venv-integrations-* .venv-wheel fastrec/_core.c fastrec/*.so \
+	rm -rf build dist wheelhouse demo .venv .venv-quick .venv-bench-* .venv-oracle .venv-integrations-* .venv-wheel .venv-docs fastrec/_core.c fastrec/*.so \
 	    *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .benchmarks
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

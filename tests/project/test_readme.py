@@ -50,6 +50,18 @@ def test_the_code_about_scale_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert len(list(tmp_path.glob("*.frindex"))) == 40
 
 
+@pytest.mark.parametrize("page", ["start.md", "coming-from.md"])
+def test_the_code_of_a_page_runs(
+    page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = (Path(__file__).parents[2] / "docs" / page).read_text()
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, object] = {}
+    for code in re.findall(r"```python\n(.*?)```", text, re.DOTALL):
+        exec(compile(code, page, "exec"), names)
+    assert len(names) > 5
+
+
 def test_every_name_in_the_readme_exists() -> None:
     tables = README.split("## What there is")[1].split("## More")[0]
     cells = [row.split(" | ")[0] for row in tables.splitlines() if row.startswith("| `")]
@@ -67,7 +79,7 @@ def test_every_page_is_linked_to_and_every_link_leads_somewhere() -> None:
     root = Path(__file__).parents[2]
     pages = [root / "README.md", *root.glob("docs/*.md"), root / "CONTRIBUTING.md"]
     for page in pages:
-        for target in re.findall(r"\]\(([^)#:]+)\)", page.read_text()):
+        for target in re.findall(r"\]\(([^)#:]+)[#)]", page.read_text()):
             assert (page.parent / target).exists(), f"{page.name}: {target}"
     for page in root.glob("docs/*.md"):
         assert f"(docs/{page.name})" in README, page.name
