@@ -28,7 +28,7 @@ endif
 
 .PHONY: bench bench-smoke guard guard-update help test quick coverage demo arm64 mutants fuzz sanitize sanitize-c \
         sanitize-fuzz sanitize-python lint lint-c lint-python oracle integrations soak faults verdicts \
-        races docs dist \
+        races docs dist release-check \
         wheel-check format clean
 .DELETE_ON_ERROR:
 .SECONDARY:
@@ -361,6 +361,10 @@ dist: .venv/installed-dist
 	rm -rf dist
 	$(BIN)/python -m build --outdir dist
 	$(BIN)/twine check --strict dist/*
+
+## make release-check the sdist and the wheel: metadata, contents, size, licences
+release-check: dist
+	$(BIN)/python tests/tools/release_check.py dist/*
 
 ## make wheel-check  the wheel is a manylinux one, complete by itself, and passes the tests
 wheel-check: dist

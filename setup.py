@@ -15,6 +15,7 @@ import os
 import re
 import shlex
 import subprocess
+import sys
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from glob import glob
@@ -94,6 +95,8 @@ class build_in_parallel(build_ext):  # type: ignore[misc]
     """Compiles on all processors, and only what changed since the last time."""
 
     def build_extensions(self) -> None:
+        if sys.platform == "win32" or sys.byteorder != "little" or sys.maxsize < 1 << 32:
+            raise SystemExit("fastrec requires a 64-bit little-endian machine and Linux or macOS")
         self.compiler.compile = self._compile
         super().build_extensions()
 
