@@ -10,7 +10,6 @@ from collections.abc import Sequence
 
 from fastrec.cli.grammar import (
     BROKEN_PIPE,
-    FINDING,
     INTERRUPTED,
     USAGE,
     is_verb,
@@ -70,7 +69,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except (Failure, FastrecError, OSError, ImportError, MemoryError) as error:
         report.complain(f"error: {explained(error)}")
         return error.status if isinstance(error, Failure) else status_of(error)
-    return max(status, FINDING if report.findings else 0)
+    return status
 
 
 def _accept_any_name(stream: object) -> None:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from fastrec.cli.files import STDIN, expand
+from fastrec.cli.files import expand, name_of
 from fastrec.cli.grammar import add_json, add_paths, add_selection
 from fastrec.cli.report import Report, json_text
 from fastrec.cli.select import Found, Selector
@@ -35,7 +35,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def line_of(found: Found, *, json: bool, number: bool) -> str:
     """One record as a line of text."""
     values: Any = (whole_row if json else brief_row)(found.row, found.record)
-    path = "<stdin>" if found.path == STDIN else found.path
+    path = name_of(found.path)
     if number and json:
         values = {"path": path, "record": found.number, "features": values}
     text = json_text(values)

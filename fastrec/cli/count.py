@@ -4,12 +4,14 @@
 from __future__ import annotations
 
 import argparse
+import sys
 
 import fastrec
-from fastrec.cli.files import STDIN, expand, is_empty, reader_of
+from fastrec.cli.files import STDIN, expand, is_empty, name_of
 from fastrec.cli.grammar import add_json, add_paths, add_threads, status_of
-from fastrec.cli.parallel import in_order
+from fastrec.cli.parallel import Check, in_order
 from fastrec.cli.report import Report, counted, explained, shown
+from fastrec.records.record_files import RecordFiles
 
 __all__ = ["add_arguments", "run"]
 
@@ -29,7 +31,7 @@ def run(arguments: argparse.Namespace, report: Report) -> int:
     status = total = failed = 0
     failures: list[Exception] = [*missing]
     with report.progress("counting files", len(files)) as advance:
-        for path, records in in_order(_count, files, arguments.threads):
+        for path, records in in_order(_count, files, arguments.threads, here=_is_here):
             advance(1)
             if isinstance(records, Exception):
                 failures.append(records)
@@ -46,14 +48,23 @@ def run(arguments: argparse.Namespace, report: Report) -> int:
     return status
 
 
-def _count(path: str) -> int:
-    if path == STDIN:
-        return sum(map(len, reader_of(path, verify=False).blocks(4096)))
-    return fastrec.count(path)
+def _is_here(path: str) -> bool:
+    """Whether this thread counts: the headers of plain files are read by threads of the core."""
+    try:
+        return path == STDIN or not RecordFiles(path).sequential
+    except OSError:
+        return True
+
+
+def _count(path: str, check: Check) -> int:
+    if path != STDIN and _is_here(path):
+        return fastrec.count(path)
+    files = RecordFiles(sys.stdin.buffer if path == STDIN else path, verify=False)
+    return sum(part.walk(lambda _: check())[0] for part in files.readers())
 
 
 def _print(path: str, records: int, json: bool, report: Report) -> None:
-    name = "<stdin>" if path == STDIN else path
+    name = name_of(path)
     if json:
         report.json({"path": name, "records": records})
         return

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from fastrec.cli.files import expand
+from fastrec.cli.files import expand, name_of
 from fastrec.cli.grammar import FINDING, USAGE, add_json
 from fastrec.cli.report import Failure, Report, count_text, counted, json_text
 from fastrec.cli.rows import Frames, Row, rows_of
@@ -73,7 +73,7 @@ class _Differences:
             self.same += 1
             return
         names = _differing(a, b)
-        if not names and not self._bytes:
+        if not names and not self._bytes and _canonical(a.record) == _canonical(b.record):
             self.encoded += 1
             return
         self.different += 1
@@ -84,7 +84,7 @@ class _Differences:
                                "features": {name: [_json(a, name), _json(b, name)]
                                             for name in names}})  # fmt: skip
             return
-        what = "" if names else ": the same values in another encoding"
+        what = "" if names else ": the same values, other bytes"
         self._report.line(f"differ: {_place(a)} and {_place(b)}{what}")
         for name in names:
             left, right = _shown(a, name), _shown(b, name)
@@ -108,7 +108,7 @@ def run(arguments: argparse.Namespace, report: Report) -> int:
         sides.append((Selector(report), files))
     (first, a), (second, b) = sides
     if a == b == ["-"]:
-        raise Failure("standard input can be read once", USAGE)
+        raise Failure("A and B must not both be standard input", USAGE)
     if arguments.key is not None:
         _by_key(arguments.key, first.records(a), second.records(b), found)
     elif arguments.unordered:
@@ -245,6 +245,16 @@ def _differing(a: Found, b: Found) -> list[str]:
     return [name for name in names if not _equal(a.row.get(name), b.row.get(name))]
 
 
+def _canonical(record: bytes) -> bytes:
+    """The record as protobuf would write it, with whatever it does not know, to compare."""
+    from fastrec.train import SequenceExample  # an Example is one without feature lists
+
+    try:
+        return bytes(SequenceExample.FromString(record).SerializeToString(deterministic=True))
+    except Exception:  # the class of protobuf's error depends on its version
+        return record
+
+
 def _equal(a: Any, b: Any) -> bool:
     if a is None or b is None:
         return a is b
@@ -259,7 +269,7 @@ def _equal(a: Any, b: Any) -> bool:
 
 
 def _first_difference(a: Found, b: Found, name: str) -> str:
-    """Where two values differ that look the same in brief."""
+    """Place of the first difference of values that look the same in brief."""
     one, other = (None if each.row is None else each.row.get(name) for each in (a, b))
     if one is None or other is None or isinstance(one, Frames):
         return ""
@@ -285,5 +295,4 @@ def _brief_row(row: Row) -> Any:
 
 
 def _place(found: Found) -> str:
-    path = "<stdin>" if found.path == "-" else found.path
-    return f"{json_text(path)[1:-1]}:{found.number}"
+    return f"{json_text(name_of(found.path))[1:-1]}:{found.number}"

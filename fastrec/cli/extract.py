@@ -8,7 +8,7 @@ import os
 import re
 from typing import Any
 
-from fastrec.cli.files import STDIN, expand
+from fastrec.cli.files import expand, name_of
 from fastrec.cli.grammar import FINDING, USAGE, add_paths, add_selection
 from fastrec.cli.report import Failure, Report, counted, shown
 from fastrec.cli.rows import Row
@@ -21,7 +21,7 @@ __all__ = ["add_arguments", "run"]
 
 _SUFFIXES = {"JPEG": ".jpg", "PNG": ".png", "GIF": ".gif", "BMP": ".bmp", "WebP": ".webp"}
 _UNSAFE = re.compile(r"[^\w.=@+-]+")
-_LONGEST = 120
+_LONGEST = 100  # bytes of a part; two of them are in a name of up to 255
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -45,25 +45,25 @@ def run(arguments: argparse.Namespace, report: Report) -> int:
     Names begin with the record's number. Nothing that a record holds leads out of the directory.
     """
     if arguments.features is not None:
-        raise Failure("extract has --feature, of a single one", USAGE)
+        raise Failure("extract requires --feature, got --features", USAGE)
     selector = Selector.of(arguments, report)
     files, missing = expand(arguments.paths)
     feature = arguments.feature
+    prefixes = _prefixes(files)
     count = 0
     for found in selector.records(files, missing):
         if found.row is None:
             if feature is not None:
                 continue
-            raise Failure(f"record {found.number} of {shown(found.path)} is no tf.train.Example",
-                          FINDING)  # fmt: skip
+            raise Failure(f"{_place(found)} is not a tf.train.Example", FINDING)
         if feature is None:
             feature = _with_images(found.row)
         values = found.row.get(feature)
         if values is None:
             continue
         if not isinstance(values, Bytes):
-            raise Failure(f"feature {shown(feature)!r} holds numbers, not bytes", USAGE)
-        stem = _stem(found, len(files), arguments.name)
+            raise Failure(f"{_place(found)}: feature {shown(feature)!r} holds numbers", FINDING)
+        stem = _stem(found, prefixes[found.path], arguments.name)
         folder = os.path.join(arguments.output, _text(found.row, arguments.by) or "")
         os.makedirs(folder, exist_ok=True)
         for index, value in enumerate(values):
@@ -89,11 +89,22 @@ def _image_kind(value: bytes) -> str | None:
     return kind if kind in ("JPEG", "PNG", "GIF") or (kind and image_size(value)) else None
 
 
-def _stem(found: Found, files: int, feature: str | None) -> str:
-    stem = f"{found.number:08d}"
-    if files > 1:
-        path = "stdin" if found.path == STDIN else os.path.basename(found.path)
-        stem = f"{_safe(path.split('.')[0])}-{stem}"
+def _place(found: Found) -> str:
+    return f"{shown(name_of(found.path))}:{found.number}"
+
+
+def _prefixes(files: list[str]) -> dict[str, str]:
+    """What the names begin with, for each of several files: its name, or its place among them."""
+    if len(files) < 2:
+        return dict.fromkeys(files, "")
+    names = [_safe(os.path.basename(path)) for path in files]
+    if len(set(names)) < len(names):
+        names = [f"{index:05d}" for index in range(len(files))]
+    return {path: f"{name}-" for path, name in zip(files, names, strict=True)}
+
+
+def _stem(found: Found, prefix: str, feature: str | None) -> str:
+    stem = f"{prefix}{found.number:08d}"
     assert found.row is not None
     text = _text(found.row, feature)
     return f"{stem}-{os.path.splitext(text)[0]}" if text else stem
@@ -112,7 +123,8 @@ def _text(row: Row, feature: str | None) -> str:
 
 def _safe(text: str) -> str:
     """`text` without separators, and not hidden, ``..`` or too long."""
-    return _UNSAFE.sub("_", text).lstrip(".")[:_LONGEST]
+    safe = _UNSAFE.sub("_", text).lstrip(".").encode("utf-8", "replace")[:_LONGEST]
+    return safe.decode("utf-8", "ignore")
 
 
 def _suffix(value: bytes) -> str:

@@ -15,7 +15,7 @@ from fastrec.columns import Bytes
 from fastrec.records.paths import expand as meant_by
 from fastrec.storage.remote import RemoteFile
 
-__all__ = ["STDIN", "expand", "is_empty", "open_output", "reader_of", "size_of"]
+__all__ = ["STDIN", "expand", "is_empty", "name_of", "open_output", "reader_of", "size_of"]
 
 STDIN = "-"
 
@@ -51,11 +51,19 @@ def reader_of(path: str, **options: Any) -> fastrec.Reader:
 def size_of(paths: Iterable[str]) -> int:
     """Bytes of all files, for progress; 0 if one is a stream, or is compressed."""
     total = 0
-    for path in paths:
-        if path == STDIN or not os.path.isfile(path) or reader_of(path).is_compressed(path):
-            return 0
-        total += os.path.getsize(path)
+    try:
+        for path in paths:
+            if path == STDIN or not os.path.isfile(path) or reader_of(path).is_compressed(path):
+                return 0
+            total += os.path.getsize(path)
+    except OSError:  # the verb says it, when it comes to the file
+        return 0
     return total
+
+
+def name_of(path: str) -> str:
+    """The name of a file, or of standard input, as messages have it."""
+    return "<stdin>" if path == STDIN else path
 
 
 def is_empty(path: str) -> bool:
@@ -80,7 +88,7 @@ class _Stdout:
 
 @contextlib.contextmanager
 def open_output(path: str, *, compression: str = "none", overwrite: bool = False) -> Iterator[Any]:
-    """What takes blocks of records: a file that appears whole or not at all, or standard output."""
+    """Open an output for blocks of records: an atomically published file, or standard output."""
     kind = None if compression == "none" else compression
     if path != STDIN:
         with fastrec.Writer(path, compression=kind, overwrite=overwrite) as writer:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What all verbs have in common: their names, their options, their exit status."""
+"""Names, options and exit status common to all verbs."""
 
 from __future__ import annotations
 
@@ -189,9 +189,10 @@ def add_selection(parser: argparse.ArgumentParser, *, limit: int | None = None) 
     """Options that say which records, and what of them."""
     many = "all" if limit is None else str(limit)
     parser.add_argument(
-        "-n", "--limit", type=whole_number(0), default=limit, metavar="N",
+        "-n", "--limit", type=whole_number(0), metavar="N",
         help=f"number of records (default {many})",
     )  # fmt: skip
+    parser.set_defaults(default_limit=limit)
     parser.add_argument(
         "--features", type=_names, metavar="A,B", help="only these features, in this order"
     )

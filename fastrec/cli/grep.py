@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable
 
 from fastrec.cli.cat import add_options, line_of
-from fastrec.cli.files import STDIN, expand
+from fastrec.cli.files import expand, name_of
 from fastrec.cli.grammar import FINDING, USAGE, add_paths, add_selection
 from fastrec.cli.report import Failure, Report, shown
 from fastrec.cli.rows import Frames
@@ -58,7 +58,7 @@ def run(arguments: argparse.Namespace, report: Report) -> int:
             report.write(line_of(found, json=arguments.json, number=number))
     if arguments.count:
         for path, count in counts.items():
-            name = "<stdin>" if path == STDIN else path
+            name = name_of(path)
             if arguments.json:
                 report.json({"path": name, "records": count})
             else:
@@ -72,7 +72,9 @@ def _matcher(arguments: argparse.Namespace) -> Matches:
     try:
         return re.compile(re.escape(text) if arguments.fixed else text, flags).search
     except re.error as error:
-        raise Failure(f"{arguments.pattern!r} is no regular expression: {error}", USAGE) from None
+        raise Failure(
+            f"{arguments.pattern!r} is not a valid regular expression: {error}", USAGE
+        ) from None
 
 
 def _has(found: Found, matches: Matches) -> bool:

@@ -7,8 +7,8 @@ import argparse
 
 import fastrec
 from fastrec.cli.files import expand
-from fastrec.cli.grammar import USAGE, add_json, add_paths, add_threads, status_of
-from fastrec.cli.parallel import in_order
+from fastrec.cli.grammar import USAGE, add_json, add_paths, status_of
+from fastrec.cli.parallel import Check, in_order
 from fastrec.cli.report import Failure, Report, counted, explained, shown
 
 __all__ = ["add_arguments", "run"]
@@ -24,7 +24,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("-o", "--output", metavar="INDEX", help="write it there; for one file")
     add_json(parser)
-    add_threads(parser)
 
 
 def run(arguments: argparse.Namespace, report: Report) -> int:
@@ -33,7 +32,7 @@ def run(arguments: argparse.Namespace, report: Report) -> int:
     if arguments.output and len(files) + len(missing) > 1:
         raise Failure("--output and several files are mutually exclusive", USAGE)
 
-    def build(path: str) -> tuple[str, int]:
+    def build(path: str, _: Check) -> tuple[str, int]:
         if fastrec.Reader(path).is_compressed(path):
             raise fastrec.RandomAccessError(f"{path!a} is compressed: it has no random access")
         index = fastrec.Index.build(path)
@@ -45,7 +44,7 @@ def run(arguments: argparse.Namespace, report: Report) -> int:
 
     failures: list[Exception] = [*missing]
     with report.progress("indexing files", len(files)) as advance:
-        for path, done in in_order(build, files, arguments.threads):
+        for path, done in in_order(build, files, 1, here=lambda _: True):
             advance(1)
             if isinstance(done, Exception):
                 failures.append(done)

@@ -25,7 +25,7 @@ def run(arguments: argparse.Namespace, report: Report) -> int:
     An error leaves no output, unless ``--skip-damage`` has it go on.
     """
     if arguments.features is not None:
-        raise Failure("records are written whole: --features is of cat", USAGE)
+        raise Failure("--features is an option of cat; merge writes whole records", USAGE)
     selector = Selector.of(arguments, report)
     files, missing = expand(arguments.paths)
     if missing:

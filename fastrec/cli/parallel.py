@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -10,39 +11,70 @@ from typing import TypeVar
 
 from fastrec.errors import FastrecError
 
-__all__ = ["in_order", "mapped"]
+__all__ = ["Check", "in_order", "mapped"]
 
 _Item = TypeVar("_Item")
 _Result = TypeVar("_Result")
 
+Check = Callable[[], None]
+"""Called by work now and then; raises when the command is ending."""
+
+
+class _Ending(Exception):
+    """Ends the work of a thread whose result nobody waits for."""
+
 
 def mapped(
-    work: Callable[[_Item], _Result], items: Iterable[_Item], threads: int
+    work: Callable[[_Item], _Result],
+    items: Iterable[_Item],
+    threads: int,
+    *,
+    here: Callable[[_Item], bool] = lambda _: False,
+    stopping: threading.Event | None = None,
 ) -> Iterator[tuple[_Item, _Result]]:
-    """Yield each item with its result; no more items are taken than twice the threads ahead."""
+    """Yield each item with its result; no more items are taken than twice the threads ahead.
+
+    Items for which `here` holds are worked on by this thread, where Ctrl-C interrupts a system
+    call. `stopping` is set when the results are not wanted any more.
+    """
     pool = ThreadPoolExecutor(threads)
-    waiting: deque[tuple[_Item, Future[_Result]]] = deque()
+    waiting: deque[tuple[_Item, Future[_Result] | None]] = deque()
+
+    def first() -> tuple[_Item, _Result]:
+        item, future = waiting.popleft()
+        return item, work(item) if future is None else future.result()
+
     try:
         for item in items:
-            waiting.append((item, pool.submit(work, item)))
+            waiting.append((item, None if here(item) else pool.submit(work, item)))
             if len(waiting) > 2 * threads:
-                done, future = waiting.popleft()
-                yield done, future.result()
-        for done, future in waiting:
-            yield done, future.result()
+                yield first()
+        while waiting:
+            yield first()
     finally:
+        if stopping is not None:
+            stopping.set()
         pool.shutdown(wait=True, cancel_futures=True)
 
 
 def in_order(
-    work: Callable[[str], _Result], paths: Iterable[str], threads: int
+    work: Callable[[str, Check], _Result],
+    paths: Iterable[str],
+    threads: int,
+    *,
+    here: Callable[[str], bool] = lambda _: False,
 ) -> Iterator[tuple[str, _Result | Exception]]:
     """Yield each file with the result for it, or with the error that ended it."""
+    stopping = threading.Event()
+
+    def check() -> None:
+        if stopping.is_set():
+            raise _Ending
 
     def attempt(path: str) -> _Result | Exception:
         try:
-            return work(path)
+            return work(path, check)
         except (FastrecError, OSError) as error:
             return error
 
-    return mapped(attempt, paths, threads)
+    return mapped(attempt, paths, threads, here=here, stopping=stopping)

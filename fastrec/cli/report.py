@@ -63,10 +63,6 @@ class Report:
     quiet : bool
         Show no progress.
 
-    Attributes
-    ----------
-    findings : int
-        Lines of damage that were complained about, and make the exit status 1.
     """
 
     def __init__(
@@ -83,7 +79,6 @@ class Report:
         self._progress_console = _console(self._err, rich)
         self._quiet = quiet
         self._bar: _Bar | None = None
-        self.findings = 0
 
     @property
     def width(self) -> int | None:
@@ -94,19 +89,17 @@ class Report:
 
     def write(self, text: str) -> None:
         """Many lines at once, without flushing."""
+        self._hide_bar()
         self._out.write(text)
 
     def json(self, value: Any) -> None:
         """One line of JSON."""
+        self._hide_bar()
         print(json_text(value), file=self._out, flush=True)
-
-    def found(self, text: str) -> None:
-        """Complain about damage; the command goes on, and ends with status 1."""
-        self.findings += 1
-        self.complain(text)
 
     def line(self, text: str = "", style: str = "") -> None:
         """One line; `style`, such as ``"bold"``, is for terminals only."""
+        self._hide_bar()
         if self._console is None:
             print(text, file=self._out, flush=True)
         else:
@@ -114,9 +107,13 @@ class Report:
 
     def complain(self, text: str) -> None:
         """One line on stderr, beginning with the program's name."""
+        self._hide_bar()
+        print(f"fastrec: {text}", file=self._err, flush=True)
+
+    def _hide_bar(self) -> None:
+        """The next step shows it again, below what is printed now."""
         if self._bar is not None:
             self._bar.hide()
-        print(f"fastrec: {text}", file=self._err, flush=True)
 
     def table(
         self, headers: Sequence[str], rows: Sequence[Sequence[str]], *, right: Sequence[int] = ()
@@ -135,17 +132,17 @@ class Report:
         Yields a function to call with the number of steps just done. Without a terminal there is a
         plain line from time to time instead. A `total` of 0 is unknown.
         """
-        if self._quiet:
+        if self._quiet or self._bar is not None:  # one bar at a time
             yield _ignore
             return
         if self._progress_console is None:
             yield _Lines(self._err, what, total).advance
             return
-        self._bar = _Bar(self._progress_console, what, total)
+        bar = self._bar = _Bar(self._progress_console, what, total)
         try:
-            yield self._bar.advance
+            yield bar.advance
         finally:
-            self._bar.hide()
+            bar.hide()
             self._bar = None
 
 
@@ -249,7 +246,7 @@ def shown(path: str | os.PathLike[str]) -> str:
 
 def json_text(value: Any) -> str:
     """`value` as JSON on one line, in which nothing can move a terminal's cursor."""
-    text = json.dumps(value, ensure_ascii=False, separators=(", ", ": "))
+    text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(", ", ": "))
     return text if text.isprintable() else _UNPRINTABLE.sub(_escape, text)
 
 

@@ -26,6 +26,7 @@ __all__ = ["Frames", "Piece", "Row", "pieces", "rows_of", "sequence_mask"]
 Row = dict[str, Any]
 """Values by feature, sorted: a Bytes, an array, or Frames; those without values are left out."""
 
+_MOST_CELLS = 1 << 18  # features x records, so that hostile names cost no quadratic time
 _DTYPES: tuple[Any, ...] = (bytes, np.float32, np.int64)
 
 
@@ -48,8 +49,11 @@ def _schema(kinds: tuple[tuple[str, int], ...]) -> _core.Schema:
 
 
 def _columns(records: Bytes, names: Collection[str] | None) -> dict[str, Ragged]:
+    seen = kinds_of(records)
+    if len(seen) * len(records) > _MOST_CELLS and len(records) > 1:
+        raise ExampleParseError("too many features for so many records at once")
     kinds = []
-    for key, counts in sorted(kinds_of(records).items()):
+    for key, counts in sorted(seen.items()):
         found = [kind for kind in range(3) if counts[kind + 1]]
         if names is not None and key not in names:
             continue
@@ -92,7 +96,11 @@ def rows_of(records: Bytes, names: Collection[str] | None = None) -> Iterator[Ro
                 if splits[index] < splits[index + 1]
             }
             if lists[index]:
-                row = dict(sorted({**row, **_feature_lists(piece.records[index], names)}.items()))
+                more = _feature_lists(piece.records[index], names)
+                if more is None:
+                    yield None
+                    continue
+                row = dict(sorted({**row, **more}.items()))
             # A message of fields that no Example has is of another kind.
             yield None if not row and _is_other(piece.records[index]) else row
 
@@ -102,13 +110,14 @@ def _is_other(record: bytes) -> bool:
     return bool(record) and record[0] not in (0x0A, 0x12)
 
 
-def _feature_lists(record: bytes, names: Collection[str] | None) -> Row:
+def _feature_lists(record: bytes, names: Collection[str] | None) -> Row | None:
+    """The feature lists of a record; None if it is no SequenceExample after all."""
     from fastrec.train import SequenceExample
 
     try:
         message = SequenceExample.FromString(record)
     except Exception:  # the class of protobuf's error depends on its version
-        return {}
+        return None
     lists = message.feature_lists.feature_list
     return {
         name: Frames([_values(feature) for feature in lists[name].feature])

@@ -188,7 +188,7 @@ def quoted(text: str) -> str:
 
 
 def shape_of(feature: Any) -> tuple[int | str, ...] | str | None:
-    """The shape of a record's value, or the features that say it; None where there is no saying."""
+    """The shape of a record's value, or the features that hold it; None if it varies."""
     shape: tuple[int | str, ...] | str | None = getattr(feature, "shape", None)
     return shape
 

@@ -7,28 +7,30 @@ import argparse
 import difflib
 import os
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from fastrec.cli.files import STDIN, reader_of, size_of
+from fastrec.cli.files import STDIN, name_of, reader_of, size_of
 from fastrec.cli.grammar import FINDING, USAGE, status_of
 from fastrec.cli.report import Failure, Report, count_text, damage_text, explained, shown
 from fastrec.cli.rows import Row, pieces, rows_of
 from fastrec.cli.where import Where, WhereError, parse
-from fastrec.columns import Bytes
+from fastrec.columns import Bytes, Ragged
 from fastrec.errors import FastrecError, RandomAccessError
 from fastrec.records.record_files import RecordFiles
 
 __all__ = ["Found", "Selector", "parsed_where"]
 
 _BLOCK_RECORDS = 1024
+_MOST_NAMES = 10_000
 
 
 class Found(NamedTuple):
-    """One record: its file, its number there, its bytes, and its values unless it is no Example."""
+    """One record: its file, its number there, its bytes, and its values if it is an Example."""
 
     path: str
     number: int
@@ -80,7 +82,11 @@ class Selector:
         """Make one of the options that :func:`~fastrec.cli.grammar.add_selection` adds."""
         limit = arguments.limit
         if arguments.sample is not None:
+            if limit is not None:
+                raise Failure("--limit and --sample are mutually exclusive", USAGE)
             limit = arguments.sample
+        elif limit is None:
+            limit = getattr(arguments, "default_limit", None)
         return cls(
             report,
             arguments.features,
@@ -101,7 +107,7 @@ class Selector:
             rows = rows_of(block.records, self.names)
             for number, record, row in zip(block.numbers, block.records, rows, strict=True):
                 if row is not None:
-                    self._seen.update(row)
+                    self._see(row)
                     if self.names is not None:
                         row = {name: row[name] for name in self.names if name in row}
                 yield Found(block.path, number, record, row)
@@ -126,6 +132,11 @@ class Selector:
                 if left <= 0:
                     return
 
+    def _see(self, names: Iterable[str]) -> None:
+        """Remember the features for a hint; of a hostile file not all of them."""
+        if len(self._seen) < _MOST_NAMES:
+            self._seen.update(names)
+
     def complain(self, error: Exception) -> None:
         """One line for what ended a file; the others are still read."""
         self.report.complain(f"error: {explained(error)}")
@@ -140,7 +151,7 @@ class Selector:
                 yield block
                 continue
             unmet += len(block.records)
-            kept = self._kept(block.records)
+            kept = self._kept(block)
             if len(kept):
                 unmet = -(2**63)
                 numbers = [block.numbers[index] for index in kept.tolist()]
@@ -148,21 +159,29 @@ class Selector:
         if self.where is not None and unmet > 0 and self._seen:
             self._name_unknown(tuple(self.where.names))
 
-    def _kept(self, records: Bytes) -> np.ndarray:
+    def _kept(self, block: Block) -> NDArray[np.int64]:
         """The places of the records for which the condition holds."""
         assert self.where is not None
         masks = []
-        for piece in pieces(records, None if not self._seen else self.where.names):
+        for piece in pieces(block.records, None if not self._seen else self.where.names):
             count = len(piece.records)
             if piece.columns is None:
                 masks.append(np.zeros(count, np.bool_))
                 continue
-            self._seen.update(piece.columns)
-            try:
-                masks.append(self.where.mask(piece.columns, count))
-            except WhereError as error:
-                raise Failure(f"--where: {error}", USAGE) from None
+            self._see(piece.columns)
+            masks.append(self._mask(block, sum(map(len, masks)), piece.columns, count))
         return np.flatnonzero(np.concatenate(masks))
+
+    def _mask(
+        self, block: Block, first: int, columns: dict[str, Ragged], count: int
+    ) -> NDArray[np.bool_]:
+        """Evaluate the condition; name the record if it does not fit the kind of a feature."""
+        assert self.where is not None
+        try:
+            return self.where.mask(columns, count)
+        except WhereError as error:
+            place = f"{shown(name_of(block.path))}:{block.numbers[first]}"
+            raise Failure(f"--where: {place}: {error}", FINDING) from None
 
     def _all(self, files: Sequence[str]) -> Iterator[Block]:
         most = _BLOCK_RECORDS

@@ -4,8 +4,7 @@
 from __future__ import annotations
 
 import argparse
-import contextlib
-from collections.abc import Iterator
+import bisect
 from typing import Any
 
 import fastrec
@@ -13,6 +12,7 @@ from fastrec.cli.files import STDIN, expand
 from fastrec.cli.grammar import USAGE, add_output, add_paths, add_selection, whole_number
 from fastrec.cli.report import Failure, Report, counted, shown
 from fastrec.cli.select import Selector
+from fastrec.records.output_file import Output
 
 __all__ = ["add_arguments", "run", "size_of"]
 
@@ -55,9 +55,9 @@ def size_of(text: str) -> int:
 def run(arguments: argparse.Namespace, report: Report) -> int:
     """Write the files, all of them or none, and print how many there are."""
     if arguments.features is not None:
-        raise Failure("records are written whole: --features is of cat", USAGE)
+        raise Failure("--features is an option of cat; split writes whole records", USAGE)
     if arguments.output == STDIN:
-        raise Failure("standard output is a single file", USAGE)
+        raise Failure("--output must be a file name, got standard output", USAGE)
     selector = Selector.of(arguments, report)
     files, missing = expand(arguments.paths)
     if missing:
@@ -72,30 +72,32 @@ def run(arguments: argparse.Namespace, report: Report) -> int:
     return selector.status
 
 
-@contextlib.contextmanager
-def _writer(arguments: argparse.Namespace, files: list[str]) -> Iterator[Any]:
-    kind = None if arguments.compression == "none" else arguments.compression
-    records = arguments.records
-    if arguments.shards is not None:
-        if STDIN in files:
-            raise Failure(
-                "--shards and standard input are mutually exclusive; use --records", USAGE
-            )
-        if arguments.where or arguments.skip_damage:
-            raise Failure("--shards and --where or --skip-damage are mutually exclusive; use "
-                          "--records", USAGE)  # fmt: skip
-        total = sum(map(fastrec.count, files))
-        total = min(total, total if arguments.limit is None else arguments.limit)
-        total = min(total, total if arguments.sample is None else arguments.sample)
-        records = -(-total // arguments.shards)
-        if (arguments.shards - 1) * records >= total:
-            raise Failure(f"{counted(total, 'record')} cannot be split into {arguments.shards} "
-                          f"files of equal size", USAGE)  # fmt: skip
-    with fastrec.Writer(
-        arguments.output,
-        compression=kind,
-        overwrite=arguments.overwrite,
-        shard_records=records,
-        shard_bytes=arguments.size,
-    ) as writer:
-        yield writer
+class _EvenWriter(fastrec.Writer):
+    """Writes `total` records into its shards one after the other, as evenly as can be."""
+
+    def __init__(self, path: str, total: int, shards: int, **options: Any) -> None:
+        super().__init__(path, shards=shards, **options)
+        self._ends = [total * (index + 1) // shards for index in range(shards)]
+
+    def _next_shard(self) -> Output:
+        return self._shards[bisect.bisect_right(self._ends, self._turn)]
+
+
+def _writer(arguments: argparse.Namespace, files: list[str]) -> fastrec.Writer:
+    options: dict[str, Any] = {
+        "compression": None if arguments.compression == "none" else arguments.compression,
+        "overwrite": arguments.overwrite,
+    }
+    shards = arguments.shards
+    if shards is None:
+        sizes = {"shard_records": arguments.records, "shard_bytes": arguments.size}
+        return fastrec.Writer(arguments.output, **sizes, **options)
+    if STDIN in files or arguments.where or arguments.skip_damage:
+        raise Failure("--shards requires files, without --where and --skip-damage; --records does "
+                      "not", USAGE)  # fmt: skip
+    total = sum(map(fastrec.count, files))
+    for most in (arguments.limit, arguments.sample):
+        total = total if most is None else min(total, most)
+    if total < shards:
+        raise Failure(f"--shards must be at most {total}, the number of records", USAGE)
+    return _EvenWriter(arguments.output, total, shards, **options)

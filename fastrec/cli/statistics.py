@@ -32,6 +32,7 @@ _DISTINCT = 2048
 _TOP = 4096
 _RARE = 1000
 _TEXT = 256
+_FEATURES = 4096
 
 U64 = NDArray[np.uint64]
 
@@ -83,7 +84,7 @@ class Numbers:
         self.low: Any = values.min().item() if len(values) else None
         self.high: Any = values.max().item() if len(values) else None
         self.mean = float(values.mean(dtype=np.float64)) if len(values) else 0.0
-        self._squares = float(((values - self.mean) ** 2).sum(dtype=np.float64))
+        self._squares = float(((values.astype(np.float64) - self.mean) ** 2).sum())
         self.sample = Sample(values, draw)
 
     @property
@@ -191,7 +192,8 @@ class FeatureSummary:
         self.distinct = Distinct(_mixed(unsigned.astype(np.uint64)))
         self.top = Top(Counter())
         if top:
-            different, counts = np.unique(values, return_counts=True)
+            numbers = values[values == values]  # no two of NaN are equal
+            different, counts = np.unique(numbers, return_counts=True)
             self.top = Top(Counter(dict(zip(different.tolist(), counts.tolist(), strict=True))))
         else:
             self.top.counts = None
@@ -242,12 +244,15 @@ class Summary:
     sequences : int
         Records with feature lists, of which the context alone is counted.
     features : dict
-        By name and kind.
+        By name and kind; of more than 4,096 the others are left out.
+    left_out : bool
+        Whether there are more.
     """
 
     def __init__(self) -> None:
         self.records = self.bytes = self.others = self.sequences = 0
         self.sizes: Numbers | None = None
+        self.left_out = False
         self.features: dict[tuple[str, str], FeatureSummary] = {}
 
     def rare(self) -> frozenset[tuple[str, str]]:
@@ -261,11 +266,18 @@ class Summary:
             self.sizes = self.sizes or other.sizes
         else:
             self.sizes.merge(other.sizes)
+        self.left_out |= other.left_out
         for key, feature in other.features.items():
-            if key in self.features:
-                self.features[key].merge(feature)
-            else:
-                self.features[key] = feature
+            self.add(key, feature)
+
+    def add(self, key: tuple[str, str], feature: FeatureSummary) -> None:
+        """Statistics of more values of a feature."""
+        if key in self.features:
+            self.features[key].merge(feature)
+        elif len(self.features) < _FEATURES:
+            self.features[key] = feature
+        else:
+            self.left_out = True
 
 
 def summarize(
@@ -286,12 +298,11 @@ def summarize(
         for name, column in piece.columns.items():
             index = next(i for i in range(3) if present[name][i + 1])
             key = name, KINDS[index]
-            each = FeatureSummary(KINDS[index], present[name][index + 1], column, draw,
-                                  key not in rare)  # fmt: skip
-            if key in found.features:
-                found.features[key].merge(each)
-            else:
-                found.features[key] = each
+            if key not in found.features and len(found.features) >= _FEATURES:
+                found.left_out = True
+                continue
+            records_of = present[name][index + 1]
+            found.add(key, FeatureSummary(key[1], records_of, column, draw, key not in rare))
     return found
 
 
@@ -300,6 +311,9 @@ def histogram(numbers: Numbers, bins: int) -> tuple[list[int], list[float]]:
     values = numbers.sample.values.astype(np.float64)
     if not len(values):
         return [], []
+    low, high = values.min(), values.max()
+    if not (np.diff(np.linspace(low, high, bins + 1)) > 0).all():  # too close for so many bins
+        return [len(values)], [float(low), float(high)]
     counts, edges = np.histogram(values, bins)
     return counts.tolist(), edges.tolist()
 

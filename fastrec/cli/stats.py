@@ -4,9 +4,10 @@
 from __future__ import annotations
 
 import argparse
-import itertools
 from collections.abc import Sequence
 from typing import Any
+
+import numpy as np
 
 from fastrec.cli.files import expand
 from fastrec.cli.grammar import add_json, add_paths, add_selection, add_threads
@@ -57,6 +58,8 @@ def run(arguments: argparse.Namespace, report: Report) -> int:
             f"{counted(found.sequences, 'record')} with feature lists, of which the context counts"
         )
         report.line(text)
+    if found.left_out:
+        report.line("more than 4,096 features: the others are left out")
     if found.features:
         report.line()
         _print_table(found, report)
@@ -69,13 +72,15 @@ def run(arguments: argparse.Namespace, report: Report) -> int:
 def survey(selector: Selector, files: Sequence[str], threads: int) -> Summary:
     """Statistics of the records that are selected, by several threads."""
     total = Summary()
-    numbered = zip(itertools.count(), selector.blocks(files), strict=False)
+    # What is rare is asked for here, by the thread that merges.
+    items = ((seed, block.records, total.rare())
+             for seed, block in enumerate(selector.blocks(files)))  # fmt: skip
 
-    def work(item: tuple[int, Any]) -> Summary:
-        seed, block = item
-        return summarize(block.records, seed, total.rare(), selector.names)
+    def work(item: tuple[int, Bytes, frozenset[tuple[str, str]]]) -> Summary:
+        seed, records, rare = item
+        return summarize(records, seed, rare, selector.names)
 
-    for _, part in mapped(work, numbered, threads):
+    for _, part in mapped(work, items, threads):
         total.merge(part)
     return total
 
@@ -221,14 +226,15 @@ def as_json(found: Summary) -> dict[str, Any]:
         "bytes": found.bytes,
         "not_examples": found.others,
         "with_feature_lists": found.sequences,
+        "features_left_out": found.left_out,
         "record_sizes": None if found.sizes is None else _numbers_json(found.sizes),
         "features": features,
     }
 
 
 def _feature_json(each: FeatureSummary) -> dict[str, Any]:
-    top = [{"value": whole(Bytes.from_list([value])) if isinstance(value, bytes) else value,
-            "count": count} for value, count in _ranked(each)[:_TOP_JSON]]  # fmt: skip
+    top = [{"value": _top_value(value, each.kind), "count": count}
+           for value, count in _ranked(each)[:_TOP_JSON]]  # fmt: skip
     found: dict[str, Any] = {
         "kind": each.kind,
         "records": each.records,
@@ -236,7 +242,7 @@ def _feature_json(each: FeatureSummary) -> dict[str, Any]:
         "sizes" if each.kind == "bytes" else "values": _numbers_json(each.values),
         "distinct": each.distinct.count,
         "distinct_is_exact": each.distinct.exact,
-        "top": [item for item in top if item["value"] == item["value"]],  # without NaN
+        "top": top,
         "top_is_exact": each.top.exact,
     }
     if each.formats:
@@ -245,6 +251,12 @@ def _feature_json(each: FeatureSummary) -> dict[str, Any]:
         found["widths"] = _numbers_json(each.widths)
         found["heights"] = _numbers_json(each.heights)
     return found
+
+
+def _top_value(value: Any, kind: str) -> Any:
+    if kind == "bytes":
+        return whole(Bytes.from_list([value]))
+    return whole(np.array([value], np.float32 if kind == "float" else np.int64))
 
 
 def _numbers_json(numbers: Numbers) -> dict[str, Any]:

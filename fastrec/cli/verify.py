@@ -10,9 +10,9 @@ import threading
 from collections.abc import Callable
 
 import fastrec
-from fastrec.cli.files import STDIN, expand, is_empty, size_of
+from fastrec.cli.files import STDIN, expand, is_empty, name_of, size_of
 from fastrec.cli.grammar import FINDING, USAGE, add_json, add_paths, add_threads, status_of
-from fastrec.cli.parallel import in_order
+from fastrec.cli.parallel import Check, in_order
 from fastrec.cli.report import Failure, Report, bytes_text, counted, damage_text, explained, shown
 from fastrec.records.manifest import Manifest, check_shards
 from fastrec.records.recovery import Skipped
@@ -53,7 +53,9 @@ def run(arguments: argparse.Namespace, report: Report) -> int:
 
     with report.progress("verifying, bytes", size_of(files)) as advance:
         check = _checker(expected, advance)
-        for path, found in in_order(check, files, arguments.threads):
+        for path, found in in_order(
+            check, files, arguments.threads, here=lambda path: path == STDIN
+        ):
             if isinstance(found, OSError):
                 failures.append(found)
                 continue
@@ -78,16 +80,17 @@ def run(arguments: argparse.Namespace, report: Report) -> int:
 
 def _checker(
     expected: Manifest | None, advance: Callable[[int], object]
-) -> Callable[[str], FileReport]:
+) -> Callable[[str, Check], FileReport]:
     lock = threading.Lock()
     before: dict[str, int] = {}
 
-    def step(path: str, position: int) -> None:
-        with lock:
-            advance(position - before.get(path, 0))
-            before[path] = position
+    def verified(path: str, check: Check) -> FileReport:
+        def step(name: str, position: int) -> None:
+            check()
+            with lock:
+                advance(position - before.get(name, 0))
+                before[name] = position
 
-    def check(path: str) -> FileReport:
         source = sys.stdin.buffer if path == STDIN else path
         found = fastrec.verify(source, on_error="skip", progress=step)
         [report] = found.reports
@@ -95,7 +98,7 @@ def _checker(
             expected.check_file(path, path, report.records)
         return report
 
-    return check
+    return verified
 
 
 def _whole(path: str, error: Exception) -> Skipped:
@@ -103,7 +106,7 @@ def _whole(path: str, error: Exception) -> Skipped:
 
 
 def _print(path: str, found: FileReport, json: bool, report: Report) -> None:
-    name = "<stdin>" if path == STDIN else path
+    name = name_of(path)
     if json:
         damage = [
             {

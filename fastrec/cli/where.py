@@ -12,6 +12,7 @@ any of the values; ``!=`` and ``!~`` hold where ``==`` and ``=~`` do not.
 from __future__ import annotations
 
 import ast
+import math
 import operator
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -238,8 +239,8 @@ def _tokens(text: str) -> Iterator[_Token]:
         if found is None:
             rest = text[place:].strip()
             hint = "; write == to compare" if rest[0] == "=" else ""
-            raise WhereError(f"column {len(text) - len(rest) + 1}: {rest[:20]!r} is no part of an "
-                             f"expression{hint}")  # fmt: skip
+            raise WhereError(f"column {len(text) - len(rest) + 1}: {rest[:20]!r} cannot be "
+                             f"parsed{hint}")  # fmt: skip
         kind = found.lastgroup
         assert kind is not None
         yield _Token(kind, found.group(kind), found.start(kind) + 1)
@@ -263,7 +264,7 @@ def _string(token: _Token) -> str:
     try:
         value = ast.literal_eval(token.text)  # a literal, by the pattern above
     except (ValueError, SyntaxError):
-        raise WhereError(f"column {token.place}: {token.text!r} is no string") from None
+        raise WhereError(f"column {token.place}: {token.text!r} is not a valid string") from None
     assert isinstance(value, str)
     return value
 
@@ -342,12 +343,19 @@ def _number_test(sign: str, choices: tuple[Any, ...]) -> Callable[[Any], Any]:
         for choice in choices:
             if values.dtype == np.float32:  # 0.1 is then the 0.1 of the file
                 with np.errstate(over="ignore"):
-                    found |= order(values, np.float32(choice))
+                    found |= order(values, np.float32(_as_float(choice)))
             else:
                 found |= order(values, choice)
         return found
 
     return test
+
+
+def _as_float(number: float) -> float:
+    try:
+        return float(number)
+    except OverflowError:
+        return math.inf if number > 0 else -math.inf
 
 
 def _equal_bytes(choices: list[bytes]) -> Callable[[Any], Any]:
@@ -374,5 +382,5 @@ def _pattern_test(text: str) -> Callable[[Any], Any]:
     try:
         search = re.compile(text.encode("utf-8", "surrogateescape")).search
     except re.error as error:
-        raise WhereError(f"{text!r} is no regular expression: {error}") from None
+        raise WhereError(f"{text!r} is not a valid regular expression: {error}") from None
     return lambda values: np.fromiter((search(value) is not None for value in values), np.bool_)

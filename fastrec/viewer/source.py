@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from fastrec.cli.files import STDIN, reader_of
+from fastrec.cli.files import STDIN, name_of, reader_of
 from fastrec.cli.report import damage_text, explained
 from fastrec.cli.rows import pieces
 from fastrec.cli.where import Where
@@ -101,7 +101,7 @@ class Source:
             return os.fsdecode(path), record
         block = int(np.searchsorted(self._starts, number, "right")) - 1
         path, first = self._places[block]
-        return "<stdin>" if path == STDIN else path, first + number - int(self._starts[block])
+        return name_of(path), first + number - int(self._starts[block])
 
     def read(self, numbers: Sequence[int]) -> list[bytes | FastrecError]:
         """Records, or what is wrong with them."""

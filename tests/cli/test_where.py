@@ -62,13 +62,14 @@ def test_an_expression_holds_for_these_rows(text: str, rows: list[int]) -> None:
         ("n == 3)", "'and', 'or' or the end"), ("(n == 3", r"'\)' was expected"),
         ("n == m", "two features"), ("3 == 3", "names no feature"), ("1 < n < 3", "'and' between"),
         ("n in 3", r"'\(' was expected"), ("n in ()", "a feature or a value"),
-         ("n == 'a", "no part"),
-        ("n =~ 3", "pattern in quotes"), ("n =~ '('", "no regular expression"),
+         ("n == 'a", "cannot be parsed"),
+        ("n =~ 3", "pattern in quotes"), ("n =~ '('", "not a valid regular expression"),
         ("n in (1, 'a')", "all strings or all numbers"), ("len(n) == 'a'", "is a number"),
-        ("__import__('os')", "'and', 'or' or the end"), ("n; m", "no part"),
+        ("__import__('os')", "'and', 'or' or the end"), ("n; m", "cannot be parsed"),
         ("n == 1 if n", "'and', 'or'"),
         ("len(3) == 1", "a feature was expected"), ("not " * 100 + "n", "nested deeper"),
-        ("(" * 100 + "n", "nested deeper"), ("n" * 5000, "longer than"), ("n == 3x", "no part"),
+        ("(" * 100 + "n", "nested deeper"), ("n" * 5000, "longer than"),
+        ("n == 3x", "cannot be parsed"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_parsed_says_where(text: str, message: str) -> None:
