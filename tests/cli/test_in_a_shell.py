@@ -1,0 +1,363 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Completion, terminals, signals, and files that try what they can, through every verb."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from commands import Captured, objects, printed
+from pets import png, write_pets
+from verbs import write, write_examples
+
+import fastrec
+from fastrec import cli, train
+from fastrec.cli.grammar import VERBS
+from fastrec.cli.parallel import in_order
+
+
+@pytest.fixture
+def pets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    write_pets(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+# --- The shell -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_has_every_verb_and_is_a_script(shell: str, capsys: Captured) -> None:
+    text = "\n".join(printed(capsys, "completion", shell))
+    assert all(verb in text for verb in VERBS)
+    assert "manifest" in text
+    ended = subprocess.run(["bash", "-c", f"command -v {shell}"], check=False, capture_output=True)
+    if ended.returncode:
+        pytest.skip(f"no {shell} here")
+    subprocess.run([shell, "-n"], input=text, text=True, check=True)
+
+
+def test_bash_completes_verbs_and_options() -> None:
+    script = 'eval "$("$0" -m fastrec completion bash)"\n' \
+        'COMP_WORDS=(fastrec "$@"); COMP_CWORD=$#; _fastrec; echo "${COMPREPLY[@]}"'  # fmt: skip
+    for words, wanted in ((["ver"], "verify"), (["verify", "--man"], "--manifest")):
+        command = ["bash", "-c", script, sys.executable, *words]
+        assert subprocess.check_output(command, text=True).split() == [wanted]
+
+
+def test_manual_pages_have_every_option(tmp_path: Path, capsys: Captured) -> None:
+    printed(capsys, "man", tmp_path)
+    assert {path.name for path in tmp_path.iterdir()} == {
+        "fastrec.1",
+        *(f"fastrec-{verb}.1" for verb in VERBS),
+    }
+    text = (tmp_path / "fastrec-verify.1").read_text()
+    assert r"\-\-write\-manifest FILE" in text
+    assert "74" in text
+
+
+def test_a_word_that_is_nearly_right_is_suggested(capsys: Captured) -> None:
+    for words, hint in (
+        (["verfy"], "'verify'"),
+        (["count", "x", "--thread=1", "--jsn"], "'--json'"),
+    ):
+        with pytest.raises(SystemExit) as caught:
+            cli.main(words)
+        assert caught.value.code == 2
+        assert f"did you mean {hint}?" in capsys.readouterr().err
+
+
+def test_help_of_a_verb_has_the_exit_statuses(capsys: Captured) -> None:
+    for words in (["help", "verify"], ["verify", "--help"], ["help"]):
+        with pytest.raises(SystemExit) as caught:
+            cli.main(words)
+        assert caught.value.code == 0
+        assert "74" in capsys.readouterr().out
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="as Linux has terminals")
+@pytest.mark.parametrize("columns", [40, 60, 200])
+def test_tables_fit_a_terminal(pets: Path, columns: int) -> None:
+    status, output = on_a_terminal("stats", "-q", "pets.tfrecord", columns=columns)
+    assert status == 0
+    assert "\x1b[3" not in output  # no colours
+    lines = re.sub(r"\x1b\[\d*m", "", output).splitlines()
+    assert "embedding" in output
+    assert max(map(len, lines[2:11])) <= columns
+
+
+# --- Hostile files -------------------------------------------------------------------------------
+
+
+def hostile(directory: Path) -> dict[str, Path]:
+    """Files that try what they can, by what is wrong with them."""
+    sound = bytearray((directory / "pets.tfrecord").read_bytes())
+    offsets = fastrec.Index.build(directory / "pets.tfrecord").offsets.tolist()
+    data, length = bytearray(sound), bytearray(sound)
+    data[offsets[1] + 50] ^= 8
+    length[offsets[1] + 3] ^= 64
+    names = ["\x1b[31mred\x07", "../up", "<script>", "`", "a" * 5000, "", "\u202e", "\udcff"]
+    rows: list[Any] = [{name: [1]} if name != "\udcff" else {b"\xff": [1]} for name in names]
+    texts = {"t": ["\x1b]0;title\x07", "\r\nforged: 1", "\u202ereversed", "\x9b31m"]}
+    records = [fastrec.encode_example(row) for row in [*rows, texts]]
+    records += [b"\x0a\xff\xff\xff\xff\x7f", b"\x12" * 99, b"\x0a" * 500, bytes(range(256)) * 4]
+    found = {name: directory / f"{name}.tfrecord" for name in ("data", "length", "names")}
+    found["data"].write_bytes(data)
+    found["length"].write_bytes(length)
+    write(found["names"], records)
+    return found
+
+
+# The status of each verb for a flipped bit in data, for one in a length, and for hostile names.
+STATUSES = {
+    "head": (1, 1, 0),
+    "head -n 1": (0, 0, 0),
+    "cat --json": (1, 1, 0),
+    "cat --skip-damage": (1, 1, 0),
+    "cat --where id==2 --skip-damage": (1, 1, 0),
+    "cat --sample 60": (1, 1, 0),
+    "grep a --skip-damage": (1, 1, 0),
+    "schema": (1, 1, 1),
+    "schema --json": (1, 1, 1),
+    "count": (0, 1, 0),
+    "stats": (1, 1, 0),
+    "stats --json --skip-damage": (1, 1, 0),
+    "verify": (1, 1, 0),
+    "verify --json": (1, 1, 0),
+    "repair": (0, 0, 0),
+    "index": (0, 1, 0),
+    "index --text": (0, 1, 0),
+    "diff pets.tfrecord": (1, 1, 1),
+    "diff --key id pets.tfrecord": (1, 1, 2),
+    "split --records 9 -o out.tfrecord": (1, 1, 0),
+    "split --shards 3 -o out.tfrecord": (1, 1, 0),
+    "merge -o out.tfrecord": (1, 1, 0),
+    "extract -o out": (1, 1, 2),
+    "view --html out.html": (0, 0, 0),
+}
+
+
+@pytest.mark.parametrize("command", STATUSES)
+def test_a_hostile_file_has_its_status_and_moves_no_cursor(
+    command: str, pets: Path, capsys: Captured
+) -> None:
+    for path, status in zip(hostile(pets).values(), STATUSES[command], strict=True):
+        before = set(pets.iterdir())
+        assert cli.main([*command.split(), path.name]) == status, path.name
+        captured = capsys.readouterr()
+        text = captured.out + captured.err
+        assert all(c == "\n" or c.isprintable() for c in text)
+        assert "Traceback" not in text
+        if "--json" in command:
+            for line in captured.out.splitlines():
+                json.loads(line)
+        for made in set(pets.iterdir()) - before:
+            shutil.rmtree(made) if made.is_dir() else made.unlink()
+
+
+def on_a_terminal(*words: str, columns: int = 80) -> tuple[int, str]:
+    """Status and output of a command that has a terminal, as long as it is quick."""
+    import fcntl
+    import pty
+    import struct
+    import termios
+
+    parent, child = pty.openpty()
+    fcntl.ioctl(child, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+    code = "import sys; from fastrec.cli import main, report; report._PATIENCE_S = -1.0; " \
+        "sys.exit(main(sys.argv[1:]))"  # fmt: skip
+    process = subprocess.Popen(
+        [sys.executable, "-c", code, *words], stdout=child, stderr=child,
+        stdin=subprocess.DEVNULL, env={**os.environ, "NO_COLOR": "1", "TERM": "xterm"},
+    )  # fmt: skip
+    os.close(child)
+    output = b""
+    while True:
+        try:
+            more = os.read(parent, 1 << 16)
+        except OSError:
+            break
+        if not more:
+            break
+        output += more
+    os.close(parent)
+    return process.wait(timeout=60), output.decode(errors="replace")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="as Linux has terminals")
+@pytest.mark.parametrize(
+    "words",
+    [
+        "head pets.tfrecord", "cat train-*", "grep -c a train-*", "schema pets.tfrecord",
+        "count train-*", "stats train-*", "verify train-*", "diff pets.tfrecord train-*",
+        "diff --key id pets.tfrecord train-*", "diff --unordered pets.tfrecord train-*",
+        "index train-*",
+        "merge train-* -o out.tfrecord", "split train-* --shards 3 -o out.tfrecord",
+        "extract train-* -o out",
+    ],
+)  # fmt: skip
+def test_every_verb_works_on_a_terminal_with_progress(words: str, pets: Path) -> None:
+    pytest.importorskip("rich")
+    status, output = on_a_terminal(*words.split())
+    assert status == 0, output
+    assert "Traceback" not in output
+
+
+# --- What a review found --------------------------------------------------------------------------
+
+
+def test_shards_of_one_set_and_files_of_one_name_do_not_collide(
+    pets: Path, capsys: Captured
+) -> None:
+    for number in range(2):
+        (pets / f"train.tfrecord-0000{number}-of-00002").write_bytes(
+            (pets / f"train-0000{number}-of-00002.tfrecord").read_bytes()
+        )
+    assert "wrote    60 files" in printed(capsys, "extract", "train.tfrecord-*", "-o", "a")[0]
+    for name in ("x", "y"):
+        (pets / name).mkdir()
+        shutil.copy("pets.tfrecord", pets / name)
+    assert "wrote    120 files" in printed(capsys, "extract", "x", "y", "-o", "b")[0]
+
+
+def test_names_are_cut_by_their_bytes(tmp_path: Path, capsys: Captured) -> None:
+    rows = [{"image": png(2, 2, 0), "name": "\u00e4\u4e16" * 100, "by": "\u4e16" * 100}]
+    path = write_examples(tmp_path / ("\u4e16" * 70 + ".tfrecord"), rows)
+    other = write_examples(tmp_path / "b.tfrecord", rows)
+    words = ["extract", path, other, "--name", "name", "--by", "by", "-o", tmp_path / "out"]
+    assert "wrote    2 files" in printed(capsys, *words)[0]
+
+
+def test_statistics_of_extreme_numbers_are_numbers(tmp_path: Path, capsys: Captured) -> None:
+    rows = [
+        {"i": [2**62] * 9, "j": [2**53, 2**53 + 1], "k": [-(2**63), 2**63 - 1],
+         "f": np.array([3e38, -3e38, 1e-45], np.float32), "c": 7}
+    ]  # fmt: skip
+    path = write_examples(tmp_path / "a.tfrecord", rows)
+    printed(capsys, "stats", path)
+    [found] = objects(capsys, "stats", "--json", path)
+    features = {each["name"]: each["values"] for each in found["features"]}
+    assert features["i"]["histogram"] == {"counts": [9], "edges": [2.0**62, 2.0**62]}
+    assert sum(features["j"]["histogram"]["counts"]) == 2
+    assert features["f"]["deviation"] == pytest.approx(np.std([3e38, -3e38, 0]))
+
+
+def test_features_beyond_a_limit_are_left_out_and_cost_no_quadratic_time(
+    tmp_path: Path, capsys: Captured
+) -> None:
+    rows = [{f"{number}-{i}": 1 for i in range(8)} for number in range(1000)]
+    path = write_examples(tmp_path / "a.tfrecord", rows)
+    began = time.monotonic()
+    [found] = objects(capsys, "stats", "--json", path)
+    assert len(found["features"]) == 4096
+    assert found["features_left_out"]
+    assert len(printed(capsys, "cat", path)) == 1000
+    assert time.monotonic() - began < 30
+
+
+def test_what_is_not_parsed_is_compared_as_bytes(tmp_path: Path, capsys: Captured) -> None:
+    one = fastrec.encode_example({"a": 1})
+    lists = train.SequenceExample(
+        feature_lists=train.FeatureLists(feature_list={"x": train.FeatureList()})
+    ).SerializeToString()
+    for number, (a, b) in enumerate([
+        (one + b"\x1a\x01a", one + b"\x1a\x01b"),  # an unknown field
+        (one + b"\x12\x03abc", one + b"\x12\x03abd"),  # malformed feature lists
+        (one + lists, one + lists + lists[:-1] + b"y"),
+    ]):  # fmt: skip
+        paths = [write(tmp_path / f"{number}{side}", [each]) for side, each in (("a", a), ("b", b))]
+        assert "1 different" in printed(capsys, "diff", *paths, status=1)[-1]
+
+
+def test_one_file_that_cannot_be_read_stops_no_other(
+    pets: Path, capsys: Captured, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    refused = pets / "refused.tfrecord"
+    refused.write_bytes(b"x" * 20)
+    from fastrec.records import byte_sources
+
+    head_of = byte_sources.head_of
+
+    def refusing(path: Any) -> bytes:
+        if os.fsdecode(path).endswith("refused.tfrecord"):
+            raise PermissionError(13, "Permission denied", path)
+        return head_of(path)
+
+    monkeypatch.setattr("fastrec.records.record_files.head_of", refusing)
+    for verb in ("cat", "count", "verify", "stats"):
+        assert cli.main([verb, "refused.tfrecord", "pets.tfrecord"]) == 74
+        captured = capsys.readouterr()
+        assert "Permission denied" in captured.err
+        assert captured.out
+
+
+def test_a_condition_that_does_not_fit_names_the_record(tmp_path: Path, capsys: Captured) -> None:
+    path = write_examples(tmp_path / "a.tfrecord", [{"x": 1}, {"x": 2}, {"x": "text"}])
+    assert cli.main(["cat", "--where", "x > 0", str(path)]) == 1
+    assert f"{path}:2: feature 'x' holds bytes" in capsys.readouterr().err
+    other = write_examples(tmp_path / "b.tfrecord", [{"x": 1.0}])
+    big = "1" + "0" * 400
+    assert printed(capsys, "cat", "--where", f"x < {big} and x > -{big}", other) == ['{"x": 1.0}']
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals")
+@pytest.mark.parametrize("verb", ["verify", "count"])
+def test_ctrl_c_ends_a_verb_that_waits_for_its_input(verb: str) -> None:
+    import signal
+
+    with subprocess.Popen(
+        [sys.executable, "-m", "fastrec", verb, "-"], stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    ) as process:  # fmt: skip
+        assert process.stdin is not None
+        process.stdin.write(fastrec.encode_example({}))
+        process.stdin.flush()
+        time.sleep(2)
+        process.send_signal(signal.SIGINT)
+        assert process.wait(timeout=10) == 130
+
+
+def test_work_that_is_not_wanted_any_more_ends() -> None:
+    started, ended = threading.Event(), threading.Event()
+
+    def work(path: str, check: Any) -> int:
+        if path == "first":
+            return 1
+        started.set()
+        try:
+            while True:
+                check()
+                time.sleep(0.001)
+        finally:
+            ended.set()
+
+    results = in_order(work, ["first", "second"], 2)
+    assert next(results) == ("first", 1)
+    assert started.wait(10)
+    results.close()  # type: ignore[attr-defined]
+    assert ended.is_set()
+
+
+def test_a_verb_that_takes_long_says_so_on_standard_error(
+    pets: Path, capsys: Captured, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from fastrec.cli import report
+
+    monkeypatch.setattr(report, "_PATIENCE_S", -1.0)
+    for words in (["verify"], ["count"], ["cat"], ["stats"], ["index"]):
+        assert cli.main([*words, "pets.tfrecord"]) == 0
+        captured = capsys.readouterr()
+        assert "%)" in captured.err
+        assert "%)" not in captured.out
+        assert cli.main([*words, "-q", "pets.tfrecord"]) == 0
+        assert capsys.readouterr().err == ""
