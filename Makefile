@@ -6,7 +6,7 @@ CC ?= cc
 # What pyproject.toml's [build-system] requires; building without isolation makes re-runs quick.
 BUILD_REQUIRES = 'setuptools>=77' 'Cython>=3.1'
 
-SOURCES := $(wildcard pyproject.toml setup.py pyspark_fastrec.py README.md csrc/*/*.[ch] fastrec/*.p* fastrec/*/*.p* fastrec/*/*/*.py)
+SOURCES := $(wildcard pyproject.toml setup.py pyspark_fastrec.py README.md csrc/*/*.[ch] fastrec/*.p* fastrec/*/*.p* fastrec/*/*/*.py fastrec/viewer/*.[cj]s*)
 C_SOURCES := $(wildcard csrc/*/*.c)
 C_HEADERS := $(wildcard csrc/*/*.h tests/c/*.h)
 C_TESTS := $(patsubst tests/c/%.c,%,$(wildcard tests/c/test_*.c))
@@ -59,6 +59,18 @@ $(BIN)/python:
 	$(FORGET_MODULES)
 	$(PIP) --no-build-isolation '.[$*]'
 	@touch $@
+
+# One compilation for all environments of other checks.
+build/wheel/built: $(SOURCES) | $(BIN)/python
+	$(FORGET_MODULES)
+	rm -rf $(@D)
+	$(PIP_ENV) $(BIN)/python -m pip wheel --quiet --no-deps --no-build-isolation --wheel-dir $(@D) .
+	@touch $@
+
+define INSTALL_WHEEL
+$(PIP_ENV) $(@D)/bin/python -m pip install --quiet --no-deps --force-reinstall build/wheel/*.whl
+$(PIP_ENV) $(@D)/bin/python -m pip install --quiet "$$(ls build/wheel/*.whl)[test]"
+endef
 
 ## make test         the test suite and the doctests, in .venv
 test: .venv/installed-test
@@ -246,12 +258,11 @@ verdicts: .venv/installed-test
 .venv-oracle/bin/python:
 	$(CHECK_PYTHON)
 	$(PYTHON) -m venv .venv-oracle
-	$(PIP_ENV) .venv-oracle/bin/python -m pip install --quiet $(BUILD_REQUIRES) \
-	    tensorflow-cpu tfrecord || { rm -rf .venv-oracle; exit 1; }
+	$(PIP_ENV) .venv-oracle/bin/python -m pip install --quiet tensorflow-cpu tfrecord setuptools \
+	    || { rm -rf .venv-oracle; exit 1; }
 
-.venv-oracle/installed: $(SOURCES) | .venv-oracle/bin/python
-	$(FORGET_MODULES)
-	$(PIP_ENV) .venv-oracle/bin/python -m pip install --quiet --no-build-isolation '.[test]'
+.venv-oracle/installed: build/wheel/built | .venv-oracle/bin/python
+	$(INSTALL_WHEEL)
 	@touch $@
 
 # The tfrecord package and TensorFlow describe the same messages: a process has one of them.
@@ -285,12 +296,10 @@ TESTS_remote = tests/storage
 .venv-integrations-%/bin/python:
 	$(CHECK_PYTHON)
 	$(PYTHON) -m venv .venv-integrations-$*
-	$(PIP_ENV) $@ -m pip install --quiet $(BUILD_REQUIRES) $(NEEDS_$*) \
-	    || { rm -rf .venv-integrations-$*; exit 1; }
+	$(PIP_ENV) $@ -m pip install --quiet $(NEEDS_$*) || { rm -rf .venv-integrations-$*; exit 1; }
 
-.venv-integrations-%/installed: $(SOURCES) | .venv-integrations-%/bin/python
-	$(FORGET_MODULES)
-	$(PIP_ENV) .venv-integrations-$*/bin/python -m pip install --quiet --no-build-isolation '.[test]'
+.venv-integrations-%/installed: build/wheel/built | .venv-integrations-%/bin/python
+	$(INSTALL_WHEEL)
 	@touch $@
 
 integrations-%: .venv-integrations-%/installed
