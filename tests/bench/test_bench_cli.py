@@ -89,5 +89,5 @@ def test_a_wrong_request_is_refused(
 
 
 def test_a_file_that_is_not_there_is_an_error(capsys: pytest.CaptureFixture[str]) -> None:
-    assert bench("--file", "nowhere.tfrecord") == 1
+    assert bench("--file", "nowhere.tfrecord") == 74
     assert "nowhere.tfrecord" in capsys.readouterr().err

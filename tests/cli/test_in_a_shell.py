@@ -177,9 +177,10 @@ def on_a_terminal(*words: str, columns: int = 80) -> tuple[int, str]:
     fcntl.ioctl(child, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
     code = "import sys; from fastrec.cli import main, report; report._PATIENCE_S = -1.0; " \
         "sys.exit(main(sys.argv[1:]))"  # fmt: skip
+    environment = {k: v for k, v in os.environ.items() if k not in ("COLUMNS", "LINES")}
     process = subprocess.Popen(
         [sys.executable, "-c", code, *words], stdout=child, stderr=child,
-        stdin=subprocess.DEVNULL, env={**os.environ, "NO_COLOR": "1", "TERM": "xterm"},
+        stdin=subprocess.DEVNULL, env={**environment, "NO_COLOR": "1", "TERM": "xterm"},
     )  # fmt: skip
     os.close(child)
     output = b""

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from object_server import Fault, Link, Objects, ObjectServer
+from remote_reading import count_in_a_process
 
 import fastrec
 from fastrec import _core
@@ -138,17 +139,13 @@ def test_an_object_without_a_version_is_not_cached(tmp_path: Path) -> None:
             read(f"{server.url}/b", tmp_path)
 
 
-def read_in_a_process(url: str, cache: str, results: Any) -> None:
-    results.put(len(read(url, cache)))
-
-
 def test_processes_share_a_copy(tmp_path: Path) -> None:
     with ObjectServer(Objects({"b": DATA}), link=Link(latency_s=0.05)) as server:
         spawn = multiprocessing.get_context("spawn")
         results = spawn.Queue()
         url = f"{server.url}/b"
         processes = [
-            spawn.Process(target=read_in_a_process, args=(url, str(tmp_path), results))
+            spawn.Process(target=count_in_a_process, args=(url, str(tmp_path), results))
             for _ in range(3)
         ]
         for process in processes:
