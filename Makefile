@@ -265,10 +265,12 @@ verdicts: .venv/installed-test
 	$(INSTALL_WHEEL)
 	@touch $@
 
+# `not slow` leaves out TensorFlow's own tests, which run where their files are beside the checkout.
 # The tfrecord package and TensorFlow describe the same messages: a process has one of them.
 WITHOUT_TENSORFLOW = tests/oracle/test_compat_tfrecord.py
+ORACLE_MARK ?=
 oracle: .venv-oracle/installed
-	.venv-oracle/bin/pytest -n auto tests/oracle --ignore=$(WITHOUT_TENSORFLOW)
+	.venv-oracle/bin/pytest -n auto -m "$(ORACLE_MARK)" tests/oracle --ignore=$(WITHOUT_TENSORFLOW)
 	.venv-oracle/bin/pytest $(WITHOUT_TENSORFLOW)
 
 ## make integrations fastrec with PyTorch, Grain, datasets, Ray, Spark, a browser, S3: .venv-integrations-NAME
