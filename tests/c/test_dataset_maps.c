@@ -26,7 +26,7 @@ static char paths[FILES][64];
 static const char *names[FILES];
 
 static void name_beside(int file, char *name) {
-    snprintf(name, 80, "%s" FR_INDEX_SUFFIX, paths[file]);
+    snprintf(name, 80, "%.63s" FR_INDEX_SUFFIX, paths[file]);
 }
 
 static void write_bytes(const char *path, const void *data, size_t size) {
