@@ -4,15 +4,13 @@
 from __future__ import annotations
 
 import importlib.metadata
-import os
 from typing import Any
 
 from array_record.python import array_record_module
 
 from .. import digest
-from ..warm import reread
 from ..worker import Start, Task, Trial
-from .converted import numbers, records_of
+from .converted import array_record_of, numbers
 
 __all__ = ["JOBS", "versions"]
 
@@ -29,13 +27,7 @@ def versions() -> dict[str, str]:
 
 
 def _reader(task: Task, options: str) -> Any:
-    path = task.path + ".array_record"
-    if not os.path.exists(path):
-        writer = array_record_module.ArrayRecordWriter(path, "group_size:1,uncompressed")
-        for record in records_of(task.path):
-            writer.write(record)
-        writer.close()
-    reread(path)
+    path = array_record_of(task.path)
     return array_record_module.ArrayRecordReader(path, options)
 
 

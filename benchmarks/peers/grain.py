@@ -5,21 +5,18 @@ from __future__ import annotations
 
 import importlib.metadata
 import itertools
-import os
 from collections.abc import Callable
 from typing import Any
 
 import grain
 import numpy as np
-from array_record.python import array_record_module
 
 import fastrec.grain
 
 from .. import cases, digest
 from ..cases import Case, Column
-from ..warm import reread
 from ..worker import Start, Task, Trial
-from .converted import records_of
+from .converted import array_record_of
 from .ours import column_of, features_of
 
 __all__ = ["JOBS", "versions"]
@@ -94,13 +91,7 @@ def _source(task: Task) -> Trial:
 
 
 def _array_record(task: Task) -> Trial:
-    path = task.path + ".grain.array_record"
-    if not os.path.exists(path):
-        writer = array_record_module.ArrayRecordWriter(path, "group_size:1,uncompressed")
-        for record in records_of(task.path):
-            writer.write(record)
-        writer.close()
-    reread(path)
+    path = array_record_of(task.path)
     dataset = grain.MapDataset.source(grain.sources.ArrayRecordDataSource(path))
     return _of_source(task, dataset.map(_parser(task.case)))
 

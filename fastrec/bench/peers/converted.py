@@ -3,15 +3,17 @@
 
 from __future__ import annotations
 
+import os
 import struct
 from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
 
+from ..warm import reread
 from ..worker import Task
 
-__all__ = ["event_rows", "jpegs_of", "numbers", "records_of", "spans_of"]
+__all__ = ["array_record_of", "event_rows", "jpegs_of", "numbers", "records_of", "spans_of"]
 
 _RANDOM = 20_000
 
@@ -29,6 +31,20 @@ def jpegs_of(path: str) -> list[bytes]:
         record[record.index(b"\xff\xd8\xff") : record.rindex(b"\xff\xd9") + 2]
         for record in records_of(path)
     ]
+
+
+def array_record_of(path: str) -> str:
+    """The same records, uncompressed, in a file of array_record's, which is read once."""
+    made = path + ".array_record"
+    if not os.path.exists(made):
+        from array_record.python import array_record_module
+
+        writer = array_record_module.ArrayRecordWriter(made, "group_size:1,uncompressed")
+        for record in records_of(path):
+            writer.write(record)
+        writer.close()
+    reread(made)
+    return made
 
 
 def spans_of(path: str) -> Iterator[tuple[int, int]]:
