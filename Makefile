@@ -171,8 +171,6 @@ sanitize-c: $(C_TESTS:%=build/asan/%) $(C_THREADED:%=build/tsan/%)
 	done; done
 
 # The interpreter is not sanitized, so the runtimes go in first and find no leaks.
-# These start many processes, for code that is Python's alone.
-WITHOUT_C = bench cli storage viewer
 sanitize-python: .venv/installed-test
 	$(PIP) $(BUILD_REQUIRES)
 	FASTREC_SANITIZE=address,undefined $(BIN)/python setup.py --quiet build_py \
@@ -182,7 +180,6 @@ sanitize-python: .venv/installed-test
 	ASAN_OPTIONS=detect_leaks=0:log_path=$(CURDIR)/build/report \
 	UBSAN_OPTIONS=print_stacktrace=1:log_path=$(CURDIR)/build/report PYTHONMALLOC=malloc \
 	PYTHONPATH=$(CURDIR)/build/sanitize $(BIN)/pytest -p no:cacheprovider -n auto -m 'not unsanitized' tests \
-	    $(WITHOUT_C:%=--ignore=tests/%) \
 	    || { cat build/report.* 2>/dev/null; exit 1; }
 
 ## make lint         formats, types, warnings and layers
