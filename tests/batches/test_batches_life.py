@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from verbs import gzipped, run_python, write_examples
+from verbs import gzipped, native_threads, run_python, write_examples
 
 import fastrec
 from fastrec import Batcher
@@ -47,17 +47,6 @@ def packed(path: Path) -> Path:
     target = path.with_suffix(".gz")
     target.write_bytes(gzipped(path.read_bytes()))
     return target
-
-
-def quiet() -> int:
-    """Threads of this process, once those that are ending have ended."""
-    count = len(list(TASKS.iterdir()))
-    for _ in range(100):
-        time.sleep(0.01)
-        if (now := len(list(TASKS.iterdir()))) == count:
-            break
-        count = now
-    return count
 
 
 # --- transforms ---------------------------------------------------------------------------------
@@ -88,7 +77,7 @@ def explode(batch: Any) -> int:
 def test_a_transform_that_raises_does_so_at_its_batch_with_its_traceback(
     path: Path, packed: Path, kind: str
 ) -> None:
-    before = quiet()
+    before = native_threads()
     source = path if kind == "plain" else packed
     batches = iter(Batcher(source, NUMBER, 10, transform=explode, threads=4))
     assert list(islice(batches, 50)) == [sum(range(k, k + 10)) for k in range(0, 500, 10)]
@@ -99,7 +88,7 @@ def test_a_transform_that_raises_does_so_at_its_batch_with_its_traceback(
         assert "in explode" in text
     del caught
     batches.close()
-    assert quiet() == before
+    assert native_threads() == before
 
 
 def test_a_transform_that_stops_iteration_is_an_error_not_the_end(path: Path) -> None:
@@ -149,10 +138,10 @@ def test_dropped_half_way_a_thousand_times_nothing_is_left(
 
     drop(20)
     gc.collect()
-    before = quiet(), len(os.listdir("/proc/self/fd")), threading.active_count()
+    before = native_threads(), len(os.listdir("/proc/self/fd")), threading.active_count()
     drop(1000)
     gc.collect()
-    assert (quiet(), len(os.listdir("/proc/self/fd")), threading.active_count()) == before
+    assert (native_threads(), len(os.listdir("/proc/self/fd")), threading.active_count()) == before
 
 
 def test_a_consumer_that_stops_asking_is_waited_for_in_bounded_memory(path: Path) -> None:

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from .._tf.data.counted import Counted
-from .._tf.data.csv import CsvPlan
+from .._tf.data.csv_plan import CsvPlan
 from .._tf.data.dataset import Dataset as _Base
 from .._tf.data.options import (
     AutoShardPolicy,

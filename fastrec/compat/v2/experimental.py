@@ -167,7 +167,8 @@ def make_csv_dataset(
     encoding: str = "utf-8",
 ) -> Any:
     """Batches of the rows of files of comma-separated values: dicts, or pairs with the label."""
-    from .._tf.data.csv import CsvDataset, CsvPlan
+    from .._tf.data.csv import CsvDataset
+    from .._tf.data.csv_plan import CsvPlan
     from .._tf.data.dataset import Dataset
 
     plan = CsvPlan(

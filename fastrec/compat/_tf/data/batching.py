@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,6 @@ import fastrec
 from .. import errors as _errors
 from ..columns import batch_of, column_of, rows_of, shape_of
 from ..specs import (
-    DatasetSpec,
     RaggedTensorSpec,
     SparseTensorSpec,
     TensorSpec,
@@ -21,15 +20,14 @@ from ..specs import (
     batched,
     unbatched,
 )
-from ..structure import LEAF
 from ..tensor import as_array
-from ..trace import Trace, wrap
+from ..trace import Trace
 from .mapping import EagerMap, Map, Parsable
 from .native import parsed_batches, with_fallback
 from .pipeline import UNKNOWN, Node, invalid
 from .streams import Block, Blocks, Value, Values, flattened, in_blocks, rechunked, steps, taken
 
-__all__ = ["Batch", "PaddedBatch", "RaggedBatch", "Unbatch", "Window", "ragged_rows"]
+__all__ = ["Batch", "PaddedBatch", "RaggedBatch", "Unbatch", "ragged_rows"]
 
 
 class _Grouped(Node):
@@ -358,97 +356,3 @@ def _split(part: Any) -> Any:
     if isinstance(part, bytes) or not shape_of(part):
         raise ValueError("Unbatching a tensor is only supported for rank >= 1")
     return rows_of(part)
-
-
-class Window(Node):
-    """Data sets of so many elements each."""
-
-    def __init__(
-        self,
-        node: Node,
-        size: int,
-        shift: int,
-        stride: int,
-        drop_remainder: bool,
-        make: Callable[[Node], Any],
-    ) -> None:
-        super().__init__(node)
-        self._size, self._shift, self._stride, self._drop = size, shift, stride, drop_remainder
-        self._make = make
-
-    @property
-    def structure(self) -> Any:
-        return self.inputs[0].structure
-
-    @property
-    def specs(self) -> list[Any]:
-        return [DatasetSpec(spec) for spec in self.inputs[0].specs]
-
-    def cardinality(self) -> int:
-        total = self.inputs[0].cardinality()
-        if total < 0:
-            return total
-        if not self._drop:
-            return -(-total // self._shift)
-        rest = total - ((self._size - 1) * self._stride + 1)
-        return 0 if rest < 0 else rest // self._shift + 1
-
-    def values(self, fast: bool = True) -> Values:
-        reach = (self._size - 1) * self._stride + 1
-        stream = self.inputs[0].stream(fast)
-        held: list[Value | Exception] = []  # an error has the place of its element
-        shift = 0
-
-        def hold(count: int) -> None:
-            while len(held) < count:
-                values, error = taken(stream, count - len(held))
-                held.extend(values)
-                if error is None:
-                    return
-                held.append(error)
-
-        def step() -> Value:
-            nonlocal shift
-            hold(shift)
-            del held[:shift]
-            hold(reach)
-            shift = self._shift
-            picked = held[: reach : self._stride]
-            if not picked or (self._drop and len(picked) < self._size):
-                raise StopIteration
-            return self._window(picked)
-
-        return steps(step)
-
-    def _window(self, picked: list[Value | Exception]) -> Value:
-        values: list[Value] = []
-        for each in picked:
-            if isinstance(each, Exception):
-                raise each
-            values.append(each)
-        specs = self.inputs[0].specs
-        parts = [_Held([value[i] for value in values], spec) for i, spec in enumerate(specs)]
-        return tuple(map(self._make, parts))
-
-
-class _Held(Node):
-    """The elements of a window, of one part."""
-
-    structure = LEAF
-
-    def __init__(self, values: list[Any], spec: TypeSpec) -> None:
-        super().__init__()
-        self._values, self._spec = values, spec
-
-    @property
-    def specs(self) -> list[TypeSpec]:
-        return [self._spec]
-
-    def cardinality(self) -> int:
-        return len(self._values)
-
-    def values(self, fast: bool = True) -> Values:
-        return ((value,) for value in self._values)
-
-
-__all__ += ["wrap"]

@@ -17,7 +17,7 @@ from . import flow as _flow
 from . import portions as _portions
 from . import resampling as _resampling
 from .ahead import Prefetch
-from .batching import Batch, PaddedBatch, RaggedBatch, Unbatch, Window
+from .batching import Batch, PaddedBatch, RaggedBatch, Unbatch
 from .buckets import Bucketed, Grouped
 from .filtering import Filter, Predicate
 from .interleaving import Interleave
@@ -29,6 +29,7 @@ from .pipeline import Node, invalid
 from .rebatching import Rebatch, SparseBatch
 from .reordering import Shuffle
 from .scanning import Scan
+from .windows import Window
 
 if TYPE_CHECKING:
     from .dataset import Dataset
