@@ -186,11 +186,12 @@ class Ahead(Iterator[T], Generic[T]):
                 self._state.changed.notify_all()
 
     def __del__(self) -> None:
-        if hasattr(self, "_pid"):
+        # A Ctrl-C that comes in here is lost, so nothing is done at the usual end.
+        if hasattr(self, "_pid") and (self._state.slots or not self._state.ended):
             self.close()
 
 
 def run_all(runs: Iterable[Callable[[Callable[[float], None]], T]], cost: int = 0) -> list[T]:
     """The results of all functions, which run on up to 16 threads."""
     jobs = [Job(run, cost) for run in runs]
-    return list(Ahead(jobs, budget=1, threads=min(_MOST_THREADS, max(1, len(jobs)))))
+    return list(Ahead(jobs, budget=1, threads=min(_MOST_THREADS, len(jobs)))) if jobs else []

@@ -246,6 +246,19 @@ def test_descriptors_and_threads_go_back_to_where_they_were(path: Path, tmp_path
     assert (open_descriptors(), native_threads(), threading.active_count()) == before
 
 
+def test_local_files_are_opened_and_read_without_a_thread(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def start(thread: threading.Thread) -> None:
+        raise AssertionError(f"{thread.name} was started")
+
+    monkeypatch.setattr(threading.Thread, "start", start)
+    reader = fastrec.Reader(path)
+    assert reader[len(reader) - 1] == list(fastrec.Reader(path))[-1]
+    assert fastrec.verify(path)
+    fastrec.Manifest.build([path]).check_names([path])
+
+
 @pytest.mark.skipif(not open_descriptors(), reason="counts mappings in /proc")
 def test_memory_maps_go_back_to_where_they_were(path: Path) -> None:
     def maps() -> int:
