@@ -28,6 +28,8 @@ from fastrec import Batcher
 from fastrec.batches.progress import Progress
 from fastrec.batches.thread_map import Pipeline
 
+pytestmark = pytest.mark.slow
+
 NUMBER = {"i": fastrec.FixedLenFeature((), np.int64)}
 TASKS = Path("/proc/self/task")
 
@@ -266,7 +268,6 @@ def test_a_spawned_process_gets_the_same_batches(path: Path) -> None:
     assert numbers_of(pickle.loads(pickle.dumps(resumed))) == numbers_of(batches)
 
 
-@pytest.mark.slow
 def test_spawn_itself(path: Path) -> None:
     batcher = Batcher(path, NUMBER, 300, shuffle=True, seed=3)
     with multiprocessing.get_context("spawn").Pool(1) as pool:

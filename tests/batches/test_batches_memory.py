@@ -19,6 +19,8 @@ from verbs import flip, gzipped, offsets_of, write_examples
 import fastrec
 from fastrec import Batcher
 
+pytestmark = pytest.mark.slow
+
 FEATURES = {
     "i": fastrec.FixedLenFeature((), np.int64),
     "x": fastrec.RawFeature((64, 3), np.uint8),

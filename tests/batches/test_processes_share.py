@@ -176,6 +176,7 @@ def epochs(path, method, workers, count=2):
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
 def test_workers_of_a_dataloader_have_every_record_once(
     path: Path, tmp_path: Path, method: str

@@ -18,6 +18,7 @@ COMPILER = shutil.which(os.environ.get("CC") or "cc")
 PARTS = 4
 
 pytestmark = [
+    pytest.mark.slow,
     pytest.mark.skipif(not sys.platform.startswith("linux"), reason="calls are not preloaded here"),
     pytest.mark.skipif(COMPILER is None, reason="there is no C compiler"),
     pytest.mark.skipif("LD_PRELOAD" in os.environ, reason="something else is preloaded"),

@@ -236,6 +236,7 @@ SHRINK = """
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", ["iterate", "batches", "index", "batcher"])
 def test_a_file_that_shrinks_is_an_error_and_not_a_crash(tmp_path: Path, how: str) -> None:
     path = write(tmp_path / "file", [bytes([i]) * 100_000 for i in range(100)])

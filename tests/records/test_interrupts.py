@@ -22,6 +22,8 @@ from verbs import number_records, run_python, write, write_examples
 
 import fastrec
 
+pytestmark = pytest.mark.slow
+
 NUMBER = {"i": fastrec.FixedLenFeature((), np.int64)}
 
 

@@ -26,6 +26,8 @@ from verbs import (
 
 import fastrec
 
+pytestmark = pytest.mark.slow
+
 FEATURES: dict[str, Any] = {
     "i": fastrec.FixedLenFeature((), np.int64),
     "image": fastrec.RawFeature((8, 8), np.uint8),

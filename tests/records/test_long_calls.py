@@ -18,6 +18,8 @@ import reference
 
 import fastrec
 
+pytestmark = pytest.mark.slow
+
 SOON = 0.4  # seconds; twice what is promised
 
 CALLS = {

@@ -20,6 +20,8 @@ from verbs import flip
 import fastrec
 from fastrec import _core
 
+pytestmark = pytest.mark.slow
+
 COUNT = 300
 
 

@@ -25,6 +25,7 @@ SOURCE = Path(__file__).parents[1] / "c" / "shim.c"
 COMPILER = shutil.which(os.environ.get("CC") or "cc")
 
 pytestmark = [
+    pytest.mark.slow,
     pytest.mark.skipif(not sys.platform.startswith("linux"), reason="calls are not preloaded here"),
     pytest.mark.skipif(COMPILER is None, reason="there is no C compiler"),
     pytest.mark.skipif("LD_PRELOAD" in os.environ, reason="something else is preloaded"),
