@@ -395,6 +395,6 @@ wheel-check: dist
 
 ## make clean        remove everything that the above made
 clean:
-	rm -rf build dist wheelhouse demo .venv .venv-quick .venv-bench-* .venv-oracle .venv-integrations-* .venv-wheel .venv-docs fastrec/_core.c fastrec/*.so \
+	rm -rf build dist wheelhouse demo .venv .venv-quick .venv-bench-* .venv-oracle .venv-integrations-* .venv-wheel .venv-docs fastrec/native/_core.c fastrec/*.so \
 	    *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .benchmarks
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -152,11 +152,9 @@ def readme(home: str) -> str:
 
 core = Extension(
     "fastrec._core",
-    sources=["fastrec/_core.pyx", *sorted(glob("csrc/*/*.c"))],
-    depends=sorted(
-        glob("csrc/*/*.h") + glob("fastrec/*.pxd") + glob("fastrec/native/*.pxi"),
-    ),
-    include_dirs=["csrc"],
+    sources=["fastrec/native/_core.pyx", *sorted(glob("csrc/*/*.c"))],
+    depends=sorted(glob("csrc/*/*.h") + glob("fastrec/native/*.px[di]")),
+    include_dirs=["csrc", "fastrec/native"],
     extra_compile_args=compile_args,
     extra_link_args=link_args,
 )

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-PXD = ROOT / "fastrec" / "_csrc.pxd"
+PXD = ROOT / "fastrec" / "native" / "_csrc.pxd"
 
 NOISE = r"\b(?:const|struct|enum|extern|static|inline|noexcept|nogil|FR_NODISCARD)\b"
 

@@ -25,7 +25,7 @@ from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcpy, memset
 
-from . cimport _csrc as c
+cimport _csrc as c
 
 import numpy as np
 
@@ -57,28 +57,28 @@ def _forked():
 
 os.register_at_fork(after_in_child=_forked)
 
-include "native/errors.pxi"
-include "native/checksum.pxi"
-include "native/buffers.pxi"
-include "native/index.pxi"
-include "native/reader.pxi"
-include "native/dataset.pxi"
-include "native/writer.pxi"
-include "native/schema.pxi"
-include "native/infer.pxi"
-include "native/event.pxi"
-include "native/values.pxi"
-include "native/arrow.pxi"
-include "native/arrow_export.pxi"
-include "native/arrow_nodes.pxi"
-include "native/row_encoder.pxi"
-include "native/permutation.pxi"
-include "native/order.pxi"
-include "native/loader.pxi"
-include "native/philox.pxi"
-include "native/augment.pxi"
-include "native/colour.pxi"
-include "native/image_ops.pxi"
-include "native/resize.pxi"
-include "native/jpeg.pxi"
-include "native/preprocess.pxi"
+include "errors.pxi"
+include "checksum.pxi"
+include "buffers.pxi"
+include "index.pxi"
+include "reader.pxi"
+include "dataset.pxi"
+include "writer.pxi"
+include "schema.pxi"
+include "infer.pxi"
+include "event.pxi"
+include "values.pxi"
+include "arrow.pxi"
+include "arrow_export.pxi"
+include "arrow_nodes.pxi"
+include "row_encoder.pxi"
+include "permutation.pxi"
+include "order.pxi"
+include "loader.pxi"
+include "philox.pxi"
+include "augment.pxi"
+include "colour.pxi"
+include "image_ops.pxi"
+include "resize.pxi"
+include "jpeg.pxi"
+include "preprocess.pxi"
