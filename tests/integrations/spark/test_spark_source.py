@@ -17,13 +17,13 @@ import pytest
 import fastrec
 
 pyspark = pytest.importorskip("pyspark", reason="pyspark is not installed")
-if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
-    pytest.skip("Spark needs Java, which is not installed", allow_module_level=True)
+JAVA = shutil.which("java") or os.environ.get("JAVA_HOME")
 
 from pyspark.sql import SparkSession, types  # noqa: E402
 
 pytestmark = [
-    pytest.mark.slow,
+    # Each test is skipped, for pytest fails where it finds none.
+    pytest.mark.skipif(not JAVA, reason="Spark needs Java, which is not installed"),
     pytest.mark.filterwarnings("ignore"),  # of Spark, and of what it imports
 ]
 
@@ -39,6 +39,8 @@ def spark() -> Iterator[Any]:
         .config("spark.sql.shuffle.partitions", "2")
         .config("spark.sql.session.timeZone", "UTC")
         .config("spark.driver.memory", "1g")
+        # Short jobs: compiling them well costs more than they do.
+        .config("spark.driver.extraJavaOptions", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
         .getOrCreate()
     )
     session.sparkContext.setLogLevel("OFF")
@@ -135,6 +137,7 @@ def test_missing_values_are_null_and_never_those_of_the_row_before(
         spark.read.format("fastrec").schema(strict).load(str(tmp_path / "out")).collect()
 
 
+@pytest.mark.slow
 def test_sequence_examples(spark: Any, tmp_path: Path) -> None:
     schema = "id long, name string, frames array<array<long>>, words array<array<string>>"
     given = [(i, f"n{i}", [[j] * (j + 1) for j in range(i)], [["a", "b"], []]) for i in range(5)]
@@ -166,6 +169,7 @@ def test_byte_arrays_and_codecs(spark: Any, tmp_path: Path, codec: str) -> None:
     assert sorted(bytes(row.byteArray) for row in back.collect()) == sorted(r for (r,) in given)
 
 
+@pytest.mark.slow
 def test_partitions_become_directories_and_columns_again(spark: Any, tmp_path: Path) -> None:
     given = [(i, i % 3, ["a b", "é/=", None][i % 3]) for i in range(12)]
     frame = spark.createDataFrame(given, "id long, k long, s string")
@@ -179,6 +183,7 @@ def test_partitions_become_directories_and_columns_again(spark: Any, tmp_path: P
     assert [tuple(row[n] for n in ("id", "k", "s")) for row in rows(back)] == given
 
 
+@pytest.mark.slow
 def test_one_file_is_read_by_many_tasks(spark: Any, tmp_path: Path) -> None:
     with fastrec.Writer(tmp_path / "a.tfrecord") as writer:
         writer.write_batch({"id": np.arange(20_000)})
@@ -194,6 +199,7 @@ def test_one_file_is_read_by_many_tasks(spark: Any, tmp_path: Path) -> None:
     assert several.count() == 40_000
 
 
+@pytest.mark.slow
 def test_append_adds_and_overwrite_replaces(spark: Any, tmp_path: Path) -> None:
     target = str(tmp_path / "out")
     frame = spark.range(10).coalesce(1)
@@ -203,6 +209,7 @@ def test_append_adds_and_overwrite_replaces(spark: Any, tmp_path: Path) -> None:
     assert len(list((tmp_path / "out").glob("part-*"))) == 1
 
 
+@pytest.mark.slow
 def test_a_job_that_fails_leaves_what_was_there(spark: Any, tmp_path: Path) -> None:
     target = tmp_path / "out"
     spark.range(10).write.format("fastrec").mode("append").save(str(target))

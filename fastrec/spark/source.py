@@ -1,9 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Record files as a data source of Spark 4: ``spark.read.format("fastrec").load(path)``.
-
-Requires the extra ``spark``: ``pip install 'fastrec-io[spark]'``, where the driver and where the
-executors run. Spark finds the data source by itself, see ``pyspark_fastrec``.
-"""
+"""The data source: its options, the files that it finds, reading and writing."""
 
 from __future__ import annotations
 
@@ -17,18 +13,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-import numpy as np
-
-import fastrec
-
-try:
-    import pyspark  # noqa: F401
-except ModuleNotFoundError as error:
-    if error.name != "pyspark":
-        raise
-    message = "fastrec.spark requires pyspark: pip install 'fastrec-io[spark]'"
-    raise ModuleNotFoundError(message, name=error.name) from None
-
 import pyarrow as pa
 from pyspark.sql import types
 from pyspark.sql.datasource import (
@@ -40,15 +24,17 @@ from pyspark.sql.datasource import (
 )
 from pyspark.sql.pandas.types import to_arrow_schema
 
-from . import arrow
-from .records.paths import INDEX_SUFFIX
-from .records.record_files import RecordFiles
-from .records.shard_writer import ShardWriter
-from .records.splitting import grouped
+import fastrec
+
+from .. import arrow
+from ..records.paths import INDEX_SUFFIX
+from ..records.record_files import RecordFiles
+from ..records.shard_writer import ShardWriter
+from ..records.splitting import grouped
+from .schema import RECORD, inferred, inferred_sequence, is_array, parser_of
 
 __all__ = ["TFRecordSource"]
 
-_RECORD = "byteArray"
 _KINDS = ("Example", "SequenceExample", "ByteArray")
 _NULL = "__HIVE_DEFAULT_PARTITION__"
 _PART_BYTES = 128 << 20  # as Spark's own maxPartitionBytes
@@ -111,10 +97,10 @@ class TFRecordSource(DataSource):  # type: ignore[misc]
         """Infer the schema from the first records of the files."""
         files = _found(self._roots())
         if self._kind == "ByteArray":
-            found = types.StructType([types.StructField(_RECORD, types.BinaryType())])
+            found = types.StructType([types.StructField(RECORD, types.BinaryType())])
         else:
             sample = self._number("sample", _SAMPLE)
-            infer = _inferred if self._kind == "Example" else _inferred_sequence
+            infer = inferred if self._kind == "Example" else inferred_sequence
             found = infer([each.path for each in files], sample)
         for name in dict.fromkeys(itertools.chain.from_iterable(each.values for each in files)):
             values = [each.values.get(name) for each in files]
@@ -211,142 +197,6 @@ def _is_number(value: str) -> bool:
     return value.removeprefix("-").isdecimal() and -(2**63) <= int(value) < 2**63
 
 
-# -- Schemas ---------------------------------------------------------------------------------------
-
-
-def _inferred(paths: list[str], sample: int) -> Any:
-    """A scalar where no record has several values, as spark-tfrecord has it; else an array."""
-    described = fastrec.infer_features(paths, sample)
-    fields = []
-    for name, feature in described.items():
-        stats = described.stats[name]
-        spec: Any = feature
-        dtype = bytes if isinstance(feature, fastrec.RawFeature) else spec.dtype
-        kind = _spark_type(dtype)
-        if dtype is bytes and not _is_text(paths, name, sample):
-            kind = types.BinaryType()
-        fields.append(types.StructField(name, types.ArrayType(kind) if stats.most > 1 else kind))
-    return types.StructType(fields)
-
-
-def _spark_type(dtype: Any) -> Any:
-    kinds = {np.dtype(np.int64): types.LongType(), np.dtype(np.float32): types.FloatType()}
-    return types.StringType() if dtype is bytes else kinds[np.dtype(dtype)]
-
-
-def _is_text(paths: list[str], name: str, sample: int) -> bool:
-    """True if all sampled values of a feature are UTF-8."""
-    feature = {name: fastrec.RaggedFeature(bytes)}
-    left = sample
-    for block in fastrec.Reader(paths).blocks(_BATCH):
-        part = block[:left]
-        values = fastrec.parse_example(part, feature)[name].values
-        try:
-            for value in values:
-                value.decode()
-        except UnicodeDecodeError:
-            return False
-        left -= len(part)
-        if not left:
-            break
-    return True
-
-
-def _inferred_sequence(paths: list[str], sample: int) -> Any:
-    """The features of the context as those of an Example, and feature lists as arrays of arrays."""
-    context: dict[str, tuple[str, int]] = {}
-    lists: dict[str, tuple[str, int]] = {}
-    for record in itertools.islice(fastrec.Reader(paths), sample):
-        message = fastrec.train.SequenceExample.FromString(record)
-        for name, feature in message.context.feature.items():
-            _note(context, name, feature)
-        for name, frames in message.feature_lists.feature_list.items():
-            for feature in frames.feature:
-                _note(lists, name, feature)
-    fields = []
-    for name in sorted(context):
-        kind, most = context[name]
-        each = _LIST_TYPES[kind]()
-        fields.append(types.StructField(name, types.ArrayType(each) if most > 1 else each))
-    for name in sorted(lists):
-        inner = types.ArrayType(_LIST_TYPES[lists[name][0]]())
-        fields.append(types.StructField(name, types.ArrayType(inner)))
-    return types.StructType(fields)
-
-
-_LIST_TYPES: dict[str, Any] = {
-    "int64_list": types.LongType,
-    "float_list": types.FloatType,
-    "bytes_list": types.StringType,
-    "binary": types.BinaryType,
-}
-
-
-def _note(seen: dict[str, tuple[str, int]], name: str, feature: Any) -> None:
-    kind = feature.WhichOneof("kind")
-    if kind is None:
-        return
-    values = getattr(feature, kind).value
-    if kind == "bytes_list":
-        try:
-            for value in values:
-                value.decode()
-        except UnicodeDecodeError:
-            kind = "binary"
-    known, most = seen.get(name, (kind, 0))
-    if known != kind:
-        if {known, kind} != {"bytes_list", "binary"}:
-            raise ValueError(f"feature {name!a} is {known} and {kind} in different records")
-        kind = "binary"
-    seen[name] = kind, max(most, len(values))
-
-
-_DTYPES: dict[Any, Any] = {
-    **dict.fromkeys(
-        (types.LongType, types.IntegerType, types.ShortType, types.ByteType, types.BooleanType),
-        np.int64,
-    ),
-    **dict.fromkeys((types.FloatType, types.DoubleType, types.DecimalType), np.float32),
-    **dict.fromkeys((types.StringType, types.BinaryType), bytes),
-}
-
-
-def _dtype(field: Any, kind: Any) -> Any:
-    for known, dtype in _DTYPES.items():
-        if isinstance(kind, known):
-            return dtype
-    raise TypeError(f"column {field.name!a}: {kind.simpleString()} cannot be a feature")
-
-
-def _parser(schema: Any, kind: str) -> arrow.ColumnParser:
-    """The parser of records into the columns of a schema, before they are cast."""
-    features: dict[str, Any] = {}
-    sequence: dict[str, Any] = {}
-    for field in schema:
-        inner = field.dataType.elementType if _is_array(field.dataType) else None
-        if kind == "ByteArray":
-            if len(schema) != 1 or not isinstance(field.dataType, types.BinaryType):
-                raise TypeError(f"of ByteArray the schema must be {_RECORD} binary")
-            features[field.name] = arrow.Record()
-        elif inner is None:
-            dtype = _dtype(field, field.dataType)
-            features[field.name] = (
-                arrow.Optional(dtype) if field.nullable else fastrec.FixedLenFeature((), dtype)
-            )
-        elif not _is_array(inner):
-            features[field.name] = fastrec.RaggedFeature(_dtype(field, inner))
-        elif kind == "SequenceExample":
-            sequence[field.name] = fastrec.RaggedFeature(_dtype(field, inner.elementType))
-        else:
-            raise TypeError(f"column {field.name!a}: arrays of arrays require SequenceExample")
-    lists = sequence if kind == "SequenceExample" else None
-    return arrow.ColumnParser(features, lists, threads=1)
-
-
-def _is_array(kind: Any) -> bool:
-    return isinstance(kind, types.ArrayType)
-
-
 # -- Reading ---------------------------------------------------------------------------------------
 
 
@@ -388,10 +238,10 @@ class _Reader(DataSourceReader):  # type: ignore[misc]
         wanted = to_arrow_schema(self._schema, timezone="UTC")
         kept = types.StructType([each for each in self._schema if each.name not in values])
         if not len(kept):
-            kept = types.StructType([types.StructField(_RECORD, types.BinaryType())])
-            parser = _parser(kept, "ByteArray")
+            kept = types.StructType([types.StructField(RECORD, types.BinaryType())])
+            parser = parser_of(kept, "ByteArray")
         else:
-            parser = _parser(kept, self._kind)
+            parser = parser_of(kept, self._kind)
         for part in partition.ranges:
             for columns in parser.read(RecordFiles(part, **self._options), _BATCH):
                 yield _batch(columns, values, wanted)
@@ -455,12 +305,12 @@ class _Writer(DataSourceArrowWriter):  # type: ignore[misc]
         kept = types.StructType([each for each in schema if each.name not in by])
         if not len(kept):
             raise ValueError("partitionBy must leave a column to write")
-        _parser(kept, kind)  # refuses what cannot be written
+        parser_of(kept, kind)  # refuses what cannot be written
         os.makedirs(self._folder)  # here, so that no task makes it again after an abort
         self._lists = [
             each.name
             for each in kept
-            if _is_array(each.dataType) and _is_array(each.dataType.elementType)
+            if is_array(each.dataType) and is_array(each.dataType.elementType)
         ]
 
     def write(self, iterator: Iterator[Any]) -> Any:
@@ -514,7 +364,7 @@ class _Writer(DataSourceArrowWriter):  # type: ignore[misc]
         elif self._kind == "ByteArray":
             for number, record in enumerate(batch.column(0).to_pylist()):
                 if record is None:
-                    raise ValueError(f"row {number}: {_RECORD} is null")
+                    raise ValueError(f"row {number}: {RECORD} is null")
                 writer.write(record)
         elif batch.num_rows:
             arrays = map(_storable, batch.columns)

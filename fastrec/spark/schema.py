@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Types of Spark: those that records have, and the features that columns of them are read as."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import numpy as np
+from pyspark.sql import types
+
+import fastrec
+
+from .. import arrow
+
+__all__ = ["RECORD", "inferred", "inferred_sequence", "is_array", "parser_of"]
+
+RECORD = "byteArray"  # the column of whole records
+_BLOCK = 8192
+
+
+def inferred(paths: list[str], sample: int) -> Any:
+    """A scalar where no record has several values, as spark-tfrecord has it; else an array."""
+    described = fastrec.infer_features(paths, sample)
+    fields = []
+    for name, feature in described.items():
+        stats = described.stats[name]
+        spec: Any = feature
+        dtype = bytes if isinstance(feature, fastrec.RawFeature) else spec.dtype
+        kind = _spark_type(dtype)
+        if dtype is bytes and not _is_text(paths, name, sample):
+            kind = types.BinaryType()
+        fields.append(types.StructField(name, types.ArrayType(kind) if stats.most > 1 else kind))
+    return types.StructType(fields)
+
+
+def _spark_type(dtype: Any) -> Any:
+    kinds = {np.dtype(np.int64): types.LongType(), np.dtype(np.float32): types.FloatType()}
+    return types.StringType() if dtype is bytes else kinds[np.dtype(dtype)]
+
+
+def _is_text(paths: list[str], name: str, sample: int) -> bool:
+    """True if all sampled values of a feature are UTF-8."""
+    feature = {name: fastrec.RaggedFeature(bytes)}
+    left = sample
+    for block in fastrec.Reader(paths).blocks(_BLOCK):
+        part = block[:left]
+        values = fastrec.parse_example(part, feature)[name].values
+        try:
+            for value in values:
+                value.decode()
+        except UnicodeDecodeError:
+            return False
+        left -= len(part)
+        if not left:
+            break
+    return True
+
+
+def inferred_sequence(paths: list[str], sample: int) -> Any:
+    """The features of the context as those of an Example, and feature lists as arrays of arrays."""
+    context: dict[str, tuple[str, int]] = {}
+    lists: dict[str, tuple[str, int]] = {}
+    for record in itertools.islice(fastrec.Reader(paths), sample):
+        message = fastrec.train.SequenceExample.FromString(record)
+        for name, feature in message.context.feature.items():
+            _note(context, name, feature)
+        for name, frames in message.feature_lists.feature_list.items():
+            for feature in frames.feature:
+                _note(lists, name, feature)
+    fields = []
+    for name in sorted(context):
+        kind, most = context[name]
+        each = _LIST_TYPES[kind]()
+        fields.append(types.StructField(name, types.ArrayType(each) if most > 1 else each))
+    for name in sorted(lists):
+        inner = types.ArrayType(_LIST_TYPES[lists[name][0]]())
+        fields.append(types.StructField(name, types.ArrayType(inner)))
+    return types.StructType(fields)
+
+
+_LIST_TYPES: dict[str, Any] = {
+    "int64_list": types.LongType,
+    "float_list": types.FloatType,
+    "bytes_list": types.StringType,
+    "binary": types.BinaryType,
+}
+
+
+def _note(seen: dict[str, tuple[str, int]], name: str, feature: Any) -> None:
+    kind = feature.WhichOneof("kind")
+    if kind is None:
+        return
+    values = getattr(feature, kind).value
+    if kind == "bytes_list":
+        try:
+            for value in values:
+                value.decode()
+        except UnicodeDecodeError:
+            kind = "binary"
+    known, most = seen.get(name, (kind, 0))
+    if known != kind:
+        if {known, kind} != {"bytes_list", "binary"}:
+            raise ValueError(f"feature {name!a} is {known} and {kind} in different records")
+        kind = "binary"
+    seen[name] = kind, max(most, len(values))
+
+
+_DTYPES: dict[Any, Any] = {
+    **dict.fromkeys(
+        (types.LongType, types.IntegerType, types.ShortType, types.ByteType, types.BooleanType),
+        np.int64,
+    ),
+    **dict.fromkeys((types.FloatType, types.DoubleType, types.DecimalType), np.float32),
+    **dict.fromkeys((types.StringType, types.BinaryType), bytes),
+}
+
+
+def _dtype(field: Any, kind: Any) -> Any:
+    for known, dtype in _DTYPES.items():
+        if isinstance(kind, known):
+            return dtype
+    raise TypeError(f"column {field.name!a}: {kind.simpleString()} cannot be a feature")
+
+
+def parser_of(schema: Any, kind: str) -> arrow.ColumnParser:
+    """The parser of records into the columns of a schema, before they are cast."""
+    features: dict[str, Any] = {}
+    sequence: dict[str, Any] = {}
+    for field in schema:
+        inner = field.dataType.elementType if is_array(field.dataType) else None
+        if kind == "ByteArray":
+            if len(schema) != 1 or not isinstance(field.dataType, types.BinaryType):
+                raise TypeError(f"of ByteArray the schema must be {RECORD} binary")
+            features[field.name] = arrow.Record()
+        elif inner is None:
+            dtype = _dtype(field, field.dataType)
+            features[field.name] = (
+                arrow.Optional(dtype) if field.nullable else fastrec.FixedLenFeature((), dtype)
+            )
+        elif not is_array(inner):
+            features[field.name] = fastrec.RaggedFeature(_dtype(field, inner))
+        elif kind == "SequenceExample":
+            sequence[field.name] = fastrec.RaggedFeature(_dtype(field, inner.elementType))
+        else:
+            raise TypeError(f"column {field.name!a}: arrays of arrays require SequenceExample")
+    lists = sequence if kind == "SequenceExample" else None
+    return arrow.ColumnParser(features, lists, threads=1)
+
+
+def is_array(kind: Any) -> bool:
+    return isinstance(kind, types.ArrayType)
