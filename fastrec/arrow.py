@@ -8,11 +8,12 @@ are; none of them has to be installed.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 import fastrec
 
@@ -41,6 +42,8 @@ class Optional:
 class Record:
     """The whole record as a binary column, whatever it holds."""
 
+
+Where = Callable[[fastrec.Bytes], NDArray[np.int64]]
 
 _OF_READING = {"threads", "verify", "on_error", "compression", "max_bad", "max_record_bytes"}
 
@@ -185,18 +188,27 @@ class ColumnParser:
         found |= dict.fromkeys(self._whole, records)
         return {name: found[name] for name in self._names}
 
-    def read(self, files: RecordFiles, batch_size: int) -> Iterator[dict[str, Any]]:
-        """Read files in order, in blocks of up to `batch_size` records or 32 MiB."""
+    def read(
+        self, files: RecordFiles, batch_size: int, where: Where | None = None
+    ) -> Iterator[dict[str, Any]]:
+        """Read files in order, in blocks of up to `batch_size` records or 32 MiB.
+
+        `where` gives the numbers, within a block, of the records that are parsed.
+        """
         for reader in files.readers():
             done = 0
             while (block := reader.take(batch_size)) is not None:
+                rows = None
                 try:
-                    yield self(block)
+                    if where is None:
+                        yield self(block)
+                    elif len(rows := where(block)):
+                        yield self(block.take(rows))
                 except fastrec.ExampleParseError as error:
                     if error.record is None:
                         raise
-                    name = os.fsdecode(reader.path)
-                    raise located(error, name, done + error.record) from None
+                    row = error.record if rows is None else int(rows[error.record])
+                    raise located(error, os.fsdecode(reader.path), done + row) from None
                 done += len(block)
 
 

@@ -140,22 +140,37 @@ class Manifest(Sequence[ManifestFile]):
         if missing := [each.name for each in self._files if each.name not in names]:
             raise _missing(missing)
         for name, count in names.items():
-            if name not in self._by_name:
-                raise _error(name, f"{name!a} is not in the manifest")
+            self.entry(name)
             if count > 1:
                 raise _error(name, f"{name!a} is listed {count} times")
 
     def check_file(self, path: str | bytes, file: Any, records: int) -> None:
         """Raise unless a file with that many records, open or by its path, matches its entry."""
         here = file_of(path, file if hasattr(file, "read") else RecordFiles(file).raw(0), records)
-        there = self._by_name[here.name]
-        if here.records != there.records:
-            raise _error(
-                here.name,
-                f"{here.name!a} has {here.records} records, the manifest says {there.records}",
-            )
-        if here != there:
+        self.check_records(path, records)
+        if here != self.entry(path):
             raise _error(here.name, f"{here.name!a} differs from the manifest in its contents")
+
+    def check_records(self, path: PathLike, records: int) -> None:
+        """Raise unless the entry of a file has that many records."""
+        there = self.entry(path)
+        if records != there.records:
+            text = f"{there.name!a} has {records} records, the manifest says {there.records}"
+            raise _error(there.name, text)
+
+    def check_size(self, path: PathLike, size: int) -> None:
+        """Raise unless the entry of a file has that many bytes."""
+        there = self.entry(path)
+        if size != there.size:
+            text = f"{there.name!a} has {size} bytes, the manifest says {there.size}"
+            raise _error(there.name, text)
+
+    def entry(self, path: PathLike) -> ManifestFile:
+        """The entry of a file, by its name."""
+        name = os.path.basename(os.fsdecode(path))
+        if name not in self._by_name:
+            raise _error(name, f"{name!a} is not in the manifest")
+        return self._by_name[name]
 
 
 def file_of(path: str | bytes, file: Any, records: int) -> ManifestFile:

@@ -163,3 +163,16 @@ def test_the_command_line_writes_manifests_and_holds_files_against_them(folder: 
         assert (done.returncode, "00002-of-00003.tfrecord' is missing" in done.stderr) == (1, True)
     assert run(folder, "--manifest", path.with_name("absent")).returncode == 74
     assert not path.with_name("no").exists()
+
+
+def test_an_entry_is_compared_by_what_is_known(tmp_path: Path) -> None:
+    manifest = Manifest([ManifestFile("a.tfrecord", 3, 70, 0)])
+    manifest.check_records(tmp_path / "a.tfrecord", 3)
+    manifest.check_size(tmp_path / "a.tfrecord", 70)
+    with pytest.raises(MissingRecordsError, match="has 2 records, the manifest says 3"):
+        manifest.check_records(tmp_path / "a.tfrecord", 2)
+    with pytest.raises(MissingRecordsError, match="has 69 bytes, the manifest says 70") as caught:
+        manifest.check_size("/elsewhere/a.tfrecord", 69)
+    assert caught.value.path == "a.tfrecord"
+    with pytest.raises(MissingRecordsError, match=r"'b.tfrecord' is not in the manifest"):
+        manifest.entry(tmp_path / "b.tfrecord")

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,15 +20,13 @@ pytest.importorskip("ray.data", reason="ray[data] is not installed")
 
 import pyarrow as pa  # noqa: E402
 import pyarrow.fs  # noqa: E402
+from ray.data.expressions import col  # noqa: E402
 
 from fastrec import arrow  # noqa: E402
 from fastrec.ray import TFRecordDatasource, read_tfrecords, write_tfrecords  # noqa: E402
 
 COUNT = 103
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.filterwarnings("ignore"),  # of Ray, and of what it imports
-]
+pytestmark = pytest.mark.filterwarnings("ignore")  # of Ray, and of what it imports
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -84,6 +83,7 @@ def test_one_file_is_read_by_many_tasks_each_record_once(large: str) -> None:
     assert total == 3000
 
 
+@pytest.mark.slow
 def test_only_the_columns_that_are_selected_are_parsed(large: str) -> None:
     broken = {name: fastrec.FixedLenFeature((), np.int64) for name in ("id", "none")}
     dataset = read_tfrecords(large, features=broken)
@@ -113,11 +113,96 @@ def test_an_index_tells_the_number_of_rows_without_reading(large: str, tmp_path:
     assert TFRecordDatasource(path).get_read_tasks(5)[0].metadata.num_rows is None
 
 
+def test_a_manifest_tells_the_number_of_rows_without_reading(large: str, tmp_path: Path) -> None:
+    with fastrec.Writer(tmp_path / "x.tfrecord.gz", compression="GZIP") as writer:
+        writer.write_batch({"id": np.arange(50)})
+    paths = [shutil.copy(large, tmp_path), str(tmp_path / "x.tfrecord.gz")]
+    fastrec.Manifest.build(paths).save(tmp_path / "all.json")
+    options: dict[str, Any] = {"manifest": tmp_path / "all.json", "columns": ["id"]}
+    for filesystem in (None, pyarrow.fs.LocalFileSystem()):
+        source = TFRecordDatasource(paths, filesystem=filesystem, **options)
+        (task,) = source.get_read_tasks(1)  # of which Ray takes the count
+        assert task.metadata.num_rows == 3050 == sum(block.num_rows for block in task())
+        (filtered,) = source.apply_predicate(col("id") < 40).get_read_tasks(1)
+        assert filtered.metadata.num_rows is None
+        assert sum(block.num_rows for block in filtered()) == 80
+    assert read_tfrecords(paths, **options).count() == 3050
+
+
+def test_files_that_differ_from_the_manifest_are_refused(large: str, tmp_path: Path) -> None:
+    path = shutil.copy(large, tmp_path)
+    manifest = fastrec.Manifest.build(path)
+    with pytest.raises(ValueError, match="mutually exclusive"):
+        TFRecordDatasource(path, manifest=manifest, on_error="skip")
+    with pytest.raises(fastrec.MissingRecordsError, match=r"other.tfrecord' is not in the man"):
+        TFRecordDatasource(
+            [path, shutil.copy(path, tmp_path / "other.tfrecord")], manifest=manifest
+        )
+    (entry,) = manifest
+    (task,) = TFRecordDatasource(
+        path, manifest=fastrec.Manifest([entry._replace(records=2999)])
+    ).get_read_tasks(1)
+    with pytest.raises(fastrec.MissingRecordsError, match=r"3000 records, the manifest says 2999"):
+        list(task())
+    with pytest.raises(fastrec.MissingRecordsError, match=r"bytes, the manifest says 7"):
+        TFRecordDatasource(path, manifest=fastrec.Manifest([entry._replace(size=7)]))
+
+
+def test_filters_spare_what_they_drop_from_being_parsed(large: str) -> None:
+    features = {
+        "id": fastrec.FixedLenFeature((), np.int64),
+        "x": fastrec.FixedLenFeature((1000,), np.float32),
+        "none": fastrec.FixedLenFeature((), np.int64),
+    }
+    source = TFRecordDatasource(large, features=features, batch_size=100)
+
+    def tables(source: Any) -> Any:
+        tasks = source.get_read_tasks(4)
+        return [block for task in tasks for block in task()]
+
+    nothing = tables(source.apply_predicate(col("id") < 0))
+    assert len(nothing) >= 4  # an empty block of every task tells the schema
+    assert {block.num_rows for block in nothing} == {0}
+    assert {tuple(block.column_names) for block in nothing} == {("id", "x", "none")}
+    # The records that are kept are parsed, and errors have their numbers in the file.
+    (task,) = source.apply_predicate(col("id") == 1234).get_read_tasks(1)
+    with pytest.raises(fastrec.ExampleParseError, match="none") as caught:
+        list(task())
+    assert caught.value.record == 1234
+    kept = source.apply_predicate(col("id") % 2 == 0).apply_predicate(col("id") >= 2900)
+    found = pa.concat_tables(tables(kept.apply_projection({"x": "x"})))
+    assert found.column_names == ["x"]
+    whole = pa.table(arrow.table(large, {"x": features["x"]}))
+    even = whole["x"].take(pa.array(range(2900, 3000, 2)))
+    assert found["x"].combine_chunks().equals(even.combine_chunks())
+
+
+def test_filters_on_what_has_several_values_are_left_to_ray(
+    files: str, features: dict[str, Any]
+) -> None:
+    source = TFRecordDatasource(files, features=features, include_paths=True)
+    for name in ("tokens", "x", "path"):
+        assert source.apply_predicate(col(name).is_not_null()) is source
+    assert source.apply_predicate(col("name").is_not_null()) is not source
+
+
+@pytest.mark.parametrize("expression", ["id < 10", "name == 'n3' or id > 100", "not (id < 90)"])
+def test_pushed_filters_keep_what_those_of_ray_keep(
+    files: str, features: dict[str, Any], expression: str
+) -> None:
+    dataset = read_tfrecords(files, features=features)
+    pushed = dataset.filter(expr=expression).select_columns(["name"]).take_all()
+    whole = dataset.materialize().filter(expr=expression).select_columns(["name"]).take_all()
+    assert pushed == whole
+    assert 0 < len(pushed) < COUNT
+
+
 def test_a_task_that_is_run_again_gives_the_same_blocks(large: str) -> None:
     for task in TFRecordDatasource(large, batch_size=100).get_read_tasks(4):
         assert all(a.equals(b) for a, b in zip(task(), task(), strict=True))
 
 
+@pytest.mark.slow
 def test_a_worker_that_is_killed_costs_no_record(large: str, tmp_path: Path) -> None:
     marker = str(tmp_path / "killed")
 
@@ -133,6 +218,7 @@ def test_a_worker_that_is_killed_costs_no_record(large: str, tmp_path: Path) -> 
     assert sorted(row["id"] for row in rows) == list(range(3000))
 
 
+@pytest.mark.slow
 def test_a_writer_that_is_killed_leaves_no_part(large: str, tmp_path: Path) -> None:
     marker, target = str(tmp_path / "killed"), str(tmp_path / "out")
 

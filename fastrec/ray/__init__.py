@@ -1,0 +1,25 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Record files as data sets of Ray Data, data sets as record files, and resharding on a cluster.
+
+Requires the extra ``ray``: ``pip install 'fastrec-io[ray]'``.
+"""
+
+from __future__ import annotations
+
+try:
+    import ray.data  # noqa: F401
+except ModuleNotFoundError as error:
+    if error.name not in ("ray", "ray.data"):
+        raise
+    message = "fastrec.ray requires ray: pip install 'fastrec-io[ray]'"
+    raise ModuleNotFoundError(message, name=error.name) from None
+
+from .reading import TFRecordDatasource, read_tfrecords
+from .writing import TFRecordDatasink, write_tfrecords
+
+__all__ = [
+    "TFRecordDatasink",
+    "TFRecordDatasource",
+    "read_tfrecords",
+    "write_tfrecords",
+]

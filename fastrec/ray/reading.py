@@ -1,0 +1,374 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Record files as Ray Datasets: tasks of byte ranges, and what they need not read."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.fs
+import ray.data
+from numpy.typing import NDArray
+from ray.data.block import BlockMetadata
+from ray.data.datasource import Datasource, ReadTask
+
+import fastrec
+
+from .. import arrow
+from ..records.paths import expand, is_path
+from ..records.record_files import RecordFiles
+from ..records.splitting import grouped
+
+__all__ = ["TFRecordDatasource", "read_tfrecords"]
+
+_LEAST_BYTES = 1 << 20
+_PATH = "path"
+
+
+def read_tfrecords(
+    paths: Any,
+    *,
+    override_num_blocks: int | None = None,
+    concurrency: int | None = None,
+    ray_remote_args: dict[str, Any] | None = None,
+    **options: Any,
+) -> Any:
+    """Read record files into a Ray Dataset of Arrow blocks.
+
+    Files are split into byte ranges, see :func:`fastrec.file_ranges`, so that one large file is
+    read by many tasks. A task that is run again gives the same blocks again. ``select_columns`` and
+    ``filter`` with an expression that follow take part in reading: other columns are not parsed,
+    and of records that a filter drops only the columns that it names.
+
+    Parameters
+    ----------
+    paths : path, glob pattern, directory, list of these
+        With `filesystem`, a path or a list of paths there. A URL such as ``"s3://bucket/x"``
+        stands for the file system that pyarrow has for it.
+    override_num_blocks, concurrency, ray_remote_args
+        As for ``ray.data.read_datasource``.
+    **options
+        Of :class:`TFRecordDatasource`: ``features``, ``columns``, ``include_paths``, ...
+
+    Returns
+    -------
+    ray.data.Dataset
+
+    Examples
+    --------
+    >>> import ray, fastrec.ray
+    >>> ds = fastrec.ray.read_tfrecords("train-*.tfrecord")  # doctest: +SKIP
+    >>> ds.select_columns(["label"]).groupby("label").count().show()  # doctest: +SKIP
+    """
+    return ray.data.read_datasource(
+        TFRecordDatasource(paths, **options),
+        override_num_blocks=override_num_blocks,
+        concurrency=concurrency,
+        ray_remote_args=ray_remote_args,
+    )
+
+
+class TFRecordDatasource(Datasource):  # type: ignore[misc]
+    """The datasource of :func:`read_tfrecords`.
+
+    Parameters
+    ----------
+    paths : path, glob pattern, directory, list of these
+        As for :func:`read_tfrecords`.
+    features : mapping of str to feature, or SequenceFeatures, optional
+        As for :func:`fastrec.arrow.table`. By default inferred from the first records; one that
+        does not fit is an error when it is read.
+    columns : list of str, optional
+        Which of the features are read. ``Dataset.select_columns`` has the same effect.
+    include_paths : bool
+        Add a column ``path``.
+    filesystem : pyarrow.fs.FileSystem, optional
+    batch_size : int
+        Most rows of a block.
+    tensors : bool
+        As for :func:`fastrec.arrow.batch`.
+    exact : bool
+        As for :func:`fastrec.file_ranges`.
+    sample : int or None
+        Records that features are inferred from; None for all.
+    manifest : path or Manifest, optional
+        Of these files: names and sizes are compared with it at once, and the number of records of
+        each file that a task reads whole when it was read. Ray knows the number of rows then
+        without reading, as it does with an index beside each file.
+    verify, on_error
+        As for :class:`fastrec.Reader`; a callable has to be one that can be pickled.
+    """
+
+    def __init__(
+        self,
+        paths: Any,
+        *,
+        features: Mapping[str, Any] | fastrec.SequenceFeatures | None = None,
+        columns: Sequence[str] | None = None,
+        include_paths: bool = False,
+        filesystem: Any = None,
+        batch_size: int = 8192,
+        tensors: bool = True,
+        exact: bool = False,
+        sample: int | None = 1000,
+        manifest: fastrec.Manifest | Any = None,
+        verify: bool = True,
+        on_error: Any = "raise",
+    ) -> None:
+        super().__init__()
+        if batch_size < 1:
+            raise ValueError(f"batch_size must be at least 1, got {batch_size}")
+        self._filesystem, self._paths = _located(paths, filesystem)
+        self._files = fastrec.file_ranges(self._paths, _NEVER, filesystem=self._filesystem)
+        self._exact, self._options = exact, {"verify": verify, "on_error": on_error}
+        self._include_paths, self._batch_size, self._tensors = include_paths, batch_size, tensors
+        sequence: Mapping[str, Any] | None = None
+        if isinstance(features, fastrec.SequenceFeatures):
+            sequence = features.sequence
+            features = features.context
+        elif features is None:
+            if not self._files:
+                raise ValueError("features is required: the files have no records to infer it from")
+            features = arrow.with_optional(fastrec.infer_features(self._files, sample))
+        self._features, self._sequence = dict(features), sequence and dict(sequence)
+        self._manifest = None if manifest is None else self._held_against(manifest)
+        self._predicate_expr: Any = None
+        if include_paths and _PATH in self._names:
+            raise ValueError(f"{_PATH!a} is a feature: include_paths requires that it is not read")
+        self._projection_map: dict[str, str] | None = None
+        if columns is not None:
+            if odd := [name for name in columns if name not in self._names]:
+                raise ValueError(f"columns: {odd[0]!a} is not in features")
+            self._projection_map = {name: name for name in columns}
+            if include_paths:
+                self._projection_map[_PATH] = _PATH
+
+    @property
+    def _names(self) -> list[str]:
+        return [*self._features, *(self._sequence or ())]
+
+    def get_name(self) -> str:
+        """The name of the tasks."""
+        return "TFRecord"
+
+    def supports_projection_pushdown(self) -> bool:
+        """Only what is asked for is parsed."""
+        return True
+
+    def supports_predicate_pushdown(self) -> bool:
+        """Records are filtered before their other columns are parsed."""
+        return True
+
+    def apply_predicate(self, predicate_expr: Any) -> Any:
+        """Make the datasource of filtered records, or return this one: Ray filters them then."""
+        if not all(self._is_scalar(name) for name in _names_in(predicate_expr)):
+            return self
+        return super().apply_predicate(predicate_expr)
+
+    def _is_scalar(self, name: str) -> bool:
+        feature = self._features.get(name)
+        shape = getattr(feature, "shape", None)
+        return isinstance(feature, arrow.Optional) or (
+            isinstance(feature, fastrec.FixedLenFeature) and shape == ()
+        )
+
+    def _held_against(self, manifest: Any) -> fastrec.Manifest:
+        """The manifest, whose names and sizes have to be those of the files."""
+        if self._options["on_error"] != "raise":
+            raise ValueError("manifest and on_error are mutually exclusive")
+        held = manifest
+        if not isinstance(held, fastrec.Manifest):
+            held = fastrec.Manifest.load(manifest)
+        local = self._filesystem is None
+        paths: Sequence[Any] = expand(self._paths) if local else self._paths
+        held.check_names(paths)
+        for path in paths:
+            held.check_size(path, self._size(fastrec.FileRange(path)))
+        return held
+
+    def estimate_inmemory_data_size(self) -> int:
+        """The size of the files, which columns in memory have about."""
+        return sum(map(self._size, self._files))
+
+    def _size(self, whole: fastrec.FileRange) -> int:
+        if whole.end is not None:
+            return whole.end - whole.begin
+        if self._filesystem is not None:
+            return int(self._filesystem.get_file_info(os.fsdecode(whole.path)).size or 0)
+        return os.stat(whole.path).st_size
+
+    def get_read_tasks(
+        self,
+        parallelism: int,
+        per_task_row_limit: int | None = None,
+        data_context: Any = None,
+    ) -> list[Any]:
+        """Tasks that read about as many bytes each."""
+        total = self.estimate_inmemory_data_size()
+        size = max(total // max(parallelism, 1), _LEAST_BYTES)
+        names = {*self._names, _PATH} if self._projection_map is None else self._projection_map
+        features = {name: each for name, each in self._features.items() if name in names}
+        sequence = self._sequence and {n: f for n, f in self._sequence.items() if n in names}
+        if not features and not sequence:
+            features = dict(list(self._features.items())[:1])
+        parser = arrow.ColumnParser(features, sequence, threads=1)
+        with_path = self._include_paths and _PATH in names
+        read = _Reading(
+            parser=parser,
+            where=self._where(),
+            options=self._options,
+            batch_size=self._batch_size,
+            tensors=self._tensors,
+            with_path=with_path,
+        )
+        parts = fastrec.file_ranges(
+            self._paths, size, exact=self._exact, filesystem=self._filesystem
+        )
+        schema = read.empty().schema
+        return [
+            ReadTask(
+                partial(read, group, [self._listed(part) for part in group]),
+                self._metadata(group),
+                schema,
+                per_task_row_limit,
+            )
+            for group in grouped(parts, map(self._size, parts), size)
+        ]
+
+    def _where(self) -> _Filter | None:
+        if self._predicate_expr is None:
+            return None
+        named = _names_in(self._predicate_expr)
+        features = {name: each for name, each in self._features.items() if name in named}
+        parser = arrow.ColumnParser(features, self._sequence and {}, threads=1)
+        return _Filter(parser, self._predicate_expr.to_pyarrow())
+
+    def _metadata(self, group: Sequence[fastrec.FileRange]) -> Any:
+        counts = [self._count(part) for part in group]
+        return BlockMetadata(
+            num_rows=None if None in counts else sum(map(int, filter(None, counts))),
+            size_bytes=sum(map(self._size, group)),
+            exec_stats=None,
+            input_files=tuple(dict.fromkeys(os.fsdecode(part.path) for part in group)),
+        )
+
+    def _count(self, part: fastrec.FileRange) -> int | None:
+        """Records of a range, where the manifest or an index beside the file tells."""
+        if self._predicate_expr is not None or self._options["on_error"] != "raise":
+            return None
+        if (listed := self._listed(part)) is not None:
+            return listed.records
+        if part.filesystem is not None or part.end is None:
+            return None
+        try:
+            offsets = fastrec.Index.load(part.path).offsets
+        except (OSError, fastrec.IndexMismatchError):
+            return None
+        begin, end = np.searchsorted(offsets, [part.begin, part.end])
+        return int(end - begin)
+
+    def _listed(self, part: fastrec.FileRange) -> fastrec.ManifestFile | None:
+        """The manifest's entry of a file that is read as a whole."""
+        if self._manifest is None:
+            return None
+        found = self._manifest.entry(part.path)
+        return found if part.begin == 0 and part.end in (None, found.size) else None
+
+
+_NEVER = 1 << 62  # larger than a file: it is not cut
+
+
+def _located(paths: Any, filesystem: Any) -> tuple[Any, Any]:
+    """The file system, None for that of this machine, and paths on it."""
+    listed = [paths] if is_path(paths) else list(paths)
+    if filesystem is None:
+        if not any("://" in os.fsdecode(path) for path in listed):
+            return None, listed
+        found = [pyarrow.fs.FileSystem.from_uri(os.fsdecode(path)) for path in listed]
+        filesystem, listed = found[0][0], [path for _, path in found]
+    files: list[str] = []
+    for path in map(os.fsdecode, listed):
+        info = filesystem.get_file_info(path)
+        if info.type is pyarrow.fs.FileType.NotFound:
+            raise FileNotFoundError(2, "no such file", path)
+        if info.type is pyarrow.fs.FileType.Directory:
+            inside = filesystem.get_file_info(pyarrow.fs.FileSelector(path))
+            files += sorted(i.path for i in inside if i.is_file and ".tfrecord" in i.base_name)
+        else:
+            files.append(path)
+    return filesystem, files
+
+
+@dataclass(frozen=True)
+class _Filter:
+    """Finds the records of a block that a predicate keeps, by the columns that it names."""
+
+    parser: arrow.ColumnParser
+    predicate: Any
+
+    def __call__(self, records: fastrec.Bytes) -> NDArray[np.int64]:
+        table = pa.table(arrow.batch(self.parser(records), tensors=False))
+        table = table.append_column("", pa.array(np.arange(len(records))))
+        return table.filter(self.predicate).column("").to_numpy()  # type: ignore[no-any-return]
+
+
+@dataclass(frozen=True)
+class _Reading:
+    """Reads the blocks of one task, the same in every run."""
+
+    parser: arrow.ColumnParser
+    where: _Filter | None
+    options: Mapping[str, Any]
+    batch_size: int
+    tensors: bool
+    with_path: bool
+
+    def __call__(
+        self,
+        parts: Sequence[fastrec.FileRange],
+        listed: Sequence[fastrec.ManifestFile | None],
+    ) -> Iterator[Any]:
+        none = True
+        for part, entry in zip(parts, listed, strict=True):
+            files, rows = RecordFiles(part, **self.options), 0
+            for columns in self.parser.read(files, self.batch_size, self.where):
+                none = False
+                block = self.table(columns, os.fsdecode(part.path))
+                rows += block.num_rows
+                yield block
+            if entry is not None and self.where is None:
+                fastrec.Manifest([entry]).check_records(part.path, rows)
+        if none:
+            yield self.empty()
+
+    def empty(self) -> Any:
+        """A block without rows."""
+        return self.table(self.parser(fastrec.Bytes.from_list([])), "")
+
+    def table(self, columns: Mapping[str, Any], path: str) -> Any:
+        """The columns, and that of the path."""
+        table = pa.table(arrow.batch(columns, tensors=self.tensors))
+        if self.with_path:
+            table = table.append_column(_PATH, pa.repeat(pa.scalar(path), table.num_rows))
+        return table
+
+
+def _names_in(expression: Any) -> set[str]:
+    """The columns that an expression of Ray names."""
+    from ray.data.expressions import ColumnExpr  # older versions of Ray have none, and no filters
+
+    if isinstance(expression, (list, tuple)):
+        return set().union(*map(_names_in, expression))
+    if isinstance(expression, dict):
+        return _names_in(list(expression.values()))
+    if not dataclasses.is_dataclass(expression):
+        return set()
+    inner = [getattr(expression, field.name) for field in dataclasses.fields(expression)]
+    found = _names_in(inner)
+    return found | {expression.name} if isinstance(expression, ColumnExpr) else found
