@@ -146,7 +146,8 @@ if TYPE_CHECKING:
     from .records.manifest import Manifest, ManifestFile
     from .records.reader import Reader
     from .records.recovery import Skipped
-    from .records.reshard import Resharded, reshard
+    from .records.reshard import reshard
+    from .records.shard_layout import Resharded
     from .records.splitting import FileRange, file_ranges
     from .records.verify import FileReport, Repaired, Verified, count, repair, verify
     from .storage.options import StorageOptions
@@ -161,7 +162,8 @@ _HOMES: dict[str, tuple[str, ...]] = {
     "batches.iterator": ("Batches",),
     "records.verify": ("FileReport", "Repaired", "Verified", "count", "repair", "verify"),
     "records.recovery": ("Skipped",),
-    "records.reshard": ("Resharded", "reshard"),
+    "records.reshard": ("reshard",),
+    "records.shard_layout": ("Resharded",),
     "records.splitting": ("FileRange", "file_ranges"),
     "storage.options": ("StorageOptions",),
     "parsing.parse": (

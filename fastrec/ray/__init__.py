@@ -15,11 +15,13 @@ except ModuleNotFoundError as error:
     raise ModuleNotFoundError(message, name=error.name) from None
 
 from .reading import TFRecordDatasource, read_tfrecords
+from .resharding import reshard
 from .writing import TFRecordDatasink, write_tfrecords
 
 __all__ = [
     "TFRecordDatasink",
     "TFRecordDatasource",
     "read_tfrecords",
+    "reshard",
     "write_tfrecords",
 ]

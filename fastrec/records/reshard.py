@@ -11,7 +11,7 @@ import secrets
 import shutil
 from collections.abc import Callable, Iterator
 from functools import cached_property, partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,33 +21,34 @@ from ..columns import Bytes
 from ..errors import FastrecError
 from .byte_sources import NamedFile
 from .compression import normalize
+from .dealing import Bucket, deal
 from .file_magic import FRAME_OVERHEAD
-from .paths import PathLike, expand, is_path, is_remote, shard_paths
+from .paths import PathLike, expand, shard_paths
 from .reader import Reader
 from .record_files import RecordFiles, Source
 from .recovery import OnError
-from .shard_writer import ShardWriter, check_sizes
+from .shard_layout import (
+    Resharded,
+    check_arguments,
+    check_none_exists,
+    publish,
+    shard_names,
+    shard_sizes,
+)
+from .shard_writer import ShardWriter
 
-__all__ = ["Resharded", "reshard"]
+__all__ = ["reshard"]
 
 _FORMAT = "fastrec reshard"
 _VERSION = 1
 _BLOCK = 4096  # records
 _BLOCK_BYTES = 16 << 20
 _MOST_BUCKETS = 512  # files that are open at once
-_BUCKET_BUFFER = 1 << 16  # bytes
 _CHECKPOINTS = 16  # while records are dealt
 _SIZES = ("shards", "shard_bytes", "shard_records")
 _STATE = "state.json"
 
 Progress = Callable[[int, int], object]
-
-
-class Resharded(NamedTuple):
-    """Result of :func:`reshard`."""
-
-    records: int
-    paths: list[str]
 
 
 def reshard(
@@ -126,18 +127,16 @@ def reshard(
     >>> sorted(fastrec.Reader(done.paths))
     [b'0', b'1', b'2', b'3', b'4', b'5', b'6', b'7', b'8']
     """
-    check_sizes(
-        {"shards": shards, "shard_bytes": shard_bytes, "shard_records": shard_records}, False
+    check_arguments(
+        source,
+        target,
+        {"shards": shards, "shard_bytes": shard_bytes, "shard_records": shard_records},
+        shuffle=shuffle,
+        seed=seed,
+        compression=compression,
+        level=level,
+        memory=memory,
     )
-    if seed is not None and not (shuffle and 0 <= seed < 2**64):
-        raise ValueError(f"seed requires shuffle and must be 0 to 2**64 - 1, got {seed}")
-    if level is not None and normalize(compression) is None:
-        raise ValueError("level requires compression")
-    if memory < 1 << 20:
-        raise ValueError(f"memory must be at least 1 MiB, got {memory}")
-    paths = [source] if is_path(source) else list(source)  # type: ignore[arg-type]
-    if urls := [each for each in (*paths, target) if is_remote(each, None)]:
-        raise ValueError(f"reshard requires files that are local or mounted, got {urls[0]!r}")
     work = _Work(
         [os.fsdecode(path) for path in expand(source)],  # type: ignore[arg-type]
         os.fsdecode(target),
@@ -281,9 +280,8 @@ class _Work:
 
     def _targets(self) -> list[str]:
         """The names of the files that were written so far."""
-        if all(self._options[name] is None for name in _SIZES):
-            return [self._target][: len(self._state["shards"])]
-        return shard_paths(self._target, len(self._state["shards"]))
+        files = {name: self._options[name] for name in _SIZES}
+        return shard_names(self._target, len(self._state["shards"]), files)
 
     def _save(self) -> None:
         text = json.dumps(self._state)
@@ -332,29 +330,24 @@ class _Work:
         if not self.publishing:
             if not overwrite:
                 count = self._options["shards"]
-                _check_none_exists(shard_paths(self._target, count) if count else [self._target])
+                check_none_exists(shard_paths(self._target, count) if count else [self._target])
             self._write_shards()
             if not overwrite:
-                _check_none_exists(self._targets())
+                check_none_exists(self._targets())
             self._state["publishing"] = True
             self._save()
         return self._publish(overwrite)
 
     def _sizes(self) -> Iterator[int | None]:
         """Records of each file; None where its size in bytes tells."""
-        count, records = self._options["shards"], self._options["shard_records"]
-        if count is not None:
-            for number in range(count):
-                yield self._total * (number + 1) // count - self._total * number // count
-        elif records is not None:
-            for begin in range(0, max(self._total, 1), records):
-                yield min(records, self._total - begin)
-        elif self._options["shard_bytes"] is None:
-            yield self._total
-        else:
+        if self._options["shard_bytes"] is None:
+            yield from shard_sizes(
+                self._total, self._options["shards"], self._options["shard_records"]
+            )
+            return
+        yield None
+        while self._written < self._total:
             yield None
-            while self._written < self._total:
-                yield None
 
     def _write_shards(self) -> None:
         done: list[int] = self._state["shards"]
@@ -392,12 +385,7 @@ class _Work:
         done, paths = self._state["shards"], self._targets()
         left = [(self._shard(number), path) for number, path in enumerate(paths)]
         left = [pair for pair in left if os.path.lexists(pair[0])]  # others are in place
-        if not overwrite:
-            _check_none_exists([path for _, path in left])
-        for place, path in left:
-            os.replace(place, path)
-        _sync(os.path.dirname(os.path.abspath(self._target)))
-        shutil.rmtree(self.folder)
+        publish(left, self.folder, overwrite)
         return Resharded(sum(done), paths)
 
     # -- Order -----------------------------------------------------------------------------------
@@ -454,9 +442,8 @@ class _Work:
             ranks = np.empty(end - begin, np.int64)
             ranks[np.argsort(self._permuted(begin, end))] = np.arange(end - begin)
             with Reader(self._bucket(number), compression=None, index=False) as reader:
-                between = partial(_between, ranks)
-                picked = self._picked(reader, between, max(first - begin, 0), len(ranks))
-                yield from picked
+                start = max(first - begin, 0)
+                yield from self._picked(reader, partial(_part, ranks), start, len(ranks))
 
     def _deal(self) -> None:
         """Append each record to the bucket of its place."""
@@ -467,13 +454,13 @@ class _Work:
         seed = int(self._state.get("seed", self._options["seed"]))
         with contextlib.ExitStack() as stack:
             buckets = [
-                stack.enter_context(_Bucket(self._bucket(number), size))
+                stack.enter_context(Bucket(self._bucket(number), size))
                 for number, size in enumerate(sizes)
             ]
             saved = done
             for block in self._blocks(done):
                 places = _core.places_of(self._total, seed, 0, done, done + len(block))
-                _deal_block(block, np.searchsorted(ends, places, "right"), buckets)
+                deal(block, np.searchsorted(ends, places, "right"), buckets)
                 done += len(block)
                 self._report(done)
                 if done - saved >= self._total // _CHECKPOINTS:
@@ -503,61 +490,5 @@ class _Source:
         return taken
 
 
-class _Bucket:
-    """A record file that grows, from a size on that was good."""
-
-    def __init__(self, path: str, size: int) -> None:
-        self._path = path
-        self._file = open(path, "ab", buffering=_BUCKET_BUFFER)  # noqa: SIM115
-        if self._file.seek(0, os.SEEK_END) < size:
-            self._file.close()
-            raise FastrecError(f"{path!a} must have {size} bytes: remove the directory it is in")
-        self._file.truncate(size)
-
-    def write(self, records: list[bytes]) -> None:
-        for frames, _ in _core.Frames(records):
-            self._do(self._file.write, frames)
-
-    def flush(self) -> int:
-        """Pass what is buffered to the system; the size of the file."""
-        self._do(self._file.flush)
-        return self._file.tell()
-
-    def _do(self, function: Callable[..., Any], *arguments: Any) -> None:
-        try:
-            function(*arguments)
-        except OSError as error:
-            raise OSError(error.errno, error.strerror, self._path) from None
-
-    def __enter__(self) -> _Bucket:
-        return self
-
-    def __exit__(self, exc_type: object, *exc_info: object) -> None:
-        with contextlib.suppress(OSError) if exc_type else contextlib.nullcontext():
-            self._file.close()
-
-
-def _between(ranks: NDArray[np.int64], begin: int, end: int) -> NDArray[np.int64]:
+def _part(ranks: NDArray[np.int64], begin: int, end: int) -> NDArray[np.int64]:
     return ranks[begin:end]
-
-
-def _deal_block(block: Bytes, numbers: NDArray[np.int64], buckets: list[_Bucket]) -> None:
-    order = np.argsort(numbers, kind="stable")
-    records = block.to_list()
-    present, begins = np.unique(numbers[order], return_index=True)
-    for number, some in zip(present.tolist(), np.split(order, begins[1:]), strict=True):
-        buckets[number].write([records[i] for i in some.tolist()])
-
-
-def _check_none_exists(paths: list[str]) -> None:
-    for path in paths:
-        if os.path.lexists(path):
-            raise FileExistsError(17, "the file exists", path)
-
-
-def _sync(folder: str) -> None:
-    file = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(file)
-    finally:
-        os.close(file)

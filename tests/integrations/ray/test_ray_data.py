@@ -23,7 +23,8 @@ import pyarrow.fs  # noqa: E402
 from ray.data.expressions import col  # noqa: E402
 
 from fastrec import arrow  # noqa: E402
-from fastrec.ray import TFRecordDatasource, read_tfrecords, write_tfrecords  # noqa: E402
+from fastrec.ray import TFRecordDatasource, read_tfrecords, reshard, write_tfrecords  # noqa: E402
+from fastrec.records import reshard_units  # noqa: E402
 
 COUNT = 103
 pytestmark = pytest.mark.filterwarnings("ignore")  # of Ray, and of what it imports
@@ -286,6 +287,56 @@ def test_damage_names_the_file_and_may_be_skipped(large: str, tmp_path: Path) ->
         read_tfrecords(str(path)).materialize()
     kept = read_tfrecords(str(path), on_error="skip", override_num_blocks=4)
     assert len(kept.take_all()) == 2999
+
+
+@pytest.mark.parametrize("order", [{}, {"shuffle": True, "seed": 11}])
+def test_resharding_writes_what_one_process_writes(
+    large: str, files: str, tmp_path: Path, order: dict[str, Any]
+) -> None:
+    source = [large, *map(os.fsdecode, fastrec.Reader(files).paths)]
+    written = []
+    for function, name in ((fastrec.reshard, "here"), (reshard, "there")):
+        (tmp_path / name).mkdir()
+        target = tmp_path / name / "x.tfrecord"
+        done = function(source, target, shards=5, memory=2 << 20, **order)
+        assert done.records == 3000 + COUNT
+        written.append({path.name: path.read_bytes() for path in target.parent.iterdir()})
+    assert len(written[0]) == 5
+    assert written[0] == written[1]
+
+
+def test_resharding_that_fails_changes_nothing(large: str, tmp_path: Path) -> None:
+    data = bytearray(Path(large).read_bytes())
+    data[len(data) // 2] ^= 1
+    (tmp_path / "damaged.tfrecord").write_bytes(data)
+    (tmp_path / "out.tfrecord").write_bytes(b"old")
+    with pytest.raises(fastrec.CorruptRecordError, match=r"corrupted record at \d+") as caught:
+        reshard(tmp_path / "damaged.tfrecord", tmp_path / "out.tfrecord", shuffle=True)
+    assert caught.value.path == str(tmp_path / "damaged.tfrecord")
+    assert sorted(os.listdir(tmp_path)) == ["damaged.tfrecord", "out.tfrecord"]
+    assert (tmp_path / "out.tfrecord").read_bytes() == b"old"
+
+
+@pytest.mark.slow
+def test_resharding_goes_on_without_a_worker_that_is_killed(
+    large: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    marker, write = tmp_path / "killed", reshard_units._write
+
+    def kill_once(plan: Any, places: tuple[int, int]) -> str:
+        if not marker.exists():
+            marker.touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+        return write(plan, places)
+
+    options: dict[str, Any] = {"shards": 3, "shuffle": True, "seed": 5}
+    here = fastrec.reshard(large, tmp_path / "here.tfrecord", **options)
+    monkeypatch.setattr(reshard_units, "_write", kill_once)
+    there = reshard(large, tmp_path / "there.tfrecord", **options)
+    assert marker.exists()
+    for a, b in zip(here.paths, there.paths, strict=True):
+        assert Path(a).read_bytes() == Path(b).read_bytes()
+    assert not (tmp_path / "there.tfrecord.reshard").exists()
 
 
 @pytest.mark.parametrize(

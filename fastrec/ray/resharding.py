@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Record files rewritten by the tasks of a cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import ray
+import ray.exceptions
+
+import fastrec
+
+from ..records.reshard_units import reshard_by
+
+__all__ = ["reshard"]
+
+
+def reshard(
+    source: Any,
+    target: Any,
+    *,
+    shards: int | None = None,
+    shard_records: int | None = None,
+    shuffle: bool = False,
+    seed: int | None = None,
+    compression: str | None = None,
+    level: int | None = None,
+    memory: int = 256 << 20,
+    overwrite: bool = True,
+    ray_remote_args: Mapping[str, Any] | None = None,
+) -> fastrec.Resharded:
+    """Rewrite record files as others, in order or shuffled, by tasks of Ray.
+
+    The files and their records are those that :func:`fastrec.reshard` writes with the same
+    arguments, byte for byte where they are not compressed: with a seed, in the order of
+    ``Batcher(source, shuffle=True, seed=seed)`` in epoch 0. Everything is written to the directory
+    ``<target>.reshard`` beside the target first, and put in place at the end. A shuffle writes all
+    records there once more before, so the disk needs room for two copies. A task that is lost with
+    its worker is run again.
+
+    Parameters
+    ----------
+    source : path, glob pattern, directory, list of these
+        Plain or compressed files. All nodes must see the source and the target under the same
+        path, as on a file system that all of them mount.
+    target : path
+    shards, shard_records : int, optional
+        Number of files, or their size in records, each written by one task. Without these there is
+        one file.
+    shuffle, seed, compression, level, overwrite
+        As for :func:`fastrec.reshard`.
+    memory : int
+        Bytes of records that a task may hold at once, about.
+    ray_remote_args : mapping, optional
+        Of the tasks, as for ``ray.remote``: ``num_cpus``, ``memory``, ``max_retries``, ...
+
+    Returns
+    -------
+    Resharded
+        Number of records, and paths of the files.
+
+    Raises
+    ------
+    OSError, CorruptRecordError, TruncatedFileError
+        The target is unchanged then.
+    FastrecError
+        If a source changes meanwhile.
+
+    Examples
+    --------
+    >>> import ray, fastrec.ray
+    >>> fastrec.ray.reshard(
+    ...     "train-*.tfrecord", "mixed.tfrecord", shards=512, shuffle=True, seed=7
+    ... )  # doctest: +SKIP
+    """
+    return reshard_by(
+        partial(_run, dict(ray_remote_args or {})),
+        source,
+        target,
+        shards=shards,
+        shard_records=shard_records,
+        shuffle=shuffle,
+        seed=seed,
+        compression=compression,
+        level=level,
+        memory=memory,
+        overwrite=overwrite,
+    )
+
+
+def _run(
+    options: dict[str, Any],
+    function: Callable[[Any, Any], Any],
+    shared: Any,
+    items: Sequence[Any],
+) -> list[Any]:
+    """The results of a function, each by a task, in order."""
+    task = ray.remote(function).options(**options) if options else ray.remote(function)
+    stored = ray.put(shared)
+    pending = [task.remote(stored, item) for item in items]
+    try:
+        return list(ray.get(pending))
+    except ray.exceptions.RayTaskError as error:
+        raise error.cause from error

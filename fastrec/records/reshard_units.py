@@ -1,0 +1,275 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Resharding as units of work for the tasks of a cluster, with the result of :func:`reshard`.
+
+Three rounds, of which each needs what the one before gave: the records of each byte range are
+counted; ranges are rewritten in the order of the places that their records get, with the positions
+where buckets of places begin; each target is written from its buckets. A bucket is what one task
+holds in memory. A unit writes under names of its own, so it can be run again while an earlier
+attempt still runs.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import secrets
+import shutil
+import uuid
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .. import _core
+from ..errors import FastrecError
+from .compression import normalize
+from .file_magic import FRAME_OVERHEAD
+from .paths import PathLike, expand
+from .reader import Reader
+from .record_files import RecordFiles, Source
+from .shard_layout import (
+    Resharded,
+    check_arguments,
+    check_none_exists,
+    publish,
+    shard_names,
+    shard_sizes,
+)
+from .shard_writer import ShardWriter
+from .splitting import FileRange, file_ranges
+
+__all__ = ["reshard_by"]
+
+# Calls a function with the first argument and each of the others, anywhere; results in order.
+Run = Callable[[Callable[[Any, Any], Any], Any, Sequence[Any]], "list[Any]"]
+
+_BLOCK = 256  # records
+_RANGE_BYTES = 64 << 20
+_OBJECT_BYTES = 64  # of a record in a list, without its data
+
+
+class _Unit(NamedTuple):
+    """A byte range with its records; `first` is the number of the first of them."""
+
+    part: FileRange
+    first: int
+    records: int
+
+
+class _Sorted(NamedTuple):
+    """Records that follow each other in the source, written in the order of their places.
+
+    ``offsets[i]`` is where those of bucket `i` begin.
+    """
+
+    path: str
+    first: int
+    offsets: NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """What the units of a round know; it can be pickled."""
+
+    folder: str
+    total: int
+    seed: int | None  # None: the records stay in order
+    memory: int
+    bounds: NDArray[np.int64]  # places where buckets begin, and the end
+    packing: tuple[str | None, int | None]
+    units: Sequence[_Unit] = ()
+    runs: Sequence[_Sorted] = ()
+
+    def path(self, kind: str) -> str:
+        return os.path.join(self.folder, f"{kind}-{uuid.uuid4().hex}")
+
+
+def reshard_by(
+    run: Run,
+    source: Source,
+    target: PathLike,
+    *,
+    shards: int | None = None,
+    shard_records: int | None = None,
+    shuffle: bool = False,
+    seed: int | None = None,
+    compression: str | None = None,
+    level: int | None = None,
+    memory: int = 256 << 20,
+    overwrite: bool = True,
+) -> Resharded:
+    """Rewrite record files by units that `run` calls; arguments as for :func:`reshard`."""
+    files = {"shards": shards, "shard_records": shard_records}
+    check_arguments(
+        source,
+        target,
+        files,
+        shuffle=shuffle,
+        seed=seed,
+        compression=compression,
+        level=level,
+        memory=memory,
+    )
+    name = os.path.abspath(os.fsdecode(target))
+    if not overwrite:
+        check_none_exists(shard_names(name, shards or 1, files))
+    folder = f"{name}.reshard"
+    try:
+        os.mkdir(folder)
+    except FileExistsError:
+        raise FileExistsError(17, "work of another call is here; remove it", folder) from None
+    try:
+        if shuffle and seed is None:
+            seed = secrets.randbits(64)
+        paths = [os.path.abspath(os.fsdecode(path)) for path in expand(source)]  # type: ignore[arg-type]
+        units, size = _counted(run, paths, memory)
+        total = units[-1].first + units[-1].records if units else 0
+        counts = list(shard_sizes(total, shards, shard_records))
+        ends = np.cumsum([0, *counts])
+        bounds = _bounds(ends, size + total * _OBJECT_BYTES, memory // 2)
+        packing = normalize(compression), level
+        plan = _Plan(folder, total, seed, memory, bounds, packing, units)
+        if seed is not None:
+            found = run(_sort, replace(plan, units=()), units)
+            plan = replace(plan, units=(), runs=list(itertools.chain.from_iterable(found)))
+        places = run(_write, plan, list(itertools.pairwise(ends.tolist())))
+        targets = shard_names(name, len(counts), files)
+        publish(list(zip(places, targets, strict=True)), folder, overwrite)
+    except BaseException:
+        # Units may still run, or wait to: under another name they make nothing in it any more.
+        doomed = f"{folder}.{uuid.uuid4().hex}"
+        os.rename(folder, doomed)
+        shutil.rmtree(doomed, ignore_errors=True)
+        raise
+    return Resharded(total, targets)
+
+
+def _bounds(ends: NDArray[np.int64], size: int, most: int) -> NDArray[np.int64]:
+    """Places that cut the targets into buckets, which have about `most` of all `size` bytes."""
+    total = int(ends[-1])
+    count = -(-size // most)
+    cuts = [total * number // count for number in range(1, count)]
+    return np.unique(np.concatenate([ends, np.array(cuts, np.int64)]))
+
+
+# -- Units -----------------------------------------------------------------------------------------
+
+
+def _counted(run: Run, paths: Sequence[str], memory: int) -> tuple[list[_Unit], int]:
+    """Byte ranges with the numbers of their records, and the bytes of all records."""
+    parts = file_ranges(paths, min(_RANGE_BYTES, memory // 2))
+    found = run(_count, None, parts)
+    ends = list(itertools.accumulate((count for count, _ in found), initial=0))
+    units = [
+        _Unit(part, first, count)
+        for part, first, (count, _) in zip(parts, ends, found, strict=False)
+        if count
+    ]
+    return units, sum(size for _, size in found)
+
+
+def _count(_: None, part: FileRange) -> tuple[int, int]:
+    """Records of a range, and their bytes."""
+    (reader,) = RecordFiles(part, verify=False, index=False).readers()
+    return reader.walk()
+
+
+def _sort(plan: _Plan, unit: _Unit) -> list[_Sorted]:
+    """Write the records of a range by place, as many at a time as memory holds."""
+    done: list[_Sorted] = []
+    held: list[bytes] = []
+    size, first = 0, unit.first
+    for block in _read(unit):
+        held += block
+        size += sum(map(len, block)) + len(block) * _OBJECT_BYTES
+        if size >= plan.memory // 2:
+            done.append(_spill(plan, first, held))
+            first, size, held = first + len(held), 0, []
+    if held:
+        done.append(_spill(plan, first, held))
+    return done
+
+
+def _spill(plan: _Plan, first: int, records: list[bytes]) -> _Sorted:
+    assert plan.seed is not None
+    places = _core.places_of(plan.total, plan.seed, 0, first, first + len(records))
+    order = np.argsort(places)
+    ordered = [records[i] for i in order.tolist()]
+    path = plan.path("run")
+    with ShardWriter(path, fsync=False) as writer:
+        writer.write_many(ordered)
+    sizes = np.fromiter(map(len, ordered), np.int64, len(ordered)) + FRAME_OVERHEAD
+    begins = np.concatenate([[0], np.cumsum(sizes)])
+    offsets = begins[np.searchsorted(places[order].astype(np.int64), plan.bounds)]
+    return _Sorted(path, first, offsets)
+
+
+def _write(plan: _Plan, places: tuple[int, int]) -> str:
+    """Write the target that has these places; where it is as yet."""
+    path = plan.path("shard")
+    kind, level = plan.packing
+    begin, end = places
+    blocks = _in_order(plan, begin, end) if plan.seed is None else _merged(plan, begin, end)
+    with ShardWriter(path, compression=kind, level=level) as writer:
+        for block in blocks:
+            writer.write_many(block)
+        if writer.count != end - begin:
+            raise FastrecError(
+                f"{end - begin} records were counted and {writer.count} were read: a source has "
+                "changed"
+            )
+    return path
+
+
+def _in_order(plan: _Plan, begin: int, end: int) -> Iterator[list[bytes]]:
+    for unit in plan.units:
+        if unit.first < end and unit.first + unit.records > begin:
+            number = unit.first
+            for block in _read(unit):
+                yield block[max(begin - number, 0) : max(end - number, 0)]
+                number += len(block)
+
+
+def _merged(plan: _Plan, begin: int, end: int) -> Iterator[list[bytes]]:
+    """The records of some places, a bucket at a time."""
+    assert plan.seed is not None
+    firsts = np.array([run.first for run in plan.runs], np.uint64)
+    first, last = np.searchsorted(plan.bounds, [begin, end]).tolist()
+    for bucket in range(first, last):
+        low, high = plan.bounds[bucket : bucket + 2].tolist()
+        numbers = _core.permuted(plan.total, plan.seed, 0, low, high)
+        # Runs follow each other as their records do, and each is sorted by place: so the records
+        # of a place after the other are those of the runs in the order in which they have them.
+        origin = np.searchsorted(firsts, numbers, "right") - 1
+        records = list(_bucket(plan, bucket))
+        if len(records) != len(numbers):
+            raise FastrecError(
+                f"{plan.folder!a} must have {len(numbers)} records of a bucket, got {len(records)}"
+            )
+        ranks = np.empty(len(numbers), np.int64)
+        ranks[np.argsort(origin, kind="stable")] = np.arange(len(numbers))
+        for start in range(0, len(ranks), _BLOCK):
+            yield [records[i] for i in ranks[start : start + _BLOCK].tolist()]
+
+
+def _bucket(plan: _Plan, bucket: int) -> Iterator[bytes]:
+    for run in plan.runs:
+        begin, end = run.offsets[bucket : bucket + 2].tolist()
+        if begin < end:
+            yield from Reader(FileRange(run.path, begin, end), index=False)
+
+
+def _read(unit: _Unit) -> Iterator[list[bytes]]:
+    """The records of a range, which must be as many as were counted."""
+    (reader,) = RecordFiles(unit.part, index=False).readers()
+    count = 0
+    while (block := reader.take(_BLOCK)) is not None:
+        count += len(block)
+        yield block.to_list()
+    if count != unit.records:
+        raise FastrecError(
+            f"{os.fsdecode(unit.part.path)!a} has changed: {unit.part} had {unit.records} records, "
+            f"and has {count}"
+        )

@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The files that resharding writes: their arguments, sizes and names, and putting them in place."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from .compression import normalize
+from .paths import PathLike, is_path, is_remote, shard_paths
+from .record_files import Source
+from .shard_writer import check_sizes
+
+__all__ = [
+    "Resharded",
+    "check_arguments",
+    "check_none_exists",
+    "publish",
+    "shard_names",
+    "shard_sizes",
+]
+
+
+class Resharded(NamedTuple):
+    """Result of :func:`reshard`."""
+
+    records: int
+    paths: list[str]
+
+
+def check_arguments(
+    source: Source,
+    target: PathLike,
+    files: dict[str, int | None],
+    *,
+    shuffle: bool,
+    seed: int | None,
+    compression: str | None,
+    level: int | None,
+    memory: int,
+) -> None:
+    """Raise unless arguments go together; `files` has their number or size."""
+    check_sizes(files, False)
+    if seed is not None and not (shuffle and 0 <= seed < 2**64):
+        raise ValueError(f"seed requires shuffle and must be 0 to 2**64 - 1, got {seed}")
+    if level is not None and normalize(compression) is None:
+        raise ValueError("level requires compression")
+    if memory < 1 << 20:
+        raise ValueError(f"memory must be at least 1 MiB, got {memory}")
+    paths = [source] if is_path(source) else list(source)  # type: ignore[arg-type]
+    if urls := [each for each in (*paths, target) if is_remote(each, None)]:
+        raise ValueError(f"reshard requires files that are local or mounted, got {urls[0]!r}")
+
+
+def shard_sizes(total: int, shards: int | None, shard_records: int | None) -> Iterator[int]:
+    """Records of each file."""
+    if shards is not None:
+        for number in range(shards):
+            yield total * (number + 1) // shards - total * number // shards
+    elif shard_records is not None:
+        for begin in range(0, max(total, 1), shard_records):
+            yield min(shard_records, total - begin)
+    else:
+        yield total
+
+
+def shard_names(target: str, count: int, files: dict[str, int | None]) -> list[str]:
+    """The names of the first `count` files."""
+    if all(size is None for size in files.values()):
+        return [target][:count]
+    return shard_paths(target, count)
+
+
+def check_none_exists(paths: list[str]) -> None:
+    """Raise if there is such a file."""
+    for path in paths:
+        if os.path.lexists(path):
+            raise FileExistsError(17, "the file exists", path)
+
+
+def publish(staged: list[tuple[str, str]], folder: str, overwrite: bool) -> None:
+    """Give files that were written in a folder their names, and remove the folder."""
+    if not overwrite:
+        check_none_exists([path for _, path in staged])
+    for place, path in staged:
+        os.replace(place, path)
+    _sync(os.path.dirname(os.path.abspath(folder)))
+    shutil.rmtree(folder)
+
+
+def _sync(folder: str) -> None:
+    file = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(file)
+    finally:
+        os.close(file)
