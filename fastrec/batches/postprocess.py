@@ -55,6 +55,8 @@ class Steps:
     def __init__(self, options: Options) -> None:
         self._options = options
         self.images = options.images
+        # As many as are in hand at once: in the ring, and two with the consumer.
+        self._spares = {name: _core.Spares(options.depth + 2) for name in self.images}
         self.sequences: SequenceParser | None = None
         if options.sequences is not None:
             self.sequences = SequenceParser(options.sequences.context, options.sequences.sequence)
@@ -90,7 +92,9 @@ class Steps:
                 damage.leave_out(failure)
                 bad.add(row)
 
-            columns[name] = feature.decode_rows(columns[name], keys, run.spec.seed, failed)
+            columns[name] = feature.decode_rows(
+                columns[name], keys, run.spec.seed, failed, self._spares[name]
+            )
         if bad:
             kept = np.array([row for row in range(len(keys)) if row not in bad], np.int64)
             if not len(kept):

@@ -218,11 +218,17 @@ class ImageFeature(Feature):
         return self.decode_rows(images, keys, seed, fail)
 
     def decode_rows(
-        self, images: Sequence[bytes], keys: Any, seed: int, failed: Failed
+        self,
+        images: Sequence[bytes],
+        keys: Any,
+        seed: int,
+        failed: Failed,
+        spares: _core.Spares | None = None,
     ) -> NDArray[Any] | Arrays:
         """Decode images as :meth:`decode` does, telling `failed` of those that cannot be.
 
-        What `failed` raises is raised. When it returns, the row is 0, or of size 0.
+        What `failed` raises is raised. When it returns, the row is 0, or of size 0. Images of one
+        size are written into memory of `spares`.
         """
         strings = images if isinstance(images, Bytes) else Bytes.from_list(list(images))
         fields = self._fields()
@@ -234,17 +240,22 @@ class ImageFeature(Feature):
         if keys is None:
             keys = np.arange(len(strings), dtype=np.uint64)
         keys = np.ascontiguousarray(keys, np.uint64)
-        return self._fused(strings, keys, fields | {"seed": seed % 2**64}, failed)
+        return self._fused(strings, keys, fields | {"seed": seed % 2**64}, failed, spares)
 
     def _fused(
-        self, strings: Bytes, keys: NDArray[np.uint64], fields: dict[str, Any], failed: Failed
+        self,
+        strings: Bytes,
+        keys: NDArray[np.uint64],
+        fields: dict[str, Any],
+        failed: Failed,
+        spares: _core.Spares | None,
     ) -> NDArray[Any]:
         assert self.shape is not None
         native = _core.Preprocessor(fields)
         shape: tuple[int, ...] = (*self.shape, self.channels)
         if self.channels_first:
             shape = (self.channels, *self.shape)
-        out = _core.empty((len(strings), *shape), _dtype_of(fields["dtype"]))
+        out = _core.empty((len(strings), *shape), _dtype_of(fields["dtype"]), spares)
         rows = out.view(np.uint8).reshape(len(strings), -1)
         row, count, is_native = 0, len(strings), _core.jpeg_version() is not None
         while row < count:

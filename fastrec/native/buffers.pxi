@@ -19,13 +19,45 @@ cdef class Block:
 
 
 @cython.final
+cdef class Spares:
+    """Memory of at most `most` freed arrays of :func:`empty`, for the next that it makes.
+
+    Large arrays are otherwise mapped and zeroed anew each time.
+    """
+
+    cdef list rooms
+    cdef Py_ssize_t most
+
+    def __cinit__(self, *_):
+        self.rooms = []
+
+    def __init__(self, Py_ssize_t most):
+        self.most = most
+
+    cdef OwnedBuffer take(self, size_t size):
+        cdef OwnedBuffer room
+        try:
+            room = self.rooms.pop()
+        except IndexError:
+            return None
+        return room if room.buffer.capacity >= size else None
+
+
+@cython.final
 @cython.no_gc_clear
 cdef class OwnedBuffer:
     """A growing buffer that is done growing."""
 
     cdef c.fr_buffer buffer
+    cdef Spares spares  # that its memory goes to, or None
 
     def __dealloc__(self):
+        cdef OwnedBuffer room
+        if self.spares is not None and len(self.spares.rooms) < self.spares.most:
+            room = OwnedBuffer.__new__(OwnedBuffer)
+            room.buffer = self.buffer
+            memset(&self.buffer, 0, sizeof(self.buffer))
+            self.spares.rooms.append(room)
         c.fr_buffer_free(&self.buffer)
 
     def __getbuffer__(self, Py_buffer *view, int flags):
@@ -46,11 +78,15 @@ cdef object array_of(exporter, dtype):
     return np.frombuffer(exporter, dtype)
 
 
-def empty(shape, dtype):
+def empty(shape, dtype, Spares spares=None):
     """Allocate as ``np.empty`` does, 64-byte aligned, reusing memory of earlier batches."""
-    cdef OwnedBuffer room = OwnedBuffer()
     cdef c.fr_error err
     cdef size_t size = math.prod(shape) * np.dtype(dtype).itemsize
+    cdef OwnedBuffer room = None if spares is None else spares.take(size)
+    if room is None:
+        room = OwnedBuffer()
+    room.spares = spares
+    room.buffer.size = 0
     check(c.fr_buffer_reserve(&room.buffer, size, &err), &err)
     room.buffer.size = size
     return array_of(room, dtype).reshape(shape)
