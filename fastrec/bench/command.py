@@ -70,6 +70,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--markdown", metavar="FILE", help="write the tables there")
     parser.add_argument("--crc-driver", metavar="FILE", default="",
                         help="benchmarks/crc32c_bench.c, compiled")  # fmt: skip
+    parser.add_argument("--jpeg-driver", metavar="FILE", default="",
+                        help="benchmarks/jpeg_ceiling.c, compiled")  # fmt: skip
 
 
 def run(arguments: argparse.Namespace, report: Report) -> int:
@@ -124,6 +126,7 @@ def _request(arguments: argparse.Namespace) -> suite.Request:
         rules=replace(base, rounds=arguments.rounds or base.rounds, seed=arguments.seed,
                       threads=arguments.threads),
         crc_driver=os.path.abspath(arguments.crc_driver) if arguments.crc_driver else "",
+        jpeg_driver=os.path.abspath(arguments.jpeg_driver) if arguments.jpeg_driver else "",
     )  # fmt: skip
 
 

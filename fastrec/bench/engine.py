@@ -115,9 +115,10 @@ class Engine:
         rules: Rules,
         folder: str,
         say: Callable[[str], object] = lambda text: None,
+        jpeg_driver: str = "",
     ) -> None:
         self._contestants, self._judge, self._rules = contestants, judge, rules
-        self._folder, self._say = folder, say
+        self._folder, self._say, self._jpeg_driver = folder, say, jpeg_driver
 
     def entries(self, job: Job) -> Iterable[Entry]:
         for peer, contestant in self._contestants.items():
@@ -154,6 +155,7 @@ class Engine:
             "seed": self._rules.seed,
             "saved": saved,
             "threads": self._rules.threads,
+            "jpeg_driver": self._jpeg_driver,
         }
 
     def _prepare(self, measurement: Measurement, task: dict[str, Any]) -> dict[str, int] | None:

@@ -105,8 +105,9 @@ JOBS: dict[str, Job] = {
         Job("train images", "ImageNet-like training batches: random resized crop, flip, mean/std",
             ("imagenet",), shuffled=True,
             note="224 by 224 pixels of float32, channels last, of the whole data set in random "
-                 "order. The ceiling is libjpeg-turbo decoding the regions that crops take, by as "
-                 "many threads, with nothing done to the pixels."),
+                 "order. Ceilings, by as many threads, on images in memory: a C program that "
+                 "decodes the crops by libjpeg-turbo and resizes them into uint8, two neighbours a "
+                 "side (`benchmarks/jpeg_ceiling.c`); and the same regions decoded and dropped."),
         Job("cold", "Shuffled, parsed batches of a file that is not in memory", ("cifar",),
             shuffled=True,
             note="The file is dropped from the page cache before each pass; fastrec has its index "

@@ -45,6 +45,7 @@ class Request:
     scale: float = 1.0
     rules: Rules = field(default_factory=Rules)
     crc_driver: str = ""
+    jpeg_driver: str = ""
 
 
 @dataclass
@@ -157,7 +158,7 @@ def _comparisons(
     folder = Folder(request.data or os.path.join(scratch, "data"), request.rules.seed, makers)
     outputs = os.path.join(folder.path, "out")
     os.makedirs(outputs, exist_ok=True)
-    engine = Engine(able, judge, request.rules, outputs)
+    engine = Engine(able, judge, request.rules, outputs, jpeg_driver=request.jpeg_driver)
     saved = os.path.join(scratch, "columns.npz") if request.file else ""
     made = []
     for job, case in _pairs(request, saved):

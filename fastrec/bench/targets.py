@@ -126,6 +126,8 @@ _TARGETS = (
     _Times("CIFAR-10's distorted images", "distort", _each(10, "cifar"), _OURS, _TF),
     _Times("ImageNet-like training batches", "train images", _each(2, "imagenet"), _OURS,
            Entry("tensorflow", "INTEGER_FAST")),
+    _Times("ImageNet-like training batches beside C", "train images",
+           _each(1.15, "imagenet"), _OURS, Entry(CEILING, "C over libjpeg-turbo"), within=True),
     _Times("ImageNet-like training batches beside decoding the regions", "train images",
            _each(1.15, "imagenet"), _OURS, Entry(CEILING, "libjpeg-turbo, the same regions"),
            within=True),

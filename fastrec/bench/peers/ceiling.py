@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import ctypes
 import os
+import struct
+import subprocess
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -12,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..cases import Case
-from ..worker import Start, Task, Trial
+from ..worker import Gap, Start, Task, Trial
 from . import isolated
 from .cold import timed_cold
 from .converted import spans_of
@@ -164,20 +166,33 @@ def _objects(task: Task) -> Trial:
     return Trial(once)
 
 
-def _decode_regions(task: Task) -> Trial:
-    """The regions that random resized crops take of the same images, decoded and dropped."""
+def _images_of(path: str) -> list[bytes]:
     import fastrec
-    from fastrec import _core
 
     features = {"image/encoded": fastrec.FixedLenFeature((), bytes)}
-    images = list(fastrec.parse_example(fastrec.Reader(task.path)[:], features)["image/encoded"])
+    return list(fastrec.parse_example(fastrec.Reader(path)[:], features)["image/encoded"])
+
+
+def _crop_of(number: int, data: bytes, seed: int) -> tuple[int, int, int, int]:
+    """Draw a random resized crop, as fastrec does in the first epoch."""
+    from fastrec import _core
+
+    height, width, *_ = _core.jpeg_header(data)
+    key = np.array([number], np.uint64)
+    box = _core.draw_crop("resized", height, width, (0.08, 1.0), (3 / 4, 4 / 3), key, seed)[0]
+    top, left, rows, columns = box.tolist()
+    return top, left, rows, columns
+
+
+def _decode_regions(task: Task) -> Trial:
+    """The regions that random resized crops take of the same images, decoded and dropped."""
+    from fastrec import _core
+
+    images = _images_of(task.path)
 
     def decode(numbered: tuple[int, bytes]) -> None:
         number, data = numbered
-        height, width, *_ = _core.jpeg_header(data)
-        key = np.array([number], np.uint64)
-        box = _core.draw_crop("resized", height, width, (0.08, 1.0), (3 / 4, 4 / 3), key, 1)[0]
-        _core.decode_jpeg(data, 3, region=tuple(box.tolist()))
+        _core.decode_jpeg(data, 3, region=_crop_of(number, data, 1))
 
     def once() -> None:
         with ThreadPoolExecutor(task.threads) as pool:
@@ -187,12 +202,38 @@ def _decode_regions(task: Task) -> Trial:
     return Trial(once)
 
 
+def _jpegs_in_c(task: Task) -> Trial:
+    """The same crops, of the same images, half of them mirrored, by benchmarks/jpeg_ceiling.c."""
+    if not task.jpeg_driver:
+        raise Gap("no --jpeg-driver")
+    with open(task.out, "wb") as file:
+        for number, data in enumerate(_images_of(task.path)):
+            crop = _crop_of(number, data, 1)
+            file.write(struct.pack("=6I", len(data), *crop, number % 2) + data)
+    command = [task.jpeg_driver, task.out, str(task.threads)]
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    used = 0.0
+
+    def once() -> None:
+        nonlocal used
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.write(b"\n")
+        process.stdin.flush()
+        used = float(process.stdout.readline())
+
+    return Trial(once, cpu=lambda: used, close=process.communicate)
+
+
 JOBS: dict[str, dict[str, Start]] = {
     "crc": {"read bandwidth": _crc_bandwidth},
     "iterate": {"n bytes objects": _objects, "read(2)": _read, "memcpy": _memcpy_file},
     "parse": {"memcpy": _memcpy, "read(2)": _read},
     "shuffle": {"memcpy": _memcpy, "memcpy, records in random order": _memcpy_scattered},
-    "train images": {"libjpeg-turbo, the same regions": _decode_regions},
+    "train images": {
+        "C over libjpeg-turbo": _jpegs_in_c,
+        "libjpeg-turbo, the same regions": _decode_regions,
+    },
     "cold": {"pread(2)": _pread_cold, "read(2)": _read_cold},
     "encode": {"memcpy": _memcpy_encoded},
     "write": {"memcpy": _memcpy_written, "write(2)": _write},
