@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A million batches of every kind, and what the process has in hand meanwhile.
 
-    python tests/tools/soak.py [BATCHES]
+    python tests/tools/soak.py [BATCHES [KIND...]]
 
 After a tenth of a kind's batches, memory, threads and descriptors are what they stay at; it fails
 where they are not.
@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import gc
 import gzip
+import io
 import os
 import sys
 import tempfile
@@ -22,6 +23,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import fastrec
+from fastrec.image import ColorJitter, Flip, Normalize, RandomResizedCrop
 
 FEATURES = {
     "i": fastrec.FixedLenFeature((), np.int64),
@@ -29,6 +31,13 @@ FEATURES = {
     "words": fastrec.RaggedFeature(bytes),
     "tokens": fastrec.RaggedFeature(np.int64),
 }
+IMAGES = {
+    "image": fastrec.ImageFeature(
+        transforms=[RandomResizedCrop(32), Flip(), ColorJitter(0.4, 0.4, 0.4, 0.1),
+                    Normalize((0.5, 0.5, 0.5), (0.2, 0.2, 0.2))],
+    ),
+    "original": fastrec.ImageFeature(),
+}  # fmt: skip
 RECORDS, BATCH, GROWTH = 2000, 8, 4 << 20
 
 KINDS: dict[str, dict[str, Any]] = {
@@ -40,6 +49,7 @@ KINDS: dict[str, dict[str, Any]] = {
     },
     "in buckets": {"buckets": fastrec.Buckets("tokens", [4, 8])},
     "compressed": {"shuffle": 100},
+    "images": {"shuffle": True},
     "begun anew every 20 batches": {"shuffle": "blocks"},
 }
 
@@ -59,7 +69,22 @@ class Look(NamedTuple):
         return cls(own, len(os.listdir("/proc/self/task")), len(os.listdir("/proc/self/fd")))
 
 
-def make_files(folder: Path) -> tuple[Path, Path]:
+def make_images(path: Path) -> None:
+    """JPEGs of many sizes, baseline and progressive, a tenth of them CMYK."""
+    from PIL import Image
+
+    random = np.random.default_rng(2)
+    with fastrec.Writer(path) as writer:
+        for i in range(RECORDS // 4):
+            height, width = (int(side) for side in random.integers(16, 80, 2))
+            pixels = random.integers(0, 256, (height, width, 3), np.uint8)
+            image, file = Image.fromarray(pixels), io.BytesIO()
+            image = image.convert("CMYK") if i % 10 == 0 else image
+            image.save(file, "JPEG", quality=70, progressive=bool(i % 2))
+            writer.write({"image": file.getvalue(), "original": file.getvalue()})
+
+
+def make_files(folder: Path) -> dict[str, Path]:
     random = np.random.default_rng(1)
     plain = folder / "plain.tfrecord"
     with fastrec.Writer(plain) as writer:
@@ -70,20 +95,22 @@ def make_files(folder: Path) -> tuple[Path, Path]:
             writer.write({"i": i, "x": image, "words": words, "tokens": tokens})
     packed = folder / "packed.tfrecord.gz"
     packed.write_bytes(gzip.compress(plain.read_bytes(), 1))
-    return plain, packed
+    make_images(folder / "images.tfrecord")
+    return {"compressed": packed, "images": folder / "images.tfrecord", "": plain}
 
 
-def batches_of(path: Path, options: dict[str, Any], anew: bool) -> Iterator[Any]:
-    batcher = fastrec.Batcher(path, FEATURES, BATCH, seed=1, epochs=None, threads=2, **options)
-    while anew:
+def batches_of(kind: str, path: Path) -> Iterator[Any]:
+    features, options = IMAGES if kind == "images" else FEATURES, KINDS[kind]
+    batcher = fastrec.Batcher(path, features, BATCH, seed=1, epochs=None, threads=2, **options)
+    while kind.startswith("begun"):
         iterator = iter(batcher)
         for _ in range(20):
             yield next(iterator)
     yield from batcher
 
 
-def soak(path: Path, options: dict[str, Any], anew: bool, count: int) -> tuple[Look, Look]:
-    batches = batches_of(path, options, anew)
+def soak(kind: str, path: Path, count: int) -> tuple[Look, Look]:
+    batches = batches_of(kind, path)
     for _ in range(count // 10):
         next(batches)
     before = Look.now()
@@ -94,16 +121,16 @@ def soak(path: Path, options: dict[str, Any], anew: bool, count: int) -> tuple[L
 
 def main() -> int:
     count = int(sys.argv[1]) if len(sys.argv) > 1 else 1_000_000
-    count //= len(KINDS)
+    kinds = sys.argv[2:] or list(KINDS)
+    count //= len(kinds)
     failed = 0
     print(f"{'kind':30}{'batches':>10}{'seconds':>9}{'memory after a tenth':>22}{'in the end':>12}"
           f"{'threads':>9}{'descriptors':>13}")  # fmt: skip
     with tempfile.TemporaryDirectory() as folder:
-        plain, packed = make_files(Path(folder))
-        for kind, options in KINDS.items():
-            path = packed if kind == "compressed" else plain
+        files = make_files(Path(folder))
+        for kind in kinds:
             began = time.perf_counter()
-            before, after = soak(path, options, kind.startswith("begun"), count)
+            before, after = soak(kind, files.get(kind, files[""]), count)
             seconds = time.perf_counter() - began
             print(f"{kind:30}{count:10,}{seconds:9.1f}{before.memory / 2**20:18.1f} MiB"
                   f"{after.memory / 2**20:8.1f} MiB{f'{before.threads} {after.threads}':>9}"
