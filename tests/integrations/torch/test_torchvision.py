@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import io
 import math
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ import pytest
 from jpegs import encode, photo
 from torchvision_transforms import v2
 
-from fastrec import ImageFeature, _core
+from fastrec import Batcher, FixedLenFeature, ImageFeature, Writer, _core
 from fastrec.image import CenterCrop, ColorJitter, Flip, Normalize, RandomResizedCrop, Resize
 
 Image = pytest.importorskip("PIL.Image")
@@ -181,6 +182,26 @@ def test_evaluation_is_torchvisions() -> None:
         assert np.abs(found - exact.numpy()).max() <= 1e-3
         # Their own recipe rounds to uint8 in between.
         assert np.abs(found - theirs(tensor(data)).numpy()).max() <= 1 / 255 / min(STD) + 1e-3
+
+
+def test_batches_are_mixed_by_torchvision(tmp_path: Path) -> None:
+    with Writer(tmp_path / "records") as writer:
+        for i in range(24):
+            writer.write({"image": encode(photo(RNG, 40, 50)), "label": i % 5 + 1})
+    features = {
+        "image": ImageFeature(
+            transforms=[RandomResizedCrop(32), Normalize(MEAN, STD)], channels_first=True
+        ),
+        "label": FixedLenFeature((), np.int64),
+    }
+    mix = v2.RandomChoice([v2.MixUp(num_classes=5), v2.CutMix(num_classes=5)])
+    torch.manual_seed(1)
+    for batch in Batcher(tmp_path / "records", features, 8, shuffle=True, seed=1):
+        plain = torch.from_numpy(batch["image"]).clone()
+        images, labels = mix(torch.from_numpy(batch["image"]), torch.from_numpy(batch["label"] - 1))
+        assert images.shape == plain.shape
+        assert not torch.equal(images, plain)
+        torch.testing.assert_close(labels.sum(1), torch.ones(8))
 
 
 @pytest.mark.parametrize(
