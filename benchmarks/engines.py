@@ -1,15 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """Record files and Parquet on Ray and Spark: fastrec beside what the engines have.
 
-    python benchmarks/engines.py ray|spark [MEGABYTES]
+    python benchmarks/engines.py ray|spark [MEGABYTES] >> section.md
 
-Run it where the engine is installed: Ray's own reader of record files requires TensorFlow as well,
-and is a gap without it. The ways take turns; the least time of `ROUNDS` counts. All read the same
-columns of the same records to the end, and the sum of one is checked.
+Prints a section in Markdown for benchmarks/README.md. Run it where the engine is installed: Ray's
+own reader of record files requires TensorFlow as well, and is a gap without it. The ways take
+turns; the least time of `ROUNDS` counts, and a way that takes over a minute has a single turn. All
+read the same columns of the same records to the end, and the sum of one is checked.
 """
 
 from __future__ import annotations
 
+import datetime
+import importlib.metadata
+import importlib.util
 import os
 import sys
 import tempfile
@@ -21,8 +25,10 @@ from typing import Any
 import numpy as np
 
 import fastrec
+from fastrec.bench.machine import cpu_name, memory_text
 
 ROUNDS = 3
+SLOW = 60  # seconds
 WIDTH = 16
 FILES = 4
 
@@ -51,20 +57,48 @@ def make(folder: Path, size: int) -> int:
     return rows
 
 
-def measure(ways: dict[str, Callable[[], int]], rows: int) -> None:
-    least = dict.fromkeys(ways, float("inf"))
-    for _ in range(ROUNDS):
+def measure(ways: dict[str, Callable[[], int] | None], rows: int) -> dict[str, float | None]:
+    """The least time of each way, which take turns; None for one that is not here."""
+    least: dict[str, float | None] = dict.fromkeys(ways)
+    for number in range(ROUNDS):
         for name, way in ways.items():
+            if way is None or (least[name] or 0) > SLOW:
+                continue
+            print(f"round {number + 1} of {ROUNDS}: {name}", file=sys.stderr)
             begun = time.perf_counter()
             total = way()
-            least[name] = min(least[name], time.perf_counter() - begun)
+            spent = time.perf_counter() - begun
             assert total == rows * (rows - 1) // 2, (name, total)
+            least[name] = min(spent, least[name] or spent)
+    return least
+
+
+def section(engine: str, megabytes: int, rows: int, least: dict[str, float | None]) -> str:
+    """The measurements in Markdown, with what is needed to repeat them."""
+    package = {"ray": "ray", "spark": "pyspark"}[engine]
+    version = importlib.metadata.version(package)
     ours = least["fastrec"]
+    assert ours is not None
+    lines = [
+        f"### {engine.capitalize()}: {rows:,} rows, {megabytes} MB in {FILES} files",
+        "",
+        f"`python benchmarks/engines.py {engine} {megabytes}`, {package} {version}, "
+        f"{cpu_name()}, {os.cpu_count()} processors, {memory_text()}, "
+        f"{datetime.datetime.now(datetime.timezone.utc):%Y-%m-%d}; least of {ROUNDS} rounds.",
+        "",
+        "| read by | time | rows/s | time, fastrec's is 1 |",
+        "|---|--:|--:|--:|",
+    ]
     for name, seconds in least.items():
-        print(f"{name:24} {seconds:8.2f} s {rows / seconds:12,.0f} rows/s {seconds / ours:8.2f} x")
+        if seconds is None:
+            lines.append(f"| {name} | | | not here |")
+        else:
+            figures = f"{seconds:.2f} s | {rows / seconds:,.0f} | {seconds / ours:.2f}"
+            lines.append(f"| {name} | {figures} |")
+    return "\n".join(lines)
 
 
-def on_ray(folder: Path, rows: int) -> None:
+def on_ray(folder: Path, rows: int) -> dict[str, float | None]:
     import ray
     import ray.data
 
@@ -82,23 +116,24 @@ def on_ray(folder: Path, rows: int) -> None:
         return found
 
     records, parquet = str(folder / "records"), str(folder / "parquet")
-    ways: dict[str, Callable[[], int]] = {
+    ways: dict[str, Callable[[], int] | None] = {
         "fastrec": lambda: total(fastrec.ray.read_tfrecords(records + "/*", features=FEATURES)),
-        "read_parquet": lambda: total(ray.data.read_parquet(parquet)),
+        "ray.data.read_parquet": lambda: total(ray.data.read_parquet(parquet)),
+        "ray.data.read_tfrecords": None,
     }
-    try:
-        import tensorflow  # noqa: F401
-
+    if importlib.util.find_spec("tensorflow") is not None:
         ways["ray.data.read_tfrecords"] = lambda: total(ray.data.read_tfrecords(records))
-    except ModuleNotFoundError:
-        print("no tensorflow here: ray.data.read_tfrecords is a gap")
-    measure(ways, rows)
+    least = measure(ways, rows)
+    ray.shutdown()
+    return least
 
 
-def on_spark(folder: Path, rows: int) -> None:
+def on_spark(folder: Path, rows: int) -> dict[str, float | None]:
     from pyspark.sql import SparkSession
 
     os.environ["PYSPARK_PYTHON"] = sys.executable
+    home = str(Path(fastrec.__file__).parents[1])
+    os.environ["PYTHONPATH"] = os.pathsep.join([home, os.environ.get("PYTHONPATH", "")])
     session = (
         SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false").getOrCreate()
     )
@@ -112,20 +147,24 @@ def on_spark(folder: Path, rows: int) -> None:
 
     source = session.read.format("fastrec").schema(schema)
     parquet = session.read.parquet(str(folder / "parquet"))
-    ways: dict[str, Callable[[], int]] = {
+    ways: dict[str, Callable[[], int] | None] = {
         "fastrec": lambda: total(source.load(str(folder / "records"))),
-        "read.parquet": lambda: total(parquet),
+        "spark.read.parquet": lambda: total(parquet),
     }
-    measure(ways, rows)
+    least = measure(ways, rows)
     session.stop()
+    return least
 
 
 def main(engine: str, megabytes: int = 100) -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         rows = make(folder, megabytes * 1_000_000)
-        {"ray": on_ray, "spark": on_spark}[engine](folder, rows)
+        least = {"ray": on_ray, "spark": on_spark}[engine](folder, rows)
+    print(section(engine, megabytes, rows, least))
 
 
 if __name__ == "__main__":
+    if len(sys.argv) not in (2, 3) or sys.argv[1] not in ("ray", "spark"):
+        sys.exit(__doc__)
     main(sys.argv[1], *map(int, sys.argv[2:]))
