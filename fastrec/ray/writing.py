@@ -18,6 +18,7 @@ import fastrec
 
 from .. import _core
 from ..records.compression import compressor, normalize
+from ..records.paths import shard_paths
 
 __all__ = ["TFRecordDatasink", "write_tfrecords"]
 
@@ -141,9 +142,8 @@ class TFRecordDatasink(Datasink):  # type: ignore[misc]
     def on_write_complete(self, write_result: Any) -> None:
         """Give the files their names."""
         found = sorted(each for part in write_result.write_returns for each in part)
-        root, suffix = posixpath.splitext(self._name)
-        for number, (_, path) in enumerate(found):
-            name = f"{root}-{number:05d}-of-{len(found):05d}{suffix}"
+        names = shard_paths(self._name, len(found))
+        for (_, path), name in zip(found, names, strict=True):
             self._filesystem.move(path, posixpath.join(self._path, name))
         self._filesystem.delete_dir(self._unfinished)
 

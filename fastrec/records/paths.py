@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "INDEX_SUFFIX",
+    "PACKED_SUFFIXES",
     "PathLike",
     "expand",
     "index_path",
@@ -28,6 +29,7 @@ __all__ = [
 ]
 
 INDEX_SUFFIX = ".frindex"
+PACKED_SUFFIXES = {".gz": "gzip", ".zst": "zstd", ".bz2": "bz2", ".lz4": "lz4"}
 
 _NO_HOME = "no such file; ~ is not expanded: use os.path.expanduser()"
 _Place = TypeVar("_Place")
@@ -200,9 +202,14 @@ def index_path(path: PathLike) -> str | bytes:
 def shard_paths(path: PathLike, shards: int, number: int | None = None) -> list[str]:
     """``train.tfrecord`` in 3 shards: ``train-00000-of-00003.tfrecord`` and so on.
 
-    With `number`, what one is called while nobody knows how many there will be.
+    ``train.csv.gz`` likewise becomes ``train-00000-of-00003.csv.gz``. With `number`, what one is
+    called while nobody knows how many there will be.
     """
     root, suffix = os.path.splitext(os.fsdecode(path))
+    if suffix.lower() in PACKED_SUFFIXES:
+        inner, kind = os.path.splitext(root)
+        if kind[1:].isalpha():  # not the 5 of v1.5.gz
+            root, suffix = inner, kind + suffix
     if number is not None:
         return [f"{root}-{number:05d}{suffix}"]
     return [f"{root}-{shard:05d}-of-{shards:05d}{suffix}" for shard in range(shards)]

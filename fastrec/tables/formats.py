@@ -7,7 +7,7 @@ import os
 from collections.abc import Sequence
 from typing import Any
 
-from ..records.paths import PathLike, expand, is_path
+from ..records.paths import PACKED_SUFFIXES, PathLike, expand, is_path
 
 __all__ = ["FORMATS", "TEXTUAL", "TFRECORD", "files_of", "format_of", "packed", "requested"]
 
@@ -22,13 +22,12 @@ FORMATS = {
     "jsonl": (".jsonl", ".ndjson"),
 }
 _BY_SUFFIX = {suffix: name for name, suffixes in FORMATS.items() for suffix in suffixes}
-_PACKED = {".gz": "gzip", ".zst": "zstd", ".bz2": "bz2", ".lz4": "lz4"}
 
 
 def format_of(path: PathLike) -> str:
     """The format that a file's name tells; TFRecord for any other name."""
     name = os.fsdecode(path).lower()
-    for suffix in _PACKED:
+    for suffix in PACKED_SUFFIXES:
         name = name.removesuffix(suffix)
     return _BY_SUFFIX.get(os.path.splitext(name)[1], TFRECORD)
 
@@ -42,7 +41,7 @@ def packed(path: PathLike, kind: str, compression: str | None) -> str | None:
         When they differ, or the format has its compression inside.
     """
     name = os.fsdecode(path)
-    named = _PACKED.get(os.path.splitext(name.lower())[1])
+    named = PACKED_SUFFIXES.get(os.path.splitext(name.lower())[1])
     if named is None:
         return compression
     if kind not in TEXTUAL:

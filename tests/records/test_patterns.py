@@ -13,7 +13,7 @@ import pytest
 from verbs import number_records, run_python, write
 
 import fastrec
-from fastrec.records.paths import expand
+from fastrec.records.paths import expand, shard_paths
 
 NAMES = [
     "a/x.rec",
@@ -150,3 +150,20 @@ def test_a_file_of_a_directory_that_cannot_be_looked_at_is_not_left_out(
     os.symlink("loop.tfrecord", "a/loop.tfrecord")
     with pytest.raises(OSError, match=r"loop\.tfrecord"):
         fastrec.count("a")
+
+
+@pytest.mark.parametrize(
+    ("name", "shard"),
+    [
+        ("a.tfrecord", "a-00001-of-00002.tfrecord"),
+        ("a.tfrecord.gz", "a-00001-of-00002.tfrecord.gz"),
+        ("a.CSV.GZ", "a-00001-of-00002.CSV.GZ"),
+        ("a.gz", "a-00001-of-00002.gz"),
+        ("v1.5.gz", "v1.5-00001-of-00002.gz"),
+        ("b.c/a", "b.c/a-00001-of-00002"),
+        ("b.c/.gz", "b.c/.gz-00001-of-00002"),
+    ],
+)
+def test_shards_keep_the_suffixes_of_the_name(name: str, shard: str) -> None:
+    assert shard_paths(name, 2)[1] == shard
+    assert shard_paths(name, 1, 1) == [shard.replace("-of-00002", "")]

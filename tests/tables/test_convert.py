@@ -228,6 +228,24 @@ def test_many_files_and_compressed_text(mixed: Path, tmp_path: Path) -> None:
     assert examples(tmp_path / "z.tfrecord") == examples(mixed)
 
 
+@pytest.mark.parametrize("name", ["x.csv.gz", "x.jsonl.zst"])
+def test_shards_of_compressed_text_keep_the_suffixes_that_tell_the_format(
+    mixed: Path, tmp_path: Path, name: str
+) -> None:
+    features = {"id": fastrec.FixedLenFeature((), np.int64)}
+    done = fastrec.convert(mixed, tmp_path / name, features=features, shard_records=400)
+    inner = name.removeprefix("x")
+    names = [f"x-{i:05d}-of-00003{inner}" for i in range(3)]
+    assert [os.path.basename(path) for path in done.paths] == names
+    back = fastrec.convert(tmp_path, tmp_path / "back.tfrecord")  # all of a directory
+    assert back.records == 1000
+    found = fastrec.arrow.table(tmp_path / "back.tfrecord", features)
+    assert (
+        pa.table(found)["id"].to_pylist()
+        == pa.table(fastrec.arrow.table(mixed, features))["id"].to_pylist()
+    )
+
+
 def test_sequence_examples_become_lists_of_lists(tmp_path: Path) -> None:
     source = tmp_path / "a.tfrecord"
     with fastrec.Writer(source) as writer:
