@@ -314,8 +314,9 @@ class _Filter:
 
     def __call__(self, records: fastrec.Bytes) -> NDArray[np.int64]:
         table = pa.table(arrow.batch(self.parser(records), tensors=False))
-        table = table.append_column("", pa.array(np.arange(len(records))))
-        return table.filter(self.predicate).column("").to_numpy()  # type: ignore[no-any-return]
+        table = table.append_column("\0", pa.array(np.arange(len(records))))
+        kept = table.filter(self.predicate).column(table.num_columns - 1)
+        return np.sort(kept.to_numpy())  # pyarrow's threads keep no order
 
 
 @dataclass(frozen=True)

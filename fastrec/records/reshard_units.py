@@ -10,6 +10,7 @@ attempt still runs.
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import os
 import secrets
@@ -136,13 +137,16 @@ def reshard_by(
             plan = replace(plan, units=(), runs=list(itertools.chain.from_iterable(found)))
         places = run(_write, plan, list(itertools.pairwise(ends.tolist())))
         targets = shard_names(name, len(counts), files)
-        publish(list(zip(places, targets, strict=True)), folder, overwrite)
+        if not overwrite:
+            check_none_exists(targets)
     except BaseException:
         # Units may still run, or wait to: under another name they make nothing in it any more.
         doomed = f"{folder}.{uuid.uuid4().hex}"
-        os.rename(folder, doomed)
+        with contextlib.suppress(OSError):
+            os.rename(folder, doomed)
         shutil.rmtree(doomed, ignore_errors=True)
         raise
+    publish(list(zip(places, targets, strict=True)), folder, overwrite=True)
     return Resharded(total, targets)
 
 

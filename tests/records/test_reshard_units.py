@@ -116,8 +116,12 @@ def test_damage_and_failures_leave_nothing(paths: list[str], tmp_path: Path) -> 
                 run, tmp_path / "bad.tfrecord", tmp_path / "b.tfrecord", shards=2, shuffle=shuffle
             )
     (tmp_path / "c.tfrecord").touch()
-    with pytest.raises(FileExistsError):
-        reshard_by(run, paths, tmp_path / "c.tfrecord", overwrite=False)
+    (tmp_path / "c-00002-of-00005.tfrecord").touch()
+    sizes: list[dict[str, Any]] = [{"shards": None}, {"shards": 5}, {"shard_records": 1000}]
+    for size in sizes:
+        with pytest.raises(FileExistsError, match="the file exists"):
+            reshard_by(run, paths, tmp_path / "c.tfrecord", overwrite=False, **size)
+    assert not (tmp_path / "c.tfrecord.reshard").exists()
     (tmp_path / "d.tfrecord.reshard").mkdir()
     with pytest.raises(FileExistsError, match="work of another call"):
         reshard_by(run, paths, tmp_path / "d.tfrecord")

@@ -187,6 +187,27 @@ def test_filters_on_what_has_several_values_are_left_to_ray(
     assert source.apply_predicate(col("name").is_not_null()) is not source
 
 
+def test_filters_of_sequence_examples_and_of_large_blocks(tmp_path: Path) -> None:
+    with fastrec.Writer(tmp_path / "a.tfrecord") as writer:
+        for i in range(200):
+            writer.write(
+                fastrec.encode_sequence_example({"id": i}, {"word": [[b"a"] * (i % 3 + 1)]})
+            )
+    features = fastrec.SequenceFeatures(
+        {"id": fastrec.FixedLenFeature((), np.int64)}, {"word": fastrec.RaggedFeature(bytes)}
+    )
+    source = TFRecordDatasource(tmp_path / "a.tfrecord", features=features)
+    (task,) = source.apply_predicate(col("id") > 150).get_read_tasks(1)
+    found = pa.concat_tables(task())
+    assert found["id"].to_pylist() == list(range(151, 200))
+    assert found["word"].to_pylist() == [[[b"a"] * (i % 3 + 1)] for i in range(151, 200)]
+    with fastrec.Writer(tmp_path / "b.tfrecord") as writer:
+        writer.write_batch({"id": np.arange(200_000)})
+    whole = TFRecordDatasource(tmp_path / "b.tfrecord", batch_size=200_000)
+    (task,) = whole.apply_predicate(col("id") % 2 == 1).get_read_tasks(1)
+    assert np.array_equal(pa.concat_tables(task())["id"].to_numpy(), np.arange(1, 200_000, 2))
+
+
 @pytest.mark.parametrize("expression", ["id < 10", "name == 'n3' or id > 100", "not (id < 90)"])
 def test_pushed_filters_keep_what_those_of_ray_keep(
     files: str, features: dict[str, Any], expression: str
