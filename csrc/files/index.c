@@ -125,6 +125,24 @@ int fr_index_set(fr_index *index, const uint64_t *offsets, uint64_t count, uint6
     return end_at(index, count, &f, err);
 }
 
+int fr_index_add(fr_index *index, uint64_t offset, fr_error *err) {
+    if (offset < index->end || offset >= FR_OFFSETS_LIMIT)
+        return refuse_order(err, index->count, offset);
+    FR_TRY(begin(index, err));
+    FR_TRY(fr_offsets_push(index->packer, offset, err));
+    index->end = offset;
+    index->count++;
+    return FR_OK;
+}
+
+int fr_index_end(fr_index *index, uint64_t end, bool gaps, fr_error *err) {
+    if (end < index->end || end >= FR_OFFSETS_LIMIT) return refuse_order(err, index->count, end);
+    FR_TRY(begin(index, err));
+    index->end = end;
+    index->gaps = gaps;
+    return finish(index, err);
+}
+
 int fr_index_copy(const fr_index *index, fr_index *copy, fr_error *err) {
     FR_TRY(fr_buffer_append(&copy->memory, index->table.data, index->table.size, err));
     copy->table = (fr_span){copy->memory.data, copy->memory.size};

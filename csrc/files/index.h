@@ -42,6 +42,12 @@ FR_NODISCARD int fr_index_scan(fr_index *index, fr_span file, const fr_frame_opt
 FR_NODISCARD int fr_index_set(fr_index *index, const uint64_t *offsets, uint64_t count,
                               uint64_t size, bool gaps, fr_error *err);
 
+/* Takes over, one by one, where the next record begins, at or behind the end of the one before. */
+FR_NODISCARD int fr_index_add(fr_index *index, uint64_t offset, fr_error *err);
+
+/* After the last was added: where it ends, whether bytes that are no record were between two. */
+FR_NODISCARD int fr_index_end(fr_index *index, uint64_t end, bool gaps, fr_error *err);
+
 /* Makes `copy`, an empty index, one like `index`, which is done, with memory of its own. */
 FR_NODISCARD int fr_index_copy(const fr_index *index, fr_index *copy, fr_error *err);
 

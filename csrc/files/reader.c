@@ -35,6 +35,13 @@ static int stop_at(fr_reader *reader, fr_error *err) {
     return stay_failed(reader, failed->status, err);
 }
 
+/* Reading does not fail for want of memory that only the index needs. */
+static void add_to_index(fr_reader *reader) {
+    if (fr_index_add(reader->index, reader->source.offset, NULL) == FR_OK) return;
+    fr_index_free(reader->index);
+    reader->index = NULL;
+}
+
 int fr_reader_next(fr_reader *reader, fr_record *record, fr_error *err) {
     fr_source *source = &reader->source;
     if (FR_UNLIKELY(reader->failed.status)) {
@@ -54,6 +61,7 @@ int fr_reader_next(fr_reader *reader, fr_record *record, fr_error *err) {
         record->offset = source->offset;
         reader->pending = frame.size;
         reader->count++;
+        if (FR_UNLIKELY(reader->index != NULL)) add_to_index(reader);
         return FR_OK;
     }
     reader->need = frame.size;

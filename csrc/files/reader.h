@@ -9,6 +9,7 @@
 #ifndef FASTREC_READER_H
 #define FASTREC_READER_H
 
+#include "files/index.h"
 #include "files/resync.h"
 #include "files/source.h"
 
@@ -38,6 +39,7 @@ typedef struct {
     size_t searched;     /* how much of the window, which begins at that, it has ruled out */
     bool looks_ahead;    /* the search would like to see more bytes, and can do without */
     uint64_t credit;     /* see FR_RESYNC_CREDIT */
+    fr_index *index;     /* each record given is added to it; NULL: to none, or memory ran out */
 } fr_reader;
 
 /*

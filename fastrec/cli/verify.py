@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 import threading
 from collections.abc import Callable
@@ -14,9 +13,10 @@ from fastrec.cli.files import STDIN, expand, is_empty, name_of, size_of
 from fastrec.cli.grammar import FINDING, USAGE, add_json, add_paths, add_threads, status_of
 from fastrec.cli.parallel import Check, in_order
 from fastrec.cli.report import Failure, Report, bytes_text, counted, damage_text, explained, shown
-from fastrec.records.manifest import Manifest, check_shards
+from fastrec.records.manifest import Manifest, ManifestFile, check_shards
+from fastrec.records.record_files import RecordFiles
 from fastrec.records.recovery import Skipped
-from fastrec.records.verify import FileReport
+from fastrec.records.verify import FileReport, examined
 
 __all__ = ["add_arguments", "run"]
 
@@ -43,6 +43,7 @@ def run(arguments: argparse.Namespace, report: Report) -> int:
     failures: list[Exception] = [*missing]
     expected = Manifest.load(arguments.manifest) if arguments.manifest else None
     records = size = damaged = 0
+    entries: list[ManifestFile] = []
     try:
         if expected is not None:
             expected.check_names(files)
@@ -52,15 +53,18 @@ def run(arguments: argparse.Namespace, report: Report) -> int:
         failures.append(error)
 
     with report.progress("verifying, bytes", size_of(files)) as advance:
-        check = _checker(expected, advance)
-        for path, found in in_order(
+        check = _checker(expected, advance, bool(expected or arguments.write_manifest))
+        for path, result in in_order(
             check, files, arguments.threads, here=lambda path: path == STDIN
         ):
-            if isinstance(found, OSError):
-                failures.append(found)
+            if isinstance(result, OSError):
+                failures.append(result)
                 continue
-            if isinstance(found, Exception):  # not as its manifest has it, or not to be read
-                found = FileReport(path, 0, 0, (_whole(path, found),))
+            if isinstance(result, Exception):  # not as its manifest has it, or not to be read
+                found = FileReport(path, 0, 0, (_whole(path, result),))
+            else:
+                found, entry = result
+                entries += [] if entry is None else [entry]
             damaged += bool(found.skipped)
             records += found.records
             size += found.bytes
@@ -74,17 +78,17 @@ def run(arguments: argparse.Namespace, report: Report) -> int:
         report.complain(f"error: {damaged} of {counted(len(files), 'file')} damaged")
     status = max(map(status_of, failures), default=FINDING if damaged else 0)
     if arguments.write_manifest and not status:
-        Manifest.build(files).save(arguments.write_manifest)
+        Manifest(entries).save(arguments.write_manifest)
     return status
 
 
 def _checker(
-    expected: Manifest | None, advance: Callable[[int], object]
-) -> Callable[[str, Check], FileReport]:
+    expected: Manifest | None, advance: Callable[[int], object], summed: bool
+) -> Callable[[str, Check], tuple[FileReport, ManifestFile | None]]:
     lock = threading.Lock()
     before: dict[str, int] = {}
 
-    def verified(path: str, check: Check) -> FileReport:
+    def verified(path: str, check: Check) -> tuple[FileReport, ManifestFile | None]:
         def step(name: str, position: int) -> None:
             check()
             with lock:
@@ -92,11 +96,11 @@ def _checker(
                 before[name] = position
 
         source = sys.stdin.buffer if path == STDIN else path
-        found = fastrec.verify(source, on_error="skip", progress=step)
-        [report] = found.reports
-        if expected is not None and os.path.basename(path) in expected.names:
-            expected.check_file(path, path, report.records)
-        return report
+        files = RecordFiles(source, on_error="skip")
+        [(report, entry)] = examined(files, step, summed=summed)
+        if expected is not None and entry is not None and entry.name in expected.names:
+            expected.check_file(entry)
+        return report, entry
 
     return verified
 

@@ -111,6 +111,22 @@ cdef extern from "files/source.h" nogil:
     int fr_source_feed(fr_source *source, fr_span bytes, fr_error *err) noexcept
 
 
+cdef extern from "files/index.h" nogil:
+    ctypedef struct fr_index:
+        uint64_t count
+        bint gaps
+
+    int fr_index_set(fr_index *index, const uint64_t *offsets, uint64_t count, uint64_t size,
+                     bint gaps, fr_error *err) noexcept
+    int fr_index_end(fr_index *index, uint64_t end, bint gaps, fr_error *err) noexcept
+    int fr_index_copy(const fr_index *index, fr_index *copy, fr_error *err) noexcept
+    int fr_index_offsets(const fr_index *index, fr_buffer *offsets, fr_error *err) noexcept
+    int fr_index_save(const fr_index *index, const fr_file_stamp *stamp, fr_buffer *out,
+                      fr_error *err) noexcept
+    int fr_index_load(fr_index *index, fr_span file, fr_file_stamp *stamp, fr_error *err) noexcept
+    void fr_index_free(fr_index *index) noexcept
+
+
 cdef extern from "files/reader.h" nogil:
     ctypedef struct fr_record:
         fr_span data
@@ -131,6 +147,7 @@ cdef extern from "files/reader.h" nogil:
         fr_error failed
         bint looks_ahead
         uint64_t credit
+        fr_index *index
 
     int fr_reader_next(fr_reader *reader, fr_record *record, fr_error *err) noexcept
     int fr_reader_find(fr_reader *reader, fr_error *err) noexcept
@@ -142,21 +159,6 @@ cdef extern from "files/reader.h" nogil:
     int fr_reader_skip(fr_reader *reader, fr_skipped *skipped, fr_error *err) noexcept
     int fr_reader_check(fr_reader *reader, fr_error *err) noexcept
     void fr_reader_close(fr_reader *reader) noexcept
-
-
-cdef extern from "files/index.h" nogil:
-    ctypedef struct fr_index:
-        uint64_t count
-        bint gaps
-
-    int fr_index_set(fr_index *index, const uint64_t *offsets, uint64_t count, uint64_t size,
-                     bint gaps, fr_error *err) noexcept
-    int fr_index_copy(const fr_index *index, fr_index *copy, fr_error *err) noexcept
-    int fr_index_offsets(const fr_index *index, fr_buffer *offsets, fr_error *err) noexcept
-    int fr_index_save(const fr_index *index, const fr_file_stamp *stamp, fr_buffer *out,
-                      fr_error *err) noexcept
-    int fr_index_load(fr_index *index, fr_span file, fr_file_stamp *stamp, fr_error *err) noexcept
-    void fr_index_free(fr_index *index) noexcept
 
 
 cdef extern from "files/dataset.h" nogil:

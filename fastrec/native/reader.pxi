@@ -19,8 +19,9 @@ cdef class RecordReader:
     """
 
     cdef c.fr_reader reader
+    cdef c.fr_index seen  # the records given
     cdef readonly object path
-    cdef object read, damage, wait, failure
+    cdef object read, damage, wait, indexed, failure
     cdef bint views, ended
     cdef cython.pymutex lock
     cdef unsigned long calling  # the thread inside `read` or `damage`
@@ -36,7 +37,8 @@ cdef class RecordReader:
         self.forks = forks
 
     def __init__(self, path, *, read=None, bint verify=True, uint64_t max_record=0, damage=None,
-                 wait=None, bint views=False, place=None, uint64_t begin=0, uint64_t end=0):
+                 wait=None, bint views=False, place=None, uint64_t begin=0, uint64_t end=0,
+                 indexed=None):
         """From the file at `path`, or, when `read` is given, from what `read(size)` returns.
 
         `place`: where the file is, when `path` is only what messages call it.
@@ -46,12 +48,16 @@ cdef class RecordReader:
         `views`, iterating gives memoryviews.
         `begin` and `end`: file positions of a part that is read alone, 0 for all; `read` gives the
         bytes from `begin` on.
+        `indexed(index)` is called once, when all records were given: with where they were.
         """
         self.path = path
         self.read = read
         self.damage = damage
         self.wait = wait
         self.views = views
+        self.indexed = indexed
+        if indexed is not None:
+            self.reader.index = &self.seen
         self.reader.options.verify = verify
         self.reader.options.max_record = max_record
         chosen()
@@ -79,6 +85,7 @@ cdef class RecordReader:
 
     def __dealloc__(self):
         c.fr_reader_close(&self.reader)
+        c.fr_index_free(&self.seen)
 
     cdef int _check(self, int status, c.fr_error *err) except -1:
         head = None
@@ -247,7 +254,23 @@ cdef class RecordReader:
                     self._failed(status, &err)
                 else:
                     self._fill()
+            self._give_index()
         return None
+
+    cdef int _give_index(self) except -1:
+        """All records were given: say where they were, to whom wants to know."""
+        cdef FileIndex index
+        cdef c.fr_error err
+        if self.reader.index == NULL:
+            return 0
+        self.reader.index = NULL
+        check(c.fr_index_end(&self.seen, self.reader.source.offset, self.damage is not None, &err),
+              &err, self.path)
+        index = FileIndex.__new__(FileIndex)
+        index.index, index.stamp.size = self.seen, self.reader.source.offset
+        memset(&self.seen, 0, sizeof(self.seen))
+        self._call(self.indexed, (index,))
+        return 0
 
     cdef int _more(self, int status, c.fr_error *err, bint some) except -1:
         """After a call that gave no record: 1 to go on, 0 at the end. With `some` records in hand
@@ -300,6 +323,8 @@ cdef class RecordReader:
                 elif not self._more(status, &err, total > 0):
                     break
             c.fr_source_release(&self.reader.source)
+            if not total:
+                self._give_index()
         self.expected = data.buffer.size
         return bytes_column(data, offsets) if total else None
 
@@ -325,6 +350,7 @@ cdef class RecordReader:
                 PyErr_CheckSignals()
             elif not self._more(status, &err, False):
                 break
+        self._give_index()
         return total
 
     def walk(self, progress=None):

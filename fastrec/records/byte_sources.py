@@ -10,12 +10,22 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from .. import _core
 from .file_magic import HEADER_SIZE
 from .paths import PathLike
 
-__all__ = ["NamedFile", "Patience", "Stream", "head_of", "is_regular", "regular_head"]
+__all__ = [
+    "NamedFile",
+    "Patience",
+    "Stream",
+    "Summed",
+    "head_of",
+    "is_regular",
+    "regular_head",
+]
 
 _POLL_S = 0.05
+_PIECE = 1 << 20
 
 
 @contextlib.contextmanager
@@ -81,6 +91,34 @@ class Stream:
             head, self.head = self.head, b""
             return head
         return self._read(size)  # type: ignore[no-any-return]
+
+
+class Summed:
+    """A binary file whose bytes are counted, and their CRC32C taken, as somebody reads them."""
+
+    def __init__(self, file: Any) -> None:
+        self._file = file
+        self._size = self._crc = 0
+        self._in_order = True
+
+    def read(self, size: int = _PIECE) -> bytes:
+        data: bytes = self._file.read(size)
+        self._size += len(data)
+        self._crc = _core.crc32c(data, self._crc)
+        return data
+
+    def seek(self, position: int) -> None:
+        self._in_order = False
+        self._file.seek(position)
+
+    def totals(self) -> tuple[int, int]:
+        """Size and CRC32C of all bytes; those that nobody has read are read now."""
+        if not self._in_order:
+            self._file.seek(0)
+            self._size, self._crc, self._in_order = 0, 0, True
+        while self.read():
+            pass
+        return self._size, self._crc
 
 
 def is_regular(path: str | bytes) -> bool:

@@ -10,7 +10,6 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from .. import _core
 from ..errors import FastrecError, MissingRecordsError
 from ..storage.options import StorageOptions
 from .paths import PathLike
@@ -22,7 +21,6 @@ __all__ = ["Manifest", "ManifestFile", "check_shards"]
 _FORMAT = "fastrec manifest"
 _VERSION = 1
 _SHARD = re.compile(r"(?s)(.*)-(\d{5})-of-(\d{5})(.*)")
-_PIECE = 1 << 20
 _NAMED = 3  # missing files, in a message
 
 
@@ -33,6 +31,11 @@ class ManifestFile(NamedTuple):
     records: int
     size: int
     crc32c: int
+
+    @classmethod
+    def of(cls, path: str | bytes, records: int, totals: tuple[int, int]) -> ManifestFile:
+        """The entry of a file, from its records, and the size and CRC32C of its bytes."""
+        return cls(os.path.basename(os.fsdecode(path)), records, *totals)
 
 
 class Manifest(Sequence[ManifestFile]):
@@ -92,10 +95,9 @@ class Manifest(Sequence[ManifestFile]):
         CorruptRecordError, TruncatedFileError, OSError
         """
         files = RecordFiles(source, compression=compression, storage_options=storage_options)
-        parts = enumerate(files.readers())
         return cls(
-            file_of(files.paths[number], files.raw(number), part.walk()[0])
-            for number, part in parts
+            ManifestFile.of(path, part.walk()[0], totals())
+            for path, (part, totals) in zip(files.paths, files.summed_readers(), strict=True)
         )
 
     def save(
@@ -144,11 +146,10 @@ class Manifest(Sequence[ManifestFile]):
             if count > 1:
                 raise _error(name, f"{name!a} is listed {count} times")
 
-    def check_file(self, path: str | bytes, file: Any, records: int) -> None:
-        """Raise unless a file with that many records, open or by its path, matches its entry."""
-        here = file_of(path, file if hasattr(file, "read") else RecordFiles(file).raw(0), records)
-        self.check_records(path, records)
-        if here != self.entry(path):
+    def check_file(self, here: ManifestFile) -> None:
+        """Raise unless a file is as the manifest has it."""
+        self.check_records(here.name, here.records)
+        if here != self.entry(here.name):
             raise _error(here.name, f"{here.name!a} differs from the manifest in its contents")
 
     def check_records(self, path: PathLike, records: int) -> None:
@@ -171,18 +172,6 @@ class Manifest(Sequence[ManifestFile]):
         if name not in self._by_name:
             raise _error(name, f"{name!a} is not in the manifest")
         return self._by_name[name]
-
-
-def file_of(path: str | bytes, file: Any, records: int) -> ManifestFile:
-    size = crc = 0
-    piece = memoryview(bytearray(_PIECE))
-    try:
-        while some := file.readinto(piece):
-            crc = _core.crc32c(piece[:some], crc)
-            size += some
-    finally:
-        file.close()
-    return ManifestFile(os.path.basename(os.fsdecode(path)), records, size, crc)
 
 
 def _checked(file: dict[str, Any]) -> ManifestFile:

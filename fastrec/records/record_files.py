@@ -7,12 +7,14 @@ module turns a path into a file.
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import io
 import os
 import threading
 import warnings
-from collections.abc import Iterable, Iterator, Mapping
+import weakref
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from typing import IO, Any, Union
 
@@ -23,13 +25,13 @@ from ..storage.cache import ObjectCache, index_place
 from ..storage.options import StorageOptions
 from ..storage.remote import RemoteFile, streams_of
 from . import compression as streams
-from .byte_sources import NamedFile, Patience, Stream, head_of, regular_head
+from .byte_sources import NamedFile, Patience, Stream, Summed, head_of, regular_head
 from .file_magic import HEADER_SIZE
 from .index import Index
 from .inflate import Inflated
 from .paths import PathLike, expand, index_path, is_path
 from .recovery import Damage, OnError, Skipped, check_policy
-from .remote_dataset import RemoteDataset, load_indexes
+from .remote_dataset import RemoteDataset, load_indexes, save_index
 from .splitting import FileRange, open_range, ranges_of
 
 __all__ = ["RecordFiles", "Source"]
@@ -109,6 +111,8 @@ class RecordFiles:
             raise ValueError("follow requires uncompressed files")
         self._skipped: dict[tuple[str, int], Skipped] = {}
         self._dataset: _core.Dataset | RemoteDataset | None = None
+        self._indexes: dict[int, _core.FileIndex] = {}  # of passes; none that the cache has
+        self._begun: weakref.ref[_Pass] | None = None  # the last pass over remote files
         self._heads: dict[str, bytes] | None = None
         self._sequential: str | None = None  # the first such source; empty for none
         self._lock, self._pid = threading.Lock(), os.getpid()
@@ -133,7 +137,7 @@ class RecordFiles:
         if isinstance(place, RemoteFile):
             file = next(self.streams([place]) if remote is None else remote)
             if not isinstance(file, str):
-                return self._open_stream(file, path, damage, views, seek=file.seek)
+                return self._open_stream(file, path, damage, views, number)
             place = file
         options = {**self._options, "damage": damage, "views": views, "place": place}
         if self._ranges is not None and (part := self._ranges[number]) != FileRange(path):
@@ -178,15 +182,36 @@ class RecordFiles:
         return self._open_stream(self.file, path, damage, views)
 
     def _open_stream(
-        self, file: Any, path: Any, damage: Damage | None, views: bool, seek: Any = None
+        self, file: Any, path: Any, damage: Damage | None, views: bool, number: int | None = None
     ) -> _core.RecordReader:
+        """Open a stream: that of the remote file `number`, or a file object."""
         read: Any = Stream(file)
         kind = self._compression
         if kind == "auto":
             kind = streams.detect(read.head)
+        options = {**self._options, "damage": damage, "views": views}
         if kind is not None:
+            seek = None if number is None else file.seek
             read = Inflated(read, kind, os.fsdecode(path), seek=seek, **self._limits)
-        return _core.RecordReader(path, read=read, damage=damage, views=views, **self._options)
+        elif number is not None and not self._has_index(number):
+            options["indexed"] = partial(self._take_index, number)
+        return _core.RecordReader(path, read=read, **options)
+
+    def _has_index(self, number: int) -> bool:
+        """Whether nothing is gained by noting where the records of a remote file are."""
+        if self._dataset is not None or number in self._indexes:
+            return True
+        place = index_place(self.places[number], self.storage)  # type: ignore[arg-type]
+        return self._on_error == "raise" and place is not None and os.path.exists(place)
+
+    def _take_index(self, number: int, index: _core.FileIndex) -> None:
+        """Keep where the records of a remote file are, which a pass has found."""
+        file = self.places[number]
+        assert isinstance(file, RemoteFile)
+        if self._on_error == "raise" and save_index(file, index, self.storage):
+            return
+        if index.size == file.size:
+            self._indexes[number] = index
 
     def readers(self, *, views: bool = False) -> Iterator[_core.RecordReader]:
         """Open the files one after the other, for one pass."""
@@ -194,7 +219,22 @@ class RecordFiles:
         damage = self.policy()
         if self.file is not None:
             return iter([self._open_file(damage, views)])
-        return _Pass(self, damage, views)
+        run = _Pass(self, damage, views)
+        if self.remote and self._cache is None:
+            self._begun = weakref.ref(run)
+        return run
+
+    def summed_readers(self) -> Iterator[tuple[_core.RecordReader, Callable[[], tuple[int, int]]]]:
+        """Open the files one after the other, each with a function that gives the size and the
+        CRC32C of its bytes when its records were read. Remote files are read once."""
+        self._check_open()
+        run = _Pass(self, self.policy(), views=False, summed=True)
+        for number, reader in enumerate(run):
+            yield reader, run.totals() or partial(self._totals, number)
+
+    def _totals(self, number: int) -> tuple[int, int]:
+        with contextlib.closing(self.raw(number)) as file:
+            return Summed(file).totals()
 
     def policy(self) -> Damage | None:
         """Make what decides about damage in one pass; None raises the first error."""
@@ -305,7 +345,9 @@ class RecordFiles:
         return make(indexes=self._given_index())
 
     def _damaged_indexes(self) -> list[_core.FileIndex]:
-        return [part.index() for part in self.readers()]
+        if len(self._indexes) == len(self.paths):
+            return [self._indexes[number] for number in range(len(self.paths))]
+        return [part.index() for part in _Pass(self, self.policy(), views=False)]
 
     def _make_remote(self) -> RemoteDataset:
         if len(self.remote) != len(self.paths):
@@ -317,9 +359,16 @@ class RecordFiles:
             found = self._damaged_indexes()
         elif isinstance(self._index, bool) or self._index == "auto":
             beside = None if self._index == "auto" else bool(self._index)
-            found = load_indexes(self.remote, self.storage, beside, self._options)
+            run = None if self._begun is None else self._begun()
+            kept: dict[int, io.BytesIO] | None = None if run is None or run.started else {}
+            found = load_indexes(
+                self.remote, self.storage, beside, self._options, known=self._indexes, kept=kept
+            )
+            if run is not None and kept:
+                run.kept = kept
         else:
             found = [index for index in self._given_index() or [] if index is not None]
+        self._indexes = {}
         return RemoteDataset(self.remote, found, self.storage, self._options)
 
     def _local_places(self) -> list[str | bytes]:
@@ -388,7 +437,7 @@ class RecordFiles:
     def __getstate__(self) -> dict[str, Any]:
         if self.file is not None:
             raise TypeError("a reader of a file object cannot be pickled; pass the file's path")
-        return {**self.__dict__, "_lock": None, "_dataset": None}
+        return {**self.__dict__, "_lock": None, "_dataset": None, "_indexes": {}, "_begun": None}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
@@ -411,20 +460,36 @@ def _limit(name: str, value: int | None) -> int | None:
 
 
 class _Pass(Iterator[_core.RecordReader]):
-    """The files of one pass. One that cannot be opened is never passed over: it is tried again."""
+    """The files of one pass. One that cannot be opened is never passed over: it is tried again.
 
-    def __init__(self, files: RecordFiles, damage: Damage | None, views: bool) -> None:
+    Attributes
+    ----------
+    kept : dict
+        Bytes of remote files, by number, that were read since this was made: ``list(reader)`` asks
+        for an iterator, then for the length, and only then for records.
+    started : bool
+    """
+
+    def __init__(
+        self, files: RecordFiles, damage: Damage | None, views: bool, *, summed: bool = False
+    ) -> None:
         self._files, self._damage, self._views = files, damage, views
         self._next = 0
         self._remote: Iterator[Any] | None = None
+        self._summed: list[Summed] | None = [] if summed else None  # the last file
+        self.kept: dict[int, io.BytesIO] = {}
+        self.started = False
 
     def __next__(self) -> _core.RecordReader:
         files, number = self._files, self._next
         if number == len(files.paths):
             raise StopIteration
+        self.started = True
         if self._remote is None and files.remote:
-            left = [place for place in files.places[number:] if isinstance(place, RemoteFile)]
-            self._remote = files.streams(left)
+            kept, self.kept = self.kept, {}
+            self._remote = _remote_streams(files, number, kept, self._summed)
+        if self._summed is not None:
+            self._summed.clear()
         try:
             reader = files.open(number, self._damage, views=self._views, remote=self._remote)
         except BaseException:
@@ -432,3 +497,32 @@ class _Pass(Iterator[_core.RecordReader]):
             raise
         self._next += 1
         return reader
+
+    def totals(self) -> Callable[[], tuple[int, int]] | None:
+        """With `summed`, what gives size and CRC32C of the last file, if that is a stream."""
+        return self._summed[-1].totals if self._summed else None
+
+
+def _remote_streams(
+    files: RecordFiles, first: int, kept: dict[int, io.BytesIO], summed: list[Summed] | None
+) -> Iterator[Any]:
+    """Streams of the remote files from one on, or paths of their copies.
+
+    Those of `kept` are taken from there; others are put into `summed`, if that is a list.
+    """
+    left = [
+        (number, place)
+        for number, place in enumerate(files.places)
+        if number >= first and isinstance(place, RemoteFile)
+    ]
+    fetched = files.streams([place for number, place in left if number not in kept])
+    for number, _ in left:
+        file: Any = kept.pop(number, None)
+        if file is None:
+            file = next(fetched)
+        else:
+            file.seek(0)
+        if summed is not None and not isinstance(file, str):
+            file = Summed(file)
+            summed.append(file)
+        yield file

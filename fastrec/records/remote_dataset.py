@@ -4,9 +4,10 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import os
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -23,7 +24,7 @@ from ..storage.remote import RemoteFile, streams_of
 from .index import Index
 from .paths import INDEX_SUFFIX
 
-__all__ = ["Extract", "RemoteDataset", "load_indexes"]
+__all__ = ["Extract", "RemoteDataset", "load_indexes", "save_index"]
 
 _GAP = 1 << 17  # bytes between two records that are fetched with them
 _MOST_RANGE = 8 << 20
@@ -281,11 +282,19 @@ def _write(number: int, data: memoryview, at: int) -> None:
 
 
 def load_indexes(
-    files: list[RemoteFile], storage: StorageOptions, beside: bool | None, options: dict[str, Any]
+    files: list[RemoteFile],
+    storage: StorageOptions,
+    beside: bool | None,
+    options: dict[str, Any],
+    *,
+    known: Mapping[int, _core.FileIndex],
+    kept: dict[int, io.BytesIO] | None,
 ) -> list[_core.FileIndex]:
     """The index of each file: from the local cache, from beside it, or by reading it once.
 
     `beside`: whether one beside the file is required, or is not looked for; None decides nothing.
+    `known`: those that a pass has made, by the number of the file. The bytes of files that are read
+    go into `kept`, if all of them fit into the window.
 
     Raises
     ------
@@ -294,7 +303,10 @@ def load_indexes(
     found: list[_core.FileIndex | None] = [None] * len(files)
     if beside is not True:
         run_all(file.identify for file in files if file.version is None)
-        found = [_cached(file, storage) for file in files]
+        found = [
+            known[number] if number in known else _cached(file, storage)
+            for number, file in enumerate(files)
+        ]
     if beside is not False:
         missing = [number for number, index in enumerate(found) if index is None]
         loaded = run_all(partial(_beside, files[n], beside is True) for n in missing)
@@ -311,16 +323,33 @@ def load_indexes(
         )
     streams = streams_of([files[number] for number in missing], storage)
     for number, stream in zip(missing, streams, strict=True):
-        file = files[number]
+        file, read = files[number], stream.read
+        if kept is not None and total <= storage.window_bytes:
+            read = partial(_keep, stream, kept.setdefault(number, io.BytesIO()))
         reader = _core.RecordReader(
-            file.name, read=stream.read, verify=False, max_record=options["max_record"]
+            file.name, read=read, verify=False, max_record=options["max_record"]
         )
         found[number] = index = reader.index()
-        place = index_place(file, storage)
-        if place is not None:
-            with contextlib.suppress(OSError):
-                Index(file.name, index).save(place)
+        save_index(file, index, storage)
     return found  # type: ignore[return-value]
+
+
+def _keep(stream: Any, kept: io.BytesIO, size: int) -> bytes:
+    data: bytes = stream.read(size)
+    kept.write(data)
+    return data
+
+
+def save_index(file: RemoteFile, index: _core.FileIndex, storage: StorageOptions) -> bool:
+    """Put the index of a file into the local cache; False where that cannot be."""
+    place = index_place(file, storage)
+    if place is None:
+        return False
+    try:
+        Index(file.name, index).save(place)
+    except OSError:
+        return False
+    return True
 
 
 def _cached(file: RemoteFile, storage: StorageOptions) -> _core.FileIndex | None:

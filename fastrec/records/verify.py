@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -12,14 +12,14 @@ from typing import Any
 from ..storage.options import StorageOptions
 from . import compression as streams
 from .byte_sources import head_of
-from .manifest import Manifest, check_shards
+from .manifest import Manifest, ManifestFile, check_shards
 from .paths import PathLike, is_path
 from .reader import Reader
 from .record_files import RecordFiles, Source
 from .recovery import OnError, Skipped
 from .shard_writer import ShardWriter
 
-__all__ = ["FileReport", "Repaired", "Verified", "count", "repair", "verify"]
+__all__ = ["FileReport", "Repaired", "Verified", "count", "examined", "repair", "verify"]
 
 _BLOCK_RECORDS = 4096
 
@@ -118,19 +118,31 @@ def verify(
     elif complete and is_path(source) and files.paths != [os.fspath(source)]:  # type: ignore[arg-type]
         check_shards(files.paths)
     reports = []
-    for number, part in enumerate(files.readers()):
-        path = os.fsdecode(part.path)
-        records, size = part.walk(progress and partial(progress, path))
-        if expected is not None:
-            expected.check_file(files.paths[number], files.raw(number), records)
-        lost = tuple(each for each in files.skipped if each.path == path)
-        reports.append(FileReport(path, records, size, lost))
+    for report, entry in examined(files, progress, summed=expected is not None):
+        if expected is not None and entry is not None:
+            expected.check_file(entry)
+        reports.append(report)
     return Verified(
         sum(report.records for report in reports),
         sum(report.bytes for report in reports),
         len(reports),
         tuple(reports),
     )
+
+
+def examined(
+    files: RecordFiles, progress: Callable[[str, int], object] | None = None, *, summed: bool
+) -> Iterator[tuple[FileReport, ManifestFile | None]]:
+    """Check files one after the other; with what a manifest says of each, if `summed`."""
+    readers: Iterator[Any] = (
+        files.summed_readers() if summed else ((part, None) for part in files.readers())
+    )
+    for part, totals in readers:
+        path = os.fsdecode(part.path)
+        records, size = part.walk(progress and partial(progress, path))
+        entry = ManifestFile.of(path, records, totals()) if totals else None
+        lost = tuple(each for each in files.skipped if each.path == path)
+        yield FileReport(path, records, size, lost), entry
 
 
 def count(

@@ -194,6 +194,25 @@ static void what_cannot_be_is_refused(void) {
     fr_index_free(&index);
 }
 
+static void offsets_are_added_one_by_one(uint64_t count) {
+    uint64_t *offsets = make_offsets(short_ones, count);
+    fr_index whole = {0}, added = {0};
+    CHECK(fr_index_set(&whole, offsets, count, offsets[count], false, NULL) == FR_OK);
+    for (uint64_t i = 0; i < count; i++) {
+        CHECK(fr_index_add(&added, offsets[i], NULL) == FR_OK);
+        if (i) CHECK(fr_index_add(&added, offsets[i] - 1, NULL) == FR_ERR_INDEX);
+    }
+    CHECK(fr_index_add(&added, FR_OFFSETS_LIMIT, NULL) == FR_ERR_INDEX);
+    CHECK(fr_index_end(&added, FR_OFFSETS_LIMIT, false, NULL) == FR_ERR_INDEX);
+    CHECK(fr_index_end(&added, offsets[count], false, NULL) == FR_OK);
+    CHECK(added.count == count && added.done && added.end == whole.end && !added.gaps);
+    CHECK(added.table.size == whole.table.size);
+    CHECK(memcmp(added.table.data, whole.table.data, whole.table.size) == 0);
+    fr_index_free(&added);
+    fr_index_free(&whole);
+    free(offsets);
+}
+
 int main(void) {
     const uint64_t counts[] = {0, 1, 2, 63, 64, 126, 127, 128, 129, 255, 256, 257, 5000};
     for (size_t kind = 0; kind < sizeof KINDS / sizeof *KINDS; kind++) {
@@ -203,6 +222,8 @@ int main(void) {
     }
     for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
         the_first_version_is_read(counts[i]);
+    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
+        offsets_are_added_one_by_one(counts[i]);
     a_table_that_lies_is_harmless();
     what_cannot_be_is_refused();
     printf("index: ok\n");
