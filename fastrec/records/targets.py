@@ -121,9 +121,10 @@ class ObjectWriter:
             self.core.abort()
         with contextlib.suppress(OSError):
             os.rmdir(self._folder)
+        self._folder = ""
 
     def __del__(self) -> None:
-        if "_pid" in self.__dict__:
+        if self.__dict__.get("_folder"):  # at the usual end there is nothing to do
             self.abort()
 
 

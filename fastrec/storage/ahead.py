@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import os
 import threading
+import time
+import weakref
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Generic, NamedTuple, TypeVar
@@ -15,6 +17,7 @@ T = TypeVar("T")
 
 _MOST_THREADS = 16
 _FIRST_THREADS = 4
+_LOOK_S = 0.25  # between looks at whether there is anybody to wait for
 
 
 class Stopped(Exception):
@@ -55,11 +58,16 @@ class _State:
         self.slots: deque[_Slot] = deque()  # begun and not taken, in order
         self.ended = self.stopped = False
         self.failure: BaseException | None = None  # of `jobs`, after which there are none
+        self.consumer: weakref.ref[Any] | None = None
+
+    def is_over(self) -> bool:
+        """Whether the consumer has stopped or is gone."""
+        return self.stopped or (self.consumer is not None and self.consumer() is None)
 
     def take_job(self) -> _Slot | None:
         """The next job, when there is room for it; None when the thread is not needed any more."""
         with self.changed:
-            while not (self.stopped or self.ended or self.failure):
+            while not (self.is_over() or self.ended or self.failure):
                 if self.running < self.limit and (not self.slots or self.held < self.budget):
                     try:
                         slot = _Slot(next(self.jobs))
@@ -72,16 +80,18 @@ class _State:
                     self.running += 1
                     self.slots.append(slot)
                     return slot
-                self.changed.wait()
+                self.changed.wait(_LOOK_S)
             self.ended = True
             self.threads -= 1
             self.changed.notify_all()
             return None
 
     def pause(self, seconds: float) -> None:
+        ends = time.monotonic() + seconds
         with self.changed:
-            self.changed.wait_for(lambda: self.stopped, seconds)
-            if self.stopped:
+            while not self.is_over() and (left := ends - time.monotonic()) > 0:
+                self.changed.wait(min(left, _LOOK_S))
+            if self.is_over():
                 raise Stopped
 
     def finish(self, slot: _Slot) -> None:
@@ -111,6 +121,10 @@ class Ahead(Iterator[T], Generic[T]):
     The threads are daemons that nobody joins: Ctrl-C ends the wait at once. After an error, which
     comes in place of the result, there are no more results.
 
+    An object that is dropped has its threads end within a moment, by a weak reference that they
+    look at. There is no ``__del__``: in one a Ctrl-C is lost, and as the garbage collector may run
+    it anywhere, it must not wait for a lock.
+
     Parameters
     ----------
     jobs : iterable of Job
@@ -130,6 +144,7 @@ class Ahead(Iterator[T], Generic[T]):
         most: int = _MOST_THREADS,
     ) -> None:
         self._state = _State(iter(jobs), budget, threads, most)
+        self._state.consumer = weakref.ref(self)
         self._pid = os.getpid()
 
     def __next__(self) -> T:
@@ -184,11 +199,6 @@ class Ahead(Iterator[T], Generic[T]):
             with self._state.changed:
                 self._state.stopped = self._state.ended = True
                 self._state.changed.notify_all()
-
-    def __del__(self) -> None:
-        # A Ctrl-C that comes in here is lost, so nothing is done at the usual end.
-        if hasattr(self, "_pid") and (self._state.slots or not self._state.ended):
-            self.close()
 
 
 def run_all(runs: Iterable[Callable[[Callable[[float], None]], T]], cost: int = 0) -> list[T]:

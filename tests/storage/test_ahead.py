@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Jobs that are done ahead: their threads end with the consumer, wherever that is dropped."""
+
+from __future__ import annotations
+
+import gc
+import threading
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from fastrec.storage import ahead
+from fastrec.storage.ahead import Ahead, Job
+
+
+def endless() -> Iterator[Job]:
+    while True:
+        yield Job(lambda pause: 1, 1)
+
+
+def fetching() -> list[threading.Thread]:
+    return [thread for thread in threading.enumerate() if thread.name == "fastrec-fetch"]
+
+
+def ended(within: float = 10.0) -> bool:
+    ends = time.monotonic() + within
+    while fetching() and time.monotonic() < ends:
+        time.sleep(0.01)
+    return not fetching()
+
+
+def test_threads_end_with_a_consumer_that_is_dropped() -> None:
+    results: Any = Ahead(endless(), budget=10)
+    assert next(results) == 1
+    assert fetching()
+    del results
+    assert ended()
+
+
+def test_a_pause_ends_with_the_consumer() -> None:
+    begun = threading.Event()
+
+    def slow(pause: Any) -> None:
+        begun.set()
+        pause(600)
+
+    results: Any = Ahead([Job(slow, 1)], budget=10)
+    with results._state.changed:
+        results._start_threads()
+    assert begun.wait(10)
+    del results
+    assert ended()
+
+
+def test_nothing_of_ours_runs_where_one_is_dropped() -> None:
+    """No Python code, in which a Ctrl-C would be lost, and no lock, that its owner waits with."""
+    assert not hasattr(Ahead, "__del__")
+    results: Any = Ahead(endless(), budget=10)
+    next(results)
+    state = results._state
+    holds, go = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        with state.changed:
+            holds.set()
+            go.wait(60)
+
+    holder = threading.Thread(target=hold)
+    holder.start()
+    assert holds.wait(10)
+    del results  # does not wait for the lock
+    go.set()
+    holder.join()
+    assert ended()
+
+
+def test_the_collector_may_run_inside_the_lock(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Consumers in circles of garbage, collected while threads of others ask for jobs."""
+    monkeypatch.setattr(ahead, "_LOOK_S", 0.01)
+
+    def collecting(count: int) -> Iterator[Job]:
+        for _ in range(count):
+            circle: list[Any] = [Ahead(endless(), budget=3)]
+            next(circle[0])
+            circle.append(circle)
+            del circle
+            gc.collect()
+            yield Job(lambda pause: gc.collect(), 1)
+
+    assert len(list(Ahead(collecting(30), budget=10))) == 30
+    assert ended()
