@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 from .. import _core
 from ..errors import IndexMismatchError
 from ..storage.options import StorageOptions
+from ..storage.remote import find_files
 from .byte_sources import NamedFile
 from .file_magic import FRAME_OVERHEAD
-from .paths import PathLike, index_path
+from .paths import PathLike, index_path, is_remote
 from .targets import open_writer
 
 __all__ = ["Index"]
@@ -52,13 +53,20 @@ class Index:
 
     @classmethod
     def build(cls, path: PathLike, *, max_record_bytes: int | None = None) -> Index:
-        """Index a file by reading its headers.
+        """Index a file by reading its headers; an object in a store is read from end to end.
 
         Raises
         ------
         OSError, CorruptRecordError, TruncatedFileError, LimitExceededError
             If the file is not sound.
         """
+        if is_remote(path, None):
+            [file] = find_files([os.fsdecode(path)], StorageOptions())
+            limit = max_record_bytes or 0
+            reader = _core.RecordReader(
+                file.name, read=file.stream().read, verify=False, max_record=limit
+            )
+            return cls(path, reader.index())
         return cls._of(path, path, max_record_bytes)
 
     @classmethod
@@ -129,7 +137,7 @@ class Index:
         offsets = self.offsets
         rows = np.stack([offsets[:-1], np.diff(offsets)], axis=1).tolist()
         text = "".join([f"{offset} {size}\n" for offset, size in rows])
-        writer = _core.RecordWriter(index)
+        writer = open_writer(index, StorageOptions())
         try:
             writer.write_frames(text.encode("ascii"), 0)
             writer.close()

@@ -3,10 +3,12 @@
 
 from __future__ import annotations
 
+import bisect
 import os
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,6 +18,10 @@ import fastrec
 
 from ..columns import Arrays, Bytes
 from ..errors import CorruptRecordError, FastrecError, TruncatedFileError
+from ..records.paths import is_remote
+from ..storage.ahead import run_all
+from ..storage.options import StorageOptions
+from ..storage.remote import RemoteFile, find_files
 from .columns import nested
 from .locks import ProcessLock
 from .rows import RowFile
@@ -26,6 +32,7 @@ if TYPE_CHECKING:
 __all__ = ["Fetch", "Source"]
 
 _OPEN_FILES = 128
+_GAP = 1 << 17  # bytes between two values of a remote file that are fetched with them
 
 
 class _Descriptor:
@@ -40,19 +47,37 @@ class _Descriptor:
 
 @dataclass(frozen=True)
 class Source:
-    """A file as it was when its steps were looked up."""
+    """A file as it was when its steps were looked up.
+
+    Attributes
+    ----------
+    path : str
+    size, mtime_ns : int
+    remote : RemoteFile or None
+        The file, if it is an object in a store: one version of it.
+    """
 
     path: str
     size: int
     mtime_ns: int
+    remote: RemoteFile | None = None
 
     @classmethod
     def of(cls, path: str) -> Source:
+        if is_remote(path, None):
+            [file] = find_files([path], StorageOptions())
+            return cls(path, file.size, 0, file)
         status = os.stat(path)
         return cls(os.path.abspath(path), status.st_size, status.st_mtime_ns)
 
+    @property
+    def stamp(self) -> str:
+        """Something else for each version of the file."""
+        version = self.mtime_ns if self.remote is None else self.remote.version
+        return f"{self.size} {version}"
+
     def open(self) -> _Descriptor:
-        """The file, if it is as it was.
+        """The local file, if it is as it was.
 
         Raises
         ------
@@ -66,6 +91,40 @@ class Source:
             error.path = self.path
             raise error
         return file
+
+
+class _Ranges:
+    """Bytes of one remote file: references that are near each other share a request."""
+
+    def __init__(self, references: NDArray[Any]) -> None:
+        begins = references["offset"].astype(np.int64)
+        order = np.argsort(begins, kind="stable")
+        begins = begins[order]
+        ends = np.maximum.accumulate(begins + references["size"].astype(np.int64)[order])
+        firsts = np.flatnonzero(np.append(True, begins[1:] - ends[:-1] > _GAP))
+        self._begins = begins[firsts].tolist()
+        self._ends = ends[np.append(firsts[1:] - 1, len(ends) - 1)].tolist()
+        self._data: list[memoryview] = [memoryview(b"")] * len(firsts)
+
+    def jobs(self, source: Source) -> Iterator[Callable[[Any], None]]:
+        """What fetches them."""
+        for number in range(len(self._data)):
+            yield partial(self._fetch, source, number)
+
+    def _fetch(self, source: Source, number: int, pause: Any) -> None:
+        assert source.remote is not None
+        begin, end = self._begins[number], self._ends[number]
+        if end > source.size:
+            error = FastrecError(f"{source.path!a} has changed since its steps were looked up")
+            error.path = source.path
+            raise error
+        self._data[number] = source.remote.read(begin, end, pause)
+
+    def copy(self, at: int, out: memoryview) -> None:
+        """Bytes from an offset on."""
+        number = bisect.bisect_right(self._begins, at) - 1
+        begin = at - self._begins[number]
+        out[:] = self._data[number][begin : begin + len(out)]
 
 
 class Fetch:
@@ -190,14 +249,20 @@ class Fetch:
         np.cumsum(references["size"], out=offsets[1:])
         data = np.empty(int(offsets[-1]), np.uint8)
         out = memoryview(data)  # type: ignore[arg-type]
-        opened = {number: self._file(number) for number in set(files.tolist())}
+        numbers = set(files.tolist())
+        remote = {number for number in numbers if self.sources[number].remote is not None}
+        opened = {number: self._file(number) for number in numbers - remote}
+        ranges = self._ranges(remote, files, references)
         pieces = zip(
             files.tolist(), references.tolist(), offsets[:-1].tolist(), offsets[1:].tolist(),
             strict=True,
         )  # fmt: skip
         for number, (at, _, crc), begin, end in pieces:
             piece = out[begin:end]
-            done = os.preadv(opened[number].number, [piece], at)
+            done = 0
+            if number in ranges:
+                ranges[number].copy(at, piece)
+                done = end - begin
             while done < end - begin:
                 some = os.preadv(opened[number].number, [piece[done:]], at + done)
                 if some == 0:
@@ -208,6 +273,17 @@ class Fetch:
                     CorruptRecordError, number, at, name, "the checksum differs from the one"
                 )
         return Bytes(data, offsets)
+
+    def _ranges(
+        self, remote: set[int], files: NDArray[Any], references: NDArray[Any]
+    ) -> dict[int, _Ranges]:
+        """What references say of remote files, fetched side by side."""
+        found = {number: _Ranges(references[files == number]) for number in remote}
+        jobs = [job for number in found for job in found[number].jobs(self.sources[number])]
+        run_all(jobs)
+        silent = [self.sources[number].remote for number in remote]
+        run_all(file.identify for file in silent if file is not None and file.silent)
+        return found
 
     def _failure(
         self, kind: type[CorruptRecordError], number: int, at: int, name: str, reason: str

@@ -20,7 +20,10 @@ from numpy.typing import NDArray
 import fastrec
 
 from ..errors import ExampleParseError, FastrecError
+from ..records.file_magic import FRAME_OVERHEAD
+from ..records.paths import is_remote
 from .columns import Column, Structure
+from .dataset import check_length
 from .episodes import LayoutError, element_extents, layout
 from .features import Dataset as DatasetFeature
 from .fetch import Fetch, Source
@@ -29,6 +32,7 @@ from .rows import RowFile, digest_of
 
 if TYPE_CHECKING:
     from .dataset import Dataset
+    from .splits import Span
 
 __all__ = ["make_steps"]
 
@@ -118,11 +122,12 @@ def make_steps(
         raise ValueError("batch_size must be a number")
     plan = _plan(dataset, features, metadata, decode)
     paths = list(dict.fromkeys(span.path for span in dataset.files))
-    rows = _rows(dataset, plan, paths, index)
+    sources = [Source.of(path) for path in paths]
+    rows = _rows(dataset, plan, sources, index)
     fetch = Fetch(
         rows,
         plan.dtype,
-        [Source.of(path) for path in paths],
+        sources,
         plan.parts,
         (window, tuple(window_of)),
         (chunk, tuple(chunk_of)),
@@ -277,8 +282,9 @@ def _is_referable(column: Column, per_episode: bool) -> bool:
 
 
 def _rows(
-    dataset: Dataset, plan: _Plan, paths: list[str], index: str | os.PathLike[str] | None
+    dataset: Dataset, plan: _Plan, sources: list[Source], index: str | os.PathLike[str] | None
 ) -> RowFile:
+    paths = list(dict.fromkeys(span.path for span in dataset.files))
     identity = [_FORMAT, str(plan.dtype.descr), *plan.inline]
     identity += ["/".join(part.column.leaf.path) for part in plan.parts]
     for span in dataset.files:
@@ -286,7 +292,7 @@ def _rows(
     stable = digest_of(identity)  # the same for copies of the files, as a state has it
     if index is None:
         return RowFile.write(_all_rows(dataset, plan, paths), plan.dtype, [stable])
-    stamps = [f"{os.stat(path).st_size} {os.stat(path).st_mtime_ns}" for path in paths]
+    stamps = [source.stamp for source in sources]
     os.makedirs(index, exist_ok=True)
     path = os.path.join(os.fspath(index), f"{stable}-{digest_of(stamps)[:8]}.rows")
     if os.path.exists(path):
@@ -300,10 +306,8 @@ def _all_rows(dataset: Dataset, plan: _Plan, paths: list[str]) -> Iterator[NDArr
     waiting: list[NDArray[Any]] = []
     episode = step = count = 0
     for span in dataset.files:
-        reader = dataset._reader(span)
-        places = fastrec.Index.build(span.path).offsets
-        for number in range(span.skip, span.skip + span.take):
-            rows = _episode_rows(reader[number], int(places[number]) + 12, plan, span.path, number)
+        for number, offset, record in _records(dataset, span):
+            rows = _episode_rows(record, offset + 12, plan, span.path, number)
             rows["step"] = np.arange(step, step + len(rows))
             rows["episode"], rows["file"] = episode, files[span.path]
             episode, step, count = episode + 1, step + len(rows), count + len(rows)
@@ -315,6 +319,25 @@ def _all_rows(dataset: Dataset, plan: _Plan, paths: list[str]) -> Iterator[NDArr
         raise FastrecError(f"{dataset!r} has no steps")
     if waiting:
         yield np.concatenate(waiting)
+
+
+def _records(dataset: Dataset, span: Span) -> Iterator[tuple[int, int, bytes]]:
+    """Number, offset and bytes of each record of a part of a file; remote ones in sequence."""
+    numbers = range(span.skip, span.skip + span.take)
+    if not is_remote(span.path, None):
+        reader, places = dataset._reader(span), fastrec.Index.build(span.path).offsets
+        for number in numbers:
+            yield number, int(places[number]), reader[number]
+        return
+    offset = count = 0
+    for number, record in enumerate(fastrec.Reader(span.path, compression=None)):
+        if number == numbers.stop and not span.is_whole:
+            return
+        if number in numbers:
+            yield number, offset, record
+        offset += len(record) + FRAME_OVERHEAD
+        count += 1
+    check_length(span, count)
 
 
 def _episode_rows(record: bytes, offset: int, plan: _Plan, path: str, number: int) -> NDArray[Any]:

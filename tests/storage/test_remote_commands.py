@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+import errno
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -85,3 +87,145 @@ def test_sets_of_tfds_are_read_where_they_live(memory: Any, tmp_path: Path) -> N
 def test_ranges_of_urls_are_refused(url: str) -> None:
     with pytest.raises(ValueError, match="filesystem"):
         fastrec.file_ranges(f"{url}/t-*")
+
+
+# -- Every verb that reads files, over HTTP ------------------------------------------------------
+
+VERBS: dict[str, tuple[list[str], str]] = {
+    "head": (["-n", "2"], '"n": 1'),
+    "cat": ([], '"n": 19'),
+    "grep": ([], '"s": "x17"'),
+    "schema": ([], "FixedLenFeature"),
+    "count": ([], "20 "),
+    "stats": ([], "20 records"),
+    "verify": ([], "20 records"),
+    "diff": ([], "20 records the same"),
+    "repair": ([], "sound"),
+    "split": (["-o", "out.tfrecord", "--shards", "2"], "out-00001-of-00002.tfrecord"),
+    "merge": (["-o", "memory://merged/m.tfrecord"], "20 records"),
+    "convert": (["-o", "out.jsonl"], "20 records"),
+    "extract": (["--feature", "s", "-o", "out"], "20 files"),
+}
+
+
+@pytest.fixture
+def http() -> Iterator[ObjectServer]:
+    examples = [fastrec.encode_example({"n": n, "s": f"x{n}".encode()}) for n in range(20)]
+    data = b"".join(map(fastrec._core.frame, examples))
+    with ObjectServer(Objects({"t.tfrecord": data})) as server:
+        yield server
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_a_verb_takes_a_url(
+    verb: str,
+    http: ObjectServer,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    more, shown = VERBS[verb]
+    url = f"{http.url}/t.tfrecord"
+    names = {"grep": ["x17", url], "diff": [url, url]}.get(verb, [url])
+    assert main([verb, *names, *more]) == 0
+    assert shown in capsys.readouterr().out
+
+
+def test_an_index_is_put_beside_an_object(memory: Any) -> None:
+    records = [bytes([n]) * n for n in range(100)]
+    url = memory.put("t.tfrecord", b"".join(map(fastrec._core.frame, records)))
+    assert main(["index", url]) == 0
+    assert memory.keys() == ["t.tfrecord", "t.tfrecord.frindex"]
+    assert fastrec.Reader(url, index=True)[:] == records
+    assert main(["index", "--text", url]) == 0
+    assert memory.get("t.tfrecord.idx").split(b"\n")[1] == b"16 17"
+    assert main(["index", memory.put("bad.tfrecord", b"no records")]) != 0
+    assert memory.keys()[:2] == ["bad.tfrecord", "t.tfrecord"]
+
+
+def test_resharding_says_what_it_requires(http: ObjectServer, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="local"):
+        fastrec.reshard(f"{http.url}/t.tfrecord", tmp_path / "out.tfrecord")
+
+
+# -- Steps of episodes ---------------------------------------------------------------------------
+
+
+@pytest.fixture
+def arm(memory: Any, tmp_path: Path) -> tuple[Path, str]:
+    """A set of episodes in a folder, and the same in a store."""
+    import fastrec.tfds
+    from fastrec.tfds import features
+
+    draw = np.random.default_rng(1)
+    step = {
+        "observation": {"state": features.Tensor((300,), np.float32), "text": features.Text()},
+        "action": np.float32,
+    }
+    episodes = [
+        {
+            "steps": [
+                {
+                    "observation": {
+                        "state": draw.random(300, np.float32),
+                        "text": f"step {t} of {e}",
+                    },
+                    "action": 10 * e + t,
+                }
+                for t in range(1 + e % 4)
+            ]
+        }
+        for e in range(40)
+    ]
+    local = fastrec.tfds.write(
+        tmp_path, "arm", {"train": episodes}, {"steps": features.Dataset(step)}, shard_bytes=30_000
+    )
+    for path in Path(local).iterdir():
+        memory.put(f"arm/1.0.0/{path.name}", path.read_bytes())
+    return Path(local), f"{memory.url}/arm/1.0.0"
+
+
+@pytest.mark.parametrize("options", [{}, {"window": 3, "chunk": 2}], ids=str)
+@pytest.mark.parametrize("split", ["train", "train[5:17]"])
+def test_steps_are_read_where_they_live(arm: Any, split: str, options: dict[str, Any]) -> None:
+    import fastrec.tfds
+
+    def batches(place: Any) -> list[Any]:
+        steps = fastrec.tfds.load(place, split).steps(16, shuffle=True, seed=3, **options)
+        return list(steps)
+
+    local, there = map(batches, arm)
+    assert len(local) == len(there) > 1
+    for one, other in zip(local, there, strict=True):
+        assert one.keys() == other.keys()
+        assert np.array_equal(one["observation"]["state"], other["observation"]["state"])
+        assert list(one["observation"]["text"]) == list(other["observation"]["text"])
+        assert np.array_equal(one["action"], other["action"])
+        assert np.array_equal(one["_frame_index"], other["_frame_index"])
+
+
+def test_steps_of_an_object_that_changed_are_an_error(arm: Any, memory: Any) -> None:
+    import fastrec.tfds
+
+    steps = fastrec.tfds.load(arm[1], "train").steps(16)
+    keys: list[str] = memory.keys()
+    for key in keys:
+        data = bytearray(memory.get(key))
+        data[len(data) // 2] ^= 1
+        memory.put(key, bytes(data))
+    with pytest.raises(OSError, match="changed") as caught:
+        list(steps)
+    assert caught.value.errno == errno.ESTALE
+
+
+def test_steps_of_near_values_share_requests(arm: Any) -> None:
+    import fastrec.tfds
+
+    objects = {f"arm/1.0.0/{path.name}": path.read_bytes() for path in arm[0].iterdir()}
+    with ObjectServer(Objects(objects)) as server:
+        steps = fastrec.tfds.load(f"{server.url}/arm/1.0.0", "train").steps(200)
+        before = len(server.requests)
+        assert sum(len(batch["action"]) for batch in steps) == 100
+        files = sum(".tfrecord" in name for name in objects)
+        assert len(server.requests) - before == 2 * files  # one for each feature that is not inline
