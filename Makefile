@@ -293,7 +293,7 @@ TESTS_spark = tests/integrations/spark
 # Needs a Chromium and its driver, too: apt-get install chromium chromium-driver
 NEEDS_viewer = selenium
 TESTS_viewer = tests/integrations/viewer
-NEEDS_remote = 'moto[server]' s3fs aiohttp
+NEEDS_remote = 'moto[server]' s3fs aiohttp grain
 TESTS_remote = tests/storage
 
 .venv-integrations-%/bin/python:

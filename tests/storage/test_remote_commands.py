@@ -65,6 +65,19 @@ def test_loaders_of_torch_take_urls(url: str) -> None:
     assert sorted(int(n) for batch in loaded for n in batch["n"]) == list(range(10))
 
 
+def test_sources_of_grain_take_urls(url: str) -> None:
+    grain = pytest.importorskip("grain.python")
+    import fastrec.grain
+
+    features = {"n": fastrec.FixedLenFeature((), np.int64)}
+    source = fastrec.grain.Source(f"{url}/t-*", features)
+    shuffled = grain.MapDataset.source(source).shuffle(seed=1)
+    assert sorted(int(row["n"]) for row in shuffled) == [*range(10)]
+    for made in (fastrec.grain.BatchMapDataset, fastrec.grain.BatchIterDataset):
+        batches = made(f"{url}/t-*", features, 4)
+        assert sorted(int(n) for batch in batches for n in batch["n"]) == [*range(10)]
+
+
 def test_sets_of_tfds_are_read_where_they_live(memory: Any, tmp_path: Path) -> None:
     import fastrec.tfds
     from fastrec.tfds import features
