@@ -46,6 +46,8 @@ CODE = """
     import collections, mmap, os, signal, sys, time
     import fastrec
 
+    # Loaded now: CPython ends with SIGINT when one came while a dataclass was made, caught or not.
+    fastrec.Reader, fastrec.Writer, fastrec.Manifest, fastrec.verify, fastrec.repair
     folder = sys.argv[1]
     plain, small, gz, lost = (os.path.join(folder, name) for name in "plain small gz lost".split())
     signal.signal(signal.SIGALRM, signal.default_int_handler)
