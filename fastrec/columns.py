@@ -128,6 +128,8 @@ class Bytes(_ArrowArray, Sequence[bytes]):
 
     def to_list(self) -> list[Any]:
         """Nested lists of bytes, as the shape says."""
+        if len(self.shape) == 1:
+            return self._flat()
         return self.to_numpy().tolist()  # type: ignore[no-any-return]
 
     def to_numpy(self) -> NDArray[np.object_]:

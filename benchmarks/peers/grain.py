@@ -80,14 +80,14 @@ def _batches(task: Task) -> Trial:
     return _trial(task, dataset)
 
 
-def _of_source(task: Task, dataset: Any) -> Trial:
-    rows = dataset.shuffle(seed=1)
-    return _trial(task, rows.to_iter_dataset().batch(task.case.batch), _FEW)
+def _of_source(task: Task, dataset: Any, batch_fn: Any = None) -> Trial:
+    rows = dataset.shuffle(seed=1).to_iter_dataset()
+    return _trial(task, rows.batch(task.case.batch, batch_fn=batch_fn), _FEW)
 
 
 def _source(task: Task) -> Trial:
     source = fastrec.grain.Source(task.path, features_of(task.case))
-    return _of_source(task, grain.MapDataset.source(source))
+    return _of_source(task, grain.MapDataset.source(source), fastrec.grain.collate)
 
 
 def _array_record(task: Task) -> Trial:

@@ -61,6 +61,24 @@ def test_a_source_of_parsed_records(files: str, features: dict[str, Any]) -> Non
         Source(files, {})
 
 
+def test_bytes_keep_nul_bytes_at_their_end_in_a_batch(tmp_path: Any) -> None:
+    values = [b"a", b"b\0", b"\0\0", b""]
+    with fastrec.Writer(tmp_path / "file") as writer:
+        writer.write_batch({"raw": values, "x": np.arange(4)})
+    features = {
+        "raw": fastrec.FixedLenFeature((), bytes),
+        "x": fastrec.FixedLenFeature((), np.int64),
+    }
+    rows = grain.MapDataset.source(fastrec.grain.Source(tmp_path / "file", features))
+    [batch] = rows.batch(4, batch_fn=fastrec.grain.collate)
+    assert list(batch["raw"]) == values
+    assert batch["x"].tolist() == [0, 1, 2, 3]
+
+    records = grain.MapDataset.source(fastrec.grain.Source(tmp_path / "file"))
+    [batch] = records.batch(4, batch_fn=fastrec.grain.collate)
+    assert list(batch) == list(fastrec.Reader(tmp_path / "file"))
+
+
 def test_a_data_loader_is_checkpointed(files: str, dense: dict[str, Any]) -> None:
     def make(copy: str) -> Any:
         sampler = grain.samplers.IndexSampler(
