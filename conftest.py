@@ -28,8 +28,8 @@ DERIVED: dict[tuple[str, ...], str] = {
     ("fastrec", "torch"): "torch",
     ("fastrec", "grain.py"): "grain",
     ("fastrec", "huggingface.py"): "datasets",
-    ("fastrec", "ray.py"): "ray",
-    ("fastrec", "spark.py"): "pyspark",
+    ("fastrec", "ray"): "ray",
+    ("fastrec", "spark"): "pyspark",
 }
 
 
