@@ -52,7 +52,8 @@ def _parser(case: Case) -> Callable[[bytes], dict[str, Any]]:
 
 def _column(value: Any, kind: str) -> Column:
     if kind == "bytes" and isinstance(value, np.ndarray):
-        return cases.Strings.of([row.tobytes() for row in value])
+        rows = value.tolist() if value.dtype.hasobject else [row.tobytes() for row in value]
+        return cases.Strings.of(rows)
     return column_of(value)
 
 
