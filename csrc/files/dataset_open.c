@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "files/dataset_internal.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+static int open_file(const fr_dataset *dataset, fr_dataset_file *file, const char *path,
+                     fr_error *err) {
+    if (dataset->maps) {
+        FR_TRY(fr_file_map_stat(path, &file->stamp, err));
+    } else {
+        FR_TRY(fr_file_map_open(&file->map, path, err));
+        file->stamp = file->map.stamp;
+    }
+    file->path = strdup(path);
+    if (file->path) return FR_OK;
+    fr_file_map_close(&file->map);
+    return fr_fail_nomem(err, strlen(path) + 1);
+}
+
+#define FILES_AT_ONCE 256
+
+#define MEMORY_SHARE 4 /* of all memory a part, that files may take in order to be read whole */
+
+static bool fits_in_memory(const fr_dataset *dataset) {
+    const long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
+    uint64_t size = 0;
+    for (size_t i = 0; i < dataset->file_count; i++)
+        size += dataset->files[i].stamp.size;
+    return pages > 0 && page > 0 && size / (uint64_t)page < (uint64_t)pages / MEMORY_SHARE;
+}
+
+/* Room to remember the windows of every file. */
+static int watch_windows(fr_dataset *dataset, fr_error *err) {
+    if (!fits_in_memory(dataset)) return FR_OK;
+    for (size_t i = 0; i < dataset->file_count; i++) {
+        fr_dataset_file *file = &dataset->files[i];
+        const size_t words = (size_t)file->stamp.size / FR_DATASET_WINDOW / 32 + 1;
+        file->announced = calloc(words, sizeof *file->announced);
+        if (!file->announced) return fr_fail_nomem(err, words * sizeof *file->announced);
+    }
+    return FR_OK;
+}
+
+#define MAPS_A_FILE 2 /* itself, and its index */
+#define LEAST_MAPS ((size_t)512)
+
+/* All files are mapped if there is room for them; otherwise some of the room is used. */
+static int choose_maps(fr_dataset *dataset, size_t count, fr_error *err) {
+    size_t limit = dataset->limit;
+    if (limit == 0) {
+        const size_t room = fr_file_map_room();
+        if (count <= room / MAPS_A_FILE) return FR_OK;
+        limit = room - room / 4;
+        if (limit < LEAST_MAPS) limit = LEAST_MAPS;
+    }
+    return count <= limit / MAPS_A_FILE ? FR_OK : fr_dataset_maps_new(dataset, limit, err);
+}
+
+static int allocate_files(fr_dataset *dataset, size_t count, fr_error *err) {
+    if (count >= UINT32_MAX)
+        return fr_fail(err, FR_ERR_ARG, "the number of files must be below 2^32, got %zu", count);
+    dataset->losses = fr_file_map_losses();
+    dataset->ranges = calloc(count, sizeof *dataset->ranges);
+    dataset->files = calloc(count, sizeof *dataset->files);
+    int status = FR_OK;
+    if (!dataset->ranges || !dataset->files)
+        status = fr_fail_nomem(err, (uint64_t)count * sizeof *dataset->files);
+    if (status == FR_OK) status = choose_maps(dataset, count, err);
+    if (status != FR_OK) fr_dataset_close(dataset);
+    return status;
+}
+
+int fr_dataset_open(fr_dataset *dataset, const char *const *paths, size_t count,
+                    const fr_frame_options *options, fr_error *err) {
+    dataset->options = *options;
+    if (count == 0) return FR_OK;
+    if (!dataset->files) FR_TRY(allocate_files(dataset, count, err));
+    for (size_t begun = dataset->file_count; dataset->file_count < count; dataset->file_count++) {
+        size_t i = dataset->file_count;
+        if (i - begun == FILES_AT_ONCE) return FR_AGAIN;
+        int status = open_file(dataset, &dataset->files[i], paths[i], err);
+        if (status == FR_OK) continue;
+        if (err) err->file = (int64_t)i;
+        fr_dataset_close(dataset);
+        return status;
+    }
+    int status = watch_windows(dataset, err);
+    if (status != FR_OK) fr_dataset_close(dataset);
+    return status;
+}
+
+int fr_dataset_blame(const fr_dataset_file *file, int status, fr_error *err) {
+    if (status == FR_ERR_NOMEM) return status;
+    fr_file_map_look(&file->map, file->path);
+    if (!fr_file_map_lost(&file->map)) return status;
+    fr_error where = err ? *err : (fr_error){0};
+    status = fr_file_map_check(&file->map, err);
+    if (err) {
+        err->record = where.record;
+        err->offset = where.offset;
+    }
+    return status;
+}
+
+int fr_dataset_tell(fr_dataset *dataset, size_t number, fr_index *index, const fr_file_stamp *stamp,
+                    fr_error *err) {
+    fr_dataset_file *file = &dataset->files[number];
+    int status = FR_OK;
+    if (!fr_file_stamp_equal(stamp, &file->stamp))
+        status =
+            fr_fail(err, FR_ERR_INDEX,
+                    "it was made from a file of %" PRIu64 " bytes, or the file was changed since",
+                    stamp->size);
+    if (status == FR_OK) {
+        fr_index_free(&file->index);
+        file->index = *index;
+        file->told = !index->gaps;
+        *index = (fr_index){0};
+    } else if (err) {
+        err->file = (int64_t)number;
+    }
+    return status;
+}
+
+int fr_dataset_use_beside(fr_dataset *dataset, size_t number, fr_error *err) {
+    int status = fr_dataset_maps_beside(dataset, number, err);
+    if (status != FR_OK && err) err->file = (int64_t)number;
+    return status;
+}
+
+static int scan_mapped(fr_dataset *dataset, fr_dataset_file *file, uint64_t limit, fr_error *err) {
+    int status = fr_index_scan(&file->index, file->map.bytes, &dataset->options, limit, err);
+    if (status == FR_AGAIN) return FR_AGAIN;
+    if (status == FR_OK) status = fr_file_map_check(&file->map, err);
+    return status == FR_OK ? FR_OK : fr_dataset_blame(file, status, err);
+}
+
+int fr_dataset_scan_file(fr_dataset *dataset, size_t number, uint64_t limit, fr_error *err) {
+    fr_dataset_file *file = &dataset->files[number];
+    fr_dataset_hold hold = {.count = 0};
+    if (file->index.done) return FR_OK;
+    int status = fr_dataset_hold_one(dataset, number, &hold, err);
+    if (status == FR_OK) status = scan_mapped(dataset, file, limit, err);
+    fr_dataset_let_go(dataset, &hold);
+    if (status < 0 && err) err->file = (int64_t)number;
+    return status;
+}
+
+int fr_dataset_copy_index(const fr_dataset *dataset, size_t number, fr_index *copy, fr_error *err) {
+    fr_dataset_hold hold = {.count = 0};
+    int status = fr_dataset_hold_one(dataset, number, &hold, err);
+    if (status == FR_OK) status = fr_index_copy(&dataset->files[number].index, copy, err);
+    fr_dataset_let_go(dataset, &hold);
+    return status;
+}
+
+/* Buckets of record numbers, a few for each file, with the file that each begins in: finding the
+   file of a record is one look, or a bisection of the few files that begin in its bucket. */
+static int make_buckets(fr_dataset *dataset, fr_error *err) {
+    if (dataset->file_count < 2 || dataset->buckets.size) return FR_OK;
+    unsigned shift = 0;
+    while (dataset->count >> shift > 4 * (uint64_t)dataset->file_count)
+        shift++;
+    const size_t buckets = (size_t)(dataset->count >> shift) + 2;
+    FR_TRY(fr_buffer_reserve(&dataset->buckets, buckets * sizeof(uint32_t), err));
+    uint32_t *files = (uint32_t *)(void *)dataset->buckets.data, file = 0;
+    for (size_t bucket = 0; bucket < buckets; bucket++) {
+        while (file + 1 < dataset->file_count && dataset->ranges[file + 1].first <= (uint64_t)bucket
+                                                                                        << shift)
+            file++;
+        files[bucket] = file;
+    }
+    dataset->bucket_shift = shift;
+    dataset->buckets.size = buckets * sizeof(uint32_t);
+    return FR_OK;
+}
+
+int fr_dataset_scan(fr_dataset *dataset, uint64_t limit, fr_error *err) {
+    while (dataset->indexed < dataset->file_count) {
+        fr_dataset_file *file = &dataset->files[dataset->indexed];
+        const uint64_t before = file->index.done ? file->index.count : 0;
+        FR_TRY(fr_dataset_scan_file(dataset, dataset->indexed, limit, err));
+        limit -= file->index.count - before;
+        file->first = dataset->count;
+        fr_dataset_range *range = &dataset->ranges[dataset->indexed];
+        *range =
+            (fr_dataset_range){.first = file->first, .size = file->stamp.size, .told = file->told};
+        fr_dataset_maps_publish(dataset, dataset->indexed);
+        if (__builtin_add_overflow(dataset->count, file->index.count, &dataset->count))
+            return fr_fail(err, FR_ERR_ARG, "the number of records must be below 2^64");
+        dataset->indexed++;
+    }
+    return make_buckets(dataset, err);
+}
+
+void fr_dataset_close(fr_dataset *dataset) {
+    for (size_t i = 0; i < dataset->file_count; i++) {
+        free(dataset->files[i].path);
+        free(dataset->files[i].announced);
+        fr_file_map_close(&dataset->files[i].map);
+        fr_file_map_close(&dataset->files[i].beside);
+        fr_index_free(&dataset->files[i].index);
+    }
+    free(dataset->files);
+    free(dataset->ranges);
+    fr_buffer_free(&dataset->buckets);
+    fr_dataset_maps_free(dataset);
+    *dataset = (fr_dataset){0};
+}
