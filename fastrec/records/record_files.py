@@ -29,6 +29,7 @@ from .byte_sources import NamedFile, Patience, Stream, Summed, head_of, regular_
 from .file_magic import HEADER_SIZE
 from .index import Index
 from .inflate import Inflated
+from .passes import Pass
 from .paths import PathLike, expand, index_path, is_path
 from .recovery import Damage, OnError, Skipped, check_policy
 from .remote_dataset import RemoteDataset, load_indexes, save_index
@@ -112,7 +113,7 @@ class RecordFiles:
         self._skipped: dict[tuple[str, int], Skipped] = {}
         self._dataset: _core.Dataset | RemoteDataset | None = None
         self._indexes: dict[int, _core.FileIndex] = {}  # of passes; none that the cache has
-        self._begun: weakref.ref[_Pass] | None = None  # the last pass over remote files
+        self._begun: weakref.ref[Pass] | None = None  # the last pass over remote files
         self._heads: dict[str, bytes] | None = None
         self._sequential: str | None = None  # the first such source; empty for none
         self._lock, self._pid = threading.Lock(), os.getpid()
@@ -219,7 +220,7 @@ class RecordFiles:
         damage = self.policy()
         if self.file is not None:
             return iter([self._open_file(damage, views)])
-        run = _Pass(self, damage, views)
+        run = Pass(self, damage, views)
         if self.remote and self._cache is None:
             self._begun = weakref.ref(run)
         return run
@@ -228,7 +229,7 @@ class RecordFiles:
         """Open the files one after the other, each with a function that gives the size and the
         CRC32C of its bytes when its records were read. Remote files are read once."""
         self._check_open()
-        run = _Pass(self, self.policy(), views=False, summed=True)
+        run = Pass(self, self.policy(), views=False, summed=True)
         for number, reader in enumerate(run):
             yield reader, run.totals() or partial(self._totals, number)
 
@@ -347,7 +348,7 @@ class RecordFiles:
     def _damaged_indexes(self) -> list[_core.FileIndex]:
         if len(self._indexes) == len(self.paths):
             return [self._indexes[number] for number in range(len(self.paths))]
-        return [part.index() for part in _Pass(self, self.policy(), views=False)]
+        return [part.index() for part in Pass(self, self.policy(), views=False)]
 
     def _make_remote(self) -> RemoteDataset:
         if len(self.remote) != len(self.paths):
@@ -457,72 +458,3 @@ def _limit(name: str, value: int | None) -> int | None:
     if value is not None and value < 1:
         raise ValueError(f"{name} must be at least 1, got {value}")
     return value
-
-
-class _Pass(Iterator[_core.RecordReader]):
-    """The files of one pass. One that cannot be opened is never passed over: it is tried again.
-
-    Attributes
-    ----------
-    kept : dict
-        Bytes of remote files, by number, that were read since this was made: ``list(reader)`` asks
-        for an iterator, then for the length, and only then for records.
-    started : bool
-    """
-
-    def __init__(
-        self, files: RecordFiles, damage: Damage | None, views: bool, *, summed: bool = False
-    ) -> None:
-        self._files, self._damage, self._views = files, damage, views
-        self._next = 0
-        self._remote: Iterator[Any] | None = None
-        self._summed: list[Summed] | None = [] if summed else None  # the last file
-        self.kept: dict[int, io.BytesIO] = {}
-        self.started = False
-
-    def __next__(self) -> _core.RecordReader:
-        files, number = self._files, self._next
-        if number == len(files.paths):
-            raise StopIteration
-        self.started = True
-        if self._remote is None and files.remote:
-            kept, self.kept = self.kept, {}
-            self._remote = _remote_streams(files, number, kept, self._summed)
-        if self._summed is not None:
-            self._summed.clear()
-        try:
-            reader = files.open(number, self._damage, views=self._views, remote=self._remote)
-        except BaseException:
-            self._remote = None
-            raise
-        self._next += 1
-        return reader
-
-    def totals(self) -> Callable[[], tuple[int, int]] | None:
-        """With `summed`, what gives size and CRC32C of the last file, if that is a stream."""
-        return self._summed[-1].totals if self._summed else None
-
-
-def _remote_streams(
-    files: RecordFiles, first: int, kept: dict[int, io.BytesIO], summed: list[Summed] | None
-) -> Iterator[Any]:
-    """Streams of the remote files from one on, or paths of their copies.
-
-    Those of `kept` are taken from there; others are put into `summed`, if that is a list.
-    """
-    left = [
-        (number, place)
-        for number, place in enumerate(files.places)
-        if number >= first and isinstance(place, RemoteFile)
-    ]
-    fetched = files.streams([place for number, place in left if number not in kept])
-    for number, _ in left:
-        file: Any = kept.pop(number, None)
-        if file is None:
-            file = next(fetched)
-        else:
-            file.seek(0)
-        if summed is not None and not isinstance(file, str):
-            file = Summed(file)
-            summed.append(file)
-        yield file

@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One pass over record files: which is opened next, and what is read of remote ones."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+from .. import _core
+from ..storage.remote import RemoteFile
+from .byte_sources import Summed
+from .recovery import Damage
+
+if TYPE_CHECKING:
+    from .record_files import RecordFiles
+
+__all__ = ["Pass"]
+
+
+class Pass(Iterator[_core.RecordReader]):
+    """The files of one pass. One that cannot be opened is never passed over: it is tried again.
+
+    Attributes
+    ----------
+    kept : dict
+        Bytes of remote files, by number, that were read since this was made: ``list(reader)`` asks
+        for an iterator, then for the length, and only then for records.
+    started : bool
+    """
+
+    def __init__(
+        self, files: RecordFiles, damage: Damage | None, views: bool, *, summed: bool = False
+    ) -> None:
+        self._files, self._damage, self._views = files, damage, views
+        self._next = 0
+        self._remote: Iterator[Any] | None = None
+        self._summed: list[Summed] | None = [] if summed else None  # the last file
+        self.kept: dict[int, io.BytesIO] = {}
+        self.started = False
+
+    def __next__(self) -> _core.RecordReader:
+        files, number = self._files, self._next
+        if number == len(files.paths):
+            raise StopIteration
+        self.started = True
+        if self._remote is None and files.remote:
+            kept, self.kept = self.kept, {}
+            self._remote = _remote_streams(files, number, kept, self._summed)
+        if self._summed is not None:
+            self._summed.clear()
+        try:
+            reader = files.open(number, self._damage, views=self._views, remote=self._remote)
+        except BaseException:
+            self._remote = None
+            raise
+        self._next += 1
+        return reader
+
+    def totals(self) -> Callable[[], tuple[int, int]] | None:
+        """With `summed`, what gives size and CRC32C of the last file, if that is a stream."""
+        return self._summed[-1].totals if self._summed else None
+
+
+def _remote_streams(
+    files: RecordFiles, first: int, kept: dict[int, io.BytesIO], summed: list[Summed] | None
+) -> Iterator[Any]:
+    """Streams of the remote files from one on, or paths of their copies.
+
+    Those of `kept` are taken from there; others are put into `summed`, if that is a list.
+    """
+    left = [
+        (number, place)
+        for number, place in enumerate(files.places)
+        if number >= first and isinstance(place, RemoteFile)
+    ]
+    fetched = files.streams([place for number, place in left if number not in kept])
+    for number, _ in left:
+        file: Any = kept.pop(number, None)
+        if file is None:
+            file = next(fetched)
+        else:
+            file.seek(0)
+        if summed is not None and not isinstance(file, str):
+            file = Summed(file)
+            summed.append(file)
+        yield file
