@@ -96,6 +96,7 @@ __all__ = [
     "masked_crc32c",
     "pad",
     "parse_example",
+    "parse_many",
     "parse_sequence_example",
     "parse_single_example",
     "parse_single_sequence_example",
@@ -139,6 +140,7 @@ if TYPE_CHECKING:
     from .parsing.infer import infer_features
     from .parsing.parse import (
         parse_example,
+        parse_many,
         parse_single_example,
     )
     from .parsing.sequence import parse_sequence_example, parse_single_sequence_example
@@ -168,6 +170,7 @@ _HOMES: dict[str, tuple[str, ...]] = {
     "storage.options": ("StorageOptions",),
     "parsing.parse": (
         "parse_example",
+        "parse_many",
         "parse_single_example",
     ),
     "features.spec": (

@@ -22,7 +22,7 @@ except ModuleNotFoundError as error:
     message = "fastrec.grain requires grain: pip install 'fastrec-io[grain]'"
     raise ModuleNotFoundError(message, name=error.name) from None
 
-from . import Batcher, Reader, find_shard, parse_example
+from . import Batcher, Reader, find_shard, parse_example, parse_many
 from ._core import permuted
 
 __all__ = ["BatchIterDataset", "BatchMapDataset", "Source", "collate"]
@@ -78,11 +78,10 @@ class Source:
         return {name: column[0] for name, column in columns.items()}
 
     def _getitems(self, indices: Sequence[int]) -> Sequence[Any]:
-        records = self._reader.read_many(np.asarray(indices))
         if self._features is None:
-            return list(records)
-        columns = parse_example(records, self._features)
-        return [{name: column[i] for name, column in columns.items()} for i in range(len(records))]
+            return self._reader.__getitems__(indices)
+        columns = parse_many(self._reader, indices, self._features)
+        return [{name: column[i] for name, column in columns.items()} for i in range(len(indices))]
 
     def __repr__(self) -> str:
         return f"fastrec.grain.Source({_describe(self._reader)}, features={self._features!r})"
@@ -191,7 +190,7 @@ class BatchMapDataset(grain.MapDataset):  # type: ignore[misc]
                 numbers = np.arange(begin, end, dtype=np.uint64)
             else:
                 numbers = permuted(count, self._seed, epoch % 2**64, begin, end)
-            columns = parse_example(self._reader.read_many(numbers), self._features)
+            columns = parse_many(self._reader, numbers, self._features)
             return self._stats.record_output_spec(columns)
 
     def __str__(self) -> str:

@@ -3,14 +3,11 @@
 
 #include "base/thread.h"
 
-/* A thread starts in about 20 microseconds, in which this many bytes are parsed several times. */
-#define BYTES_PER_THREAD ((size_t)1 << 19)
-
 typedef struct {
     fr_parser parser;
     fr_columns *columns; /* the batch's, or `own` */
     fr_columns own;
-    const fr_span *records;
+    const fr_row_source *source;
     size_t first, count;
     pthread_t thread;
     bool started;
@@ -20,40 +17,23 @@ typedef struct {
 
 static void *parse(void *argument) {
     member *m = argument;
-    m->status = fr_parse_rows(&m->parser, m->records + m->first, m->count, m->columns, &m->err);
+    m->status =
+        m->source->parse(m->source->self, &m->parser, m->first, m->count, m->columns, &m->err);
     return NULL;
 }
 
-static int prepare(member *m, const fr_schema *schema, fr_columns *columns, fr_error *err) {
+/* A member other than the first has columns of its own. */
+static int prepare(member *m, const fr_schema *schema, fr_columns *columns, bool split,
+                   fr_error *err) {
     FR_TRY(fr_parser_init(&m->parser, schema, err));
-    m->columns = columns;
-    if (m->first == 0) return FR_OK;
-    m->columns = &m->own;
-    return fr_columns_split(columns, m->first, &m->own, err);
-}
-
-/* Deals out the records; returns how many members have some. */
-static size_t deal(member *members, size_t wanted, const fr_span *records, size_t count) {
-    uint64_t total = 0, seen = 0;
-    for (size_t i = 0; i < count; i++)
-        total += records[i].size;
-    if (wanted > total / BYTES_PER_THREAD) wanted = (size_t)(total / BYTES_PER_THREAD);
-    if (wanted < 1) wanted = 1;
-    size_t made = 0;
-    for (size_t i = 0; i < count || made == 0; i++) {
-        if (made < wanted && seen >= total / wanted * made)
-            members[made++] = (member){.records = records, .first = i};
-        if (i < count) {
-            seen += records[i].size;
-            members[made - 1].count++;
-        }
-    }
-    return made;
+    m->columns = split ? &m->own : columns;
+    return split ? fr_columns_split(columns, columns->rows + m->first, &m->own, err) : FR_OK;
 }
 
 /* Starts all but the first; one that does not start is done by this thread. */
 static void start(member *members, size_t count) {
     sigset_t before;
+    if (count == 1) return;
     fr_block_signals(&before);
     for (size_t i = 1; i < count; i++)
         members[i].started = pthread_create(&members[i].thread, NULL, parse, &members[i]) == 0;
@@ -70,25 +50,27 @@ static int finish(member *members, size_t count, fr_error *err) {
     for (size_t i = 0; i < count; i++) {
         if (members[i].status == FR_OK) continue;
         if (err) *err = members[i].err;
-        if (err) err->record += (int64_t)members[i].first;
         return members[i].status;
     }
     return FR_OK;
 }
 
-int fr_parallel_parse(const fr_schema *schema, const fr_span *records, size_t count, size_t threads,
-                      fr_columns *columns, fr_error *err) {
+int fr_parallel_rows(const fr_schema *schema, const fr_row_source *source, const size_t *firsts,
+                     size_t threads, fr_columns *columns, fr_error *err) {
     member members[FR_PARALLEL_PARSE_MAX];
-    if (threads > FR_PARALLEL_PARSE_MAX) threads = FR_PARALLEL_PARSE_MAX;
-    size_t made = deal(members, threads, records, count), ready = 0;
+    size_t ready = 0;
     int status = FR_OK;
-    while (status == FR_OK && ready < made)
-        status = prepare(&members[ready++], schema, columns, err);
-    if (status == FR_OK) {
-        start(members, made);
-        status = finish(members, made, err);
+    while (status == FR_OK && ready < threads) {
+        const size_t first = firsts[ready], count = firsts[ready + 1] - first;
+        members[ready] = (member){.source = source, .first = first, .count = count};
+        status = prepare(&members[ready], schema, columns, ready > 0, err);
+        ready++;
     }
-    for (size_t i = 1; status == FR_OK && i < made; i++)
+    if (status == FR_OK) {
+        start(members, threads);
+        status = finish(members, threads, err);
+    }
+    for (size_t i = 1; status == FR_OK && i < threads; i++)
         status = fr_columns_join(columns, &members[i].own, err);
     for (size_t i = 0; i < ready; i++) {
         members[i].own.dense = (fr_buffer){0};
@@ -96,4 +78,38 @@ int fr_parallel_parse(const fr_schema *schema, const fr_span *records, size_t co
         fr_parser_free(&members[i].parser);
     }
     return status;
+}
+
+static int parse_spans(const void *self, fr_parser *parser, size_t first, size_t count,
+                       fr_columns *columns, fr_error *err) {
+    const fr_span *records = self;
+    int status = fr_parse_rows(parser, records + first, count, columns, err);
+    if (status != FR_OK && err) err->record += (int64_t)first;
+    return status;
+}
+
+/* Deals out the records; returns how many threads have some. */
+static size_t deal(const fr_span *records, size_t count, size_t wanted, size_t *firsts) {
+    uint64_t total = 0, seen = 0;
+    for (size_t i = 0; i < count; i++)
+        total += records[i].size;
+    if (wanted > total / FR_PARALLEL_PARSE_BYTES)
+        wanted = (size_t)(total / FR_PARALLEL_PARSE_BYTES);
+    if (wanted < 1) wanted = 1;
+    size_t made = 0;
+    for (size_t i = 0; i < count || made == 0; i++) {
+        if (made < wanted && seen >= total / wanted * made) firsts[made++] = i;
+        if (i < count) seen += records[i].size;
+    }
+    firsts[made] = count;
+    return made;
+}
+
+int fr_parallel_parse(const fr_schema *schema, const fr_span *records, size_t count, size_t threads,
+                      fr_columns *columns, fr_error *err) {
+    const fr_row_source source = {.self = records, .parse = parse_spans};
+    size_t firsts[FR_PARALLEL_PARSE_MAX + 1];
+    if (threads > FR_PARALLEL_PARSE_MAX) threads = FR_PARALLEL_PARSE_MAX;
+    threads = deal(records, count, threads, firsts);
+    return fr_parallel_rows(schema, &source, firsts, threads, columns, err);
 }

@@ -399,7 +399,22 @@ cdef extern from "example/infer.h" nogil:
     void fr_infer_free(fr_infer *infer) noexcept
 
 
+cdef extern from "files/readahead.h" nogil:
+    ctypedef struct fr_readahead:
+        pass
+
+
+cdef extern from "batch/gather.h" nogil:
+    int fr_gather_batch(const fr_dataset *dataset, const fr_schema *schema, fr_readahead *ahead,
+                        const uint64_t *numbers, size_t rows, size_t threads, fr_columns *columns,
+                        fr_error *err) noexcept
+
+
 cdef extern from "example/parallel_parse.h" nogil:
+    cdef enum:
+        FR_PARALLEL_PARSE_BYTES
+        FR_PARALLEL_PARSE_MAX
+
     int fr_parallel_parse(const fr_schema *schema, const fr_span *records, size_t count,
                       size_t threads, fr_columns *columns, fr_error *err) noexcept
 

@@ -15,7 +15,9 @@ cdef class Dataset:
     cdef c.fr_dataset dataset
     cdef readonly tuple paths
     cdef tuple places
+    cdef uint64_t mean_size  # of a record, about
     cdef size_t slice  # records to read before signals are looked at
+    cdef c.fr_readahead ahead  # of batches by number, as the last one left it
 
     def __init__(self, paths, *, bint verify=True, uint64_t max_record=0, places=None,
                  indexes=None, beside=None, size_t mapped=0):
@@ -157,8 +159,8 @@ cdef class Dataset:
         cdef size_t i
         for i in range(self.dataset.file_count):
             size += self.dataset.files[i].stamp.size
-        self.slice = max(<uint64_t>1, min(
-            <uint64_t>SLICE_RECORDS, SLICE_BYTES * self.dataset.count // size))
+        self.mean_size = size // max(self.dataset.count, <uint64_t>1) + 1
+        self.slice = max(<uint64_t>1, min(<uint64_t>SLICE_RECORDS, SLICE_BYTES // self.mean_size))
 
     def __dealloc__(self):
         c.fr_dataset_close(&self.dataset)
@@ -201,6 +203,17 @@ cdef class Dataset:
         cdef c.fr_error err
         c.fr_dataset_locate(&self.dataset, number, &err)
         return self.paths[err.file], err.record, err.offset
+
+    cdef object located(self, error, uint64_t number):
+        """An error about a row of a batch as one about record `number`, in its file."""
+        cdef c.fr_error err
+        c.fr_dataset_locate(&self.dataset, number, &err)
+        path = self.paths[err.file]
+        problem = str(error).removeprefix(f"record {error.record}: ")
+        located = errors.ExampleParseError(f"record {err.record}{_where(path)}: {problem}")
+        located.kind, located.record, located.offset = error.kind, err.record, err.offset
+        located.path = os.fsdecode(path) if is_path(path) else str(path)
+        return located
 
     def path_of(self, uint64_t number):
         """The path of the file that record `number` is in; the caller checks the range."""

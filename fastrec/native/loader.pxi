@@ -81,22 +81,11 @@ cdef class Loader:
         try:
             columns = batch.record_column() if self.records else batch.columns()
         except errors.ExampleParseError as error:
-            self.failure = self._located(error, numbers)
+            self.failure = error
+            if error.record is not None:
+                self.failure = self.dataset.located(error, numbers[error.record])
             raise self.failure from None
         return (numbers, columns) if self.numbered else columns
-
-    cdef object _located(self, error, numbers):
-        """An error about a row of a batch as one about the record of a file."""
-        cdef c.fr_error err
-        if error.record is None:
-            return error
-        c.fr_dataset_locate(&self.dataset.dataset, numbers[error.record], &err)
-        path = self.dataset.paths[err.file]
-        problem = str(error).removeprefix(f"record {error.record}: ")
-        located = errors.ExampleParseError(f"record {err.record}{_where(path)}: {problem}")
-        located.kind, located.record, located.offset = error.kind, err.record, err.offset
-        located.path = os.fsdecode(path) if is_path(path) else str(path)
-        return located
 
     cdef object _numbers(self, size_t rows):
         numbers = np.empty(rows, np.uint64)

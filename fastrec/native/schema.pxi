@@ -179,6 +179,45 @@ cdef class Schema:
         return c.fr_parallel_parse(c.fr_pool_schema(self.pool), spans.spans, spans.count, threads,
                                    batch.batch, err)
 
+    def gather(self, Dataset dataset not None, const uint64_t[::1] numbers not None,
+               size_t threads=1):
+        """Read the records of those numbers, and parse them into a dict of columns."""
+        cdef Batch batch = self.batch()
+        cdef c.fr_error err
+        cdef size_t count = numbers.shape[0]
+        cdef const uint64_t *first = &numbers[0] if count else NULL
+        cdef size_t number
+        dataset._check_numbers(first, count)
+        check(c.fr_pool_take(self.pool, count, &batch.batch, &err), &err)
+        self._gather(dataset, first, count, threads, batch)
+        try:
+            return batch.columns()
+        except errors.ExampleParseError as error:
+            if error.record is None:
+                raise
+            number = error.record
+            raise dataset.located(error, numbers[number]) from None
+
+    cdef int _gather(self, Dataset dataset, const uint64_t *numbers, size_t count, size_t threads,
+                     Batch batch) except -1:
+        cdef const c.fr_schema *schema = c.fr_pool_schema(self.pool)
+        cdef c.fr_readahead ahead = dataset.ahead
+        cdef c.fr_error err
+        cdef size_t done = 0, some, pays
+        cdef int status
+        while done < count:
+            some = min(count - done, dataset.slice)
+            pays = some * dataset.mean_size // c.FR_PARALLEL_PARSE_BYTES
+            pays = max(<size_t>1, min(threads, pays, <size_t>c.FR_PARALLEL_PARSE_MAX))
+            with nogil:
+                status = c.fr_gather_batch(&dataset.dataset, schema, &ahead, numbers + done, some,
+                                           pays, batch.batch, &err)
+            dataset._check(status, &err)
+            PyErr_CheckSignals()
+            done += some
+        dataset.ahead = ahead
+        return 0
+
     cdef Batch batch(self):
         cdef Batch batch = Batch.__new__(Batch)
         batch.schema = self

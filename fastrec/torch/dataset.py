@@ -3,15 +3,21 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping, Sequence
 from operator import index as as_index
 from typing import Any
 
-import numpy as np
 import torch.utils.data
 
-from .. import Bytes, ExampleParseError, Reader, parse_example, parse_sequence_example
+from .. import (
+    Bytes,
+    ExampleParseError,
+    Reader,
+    parse_example,
+    parse_many,
+    parse_sequence_example,
+)
+from ..parsing.parse import located
 from .rows import Rows
 
 __all__ = ["Dataset"]
@@ -68,7 +74,11 @@ class Dataset(torch.utils.data.Dataset):  # type: ignore[misc,type-arg,unused-ig
         both = self.features.keys() & (self.sequence_features or {}).keys()
         if both:
             raise ValueError(f"{min(both)!r} is in features and in sequence_features")
-        self._parse(Bytes.from_list([]))  # refuses features that cannot work
+        # Refuses features that cannot work.
+        if self.sequence_features is None:
+            parse_example([], self.features)
+        else:
+            self._parse_sequences(Bytes.from_list([]))
 
     def __len__(self) -> int:
         return len(self.reader)
@@ -78,34 +88,31 @@ class Dataset(torch.utils.data.Dataset):  # type: ignore[misc,type-arg,unused-ig
 
     def __getitems__(self, indices: Sequence[int]) -> Sequence[Any]:
         """The samples of these numbers, as a DataLoader and ``Subset`` ask for them."""
-        numbers = np.asarray(indices)
-        try:
-            columns, lengths = self._parse(self.reader.read_many(numbers))
-        except ExampleParseError as error:
-            raise self._located(error, numbers) from None
-        rows = Rows(columns, len(numbers), lengths)
+        columns, lengths = self._read(indices)
+        rows = Rows(columns, len(indices), lengths)
         return rows if self.transform is None else [self.transform(dict(row)) for row in rows]
 
-    def _parse(self, records: Bytes) -> tuple[dict[str, Any], dict[str, Any]]:
+    def _read(self, indices: Sequence[int]) -> tuple[dict[str, Any], dict[str, Any]]:
         """Columns, and of padded feature lists the numbers of frames."""
         if self.sequence_features is None:
             in_worker = torch.utils.data.get_worker_info() is not None
-            return parse_example(records, self.features, threads=1 if in_worker else None), {}
+            columns = parse_many(
+                self.reader, indices, self.features, threads=1 if in_worker else None
+            )
+            return columns, {}
+        try:
+            return self._parse_sequences(self.reader.read_many(indices))
+        except ExampleParseError as error:
+            if error.record is None:
+                raise
+            number = range(len(self))[indices[error.record]]
+            raise located(error, *self.reader._files.dataset().place_of(number)) from None
+
+    def _parse_sequences(self, records: Bytes) -> tuple[dict[str, Any], dict[str, Any]]:
         context, lists, lengths = parse_sequence_example(
             records, self.features, self.sequence_features
         )
         return {**context, **lists}, lengths
-
-    def _located(self, error: ExampleParseError, numbers: Any) -> ExampleParseError:
-        """An error about a row of a batch as one about the record of its file."""
-        if error.record is None:
-            return error
-        number = int(numbers[error.record]) % len(self)
-        problem = str(error).removeprefix(f"record {error.record}: ")
-        path = os.fsdecode(self.reader.path_of(number))
-        located = ExampleParseError(f"record {number} (in {path!a}): {problem}")
-        located.kind, located.record, located.path = error.kind, number, path
-        return located
 
     def __repr__(self) -> str:
         return f"<fastrec.torch.Dataset of {self.reader!r}>"

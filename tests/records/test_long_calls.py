@@ -27,6 +27,7 @@ CALLS = {
     "a loop in C": "collections.deque(fastrec.Reader([plain] * 1000), maxlen=0)",
     "a loop in C over views": "collections.deque(fastrec.Reader([plain] * 1000).views(), maxlen=0)",
     "read_many": "reader = fastrec.Reader(plain)\nreader.read_many([0] * 700)",
+    "parse_many": "reader = fastrec.Reader(plain)\nfastrec.parse_many(reader, [0] * 700, absent)",
     "many records": "reader = fastrec.Reader(plain)\nreader.__getitems__([0] * 700)",
     "a slice": "reader = fastrec.Reader([plain] * 25)\nreader[:]",
     "a block": "for _ in fastrec.Reader([plain] * 1000).blocks(10**6): pass",
@@ -48,7 +49,9 @@ CODE = """
 
     # Loaded now: CPython ends with SIGINT when one came while a dataclass was made, caught or not.
     fastrec.Reader, fastrec.Writer, fastrec.Manifest, fastrec.verify, fastrec.repair
+    fastrec.parse_many
     folder = sys.argv[1]
+    absent = {"absent": fastrec.FixedLenFeature((), int, 0)}
     plain, small, gz, lost = (os.path.join(folder, name) for name in "plain small gz lost".split())
     signal.signal(signal.SIGALRM, signal.default_int_handler)
     due = time.monotonic() + 0.25
@@ -68,7 +71,7 @@ CODE = """
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("long calls")
     (folder / "small").write_bytes(reference.frame(b"small"))
-    record = bytes(4 << 20)
+    record = fastrec.encode_example({"zeros": bytes(4 << 20)})
     with fastrec.Writer(folder / "plain", fsync=False) as writer:
         writer.write_many([record] * 15)
     member = gzip.compress((folder / "plain").read_bytes(), compresslevel=1)

@@ -258,7 +258,7 @@ def test_errors_name_file_and_record(tmp_path: Any, workers: int) -> None:
     dataset = Dataset(path, {"id": fastrec.FixedLenFeature((), np.int64)})
     with pytest.raises(fastrec.ExampleParseError) as caught:
         list(DataLoader(dataset, batch_size=4, num_workers=workers))
-    assert "record 6 (in " in str(caught.value)
+    assert "record 6 in " in str(caught.value)
     assert "odd.tfrecord" in str(caught.value)
     if workers == 0:
         assert caught.value.record == 6

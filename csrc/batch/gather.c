@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "batch/gather.h"
+
+/* The lines of a shuffled record between its first and its last are asked for so many rows before
+   its turn: far enough for memory, near enough for the cache. */
+#define NEAR 3
+#define LINE 64
+#define MOST 4096 /* of a longer one the rest comes by itself, as it is read from end to end */
+
+/* Rows that are resolved, and brought into the cache, together. Twice as many places are known, so
+   that there are always some ahead of the row that is read. */
+#define AT_ONCE FR_DATASET_AT_ONCE
+
+typedef struct {
+    const uint64_t *numbers;
+    uint64_t rows, resolved;
+    bool touch; /* records are scattered over memory */
+    fr_dataset_place places[2 * AT_ONCE];
+    fr_dataset_hold holds[2]; /* of each half of them */
+} resolver;
+
+static int resolve_more(resolver *r, const fr_dataset *dataset, fr_error *err) {
+    const uint64_t left = r->rows - r->resolved;
+    const size_t some = left < AT_ONCE ? (size_t)left : AT_ONCE;
+    const size_t half = r->resolved / AT_ONCE % 2;
+    fr_dataset_place *places = r->places + half * AT_ONCE;
+    FR_TRY(
+        fr_dataset_resolve(dataset, r->numbers + r->resolved, some, places, &r->holds[half], err));
+    if (r->touch) fr_dataset_touch(places, some);
+    r->resolved += some;
+    return FR_OK;
+}
+
+/* The place of a row that is resolved. */
+static const fr_dataset_place *place_at(const resolver *r, uint64_t row) {
+    return &r->places[row % (2 * AT_ONCE)];
+}
+
+static inline void prefetch_between(fr_span frame) {
+    const size_t end = frame.size < MOST ? frame.size : MOST;
+    for (size_t at = LINE; at < end; at += LINE)
+        __builtin_prefetch(frame.data + at, 0, 2);
+}
+
+/* A record that does not stay in the cache: its checksum is made of what is copied, on the way, and
+   looked at last, so that it is read from memory once. */
+static int parse_long(const fr_gather *gather, const fr_dataset_place *place, fr_columns *columns,
+                      fr_error *err) {
+    fr_crc32c_run *run = &gather->parser->intake.run;
+    fr_record record;
+    FR_TRY(fr_dataset_peek(gather->dataset, place, &record, err));
+    *run = fr_crc32c_begin(record.data.data, record.data.size);
+    int status = fr_parse_row(gather->parser, record.data, columns, err);
+    FR_TRY(fr_dataset_verify(gather->dataset, place, &record, run, err));
+    return status;
+}
+
+static int parse_short(const fr_gather *gather, const fr_dataset_place *place, fr_columns *columns,
+                       fr_error *err) {
+    fr_record record;
+    FR_TRY(fr_dataset_read(gather->dataset, place, &record, err));
+    return fr_parse_row(gather->parser, record.data, columns, err);
+}
+
+/* A parsed record counts only if the file was complete until then. */
+static int add_record(const fr_gather *gather, const fr_dataset_place *place, fr_columns *columns,
+                      fr_error *err) {
+    const fr_dataset *dataset = gather->dataset;
+    const bool is_long = dataset->options.verify && place->frame.size >= FR_CRC32C_LONG;
+    int status = (is_long ? parse_long : parse_short)(gather, place, columns, err);
+    FR_TRY(fr_dataset_check(dataset, place->number, err));
+    if (FR_UNLIKELY(status != FR_OK)) fr_dataset_locate(dataset, place->number, err);
+    return status;
+}
+
+static int add_rows(const fr_gather *gather, resolver *r, fr_columns *columns, fr_error *err) {
+    for (uint64_t row = 0; row < r->rows; row++) {
+        if (gather->stop && atomic_load_explicit(gather->stop, memory_order_relaxed))
+            return FR_AGAIN;
+        while (r->resolved < r->rows && r->resolved <= row + NEAR)
+            FR_TRY(resolve_more(r, gather->dataset, err));
+        if (r->touch && row + NEAR < r->rows) prefetch_between(place_at(r, row + NEAR)->frame);
+        FR_TRY(add_record(gather, place_at(r, row), columns, err));
+    }
+    return FR_OK;
+}
+
+int fr_gather_rows(const fr_gather *gather, const uint64_t *numbers, uint64_t rows,
+                   fr_columns *columns, fr_error *err) {
+    resolver r = {.numbers = numbers, .rows = rows, .touch = gather->scattered};
+    int status = add_rows(gather, &r, columns, err);
+    for (size_t half = 0; half < 2; half++)
+        fr_dataset_let_go(gather->dataset, &r.holds[half]);
+    return status;
+}
+
+typedef struct {
+    const fr_dataset *dataset;
+    const uint64_t *numbers;
+    bool scattered;
+} batch;
+
+static int gather_run(const void *self, fr_parser *parser, size_t first, size_t count,
+                      fr_columns *columns, fr_error *err) {
+    const batch *b = self;
+    const fr_gather gather = {.dataset = b->dataset, .parser = parser, .scattered = b->scattered};
+    return fr_gather_rows(&gather, b->numbers + first, count, columns, err);
+}
+
+int fr_gather_batch(const fr_dataset *dataset, const fr_schema *schema, fr_readahead *ahead,
+                    const uint64_t *numbers, size_t rows, size_t threads, fr_columns *columns,
+                    fr_error *err) {
+    size_t firsts[FR_PARALLEL_PARSE_MAX + 1] = {0};
+    fr_readahead_begin(ahead, dataset, numbers, rows, false);
+    const batch self = {dataset, numbers, ahead->warm};
+    const fr_row_source source = {.self = &self, .parse = gather_run};
+    for (size_t i = 1; i <= threads; i++)
+        firsts[i] = rows / threads * i + rows % threads * i / threads;
+    int status = fr_parallel_rows(schema, &source, firsts, threads, columns, err);
+    fr_readahead_end(ahead);
+    return status;
+}
