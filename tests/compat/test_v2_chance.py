@@ -154,3 +154,23 @@ def test_settings_that_change_a_resize_are_not_ignored() -> None:
     assert tf.image.resize(image, (6, 6), preserve_aspect_ratio=True).shape == (5, 6, 3)
     with pytest.raises(ValueError, match="is not implemented"):
         tf.image.resize(image, (3, 3), "cubic")
+
+
+@pytest.mark.parametrize("method", ["bilinear", "bicubic", "area", "lanczos3", "nearest"])
+@pytest.mark.parametrize("keeps_the_cast", [False, True])
+def test_bytes_cast_to_floats_before_a_resize_give_the_same(
+    method: str, keeps_the_cast: bool
+) -> None:
+    images = np.random.default_rng(0).integers(0, 256, (3, 9, 17, 3), np.uint8)
+
+    def scaled(image: Any) -> Any:
+        single = tf.cast(image, tf.float32)
+        smaller = tf.image.resize(single, [5, 7], method)
+        return (smaller, single) if keeps_the_cast else (smaller, tf.shape(smaller))
+
+    found = list(tf.data.Dataset.from_tensor_slices(images).map(scaled))
+    for image, (smaller, beside) in zip(images, found, strict=True):
+        expected, _ = scaled(tf.constant(image))
+        assert smaller.dtype == tf.float32
+        assert np.array_equal(smaller, expected)
+        assert np.array_equal(beside, image) if keeps_the_cast else list(beside) == [5, 7, 3]

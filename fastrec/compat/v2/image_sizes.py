@@ -121,6 +121,8 @@ def resize(
         size = convert_to_tensor(size)
     if isinstance(size, Symbol):
         return _of_symbol(tensor, size, kind, preserve_aspect_ratio, antialias)
+    if kind != ResizeMethod.NEAREST_NEIGHBOR:
+        tensor = _before_cast(tensor)
     given = np.asarray(size)
     if given.shape != (2,):
         raise ValueError("'size' must be a 1-D Tensor of 2 elements: new_height, new_width")
@@ -141,6 +143,21 @@ def resize(
     return resized(
         "Resize", lambda x, h, w: resampling.resize(x, h, w, **how), tensor, sizes, dtype
     )
+
+
+def _before_cast(tensor: Any) -> Any:
+    """The bytes that were cast to these floats: scaling makes floats of them on its way."""
+    if not isinstance(tensor, Symbol) or tensor.dtype.name != "float32":
+        return tensor
+    makers = tensor.trace.makers
+    node = makers.get(tensor.slot)
+    maker = makers.get(node.inputs[0][1]) if node is not None and node.op.name == "Cast" else None
+    if node is None or maker is None or not node.inputs[0][0]:
+        return tensor
+    slot = node.inputs[0][1]
+    spec = maker.specs[maker.slots.index(slot)]
+    known = spec.reshaped(tensor.shape.sizes)
+    return Symbol(tensor.trace, slot, known) if spec.dtype.name == "uint8" else tensor
 
 
 def _of_symbol(tensor: Any, size: Symbol, kind: str, keep: bool, antialias: bool) -> Any:

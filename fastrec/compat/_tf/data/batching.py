@@ -225,7 +225,8 @@ def _padded(values: Any, shape: Any, padding: Any) -> Any:
         ):
             raise _too_small()
     out = np.empty((len(arrays), *wanted), arrays[0].dtype)
-    out[...] = (b"" if out.dtype == object else 0) if padding is None else padding
+    if any(array.shape != tuple(wanted) for array in arrays):
+        out[...] = (b"" if out.dtype == object else 0) if padding is None else padding
     for number, array in enumerate(arrays):
         place: tuple[Any, ...] = (number, *(slice(size) for size in array.shape))
         out[place] = array[()]
