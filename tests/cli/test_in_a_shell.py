@@ -56,6 +56,35 @@ def test_bash_completes_verbs_and_options() -> None:
         assert subprocess.check_output(command, text=True).split() == [wanted]
 
 
+def test_fish_completes_verbs_and_options() -> None:
+    for typed, wanted in (("fastrec ver", "verify"), ("fastrec verify --man", "--manifest")):
+        assert f"{wanted}\t" in in_shell(
+            "fish", f'fastrec completion fish | source\ncomplete -C "{typed}"'
+        )
+
+
+def test_zsh_completes_verbs_and_options() -> None:
+    # What zsh would choose from, in place of its menu.
+    script = """
+        autoload -U compinit && compinit -u -D && eval "$(fastrec completion zsh)"
+        _describe() { print -rl -- ${(P)2}; }
+        words=(%s) CURRENT=%d; _fastrec
+    """
+    assert "verify:check" in in_shell("zsh", script % ("fastrec ver", 2)).lower()
+    assert "--manifest:" in in_shell("zsh", script % ("fastrec verify --man", 3))
+
+
+def in_shell(shell: str, script: str) -> str:
+    """What a script prints, in which `fastrec` is this program."""
+    if shutil.which(shell) is None:
+        pytest.skip(f"no {shell} here")
+    define = {
+        "fish": f"function fastrec; {sys.executable} -m fastrec $argv; end\n",
+        "zsh": f'fastrec() {{ {sys.executable} -m fastrec "$@" }}\n',
+    }
+    return subprocess.check_output([shell, "-c", define[shell] + script], text=True)
+
+
 def test_manual_pages_have_every_option(tmp_path: Path, capsys: Captured) -> None:
     printed(capsys, "man", tmp_path)
     assert {path.name for path in tmp_path.iterdir()} == {
