@@ -5,21 +5,33 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Mapping
+import threading
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, Protocol
 
 from .. import _core
-from ..storage.ahead import run_all
+from ..storage.ahead import Stopped, run_all
 from ..storage.options import StorageOptions
-from ..storage.remote import RemoteFile, find_files, retried
-from ..storage.stores import locate
+from ..storage.remote import Pause, RemoteFile, find_files, retried
+from ..storage.stores import Location, locate
 from .byte_sources import NamedFile
 from .paths import PathLike, is_remote
 
-__all__ = ["ObjectWriter", "StreamWriter", "Writable", "open_writer", "read_file", "write_file"]
+__all__ = [
+    "ObjectWriter",
+    "StreamWriter",
+    "Upload",
+    "Writable",
+    "are_there",
+    "open_writer",
+    "read_file",
+    "write_file",
+]
 
 _BLOCK = 1 << 18
+_PIECE = 8 << 20  # of a file that is uploaded
+_STOP_S = 30.0  # for an upload that is interrupted, to be aborted
 
 
 class Writable(Protocol):
@@ -31,30 +43,115 @@ class Writable(Protocol):
 Options = StorageOptions | Mapping[str, Any] | None
 
 
-class ObjectWriter:
-    """A file that becomes an object when it is published; the methods are RecordWriter's.
-
-    What is written waits in the directory for temporary files, so that an object appears whole or
-    not at all, and a writer that is aborted has sent nothing.
+class Upload:
+    """A local file that becomes an object: whole, or not at all.
 
     Parameters
     ----------
-    path : str
-        A URL.
+    url : str
     storage : StorageOptions
     exclusive : bool
         An object that exists is an error.
     """
 
+    def __init__(self, url: str, storage: StorageOptions, *, exclusive: bool = False) -> None:
+        self._storage, self._exclusive = storage, exclusive
+        self._location = locate(url, storage)
+        self.name = self._location.name  # for messages
+        self.published = False
+        self._existed = False
+        if exclusive and self._exists():
+            raise FileExistsError(17, "the object exists", self.name)
+
+    def rename(self, url: str) -> None:
+        """Publish under another name."""
+        self._location = locate(url, self._storage)
+        self.name = self._location.name
+
+    def _exists(self) -> bool:
+        return run_all([partial(_is_there, self._location, self._storage.retries)])[0]
+
+    def put(self, place: str) -> None:
+        """Store a file. An interruption waits until what was sent is taken back."""
+        self._existed = not self._exclusive and self._exists()
+        location, stopped, ended = self._location, threading.Event(), threading.Event()
+
+        def send() -> None:
+            with contextlib.closing(_pieces(place, stopped)) as pieces:
+                location.store.put(
+                    location.key, pieces, os.path.getsize(place), exclusive=self._exclusive
+                )
+            self.published = True
+
+        def job(pause: Pause) -> None:
+            try:
+                # Libraries repeat parts by themselves; what was stored must not be stored again.
+                retried(0, location, send, pause)
+            finally:
+                ended.set()
+
+        try:
+            run_all([job])
+        except BaseException:
+            stopped.set()
+            ended.wait(_STOP_S)
+            raise
+
+    def take_back(self) -> bool:
+        """Delete what was uploaded; False when that took the place of another object."""
+        if not self.published:
+            return True
+        if self._existed:
+            return False
+        location, retries = self._location, self._storage.retries
+        with contextlib.suppress(OSError):
+            run_all(
+                [
+                    lambda pause: retried(
+                        retries, location, lambda: location.store.delete(location.key), pause
+                    )
+                ]
+            )
+            return True
+        return False
+
+
+def _pieces(path: str, stopped: threading.Event) -> Iterator[bytes]:
+    with open(path, "rb") as file:
+        while data := file.read(_PIECE):
+            if stopped.is_set():
+                raise Stopped
+            yield data
+
+
+def _is_there(location: Location, retries: int, pause: Pause) -> bool:
+    try:
+        retried(retries, location, lambda: location.store.stat(location.key), pause)
+    except FileNotFoundError:
+        return False
+    return True
+
+
+def are_there(paths: Sequence[str], storage: StorageOptions) -> list[bool]:
+    """Whether each file or object exists."""
+    if not any(is_remote(path, storage) for path in paths):
+        return [os.path.lexists(path) for path in paths]
+    found = [locate(path, storage) for path in paths]
+    return run_all(partial(_is_there, location, storage.retries) for location in found)
+
+
+class ObjectWriter:
+    """A file that becomes an object when it is published; the methods are RecordWriter's.
+
+    What is written waits in the directory for temporary files, so that an object appears whole or
+    not at all, and a writer that is aborted has sent nothing. The parameters are those of
+    :class:`Upload`.
+    """
+
     start = 0
 
     def __init__(self, path: str, storage: StorageOptions, *, exclusive: bool = False) -> None:
-        self._storage, self._exclusive = storage, exclusive
-        self._location = locate(path, storage)
-        self.path = self._location.name
-        self._published = self._existed = False
-        if exclusive and self._exists():
-            raise FileExistsError(17, "the object exists", self.path)
+        self._upload = Upload(path, storage, exclusive=exclusive)
         import tempfile
 
         self._folder = tempfile.mkdtemp(prefix="fastrec-")
@@ -65,49 +162,30 @@ class ObjectWriter:
             self._remove()
             raise
 
-    def _exists(self) -> bool:
-        try:
-            self._ask(lambda: self._location.store.stat(self._location.key))
-        except FileNotFoundError:
-            return False
-        return True
-
-    def _ask(self, request: Any, retries: int | None = None) -> Any:
-        retries = self._storage.retries if retries is None else retries
-        return run_all([lambda pause: retried(retries, self._location, request, pause)])[0]
-
     def __getattr__(self, name: str) -> Any:
         if "core" not in self.__dict__:
             raise AttributeError(name)
         return getattr(self.core, name)  # what is before publishing is the file's
 
+    @property
+    def path(self) -> str:
+        """The object's name in messages."""
+        return self._upload.name
+
     def rename(self, path: str) -> None:
         """Publish under another name."""
-        self._location = locate(path, self._storage)
-        self.path = self._location.name
+        self._upload.rename(path)
 
     def put_in_place(self) -> None:
         """Upload the object."""
-        self._existed = not self._exclusive and self._exists()
-        store, key = self._location.store, self._location.key
-        place = os.fsdecode(self.core.place or b"")
-        # Libraries repeat parts by themselves; what was stored must not be stored again.
-        self._ask(lambda: store.put(key, place, self._exclusive), retries=0)
-        self._published = True
+        self._upload.put(os.fsdecode(self.core.place or b""))
 
     def take_back(self) -> bool:
         """Delete what was uploaded; False when that took the place of another object."""
-        if not self._published:
-            return True
-        if self._existed:
-            return False
-        with contextlib.suppress(OSError):
-            self._ask(lambda: self._location.store.delete(self._location.key))
-            return True
-        return False
+        return self._upload.take_back()
 
     def close(self) -> None:
-        if not self._published:
+        if not self._upload.published:
             self.core.finish()
             self.put_in_place()
         self._remove()

@@ -55,8 +55,8 @@ class Store(Protocol):
     def list(self, folder: str, deep: bool) -> Iterator[tuple[str, int]]:
         """Keys and sizes of the objects in a folder, or everywhere below it."""
 
-    def put(self, key: str, path: str, exclusive: bool) -> None:
-        """Store a local file: all of it becomes visible, or nothing."""
+    def put(self, key: str, pieces: Iterator[bytes], size: int, *, exclusive: bool) -> None:
+        """Store `size` bytes: all of them become visible, or nothing, if `pieces` raises."""
 
     def delete(self, key: str) -> None: ...
 
@@ -248,17 +248,16 @@ class ObstoreStore:
             for meta in batch:
                 yield meta["path"], meta["size"]
 
-    def put(self, key: str, path: str, exclusive: bool) -> None:
-        from pathlib import Path
-
-        if exclusive and os.path.getsize(path) <= _PART:
-            self._library.put(self._writer, key, Path(path), mode="create")
+    def put(self, key: str, pieces: Iterator[bytes], size: int, *, exclusive: bool) -> None:
+        if size <= _PART:
+            mode = "create" if exclusive else "overwrite"
+            self._library.put(self._writer, key, b"".join(pieces), mode=mode, use_multipart=False)
             return
         if exclusive:  # a multipart upload has no condition
             with contextlib.suppress(FileNotFoundError):
                 self._library.head(self._reader, key)
                 raise FileExistsError(errno.EEXIST, "the object exists")
-        self._library.put(self._writer, key, Path(path), chunk_size=_PART, max_concurrency=8)
+        self._library.put(self._writer, key, pieces, chunk_size=_PART, max_concurrency=8)
 
     def delete(self, key: str) -> None:
         self._library.delete(self._writer, key)
@@ -322,15 +321,13 @@ class FsspecStore:
             if info["type"] == "file":
                 yield info["name"], info["size"]
 
-    def put(self, key: str, path: str, exclusive: bool) -> None:
-        import shutil
-
+    def put(self, key: str, pieces: Iterator[bytes], size: int, *, exclusive: bool) -> None:
         if exclusive and self._fs.exists(key):
             raise FileExistsError(errno.EEXIST, "the object exists")
         target = self._fs.open(key, "wb", autocommit=False)
         try:
-            with open(path, "rb") as source:
-                shutil.copyfileobj(source, target, _PART)
+            for piece in pieces:
+                target.write(piece)
             target.close()
             target.commit()
         except BaseException:
@@ -385,15 +382,14 @@ class ArrowStore:
             if info.is_file:
                 yield info.path, info.size
 
-    def put(self, key: str, path: str, exclusive: bool) -> None:
-        import shutil
-
+    def put(self, key: str, pieces: Iterator[bytes], size: int, *, exclusive: bool) -> None:
         if exclusive and self._fs.get_file_info(key).is_file:
             raise FileExistsError(errno.EEXIST, "the object exists")
         hidden = f"{key}.{os.urandom(8).hex()}.part"  # closing a stream publishes what it has
         try:
-            with open(path, "rb") as source, self._fs.open_output_stream(hidden) as target:
-                shutil.copyfileobj(source, target, _PART)
+            with self._fs.open_output_stream(hidden) as target:
+                for piece in pieces:
+                    target.write(piece)
             self._fs.move(hidden, key)
         except BaseException:
             with contextlib.suppress(OSError):

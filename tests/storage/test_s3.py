@@ -4,11 +4,17 @@
 from __future__ import annotations
 
 import gzip
+import os
+import signal
+import subprocess
+import sys
+import threading
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
-from object_server import Fault, ObjectServer, Request, Upstream
+from object_server import Fault, Link, ObjectServer, Request, Upstream
 
 import fastrec
 from fastrec.storage.options import StorageOptions
@@ -120,6 +126,48 @@ def test_a_large_object_goes_in_parts_that_are_repeated(bucket: Any, moto: tuple
         assert sum("partNumber" in request.path for request in server.requests) >= 5
         found = list(iter(fastrec.Reader("s3://data-set/t.tfrecord", storage_options=options)))
         assert found == [record] * 20
+
+
+UPLOADS = """
+import sys
+import fastrec
+from fastrec.storage.options import StorageOptions
+
+options = StorageOptions({
+    "endpoint": sys.argv[1], "region": "us-east-1", "access_key_id": "key",
+    "secret_access_key": "secret", "allow_http": True,
+})
+writer = fastrec.Writer("s3://data-set/t.tfrecord", storage_options=options)
+writer.write_many([bytes(1 << 20)] * 96)
+try:
+    writer.close()
+except KeyboardInterrupt:
+    print("stopped", flush=True)
+"""
+
+
+def test_an_upload_that_is_interrupted_leaves_nothing(bucket: Any, moto: tuple[str, int]) -> None:
+    begun = threading.Event()
+
+    def faults(request: Request, number: int) -> Fault:
+        if "partNumber" in request.path:
+            begun.set()
+        return Fault()
+
+    with ObjectServer(Upstream(*moto), faults, link=Link(latency_s=0.3)) as server:
+        package = str(Path(fastrec.__file__).parents[1])
+        child = subprocess.Popen(
+            [sys.executable, "-c", UPLOADS, server.url],
+            stdout=subprocess.PIPE,
+            env={**os.environ, "PYTHONPATH": package},
+        )
+        with child:
+            assert begun.wait(60)
+            child.send_signal(signal.SIGINT)
+            assert child.communicate(timeout=60)[0] == b"stopped\n"
+        assert sum("partNumber" in request.path for request in server.requests) < 12
+    assert keys(bucket) == []
+    assert bucket.list_multipart_uploads(Bucket="data-set").get("Uploads", []) == []
 
 
 @pytest.mark.parametrize("fault", [Fault("status", status=403), Fault("refuse")], ids=str)
