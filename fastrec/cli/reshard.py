@@ -40,6 +40,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--resume", action="store_true", help="keep what was done, and go on with it"
     )
+    parser.add_argument(
+        "--work", metavar="DIR",
+        help="the directory of what was done, for an output that is a URL, where --resume has none",
+    )  # fmt: skip
     parser.add_argument("--skip-damage", action="store_true", help="leave damaged records out")
 
 
@@ -88,6 +92,7 @@ def run(arguments: argparse.Namespace, report: Report) -> int:
                 overwrite=arguments.overwrite,
                 on_error="skip" if arguments.skip_damage else "raise",
                 progress=steps,
+                work=arguments.work,
             )
     except ValueError as error:
         if type(error) is ValueError:

@@ -9,7 +9,7 @@ import json
 import os
 import secrets
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property, partial
 from typing import Any
 
@@ -19,11 +19,15 @@ from numpy.typing import NDArray
 from .. import _core
 from ..columns import Bytes
 from ..errors import FastrecError
+from ..storage.ahead import run_all
+from ..storage.options import StorageOptions
+from ..storage.remote import RemoteFile
+from ..storage.stores import locate
 from .byte_sources import NamedFile
 from .compression import normalize
 from .dealing import Bucket, deal
 from .file_magic import FRAME_OVERHEAD
-from .paths import PathLike, expand, shard_paths
+from .paths import PathLike, expand, is_remote, shard_paths
 from .reader import Reader
 from .record_files import RecordFiles, Source
 from .recovery import OnError
@@ -34,8 +38,10 @@ from .shard_layout import (
     publish,
     shard_names,
     shard_sizes,
+    upload,
 )
 from .shard_writer import ShardWriter
+from .targets import are_there
 
 __all__ = ["reshard"]
 
@@ -67,20 +73,23 @@ def reshard(
     overwrite: bool = True,
     on_error: OnError = "raise",
     progress: Progress | None = None,
+    work: PathLike | None = None,
+    storage_options: StorageOptions | Mapping[str, Any] | None = None,
 ) -> Resharded:
     """Rewrite record files as others, in order or shuffled, in bounded memory.
 
     Shuffled, the order is exactly that of ``Batcher(source, shuffle=True, seed=seed)`` in epoch 0,
     a uniform permutation of all records. Where the files are larger than `memory` they are read
     once in sequence and dealt into temporary files, each of which fits, and these are shuffled: the
-    disk needs room for two copies. Everything is written to the directory ``<target>.reshard``
-    beside the target first, and put in place at the end.
+    disk needs room for two copies. Everything is written to a local directory first, which is
+    ``<target>.reshard`` beside a target that is local, and put in place, or uploaded, at the end.
 
     Parameters
     ----------
-    source : path, glob pattern, directory, list of these
+    source : path, URL, glob pattern, directory, list of these
         Plain or compressed files, which are read in this order. A target may replace one of them.
-    target : path
+        Objects that have no index are read once more before, to count their records.
+    target : path or URL
     shards, shard_bytes, shard_records : int, optional
         Number of files, or their size in bytes or records; as for :class:`fastrec.Writer`, but that
         each has records which follow each other. Without these there is one file.
@@ -101,6 +110,11 @@ def reshard(
         Policy for damage, as for :class:`fastrec.Reader`.
     progress : callable, optional
         ``progress(done, total)``, in records; when they are dealt first, each counts twice.
+    work : path, optional
+        The directory of what is written until it is uploaded, for a target that is a URL; it is
+        made, and removed at the end. A temporary one by default, with which there is no `resume`.
+    storage_options : StorageOptions or mapping, optional
+        Of URLs, as for :class:`fastrec.Reader`.
 
     Returns
     -------
@@ -110,7 +124,8 @@ def reshard(
     Raises
     ------
     OSError, CorruptRecordError, TruncatedFileError
-        The target is unchanged then.
+        The target is unchanged then. Of a URL, objects that were uploaded are deleted, unless with
+        `resume`, or they had replaced others: the error names these, and the directory stays.
     ValueError
         When the work that was found is of other arguments, or of files that have changed.
 
@@ -128,8 +143,6 @@ def reshard(
     [b'0', b'1', b'2', b'3', b'4', b'5', b'6', b'7', b'8']
     """
     check_arguments(
-        source,
-        target,
         {"shards": shards, "shard_bytes": shard_bytes, "shard_records": shard_records},
         shuffle=shuffle,
         seed=seed,
@@ -137,9 +150,11 @@ def reshard(
         level=level,
         memory=memory,
     )
-    work = _Work(
-        [os.fsdecode(path) for path in expand(source)],  # type: ignore[arg-type]
-        os.fsdecode(target),
+    storage, name = StorageOptions.of(storage_options), os.fsdecode(target)
+    job = _Work(
+        expand(source, storage),  # type: ignore[arg-type]
+        name,
+        _folder_of(name, work, storage, resume),
         {
             "shards": shards,
             "shard_bytes": shard_bytes,
@@ -153,14 +168,30 @@ def reshard(
         },
         on_error,
         progress,
+        storage,
     )
-    work.begin(resume)
+    job.begin(resume)
     try:
-        return work.run(overwrite)
+        return job.run(overwrite, resume)
     except BaseException:
-        if not resume and not work.publishing:
-            shutil.rmtree(work.folder, ignore_errors=True)
+        if not resume and not job.publishing:
+            shutil.rmtree(job.folder, ignore_errors=True)
         raise
+
+
+def _folder_of(target: str, work: PathLike | None, storage: StorageOptions, resume: bool) -> str:
+    """The directory of what is written until it is put in place."""
+    if not is_remote(target, storage):
+        if work is not None:
+            raise ValueError("work requires a target that is a URL")
+        return f"{target}.reshard"
+    if work is not None:
+        return os.fsdecode(work)
+    if resume:
+        raise ValueError("resume requires work, a local directory, where the target is a URL")
+    import tempfile
+
+    return os.path.join(tempfile.gettempdir(), f"fastrec-{secrets.token_hex(8)}.reshard")
 
 
 class _Work:
@@ -168,15 +199,19 @@ class _Work:
 
     def __init__(
         self,
-        paths: list[str],
+        paths: list[Any],
         target: str,
+        folder: str,
         options: dict[str, Any],
         on_error: OnError,
         progress: Progress | None,
+        storage: StorageOptions,
     ) -> None:
         self._paths, self._target, self._options = paths, target, options
         self._on_error, self._progress = on_error, progress
-        self.folder = f"{target}.reshard"
+        self._storage = storage
+        self._uploads = is_remote(target, storage)
+        self.folder = folder
         self._state: dict[str, Any] = {}
         self._written = 0
         self._offset = 0  # of what is reported
@@ -189,10 +224,13 @@ class _Work:
         return bool(self._state.get("publishing"))
 
     def _plan(self) -> dict[str, Any]:
-        found = [os.stat(path) for path in self._paths]
-        pairs = zip(self._paths, found, strict=True)
-        files = [[os.path.abspath(path), s.st_size, s.st_mtime_ns] for path, s in pairs]
-        return {"format": _FORMAT, "version": _VERSION, "files": files, "options": self._options}
+        remote = [path for path in self._paths if isinstance(path, RemoteFile)]
+        run_all(file.identify for file in remote if file.version is None)
+        files = [_identity(path) for path in self._paths]
+        plan = {"format": _FORMAT, "version": _VERSION, "files": files, "options": self._options}
+        if self._uploads:
+            plan["target"] = locate(self._target, self._storage).name
+        return plan
 
     def _is_of_this_job(self) -> bool:
         """Compare the plan; sources may have been replaced by the files that are published."""
@@ -205,7 +243,7 @@ class _Work:
     def begin(self, resume: bool) -> None:
         """Make the directory, or read what is in it."""
         try:
-            os.mkdir(self.folder)
+            os.mkdir(self.folder, 0o700)
         except FileExistsError:
             if not resume:
                 raise FileExistsError(
@@ -270,9 +308,12 @@ class _Work:
 
     def _check_shards(self) -> None:
         """Raise unless the files that were written are there."""
-        for number, path in enumerate(self._targets()):
-            staged = os.path.lexists(self._shard(number))
-            if not staged and not (self.publishing and os.path.lexists(path)):
+        paths = self._targets()
+        staged = [os.path.lexists(self._shard(number)) for number in range(len(paths))]
+        if self.publishing and not all(staged):
+            staged = [a or b for a, b in zip(staged, are_there(paths, self._storage), strict=True)]
+        for number, there in enumerate(staged):
+            if not there:
                 raise ValueError(f"{self._shard(number)!a} is missing; remove {self.folder!a}")
 
     def _shard(self, number: int) -> str:
@@ -292,12 +333,34 @@ class _Work:
     # -- Reading ---------------------------------------------------------------------------------
 
     def _open(self, verify: bool = True) -> RecordFiles:
-        return RecordFiles(self._paths, verify=verify, on_error=self._on_error, index=False)
+        return RecordFiles(
+            self._paths,
+            verify=verify,
+            on_error=self._on_error,
+            index="auto" if self._remote else False,
+            storage_options=self._storage,
+        )
+
+    @cached_property
+    def _remote(self) -> bool:
+        """Whether sources are read over a network."""
+        remote = any(isinstance(path, RemoteFile) for path in self._paths)
+        return remote and self._storage.cache is None
 
     def _count(self) -> dict[str, Any]:
         """Records and their bytes, by file."""
+        files = self._open()
+        if self._has_numbers(files):
+            counts = files.dataset().file_counts()
+            size = sum(file.size for file in files.remote)
+            return {"counts": counts, "bytes": size - FRAME_OVERHEAD * sum(counts)}
         found = [reader.walk() for reader in self._open(self._on_error != "raise").readers()]
         return {"counts": [each[0] for each in found], "bytes": sum(each[1] for each in found)}
+
+    def _has_numbers(self, files: RecordFiles) -> bool:
+        """Whether sources are objects that all may have an index."""
+        every = self._remote and len(files.remote) == len(files.paths)
+        return every and self._on_error == "raise" and not files.sequential
 
     @property
     def _total(self) -> int:
@@ -305,38 +368,42 @@ class _Work:
 
     def _blocks(self, first: int) -> Iterator[Bytes]:
         """Records in the order of the files, from number `first` on."""
-        files = self._open()
-        damage = files.policy()
-        for number, count in enumerate(self._state["counts"]):
-            if first >= count:
-                first -= count
-                continue
-            reader, left = files.open(number, damage), count
+        files, counts = self._open(), self._state["counts"]
+        damage, begin = files.policy(), 0
+        while begin < len(counts) and first >= counts[begin]:
+            first -= counts[begin]
+            begin += 1
+        places = files.places[begin:]
+        remote = files.streams([place for place in places if isinstance(place, RemoteFile)])
+        for number in range(begin, len(counts)):
+            count = left = counts[number]
+            reader = files.open(number, damage, remote=remote)
             while (block := reader.take(_BLOCK)) is not None:
                 left -= len(block)
                 if first < len(block):
                     yield block[first:] if first else block
                 first = max(first - len(block), 0)
             if left:
+                name = os.fsdecode(self._paths[number])
                 raise FastrecError(
-                    f"{self._paths[number]!a} has changed: it had {count} records, and has "
-                    f"{count - left}"
+                    f"{name!a} has changed: it had {count} records, and has {count - left}"
                 )
 
     # -- Work ------------------------------------------------------------------------------------
 
-    def run(self, overwrite: bool) -> Resharded:
+    def run(self, overwrite: bool, resumable: bool) -> Resharded:
         """Do what is not done yet."""
         if not self.publishing:
             if not overwrite:
                 count = self._options["shards"]
-                check_none_exists(shard_paths(self._target, count) if count else [self._target])
+                names = shard_paths(self._target, count) if count else [self._target]
+                check_none_exists(names, self._storage)
             self._write_shards()
             if not overwrite:
-                check_none_exists(self._targets())
+                check_none_exists(self._targets(), self._storage)
             self._state["publishing"] = True
             self._save()
-        return self._publish(overwrite)
+        return self._publish(overwrite, resumable)
 
     def _sizes(self) -> Iterator[int | None]:
         """Records of each file; None where its size in bytes tells."""
@@ -362,7 +429,8 @@ class _Work:
             done.append(writer.count)
             self._save()
         if self._written != self._total:
-            raise FastrecError(f"{self._paths[0]!a} has changed while it was read, or others have")
+            first = os.fsdecode(self._paths[0])
+            raise FastrecError(f"{first!a} has changed while it was read, or others have")
 
     def _fill(self, writer: ShardWriter, source: _Source, size: int | None) -> None:
         """Write the records of one file."""
@@ -381,11 +449,14 @@ class _Work:
         if self._progress is not None:
             self._progress(done + self._offset, self._total * (2 if self._deals else 1))
 
-    def _publish(self, overwrite: bool) -> Resharded:
+    def _publish(self, overwrite: bool, resumable: bool) -> Resharded:
         done, paths = self._state["shards"], self._targets()
         left = [(self._shard(number), path) for number, path in enumerate(paths)]
         left = [pair for pair in left if os.path.lexists(pair[0])]  # others are in place
-        publish(left, self.folder, overwrite)
+        if self._uploads:
+            upload(left, self.folder, overwrite, self._storage, resumable=resumable)
+        else:
+            publish(left, self.folder, overwrite)
         return Resharded(sum(done), paths)
 
     # -- Order -----------------------------------------------------------------------------------
@@ -398,7 +469,7 @@ class _Work:
             self._deal()
             self._offset = self._total
             return self._from_buckets(first)
-        reader = Reader(self._paths, index=False)
+        reader = Reader(self._paths, index=False, storage_options=self._storage)
         return self._picked(reader, self._permuted, first, self._total)
 
     @cached_property
@@ -406,6 +477,8 @@ class _Work:
         """True if the records go through temporary files."""
         if not self._options["shuffle"]:
             return False
+        if self._remote:
+            return True
         fits = self._state["bytes"] <= self._options["memory"]
         return not fits or self._on_error != "raise" or self._open().sequential
 
@@ -488,6 +561,14 @@ class _Source:
     def take(self, count: int) -> Bytes:
         taken, self._block = self._block[:count], self._block[count:]
         return taken
+
+
+def _identity(path: Any) -> list[Any]:
+    """Name, size and version of a source, as the state has them."""
+    if isinstance(path, RemoteFile):
+        return [path.name, path.size, path.version]
+    found = os.stat(path)
+    return [os.path.abspath(os.fsdecode(path)), found.st_size, found.st_mtime_ns]
 
 
 def _part(ranks: NDArray[np.int64], begin: int, end: int) -> NDArray[np.int64]:

@@ -27,7 +27,7 @@ from .. import _core
 from ..errors import FastrecError
 from .compression import normalize
 from .file_magic import FRAME_OVERHEAD
-from .paths import PathLike, expand
+from .paths import PathLike, expand, is_path, is_remote
 from .reader import Reader
 from .record_files import RecordFiles, Source
 from .shard_layout import (
@@ -103,9 +103,10 @@ def reshard_by(
 ) -> Resharded:
     """Rewrite record files by units that `run` calls; arguments as for :func:`reshard`."""
     files = {"shards": shards, "shard_records": shard_records}
+    named: list[Any] = [source] if is_path(source) else list(source)  # type: ignore[arg-type]
+    if urls := [each for each in (*named, target) if is_remote(each, None)]:
+        raise ValueError(f"reshard requires files that are local or mounted, got {urls[0]!r}")
     check_arguments(
-        source,
-        target,
         files,
         shuffle=shuffle,
         seed=seed,

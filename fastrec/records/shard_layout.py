@@ -8,10 +8,11 @@ import shutil
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from ..storage.options import StorageOptions
 from .compression import normalize
-from .paths import PathLike, is_path, is_remote, shard_paths
-from .record_files import Source
+from .paths import shard_paths
 from .shard_writer import check_sizes
+from .targets import Upload, are_there
 
 __all__ = [
     "Resharded",
@@ -20,6 +21,7 @@ __all__ = [
     "publish",
     "shard_names",
     "shard_sizes",
+    "upload",
 ]
 
 
@@ -31,8 +33,6 @@ class Resharded(NamedTuple):
 
 
 def check_arguments(
-    source: Source,
-    target: PathLike,
     files: dict[str, int | None],
     *,
     shuffle: bool,
@@ -49,9 +49,6 @@ def check_arguments(
         raise ValueError("level requires compression")
     if memory < 1 << 20:
         raise ValueError(f"memory must be at least 1 MiB, got {memory}")
-    paths = [source] if is_path(source) else list(source)  # type: ignore[arg-type]
-    if urls := [each for each in (*paths, target) if is_remote(each, None)]:
-        raise ValueError(f"reshard requires files that are local or mounted, got {urls[0]!r}")
 
 
 def shard_sizes(total: int, shards: int | None, shard_records: int | None) -> Iterator[int]:
@@ -73,10 +70,10 @@ def shard_names(target: str, count: int, files: dict[str, int | None]) -> list[s
     return shard_paths(target, count)
 
 
-def check_none_exists(paths: list[str]) -> None:
-    """Raise if there is such a file."""
-    for path in paths:
-        if os.path.lexists(path):
+def check_none_exists(paths: list[str], storage: StorageOptions | None = None) -> None:
+    """Raise if there is such a file or object."""
+    for path, there in zip(paths, are_there(paths, storage or StorageOptions()), strict=True):
+        if there:
             raise FileExistsError(17, "the file exists", path)
 
 
@@ -87,6 +84,39 @@ def publish(staged: list[tuple[str, str]], folder: str, overwrite: bool) -> None
     for place, path in staged:
         os.replace(place, path)
     _sync(os.path.dirname(os.path.abspath(folder)))
+    shutil.rmtree(folder)
+
+
+def upload(
+    staged: list[tuple[str, str]],
+    folder: str,
+    overwrite: bool,
+    storage: StorageOptions,
+    *,
+    resumable: bool,
+) -> None:
+    """Store files that were written in a folder as objects, and remove the folder.
+
+    An error leaves those that were stored if it is `resumable`. Otherwise they are deleted, and the
+    folder is removed; it stays only if objects that existed are replaced already.
+    """
+    uploads = [(place, Upload(path, storage, exclusive=not overwrite)) for place, path in staged]
+    try:
+        for place, each in uploads:
+            each.put(place)
+            if resumable:
+                os.unlink(place)
+    except BaseException as error:
+        if resumable:
+            raise
+        left = [each.name for _, each in uploads if not each.take_back()]
+        if not left:
+            shutil.rmtree(folder, ignore_errors=True)
+        elif isinstance(error, OSError):
+            replaced = ", ".join(map(ascii, left))
+            text = f"{error.strerror}; these are replaced: {replaced}; all shards are in {folder!a}"
+            raise OSError(error.errno, text, error.filename) from error
+        raise
     shutil.rmtree(folder)
 
 

@@ -77,10 +77,8 @@ class Upload:
         location, stopped, ended = self._location, threading.Event(), threading.Event()
 
         def send() -> None:
-            with contextlib.closing(_pieces(place, stopped)) as pieces:
-                location.store.put(
-                    location.key, pieces, os.path.getsize(place), exclusive=self._exclusive
-                )
+            size, pieces = os.path.getsize(place), _pieces(place, stopped)
+            location.store.put(location.key, pieces, size, exclusive=self._exclusive)
             self.published = True
 
         def job(pause: Pause) -> None:

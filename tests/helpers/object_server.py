@@ -74,6 +74,9 @@ class Objects:
     def put(self, name: str, data: bytes) -> None:
         self._objects[name], self._etags[name] = memoryview(data), self._etag(data)
 
+    def names(self) -> list[str]:
+        return sorted(self._objects)
+
     def get(self, name: str) -> bytes:
         return bytes(self._objects[name])
 

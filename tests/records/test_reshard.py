@@ -313,9 +313,3 @@ def test_places_are_the_inverse_of_the_order() -> None:
         fastrec._core.places_of(3, 7, 0, 2, 4)
 
 
-@pytest.mark.parametrize("place", [0, 1])
-def test_urls_are_refused(tmp_path: Path, place: int) -> None:
-    words: list[Any] = [make(tmp_path / "in", 1), tmp_path / "out"]
-    words[place] = "s3://bucket/x.tfrecord"
-    with pytest.raises(ValueError, match="reshard requires files that are local or mounted"):
-        fastrec.reshard(*words)

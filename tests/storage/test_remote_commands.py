@@ -116,6 +116,7 @@ VERBS: dict[str, tuple[list[str], str]] = {
     "repair": ([], "sound"),
     "split": (["-o", "out.tfrecord", "--shards", "2"], "out-00001-of-00002.tfrecord"),
     "merge": (["-o", "memory://merged/m.tfrecord"], "20 records"),
+    "reshard": (["-o", "memory://resharded/r.tfrecord", "--shuffle"], "20 records"),
     "convert": (["-o", "out.jsonl"], "20 records"),
     "extract": (["--feature", "s", "-o", "out"], "20 files"),
 }
@@ -155,11 +156,6 @@ def test_an_index_is_put_beside_an_object(memory: Any) -> None:
     assert memory.get("t.tfrecord.idx").split(b"\n")[1] == b"16 17"
     assert main(["index", memory.put("bad.tfrecord", b"no records")]) != 0
     assert memory.keys()[:2] == ["bad.tfrecord", "t.tfrecord"]
-
-
-def test_resharding_says_what_it_requires(http: ObjectServer, tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="local"):
-        fastrec.reshard(f"{http.url}/t.tfrecord", tmp_path / "out.tfrecord")
 
 
 # -- Steps of episodes ---------------------------------------------------------------------------

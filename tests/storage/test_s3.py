@@ -191,6 +191,29 @@ def test_an_upload_that_fails_leaves_nothing(
     assert bucket.list_multipart_uploads(Bucket="data-set").get("Uploads", []) == []
 
 
+def test_shards_that_cannot_all_be_stored_leave_nothing(
+    bucket: Any, moto: tuple[str, int], tmp_path: Path
+) -> None:
+    def faults(request: Request, number: int) -> Fault:
+        late = "t-00001" in request.path and "partNumber=2" in request.path
+        return Fault("status", status=403) if late else Fault()
+
+    source = tmp_path / "t.tfrecord"
+    with fastrec.Writer(source) as writer:
+        writer.write_many([bytes([n]) * (1 << 20) for n in range(24)])
+    with ObjectServer(Upstream(*moto), faults) as server:
+        options = options_for(server.url, retries=1)
+        with pytest.raises(OSError, match="t-00001"):
+            fastrec.reshard(source, "s3://data-set/t", shards=2, storage_options=options)
+        assert keys(bucket) == []
+        assert bucket.list_multipart_uploads(Bucket="data-set").get("Uploads", []) == []
+        server.faults = lambda request, number: Fault()
+        done = fastrec.reshard(source, "s3://data-set/t", shards=2, storage_options=options)
+        found = fastrec.reshard(done.paths, tmp_path / "back", storage_options=options)
+    assert found.records == 24
+    assert (tmp_path / "back").read_bytes() == source.read_bytes()
+
+
 def test_faults_of_the_link_cost_no_record(bucket: Any, moto: tuple[str, int]) -> None:
     body = b"".join(map(fastrec._core.frame, RECORDS))
     bucket.put_object(Bucket="data-set", Key="t.tfrecord", Body=body)
