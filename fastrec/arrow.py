@@ -45,7 +45,15 @@ class Record:
 
 Where = Callable[[fastrec.Bytes], NDArray[np.int64]]
 
-_OF_READING = {"threads", "verify", "on_error", "compression", "max_bad", "max_record_bytes"}
+_OF_READING = {
+    "threads",
+    "verify",
+    "on_error",
+    "compression",
+    "max_bad",
+    "max_record_bytes",
+    "storage_options",
+}
 
 
 class RecordBatch:
@@ -235,8 +243,8 @@ class Table:
         if isinstance(features, fastrec.SequenceFeatures):
             features, sequence = features.context, features.sequence
         if features is None:
-            policy = options.get("on_error", "raise")
-            described = fastrec.infer_features(source, None, on_error=policy)
+            inferring = {n: options[n] for n in ("on_error", "storage_options") if n in options}
+            described = fastrec.infer_features(source, None, **inferring)
             features = with_optional(described)
         self.description = dict(features)
         threads = options.get("threads")
@@ -308,8 +316,8 @@ def table(
         As for :func:`batch`.
     **options
         ``threads``, which parse; of :class:`fastrec.Reader`: ``verify``, ``on_error``, ``max_bad``,
-        ``compression``, ``max_record_bytes``. With others, such as ``shard``, those of
-        :class:`fastrec.Batcher`, which makes the batches then, all of `batch_size`.
+        ``compression``, ``max_record_bytes``, ``storage_options``. With others, such as ``shard``,
+        those of :class:`fastrec.Batcher`, which makes the batches then, all of `batch_size`.
 
     Returns
     -------

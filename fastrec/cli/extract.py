@@ -8,7 +8,7 @@ import os
 import re
 from typing import Any
 
-from fastrec.cli.files import expand, name_of
+from fastrec.cli.files import check_local, expand, name_of
 from fastrec.cli.grammar import FINDING, USAGE, add_paths, add_selection
 from fastrec.cli.report import Failure, Report, counted, shown
 from fastrec.cli.rows import Row
@@ -46,6 +46,7 @@ def run(arguments: argparse.Namespace, report: Report) -> int:
     """
     if arguments.features is not None:
         raise Failure("extract requires --feature, got --features", USAGE)
+    check_local([arguments.output], "--output")
     selector = Selector.of(arguments, report)
     files, missing = expand(arguments.paths)
     feature = arguments.feature

@@ -11,11 +11,24 @@ from typing import Any
 
 import fastrec
 from fastrec import _core
+from fastrec.cli.grammar import USAGE
+from fastrec.cli.report import Failure, shown
 from fastrec.columns import Bytes
 from fastrec.records.paths import expand as meant_by
+from fastrec.records.paths import is_remote
 from fastrec.storage.remote import RemoteFile
+from fastrec.storage.stores import public
 
-__all__ = ["STDIN", "expand", "is_empty", "name_of", "open_output", "reader_of", "size_of"]
+__all__ = [
+    "STDIN",
+    "check_local",
+    "expand",
+    "is_empty",
+    "name_of",
+    "open_output",
+    "reader_of",
+    "size_of",
+]
 
 STDIN = "-"
 
@@ -40,7 +53,10 @@ def expand(words: Iterable[str]) -> tuple[list[str], list[OSError]]:
 def _meant_by(word: str) -> list[str]:
     if os.path.isdir(word) and fastrec.tfds.is_prepared(word):
         word = fastrec.tfds.info(word).directory
-    return [os.fsdecode(path) for path in meant_by(word)]
+    found = meant_by(word)
+    if len(found) == 1 and isinstance(found[0], RemoteFile) and public(word) != word:
+        return [word]  # with what its name in messages leaves out
+    return [os.fsdecode(path) for path in found]
 
 
 def reader_of(path: str, **options: Any) -> fastrec.Reader:
@@ -61,9 +77,15 @@ def size_of(paths: Iterable[str]) -> int:
     return total
 
 
+def check_local(paths: Iterable[str], what: str) -> None:
+    """Raise unless no path is a URL."""
+    if urls := [path for path in paths if is_remote(path, None)]:
+        raise Failure(f"{what} requires local files, got {shown(urls[0])}", USAGE)
+
+
 def name_of(path: str) -> str:
     """The name of a file, or of standard input, as messages have it."""
-    return "<stdin>" if path == STDIN else path
+    return "<stdin>" if path == STDIN else public(path)
 
 
 def is_empty(path: str) -> bool:

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from fastrec import image
+from fastrec.cli.files import check_local
 from fastrec.cli.grammar import USAGE, whole_number
 from fastrec.cli.report import Failure, Report, counted, shown
 
@@ -62,6 +63,7 @@ def _steps(advance: Callable[[int], object]) -> Callable[[int, int], None]:
 
 def run(arguments: argparse.Namespace, report: Report) -> int:
     """Print a line for each file that was left out, and a total; 1 if nothing could be written."""
+    check_local([arguments.directory, arguments.output], "images")
     found = image.find(arguments.directory)
     total = len(found)
     root = Path(arguments.directory)

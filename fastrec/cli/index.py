@@ -10,6 +10,7 @@ from fastrec.cli.files import expand
 from fastrec.cli.grammar import USAGE, add_json, add_paths, status_of
 from fastrec.cli.parallel import Check, in_order
 from fastrec.cli.report import Failure, Report, counted, explained, shown
+from fastrec.records.paths import beside
 
 __all__ = ["add_arguments", "run"]
 
@@ -38,7 +39,7 @@ def run(arguments: argparse.Namespace, report: Report) -> int:
         index = fastrec.Index.build(path)
         if not arguments.text:
             return index.save(arguments.output), len(index)
-        target = arguments.output or f"{path}.idx"
+        target = arguments.output or beside(path, ".idx")
         index.write_text(target)
         return target, len(index)
 

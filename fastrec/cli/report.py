@@ -18,6 +18,8 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, TextIO
 
+from fastrec.storage.stores import public
+
 __all__ = [
     "Failure",
     "Report",
@@ -95,6 +97,8 @@ class Report:
     def json(self, value: Any) -> None:
         """One line of JSON."""
         self._hide_bar()
+        if isinstance(value, dict) and isinstance(value.get("path"), str):
+            value = {**value, "path": public(value["path"])}
         print(json_text(value), file=self._out, flush=True)
 
     def line(self, text: str = "", style: str = "") -> None:
@@ -239,8 +243,11 @@ def plain_table(
 
 
 def shown(path: str | os.PathLike[str]) -> str:
-    """`path` for a person: no control characters, nothing that a stream might refuse."""
-    text = os.fsencode(path).decode("utf-8", "backslashreplace")
+    """`path` for a person: no control characters, nothing that a stream might refuse.
+
+    Of URLs there are no credentials.
+    """
+    text = public(os.fsencode(path).decode("utf-8", "backslashreplace"))
     return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
 
 

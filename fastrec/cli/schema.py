@@ -15,6 +15,7 @@ from fastrec.cli.files import expand
 from fastrec.cli.grammar import add_json, add_paths, whole_number
 from fastrec.cli.report import Failure, Report, shown
 from fastrec.parsing.infer import Features
+from fastrec.storage.stores import public
 
 __all__ = ["add_arguments", "feature_code", "feature_row", "features_code", "run"]
 
@@ -61,7 +62,8 @@ def run(arguments: argparse.Namespace, report: Report) -> int:
     report.line()
     reader = fastrec.Reader(files)
     shuffle = not any(reader.is_compressed(each) for each in reader.paths)
-    source = paths if len(paths) > 1 else paths[0]
+    names = [public(path) for path in paths]
+    source = names if len(names) > 1 else names[0]
     if len(paths) == 1 and os.path.isdir(paths[0]):
         source = os.path.join(paths[0], "*.tfrecord*")
     for line in features_code(source, features, shuffle=shuffle):

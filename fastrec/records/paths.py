@@ -21,6 +21,7 @@ __all__ = [
     "INDEX_SUFFIX",
     "PACKED_SUFFIXES",
     "PathLike",
+    "beside",
     "expand",
     "index_path",
     "is_path",
@@ -196,7 +197,17 @@ def _is_record_name(name: str) -> bool:
 def index_path(path: PathLike) -> str | bytes:
     """Return the path of a file's index, beside it."""
     name: str | bytes = os.fspath(path)
-    return name + INDEX_SUFFIX.encode() if isinstance(name, bytes) else name + INDEX_SUFFIX
+    if isinstance(name, bytes):
+        return name + INDEX_SUFFIX.encode()
+    return beside(name, INDEX_SUFFIX)
+
+
+def beside(path: str, suffix: str) -> str:
+    """The path of a file whose name has a suffix more; a URL keeps its query."""
+    if not path.startswith(("http://", "https://")):
+        return path + suffix
+    place, mark, query = path.partition("?")
+    return f"{place}{suffix}{mark}{query}"
 
 
 def shard_paths(path: PathLike, shards: int, number: int | None = None) -> list[str]:

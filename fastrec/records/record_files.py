@@ -24,6 +24,7 @@ from ..storage.ahead import run_all
 from ..storage.cache import ObjectCache, index_place
 from ..storage.options import StorageOptions
 from ..storage.remote import RemoteFile, streams_of
+from ..storage.stores import public
 from . import compression as streams
 from .byte_sources import NamedFile, Patience, Stream, Summed, head_of, regular_head
 from .file_magic import HEADER_SIZE
@@ -277,11 +278,15 @@ class RecordFiles:
 
     def is_compressed(self, path: str | bytes) -> bool:
         """Whether a file is compressed, by the `compression` option or its first bytes."""
+        return self.compression_of(path) is not None
+
+    def compression_of(self, path: str | bytes) -> str | None:
+        """The compression of a file, by the `compression` option or its first bytes."""
         if self._compression != "auto":
-            return self._compression is not None
+            return self._compression
         heads = self._remote_heads()
-        name = os.fsdecode(path)
-        return self._is_compressed(heads[name] if name in heads else head_of(path))
+        name = public(os.fsdecode(path))
+        return streams.detect(heads[name] if name in heads else head_of(path))
 
     def _is_compressed(self, head: bytes) -> bool:
         kind = streams.detect(head) if self._compression == "auto" else self._compression

@@ -10,11 +10,9 @@ from functools import partial
 from typing import Any
 
 from ..storage.options import StorageOptions
-from . import compression as streams
-from .byte_sources import head_of
+from ..storage.stores import locate
 from .manifest import Manifest, ManifestFile, check_shards
-from .paths import PathLike, is_path
-from .reader import Reader
+from .paths import PathLike, is_path, is_remote
 from .record_files import RecordFiles, Source
 from .recovery import OnError, Skipped
 from .shard_writer import ShardWriter
@@ -190,22 +188,25 @@ def repair(
     in_place: bool = False,
     overwrite: bool = False,
     compression: str | None = "auto",
+    storage_options: StorageOptions | Mapping[str, Any] | None = None,
 ) -> Repaired:
     """Write the sound records of a damaged file to a new file. The damaged file is kept.
 
     Parameters
     ----------
-    path : path
+    path : path or URL
         A single file.
-    output : path, optional
+    output : path or URL, optional
         The new file; ``train.repaired.tfrecord`` for ``train.tfrecord`` by default.
     in_place : bool
         Give the new file the name of the damaged one, which becomes ``train.tfrecord.damaged``.
-        Without damage nothing is written.
+        Without damage nothing is written. Only for a local file.
     overwrite : bool
         Replace an existing `output`.
     compression
         As for :class:`Reader`; the new file has it, too.
+    storage_options
+        As for :class:`Reader`; of `output`, too.
 
     Raises
     ------
@@ -227,6 +228,11 @@ def repair(
     name = os.fsdecode(path)
     if in_place and output is not None:
         raise ValueError("in_place and output are mutually exclusive")
+    storage = StorageOptions.of(storage_options)
+    remote = is_remote(path, storage)
+    if in_place and remote:
+        shown = locate(name, storage).name
+        raise ValueError(f"in_place requires a local file, got {shown!a}; pass output")
     if in_place:
         return _repair_in_place(name, compression)
     if output is None:
@@ -234,26 +240,36 @@ def repair(
         target = f"{root}.repaired{suffix}"
     else:
         target = os.fsdecode(output)
-    if os.path.exists(target) and os.path.samefile(name, target):
+    if remote and is_remote(target, storage):
+        same = locate(name, storage).name == locate(target, storage).name
+    else:
+        same = not remote and os.path.exists(target) and os.path.samefile(name, target)
+    if same:
         raise ValueError(
             "output must not be the damaged file; in_place=True replaces it and keeps a copy"
         )
-    return _save(name, target, name, overwrite, compression)
+    return _save(name, target, name, overwrite, compression, storage)
 
 
 def _save(
-    path: str, target: str, original: str, overwrite: bool, compression: str | None
+    path: str,
+    target: str,
+    original: str,
+    overwrite: bool,
+    compression: str | None,
+    storage: StorageOptions | None = None,
 ) -> Repaired:
-    reader = Reader(path, compression=compression, on_error="skip")
-    kind = compression
-    if kind == "auto":
-        kind = streams.detect(head_of(path))
+    files = RecordFiles(path, compression=compression, on_error="skip", storage_options=storage)
+    kind = files.compression_of(files.paths[0])
     size = 0
-    with ShardWriter(target, compression=kind, overwrite=overwrite) as writer:
-        for block in reader.blocks(_BLOCK_RECORDS):
-            writer.write_many(block)
-            size += block.nbytes
-    return Repaired(target, original, writer.count, size, tuple(reader.skipped))
+    with ShardWriter(
+        target, compression=kind, overwrite=overwrite, storage_options=storage
+    ) as writer:
+        for part in files.readers():
+            while (block := part.take(_BLOCK_RECORDS)) is not None:
+                writer.write_many(block)
+                size += block.nbytes
+    return Repaired(target, original, writer.count, size, tuple(files.skipped))
 
 
 def _repair_in_place(path: str, compression: str | None) -> Repaired:

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, Protocol
 
 from .options import StorageOptions
 
-__all__ = ["Location", "Stat", "Store", "StoreError", "hides_something", "locate"]
+__all__ = ["Location", "Stat", "Store", "StoreError", "hides_something", "locate", "public"]
 
 OBSTORE = {"s3", "s3a", "gs", "az", "azure", "adl", "abfs", "abfss", "http", "https", "memory"}
 _URL = re.compile(r"[a-z][a-z0-9+.-]*://")
@@ -186,6 +186,13 @@ def _shown(error: BaseException, secrets: list[str]) -> str:
     for secret in secrets:
         text = text.replace(secret, "***")
     return text[:500]
+
+
+def public(url: str) -> str:
+    """A name as messages have it: of a URL of HTTP without user and query."""
+    if not url.startswith(("http://", "https://")):
+        return url
+    return _USER.sub("", url.partition("?")[0])
 
 
 def hides_something(url: str) -> bool:

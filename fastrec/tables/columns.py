@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import base64 as base64_codec
+import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -31,15 +32,18 @@ Progress = Callable[[int, "int | None"], object]
 # -- Records to tables -----------------------------------------------------------------------------
 
 
-def columns_of(paths: list[str], features: Any, raw: bool, on_error: Any) -> tuple[Any, int | None]:
+def columns_of(
+    paths: list[Any], features: Any, raw: bool, **options: Any
+) -> tuple[Any, int | None]:
     """The features to read, and the number of records where that is known."""
     if raw:
         return {RECORD: arrow.Record()}, None
     if isinstance(features, (Mapping, fastrec.SequenceFeatures)):
         return features, None
-    described = fastrec.infer_features(paths, None, on_error=on_error)
+    described = fastrec.infer_features(paths, None, **options)
     if not described:
-        raise ValueError(f"{paths[0]!a} has no features: name the columns by features")
+        name = os.fsdecode(paths[0])
+        raise ValueError(f"{name!a} has no features: name the columns by features")
     found = {
         name: fastrec.FixedLenFeature((), bytes) if isinstance(each, RawFeature) else each
         for name, each in arrow.with_optional(described).items()
@@ -50,8 +54,8 @@ def columns_of(paths: list[str], features: Any, raw: bool, on_error: Any) -> tup
 
 
 def write_table(
-    table: Callable[[list[str]], arrow.Table],
-    paths: list[str],
+    table: Callable[[list[Any]], arrow.Table],
+    paths: list[Any],
     types: Types,
     target: Any,
     options: dict[str, Any],
@@ -62,7 +66,7 @@ def write_table(
         for path in paths:
             begun = sheet.rows
             for part in table([path]).batches():
-                sheet.write(types.batch(part, path, sheet.rows - begun))
+                sheet.write(types.batch(part, os.fsdecode(path), sheet.rows - begun))
                 progress(sheet.rows)
     return sheet.rows, sheet.paths
 

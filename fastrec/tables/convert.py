@@ -6,12 +6,14 @@ Requires the extra ``arrow``: ``pip install 'fastrec-io[arrow]'``.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from .. import arrow
 from ..features.spec import SequenceFeatures
-from ..records.paths import PathLike
+from ..records.paths import PathLike, is_remote
+from ..storage.options import StorageOptions
 from .formats import TEXTUAL, TFRECORD, files_of, packed, requested
 
 __all__ = ["Converted", "convert"]
@@ -45,6 +47,7 @@ def convert(
     threads: int | None = None,
     on_error: Any = "raise",
     progress: Progress | None = None,
+    storage_options: StorageOptions | Mapping[str, Any] | None = None,
     **options: Any,
 ) -> Converted:
     """Convert record files into tables, or tables into record files, in bounded memory.
@@ -55,7 +58,8 @@ def convert(
     Parameters
     ----------
     source : path, glob pattern, directory, list of these
-    target : path
+        Record files may also be named by URLs.
+    target : path or URL
     source_format, target_format : {"tfrecord", "parquet", "arrow", "csv", "jsonl"}, optional
         By default as the name ends: ``.parquet``, ``.pq``, ``.arrow``, ``.feather``, ``.ipc``,
         ``.csv``, ``.jsonl``, ``.ndjson``; any other is TFRecord.
@@ -92,6 +96,8 @@ def convert(
         Policy for damaged records, as for :class:`fastrec.Reader`.
     progress : callable, optional
         ``progress(records, total)`` after each batch; the total is None where it is not known.
+    storage_options : StorageOptions or mapping, optional
+        Of URLs, as for :class:`fastrec.Reader`.
     **options
         Of :class:`fastrec.Writer`, where the target is TFRecord: ``shards``, ``index``, ...
 
@@ -126,7 +132,8 @@ def convert(
             raise
         message = "fastrec.convert requires pyarrow: pip install 'fastrec-io[arrow]'"
         raise ModuleNotFoundError(message, name=error.name) from None
-    paths = files_of(source)
+    storage = StorageOptions.of(storage_options)
+    paths = files_of(source, storage)
     origin, goal = requested(source_format, paths), requested(target_format, [target])
     if (origin == TFRECORD) == (goal == TFRECORD):
         advice = "; fastrec.reshard rewrites record files" if origin == TFRECORD else ""
@@ -134,8 +141,10 @@ def convert(
     if raw and (features is not None or "csv" in (origin, goal)):
         raise ValueError("raw, features and CSV are mutually exclusive")
     writing: dict[str, Any] = {"compression": compression, "level": level, "overwrite": overwrite}
-    writing["shard_records"] = shard_records
+    writing |= {"shard_records": shard_records, "storage_options": storage}
     if goal == TFRECORD:
+        if remote := [path for path in paths if is_remote(path, storage)]:
+            raise ValueError(f"tables must be local files, got {os.fsdecode(remote[0])!a}")
         if schema is not None or text:
             raise ValueError("schema and text require a target that is a table")
         tables = columns.Tables(paths, origin, features, raw=raw, base64=base64)
@@ -149,10 +158,11 @@ def convert(
         raise TypeError(f"{next(iter(options))} requires a target that is TFRecord")
     writing["row_group_size"] = row_group_size
     writing["compression"] = packed(target, goal, compression)
-    found, total = columns.columns_of(paths, features, raw, on_error)
-    reading = {"tensors": goal not in TEXTUAL, "threads": threads, "on_error": on_error}
+    options = {"on_error": on_error, "storage_options": storage}
+    found, total = columns.columns_of(paths, features, raw, **options)
+    reading = {"tensors": goal not in TEXTUAL, "threads": threads, **options}
 
-    def table(files: list[str]) -> arrow.Table:
+    def table(files: list[Any]) -> arrow.Table:
         return arrow.table(files, found, **reading)
 
     types = columns.Types(table(paths), goal, text, base64 or raw, schema)

@@ -7,7 +7,8 @@ import os
 from collections.abc import Sequence
 from typing import Any
 
-from ..records.paths import PACKED_SUFFIXES, PathLike, expand, is_path
+from ..records.paths import PACKED_SUFFIXES, PathLike, expand, is_path, is_remote
+from ..storage.options import StorageOptions
 
 __all__ = ["FORMATS", "TEXTUAL", "TFRECORD", "files_of", "format_of", "packed", "requested"]
 
@@ -67,10 +68,12 @@ def requested(name: str | None, paths: Sequence[PathLike]) -> str:
     return found.pop()
 
 
-def files_of(source: Any) -> list[str]:
+def files_of(source: Any, storage: StorageOptions) -> list[Any]:
     """The files that paths, patterns and directories name; of a directory, those of tables too."""
     if not is_path(source):
-        return [path for each in source for path in files_of(each)]
+        return [path for each in source for path in files_of(each, storage)]
+    if is_remote(source, storage):
+        return [*expand(source, storage)]
     if not os.path.isdir(source):
         return [os.fsdecode(path) for path in expand(source)]
     folder = os.fsdecode(source)

@@ -16,8 +16,9 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
 
-from .. import _core
 from ..records.paths import PathLike, shard_paths
+from ..records.targets import open_writer
+from ..storage.options import StorageOptions
 
 __all__ = ["TableWriter"]
 
@@ -28,9 +29,9 @@ _SLICE_ROWS = 1024
 class _NewFile(io.RawIOBase):
     """A file that appears under its name when it is published."""
 
-    def __init__(self, path: str, exclusive: bool) -> None:
+    def __init__(self, path: str, exclusive: bool, storage: StorageOptions) -> None:
         super().__init__()
-        self.file = _core.RecordWriter(path, exclusive=exclusive)
+        self.file = open_writer(path, storage, exclusive=exclusive)
         self.discards = False
         self._size = 0
 
@@ -127,6 +128,8 @@ class TableWriter:
         Rows of a file.
     overwrite : bool
         Whether an existing file is replaced.
+    storage_options : StorageOptions
+        Of a path that is a URL.
     """
 
     def __init__(
@@ -140,12 +143,13 @@ class TableWriter:
         row_group_size: int,
         shard_records: int | None,
         overwrite: bool,
+        storage_options: StorageOptions,
     ) -> None:
         for name, value in (("row_group_size", row_group_size), ("shard_records", shard_records)):
             if value is not None and value < 1:
                 raise ValueError(f"{name} must be at least 1, got {value}")
         self._path, self._schema, self._most = os.fsdecode(path), schema, shard_records
-        self._exclusive = not overwrite
+        self._exclusive, self._storage = not overwrite, storage_options
         self._open = _opener(kind, compression, level, row_group_size)
         self._files: list[_NewFile] = []
         self._writer: Any = None
@@ -159,7 +163,7 @@ class TableWriter:
         if self._most is not None:
             path = shard_paths(path, 1, len(self._files))[0]
         self._writer = None
-        self._files.append(_NewFile(path, self._exclusive))
+        self._files.append(_NewFile(path, self._exclusive, self._storage))
         self._in_file = 0
         try:
             self._writer, self._end = self._open(self._files[-1], self._schema)

@@ -18,6 +18,7 @@ from fastrec.columns import Bytes
 from fastrec.errors import FastrecError
 from fastrec.features.raw import RawFeature
 from fastrec.parsing.infer import infer_features
+from fastrec.storage.stores import public
 from fastrec.viewer.cells import cell, cells
 from fastrec.viewer.source import Source
 
@@ -32,7 +33,7 @@ class Model:
     """The files that are shown, with everything the page needs as JSON."""
 
     def __init__(self, files: Sequence[str]) -> None:
-        self.files = list(files)
+        self.files = [public(path) for path in files]
         self.source = Source(files)
         self._shapes = self._array_shapes()
         self._summary: dict[str, Any] | None = None

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import errno
+import gzip
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from object_server import Objects, ObjectServer
+from object_server import Answer, Objects, ObjectServer, Request
 
 import fastrec
 from fastrec.cli import main
@@ -114,19 +115,34 @@ VERBS: dict[str, tuple[list[str], str]] = {
     "verify": ([], "20 records"),
     "diff": ([], "20 records the same"),
     "repair": ([], "sound"),
-    "split": (["-o", "out.tfrecord", "--shards", "2"], "out-00001-of-00002.tfrecord"),
+    "split": (["-o", "memory://split/t.tfrecord", "--shards", "2"], "t-00001-of-00002.tfrecord"),
     "merge": (["-o", "memory://merged/m.tfrecord"], "20 records"),
     "reshard": (["-o", "memory://resharded/r.tfrecord", "--shuffle"], "20 records"),
-    "convert": (["-o", "out.jsonl"], "20 records"),
+    "convert": (["-o", "memory://tables/t.parquet"], "20 records"),
+    "index": (["-o", "memory://indexes/t.frindex"], "20 records"),
+    "view": (["--html", "page.html"], "20 records"),
     "extract": (["--feature", "s", "-o", "out"], "20 files"),
 }
 
 
+OVERWRITING = ("split", "merge", "reshard", "convert")
+FRAMES = [
+    fastrec._core.frame(fastrec.encode_example({"n": n, "s": f"x{n}".encode()})) for n in range(20)
+]
+DATA = b"".join(FRAMES)
+
+
 @pytest.fixture
 def http() -> Iterator[ObjectServer]:
-    examples = [fastrec.encode_example({"n": n, "s": f"x{n}".encode()}) for n in range(20)]
-    data = b"".join(map(fastrec._core.frame, examples))
-    with ObjectServer(Objects({"t.tfrecord": data})) as server:
+    """A server of an object that requires a signature, which no message may have."""
+    objects = Objects({"t.tfrecord": DATA})
+
+    def backend(request: Request) -> Answer:
+        if "signature=s3cr3t" not in request.path and not request.path.endswith(".frindex"):
+            return Answer(403, {}, b"no signature")
+        return objects(request)
+
+    with ObjectServer(backend) as server:
         yield server
 
 
@@ -140,10 +156,91 @@ def test_a_verb_takes_a_url(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     more, shown = VERBS[verb]
-    url = f"{http.url}/t.tfrecord"
+    url = f"{http.url}/t.tfrecord?signature=s3cr3t"
     names = {"grep": ["x17", url], "diff": [url, url]}.get(verb, [url])
-    assert main([verb, *names, *more]) == 0
-    assert shown in capsys.readouterr().out
+    words = [*more, "--overwrite"] if verb in OVERWRITING else more
+    assert main([verb, *names, *words]) == 0
+    said = capsys.readouterr()
+    assert shown in said.out
+    assert "s3cr3t" not in said.out + said.err
+    places = [*tmp_path.rglob("*")]
+    assert not any(b"s3cr3t" in path.read_bytes() for path in places if path.is_file())
+
+
+REFUSED: dict[str, list[str]] = {
+    "repair": ["URL", "--in-place"],
+    "extract": ["URL", "-o", "memory://x/folder"],
+    "images": ["URL", "out.tfrecord"],
+    "reshard": ["URL", "-o", "memory://x/out.tfrecord", "--resume"],
+    "convert": ["URL", "--from", "parquet", "-o", "out.tfrecord"],
+}
+
+
+@pytest.mark.parametrize("verb", REFUSED)
+def test_a_verb_says_what_it_cannot_do(
+    verb: str,
+    memory: Any,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    url = memory.put("t.tfrecord", DATA[:-1])
+    assert main([verb, *(url if word == "URL" else word for word in REFUSED[verb])]) == 2
+    said = capsys.readouterr()
+    assert said.err.count("\n") == 1
+    assert "local" in said.err
+    assert "Traceback" not in said.err
+    assert not any(path.name != "home-cache" for path in tmp_path.iterdir())
+    assert memory.keys() == ["t.tfrecord"]
+
+
+def test_a_damaged_object_is_repaired(memory: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    url = memory.put("t.tfrecord", DATA[:-1])
+    assert main(["repair", url]) == 0
+    assert "19 records" in capsys.readouterr().out
+    assert memory.get("t.repaired.tfrecord") + DATA[-len(FRAMES[-1]) :] == DATA
+    packed = memory.put("z.gz", gzip.compress(DATA[:-1]))
+    done = fastrec.repair(packed, f"{memory.url}/sound.gz")
+    assert (done.records, len(done.skipped)) == (19, 1)
+    assert gzip.decompress(memory.get("sound.gz")) == memory.get("t.repaired.tfrecord")
+    with pytest.raises(ValueError, match="output must not be the damaged file"):
+        fastrec.repair(url, url)
+
+
+@pytest.mark.parametrize("suffix", ["parquet", "arrow", "csv.gz", "jsonl"])
+def test_tables_are_written_where_they_live(memory: Any, tmp_path: Path, suffix: str) -> None:
+    pytest.importorskip("pyarrow")
+    url = memory.put("t.tfrecord", DATA)
+    local = tmp_path / "t.tfrecord"
+    local.write_bytes(DATA)
+    done = fastrec.convert(url, f"{memory.url}/t.{suffix}", shard_records=8, text=["s"])
+    expected = fastrec.convert(local, tmp_path / f"t.{suffix}", shard_records=8, text=["s"])
+    assert (done.records, len(done.paths)) == (expected.records, len(expected.paths)) == (20, 3)
+    for there, here in zip(done.paths, expected.paths, strict=True):
+        found, wanted = memory.get(there.rpartition("/")[2]), Path(here).read_bytes()
+        if suffix.endswith(".gz"):
+            found, wanted = gzip.decompress(found), gzip.decompress(wanted)
+        assert found == wanted
+    fastrec.convert(expected.paths, f"{memory.url}/back.tfrecord", features=["n", "s"])
+    if suffix != "csv.gz":
+        assert fastrec.count(f"{memory.url}/back.tfrecord") == 20
+    with pytest.raises(FileExistsError):
+        fastrec.convert(url, done.paths[0], overwrite=False)
+    with pytest.raises(ValueError, match="tables must be local files"):
+        fastrec.convert(done.paths, tmp_path / "back.tfrecord")
+
+
+def test_an_index_of_a_signed_url_is_beside_it() -> None:
+    objects = Objects({"t.tfrecord": DATA})
+    with ObjectServer(objects) as server:
+        url = f"{server.url}/t.tfrecord?signature=s3cr3t"
+        assert main(["index", url]) == 0
+        assert main(["index", "--text", url]) == 0
+        assert all("signature=s3cr3t" in each.path for each in server.requests)
+        assert fastrec.Reader(url, index=True)[7] == FRAMES[7][12:-4]
+    assert objects.get("t.tfrecord") == DATA
+    assert objects.names() == ["t.tfrecord", "t.tfrecord.frindex", "t.tfrecord.idx"]
 
 
 def test_an_index_is_put_beside_an_object(memory: Any) -> None:
