@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +13,7 @@ from .recovery import Damage
 
 if TYPE_CHECKING:
     from .record_files import RecordFiles
+    from .remote_dataset import Kept
 
 __all__ = ["Pass"]
 
@@ -36,7 +36,7 @@ class Pass(Iterator[_core.RecordReader]):
         self._next = 0
         self._remote: Iterator[Any] | None = None
         self._summed: list[Summed] | None = [] if summed else None  # the last file
-        self.kept: dict[int, io.BytesIO] = {}
+        self.kept: dict[int, Kept] = {}
         self.started = False
 
     def __next__(self) -> _core.RecordReader:
@@ -63,7 +63,7 @@ class Pass(Iterator[_core.RecordReader]):
 
 
 def _remote_streams(
-    files: RecordFiles, first: int, kept: dict[int, io.BytesIO], summed: list[Summed] | None
+    files: RecordFiles, first: int, kept: dict[int, Kept], summed: list[Summed] | None
 ) -> Iterator[Any]:
     """Streams of the remote files from one on, or paths of their copies.
 

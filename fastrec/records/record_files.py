@@ -33,7 +33,7 @@ from .inflate import Inflated
 from .passes import Pass
 from .paths import PathLike, expand, index_path, is_path
 from .recovery import Damage, OnError, Skipped, check_policy
-from .remote_dataset import RemoteDataset, load_indexes, save_index
+from .remote_dataset import Kept, RemoteDataset, load_indexes, save_index
 from .splitting import FileRange, open_range, ranges_of
 
 __all__ = ["RecordFiles", "Source"]
@@ -366,7 +366,7 @@ class RecordFiles:
         elif isinstance(self._index, bool) or self._index == "auto":
             beside = None if self._index == "auto" else bool(self._index)
             run = None if self._begun is None else self._begun()
-            kept: dict[int, io.BytesIO] | None = None if run is None or run.started else {}
+            kept: dict[int, Kept] | None = None if run is None or run.started else {}
             found = load_indexes(
                 self.remote, self.storage, beside, self._options, known=self._indexes, kept=kept
             )

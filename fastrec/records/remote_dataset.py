@@ -9,7 +9,7 @@ import os
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +24,7 @@ from ..storage.remote import RemoteFile, streams_of
 from .index import Index
 from .paths import INDEX_SUFFIX
 
-__all__ = ["Extract", "RemoteDataset", "load_indexes", "save_index"]
+__all__ = ["Extract", "Kept", "RemoteDataset", "load_indexes", "save_index"]
 
 _GAP = 1 << 17  # bytes between two records that are fetched with them
 _MOST_RANGE = 8 << 20
@@ -261,15 +261,19 @@ def _scratch(size: int) -> Iterator[tuple[int, str]]:
 
         number, place = tempfile.mkstemp(prefix="fastrec-")
     try:
-        if hasattr(os, "posix_fallocate"):
-            os.posix_fallocate(number, 0, size)  # a full disk is an error here, not at a mapping
-        else:
-            os.truncate(number, size)
+        _reserve(number, size)
         yield number, place
     finally:
         os.close(number)
         with contextlib.suppress(OSError):
             os.unlink(place)
+
+
+def _reserve(number: int, size: int) -> None:
+    if hasattr(os, "posix_fallocate"):
+        os.posix_fallocate(number, 0, size)  # a full disk is an error here, not at a mapping
+    else:
+        os.truncate(number, size)
 
 
 def _write(number: int, data: memoryview, at: int) -> None:
@@ -288,13 +292,13 @@ def load_indexes(
     options: dict[str, Any],
     *,
     known: Mapping[int, _core.FileIndex],
-    kept: dict[int, io.BytesIO] | None,
+    kept: dict[int, Kept] | None,
 ) -> list[_core.FileIndex]:
     """The index of each file: from the local cache, from beside it, or by reading it once.
 
     `beside`: whether one beside the file is required, or is not looked for; None decides nothing.
     `known`: those that a pass has made, by the number of the file. The bytes of files that are read
-    go into `kept`, if all of them fit into the window.
+    go into `kept`.
 
     Raises
     ------
@@ -321,11 +325,13 @@ def load_indexes(
             RuntimeWarning,
             stacklevel=5,
         )
+    local = None if kept is None or not total else _local_file(total, storage)
     streams = streams_of([files[number] for number in missing], storage)
     for number, stream in zip(missing, streams, strict=True):
         file, read = files[number], stream.read
-        if kept is not None and total <= storage.window_bytes:
-            read = partial(_keep, stream, kept.setdefault(number, io.BytesIO()))
+        if kept is not None and local is not None:
+            kept[number] = Kept(local)
+            read = partial(kept[number].tee, stream)
         reader = _core.RecordReader(
             file.name, read=read, verify=False, max_record=options["max_record"]
         )
@@ -334,10 +340,53 @@ def load_indexes(
     return found  # type: ignore[return-value]
 
 
-def _keep(stream: Any, kept: io.BytesIO, size: int) -> bytes:
-    data: bytes = stream.read(size)
-    kept.write(data)
-    return data
+class _LocalFile:
+    """A file that is closed with the last one that has it."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self.file = file
+
+    def __del__(self) -> None:
+        self.file.close()
+
+
+class Kept:
+    """Bytes of a remote file, which are among those of others in a local one."""
+
+    def __init__(self, local: _LocalFile) -> None:
+        self._owner, self._local = local, local.file
+        self._begin = self._at = self._end = self._local.tell()
+
+    def tee(self, stream: Any, size: int) -> bytes:
+        """Read of a stream, and keep that."""
+        data: bytes = stream.read(size)
+        self._local.write(data)
+        self._end += len(data)
+        return data
+
+    def seek(self, position: int) -> None:
+        self._at = self._begin + position
+
+    def read(self, size: int) -> bytes:
+        self._local.seek(self._at)
+        data = self._local.read(min(size, self._end - self._at))
+        self._at += len(data)
+        return data
+
+
+def _local_file(size: int, storage: StorageOptions) -> _LocalFile | None:
+    """A file in memory, or a temporary one if it is large; None where there is no room."""
+    if size <= storage.window_bytes:
+        return _LocalFile(io.BytesIO())
+    import shutil
+    import tempfile
+
+    with contextlib.suppress(OSError):
+        if shutil.disk_usage(tempfile.gettempdir()).free // 2 > size:
+            local = _LocalFile(tempfile.TemporaryFile(prefix="fastrec-"))  # noqa: SIM115
+            _reserve(local.file.fileno(), size)
+            return local
+    return None
 
 
 def save_index(file: RemoteFile, index: _core.FileIndex, storage: StorageOptions) -> bool:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import gzip
 import pickle
 import random
+import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -76,10 +77,29 @@ def test_records_are_those_of_the_length(server: Counted) -> None:
     assert server.fetched >= fetched + 2 * len(DATA)
 
 
-def test_what_does_not_fit_is_not_kept(memory: Any) -> None:
-    large = b"".join(_core.frame(bytes([n])) + _core.frame(bytes(1 << 19)) for n in range(4))
-    url = memory.put("large", large)
-    reader = fastrec.Reader(url, storage_options=StorageOptions(window_bytes=1 << 20))
+LARGE = b"".join(_core.frame(bytes([n])) + _core.frame(bytes(1 << 19)) for n in range(4))
+NARROW = StorageOptions(window_bytes=1 << 20)
+
+
+def test_a_list_of_more_than_the_window_is_read_once() -> None:
+    found = Counted(Objects({"a": LARGE, "b": LARGE, "c": DATA}))
+    with found as server:
+        urls = [f"{server.url}/{name}" for name in "abc"]
+        listed = list(fastrec.Reader(urls, storage_options=NARROW))
+        assert len(listed) == 416
+        assert [len(record) for record in listed[:16]] == [1, 1 << 19] * 8
+        assert listed[16:] == RECORDS
+        assert found.fetched < 2 * len(LARGE) + len(DATA) + SLACK
+        asked = [(each.path, each.range) for each in server.requests if each.range]
+        assert len(asked) == len(set(asked))
+
+
+def test_without_room_on_the_disk_it_is_read_twice(
+    memory: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url = memory.put("large", LARGE)
+    monkeypatch.setattr("shutil.disk_usage", lambda path: shutil._ntuple_diskusage(0, 0, 0))
+    reader = fastrec.Reader(url, storage_options=NARROW)
     records = iter(reader)
     assert len(reader) == 8
     assert [len(record) for record in records] == [1, 1 << 19] * 4
