@@ -238,7 +238,7 @@ class TFRecordDatasource(Datasource):  # type: ignore[misc]
                 schema,
                 per_task_row_limit,
             )
-            for group in grouped(parts, map(self._size, parts), size)
+            for group in grouped(parts, list(map(self._size, parts)), size)
         ]
 
     def _where(self) -> _Filter | None:

@@ -82,7 +82,9 @@ class RecordFiles:
         self._ranges = ranges_of(source)
         found: list[str | bytes | RemoteFile] = []
         if self._ranges is not None:
-            found += [each.path for each in self._ranges]
+            found += [
+                each.path if each.end is None else os.fspath(each.path) for each in self._ranges
+            ]
         elif self.file is None:
             found = expand(source, self.storage)  # type: ignore[arg-type]
         if self.file is None and not found:
@@ -142,8 +144,10 @@ class RecordFiles:
                 return self._open_stream(file, path, damage, views, number)
             place = file
         options = {**self._options, "damage": damage, "views": views, "place": place}
-        if self._ranges is not None and (part := self._ranges[number]) != FileRange(path):
-            return self._open_range(part, options)
+        if self._ranges is not None:
+            part = self._ranges[number]
+            if part.end is not None or part.filesystem is not None:
+                return self._open_range(part, options)
         if self._follow is not False:
             seconds = None if self._follow is True else float(self._follow)
             return _core.RecordReader(path, wait=Patience(seconds, lambda: self.closed), **options)
@@ -157,9 +161,9 @@ class RecordFiles:
         return _core.RecordReader(path, read=read, **options)
 
     def _open_range(self, part: FileRange, options: dict[str, Any]) -> _core.RecordReader:
-        """Open a part of a file, or any file of a file system."""
+        """Open a part of a file or an object, or any file of a file system."""
         options |= {"begin": part.begin, "end": part.end or 0}
-        if part.filesystem is None:
+        if part.filesystem is None and not isinstance(part.path, RemoteFile):
             return _core.RecordReader(part.path, **options)
         file, head = open_range(part)
         kind, read = self._compression, file.read
@@ -168,7 +172,7 @@ class RecordFiles:
         if kind is not None and part.end is None:
             name = os.fsdecode(part.path)
             read = Inflated(read, kind, name, close=file.close, seek=file.seek, **self._limits)
-        return _core.RecordReader(part.path, read=read, **options)
+        return _core.RecordReader(os.fspath(part.path), read=read, **options)
 
     def streams(self, files: list[RemoteFile]) -> Iterator[Any]:
         """The bytes of each remote file, or the path of its copy in the cache, to be opened."""

@@ -5,15 +5,19 @@ from __future__ import annotations
 
 import itertools
 import os
-from collections.abc import Iterable, Iterator
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from .. import _core
 from ..errors import IndexMismatchError
-from ..storage.remote import RemoteFile
+from ..storage.ahead import run_all
+from ..storage.options import StorageOptions
+from ..storage.remote import Pause, RemoteFile
 from . import compression as streams
 from .byte_sources import head_of, is_regular
 from .file_magic import HEADER_SIZE
@@ -22,6 +26,8 @@ from .paths import expand, is_path
 
 __all__ = ["FileRange", "file_ranges", "grouped", "open_range", "ranges_of"]
 
+_STEP = 1 << 18  # of an object that is searched
+
 
 @dataclass(frozen=True)
 class FileRange:
@@ -29,6 +35,8 @@ class FileRange:
 
     A source wherever files are one: ``Reader(file_range)``, ``Batcher([range, range], ...)``. It
     can be read in sequence only. It can be pickled, also with a file system, where that can be.
+    That of a URL keeps the version of the object and the ``storage_options``, and cannot be pickled
+    with options that may be credentials.
 
     Attributes
     ----------
@@ -72,7 +80,10 @@ def ranges_of(source: Any) -> list[FileRange] | None:
 
 
 def open_range(part: FileRange) -> tuple[Any, bytes]:
-    """Open a file of a file system where its range begins; with its first bytes, if it is whole."""
+    """Open an object, or a file of a file system, where its range begins; with its first bytes, if
+    it is whole."""
+    if isinstance(part.path, RemoteFile):
+        return part.path.stream(part.begin, part.end), b""
     opened = getattr(part.filesystem, "open_input_file", None)
     name = os.fsdecode(part.path)
     file = part.filesystem.open(name, "rb") if opened is None else opened(name)
@@ -88,6 +99,7 @@ def file_ranges(
     exact: bool = False,
     compression: str | None = "auto",
     filesystem: Any = None,
+    storage_options: StorageOptions | Mapping[str, Any] | None = None,
 ) -> list[FileRange]:
     """Split record files into byte ranges, each record in exactly one of them.
 
@@ -100,17 +112,19 @@ def file_ranges(
 
     Parameters
     ----------
-    source : path, glob pattern, list of these
+    source : path, URL, glob pattern, list of these
     size : int
         Bytes of a range, about: larger where a record is, smaller so that ranges of a file differ
         little.
     exact : bool
         Read the headers of all records, for cuts that are between records in any case. Not needed
-        where a file has an index beside it. Files of `filesystem` are not cut then.
+        where a file has an index beside it. Files of `filesystem` and objects are not cut then.
     compression : {"auto", None, "GZIP", "ZLIB"}
         As for :class:`Reader`. Compressed files are not cut.
     filesystem : object, optional
         Of pyarrow or fsspec; then `source` is a path or a list of paths there, which are cut.
+    storage_options : StorageOptions or mapping, optional
+        How objects that URLs name are reached.
 
     Returns
     -------
@@ -138,40 +152,56 @@ def file_ranges(
     if size < 1:
         raise ValueError(f"size must be at least 1, got {size}")
     kind = compression if compression == "auto" else streams.normalize(compression)
-    paths = expand(source) if filesystem is None else [source] if is_path(source) else list(source)
-    ranges = []
-    if any(isinstance(path, RemoteFile) for path in paths):
-        raise ValueError("file_ranges of URLs requires filesystem, of pyarrow or fsspec")
-    for path in paths:
-        whole = FileRange(path, filesystem=filesystem)
-        length, cuttable = _measure(whole, kind)
-        if not cuttable or (exact and filesystem is not None):
-            ranges += [whole] if length else []
-            continue
-        ends = [0, *_cuts(whole, length, size, exact), length]
-        ranges += [FileRange(path, a, b, filesystem) for a, b in itertools.pairwise(ends) if a < b]
-    return ranges
+    if filesystem is None:
+        paths: Sequence[Any] = expand(source, StorageOptions.of(storage_options))
+    else:
+        paths = [source] if is_path(source) else list(source)
+    wholes = [FileRange(path, filesystem=filesystem) for path in paths]
+    split = partial(_split, size=size, exact=exact, kind=kind)
+    if any(isinstance(path, RemoteFile) for path in paths):  # each waits for its store
+        found = run_all(partial(split, whole) for whole in wholes)
+    else:
+        found = list(map(split, wholes))
+    return list(itertools.chain.from_iterable(found))
+
+
+def _split(
+    whole: FileRange, pause: Pause = time.sleep, *, size: int, exact: bool, kind: str | None
+) -> list[FileRange]:
+    """The ranges of a file."""
+    length, cuttable = _measure(whole, kind, pause)
+    if not length:
+        return []
+    local = whole.filesystem is None and not isinstance(whole.path, RemoteFile)
+    if not cuttable or (exact and not local):
+        return [whole]
+    ends = [0, *_cuts(whole, length, size, exact, pause), length]
+    return [
+        FileRange(whole.path, a, b, whole.filesystem) for a, b in itertools.pairwise(ends) if a < b
+    ]
 
 
 def grouped(
-    parts: Iterable[FileRange], sizes: Iterable[int], most: int
+    parts: Sequence[FileRange], sizes: Sequence[int], size: int
 ) -> Iterator[list[FileRange]]:
-    """Ranges that follow each other, as many as have `most` bytes together."""
-    group: list[FileRange] = []
-    held = 0
-    for part, size in zip(parts, sizes, strict=True):
-        if group and held + size > most:
-            yield group
-            group, held = [], 0
-        group.append(part)
-        held += size
-    if group:
-        yield group
+    """Ranges that follow each other, in groups of about `size` bytes, as few as that takes."""
+    total = max(sum(sizes), 1)
+    count = -(-total // size)
+    groups: list[list[FileRange]] = [[] for _ in range(count)]
+    begin = 0
+    for part, length in zip(parts, sizes, strict=True):
+        # Where its middle is: groups differ by less than a range, whichever sizes these have.
+        groups[min((2 * begin + length) * count // (2 * total), count - 1)].append(part)
+        begin += length
+    return filter(None, groups)
 
 
-def _measure(whole: FileRange, kind: str | None) -> tuple[int, bool]:
+def _measure(whole: FileRange, kind: str | None, pause: Pause) -> tuple[int, bool]:
     """Bytes of a file, 1 at least where that is unknown, and whether it can be cut."""
-    if whole.filesystem is None:
+    if isinstance(whole.path, RemoteFile):
+        length = whole.path.size
+        head = bytes(whole.path.read(0, min(length, HEADER_SIZE), pause))
+    elif whole.filesystem is None:
         place = os.path.abspath(whole.path)
         if not is_regular(place):
             return 1, False
@@ -185,7 +215,7 @@ def _measure(whole: FileRange, kind: str | None) -> tuple[int, bool]:
     return length, (streams.detect(head) if kind == "auto" else kind) is None
 
 
-def _cuts(whole: FileRange, length: int, size: int, exact: bool) -> Iterator[int]:
+def _cuts(whole: FileRange, length: int, size: int, exact: bool, pause: Pause) -> Iterator[int]:
     """Positions where the ranges of a plain file meet."""
     count = -(-length // size)
     offsets = _offsets(whole, exact) if count > 1 else None
@@ -198,7 +228,7 @@ def _cuts(whole: FileRange, length: int, size: int, exact: bool) -> Iterator[int
             last = int(offsets[np.searchsorted(offsets, position)])
         else:
             # One budget for the searches in a file: a file of false headers costs no more.
-            found, credit = _reader(whole, position).find(credit)
+            found, credit = _reader(whole, position, pause).find(credit)
             last = length if found is None else found
         if last < length:
             yield last
@@ -206,7 +236,7 @@ def _cuts(whole: FileRange, length: int, size: int, exact: bool) -> Iterator[int
 
 def _offsets(whole: FileRange, exact: bool) -> Any:
     """Offsets of the records by an index; None where they are searched for."""
-    if whole.filesystem is not None:
+    if whole.filesystem is not None or isinstance(whole.path, RemoteFile):
         return None
     try:
         return Index.load(whole.path).offsets
@@ -214,10 +244,26 @@ def _offsets(whole: FileRange, exact: bool) -> Any:
         return Index.build(whole.path).offsets if exact else None
 
 
-def _reader(whole: FileRange, begin: int) -> _core.RecordReader:
+def _reader(whole: FileRange, begin: int, pause: Pause) -> _core.RecordReader:
+    if isinstance(whole.path, RemoteFile):
+        read = _steps(whole.path, begin, pause)
+        return _core.RecordReader(whole.path.name, read=read, begin=begin)
     if whole.filesystem is None:
         place = os.path.abspath(whole.path)
         return _core.RecordReader(whole.path, place=place, begin=begin)
     file, _ = open_range(whole)
     file.seek(begin)
     return _core.RecordReader(whole.path, read=file.read, begin=begin)
+
+
+def _steps(file: RemoteFile, position: int, pause: Pause) -> Callable[[int], bytes]:
+    """Reads an object from a position on, a little at a time and nothing ahead."""
+
+    def read(size: int) -> bytes:
+        nonlocal position
+        end = min(position + min(size, _STEP), file.size)
+        data = bytes(file.read(position, end, pause))
+        position = end
+        return data
+
+    return read

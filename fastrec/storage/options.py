@@ -95,7 +95,8 @@ class StorageOptions:
         hidden = (value for key, value in self.options.items() if not _is_harmless(key))
         return [value for value in hidden if isinstance(value, str) and len(value) > 3]
 
-    def __getstate__(self) -> dict[str, Any]:
+    def check_secrets(self) -> None:
+        """Raise unless the options may go into a pickle."""
         if hidden := sorted(key for key in self.options if not _is_harmless(key)):
             raise TypeError(
                 f"storage_options with {', '.join(map(repr, hidden))} cannot be pickled: they may "
@@ -106,6 +107,9 @@ class StorageOptions:
                 "storage_options with a file system cannot be pickled, for it may hold "
                 "credentials; pass a function that makes it"
             )
+
+    def __getstate__(self) -> dict[str, Any]:
+        self.check_secrets()
         return {**self.__dict__, "stores": {}}
 
     def __repr__(self) -> str:

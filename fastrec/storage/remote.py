@@ -147,9 +147,11 @@ class RemoteFile:
         path, mark, query = self._url.partition("?") if "://" in self._url else (self._url, "", "")
         return RemoteFile.open(f"{path}{suffix}{mark}{query}", self._options, pause)
 
-    def stream(self) -> RemoteStream:
-        """The bytes from end to end, fetched ahead."""
-        return next(streams_of([self], self._options))
+    def stream(self, begin: int = 0, end: int | None = None) -> RemoteStream:
+        """The bytes of the object from `begin` on, fetched ahead up to `end`."""
+        stream = RemoteStream(_Pass([self], self._options, end), 0)
+        stream.seek(begin)
+        return stream
 
     def check_secrets(self) -> None:
         """Raise unless the URL may go into a pickle."""
@@ -226,8 +228,10 @@ def find_files(urls: Iterable[str], options: StorageOptions) -> list[RemoteFile]
 class _Parts:
     """The parts of files, one after the other; they grow or shrink with the time that one takes."""
 
-    def __init__(self, files: Sequence[RemoteFile], begin: int, most: int) -> None:
-        self._files = files
+    def __init__(
+        self, files: Sequence[RemoteFile], ends: Sequence[int], begin: int, most: int
+    ) -> None:
+        self._files, self._ends = files, ends
         self._begin = begin
         self._most = max(_LEAST_PART, min(_MOST_PART, most))
         self._size = _LEAST_PART
@@ -235,8 +239,8 @@ class _Parts:
     def __iter__(self) -> Iterator[Job]:
         for number, file in enumerate(self._files):
             begin = self._begin if number == 0 else 0
-            while begin < file.size:
-                end = min(begin + self._size, file.size)
+            while begin < self._ends[number]:
+                end = min(begin + self._size, self._ends[number])
                 yield Job(self._job(file, begin, end), end - begin)
                 begin = end
 
@@ -255,10 +259,18 @@ class _Parts:
 
 
 class _Pass:
-    """Files that are read one after the other, with what is fetched ahead of that."""
+    """Files that are read one after the other, with what is fetched ahead of that.
 
-    def __init__(self, files: Sequence[RemoteFile], options: StorageOptions) -> None:
+    Nothing of the last one after `end` is fetched ahead, if that is given.
+    """
+
+    def __init__(
+        self, files: Sequence[RemoteFile], options: StorageOptions, end: int | None = None
+    ) -> None:
         self.files = files
+        self.ends = [file.size for file in files]
+        if end is not None:
+            self.ends[-1] = end
         self._options = options
         self._ahead: Ahead[memoryview] | None = None
         self.at = 0, 0  # file and offset that the next part begins at
@@ -267,7 +279,7 @@ class _Pass:
         """Bytes of a file from an offset on."""
         if self._ahead is None or self.at != (number, offset):
             window = self._options.window_bytes
-            parts = _Parts(self.files[number:], offset, window // 4)
+            parts = _Parts(self.files[number:], self.ends[number:], offset, window // 4)
             self._ahead = Ahead(parts, budget=window)
         try:
             data = next(self._ahead, None)
@@ -277,10 +289,16 @@ class _Pass:
             self._ahead = None  # the next call begins anew here
             raise
         offset += len(data)
-        while number < len(self.files) and offset >= self.files[number].size:
+        while number < len(self.files) and offset >= self.ends[number]:
             number, offset = number + 1, 0
         self.at = number, offset
         return data
+
+    def extend(self, number: int) -> bool:
+        """Let more of a file be fetched than up to its end here; False where there is no more."""
+        size, end = self.files[number].size, self.ends[number]
+        self.ends[number] = min(size, end + _LEAST_PART)
+        return end < size
 
 
 class RemoteStream:
@@ -298,11 +316,11 @@ class RemoteStream:
     def read(self, size: int = _READ) -> bytes:
         """Up to `size` bytes; none at the end."""
         if not self._data:
-            if self._at >= self._file.size:
+            if self._at >= self._run.ends[self._number] and not self._run.extend(self._number):
                 return b""
             self._data = self._run.part(self._number, self._at)
             self._at += len(self._data)
-            if self._at >= self._file.size and self._file.silent:
+            if self._at >= self._run.ends[self._number] and self._file.silent:
                 run_all([self._file.identify])
         some = bytes(self._data[: min(size, _READ)])
         self._data = self._data[len(some) :]

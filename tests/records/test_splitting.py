@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from verbs import gzipped, number_records
 
 import fastrec
+from fastrec.records.splitting import grouped
 
 plain = st.binary(max_size=40)
 hostile = st.recursive(
@@ -218,3 +219,21 @@ def test_a_range_is_a_source_of_batches(tmp_path: Path) -> None:
 def test_a_range_that_cannot_be_is_refused(arguments: Any, message: str) -> None:
     with pytest.raises((ValueError, TypeError), match=message):
         fastrec.FileRange(*arguments)
+
+
+def test_ranges_go_into_groups_of_about_one_size() -> None:
+    def groups(sizes: list[int], size: int) -> list[list[int]]:
+        parts = [fastrec.FileRange("x", number, 1 + number) for number in range(len(sizes))]
+        found = [[part.begin for part in group] for group in grouped(parts, sizes, size)]
+        assert [number for group in found for number in group] == list(range(len(sizes)))
+        return [[sizes[number] for number in group] for group in found]
+
+    assert groups([244, 244, 245, 245], 489) == [[244, 244], [245, 245]]
+    assert groups([1] * 10, 5) == [[1] * 5] * 2
+    assert groups([7, 1000, 7], 10) == [[7], [1000], [7]]
+    assert groups([], 10) == []
+    assert groups([0, 0], 10) == [[0, 0]]
+    for sizes in ([3, 9, 4, 4, 1, 8, 2, 2, 7], [100, 1, 1, 1], [1, 1, 1, 100]):
+        sums = [sum(group) for group in groups(sizes, 10)]
+        assert max(sums) <= 10 + max(sizes)
+        assert len(sums) <= -(-sum(sizes) // 10)
