@@ -303,7 +303,7 @@ TESTS_hf = tests/integrations/hf
 NEEDS_ray = 'ray[data]' pandas
 TESTS_ray = tests/integrations/ray
 # Spark needs Java 17 or newer as well; without it the tests say that they are skipped.
-NEEDS_spark = 'pyspark>=4' pandas
+NEEDS_spark = 'pyspark>=4' pandas obstore 'moto[server]'
 TESTS_spark = tests/integrations/spark
 # Needs a Chromium and its driver, too: apt-get install chromium chromium-driver
 NEEDS_viewer = selenium

@@ -4,9 +4,11 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from pyspark.sql import types
 
 import fastrec
@@ -19,16 +21,18 @@ RECORD = "byteArray"  # the column of whole records
 _BLOCK = 8192
 
 
-def inferred(paths: list[str], sample: int) -> Any:
+def inferred(paths: Sequence[Any], sample: int) -> Any:
     """A scalar where no record has several values, as spark-tfrecord has it; else an array."""
     described = fastrec.infer_features(paths, sample)
+    texts = [name for name in described if "bytes_list" in described.stats[name].kinds]
+    binary = _binary(paths, texts, sample)
     fields = []
     for name, feature in described.items():
         stats = described.stats[name]
         spec: Any = feature
         dtype = bytes if isinstance(feature, fastrec.RawFeature) else spec.dtype
         kind = _spark_type(dtype)
-        if dtype is bytes and not _is_text(paths, name, sample):
+        if name in binary:
             kind = types.BinaryType()
         fields.append(types.StructField(name, types.ArrayType(kind) if stats.most > 1 else kind))
     return types.StructType(fields)
@@ -39,25 +43,25 @@ def _spark_type(dtype: Any) -> Any:
     return types.StringType() if dtype is bytes else kinds[np.dtype(dtype)]
 
 
-def _is_text(paths: list[str], name: str, sample: int) -> bool:
-    """True if all sampled values of a feature are UTF-8."""
-    feature = {name: fastrec.RaggedFeature(bytes)}
+def _binary(paths: Sequence[Any], names: Iterable[str], sample: int) -> set[str]:
+    """The features that have a value which is not UTF-8 in one of the first records."""
+    features = {name: fastrec.RaggedFeature(bytes) for name in names}
+    found: set[str] = set()
     left = sample
-    for block in fastrec.Reader(paths).blocks(_BLOCK):
+    for block in fastrec.Reader(paths).blocks(_BLOCK) if features else ():
         part = block[:left]
-        values = fastrec.parse_example(part, feature)[name].values
-        try:
-            for value in values:
-                value.decode()
-        except UnicodeDecodeError:
-            return False
+        for name, column in fastrec.parse_example(part, features).items():
+            try:
+                pa.array(column.values, pa.large_string())
+            except ValueError:
+                found.add(name)
         left -= len(part)
         if not left:
             break
-    return True
+    return found
 
 
-def inferred_sequence(paths: list[str], sample: int) -> Any:
+def inferred_sequence(paths: Sequence[Any], sample: int) -> Any:
     """The features of the context as those of an Example, and feature lists as arrays of arrays."""
     context: dict[str, tuple[str, int]] = {}
     lists: dict[str, tuple[str, int]] = {}

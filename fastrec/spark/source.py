@@ -3,6 +3,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import functools
+import gc
+import glob
 import itertools
 import json
 import os
@@ -27,17 +31,20 @@ from pyspark.sql.pandas.types import to_arrow_schema
 import fastrec
 
 from .. import arrow
-from ..records.paths import INDEX_SUFFIX
+from ..records.paths import INDEX_SUFFIX, expand, is_remote
 from ..records.record_files import RecordFiles
 from ..records.shard_writer import ShardWriter
 from ..records.splitting import grouped
+from ..storage.remote import RemoteFile
+from ..threads import usable_cpus
 from .schema import RECORD, inferred, inferred_sequence, is_array, parser_of
 
 __all__ = ["TFRecordSource"]
 
 _KINDS = ("Example", "SequenceExample", "ByteArray")
 _NULL = "__HIVE_DEFAULT_PARTITION__"
-_PART_BYTES = 128 << 20  # as Spark's own maxPartitionBytes
+_LEAST_PART_BYTES = 4 << 20  # as Spark's own openCostInBytes
+_MOST_PART_BYTES = 128 << 20  # as Spark's own maxPartitionBytes
 _BATCH = 8192
 _SAMPLE = 1000
 _OPEN_FILES = 64
@@ -59,16 +66,21 @@ class TFRecordSource(DataSource):  # type: ignore[misc]
     ================= ============================================================================
     option            value
     ================= ============================================================================
-    path              a directory, file or pattern; ``load([...])`` takes several
+    path              a directory, file, pattern or URL; ``load([...])`` takes several
     recordType        ``Example`` (default), ``SequenceExample``, ``ByteArray``
     codec             of written files: ``gzip``, ``zlib``, or a class name of Hadoop; that of
                       files that are read is detected
     partitionBy       columns, separated by commas, that become directories ``column=value``
     sample            records that a schema is inferred from, 1000 by default
-    partitionBytes    of files that one task reads, 128 MiB by default
+    partitionBytes    of files that one task reads; by default 128 MiB, or less so that there are as
+                      many tasks as the driver has processors
     exact             ``true``: cut between records in any case, see :func:`fastrec.file_ranges`
     onError           ``raise`` (default), ``skip``, ``tolerate_tail``
+    storageOptions    of URLs: a JSON object, see :class:`fastrec.StorageOptions`
     ================= ============================================================================
+
+    URLs are read, by the executors themselves, and not written: the files of a job could not appear
+    together. Credentials are left to the environment of the driver and of the executors.
     """
 
     @classmethod
@@ -87,19 +99,21 @@ class TFRecordSource(DataSource):  # type: ignore[misc]
             raise ValueError(f"recordType must be one of {', '.join(_KINDS)}, got {kind!a}")
         return str(kind)
 
-    def _number(self, name: str, default: int) -> int:
-        text = self._option(name, str(default))
+    def _number(self, name: str) -> int | None:
+        text = self._option(name)
+        if text is None:
+            return None
         if not str(text).isdecimal() or int(text) < 1:
             raise ValueError(f"{name} must be a positive integer, got {text!a}")
         return int(text)
 
     def schema(self) -> Any:
         """Infer the schema from the first records of the files."""
-        files = _found(self._roots())
+        files = _found(self._roots(), self._storage())
         if self._kind == "ByteArray":
             found = types.StructType([types.StructField(RECORD, types.BinaryType())])
         else:
-            sample = self._number("sample", _SAMPLE)
+            sample = self._number("sample") or _SAMPLE
             infer = inferred if self._kind == "Example" else inferred_sequence
             found = infer([each.path for each in files], sample)
         for name in dict.fromkeys(itertools.chain.from_iterable(each.values for each in files)):
@@ -115,14 +129,26 @@ class TFRecordSource(DataSource):  # type: ignore[misc]
         paths = [given] if given is not None else json.loads(self._option("paths", "[]"))
         if not paths:
             raise ValueError("path is missing: load(path) names the files")
-        return [_local(path) for path in paths]
+        return [_unquoted(path) for path in paths]
+
+    def _storage(self) -> fastrec.StorageOptions:
+        text = self._option("storageOptions", "{}")
+        try:
+            found = json.loads(text)
+        except ValueError:
+            found = None
+        if not isinstance(found, dict):
+            raise ValueError(f"storageOptions must be a JSON object, got {text!a}")
+        storage = fastrec.StorageOptions(found)
+        storage.check_secrets()
+        return storage
 
     def reader(self, schema: Any) -> Any:
         """Make the reader of files into the columns of a schema."""
         options = {"on_error": self._option("onError", "raise")}
         exact = str(self._option("exact", "false")).lower() == "true"
-        size = self._number("partitionBytes", _PART_BYTES)
-        return _Reader(self._roots(), schema, self._kind, options, exact, size)
+        size = self._number("partitionBytes")
+        return _Reader(self._roots(), self._storage(), schema, self._kind, options, exact, size)
 
     def writer(self, schema: Any, overwrite: bool) -> Any:
         """Make the writer of rows into files of a directory."""
@@ -134,17 +160,18 @@ class TFRecordSource(DataSource):  # type: ignore[misc]
         if odd := [name for name in by if name not in schema.names]:
             raise ValueError(f"partitionBy: {odd[0]!a} is not a column")
         (path,) = self._roots()
+        if is_remote(path, None):
+            raise ValueError(
+                f"path must be a local or mounted one, got {path!a}: files of an object store "
+                "cannot be renamed together"
+            )
         return _Writer(path, schema, self._kind, _CODECS[codec], by, overwrite)
 
 
-def _local(path: str) -> str:
-    """A path of this machine."""
+def _unquoted(path: str) -> str:
+    """The path that a ``file:`` URL names; another path or URL as it is."""
     parts = urllib.parse.urlparse(path)
-    if parts.scheme == "file":
-        return urllib.parse.unquote(parts.path)
-    if len(parts.scheme) > 1:
-        raise ValueError(f"path must be a local or mounted one, got {path!a}")
-    return path
+    return urllib.parse.unquote(parts.path) if parts.scheme == "file" else path
 
 
 # -- Files -----------------------------------------------------------------------------------------
@@ -153,29 +180,52 @@ def _local(path: str) -> str:
 class _File(NamedTuple):
     """A file, and what the names of its directories say of its rows."""
 
-    path: str
+    path: str | RemoteFile
+    size: int
     values: dict[str, str | None]
 
 
-def _found(roots: Sequence[str]) -> list[_File]:
+def _found(roots: Sequence[str], storage: fastrec.StorageOptions) -> list[_File]:
     """The files below directories, but those that begin with _ or a dot, in a stable order."""
     files: list[_File] = []
     for root in roots:
-        if not os.path.isdir(root):
-            named = fastrec.Reader(root).paths
-            files += [_File(os.fsdecode(path), {}) for path in named]
-            continue
-        for folder, folders, names in os.walk(root, onerror=_raise):
-            folders[:] = sorted(name for name in folders if name[0] not in "._")
-            values = _values_of(os.path.relpath(folder, root))
-            files += [
-                _File(os.path.join(folder, name), values)
-                for name in sorted(names)
-                if name[0] not in "._" and not name.endswith(INDEX_SUFFIX)
-            ]
+        if is_remote(root, None):
+            files += _found_objects(root, storage)
+        elif os.path.isdir(root):
+            files += _found_below(root)
+        else:
+            named = map(os.fsdecode, fastrec.Reader(root).paths)
+            files += [_File(path, os.stat(path).st_size, {}) for path in named]
     if not files:
         raise FileNotFoundError(2, "no record files", roots[0])
     return files
+
+
+def _found_below(root: str) -> Iterator[_File]:
+    for folder, folders, names in os.walk(root, onerror=_raise):
+        folders[:] = sorted(name for name in folders if name[0] not in "._")
+        values = _values_of(os.path.relpath(folder, root))
+        for path in (os.path.join(folder, name) for name in sorted(names) if _is_data(name)):
+            yield _File(path, os.stat(path).st_size, values)
+
+
+def _found_objects(root: str, storage: fastrec.StorageOptions) -> Iterator[_File]:
+    """Those that a URL or a pattern names, or all below it if it is a folder."""
+    listed: Sequence[Any] = []
+    is_folder = not root.startswith(("http://", "https://")) and not glob.has_magic(root)
+    if is_folder:
+        with contextlib.suppress(FileNotFoundError):
+            listed = expand(f"{root.rstrip('/')}/**/*", storage)
+    found: Sequence[Any] = listed or expand(root, storage)
+    for file in found:
+        inside = file.name.removeprefix(f"{root.rstrip('/')}/") if listed else ""
+        *folders, name = inside.split("/")
+        if not listed or (_is_data(name) and not any(each.startswith("_") for each in folders)):
+            yield _File(file, file.size, _values_of("/".join(folders)))
+
+
+def _is_data(name: str) -> bool:
+    return name[0] not in "._" and not name.endswith(INDEX_SUFFIX)
 
 
 def _raise(error: OSError) -> None:
@@ -184,7 +234,7 @@ def _raise(error: OSError) -> None:
 
 def _values_of(folder: str) -> dict[str, str | None]:
     found: dict[str, str | None] = {}
-    for part in folder.split(os.sep):
+    for part in folder.split("/"):
         name, equals, value = part.partition("=")
         if equals:
             found[urllib.parse.unquote(name)] = (
@@ -212,28 +262,31 @@ class _Reader(DataSourceReader):  # type: ignore[misc]
     def __init__(
         self,
         roots: list[str],
+        storage: fastrec.StorageOptions,
         schema: Any,
         kind: str,
         options: dict[str, Any],
         exact: bool,
-        size: int,
+        size: int | None,
     ) -> None:
-        self._roots, self._schema, self._kind = roots, schema, kind
+        self._roots, self._storage = roots, storage
+        self._schema, self._kind = schema, kind
         self._options, self._exact, self._size = options, exact, size
 
     def partitions(self) -> Sequence[Any]:
         """Byte ranges of files; small files of one directory go together."""
+        files = _found(self._roots, self._storage)
+        size = self._size or _part_size(sum(each.size for each in files))
         parts: list[Any] = []
-        for key, group in itertools.groupby(_found(self._roots), lambda each: each.values):
-            ranges = fastrec.file_ranges(
-                [each.path for each in group], self._size, exact=self._exact
-            )
+        for key, group in itertools.groupby(files, lambda each: each.values):
+            ranges = fastrec.file_ranges([each.path for each in group], size, exact=self._exact)
             sizes = [_size(part) for part in ranges]
-            parts += [_Part(some, key) for some in grouped(ranges, sizes, self._size)]
+            parts += [_Part(some, key) for some in grouped(ranges, sizes, size)]
         return parts or [_Part([], {})]
 
     def read(self, partition: Any) -> Iterator[Any]:
         """The record batches of one task."""
+        _freeze()
         values = partition.values
         wanted = to_arrow_schema(self._schema, timezone="UTC")
         kept = types.StructType([each for each in self._schema if each.name not in values])
@@ -247,8 +300,25 @@ class _Reader(DataSourceReader):  # type: ignore[misc]
                 yield _batch(columns, values, wanted)
 
 
+@functools.cache
+def _freeze() -> None:
+    """Keep the garbage collector out of what is imported.
+
+    A worker of Spark collects garbage after each task, before it takes the next one. With pandas
+    and pyarrow, which Spark has imported, that takes as long as reading some MB of records.
+    """
+    gc.freeze()
+
+
+def _part_size(total: int) -> int:
+    """Bytes of a task: all of the driver's processors have one, as those of the workers may."""
+    return min(max(-(-total // usable_cpus()), _LEAST_PART_BYTES), _MOST_PART_BYTES)
+
+
 def _size(part: fastrec.FileRange) -> int:
-    return os.stat(part.path).st_size if part.end is None else part.end - part.begin
+    if part.end is not None:
+        return part.end - part.begin
+    return part.path.size if isinstance(part.path, RemoteFile) else os.stat(part.path).st_size
 
 
 def _batch(columns: Mapping[str, Any], values: Mapping[str, Any], wanted: Any) -> Any:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import decimal
+import json
 import os
 import shutil
 import sys
@@ -13,8 +14,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from object_server import Objects, ObjectServer
 
 import fastrec
+from fastrec import _core
 
 pyspark = pytest.importorskip("pyspark", reason="pyspark is not installed")
 JAVA = shutil.which("java") or os.environ.get("JAVA_HOME")
@@ -242,7 +245,8 @@ def test_damage_names_the_file_and_may_be_skipped(spark: Any, tmp_path: Path) ->
     [
         ({"recordType": "Row"}, "recordType must be one of"),
         ({"sample": "x"}, "sample must be a positive integer"),
-        ({"path": "s3://bucket/x"}, "path must be a local"),
+        ({"storageOptions": "endpoint"}, "storageOptions must be a JSON object"),
+        ({"storageOptions": '{"token": "s3cr3t"}'}, "with 'token' cannot be pickled"),
         ({"path": "/nowhere"}, "No such file"),
     ],
 )
@@ -251,6 +255,67 @@ def test_options_that_cannot_be(spark: Any, tmp_path: Path, options: Any, messag
     reader = spark.read.format("fastrec").options(**{"path": str(tmp_path), **options})
     with pytest.raises(Exception, match=message):
         reader.load().collect()
+
+
+@pytest.fixture(scope="module")
+def s3() -> Iterator[tuple[Any, dict[str, Any]]]:
+    """A client with a bucket, and the storage options of its server, which asks for no key."""
+    server_of = pytest.importorskip("moto.server", reason="moto is not installed")
+    boto3 = pytest.importorskip("boto3", reason="boto3 is not installed")
+    server = server_of.ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+    server.start()
+    url = "http://{}:{}".format(*server.get_host_and_port())
+    keys = {"aws_access_key_id": "key", "aws_secret_access_key": "secret"}
+    client = boto3.client("s3", endpoint_url=url, region_name="us-east-1", **keys)
+    client.create_bucket(Bucket="data-set")
+    options = {"endpoint": url, "region": "us-east-1", "allow_http": True, "skip_signature": True}
+    yield client, options
+    server.stop()
+
+
+def test_a_folder_of_a_store_is_read_by_the_executors(
+    spark: Any, s3: tuple[Any, dict[str, Any]], tmp_path: Path
+) -> None:
+    client, options = s3
+    for key, begin in (("k=1/a", 0), ("k=2/a", 1000), ("b", 2000), ("_temporary/c", 3000)):
+        with fastrec.Writer(tmp_path / "x") as writer:
+            writer.write_batch({"id": np.arange(begin, begin + 1000)})
+        public = {"ACL": "public-read"}
+        client.upload_file(str(tmp_path / "x"), "data-set", f"train/{key}", ExtraArgs=public)
+    for name in ("_SUCCESS", "b.frindex"):
+        client.put_object(Bucket="data-set", Key=f"train/{name}", Body=b"no records")
+    reader = spark.read.format("fastrec").option("storageOptions", json.dumps(options))
+    frame = reader.option("partitionBytes", 10_000).load("s3://data-set/train")
+    assert dict(frame.dtypes) == {"id": "bigint", "k": "bigint"}
+    assert frame.rdd.getNumPartitions() > 5
+    found = frame.groupBy("k").agg({"id": "sum", "*": "count"}).collect()
+    assert {row.k: (row["sum(id)"], row["count(1)"]) for row in found} == {
+        1: (499_500, 1000), 2: (1_499_500, 1000), None: (2_499_500, 1000)
+    }  # fmt: skip
+    assert reader.load("s3://data-set/train/k=*/a").count() == 2000
+    assert reader.load(["s3://data-set/train/b", str(tmp_path / "x")]).count() == 2000
+    with pytest.raises(Exception, match=r"s3://data-set/nothing"):
+        reader.load("s3://data-set/nothing").count()
+
+
+def test_an_object_of_a_server_is_read_in_ranges(spark: Any) -> None:
+    pytest.importorskip("obstore", reason="obstore is not installed")
+    records = [b"%d" % number * 50 for number in range(2000)]
+    data = b"".join(map(_core.frame, records))
+    with ObjectServer(Objects({"a.tfrecord": data})) as server:
+        reader = spark.read.format("fastrec").option("recordType", "ByteArray")
+        frame = reader.option("partitionBytes", 100_000).load(f"{server.url}/a.tfrecord")
+        assert frame.rdd.getNumPartitions() > 3
+        assert [bytes(row.byteArray) for row in frame.collect()] == records
+        begins = {request.range[0] for request in server.requests if request.range}
+        assert len(begins) > 3
+
+
+@pytest.mark.parametrize("mode", ["append", "overwrite"])
+def test_a_store_is_not_written(spark: Any, mode: str) -> None:
+    frame = spark.createDataFrame([(1,)], "id long")
+    with pytest.raises(Exception, match=r"path must be a local .* 's3://data-set/out': files of"):
+        frame.write.format("fastrec").mode(mode).save("s3://data-set/out")
 
 
 @pytest.mark.parametrize(
