@@ -280,6 +280,15 @@ class Loader:
     def __next__(self) -> Any: ...
     def stats(self) -> dict[str, int] | None: ...
 
+PIECE: np.dtype[Any]
+
+def read_pieces(
+    pieces: npt.NDArray[Any],
+    fds: npt.NDArray[np.intc],
+    out: npt.NDArray[np.uint8],
+    paths: Sequence[Any],
+) -> None: ...
+
 @final
 class Spares:
     def __init__(self, most: int) -> None: ...

@@ -21,7 +21,7 @@ from cpython.long cimport PyLong_AsLongLongAndOverflow
 from cpython.unicode cimport PyUnicode_AsUTF8AndSize
 from cpython.memoryview cimport PyMemoryView_FromObject
 from cpython.number cimport PyNumber_AsSsize_t
-from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdint cimport INT64_MAX, int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcpy, memset
 
@@ -63,6 +63,7 @@ include "buffers.pxi"
 include "index.pxi"
 include "reader.pxi"
 include "dataset.pxi"
+include "pieces.pxi"
 include "writer.pxi"
 include "schema.pxi"
 include "infer.pxi"

@@ -218,6 +218,17 @@ cdef extern from "files/parallel_index.h" nogil:
     void fr_parallel_index_free(fr_parallel_index *scan) noexcept
 
 
+cdef extern from "files/pieces.h" nogil:
+    ctypedef struct fr_piece:
+        uint64_t offset
+        uint32_t size
+        uint32_t crc
+        uint64_t file
+
+    int fr_pieces_read(const fr_piece *pieces, size_t count, const int *fds, uint8_t *out,
+                       fr_error *err) noexcept
+
+
 cdef extern from "files/writer.h" nogil:
     ctypedef struct fr_writer_options:
         bint exclusive

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 import fastrec
 
+from .. import _core
 from ..columns import Arrays, Bytes
 from ..errors import CorruptRecordError, FastrecError, TruncatedFileError
 from ..records.paths import is_remote
@@ -248,54 +249,43 @@ class Fetch:
         offsets = np.zeros(len(references) + 1, np.int64)
         np.cumsum(references["size"], out=offsets[1:])
         data = np.empty(int(offsets[-1]), np.uint8)
-        out = memoryview(data)  # type: ignore[arg-type]
-        numbers = set(files.tolist())
-        remote = {number for number in numbers if self.sources[number].remote is not None}
-        opened = {number: self._file(number) for number in numbers - remote}
-        ranges = self._ranges(remote, files, references)
-        pieces = zip(
-            files.tolist(), references.tolist(), offsets[:-1].tolist(), offsets[1:].tolist(),
-            strict=True,
-        )  # fmt: skip
-        for number, (at, _, crc), begin, end in pieces:
-            piece = out[begin:end]
-            done = 0
-            if number in ranges:
-                ranges[number].copy(at, piece)
-                done = end - begin
-            while done < end - begin:
-                some = os.preadv(opened[number].number, [piece[done:]], at + done)
-                if some == 0:
-                    raise self._failure(TruncatedFileError, number, at, name, "the file ends")
-                done += some
-            if fastrec.crc32c(piece) != crc:
-                raise self._failure(
-                    CorruptRecordError, number, at, name, "the checksum differs from the one"
-                )
+        numbers, places = np.unique(files, return_inverse=True)
+        sources = [self.sources[number] for number in numbers.tolist()]
+        opened = [
+            self._file(number) if source.remote is None else None
+            for number, source in zip(numbers.tolist(), sources, strict=True)
+        ]
+        self._fetch_remote(sources, places, references, memoryview(data), offsets)  # type: ignore[arg-type]
+        pieces = np.empty(len(references), _core.PIECE)
+        for field in ("offset", "size", "crc"):
+            pieces[field] = references[field]
+        pieces["file"] = places
+        fds = np.array([-1 if file is None else file.number for file in opened], np.intc)
+        try:
+            _core.read_pieces(pieces, fds, data, [source.path for source in sources])
+        except CorruptRecordError as error:
+            raise _failure(error, name) from None
         return Bytes(data, offsets)
 
-    def _ranges(
-        self, remote: set[int], files: NDArray[Any], references: NDArray[Any]
-    ) -> dict[int, _Ranges]:
+    @staticmethod
+    def _fetch_remote(
+        sources: list[Source],
+        places: NDArray[np.int64],
+        references: NDArray[Any],
+        out: memoryview,
+        offsets: NDArray[np.int64],
+    ) -> None:
         """What references say of remote files, fetched side by side."""
-        found = {number: _Ranges(references[files == number]) for number in remote}
-        jobs = [job for number in found for job in found[number].jobs(self.sources[number])]
-        run_all(jobs)
-        silent = [self.sources[number].remote for number in remote]
-        run_all(file.identify for file in silent if file is not None and file.silent)
-        return found
-
-    def _failure(
-        self, kind: type[CorruptRecordError], number: int, at: int, name: str, reason: str
-    ) -> CorruptRecordError:
-        path = self.sources[number].path
-        error = kind(
-            f"{path!a}: offset {at}: feature {name!a}: {reason} "
-            "when the steps were looked up" if kind is CorruptRecordError
-            else f"{path!a}: offset {at}: feature {name!a}: {reason} before the value"
-        )  # fmt: skip
-        error.path, error.offset = path, at
-        return error
+        remote = [(n, source) for n, source in enumerate(sources) if source.remote is not None]
+        if not remote:
+            return
+        ranges = {number: _Ranges(references[places == number]) for number, _ in remote}
+        run_all([job for number, source in remote for job in ranges[number].jobs(source)])
+        files = [source.remote for _, source in remote]
+        run_all(file.identify for file in files if file is not None and file.silent)
+        for row in np.flatnonzero(np.isin(places, list(ranges))).tolist():
+            piece = out[offsets[row] : offsets[row + 1]]
+            ranges[int(places[row])].copy(int(references["offset"][row]), piece)
 
     def _file(self, number: int) -> _Descriptor:
         with self._lock:
@@ -308,6 +298,16 @@ class Fetch:
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_files": OrderedDict()}
+
+
+def _failure(error: CorruptRecordError, name: str) -> CorruptRecordError:
+    """An error about a piece of a file as one about the value of a feature."""
+    reason = "the checksum differs from the one when the steps were looked up"
+    if isinstance(error, TruncatedFileError):
+        reason = "the file ends before the value"
+    found = type(error)(f"{error.path!a}: offset {error.offset}: feature {name!a}: {reason}")
+    found.path, found.offset, found.kind = error.path, error.offset, error.kind
+    return found
 
 
 def _is_in(path: tuple[str, ...], names: Sequence[str]) -> bool:

@@ -18,7 +18,13 @@ import pytest
 
 import fastrec
 import fastrec.tfds
-from fastrec.errors import CorruptRecordError, ExampleParseError, FastrecError
+from fastrec import _core
+from fastrec.errors import (
+    CorruptRecordError,
+    ExampleParseError,
+    FastrecError,
+    TruncatedFileError,
+)
 from fastrec.tfds import features
 from fastrec.tfds.fetch import Fetch
 
@@ -415,3 +421,38 @@ def test_a_real_set_of_episodes(shared_data: Path, split: str) -> None:
             assert np.array_equal(batch["action"][row, 3], last["action"])
             assert np.array_equal(batch["language_embedding"][row], now["language_embedding"])
             assert batch["language_instruction"][row] == now["language_instruction"]
+
+
+def pieces_of(*rows: tuple[int, int, int, int]) -> Any:
+    return np.array(list(rows), _core.PIECE)
+
+
+def test_pieces_of_files_are_held_against_their_checksums(tmp_path: Path) -> None:
+    path = tmp_path / "data"
+    path.write_bytes(bytes(range(100)))
+    crc = fastrec.crc32c(bytes(range(10, 14)))
+    out = np.zeros(8, np.uint8)
+    out[4:] = range(10, 14)
+    with path.open("rb") as file:
+        fds = np.array([file.fileno(), -1], np.intc)
+        read = _core.read_pieces
+        # The second is there already, and only checked; a piece may be empty.
+        read(pieces_of((10, 4, crc, 0), (50, 0, 0, 0), (0, 4, crc, 1)), fds, out, [path, "else"])
+        assert out.tolist() == [10, 11, 12, 13] * 2
+        read(pieces_of(), fds, out[:0], [])
+        with pytest.raises(CorruptRecordError, match=r"at 11 in .*data.*\(record 1\)") as caught:
+            read(pieces_of((10, 4, crc, 0), (11, 4, crc, 0)), fds, out, [path])
+        assert (caught.value.offset, caught.value.kind) == (11, "data-crc")
+        with pytest.raises(TruncatedFileError, match="the file ends 2 bytes before"):
+            read(pieces_of((98, 4, crc, 0)), fds, out[:4], [path])
+        for row in ((0, 4, crc, 2), (2**63 - 3, 4, crc, 0), (2**64 - 1, 4, crc, 0)):
+            with pytest.raises(ValueError, match="piece 0 is out of range"):
+                read(pieces_of(row), fds, out[:4], [path])
+        with pytest.raises(ValueError, match="out must have 4 bytes, got 8"):
+            read(pieces_of((0, 4, crc, 0)), fds, out, [path])
+        with pytest.raises(TypeError, match="pieces must be of"):
+            read(np.zeros(1), fds, out, [path])
+    closed = np.array([fds[0]], np.intc)
+    with pytest.raises(OSError, match="Bad file descriptor") as failed:
+        _core.read_pieces(pieces_of((10, 4, crc, 0)), closed, out[:4], [str(path)])
+    assert failed.value.filename == str(path)

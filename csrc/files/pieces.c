@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "files/pieces.h"
+
+#include <errno.h>
+#include <unistd.h>
+
+#include "format/crc32c.h"
+
+static int fill(int fd, uint64_t offset, uint8_t *out, size_t size, fr_error *err) {
+    while (size) {
+        const ssize_t some = pread(fd, out, size, (off_t)offset);
+        if (some < 0 && errno == EINTR) continue;
+        if (some < 0) return fr_fail_io(err, errno, "pread");
+        if (some == 0) {
+            fr_fail(err, FR_ERR_TRUNCATED, "the file ends %zu bytes before the value does", size);
+            if (err) err->fault = FR_FAULT_SHRUNK;
+            return FR_ERR_TRUNCATED;
+        }
+        out += some, offset += (uint64_t)some, size -= (size_t)some;
+    }
+    return FR_OK;
+}
+
+static int check(const fr_piece *piece, const uint8_t *data, fr_error *err) {
+    const uint32_t crc = fr_crc32c(data, piece->size);
+    if (crc == piece->crc) return FR_OK;
+    fr_fail(err, FR_ERR_CORRUPT, "the checksum of %u bytes must be %08x, got %08x", piece->size,
+            piece->crc, crc);
+    if (err) {
+        err->fault = FR_FAULT_DATA_CRC;
+        err->length = piece->size;
+        err->stored_crc = piece->crc, err->computed_crc = crc;
+    }
+    return FR_ERR_CORRUPT;
+}
+
+int fr_pieces_read(const fr_piece *pieces, size_t count, const int *fds, uint8_t *out,
+                   fr_error *err) {
+    for (size_t i = 0; i < count; out += pieces[i++].size) {
+        const fr_piece *piece = &pieces[i];
+        const int fd = fds[piece->file];
+        int status = fd < 0 ? FR_OK : fill(fd, piece->offset, out, piece->size, err);
+        if (status == FR_OK) status = check(piece, out, err);
+        if (status == FR_OK) continue;
+        if (err) {
+            err->record = (int64_t)i;
+            err->file = (int64_t)piece->file;
+            err->offset = (int64_t)piece->offset;
+        }
+        return status;
+    }
+    return FR_OK;
+}

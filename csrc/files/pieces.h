@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Pieces of files whose places and checksums are known, such as single values within records.
+ */
+#ifndef FASTREC_PIECES_H
+#define FASTREC_PIECES_H
+
+#include "base/bytes.h"
+
+typedef struct {
+    uint64_t offset; /* file position */
+    uint32_t size;
+    uint32_t crc;  /* CRC-32C of the bytes */
+    uint64_t file; /* number of the file, into `fds` */
+} fr_piece;
+
+/*
+ * Reads pieces one after the other into `out`, which has room for all of them, and holds each
+ * against its checksum. Where fds[file] is negative the bytes are in `out` already, and only
+ * checked. Descriptors keep their positions, so that threads may share them.
+ *
+ * FR_ERR_IO; FR_ERR_TRUNCATED when a file ends inside a piece; FR_ERR_CORRUPT when a checksum is
+ * another. err->record is the number of the piece, err->file and err->offset where it is.
+ */
+FR_NODISCARD int fr_pieces_read(const fr_piece *pieces, size_t count, const int *fds, uint8_t *out,
+                                fr_error *err);
+
+#endif

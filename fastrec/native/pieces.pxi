@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: Apache-2.0
+
+# Between looks at signals.
+cdef enum:
+    SLICE_PIECES = 1024
+
+PIECE = np.dtype([("offset", "<u8"), ("size", "<u4"), ("crc", "<u4"), ("file", "<u8")])
+
+
+def read_pieces(pieces, const int[::1] fds, uint8_t[::1] out, paths):
+    """Read pieces of files, one after the other, and hold each against its checksum.
+
+    Parameters
+    ----------
+    pieces : ndarray of PIECE, shape (n,)
+        Offset in the file, size, CRC-32C, number of the file.
+    fds : ndarray of intc
+        Descriptors by the number of the file. -1: the bytes are in `out` already.
+    out : ndarray of uint8
+        As large as all pieces.
+    paths : sequence of path
+        By the number of the file, for messages.
+
+    Raises
+    ------
+    OSError
+        When a file cannot be read.
+    CorruptRecordError, TruncatedFileError
+        When the bytes are others, or the file ends before them. ``record`` is the piece.
+    """
+    cdef c.fr_error err
+    cdef int status
+    cdef size_t done = 0, some, i, count, begin = 0, end = 0, files = <size_t>fds.shape[0]
+    cdef const c.fr_piece *all
+    cdef const uint8_t[::1] raw
+    if pieces.dtype != PIECE or pieces.ndim != 1:
+        raise TypeError(f"pieces must be of {PIECE}, got {pieces.dtype}")
+    count = <size_t>len(pieces)
+    if count == 0:
+        return
+    raw = np.ascontiguousarray(pieces).view(np.uint8)
+    all = <const c.fr_piece *>&raw[0]
+    for i in range(count):
+        if all[i].file >= files or all[i].offset > <uint64_t>INT64_MAX - all[i].size:
+            raise ValueError(f"piece {i} is out of range")
+        end += all[i].size
+    if end != <size_t>out.shape[0]:
+        raise ValueError(f"out must have {end} bytes, got {out.shape[0]}")
+    chosen()
+    while done < count:
+        some, end = min(count - done, <size_t>SLICE_PIECES), begin
+        for i in range(done, done + some):
+            end += all[i].size
+        with nogil:
+            status = c.fr_pieces_read(
+                all + done, some, &fds[0], &out[begin] if end > begin else NULL, &err)
+        if status < 0:
+            err.record += done
+            check(status, &err, paths[err.file])
+        begin, done = end, done + some
+        PyErr_CheckSignals()
