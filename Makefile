@@ -15,17 +15,23 @@ BIN := .venv/bin
 
 PIP_ENV = PIP_DISABLE_PIP_VERSION_CHECK=1
 PIP = $(PIP_ENV) $(BIN)/python -m pip install --quiet
-CFLAGS_STRICT = -std=gnu11 -ffp-contract=off -Wall -Wextra -Werror -Icsrc -pthread $(JPEG_CFLAGS)
+CFLAGS_STRICT = -std=gnu11 -ffp-contract=off -Wall -Wextra -Werror -Icsrc -pthread $(IMAGE_CFLAGS)
 
 # libjpeg-turbo, where there is one; JPEG= builds without it.
 JPEG ?= $(shell pkg-config --exists 'libjpeg >= 2.0.90' 2>/dev/null && echo 1)
 ifneq ($(JPEG),)
-JPEG_CFLAGS := -DFASTREC_HAVE_JPEG $(shell pkg-config --cflags libjpeg)
-LDLIBS_CORE := $(shell pkg-config --libs libjpeg) -lm
+IMAGE_CFLAGS := -DFASTREC_HAVE_JPEG $(shell pkg-config --cflags libjpeg)
+LDLIBS_CORE := $(shell pkg-config --libs libjpeg)
 else
-LDLIBS_CORE := -lm
 WITHOUT_JPEG := benchmarks/jpeg_ceiling.c
 endif
+# The same of libpng.
+PNG ?= $(shell pkg-config --exists 'libpng >= 1.6' 2>/dev/null && echo 1)
+ifneq ($(PNG),)
+IMAGE_CFLAGS += -DFASTREC_HAVE_PNG $(shell pkg-config --cflags libpng)
+LDLIBS_CORE += $(shell pkg-config --libs libpng)
+endif
+LDLIBS_CORE += -lm
 
 .PHONY: bench bench-smoke guard guard-update help test quick coverage demo arm64 arm64-run mutants fuzz sanitize sanitize-c \
         sanitize-fuzz sanitize-python lint lint-c lint-python oracle integrations soak faults verdicts \
@@ -150,22 +156,24 @@ build/tsan/%: tests/c/%.c $(C_SOURCES:csrc/%.c=build/tsan/core/%.o)
 build/asan/%: tests/fuzz/%.c $(C_SOURCES:csrc/%.c=build/asan/core/%.o)
 	$(CC) $(CFLAGS_STRICT) $(ASAN_FLAGS) -DFUZZ_STANDALONE -o $@ $^ $(LDLIBS_CORE)
 
-sanitize-fuzz: build/asan/fuzz_parse build/asan/fuzz_frame build/asan/fuzz_jpeg
+sanitize-fuzz: $(addprefix build/asan/,fuzz_parse fuzz_frame fuzz_jpeg fuzz_png)
 	build/asan/fuzz_jpeg tests/fuzz/corpus_jpeg/*
+	build/asan/fuzz_png tests/fuzz/corpus_png/*
 	build/asan/fuzz_parse tests/fuzz/corpus_parse/*
 	build/asan/fuzz_frame tests/fuzz/corpus_frame/*
 
-## make fuzz         libFuzzer on framing, parsing and JPEGs, each for FUZZ_SECONDS; needs clang
+## make fuzz         libFuzzer on framing, parsing, JPEGs and PNGs, each for FUZZ_SECONDS; needs clang
 FUZZ_SECONDS ?= 600
 build/fuzz/%: tests/fuzz/%.c $(C_SOURCES) $(C_HEADERS)
 	@mkdir -p $(@D)
 	clang $(CFLAGS_STRICT) $(ASAN_FLAGS) -fsanitize=fuzzer -o $@ $< $(C_SOURCES) $(LDLIBS_CORE)
 
-fuzz: build/fuzz/fuzz_frame build/fuzz/fuzz_parse build/fuzz/fuzz_jpeg
-	@mkdir -p build/fuzz/frame build/fuzz/parse build/fuzz/jpeg
+fuzz: $(addprefix build/fuzz/fuzz_,frame parse jpeg png)
+	@mkdir -p $(addprefix build/fuzz/,frame parse jpeg png)
 	build/fuzz/fuzz_frame -max_len=2048 -max_total_time=$(FUZZ_SECONDS) build/fuzz/frame tests/fuzz/corpus_frame
 	build/fuzz/fuzz_parse -max_total_time=$(FUZZ_SECONDS) build/fuzz/parse tests/fuzz/corpus_parse
 	build/fuzz/fuzz_jpeg -max_total_time=$(FUZZ_SECONDS) build/fuzz/jpeg tests/fuzz/corpus_jpeg
+	build/fuzz/fuzz_png -max_total_time=$(FUZZ_SECONDS) build/fuzz/png tests/fuzz/corpus_png
 
 sanitize-c: sanitize-fuzz
 sanitize-c: $(C_TESTS:%=build/asan/%) $(C_THREADED:%=build/tsan/%)
@@ -219,7 +227,7 @@ format: .venv/installed-lint
 ARM_CC ?= aarch64-linux-gnu-gcc
 ARM_RUN ?= qemu-aarch64 -L /usr/aarch64-linux-gnu
 ARM_FLAGS = $(CFLAGS_STRICT) -O2
-build/arm64/%: JPEG_CFLAGS =
+build/arm64/%: IMAGE_CFLAGS =
 build/arm64/core/%.o: csrc/%.c $(C_HEADERS)
 	@mkdir -p $(@D)
 	$(ARM_CC) $(ARM_FLAGS) -c -o $@ $<

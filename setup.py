@@ -5,6 +5,7 @@ FASTREC_DEBUG=1                      no optimisation, assertions on
 FASTREC_SANITIZE=address,undefined   with sanitizers (or thread)
 FASTREC_WERROR=1                     warnings are errors
 FASTREC_JPEG=0 or 1                  without libjpeg-turbo, or not without it (by default: if found)
+FASTREC_PNG=0 or 1                   the same of libpng 1.6
 FASTREC_HOME=https://...             the repository, for the links of the metadata and of its README
 FASTREC_COVERAGE=1                   no optimisation, counting the lines that run (gcov)
 """
@@ -43,39 +44,51 @@ if os.environ.get("FASTREC_WERROR") == "1":
     compile_args += ["-Werror"]
 
 
-def jpeg_flags() -> list[str] | None:
-    """The flags that pkg-config has for libjpeg, if that is libjpeg-turbo 2.0.90 or later."""
-    if os.environ.get("FASTREC_JPEG") == "0":
-        return None
-    program = os.environ.get("PKG_CONFIG", "pkg-config")
-    compiler = [*shlex.split(os.environ.get("CC", "cc")), "-fsyntax-only", "-x", "c"]
-    probe = """
+PROBES = {
+    "libjpeg": """
         #include <stdio.h>
         #include <jpeglib.h>
         #if !defined(LIBJPEG_TURBO_VERSION_NUMBER) || LIBJPEG_TURBO_VERSION_NUMBER < 2000090
         #error "libjpeg-turbo is too old"
         #endif
-    """
+    """,
+    "libpng": """
+        #include <png.h>
+        #if PNG_LIBPNG_VER < 10600
+        #error "libpng is too old"
+        #endif
+    """,
+}
+
+
+def flags_of(library: str, variable: str) -> list[str] | None:
+    """The flags that pkg-config has for a library, if that is one that will do."""
+    if os.environ.get(variable) == "0":
+        return None
+    program = os.environ.get("PKG_CONFIG", "pkg-config")
+    compiler = [*shlex.split(os.environ.get("CC", "cc")), "-fsyntax-only", "-x", "c"]
     try:
         found = subprocess.run(
-            [program, "--cflags", "--libs", "libjpeg"], capture_output=True, text=True, check=True
+            [program, "--cflags", "--libs", library], capture_output=True, text=True, check=True
         )
         flags = shlex.split(found.stdout)
         with tempfile.NamedTemporaryFile("w", suffix=".c") as file:
-            file.write(probe)
+            file.write(PROBES[library])
             file.flush()
             include = [flag for flag in flags if flag.startswith("-I")]
             subprocess.run([*compiler, *include, file.name], capture_output=True, check=True)
     except (OSError, subprocess.CalledProcessError) as error:
-        if os.environ.get("FASTREC_JPEG") == "1":
-            raise SystemExit(f"FASTREC_JPEG=1 requires libjpeg-turbo: {error}") from error
+        if os.environ.get(variable) == "1":
+            raise SystemExit(f"{variable}=1 requires {library}: {error}") from error
         return None
     return flags
 
 
-if (found := jpeg_flags()) is not None:
-    compile_args += ["-DFASTREC_HAVE_JPEG", *(f for f in found if not f.startswith(("-l", "-L")))]
-    link_args += [flag for flag in found if flag.startswith(("-l", "-L"))]
+for library, name in {"libjpeg": "JPEG", "libpng": "PNG"}.items():
+    if (found := flags_of(library, f"FASTREC_{name}")) is not None:
+        compile_args += [f"-DFASTREC_HAVE_{name}"]
+        compile_args += [flag for flag in found if not flag.startswith(("-l", "-L"))]
+        link_args += [flag for flag in found if flag.startswith(("-l", "-L"))]
 
 
 def is_stale(object_file: Path, command: str) -> bool:

@@ -334,7 +334,11 @@ def decode_jpeg(
     fancy_upsampling: bool = True,
     max_pixels: int = 134217728,
 ) -> npt.NDArray[np.uint8]: ...
-def decode_jpegs(
+def png_version() -> str | None: ...
+def decode_png(
+    data: Buffer, channels: int, *, bits: int = 8, max_pixels: int = 134217728
+) -> npt.NDArray[Any]: ...
+def decode_images(
     data: npt.NDArray[np.uint8],
     offsets: npt.NDArray[np.int64],
     channels: int,
@@ -342,6 +346,8 @@ def decode_jpegs(
     fast_dct: bool = False,
     upright: bool = False,
     max_pixels: int = 134217728,
+    jpeg: bool = True,
+    png: bool = True,
 ) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64], npt.NDArray[np.int64]] | None: ...
 def draw_crop(
     kind: str,
@@ -356,13 +362,16 @@ def draw_crop(
 @final
 class Preprocessor:
     def __init__(self, fields: Mapping[str, Any]) -> None: ...
-    def jpegs(
+    def images(
         self,
         data: npt.NDArray[np.uint8],
         offsets: npt.NDArray[np.int64],
         keys: npt.NDArray[np.uint64],
         out: npt.NDArray[np.uint8],
         begin: int,
+        *,
+        jpeg: bool,
+        png: bool,
     ) -> tuple[int, Exception | None]: ...
     def pixels(
         self, pixels: npt.NDArray[np.uint8], key: int | np.uint64, out: npt.NDArray[np.uint8]

@@ -11,7 +11,7 @@
 struct fr_preprocessor {
     const fr_preprocess_options *options;
     fr_jpeg *jpeg;
-    fr_buffer turned; /* decoded pixels, upright */
+    fr_buffer turned; /* decoded pixels: of a JPEG, upright */
     fr_buffer floats; /* a row of the result, or all of it where colours change */
 };
 
@@ -258,6 +258,29 @@ int fr_preprocessor_jpeg(fr_preprocessor *preprocessor, fr_span data, uint64_t k
     fr_resampler_free(&r);
     return status;
 }
+
+/* --- from a PNG ------------------------------------------------------------------------------- */
+
+int fr_preprocessor_png(fr_preprocessor *preprocessor, fr_span data, uint64_t key, uint8_t *out,
+                        fr_error *err) {
+    fr_preprocessor *p = preprocessor;
+    const fr_preprocess_options *o = p->options;
+    const fr_png_format format = {.channels = (int)o->format.channels, .bits = 8};
+    fr_png_header h;
+    geometry g;
+    FR_TRY(fr_png_read_header(data, o->limits.pixels, &h, err));
+    if (o->upright || (h.is_color && format.channels == 1)) return FR_AGAIN;
+    FR_TRY(choose(o, h.height, h.width, key, &g, err));
+    const size_t row_size = h.width * o->format.channels;
+    if (h.height == o->format.height && h.width == o->format.width && is_verbatim(o, &g, key))
+        return fr_png_decode(data, &h, &format, out, row_size, err);
+    p->turned.size = 0;
+    FR_TRY(fr_buffer_reserve(&p->turned, h.height * row_size, err));
+    FR_TRY(fr_png_decode(data, &h, &format, p->turned.data, row_size, err));
+    return fr_preprocessor_pixels(p, p->turned.data, h.height, h.width, key, out, err);
+}
+
+/* ---------------------------------------------------------------------------------------------- */
 
 static int check(const fr_preprocess_options *o, fr_error *err) {
     const fr_crop_options *c = &o->crop;

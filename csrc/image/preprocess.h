@@ -12,6 +12,7 @@
 #include "image/crop.h"
 #include "image/jpeg.h"
 #include "image/pixel_format.h"
+#include "image/png.h"
 #include "image/resample.h"
 
 typedef struct {
@@ -44,6 +45,11 @@ FR_NODISCARD int fr_preprocessor_new(const fr_preprocess_options *options,
    that is too small to be cropped. */
 FR_NODISCARD int fr_preprocessor_jpeg(fr_preprocessor *preprocessor, fr_span data, uint64_t key,
                                       uint8_t *out, fr_error *err);
+
+/* The same of a PNG. FR_AGAIN for one that others have to decode: a coloured one as grey, and any
+   that would have to be turned as EXIF says. */
+FR_NODISCARD int fr_preprocessor_png(fr_preprocessor *preprocessor, fr_span data, uint64_t key,
+                                     uint8_t *out, fr_error *err);
 
 /* Decoded pixels into `out`: uint8, as many channels as the format has. */
 FR_NODISCARD int fr_preprocessor_pixels(fr_preprocessor *preprocessor, const uint8_t *pixels,

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Encoded images in records: decoded, cropped, resized and normalised on the workers.
 
-JPEGs are decoded in the core by libjpeg-turbo where it was built with it, otherwise by simplejpeg
-where that is installed; everything else by Pillow. All of them release the GIL.
+JPEGs and PNGs are decoded in the core by libjpeg-turbo and libpng where it was built with them,
+otherwise JPEGs by simplejpeg where that is installed; everything else by Pillow. All of them
+release the GIL.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ FORMATS = ("BMP", "GIF", "JPEG", "PNG", "TIFF", "WEBP")
 
 _MAX_PIXELS = 1 << 27
 _JPEG = b"\xff\xd8\xff"
+_PNG = b"\x89PNG\r\n\x1a\n"
 _MODES = {1: "L", 3: "RGB"}
 _DTYPES = ("uint8", "float32", "float16", "bfloat16")
 _RANDOM = ("random", "resized", "distorted")
@@ -233,7 +235,7 @@ class ImageFeature(Feature):
         strings = images if isinstance(images, Bytes) else Bytes.from_list(list(images))
         fields = self._fields()
         if fields is None:
-            found = self._jpegs(strings)
+            found = self._together(strings)
             return (
                 _as_arrays(self._each(strings, failed), self.channels) if found is None else found
             )
@@ -257,13 +259,12 @@ class ImageFeature(Feature):
             shape = (self.channels, *self.shape)
         out = _core.empty((len(strings), *shape), _dtype_of(fields["dtype"]), spares)
         rows = out.view(np.uint8).reshape(len(strings), -1)
-        row, count, is_native = 0, len(strings), _core.jpeg_version() is not None
+        row, count, built_in = 0, len(strings), _built_in()
         while row < count:
             error: Exception | None = None
-            begin = strings.offsets[row]
-            if is_native and strings.data[begin : begin + 3].tobytes() == _JPEG:
-                row, error = native.jpegs(
-                    strings.data, strings.offsets, keys, rows.reshape(-1), row
+            if any(built_in.values()):
+                row, error = native.images(
+                    strings.data, strings.offsets, keys, rows.reshape(-1), row, **built_in
                 )
                 if row == count:
                     break
@@ -288,17 +289,19 @@ class ImageFeature(Feature):
             return error
         return None
 
-    def _jpegs(self, strings: Bytes) -> Arrays | None:
-        """JPEGs of any size; None when that is not what all of them are."""
-        if _core.jpeg_version() is None or not len(strings):
+    def _together(self, strings: Bytes) -> Arrays | None:
+        """Images of any size; None when they are not all for the libraries that are built in."""
+        built_in = _built_in()
+        if not any(built_in.values()) or not len(strings):
             return None
-        found = _core.decode_jpegs(
+        found = _core.decode_images(
             strings.data,
             strings.offsets,
             self.channels,
             fast_dct=self.fast_dct,
             upright=self.upright,
             max_pixels=_MAX_PIXELS,
+            **built_in,
         )
         return None if found is None else Arrays(*found)
 
@@ -317,6 +320,12 @@ class ImageFeature(Feature):
             upright = not self.upright or _core.jpeg_header(data, max_pixels=_MAX_PIXELS)[3] == 1
             if upright:
                 return _core.decode_jpeg(data, self.channels, fast_dct=self.fast_dct)
+        if _core.png_version() is not None and data[:8] == _PNG and not self.upright:
+            try:
+                return _core.decode_png(data, self.channels, max_pixels=_MAX_PIXELS)
+            except ExampleParseError as error:
+                if error.kind != "schema":  # which is grey of colours
+                    raise
         return self._pixels(data)
 
     def _pixels(self, data: bytes) -> NDArray[np.uint8]:
@@ -360,15 +369,23 @@ class ImageFeature(Feature):
         return pixels.reshape(*turned.size[::-1], self.channels)
 
 
+def _built_in() -> dict[str, bool]:
+    """Whether the core has a library for JPEGs, and for PNGs."""
+    return {
+        "jpeg": _core.jpeg_version() is not None,
+        "png": _core.png_version() is not None,
+    }
+
+
 def decoders() -> dict[str, str | None]:
     """The libraries that decode images here, by format; None where one must be installed.
 
     Examples
     --------
     >>> sorted(decoders())
-    ['JPEG', 'other']
+    ['JPEG', 'PNG', 'other']
     """
-    found: dict[str, str | None] = {"JPEG": _core.jpeg_version(), "other": None}
+    found = {"JPEG": _core.jpeg_version(), "PNG": _core.png_version(), "other": None}
     for name in ("PIL", "simplejpeg"):
         try:
             module = __import__(name)
@@ -379,6 +396,7 @@ def decoders() -> dict[str, str | None]:
         )
         if name == "PIL":
             found["other"] = label
+            found["PNG"] = found["PNG"] or label
         if _core.jpeg_version() is None:
             found["JPEG"] = label
     return found

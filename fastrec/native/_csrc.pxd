@@ -697,6 +697,26 @@ cdef extern from "image/resample.h" nogil:
     void fr_resampler_free(fr_resampler *resampler) noexcept
 
 
+cdef extern from "image/png.h" nogil:
+    ctypedef struct fr_png_header:
+        size_t height
+        size_t width
+        int bits
+        bint is_color
+        bint has_alpha
+
+    ctypedef struct fr_png_format:
+        int channels
+        int bits
+
+    const char *fr_png_version() noexcept
+    bint fr_png_is(fr_span data) noexcept
+    int fr_png_read_header(fr_span data, uint64_t limit, fr_png_header *header,
+                           fr_error *err) noexcept
+    int fr_png_decode(fr_span data, const fr_png_header *header, const fr_png_format *format,
+                      uint8_t *out, size_t row_step, fr_error *err) noexcept
+
+
 cdef extern from "image/jpeg.h" nogil:
     ctypedef struct fr_jpeg:
         pass
@@ -808,6 +828,8 @@ cdef extern from "image/preprocess.h" nogil:
                             fr_error *err) noexcept
     int fr_preprocessor_jpeg(fr_preprocessor *preprocessor, fr_span data, uint64_t key,
                              uint8_t *out, fr_error *err) noexcept
+    int fr_preprocessor_png(fr_preprocessor *preprocessor, fr_span data, uint64_t key,
+                            uint8_t *out, fr_error *err) noexcept
     int fr_preprocessor_pixels(fr_preprocessor *preprocessor, const uint8_t *pixels, size_t height,
                                size_t width, uint64_t key, uint8_t *out, fr_error *err) noexcept
     void fr_preprocessor_free(fr_preprocessor *preprocessor) noexcept

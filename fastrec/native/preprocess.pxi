@@ -53,16 +53,17 @@ cdef class Preprocessor:
             raise ValueError(f"out must be of {count} images, got {out.shape[0]} bytes")
         return 0
 
-    def jpegs(self, const uint8_t[::1] data, const int64_t[::1] offsets, const uint64_t[::1] keys,
-              uint8_t[::1] out, size_t begin):
-        """Decode JPEGs from row `begin` on, until one is not a JPEG or fails.
+    def images(self, const uint8_t[::1] data, const int64_t[::1] offsets,
+               const uint64_t[::1] keys, uint8_t[::1] out, size_t begin, *, bint jpeg, bint png):
+        """Decode images from row `begin` on, until one is of another format or fails.
 
-        Image ``i`` is ``data[offsets[i]:offsets[i + 1]]``; `out` is the batch as bytes.
+        Image ``i`` is ``data[offsets[i]:offsets[i + 1]]``; `out` is the batch as bytes. `jpeg` and
+        `png` say which formats are for the libraries that are built in.
 
         Returns
         -------
         (int, Exception or None)
-            The row that was not made, or the number of rows; why, or None for no JPEG.
+            The row that was not made, or the number of rows; why, or None for another format.
         """
         cdef c.fr_error err
         cdef c.fr_span span
@@ -81,11 +82,13 @@ cdef class Preprocessor:
                         break
                     span.size = <size_t>(offsets[row + 1] - offsets[row])
                     span.data = &data[offsets[row]] if span.size else NULL
-                    if not c.fr_jpeg_is(span):
-                        status = c.FR_AGAIN
-                        break
-                    status = c.fr_preprocessor_jpeg(
-                        self.preprocessor, span, keys[row], &out[row * self.size], &err)
+                    status = c.FR_AGAIN
+                    if jpeg and c.fr_jpeg_is(span):
+                        status = c.fr_preprocessor_jpeg(
+                            self.preprocessor, span, keys[row], &out[row * self.size], &err)
+                    elif png and c.fr_png_is(span):
+                        status = c.fr_preprocessor_png(
+                            self.preprocessor, span, keys[row], &out[row * self.size], &err)
                     if status != c.FR_OK:
                         break
                     row += 1

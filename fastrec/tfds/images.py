@@ -11,14 +11,25 @@ from numpy.typing import NDArray
 
 import fastrec
 
+from .. import _core
+from ..errors import FastrecError
+
 __all__ = ["decode_image", "encode_image", "image_feature", "is_decodable"]
 
 _MODES = {1: "L", 2: "LA", 3: "RGB", 4: "RGBA"}
 _MAX_PIXELS = 1 << 27
+_PNG = b"\x89PNG\r\n\x1a\n"
 
 
 def is_decodable(channels: int, dtype: np.dtype[Any]) -> bool:
     """Whether :func:`decode_image` gives such images; Pillow has no 16-bit samples in colour."""
+    if dtype == np.uint16 and _core.png_version() is not None:
+        return channels in _MODES
+    return is_encodable(channels, dtype)
+
+
+def is_encodable(channels: int, dtype: np.dtype[Any]) -> bool:
+    """Whether :func:`encode_image` takes such images."""
     if dtype == np.uint8:
         return channels in (0, *_MODES)
     return dtype in (np.dtype(np.uint16), np.dtype(np.float32)) and channels == 1
@@ -48,10 +59,23 @@ def decode_image(data: bytes, channels: int, dtype: np.dtype[Any]) -> NDArray[An
     """
     if dtype == np.uint8 and channels in (1, 3):
         return np.asarray(image_feature(None, channels).decode([data])[0])
-    if dtype == np.float32:
-        samples = _open(data, "RGBA")
-        return np.ascontiguousarray(samples).view(np.float32)
-    return _open(data, "I;16" if dtype == np.uint16 else _MODES.get(channels))
+    stored = 4 if dtype == np.float32 else channels
+    samples = _by_libpng(data, stored, 16 if dtype == np.uint16 else 8)
+    if samples is None:
+        samples = _open(data, "I;16" if dtype == np.uint16 else _MODES.get(stored))
+    return np.ascontiguousarray(samples).view(np.float32) if dtype == np.float32 else samples
+
+
+def _by_libpng(data: bytes, channels: int, bits: int) -> NDArray[Any] | None:
+    """None for what Pillow has to have a look at."""
+    if not channels or data[:8] != _PNG or _core.png_version() is None:
+        return None
+    try:
+        return _core.decode_png(data, channels, bits=bits, max_pixels=_MAX_PIXELS)
+    except FastrecError as error:
+        if getattr(error, "kind", "") == "schema" and channels == 1:  # grey of colours
+            return None
+        raise ValueError(f"not an image that can be decoded: {error}") from error
 
 
 def _open(data: bytes, mode: str | None) -> NDArray[Any]:
@@ -101,7 +125,7 @@ def encode_image(array: Any, shape: tuple[int | None, ...], dtype: Any, encoding
     if array.dtype == np.float32:
         array = np.ascontiguousarray(array).view(np.uint8)
     channels = array.shape[-1]
-    if not is_decodable(channels, array.dtype):
+    if not is_encodable(channels, array.dtype):
         raise ValueError(f"{array.dtype} images of {channels} channels must be given encoded")
     plane = np.ascontiguousarray(array[..., 0] if channels == 1 else array)
     out = io.BytesIO()

@@ -174,7 +174,7 @@ def test_images_of_any_size_are_decoded_together() -> None:
     files = [some_jpeg(rng) for _ in range(40)]
     strings = fastrec.Bytes.from_list([b"ahead", *files])[1:]
     for channels in (1, 3):
-        found = _core.decode_jpegs(strings.data, strings.offsets, channels)
+        found = _core.decode_images(strings.data, strings.offsets, channels)
         assert found is not None
         for image, data in zip(fastrec.Arrays(*found), files, strict=True):
             np.testing.assert_array_equal(image, _core.decode_jpeg(data, channels))
@@ -188,15 +188,16 @@ def test_together_is_for_jpegs_that_are_whole_and_upright() -> None:
 
     def together(*files: bytes, **options: Any) -> Any:
         strings = fastrec.Bytes.from_list(list(files))
-        return _core.decode_jpegs(strings.data, strings.offsets, 3, **options)
+        return _core.decode_images(strings.data, strings.offsets, 3, **options)
 
     assert together(data, turned) is not None
     assert together(data, turned, upright=True) is None
-    for other in (b"", encode(photo(rng, 4, 4), "PNG"), data[:100], data[: len(data) // 2]):
+    for other in (b"", encode(photo(rng, 4, 4), "GIF"), data[:100], data[: len(data) // 2]):
         assert together(data, other) is None
+    assert together(data, jpeg=False) is None
     assert together(data, max_pixels=599) is None
     with pytest.raises(ValueError, match="offsets of image 1 are out of range"):
-        _core.decode_jpegs(np.frombuffer(data, np.uint8), np.array([0, len(data) + 1]), 3)
+        _core.decode_images(np.frombuffer(data, np.uint8), np.array([0, len(data) + 1]), 3)
 
 
 def test_rows_are_as_they_are_at_every_alignment() -> None:

@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0
+
+
+@cython.final
+cdef class _Decoder:
+    """JPEGs and PNGs of any sizes, one after the other, by the libraries that are built in."""
+
+    cdef c.fr_jpeg *jpeg
+    cdef int channels
+    cdef bint has_jpeg, has_png, fast_dct, upright
+    cdef uint64_t max_pixels
+
+    def __dealloc__(self):
+        c.fr_jpeg_free(self.jpeg)
+
+    cdef int size_of(self, c.fr_span span, int64_t *shape, c.fr_error *err) noexcept nogil:
+        """Height and width. FR_AGAIN for an image that others have to decode."""
+        cdef c.fr_jpeg_header jpeg
+        cdef c.fr_png_header png
+        cdef int status = c.FR_AGAIN
+        if self.has_jpeg and c.fr_jpeg_is(span):
+            status = c.fr_jpeg_open(self.jpeg, span, &jpeg, err)
+            if status == c.FR_OK and self.upright and jpeg.orientation != 1:
+                status = c.FR_AGAIN
+            shape[0], shape[1] = <int64_t>jpeg.height, <int64_t>jpeg.width
+        elif self.has_png and not self.upright and c.fr_png_is(span):
+            status = c.fr_png_read_header(span, self.max_pixels, &png, err)
+            if status == c.FR_OK and png.is_color and self.channels == 1:
+                status = c.FR_AGAIN
+            shape[0], shape[1] = <int64_t>png.height, <int64_t>png.width
+        return status
+
+    cdef int decode(self, c.fr_span span, uint8_t *out, c.fr_error *err) noexcept nogil:
+        """An image that size_of() had no objections to."""
+        cdef c.fr_jpeg_header jpeg
+        cdef c.fr_jpeg_region part
+        cdef c.fr_png_header png
+        cdef c.fr_png_format format
+        cdef int status
+        if not c.fr_jpeg_is(span):
+            format.channels, format.bits = self.channels, 8
+            status = c.fr_png_read_header(span, self.max_pixels, &png, err)
+            if status != c.FR_OK:
+                return status
+            return c.fr_png_decode(span, &png, &format, out, png.width * self.channels, err)
+        status = c.fr_jpeg_open(self.jpeg, span, &jpeg, err)
+        if status != c.FR_OK:
+            return status
+        memset(&part, 0, sizeof(part))
+        part.denominator, part.channels, part.fast_dct = 1, self.channels, self.fast_dct
+        part.height, part.width = jpeg.height, jpeg.width
+        return c.fr_jpeg_decode(self.jpeg, &part, out, part.width * self.channels, err)
+
+
+def decode_images(const uint8_t[::1] data, const int64_t[::1] offsets, int channels, *,
+                  bint fast_dct=False, bint upright=False, uint64_t max_pixels=1 << 27,
+                  bint jpeg=True, bint png=True):
+    """Decode JPEGs and PNGs of any sizes, one after the other into one array.
+
+    Image ``i`` is ``data[offsets[i]:offsets[i + 1]]``; `channels` is 1 or 3. `jpeg` and `png` say
+    which formats are for the libraries that are built in.
+
+    Returns
+    -------
+    (values, splits, shapes), as :class:`~fastrec.Arrays` has them, or None
+        None when one of them is of another format, fails, or with `upright` would have to be
+        turned.
+    """
+    cdef _Decoder decoder = _Decoder()
+    cdef c.fr_jpeg_limits limits
+    cdef c.fr_error err
+    cdef c.fr_span span
+    cdef size_t row, count = <size_t>offsets.shape[0] - 1
+    cdef int status = c.FR_OK
+    cdef int64_t end = 0
+    cdef int64_t[::1] splits = np.zeros(count + 1, np.int64)
+    cdef int64_t[:, ::1] shapes = np.full((count, 3), channels, np.int64)
+    cdef uint8_t[::1] out
+    for row in range(count + 1):
+        if not end <= offsets[row] <= data.shape[0]:
+            raise ValueError(f"offsets of image {row} are out of range")
+        end = offsets[row]
+    decoder.channels, decoder.fast_dct, decoder.upright = channels, fast_dct, upright
+    decoder.has_jpeg, decoder.has_png, decoder.max_pixels = jpeg, png, max_pixels
+    if jpeg:
+        limits.pixels, limits.scans = max_pixels, JPEG_SCANS
+        check(c.fr_jpeg_new(&limits, &decoder.jpeg, &err), &err)
+    with nogil:
+        for row in range(count):
+            span.size = <size_t>(offsets[row + 1] - offsets[row])
+            span.data = &data[offsets[row]] if span.size else NULL
+            status = decoder.size_of(span, &shapes[row, 0], &err)
+            if status != c.FR_OK:
+                break
+            splits[row + 1] = splits[row] + shapes[row, 0] * shapes[row, 1] * channels
+    if status != c.FR_OK:
+        return None
+    values = empty((splits[count],), np.uint8)
+    out = values
+    for row in range(count):
+        span.size = <size_t>(offsets[row + 1] - offsets[row])
+        span.data = &data[offsets[row]]
+        with nogil:
+            status = decoder.decode(span, &out[splits[row]], &err)
+        if status != c.FR_OK:
+            return None
+        if row % SLICE_IMAGES == SLICE_IMAGES - 1:
+            PyErr_CheckSignals()
+    return values, np.asarray(splits), np.asarray(shapes)

@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: Apache-2.0
+
+
+def png_version():
+    """Name and version of the PNG library that is built in, or None."""
+    cdef const char *version = c.fr_png_version()
+    return None if version == NULL else version.decode("ascii")
+
+
+def decode_png(data, int channels, *, int bits=8, uint64_t max_pixels=1 << 27):
+    """Decode a PNG, as ``tf.io.decode_png`` does.
+
+    Parameters
+    ----------
+    data : bytes-like
+    channels : {1, 2, 3, 4}
+    bits : {8, 16}
+
+    Returns
+    -------
+    ndarray of uint8 or uint16, shape (height, width, channels)
+
+    Raises
+    ------
+    ExampleParseError
+        When `data` is not a whole PNG, or has colours and `channels` is below 3.
+    LimitExceededError
+        For more pixels than `max_pixels`.
+    ValueError
+        Without libpng.
+    """
+    cdef const uint8_t[::1] raw = memoryview(data).cast("B")
+    cdef c.fr_png_header header
+    cdef c.fr_png_format format
+    cdef c.fr_error err
+    cdef c.fr_span span
+    cdef int status
+    cdef size_t step
+    cdef uint8_t[::1] out
+    if not 1 <= channels <= 4 or bits not in (8, 16):
+        raise ValueError(f"channels must be 1 to 4 and bits 8 or 16, got {channels} and {bits}")
+    span.size = raw.shape[0]
+    span.data = &raw[0] if span.size else NULL
+    check(c.fr_png_read_header(span, max_pixels, &header, &err), &err)
+    result = empty((header.height, header.width, channels), np.uint8 if bits == 8 else np.uint16)
+    out = result.reshape(-1).view(np.uint8)
+    format.channels, format.bits = channels, bits
+    step = header.width * <size_t>(channels * bits // 8)
+    with nogil:
+        status = c.fr_png_decode(span, &header, &format, &out[0], step, &err)
+    check(status, &err)
+    return result

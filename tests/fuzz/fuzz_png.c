@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Bytes -> a format and a PNG -> its samples, decoded twice to the same.
+ *
+ * The first byte chooses the format; the rest is the file. With FUZZ_STANDALONE, main() takes files:
+ * so compilers without libFuzzer replay the corpus.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "image/png.h"
+
+#define CHECK(condition)                                                                           \
+    do {                                                                                           \
+        if (!(condition)) {                                                                        \
+            fprintf(stderr, "%s:%d: %s is not so\n", __FILE__, __LINE__, #condition);              \
+            abort();                                                                               \
+        }                                                                                          \
+    } while (0)
+
+#define PIXELS_MAX (1 << 20)
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+    fr_png_header h;
+    fr_error err;
+    if (size < 1 || fr_png_version() == NULL) return 0;
+    const fr_png_format format = {.channels = 1 + data[0] % 4, .bits = data[0] & 4 ? 16 : 8};
+    const fr_span png = {data + 1, size - 1};
+    if (fr_png_read_header(png, PIXELS_MAX, &h, &err) != FR_OK) return 0;
+    CHECK(h.height && h.width && h.height * h.width <= PIXELS_MAX);
+    const size_t row = h.width * (size_t)(format.channels * format.bits / 8);
+    uint8_t *first = malloc(row * h.height), *second = malloc(row * h.height);
+    CHECK(first && second);
+    const int status = fr_png_decode(png, &h, &format, first, row, &err);
+    CHECK(fr_png_decode(png, &h, &format, second, row, &err) == status);
+    if (status == FR_OK)
+        CHECK(memcmp(first, second, row * h.height) == 0);
+    else
+        CHECK(err.message[0] && err.status == status);
+    free(first);
+    free(second);
+    return 0;
+}
+
+#if defined(FUZZ_STANDALONE)
+int main(int count, char **names) {
+    for (int i = 1; i < count; i++) {
+        FILE *file = fopen(names[i], "rb");
+        CHECK(file && fseek(file, 0, SEEK_END) == 0);
+        const long size = ftell(file);
+        CHECK(size >= 0 && fseek(file, 0, SEEK_SET) == 0);
+        uint8_t *data = malloc((size_t)size + 1);
+        CHECK(data && fread(data, 1, (size_t)size, file) == (size_t)size);
+        fclose(file);
+        LLVMFuzzerTestOneInput(data, (size_t)size);
+        free(data);
+    }
+    printf("%d inputs\n", count - 1);
+    return 0;
+}
+#endif
