@@ -23,13 +23,15 @@ ifneq ($(JPEG),)
 IMAGE_CFLAGS := -DFASTREC_HAVE_JPEG $(shell pkg-config --cflags libjpeg)
 LDLIBS_CORE := $(shell pkg-config --libs libjpeg)
 else
-WITHOUT_JPEG := benchmarks/jpeg_ceiling.c
+WITHOUT_JPEG := benchmarks/jpeg_ceiling.c benchmarks/decode_ceiling.c
 endif
 # The same of libpng.
 PNG ?= $(shell pkg-config --exists 'libpng >= 1.6' 2>/dev/null && echo 1)
 ifneq ($(PNG),)
 IMAGE_CFLAGS += -DFASTREC_HAVE_PNG $(shell pkg-config --cflags libpng)
 LDLIBS_CORE += $(shell pkg-config --libs libpng)
+else
+WITHOUT_PNG := benchmarks/decode_ceiling.c
 endif
 LDLIBS_CORE += -lm
 
@@ -212,7 +214,7 @@ lint-c: .venv/installed-lint
 	@set -e; for cc in $(CC) clang; do \
 	    command -v $$cc >/dev/null || { echo "no $$cc here"; continue; }; \
 	    echo "$$cc -Wall -Wextra -Werror"; \
-	    for source in $(C_SOURCES) $(filter-out $(WITHOUT_JPEG),$(wildcard tests/c/*.c benchmarks/*.c)); do \
+	    for source in $(C_SOURCES) $(filter-out $(WITHOUT_JPEG) $(WITHOUT_PNG),$(wildcard tests/c/*.c benchmarks/*.c)); do \
 	        $$cc $(CFLAGS_STRICT) -O2 -c -o /dev/null $$source; \
 	    done; \
 	done
@@ -297,11 +299,11 @@ oracle: .venv-oracle/installed
 	.venv-oracle/bin/pytest -n auto -m "$(ORACLE_MARK)" tests/oracle --ignore=$(WITHOUT_TENSORFLOW)
 	.venv-oracle/bin/pytest $(WITHOUT_TENSORFLOW)
 
-## make integrations fastrec with PyTorch, Grain, datasets, Ray, Spark, a browser, S3: .venv-integrations-NAME
+## make integrations fastrec with PyTorch, Grain, datasets, Ray, Spark, TFDS, a browser, S3: .venv-integrations-NAME
 TORCH ?= torch==2.13.0
 # `not slow` leaves out the tests that start many interpreters, each of which imports PyTorch.
 INTEGRATIONS_MARK ?=
-INTEGRATIONS ?= torch grain hf ray spark viewer remote
+INTEGRATIONS ?= torch grain hf ray spark tfds viewer remote
 NEEDS_torch = $(TORCH) torchvision pillow torchdata tensorboard tensorboardX accelerate pandas
 TESTS_torch = tests/integrations/torch tests/integrations/events
 NEEDS_grain = grain jax orbax-checkpoint absl-py
@@ -313,6 +315,9 @@ TESTS_ray = tests/integrations/ray
 # Spark needs Java 17 or newer as well; without it the tests say that they are skipped.
 NEEDS_spark = 'pyspark>=4' pandas obstore 'moto[server]'
 TESTS_spark = tests/integrations/spark
+# The oracle of fastrec.tfds; its `slow` tests are thousands of splits and a real set of episodes.
+NEEDS_tfds = tensorflow-cpu tensorflow-datasets
+TESTS_tfds = tests/integrations/tfds
 # Needs a Chromium and its driver, too: apt-get install chromium chromium-driver
 NEEDS_viewer = selenium
 TESTS_viewer = tests/integrations/viewer
@@ -357,11 +362,11 @@ build/bench/crc32c_bench: benchmarks/crc32c_bench.c $(C_SOURCES) $(C_HEADERS)
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS_STRICT) -O3 -o $@ $< $(C_SOURCES) $(LDLIBS_CORE)
 
-# For this processor, and of libjpeg-turbo nothing but its public API.
-build/bench/jpeg_ceiling: benchmarks/jpeg_ceiling.c
+# For this processor, and of libjpeg-turbo and libpng nothing but their public API.
+build/bench/%_ceiling: benchmarks/%_ceiling.c
 	@mkdir -p $(@D)
 	$(CC) -std=gnu11 -Wall -Wextra -Werror -O3 -march=native -pthread -o $@ $< \
-	    $$(pkg-config --cflags --libs libjpeg)
+	    $$(pkg-config --cflags --libs libjpeg $(if $(PNG),libpng))
 
 BENCH = $(BIN)/fastrec bench
 bench: .venv/installed-bench build/bench/crc32c_bench $(if $(JPEG),build/bench/jpeg_ceiling) \

@@ -184,6 +184,12 @@ class Column:
         strings = self.value.dtype.kind == "O" and self.leaf.shape != ()
         return self.is_plain and None not in self.leaf.shape and not strings and self.rank < 2
 
+    @functools.cached_property
+    def is_rows(self) -> bool:
+        """Whether the values of all elements are rows of one array of numbers."""
+        fixed = None not in self.value.wire_shape and not self.value.is_dynamic
+        return self.rank == 1 and fixed and self.value.wire_dtype.kind != "O"
+
     # --- batches ----------------------------------------------------------------------------
 
     @property
@@ -338,7 +344,8 @@ class Structure:
         """Make the values of a part of the parsed content of a record or an element."""
         if isinstance(part, Column):
             raw = raws[part.leaf.path]
-            return raw if part.is_direct and depth == 0 else part.finish(raw, depth)
+            is_value = part.is_rows if depth else part.is_direct
+            return raw if is_value else part.finish(raw, depth)
         if isinstance(part, dict):
             return {name: self.build(each, raws, depth) for name, each in part.items()}
         if depth:  # a data set within one is a sequence
@@ -379,6 +386,7 @@ class Steps(Sequence[Any]):
         self._structure = structure
         self._part = part
         self._raws = raws
+        self._arrays: dict[Path, Any] | None = None
         counts = {p: structure.columns[p].count(raw) for p, raw in raws.items()}
         self._rows = range(next(iter(counts.values())))
         for (first, one), (second, other) in itertools.pairwise(counts.items()):
@@ -397,7 +405,18 @@ class Steps(Sequence[Any]):
             found.__dict__.update(self.__dict__, _rows=rows)
             return found
         columns = self._structure.columns
-        raws = {path: columns[path].element(raw, 0, rows) for path, raw in self._raws.items()}
+        if self._arrays is None:
+            self._arrays = {
+                path: columns[path].finish(raw)
+                for path, raw in self._raws.items()
+                if columns[path].is_rows
+            }
+        raws = {
+            path: self._arrays[path][rows]
+            if path in self._arrays
+            else columns[path].element(raw, 0, rows)
+            for path, raw in self._raws.items()
+        }
         return self._structure.build(self._part.element, raws, 1)
 
     def columns(self) -> dict[str, Any]:

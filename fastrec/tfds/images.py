@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import functools
 import io
 from typing import Any
 
@@ -18,6 +19,7 @@ __all__ = ["decode_image", "encode_image", "image_feature", "is_decodable"]
 
 _MODES = {1: "L", 2: "LA", 3: "RGB", 4: "RGBA"}
 _MAX_PIXELS = 1 << 27
+_JPEG = b"\xff\xd8\xff"
 _PNG = b"\x89PNG\r\n\x1a\n"
 
 
@@ -35,6 +37,7 @@ def is_encodable(channels: int, dtype: np.dtype[Any]) -> bool:
     return dtype in (np.dtype(np.uint16), np.dtype(np.float32)) and channels == 1
 
 
+@functools.cache
 def image_feature(shape: tuple[int, int] | None, channels: int) -> fastrec.ImageFeature:
     """A feature that decodes 8-bit images as TFDS does, by TensorFlow's JPEG transform."""
     return fastrec.ImageFeature(shape, channels, fast_dct=True)
@@ -57,25 +60,27 @@ def decode_image(data: bytes, channels: int, dtype: np.dtype[Any]) -> NDArray[An
     ValueError
         When the bytes are no such image.
     """
-    if dtype == np.uint8 and channels in (1, 3):
-        return np.asarray(image_feature(None, channels).decode([data])[0])
     stored = 4 if dtype == np.float32 else channels
-    samples = _by_libpng(data, stored, 16 if dtype == np.uint16 else 8)
+    samples = _built_in(data, stored, 16 if dtype == np.uint16 else 8)
+    if samples is None and dtype == np.uint8 and channels in (1, 3):
+        return np.asarray(image_feature(None, channels).decode([data])[0])
     if samples is None:
         samples = _open(data, "I;16" if dtype == np.uint16 else _MODES.get(stored))
     return np.ascontiguousarray(samples).view(np.float32) if dtype == np.float32 else samples
 
 
-def _by_libpng(data: bytes, channels: int, bits: int) -> NDArray[Any] | None:
-    """None for what Pillow has to have a look at."""
-    if not channels or data[:8] != _PNG or _core.png_version() is None:
-        return None
+def _built_in(data: bytes, channels: int, bits: int) -> NDArray[Any] | None:
+    """By libjpeg-turbo or libpng; None for what Pillow has to have a look at."""
     try:
-        return _core.decode_png(data, channels, bits=bits, max_pixels=_MAX_PIXELS)
+        if data[:3] == _JPEG and channels in (1, 3) and bits == 8 and _core.jpeg_version():
+            return _core.decode_jpeg(data, channels, fast_dct=True, max_pixels=_MAX_PIXELS)
+        if data[:8] == _PNG and channels and _core.png_version():
+            return _core.decode_png(data, channels, bits=bits, max_pixels=_MAX_PIXELS)
     except FastrecError as error:
         if getattr(error, "kind", "") == "schema" and channels == 1:  # grey of colours
             return None
         raise ValueError(f"not an image that can be decoded: {error}") from error
+    return None
 
 
 def _open(data: bytes, mode: str | None) -> NDArray[Any]:
