@@ -315,7 +315,7 @@ TESTS_ray = tests/integrations/ray
 # Spark needs Java 17 or newer as well; without it the tests say that they are skipped.
 NEEDS_spark = 'pyspark>=4' pandas obstore 'moto[server]'
 TESTS_spark = tests/integrations/spark
-# The oracle of fastrec.tfds; its `slow` tests are thousands of splits and a real set of episodes.
+# The oracle of fastrec.tfds: half a minute, after TensorFlow's half a gigabyte.
 NEEDS_tfds = tensorflow-cpu tensorflow-datasets
 TESTS_tfds = tests/integrations/tfds
 # Needs a Chromium and its driver, too: apt-get install chromium chromium-driver

@@ -27,10 +27,7 @@ NOT_EXACT = "jpeg" if str(fastrec.image.decoders()["JPEG"]).startswith("Pillow")
 # Nor 16-bit colours, which stay files.
 NOT_DECODED = "wide_colour" if str(fastrec.image.decoders()["PNG"]).startswith("Pillow") else None
 TESTS = Path(__file__).parents[2]
-pytestmark = [
-    pytest.mark.filterwarnings("ignore"),
-    pytest.mark.slow,
-]
+pytestmark = pytest.mark.filterwarnings("ignore")
 
 
 @pytest.fixture(scope="session")
