@@ -3,8 +3,8 @@
  * PNGs decoded by libpng: 1 (grey), 2 (grey and alpha), 3 (RGB) or 4 channels of 8 or 16 bits.
  *
  * Every file is taken for hostile. What libpng calls an error becomes FR_ERR_MALFORMED, with its
- * text; nothing exits or prints. Chunks of text, profiles and the like are not looked at. What is
- * not exact to the bit everywhere, colour to grey, is left to others.
+ * text; nothing exits or prints. Chunks of text, profiles and the like are not looked at. Colours
+ * become grey as TensorFlow has it.
  *
  * Built without libpng (no FASTREC_HAVE_PNG) decoding is FR_ERR_STATE.
  */
@@ -39,7 +39,7 @@ FR_NODISCARD int fr_png_read_header(fr_span data, uint64_t limit, fr_png_header 
                                     fr_error *err);
 
 /* Decodes the image of that header to rows that are `row_step` bytes apart, each of
-   width x channels x bits / 8 bytes. FR_ERR_SCHEMA for grey of a coloured image. */
+   width x channels x bits / 8 bytes. */
 FR_NODISCARD int fr_png_decode(fr_span data, const fr_png_header *header,
                                const fr_png_format *format, uint8_t *out, size_t row_step,
                                fr_error *err);

@@ -268,8 +268,8 @@ int fr_preprocessor_png(fr_preprocessor *preprocessor, fr_span data, uint64_t ke
     const fr_png_format format = {.channels = (int)o->format.channels, .bits = 8};
     fr_png_header h;
     geometry g;
+    if (o->upright) return FR_AGAIN;
     FR_TRY(fr_png_read_header(data, o->limits.pixels, &h, err));
-    if (o->upright || (h.is_color && format.channels == 1)) return FR_AGAIN;
     FR_TRY(choose(o, h.height, h.width, key, &g, err));
     const size_t row_size = h.width * o->format.channels;
     if (h.height == o->format.height && h.width == o->format.width && is_verbatim(o, &g, key))

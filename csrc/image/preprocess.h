@@ -46,8 +46,7 @@ FR_NODISCARD int fr_preprocessor_new(const fr_preprocess_options *options,
 FR_NODISCARD int fr_preprocessor_jpeg(fr_preprocessor *preprocessor, fr_span data, uint64_t key,
                                       uint8_t *out, fr_error *err);
 
-/* The same of a PNG. FR_AGAIN for one that others have to decode: a coloured one as grey, and any
-   that would have to be turned as EXIF says. */
+/* The same of a PNG. FR_AGAIN where it has to be upright, which others see to. */
 FR_NODISCARD int fr_preprocessor_png(fr_preprocessor *preprocessor, fr_span data, uint64_t key,
                                      uint8_t *out, fr_error *err);
 

@@ -321,11 +321,7 @@ class ImageFeature(Feature):
             if upright:
                 return _core.decode_jpeg(data, self.channels, fast_dct=self.fast_dct)
         if _core.png_version() is not None and data[:8] == _PNG and not self.upright:
-            try:
-                return _core.decode_png(data, self.channels, max_pixels=_MAX_PIXELS)
-            except ExampleParseError as error:
-                if error.kind != "schema":  # which is grey of colours
-                    raise
+            return _core.decode_png(data, self.channels, max_pixels=_MAX_PIXELS)
         return self._pixels(data)
 
     def _pixels(self, data: bytes) -> NDArray[np.uint8]:

@@ -25,8 +25,6 @@ cdef class _Decoder:
             shape[0], shape[1] = <int64_t>jpeg.height, <int64_t>jpeg.width
         elif self.has_png and not self.upright and c.fr_png_is(span):
             status = c.fr_png_read_header(span, self.max_pixels, &png, err)
-            if status == c.FR_OK and png.is_color and self.channels == 1:
-                status = c.FR_AGAIN
             shape[0], shape[1] = <int64_t>png.height, <int64_t>png.width
         return status
 

@@ -23,7 +23,7 @@ def decode_png(data, int channels, *, int bits=8, uint64_t max_pixels=1 << 27):
     Raises
     ------
     ExampleParseError
-        When `data` is not a whole PNG, or has colours and `channels` is below 3.
+        When `data` is not a whole PNG.
     LimitExceededError
         For more pixels than `max_pixels`.
     ValueError

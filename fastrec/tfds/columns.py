@@ -94,14 +94,14 @@ class Column:
             return tuple(columns[part][row] for part in self.parts)
         return columns[self.leaf.name][row]
 
-    def count(self, raw: Any) -> int:
-        """Elements of the outermost sequence."""
+    def count(self, raw: Any, depth: int = 0) -> int:
+        """Elements of the outermost sequence that is left, of the content of an element."""
         if self.value.is_dynamic:
             return len(raw[1])
-        if self.rank > 1 or isinstance(raw, Bytes):
+        if self.rank - depth > 1 or isinstance(raw, Bytes):
             return len(raw)
         size = math.prod(int(size or 0) for size in self.value.wire_shape)
-        if self.leaf.lengths[0] is not None or not size:
+        if self.leaf.lengths[depth] is not None or not size:
             return len(raw) if raw.ndim > 1 or self.value.wire_shape == () else 0
         count, left = divmod(raw.size, size)
         if left:
@@ -172,8 +172,13 @@ class Column:
         return _stacked([self.value.decode(data, shape) for data, shape in pairs], self.value)
 
     def _finish_rows(self, raw: Any, depth: int) -> Any:
-        if not self.decodes and not self.value.is_dynamic:
-            return _rebased(raw, self._as_unsigned)
+        if not self.value.is_dynamic:
+            rebased = _rebased(raw, self._as_unsigned)
+            if not self.decodes:
+                return rebased
+            flat = _stacked([self.value.decode(data) for data in _flat(rebased)], self.value)
+            if isinstance(flat, np.ndarray) and None not in self.value.shape:
+                return _map_flat(rebased, lambda _: flat)
         count = len(raw[1]) if self.value.is_dynamic else len(raw)
         rows = (self.element(raw, depth, index) for index in range(count))
         return [self._finish(row, depth + 1) for row in rows]
@@ -185,10 +190,10 @@ class Column:
         return self.is_plain and None not in self.leaf.shape and not strings and self.rank < 2
 
     @functools.cached_property
-    def is_rows(self) -> bool:
-        """Whether the values of all elements are rows of one array of numbers."""
+    def rows_at(self) -> int:
+        """Depth of the elements that are rows of one array of numbers; 0 where there are none."""
         fixed = None not in self.value.wire_shape and not self.value.is_dynamic
-        return self.rank == 1 and fixed and self.value.wire_dtype.kind != "O"
+        return self.rank if fixed and self.value.wire_dtype.kind != "O" else 0
 
     # --- batches ----------------------------------------------------------------------------
 
@@ -249,7 +254,11 @@ def _stacked(rows: list[Any], value: Value) -> Any:
 def _map_flat(ragged: Any, function: Callable[[Any], Any]) -> Any:
     if isinstance(ragged, Ragged):
         return Ragged(_map_flat(ragged.values, function), ragged.row_splits)
-    return ragged if isinstance(ragged, Bytes) else function(ragged)
+    return function(ragged)
+
+
+def _flat(ragged: Any) -> Any:
+    return _flat(ragged.values) if isinstance(ragged, Ragged) else ragged
 
 
 def _rebased(ragged: Any, function: Callable[[Any], Any]) -> Any:
@@ -344,13 +353,11 @@ class Structure:
         """Make the values of a part of the parsed content of a record or an element."""
         if isinstance(part, Column):
             raw = raws[part.leaf.path]
-            is_value = part.is_rows if depth else part.is_direct
+            is_value = part.rows_at == depth if depth else part.is_direct
             return raw if is_value else part.finish(raw, depth)
         if isinstance(part, dict):
             return {name: self.build(each, raws, depth) for name, each in part.items()}
-        if depth:  # a data set within one is a sequence
-            return self.build(part.element, raws, depth)
-        return Steps(self, part, {path: raws[path] for path in part.inside})
+        return Steps(self, part, {path: raws[path] for path in part.inside}, depth)
 
 
 class _Elements(NamedTuple):
@@ -382,12 +389,15 @@ class Steps(Sequence[Any]):
     Each is made, and its images are decoded, when it is asked for.
     """
 
-    def __init__(self, structure: Structure, part: _Elements, raws: Mapping[Path, Any]) -> None:
+    def __init__(
+        self, structure: Structure, part: _Elements, raws: Mapping[Path, Any], depth: int = 0
+    ) -> None:
         self._structure = structure
         self._part = part
         self._raws = raws
+        self._depth = depth  # data sets and sequences around this one
         self._arrays: dict[Path, Any] | None = None
-        counts = {p: structure.columns[p].count(raw) for p, raw in raws.items()}
+        counts = {p: structure.columns[p].count(raw, depth) for p, raw in raws.items()}
         self._rows = range(next(iter(counts.values())))
         for (first, one), (second, other) in itertools.pairwise(counts.items()):
             if one != other:
@@ -404,20 +414,20 @@ class Steps(Sequence[Any]):
             found = object.__new__(Steps)
             found.__dict__.update(self.__dict__, _rows=rows)
             return found
-        columns = self._structure.columns
+        columns, depth = self._structure.columns, self._depth
         if self._arrays is None:
             self._arrays = {
-                path: columns[path].finish(raw)
+                path: columns[path].finish(raw, depth)
                 for path, raw in self._raws.items()
-                if columns[path].is_rows
+                if columns[path].rows_at == depth + 1
             }
         raws = {
             path: self._arrays[path][rows]
             if path in self._arrays
-            else columns[path].element(raw, 0, rows)
+            else columns[path].element(raw, depth, rows)
             for path, raw in self._raws.items()
         }
-        return self._structure.build(self._part.element, raws, 1)
+        return self._structure.build(self._part.element, raws, depth + 1)
 
     def columns(self) -> dict[str, Any]:
         """The elements as nested columns: arrays with a leading dimension, all images decoded."""
@@ -425,7 +435,8 @@ class Steps(Sequence[Any]):
         if rows.step < 0:
             raise ValueError("columns must be of elements in their order")
         size, columns = len(self._part.path), self._structure.columns
-        return nested({p[size:]: columns[p].finish(raw)[rows] for p, raw in self._raws.items()})
+        values = {p: columns[p].finish(raw, self._depth) for p, raw in self._raws.items()}
+        return nested({path[size:]: value[rows] for path, value in values.items()})
 
     def __repr__(self) -> str:
         return f"<fastrec.tfds.Steps of {len(self)}>"

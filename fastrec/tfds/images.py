@@ -77,8 +77,6 @@ def _built_in(data: bytes, channels: int, bits: int) -> NDArray[Any] | None:
         if data[:8] == _PNG and channels and _core.png_version():
             return _core.decode_png(data, channels, bits=bits, max_pixels=_MAX_PIXELS)
     except FastrecError as error:
-        if getattr(error, "kind", "") == "schema" and channels == 1:  # grey of colours
-            return None
         raise ValueError(f"not an image that can be decoded: {error}") from error
     return None
 
