@@ -158,20 +158,22 @@ build/tsan/%: tests/c/%.c $(C_SOURCES:csrc/%.c=build/tsan/core/%.o)
 build/asan/%: tests/fuzz/%.c $(C_SOURCES:csrc/%.c=build/asan/core/%.o)
 	$(CC) $(CFLAGS_STRICT) $(ASAN_FLAGS) -DFUZZ_STANDALONE -o $@ $^ $(LDLIBS_CORE)
 
-sanitize-fuzz: $(addprefix build/asan/,fuzz_parse fuzz_frame fuzz_jpeg fuzz_png)
+sanitize-fuzz: $(addprefix build/asan/fuzz_,parse frame jpeg png deflate)
+	build/asan/fuzz_deflate tests/fuzz/corpus_deflate/*
 	build/asan/fuzz_jpeg tests/fuzz/corpus_jpeg/*
 	build/asan/fuzz_png tests/fuzz/corpus_png/*
 	build/asan/fuzz_parse tests/fuzz/corpus_parse/*
 	build/asan/fuzz_frame tests/fuzz/corpus_frame/*
 
-## make fuzz         libFuzzer on framing, parsing, JPEGs and PNGs, each for FUZZ_SECONDS; needs clang
+## make fuzz         libFuzzer on what decodes bytes of others, each for FUZZ_SECONDS; needs clang
 FUZZ_SECONDS ?= 600
 build/fuzz/%: tests/fuzz/%.c $(C_SOURCES) $(C_HEADERS)
 	@mkdir -p $(@D)
 	clang $(CFLAGS_STRICT) $(ASAN_FLAGS) -fsanitize=fuzzer -o $@ $< $(C_SOURCES) $(LDLIBS_CORE)
 
-fuzz: $(addprefix build/fuzz/fuzz_,frame parse jpeg png)
-	@mkdir -p $(addprefix build/fuzz/,frame parse jpeg png)
+fuzz: $(addprefix build/fuzz/fuzz_,frame parse jpeg png deflate)
+	@mkdir -p $(addprefix build/fuzz/,frame parse jpeg png deflate)
+	build/fuzz/fuzz_deflate -max_len=4096 -max_total_time=$(FUZZ_SECONDS) build/fuzz/deflate tests/fuzz/corpus_deflate
 	build/fuzz/fuzz_frame -max_len=2048 -max_total_time=$(FUZZ_SECONDS) build/fuzz/frame tests/fuzz/corpus_frame
 	build/fuzz/fuzz_parse -max_total_time=$(FUZZ_SECONDS) build/fuzz/parse tests/fuzz/corpus_parse
 	build/fuzz/fuzz_jpeg -max_total_time=$(FUZZ_SECONDS) build/fuzz/jpeg tests/fuzz/corpus_jpeg

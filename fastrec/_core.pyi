@@ -41,6 +41,12 @@ class FileIndex:
     def offsets(self) -> Any: ...
 
 @final
+class DeflateWalk:
+    output: int
+    def __init__(self, first: int, every: int) -> None: ...
+    def feed(self, piece: Buffer, last: bool) -> list[tuple[int, int]]: ...
+
+@final
 class RecordReader:
     path: Any
     def __init__(

@@ -59,9 +59,10 @@ class Batcher:
         None: single records, as :func:`~fastrec.parse_single_example` gives them.
     shuffle : bool, "blocks", BlockShuffle or int
         True: a uniform permutation of all records, in constant memory. ``"blocks"``: neighbours
-        stay near each other, see :class:`BlockShuffle`. Both need uncompressed files. A number:
-        each record is drawn from a buffer of that many, which the records pass through in file
-        order; of a compressed file the buffer holds the records themselves.
+        stay near each other, see :class:`BlockShuffle`. Of compressed files, which need an index
+        for that, ``"blocks"`` is the cheaper by far. A number: each record is drawn from a buffer
+        of that many, which the records pass through in file order; of a compressed file the buffer
+        holds the records themselves.
     seed : int, optional
         Seed of the shuffle and of `augment`. None: a random seed is drawn once, when the Batcher is
         made. Shards that shuffle require a seed, which must be the same for all of them.

@@ -29,7 +29,7 @@ class Mixture:
     Parameters
     ----------
     sources : sequence of sources
-        Each a path, a pattern or a list of these; uncompressed.
+        Each a path, a pattern or a list of these; all of them compressed or none.
     weights : sequence of numbers
         How often each is drawn; 0.7 and 0.3 are the same as 7 and 3.
     until : {"first", "last"}

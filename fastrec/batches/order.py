@@ -120,7 +120,9 @@ class Ordering:
 
         Remote files that nobody has indexed yet are, where the order allows it.
         """
-        return self.files.sequential or not (self.is_drawn or self.files.is_indexed)
+        if self.files.sequential_source() is not None:
+            return True
+        return not (self.is_drawn or (self.files.is_indexed and not self.files.sequential))
 
     @property
     def is_drawn(self) -> bool:
@@ -150,8 +152,8 @@ class Ordering:
                 what = "shuffle=True" if self.spec.shuffle == "records" else "shuffle='blocks'"
                 hint = "; shuffle=10000 shuffles through a buffer of that many records"
             raise RandomAccessError(
-                f"{what} requires uncompressed files given by path, and {name} can only be read "
-                f"in sequence{hint}"
+                f"{what} requires regular files given by path, all of them compressed or none, "
+                f"and {name} can only be read in sequence{hint}"
             )
 
     @property

@@ -34,8 +34,6 @@ def run(arguments: argparse.Namespace, report: Report) -> int:
         raise Failure("--output and several files are mutually exclusive", USAGE)
 
     def build(path: str, _: Check) -> tuple[str, int]:
-        if fastrec.Reader(path).is_compressed(path):
-            raise fastrec.RandomAccessError(f"{path!a} is compressed: it has no random access")
         index = fastrec.Index.build(path)
         if not arguments.text:
             return index.save(arguments.output), len(index)

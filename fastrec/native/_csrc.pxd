@@ -78,6 +78,16 @@ cdef extern from "format/frame.h" nogil:
     void fr_frame_put(uint8_t *p, fr_span data) noexcept
 
 
+cdef extern from "format/deflate.h" nogil:
+    ctypedef struct fr_deflate:
+        uint64_t bits
+        uint64_t output
+        uint64_t stop
+        uint64_t every
+
+    int fr_deflate_walk(fr_deflate *walk, fr_span input, bint last, fr_error *err) noexcept
+
+
 cdef extern from "files/file_map.h" nogil:
     ctypedef struct fr_file_map_entry:
         pass

@@ -4,17 +4,21 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .. import _core
-from ..errors import IndexMismatchError
+from ..errors import IndexMismatchError, RandomAccessError
 from ..storage.options import StorageOptions
 from ..storage.remote import find_files
-from .byte_sources import NamedFile
+from .byte_sources import NamedFile, head_of
+from .checkpoints import MAGIC, Checkpoints, Marks, Stamp, mismatch
+from .compression import detect
 from .file_magic import FRAME_OVERHEAD
+from .inflate import Inflated
 from .paths import PathLike, index_path, is_remote
 from .targets import open_writer
 
@@ -24,10 +28,11 @@ _LONGEST_LINE = 42  # two numbers of 64 bits, a space and a line end
 
 
 class Index:
-    """The offsets of the records of one uncompressed file.
+    """The offsets of the records of one file.
 
     An index stores the size and modification time of its file. It is never trusted: each record is
-    verified where the index says it is.
+    verified where the index says it is. Offsets of a compressed file count inflated bytes, and its
+    index has checkpoints too, each of up to 32 KiB, from which the file can be inflated.
 
     Made by :meth:`build`, :meth:`load` or :meth:`read_text`, and by ``Writer(index=True)``.
 
@@ -47,13 +52,17 @@ class Index:
     b'few'
     """
 
-    def __init__(self, path: PathLike, core: _core.FileIndex) -> None:
+    def __init__(
+        self, path: PathLike, core: _core.FileIndex, checkpoints: Checkpoints | None = None
+    ) -> None:
         self.path = os.fspath(path)
         self._core = core
+        self.checkpoints = checkpoints
 
     @classmethod
     def build(cls, path: PathLike, *, max_record_bytes: int | None = None) -> Index:
-        """Index a file by reading its headers; an object in a store is read from end to end.
+        """Index a file by reading its headers; one that is compressed, or an object in a store, is
+        read from end to end.
 
         Raises
         ------
@@ -67,7 +76,41 @@ class Index:
                 file.name, read=file.stream().read, verify=False, max_record=limit
             )
             return cls(path, reader.index())
+        if (kind := detect(head_of(os.fspath(path)))) is not None:
+            return cls._inflated(path, path, kind, {"max_record": max_record_bytes or 0})
         return cls._of(path, path, max_record_bytes)
+
+    @classmethod
+    def _inflated(
+        cls,
+        path: PathLike,
+        place: PathLike,
+        kind: str,
+        options: dict[str, Any],
+        limits: dict[str, Any] | None = None,
+        pause: Callable[[float], None] | None = None,
+    ) -> Index:
+        """The index of a compressed file, which is inflated from end to end.
+
+        `options` and `limits` are those of RecordReader and Inflated. ``pause(0)`` may end it.
+        """
+        marks = Marks()
+        with NamedFile(place, path) as file:
+            status = os.fstat(file.fileno())
+
+            def read(size: int) -> bytes:
+                if pause is not None:
+                    pause(0)
+                return file.read(size)
+
+            inflated = Inflated(
+                read, kind, os.fsdecode(path), seek=file.seek, marks=marks, **(limits or {})
+            )
+            reader = _core.RecordReader(path, read=inflated, **{**options, "verify": False})
+            found = reader.index()
+            del reader
+            stamp = Stamp(status.st_size, status.st_mtime_ns)
+            return cls(path, found, marks.checkpoints(kind, stamp))
 
     @classmethod
     def _of(cls, path: PathLike, place: PathLike, max_record_bytes: int | None = None) -> Index:
@@ -87,16 +130,33 @@ class Index:
         IndexMismatchError
             If it is not a fastrec index, is damaged, or does not match the file.
         """
-        found = cls._read(path, index_path(path) if index is None else index)
-        status = os.stat(path)
-        if (found._core.size, found._core.mtime_ns) != (status.st_size, status.st_mtime_ns):
-            raise found._mismatch("the file has changed since it was made")
+        return cls._load(path, path, index_path(path) if index is None else index)
+
+    @classmethod
+    def _load(cls, path: PathLike, place: PathLike, index: PathLike) -> Index:
+        """Load the index of the file at `place`, if it is that of the file."""
+        found = cls._read(path, index)
+        status = os.stat(place)
+        if found._stamp != (status.st_size, status.st_mtime_ns):
+            raise mismatch(path, "the file has changed since it was made")
         return found
+
+    @property
+    def _stamp(self) -> Stamp:
+        if self.checkpoints is not None:
+            return self.checkpoints.stamp
+        return Stamp(self._core.size, self._core.mtime_ns)
 
     @classmethod
     def _read(cls, path: PathLike, index: PathLike) -> Index:
         with NamedFile(index) as file:
-            return cls(path, _core.FileIndex.load(file.read(), path))
+            return cls._parse(path, file.read())
+
+    @classmethod
+    def _parse(cls, path: PathLike, saved: bytes) -> Index:
+        if saved.startswith(MAGIC):
+            return cls(path, *Checkpoints.load(saved, path))
+        return cls(path, _core.FileIndex.load(saved, path))
 
     def save(self, index: PathLike | None = None) -> str:
         """Write it, by default beside the file, and return its path."""
@@ -110,9 +170,13 @@ class Index:
         """A writer of the complete file, which `close` publishes."""
         target = index_path(self.path) if target is None else target
         writer = open_writer(target, storage or StorageOptions())
-        writer.write_frames(self._core.save(), 0)
+        writer.write_frames(self._saved(), 0)
         writer.finish()
         return writer
+
+    def _saved(self) -> Any:
+        saved = self._core.save()
+        return saved if self.checkpoints is None else self.checkpoints.save(saved)
 
     def __len__(self) -> int:
         return len(self._core)
@@ -125,15 +189,25 @@ class Index:
     @property
     def data_size(self) -> int:
         """Size of the file, in bytes."""
-        return self._core.size
+        return self._stamp.size
 
     @property
     def mtime_ns(self) -> int:
         """Modification time of the file, in nanoseconds since 1970."""
-        return self._core.mtime_ns
+        return self._stamp.mtime_ns
 
     def write_text(self, index: PathLike) -> None:
-        """Write lines of ``offset size``, which DALI and the ``tfrecord`` package read."""
+        """Write lines of ``offset size``, which DALI and the ``tfrecord`` package read.
+
+        Raises
+        ------
+        RandomAccessError
+            When the file is compressed.
+        """
+        if self.checkpoints is not None:
+            raise RandomAccessError(
+                f"an index as text requires an uncompressed file, got {os.fsdecode(self.path)!a}"
+            )
         offsets = self.offsets
         rows = np.stack([offsets[:-1], np.diff(offsets)], axis=1).tolist()
         text = "".join([f"{offset} {size}\n" for offset, size in rows])
@@ -154,25 +228,13 @@ class Index:
             Unless the lines are numbers that cover the file from end to end.
         """
         status = os.stat(path)
-        found = cls.__new__(cls)
-        found.path = os.fspath(path)
         try:
             offsets = _parse_text(index, status.st_size)
-            core = _core.FileIndex(offsets, status.st_size, status.st_mtime_ns)
+            return cls(path, _core.FileIndex(offsets, status.st_size, status.st_mtime_ns))
         except IndexMismatchError:
-            raise found._mismatch("its entries are not where records can begin") from None
+            raise mismatch(path, "its entries are not where records can begin") from None
         except (ValueError, OverflowError) as error:
-            raise found._mismatch(str(error)) from None
-        found._core = core
-        return found
-
-    def _mismatch(self, what: str) -> IndexMismatchError:
-        path = os.fsdecode(self.path)
-        error = IndexMismatchError(
-            f"the index of {path!a} is refused: {what}; build it again with fastrec.Index.build"
-        )
-        error.path = path
-        return error
+            raise mismatch(path, str(error)) from None
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Index):
@@ -183,14 +245,10 @@ class Index:
     __hash__ = None  # type: ignore[assignment]
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _unpickle, (self.path, bytes(memoryview(self._core.save())))
+        return Index._parse, (self.path, bytes(memoryview(self._saved())))
 
     def __repr__(self) -> str:
         return f"<fastrec.Index of {self.path!a}, {len(self)} records>"
-
-
-def _unpickle(path: PathLike, saved: bytes) -> Index:
-    return Index(path, _core.FileIndex.load(saved, path))
 
 
 def _parse_text(index: PathLike, size: int) -> NDArray[np.uint64]:

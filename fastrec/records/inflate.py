@@ -14,11 +14,11 @@ import threading
 import zlib
 from collections import deque
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, NamedTuple, Protocol
 
 from ..errors import CorruptRecordError, FastrecError, LimitExceededError, TruncatedFileError
 
-__all__ = ["Inflated"]
+__all__ = ["Inflated", "Resume", "inflate_from", "inflater_library"]
 
 _PIECE = 1 << 20  # of input, to inflate at once: after each, other threads may be in the way
 _CRUMB = 1 << 16  # the same, where it may have to be gone through byte by byte
@@ -34,7 +34,7 @@ _FHCRC, _FEXTRA, _FNAME, _FCOMMENT = 2, 4, 8, 16
 
 
 @functools.cache
-def _library() -> Any:
+def inflater_library() -> Any:
     """isal's module in the place of zlib, where there is isal."""
     try:
         from isal import isal_zlib
@@ -43,12 +43,42 @@ def _library() -> Any:
     return isal_zlib
 
 
+# Deflate blocks of nothing, and their bits: one of fixed codes, one that brings its codes along.
+_FIXED, _DYNAMIC = (0x2, 10), (0x4D5FF10000000000081C004, 91)
+
+
+class Resume(NamedTuple):
+    """How to go on inside a deflate stream: `shift` bits of the first byte belong to the block
+    before, and `window` is the output before it."""
+
+    shift: int
+    window: bytes
+
+    def first(self, byte: int) -> bytes:
+        """The first byte, with bits before it that inflate to nothing in the place of others.
+
+        Inflaters begin with whole bytes only.
+        """
+        bits, count = _DYNAMIC if self.shift % 2 else (0, 0)
+        while count % 8 != self.shift:
+            bits |= _FIXED[0] << count
+            count += _FIXED[1]
+        return (bits | byte >> self.shift << count).to_bytes(count // 8 + 1, "little")
+
+
 class _Damaged(Exception):
     pass
 
 
 class _Short(Exception):
     pass
+
+
+class Marks(Protocol):
+    """Is told of what is inflated; a FastrecError that it raises is damage of the stream."""
+
+    def begin(self, at: int, output: int) -> None: ...
+    def add(self, piece: memoryview, data: bytes, last: bool) -> None: ...
 
 
 class _Input:
@@ -174,13 +204,19 @@ class _Stream:
     """The plain bytes of what a compressed file holds, one member or more."""
 
     def __init__(
-        self, read: Callable[[int], bytes], kind: str, seek: Callable[[int], object] | None
+        self,
+        read: Callable[[int], bytes],
+        kind: str,
+        seek: Callable[[int], object] | None = None,
+        marks: Marks | None = None,
+        resume: Resume | None = None,
     ) -> None:
         self.source = _Input(read)
+        self._marks, self._resume = marks, resume
         self._read, self._seek = read, seek
         self.output = 0
         self._gzip = kind == "GZIP"
-        self._library = _library()
+        self._library = inflater_library()
         self._feed = _CRUMB
 
     def __iter__(self) -> Iterator[bytes]:
@@ -204,6 +240,8 @@ class _Stream:
     def _pieces(self) -> Iterator[bytes]:
         """Yield output piece by piece; an empty piece precedes input that may be awaited."""
         begins = _gzip_header if self._gzip else _zlib_header
+        if self._resume is not None:
+            yield from self._rest_of_member(self._resume)
         while True:
             if self.source.buffered < _HEADER:
                 yield b""
@@ -212,29 +250,53 @@ class _Stream:
             yield from self._member()
             self.source.past_padding()
 
+    def _inflate(self, inflater: Any) -> tuple[memoryview, bytes]:
+        """Some input, and its output."""
+        source = self.source
+        piece = source.ahead(self._feed)
+        try:
+            data: bytes = inflater.decompress(piece, _OUTPUT)
+        except Exception as error:
+            raise _Damaged(str(error)) from error
+        if not piece and not data:
+            raise _Short
+        used = len(piece) - len(inflater.unconsumed_tail) - len(inflater.unused_data)
+        source.skip(used)
+        self._feed = min(2 * self._feed, _PIECE)
+        self.output += len(data)
+        return piece[: max(used, 0)], data
+
+    def _rest_of_member(self, resume: Resume) -> Iterator[bytes]:
+        """The output of a member that is gone into; what it adds up to is not known."""
+        inflater = self._library.decompressobj(-15, zdict=resume.window)
+        if resume.shift:
+            inflater.decompress(resume.first(self.source.exactly(1)[0]))
+        while not inflater.eof:
+            yield self._inflate(inflater)[1]
+        self.source.exactly(8 if self._gzip else 4)
+        self.source.past_padding()
+
     def _member(self) -> Iterator[bytes]:
         inflater = self._library.decompressobj(-15)
-        source = self.source
+        source, marks = self.source, self._marks
         begin = source.taken
+        if marks is not None:
+            marks.begin(begin, self.output)
         sum_up = self._library.crc32 if self._gzip else self._library.adler32
         check = sum_up(b"")
         size = 0
         while not inflater.eof:
             if not source.buffered:
                 yield b""
-            piece = source.ahead(self._feed)
             try:
-                data: bytes = inflater.decompress(piece, _OUTPUT)
-            except Exception as error:
+                piece, data = self._inflate(inflater)
+            except _Damaged:
                 yield from self._rescued(begin, size)
-                raise _Damaged(str(error)) from error
-            if not piece and not data:
-                raise _Short
-            source.skip(len(piece) - len(inflater.unconsumed_tail) - len(inflater.unused_data))
-            self._feed = min(2 * self._feed, _PIECE)
+                raise
+            if marks is not None:
+                self._mark(marks, piece, data, inflater.eof)
             check = sum_up(data, check)
             size += len(data)
-            self.output += len(data)
             if data:
                 yield data
         # The next member is probably as long: what is behind it need not be copied for this one.
@@ -242,6 +304,12 @@ class _Stream:
         if source.buffered < _HEADER:
             yield b""
         self._check_trailer(check, size)
+
+    def _mark(self, marks: Marks, piece: memoryview, data: bytes, last: bool) -> None:
+        try:
+            marks.add(piece, data, last)
+        except FastrecError as error:
+            raise _Damaged(str(error)) from error
 
     def _rescued(self, begin: int, size: int) -> Iterator[bytes]:
         """Return the output of the failed call before its error, if it can be read again."""
@@ -350,6 +418,8 @@ class Inflated:
         before it; without, up to a megabyte.
     max_output, max_ratio : int, optional
         Bytes of output, and times the input, beyond which the stream is refused.
+    marks : Marks, optional
+        Is told of each piece.
 
     Raises
     ------
@@ -367,8 +437,9 @@ class Inflated:
         seek: Callable[[int], object] | None = None,
         max_output: int | None = None,
         max_ratio: int | None = None,
+        marks: Marks | None = None,
     ) -> None:
-        stream = _Stream(read, kind, seek)
+        stream = _Stream(read, kind, seek, marks)
         self._chunks = _guarded(stream, kind, str(path), max_output, max_ratio)
         self._close = close
         self._channel: _Channel | None = None
@@ -414,6 +485,18 @@ class Inflated:
             self._close()
         elif self._pid == os.getpid():
             self._channel.stop()  # and the thread closes
+
+
+def inflate_from(
+    read: Callable[[int], bytes], kind: str, path: object, resume: Resume
+) -> Iterator[bytes]:
+    """Yield the output from a checkpoint on; `read` stands at its first byte.
+
+    Raises
+    ------
+    CorruptRecordError, TruncatedFileError
+    """
+    return _guarded(_Stream(read, kind, resume=resume), kind, str(path), None, None)
 
 
 def _guarded(

@@ -34,8 +34,9 @@ class Reader(_core.Indexed, Sequence[bytes]):
     source : path, URL, glob pattern, directory, list of these, or binary file object
         A file object is read from its current position, once, and is not closed.
     compression : {"auto", None, "GZIP", "ZLIB"}
-        ``"auto"`` detects it from each file's first bytes. Compressed files have no random access:
-        no ``len()``, no ``reader[i]``.
+        ``"auto"`` detects it from each file's first bytes. ``len()`` and ``reader[i]`` inflate
+        compressed files from end to end the first time, unless each has its index beside it, and
+        then a megabyte or so for a record.
     verify : bool, default True
         Verify the CRC32C of every record's data. That of its length is always verified.
     on_error : {"raise", "tolerate_tail", "skip"} or callable

@@ -16,20 +16,22 @@ import warnings
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
-from typing import IO, Any, Union
+from typing import IO, Any, NamedTuple, Union
 
 from .. import _core
 from ..errors import IndexMismatchError, RandomAccessError
-from ..storage.ahead import run_all
+from ..storage.ahead import Ahead, Job, run_all
 from ..storage.cache import ObjectCache, index_place
 from ..storage.options import StorageOptions
 from ..storage.remote import RemoteFile, streams_of
 from ..storage.stores import public
+from ..threads import usable_cpus
 from . import compression as streams
 from .byte_sources import NamedFile, Patience, Stream, Summed, head_of, regular_head
 from .file_magic import HEADER_SIZE
 from .index import Index
 from .inflate import Inflated
+from .inflated_dataset import InflatedDataset, InflatedFile, SpanReader
 from .passes import Pass
 from .paths import PathLike, expand, index_path, is_path
 from .recovery import Damage, OnError, Skipped, check_policy
@@ -118,7 +120,7 @@ class RecordFiles:
         self._indexes: dict[int, _core.FileIndex] = {}  # of passes; none that the cache has
         self._begun: weakref.ref[Pass] | None = None  # the last pass over remote files
         self._heads: dict[str, bytes] | None = None
-        self._sequential: str | None = None  # the first such source; empty for none
+        self._looked: _Look | None = None
         self._lock, self._pid = threading.Lock(), os.getpid()
         self.closed = False
 
@@ -155,10 +157,42 @@ class RecordFiles:
         if kind == "auto":
             kind = streams.detect(head_of(place))
         if kind is not None:
+            read = self._inflate_all(number, place, kind)
+        return _core.RecordReader(path, read=read, **options)
+
+    def _inflate_all(self, number: int, place: str | bytes, kind: str) -> Callable[[int], bytes]:
+        """All that a compressed file inflates to, by several threads where its index is at hand."""
+        path = self.paths[number]
+
+        def read_all() -> Callable[[int], bytes]:
             file = NamedFile(place, path)
             name = os.fsdecode(path)
-            read = Inflated(file.read, kind, name, close=file.close, seek=file.seek, **self._limits)
-        return _core.RecordReader(path, read=read, **options)
+            return Inflated(file.read, kind, name, close=file.close, seek=file.seek, **self._limits)
+
+        inflated = self._indexed(number, place)
+        if inflated is not None and SpanReader.pays(inflated):
+            return SpanReader(inflated, read_all)
+        return read_all()
+
+    def _indexed(self, number: int, place: str | bytes) -> InflatedFile | None:
+        """A compressed file as its checkpoints have it, where nothing is lost by going by them:
+        checksums of the compressed stream are not verified then, and limits not looked at."""
+        if not (self._options["verify"] and self._uses_checkpoints):
+            return None
+        if isinstance(self._dataset, InflatedDataset):
+            return self._dataset.inflated[number]
+        path, beside = self.paths[number], index_path(place)
+        if self._index not in ("auto", True) or not os.path.exists(beside):
+            return None
+        try:
+            return InflatedFile(path, place, Index._load(path, place, beside))
+        except (OSError, IndexMismatchError):
+            return None
+
+    @property
+    def _uses_checkpoints(self) -> bool:
+        """Whether an index beside a compressed file may stand for inflating it from end to end."""
+        return self._on_error == "raise" and not any(self._limits.values())
 
     def _open_range(self, part: FileRange, options: dict[str, Any]) -> _core.RecordReader:
         """Open a part of a file or an object, or any file of a file system."""
@@ -259,8 +293,8 @@ class RecordFiles:
 
     @property
     def sequential(self) -> bool:
-        """Whether there is no random access: compressed files, pipes, a file object."""
-        return self.sequential_source() is not None
+        """Whether file order is the one to read in: compressed files, pipes, a file object."""
+        return self.sequential_source() is not None or self._look().packed > 0
 
     def sequential_source(self) -> str | None:
         """Name the first source that has no random access, as messages do; None: all have."""
@@ -268,17 +302,27 @@ class RecordFiles:
             return repr(self.file)
         if self._ranges is not None:
             return f"{str(self._ranges[0])!a}"
-        if self._sequential is None:
+        look = self._look()
+        name = look.irregular
+        if name is None and look.packed and (look.packed < len(self.paths) or not self.is_local):
+            name = look.first_packed
+        return None if name is None else f"{os.fsdecode(name)!a}"
+
+    def _look(self) -> _Look:
+        """What the first bytes of the files say."""
+        if self._looked is None:
+            irregular = first_packed = None
+            packed = 0
             heads = self._remote_heads()
-            found = (
-                heads[place.name] if isinstance(place, RemoteFile) else regular_head(place)
-                for place in self.places
-            )
-            each = zip(self.paths, found, strict=True)
-            names = (path for path, head in each if head is None or self._is_compressed(head))
-            name = next(names, None)
-            self._sequential = "" if name is None else f"{os.fsdecode(name)!a}"
-        return self._sequential or None
+            for path, place in zip(self.paths, self.places, strict=True):
+                found = heads[place.name] if isinstance(place, RemoteFile) else regular_head(place)
+                if found is None:
+                    irregular = irregular or path
+                elif self._is_compressed(found):
+                    first_packed = first_packed or path
+                    packed += 1
+            self._looked = _Look(irregular, packed, first_packed)
+        return self._looked
 
     def is_compressed(self, path: str | bytes) -> bool:
         """Whether a file is compressed, by the `compression` option or its first bytes."""
@@ -338,12 +382,14 @@ class RecordFiles:
             raise RandomAccessError("a file that is followed has no random access")
         if (name := self.sequential_source()) is not None:
             raise RandomAccessError(
-                f"random access requires uncompressed regular files given by path; {name} can "
-                f"only be iterated over"
+                "random access requires regular files given by path, all of them compressed or "
+                f"none, and those in a local file system; {name} can only be iterated over"
             )
         if self.remote and self._cache is None:
             return self._make_remote()
         places = self._local_places()
+        if self._look().packed:
+            return self._make_inflated(places)
         make = partial(_core.Dataset, self.paths, places=places, **self._options)
         if self._on_error != "raise":
             # The numbers must be those of iterating, which reads what it counts.
@@ -353,6 +399,45 @@ class RecordFiles:
         if isinstance(self._index, str) and self._index == "auto":
             return make(beside=_warn)
         return make(indexes=self._given_index())
+
+    def _make_inflated(self, places: list[str | bytes]) -> InflatedDataset:
+        found: Iterable[tuple[Index, IndexMismatchError | None]]
+        self._check_index_option()
+        jobs = [
+            partial(self._inflated_index, *each) for each in zip(self.paths, places, strict=True)
+        ]
+        if self._on_error == "raise":
+            cpus = usable_cpus()
+            found = Ahead((Job(job, 0) for job in jobs), budget=1, threads=cpus, most=cpus)
+        else:
+            found = (job(None) for job in jobs)
+        files = []
+        for path, place, (index, refused) in zip(self.paths, places, found, strict=True):
+            if refused is not None:
+                _warn(refused)
+            files.append(InflatedFile(path, place, index))
+        return InflatedDataset(files, self._options)
+
+    def _inflated_index(
+        self, path: str | bytes, place: str | bytes, pause: Any
+    ) -> tuple[Index, IndexMismatchError | None]:
+        """The index of a compressed file, from beside it or by inflating it."""
+        option, refused = self._index, None
+        if isinstance(option, Index):
+            return option, None
+        if option is not False and self._uses_checkpoints:
+            beside = index_path(place) if option is True or option == "auto" else option
+            assert not isinstance(beside, bool)
+            try:
+                return Index._load(path, place, beside), None
+            except (IndexMismatchError, FileNotFoundError) as error:
+                if option != "auto":
+                    raise
+                refused = error if isinstance(error, IndexMismatchError) else None
+        kind = streams.detect(head_of(place)) if self._compression == "auto" else self._compression
+        assert kind is not None
+        options = {**self._options, "damage": self.policy()}
+        return Index._inflated(path, place, kind, options, self._limits, pause), refused
 
     def _damaged_indexes(self) -> list[_core.FileIndex]:
         if len(self._indexes) == len(self.paths):
@@ -397,11 +482,15 @@ class RecordFiles:
                 else Index._read(path, index_path(place))._core
                 for path, place in zip(self.paths, self.places, strict=True)
             ]
-        if len(self.paths) != 1:
-            raise ValueError(f"index={option!r} requires a single file, got {len(self.paths)}")
+        self._check_index_option()
         if not isinstance(option, Index):
             option = Index._read(self.paths[0], option)
         return [option._core]
+
+    def _check_index_option(self) -> None:
+        option = self._index
+        if len(self.paths) != 1 and not isinstance(option, bool) and option != "auto":
+            raise ValueError(f"index={option!r} requires a single file, got {len(self.paths)}")
 
     def raw(self, number: int) -> Any:
         """The bytes of a file as they are, to be read from its begin on."""
@@ -452,6 +541,14 @@ class RecordFiles:
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
         self._lock, self._pid = threading.Lock(), os.getpid()
+
+
+class _Look(NamedTuple):
+    """What was found by looking at files: the first that is no regular one, and compressed ones."""
+
+    irregular: str | bytes | None
+    packed: int
+    first_packed: str | bytes | None
 
 
 def _head_of(file: RemoteFile, pause: Any) -> bytes:

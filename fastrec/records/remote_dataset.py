@@ -9,7 +9,7 @@ import os
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import IO, Any
+from typing import IO, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,6 +33,19 @@ _IN_MEMORY = 64 << 20  # of an extract; a larger one is a temporary file
 _WARN_BYTES = 1 << 30
 
 
+class RangedFile(Protocol):
+    """A file that is read range by range."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def size(self) -> int: ...
+    @property
+    def silent(self) -> bool: ...
+    def read(self, begin: int, end: int, pause: Any) -> bytes | memoryview: ...
+    def identify(self, pause: Any) -> None: ...
+
+
 class RemoteDataset:
     """The records of remote files under one numbering, as ``_core.Dataset`` has local ones.
 
@@ -40,7 +53,7 @@ class RemoteDataset:
 
     Parameters
     ----------
-    files : list of RemoteFile
+    files : sequence of RangedFile
     indexes : list of FileIndex
     storage : StorageOptions
     options : mapping
@@ -49,7 +62,7 @@ class RemoteDataset:
 
     def __init__(
         self,
-        files: list[RemoteFile],
+        files: Sequence[RangedFile],
         indexes: Sequence[_core.FileIndex],
         storage: StorageOptions,
         options: dict[str, Any],
@@ -76,6 +89,10 @@ class RemoteDataset:
         file = int(np.searchsorted(self._firsts, number, "right")) - 1
         record = number - int(self._firsts[file])
         return self.paths[file], record, int(self._offsets[file][record])
+
+    def record_at(self, file: int, offset: int) -> int:
+        """The number within a file of the record that holds the byte at `offset`."""
+        return int(np.searchsorted(self._offsets[file], np.uint64(offset), "right")) - 1
 
     def place_of(self, number: int) -> tuple[str, int]:
         """File of a record, and its number within it."""
@@ -149,8 +166,8 @@ class RemoteDataset:
             run_all(file.identify for file in silent)
 
 
-def _fetch(file: RemoteFile, begin: int, end: int, pause: Any) -> memoryview:
-    return file.read(begin, end, pause)
+def _fetch(file: RangedFile, begin: int, end: int, pause: Any) -> memoryview:
+    return memoryview(file.read(begin, end, pause))
 
 
 class Plan:
@@ -203,7 +220,7 @@ class Extract:
     dataset : RemoteDataset
     plan : Plan
     data : iterable of buffers
-        Its ranges, in order.
+        Its ranges, in order; one may hold several.
     """
 
     def __init__(self, dataset: RemoteDataset, plan: Plan, data: Iterator[memoryview]) -> None:
@@ -212,7 +229,7 @@ class Extract:
         size = _PAD + plan.size
         with _scratch(size) as (number, place):
             at = _PAD
-            for _ in plan.ranges:
+            while at < size:
                 piece = next(data)
                 _write(number, piece, at)
                 at += len(piece)
@@ -426,7 +443,7 @@ def _beside(file: RemoteFile, required: bool, pause: Any) -> _core.FileIndex | N
         return None
 
 
-def _mismatch(file: RemoteFile, what: str) -> IndexMismatchError:
+def _mismatch(file: RangedFile, what: str) -> IndexMismatchError:
     error = IndexMismatchError(f"the index of {file.name!a} is refused: {what}; build it again")
     error.path = file.name
     return error

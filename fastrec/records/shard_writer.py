@@ -71,8 +71,6 @@ class ShardWriter:
                 "append and compression='ZLIB' are mutually exclusive: TensorFlow "
                 "reads only the first stream of a ZLIB file"
             )
-        if index and kind is not None:
-            raise ValueError("index and compression are mutually exclusive")
         if append and verify_after_write:
             raise ValueError("append and verify_after_write are mutually exclusive")
         self._storage = StorageOptions.of(storage_options)
@@ -222,7 +220,11 @@ class ShardWriter:
             if self._index:
                 pairs = list(zip(self.paths, files, strict=True))
                 for path, file in pairs:
-                    index = Index._of(path, file.place or path)
+                    place, kind = file.place or path, self._compression[0]
+                    if kind is None:
+                        index = Index._of(path, place)
+                    else:
+                        index = Index._inflated(path, place, kind, {})
                     files.append(index._finished(storage=self._storage))
             for file in files:
                 file.put_in_place()

@@ -199,10 +199,19 @@ def test_compressed_files_are_read_in_their_order(tmp_path: Path, features: Any)
         assert [record for batch in batches for record in batch] == records * 2
 
 
-def test_compressed_files_cannot_be_shuffled_and_say_so(tmp_path: Path) -> None:
-    (tmp_path / "file").write_bytes(gzipped(reference.write_frames(number_records(5))))
-    with pytest.raises((fastrec.FastrecError, ValueError), match=r"uncompressed|compressed"):
-        list(Batcher(tmp_path / "file", batch_size=2, shuffle=True))
+@pytest.mark.parametrize("shuffle", [True, "blocks"])
+def test_compressed_files_are_shuffled_as_others(tmp_path: Path, shuffle: Any) -> None:
+    frames = [reference.write_frames(number_records(500, start)) for start in (0, 500)]
+    for number, data in enumerate(frames):
+        (tmp_path / f"{number}.plain").write_bytes(data)
+        (tmp_path / f"{number}.packed").write_bytes(gzipped(data))
+    plain, packed = (
+        Batcher(str(tmp_path / f"*.{kind}"), batch_size=7, shuffle=shuffle, seed=3, shard=(1, 2))
+        for kind in ("plain", "packed")
+    )
+    assert len(packed) == len(plain)
+    for _ in range(2):
+        assert [list(batch) for batch in packed] == [list(batch) for batch in plain]
 
 
 def test_no_records_are_no_batches(tmp_path: Path) -> None:

@@ -122,7 +122,7 @@ def test_a_mixture_of_nothing_or_of_streams_is_refused(sources: list[Any], tmp_p
     with pytest.raises(ValueError, match="source 1 has no records"):
         list(Batcher(Mixture([sources[0], empty], [1, 1]), NUMBER))
     (tmp_path / "gz").write_bytes(gzipped(sources[0].read_bytes()))
-    with pytest.raises(fastrec.FastrecError, match="uncompressed"):
+    with pytest.raises(fastrec.FastrecError, match="all of them compressed or none"):
         list(Batcher(Mixture([sources[0], tmp_path / "gz"], [1, 1]), NUMBER))
     with pytest.raises(ValueError, match="mixture"):
         list(Batcher(Mixture(sources, [1, 1, 1]), NUMBER, shuffle=10))

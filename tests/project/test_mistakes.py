@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import io
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -72,10 +73,10 @@ MISTAKES: dict[str, tuple[Callable[[Path], Any], type[Exception], str]] = {
         "expected int64_list, found bytes_list (ask for bytes); its value has 48 bytes: a "
         "RawFeature of uint8?",
     ),
-    "a shuffle of compressed files": (
-        lambda d: fastrec.Batcher(write(d, RECORD, compression="GZIP"), shuffle=True),
+    "a shuffle of a file that is a device": (
+        lambda d: fastrec.Batcher([write(d, RECORD, compression="GZIP"), os.devnull], shuffle=True),
         fastrec.RandomAccessError,
-        "x' can only be read in sequence; shuffle=10000 shuffles through a buffer",
+        "'/dev/null' can only be read in sequence; shuffle=10000 shuffles through a buffer",
     ),
     "a shard that is a number": (
         lambda d: fastrec.Batcher(write(d, RECORD), shard=2),  # type: ignore[arg-type]
@@ -205,12 +206,13 @@ def test_dtypes_of_other_libraries_are_taken_by_name() -> None:
         fastrec.FixedLenFeature((), torch.bfloat16)
 
 
-def test_random_access_to_what_is_compressed_names_the_file(tmp_path: Path) -> None:
-    path = tmp_path / "x.tfrecord.gz"
-    with fastrec.Writer(path, compression="GZIP") as writer:
-        writer.write(b"x")
+def test_random_access_to_some_that_are_compressed_names_one(tmp_path: Path) -> None:
+    paths = [tmp_path / "x.tfrecord.gz", tmp_path / "x.tfrecord"]
+    for path, compression in zip(paths, ("GZIP", None), strict=True):
+        with fastrec.Writer(path, compression=compression) as writer:
+            writer.write(b"x")
     with pytest.raises(fastrec.RandomAccessError, match=r"x\.tfrecord\.gz' can only be iterated"):
-        len(fastrec.Reader(path))
+        len(fastrec.Reader(paths))
 
 
 def test_what_is_closed_says_so(tmp_path: Path) -> None:

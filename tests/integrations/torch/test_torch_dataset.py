@@ -276,13 +276,15 @@ def test_an_exception_of_a_transform_comes_through(files: str, features: dict[st
         list(DataLoader(dataset, batch_size=4, num_workers=1))
 
 
-def test_compressed_files_say_that_they_are_read_in_order(tmp_path: Any) -> None:
+@pytest.mark.parametrize("workers", [0, 2])
+def test_compressed_files_are_shuffled(tmp_path: Any, workers: int) -> None:
     path = tmp_path / "x.tfrecord.gz"
     with fastrec.Writer(path, compression="GZIP") as writer:
-        writer.write({"id": 1})
+        writer.write_batch({"id": np.arange(300)})
     dataset = Dataset(path, {"id": fastrec.FixedLenFeature((), np.int64)})
-    with pytest.raises(fastrec.RandomAccessError, match="random access requires uncompressed"):
-        len(dataset)
+    assert len(dataset) == 300
+    loaded = ids(DataLoader(dataset, batch_size=32, shuffle=True, num_workers=workers))
+    assert sorted(loaded) == list(range(300)) != loaded
 
 
 def test_threads_share_a_dataset(dataset: Any) -> None:

@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: Apache-2.0
+
+
+@cython.final
+cdef class DeflateWalk:
+    """Finds where some blocks of a deflate stream begin, as it is fed."""
+
+    cdef c.fr_deflate walk
+    cdef bytes left  # fed, and not walked
+
+    def __init__(self, uint64_t first, uint64_t every):
+        """Blocks from `first` bytes of output on, each at least `every` behind the one before."""
+        self.walk.stop, self.walk.every = first, every
+        self.left = b""
+
+    @property
+    def output(self):
+        """Bytes that what was walked inflates to."""
+        return self.walk.output
+
+    def feed(self, piece, bint last):
+        """Go on; return where blocks begin, each in bits of the stream and bytes of its output.
+
+        What comes behind the final block is passed over; with `last` there must be one.
+        """
+        cdef bytes joined = self.left + piece
+        cdef c.fr_span span
+        cdef c.fr_error err
+        cdef int status = c.FR_OK
+        cdef uint64_t begun = self.walk.bits >> 3
+        cdef size_t used = 0
+        cdef list found = []
+        while status == c.FR_OK:
+            span.data = <const uint8_t *>PyBytes_AS_STRING(joined) + used
+            span.size = <size_t>PyBytes_GET_SIZE(joined) - used
+            with nogil:
+                status = c.fr_deflate_walk(&self.walk, span, last, &err)
+            check(status, &err)
+            used = self.walk.bits // 8 - begun
+            if status == c.FR_OK:
+                found.append((self.walk.bits, self.walk.output))
+        self.left = b"" if status == c.FR_END else joined[used:]
+        return found

@@ -1,0 +1,265 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Records of compressed files by number: spans between checkpoints are inflated."""
+
+from __future__ import annotations
+
+import functools
+import os
+import zlib
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import Any
+
+from ..errors import CorruptRecordError, FastrecError, TruncatedFileError
+from ..storage.ahead import Ahead, Job
+from ..storage.options import StorageOptions
+from ..threads import usable_cpus
+from .byte_sources import NamedFile
+from .checkpoints import Checkpoints, Stamp, mismatch
+from .index import Index
+from .inflate import inflate_from
+from .paths import PathLike
+from .remote_dataset import Plan, RemoteDataset
+
+__all__ = ["InflatedDataset", "InflatedFile", "SpanReader"]
+
+_WHOLE = 8 << 20  # a longer span is not inflated as a whole: it might not fit into memory
+_KEPT = 64 << 20  # of spans that were inflated last
+_AHEAD = 16 << 20  # of spans, before whoever reads in order
+_WINDOW = 128 << 20  # of ranges, before whoever takes batches of a shuffle
+
+
+class InflatedFile:
+    """A compressed file, read as what it inflates to.
+
+    Any number of threads may share one.
+
+    Parameters
+    ----------
+    path : path
+        For messages.
+    place : path
+        Where the file is.
+    index : Index
+        With checkpoints.
+
+    Attributes
+    ----------
+    name : str
+    size : int
+        Of the output.
+    """
+
+    silent = False
+
+    def __init__(self, path: PathLike, place: PathLike, index: Index) -> None:
+        if index.checkpoints is None:
+            raise mismatch(path, "it has no checkpoints, and the file is compressed")
+        self.name, self._path, self._place = os.fsdecode(path), path, place
+        self._checkpoints: Checkpoints = index.checkpoints
+        self.index = index._core
+        self.size = self.index.size
+
+    def identify(self, pause: Any) -> None:
+        """Nothing: each read compares the file with what it was."""
+
+    def spans(self) -> int:
+        """Number of spans."""
+        return len(self._checkpoints)
+
+    def span_of(self, at: int) -> int:
+        """The span that holds a byte of the output."""
+        return self._checkpoints.find(at)
+
+    def span(self, number: int) -> tuple[int, int]:
+        """Begin and end of a span in the output."""
+        outputs = self._checkpoints.outputs
+        end = outputs[number + 1] if number + 1 < len(outputs) else self.size
+        return int(outputs[number]), int(end)
+
+    def longest(self) -> int:
+        """Size of the longest span."""
+        return max((end - begin for begin, end in map(self.span, range(self.spans()))), default=0)
+
+    def read(self, begin: int, end: int, pause: Callable[[float], None] | None = None) -> bytes:
+        """The output from `begin` to `end`, which is beyond it; `pause(0)` may end it.
+
+        Raises
+        ------
+        OSError, CorruptRecordError, TruncatedFileError
+            With the path, and the offset at which the output was to begin.
+        """
+        try:
+            return self._read(begin, end, pause)
+        except zlib.error as error:
+            text = f"its checkpoint is damaged: {error}"
+            raise self._error(CorruptRecordError, text, begin) from None
+        except FastrecError as error:
+            if error.offset is None:
+                error.offset = begin
+            raise
+
+    def _read(self, begin: int, end: int, pause: Callable[[float], None] | None) -> bytes:
+        number = self.span_of(begin)
+        at, resume = self._checkpoints.resume(number)
+        output = self.span(number)[0]
+        found: list[bytes] = []
+        with NamedFile(self._place, self._path) as file:
+            self._check(file, begin)
+            file.seek(at)
+            for chunk in inflate_from(file.read, self._checkpoints.kind, self.name, resume):
+                if pause is not None:
+                    pause(0)
+                first, output = output, output + len(chunk)
+                if output > begin:
+                    found.append(chunk[max(begin - first, 0) : end - first])
+                if output >= end:
+                    return b"".join(found)
+        raise self._error(TruncatedFileError, f"inflates to {output} bytes, not {self.size}", begin)
+
+    def _check(self, file: NamedFile, begin: int) -> None:
+        status = os.fstat(file.fileno())
+        stamp = self._checkpoints.stamp
+        if Stamp(status.st_size, status.st_mtime_ns) == stamp:
+            return
+        if status.st_size < stamp.size:
+            text = f"the file shrank while it was read, it had {stamp.size} bytes"
+            raise self._error(TruncatedFileError, text, begin, "shrunk")
+        text = "the file was replaced or written to while it was read"
+        raise self._error(CorruptRecordError, text, begin, "changed")
+
+    def _error(
+        self, error: type[FastrecError], text: str, begin: int, kind: str = "compression"
+    ) -> FastrecError:
+        raised = error(f"{self.name!a}: {text}, at {begin} bytes of output")
+        raised.path, raised.offset, raised.kind = self.name, begin, kind  # type: ignore[attr-defined]
+        return raised
+
+
+class InflatedDataset(RemoteDataset):
+    """The records of compressed files under one numbering.
+
+    Parameters
+    ----------
+    files : list of InflatedFile
+    options : mapping
+        ``verify`` and ``max_record`` of ``_core.Dataset``.
+    """
+
+    def __init__(self, files: Sequence[InflatedFile], options: dict[str, Any]) -> None:
+        storage = StorageOptions(window_bytes=_WINDOW)
+        super().__init__(files, [file.index for file in files], storage, options)
+        self.inflated = files
+        longest = max((min(file.longest(), _WHOLE) for file in files), default=1)
+        self._span = functools.lru_cache(max(2, _KEPT // max(longest, 1)))(self._inflate)
+
+    def jobs(self, plan: Plan) -> Iterator[Job]:
+        """What inflates the ranges of a plan: a job a span, or a range that is longer."""
+        some: list[tuple[int, int, int]] = []
+        where = None
+        for file, begin, end in plan.ranges:
+            span = file, self.inflated[file].span_of(begin)
+            if some and span != where:
+                yield self._job(some)
+                some = []
+            some.append((file, begin, end))
+            where = file, self.inflated[file].span_of(end - 1)
+        if some:
+            yield self._job(some)
+
+    def _job(self, ranges: list[tuple[int, int, int]]) -> Job:
+        return Job(partial(self._fetch, ranges), sum(end - begin for _, begin, end in ranges))
+
+    def _fetch(self, ranges: list[tuple[int, int, int]], pause: Any) -> memoryview:
+        pieces: list[bytes | memoryview] = []
+        for file, begin, end in ranges:
+            while begin < end:
+                first, last = self.inflated[file].span(self.inflated[file].span_of(begin))
+                until = min(end, last)
+                pieces.append(self._part(file, first, last, begin, until, pause))
+                begin = until
+        return memoryview(b"".join(pieces))
+
+    def _part(
+        self, file: int, first: int, last: int, begin: int, end: int, pause: Any
+    ) -> bytes | memoryview:
+        """The output from `begin` to `end`, inside the span from `first` to `last`."""
+        try:
+            if last - first > _WHOLE:
+                return self.inflated[file].read(begin, end, pause)
+            return memoryview(self._span(file, first, last))[begin - first : end - first]
+        except FastrecError as error:
+            raise self._at_record(error, file, begin) from None
+
+    def _inflate(self, file: int, first: int, last: int) -> bytes:
+        return self.inflated[file].read(first, last)
+
+    def _at_record(self, error: FastrecError, file: int, begin: int) -> FastrecError:
+        """The error as one about the first record that it keeps from being read."""
+        record = self.record_at(file, begin)
+        located = type(error)(f"{error} (record {record})")
+        located.__dict__.update(error.__dict__)
+        located.record = record
+        return located
+
+
+class SpanReader:
+    """``read(size)`` of all output of a file, whose spans are inflated by several threads ahead.
+
+    What cannot be inflated so is left to `instead`, a ``read(size)`` that begins at the beginning:
+    it gives what comes before the damage, and says where that is.
+    """
+
+    def __init__(self, file: InflatedFile, instead: Callable[[], Callable[[int], bytes]]) -> None:
+        self._instead = instead
+        self._read: Callable[[int], bytes] | None = None
+        self._given = 0
+        cpus = usable_cpus()
+        self._spans: Ahead[bytes] = Ahead(_jobs_of(file), budget=_AHEAD, threads=cpus, most=cpus)
+
+    @staticmethod
+    def pays(file: InflatedFile) -> bool:
+        """Whether there is something to do for several threads, within memory."""
+        return usable_cpus() > 1 and file.spans() > 2 and file.longest() <= _WHOLE
+
+    def __call__(self, size: int) -> bytes:
+        if self._read is None:
+            try:
+                data = next(self._spans, b"")
+                self._given += len(data)
+                return data
+            except (FastrecError, OSError):
+                self._read = self._instead()
+                self._pass_over(self._given)
+        return self._read(size)
+
+    def _pass_over(self, left: int) -> None:
+        """Read on to behind what was given."""
+        read = self._read
+        assert read is not None
+        while left:
+            data = read(_WHOLE)
+            if len(data) > left:
+                self._read = _Rest(data[left:], read)
+            if not data or len(data) > left:
+                return
+            left -= len(data)
+
+
+class _Rest:
+    """``read(size)`` of some bytes, and of what comes after."""
+
+    def __init__(self, first: bytes, read: Callable[[int], bytes]) -> None:
+        self._first, self._read = first, read
+
+    def __call__(self, size: int) -> bytes:
+        if self._first:
+            first, self._first = self._first, b""
+            return first
+        return self._read(size)
+
+
+def _jobs_of(file: InflatedFile) -> Iterator[Job]:
+    for begin, end in map(file.span, range(file.spans())):
+        if begin < end:
+            yield Job(partial(file.read, begin, end), end - begin)
