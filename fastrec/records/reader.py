@@ -158,6 +158,7 @@ class Reader(_core.Indexed, Sequence[bytes]):
         return self._files.is_compressed(path)
 
     def __len__(self) -> int:
+        self._files.check_length()
         return len(self._files.dataset())
 
     def _at(self, index: Any) -> Any:

@@ -118,7 +118,7 @@ class RecordFiles:
         self._skipped: dict[tuple[str, int], Skipped] = {}
         self._dataset: _core.Dataset | RemoteDataset | None = None
         self._indexes: dict[int, _core.FileIndex] = {}  # of passes; none that the cache has
-        self._begun: weakref.ref[Pass] | None = None  # the last pass over remote files
+        self._begun: weakref.ref[Pass] | None = None  # the last pass
         self._heads: dict[str, bytes] | None = None
         self._looked: _Look | None = None
         self._lock, self._pid = threading.Lock(), os.getpid()
@@ -260,8 +260,7 @@ class RecordFiles:
         if self.file is not None:
             return iter([self._open_file(damage, views)])
         run = Pass(self, damage, views)
-        if self.remote and self._cache is None:
-            self._begun = weakref.ref(run)
+        self._begun = weakref.ref(run)
         return run
 
     def summed_readers(self) -> Iterator[tuple[_core.RecordReader, Callable[[], tuple[int, int]]]]:
@@ -376,6 +375,20 @@ class RecordFiles:
             if self._dataset is None:
                 self._dataset = self._make_dataset()
             return self._dataset
+
+    def check_length(self) -> None:
+        """Refuse to inflate files for the sake of a hint: ``list(reader)`` begins a pass, asks for
+        the length, takes a TypeError for an answer, and only then asks for records.
+
+        Raises
+        ------
+        RandomAccessError
+        """
+        run = None if self._begun is None or self._dataset is not None else self._begun()
+        if run is not None and not run.started and self._look().packed:
+            raise RandomAccessError(
+                "len() of compressed files inflates them: ask for it before iter()"
+            )
 
     def _make_dataset(self) -> _core.Dataset | RemoteDataset:
         if self._follow is not False:

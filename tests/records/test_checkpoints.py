@@ -147,6 +147,21 @@ def test_an_index_beside_the_file_saves_inflating_it(
         assert list(reader) == list(reader.views()) == RECORDS
 
 
+def test_lists_are_made_in_one_pass(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "x.gz"
+    path.write_bytes(gzip.compress(FRAMES))
+    with monkeypatch.context() as patch:
+        patch.setattr(fastrec.Index, "_inflated", None)
+        assert list(fastrec.Reader(path)) == RECORDS
+    reader = fastrec.Reader(path)
+    records = iter(reader)
+    with pytest.raises(fastrec.RandomAccessError, match=r"before iter\(\)"):
+        len(reader)
+    assert next(records) == RECORDS[0]
+    assert len(reader) == len(RECORDS)
+    assert len(list(reader)) == len(RECORDS)
+
+
 def test_a_writer_leaves_it(tmp_path: Path) -> None:
     with fastrec.Writer(tmp_path / "x.gz", compression="GZIP", shards=3, index=True) as writer:
         writer.write_many(RECORDS)
