@@ -140,6 +140,8 @@ _TARGETS = (
     _Times("encode columns beside moving the bytes", "encode", _each(2, "cifar", "embed"), _OURS,
            Entry(CEILING, "memcpy"), within=True),
     _Times("read GZIP", "gzip", _each(2, "tabular", "tokens", "ragged"), _OURS, _TF),
+    _Times("read GZIP with its index", "gzip", _each(4, "tabular", "tokens"),
+           _ours("with its index"), _TF),
     _Times("random access, one at a time", "random", _each(2, "small"), _ours(_ONE),
            Entry("bagz", _ONE)),
     _Times("random access, in batches", "random", _each(10, "small"), _ours(_MANY),

@@ -129,6 +129,11 @@ class Checkpoints:
         """The last checkpoint at or before a byte of output."""
         return int(np.searchsorted(self.outputs, np.uint64(output), "right")) - 1
 
+    def byte_after(self, number: int) -> int:
+        """The byte of the file up to which what is between a checkpoint and the next one lies."""
+        following = number + 1
+        return int(self.places[following][0]) + 7 >> 3 if following < len(self) else self.stamp.size
+
     def resume(self, number: int) -> tuple[int, Resume]:
         """The byte of the file to read from, and what inflating from there takes.
 

@@ -217,7 +217,7 @@ class _Stream:
         self.output = 0
         self._gzip = kind == "GZIP"
         self._library = inflater_library()
-        self._feed = _CRUMB
+        self._feed = _CRUMB if resume is None else _PIECE
 
     def __iter__(self) -> Iterator[bytes]:
         """Small members together: handing over costs more than inflating them."""

@@ -107,7 +107,10 @@ class InflatedFile:
         with NamedFile(self._place, self._path) as file:
             self._check(file, begin)
             file.seek(at)
-            for chunk in inflate_from(file.read, self._checkpoints.kind, self.name, resume):
+            read: Callable[[int], bytes] = file.read
+            if end <= self.span(number)[1]:
+                read = _Part(read, self._checkpoints.byte_after(number) - at)
+            for chunk in inflate_from(read, self._checkpoints.kind, self.name, resume):
                 if pause is not None:
                     pause(0)
                 first, output = output, output + len(chunk)
@@ -134,6 +137,18 @@ class InflatedFile:
         raised = error(f"{self.name!a}: {text}, at {begin} bytes of output")
         raised.path, raised.offset, raised.kind = self.name, begin, kind  # type: ignore[attr-defined]
         return raised
+
+
+class _Part:
+    """``read(size)`` of so many bytes, beyond which nothing is inflated in vain."""
+
+    def __init__(self, read: Callable[[int], bytes], left: int) -> None:
+        self._read, self._left = read, left
+
+    def __call__(self, size: int) -> bytes:
+        data = self._read(min(size, self._left))
+        self._left -= len(data)
+        return data
 
 
 class InflatedDataset(RemoteDataset):

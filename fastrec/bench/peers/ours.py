@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -93,6 +94,19 @@ def _parse(**options: Any) -> Start:
     return start
 
 
+def _index_beside(task: Task) -> None:
+    """Make `out` the file with an index beside it, which is nobody else's."""
+    if os.path.exists(task.out):
+        os.unlink(task.out)
+    os.link(task.path, task.out)
+    fastrec.Index.build(task.out).save()
+
+
+def _parse_indexed(task: Task) -> Trial:
+    _index_beside(task)
+    return _parse()(replace(task, path=task.out))
+
+
 def _parse_anew(task: Task) -> Trial:
     return _exhausted(_batcher(task))
 
@@ -138,10 +152,7 @@ def _train_images(
 
 
 def _cold(task: Task) -> Trial:
-    if os.path.exists(task.out):
-        os.unlink(task.out)
-    os.link(task.path, task.out)  # so that an index beside it is nobody else's
-    fastrec.Index.build(task.out).save()
+    _index_beside(task)
 
     def once() -> None:
         features = features_of(task.case)
@@ -382,7 +393,7 @@ JOBS: dict[str, dict[str, Start]] = {
     "index size": {"": scatter.index_size},
     "shards": shards.jobs(),
     "write": {"rows": _write_rows, "columns": _write_columns},
-    "gzip": {"": _parse()},
+    "gzip": {"": _parse(), "with its index": _parse_indexed},
     "random": {"one at a time": _random_single, f"{_BATCHES} at a time": _random_batched},
     "index": {"": _index},
     "count": {"": _count},
