@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import gzip
 from pathlib import Path
 from typing import Any
 
@@ -150,6 +151,31 @@ def test_a_file_that_shrank_is_an_error(tmp_path: Path) -> None:
         file.truncate(4096)
     with pytest.raises(fastrec.TruncatedFileError, match=r"shrinks\.tfrecord"):
         fastrec.parse_many(reader, range(5000), {"id": SPEC["id"]})
+
+
+def test_compressed_files_and_objects_have_the_same_columns(
+    paths: list[Path], tmp_path: Path
+) -> None:
+    indices = np.random.default_rng(5).integers(-3000, 3000, 200)
+    expected = fastrec.parse_many(fastrec.Reader(paths), indices, SPEC)
+    zipped = []
+    for path in paths:
+        zipped.append(tmp_path / f"{path.name}.gz")
+        zipped[-1].write_bytes(gzip.compress(path.read_bytes(), 1))
+    assert_same(fastrec.parse_many(fastrec.Reader(zipped), indices, SPEC), expected)
+    pytest.importorskip("fsspec")
+    urls = [f"file://{path}" for path in paths]
+    assert_same(fastrec.parse_many(fastrec.Reader(urls), indices, SPEC), expected)
+
+
+def test_a_record_of_another_kind_in_a_compressed_file_is_named_as_in_it(tmp_path: Path) -> None:
+    path = tmp_path / "odd.tfrecord.gz"
+    with fastrec.Writer(path) as writer:
+        for number in range(10):
+            writer.write({"other": 1} if number == 6 else {"id": number})
+    with pytest.raises(fastrec.ExampleParseError, match=r"record 6 in .*odd") as caught:
+        fastrec.parse_many(fastrec.Reader(path), [1, 6], {"id": SPEC["id"]})
+    assert (caught.value.record, caught.value.path) == (6, str(path))
 
 
 def test_the_core_checks_numbers_itself(paths: list[Path]) -> None:

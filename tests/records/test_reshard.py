@@ -311,5 +311,3 @@ def test_places_are_the_inverse_of_the_order() -> None:
         assert np.array_equal(order[places], np.arange(count))
     with pytest.raises(ValueError, match="out of range"):
         fastrec._core.places_of(3, 7, 0, 2, 4)
-
-
