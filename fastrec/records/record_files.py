@@ -385,7 +385,9 @@ class RecordFiles:
         RandomAccessError
         """
         run = None if self._begun is None or self._dataset is not None else self._begun()
-        if run is not None and not run.started and self._look().packed:
+        if run is None or run.started or self._ranges is not None:
+            return
+        if self._look().packed:
             raise RandomAccessError(
                 "len() of compressed files inflates them: ask for it before iter()"
             )

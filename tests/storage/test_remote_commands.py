@@ -98,11 +98,6 @@ def test_sets_of_tfds_are_read_where_they_live(memory: Any, tmp_path: Path) -> N
         fastrec.tfds.load(f"{memory.url}/numbers/2.0.0", "train")
 
 
-def test_ranges_of_urls_are_refused(url: str) -> None:
-    with pytest.raises(ValueError, match="filesystem"):
-        fastrec.file_ranges(f"{url}/t-*")
-
-
 # -- Every verb that reads files, over HTTP ------------------------------------------------------
 
 VERBS: dict[str, tuple[list[str], str]] = {
