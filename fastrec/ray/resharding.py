@@ -12,6 +12,7 @@ import ray.exceptions
 
 import fastrec
 
+from ..records.recovery import OnError
 from ..records.reshard_units import reshard_by
 
 __all__ = ["reshard"]
@@ -22,6 +23,7 @@ def reshard(
     target: Any,
     *,
     shards: int | None = None,
+    shard_bytes: int | None = None,
     shard_records: int | None = None,
     shuffle: bool = False,
     seed: int | None = None,
@@ -29,6 +31,8 @@ def reshard(
     level: int | None = None,
     memory: int = 256 << 20,
     overwrite: bool = True,
+    on_error: OnError = "raise",
+    progress: Callable[[int, int], object] | None = None,
     ray_remote_args: Mapping[str, Any] | None = None,
 ) -> fastrec.Resharded:
     """Rewrite record files as others, in order or shuffled, by tasks of Ray.
@@ -38,7 +42,8 @@ def reshard(
     ``Batcher(source, shuffle=True, seed=seed)`` in epoch 0. Everything is written to the directory
     ``<target>.reshard`` beside the target first, and put in place at the end. A shuffle writes all
     records there once more before, so the disk needs room for two copies. A task that is lost with
-    its worker is run again.
+    its worker is run again. There is no ``resume``: the driver alone knows which tasks are done, so
+    a job whose driver is lost begins anew, once its directory was removed; the target is unchanged.
 
     Parameters
     ----------
@@ -46,11 +51,15 @@ def reshard(
         Plain or compressed files. All nodes must see the source and the target under the same
         path, as on a file system that all of them mount.
     target : path
-    shards, shard_records : int, optional
-        Number of files, or their size in records, each written by one task. Without these there is
-        one file.
+    shards, shard_bytes, shard_records : int, optional
+        Number of files, or their size in bytes or records, each written by one task. Without these
+        there is one file. For ``shard_bytes`` the driver holds four bytes for each record.
     shuffle, seed, compression, level, overwrite
         As for :func:`fastrec.reshard`.
+    on_error
+        As for :func:`fastrec.reshard`; a callable has to be one that can be pickled.
+    progress : callable, optional
+        ``progress(done, total)``, in records, after each task; in a shuffle each counts twice.
     memory : int
         Bytes of records that a task may hold at once, about.
     ray_remote_args : mapping, optional
@@ -80,6 +89,7 @@ def reshard(
         source,
         target,
         shards=shards,
+        shard_bytes=shard_bytes,
         shard_records=shard_records,
         shuffle=shuffle,
         seed=seed,
@@ -87,6 +97,8 @@ def reshard(
         level=level,
         memory=memory,
         overwrite=overwrite,
+        on_error=on_error,
+        progress=progress,
     )
 
 
@@ -95,12 +107,19 @@ def _run(
     function: Callable[[Any, Any], Any],
     shared: Any,
     items: Sequence[Any],
+    report: Callable[[int], object],
 ) -> list[Any]:
     """The results of a function, each by a task, in order."""
     task = ray.remote(function).options(**options) if options else ray.remote(function)
     stored = ray.put(shared)
-    pending = [task.remote(stored, item) for item in items]
-    try:
-        return list(ray.get(pending))
-    except ray.exceptions.RayTaskError as error:
-        raise error.cause from error
+    numbers = {task.remote(stored, item): number for number, item in enumerate(items)}
+    results: list[Any] = [None] * len(items)
+    waiting = list(numbers)
+    while waiting:
+        (ready,), waiting = ray.wait(waiting)
+        try:
+            results[numbers[ready]] = ray.get(ready)
+        except ray.exceptions.RayTaskError as error:
+            raise error.cause from error
+        report(numbers[ready])
+    return results

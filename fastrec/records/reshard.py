@@ -32,6 +32,7 @@ from .reader import Reader
 from .record_files import RecordFiles, Source
 from .recovery import OnError
 from .shard_layout import (
+    Progress,
     Resharded,
     check_arguments,
     check_none_exists,
@@ -53,8 +54,6 @@ _MOST_BUCKETS = 512  # files that are open at once
 _CHECKPOINTS = 16  # while records are dealt
 _SIZES = ("shards", "shard_bytes", "shard_records")
 _STATE = "state.json"
-
-Progress = Callable[[int, int], object]
 
 
 def reshard(

@@ -30,7 +30,9 @@ from .file_magic import FRAME_OVERHEAD
 from .paths import PathLike, expand, is_path, is_remote
 from .reader import Reader
 from .record_files import RecordFiles, Source
+from .recovery import OnError, check_policy
 from .shard_layout import (
+    Progress,
     Resharded,
     check_arguments,
     check_none_exists,
@@ -43,12 +45,15 @@ from .splitting import FileRange, file_ranges
 
 __all__ = ["reshard_by"]
 
-# Calls a function with the first argument and each of the others, anywhere; results in order.
-Run = Callable[[Callable[[Any, Any], Any], Any, Sequence[Any]], "list[Any]"]
+Report = Callable[[int], object]
+# Calls a function with the first argument and each of the others, anywhere, and the last one with
+# the number of each that is done; results in order.
+Run = Callable[[Callable[[Any, Any], Any], Any, Sequence[Any], Report], "list[Any]"]
 
 _BLOCK = 256  # records
 _RANGE_BYTES = 64 << 20
 _OBJECT_BYTES = 64  # of a record in a list, without its data
+_SIZES = 1 << 16  # records whose sizes are looked at at once
 
 
 class _Unit(NamedTuple):
@@ -57,6 +62,14 @@ class _Unit(NamedTuple):
     part: FileRange
     first: int
     records: int
+
+
+class _Counted(NamedTuple):
+    """Records of a range, and their bytes: of all, and of each if that is asked for."""
+
+    records: int
+    bytes: int
+    sizes: NDArray[np.unsignedinteger[Any]] | None
 
 
 class _Sorted(NamedTuple):
@@ -79,6 +92,7 @@ class _Plan:
     seed: int | None  # None: the records stay in order
     memory: int
     bounds: NDArray[np.int64]  # places where buckets begin, and the end
+    on_error: OnError
     packing: tuple[str | None, int | None]
     units: Sequence[_Unit] = ()
     runs: Sequence[_Sorted] = ()
@@ -93,6 +107,7 @@ def reshard_by(
     target: PathLike,
     *,
     shards: int | None = None,
+    shard_bytes: int | None = None,
     shard_records: int | None = None,
     shuffle: bool = False,
     seed: int | None = None,
@@ -100,12 +115,15 @@ def reshard_by(
     level: int | None = None,
     memory: int = 256 << 20,
     overwrite: bool = True,
+    on_error: OnError = "raise",
+    progress: Progress | None = None,
 ) -> Resharded:
     """Rewrite record files by units that `run` calls; arguments as for :func:`reshard`."""
-    files = {"shards": shards, "shard_records": shard_records}
+    files = {"shards": shards, "shard_bytes": shard_bytes, "shard_records": shard_records}
     named: list[Any] = [source] if is_path(source) else list(source)  # type: ignore[arg-type]
     if urls := [each for each in (*named, target) if is_remote(each, None)]:
         raise ValueError(f"reshard requires files that are local or mounted, got {urls[0]!r}")
+    check_policy(on_error, None)
     check_arguments(
         files,
         shuffle=shuffle,
@@ -126,18 +144,25 @@ def reshard_by(
         if shuffle and seed is None:
             seed = secrets.randbits(64)
         paths = [os.path.abspath(os.fsdecode(path)) for path in expand(source)]  # type: ignore[arg-type]
-        units, size = _counted(run, paths, memory)
-        total = units[-1].first + units[-1].records if units else 0
-        counts = list(shard_sizes(total, shards, shard_records))
-        ends = np.cumsum([0, *counts])
-        bounds = _bounds(ends, size + total * _OBJECT_BYTES, memory // 2)
+        parts = file_ranges(paths, min(_RANGE_BYTES, memory // 2))
+        found = run(_count, (on_error, shard_bytes is not None), parts, lambda number: None)
+        units = _units(parts, found)
+        total = sum(each.records for each in found)
+        if shard_bytes is None:
+            ends = np.cumsum([0, *shard_sizes(total, shards, shard_records)])
+        else:
+            ends = _ends(_ordered(found, total, seed), shard_bytes)
+        size = sum(each.bytes for each in found) + total * _OBJECT_BYTES
+        bounds = _bounds(ends, size, memory // 2)
         packing = normalize(compression), level
-        plan = _Plan(folder, total, seed, memory, bounds, packing, units)
+        plan = _Plan(folder, total, seed, memory, bounds, on_error, packing, units)
+        report = _reporting(progress, total if seed is None else 2 * total)
         if seed is not None:
-            found = run(_sort, replace(plan, units=()), units)
-            plan = replace(plan, units=(), runs=list(itertools.chain.from_iterable(found)))
-        places = run(_write, plan, list(itertools.pairwise(ends.tolist())))
-        targets = shard_names(name, len(counts), files)
+            runs = run(_sort, replace(plan, units=()), units, report([u.records for u in units]))
+            plan = replace(plan, units=(), runs=list(itertools.chain.from_iterable(runs)))
+        targeted = list(itertools.pairwise(ends.tolist()))
+        places = run(_write, plan, targeted, report([end - begin for begin, end in targeted]))
+        targets = shard_names(name, len(targeted), files)
         if not overwrite:
             check_none_exists(targets)
     except BaseException:
@@ -159,26 +184,74 @@ def _bounds(ends: NDArray[np.int64], size: int, most: int) -> NDArray[np.int64]:
     return np.unique(np.concatenate([ends, np.array(cuts, np.int64)]))
 
 
+def _units(parts: Sequence[FileRange], found: Sequence[_Counted]) -> list[_Unit]:
+    """Byte ranges with the numbers of their records."""
+    firsts = itertools.accumulate((each.records for each in found), initial=0)
+    every = zip(parts, firsts, (each.records for each in found), strict=False)
+    return [_Unit(part, first, count) for part, first, count in every if count]
+
+
+def _ordered(
+    found: Sequence[_Counted], total: int, seed: int | None
+) -> Iterator[NDArray[np.unsignedinteger[Any]]]:
+    """The sizes of all records in the order that they are written in, some at a time."""
+    none = np.empty(0, np.uint32)
+    sizes = np.concatenate([none, *(each.sizes for each in found if each.sizes is not None)])
+    for begin in range(0, total, _SIZES):
+        end = min(begin + _SIZES, total)
+        numbers: Any = slice(begin, end)
+        yield sizes[numbers if seed is None else _core.permuted(total, seed, 0, begin, end)]
+
+
+def _ends(blocks: Iterator[NDArray[Any]], most: int) -> NDArray[np.int64]:
+    """The places where targets begin, each of which has its first records of `most` bytes in all,
+    and the end."""
+    ends, left, number = [0], most, 0
+    for sizes in blocks:
+        sums = np.cumsum(sizes.astype(np.int64) + FRAME_OVERHEAD)
+        before = 0
+        while (last := int(np.searchsorted(sums, before + left))) < len(sums):
+            ends.append(number + last + 1)
+            before, left = int(sums[last]), most
+        left -= int(sums[-1]) - before
+        number += len(sizes)
+    if ends[-1] < number or not number:
+        ends.append(number)
+    return np.array(ends, np.int64)
+
+
+def _reporting(progress: Progress | None, total: int) -> Callable[[Sequence[int]], Report]:
+    """From the records of each item, what to call with the number of one that is done."""
+    done = 0
+
+    def counting(records: Sequence[int]) -> Report:
+        def report(number: int) -> None:
+            nonlocal done
+            done += records[number]
+            if progress is not None:
+                progress(done, total)
+
+        return report
+
+    return counting
+
+
 # -- Units -----------------------------------------------------------------------------------------
 
 
-def _counted(run: Run, paths: Sequence[str], memory: int) -> tuple[list[_Unit], int]:
-    """Byte ranges with the numbers of their records, and the bytes of all records."""
-    parts = file_ranges(paths, min(_RANGE_BYTES, memory // 2))
-    found = run(_count, None, parts)
-    ends = list(itertools.accumulate((count for count, _ in found), initial=0))
-    units = [
-        _Unit(part, first, count)
-        for part, first, (count, _) in zip(parts, ends, found, strict=False)
-        if count
-    ]
-    return units, sum(size for _, size in found)
-
-
-def _count(_: None, part: FileRange) -> tuple[int, int]:
-    """Records of a range, and their bytes."""
-    (reader,) = RecordFiles(part, verify=False, index=False).readers()
-    return reader.walk()
+def _count(wanted: tuple[OnError, bool], part: FileRange) -> _Counted:
+    """Count the records of a range, and their bytes."""
+    on_error, each = wanted
+    files = RecordFiles(part, verify=on_error != "raise", on_error=on_error, index=False)
+    (reader,) = files.readers()
+    if not each:
+        return _Counted(*reader.walk()[:2], None)
+    found = [np.empty(0, np.int64)]
+    while (block := reader.take(_BLOCK)) is not None:
+        found.append(np.diff(block.offsets).astype(np.int64))
+    sizes = np.concatenate(found)
+    small = not len(sizes) or sizes.max() < 1 << 32
+    return _Counted(len(sizes), int(sizes.sum()), sizes.astype(np.uint32 if small else np.uint64))
 
 
 def _sort(plan: _Plan, unit: _Unit) -> list[_Sorted]:
@@ -186,7 +259,7 @@ def _sort(plan: _Plan, unit: _Unit) -> list[_Sorted]:
     done: list[_Sorted] = []
     held: list[bytes] = []
     size, first = 0, unit.first
-    for block in _read(unit):
+    for block in _read(unit, plan.on_error):
         held += block
         size += sum(map(len, block)) + len(block) * _OBJECT_BYTES
         if size >= plan.memory // 2:
@@ -232,7 +305,7 @@ def _in_order(plan: _Plan, begin: int, end: int) -> Iterator[list[bytes]]:
     for unit in plan.units:
         if unit.first < end and unit.first + unit.records > begin:
             number = unit.first
-            for block in _read(unit):
+            for block in _read(unit, plan.on_error):
                 yield block[max(begin - number, 0) : max(end - number, 0)]
                 number += len(block)
 
@@ -266,9 +339,9 @@ def _bucket(plan: _Plan, bucket: int) -> Iterator[bytes]:
             yield from Reader(FileRange(run.path, begin, end), index=False)
 
 
-def _read(unit: _Unit) -> Iterator[list[bytes]]:
+def _read(unit: _Unit, on_error: OnError) -> Iterator[list[bytes]]:
     """The records of a range, which must be as many as were counted."""
-    (reader,) = RecordFiles(unit.part, index=False).readers()
+    (reader,) = RecordFiles(unit.part, on_error=on_error, index=False).readers()
     count = 0
     while (block := reader.take(_BLOCK)) is not None:
         count += len(block)

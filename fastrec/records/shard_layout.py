@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from ..storage.options import StorageOptions
@@ -15,6 +15,7 @@ from .shard_writer import check_sizes
 from .targets import Upload, are_there
 
 __all__ = [
+    "Progress",
     "Resharded",
     "check_arguments",
     "check_none_exists",
@@ -23,6 +24,9 @@ __all__ = [
     "shard_sizes",
     "upload",
 ]
+
+
+Progress = Callable[[int, int], object]
 
 
 class Resharded(NamedTuple):

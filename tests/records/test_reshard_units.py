@@ -19,7 +19,12 @@ from fastrec.records.reshard_units import reshard_by
 MIB = 1 << 20
 
 
-def run(function: Callable[[Any, Any], Any], shared: Any, items: Sequence[Any]) -> list[Any]:
+Report = Callable[[int], object]
+
+
+def run(
+    function: Callable[[Any, Any], Any], shared: Any, items: Sequence[Any], report: Report
+) -> list[Any]:
     """Units as a cluster has them: pickled, in any order, some of them twice."""
     done: dict[int, Any] = {}
     draw = random.Random(len(items))
@@ -27,6 +32,8 @@ def run(function: Callable[[Any, Any], Any], shared: Any, items: Sequence[Any]) 
     draw.shuffle(order)
     for number in order[: len(items)] + list(range(len(items))):
         words = pickle.loads(pickle.dumps((function, shared, items[number])))
+        if number not in done:
+            report(number)
         done[number] = pickle.loads(pickle.dumps(words[0](*words[1:])))
     return [done[number] for number in range(len(items))]
 
@@ -51,7 +58,9 @@ def contents(paths: Sequence[str]) -> list[bytes]:
     return [Path(path).read_bytes() for path in paths]
 
 
-@pytest.mark.parametrize("files", [{}, {"shards": 3}, {"shard_records": 1000}, {"shards": 1}])
+@pytest.mark.parametrize(
+    "files", [{}, {"shards": 3}, {"shard_records": 1000}, {"shard_bytes": 700_000}]
+)
 @pytest.mark.parametrize("order", [{}, {"shuffle": True, "seed": 7}])
 @pytest.mark.parametrize("compression", [None, "GZIP"])
 def test_files_are_those_of_one_process_byte_for_byte(
@@ -71,12 +80,72 @@ def test_files_are_those_of_one_process_byte_for_byte(
     assert sorted(os.listdir(tmp_path / "units")) == sorted(os.listdir(tmp_path / "one"))
 
 
+@pytest.mark.parametrize("shuffle", [False, True])
+@pytest.mark.parametrize("most", [1, 2000, 100_000, 1 << 40])
+def test_files_of_a_size_have_the_records_that_they_have_in_one_process(
+    paths: list[str], tmp_path: Path, most: int, shuffle: bool
+) -> None:
+    options: dict[str, Any] = {"shard_bytes": most, "shuffle": shuffle, "memory": MIB}
+    options["seed"] = 3 if shuffle else None
+    source = paths if most > 2000 else paths[2:]
+    if most == 1:
+        with fastrec.Writer(tmp_path / "few") as writer:
+            writer.write_many([b"", b"x", b"yy" * 500])
+        source = [str(tmp_path / "few")]
+    there = reshard_by(run, source, tmp_path / "there", **options)
+    here = fastrec.reshard(source, tmp_path / "here", **options)
+    assert contents(there.paths) == contents(here.paths)
+    assert [os.path.basename(p).replace("there", "here") for p in there.paths] == [
+        os.path.basename(p) for p in here.paths
+    ]
+
+
+@pytest.mark.parametrize("order", [{}, {"shuffle": True, "seed": 9}])
+@pytest.mark.parametrize("files", [{"shards": 3}, {"shard_bytes": 300_000}])
+def test_damage_is_skipped_as_in_one_process(
+    paths: list[str], tmp_path: Path, order: Any, files: Any
+) -> None:
+    data = bytearray(Path(paths[0]).read_bytes())
+    for at in range(1, 6):
+        data[len(data) * at // 6] ^= 1
+    (tmp_path / "bad.tfrecord").write_bytes(data[:-5])
+    source = [str(tmp_path / "bad.tfrecord"), *paths[1:]]
+    options = {**order, **files, "on_error": "skip", "memory": MIB}
+    there = reshard_by(run, source, tmp_path / "there", **options)
+    here = fastrec.reshard(source, tmp_path / "here", **options)
+    assert there.records == here.records
+    assert 4480 < there.records < 4501
+    assert contents(there.paths) == contents(here.paths)
+
+
+@pytest.mark.parametrize("order", [{}, {"shuffle": True}])
+def test_progress_is_told_in_records(paths: list[str], tmp_path: Path, order: Any) -> None:
+    told: list[tuple[int, int]] = []
+    reshard_by(
+        run,
+        paths,
+        tmp_path / "x",
+        shards=4,
+        memory=MIB,
+        progress=lambda done, total: told.append((done, total)),
+        **order,
+    )
+    total = 4501 * (2 if order else 1)
+    assert {each for _, each in told} == {total}
+    assert [done for done, _ in told] == sorted(done for done, _ in told)
+    assert told[-1][0] == total
+    assert len(told) >= 4
+
+
 def test_what_has_no_records_makes_the_files_that_are_asked_for(tmp_path: Path) -> None:
     (tmp_path / "a.tfrecord").touch()
     for shuffle in (False, True):
         done = reshard_by(run, tmp_path / "a.tfrecord", tmp_path / "b", shards=2, shuffle=shuffle)
         assert done.records == 0
         assert [os.path.getsize(path) for path in done.paths] == [0, 0]
+        done = reshard_by(run, tmp_path / "a.tfrecord", tmp_path / "c", shard_bytes=9)
+        here = fastrec.reshard(tmp_path / "a.tfrecord", tmp_path / "d", shard_bytes=9)
+        assert [os.path.getsize(path) for path in done.paths] == [0] * len(here.paths) == [0]
 
 
 @pytest.mark.parametrize("shuffle", [False, True])
@@ -90,10 +159,12 @@ def test_a_source_that_changes_between_rounds_is_refused(
         with fastrec.Writer(path, compression="GZIP") as writer:
             writer.write_many([b"%d" % i for i in range(count)])
 
-    def changing(function: Callable[[Any, Any], Any], shared: Any, items: Any) -> list[Any]:
+    def changing(
+        function: Callable[[Any, Any], Any], shared: Any, items: Any, report: Report
+    ) -> list[Any]:
         if function.__name__ == round_of:
             write(99)
-        return run(function, shared, items)
+        return run(function, shared, items, report)
 
     write(100)
     if shuffle and round_of == "_write":  # reads what was written in the round before
@@ -134,7 +205,9 @@ def test_damage_and_failures_leave_nothing(paths: list[str], tmp_path: Path) -> 
 def test_a_task_holds_what_memory_says(paths: list[str], tmp_path: Path) -> None:
     held: list[int] = []
 
-    def watched(function: Callable[[Any, Any], Any], shared: Any, items: Any) -> list[Any]:
+    def watched(
+        function: Callable[[Any, Any], Any], shared: Any, items: Any, report: Report
+    ) -> list[Any]:
         found = [function(shared, item) for item in items]
         if function.__name__ == "_sort":
             held.extend(os.path.getsize(each.path) for runs in found for each in runs)
@@ -150,7 +223,9 @@ def test_units_that_still_run_after_a_failure_leave_nothing(
 ) -> None:
     late: list[Callable[[], Any]] = []
 
-    def failing(function: Callable[[Any, Any], Any], shared: Any, items: Any) -> list[Any]:
+    def failing(
+        function: Callable[[Any, Any], Any], shared: Any, items: Any, report: Report
+    ) -> list[Any]:
         if function.__name__ == "_write":
             late.extend(partial(function, shared, item) for item in items)
             raise KeyboardInterrupt

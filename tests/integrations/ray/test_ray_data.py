@@ -326,6 +326,23 @@ def test_resharding_writes_what_one_process_writes(
     assert written[0] == written[1]
 
 
+def test_resharding_skips_damage_and_tells_its_progress(large: str, tmp_path: Path) -> None:
+    data = bytearray(Path(large).read_bytes())
+    data[len(data) // 2] ^= 1
+    (tmp_path / "damaged.tfrecord").write_bytes(data)
+    options: dict[str, Any] = {"shuffle": True, "seed": 3, "shard_bytes": 3_000_000}
+    options |= {"on_error": "skip", "memory": 4 << 20}
+    here = fastrec.reshard(tmp_path / "damaged.tfrecord", tmp_path / "here", **options)
+    told: list[tuple[int, int]] = []
+    options["progress"] = lambda done, total: told.append((done, total))
+    there = reshard(tmp_path / "damaged.tfrecord", tmp_path / "there", **options)
+    assert here.records == there.records == 2999
+    assert [Path(p).read_bytes() for p in here.paths] == [Path(p).read_bytes() for p in there.paths]
+    assert len(here.paths) == 5
+    assert told[-1] == (2 * 2999, 2 * 2999)
+    assert len(told) > 5
+
+
 def test_resharding_that_fails_changes_nothing(large: str, tmp_path: Path) -> None:
     data = bytearray(Path(large).read_bytes())
     data[len(data) // 2] ^= 1
