@@ -48,6 +48,7 @@ _MOST_PART_BYTES = 128 << 20  # as Spark's own maxPartitionBytes
 _BATCH = 8192
 _SAMPLE = 1000
 _OPEN_FILES = 64
+_OLD = "old-"
 _CODECS = {
     "": None,
     "none": None,
@@ -442,24 +443,44 @@ class _Writer(DataSourceArrowWriter):  # type: ignore[misc]
             writer.write_many(fastrec.encode_examples(columns, threads=1))
 
     def commit(self, messages: list[Any]) -> None:
-        """Give the files of all tasks their names."""
-        old = []
-        if self._overwrite and os.path.isdir(self._path):
-            old = [name for name in os.listdir(self._path) if name[0] not in "._"]
-        for name in old:  # kept until the new ones are there
-            os.rename(os.path.join(self._path, name), os.path.join(self._folder, f"old-{name}"))
-        for message in messages:
-            for place, name in message.files if message is not None else ():
-                target = os.path.join(self._path, name)
-                os.makedirs(os.path.dirname(target), exist_ok=True)
-                os.rename(place, target)
-        shutil.rmtree(self._folder)
-        with open(os.path.join(self._path, "_SUCCESS"), "wb"):
-            pass
+        """Give the files of all tasks their names; if that fails, everything is as it was."""
+        placed: list[str] = []
+        try:
+            if self._overwrite:  # what was there is kept until the new files are
+                for name in [name for name in os.listdir(self._path) if name[0] not in "._"]:
+                    os.rename(
+                        os.path.join(self._path, name), os.path.join(self._folder, _OLD + name)
+                    )
+            for message in messages:
+                for place, name in message.files if message is not None else ():
+                    target = os.path.join(self._path, name)
+                    placed.append(target)
+                    os.makedirs(os.path.dirname(target), exist_ok=True)
+                    os.rename(place, target)
+            with open(os.path.join(self._path, "_SUCCESS"), "wb"):
+                pass
+        except BaseException:
+            for target in placed:
+                with contextlib.suppress(OSError):
+                    os.unlink(target)
+                with contextlib.suppress(OSError):  # what else is in it stays
+                    os.removedirs(os.path.dirname(target))
+            self._restore()
+            raise
+        shutil.rmtree(self._folder, ignore_errors=True)
 
     def abort(self, messages: list[Any]) -> None:
         """Remove what was written."""
+        self._restore()
         shutil.rmtree(self._folder, ignore_errors=True)
+
+    def _restore(self) -> None:
+        """Give files that were to be replaced their names again."""
+        with contextlib.suppress(FileNotFoundError):
+            for name in os.listdir(self._folder):
+                if name.startswith(_OLD):
+                    old = os.path.join(self._path, name.removeprefix(_OLD))
+                    os.rename(os.path.join(self._folder, name), old)
 
 
 def _quoted(value: Any) -> str:

@@ -4,8 +4,10 @@
 from __future__ import annotations
 
 import decimal
+import itertools
 import json
 import os
+import pickle
 import shutil
 import sys
 from collections.abc import Iterator
@@ -22,7 +24,10 @@ from fastrec import _core
 pyspark = pytest.importorskip("pyspark", reason="pyspark is not installed")
 JAVA = shutil.which("java") or os.environ.get("JAVA_HOME")
 
+import pyarrow as pa  # noqa: E402
 from pyspark.sql import SparkSession, types  # noqa: E402
+
+from fastrec.spark import TFRecordSource  # noqa: E402
 
 pytestmark = [
     # Each test is skipped, for pytest fails where it finds none.
@@ -225,6 +230,43 @@ def test_a_job_that_fails_leaves_what_was_there(spark: Any, tmp_path: Path) -> N
             )
         assert names(target) == before
         assert [name for name in os.listdir(target) if name.startswith("_temporary")] == []
+
+
+@pytest.mark.parametrize("fails_at", range(6))
+@pytest.mark.parametrize("overwrite", [False, True])
+def test_a_commit_that_fails_changes_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, overwrite: bool, fails_at: int
+) -> None:
+    (tmp_path / "k=1").mkdir()
+    for name in ("a.tfrecord", "k=1/b.tfrecord"):
+        (tmp_path / name).write_bytes(b"old")
+    schema = types.StructType([types.StructField(n, types.LongType()) for n in ("id", "k")])
+    source = TFRecordSource({"path": str(tmp_path), "partitionBy": "k"})
+    writer = source.writer(schema, overwrite)
+    rows = pa.record_batch({"id": [1, 2, 3, 4], "k": [1, 1, 2, 3]})
+    message = writer.write(iter([rows]))
+    rename, calls = os.rename, itertools.count()
+
+    def failing(*names: Any) -> None:
+        if next(calls) == fails_at:
+            raise OSError(5, "Input/output error", names[1])
+        rename(*names)
+
+    steps = 5 if overwrite else 3
+    monkeypatch.setattr(os, "rename", failing)
+    if fails_at >= steps:
+        writer.commit([message, None])
+        assert "_SUCCESS" in names(tmp_path)
+        assert len([n for n in names(tmp_path) if "part-" in n]) == 3
+        assert ("a.tfrecord" in names(tmp_path)) == (not overwrite)
+        assert not list(tmp_path.glob("_temporary*"))
+        return
+    with pytest.raises(OSError, match="Input/output error"):
+        writer.commit([message, None])
+    pickle.loads(pickle.dumps(writer)).abort([message, None])
+    assert names(tmp_path) == ["a.tfrecord", "k=1/b.tfrecord"]
+    assert sorted(os.listdir(tmp_path)) == ["a.tfrecord", "k=1"]
+    assert (tmp_path / "a.tfrecord").read_bytes() == b"old"
 
 
 def test_damage_names_the_file_and_may_be_skipped(spark: Any, tmp_path: Path) -> None:
