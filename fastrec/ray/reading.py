@@ -289,7 +289,7 @@ def _located(paths: Any, filesystem: Any) -> tuple[Any, Any]:
     listed = [paths] if is_path(paths) else list(paths)
     if filesystem is None:
         if not any("://" in os.fsdecode(path) for path in listed):
-            return None, listed
+            return None, list(map(os.path.abspath, listed))  # tasks have directories of their own
         found = [pyarrow.fs.FileSystem.from_uri(os.fsdecode(path)) for path in listed]
         filesystem, listed = found[0][0], [path for _, path in found]
     files: list[str] = []

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import posixpath
 import uuid
@@ -140,11 +141,20 @@ class TFRecordDatasink(Datasink):  # type: ignore[misc]
                 yield memoryview(frames)  # type: ignore[arg-type]
 
     def on_write_complete(self, write_result: Any) -> None:
-        """Give the files their names."""
+        """Give the files their names, or none of them if that fails."""
         found = sorted(each for part in write_result.write_returns for each in part)
         names = shard_paths(self._name, len(found))
-        for (_, path), name in zip(found, names, strict=True):
-            self._filesystem.move(path, posixpath.join(self._path, name))
+        placed: list[str] = []
+        try:
+            for (_, path), name in zip(found, names, strict=True):
+                target = posixpath.join(self._path, name)
+                self._filesystem.move(path, target)
+                placed.append(target)
+        except BaseException:
+            for target in placed:
+                with contextlib.suppress(OSError):
+                    self._filesystem.delete_file(target)
+            raise
         self._filesystem.delete_dir(self._unfinished)
 
     def on_write_failed(self, error: Exception) -> None:

@@ -130,7 +130,7 @@ class TFRecordSource(DataSource):  # type: ignore[misc]
         paths = [given] if given is not None else json.loads(self._option("paths", "[]"))
         if not paths:
             raise ValueError("path is missing: load(path) names the files")
-        return [_unquoted(path) for path in paths]
+        return [_absolute(path) for path in paths]
 
     def _storage(self) -> fastrec.StorageOptions:
         text = self._option("storageOptions", "{}")
@@ -169,10 +169,12 @@ class TFRecordSource(DataSource):  # type: ignore[misc]
         return _Writer(path, schema, self._kind, _CODECS[codec], by, overwrite)
 
 
-def _unquoted(path: str) -> str:
-    """The path that a ``file:`` URL names; another path or URL as it is."""
+def _absolute(path: str) -> str:
+    """A path that means the same in all processes, of a ``file:`` URL, too; other URLs as such."""
     parts = urllib.parse.urlparse(path)
-    return urllib.parse.unquote(parts.path) if parts.scheme == "file" else path
+    if parts.scheme == "file":
+        path = urllib.parse.unquote(parts.path)
+    return path if is_remote(path, None) else os.path.abspath(path)
 
 
 # -- Files -----------------------------------------------------------------------------------------

@@ -4,14 +4,17 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import signal
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
+from pets import write_pets
 
 import fastrec
 
@@ -23,7 +26,13 @@ import pyarrow.fs  # noqa: E402
 from ray.data.expressions import col  # noqa: E402
 
 from fastrec import arrow  # noqa: E402
-from fastrec.ray import TFRecordDatasource, read_tfrecords, reshard, write_tfrecords  # noqa: E402
+from fastrec.ray import (  # noqa: E402
+    TFRecordDatasink,
+    TFRecordDatasource,
+    read_tfrecords,
+    reshard,
+    write_tfrecords,
+)
 from fastrec.records import reshard_units  # noqa: E402
 
 COUNT = 103
@@ -283,6 +292,45 @@ def test_a_job_that_fails_publishes_nothing(files: str, tmp_path: Path) -> None:
     with pytest.raises(Exception, match="no"):
         write_tfrecords(dataset, str(tmp_path / "out"))
     assert os.listdir(tmp_path / "out") == []
+
+
+def test_files_that_cannot_all_be_put_in_place_are_not(tmp_path: Path) -> None:
+    class Failing:
+        """The second file cannot be renamed."""
+
+        def __init__(self) -> None:
+            self.left = 1
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(pyarrow.fs.LocalFileSystem(), name)
+
+        def move(self, source: str, target: str) -> None:
+            self.left -= 1
+            if self.left < 0:
+                raise OSError(28, "No space left on device", target)
+            pyarrow.fs.LocalFileSystem().move(source, target)
+
+    sink = TFRecordDatasink(str(tmp_path), filesystem=Failing())
+    sink.on_write_start()
+    blocks = [pa.table({"id": [number]}) for number in range(3)]
+    done = [sink.write([block], SimpleNamespace(task_idx=i)) for i, block in enumerate(blocks)]
+    with pytest.raises(OSError, match="No space left") as caught:
+        sink.on_write_complete(SimpleNamespace(write_returns=done))
+    sink.on_write_failed(caught.value)
+    assert os.listdir(tmp_path) == []
+
+
+def test_the_page_says_what_ray_gives(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page = Path(__file__).parents[3] / "docs" / "data-engineers.md"
+    found = re.search(r"## Ray.*?```python\n(.*?)```\n\n```\n(.*?)```", page.read_text(), re.S)
+    assert found is not None
+    write_pets(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    capsys.readouterr()
+    exec(found[1], {})
+    assert capsys.readouterr().out == found[2]
 
 
 def test_columns_of_numpy_become_lists(tmp_path: Path) -> None:

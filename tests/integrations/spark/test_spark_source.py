@@ -8,6 +8,7 @@ import itertools
 import json
 import os
 import pickle
+import re
 import shutil
 import sys
 from collections.abc import Iterator
@@ -17,6 +18,7 @@ from typing import Any
 import numpy as np
 import pytest
 from object_server import Objects, ObjectServer
+from pets import write_pets
 
 import fastrec
 from fastrec import _core
@@ -297,6 +299,24 @@ def test_options_that_cannot_be(spark: Any, tmp_path: Path, options: Any, messag
     reader = spark.read.format("fastrec").options(**{"path": str(tmp_path), **options})
     with pytest.raises(Exception, match=message):
         reader.load().collect()
+
+
+def test_the_page_says_what_spark_gives(
+    spark: Any,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    page = Path(__file__).parents[3] / "docs" / "data-engineers.md"
+    found = re.search(r"## Spark.*?```python\n(.*?)```\n\n```\n(.*?)```", page.read_text(), re.S)
+    assert found is not None
+    (tmp_path / "train").mkdir()
+    write_pets(tmp_path / "train")
+    for name in ("pets", "changed", "damaged"):
+        (tmp_path / "train" / f"{name}.tfrecord").unlink()
+    code = found[1].replace('"train/"', f'"{tmp_path}/train/"')
+    capsys.readouterr()
+    exec(code.replace('"ones/"', f'"{tmp_path}/ones/"'), {"spark": spark})
+    assert capsys.readouterr().out == found[2]
 
 
 @pytest.fixture(scope="module")
