@@ -50,7 +50,10 @@ def test_the_code_about_scale_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert len(list(tmp_path.glob("*.frindex"))) == 40
 
 
-@pytest.mark.parametrize("page", ["start.md", "coming-from.md"])
+GUIDES = ["tokens.md", "tabular.md", "sequences.md", "many-machines.md", "damage.md"]
+
+
+@pytest.mark.parametrize("page", ["start.md", "coming-from.md", *GUIDES])
 def test_the_code_of_a_page_runs(
     page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
