@@ -294,6 +294,9 @@ def read_pieces(
     out: npt.NDArray[np.uint8],
     paths: Sequence[Any],
 ) -> None: ...
+def find_pieces(
+    data: Buffer, begin: int, end: int, offset: int, each: int = 0
+) -> npt.NDArray[Any]: ...
 
 @final
 class Spares:

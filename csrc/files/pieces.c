@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "format/crc32c.h"
+#include "format/wire.h"
 
 static int fill(int fd, uint64_t offset, uint8_t *out, size_t size, fr_error *err) {
     while (size) {
@@ -49,5 +50,35 @@ int fr_pieces_read(const fr_piece *pieces, size_t count, const int *fds, uint8_t
         }
         return status;
     }
+    return FR_OK;
+}
+
+static int append(fr_buffer *pieces, fr_span value, uint64_t offset, fr_error *err) {
+    const fr_piece piece = {offset, (uint32_t)value.size, fr_crc32c(value.data, value.size), 0};
+    return fr_buffer_append(pieces, &piece, sizeof piece, err);
+}
+
+static int find_strings(fr_span list, uint64_t offset, fr_buffer *pieces, fr_error *err) {
+    fr_wire_fields fields = fr_wire_begin(list);
+    fr_wire_field field;
+    while (fr_wire_next(&fields, &field)) {
+        if (field.tag != FR_TAG(1, FR_WIRE_SIZED))
+            return fr_fail(err, FR_ERR_MALFORMED, "field %u of a list of bytes is not known",
+                           field.tag >> 3);
+        const uint64_t at = offset + (uint64_t)(field.bytes.data - list.data);
+        FR_TRY(append(pieces, field.bytes, at, err));
+    }
+    if (fr_wire_malformed(&fields))
+        return fr_fail(err, FR_ERR_MALFORMED, "byte %zu is not an element of a list of bytes",
+                       (size_t)(fields.p - list.data));
+    return FR_OK;
+}
+
+int fr_pieces_find(fr_span list, uint64_t offset, uint32_t each, fr_buffer *pieces, fr_error *err) {
+    if (!each) return find_strings(list, offset, pieces, err);
+    if (list.size % each)
+        return fr_fail(err, FR_ERR_MALFORMED, "%zu bytes are no elements of %u", list.size, each);
+    for (size_t at = 0; at < list.size; at += each)
+        FR_TRY(append(pieces, (fr_span){list.data + at, each}, offset + at, err));
     return FR_OK;
 }

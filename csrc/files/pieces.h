@@ -25,4 +25,12 @@ typedef struct {
 FR_NODISCARD int fr_pieces_read(const fr_piece *pieces, size_t count, const int *fds, uint8_t *out,
                                 fr_error *err);
 
+/*
+ * Appends to `pieces` an fr_piece for each element of a list that lies at file position `offset`,
+ * with its checksum and file 0: for each bytes field 1 of a BytesList, or, unless `each` is 0, for
+ * every `each` bytes of packed numbers. FR_ERR_MALFORMED for bytes that are not such a list.
+ */
+FR_NODISCARD int fr_pieces_find(fr_span list, uint64_t offset, uint32_t each, fr_buffer *pieces,
+                                fr_error *err);
+
 #endif

@@ -237,6 +237,8 @@ cdef extern from "files/pieces.h" nogil:
 
     int fr_pieces_read(const fr_piece *pieces, size_t count, const int *fds, uint8_t *out,
                        fr_error *err) noexcept
+    int fr_pieces_find(fr_span list, uint64_t offset, uint32_t each, fr_buffer *pieces,
+                       fr_error *err) noexcept
 
 
 cdef extern from "files/writer.h" nogil:

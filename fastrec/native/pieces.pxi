@@ -59,3 +59,34 @@ def read_pieces(pieces, const int[::1] fds, uint8_t[::1] out, paths):
             check(status, &err, paths[err.file])
         begin, done = end, done + some
         PyErr_CheckSignals()
+
+
+def find_pieces(const uint8_t[::1] data not None, size_t begin, size_t end, uint64_t offset,
+                uint32_t each=0):
+    """Find the elements of a list of bytes, or of packed numbers of `each` bytes.
+
+    The list is ``data[begin:end]``, which lies at file position `offset`.
+
+    Returns
+    -------
+    ndarray of PIECE
+
+    Raises
+    ------
+    ExampleParseError
+        For bytes that are not such a list.
+    """
+    cdef OwnedBuffer found = OwnedBuffer()
+    cdef c.fr_error err
+    cdef c.fr_span span
+    cdef int status
+    if not begin <= end <= <size_t>data.shape[0] or offset > <uint64_t>INT64_MAX - (end - begin):
+        raise ValueError(f"bytes {begin} to {end} at {offset} are out of range")
+    if begin == end:
+        return np.empty(0, PIECE)
+    span.data, span.size = &data[begin], end - begin
+    chosen()
+    with nogil:
+        status = c.fr_pieces_find(span, offset, each, &found.buffer, &err)
+    check(status, &err)
+    return array_of(found, PIECE)

@@ -8,10 +8,7 @@ the others.
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
-
-__all__ = ["LayoutError", "element_extents", "layout"]
+__all__ = ["LayoutError", "layout"]
 
 _VARINT, _BYTES = 0, 2
 _LISTS = {0x0A: "bytes", 0x12: "float", 0x1A: "int64"}
@@ -94,18 +91,3 @@ def _list(data: memoryview, at: int, end: int) -> tuple[str, int, int]:
     if packed != 0x0A or inner != stop:
         raise LayoutError(f"byte {begin} is not in one packed list")
     return kind, begin, stop
-
-
-def element_extents(data: memoryview, begin: int, end: int) -> NDArray[np.uint64]:
-    """Begin and size of each element of a list of bytes, shape (n, 2)."""
-    found: list[tuple[int, int]] = []
-    at = begin
-    while at < end:
-        if data[at] != 0x0A:
-            raise LayoutError(f"byte {at} is not an element of a list of bytes")
-        size, at = _varint(data, at + 1, end)
-        if size > end - at:
-            raise LayoutError(f"an element of {size} bytes at byte {at} is longer than its list")
-        found.append((at, size))
-        at += size
-    return np.array(found, np.uint64).reshape(-1, 2)

@@ -19,12 +19,13 @@ from numpy.typing import NDArray
 
 import fastrec
 
+from .. import _core
 from ..errors import ExampleParseError, FastrecError
 from ..records.file_magic import FRAME_OVERHEAD
 from ..records.paths import is_remote
 from .columns import Column, Structure
 from .dataset import check_length
-from .episodes import LayoutError, element_extents, layout
+from .episodes import LayoutError, layout
 from .features import Dataset as DatasetFeature
 from .fetch import Fetch, Source
 from .images import image_feature
@@ -313,12 +314,17 @@ def _all_rows(dataset: Dataset, plan: _Plan, paths: list[str]) -> Iterator[NDArr
             episode, step, count = episode + 1, step + len(rows), count + len(rows)
             waiting.append(rows)
             if count >= _ROWS:
-                yield np.concatenate(waiting)
+                yield _joined(waiting, plan.dtype)
                 waiting, count = [], 0
     if step == 0:
         raise FastrecError(f"{dataset!r} has no steps")
     if waiting:
-        yield np.concatenate(waiting)
+        yield _joined(waiting, plan.dtype)
+
+
+def _joined(rows: list[NDArray[Any]], dtype: np.dtype[Any]) -> NDArray[Any]:
+    """Rows one after the other; NumPy would compare their fields by name, for each of them."""
+    return np.concatenate([each.view(np.uint8) for each in rows]).view(dtype)
 
 
 def _records(dataset: Dataset, span: Span) -> Iterator[tuple[int, int, bytes]]:
@@ -390,19 +396,13 @@ def _references(
     name = part.column.leaf.name
     if kind and kind != ("bytes" if is_bytes else "float"):
         raise LayoutError(f"feature {name!a} must be a list of {'bytes' if is_bytes else 'float'}")
-    if is_bytes:
-        extents = element_extents(data, begin, end)
-    else:
-        size = 4 * math.prod(size or 0 for size in value.shape)
-        if (end - begin) % size:
-            raise LayoutError(f"feature {name!a} must be of shape {part.column.leaf.shape}")
-        starts = np.arange(begin, end, size, dtype=np.uint64)
-        extents = np.stack([starts, np.full_like(starts, size)], axis=1)
-    if part.per_episode and len(extents) != 1:
-        raise LayoutError(f"feature {name!a} must be one value, got {len(extents)}")
-    rows = np.zeros(len(extents), REFERENCE)
-    if len(extents):
-        rows["offset"], rows["size"] = extents[:, 0] + np.uint64(offset), extents[:, 1]
-        pairs = extents.tolist()
-        rows["crc"] = [fastrec.crc32c(data[at : at + size]) for at, size in pairs]
+    size = 0 if is_bytes else 4 * math.prod(size or 0 for size in value.shape)
+    if size and (end - begin) % size:
+        raise LayoutError(f"feature {name!a} must be of shape {part.column.leaf.shape}")
+    pieces = _core.find_pieces(data, begin, end, offset + begin, size)
+    if part.per_episode and len(pieces) != 1:
+        raise LayoutError(f"feature {name!a} must be one value, got {len(pieces)}")
+    rows = np.zeros(len(pieces), REFERENCE)
+    for field in ("offset", "size", "crc"):
+        rows[field] = pieces[field]
     return rows[0] if part.per_episode else rows

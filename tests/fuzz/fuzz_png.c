@@ -2,8 +2,8 @@
 /*
  * Bytes -> a format and a PNG -> its samples, decoded twice to the same.
  *
- * The first byte chooses the format; the rest is the file. With FUZZ_STANDALONE, main() takes files:
- * so compilers without libFuzzer replay the corpus.
+ * The first byte chooses the format; the rest is the file. With FUZZ_STANDALONE, main() takes
+ * files: so compilers without libFuzzer replay the corpus.
  */
 #include <stdio.h>
 #include <stdlib.h>

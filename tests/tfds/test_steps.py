@@ -456,3 +456,31 @@ def test_pieces_of_files_are_held_against_their_checksums(tmp_path: Path) -> Non
     with pytest.raises(OSError, match="Bad file descriptor") as failed:
         _core.read_pieces(pieces_of((10, 4, crc, 0)), closed, out[:4], [str(path)])
     assert failed.value.filename == str(path)
+
+
+def test_elements_of_lists_are_found() -> None:
+    values = [b"one", b"", bytes(300), b"\xff"]
+    record = fastrec.train.BytesList(value=values).SerializeToString()
+    found = _core.find_pieces(b"ahead" + record, 5, 5 + len(record), 1000)
+    assert [record[at - 1000 : at - 1000 + size] for at, size, _, _ in found.tolist()] == values
+    assert found["crc"].tolist() == [fastrec.crc32c(value) for value in values]
+    numbers = np.arange(6, dtype="<f4").tobytes()
+    pairs = _core.find_pieces(numbers, 0, 24, 7, 8)
+    assert pairs["offset"].tolist() == [7, 15, 23]
+    assert pairs["crc"].tolist() == [fastrec.crc32c(numbers[i : i + 8]) for i in (0, 8, 16)]
+    assert len(_core.find_pieces(b"", 0, 0, 0)) == 0
+    whole = {0, 5, 7, 310}  # bytes after which an element ends
+    for size in set(range(len(record))) - whole:
+        with pytest.raises(ExampleParseError, match="is not an element"):
+            _core.find_pieces(record, 0, size, 0)
+    for data, each, message in (
+        (b"\x0a\x05abc", 0, "byte 0 is not an element"),
+        (b"\x12\x01a", 0, "field 2 of a list of bytes is not known"),
+        (b"\x0a\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", 0, "not an element"),
+        (b"12345", 4, "5 bytes are no elements of 4"),
+    ):
+        with pytest.raises(ExampleParseError, match=message):
+            _core.find_pieces(data, 0, len(data), 0, each)
+    for arguments in ((2, 1, 0), (0, 4, 0), (0, 3, 2**63 - 1)):
+        with pytest.raises(ValueError, match="are out of range"):
+            _core.find_pieces(b"abc", *arguments)

@@ -89,7 +89,11 @@ def nested(tool: Any) -> dict[str, tuple[Any, Any, Any]]:
         "halves": (sequence(np.float16), [0.1, 2], []),
         "ragged_unsigned": (sequence(sequence(np.uint64)), [[2**64 - 1], []], []),
         "ragged_packed": (sequence(sequence(two)), [[[1, 2]], [[3, 4], [5, 6]]], []),
-        "sound": (features.Audio(dtype=np.float32), *[np.arange(n, dtype=np.float32) / 3 for n in (4, 0)]),
+        "sound": (
+            features.Audio(dtype=np.float32),
+            np.arange(4, dtype=np.float32) / 3,
+            np.zeros(0, np.float32),
+        ),
         "nothing": (features.Tensor(shape=(0,), dtype=np.int32), *[np.zeros(0, np.int32)] * 2),
         "packed_nothing": (
             features.Tensor(shape=(0, 2), dtype=np.float32, encoding="bytes"),
