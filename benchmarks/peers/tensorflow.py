@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -99,6 +100,19 @@ def _parse(task: Task) -> Trial:
 
 def _gzip(task: Task) -> Trial:
     return _exhausted(dataset(task, compression="GZIP"))
+
+
+def _few(rows: int) -> Start:
+    def start(task: Task) -> Trial:
+        batches = dataset(replace(task, case=replace(task.case, batch=rows)))
+
+        def once() -> None:
+            for _ in batches.as_numpy_iterator():
+                pass
+
+        return Trial(once, _exhausted(batches).digest)
+
+    return start
 
 
 def _shuffle_some(task: Task) -> Trial:
@@ -294,6 +308,7 @@ JOBS: dict[str, dict[str, Start]] = {
     },
     "write": {"": _write},
     "gzip": {"": _gzip},
+    "small batches": {f"rows {rows}": _few(rows) for rows in cases.SMALL_BATCHES},
     "count": {"": _count},
     "first batch": {"": _first_batch},
     "import": {"": isolated.importing("tensorflow")},

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 __all__ = [
     "CASES",
     "RAW_CASES",
+    "SMALL_BATCHES",
     "Case",
     "Column",
     "Columns",
@@ -119,6 +120,10 @@ def _image(height: int, width: int) -> tuple[Field, ...]:
     return (image, Field("shape", "bytes"), Field("label", "int64"))
 
 
+def _scalars(count: int) -> tuple[Field, ...]:
+    return tuple(Field(f"c{number}", "int64") for number in range(count))
+
+
 CASES: dict[str, Case] = {
     case.name: case
     for case in (
@@ -141,8 +146,12 @@ CASES: dict[str, Case] = {
         Case("imagenet", "JPEGs of about 375 by 500 pixels as ImageNet's, and a label",
              (Field("image/encoded", "bytes"), Field("image/class/label", "int64")), 1_872, 64,
              write_records=100),
+        *(Case(f"scalars {count}", f"{count} int64 scalar{'s' * (count > 1)}", _scalars(count),
+               4_000) for count in (1, 10, 40)),
     )
 }  # fmt: skip
+
+SMALL_BATCHES = (1, 8, 32)  # rows
 
 # Records that are no Examples: what framing, indexing and random access cost by themselves.
 RAW_CASES: dict[str, Case] = {
@@ -173,6 +182,10 @@ def _tabular_columns(random: np.random.Generator, case: Case, n: int) -> Columns
         size = 2.0 ** (2 + 30 * i / 26)
         columns[f"C{i}"] = (size ** random.random(n)).astype(np.int64)
     return columns
+
+
+def _scalar_columns(random: np.random.Generator, case: Case, n: int) -> Columns:
+    return {field.name: random.integers(0, 1 << 20, n) for field in case.fields}
 
 
 def _token_columns(random: np.random.Generator, case: Case, n: int) -> Columns:
@@ -240,6 +253,9 @@ _MAKERS: dict[str, Callable[[np.random.Generator, Case, int], Columns]] = {
     "ragged": _ragged_columns,
     "pairs": _pair_columns,
     "imagenet": _photo_columns,
+    "scalars 1": _scalar_columns,
+    "scalars 10": _scalar_columns,
+    "scalars 40": _scalar_columns,
 }
 
 

@@ -115,6 +115,9 @@ JOBS: dict[str, Job] = {
                  "record after the other in random order, without processing, and `read(2)` of the "
                  "whole file in file order."),
         Job("gzip", "Parse a GZIP file into batches", ("tabular", "tokens", "ragged")),
+        Job("small batches", "Parse into batches of a few rows",
+            ("scalars 1", "scalars 10", "scalars 40"),
+            note="Per row. tf.data by its `as_numpy_iterator`."),
         Job("queue", "The queue pipeline of TensorFlow 1: shuffle_batch", ("cifar", "pairs"),
             shuffled=True,
             note="pairs: the tutorials' segmentation pairs of PASCAL VOC, two a batch, each "

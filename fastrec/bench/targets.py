@@ -7,6 +7,7 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from .cases import SMALL_BATCHES
 from .engine import Comparison, Measurement, ratio
 from .jobs import CEILING, OURS, Entry
 
@@ -142,6 +143,9 @@ _TARGETS = (
     _Times("read GZIP", "gzip", _each(2, "tabular", "tokens", "ragged"), _OURS, _TF),
     _Times("read GZIP with its index", "gzip", _each(4, "tabular", "tokens"),
            _ours("with its index"), _TF),
+    *(_Times(f"batches of {rows}, in NumPy", "small batches",
+             _each(5, "scalars 1", "scalars 10", "scalars 40"), _ours(f"rows {rows}"),
+             Entry("tensorflow", f"rows {rows}")) for rows in SMALL_BATCHES),
     _Times("random access, one at a time", "random", _each(2, "small"), _ours(_ONE),
            Entry("bagz", _ONE)),
     _Times("random access, in batches", "random", _each(10, "small"), _ours(_MANY),

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
 import zlib
@@ -10,12 +11,14 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
+from .. import _core
 from ..errors import CorruptRecordError, FastrecError, TruncatedFileError
 from ..storage.ahead import Ahead, Job
 from ..storage.options import StorageOptions
 from ..threads import usable_cpus
 from .byte_sources import NamedFile
 from .checkpoints import Checkpoints, Stamp, mismatch
+from .file_magic import FRAME_OVERHEAD
 from .index import Index
 from .inflate import inflate_from
 from .paths import PathLike
@@ -167,6 +170,24 @@ class InflatedDataset(RemoteDataset):
         self.inflated = files
         longest = max((min(file.longest(), _WHOLE) for file in files), default=1)
         self._span = functools.lru_cache(max(2, _KEPT // max(longest, 1)))(self._inflate)
+
+    def __getitem__(self, number: Any) -> bytes:
+        at, count = number.__index__(), len(self)
+        if -count <= at < count:
+            with contextlib.suppress(FastrecError):  # which comes again, with all it has to say
+                if (record := self._record(at % count)) is not None:
+                    return record
+        return super().__getitem__(number)
+
+    def _record(self, number: int) -> bytes | None:
+        """One record; None unless it is all of what the index says."""
+        file, begin, end = self.frame_of(number)
+        data = iter([bytes(self._fetch([(file, begin, end)], None))])
+        reader = _core.RecordReader(
+            self.paths[file], read=lambda _: next(data, b""), begin=begin, **self.options
+        )
+        record: Any = next(reader, b"")
+        return record if len(record) == end - begin - FRAME_OVERHEAD else None
 
     def jobs(self, plan: Plan) -> Iterator[Job]:
         """What inflates the ranges of a plan: a job a span, or a range that is longer."""

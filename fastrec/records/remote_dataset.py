@@ -86,9 +86,14 @@ class RemoteDataset:
 
     def position_of(self, number: int) -> tuple[str, int, int]:
         """File, number within it and offset of a record."""
+        file, begin, _ = self.frame_of(number)
+        return self.paths[file], number - int(self._firsts[file]), begin
+
+    def frame_of(self, number: int) -> tuple[int, int, int]:
+        """Number of the file that a record is in, begin and end of its frame there."""
         file = int(np.searchsorted(self._firsts, number, "right")) - 1
-        record = number - int(self._firsts[file])
-        return self.paths[file], record, int(self._offsets[file][record])
+        begin, end = self._offsets[file][number - int(self._firsts[file]) :][:2].tolist()
+        return file, begin, end
 
     def record_at(self, file: int, offset: int) -> int:
         """The number within a file of the record that holds the byte at `offset`."""

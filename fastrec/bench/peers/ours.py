@@ -107,6 +107,10 @@ def _parse_indexed(task: Task) -> Trial:
     return _parse()(replace(task, path=task.out))
 
 
+def _parse_few(rows: int) -> Start:
+    return lambda task: _parse()(replace(task, case=replace(task.case, batch=rows)))
+
+
 def _parse_anew(task: Task) -> Trial:
     return _exhausted(_batcher(task))
 
@@ -394,6 +398,7 @@ JOBS: dict[str, dict[str, Start]] = {
     "shards": shards.jobs(),
     "write": {"rows": _write_rows, "columns": _write_columns},
     "gzip": {"": _parse(), "with its index": _parse_indexed},
+    "small batches": {f"rows {rows}": _parse_few(rows) for rows in cases.SMALL_BATCHES},
     "random": {"one at a time": _random_single, f"{_BATCHES} at a time": _random_batched},
     "index": {"": _index},
     "count": {"": _count},
