@@ -77,7 +77,9 @@ class Index:
             )
             return cls(path, reader.index())
         if (kind := detect(head_of(os.fspath(path)))) is not None:
-            return cls._inflated(path, path, kind, {"max_record": max_record_bytes or 0})
+            return cls._inflated(
+                path, path, kind, {"max_record": max_record_bytes or 0, "verify": False}
+            )
         return cls._of(path, path, max_record_bytes)
 
     @classmethod
@@ -106,7 +108,7 @@ class Index:
             inflated = Inflated(
                 read, kind, os.fsdecode(path), seek=file.seek, marks=marks, **(limits or {})
             )
-            reader = _core.RecordReader(path, read=inflated, **{**options, "verify": False})
+            reader = _core.RecordReader(path, read=inflated, **options)
             found = reader.index()
             del reader
             stamp = Stamp(status.st_size, status.st_mtime_ns)

@@ -451,7 +451,9 @@ class RecordFiles:
                 refused = error if isinstance(error, IndexMismatchError) else None
         kind = streams.detect(head_of(place)) if self._compression == "auto" else self._compression
         assert kind is not None
-        options = {**self._options, "damage": self.policy()}
+        # Checksums of records decide about numbers where damaged ones are left out.
+        verify = self._options["verify"] and self._on_error != "raise"
+        options = {**self._options, "verify": verify, "damage": self.policy()}
         return Index._inflated(path, place, kind, options, self._limits, pause), refused
 
     def _damaged_indexes(self) -> list[_core.FileIndex]:

@@ -224,7 +224,7 @@ class ShardWriter:
                     if kind is None:
                         index = Index._of(path, place)
                     else:
-                        index = Index._inflated(path, place, kind, {})
+                        index = Index._inflated(path, place, kind, {"verify": False})
                     files.append(index._finished(storage=self._storage))
             for file in files:
                 file.put_in_place()

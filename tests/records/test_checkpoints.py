@@ -273,6 +273,24 @@ def test_truncated_and_corrupt_streams_have_no_index(tmp_path: Path) -> None:
     assert caught.value.record == len(RECORDS) - 1
 
 
+@pytest.mark.usefixtures("often")
+def test_what_is_skipped_has_no_number(tmp_path: Path) -> None:
+    path = tmp_path / "x.gz"
+    frames = bytearray(FRAMES)
+    offset = sum(len(record) + 16 for record in RECORDS[:2000])
+    frames[offset + 14] ^= 1  # of its data
+    frames[100_000 + 5] ^= 1
+    path.write_bytes(gzip.compress(frames))
+    expected = list(fastrec.Reader(path, on_error="skip"))
+    assert len(RECORDS) - 4 < len(expected) < len(RECORDS)
+    reader = fastrec.Reader(path, on_error="skip")
+    assert len(reader) == len(expected)
+    assert list(reader.read_many(range(len(reader)))) == expected
+    assert [reader[number] for number in range(0, len(reader), 97)] == expected[::97]
+    batches = fastrec.Batcher(path, batch_size=50, shuffle=True, seed=0, on_error="skip")
+    assert sorted(record for batch in batches for record in batch) == sorted(expected)
+
+
 def test_limits_hold_for_an_index_too(tmp_path: Path) -> None:
     path = tmp_path / "x.gz"
     path.write_bytes(gzip.compress(FRAMES))
