@@ -14,9 +14,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ..storage.options import StorageOptions
 from . import features
 from .columns import Structure
 from .dataset import Dataset, inferred
@@ -59,15 +60,19 @@ def is_prepared(directory: Directory) -> bool:
 
 def info(
     directory: Directory | Sequence[Directory], *, name: str | None = None,
-    version: str | None = None,
+    version: str | None = None, storage_options: StorageOptions | Mapping[str, Any] | None = None,
 ) -> DatasetInfo:  # fmt: skip
     """Description of a prepared data set: its features, its splits, how many records they have.
 
     Parameters are those of :func:`load`. No record is read.
     """
+    storage = StorageOptions.of(storage_options)
     if isinstance(directory, (str, os.PathLike)):
-        return load_info(find_directory(os.fspath(directory), name, version))
-    found = [load_info(find_directory(os.fspath(each), name, version)) for each in directory]
+        return load_info(find_directory(os.fspath(directory), name, version, storage), storage)
+    found = [
+        load_info(find_directory(os.fspath(each), name, version, storage), storage)
+        for each in directory
+    ]
     if not found:
         raise ValueError("directory must name at least one directory")
     return _merged(found)
@@ -103,6 +108,7 @@ def load(
     features: Sequence[str] | None = None,
     decode: bool = True,
     tfds_id: bool = False,
+    storage_options: StorageOptions | Mapping[str, Any] | None = None,
 ) -> Any:
     """Open a data set that TFDS has prepared.
 
@@ -110,7 +116,8 @@ def load(
     ----------
     directory : path, or sequence of paths
         The directory with ``dataset_info.json``, or one above it as long as there is one set
-        below. Several directories are read as one set, one after the other.
+        below. Several directories are read as one set, one after the other. A URL is that of the
+        directory of one version.
     split : str or Part, optional
         As ``"train"``, ``"train[:90%]"``, ``"train[1000:]+test"``, ``"train[0shard]"``. None: a
         dictionary of all splits.
@@ -124,6 +131,8 @@ def load(
         Decode images and sound; False leaves them as the bytes of their files.
     tfds_id : bool
         Add the name of the file and the number of the record, as TFDS's ReadConfig does.
+    storage_options : StorageOptions or mapping, optional
+        Of URLs, as for :class:`fastrec.Reader`.
 
     Returns
     -------
@@ -138,14 +147,15 @@ def load(
     ValueError
         When there is no such split or feature.
     """
-    found = info(directory, name=name, version=version)
+    found = info(directory, name=name, version=version, storage_options=storage_options)
     if split is None:
         parts: dict[str, str | Part] = {key: key for key in found.splits}
     else:
         parts = {"": split}
     described = found.features
     if described is None:
-        described = inferred([path for each in found.splits.values() for path in each.paths])
+        paths = [path for each in found.splits.values() for path in each.paths]
+        described = inferred(paths, found.storage)
     structure = Structure(described, features, decode=decode)
     made = {
         key: Dataset(found, str(part), found.splits.spans(part), structure, with_id=tfds_id)

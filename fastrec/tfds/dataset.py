@@ -17,6 +17,7 @@ import fastrec
 from ..columns import Bytes
 from ..errors import ExampleParseError, MissingRecordsError
 from ..parsing.parse import located
+from ..storage.options import StorageOptions
 from .columns import Structure
 from .features import FeaturesDict, Tensor
 from .info import DatasetInfo
@@ -124,13 +125,16 @@ class Dataset(Sequence[Any]):
         span, number = self._place(index)
         return f"{os.path.basename(span.path)}__{number}"
 
+    def _open(self, source: str | list[str]) -> fastrec.Reader:
+        return fastrec.Reader(source, storage_options=self.info.storage)
+
     def _reader(self, span: Span) -> fastrec.Reader:
         """The file, held against the number of records that the set says it has."""
         with self._lock:
             if span.path in self._readers:
                 self._readers.move_to_end(span.path)
                 return self._readers[span.path]
-        reader = fastrec.Reader(span.path)
+        reader = self._open(span.path)
         check_length(span, len(reader))
         with self._lock:
             self._readers[span.path] = reader
@@ -166,7 +170,7 @@ class Dataset(Sequence[Any]):
                 yield reader.read_many(range(first, min(first + count, stop)))
             return
         found = 0
-        for records in fastrec.Reader(span.path).blocks(count):
+        for records in self._open(span.path).blocks(count):
             found += len(records)
             if found > span.length:
                 break
@@ -213,12 +217,17 @@ class Dataset(Sequence[Any]):
         structure = self._structure
         if all(span.is_whole for span in self._spans):
             for span in self._spans:
-                check_length(span, len(fastrec.Reader(span.path)))
+                check_length(span, len(self._open(span.path)))
             paths = [span.path for span in self._spans]
             nest = None if structure.is_plain else structure.batch
             function = _Chain(nest, transform) if nest is not None else transform
             return fastrec.Batcher(
-                paths, structure.batch_spec, batch_size, transform=function, **options
+                paths,
+                structure.batch_spec,
+                batch_size,
+                transform=function,
+                storage_options=self.info.storage,
+                **options,
             )
         if given := [name for name in _NEEDS_FILES if options.get(name) not in (None, "raise")]:
             raise ValueError(f"{given[0]} requires whole files, and {self.split!r} is part of one")
@@ -240,7 +249,7 @@ class Dataset(Sequence[Any]):
             for span in self._spans
         )
         rows = RowFile.write(parts, np.dtype("<u8"), [*paths, self.split])
-        fetch = _Fetch(rows, paths, self._structure)
+        fetch = _Fetch(rows, self._open(paths), self._structure)
         function = _Chain(fetch, transform)
         return fastrec.Batcher(rows.path, None, batch_size, transform=function, **options)
 
@@ -287,10 +296,10 @@ class _Chain:
 class _Fetch:
     """Records by their numbers, as a batch."""
 
-    def __init__(self, rows: RowFile, paths: list[str], structure: Structure) -> None:
+    def __init__(self, rows: RowFile, reader: fastrec.Reader, structure: Structure) -> None:
         self.rows = rows  # kept, so that the file is
         self.structure = structure
-        self.reader = fastrec.Reader(paths)
+        self.reader = reader
         self.spec = structure.batch_spec
 
     def __call__(self, rows: Bytes) -> Any:
@@ -328,9 +337,9 @@ def parse_located(
         raise located(error, path, numbers[error.record]) from error
 
 
-def inferred(paths: Sequence[str]) -> FeaturesDict:
+def inferred(paths: Sequence[str], storage: StorageOptions) -> FeaturesDict:
     """Features of a set that does not say what its records have, as the records say it."""
-    found = fastrec.infer_features(list(paths))
+    found = fastrec.infer_features(list(paths), storage_options=storage)
     features: dict[str, Any] = {}
     for name, feature in found.items():
         if isinstance(feature, fastrec.RawFeature):  # a guess: they are given as they are kept

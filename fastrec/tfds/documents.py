@@ -11,6 +11,7 @@ from typing import Any
 
 from ..errors import FastrecError
 from ..records.targets import read_file
+from ..storage.options import StorageOptions
 
 __all__ = ["Document", "MetadataError", "read_document"]
 
@@ -123,7 +124,7 @@ class Document:
         return _parse(self.value, self.path, self.where)
 
 
-def read_document(path: str) -> Document:
+def read_document(path: str, storage: StorageOptions | None = None) -> Document:
     """Read a JSON file whose outermost value is an object.
 
     Raises
@@ -133,7 +134,7 @@ def read_document(path: str) -> Document:
     MetadataError
         When it is no JSON, too large, or nested too deeply.
     """
-    data = read_file(path, limit=_MAX_BYTES + 1)
+    data = read_file(path, storage, limit=_MAX_BYTES + 1)
     whole = Document(None, os.fspath(path))
     if len(data) > _MAX_BYTES:
         raise whole.error(f"must be at most {_MAX_BYTES} bytes")

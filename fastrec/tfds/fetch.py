@@ -64,9 +64,9 @@ class Source:
     remote: RemoteFile | None = None
 
     @classmethod
-    def of(cls, path: str) -> Source:
-        if is_remote(path, None):
-            [file] = find_files([path], StorageOptions())
+    def of(cls, path: str, storage: StorageOptions) -> Source:
+        if is_remote(path, storage):
+            [file] = find_files([path], storage)
             return cls(path, file.size, 0, file)
         status = os.stat(path)
         return cls(os.path.abspath(path), status.st_size, status.st_mtime_ns)

@@ -14,7 +14,8 @@ from typing import Any
 import fastrec
 
 from ..errors import MissingRecordsError
-from ..records.paths import is_remote
+from ..records.paths import expand, is_remote
+from ..storage.options import StorageOptions
 from .documents import Document, MetadataError, read_document
 from .features import FeaturesDict
 from .schema import load_features
@@ -44,6 +45,8 @@ class DatasetInfo:
         Features of input and target, where there are such.
     disable_shuffling : bool
         Whether records stand in the order in which they were made.
+    storage : StorageOptions
+        How the directory is reached, if it is a URL.
     """
 
     name: str
@@ -56,6 +59,7 @@ class DatasetInfo:
     citation: str = field(default="", repr=False)
     supervised_keys: tuple[Any, ...] | None = None
     disable_shuffling: bool = False
+    storage: StorageOptions = field(default_factory=StorageOptions, repr=False, compare=False)
 
     @property
     def full_name(self) -> str:
@@ -63,7 +67,7 @@ class DatasetInfo:
         return "/".join(filter(None, (self.name, self.config_name, self.version)))
 
 
-def load_info(directory: str) -> DatasetInfo:
+def load_info(directory: str, storage: StorageOptions) -> DatasetInfo:
     """Read what a directory says of itself; no record is read.
 
     Raises
@@ -73,10 +77,10 @@ def load_info(directory: str) -> DatasetInfo:
     MetadataError
         When it is damaged, or the records are in a format other than TFRecord.
     """
-    document = read_document(os.path.join(directory, INFO))
+    document = read_document(os.path.join(directory, INFO), storage)
     name = document.text("name")
     _check_format(document)
-    splits = [_split(each, name, directory) for each in document.list_of("splits")]
+    splits = [_split(each, name, directory, storage) for each in document.list_of("splits")]
     names = [split.name for split in splits]
     if len(set(names)) != len(names):
         raise document.error(f"splits must differ by name, got {names}")
@@ -85,12 +89,13 @@ def load_info(directory: str) -> DatasetInfo:
         version=document.text("version"),
         config_name=document.text("configName"),
         directory=directory,
-        features=load_features(directory),
+        features=load_features(directory, storage),
         splits=Splits(splits),
         description=document.text("description"),
         citation=document.text("citation"),
         supervised_keys=_supervised_keys(document),
         disable_shuffling=document.flag("disableShuffling"),
+        storage=storage,
     )
 
 
@@ -125,7 +130,7 @@ def _supervised_tree(found: Document) -> Any:
     return found.text("featureKey")
 
 
-def _split(document: Document, dataset: str, directory: str) -> SplitInfo:
+def _split(document: Document, dataset: str, directory: str, storage: StorageOptions) -> SplitInfo:
     name = document.text("name")
     if not name or re.search(r"[^\w-]", name):
         raise document.error(f"a split must be named by letters and digits, got {name!a}")
@@ -135,7 +140,7 @@ def _split(document: Document, dataset: str, directory: str) -> SplitInfo:
         raise document.error(f"a split must have at most {_MAX_SHARDS} shards, got {len(lengths)}")
     template = document.text("filepathTemplate") or DEFAULT_TEMPLATE
     if not lengths:  # before shard lengths were kept, files are counted by going through them
-        return _counted(document, name, dataset, directory, size)
+        return _counted(document, name, dataset, directory, size, storage)
     files = [
         shard_name(document, template, dataset, name, shard, len(lengths))
         for shard in range(len(lengths))
@@ -165,13 +170,19 @@ def shard_name(
     return left
 
 
-def _counted(document: Document, name: str, dataset: str, directory: str, size: int) -> SplitInfo:
+def _counted(
+    document: Document, name: str, dataset: str, directory: str, size: int, storage: StorageOptions
+) -> SplitInfo:
     shards = document.integer_of("numShards", 0, 0, _MAX_SHARDS)
     pattern = os.path.join(glob.escape(directory), f"{glob.escape(dataset)}-{name}.tfrecord*")
-    paths = [path for path in sorted(glob.glob(pattern)) if not path.endswith(".frindex")]
+    try:
+        paths = [os.fsdecode(path) for path in expand(pattern, storage)]
+    except FileNotFoundError:
+        paths = []
     if shards and len(paths) != shards:
         raise _missing(paths[0] if paths else pattern, f"{len(paths)} of {shards} shards are there")
-    return SplitInfo(name, tuple(paths), tuple(len(fastrec.Reader(path)) for path in paths), size)
+    counts = (len(fastrec.Reader(path, storage_options=storage)) for path in paths)
+    return SplitInfo(name, tuple(paths), tuple(counts), size)
 
 
 def _missing(path: str, text: str) -> MissingRecordsError:
@@ -183,7 +194,9 @@ def _missing(path: str, text: str) -> MissingRecordsError:
 # --- finding a set ----------------------------------------------------------------------------
 
 
-def find_directory(directory: str, name: str | None, version: str | None) -> str:
+def find_directory(
+    directory: str, name: str | None, version: str | None, storage: StorageOptions
+) -> str:
     """The directory of one version of a set.
 
     Parameters
@@ -212,7 +225,7 @@ def find_directory(directory: str, name: str | None, version: str | None) -> str
         if not re.fullmatch(r"[\w.+-]+(/[\w.+-]+)*", path) or ".." in path.split("/"):
             raise ValueError(f"name must be as 'name/config:1.0.0', got {name!r}")
         directory = os.path.join(directory, path)
-    if is_remote(directory, None):  # named completely: folders of stores are not gone through
+    if is_remote(directory, storage):  # named completely: folders of stores are not gone through
         return os.path.join(directory, version or "").rstrip("/")
     if not os.path.isdir(directory):
         raise FileNotFoundError(2, "no such directory", directory)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..records.targets import read_file
+from ..storage.options import StorageOptions
 from . import features as connectors
 from .documents import Document, MetadataError, read_document
 from .values import Connector, Shape, name_of
@@ -36,7 +37,7 @@ _LEGACY = {
 }
 
 
-def load_features(directory: str) -> connectors.FeaturesDict | None:
+def load_features(directory: str, storage: StorageOptions) -> connectors.FeaturesDict | None:
     """The connectors of a prepared data set, with the names of its labels.
 
     Returns
@@ -51,7 +52,7 @@ def load_features(directory: str) -> connectors.FeaturesDict | None:
     """
     path = os.path.join(directory, "features.json")
     try:
-        document = read_document(path)
+        document = read_document(path, storage)
     except FileNotFoundError:
         return None
     found = _connector(document)
@@ -60,7 +61,7 @@ def load_features(directory: str) -> connectors.FeaturesDict | None:
     if isinstance(found, connectors.Sequence):
         found = _as_dict(document, found)
     for name, labels in found.named():
-        _load_names(os.path.join(directory, f"{name}.labels.txt"), labels)
+        _load_names(os.path.join(directory, f"{name}.labels.txt"), labels, storage)
     return found
 
 
@@ -75,9 +76,9 @@ def _as_dict(document: Document, sequence: connectors.Sequence) -> connectors.Fe
     )
 
 
-def _load_names(path: str, labels: Any) -> None:
+def _load_names(path: str, labels: Any, storage: StorageOptions) -> None:
     try:
-        data = read_file(path, limit=_MAX_LABEL_BYTES + 1)
+        data = read_file(path, storage, limit=_MAX_LABEL_BYTES + 1)
     except FileNotFoundError:
         return
     whole = Document(None, path)

@@ -123,7 +123,7 @@ def make_steps(
         raise ValueError("batch_size must be a number")
     plan = _plan(dataset, features, metadata, decode)
     paths = list(dict.fromkeys(span.path for span in dataset.files))
-    sources = [Source.of(path) for path in paths]
+    sources = [Source.of(path, dataset.info.storage) for path in paths]
     rows = _rows(dataset, plan, sources, index)
     fetch = Fetch(
         rows,
@@ -330,13 +330,13 @@ def _joined(rows: list[NDArray[Any]], dtype: np.dtype[Any]) -> NDArray[Any]:
 def _records(dataset: Dataset, span: Span) -> Iterator[tuple[int, int, bytes]]:
     """Number, offset and bytes of each record of a part of a file; remote ones in sequence."""
     numbers = range(span.skip, span.skip + span.take)
-    if not is_remote(span.path, None):
+    if not is_remote(span.path, dataset.info.storage):
         reader, places = dataset._reader(span), fastrec.Index.build(span.path).offsets
         for number in numbers:
             yield number, int(places[number]), reader[number]
         return
     offset = count = 0
-    for number, record in enumerate(fastrec.Reader(span.path, compression=None)):
+    for number, record in enumerate(_reader_of(dataset, span)):
         if number == numbers.stop and not span.is_whole:
             return
         if number in numbers:
@@ -344,6 +344,10 @@ def _records(dataset: Dataset, span: Span) -> Iterator[tuple[int, int, bytes]]:
         offset += len(record) + FRAME_OVERHEAD
         count += 1
     check_length(span, count)
+
+
+def _reader_of(dataset: Dataset, span: Span) -> fastrec.Reader:
+    return fastrec.Reader(span.path, compression=None, storage_options=dataset.info.storage)
 
 
 def _episode_rows(record: bytes, offset: int, plan: _Plan, path: str, number: int) -> NDArray[Any]:
