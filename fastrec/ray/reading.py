@@ -24,6 +24,8 @@ from .. import arrow
 from ..records.paths import expand, is_path
 from ..records.record_files import RecordFiles
 from ..records.splitting import grouped
+from ..storage.options import StorageOptions
+from ..storage.remote import RemoteFile
 
 __all__ = ["TFRecordDatasource", "read_tfrecords"]
 
@@ -49,8 +51,7 @@ def read_tfrecords(
     Parameters
     ----------
     paths : path, glob pattern, directory, list of these
-        With `filesystem`, a path or a list of paths there. A URL such as ``"s3://bucket/x"``
-        stands for the file system that pyarrow has for it.
+        Or URLs of objects. With `filesystem`, a path or a list of paths there.
     override_num_blocks, concurrency, ray_remote_args
         As for ``ray.data.read_datasource``.
     **options
@@ -89,6 +90,10 @@ class TFRecordDatasource(Datasource):  # type: ignore[misc]
     include_paths : bool
         Add a column ``path``.
     filesystem : pyarrow.fs.FileSystem, optional
+    storage_options : StorageOptions or mapping, optional
+        Of URLs, as for :class:`fastrec.Reader`. They go to the tasks: credentials are refused, and
+        are best left to the environment of each node. All tasks read the version of an object that
+        is there now.
     batch_size : int
         Most rows of a block.
     tensors : bool
@@ -113,6 +118,7 @@ class TFRecordDatasource(Datasource):  # type: ignore[misc]
         columns: Sequence[str] | None = None,
         include_paths: bool = False,
         filesystem: Any = None,
+        storage_options: StorageOptions | Mapping[str, Any] | None = None,
         batch_size: int = 8192,
         tensors: bool = True,
         exact: bool = False,
@@ -124,9 +130,13 @@ class TFRecordDatasource(Datasource):  # type: ignore[misc]
         super().__init__()
         if batch_size < 1:
             raise ValueError(f"batch_size must be at least 1, got {batch_size}")
-        self._filesystem, self._paths = _located(paths, filesystem)
-        self._files = fastrec.file_ranges(self._paths, _NEVER, filesystem=self._filesystem)
+        self._filesystem = filesystem
+        self._storage = StorageOptions.of(storage_options)
+        self._paths = _located(paths, filesystem, self._storage)
+        self._files = self._ranges(_NEVER)
         self._exact, self._options = exact, {"verify": verify, "on_error": on_error}
+        if any(isinstance(path, RemoteFile) for path in self._paths):
+            self._options["storage_options"] = self._storage
         self._include_paths, self._batch_size, self._tensors = include_paths, batch_size, tensors
         sequence: Mapping[str, Any] | None = None
         if isinstance(features, fastrec.SequenceFeatures):
@@ -135,7 +145,7 @@ class TFRecordDatasource(Datasource):  # type: ignore[misc]
         elif features is None:
             if not self._files:
                 raise ValueError("features is required: the files have no records to infer it from")
-            features = arrow.with_optional(fastrec.infer_features(self._files, sample))
+            features = arrow.with_optional(self._inferred(sample))
         self._features, self._sequence = dict(features), sequence and dict(sequence)
         self._manifest = None if manifest is None else self._held_against(manifest)
         self._predicate_expr: Any = None
@@ -148,6 +158,18 @@ class TFRecordDatasource(Datasource):  # type: ignore[misc]
             self._projection_map = {name: name for name in columns}
             if include_paths:
                 self._projection_map[_PATH] = _PATH
+
+    def _inferred(self, sample: int | None) -> Any:
+        return fastrec.infer_features(self._files, sample, storage_options=self._storage)
+
+    def _ranges(self, size: int, *, exact: bool = False) -> list[fastrec.FileRange]:
+        return fastrec.file_ranges(
+            self._paths,
+            size,
+            exact=exact,
+            filesystem=self._filesystem,
+            storage_options=self._storage,
+        )
 
     @property
     def _names(self) -> list[str]:
@@ -185,10 +207,8 @@ class TFRecordDatasource(Datasource):  # type: ignore[misc]
         held = manifest
         if not isinstance(held, fastrec.Manifest):
             held = fastrec.Manifest.load(manifest)
-        local = self._filesystem is None
-        paths: Sequence[Any] = expand(self._paths) if local else self._paths
-        held.check_names(paths)
-        for path in paths:
+        held.check_names(self._paths)
+        for path in self._paths:
             held.check_size(path, self._size(fastrec.FileRange(path)))
         return held
 
@@ -201,6 +221,8 @@ class TFRecordDatasource(Datasource):  # type: ignore[misc]
             return whole.end - whole.begin
         if self._filesystem is not None:
             return int(self._filesystem.get_file_info(os.fsdecode(whole.path)).size or 0)
+        if isinstance(whole.path, RemoteFile):
+            return whole.path.size
         return os.stat(whole.path).st_size
 
     def get_read_tasks(
@@ -227,9 +249,7 @@ class TFRecordDatasource(Datasource):  # type: ignore[misc]
             tensors=self._tensors,
             with_path=with_path,
         )
-        parts = fastrec.file_ranges(
-            self._paths, size, exact=self._exact, filesystem=self._filesystem
-        )
+        parts = self._ranges(size, exact=self._exact)
         schema = read.empty().schema
         return [
             ReadTask(
@@ -264,7 +284,7 @@ class TFRecordDatasource(Datasource):  # type: ignore[misc]
             return None
         if (listed := self._listed(part)) is not None:
             return listed.records
-        if part.filesystem is not None or part.end is None:
+        if part.filesystem is not None or part.end is None or isinstance(part.path, RemoteFile):
             return None
         try:
             offsets = fastrec.Index.load(part.path).offsets
@@ -284,14 +304,15 @@ class TFRecordDatasource(Datasource):  # type: ignore[misc]
 _NEVER = 1 << 62  # larger than a file: it is not cut
 
 
-def _located(paths: Any, filesystem: Any) -> tuple[Any, Any]:
-    """The file system, None for that of this machine, and paths on it."""
-    listed = [paths] if is_path(paths) else list(paths)
+def _located(paths: Any, filesystem: Any, storage: StorageOptions) -> list[Any]:
+    """The files that paths name, on a file system, or on this machine and in stores."""
     if filesystem is None:
-        if not any("://" in os.fsdecode(path) for path in listed):
-            return None, list(map(os.path.abspath, listed))  # tasks have directories of their own
-        found = [pyarrow.fs.FileSystem.from_uri(os.fsdecode(path)) for path in listed]
-        filesystem, listed = found[0][0], [path for _, path in found]
+        return [
+            # Tasks have directories of their own.
+            path if isinstance(path, RemoteFile) else os.path.abspath(path)
+            for path in expand(paths, storage)
+        ]
+    listed = [paths] if is_path(paths) else list(paths)
     files: list[str] = []
     for path in map(os.fsdecode, listed):
         info = filesystem.get_file_info(path)
@@ -302,7 +323,7 @@ def _located(paths: Any, filesystem: Any) -> tuple[Any, Any]:
             files += sorted(i.path for i in inside if i.is_file and ".tfrecord" in i.base_name)
         else:
             files.append(path)
-    return filesystem, files
+    return files
 
 
 @dataclass(frozen=True)

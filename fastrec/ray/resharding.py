@@ -33,6 +33,8 @@ def reshard(
     overwrite: bool = True,
     on_error: OnError = "raise",
     progress: Callable[[int, int], object] | None = None,
+    work: Any = None,
+    storage_options: Any = None,
     ray_remote_args: Mapping[str, Any] | None = None,
 ) -> fastrec.Resharded:
     """Rewrite record files as others, in order or shuffled, by tasks of Ray.
@@ -47,10 +49,10 @@ def reshard(
 
     Parameters
     ----------
-    source : path, glob pattern, directory, list of these
+    source : path, URL, glob pattern, directory, list of these
         Plain or compressed files. All nodes must see the source and the target under the same
-        path, as on a file system that all of them mount.
-    target : path
+        path, as on a file system that all of them mount, or as objects.
+    target : path or URL
     shards, shard_bytes, shard_records : int, optional
         Number of files, or their size in bytes or records, each written by one task. Without these
         there is one file. For ``shard_bytes`` the driver holds four bytes for each record.
@@ -62,6 +64,10 @@ def reshard(
         ``progress(done, total)``, in records, after each task; in a shuffle each counts twice.
     memory : int
         Bytes of records that a task may hold at once, about.
+    work : path, optional
+        For a target that is a URL: a directory that all nodes see, for what is not uploaded yet.
+    storage_options : StorageOptions or mapping, optional
+        Of URLs, as for :func:`read_tfrecords`.
     ray_remote_args : mapping, optional
         Of the tasks, as for ``ray.remote``: ``num_cpus``, ``memory``, ``max_retries``, ...
 
@@ -99,6 +105,8 @@ def reshard(
         overwrite=overwrite,
         on_error=on_error,
         progress=progress,
+        work=work,
+        storage_options=storage_options,
     )
 
 

@@ -16,7 +16,7 @@ import os
 import secrets
 import shutil
 import uuid
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -25,9 +25,11 @@ from numpy.typing import NDArray
 
 from .. import _core
 from ..errors import FastrecError
+from ..storage.options import StorageOptions
+from ..storage.remote import RemoteFile
 from .compression import normalize
 from .file_magic import FRAME_OVERHEAD
-from .paths import PathLike, expand, is_path, is_remote
+from .paths import PathLike, expand, is_remote
 from .reader import Reader
 from .record_files import RecordFiles, Source
 from .recovery import OnError, check_policy
@@ -39,6 +41,7 @@ from .shard_layout import (
     publish,
     shard_names,
     shard_sizes,
+    upload,
 )
 from .shard_writer import ShardWriter
 from .splitting import FileRange, file_ranges
@@ -117,12 +120,11 @@ def reshard_by(
     overwrite: bool = True,
     on_error: OnError = "raise",
     progress: Progress | None = None,
+    work: PathLike | None = None,
+    storage_options: StorageOptions | Mapping[str, Any] | None = None,
 ) -> Resharded:
     """Rewrite record files by units that `run` calls; arguments as for :func:`reshard`."""
     files = {"shards": shards, "shard_bytes": shard_bytes, "shard_records": shard_records}
-    named: list[Any] = [source] if is_path(source) else list(source)  # type: ignore[arg-type]
-    if urls := [each for each in (*named, target) if is_remote(each, None)]:
-        raise ValueError(f"reshard requires files that are local or mounted, got {urls[0]!r}")
     check_policy(on_error, None)
     check_arguments(
         files,
@@ -132,10 +134,15 @@ def reshard_by(
         level=level,
         memory=memory,
     )
-    name = os.path.abspath(os.fsdecode(target))
+    storage, name = StorageOptions.of(storage_options), os.fsdecode(target)
+    uploads = is_remote(name, storage)
+    if uploads != (work is not None):
+        raise ValueError("work is a directory that all nodes see, for a target that is a URL")
+    if not uploads:
+        name = os.path.abspath(name)
     if not overwrite:
-        check_none_exists(shard_names(name, shards or 1, files))
-    folder = f"{name}.reshard"
+        check_none_exists(shard_names(name, shards or 1, files), storage)
+    folder = f"{name}.reshard" if work is None else os.path.abspath(os.fsdecode(work))
     try:
         os.mkdir(folder)
     except FileExistsError:
@@ -143,8 +150,11 @@ def reshard_by(
     try:
         if shuffle and seed is None:
             seed = secrets.randbits(64)
-        paths = [os.path.abspath(os.fsdecode(path)) for path in expand(source)]  # type: ignore[arg-type]
-        parts = file_ranges(paths, min(_RANGE_BYTES, memory // 2))
+        paths = [
+            path if isinstance(path, RemoteFile) else os.path.abspath(os.fsdecode(path))
+            for path in expand(source, storage)  # type: ignore[arg-type]
+        ]
+        parts = file_ranges(paths, min(_RANGE_BYTES, memory // 2), storage_options=storage)
         found = run(_count, (on_error, shard_bytes is not None), parts, lambda number: None)
         units = _units(parts, found)
         total = sum(each.records for each in found)
@@ -164,7 +174,7 @@ def reshard_by(
         places = run(_write, plan, targeted, report([end - begin for begin, end in targeted]))
         targets = shard_names(name, len(targeted), files)
         if not overwrite:
-            check_none_exists(targets)
+            check_none_exists(targets, storage)
     except BaseException:
         # Units may still run, or wait to: under another name they make nothing in it any more.
         doomed = f"{folder}.{uuid.uuid4().hex}"
@@ -172,7 +182,11 @@ def reshard_by(
             os.rename(folder, doomed)
         shutil.rmtree(doomed, ignore_errors=True)
         raise
-    publish(list(zip(places, targets, strict=True)), folder, overwrite=True)
+    staged = list(zip(places, targets, strict=True))
+    if uploads:
+        upload(staged, folder, overwrite, storage, resumable=False)
+    else:
+        publish(staged, folder, overwrite=True)
     return Resharded(total, targets)
 
 

@@ -196,7 +196,7 @@ def test_damage_and_failures_leave_nothing(paths: list[str], tmp_path: Path) -> 
     (tmp_path / "d.tfrecord.reshard").mkdir()
     with pytest.raises(FileExistsError, match="work of another call"):
         reshard_by(run, paths, tmp_path / "d.tfrecord")
-    with pytest.raises(ValueError, match="local or mounted"):
+    with pytest.raises(ValueError, match="work is a directory that all nodes see"):
         reshard_by(run, paths, "s3://bucket/x.tfrecord")
     assert not (tmp_path / "d.tfrecord").exists()
     assert not (tmp_path / "b.tfrecord.reshard").exists()

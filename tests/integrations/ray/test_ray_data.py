@@ -447,3 +447,47 @@ def test_files_that_are_missing_or_empty(tmp_path: Path) -> None:
     (tmp_path / "a.tfrecord").touch()
     with pytest.raises(ValueError, match="features is required"):
         read_tfrecords(str(tmp_path))
+
+
+# -- Objects ---------------------------------------------------------------------------------------
+
+
+def test_objects_are_read_by_many_tasks(files: str, features: dict[str, Any], large: str) -> None:
+    pytest.importorskip("obstore")
+    from object_server import Objects, ObjectServer
+
+    shards = sorted(map(Path, map(os.fsdecode, fastrec.Reader(files).paths)))
+    objects = {path.name: path.read_bytes() for path in [*shards, Path(large)]}
+    with ObjectServer(Objects(objects)) as server:
+        options: dict[str, Any] = {"storage_options": {"allow_http": True}}
+        urls = [f"{server.url}/{path.name}" for path in shards]
+        check(read_tfrecords(urls, features=features, include_paths=True, **options).take_all())
+        source = TFRecordDatasource(f"{server.url}/large.tfrecord", columns=["id"], **options)
+        assert len(source.get_read_tasks(6)) >= 6
+        dataset = ray.data.read_datasource(source, override_num_blocks=6)
+        assert sorted(row["id"] for row in dataset.take_all()) == list(range(3000))
+        headers = {"default_headers": {"token": "s3cr3t"}}
+        secret: dict[str, Any] = {"storage_options": {"client_options": headers}}
+        with pytest.raises(Exception, match="client_options") as caught:
+            read_tfrecords(urls, features=features, **secret).take_all()
+        assert "s3cr3t" not in str(caught.value)
+
+
+def test_objects_are_resharded_into_objects(large: str, tmp_path: Path) -> None:
+    pytest.importorskip("obstore")
+    from object_server import Objects, ObjectServer
+
+    options: dict[str, Any] = {"shards": 3, "shuffle": True, "seed": 4, "memory": 4 << 20}
+    here = fastrec.reshard(large, tmp_path / "out.tfrecord", **options)
+    backend = Objects({"large": Path(large).read_bytes()})
+    with ObjectServer(backend) as server:
+        work, target = tmp_path / "work", f"{server.url}/out.tfrecord"
+        done = reshard(f"{server.url}/large", target, work=work, **options)
+        assert not work.exists()
+        assert done.records == here.records == 3000
+        names = [os.path.basename(path) for path in here.paths]
+        assert done.paths == [f"{server.url}/{name}" for name in names]
+        for name, path in zip(names, here.paths, strict=True):
+            assert backend.get(name) == Path(path).read_bytes()
+        with pytest.raises(ValueError, match="work is a directory that all nodes see"):
+            reshard(f"{server.url}/large", target)
