@@ -2,7 +2,7 @@
 """Records over a link of 20 ms and 1 Gbit/s: the share of the link that is used, and the requests.
 
     pip install 'fastrec-io[remote]' fsspec aiohttp requests 'smart_open[http]' tfrecord
-    python benchmarks/object_store.py [--mib 64] [--rounds 3] [--latency-ms 20] [--gbit 1]
+    python benchmarks/object_store.py [--scale 1] [--rounds 3] [--latency-ms 20] [--gbit 1]
 
 A server in a process of its own simulates the link (tests/helpers/object_server.py). Jobs take
 turns, and each is divided by the time of one GET of the whole object over the same link, whose rate
@@ -73,7 +73,7 @@ def resumed(urls: list[str]) -> None:
     """The second half of a shuffled epoch, from a state."""
     batcher = fastrec.Batcher(urls, None, 64, shuffle=fastrec.BlockShuffle(16, 16), seed=1)
     state = batcher.state_dict()
-    batcher.load_state_dict({**state, "used": len(fastrec.Reader(urls)) // 2 // 64 * 64})
+    batcher.load_state_dict({**state, "used": len(batcher) // 2 * 64})
     assert sum(map(len, batcher)) > 0
 
 
@@ -109,8 +109,9 @@ def with_smart_open(urls: list[str]) -> None:
             assert sum(map(len, fastrec.Reader(file).blocks(256))) > 0
 
 
+BASE = "one GET an object"
 JOBS: dict[str, tuple[Callable[[list[str]], None], float]] = {
-    "one GET an object": (whole, 1.0),
+    BASE: (whole, 1.0),
     "Reader": (sequential, 1.0),
     "2 Readers": (partial(side_by_side, 2), 1.0),
     "4 Readers": (partial(side_by_side, 4), 1.0),
@@ -124,7 +125,8 @@ JOBS: dict[str, tuple[Callable[[list[str]], None], float]] = {
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--mib", type=int, default=64)
+    parser.add_argument("--scale", type=float, default=1.0, help="of the 256 MiB of data")
+    parser.add_argument("--only", default="", help="a part of the names of the jobs to run")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--latency-ms", type=float, default=20.0)
     parser.add_argument("--gbit", type=float, default=1.0)
@@ -134,7 +136,7 @@ def main() -> None:
         os.environ["XDG_CACHE_HOME"] = folder
         files = Path(folder) / "files"
         files.mkdir()
-        count = (arguments.mib << 20) // RECORD
+        count = int(arguments.scale * (256 << 20)) // RECORD
         with fastrec.Writer(files / "t.tfrecord", shards=SHARDS, index=True) as writer:
             for _ in range(count):
                 writer.write(os.urandom(RECORD))
@@ -150,6 +152,8 @@ def main() -> None:
         requests: dict[str, int] = {}
         for _ in range(arguments.rounds):
             for name, (job, _) in JOBS.items():
+                if arguments.only not in name and name != BASE:
+                    continue
                 here.send(True)
                 before = here.recv()
                 began = time.perf_counter()
@@ -173,7 +177,7 @@ def table(
 ) -> str:
     """The results as a page of Markdown."""
     link = size / (arguments.gbit * 1e9 / 8)
-    base = statistics.median(seconds["one GET an object"])
+    base = statistics.median(seconds[BASE])
     lines = [
         f"`{' '.join(['python benchmarks/object_store.py', *sys.argv[1:]])}`, "
         f"{datetime.date.today()}: {cpu_name()}, "
@@ -185,6 +189,8 @@ def table(
         "|---|--:|--:|--:|",
     ]
     for name, (_, part) in JOBS.items():
+        if arguments.only not in name and name != BASE:
+            continue
         if not (found := seconds[name]):
             lines.append(f"| {name} | not installed |  |  |")
             continue
