@@ -6,6 +6,8 @@ from __future__ import annotations
 import multiprocessing
 import os
 import random
+import subprocess
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -156,3 +158,41 @@ def test_processes_share_a_copy(tmp_path: Path) -> None:
         assert len(copies(tmp_path)) == 1
         ranges = [request.range for request in server.requests if request.range]
         assert len(ranges) == len(set(ranges))
+
+
+HOLDS = """
+import sys
+import fastrec
+
+options = fastrec.StorageOptions(cache=sys.argv[2])
+reader = fastrec.Reader(sys.argv[1], storage_options=options)
+print(len(reader), flush=True)
+sys.stdin.readline()
+print(len(reader[7]), flush=True)
+"""
+
+
+def test_what_another_process_uses_is_not_deleted(tmp_path: Path) -> None:
+    names = ["a", "b", "c"]
+    with ObjectServer(Objects(dict.fromkeys(names, DATA))) as server:
+        child = subprocess.Popen(
+            [sys.executable, "-c", HOLDS, f"{server.url}/a", str(tmp_path)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            env={**os.environ, "PYTHONPATH": str(Path(fastrec.__file__).parents[1])},
+        )
+        with child:
+            assert child.stdout is not None
+            assert child.stdout.readline() == f"{len(RECORDS)}\n"
+            held = copies(tmp_path)
+            options: dict[str, Any] = {"cache_bytes": 2 * len(DATA) + 10}
+            for name in ("b", "c"):  # a is the one that was used least recently
+                assert read(f"{server.url}/{name}", tmp_path, **options) == RECORDS
+            assert set(held) < set(copies(tmp_path))
+            assert len(copies(tmp_path)) == 2
+            before = gets(server)
+            assert child.communicate("go\n", timeout=60)[0] == f"{len(RECORDS[7])}\n"
+            assert gets(server) == before
+        assert read(f"{server.url}/b", tmp_path, **options) == RECORDS  # now a may go
+        assert not set(held) & set(copies(tmp_path))
