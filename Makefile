@@ -305,13 +305,16 @@ oracle: .venv-oracle/installed
 TORCH ?= torch==2.13.0
 # `not slow` leaves out the tests that start many interpreters, each of which imports PyTorch.
 INTEGRATIONS_MARK ?=
-INTEGRATIONS ?= torch grain hf ray spark tfds viewer remote
+INTEGRATIONS ?= torch grain hf arrow ray spark tfds viewer remote
 NEEDS_torch = $(TORCH) torchvision pillow torchdata tensorboard tensorboardX accelerate pandas
 TESTS_torch = tests/integrations/torch tests/integrations/events
 NEEDS_grain = grain jax orbax-checkpoint absl-py
 TESTS_grain = tests/integrations/grain
 NEEDS_hf = datasets pandas polars
 TESTS_hf = tests/integrations/hf
+# All that take Arrow's C interface, each of which has a test.
+NEEDS_arrow = polars duckdb 'pandas>=3; python_version >= "3.11"' nanoarrow datafusion
+TESTS_arrow = tests/arrow tests/tables
 NEEDS_ray = 'ray[data]' pandas
 TESTS_ray = tests/integrations/ray
 # Spark needs Java 17 or newer as well; without it the tests say that they are skipped.
