@@ -101,6 +101,20 @@ def test_as_a_data_source(tmp_path: Path) -> None:
     assert source.__getitems__([]) == []
 
 
+@pytest.mark.parametrize("workers", [0, 2])
+def test_a_dataloader_takes_it_as_it_is(tmp_path: Path, workers: int) -> None:
+    torch = pytest.importorskip("torch")
+    examples = [{"x": np.full(3, i, np.float32), "label": i % 4} for i in range(20)]
+    described = {"x": features.Tensor((3,)), "label": features.ClassLabel(4)}
+    path = fastrec.tfds.write(tmp_path, "numbers", {"train": examples}, described)
+    source = fastrec.tfds.load(path, "train").as_data_source()
+    loader = torch.utils.data.DataLoader(source, 8, shuffle=True, num_workers=workers)
+    batches = list(loader)
+    assert [len(batch["label"]) for batch in batches] == [8, 8, 4]
+    assert batches[0]["x"].shape == (8, 3)
+    assert sorted(torch.cat([b["x"][:, 0] for b in batches]).tolist()) == list(range(20))
+
+
 def test_ids(tmp_path: Path) -> None:
     path = make(tmp_path, "one", count=300, shard_bytes=1000)
     dataset = fastrec.tfds.load(path, split="train[7:]", tfds_id=True)
