@@ -5,12 +5,14 @@ from __future__ import annotations
 
 import json
 import pickle
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 import fastrec
+import fastrec.tfds
 
 grain = pytest.importorskip("grain", reason="grain is not installed")
 
@@ -248,3 +250,17 @@ def test_missing_empty_and_truncated_files(
     torn.write_bytes(torn.read_bytes()[:-1])
     with pytest.raises(ValueError, match="truncated record"):
         list(BatchIterDataset(str(torn), dense, 2))
+
+
+def test_a_prepared_data_set_is_a_source(tmp_path: Path) -> None:
+    examples = [{"x": np.full(3, i, np.float32)} for i in range(20)]
+    described = {"x": fastrec.tfds.features.Tensor((3,))}
+    path = fastrec.tfds.write(tmp_path, "numbers", {"train": examples}, described)
+    source = fastrec.tfds.load(path, "train").as_data_source()
+    batches = list(grain.MapDataset.source(source).shuffle(seed=0).batch(8))
+    assert [len(batch["x"]) for batch in batches] == [8, 8, 4]
+    sampler = grain.samplers.IndexSampler(
+        num_records=20, shard_options=grain.sharding.NoSharding(), num_epochs=1, seed=0
+    )
+    loaded = grain.DataLoader(data_source=source, sampler=sampler, worker_count=0)
+    assert sorted(int(each["x"][0]) for each in loaded) == list(range(20))
