@@ -270,7 +270,11 @@ class _Stream:
         """The output of a member that is gone into; what it adds up to is not known."""
         inflater = self._library.decompressobj(-15, zdict=resume.window)
         if resume.shift:
-            inflater.decompress(resume.first(self.source.exactly(1)[0]))
+            first = resume.first(self.source.exactly(1)[0])
+            try:
+                inflater.decompress(first)
+            except Exception as error:
+                raise _Damaged(str(error)) from error
         while not inflater.eof:
             yield self._inflate(inflater)[1]
         self.source.exactly(8 if self._gzip else 4)

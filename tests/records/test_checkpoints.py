@@ -333,6 +333,30 @@ def test_an_index_that_lies_is_refused_or_found_out(tmp_path: Path) -> None:
         len(fastrec.Reader(path, index=True))
 
 
+@pytest.mark.usefixtures("often")
+def test_checkpoints_beside_blocks_are_found_out(tmp_path: Path) -> None:
+    path = tmp_path / "x.gz"
+    path.write_bytes(gzip.compress(FRAMES))
+    index = fastrec.Index.build(path)
+    true, beside = index.checkpoints, Path(index.save())
+    assert true is not None
+    outcomes: set[Any] = set()
+    for column, step in ((0, 1), (1, 40)):
+        for off in range(-8, 9):
+            places = true.places.copy()
+            places[5:20, column] += np.uint64(off * step % 2**64)
+            lying = checkpoints.Checkpoints("GZIP", true.stamp, places, true._windows)
+            beside.write_bytes(lying.save(index._core.save()))
+            reader = fastrec.Reader(path)
+            numbers = range(0, len(RECORDS), 50)
+            try:
+                assert list(reader.read_many(numbers)) == RECORDS[::50]
+                outcomes.add("read")
+            except fastrec.FastrecError as error:
+                outcomes.add((error.path, error.record is not None))
+    assert outcomes == {"read", (str(path), True)}
+
+
 def test_text_indexes_are_of_plain_files(tmp_path: Path) -> None:
     path = tmp_path / "x.gz"
     path.write_bytes(gzip.compress(FRAMES))
