@@ -340,7 +340,7 @@ def test_checkpoints_beside_blocks_are_found_out(tmp_path: Path) -> None:
     index = fastrec.Index.build(path)
     true, beside = index.checkpoints, Path(index.save())
     assert true is not None
-    outcomes: set[Any] = set()
+    outcomes: set[object] = set()
     for column, step in ((0, 1), (1, 40)):
         for off in range(-8, 9):
             places = true.places.copy()
