@@ -187,6 +187,7 @@ sanitize-c: $(C_TESTS:%=build/asan/%) $(C_THREADED:%=build/tsan/%)
 	    env $${crc:+FASTREC_CRC=$$crc} $$driver; \
 	done; done
 
+SANITIZE_MARK ?= not unsanitized
 # The interpreter is not sanitized, so the runtimes go in first and find no leaks.
 sanitize-python: .venv/installed-test
 	$(PIP) $(BUILD_REQUIRES)
@@ -196,7 +197,7 @@ sanitize-python: .venv/installed-test
 	LD_PRELOAD="$$($(CC) -print-file-name=libasan.so) $$($(CC) -print-file-name=libubsan.so)" \
 	ASAN_OPTIONS=detect_leaks=0:log_path=$(CURDIR)/build/report \
 	UBSAN_OPTIONS=print_stacktrace=1:log_path=$(CURDIR)/build/report PYTHONMALLOC=malloc \
-	PYTHONPATH=$(CURDIR)/build/sanitize $(BIN)/pytest -p no:cacheprovider -n auto -m 'not unsanitized' tests \
+	PYTHONPATH=$(CURDIR)/build/sanitize $(BIN)/pytest -p no:cacheprovider -n auto -m "$(SANITIZE_MARK)" tests \
 	    || { cat build/report.* 2>/dev/null; exit 1; }
 
 ## make lint         formats, types, warnings and layers
@@ -420,6 +421,7 @@ release-check: dist
 	$(BIN)/python tests/tools/release_check.py dist/*
 
 ## make wheel-check  the wheel is a manylinux one, complete by itself, and passes the tests
+WHEEL_MARK ?=
 wheel-check: dist
 	rm -rf wheelhouse .venv-wheel
 	@case "$$(uname -s)" in \
@@ -433,7 +435,7 @@ wheel-check: dist
 	$(PYTHON) -m venv .venv-wheel
 	wheel=$$(ls wheelhouse/*.whl) && \
 	    $(PIP_ENV) .venv-wheel/bin/python -m pip install --quiet "$$wheel[test]"
-	.venv-wheel/bin/pytest -p no:cacheprovider -n auto tests
+	.venv-wheel/bin/pytest -p no:cacheprovider -n auto -m "$(WHEEL_MARK)" tests
 
 ## make clean        remove everything that the above made
 clean:
