@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = ["in_order"]
 
-_LONG_S = 1e-3  # threads that share a lock gain nothing by shorter calls, and lose some
+_LONG_S = 2e-4  # threads that share a lock gain nothing by shorter calls, and lose some
 _TIMES = 2  # the first call is long where something is made for all of them
 
 
