@@ -69,7 +69,9 @@ def to_tensors(batch: Any, *, ragged: str = "nested", padding: Any = 0) -> Any:
     if isinstance(batch, Mapping):
         out = Batch()
         for name, column in batch.items():
-            if ragged == "padded" and is_jagged(column):
+            if type(column) is np.ndarray:  # nearly all, and most of what a batch of few rows costs
+                out[name] = _of_array(column)
+            elif ragged == "padded" and is_jagged(column):
                 add_padded(out, name, column, padding, batch)
             else:
                 out[name] = convert(column)
@@ -103,9 +105,13 @@ def add_length(
     out[key] = torch.from_numpy(np.ascontiguousarray(lengths))
 
 
+def _of_array(array: np.ndarray[Any, Any]) -> Any:
+    return array.tolist() if array.dtype.hasobject else torch.from_numpy(array)
+
+
 def _column(value: Any, ragged: str, padding: Any) -> Any:
     if isinstance(value, np.ndarray):
-        return value.tolist() if value.dtype.hasobject else torch.from_numpy(value)
+        return _of_array(value)
     if isinstance(value, np.generic):
         return torch.as_tensor(value)
     if isinstance(value, Bytes):
