@@ -45,7 +45,6 @@ class Source:
     Parameters
     ----------
     source : path, glob pattern, list of these, or Reader
-        Uncompressed files.
     features : mapping of str to feature, optional
         What to read of each record: elements are dicts of NumPy arrays. By default they are the
         records as ``bytes``.
@@ -130,7 +129,6 @@ class BatchMapDataset(grain.MapDataset):  # type: ignore[misc]
     Parameters
     ----------
     source : path, glob pattern, list of these, or Reader
-        Uncompressed files.
     features : mapping of str to feature
         What to read of each record.
     batch_size : int

@@ -34,7 +34,7 @@ class Dataset(torch.utils.data.Dataset):  # type: ignore[misc,type-arg,unused-ig
     Parameters
     ----------
     source : path, glob pattern, list of these, or Reader
-        Uncompressed files. A :class:`~fastrec.Reader` brings options of its own.
+        A :class:`~fastrec.Reader` brings options of its own.
     features : mapping of str to feature
         What to read from each record; the context of a ``SequenceExample``.
     transform : callable, optional
