@@ -8,7 +8,7 @@ BUILD_REQUIRES = 'setuptools>=77' 'Cython>=3.1'
 
 SOURCES := $(wildcard pyproject.toml setup.py pyspark_fastrec.py README.md csrc/*/*.[ch] fastrec/*.p* fastrec/*/*.p* fastrec/*/*/*.py fastrec/viewer/*.[cj]s*)
 C_SOURCES := $(wildcard csrc/*/*.c)
-C_HEADERS := $(wildcard csrc/*/*.h tests/c/*.h)
+C_HEADERS := $(wildcard csrc/*/*.h tests/c/*.h tests/fuzz/*.h)
 C_TESTS := $(patsubst tests/c/%.c,%,$(wildcard tests/c/test_*.c))
 C_THREADED := $(filter test_loader% test_parallel% test_bytes% test_dataset_maps%,$(C_TESTS))
 BIN := .venv/bin

@@ -3,8 +3,8 @@
  * The walk through deflate streams under libFuzzer: the first byte says into what pieces the rest
  * is cut, and these have the verdict, the output and the blocks of the whole.
  */
-#include "../c/test.h"
 #include "format/deflate.h"
+#include "fuzz.h"
 
 typedef struct {
     int status;
@@ -32,8 +32,6 @@ static outcome walk(fr_span stream, size_t step) {
     return found;
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     if (size < 2) return 0;
     const fr_span stream = {data + 1, size - 1};
@@ -47,20 +45,3 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     }
     return 0;
 }
-
-#if defined(FUZZ_STANDALONE)
-
-int main(int argc, char **argv) {
-    static uint8_t data[1 << 20];
-    for (int i = 1; i < argc; i++) {
-        FILE *file = fopen(argv[i], "rb");
-        CHECK(file);
-        const size_t size = fread(data, 1, sizeof data, file);
-        fclose(file);
-        LLVMFuzzerTestOneInput(data, size);
-    }
-    printf("%d inputs\n", argc - 1);
-    return 0;
-}
-
-#endif

@@ -6,11 +6,9 @@
  * The first byte says how: bit 0 checks data, bit 1 takes the rest as records to be written,
  * damaged and read back; the second is how many bytes a read gives at once.
  */
-#include <stdlib.h>
-
-#include "../c/test.h"
 #include "files/index.h"
 #include "files/reader.h"
+#include "fuzz.h"
 
 #define PREFIX 2
 #define SMALLEST_FEED 1
@@ -174,23 +172,6 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsi
     size = LLVMFuzzerMutate(data, size, max_size);
     if (size > PREFIX && seed % 8) mend(data + PREFIX, size - PREFIX, &random);
     return size;
-}
-
-#else
-
-int main(int argc, char **argv) {
-    static uint8_t data[1 << 20];
-    for (int i = 1; i < argc; i++) {
-        FILE *file = fopen(argv[i], "rb");
-        CHECK_CASE(file, "%s", argv[i]);
-        size_t size = fread(data, 1, sizeof data, file);
-        fclose(file);
-        uint8_t *exact = malloc(size ? size : 1); /* so that a byte too far is seen */
-        memcpy(exact, data, size);
-        LLVMFuzzerTestOneInput(exact, size);
-        free(exact);
-    }
-    return 0;
 }
 
 #endif

@@ -3,25 +3,12 @@
  * Bytes -> options and a JPEG -> an image of a batch: every way through the decoder and what
  * follows it, and a region that has to be that of the whole.
  *
- * The first eight bytes choose options; the rest is the file. With FUZZ_STANDALONE, main() takes
- * files: so compilers without libFuzzer replay the corpus.
+ * The first eight bytes choose options; the rest is the file.
  */
-#include <stdio.h>
-#include <stdlib.h>
-
+#include "fuzz.h"
 #include "image/preprocess.h"
 
-#define CHECK(condition)                                                                           \
-    do {                                                                                           \
-        if (!(condition)) {                                                                        \
-            fprintf(stderr, "%s:%d: %s is not so\n", __FILE__, __LINE__, #condition);              \
-            abort();                                                                               \
-        }                                                                                          \
-    } while (0)
-
 #define PIXELS_MAX (1 << 20)
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static const fr_jpeg_limits limits = {.pixels = PIXELS_MAX, .scans = 20};
 
@@ -112,21 +99,3 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     compare(data, jpeg);
     return 0;
 }
-
-#if defined(FUZZ_STANDALONE)
-int main(int count, char **names) {
-    for (int i = 1; i < count; i++) {
-        FILE *file = fopen(names[i], "rb");
-        CHECK(file && fseek(file, 0, SEEK_END) == 0);
-        const long size = ftell(file);
-        CHECK(size >= 0 && fseek(file, 0, SEEK_SET) == 0);
-        uint8_t *data = malloc((size_t)size + 1);
-        CHECK(data && fread(data, 1, (size_t)size, file) == (size_t)size);
-        fclose(file);
-        LLVMFuzzerTestOneInput(data, (size_t)size);
-        free(data);
-    }
-    printf("%d inputs\n", count - 1);
-    return 0;
-}
-#endif

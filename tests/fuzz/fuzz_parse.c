@@ -4,25 +4,12 @@
  *
  * The first byte says how many features there are, four bytes each describe one, and the rest is
  * cut in two. Records are parsed twice by one parser, so that the second time every entry is where
- * it was expected, and as SequenceExamples. With FUZZ_STANDALONE, main() takes files: so compilers
- * without libFuzzer replay the corpus.
+ * it was expected, and as SequenceExamples.
  */
-#include <stdio.h>
-#include <stdlib.h>
-
 #include "example/sequence.h"
-
-#define CHECK(condition)                                                                           \
-    do {                                                                                           \
-        if (!(condition)) {                                                                        \
-            fprintf(stderr, "%s:%d: %s is not so\n", __FILE__, __LINE__, #condition);              \
-            abort();                                                                               \
-        }                                                                                          \
-    } while (0)
+#include "fuzz.h"
 
 #define MOST_FEATURES 6
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static const char *const keys[] = {"a", "b", "label", "image", "a key that is rather long", ""};
 
@@ -182,18 +169,3 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     free(two);
     return 0;
 }
-
-#if defined(FUZZ_STANDALONE)
-int main(int count, char **paths) {
-    static uint8_t data[1 << 20];
-    for (int i = 1; i < count; i++) {
-        FILE *file = fopen(paths[i], "rb");
-        CHECK(file);
-        size_t size = fread(data, 1, sizeof data, file);
-        fclose(file);
-        LLVMFuzzerTestOneInput(data, size);
-    }
-    printf("%d inputs\n", count - 1);
-    return 0;
-}
-#endif

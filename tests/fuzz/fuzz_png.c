@@ -2,25 +2,12 @@
 /*
  * Bytes -> a format and a PNG -> its samples, decoded twice to the same.
  *
- * The first byte chooses the format; the rest is the file. With FUZZ_STANDALONE, main() takes
- * files: so compilers without libFuzzer replay the corpus.
+ * The first byte chooses the format; the rest is the file.
  */
-#include <stdio.h>
-#include <stdlib.h>
-
+#include "fuzz.h"
 #include "image/png.h"
 
-#define CHECK(condition)                                                                           \
-    do {                                                                                           \
-        if (!(condition)) {                                                                        \
-            fprintf(stderr, "%s:%d: %s is not so\n", __FILE__, __LINE__, #condition);              \
-            abort();                                                                               \
-        }                                                                                          \
-    } while (0)
-
 #define PIXELS_MAX (1 << 20)
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     fr_png_header h;
@@ -43,21 +30,3 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     free(second);
     return 0;
 }
-
-#if defined(FUZZ_STANDALONE)
-int main(int count, char **names) {
-    for (int i = 1; i < count; i++) {
-        FILE *file = fopen(names[i], "rb");
-        CHECK(file && fseek(file, 0, SEEK_END) == 0);
-        const long size = ftell(file);
-        CHECK(size >= 0 && fseek(file, 0, SEEK_SET) == 0);
-        uint8_t *data = malloc((size_t)size + 1);
-        CHECK(data && fread(data, 1, (size_t)size, file) == (size_t)size);
-        fclose(file);
-        LLVMFuzzerTestOneInput(data, (size_t)size);
-        free(data);
-    }
-    printf("%d inputs\n", count - 1);
-    return 0;
-}
-#endif
