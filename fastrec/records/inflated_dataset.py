@@ -169,7 +169,7 @@ class InflatedDataset(RemoteDataset):
         super().__init__(files, [file.index for file in files], storage, options)
         self.inflated = files
         longest = max((min(file.longest(), _WHOLE) for file in files), default=1)
-        self._span = functools.lru_cache(max(2, _KEPT // max(longest, 1)))(self._inflate)
+        self._span = functools.lru_cache(max(2, _KEPT // max(longest, 1)))(partial(_inflate, files))
 
     def __getitem__(self, number: Any) -> bytes:
         at, count = number.__index__(), len(self)
@@ -227,9 +227,6 @@ class InflatedDataset(RemoteDataset):
         except FastrecError as error:
             raise self._at_record(error, file, begin) from None
 
-    def _inflate(self, file: int, first: int, last: int) -> bytes:
-        return self.inflated[file].read(first, last)
-
     def _at_record(self, error: FastrecError, file: int, begin: int) -> FastrecError:
         """The error as one about the first record that it keeps from being read."""
         record = self.record_at(file, begin)
@@ -237,6 +234,10 @@ class InflatedDataset(RemoteDataset):
         located.__dict__.update(error.__dict__)
         located.record = record
         return located
+
+
+def _inflate(files: Sequence[InflatedFile], file: int, first: int, last: int) -> bytes:
+    return files[file].read(first, last)
 
 
 class SpanReader:
