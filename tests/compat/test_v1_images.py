@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import fastrec.compat.v1 as tf
+from fastrec import _core
 
 Image = pytest.importorskip("PIL.Image")
 
@@ -57,7 +58,7 @@ def test_pngs_are_written_with_every_number_of_channels(
     top = np.iinfo(dtype).max
     pixels = np.random.RandomState(1).randint(0, top, (3, 4, channels)).astype(dtype)
     data = session.run(tf.image.encode_png(pixels))
-    if dtype is np.uint16 and channels > 1:
+    if dtype is np.uint16 and channels > 1 and _core.png_version() is None:
         with Image.open(io.BytesIO(data)) as image:  # Pillow keeps the upper bytes
             image.load()
             assert image.size == (4, 3)

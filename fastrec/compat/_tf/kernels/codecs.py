@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Encoded images into arrays and back, over Pillow and, for JPEGs, simplejpeg.
+"""Encoded images into arrays and back: by the core, or over Pillow and, for JPEGs, simplejpeg.
 
-Both are imported when the first image comes. With simplejpeg, JPEGs get the pixels that
-TensorFlow gives them, bit for bit; Pillow's differ by a few steps, for it has the slower and more
-exact of libjpeg's two transforms only.
+Those are imported when the first image comes that the core does not decode. With simplejpeg, JPEGs
+get the pixels that TensorFlow gives them, bit for bit; Pillow's differ by a few steps, for it has
+the slower and more exact of libjpeg's two transforms only.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ Array = np.ndarray[Any, Any]
 
 MAX_PIXELS = 1 << 27
 _PNG = b"\x89PNG"
+_PNG_CHANNELS = {0: 1, 2: 3, 4: 2, 6: 4}  # by the type of colour
 _UNKNOWN = "Unknown image file format. One of JPEG, JPEG XL, PNG, GIF, BMP, WebP required."
 _BAD_JPEG = "jpeg::Uncompress failed. Invalid JPEG data or crop window."
 # What a grey value is of red, green and blue, of 32768, and cut off, as libpng has it.
@@ -100,6 +101,10 @@ def decode(
         quick = _quick_jpeg(data, channels, accurate, fancy, ratio)
         if quick is not None:
             return _deepened(quick, dtype)
+    elif data[:4] == _PNG:
+        quick = _native_png(data, channels, np.dtype(dtype))
+        if quick is not None:
+            return quick
     try:
         with _open(data) as image:
             return _pixels(image, data, channels, np.dtype(dtype), animated, ratio)
@@ -158,6 +163,18 @@ def _native_jpeg(
         )
     except (FastrecError, ValueError) as error:
         raise _invalid(_BAD_JPEG) from error
+
+
+def _native_png(data: bytes, channels: int, dtype: np.dtype[Any]) -> Array | None:
+    """None where Pillow has to have a look: whether a palette has an alpha is not in its header."""
+    stored = _PNG_CHANNELS.get(data[25]) if len(data) > 25 else None
+    if _core.png_version() is None or not (channels or stored):
+        return None
+    try:
+        bits = 8 * dtype.itemsize
+        return _core.decode_png(data, channels or stored, bits=bits, max_pixels=MAX_PIXELS)
+    except (FastrecError, ValueError) as error:
+        raise _invalid(f"Invalid PNG data, size {len(data)}") from error
 
 
 def decode_crop(
