@@ -167,12 +167,13 @@ def _native_jpeg(
 
 def _native_png(data: bytes, channels: int, dtype: np.dtype[Any]) -> Array | None:
     """None where Pillow has to have a look: whether a palette has an alpha is not in its header."""
-    stored = _PNG_CHANNELS.get(data[25]) if len(data) > 25 else None
-    if _core.png_version() is None or not (channels or stored):
+    if not channels and len(data) > 25:
+        channels = _PNG_CHANNELS.get(data[25], 0)
+    if _core.png_version() is None or not channels:
         return None
     try:
         bits = 8 * dtype.itemsize
-        return _core.decode_png(data, channels or stored, bits=bits, max_pixels=MAX_PIXELS)
+        return _core.decode_png(data, channels, bits=bits, max_pixels=MAX_PIXELS)
     except (FastrecError, ValueError) as error:
         raise _invalid(f"Invalid PNG data, size {len(data)}") from error
 
