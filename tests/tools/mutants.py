@@ -135,7 +135,8 @@ def libraries() -> list[str]:
     """The flags of the libraries that the extension may be linked with."""
     if shutil.which("pkg-config") is None:
         return []
-    return run("pkg-config", "--libs", "libjpeg").stdout.split()
+    names = ("libjpeg", "libpng")
+    return [flag for name in names for flag in run("pkg-config", "--libs", name).stdout.split()]
 
 
 def build(number: int, base: Path) -> Path:
