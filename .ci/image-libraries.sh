@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Builds libjpeg-turbo and libpng for wheels, the same versions on every platform. Without nasm there
-# would be no SIMD on x86, and nothing would say so but REQUIRE_SIMD.
+# Builds libjpeg-turbo and libpng for wheels, the same versions on every platform, and puts their
+# licences, and that of zlib, beside the project's, from where they get into the wheel. Without nasm
+# there would be no SIMD on x86, and nothing would say so but REQUIRE_SIMD.
 set -eu
 prefix=/usr/local
 if command -v dnf >/dev/null; then
@@ -13,10 +14,16 @@ else
 fi
 build=$(mktemp -d)
 
-# install REPOSITORY VERSION OPTION...
-install() {
+# get REPOSITORY VERSION
+get() {
     source=$build/$(basename "$1")
     git clone --quiet --depth 1 --branch "$2" "https://github.com/$1" "$source"
+    cat "$source"/LICENSE* $(ls "$source/README.ijg" 2>/dev/null) >"LICENSE.$(basename "$1")"
+}
+
+# install REPOSITORY VERSION OPTION...
+install() {
+    get "$1" "$2"
     shift 2
     cmake -S "$source" -B "$source/build" -DCMAKE_BUILD_TYPE=Release \
         -DCMAKE_INSTALL_PREFIX="$prefix" -DCMAKE_OSX_DEPLOYMENT_TARGET=11.0 "$@"
@@ -30,4 +37,5 @@ install() {
 
 install libjpeg-turbo/libjpeg-turbo 3.1.2 -DENABLE_STATIC=OFF -DREQUIRE_SIMD=ON -DWITH_TURBOJPEG=OFF
 install pnggroup/libpng v1.6.50 -DPNG_STATIC=OFF -DPNG_TESTS=OFF -DPNG_TOOLS=OFF -DPNG_FRAMEWORK=OFF
+get madler/zlib v1.3.1
 if command -v ldconfig >/dev/null; then ldconfig "$prefix/lib64" "$prefix/lib" || true; fi

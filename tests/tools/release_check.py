@@ -86,8 +86,8 @@ def check_wheel(path: Path) -> Iterator[str]:
         yield from check_metadata(archive.read(f"{info}/METADATA"))
         licences = [name for name in names if name.startswith(f"{info}/licenses/")]
         for library in names:  # what auditwheel and delocate put in
-            found = re.search(r"(?:\.libs|\.dylibs)/lib(\w+)", library)
-            if found and not any(found[1].split("-")[0] in name for name in licences):
+            found = re.search(r"(?:\.libs|\.dylibs)/lib([a-z]+)", library)
+            if found and not any(found[1] in name for name in licences):
                 yield f"{library} is bundled without its licence in {info}/licenses"
 
 
