@@ -201,10 +201,12 @@ cdef class Schema:
     cdef int _gather(self, Dataset dataset, const uint64_t *numbers, size_t count, size_t threads,
                      Batch batch) except -1:
         cdef const c.fr_schema *schema = c.fr_pool_schema(self.pool)
-        cdef c.fr_readahead ahead = dataset.ahead
+        cdef c.fr_readahead ahead
         cdef c.fr_error err
         cdef size_t done = 0, some, pays
         cdef int status
+        with cython.critical_section(dataset):
+            ahead = dataset.ahead
         while done < count:
             some = min(count - done, dataset.slice)
             pays = some * dataset.mean_size // c.FR_PARALLEL_PARSE_BYTES
@@ -215,7 +217,8 @@ cdef class Schema:
             dataset._check(status, &err)
             PyErr_CheckSignals()
             done += some
-        dataset.ahead = ahead
+        with cython.critical_section(dataset):
+            dataset.ahead = ahead
         return 0
 
     cdef Batch batch(self):
