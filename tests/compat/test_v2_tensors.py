@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 import fastrec
+import fastrec.compat.v1 as tf1
 import fastrec.compat.v2 as tf
 
 
@@ -218,3 +219,23 @@ def test_ragged_tensors_of_other_rows_are_not_added_up() -> None:
         rows + tf.constant([1, 2])
     with pytest.raises(ValueError, match="not right-ragged"):
         tf.RaggedTensor.from_sparse(tf.SparseTensor([[0, 1]], [5], [1, 2]))
+
+
+CHANNELS = np.array([0.485, 0.456, 0.406], np.float32)
+
+
+@pytest.mark.parametrize("name", ["add", "subtract", "multiply", "divide"])
+@pytest.mark.parametrize("shape", [(3,), (1, 1, 3), (1, 3), (40, 1, 3), (1,), ()])
+@pytest.mark.parametrize("turned", [False, True])
+def test_numbers_for_each_channel_meet_images_as_in_numpy(
+    name: str, shape: tuple[int, ...], turned: bool
+) -> None:
+    image = np.random.default_rng(1).random((40, 50, 3), np.float32)
+    image = image.transpose(1, 0, 2) if turned else image
+    numbers = np.resize(CHANNELS, (image.shape[0], *shape[1:]) if len(shape) == 3 else shape)
+    numbers = numbers.astype(np.float32)
+    expected = getattr(np, name)(image, numbers)
+    assert np.array_equal(getattr(tf.math, name)(image, numbers), expected)
+    with tf1.Graph().as_default(), tf1.Session() as session:
+        found = session.run(getattr(tf1, name)(tf1.constant(image), tf1.constant(numbers)))
+    assert np.array_equal(found, expected)

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from .._tf.arrays import by_channel
 from .._tf.dtypes import DType, as_dtype, bool_, float32, float64, short_name, string
 from .._tf.errors import UnimplementedError
 from .._tf.kernels.pixels import saturated
@@ -117,19 +118,23 @@ def _floored(x: Array, y: Array) -> Any:
     return np.floor(x / y) if x.dtype.kind == "f" else np.floor_divide(x, y)
 
 
+_add, _subtract = by_channel(np.add), by_channel(np.subtract)
+_multiply, _divide = by_channel(np.multiply), by_channel(np.true_divide)
+
+
 def add(x: Any, y: Any, name: str | None = None) -> Tensor:
     """The sum; of strings, one after the other."""
-    return _binary("Add", np.add, x, y, name)
+    return _binary("Add", _add, x, y, name)
 
 
 def subtract(x: Any, y: Any, name: str | None = None) -> Tensor:
     """The difference."""
-    return _binary("Sub", np.subtract, x, y, name)
+    return _binary("Sub", _subtract, x, y, name)
 
 
 def multiply(x: Any, y: Any, name: str | None = None) -> Tensor:
     """The product."""
-    return _binary("Mul", np.multiply, x, y, name)
+    return _binary("Mul", _multiply, x, y, name)
 
 
 def floordiv(x: Any, y: Any, name: str | None = None) -> Tensor:
@@ -151,7 +156,7 @@ def truediv(x: Any, y: Any, name: str | None = None) -> Tensor:
     if first.dtype.is_integer:
         wide = float32 if first.dtype.size < 4 else float64
         first, second = cast(first, wide), cast(second, wide)
-    return _binary("RealDiv", np.true_divide, first, second, name)
+    return _binary("RealDiv", _divide, first, second, name)
 
 
 def divide(x: Any, y: Any, name: str | None = None) -> Tensor:
@@ -359,7 +364,7 @@ def _operator(function: Callable[..., Tensor], type: str) -> Callable[..., Any]:
 
 
 _BINARY: dict[str, Callable[..., Tensor]] = {
-    "add": lambda x, y: _binary("AddV2", np.add, x, y, "add"),
+    "add": lambda x, y: _binary("AddV2", _add, x, y, "add"),
     "sub": lambda x, y: subtract(x, y, "sub"),
     "mul": lambda x, y: _multiplied(x, y),
     "truediv": lambda x, y: truediv(x, y, "truediv"),

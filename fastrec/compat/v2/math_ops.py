@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 import fastrec
 
 from .._tf import errors as _errors
+from .._tf.arrays import by_channel
 from .._tf.dtypes import DType, as_dtype, short_name
 from .._tf.shape import in_messages
 from .._tf.specs import TensorSpec, TypeSpec
@@ -159,10 +160,6 @@ def _unary(op: Op) -> Callable[..., Any]:
     return function
 
 
-def _divide(x: Array, y: Array) -> Any:
-    return np.true_divide(x, y)
-
-
 def _quotient(specs: list[TypeSpec]) -> DType:
     dtype = specs[0].dtype
     if dtype.is_integer:
@@ -183,10 +180,13 @@ def _floor_divide(x: Array, y: Array) -> Any:
     return np.floor(np.true_divide(x, y)) if x.dtype.kind == "f" else np.floor_divide(x, y)
 
 
+_divide = by_channel(np.true_divide)
+
+
 def _true_divide(x: Array, y: Array) -> Any:
     if x.dtype.kind in "iu":
         wide = np.float32 if x.dtype.itemsize < 4 else np.float64
-        return _divide(x.astype(wide), y.astype(wide))
+        x, y = x.astype(wide), y.astype(wide)
     return _divide(x, y)
 
 
@@ -194,9 +194,9 @@ def _bool(_: list[TypeSpec]) -> DType:
     return as_dtype("bool")
 
 
-add = _binary(elementwise("AddV2", np.add))
-subtract = _binary(elementwise("Sub", np.subtract))
-multiply = _binary(elementwise("Mul", np.multiply))
+add = _binary(elementwise("AddV2", by_channel(np.add)))
+subtract = _binary(elementwise("Sub", by_channel(np.subtract)))
+multiply = _binary(elementwise("Mul", by_channel(np.multiply)))
 divide = truediv = _binary(elementwise("RealDiv", _true_divide, _quotient))
 floordiv = _binary(elementwise("FloorDiv", _checked(_floor_divide)))
 floormod = mod = _binary(elementwise("FloorMod", _checked(np.mod)))

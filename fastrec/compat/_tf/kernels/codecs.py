@@ -285,6 +285,11 @@ def jpeg_shape(data: bytes) -> tuple[int, int, int]:
     """
     if not is_jpeg(data):
         raise _invalid("Not a JPEG file")
+    if _core.jpeg_version() is not None:
+        try:
+            return _core.jpeg_header(data, max_pixels=MAX_PIXELS)[:3]
+        except (FastrecError, ValueError) as error:
+            raise _invalid(_BAD_JPEG) from error
     with _open(data) as image:
         return image.height, image.width, 1 if image.mode == "L" else 3
 
