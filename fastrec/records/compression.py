@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Detection of compression, and compressors; :mod:`fastrec.records.inflate` decompresses."""
+"""Detection of compression, and compressors; :mod:`fastrec.records.inflated` decompresses."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ from .byte_sources import NamedFile, head_of
 from .checkpoints import MAGIC, Checkpoints, Marks, Stamp, mismatch
 from .compression import detect
 from .file_magic import FRAME_OVERHEAD
-from .inflate import Inflated
+from .inflated import Inflated
 from .paths import PathLike, index_path, is_remote
 from .targets import open_writer
 

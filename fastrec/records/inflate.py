@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""GZIP and ZLIB streams, inflated by a thread of their own, ahead of whoever reads records.
+"""GZIP and ZLIB streams, inflated.
 
 isal does the work, or zlib where isal has no wheel. Containers are taken apart here, so that what a
 stream holds up to the place where it is damaged is delivered before the error.
@@ -9,24 +9,19 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import os
-import threading
 import zlib
-from collections import deque
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple, Protocol
 
 from ..errors import CorruptRecordError, FastrecError, LimitExceededError, TruncatedFileError
 
-__all__ = ["Inflated", "Resume", "inflate_from", "inflater_library"]
+__all__ = ["SMALL", "Marks", "Resume", "inflate", "inflater_library"]
 
 _PIECE = 1 << 20  # of input, to inflate at once: after each, other threads may be in the way
 _CRUMB = 1 << 16  # the same, where it may have to be gone through byte by byte
 _OUTPUT = 1 << 20  # most output of a call, and what is handed over at once
-_AHEAD = 4  # chunks of output that wait
-_SMALL = 1 << 18  # output that is not worth a thread
+SMALL = 1 << 18  # output that is not worth a thread
 _RATIO_FROM = 1 << 20  # output below which no ratio is too high
-_WAIT_S = 1.0  # between looks at whether there is anybody to wait for
 _HEADER = 10  # bytes of a member's fixed header, and more than its trailer has
 _LEAST = 512  # input to inflate at once where members are small
 
@@ -227,7 +222,7 @@ class _Stream:
             for data in self._pieces():
                 held.append(data)
                 size += len(data)
-                if size >= _SMALL or (size and not data):
+                if size >= SMALL or (size and not data):
                     yield b"".join(held) if len(held) > 1 else data
                     held, size = [], 0
         except (_Damaged, _Short, OSError):
@@ -337,170 +332,28 @@ class _Stream:
             raise _Damaged("Adler-32 check failed")
 
 
-class _Channel:
-    """State shared by the inflating and the reading thread; keeps neither alive."""
+def inflate(
+    read: Callable[[int], bytes],
+    kind: str,
+    path: object,
+    *,
+    seek: Callable[[int], object] | None = None,
+    max_output: int | None = None,
+    max_ratio: int | None = None,
+    marks: Marks | None = None,
+    resume: Resume | None = None,
+) -> Iterator[bytes]:
+    """Yield the output of a compressed file; an empty piece where input may have to be awaited.
 
-    def __init__(self) -> None:
-        self.changed = threading.Condition()
-        self.chunks: deque[bytes] = deque()
-        self.error: BaseException | None = None
-        self.ended = self.stopped = False
-        self.thread: threading.Thread | None = None
-
-    def put(self, chunk: bytes) -> bool:
-        """Add a chunk when the queue has space; return whether the reader still reads."""
-        with self.changed:
-            while len(self.chunks) >= _AHEAD and not self.stopped:
-                self.changed.wait()
-            self.chunks.append(chunk)
-            self.changed.notify_all()
-            return not self.stopped
-
-    def end(self, error: BaseException | None) -> None:
-        with self.changed:
-            self.error, self.ended = error, True
-            self.changed.notify_all()
-
-    def get(self) -> bytes:
-        """The next chunk; nothing at the end."""
-        with self.changed:
-            while not self.chunks and not self.ended:
-                if not self.changed.wait(_WAIT_S) and not self._is_pumped():
-                    raise RuntimeError("the decompressing thread ended without a result")
-            if self.chunks:
-                chunk = self.chunks.popleft()
-                self.changed.notify_all()
-                return chunk
-            if self.error is not None:
-                raise self.error
-            return b""
-
-    def _is_pumped(self) -> bool:
-        return self.ended or (self.thread is not None and self.thread.is_alive())
-
-    def stop(self) -> None:
-        with self.changed:
-            self.stopped = True
-            self.changed.notify_all()
-
-
-def _pump(chunks: Iterator[bytes], channel: _Channel, close: Callable[[], None]) -> None:
-    error: BaseException | None = None
-    try:
-        for chunk in chunks:
-            if not channel.put(chunk):
-                break
-    except BaseException as raised:
-        error = raised
-    finally:
-        try:
-            close()
-        finally:
-            channel.end(error)
-
-
-def _nothing() -> None:
-    pass
-
-
-class Inflated:
-    """``read(size)`` of what a compressed file holds, one member or more.
-
-    Zeros after a member are padding; anything else there is damage, as it is to CPython's gzip.
-
-    Parameters
-    ----------
-    read : callable
-        ``read(size)`` of the compressed bytes.
-    kind : {"GZIP", "ZLIB"}
-    path : object
-        For messages.
-    close : callable, optional
-        Called when no more will be read. It must not fail.
-    seek : callable, optional
-        ``seek(position)`` of the compressed bytes. With it, damage costs nothing of what comes
-        before it; without, up to a megabyte.
-    max_output, max_ratio : int, optional
-        Bytes of output, and times the input, beyond which the stream is refused.
-    marks : Marks, optional
-        Is told of each piece.
+    The parameters are those of :class:`~fastrec.records.inflated.Inflated`. With `resume` it is the
+    output from a checkpoint on, and `read` stands at its first byte.
 
     Raises
     ------
     CorruptRecordError, TruncatedFileError, LimitExceededError
-        From ``read``, after everything before the damage was read.
     """
-
-    def __init__(
-        self,
-        read: Callable[[int], bytes],
-        kind: str,
-        path: object,
-        *,
-        close: Callable[[], None] = _nothing,
-        seek: Callable[[int], object] | None = None,
-        max_output: int | None = None,
-        max_ratio: int | None = None,
-        marks: Marks | None = None,
-    ) -> None:
-        stream = _Stream(read, kind, seek, marks)
-        self._chunks = _guarded(stream, kind, str(path), max_output, max_ratio)
-        self._close = close
-        self._channel: _Channel | None = None
-        self._pid = os.getpid()
-
-    def __call__(self, size: int) -> bytes:
-        if self._pid != os.getpid():
-            raise ValueError("a compressed file is read only in the process that began to read it")
-        if self._channel is not None:
-            return self._channel.get() if self._channel.thread else self._first()
-        self._channel = channel = _Channel()
-        # The first chunk comes without a thread: a small file needs none.
-        first = self._first()
-        if first and not channel.ended:
-            channel.thread = threading.Thread(
-                target=_pump,
-                args=(self._chunks, channel, self._close),
-                name="fastrec-inflate",
-                daemon=True,
-            )
-            try:
-                channel.thread.start()
-            except RuntimeError:  # the system has no more threads: then all comes without one
-                channel.thread = None
-        return first
-
-    def _first(self) -> bytes:
-        """The next chunk, inflated here. When it is short and the last one, all has ended."""
-        channel = self._channel
-        assert channel is not None
-        chunks: list[bytes] = []
-        try:
-            while not channel.ended and sum(map(len, chunks)) < _SMALL:
-                chunks.append(next(self._chunks))
-        except BaseException as raised:
-            channel.error = None if isinstance(raised, StopIteration) else raised
-            channel.ended = True
-            self._close()
-        return b"".join(chunks) or channel.get()
-
-    def __del__(self) -> None:
-        if self._channel is None or self._channel.thread is None:
-            self._close()
-        elif self._pid == os.getpid():
-            self._channel.stop()  # and the thread closes
-
-
-def inflate_from(
-    read: Callable[[int], bytes], kind: str, path: object, resume: Resume
-) -> Iterator[bytes]:
-    """Yield the output from a checkpoint on; `read` stands at its first byte.
-
-    Raises
-    ------
-    CorruptRecordError, TruncatedFileError
-    """
-    return _guarded(_Stream(read, kind, resume=resume), kind, str(path), None, None)
+    stream = _Stream(read, kind, seek, marks, resume)
+    return _guarded(stream, kind, str(path), max_output, max_ratio)
 
 
 def _guarded(

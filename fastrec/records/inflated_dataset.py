@@ -20,7 +20,7 @@ from .byte_sources import NamedFile
 from .checkpoints import Checkpoints, Stamp, mismatch
 from .file_magic import FRAME_OVERHEAD
 from .index import Index
-from .inflate import inflate_from
+from .inflate import inflate
 from .paths import PathLike
 from .remote_dataset import Plan, RemoteDataset
 
@@ -113,7 +113,7 @@ class InflatedFile:
             read: Callable[[int], bytes] = file.read
             if end <= self.span(number)[1]:
                 read = _Part(read, self._checkpoints.byte_after(number) - at)
-            for chunk in inflate_from(read, self._checkpoints.kind, self.name, resume):
+            for chunk in inflate(read, self._checkpoints.kind, self.name, resume=resume):
                 if pause is not None:
                     pause(0)
                 first, output = output, output + len(chunk)

@@ -12,7 +12,7 @@ from ..storage.options import StorageOptions
 from .byte_sources import NamedFile
 from .compression import compressor
 from .file_magic import FRAME_OVERHEAD
-from .inflate import Inflated
+from .inflated import Inflated
 from .targets import open_writer
 
 __all__ = ["Output"]

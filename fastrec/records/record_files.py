@@ -30,7 +30,7 @@ from . import compression as streams
 from .byte_sources import NamedFile, Patience, Stream, Summed, head_of, regular_head
 from .file_magic import HEADER_SIZE
 from .index import Index
-from .inflate import Inflated
+from .inflated import Inflated
 from .inflated_dataset import InflatedDataset, InflatedFile, SpanReader
 from .passes import Pass
 from .paths import PathLike, expand, index_path, is_path

@@ -19,7 +19,7 @@ from verbs import gzipped, number_records, open_descriptors, zlibbed
 
 import fastrec
 from fastrec import _core
-from fastrec.records import byte_sources, inflate
+from fastrec.records import byte_sources, inflated
 
 RECORDS = [bytes([i % 251]) * 50_000 for i in range(60)]  # enough for a thread
 FRAMES = b"".join(map(_core.frame, RECORDS))
@@ -112,7 +112,7 @@ def test_without_a_thread_to_be_had_all_comes_without_one(
     before = open_descriptors()
     inflating = fastrec.Reader(path)
     with monkeypatch.context() as patched:
-        patched.setattr(inflate.threading.Thread, "start", start)  # type: ignore[attr-defined]
+        patched.setattr(inflated.threading.Thread, "start", start)  # type: ignore[attr-defined]
         assert [len(record) for record in inflating] == [50_000] * 60 + [100_000] * 20
         assert fastrec.verify(path).records == 80
         half = iter(inflating)
@@ -125,9 +125,9 @@ def test_a_thread_that_ends_without_a_word_is_noticed(monkeypatch: pytest.Monkey
     def pump(*_: Any) -> None:
         pass
 
-    monkeypatch.setattr(inflate, "_pump", pump)
+    monkeypatch.setattr(inflated, "_pump", pump)
     packed = zlib.compress(os.urandom(2 << 20))
-    read = inflate.Inflated(io.BytesIO(packed).read, "ZLIB", "path")
+    read = inflated.Inflated(io.BytesIO(packed).read, "ZLIB", "path")
 
     def all_of_it() -> None:
         while read(1 << 20):
@@ -178,7 +178,7 @@ def test_small_members_take_no_longer_than_gzip_takes(tmp_path: Path) -> None:
         return time.process_time() - begin
 
     def inflate_it() -> None:
-        read = inflate.Inflated(io.BytesIO(path.read_bytes()).read, "GZIP", path)
+        read = inflated.Inflated(io.BytesIO(path.read_bytes()).read, "GZIP", path)
         while read(1 << 20):
             pass
 
@@ -198,7 +198,7 @@ def test_members_of_any_size_come_in_any_pieces(sizes: list[int], piece: int) ->
     plain = [os.urandom(size // 2) + bytes(size - size // 2) for size in sizes]
     packed = b"".join(gzip.compress(part) + bytes(i % 3) for i, part in enumerate(plain))
     file = io.BytesIO(packed)
-    read = inflate.Inflated(lambda size: file.read(min(size, piece)), "GZIP", "path")
+    read = inflated.Inflated(lambda size: file.read(min(size, piece)), "GZIP", "path")
     chunks = []
     while chunk := read(1 << 20):
         chunks.append(chunk)

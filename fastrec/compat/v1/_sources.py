@@ -11,7 +11,7 @@ import numpy as np
 
 import fastrec
 from fastrec.errors import FastrecError
-from fastrec.records.inflate import Inflated
+from fastrec.records.inflated import Inflated
 
 from .._tf.errors import DataLossError, translated
 from .._tf.records import data_error

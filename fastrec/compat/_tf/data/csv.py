@@ -11,7 +11,7 @@ from typing import IO, Any
 
 import numpy as np
 
-from fastrec.records.inflate import Inflated
+from fastrec.records.inflated import Inflated
 
 from ..dtypes import as_dtype
 from ..errors import translated

@@ -1,0 +1,177 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Compressed files, inflated by a thread of their own, ahead of whoever reads records."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections import deque
+from collections.abc import Callable, Iterator
+
+from .inflate import SMALL, Marks, inflate
+
+__all__ = ["Inflated"]
+
+_AHEAD = 4  # chunks of output that wait
+_WAIT_S = 1.0  # between looks at whether there is anybody to wait for
+
+
+class _Channel:
+    """State shared by the inflating and the reading thread; keeps neither alive."""
+
+    def __init__(self) -> None:
+        self.changed = threading.Condition()
+        self.chunks: deque[bytes] = deque()
+        self.error: BaseException | None = None
+        self.ended = self.stopped = False
+        self.thread: threading.Thread | None = None
+
+    def put(self, chunk: bytes) -> bool:
+        """Add a chunk when the queue has space; return whether the reader still reads."""
+        with self.changed:
+            while len(self.chunks) >= _AHEAD and not self.stopped:
+                self.changed.wait()
+            self.chunks.append(chunk)
+            self.changed.notify_all()
+            return not self.stopped
+
+    def end(self, error: BaseException | None) -> None:
+        with self.changed:
+            self.error, self.ended = error, True
+            self.changed.notify_all()
+
+    def get(self) -> bytes:
+        """The next chunk; nothing at the end."""
+        with self.changed:
+            while not self.chunks and not self.ended:
+                if not self.changed.wait(_WAIT_S) and not self._is_pumped():
+                    raise RuntimeError("the decompressing thread ended without a result")
+            if self.chunks:
+                chunk = self.chunks.popleft()
+                self.changed.notify_all()
+                return chunk
+            if self.error is not None:
+                raise self.error
+            return b""
+
+    def _is_pumped(self) -> bool:
+        return self.ended or (self.thread is not None and self.thread.is_alive())
+
+    def stop(self) -> None:
+        with self.changed:
+            self.stopped = True
+            self.changed.notify_all()
+
+
+def _pump(chunks: Iterator[bytes], channel: _Channel, close: Callable[[], None]) -> None:
+    error: BaseException | None = None
+    try:
+        for chunk in chunks:
+            if not channel.put(chunk):
+                break
+    except BaseException as raised:
+        error = raised
+    finally:
+        try:
+            close()
+        finally:
+            channel.end(error)
+
+
+def _nothing() -> None:
+    pass
+
+
+class Inflated:
+    """``read(size)`` of what a compressed file holds, one member or more.
+
+    Zeros after a member are padding; anything else there is damage, as it is to CPython's gzip.
+
+    Parameters
+    ----------
+    read : callable
+        ``read(size)`` of the compressed bytes.
+    kind : {"GZIP", "ZLIB"}
+    path : object
+        For messages.
+    close : callable, optional
+        Called when no more will be read. It must not fail.
+    seek : callable, optional
+        ``seek(position)`` of the compressed bytes. With it, damage costs nothing of what comes
+        before it; without, up to a megabyte.
+    max_output, max_ratio : int, optional
+        Bytes of output, and times the input, beyond which the stream is refused.
+    marks : Marks, optional
+        Is told of each piece.
+
+    Raises
+    ------
+    CorruptRecordError, TruncatedFileError, LimitExceededError
+        From ``read``, after everything before the damage was read.
+    """
+
+    def __init__(
+        self,
+        read: Callable[[int], bytes],
+        kind: str,
+        path: object,
+        *,
+        close: Callable[[], None] = _nothing,
+        seek: Callable[[int], object] | None = None,
+        max_output: int | None = None,
+        max_ratio: int | None = None,
+        marks: Marks | None = None,
+    ) -> None:
+        self._chunks = inflate(
+            read,
+            kind,
+            path,
+            seek=seek,
+            max_output=max_output,
+            max_ratio=max_ratio,
+            marks=marks,
+        )
+        self._close = close
+        self._channel: _Channel | None = None
+        self._pid = os.getpid()
+
+    def __call__(self, size: int) -> bytes:
+        if self._pid != os.getpid():
+            raise ValueError("a compressed file is read only in the process that began to read it")
+        if self._channel is not None:
+            return self._channel.get() if self._channel.thread else self._first()
+        self._channel = channel = _Channel()
+        # The first chunk comes without a thread: a small file needs none.
+        first = self._first()
+        if first and not channel.ended:
+            channel.thread = threading.Thread(
+                target=_pump,
+                args=(self._chunks, channel, self._close),
+                name="fastrec-inflate",
+                daemon=True,
+            )
+            try:
+                channel.thread.start()
+            except RuntimeError:  # the system has no more threads: then all comes without one
+                channel.thread = None
+        return first
+
+    def _first(self) -> bytes:
+        """The next chunk, inflated here. When it is short and the last one, all has ended."""
+        channel = self._channel
+        assert channel is not None
+        chunks: list[bytes] = []
+        try:
+            while not channel.ended and sum(map(len, chunks)) < SMALL:
+                chunks.append(next(self._chunks))
+        except BaseException as raised:
+            channel.error = None if isinstance(raised, StopIteration) else raised
+            channel.ended = True
+            self._close()
+        return b"".join(chunks) or channel.get()
+
+    def __del__(self) -> None:
+        if self._channel is None or self._channel.thread is None:
+            self._close()
+        elif self._pid == os.getpid():
+            self._channel.stop()  # and the thread closes
