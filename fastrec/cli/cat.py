@@ -10,6 +10,7 @@ from fastrec.cli.files import expand, name_of
 from fastrec.cli.grammar import add_json, add_paths, add_selection
 from fastrec.cli.report import Report, json_text
 from fastrec.cli.select import Found, Selector
+from fastrec.cli.typed import typed_row
 from fastrec.cli.values import brief_row, whole_row
 
 __all__ = ["add_arguments", "add_options", "line_of", "run"]
@@ -34,7 +35,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def line_of(found: Found, *, json: bool, number: bool) -> str:
     """One record as a line of text."""
-    values: Any = (whole_row if json else brief_row)(found.row, found.record)
+    row = None if found.row is None else typed_row(found.path, found.row, named=not json)
+    values: Any = (whole_row if json else brief_row)(row, found.record)
     path = name_of(found.path)
     if number and json:
         values = {"path": path, "record": found.number, "features": values}

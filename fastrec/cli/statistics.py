@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from numpy.typing import NDArray
 
 from fastrec import _core
 from fastrec.cli.rows import pieces, sequence_mask
+from fastrec.cli.typed import Types
 from fastrec.cli.values import image_size
 from fastrec.columns import Bytes, Ragged
 from fastrec.parsing.infer import kinds_of
@@ -172,12 +174,20 @@ class FeatureSummary:
         Of images: how many of each format.
     widths, heights : Numbers or None
         Of images whose header says it.
+    connector : Connector or None
+        What TFDS says of the feature.
     """
 
     def __init__(
-        self, kind: str, records: int, column: Ragged, draw: np.random.Generator, top: bool
+        self,
+        kind: str,
+        records: int,
+        column: Ragged,
+        draw: np.random.Generator,
+        top: bool,
+        connector: Any = None,
     ) -> None:
-        self.kind, self.records = kind, records
+        self.kind, self.records, self.connector = kind, records, connector
         values: Any = column.values
         lengths = column.row_lengths
         self.lengths = Numbers(lengths[lengths > 0], draw)
@@ -187,6 +197,8 @@ class FeatureSummary:
         if isinstance(values, Bytes):
             self._bytes(values, draw, top)
             return
+        if connector is not None and connector.dtype == np.uint64 and kind == "int64":
+            values = values.view(np.uint64)
         self.values = Numbers(values, draw)
         unsigned = values.view(np.uint32 if values.dtype.itemsize == 4 else np.uint64)
         self.distinct = Distinct(_mixed(unsigned.astype(np.uint64)))
@@ -282,7 +294,7 @@ class Summary:
 
 def summarize(
     records: Bytes, seed: int, rare: frozenset[tuple[str, str]] = frozenset(),
-    names: tuple[str, ...] | None = None,
+    names: tuple[str, ...] | None = None, types: Types = MappingProxyType({}),
 ) -> Summary:  # fmt: skip
     """Statistics of one block of records; `seed` is that of its samples."""
     draw = np.random.default_rng(seed)
@@ -302,7 +314,8 @@ def summarize(
                 found.left_out = True
                 continue
             records_of = present[name][index + 1]
-            found.add(key, FeatureSummary(key[1], records_of, column, draw, key not in rare))
+            top, connector = key not in rare, types.get(name)
+            found.add(key, FeatureSummary(key[1], records_of, column, draw, top, connector))
     return found
 
 

@@ -15,6 +15,7 @@ from fastrec.cli.parallel import mapped
 from fastrec.cli.report import Failure, Report, bytes_text, count_text, counted, shown
 from fastrec.cli.select import Selector
 from fastrec.cli.statistics import FeatureSummary, Numbers, Summary, histogram, summarize
+from fastrec.cli.typed import class_text, common_types
 from fastrec.cli.values import brief_bytes, whole
 from fastrec.columns import Bytes
 
@@ -71,14 +72,14 @@ def run(arguments: argparse.Namespace, report: Report) -> int:
 
 def survey(selector: Selector, files: Sequence[str], threads: int) -> Summary:
     """Statistics of the records that are selected, by several threads."""
-    total = Summary()
+    total, types = Summary(), common_types(files)
     # What is rare is asked for here, by the thread that merges.
     items = ((seed, block.records, total.rare())
              for seed, block in enumerate(selector.blocks(files)))  # fmt: skip
 
     def work(item: tuple[int, Bytes, frozenset[tuple[str, str]]]) -> Summary:
         seed, records, rare = item
-        return summarize(records, seed, rare, selector.names)
+        return summarize(records, seed, rare, selector.names, types)
 
     for _, part in mapped(work, items, threads):
         total.merge(part)
@@ -144,8 +145,10 @@ def top_text(each: FeatureSummary) -> str:
     # Where all are about as common as each other, none is worth a mention.
     if not counts or (different > 20 and 2 * total > counts.most_common(1)[0][1] * different):
         return ""
-    found = [f"{shown(_brief(value))} {_percent(count, total)}"
-             for value, count in _ranked(each)[:_TOP_SHOWN]]  # fmt: skip
+    found = [
+        f"{shown(class_text(each.connector, value) or _brief(value))} {_percent(count, total)}"
+        for value, count in _ranked(each)[:_TOP_SHOWN]
+    ]
     more = each.distinct.count - len(found)
     return ", ".join(found) + (f", {count_text(more)} more" if more > 0 else "")
 
@@ -256,7 +259,7 @@ def _feature_json(each: FeatureSummary) -> dict[str, Any]:
 def _top_value(value: Any, kind: str) -> Any:
     if kind == "bytes":
         return whole(Bytes.from_list([value]))
-    return whole(np.array([value], np.float32 if kind == "float" else np.int64))
+    return whole(np.array([value], np.float32 if kind == "float" else None))
 
 
 def _numbers_json(numbers: Numbers) -> dict[str, Any]:

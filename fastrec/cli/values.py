@@ -19,6 +19,7 @@ __all__ = ["brief", "brief_row", "image_size", "whole", "whole_row"]
 _MOST_VALUES = 8
 _ENDS = 3
 _MOST_TEXT = 80
+_MOST_IN_LIST = 24  # of each of many strings
 _CERTAIN = ("JPEG", "PNG", "GIF")  # the others begin as texts and sounds may
 
 
@@ -73,12 +74,15 @@ def brief(values: Any) -> Any:
     if isinstance(values, Bytes):
         if len(values) > _MOST_VALUES:
             some = [*values[:_ENDS], *values[len(values) - _ENDS :]]
-            return _brief_list([brief_bytes(value) for value in some], "strings", len(values))
+            texts = [brief_bytes(value, _MOST_IN_LIST) for value in some]
+            return _brief_list(texts, "strings", len(values))
         items: list[Any] = [brief_bytes(value) for value in values]
         return items[0] if len(items) == 1 else items
     if len(values) <= _MOST_VALUES:
         return whole(values)
     ends = np.concatenate([values[:_ENDS], values[len(values) - _ENDS :]])
+    if values.dtype == np.bool_:
+        return _brief_list(["true" if each else "false" for each in ends], "booleans", len(values))
     noun = "floats" if values.dtype.kind == "f" else "integers"
     return _brief_list(whole(ends), noun, len(values))
 
@@ -89,11 +93,11 @@ def _brief_list(items: list[Any], noun: str, count: int | None = None) -> Any:
     if total <= _MOST_VALUES and count is None:
         return items
     first, last = items[:_ENDS], items[len(items) - _ENDS :]
-    shown = " ".join([*map(str, first), "...", *map(str, last)])
+    shown = ("; " if noun == "strings" else " ").join([*map(str, first), "...", *map(str, last)])
     return f"[{shown}] {count_text(total)} {noun}"
 
 
-def brief_bytes(value: bytes) -> str:
+def brief_bytes(value: bytes, most: int = _MOST_TEXT) -> str:
     """A text, the size of an image, or some of the bytes."""
     kind = image_format(value)
     size = image_size(value) if kind else None
@@ -106,9 +110,10 @@ def brief_bytes(value: bytes) -> str:
         text = ""
     printable = text.replace("\n", "").replace("\t", "").replace("\r", "").isprintable()
     if not value or (text and printable):
-        if len(text) <= _MOST_TEXT:
+        if len(text) <= most:
             return text
-        return f"{text[: _MOST_TEXT - 20]}... ({count_text(len(text))} characters)"
+        length = f" ({count_text(len(text))} characters)" if most == _MOST_TEXT else ""
+        return f"{text[: most * 3 // 4]}...{length}"
     more = " ..." if len(value) > 8 else ""
     return f"{count_text(len(value))} bytes: {value[:8].hex(' ')}{more}"
 

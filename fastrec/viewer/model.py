@@ -13,6 +13,7 @@ from fastrec.cli.report import bytes_text, explained
 from fastrec.cli.rows import rows_of
 from fastrec.cli.statistics import FeatureSummary, Summary, histogram, summarize
 from fastrec.cli.stats import top_text
+from fastrec.cli.typed import common_types, typed_row
 from fastrec.cli.where import parse
 from fastrec.columns import Bytes
 from fastrec.errors import FastrecError
@@ -57,10 +58,10 @@ class Model:
     def summary(self) -> dict[str, Any]:
         """The features, with histograms, and the damage."""
         if self._summary is None:
-            total = Summary()
+            total, types = Summary(), common_types(self.source.paths)
             for seed, block in enumerate(self.source.some()):
                 if len(block):
-                    total.merge(summarize(block, seed, total.rare()))
+                    total.merge(summarize(block, seed, total.rare(), None, types))
             self._summary = self._described(total)
         return {**self._summary, "damage": self.source.damage}
 
@@ -98,6 +99,7 @@ class Model:
                 if values is None:
                     row["raw"] = cell(Bytes.from_list([each]), inline=inline, full=full)
                 else:
+                    values = typed_row(path, values, named=True)
                     row["cells"] = cells(values, self._shapes, inline=inline, full=full)
             found.append(row)
         return found

@@ -35,6 +35,7 @@ class Source:
     Attributes
     ----------
     count : int
+    paths : list of str
     damage : list of dict
         Damaged places that were met: path, record, offset, bytes (None if unknown) and reason.
     note : str
@@ -42,6 +43,7 @@ class Source:
     """
 
     def __init__(self, files: Sequence[str]) -> None:
+        self.paths = list(files)
         self.damage: list[dict[str, Any]] = []
         self.note = ""
         self._dataset: Any = None

@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Values as the data set means them, where TFDS has described it beside the files.
+
+A record has integers of 64 bits for all of them: booleans, unsigned ones, numbers of classes.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fastrec.cli.rows import Row
+from fastrec.columns import Bytes
+from fastrec.records.paths import is_remote
+from fastrec.storage.options import StorageOptions
+
+__all__ = ["Types", "class_text", "common_types", "numbers", "typed_row", "types_of"]
+
+Types = Mapping[str, Any]
+"""Connectors of TFDS by the name that a feature has in records."""
+
+_NONE: Types = MappingProxyType({})
+
+
+def types_of(path: str) -> Types:
+    """The types of the features of a local file; none where ``features.json`` does not say."""
+    return _NONE if is_remote(path, None) else _described(os.path.dirname(path))
+
+
+def common_types(paths: Iterable[str]) -> Types:
+    """The types of the features of several files, if they are of one data set."""
+    found = [types_of(path) for path in paths]
+    return found[0] if found and all(each is found[0] for each in found) else _NONE
+
+
+@lru_cache(maxsize=16)
+def _described(directory: str) -> Types:
+    if not os.path.exists(os.path.join(directory, "features.json")):
+        return _NONE
+    from fastrec.tfds.documents import MetadataError
+    from fastrec.tfds.schema import load_features
+
+    try:
+        features = load_features(directory, StorageOptions())
+    except (MetadataError, OSError):  # values are then shown as they are stored
+        return _NONE
+    return _NONE if features is None else {leaf.name: leaf.value for leaf in features.leaves()}
+
+
+def typed_row(path: str, row: Row, *, named: bool) -> Row:
+    """The values of a record of a file; with `named`, classes as ``3 (cat)``."""
+    types = types_of(path)
+    if not types:
+        return row
+    return {name: _typed(values, types.get(name), named) for name, values in row.items()}
+
+
+def _typed(values: Any, kind: Any, named: bool) -> Any:
+    if kind is None or not isinstance(values, np.ndarray) or values.dtype != np.int64:
+        return values
+    if named and class_text(kind, 0):
+        texts = [class_text(kind, number) or str(number) for number in values.tolist()]
+        return Bytes.from_list([text.encode("utf-8", "replace") for text in texts])
+    return numbers(values, kind)
+
+
+def numbers(values: NDArray[Any], kind: Any) -> NDArray[Any]:
+    """Integers of a record as those that were written."""
+    if kind.dtype == np.uint64 and values.dtype == np.int64:
+        return values.view(np.uint64)
+    if kind.dtype == np.bool_ and values.dtype == np.int64 and not (values & ~1).any():
+        return values.astype(np.bool_)
+    return values
+
+
+def class_text(kind: Any, number: int) -> str:
+    """``3 (cat)``; nothing where that class has no name."""
+    try:
+        name = kind.int2str(number)
+    except (AttributeError, ValueError):
+        return ""
+    return "" if name == str(number) else f"{number} ({name})"

@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Values of data sets that TFDS has described are shown as it means them."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+from commands import Captured, objects, printed
+
+import fastrec.tfds
+from fastrec.tfds import features
+
+BIG = 2**64 - 1
+
+
+@pytest.fixture
+def directory(tmp_path: Path) -> Path:
+    described = {
+        "big": features.Scalar(np.uint64),
+        "flags": features.Sequence(features.Scalar(np.bool_)),
+        "label": features.ClassLabel(names=["cat", "\x1b[31mdog"]),
+        "number": features.ClassLabel(3),
+    }
+    rows = [
+        {"big": BIG - i, "flags": [True, i == 0], "label": i % 2, "number": 2} for i in range(4)
+    ]
+    return Path(fastrec.tfds.write(str(tmp_path), "pets", {"train": rows}, described))
+
+
+def test_head_shows_types_and_names_of_classes(directory: Path, capsys: Captured) -> None:
+    [first, second] = printed(capsys, "head", "-n", 2, directory)
+    assert json.loads(first) == {
+        "big": BIG, "flags": [True, True], "label": "0 (cat)", "number": 2
+    }  # fmt: skip
+    assert json.loads(second)["label"].startswith("12 bytes: 31 20 28 1b")  # not to a terminal
+
+
+def test_json_has_types_and_numbers_of_classes(directory: Path, capsys: Captured) -> None:
+    [found] = objects(capsys, "cat", "--json", "--where", "label == 1", "-n", 1, directory)
+    assert found == {"big": BIG - 1, "flags": [True, False], "label": 1, "number": 2}
+    [counted] = objects(capsys, "stats", "--json", directory)
+    values = {each["name"]: each for each in counted["features"]}
+    assert values["big"]["values"]["max"] == BIG
+    assert {each["value"] for each in values["big"]["top"]} == {BIG - i for i in range(4)}
+
+
+def test_stats_and_the_page_have_the_names(directory: Path, capsys: Captured) -> None:
+    assert any("0 (cat) 50 %" in line for line in printed(capsys, "stats", directory))
+    page = directory.parent / "page.html"
+    printed(capsys, "view", "--html", page, directory)
+    assert '"0 (cat)"' in page.read_text()
+    assert str(BIG) in page.read_text()
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"[]", b'{"pythonClassName": "x"}', b"\xff"])
+def test_a_description_that_is_none_leaves_values_as_they_are(
+    directory: Path, capsys: Captured, content: bytes
+) -> None:
+    (directory / "features.json").write_bytes(content)
+    [path] = directory.glob("*tfrecord*")
+    assert json.loads(printed(capsys, "head", "-n", 1, path)[0])["big"] == -1
+
+
+def test_files_of_several_sets_have_the_types_of_each(directory: Path, capsys: Captured) -> None:
+    [path] = directory.glob("*tfrecord*")
+    other = directory.parent / "plain.tfrecord"
+    shutil.copy(path, other)
+    shown, plain = (json.loads(printed(capsys, "head", "-n", 1, each)[0]) for each in (path, other))
+    assert (shown["label"], plain["label"]) == ("0 (cat)", 0)
+    [found] = objects(capsys, "stats", "--json", path, other)
+    assert {each["name"]: each for each in found["features"]}["big"]["values"]["max"] == -1
