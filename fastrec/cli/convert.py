@@ -10,7 +10,7 @@ import fastrec
 from fastrec.cli.files import STDIN
 from fastrec.cli.grammar import USAGE, add_threads, whole_number
 from fastrec.cli.report import Failure, Report, counted, shown
-from fastrec.cli.reshard import Steps
+from fastrec.cli.reshard import Skip, Steps
 from fastrec.tables.formats import FORMATS, TFRECORD
 
 __all__ = ["add_arguments", "run"]
@@ -57,10 +57,11 @@ def _names(text: str) -> list[str]:
 
 
 def run(arguments: argparse.Namespace, report: Report) -> int:
-    """Write the file, or nothing, and print what it has."""
+    """Write the file, or nothing, and print what it has; 1 if there is damage."""
     if STDIN in (*arguments.paths, arguments.output):
         raise Failure("convert reads and writes files that have names", USAGE)
     options: dict[str, Any] = {}
+    skip = Skip(report)
     if arguments.text:
         options["text"] = arguments.text
     try:
@@ -79,15 +80,17 @@ def run(arguments: argparse.Namespace, report: Report) -> int:
                 shard_records=arguments.records,
                 overwrite=arguments.overwrite,
                 threads=arguments.threads,
-                on_error="skip" if arguments.skip_damage else "raise",
+                on_error=skip if arguments.skip_damage else "raise",
                 progress=steps,
                 **options,
             )
     except (TypeError, ValueError) as error:
         if type(error) in (TypeError, ValueError):
-            raise Failure(str(error), USAGE) from None
+            text = str(error).replace("fastrec.reshard", "`fastrec reshard`")
+            text = text.replace("name the columns by features", "name the columns by --features")
+            raise Failure(text, USAGE) from None
         raise
     first, last = shown(done.paths[0]), shown(done.paths[-1])
     names = first if first == last else f"{first} to {last}"
     report.line(f"wrote    {names}: {counted(done.records, 'record')}")
-    return 0
+    return skip.status

@@ -9,11 +9,12 @@ from collections.abc import Callable
 
 import fastrec
 from fastrec.cli.files import STDIN, expand
-from fastrec.cli.grammar import USAGE, add_output, add_paths, whole_number
-from fastrec.cli.report import Failure, Report, counted, shown
+from fastrec.cli.grammar import FINDING, USAGE, add_output, add_paths, whole_number
+from fastrec.cli.report import Failure, Report, counted, explained, shown
 from fastrec.cli.split import size_of
+from fastrec.errors import FastrecError
 
-__all__ = ["Steps", "add_arguments", "run"]
+__all__ = ["Skip", "Steps", "add_arguments", "run"]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -69,13 +70,35 @@ class Steps:
         self._stack.close()
 
 
+class Skip:
+    """Goes on after damage, and names each place once, however often the files are read.
+
+    Attributes
+    ----------
+    status : int
+        The exit status so far.
+    """
+
+    def __init__(self, report: Report) -> None:
+        self.status = 0
+        self._report = report
+        self._named: set[tuple[object, int | None]] = set()
+
+    def __call__(self, error: FastrecError) -> None:
+        if (error.path, error.offset) not in self._named:
+            self._named.add((error.path, error.offset))
+            self._report.complain(f"damage: {explained(error).partition('; `fastrec')[0]}")
+        self.status = FINDING
+
+
 def run(arguments: argparse.Namespace, report: Report) -> int:
-    """Write the files, all of them or none, and print how many there are."""
+    """Write the files, all of them or none, and print how many there are; 1 if there is damage."""
     if STDIN in (*arguments.paths, arguments.output):
         raise Failure("reshard reads and writes files that have names", USAGE)
     files, missing = expand(arguments.paths)
     if missing:
         raise missing[0]
+    skip = Skip(report)
     try:
         with Steps(report, "resharding") as steps:
             done = fastrec.reshard(
@@ -90,7 +113,7 @@ def run(arguments: argparse.Namespace, report: Report) -> int:
                 memory=arguments.memory,
                 resume=arguments.resume,
                 overwrite=arguments.overwrite,
-                on_error="skip" if arguments.skip_damage else "raise",
+                on_error=skip if arguments.skip_damage else "raise",
                 progress=steps,
                 work=arguments.work,
             )
@@ -101,4 +124,4 @@ def run(arguments: argparse.Namespace, report: Report) -> int:
     first, last = shown(done.paths[0]), shown(done.paths[-1])
     names = first if first == last else f"{first} to {last}"
     report.line(f"wrote    {names}: {counted(done.records, 'record')}")
-    return 0
+    return skip.status

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Completion, terminals, signals, and files that try what they can, through every verb."""
+"""Completion, terminals and signals, through every verb."""
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import shutil
@@ -126,73 +125,7 @@ def test_tables_fit_a_terminal(pets: Path, columns: int) -> None:
     assert max(map(len, lines[2:11])) <= columns
 
 
-# --- Hostile files -------------------------------------------------------------------------------
-
-
-def hostile(directory: Path) -> dict[str, Path]:
-    """Files that try what they can, by what is wrong with them."""
-    sound = bytearray((directory / "pets.tfrecord").read_bytes())
-    offsets = fastrec.Index.build(directory / "pets.tfrecord").offsets.tolist()
-    data, length = bytearray(sound), bytearray(sound)
-    data[offsets[1] + 50] ^= 8
-    length[offsets[1] + 3] ^= 64
-    names = ["\x1b[31mred\x07", "../up", "<script>", "`", "a" * 5000, "", "\u202e", "\udcff"]
-    rows: list[Any] = [{name: [1]} if name != "\udcff" else {b"\xff": [1]} for name in names]
-    texts = {"t": ["\x1b]0;title\x07", "\r\nforged: 1", "\u202ereversed", "\x9b31m"]}
-    records = [fastrec.encode_example(row) for row in [*rows, texts]]
-    records += [b"\x0a\xff\xff\xff\xff\x7f", b"\x12" * 99, b"\x0a" * 500, bytes(range(256)) * 4]
-    found = {name: directory / f"{name}.tfrecord" for name in ("data", "length", "names")}
-    found["data"].write_bytes(data)
-    found["length"].write_bytes(length)
-    write(found["names"], records)
-    return found
-
-
-# The status of each verb for a flipped bit in data, for one in a length, and for hostile names.
-STATUSES = {
-    "head": (1, 1, 0),
-    "head -n 1": (0, 0, 0),
-    "cat --json": (1, 1, 0),
-    "cat --skip-damage": (1, 1, 0),
-    "cat --where id==2 --skip-damage": (1, 1, 0),
-    "cat --sample 60": (1, 1, 0),
-    "grep a --skip-damage": (1, 1, 0),
-    "schema": (1, 1, 1),
-    "schema --json": (1, 1, 1),
-    "count": (0, 1, 0),
-    "stats": (1, 1, 0),
-    "stats --json --skip-damage": (1, 1, 0),
-    "verify": (1, 1, 0),
-    "verify --json": (1, 1, 0),
-    "repair": (0, 0, 0),
-    "index": (0, 1, 0),
-    "index --text": (0, 1, 0),
-    "diff pets.tfrecord": (1, 1, 1),
-    "diff --key id pets.tfrecord": (1, 1, 2),
-    "split --records 9 -o out.tfrecord": (1, 1, 0),
-    "split --shards 3 -o out.tfrecord": (1, 1, 0),
-    "merge -o out.tfrecord": (1, 1, 0),
-    "extract -o out": (1, 1, 2),
-    "view --html out.html": (0, 0, 0),
-}
-
-
-@pytest.mark.parametrize("command", STATUSES)
-def test_a_hostile_file_has_its_status_and_moves_no_cursor(
-    command: str, pets: Path, capsys: Captured
-) -> None:
-    for path, status in zip(hostile(pets).values(), STATUSES[command], strict=True):
-        before = set(pets.iterdir())
-        assert cli.main([*command.split(), path.name]) == status, path.name
-        captured = capsys.readouterr()
-        text = captured.out + captured.err
-        assert all(c == "\n" or c.isprintable() for c in text)
-        assert "Traceback" not in text
-        if "--json" in command:
-            for line in captured.out.splitlines():
-                json.loads(line)
-        for made in set(pets.iterdir()) - before:
-            shutil.rmtree(made) if made.is_dir() else made.unlink()
+# --- Terminals ------------------------------------------------------------------------------------
 
 
 def on_a_terminal(*words: str, columns: int = 80) -> tuple[int, str]:

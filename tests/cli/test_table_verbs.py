@@ -55,7 +55,7 @@ def test_convert_keeps_whole_records(pets: Path, capsys: Captured) -> None:
         (["pets.tfrecord", "-o", "a.csv", "--features", "image"], 2, "UTF-8"),
         (["pets.tfrecord", "-o", "a.parquet", "--features", "wings"], 2, "'wings' is in no record"),
         (["pets.tfrecord", "-o", "a.parquet", "--text", "wings"], 2, "'wings' is not a column"),
-        (["pets.tfrecord", "-o", "a.tfrecord"], 2, "fastrec.reshard"),
+        (["pets.tfrecord", "-o", "a.tfrecord"], 2, "`fastrec reshard`"),
         (["damaged.tfrecord", "-o", "a.parquet"], 1, "record 7"),
         (["none.tfrecord", "-o", "a.parquet"], 74, "No such file"),
         (["-", "-o", "a.parquet"], 2, "files that have names"),
@@ -74,9 +74,16 @@ def test_convert_says_why_it_cannot(
 
 def test_convert_leaves_damage_out_when_told(pets: Path, capsys: Captured) -> None:
     words = ["convert", "--skip-damage", "damaged.tfrecord", "-o", "a.arrow", "--raw"]
-    assert cli.main(words) == 0
+    assert cli.main(words) == 1
     kept = len(list(fastrec.Reader("damaged.tfrecord", on_error="skip")))
-    assert capsys.readouterr().out == f"wrote    a.arrow: {kept} records\n"
+    captured = capsys.readouterr()
+    assert captured.out == f"wrote    a.arrow: {kept} records\n"
+    assert captured.err.count("fastrec: damage: ") == 2
+    words = ["reshard", "--skip-damage", "damaged.tfrecord", "-o", "a.tfrecord", "--shards", "2"]
+    assert cli.main([*words, "--shuffle"]) == 1
+    captured = capsys.readouterr()
+    assert captured.out.endswith(f": {kept} records\n")
+    assert captured.err.count("fastrec: damage: ") == 2  # once, though files are read twice
 
 
 def test_reshard_shuffles_as_a_batcher_does(pets: Path, capsys: Captured) -> None:
