@@ -219,11 +219,13 @@ def _shown(tensor: EagerTensor) -> str:
 
 
 def as_array(value: Any) -> NDArray[Any]:
-    """Strings, however they are kept, as an object array of bytes; an ndarray as it is."""
+    """Strings, however they are kept, as an object array of bytes; numbers as they are."""
     if isinstance(value, np.ndarray):
         return value
     if isinstance(value, fastrec.Bytes):
         return value.to_numpy()
+    if isinstance(value, np.generic) and not isinstance(value, bytes):
+        return np.asarray(value)
     return _string_array(value)
 
 

@@ -66,6 +66,9 @@ class Symbol(Tensor):
         """Say what is known about the shape."""
         self.spec = self.spec.reshaped(self.shape.merge_with(shape))
 
+    def known(self) -> None:
+        """Return None: it has no value."""
+
     def __array__(self, *_: Any, **__: Any) -> Any:
         raise NotImplementedError("Cannot convert a symbolic tf.Tensor to a numpy array.")
 
@@ -143,7 +146,8 @@ def run(op: Op, inputs: Sequence[Any], **attributes: Any) -> Any:
     if trace is not None:
         return trace.add(op, raws, attributes)
     try:
-        result = op.kernel(*raws, **attributes)
+        with np.errstate(all="ignore"):
+            result = op.kernel(*raws, **attributes)
     except (IndexError, ValueError) as error:
         raise refused(error) from error
     return tuple(map(wrap, result)) if isinstance(result, tuple) else wrap(result)
@@ -247,17 +251,18 @@ class Trace:
         slots: list[Any] = [None] * self.count
         for slot, value in zip(nodes[0].slots if parsed else self.given, values, strict=True):
             slots[slot] = value
-        for node in nodes[1:] if parsed else nodes:
-            arguments = [slots[ref] if is_slot else ref for is_slot, ref in node.inputs]
-            try:
-                result = node.op.kernel(*arguments, **node.attributes)
-            except (IndexError, ValueError) as error:
-                raise refused(error) from error
-            if isinstance(result, tuple):
-                for slot, each in zip(node.slots, result, strict=True):
-                    slots[slot] = each
-            else:
-                slots[node.slots[0]] = result
+        with np.errstate(all="ignore"):
+            for node in nodes[1:] if parsed else nodes:
+                arguments = [slots[ref] if is_slot else ref for is_slot, ref in node.inputs]
+                try:
+                    result = node.op.kernel(*arguments, **node.attributes)
+                except (IndexError, ValueError) as error:
+                    raise refused(error) from error
+                if isinstance(result, tuple):
+                    for slot, each in zip(node.slots, result, strict=True):
+                        slots[slot] = each
+                else:
+                    slots[node.slots[0]] = result
         return tuple(slots[ref] if is_slot else ref for is_slot, ref in self.outputs)
 
     def run_block(self, count: int, columns: Sequence[Any], parsed: bool = False) -> list[Any]:
@@ -268,11 +273,12 @@ class Trace:
             slots[slot] = Block(column, True)
         for node in nodes[1:] if parsed else nodes:
             blocks = [slots[ref] if is_slot else Block(ref, False) for is_slot, ref in node.inputs]
-            result = None
-            if node.op.block is not None:
-                result = node.op.block(count, *blocks, **node.attributes)
-            if result is None:
-                result = _one_by_one(node, count, blocks)
+            with np.errstate(all="ignore"):
+                result = None
+                if node.op.block is not None:
+                    result = node.op.block(count, *blocks, **node.attributes)
+                if result is None:
+                    result = _one_by_one(node, count, blocks)
             results = result if isinstance(result, tuple) else (result,)
             for slot, each in zip(node.slots, results, strict=True):
                 slots[slot] = each if isinstance(each, Block) else Block(each, True)

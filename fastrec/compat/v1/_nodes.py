@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from .._tf.dtypes import DType
+from .._tf.ops import Op
 from .._tf.shape import TensorShape
 
 if TYPE_CHECKING:
@@ -39,6 +40,7 @@ class Operation:
         "name",
         "origin",
         "outputs",
+        "row",
         "stateful",
         "type",
     )
@@ -53,6 +55,7 @@ class Operation:
         self.attrs: dict[str, Any] = {}
         self.blocking = False
         self.stateful = False
+        self.row: Op | None = None  # of the registry, where it is one of these
         self.kernel: Kernel
         self.origin: tuple[str, int] | None = None
         self._id = 0
@@ -237,9 +240,13 @@ class Tensor(Arithmetic):
         """Its value, from `session` or from the default one."""
         return operators["session"]("eval", session, self.graph).run(self, feed_dict)
 
+    def known(self) -> Any:
+        """The array that it always is; None when that is not known while the graph is built."""
+        return operators["constant_value"](self)
+
     def constant_value(self) -> Any:
         """The array that it always is; itself when that is not known while the graph is built."""
-        found = operators["constant_value"](self)
+        found = self.known()
         return self if found is None else found
 
     def ref(self) -> Tensor:

@@ -3,34 +3,38 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from .._tf.dtypes import DType
+from .._tf.dtypes import DType, bool_
 from .._tf.errors import InvalidArgumentError
+from .._tf.ops import Array, Op, invalid
+from .._tf.ops.reductions import one_number
 from .._tf.shape import TensorShape
-from ._nodes import Tensor
+from .._tf.tensor import as_array
+from ._nodes import Kernel, Tensor
 from .constants import convert_to_tensor
 from .graph import create_op
 
 __all__ = [
+    "Array",
+    "binary",
     "checked_kind",
     "invalid",
     "numbers_of",
+    "of_kinds",
     "one_number",
+    "operand",
     "pure",
+    "record",
+    "record_all",
     "same_types",
     "tensors_of",
+    "unary",
 ]
-
-Array = np.ndarray[Any, Any]
-
-
-def invalid(message: str) -> InvalidArgumentError:
-    """Return the error of a kernel for an invalid value."""
-    return InvalidArgumentError(None, None, message)
 
 
 def pure(
@@ -55,6 +59,81 @@ def pure(
     return op.outputs[0]
 
 
+def _kernel_of(op: Op, attributes: dict[str, Any]) -> Kernel:
+    function = functools.partial(op.kernel, **attributes) if attributes else op.kernel
+
+    def kernel(step: Any, *values: Any) -> tuple[Any, ...]:
+        found = function(*values)
+        if type(found) is np.ndarray:
+            return (found,)
+        return tuple(map(as_array, found)) if isinstance(found, tuple) else (as_array(found),)
+
+    return kernel
+
+
+def record(
+    op: Op,
+    inputs: Sequence[Tensor],
+    name: str | None = None,
+    type: str | None = None,
+    **attributes: Any,
+) -> Tensor:
+    """The output of an operation of the registry, which is added to the graph.
+
+    Raises
+    ------
+    ValueError
+        When what is known of the inputs does not go together.
+    """
+    return record_all(op, inputs, name, type, **attributes)[0]
+
+
+def record_all(
+    op: Op,
+    inputs: Sequence[Tensor],
+    name: str | None = None,
+    type: str | None = None,
+    **attributes: Any,
+) -> list[Tensor]:
+    """The outputs of an operation that has several. Raises as :func:`record` does."""
+    assert op.infer is not None
+    try:
+        specs = op.infer(inputs, inputs, **attributes)
+    except InvalidArgumentError as error:  # which a run would raise
+        raise ValueError(error.message) from None
+    outputs = [(spec.dtype, spec.shape) for spec in specs]
+    kernel = _kernel_of(op, attributes)
+    made = create_op(type or op.name, inputs, outputs, kernel, name=name, attrs=attributes)
+    made.row, made.stateful = op, not op.pure
+    return list(made.outputs)
+
+
+def unary(op: Op, default: str | None = None) -> Callable[..., Tensor]:
+    """A function of one tensor that adds `op` to the graph."""
+
+    def function(x: Any, name: str | None = None) -> Tensor:
+        return record(op, (operand(op, x),), name or default)
+
+    function.__doc__ = f"TensorFlow's ``{op.name}`` of each element."
+    return function
+
+
+def binary(op: Op, type: str | None = None, default: str | None = None) -> Callable[..., Tensor]:
+    """A function of two tensors of one type that adds `op` to the graph."""
+    kind = type or op.name
+
+    def function(x: Any, y: Any, name: str | None = None) -> Tensor:
+        if op.kinds == "b":
+            inputs = operand(op, x), operand(op, y)
+        else:
+            inputs = same_types(kind, x, y)
+            checked_kind(op, inputs[0])
+        return record(op, inputs, name or default, kind)
+
+    function.__doc__ = f"TensorFlow's ``{kind}`` of each two elements."
+    return function
+
+
 def same_types(type: str, x: Any, y: Any) -> tuple[Tensor, Tensor]:
     """Two operands as tensors of one type: that of the first which has a type of its own.
 
@@ -75,40 +154,37 @@ def same_types(type: str, x: Any, y: Any) -> tuple[Tensor, Tensor]:
     return first, second
 
 
-#: Which kinds of elements an operation is there for, as NumPy's letters, where it is not for all.
-_KINDS = {
-    **dict.fromkeys(("Add", "AddV2"), "iufcO"),
-    **dict.fromkeys(("Sub", "Mul", "RealDiv", "FloorDiv", "TruncateDiv", "Square"), "iufc"),
-    **dict.fromkeys(("Cumsum", "AddN", "Sum", "Prod", "Mean", "MatMul"), "iufc"),
-    **dict.fromkeys(("FloorMod", "Maximum", "Minimum", "Max", "Min", "Resize"), "iuf"),
-    **dict.fromkeys(("Less", "LessEqual", "Greater", "GreaterEqual"), "iuf"),
-    **dict.fromkeys(("Pow", "Neg", "Sign"), "ifc"),
-    **dict.fromkeys(("Sqrt", "Exp", "Log", "Sigmoid", "Tanh"), "fc"),
-    **dict.fromkeys(("Floor", "Ceil", "Rint", "IsNan", "IsInf", "IsFinite", "LogSumExp"), "f"),
-    **dict.fromkeys(("ArgMax", "ArgMin"), "iufb"),
-    **dict.fromkeys(("Bitwise", "Invert"), "iu"),
-    "SquaredDifference": "ifc",
-    "Abs": "if",
-    "Round": "iufc",
-}
+def checked_kind(op: Op, tensor: Tensor) -> Tensor:
+    """`tensor` itself, which `op` can be given."""
+    return of_kinds(op.name, op.kinds, tensor)
 
 
-def checked_kind(type: str, tensor: Tensor) -> Tensor:
-    """`tensor` itself, which an operation of this type can be given.
+def of_kinds(name: str, kinds: str, tensor: Tensor) -> Tensor:
+    """`tensor` itself, which is of one of these kinds of types.
 
     Raises
     ------
     TypeError
         When it cannot: the square root of a whole number is none.
     """
-    kinds = _KINDS.get(type)
-    if kinds is not None and tensor.dtype.numpy.kind not in kinds:
+    if kinds and tensor.dtype.numpy.kind not in kinds:
+        if kinds == "b":
+            raise TypeError(
+                f"Input of '{name}' Op has type {tensor.dtype.name} that does not match "
+                f"expected type of bool."
+            )
         allowed = [t.name for t in DType.by_name.values() if t.numpy.kind in kinds]
         raise TypeError(
             f"Value passed to parameter 'x' has DataType {tensor.dtype.name} not in list of "
             f"allowed values: {', '.join(allowed)}"
         )
     return tensor
+
+
+def operand(op: Op, value: Any) -> Tensor:
+    """`value` as a tensor that `op` can be given."""
+    wanted = bool_ if op.kinds == "b" and not isinstance(value, Tensor) else None
+    return checked_kind(op, convert_to_tensor(value, wanted))
 
 
 def numbers_of(
@@ -137,19 +213,6 @@ def numbers_of(
             f"Shape must be rank {rank} but is rank {tensor.shape.ndims} for '{parameter}'"
         )
     return tensor
-
-
-def one_number(value: Array, parameter: str) -> int:
-    """The only element of an array.
-
-    Raises
-    ------
-    InvalidArgumentError
-        When it has more, or none.
-    """
-    if value.size != 1:
-        raise invalid(f"{parameter} must be a tensor with a single value.")
-    return int(value.reshape(-1)[0])
 
 
 def _typed(value: Any) -> bool:

@@ -237,7 +237,7 @@ def create_op(
     op.attrs = attrs or {}
     op.origin = _caller()
     op.outputs = tuple(
-        Tensor(op, i, dtype, shape if isinstance(shape, TensorShape) else TensorShape(shape))
+        Tensor(op, i, dtype, shape if shape.__class__ is TensorShape else TensorShape(shape))
         for i, (dtype, shape) in enumerate(outputs)
     )
     where.add(op)

@@ -10,7 +10,7 @@ import numpy as np
 from .._tf.dtypes import float32, int32
 from .._tf.kernels import resampling
 from ._nodes import Tensor
-from ._ops import Array, checked_kind, invalid, pure
+from ._ops import Array, invalid, of_kinds, pure
 from .array_ops import shape as shape_of
 from .constants import constant_value, convert_to_tensor
 from .image_ops import sized
@@ -50,7 +50,7 @@ _METHODS = {
 def _resized(
     image: Any, size: Any, method: str, align: bool, half_pixel: bool, name: str | None
 ) -> Tensor:
-    tensor = checked_kind("Resize", convert_to_tensor(image))
+    tensor = of_kinds("Resize", "iuf", convert_to_tensor(image))
     wanted = convert_to_tensor(size, int32, "size")
     if not wanted.shape.is_compatible_with([2]):
         raise ValueError("'size' must be a 1-D Tensor of 2 elements: new_height, new_width")

@@ -8,14 +8,22 @@ from typing import Any
 from . import _missing
 from .math_ops import abs as abs
 from .math_ops import add as add
+from .math_ops import add_n as add_n
+from .math_ops import ceil as ceil
 from .math_ops import divide as divide
 from .math_ops import equal as equal
+from .math_ops import exp as exp
+from .math_ops import floor as floor
 from .math_ops import floordiv as floordiv
 from .math_ops import floormod as floormod
 from .math_ops import greater as greater
 from .math_ops import greater_equal as greater_equal
+from .math_ops import is_finite as is_finite
+from .math_ops import is_inf as is_inf
+from .math_ops import is_nan as is_nan
 from .math_ops import less as less
 from .math_ops import less_equal as less_equal
+from .math_ops import log as log
 from .math_ops import logical_and as logical_and
 from .math_ops import logical_not as logical_not
 from .math_ops import logical_or as logical_or
@@ -27,19 +35,19 @@ from .math_ops import multiply as multiply
 from .math_ops import negative as negative
 from .math_ops import not_equal as not_equal
 from .math_ops import pow as pow
+from .math_ops import rint as rint
+from .math_ops import round as round
+from .math_ops import sigmoid as sigmoid
+from .math_ops import sign as sign
+from .math_ops import sqrt as sqrt
+from .math_ops import square as square
+from .math_ops import squared_difference as squared_difference
 from .math_ops import subtract as subtract
+from .math_ops import tanh as tanh
 from .math_ops import truediv as truediv
-from .reductions import add_n as add_n
 from .reductions import argmax as argmax
 from .reductions import argmin as argmin
-from .reductions import ceil as ceil
 from .reductions import cumsum as cumsum
-from .reductions import exp as exp
-from .reductions import floor as floor
-from .reductions import is_finite as is_finite
-from .reductions import is_inf as is_inf
-from .reductions import is_nan as is_nan
-from .reductions import log as log
 from .reductions import reduce_all as reduce_all
 from .reductions import reduce_any as reduce_any
 from .reductions import reduce_logsumexp as reduce_logsumexp
@@ -48,14 +56,6 @@ from .reductions import reduce_mean as reduce_mean
 from .reductions import reduce_min as reduce_min
 from .reductions import reduce_prod as reduce_prod
 from .reductions import reduce_sum as reduce_sum
-from .reductions import rint as rint
-from .reductions import round as round
-from .reductions import sigmoid as sigmoid
-from .reductions import sign as sign
-from .reductions import sqrt as sqrt
-from .reductions import square as square
-from .reductions import squared_difference as squared_difference
-from .reductions import tanh as tanh
 
 
 def __getattr__(name: str) -> Any:

@@ -9,17 +9,17 @@ from typing import Any
 import numpy as np
 
 from .._tf.dtypes import as_dtype
+from .._tf.ops import arithmetic as rows
 from .._tf.shape import TensorShape
 from ._nodes import Operation, Tensor
-from ._ops import Array, pure
+from ._ops import Array, pure, record, record_all, same_types
 from .constants import constant_value, convert_to_tensor
 from .control_flow import Assert
 from .filled_ops import linspace, reverse
-from .math_ops import add, floordiv, unary
+from .math_ops import equal, floordiv, greater, greater_equal, less, less_equal
 from .reductions import reduce_all
 
 __all__ = [
-    "add_n",
     "assert_equal",
     "assert_greater",
     "assert_greater_equal",
@@ -29,14 +29,12 @@ __all__ = [
     "assert_positive",
     "assert_rank",
     "case",
-    "cos",
     "einsum",
     "floor_div",
     "histogram_fixed_width",
     "lin_space",
     "meshgrid",
     "reverse_v2",
-    "sin",
     "sparse_to_indicator",
     "tensordot",
 ]
@@ -47,85 +45,31 @@ reverse_v2 = reverse
 floor_div = floordiv
 
 
-def sin(x: Any, name: str | None = None) -> Tensor:
-    """The sine of each element."""
-    return unary("Sin", np.sin, x, name)
-
-
-def cos(x: Any, name: str | None = None) -> Tensor:
-    """The cosine of each element."""
-    return unary("Cos", np.cos, x, name)
-
-
-def add_n(inputs: Sequence[Any], name: str | None = None) -> Tensor:
-    """The sum of tensors."""
-    total = convert_to_tensor(inputs[0])
-    for each in inputs[1:]:
-        total = add(total, each)
-    return total
-
-
 def einsum(equation: str, *inputs: Any, **_: Any) -> Tensor:
     """The sum that an equation of indices says."""
     tensors = [convert_to_tensor(each) for each in inputs]
-    dtype = tensors[0].dtype
-
-    def kernel(*arrays: Array) -> Array:
-        found: Array = np.einsum(equation, *arrays).astype(dtype.numpy)
-        return found
-
-    _before, arrow, after = equation.replace(" ", "").partition("->")
-    known = [None] * len(after) if arrow and "." not in after else None
-    return pure("Einsum", kernel, tensors, dtype, known)
+    return record(rows.EINSUM, tensors, equation=equation)
 
 
 def tensordot(a: Any, b: Any, axes: Any, name: str | None = None) -> Tensor:
     """The sums of products along dimensions of both."""
-    one = convert_to_tensor(a)
-    other = convert_to_tensor(b, one.dtype)
     along: Any = axes if isinstance(axes, int) else np.asarray(axes).tolist()
-    known: Any = None
-    if one.shape.ndims is not None and other.shape.ndims is not None:
-        shapes = [np.zeros([n or 1 for n in t.shape.sizes or ()], bool) for t in (one, other)]
-        try:
-            known = [None] * np.tensordot(shapes[0], shapes[1], along).ndim
-        except ValueError:
-            known = None
-
-    def kernel(x: Array, y: Array) -> Array:
-        return np.tensordot(x, y, along)
-
-    return pure("Tensordot", kernel, (one, other), one.dtype, known, name)
+    return record(rows.TENSORDOT, same_types("Tensordot", a, b), name, axes=along)
 
 
 def meshgrid(*args: Any, indexing: str = "xy", name: str | None = None) -> list[Tensor]:
     """Coordinates of a grid, a tensor for each dimension."""
-    way: Any = indexing
     tensors = [convert_to_tensor(each) for each in args]
-
-    def part(number: int) -> Tensor:
-        def kernel(*arrays: Array) -> Array:
-            return np.meshgrid(*arrays, indexing=way)[number]
-
-        return pure("Meshgrid", kernel, tensors, tensors[number].dtype, [None] * len(tensors))
-
-    return [part(number) for number in range(len(tensors))]
+    return record_all(rows.MESHGRID, tensors, name, indexing=indexing)
 
 
 def histogram_fixed_width(
     values: Any, value_range: Any, nbins: Any = 100, dtype: Any = "int32", name: str | None = None
 ) -> Tensor:
     """Number of values in each of `nbins` equal parts of a range."""
-    tensor, wanted, bins = convert_to_tensor(values), as_dtype(dtype), int(nbins)
-
-    def kernel(x: Array, limits: Array) -> Array:
-        low, high = limits.astype(np.float64)
-        places = np.floor((x.astype(np.float64) - low) / (high - low) * bins)
-        numbers = np.clip(places, 0, bins - 1).astype(np.int64).reshape(-1)
-        return np.bincount(numbers, minlength=bins).astype(wanted.numpy)
-
-    limits = convert_to_tensor(value_range, tensor.dtype)
-    return pure("HistogramFixedWidth", kernel, (tensor, limits), wanted, [bins], name)
+    tensor = convert_to_tensor(values)
+    inputs = tensor, convert_to_tensor(value_range, tensor.dtype)
+    return record(rows.HISTOGRAM, inputs, name, nbins=int(nbins), dtype=as_dtype(dtype))
 
 
 def sparse_to_indicator(sp_input: Any, vocab_size: int, name: str | None = None) -> Tensor:
@@ -142,7 +86,7 @@ def sparse_to_indicator(sp_input: Any, vocab_size: int, name: str | None = None)
     return pure("SparseToIndicator", kernel, inputs, as_dtype("bool"), known, name)
 
 
-def _comparison(name: str, sign: str, function: Callable[..., Any]) -> Callable[..., Operation]:
+def _comparison(name: str, sign: str, compare: Callable[..., Tensor]) -> Callable[..., Operation]:
     def check(
         x: Any,
         y: Any,
@@ -151,13 +95,8 @@ def _comparison(name: str, sign: str, function: Callable[..., Any]) -> Callable[
         message: str | None = None,
         name: str | None = None,
     ) -> Operation:
-        one = convert_to_tensor(x)
-        other = convert_to_tensor(y, one.dtype)
-
-        def kernel(a: Array, b: Array) -> Array:
-            return np.asarray(function(a, b).all())
-
-        holds = pure("Compared", kernel, (one, other), as_dtype("bool"), [])
+        one, other = same_types(name or sign, x, y)
+        holds = reduce_all(compare(one, other))
         text = f"{message or ''} Condition x {sign} y did not hold element-wise:".strip()
         found: Operation = Assert(holds, [text, *(data or [one, other])], summarize, name)
         return found
@@ -167,11 +106,11 @@ def _comparison(name: str, sign: str, function: Callable[..., Any]) -> Callable[
     return check
 
 
-assert_equal = _comparison("assert_equal", "==", np.equal)
-assert_greater = _comparison("assert_greater", ">", np.greater)
-assert_greater_equal = _comparison("assert_greater_equal", ">=", np.greater_equal)
-assert_less = _comparison("assert_less", "<", np.less)
-assert_less_equal = _comparison("assert_less_equal", "<=", np.less_equal)
+assert_equal = _comparison("assert_equal", "==", equal)
+assert_greater = _comparison("assert_greater", ">", greater)
+assert_greater_equal = _comparison("assert_greater_equal", ">=", greater_equal)
+assert_less = _comparison("assert_less", "<", less)
+assert_less_equal = _comparison("assert_less_equal", "<=", less_equal)
 
 
 def assert_positive(x: Any, data: Any = None, message: str | None = None, **_: Any) -> Operation:

@@ -13,12 +13,12 @@ import numpy as np
 from .._tf.dtypes import as_dtype, float32, int32, int64, string
 from .._tf.errors import OutOfRangeError
 from .._tf.kernels.numbers import NotANumber, number_of
+from .._tf.ops.arithmetic import broadcast_sizes
 from .._tf.shape import TensorShape, in_messages
 from ._nodes import Tensor
 from ._ops import Array, invalid, numbers_of, pure
 from .constants import constant_value, convert_to_tensor
 from .graph import create_op
-from .math_ops import broadcast_shape
 from .sparse import SparseTensor
 
 __all__ = [
@@ -206,7 +206,7 @@ def substr(input: Any, pos: Any, len: Any, name: str | None = None, unit: str = 
         result[:] = [_part(v, p, n, i, unit) for i, (v, p, n) in enumerate(flat)]
         return result.reshape(whole[0].shape)
 
-    shape = broadcast_shape("Substr", tensor, first)
+    shape = TensorShape(broadcast_sizes("Substr", [tensor, first]))
     return pure("Substr", kernel, (tensor, first, count), string, shape, name)
 
 

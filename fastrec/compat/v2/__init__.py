@@ -91,7 +91,6 @@ from .functions import (
     py_function,
 )
 from .linear import (
-    add_n,
     bitwise,
     einsum,
     histogram_fixed_width,
@@ -103,6 +102,7 @@ from .linear import (
 from .math_ops import (
     abs,
     add,
+    add_n,
     cast,
     clip_by_value,
     cos,
@@ -138,7 +138,6 @@ from .math_ops import (
 )
 from .ordering_ops import (
     argsort,
-    cumsum,
     eye,
     linspace,
     repeat,
@@ -152,6 +151,7 @@ from .picking import boolean_mask, gather, gather_nd, slice_, where
 from .reductions import (
     argmax,
     argmin,
+    cumsum,
     reduce_all,
     reduce_any,
     reduce_max,

@@ -143,12 +143,13 @@ class RaggedTensor(Composite):
         """Other values in the same rows, where these are not nested."""
         return self.with_flat_values(new_values)
 
-    def _reduced(self, op: Op, axes: tuple[int, ...] | None, keepdims: bool) -> Any:
+    def _reduced(self, op: Op, along: list[Any], keepdims: bool) -> Any:
         """All values, or each row's, made one by a reduction."""
         if op.name == "Mean" and self.dtype.is_integer:
-            return self._cast(as_dtype("float64"))._reduced(op, axes, keepdims)
-        if axes is None:
-            return run(op, [self.flat_values], axis=None, keepdims=False)
+            return self._cast(as_dtype("float64"))._reduced(op, along, keepdims)
+        if not along:
+            return run(op, [self.flat_values], keep_dims=False)
+        axes = tuple(np.asarray(along[0]).reshape(-1).tolist())
         if axes not in ((1,), (-1,)) or self.ragged_rank != 1 or keepdims:
             raise NotImplementedError("ragged tensors are reduced along axis 1 of 2, or altogether")
 
@@ -156,9 +157,9 @@ class RaggedTensor(Composite):
             if op.name in _OF_NONE:
                 rows = [as_array(row) for row in ragged]
                 none = _OF_NONE[op.name](as_array(ragged.values).dtype)
-                found = [op.kernel(r, axis=None, keepdims=False) if len(r) else none for r in rows]
+                found = [op.kernel(r, keep_dims=False) if len(r) else none for r in rows]
                 return np.array(found, as_array(ragged.values).dtype)
-            return np.array([op.kernel(as_array(r), axis=(0,), keepdims=False) for r in ragged])
+            return np.array([op.kernel(as_array(row), keep_dims=False) for row in ragged])
 
         def infer(specs: list[TypeSpec], _: Any) -> list[TypeSpec]:
             return [TensorSpec([specs[0].shape[0]], specs[0].dtype)]

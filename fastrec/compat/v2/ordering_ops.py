@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tensors summed up along the way, sorted, repeated, rolled and counted."""
+"""Tensors sorted, repeated, rolled and counted."""
 
 from __future__ import annotations
 
@@ -19,7 +19,6 @@ from .math_ops import cast
 
 __all__ = [
     "argsort",
-    "cumsum",
     "eye",
     "linspace",
     "repeat",
@@ -45,32 +44,10 @@ class Unique(NamedTuple):
     idx: Any
 
 
-def _op(name: str, kernel: Callable[..., Any], *inputs: Any) -> Any:
-    tensors = [convert_to_tensor(each) for each in inputs]
-    check_type(name, tensors[0])
-    return run(Op(name, kernel), tensors)
-
-
-def cumsum(
-    x: Any, axis: int = 0, exclusive: bool = False, reverse: bool = False, name: str | None = None
-) -> Any:
-    """Sums of the elements up to each one, along `axis`."""
-
-    def kernel(array: Any) -> Any:
-        if not -array.ndim <= along < array.ndim:
-            raise invalid(
-                f"ScanOp: Expected scan axis in the range [{-array.ndim}, {array.ndim}), but got "
-                f"{along}"
-            )
-        turned = np.flip(array, along) if reverse else array
-        sums = np.cumsum(turned, along, dtype=array.dtype)
-        if exclusive:
-            sums = np.roll(sums, 1, along)
-            sums[(slice(None),) * (along % array.ndim) + (slice(0, 1),)] = 0
-        return np.flip(sums, along) if reverse else sums
-
-    along = _axis(axis)
-    return _op("Cumsum", kernel, x)
+def _op(name: str, kernel: Callable[..., Any], *inputs: Any, kinds: str = "") -> Any:
+    tensors, op = [convert_to_tensor(each) for each in inputs], Op(name, kernel, kinds=kinds)
+    check_type(op, tensors[0])
+    return run(op, tensors)
 
 
 def _axis(axis: Any) -> int:
@@ -95,13 +72,20 @@ def argsort(
 ) -> Any:
     """Indices that sort the elements."""
     along = _axis(axis)
-    return _op("Argsort", lambda x: _order(x, along, direction).astype(np.int32), values)
+    return _op(
+        "Argsort", lambda x: _order(x, along, direction).astype(np.int32), values, kinds="fiu"
+    )
 
 
 def sort(values: Any, axis: int = -1, direction: str = "ASCENDING", name: str | None = None) -> Any:
     """The elements in the order of their size."""
     along = _axis(axis)
-    return _op("Sort", lambda x: np.take_along_axis(x, _order(x, along, direction), along), values)
+    return _op(
+        "Sort",
+        lambda x: np.take_along_axis(x, _order(x, along, direction), along),
+        values,
+        kinds="fiu",
+    )
 
 
 def top_k(input: Any, k: int = 1, sorted: bool = True, name: str | None = None) -> TopK:
@@ -116,7 +100,7 @@ def top_k(input: Any, k: int = 1, sorted: bool = True, name: str | None = None) 
         where = _order(x, -1, "DESCENDING")[..., :k]
         return np.take_along_axis(x, where, -1), where.astype(np.int32)
 
-    return TopK(*_op("TopKV2", kernel, input))
+    return TopK(*_op("TopKV2", kernel, input, kinds="fiu"))
 
 
 def unique(x: Any, out_idx: Any = "int32", name: str | None = None) -> Unique:

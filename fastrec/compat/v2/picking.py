@@ -13,6 +13,7 @@ import fastrec
 from .._tf import errors as _errors
 from .._tf.dtypes import as_dtype
 from .._tf.kernels import slicing
+from .._tf.ops.arithmetic import SELECT
 from .._tf.specs import TensorSpec, TypeSpec
 from .._tf.tensor import OPERATORS, Tensor, as_array, convert_to_tensor
 from .._tf.trace import Block, Op, Symbol, run
@@ -102,16 +103,15 @@ _WHERE = Op(
 
 def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None) -> Any:
     """`x` where the condition holds and `y` elsewhere; with neither, where that is."""
-    from .math_ops import _pair, elementwise
+    from .math_ops import _pair
 
     if x is None and y is None:
         return run(_WHERE, [convert_to_tensor(condition)])
     if x is None or y is None:
         raise ValueError("x and y must both be non-None or both be None.")
-    op = elementwise("SelectV2", np.where, lambda specs: specs[1].dtype)
     chosen = convert_to_tensor(condition)
-    check_type("SelectV2", chosen)
-    return run(op, [chosen, *_pair("SelectV2", x, y)])
+    check_type(SELECT, chosen)
+    return run(SELECT, [chosen, *_pair("SelectV2", x, y)])
 
 
 def _slice_spec(specs: list[TypeSpec], raws: list[Any]) -> list[TypeSpec]:

@@ -11,10 +11,10 @@ from typing import Any
 from ...._tf.dtypes import string
 from ..._nodes import Tensor
 from ...graph import name_scope
+from ...math_ops import add_n
 from ...producers import string_input_producer
 from ...queues import FIFOQueue, QueueBase, RandomShuffleQueue
 from ...readers import ReaderBase
-from ...reductions import add_n
 from ...runners import QueueRunner, add_queue_runner
 
 __all__ = ["ParallelReader", "get_data_files", "parallel_read", "single_pass_read"]

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -11,10 +11,25 @@ from numpy.typing import NDArray
 
 from fastrec.errors import FastrecError
 
-from .errors import InvalidArgumentError, OpError
-from .specs import TypeSpec
+from ..dtypes import DType
+from ..errors import InvalidArgumentError, OpError
+from ..specs import TensorSpec, TypeSpec
+from ..tensor import as_array
 
-__all__ = ["Block", "Draw", "Op", "Parsing", "refused"]
+__all__ = [
+    "Array",
+    "Block",
+    "Draw",
+    "Op",
+    "Parsing",
+    "constant_of",
+    "invalid",
+    "of_type",
+    "refused",
+    "same_spec",
+]
+
+Array = NDArray[Any]
 
 
 @dataclass(frozen=True)
@@ -46,6 +61,8 @@ class Op:
         Whether it takes next to no time, whatever the size of what it gets.
     parsing : Parsing, optional
         How records are parsed natively, where that is what it does.
+    kinds : str
+        The kinds of types that it takes, as NumPy's letters; all of them for the empty string.
     """
 
     name: str
@@ -55,6 +72,7 @@ class Op:
     pure: bool = True
     cheap: bool = False
     parsing: Parsing | None = None
+    kinds: str = ""
 
 
 class Parsing(Protocol):
@@ -86,6 +104,27 @@ class Draw(Protocol):
     def many(self, state: Any, count: int) -> NDArray[Any]:
         """A column of the next draws."""
         ...
+
+
+def invalid(message: str) -> InvalidArgumentError:
+    """Return the error of a kernel for an invalid value."""
+    return InvalidArgumentError(None, None, message)
+
+
+def constant_of(raw: Any) -> Array | None:
+    """The value of an input that is the same whenever it is run; None for any other."""
+    symbolic = getattr(raw, "known", None)
+    return as_array(raw) if symbolic is None else symbolic()
+
+
+def same_spec(specs: Sequence[Any], *_: Any, **__: Any) -> list[Any]:
+    """Specs of an output like the first input."""
+    return [specs[0]]
+
+
+def of_type(dtype: DType | str) -> Callable[..., list[TypeSpec]]:
+    """Inference of an output that has the shape of the first input, and this type."""
+    return lambda specs, *_, **__: [TensorSpec(specs[0].shape, dtype)]
 
 
 def refused(error: Exception) -> Exception:

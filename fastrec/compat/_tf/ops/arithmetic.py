@@ -1,0 +1,395 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Arithmetic, comparisons, casts and products of matrices."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+import fastrec
+
+from ..arrays import by_channel
+from ..dtypes import DType, as_dtype, short_name
+from ..errors import UnimplementedError
+from ..kernels.pixels import saturated
+from ..shape import in_messages
+from ..specs import TensorSpec, TypeSpec
+from ..tensor import as_array
+from . import Array, Block, Op, invalid, of_type, same_spec
+
+_BOOL = as_dtype("bool")
+
+
+def broadcast_sizes(name: str, specs: Sequence[Any]) -> Sequence[int | None] | None:
+    """Sizes of operands brought together.
+
+    Raises
+    ------
+    ValueError
+        When they cannot be.
+    """
+    found: Sequence[int | None] = ()
+    for spec in specs:
+        sizes = spec.shape.sizes
+        if sizes is None:
+            return None
+        if sizes != found:
+            rank = max(len(found), len(sizes))
+            pairs = zip(
+                (1,) * (rank - len(found)) + tuple(found),
+                (1,) * (rank - len(sizes)) + sizes,
+                strict=True,
+            )
+            found = tuple([_together(name, m, n, specs) for m, n in pairs])
+    return found
+
+
+def _together(name: str, m: int | None, n: int | None, specs: Sequence[Any]) -> int | None:
+    if m == 1 or n == 1 or m == n:
+        return n if m == 1 else m
+    if m is None or n is None:
+        return n if m is None else m
+    shapes = ", ".join(in_messages(spec.shape) for spec in specs)
+    raise ValueError(
+        f"Dimensions must be equal, but are {m} and {n} for '{name}' with input shapes: {shapes}."
+    )
+
+
+def _array(result: Any) -> Array:
+    return result if type(result) is np.ndarray else as_array(result)
+
+
+def _incompatible(error: ValueError, *values: Array) -> Exception:
+    if "broadcast" not in str(error):
+        return invalid(str(error).rstrip("."))
+    return invalid(f"Incompatible shapes: {' vs. '.join(in_messages(x.shape) for x in values)}")
+
+
+def aligned(blocks: Sequence[Block]) -> list[Array] | None:
+    """Arrays whose first dimension is that of the elements, so that rows broadcast as they would.
+
+    None when a column is not an array.
+    """
+    values = [
+        as_array(b.value) if isinstance(b.value, (fastrec.Bytes, bytes)) else b.value
+        for b in blocks
+    ]
+    if not all(isinstance(value, np.ndarray) for value in values):
+        return None
+    rank = max(v.ndim - b.many for v, b in zip(values, blocks, strict=True))
+    return [
+        v.reshape(v.shape[0], *(1,) * (rank - v.ndim + 1), *v.shape[1:]) if b.many else v
+        for v, b in zip(values, blocks, strict=True)
+    ]
+
+
+def _of_rows(kernel: Callable[..., Any], blocks: Sequence[Block], attributes: Any) -> Any:
+    """The same of vectors of differing length and scalars that all elements have."""
+    rows = [b.value for b in blocks if b.many]
+    scalars = [b.value for b in blocks if not b.many]
+    if len(rows) != 1 or not _is_numeric(rows[0]) or any(map(np.ndim, scalars)):
+        return None
+    begin, end = rows[0].row_splits[[0, -1]]
+    values = [b.value.values[begin:end] if b.many else b.value for b in blocks]
+    return fastrec.Ragged(kernel(*values, **attributes), rows[0].row_splits - begin)
+
+
+def _is_numeric(column: Any) -> bool:
+    return isinstance(column, fastrec.Ragged) and isinstance(column.values, np.ndarray)
+
+
+def elementwise(
+    name: str,
+    kernel: Callable[..., Any],
+    kinds: str = "",
+    infer: Callable[..., list[TypeSpec]] = same_spec,
+) -> Op:
+    """An operation that is done element by element."""
+
+    def block(_: int, *blocks: Block, **attributes: Any) -> Any:
+        arrays = aligned(blocks)
+        if arrays is not None:
+            return kernel(*arrays, **attributes)
+        return _of_rows(kernel, blocks, attributes)
+
+    return Op(name, kernel, infer, block, kinds=kinds)
+
+
+def unary(
+    name: str,
+    function: Callable[..., Any],
+    kinds: str = "",
+    infer: Callable[..., list[TypeSpec]] = same_spec,
+) -> Op:
+    """A function of each element."""
+    return elementwise(name, lambda x: _array(function(as_array(x))), kinds, infer)
+
+
+def binary(
+    name: str,
+    function: Callable[[Array, Array], Any],
+    kinds: str = "",
+    result: Callable[[DType], DType] | None = None,
+) -> Op:
+    """A function of each two elements."""
+
+    def kernel(x: Any, y: Any) -> Array:
+        if type(x) is not np.ndarray:
+            x = as_array(x)
+        if type(y) is not np.ndarray:
+            y = as_array(y)
+        try:
+            found = function(x, y)
+        except ValueError as error:
+            raise _incompatible(error, x, y) from None
+        return found if type(found) is np.ndarray else as_array(found)
+
+    def infer(specs: Sequence[Any], *_: Any) -> list[TypeSpec]:
+        dtype = specs[0].dtype
+        sizes = broadcast_sizes(name, specs)
+        return [TensorSpec(sizes, dtype if result is None else result(dtype))]
+
+    return elementwise(name, kernel, kinds, infer)
+
+
+def _compared(name: str, function: Callable[..., Any], kinds: str = "fiu") -> Op:
+    return binary(name, function, kinds, lambda _: _BOOL)
+
+
+def _divided(function: Callable[..., Any]) -> Callable[..., Any]:
+    def divide(x: Array, y: Array) -> Any:
+        if y.dtype.kind in "iu" and not (np.all(y) if y.ndim else y):
+            raise invalid("Integer division by zero")
+        return function(x, y)
+
+    return divide
+
+
+def _floored(x: Array, y: Array) -> Any:
+    # np.floor_divide of floats subtracts the remainder first, and may give less than the floor of
+    # the rounded quotient.
+    return np.floor(np.true_divide(x, y)) if x.dtype.kind == "f" else np.floor_divide(x, y)
+
+
+def _truncated(x: Array, y: Array) -> Any:
+    if x.dtype.kind == "f":
+        return np.trunc(np.true_divide(x, y))
+    down = np.floor_divide(x, y)
+    return (down + ((down < 0) & (down * y != x))).astype(x.dtype)
+
+
+def _quotient(dtype: DType) -> DType:
+    return as_dtype("float32" if dtype.size < 4 else "float64") if dtype.is_integer else dtype
+
+
+_true_divide = by_channel(np.true_divide)
+
+
+def _quotients(x: Array, y: Array) -> Any:
+    if x.dtype.kind in "iu":
+        wide = np.float32 if x.dtype.itemsize < 4 else np.float64
+        x, y = x.astype(wide), y.astype(wide)
+    return _true_divide(x, y)
+
+
+ADD = binary("AddV2", by_channel(np.add), "fiucO")
+SUB = binary("Sub", by_channel(np.subtract), "fiuc")
+MUL = binary("Mul", by_channel(np.multiply), "fiuc")
+DIV = binary("RealDiv", _quotients, "fiuc", _quotient)
+FLOOR_DIV = binary("FloorDiv", _divided(_floored), "fiuc")
+FLOOR_MOD = binary("FloorMod", _divided(np.mod), "fiu")
+TRUNCATE_DIV = binary("TruncateDiv", _divided(_truncated), "fiuc")
+POW = binary("Pow", np.power, "fic")
+MAXIMUM = binary("Maximum", np.maximum, "fiu")
+MINIMUM = binary("Minimum", np.minimum, "fiu")
+SQUARED_DIFFERENCE = binary("SquaredDifference", lambda x, y: (x - y) ** 2, "fic")
+EQUAL = _compared("Equal", np.equal, "")
+NOT_EQUAL = _compared("NotEqual", np.not_equal, "")
+LESS = _compared("Less", np.less)
+LESS_EQUAL = _compared("LessEqual", np.less_equal)
+GREATER = _compared("Greater", np.greater)
+GREATER_EQUAL = _compared("GreaterEqual", np.greater_equal)
+LOGICAL_AND = binary("LogicalAnd", np.logical_and, "b")
+LOGICAL_OR = binary("LogicalOr", np.logical_or, "b")
+LOGICAL_XOR = binary("LogicalXor", np.logical_xor, "b")
+BITWISE_AND = binary("BitwiseAnd", np.bitwise_and, "iu")
+BITWISE_OR = binary("BitwiseOr", np.bitwise_or, "iu")
+BITWISE_XOR = binary("BitwiseXor", np.bitwise_xor, "iu")
+LEFT_SHIFT = binary("LeftShift", np.left_shift, "iu")
+RIGHT_SHIFT = binary("RightShift", np.right_shift, "iu")
+
+
+def _selected(condition: Array, x: Any, y: Any) -> Array:
+    x, y = as_array(x), as_array(y)
+    try:
+        return np.asarray(np.where(condition, x, y))
+    except ValueError as error:
+        raise _incompatible(error, condition, x, y) from None
+
+
+def _select_spec(specs: Sequence[Any], *_: Any) -> list[TypeSpec]:
+    return [TensorSpec(broadcast_sizes("SelectV2", specs), specs[1].dtype)]
+
+
+SELECT = elementwise("SelectV2", _selected, "b", _select_spec)
+
+
+def _real(specs: Sequence[Any], *_: Any) -> list[TypeSpec]:
+    return [TensorSpec(specs[0].shape, specs[0].dtype.real_dtype)]
+
+
+IDENTITY = Op("Identity", lambda x: x, same_spec, lambda _, x: x, cheap=True)
+ABS = unary("Abs", np.abs, "fic", _real)
+NEG = unary("Neg", np.negative, "fic")
+SIGN = unary("Sign", np.sign, "fic")
+SQUARE = unary("Square", np.square, "fiuc")
+SQRT = unary("Sqrt", np.sqrt, "fc")
+RSQRT = unary("Rsqrt", lambda x: (1 / np.sqrt(x)).astype(x.dtype), "fc")
+EXP = unary("Exp", np.exp, "fc")
+LOG = unary("Log", np.log, "fc")
+LOG1P = unary("Log1p", np.log1p, "fc")
+SIN = unary("Sin", np.sin, "fc")
+COS = unary("Cos", np.cos, "fc")
+TANH = unary("Tanh", np.tanh, "fc")
+SIGMOID = unary("Sigmoid", lambda x: (1 / (1 + np.exp(-x))).astype(x.dtype), "fc")
+FLOOR = unary("Floor", np.floor, "f")
+CEIL = unary("Ceil", np.ceil, "f")
+RINT = unary("Rint", np.rint, "f")
+ROUND = unary("Round", lambda x: x if x.dtype.kind in "iu" else np.rint(x), "fiuc")
+INVERT = unary("Invert", np.invert, "iu")
+LOGICAL_NOT = unary("LogicalNot", np.logical_not, "b")
+IS_NAN = unary("IsNan", np.isnan, "f", of_type("bool"))
+IS_INF = unary("IsInf", np.isinf, "f", of_type("bool"))
+IS_FINITE = unary("IsFinite", np.isfinite, "f", of_type("bool"))
+CONJ = unary("Conj", np.conjugate)
+
+
+def _to_type(specs: Sequence[Any], *_: Any, DstT: DType) -> list[TypeSpec]:
+    return [TensorSpec(specs[0].shape, DstT)]
+
+
+def _cast(x: Any, *, DstT: DType) -> Array:
+    array, target = as_array(x), DstT.numpy
+    if "O" in (array.dtype.kind, target.kind):
+        names = short_name(as_dtype(array.dtype)), short_name(DstT)
+        raise UnimplementedError(None, None, "Cast {} to {} is not supported".format(*names))
+    if array.dtype.kind == "c" != target.kind:
+        array = array.real
+    return array.astype(target)
+
+
+CAST = elementwise("Cast", _cast, "", _to_type)
+SATURATE_CAST = elementwise(
+    "SaturateCast", lambda x, *, DstT: saturated(x, DstT.numpy), "", _to_type
+)
+
+
+def _add_n(*parts: Array) -> Array:
+    for i, part in enumerate(parts):
+        if part.shape != parts[0].shape:
+            raise invalid(
+                f"Inputs to operation AddN of type AddN must have the same size and shape.  Input "
+                f"0: {in_messages(parts[0].shape)} != input {i}: {in_messages(part.shape)}"
+            )
+    return np.asarray(sum(parts[1:], parts[0]))
+
+
+def _merged(specs: Sequence[Any], *_: Any) -> list[TypeSpec]:
+    shape = specs[0].shape
+    for spec in specs[1:]:
+        shape = shape.merge_with(spec.shape)
+    return [TensorSpec(shape, specs[0].dtype)]
+
+
+def _add_n_block(_: int, *blocks: Block) -> Any:
+    columns = [b.value for b in blocks if b.many and isinstance(b.value, np.ndarray)]
+    same = len(columns) == len(blocks) and len({column.shape for column in columns}) == 1
+    return _add_n(*columns) if same else None
+
+
+ADD_N = Op("AddN", _add_n, _merged, _add_n_block, kinds="fiuc")
+
+
+def _matmul(x: Array, y: Array, *, transpose_a: bool, transpose_b: bool) -> Array:
+    for number, each in enumerate((x, y)):
+        if each.ndim < 2:
+            raise invalid(f"In[{number}] ndims must be >= 2: {each.ndim}")
+    left = np.swapaxes(x, -1, -2) if transpose_a else x
+    right = np.swapaxes(y, -1, -2) if transpose_b else y
+    if left.shape[-1] != right.shape[-2]:
+        raise invalid(
+            f"Matrix size-incompatible: In[0]: {in_messages(x.shape)}, In[1]: "
+            f"{in_messages(y.shape)}"
+        )
+    return np.asarray(np.matmul(left, right))
+
+
+def _matmul_spec(
+    specs: Sequence[Any], *_: Any, transpose_a: bool, transpose_b: bool
+) -> list[TypeSpec]:
+    m, n = specs[0].shape.sizes, specs[1].shape.sizes
+    for sizes in (m, n):
+        if sizes is not None and len(sizes) < 2:
+            raise ValueError(f"Shape must be rank 2 but is rank {len(sizes)} for 'MatMul'")
+    known = None
+    if m is not None and n is not None and len(m) == len(n) == 2:
+        known = [m[1] if transpose_a else m[0], n[0] if transpose_b else n[1]]
+    return [TensorSpec(known, specs[0].dtype)]
+
+
+MATMUL = Op("MatMul", _matmul, _matmul_spec, kinds="fiuc")
+
+
+def _einsum(*arrays: Array, equation: str) -> Array:
+    return np.asarray(np.einsum(equation, *arrays)).astype(arrays[0].dtype)
+
+
+def _einsum_spec(specs: Sequence[Any], *_: Any, equation: str) -> list[TypeSpec]:
+    _before, arrow, after = equation.replace(" ", "").partition("->")
+    known = [None] * len(after) if arrow and "." not in after else None
+    return [TensorSpec(known, specs[0].dtype)]
+
+
+EINSUM = Op("Einsum", _einsum, _einsum_spec)
+
+
+def _tensordot(x: Array, y: Array, *, axes: Any) -> Array:
+    return np.asarray(np.tensordot(x, y, axes))
+
+
+def _tensordot_spec(specs: Sequence[Any], *_: Any, axes: Any) -> list[TypeSpec]:
+    ranks = [spec.shape.ndims for spec in specs]
+    if None in ranks:
+        return [TensorSpec(None, specs[0].dtype)]
+    along = axes if isinstance(axes, int) else np.size(axes[0])
+    return [TensorSpec([None] * (sum(ranks) - 2 * along), specs[0].dtype)]
+
+
+TENSORDOT = Op("Tensordot", _tensordot, _tensordot_spec)
+
+
+def _grid(*arrays: Array, indexing: Any) -> tuple[Array, ...]:
+    return tuple(np.meshgrid(*arrays, indexing=indexing))
+
+
+MESHGRID = Op(
+    "Meshgrid",
+    _grid,
+    lambda specs, *_, **__: [TensorSpec([None] * len(specs), spec.dtype) for spec in specs],
+)
+
+
+def _histogram(values: Array, limits: Array, *, nbins: int, dtype: DType) -> Array:
+    low, high = limits.astype(np.float64)
+    places = np.floor((values.astype(np.float64) - low) / (high - low) * nbins)
+    numbers = np.clip(places, 0, nbins - 1).astype(np.int64).reshape(-1)
+    return np.bincount(numbers, minlength=nbins).astype(dtype.numpy)
+
+
+HISTOGRAM = Op(
+    "HistogramFixedWidth",
+    _histogram,
+    lambda *_, nbins, dtype: [TensorSpec([nbins], dtype)],
+)

@@ -1,0 +1,201 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One value of many: sums, means, extremes and where these are, and sums along the way."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..dtypes import DType
+from ..kernels.shaping import summed
+from ..shape import in_messages
+from ..specs import TensorSpec, TypeSpec
+from ..tensor import as_array
+from . import Array, Block, Op, constant_of, invalid, same_spec
+
+
+def one_number(value: Any, parameter: str) -> int:
+    """The only element of an array.
+
+    Raises
+    ------
+    InvalidArgumentError
+        When it has more, or none.
+    """
+    array = np.asarray(value)
+    if array.size != 1:
+        raise invalid(f"{parameter} must be a tensor with a single value.")
+    return int(array.reshape(-1)[0])
+
+
+def _dimensions(axes: Sequence[int], rank: int) -> tuple[int, ...]:
+    """Dimensions counted from the first.
+
+    Raises
+    ------
+    InvalidArgumentError
+        For one that is not there, or there twice.
+    """
+    found: list[int] = []
+    for axis in axes:
+        if not -rank <= axis < rank:
+            raise invalid(f"Invalid reduction dimension ({axis} for input with {rank} dimension(s)")
+        if axis % rank in found:
+            raise invalid(
+                f"Invalid reduction arguments: Axes contains duplicate dimension: {axis % rank}"
+            )
+        found.append(axis % rank)
+    return tuple(found)
+
+
+def sizes_left(sizes: Sequence[int | None], axes: Any, keep_dims: bool) -> list[int | None]:
+    """Sizes of what is left when these dimensions are gone.
+
+    Raises
+    ------
+    ValueError
+        For one that is not there.
+    """
+    rank = len(sizes)
+    flat = [int(a) for a in np.asarray(axes).reshape(-1)]
+    for a in flat:
+        if not -rank <= a < rank:
+            raise ValueError(f"Invalid reduction dimension {a} for input with {rank} dimensions.")
+    gone = {a % rank for a in flat}
+    if keep_dims:
+        return [1 if i in gone else n for i, n in enumerate(sizes)]
+    return [n for i, n in enumerate(sizes) if i not in gone]
+
+
+def _reduced_spec(specs: Sequence[Any], raws: Sequence[Any], *, keep_dims: bool) -> list[TypeSpec]:
+    sizes = specs[0].shape.sizes
+    known: list[int | None] | None = None
+    if len(raws) == 1:
+        if not keep_dims:
+            known = []
+        elif sizes is not None:
+            known = [1] * len(sizes)
+    elif sizes is not None:
+        axes = constant_of(raws[1])
+        if axes is not None:
+            known = sizes_left(sizes, axes, keep_dims)
+        elif keep_dims:
+            known = [None] * len(sizes)
+    return [TensorSpec(known, specs[0].dtype)]
+
+
+def reduction(name: str, function: Callable[[Array, tuple[int, ...], bool], Any], kinds: str) -> Op:
+    """An operation over the dimensions of its second input, or over all where that is missing."""
+
+    def reduced(x: Array, axes: tuple[int, ...], keep_dims: bool) -> Array:
+        found = function(x, axes, keep_dims)
+        return found if type(found) is np.ndarray else np.asarray(found, x.dtype)
+
+    def kernel(x: Any, *axes: Array, keep_dims: bool) -> Array:
+        array = as_array(x)
+        rank = array.ndim
+        chosen = axes[0].reshape(-1).tolist() if axes else range(rank)
+        return reduced(array, _dimensions(chosen, rank), keep_dims)
+
+    def block(_: int, x: Block, *axes: Block, keep_dims: bool) -> Any:
+        if not isinstance(x.value, np.ndarray) or not x.many or any(axis.many for axis in axes):
+            return None
+        rank = x.value.ndim - 1
+        chosen = axes[0].value.reshape(-1).tolist() if axes else range(rank)
+        places = tuple([place + 1 for place in _dimensions(chosen, rank)])
+        return reduced(x.value, places, keep_dims)
+
+    return Op(name, kernel, _reduced_spec, block, kinds=kinds)
+
+
+def _mean(x: Array, axes: Any, keep: bool) -> Any:
+    if x.dtype.kind not in "iu":
+        total = summed(x, axes, keep)
+        return total / total.dtype.type(x.size // max(total.size, 1))
+    total = np.sum(x, axis=axes, keepdims=keep, dtype=f"{x.dtype.kind}8")
+    count = total.dtype.type(max(x.size // max(total.size, 1), 1))
+    return ((total - np.fmod(total, count)) // count).astype(x.dtype)
+
+
+def _limit(dtype: np.dtype[Any], greatest: bool) -> Any:
+    """The largest or least value of a type, infinite ones included."""
+    if dtype.kind == "f":
+        return np.inf if greatest else -np.inf
+    return np.iinfo(dtype).max if greatest else np.iinfo(dtype).min
+
+
+def _logsumexp(x: Array, axes: Any, keep: bool) -> Any:
+    wide = x.astype(np.float32) if x.dtype == np.float16 else x
+    most = np.max(wide, axis=axes, keepdims=True, initial=-np.inf)
+    most = np.where(np.isfinite(most), most, 0).astype(wide.dtype)
+    total = np.sum(np.exp(wide - most), axis=axes, keepdims=keep)
+    return (np.log(total) + most.reshape(total.shape)).astype(x.dtype)
+
+
+SUM = reduction("Sum", summed, "fiuc")
+PROD = reduction("Prod", lambda x, a, k: np.prod(x, axis=a, keepdims=k, dtype=x.dtype), "fiuc")
+MEAN = reduction("Mean", _mean, "fiuc")
+MAX = reduction(
+    "Max", lambda x, a, k: np.max(x, a, keepdims=k, initial=_limit(x.dtype, False)), "fiu"
+)
+MIN = reduction(
+    "Min", lambda x, a, k: np.min(x, a, keepdims=k, initial=_limit(x.dtype, True)), "fiu"
+)
+ALL = reduction("All", lambda x, a, k: np.all(x, a, keepdims=k), "b")
+ANY = reduction("Any", lambda x, a, k: np.any(x, a, keepdims=k), "b")
+LOG_SUM_EXP = reduction("LogSumExp", _logsumexp, "f")
+STD = reduction("Std", lambda x, a, k: np.std(x, a, keepdims=k), "fc")
+VARIANCE = reduction("Variance", lambda x, a, k: np.var(x, a, keepdims=k), "fc")
+
+
+def _place_of(name: str, function: Callable[..., Any], greatest: bool) -> Op:
+    def kernel(x: Any, dimension: Array, *, output_type: DType) -> Array:
+        axis = one_number(dimension, "dimension")
+        array = as_array(x)
+        if not -array.ndim <= axis < array.ndim:
+            raise invalid(
+                f"Expected dimension in the range [{-array.ndim}, {array.ndim}), but got {axis}"
+            )
+        if not array.shape[axis]:
+            raise invalid(
+                f"Reduction axis {axis % array.ndim} is empty in shape {in_messages(array.shape)}"
+            )
+        if array.dtype.kind == "f":  # what is no number is never the one
+            array = np.where(np.isnan(array), _limit(array.dtype, not greatest), array)
+        return np.asarray(function(array, axis=axis), output_type.numpy)
+
+    def infer(specs: Sequence[Any], raws: Sequence[Any], output_type: DType) -> list[TypeSpec]:
+        sizes, axis = specs[0].shape.sizes, constant_of(raws[1])
+        known = None if sizes is None or axis is None else sizes_left(sizes, axis, False)
+        return [TensorSpec(known, output_type)]
+
+    def block(_: int, x: Block, dimension: Block, *, output_type: DType) -> Any:
+        if not isinstance(x.value, np.ndarray) or not x.many or dimension.many:
+            return None
+        axis, rank = one_number(dimension.value, "dimension"), x.value.ndim - 1
+        if not -rank <= axis < rank:
+            return None
+        return kernel(x.value, np.asarray(axis % rank + 1), output_type=output_type)
+
+    return Op(name, kernel, infer, block, kinds="fiub")
+
+
+ARG_MAX = _place_of("ArgMax", np.argmax, True)
+ARG_MIN = _place_of("ArgMin", np.argmin, False)
+
+
+def _cumsum(x: Any, axis: Array, *, exclusive: bool, reverse: bool) -> Array:
+    a, rank = one_number(axis, "axis"), x.ndim
+    if not -rank <= a < rank:
+        raise invalid(f"ScanOp: Expected scan axis in the range [{-rank}, {rank}), but got {a}")
+    ordered = np.flip(x, a) if reverse else x
+    result = np.cumsum(ordered, a, dtype=x.dtype)
+    if exclusive and x.size:
+        nothing = np.zeros_like(result.take([0], a))
+        result = np.concatenate([nothing, result], a).take(range(x.shape[a]), a)
+    return np.flip(result, a) if reverse else result
+
+
+CUMSUM = Op("Cumsum", _cumsum, same_spec, kinds="fiuc")
