@@ -37,7 +37,7 @@ LDLIBS_CORE += -lm
 
 .PHONY: bench bench-smoke guard guard-update help test quick coverage demo arm64 arm64-run mutants fuzz sanitize sanitize-c \
         sanitize-fuzz sanitize-python lint lint-c lint-python oracle integrations soak faults verdicts \
-        races docs dist release-check \
+        races docs diagrams dist release-check \
         wheel-check format clean
 .DELETE_ON_ERROR:
 .SECONDARY:
@@ -401,14 +401,12 @@ guard-update: build/guard/guard
 	$(PYTHON) benchmarks/callgrind.py $< --update
 
 ## make docs         the site, into build/site; a broken link or a name without a page fails
-.venv-docs/installed: pyproject.toml
-	$(CHECK_PYTHON)
-	$(PYTHON) -m venv .venv-docs
-	$(PIP_ENV) .venv-docs/bin/python -m pip install --quiet mkdocs-material 'mkdocstrings[python]'
-	@touch $@
+docs: .venv/installed-docs
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
 
-docs: .venv-docs/installed
-	.venv-docs/bin/mkdocs build --quiet --strict
+## make diagrams     draw docs/diagrams again, which needs Graphviz
+diagrams:
+	$(PYTHON) docs/diagrams.py
 
 ## make dist         sdist and wheel, the wheel built from the sdist
 dist: .venv/installed-dist
@@ -439,6 +437,6 @@ wheel-check: dist
 
 ## make clean        remove everything that the above made
 clean:
-	rm -rf build dist wheelhouse demo .venv .venv-quick .venv-bench-* .venv-oracle .venv-integrations-* .venv-wheel .venv-docs fastrec/native/_core.c fastrec/*.so \
+	rm -rf build dist wheelhouse demo .venv .venv-quick .venv-bench-* .venv-oracle .venv-integrations-* .venv-wheel fastrec/native/_core.c fastrec/*.so \
 	    *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .benchmarks
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

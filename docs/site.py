@@ -10,12 +10,16 @@ from __future__ import annotations
 import ast
 import posixpath
 import re
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from mkdocs.exceptions import PluginError
 from mkdocs.structure.files import File
+
+sys.path.insert(0, str(Path(__file__).parent))
+import diagrams
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "fastrec"
@@ -39,6 +43,7 @@ TITLES = {
     "images": "Images in batches", "batches": "Batches", "columns": "Columns", "errors": "Errors",
     "tables": "Tables", "_core": "Checksums",
 }  # fmt: skip
+DRAWING = re.compile(r'<img [^>]*src="(diagrams/[\w-]+\.svg)"[^>]*>')
 LINK = re.compile(r"(\]\()([^)\s#:]+)(#[^)\s]*)?(\))")
 
 
@@ -139,13 +144,28 @@ def native(name: str) -> str:
     raise PluginError(f"fastrec.{name} has no docstring")
 
 
+def drawing(found: re.Match[str]) -> str:
+    """A drawing of docs/diagrams, without its own colours; narrow screens scroll over it."""
+    path = ROOT / "docs" / found[1]
+    source = path.with_suffix(".dot").read_text(encoding="utf-8")
+    text = path.read_text(encoding="utf-8")
+    if diagrams.digest(source) not in text:
+        raise PluginError(f"docs/{found[1]} is not that of its text: run python docs/diagrams.py")
+    text = re.sub(r"<style>.*?</style>", "", text)
+    text = text.replace("<svg ", '<svg style="min-width:460px" ', 1)
+    return f'<div style="overflow-x:auto">{text}</div>'
+
+
 # -- What mkdocs calls ----------------------------------------------------------------------------
 
 
 def on_config(config: Any) -> Any:
     """Fill in the reference, and under Guides the pages that the navigation does not name."""
     nav = {next(iter(each)): each for each in config.nav}
-    nav["Reference"]["Reference"] = [{title: page} for page, title, _ in reference()]
+    nav["API reference"]["API reference"] = [
+        "api.md",
+        *({title: page} for page, title, _ in reference()),
+    ]
     known = str(config.nav)
     for path in sorted((ROOT / "docs").glob("*.md")):
         if f"'{path.name}'" not in known:
@@ -153,7 +173,7 @@ def on_config(config: Any) -> Any:
             nav["Guides"]["Guides"].append({title: path.name})
     examples = [page for page in ELSEWHERE.values() if page.startswith("example-")]
     nav["Start"]["Start"] = ["start.md", {"Examples": ["examples.md", *examples]}]
-    nav["Internals"]["Internals"].append({"Licence": "license.md"})
+    nav["Format and internals"]["Format and internals"].append({"Licence": "license.md"})
     return config
 
 
@@ -194,5 +214,10 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
 
 
 def on_page_content(html: str, **_: Any) -> str:
-    """Docstrings name things by roles, such as :class:, which are shown as code."""
+    """Docstrings name things by roles, such as :class:, which are shown as code.
+
+    Drawings become part of the page, so that they have its colours when these are switched.
+    """
+    html = DRAWING.sub(drawing, html)
+    html = html.replace("::</p>", ":</p>")  # of the text before an indented block
     return re.sub(r":(?:class|func|meth|mod|attr):<code>~?(?:fastrec\.)?([^<]*)", r"<code>\1", html)

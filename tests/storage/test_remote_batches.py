@@ -289,11 +289,11 @@ def test_the_code_about_object_stores_runs() -> None:
         exec(compile(code, "object-stores.md", "exec"), names)
 
 
-def test_the_first_examples_of_the_readme_work_with_a_url(memory: Any) -> None:
+def test_the_example_of_the_readme_works_with_a_url(memory: Any) -> None:
     text = (Path(__file__).parents[2] / "README.md").read_text()
     names: dict[str, Any] = {}
     for code in re.findall(r"```python\n(.*?)```", text, re.DOTALL):
         code = code.replace('"train', f'"{memory.url}/train')
         exec(compile(code, "README.md", "exec"), names)
-    assert len(fastrec.Reader(f"{memory.url}/train.tfrecord")) >= 1000
-    assert names["columns"]["image"].shape == (128, 32, 32, 3)
+    assert len(fastrec.Reader(f"{memory.url}/train.tfrecord")) == 1000
+    assert names["batch"]["image"].shape[1:] == (32, 32, 3)
