@@ -87,6 +87,8 @@ def run(arguments: argparse.Namespace, report: Report) -> int:
     except (TypeError, ValueError) as error:
         if type(error) in (TypeError, ValueError):
             text = str(error).replace("fastrec.reshard", "`fastrec reshard`")
+            if "one format must be" in text and not (arguments.from_format or arguments.to_format):
+                text += "; --from and --to name formats that no file's name tells"
             text = text.replace("name the columns by features", "name the columns by --features")
             raise Failure(text, USAGE) from None
         raise

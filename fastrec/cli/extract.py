@@ -82,7 +82,8 @@ def _with_images(row: Row) -> str:
         if isinstance(values, Bytes) and _image_kind(values[0]):
             return name
     names = ", ".join(shown(name) for name, values in row.items() if isinstance(values, Bytes))
-    raise Failure(f"no feature holds images; --feature names one of: {names or 'none'}", USAGE)
+    hint = f"; --feature names one of: {names}" if names else ", nor other bytes"
+    raise Failure(f"no feature holds images{hint}", USAGE)
 
 
 def _image_kind(value: bytes) -> str | None:

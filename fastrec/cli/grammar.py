@@ -54,6 +54,7 @@ VERBS = {
     "split": "fastrec.cli.split",
     "merge": "fastrec.cli.merge",
     "reshard": "fastrec.cli.reshard",
+    "shuffle": "fastrec.cli.shuffle",
     "convert": "fastrec.cli.convert",
     "view": "fastrec.viewer.command",
     "extract": "fastrec.cli.extract",

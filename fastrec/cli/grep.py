@@ -34,10 +34,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace, report: Report) -> int:
     """Print a line a record that matches; 1 if none does.
 
-    Bytes and text are searched, of whatever feature, or of those that ``--features`` names; of a
-    record that is no Example all of it.
+    Values of bytes are searched; those with zeros, such as images, only of features that
+    ``--features`` names. Of a record that is no Example all is searched.
     """
     matches = _matcher(arguments)
+    is_named = arguments.features is not None
     # The limit is one of matches.
     limit, arguments.limit = arguments.limit, None
     if arguments.sample is not None:
@@ -50,7 +51,7 @@ def run(arguments: argparse.Namespace, report: Report) -> int:
     for found in selector.records(files, missing):
         if limit is not None and total >= limit:
             break
-        if _has(found, matches) == arguments.invert:
+        if _has(found, matches, is_named) == arguments.invert:
             continue
         total += 1
         counts[found.path] += 1
@@ -77,12 +78,14 @@ def _matcher(arguments: argparse.Namespace) -> Matches:
         ) from None
 
 
-def _has(found: Found, matches: Matches) -> bool:
+def _has(found: Found, matches: Matches, is_named: bool) -> bool:
     if found.row is None:
         return matches(found.record) is not None
     for values in found.row.values():
         lists = values.frames if isinstance(values, Frames) else [values]
         for some in lists:
-            if isinstance(some, Bytes) and any(matches(value) is not None for value in some):
+            if isinstance(some, Bytes) and any(
+                (is_named or b"\0" not in value) and matches(value) is not None for value in some
+            ):
                 return True
     return False

@@ -17,7 +17,7 @@ from fastrec.errors import FastrecError
 __all__ = ["Skip", "Steps", "add_arguments", "run"]
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: argparse.ArgumentParser, *, shuffle: bool = False) -> None:
     add_paths(parser, stdin=False)
     add_output(parser, "train.tfrecord stands for train-00000-of-00004.tfrecord and so on")
     size = parser.add_mutually_exclusive_group()
@@ -30,7 +30,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     size.add_argument(
         "--size", type=size_of, metavar="BYTES", help="begin another file at this size"
     )
-    parser.add_argument("--shuffle", action="store_true", help="a random order of all records")
+    if shuffle:
+        parser.set_defaults(shuffle=True)
+    else:
+        parser.add_argument("--shuffle", action="store_true", help="a random order of all records")
     parser.add_argument(
         "--seed", type=whole_number(0, 2**64 - 1), metavar="N", help="of the order (default: any)"
     )

@@ -165,6 +165,9 @@ def test_grep_finds_texts_in_files_and_says_when_there_is_none(
     assert lines[0] == 'train-00000-of-00002.tfrecord:6: {"id": 6, "name": "Kira"}'
     assert printed(capsys, "grep", "-c", "-F", "a.a", "pets.tfrecord", status=1) == ["0"]
     assert printed(capsys, "grep", "-c", "-v", "Kira", "pets.tfrecord") == ["54"]
+    assert printed(capsys, "grep", "-c", "IHDR", "pets.tfrecord", status=1) == ["0"]
+    words = ["--features", "image", "pets.tfrecord"]
+    assert printed(capsys, "grep", "-c", "IHDR", *words) == ["60"]
     assert cli.main(["grep", "(", "pets.tfrecord"]) == 2
     assert "is not a valid regular expression" in capsys.readouterr().err
 

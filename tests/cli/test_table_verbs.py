@@ -94,6 +94,9 @@ def test_reshard_shuffles_as_a_batcher_does(pets: Path, capsys: Captured) -> Non
     batcher = fastrec.Batcher("train-*.tfrecord", None, batch_size=60, shuffle=True, seed=3)
     (wanted,) = batcher
     assert list(fastrec.Reader("x-*.tfrecord")) == list(wanted)
+    words = ["shuffle", "train-*.tfrecord", "-o", "all.tfrecord", "--seed", "3"]
+    assert cli.main(words) == 0
+    assert list(fastrec.Reader("all.tfrecord")) == list(wanted)
     assert cli.main(["reshard", "x-*.tfrecord", "-o", "y.tfrecord", "--size", "50k"]) == 0
     assert cli.main(["reshard", "x-*.tfrecord", "-o", "z.tfrecord", "--records", "50"]) == 0
     assert list(fastrec.Reader("y-*.tfrecord")) == list(fastrec.Reader("z-*.tfrecord"))

@@ -1,0 +1,16 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rewrite files in a random order of all records, also if they are larger than memory."""
+
+from __future__ import annotations
+
+import argparse
+
+from fastrec.cli import reshard
+
+__all__ = ["add_arguments", "run"]
+
+run = reshard.run
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    reshard.add_arguments(parser, shuffle=True)
