@@ -69,6 +69,15 @@ class Symbol(Tensor):
     def known(self) -> None:
         """Return None: it has no value."""
 
+    def known_sizes(self) -> list[int | None] | None:
+        """Elements that are known, where it is a vector of sizes."""
+        maker = self.trace.makers.get(self.slot)
+        if maker is not None and maker.op.name == "Pack":
+            parts = [None if is_slot else int(value) for is_slot, value in maker.inputs]
+            return [None if part == -1 else part for part in parts]
+        count = self.shape.num_elements()
+        return None if count is None else [None] * count
+
     def __array__(self, *_: Any, **__: Any) -> Any:
         raise NotImplementedError("Cannot convert a symbolic tf.Tensor to a numpy array.")
 

@@ -39,10 +39,8 @@ from .coordinator import Coordinator as Coordinator  # as lecture notes have it
 from .file_ops import matching_files as matching_files
 from .file_ops import read_file as read_file
 from .file_ops import write_file as write_file
-from .filled_ops import *
 from .graph import *
 from .indexing import *
-from .joining_ops import *
 from .math_ops import *
 from .more_math import *
 from .parsing_ops import *

@@ -244,6 +244,10 @@ class Tensor(Arithmetic):
         """The array that it always is; None when that is not known while the graph is built."""
         return operators["constant_value"](self)
 
+    def known_sizes(self) -> Any:
+        """Elements that are known, where it is a vector of sizes."""
+        return operators["shape_value"](self).sizes
+
     def constant_value(self) -> Any:
         """The array that it always is; itself when that is not known while the graph is built."""
         found = self.known()

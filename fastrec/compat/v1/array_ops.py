@@ -1,45 +1,52 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arrays of other shapes, and arrays made of others."""
+"""Tensors made, shaped, joined, cut, padded and repeated."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from .._tf.dtypes import as_dtype, int32
-from .._tf.errors import InvalidArgumentError
-from .._tf.kernels.shaping import new_sizes, reshaped
-from .._tf.shape import TensorShape, in_messages
-from ._nodes import Tensor
-from ._ops import Array, invalid, numbers_of, one_number, pure
-from .constants import constant_value, convert_to_tensor, shape_value
+from .._tf.arrays import make_array
+from .._tf.dtypes import DType, as_dtype, float32, float64, int32, string
+from .._tf.ops import joining, shaping
+from .._tf.ops.arithmetic import CONJ, IDENTITY
+from .._tf.shape import TensorShape, as_shape
+from ._nodes import Tensor, operators
+from ._ops import numbers_of, record, record_all, tensors_of
+from .constants import convert_to_tensor, holds_tensor, of_array
+from .math_ops import cast
 
 __all__ = [
+    "broadcast_to",
+    "concat",
     "expand_dims",
+    "fill",
+    "linspace",
+    "ones",
+    "ones_like",
+    "pack",
+    "pad",
+    "range",
     "rank",
     "reshape",
+    "reverse",
     "shape",
     "shape_n",
     "size",
+    "split",
     "squeeze",
+    "stack",
+    "tile",
     "transpose",
+    "unpack",
+    "unstack",
+    "zeros",
+    "zeros_like",
 ]
 
-
-def axis_of(axis: Any, rank: int) -> int:
-    """A dimension counted from the front.
-
-    Raises
-    ------
-    InvalidArgumentError
-        When there is none.
-    """
-    if not -rank <= axis < rank:
-        raise invalid(f"Invalid reduction dimension ({axis} for input with {rank} dimension(s)")
-    return int(axis) % rank
+_SMALL = 1000  # elements, up to which an array of one value is a constant
 
 
 def _shape_tensor(value: Any, name: str = "shape") -> Tensor:
@@ -51,21 +58,23 @@ def _shape_tensor(value: Any, name: str = "shape") -> Tensor:
     return numbers_of(convert_to_tensor(value, name=name), "shape")
 
 
+def _numbers(value: Any, parameter: str, rank: int | None = None) -> Tensor:
+    """As `numbers_of`, where an empty list is one of integers."""
+    empty = isinstance(value, (list, tuple)) and not value
+    return numbers_of(np.zeros(0, np.int32) if empty else value, parameter, rank)
+
+
 # Shapes as values.
 
 
 def shape(input: Any, name: str | None = None, out_type: Any = int32) -> Tensor:
     """The sizes, as a vector."""
     if hasattr(input, "dense_shape"):
-        from .math_ops import cast
-
         return cast(input.dense_shape, out_type)
     tensor, dtype = convert_to_tensor(input), as_dtype(out_type)
     if tensor.shape.is_fully_defined():
         return convert_to_tensor(tensor.shape.as_list() or np.zeros(0, np.int32), dtype, name)
-    known = TensorShape([tensor.shape.ndims])
-    function = lambda x: np.array(x.shape, dtype=dtype.numpy)  # noqa: E731
-    return pure("Shape", function, (tensor,), dtype, known, name)
+    return record(shaping.SHAPE, (tensor,), name, out_type=dtype)
 
 
 def shape_n(input: Sequence[Any], out_type: Any = int32, name: str | None = None) -> list[Tensor]:
@@ -79,7 +88,7 @@ def size(input: Any, name: str | None = None, out_type: Any = int32) -> Tensor:
     count = tensor.shape.num_elements()
     if count is not None:
         return convert_to_tensor(count, dtype, name)
-    return pure("Size", lambda x: np.asarray(x.size, dtype.numpy), (tensor,), dtype, [], name)
+    return record(shaping.SIZE, (tensor,), name, out_type=dtype)
 
 
 def rank(input: Any, name: str | None = None) -> Tensor:
@@ -87,91 +96,26 @@ def rank(input: Any, name: str | None = None) -> Tensor:
     tensor = convert_to_tensor(input)
     if tensor.shape.ndims is not None:
         return convert_to_tensor(tensor.shape.ndims, int32, name)
-    return pure("Rank", lambda x: np.asarray(x.ndim, np.int32), (tensor,), int32, [], name)
+    return record(shaping.RANK, (tensor,), name)
 
 
 # The same elements in another shape.
 
 
-def reshape_array(value: Array, sizes: Array) -> Array:
-    """`value` with the sizes `sizes`, one of which may be -1.
-
-    Raises
-    ------
-    InvalidArgumentError
-        With TensorFlow's text, when the elements do not fit.
-    """
-    wanted = [int(size) for size in sizes.reshape(-1)]
-    if sizes.ndim > 1:
-        raise invalid(f"sizes input must be 1-D, not {in_messages(sizes.shape)}")
-    return reshaped(value, wanted)
-
-
 def reshape(tensor: Any, shape: Any, name: str | None = None) -> Tensor:
-    """The same elements in another shape; -1 stands for what is left.
-
-    Raises
-    ------
-    ValueError
-        When it is known beforehand that they do not fit.
-    """
+    """The same elements in another shape; -1 stands for what is left."""
     given, sizes = convert_to_tensor(tensor), _shape_tensor(shape)
     if sizes.shape.ndims not in (1, None):
         raise ValueError(f"Shape must be rank 1 but is rank {sizes.shape.ndims} for 'Reshape'")
-    known = shape_value(sizes) if constant_value(sizes) is None else _reshaped(given, sizes)
-    return pure("Reshape", reshape_array, (given, sizes), given.dtype, known, name)
-
-
-def _reshaped(given: Tensor, sizes: Tensor) -> TensorShape:
-    value = constant_value(sizes)
-    assert value is not None
-    wanted = [int(size) for size in value.reshape(-1)]
-    count = given.shape.num_elements()
-    for size in wanted:
-        if size < -1:
-            raise ValueError(f"Invalid value in tensor used for shape: {size}")
-    if count is None:
-        return TensorShape([None if size < 0 else size for size in wanted])
-    total = math.prod(wanted)
-    if min(wanted, default=0) >= 0 and total != count:
-        raise ValueError(
-            f"Cannot reshape a tensor with {count} elements to shape {in_messages(wanted)} "
-            f"({total} elements) for 'Reshape' with input shapes: "
-            f"{in_messages(given.shape)}, [{len(wanted)}]."
-        )
-    try:
-        return TensorShape(new_sizes([size or 0 for size in given.shape.as_list()], wanted))
-    except InvalidArgumentError as error:
-        raise ValueError(error.message) from None
+    return record(shaping.RESHAPE, (given, sizes), name)
 
 
 def expand_dims(input: Any, axis: Any = None, name: str | None = None, dim: Any = None) -> Tensor:
     """The same elements with one more dimension, of size 1, at `axis`."""
     if axis is not None and dim is not None:
         raise ValueError("Cannot specify both 'dim' and 'axis'.")
-    tensor = convert_to_tensor(input)
     where = numbers_of(dim if axis is None else axis, "dim")
-    at, sizes = constant_value(where), tensor.shape.sizes
-    if at is not None and at.size != 1:
-        raise ValueError("'dim' input must be a tensor with a single value for 'ExpandDims'")
-    known: Any = None if sizes is None else [None] * (len(sizes) + 1)
-    if sizes is not None and at is not None:
-        place = one_number(at, "dim")
-        if not -len(sizes) - 1 <= place <= len(sizes):
-            raise ValueError(
-                f"dim {place} not in the interval [{-len(sizes) - 1}, {len(sizes)}]. for "
-                f"'ExpandDims' with input shapes: {in_messages(sizes)}, []."
-            )
-        front = place % (len(sizes) + 1)
-        known = [*sizes[:front], 1, *sizes[front:]]
-
-    def kernel(x: Array, dim: Array) -> Array:
-        at = one_number(dim, "'dim' input")
-        if not -x.ndim - 1 <= at <= x.ndim:
-            raise invalid(f"Tried to expand dim index {at} for tensor with {x.ndim} dimensions.")
-        return np.expand_dims(x, at)
-
-    return pure("ExpandDims", kernel, (tensor, where), tensor.dtype, known, name)
+    return record(shaping.EXPAND_DIMS, (convert_to_tensor(input), where), name)
 
 
 def squeeze(
@@ -180,86 +124,244 @@ def squeeze(
     """The same elements without dimensions of size 1: all of these, or those named."""
     if axis is not None and squeeze_dims is not None:
         raise ValueError("Cannot specify both 'squeeze_dims' and 'axis'.")
-    tensor = convert_to_tensor(input)
     chosen = squeeze_dims if axis is None else axis
     if isinstance(chosen, Tensor):
         raise TypeError(f"Expected list for 'axis' argument to 'squeeze' Op, not {chosen!r}.")
     axes = [int(a) for a in np.atleast_1d([] if chosen is None else chosen)]
-    sizes, known = tensor.shape.sizes, None
-    if sizes is not None and (axes or None not in sizes):
-        try:
-            drop = _squeezed(sizes, axes)
-        except InvalidArgumentError as error:
-            raise ValueError(error.message) from None
-        for place in drop:
-            if sizes[place] not in (1, None):
-                raise ValueError(
-                    f"Can not squeeze dim[{place}], expected a dimension of 1, got {sizes[place]} "
-                    f"for 'Squeeze' with input shapes: {in_messages(sizes)}."
-                )
-        known = [n for i, n in enumerate(sizes) if i not in drop]
-
-    def kernel(x: Array) -> Array:
-        drop = _squeezed(x.shape, axes)
-        for a in sorted(drop):
-            if x.shape[a] != 1:
-                raise invalid(
-                    f"Can not squeeze dim[{a}], expected a dimension of 1, got {x.shape[a]}"
-                )
-        return np.squeeze(x, tuple(drop))
-
-    return pure("Squeeze", kernel, (tensor,), tensor.dtype, known, name)
-
-
-def _squeezed(sizes: Sequence[int | None], axes: list[int]) -> set[int]:
-    """The dimensions that go: those of `axes`, or all that are of size 1."""
-    rank = len(sizes)
-    for number, a in enumerate(axes):
-        if not -rank <= a < rank:
-            raise invalid(f"squeeze_dims[{number}] not in [-{rank},{rank}).")
-    return {a % rank for a in axes} or {i for i, n in enumerate(sizes) if n == 1}
+    return record(shaping.SQUEEZE, (convert_to_tensor(input),), name, squeeze_dims=axes)
 
 
 def transpose(a: Any, perm: Any = None, name: str | None = None, conjugate: bool = False) -> Tensor:
     """The dimensions in another order; in the opposite one, if none is given."""
     tensor = convert_to_tensor(a)
     if conjugate and tensor.dtype.is_complex:
-        tensor = pure("Conj", np.conjugate, (tensor,), tensor.dtype, tensor.shape)
-    if perm is None:
-        sizes = tensor.shape.sizes
-        known = None if sizes is None else list(sizes[::-1])
-        return pure("Transpose", np.transpose, (tensor,), tensor.dtype, known, name or "transpose")
-    empty = isinstance(perm, (list, tuple)) and not perm
-    order = numbers_of(np.zeros(0, np.int32) if empty else perm, "perm", rank=1)
-    value, known = constant_value(order), None
-    if value is not None:
-        places = [int(p) for p in value]
-        sizes = tensor.shape.with_rank(len(places)).sizes
-        for p in places:
-            if not -len(places) <= p < len(places):
-                raise ValueError(f"perm dim {p} is out of range of input rank {len(places)}")
-        known = [None] * len(places) if sizes is None else [sizes[p] for p in places]
-
-    def kernel(x: Array, p: Array) -> Array:
-        if x.ndim != p.size:
-            raise invalid(
-                f"transpose expects a vector of size {x.ndim}. But input(1) is a vector of size "
-                f"{p.size}"
-            )
-        return x.transpose(_permutation(p))
-
-    return pure("Transpose", kernel, (tensor, order), tensor.dtype, known, name or "transpose")
+        tensor = record(CONJ, (tensor,))
+    order = [] if perm is None else [_numbers(perm, "perm", 1)]
+    return record(shaping.TRANSPOSE, (tensor, *order), name or "transpose")
 
 
-def _permutation(order: Array) -> list[int]:
-    """The order of dimensions that a vector spells out, each counted from the front."""
-    rank = order.size
-    places = [int(i) for i in order.reshape(-1)]
-    for at in places:
-        if not -rank <= at < rank:
-            raise invalid(f"{at} is out of range [0 .. {rank})")
-    places = [at % rank for at in places]
-    missing = sorted(set(range(rank)) - set(places))
-    if missing:
-        raise invalid(f"{missing[0]} is missing from {{{','.join(map(str, places))}}}.")
-    return places
+# Several tensors as one, and one as several.
+
+
+def stack(values: Any, axis: int = 0, name: str = "stack") -> Tensor:
+    """Tensors of one shape, side by side along a new dimension."""
+    if axis == 0:
+        try:  # what is one array, or one tensor, already
+            return convert_to_tensor(values, name=name)
+        except (TypeError, ValueError):
+            pass
+    if not isinstance(values, (list, tuple)):
+        raise TypeError(f"Expected list for 'values' argument to 'stack' Op, not {values!r}.")
+    return _stack(values, None, name, axis)
+
+
+def _stack(values: Any, dtype: DType | None, name: str | None, axis: int = 0) -> Tensor:
+    if axis == 0 and not holds_tensor(values):
+        return of_array(make_array(list(values), dtype), name or "stack")
+    tensors = tensors_of(list(values), dtype or _type_within(values))
+    if not tensors:
+        raise ValueError("stack() needs at least one tensor")
+    return record(joining.PACK, tensors, name or "stack", axis=axis)
+
+
+def _type_within(values: Any) -> DType | None:
+    """The type of the first tensor in lists of lists."""
+    for value in values:
+        if isinstance(value, (list, tuple)):
+            found = _type_within(value)
+            if found is not None:
+                return found
+        elif holds_tensor([value]):
+            return convert_to_tensor(value).dtype
+    return None
+
+
+def unstack(
+    value: Any, num: int | None = None, axis: int = 0, name: str = "unstack"
+) -> list[Tensor]:
+    """The parts of a tensor along one dimension, each without it."""
+    tensor = convert_to_tensor(value)
+    count = joining.number_of_parts(tensor.shape, num, axis)
+    return record_all(joining.UNPACK, (tensor,), name, num=count, axis=axis)
+
+
+pack, unpack = stack, unstack
+
+
+def concat(values: Any, axis: Any, name: str = "concat") -> Tensor:
+    """Tensors one after the other along a dimension that they have."""
+    if isinstance(axis, (list, tuple, Tensor)) and isinstance(values, int):
+        values, axis = axis, values  # the order of the arguments until version 1.0
+    tensors = tensors_of(list(values if isinstance(values, (list, tuple)) else [values]))
+    if not tensors:
+        raise ValueError("List argument 'values' to 'ConcatV2' Op with length 0 is too short.")
+    where = numbers_of(axis, "axis", rank=0)
+    if len(tensors) == 1:
+        return record(IDENTITY, tensors, name)
+    return record(joining.CONCAT, [where, *tensors], name)
+
+
+def split(
+    value: Any, num_or_size_splits: Any, axis: Any = 0, num: int | None = None, name: str = "split"
+) -> list[Tensor]:
+    """A tensor cut along a dimension, into so many parts of one size or into parts of given ones.
+
+    One size may be -1, for what is left; `num` says how many sizes there are, if that is not known.
+    """
+    inputs = [convert_to_tensor(value), numbers_of(axis, "axis", rank=0)]
+    if isinstance(num_or_size_splits, (int, np.integer)):
+        count = int(num_or_size_splits)
+        if count < 1:
+            raise ValueError(f"Attr 'num_split' of 'Split' Op passed {count} less than minimum 1.")
+    else:
+        lengths = _lengths(num_or_size_splits)
+        found = lengths.shape.num_elements() if num is None else num
+        if found is None:
+            raise ValueError(f"Cannot infer argument `num` from shape {num_or_size_splits}")
+        count = found
+        inputs.append(lengths)
+    return record_all(joining.SPLIT, inputs, name, num=count)
+
+
+def _lengths(value: Any) -> Tensor:
+    lengths = numbers_of(value, "size_splits", allowed=("int8", "int32", "int64"))
+    if lengths.shape.ndims == 0:
+        raise ValueError(
+            f"Rank-0 tensors are not supported as the num_or_size_splits argument to split. "
+            f"Argument provided: {value}"
+        )
+    if lengths.shape.ndims not in (1, None):
+        raise ValueError(f"Shape must be rank 1 but is rank {lengths.shape.ndims} for 'SplitV'")
+    return lengths
+
+
+# Tensors filled, repeated, padded and turned.
+
+
+def _uniform(sizes: Any, value: Any, dtype: Any, name: str) -> Tensor:
+    element = as_dtype(dtype)
+    if element is string:
+        value = _text(value)
+    shape = _shape_tensor(sizes) if isinstance(sizes, Tensor) else None
+    if shape is None:
+        known = as_shape(sizes) if not isinstance(sizes, (list, tuple)) else None
+        if known is None and not any(isinstance(n, Tensor) for n in sizes):
+            known = TensorShape(sizes)
+        if known is not None and known.is_fully_defined() and (known.num_elements() or 0) < _SMALL:
+            sizes_known: Any = known.as_list()
+            filled = np.full(sizes_known, value, dtype=element.numpy)
+            return of_array(filled, name)
+        shape = _shape_tensor(sizes)
+    return fill(shape, convert_to_tensor(value, element), name)
+
+
+def _text(value: int) -> bytes:
+    if value:
+        raise TypeError(f"Expected string, but got {value} of type 'int'.")
+    return b""
+
+
+def zeros(shape: Any, dtype: Any = float32, name: str | None = None) -> Tensor:
+    """Nothing but zeros: of strings, empty ones."""
+    return _uniform(shape, 0, dtype, name or "zeros")
+
+
+def ones(shape: Any, dtype: Any = float32, name: str | None = None) -> Tensor:
+    """Nothing but ones."""
+    return _uniform(shape, 1, dtype, name or "ones")
+
+
+def _like(tensor: Any, value: Any, dtype: Any, name: str) -> Tensor:
+    given = convert_to_tensor(tensor)
+    element = given.dtype if dtype is None else as_dtype(dtype)
+    what, kind = _text(value) if element is string else value, "OnesLike" if value else "ZerosLike"
+    return record(joining.FILLED_LIKE, (given,), name, kind, value=what, dtype=element)
+
+
+def zeros_like(
+    tensor: Any, dtype: Any = None, name: str | None = None, optimize: bool = True
+) -> Tensor:
+    """Zeros in the shape of another tensor."""
+    return _like(tensor, 0, dtype, name or "zeros_like")
+
+
+def ones_like(
+    tensor: Any, dtype: Any = None, name: str | None = None, optimize: bool = True
+) -> Tensor:
+    """Ones in the shape of another tensor."""
+    return _like(tensor, 1, dtype, name or "ones_like")
+
+
+def fill(dims: Any, value: Any, name: str | None = None) -> Tensor:
+    """One value, over and over."""
+    return record(joining.FILL, (_shape_tensor(dims), convert_to_tensor(value)), name)
+
+
+def range(
+    start: Any, limit: Any = None, delta: Any = 1, dtype: Any = None, name: str = "range"
+) -> Tensor:
+    """Numbers from `start` up to and without `limit`, `delta` apart; from 0 when one is given."""
+    if limit is None:
+        start, limit = 0, start
+    if dtype is not None:
+        tensors = [convert_to_tensor(v, dtype) for v in (start, limit, delta)]
+    else:
+        tensors = _ranged(start, limit, delta)
+    return record(joining.RANGE, tensors, name)
+
+
+def _ranged(*values: Any) -> list[Tensor]:
+    tensors = [convert_to_tensor(v) for v in values]
+    order = [int32, as_dtype("int64"), float32, float64]
+    widest = max((t.dtype for t in tensors), key=lambda t: order.index(t) if t in order else 0)
+    return [cast(t, widest) for t in tensors]
+
+
+def linspace(start: Any, stop: Any, num: Any, name: str | None = None) -> Tensor:
+    """Numbers at equal distances from `start` to `stop`."""
+    ends = tensors_of([start, stop])
+    if ends[0].dtype.is_integer:
+        ends = [cast(end, float64) for end in ends]
+    return record(joining.LINSPACE, [*ends, numbers_of(num, "num", rank=0)], name, axis=0)
+
+
+def tile(input: Any, multiples: Any, name: str | None = None) -> Tensor:
+    """An array again and again, along each dimension as often as `multiples` say."""
+    times = _numbers(multiples, "multiples", 1)
+    return record(joining.TILE, (convert_to_tensor(input), times), name)
+
+
+def broadcast_to(input: Any, shape: Any, name: str | None = None) -> Tensor:
+    """An array repeated along dimensions of size 1, and along new ones in front."""
+    return record(joining.BROADCAST_TO, (convert_to_tensor(input), _shape_tensor(shape)), name)
+
+
+def pad(
+    tensor: Any,
+    paddings: Any,
+    mode: str = "CONSTANT",
+    name: str | None = None,
+    constant_values: Any = 0,
+) -> Tensor:
+    """More elements before and after, as many along each dimension as `paddings` say."""
+    way = mode.upper()
+    if way not in joining.PAD_MODES:
+        raise ValueError(
+            f"Value of argument `mode` expected to be one of CONSTANT, REFLECT, or "
+            f"SYMMETRIC. Received `mode` = {mode}"
+        )
+    given = convert_to_tensor(tensor)
+    if isinstance(constant_values, int) and not constant_values:  # of whatever type
+        constant_values = np.zeros((), given.dtype.numpy) if given.dtype is not string else b""
+    filler = convert_to_tensor(constant_values, given.dtype)
+    inputs = (given, numbers_of(paddings, "paddings", rank=2), filler)
+    return record(joining.PAD, inputs, name, mode=way)
+
+
+def reverse(tensor: Any, axis: Any, name: str | None = None) -> Tensor:
+    """The elements along some dimensions in the opposite order."""
+    inputs = convert_to_tensor(tensor), _numbers(axis, "axis", 1)
+    return record(joining.REVERSE, inputs, name)
+
+
+operators["stack"] = _stack

@@ -261,3 +261,4 @@ def placeholder_with_default(input: Any, shape: Any, name: str | None = None) ->
 
 
 operators["constant_value"] = constant_value
+operators["shape_value"] = shape_value

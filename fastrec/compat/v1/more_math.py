@@ -13,9 +13,9 @@ from .._tf.ops import arithmetic as rows
 from .._tf.shape import TensorShape
 from ._nodes import Operation, Tensor
 from ._ops import Array, pure, record, record_all, same_types
+from .array_ops import linspace, reverse
 from .constants import constant_value, convert_to_tensor
 from .control_flow import Assert
-from .filled_ops import linspace, reverse
 from .math_ops import equal, floordiv, greater, greater_equal, less, less_equal
 from .reductions import reduce_all
 

@@ -10,8 +10,8 @@ from typing import Any
 from .._tf.dtypes import as_dtype, float32, string
 from .._tf.shape import as_shape
 from ._nodes import Tensor
+from .array_ops import ones, zeros
 from .constants import constant, convert_to_tensor
-from .filled_ops import ones, zeros
 from .graph import GraphKeys, get_default_graph, name_scope
 from .random_ops import random_normal, random_uniform, truncated_normal
 from .variables import Variable

@@ -10,12 +10,12 @@ import numpy as np
 
 from .._tf.arrays import make_array
 from .._tf.dtypes import DType, int64, string
+from .._tf.kernels.shaping import new_sizes
 from .._tf.shape import TensorShape, in_messages
 from . import _missing
 from ._graph import Graph
 from ._nodes import Operation, Tensor, operators
 from ._ops import Array, invalid, pure
-from .array_ops import reshape_array
 from .constants import convert_to_tensor, shape_value
 from .graph import create_op
 
@@ -249,7 +249,7 @@ def sparse_reshape(sp_input: Any, shape: Any, name: str | None = None) -> Sparse
     def kernel(step: Any, indices: Array, sizes: Array, new: Array) -> tuple[Array, Array]:
         total = int(np.prod(sizes))
         # The shape alone matters, so that the array behind it is one number, over and over.
-        target = reshape_array(np.broadcast_to(np.int8(0), (total,)), new).shape
+        target = new_sizes((total,), new.reshape(-1).tolist())
         flat = np.ravel_multi_index(tuple(indices.T), tuple(sizes)) if len(indices) else []
         places = np.array(np.unravel_index(flat, target) if len(indices) else [], dtype=np.int64)
         return places.reshape(len(target), -1).T, np.array(target, dtype=np.int64)

@@ -53,6 +53,12 @@ from .array_ops import (
     constant,
     ensure_shape,
     expand_dims,
+    fill,
+    linspace,
+    ones,
+    ones_like,
+    pad,
+    range_,
     rank,
     reshape,
     reverse,
@@ -64,6 +70,8 @@ from .array_ops import (
     tile,
     transpose,
     unstack,
+    zeros,
+    zeros_like,
 )
 from .control import (
     Assert,
@@ -81,7 +89,6 @@ from .control import (
     vectorized_map,
     while_loop,
 )
-from .filled_ops import fill, one_hot, ones, ones_like, range_, zeros, zeros_like
 from .functions import (
     cond,
     executing_eagerly,
@@ -139,15 +146,20 @@ from .math_ops import (
 from .ordering_ops import (
     argsort,
     eye,
-    linspace,
     repeat,
     roll,
-    sequence_mask,
     sort,
-    unique,
 )
-from .padding import pad
-from .picking import boolean_mask, gather, gather_nd, slice_, where
+from .picking import (
+    boolean_mask,
+    gather,
+    gather_nd,
+    one_hot,
+    sequence_mask,
+    slice_,
+    unique,
+    where,
+)
 from .reductions import (
     argmax,
     argmin,

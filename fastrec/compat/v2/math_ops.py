@@ -126,12 +126,20 @@ def cast(x: Any, dtype: Any, name: str | None = None) -> Any:
 
 def saturate_cast(value: Any, dtype: Any, name: str | None = None) -> Any:
     """`value` with elements of another type, which stop at its limits."""
-    return run(rows.SATURATE_CAST, [convert_to_tensor(value)], DstT=as_dtype(dtype))
+    tensor, wanted = convert_to_tensor(value), as_dtype(dtype)
+    for each in (tensor.dtype, wanted):
+        if each.numpy.kind in "bO":
+            raise TypeError(f"Cannot find minimum value of {each}.")
+    return run(rows.SATURATE_CAST, [tensor], DstT=wanted)
 
 
 def clip_by_value(t: Any, clip_value_min: Any, clip_value_max: Any, name: str | None = None) -> Any:
     """Each element, or the limit that it is beyond."""
-    return maximum(minimum(t, clip_value_max), clip_value_min)
+    tensor = convert_to_tensor(t)
+    clipped = maximum(minimum(tensor, clip_value_max), clip_value_min)
+    if not tensor.shape.is_compatible_with(clipped.shape):
+        raise ValueError(f"Shapes {tensor.shape} and {clipped.shape} are incompatible")
+    return clipped
 
 
 def matmul(
@@ -146,8 +154,10 @@ def matmul(
 
 def add_n(inputs: Sequence[Any], name: str | None = None) -> Any:
     """The sum of tensors of one shape."""
+    if not inputs:
+        raise ValueError("Inputs must be an iterable of at least one Tensor with the same dtype.")
     first = convert_to_tensor(inputs[0])
-    tensors = [convert_to_tensor(each, first.dtype) for each in inputs]
+    tensors = [_pair("AddN", first, each)[1] for each in inputs]
     check_type(rows.ADD_N, first)
     return run(rows.ADD_N, tensors)
 

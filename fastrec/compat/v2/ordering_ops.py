@@ -15,18 +15,14 @@ from .._tf.tensor import as_array, convert_to_tensor
 from .._tf.trace import Op, Symbol, run
 from ._types import check_type
 from .array_ops import sizes_of
-from .math_ops import cast
 
 __all__ = [
     "argsort",
     "eye",
-    "linspace",
     "repeat",
     "roll",
-    "sequence_mask",
     "sort",
     "top_k",
-    "unique",
 ]
 
 
@@ -35,13 +31,6 @@ class TopK(NamedTuple):
 
     values: Any
     indices: Any
-
-
-class Unique(NamedTuple):
-    """The values that there are, and which of them each value is."""
-
-    y: Any
-    idx: Any
 
 
 def _op(name: str, kernel: Callable[..., Any], *inputs: Any, kinds: str = "") -> Any:
@@ -103,25 +92,6 @@ def top_k(input: Any, k: int = 1, sorted: bool = True, name: str | None = None) 
     return TopK(*_op("TopKV2", kernel, input, kinds="fiu"))
 
 
-def unique(x: Any, out_idx: Any = "int32", name: str | None = None) -> Unique:
-    """The different elements of a vector as they come, and which of them each element is."""
-    wanted = as_dtype(out_idx)
-
-    def kernel(values: Any) -> Any:
-        if values.ndim != 1:
-            raise invalid("unique expects a 1D vector.")
-        seen: dict[Any, int] = {}
-        numbers = [seen.setdefault(value, len(seen)) for value in as_array(values).tolist()]
-        found = np.empty(len(seen), as_array(values).dtype)
-        found[:] = list(seen)
-        return found, np.array(numbers, wanted.numpy)
-
-    def infer(specs: Any, _: Any) -> Any:
-        return [TensorSpec([None], specs[0].dtype), TensorSpec(specs[0].shape, wanted)]
-
-    return Unique(*run(Op("Unique", kernel, infer), [convert_to_tensor(x)]))
-
-
 def repeat(input: Any, repeats: Any, axis: int | None = None, name: str | None = None) -> Any:
     """Each element so many times, of all or along `axis`."""
 
@@ -142,35 +112,6 @@ def roll(input: Any, shift: Any, axis: Any, name: str | None = None) -> Any:
     if len(by) != len(along):
         raise invalid("shift and axis must have the same size")
     return _op("Roll", lambda x: np.roll(as_array(x), by, along), input)
-
-
-def sequence_mask(
-    lengths: Any, maxlen: Any = None, dtype: Any = "bool", name: str | None = None
-) -> Any:
-    """For each length a row that is True so many times."""
-    wanted = as_dtype(dtype)
-    if maxlen is not None and int(maxlen) < 0:
-        raise invalid(f"Requires start <= limit when delta > 0: 0/{int(maxlen)}")
-
-    def kernel(counts: Any) -> Any:
-        most = int(np.max(counts, initial=0)) if maxlen is None else int(maxlen)
-        return (np.arange(most) < counts.astype(np.int64)[..., np.newaxis]).astype(wanted.numpy)
-
-    def infer(specs: Any, _: Any) -> Any:
-        sizes = specs[0].shape.sizes
-        most = None if maxlen is None else int(maxlen)
-        return [TensorSpec(None if sizes is None else [*sizes, most], wanted)]
-
-    return run(Op("SequenceMask", kernel, infer), [convert_to_tensor(lengths)])
-
-
-def linspace(start: Any, stop: Any, num: int, name: str | None = None, axis: int = 0) -> Any:
-    """`num` numbers from `start` to `stop`, as far from each other."""
-    if int(num) < 0:
-        raise invalid(f"Requires num >= 0: {num}")
-    ends = [convert_to_tensor(each) for each in (start, stop)]
-    ends = [cast(end, "float64") if end.dtype.is_integer else end for end in ends]
-    return _op("LinSpace", lambda a, b: np.linspace(a, b, num, axis=axis).astype(a.dtype), *ends)
 
 
 def eye(

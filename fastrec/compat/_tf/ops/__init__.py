@@ -24,6 +24,7 @@ __all__ = [
     "Parsing",
     "constant_of",
     "invalid",
+    "known_sizes",
     "of_type",
     "refused",
     "same_spec",
@@ -115,6 +116,15 @@ def constant_of(raw: Any) -> Array | None:
     """The value of an input that is the same whenever it is run; None for any other."""
     symbolic = getattr(raw, "known", None)
     return as_array(raw) if symbolic is None else symbolic()
+
+
+def known_sizes(raw: Any) -> Sequence[int | None] | None:
+    """Return the sizes that a shape has, as far as they are known before it is run."""
+    value = constant_of(raw)
+    if value is None:
+        found: Sequence[int | None] | None = raw.known_sizes()
+        return found
+    return [None if size < 0 else size for size in value.reshape(-1).tolist()]
 
 
 def same_spec(specs: Sequence[Any], *_: Any, **__: Any) -> list[Any]:

@@ -11,11 +11,10 @@ from ...._tf.kernels import codecs
 from ...._tf.shape import TensorShape
 from ..._nodes import Tensor as GraphTensor
 from ..._ops import Array, pure
-from ...array_ops import expand_dims, reshape, shape, transpose
+from ...array_ops import concat, expand_dims, reshape, shape, stack, transpose
+from ...array_ops import range as range_tensor
 from ...constants import convert_to_tensor
 from ...control_flow import cond, map_fn
-from ...filled_ops import range as range_tensor
-from ...joining_ops import concat, stack
 from ...math_ops import cast, equal
 from ...parsing_ops import (
     FixedLenFeature,

@@ -1,0 +1,464 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Several tensors as one, one as several, and tensors filled, repeated, padded and turned."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..dtypes import DType
+from ..shape import TensorShape as Shape
+from ..shape import in_messages
+from ..specs import TensorSpec, TypeSpec
+from ..tensor import TensorShape, as_array
+from . import Array, Block, Op, constant_of, invalid, known_sizes
+from .reductions import one_number
+from .shaping import is_column
+
+
+def _columns(count: int, blocks: Sequence[Block]) -> list[Array] | None:
+    """Arrays of as many rows; None when the elements differ in shape."""
+    if not all(isinstance(b.value, np.ndarray) for b in blocks):
+        return None
+    return [
+        b.value if b.many else np.broadcast_to(b.value, (count, *b.value.shape)) for b in blocks
+    ]
+
+
+def _pack(*values: Any, axis: int) -> Array:
+    parts = [as_array(value) for value in values]
+    for i, part in enumerate(parts):
+        if part.shape != parts[0].shape:
+            raise invalid(
+                f"Shapes of all inputs must match: values[0].shape = {in_messages(parts[0].shape)} "
+                f"!= values[{i}].shape = {in_messages(part.shape)}"
+            )
+    rank = parts[0].ndim + 1
+    if not -rank <= axis < rank:
+        raise invalid(f"axis = {axis} not in [{-rank}, {rank})")
+    return np.stack(parts, axis)
+
+
+def _pack_spec(specs: Sequence[Any], *_: Any, axis: int) -> list[TypeSpec]:
+    merged: Shape = TensorShape(None)
+    for spec in specs:
+        try:
+            merged = merged.merge_with(spec.shape)
+        except ValueError:
+            raise ValueError(
+                f"Dimension mismatch: shapes must be equal, but are {in_messages(merged)} and "
+                f"{in_messages(spec.shape)} for 'Pack'."
+            ) from None
+    if merged.sizes is None:
+        return [TensorSpec(None, specs[0].dtype)]
+    known, rank = list(merged.sizes), len(merged.sizes) + 1
+    if not -rank <= axis < rank:
+        raise ValueError(f"Argument `axis` = {axis} not in range [{-rank}, {rank})")
+    known.insert(axis % rank, len(specs))
+    return [TensorSpec(known, specs[0].dtype)]
+
+
+def _pack_block(count: int, *blocks: Block, axis: int) -> Any:
+    columns = _columns(count, blocks)
+    if columns is None or len({column.shape for column in columns}) > 1:
+        return None
+    return np.stack(columns, axis + 1 if axis >= 0 else axis)
+
+
+PACK = Op("Pack", _pack, _pack_spec, _pack_block)
+
+
+def _unpack(x: Any, *, num: int, axis: int) -> tuple[Array, ...]:
+    array = as_array(x)
+    if not num:
+        return ()
+    if not -array.ndim <= axis < array.ndim:
+        raise invalid(f"axis = {axis} not in [{-array.ndim}, {array.ndim})")
+    if array.shape[axis] != num:
+        raise invalid(
+            f"Input shape axis {axis} must equal {num}, got shape {in_messages(array.shape)}"
+        )
+    return tuple([np.asarray(part, array.dtype) for part in np.moveaxis(array, axis, 0)])
+
+
+def _unpack_spec(specs: Sequence[Any], *_: Any, num: int, axis: int) -> list[TypeSpec]:
+    sizes = specs[0].shape.sizes
+    if sizes is None:
+        return [TensorSpec(None, specs[0].dtype)] * num
+    front = axis % len(sizes)
+    if sizes[axis] not in (None, num):
+        raise ValueError(f"Dimension must be {num} but is {sizes[axis]} for 'Unpack'")
+    return [TensorSpec([*sizes[:front], *sizes[front + 1 :]], specs[0].dtype)] * num
+
+
+def _unpack_block(_: int, x: Block, *, num: int, axis: int) -> Any:
+    if not is_column(x) or axis < 0 or x.value.ndim < axis + 2 or x.value.shape[axis + 1] != num:
+        return None
+    return tuple(np.moveaxis(x.value, axis + 1, 0))
+
+
+UNPACK = Op("Unpack", _unpack, _unpack_spec, _unpack_block)
+
+
+def number_of_parts(shape: Any, num: int | None, axis: int) -> int:
+    """How many parts there are along a dimension.
+
+    Raises
+    ------
+    ValueError
+        When that is not known, or not `num`.
+    """
+    sizes = shape.sizes
+    if sizes is not None:
+        if not -len(sizes) <= axis < len(sizes):
+            raise ValueError(f"Argument `axis` = {axis} not in range [{-len(sizes)}, {len(sizes)})")
+        num = sizes[axis] if num is None else num
+    if num is None:
+        raise ValueError(f"Cannot infer argument `num` from shape {shape}")
+    if num < 0:
+        raise ValueError(f"Attr 'num' of 'Unpack' Op passed {num} less than minimum 0.")
+    return num
+
+
+def _concat(dim: Array, *values: Any) -> Array:
+    parts = [as_array(value) for value in values]
+    axis, rank = one_number(dim, "ConcatOp : Concat dim tensor"), parts[0].ndim
+    if not all(part.ndim for part in parts):
+        raise invalid("ConcatOp : Can't concatenate scalars (use tf.stack instead)")
+    if not -rank <= axis < rank:
+        raise invalid(
+            f"ConcatOp : Expected concatenating dimensions in the range [{-rank}, {rank}), but got "
+            f"{axis}"
+        )
+    for i, part in enumerate(parts):
+        _same_but(parts[0].shape, part.shape, i, axis % rank)
+    return np.concatenate(parts, axis)
+
+
+def _same_but(first: Sequence[int], shape: Sequence[int], i: int, axis: int) -> None:
+    shapes = f"shape[0] = {in_messages(first)} vs. shape[{i}] = {in_messages(shape)}"
+    if len(shape) != len(first):
+        raise invalid(f"ConcatOp : Ranks of all input tensors should match: {shapes}")
+    for d, (m, n) in enumerate(zip(first, shape, strict=True)):
+        if d != axis and m != n:
+            raise invalid(f"ConcatOp : Dimension {d} in both shapes must be equal: {shapes}")
+
+
+def _concat_spec(specs: Sequence[Any], raws: Sequence[Any]) -> list[TypeSpec]:
+    at, shapes, dtype = constant_of(raws[0]), [spec.shape for spec in specs[1:]], specs[1].dtype
+    ranks = {shape.ndims for shape in shapes} - {None}
+    if at is None or not ranks:
+        return [TensorSpec(None, dtype)]
+    axis, rank = one_number(at, "axis"), ranks.pop()
+    if ranks:
+        raise ValueError("Shapes must be of equal rank for 'ConcatV2'")
+    if not rank or not -rank <= axis < rank:
+        raise ValueError(f"axis {axis} is out of range for 'ConcatV2' of rank {rank}")
+    axis %= rank
+    rest: Shape = TensorShape(None)
+    total: int | None = 0
+    for shape in shapes:
+        sizes = shape.sizes
+        along = None if sizes is None else sizes[axis]
+        total = None if total is None or along is None else total + along
+        if sizes is not None:
+            rest = rest.merge_with([None if i == axis else n for i, n in enumerate(sizes)])
+    return [TensorSpec([total if i == axis else n for i, n in enumerate(rest.as_list())], dtype)]
+
+
+def _concat_block(count: int, dim: Block, *blocks: Block) -> Any:
+    columns = _columns(count, blocks)
+    if columns is None or dim.many or len({column.ndim for column in columns}) > 1:
+        return None
+    axis, rank = one_number(dim.value, "axis"), columns[0].ndim - 1
+    return np.concatenate(columns, axis % rank + 1) if -rank <= axis < rank else None
+
+
+CONCAT = Op("ConcatV2", _concat, _concat_spec, _concat_block)
+
+
+def part_sizes(lengths: Array | None, num: int, size: int, axis: int) -> list[int]:
+    """Sizes of `num` parts: equal ones, or those given with what is left in the place of -1.
+
+    Raises
+    ------
+    InvalidArgumentError
+        When these are not the parts of `size`.
+    """
+    if lengths is None:
+        if size % num:
+            raise invalid(
+                f"Number of ways to split should evenly divide the split dimension, but got "
+                f"split_dim {axis} (size = {size}) and num_split {num}"
+            )
+        return [size // num] * num
+    parts: list[int] = lengths.reshape(-1).tolist()
+    for i, n in enumerate(parts):
+        if n < -1:
+            raise invalid(f"Split size at index {i} must be >= 0. Got: {n}")
+    if parts.count(-1) > 1:
+        raise invalid("There can only be one -1 in the input.")
+    left = size - sum(n for n in parts if n >= 0)
+    if left < 0 or (left and -1 not in parts):
+        raise invalid(
+            f"Determined shape must either match input shape along split_dim exactly if fully "
+            f"specified, or be less than the size of the input along split_dim if not fully "
+            f"specified.  Got: {size - left}"
+        )
+    return [left if n == -1 else n for n in parts]
+
+
+def _split(x: Any, dim: Array, *lengths: Array, num: int) -> tuple[Array, ...]:
+    array, axis = as_array(x), one_number(dim, "split_dim")
+    rank = array.ndim
+    if not -rank <= axis < rank:
+        raise invalid(f"-input rank({-rank}) <= split_dim < input rank ({rank}), but got {axis}")
+    sizes = part_sizes(lengths[0] if lengths else None, num, array.shape[axis], axis)
+    return tuple(np.split(array, np.cumsum(sizes)[:-1], axis))
+
+
+def _split_spec(specs: Sequence[Any], raws: Sequence[Any], *, num: int) -> list[TypeSpec]:
+    sizes, axis, dtype = specs[0].shape.sizes, constant_of(raws[1]), specs[0].dtype
+    if sizes is None or axis is None:
+        return [TensorSpec(None if sizes is None else [None] * len(sizes), dtype)] * num
+    place, rank = one_number(axis, "axis"), len(sizes)
+    if not -rank <= place < rank:
+        raise ValueError(
+            f"Dimension size, given by scalar input {place} must be in range [-{rank}, {rank})"
+        )
+    size, given = sizes[place], constant_of(raws[2]) if len(raws) > 2 else None
+    along: list[int | None] = [None] * num
+    if size is not None and (given is not None or len(raws) == 2):
+        along = [*part_sizes(given, num, size, place)]
+    elif given is not None:
+        along = [None if n < 0 else n for n in given.tolist()]
+    front = place % rank
+    return [TensorSpec([*sizes[:front], n, *sizes[front + 1 :]], dtype) for n in along]
+
+
+def _split_block(_: int, x: Block, dim: Block, *lengths: Block, num: int) -> Any:
+    if not is_column(x) or dim.many or any(each.many for each in lengths):
+        return None
+    axis, rank = one_number(dim.value, "split_dim"), x.value.ndim - 1
+    if not -rank <= axis < rank:
+        return None
+    values = [each.value for each in lengths]
+    return _split(x.value, np.asarray(axis % rank + 1), *values, num=num)
+
+
+SPLIT = Op("Split", _split, _split_spec, _split_block)
+
+
+def _fill(dims: Array, value: Any) -> Array:
+    filler, sizes = as_array(value), dims.reshape(-1).tolist()
+    for size in sizes:
+        if size < 0:
+            raise invalid(f"Dimension {size} must be >= 0")
+    if filler.size != 1:
+        raise invalid(f"value must be a scalar, got shape {in_messages(filler.shape)}")
+    return np.full(sizes, filler.reshape(())[()], dtype=filler.dtype)
+
+
+def _fill_spec(specs: Sequence[Any], raws: Sequence[Any]) -> list[TypeSpec]:
+    for spec, rank in zip(specs, (1, 0), strict=True):
+        if spec.shape.ndims not in (rank, None):
+            raise ValueError(f"Shape must be rank {rank} but is rank {spec.shape.ndims} for 'Fill'")
+    return [TensorSpec(known_sizes(raws[0]), specs[1].dtype)]
+
+
+FILL = Op("Fill", _fill, _fill_spec)
+
+
+def _like(x: Any, *, value: Any, dtype: DType) -> Array:
+    return np.full(as_array(x).shape, value, dtype.numpy)
+
+
+FILLED_LIKE = Op(
+    "FilledLike", _like, lambda specs, *_, value, dtype: [TensorSpec(specs[0].shape, dtype)]
+)
+
+
+def _broadcast_to(x: Any, sizes: Array) -> Array:
+    array = as_array(x)
+    try:
+        return np.broadcast_to(array, sizes.tolist())
+    except ValueError:
+        shapes = f"{in_messages(array.shape)} vs. {in_messages(sizes.tolist())}"
+        raise invalid(f"Incompatible shapes: {shapes}") from None
+
+
+def _to_sizes(specs: Sequence[Any], raws: Sequence[Any]) -> list[TypeSpec]:
+    return [TensorSpec(known_sizes(raws[1]), specs[0].dtype)]
+
+
+BROADCAST_TO = Op("BroadcastTo", _broadcast_to, _to_sizes)
+
+
+def _tile(x: Any, multiples: Array) -> Array:
+    array = as_array(x)
+    if multiples.ndim != 1 or multiples.size != array.ndim:
+        raise invalid(
+            f"Expected multiples argument to be a vector of length {array.ndim} but got length "
+            f"{multiples.size if multiples.ndim else 0}"
+        )
+    for i, n in enumerate(multiples.tolist()):
+        if n < 0:
+            raise invalid(f"Expected multiples[{i}] >= 0, but got {n}")
+    return np.tile(array, multiples.tolist())
+
+
+def _tile_spec(specs: Sequence[Any], raws: Sequence[Any]) -> list[TypeSpec]:
+    sizes, times = specs[0].shape.sizes, constant_of(raws[1])
+    known = None if sizes is None else [None] * len(sizes)
+    if times is not None and times.ndim == 1:
+        sizes = specs[0].shape.with_rank(times.size).as_list()
+        pairs = zip(sizes, times.tolist(), strict=True)
+        known = [None if n is None or m < 0 else n * m for n, m in pairs]
+    return [TensorSpec(known, specs[0].dtype)]
+
+
+def _tile_block(_: int, x: Block, multiples: Block) -> Any:
+    if not is_column(x) or multiples.many or multiples.value.shape != (x.value.ndim - 1,):
+        return None
+    return _tile(x.value, np.concatenate([[1], multiples.value]))
+
+
+TILE = Op("Tile", _tile, _tile_spec, _tile_block)
+
+
+def _pad(x: Any, paddings: Array, *filler: Any, mode: str) -> Array:
+    array = as_array(x)
+    if paddings.shape != (array.ndim, 2):
+        raise invalid(
+            f"The first dimension of paddings must be the rank of inputs"
+            f"{in_messages(paddings.shape)} {in_messages(array.shape)}"
+        )
+    around = paddings.tolist()
+    if (paddings < 0).any():
+        raise invalid("Paddings must be non-negative")
+    if mode == "CONSTANT":
+        sizes = [n + a + b for n, (a, b) in zip(array.shape, around, strict=True)]
+        result = np.full(sizes, as_array(filler[0])[()], dtype=array.dtype)
+        pairs = zip(array.shape, around, strict=True)
+        result[tuple([slice(a, a + n) for n, (a, _) in pairs])] = array
+        return result
+    for n, (a, b) in zip(array.shape, around, strict=True):
+        if max(a, b) > n:
+            raise invalid(
+                f"paddings must be no greater than the dimension size: {a}, {b} greater than {n}"
+            )
+        if mode == "REFLECT" and max(a, b) >= n:
+            raise invalid(
+                f"paddings must be less than the dimension size: {a}, {b} not less than {n}"
+            )
+    return np.pad(array, around, mode.lower()) if array.ndim else array  # type: ignore[call-overload]
+
+
+def _pad_spec(specs: Sequence[Any], raws: Sequence[Any], *, mode: str) -> list[TypeSpec]:
+    sizes, around = specs[0].shape.sizes, constant_of(raws[1])
+    if specs[1].shape.ndims not in (2, None):
+        raise ValueError(f"Shape must be rank 2 but is rank {specs[1].shape.ndims} for 'Pad'")
+    known = None if sizes is None else [None] * len(sizes)
+    if around is not None and sizes is not None:
+        if around.shape != (len(sizes), 2):
+            raise ValueError(f"Shape must be [{len(sizes)},2] but is {in_messages(around.shape)}")
+        pairs = zip(sizes, around.sum(1).tolist(), strict=True)
+        known = [None if n is None else n + more for n, more in pairs]
+    return [TensorSpec(known, specs[0].dtype)]
+
+
+def _pad_block(_: int, x: Block, paddings: Block, *filler: Block, mode: str) -> Any:
+    around = paddings.value
+    if not is_column(x) or paddings.many or any(each.many for each in filler):
+        return None
+    if around.shape != (x.value.ndim - 1, 2) or mode != "CONSTANT":
+        return None
+    return _pad(x.value, np.vstack([[[0, 0]], around]), *[f.value for f in filler], mode=mode)
+
+
+PAD = Op("Pad", _pad, _pad_spec, _pad_block)
+PAD_MODES = ("CONSTANT", "REFLECT", "SYMMETRIC")
+
+
+def _turned(axes: Array, rank: int) -> tuple[int, ...]:
+    if axes.ndim != 1:
+        raise invalid(f"'dims' must be 1-dimension, not {axes.ndim}")
+    found: list[int] = []
+    for i, axis in enumerate(axes.tolist()):
+        if not -rank <= axis < rank:
+            raise invalid(f"'axis'[{i}] = {axis} is out of valid range [0, {rank - 1}")
+        if axis % rank in found:
+            raise invalid(f"axis {axis % rank} specified more than once.")
+        found.append(axis % rank)
+    return tuple(found)
+
+
+def _reverse(x: Any, axes: Array) -> Array:
+    array = as_array(x)
+    return np.flip(array, _turned(axes, array.ndim))
+
+
+def _reverse_spec(specs: Sequence[Any], raws: Sequence[Any]) -> list[TypeSpec]:
+    axes, rank = constant_of(raws[1]), specs[0].shape.ndims
+    if axes is not None and rank is not None:
+        _turned(axes, rank)
+    return [specs[0]]
+
+
+def _reverse_block(_: int, x: Block, axes: Block) -> Any:
+    if not is_column(x) or axes.many:
+        return None
+    return np.flip(x.value, tuple([a + 1 for a in _turned(axes.value, x.value.ndim - 1)]))
+
+
+REVERSE = Op("ReverseV2", _reverse, _reverse_spec, _reverse_block)
+
+
+def _range(start: Array, limit: Array, delta: Array) -> Array:
+    if not start.size == limit.size == delta.size == 1:
+        raise invalid("start, limit and delta must each be one number")
+    start, limit, delta = (each.reshape(()) for each in (start, limit, delta))
+    if delta == 0:
+        raise invalid("Requires delta != 0: 0")
+    if (limit - start) * np.sign(delta) < 0:
+        way, sign = ("<=", ">") if delta > 0 else (">=", "<")
+        raise invalid(f"Requires start {way} limit when delta {sign} 0: {start}/{limit}")
+    numbers: Any = (start, limit, delta)
+    found: Array = np.arange(*numbers, dtype=start.dtype)
+    return found
+
+
+def _range_spec(specs: Sequence[Any], raws: Sequence[Any]) -> list[TypeSpec]:
+    dtype = specs[0].dtype
+    if any(s.shape.ndims not in (0, None) for s in specs) or dtype.numpy.kind not in "iuf":
+        raise ValueError("start, limit and delta must each be one number")
+    known, count = [constant_of(raw) for raw in raws], None
+    if all(value is not None for value in known):
+        a, b, c = [value.item() for value in known if value is not None]
+        if c and not np.isfinite((b - a) / c):
+            raise ValueError("Requires ((limit - start) / delta) <= 9223372036854775807")
+        count = max(int(np.ceil((b - a) / c)), 0) if c else None
+    return [TensorSpec([count], dtype)]
+
+
+RANGE = Op("Range", _range, _range_spec)
+
+
+def _linspace(start: Array, stop: Array, num: Array, *, axis: int) -> Array:
+    if num < 0:
+        raise invalid(f"Requires num >= 0: {num}")
+    return np.linspace(start, stop, int(num), dtype=start.dtype, axis=axis)
+
+
+def _linspace_spec(specs: Sequence[Any], raws: Sequence[Any], *, axis: int) -> list[TypeSpec]:
+    sizes, num = specs[0].shape.sizes, constant_of(raws[2])
+    if sizes is None:
+        return [TensorSpec(None, specs[0].dtype)]
+    known: list[int | None] = list(sizes)
+    known.insert(axis % (len(sizes) + 1), None if num is None else max(int(num), 0))
+    return [TensorSpec(known, specs[0].dtype)]
+
+
+LINSPACE = Op("LinSpace", _linspace, _linspace_spec)

@@ -1,0 +1,354 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Elements picked out of tensors by where they are, and where something holds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import fastrec
+
+from ..dtypes import DType
+from ..kernels import slicing
+from ..shape import in_messages
+from ..specs import TensorSpec, TypeSpec
+from ..tensor import TensorShape, as_array
+from . import Array, Block, Op, constant_of, invalid, known_sizes
+from .reductions import one_number
+from .shaping import is_column
+
+INVALID_INDEX = (
+    "Only integers, slices (`:`), ellipsis (`...`), tf.newaxis (`None`) and scalar "
+    "tf.int32/tf.int64 tensors are valid indices"
+)
+
+
+class Place(NamedTuple):
+    """A part of an index that is an input of the operation."""
+
+    number: int
+
+
+def index_of(key: Any, number: Callable[[Any], Any]) -> tuple[tuple[Any, ...], list[Any]]:
+    """The parts of an index, and the tensors that the places in it stand for.
+
+    Parameters
+    ----------
+    key : object
+        As Python's square brackets have it.
+    number : callable
+        From a part to an int, None, or a tensor.
+    """
+    tensors: list[Any] = []
+
+    def one(part: Any) -> Any:
+        found = number(part)
+        if found is None or isinstance(found, int):
+            return found
+        tensors.append(found)
+        return Place(len(tensors) - 1)
+
+    def whole(part: Any) -> Any:
+        if part is None or part is Ellipsis:
+            return part
+        if isinstance(part, slice):
+            bounds = (part.start, part.stop, part.step)
+            return slice(*[None if bound is None else one(bound) for bound in bounds])
+        return one(part)
+
+    parts = tuple(map(whole, key if isinstance(key, (tuple, list)) else (key,)))
+    if sum(part is Ellipsis for part in parts) > 1:
+        raise ValueError("Multiple ellipses are not allowed.")
+    return parts, tensors
+
+
+def python_number(item: Any) -> int:
+    """An integer as a part of an index.
+
+    Raises
+    ------
+    TypeError
+        For anything else.
+    """
+    bad = isinstance(item, (bool, np.bool_)) or not hasattr(item, "__index__") or np.ndim(item)
+    if bad:
+        raise TypeError(f"{INVALID_INDEX}, got {item!r}")
+    return int(item.__index__())
+
+
+def _filled(part: Any, values: Sequence[Any]) -> Any:
+    if isinstance(part, Place):
+        value = values[part.number]
+        if value.ndim:
+            raise invalid(
+                f"Expected begin, end, and strides to be 1D equal size tensors, but got a part of "
+                f"shape {in_messages(value.shape)} instead."
+            )
+        return int(value)
+    if isinstance(part, slice):
+        return slice(*[_filled(bound, values) for bound in (part.start, part.stop, part.step)])
+    return part
+
+
+def _strided_slice(x: Any, *values: Array, index: tuple[Any, ...]) -> Array:
+    filled = [_filled(part, values) for part in index] if values else index
+    return slicing.strided_slice(as_array(x), filled)
+
+
+def _strided_spec(
+    specs: Sequence[Any], raws: Sequence[Any], *, index: tuple[Any, ...]
+) -> list[TypeSpec]:
+    sizes = specs[0].shape.sizes
+    if sizes is None:
+        return [TensorSpec(None, specs[0].dtype)]
+    rank, used = len(sizes), sum(part is not None and part is not Ellipsis for part in index)
+    if used > rank:
+        raise ValueError(
+            f"Index out of range using input dim {rank}; input has only {rank} dims for "
+            f"'StridedSlice' with input shapes: {in_messages(sizes)}."
+        )
+    known: list[int | None] = []
+    left = list(sizes)
+    for part in [*index, *([] if Ellipsis in index else [Ellipsis])]:
+        if part is None:
+            known.append(1)
+        elif part is Ellipsis:
+            keep = rank - used
+            known.extend(left[:keep])
+            del left[:keep]
+        elif isinstance(part, slice):
+            known.append(_length(part, left.pop(0)))
+        else:
+            size = left.pop(0)
+            if size is not None and not isinstance(part, Place) and not -size <= part < size:
+                raise ValueError(
+                    f"slice index {part} of dimension {rank - len(left) - 1} out of bounds. for "
+                    f"'StridedSlice' with input shapes: {in_messages(sizes)}."
+                )
+    return [TensorSpec(known, specs[0].dtype)]
+
+
+def _length(part: slice, size: int | None) -> int | None:
+    if any(isinstance(bound, Place) for bound in (part.start, part.stop, part.step)):
+        return None
+    if part.step == 0:
+        raise ValueError("strides must be non-zero")
+    if size is None:
+        start, stop, step = part.start or 0, part.stop, part.step or 1
+        return 0 if stop is not None and step > 0 and 0 <= stop <= start else None
+    return len(range(*part.indices(size)))
+
+
+def _strided_block(_: int, x: Block, *values: Block, index: tuple[Any, ...]) -> Any:
+    if isinstance(x.value, fastrec.Ragged) and x.many and not values:
+        parts = [part for part in index if part is not Ellipsis]
+        if len(parts) == 1 and isinstance(parts[0], slice):
+            return _part_of_rows(x.value, parts[0])
+        return None
+    if not is_column(x) or values:
+        return None
+    try:
+        return x.value[(slice(None), *index)]
+    except (IndexError, ValueError):
+        return None  # one element after the other says what is wrong
+
+
+def _part_of_rows(rows: fastrec.Ragged, part: slice) -> Any:
+    """From the beginnings of rows, or from places after them, up to some length."""
+    begin, end = part.start or 0, part.stop
+    if begin < 0 or part.step not in (None, 1) or (end is not None and end < 0):
+        return None
+    if not isinstance(rows.values, np.ndarray):
+        return None
+    lengths = rows.row_lengths
+    kept = np.maximum((lengths if end is None else np.minimum(lengths, end)) - begin, 0)
+    splits = np.zeros(len(kept) + 1, np.int64)
+    np.cumsum(kept, out=splits[1:])
+    places = np.arange(splits[-1]) + np.repeat(rows.row_splits[:-1] + begin - splits[:-1], kept)
+    return fastrec.Ragged(rows.values[places], splits)
+
+
+STRIDED_SLICE = Op("StridedSlice", _strided_slice, _strided_spec, _strided_block, cheap=True)
+
+
+def _slice(x: Any, begin: Array, size: Array) -> Array:
+    return slicing.slice_array(as_array(x), begin, size)
+
+
+def _slice_spec(specs: Sequence[Any], raws: Sequence[Any]) -> list[TypeSpec]:
+    sizes, dtype = specs[0].shape.sizes, specs[0].dtype
+    for spec in specs[1:]:
+        parts = spec.shape.num_elements()
+        if sizes is not None and parts not in (len(sizes), None):
+            raise ValueError(f"Shape must be rank {parts} but is rank {len(sizes)} for 'Slice'")
+    wanted, start = constant_of(raws[2]), constant_of(raws[1])
+    known = known_sizes(raws[2])
+    if known is None and sizes is not None:
+        known = [None] * len(sizes)
+    if wanted is not None and start is not None and sizes is not None and known is not None:
+        parts = zip(known, sizes, start.reshape(-1).tolist(), strict=True)
+        found = [(m if m is None else m - b) if n is None else n for n, m, b in parts]
+        known = [None if n is not None and n < 0 else n for n in found]
+    return [TensorSpec(known, dtype)]
+
+
+SLICE = Op("Slice", _slice, _slice_spec)
+
+
+def _gather(x: Any, indices: Array, axis: Array, *, batch_dims: int) -> Array:
+    return slicing.gather(as_array(x), indices, one_number(axis, "axis"), batch_dims)
+
+
+def _gather_spec(specs: Sequence[Any], raws: Sequence[Any], *, batch_dims: int) -> list[TypeSpec]:
+    sizes, picked, at = specs[0].shape.sizes, specs[1].shape.sizes, constant_of(raws[2])
+    if sizes is None or picked is None or at is None:
+        return [TensorSpec(None, specs[0].dtype)]
+    front, batch = int(at), batch_dims + (len(picked) if batch_dims < 0 else 0)
+    if not -len(sizes) <= front < len(sizes):
+        raise ValueError(f"Shape must be at least rank {front + 1} but is rank {len(sizes)}")
+    front %= len(sizes)
+    return [TensorSpec([*sizes[:front], *picked[batch:], *sizes[front + 1 :]], specs[0].dtype)]
+
+
+def _gather_block(_: int, x: Block, indices: Block, axis: Block, *, batch_dims: int) -> Any:
+    if x.many or axis.many or axis.value or batch_dims or not is_column(indices):
+        return None
+    return _gather(x.value, indices.value, axis.value, batch_dims=0)
+
+
+GATHER = Op("GatherV2", _gather, _gather_spec, _gather_block)
+
+
+def _gather_nd(x: Any, indices: Array, *, batch_dims: int) -> Array:
+    return slicing.gather_nd(as_array(x), indices, batch_dims)
+
+
+def _gather_nd_spec(specs: Sequence[Any], *_: Any, batch_dims: int) -> list[TypeSpec]:
+    sizes, picked = specs[0].shape.sizes, specs[1].shape.sizes
+    if picked == ():
+        raise ValueError("Shape must be at least rank 1 but is rank 0 for 'GatherNd'")
+    if sizes is None or not picked or picked[-1] is None:
+        return [TensorSpec(None, specs[0].dtype)]
+    if picked[-1] > len(sizes) - batch_dims:
+        raise ValueError(
+            f"indices.shape[-1] must be <= params.rank, but saw indices shape: "
+            f"{in_messages(picked)} and params shape: {in_messages(sizes)}"
+        )
+    return [TensorSpec([*picked[:-1], *sizes[batch_dims + picked[-1] :]], specs[0].dtype)]
+
+
+GATHER_ND = Op("GatherNd", _gather_nd, _gather_nd_spec)
+
+
+def _one_hot(indices: Array, depth: Array, on: Any, off: Any, *, axis: int) -> Array:
+    if not -1 <= axis <= indices.ndim:
+        raise invalid(
+            f"Expected axis to be -1 or between [0, {indices.ndim + 1}).  But received: {axis}"
+        )
+    count = int(depth)
+    if count < 0:
+        raise invalid(f"depth must be non-negative, got: {count}")
+    values = as_array(on), as_array(off)
+    for what, given in zip(("on", "off"), values, strict=True):
+        if given.ndim:
+            shape = in_messages(given.shape)
+            raise invalid(f"{what}_value must be a scalar, but got: {shape}")
+    hit = np.expand_dims(indices, -1) == np.arange(count)
+    return np.moveaxis(np.where(hit, *values), -1, axis)
+
+
+def _one_hot_spec(specs: Sequence[Any], raws: Sequence[Any], *, axis: int) -> list[TypeSpec]:
+    sizes, depth, dtype = specs[0].shape.sizes, constant_of(raws[1]), specs[2].dtype
+    if axis < -1 or (depth is not None and depth < 0):
+        raise ValueError(f"axis must be >= -1, and depth no less than 0: {axis}, {depth}")
+    if sizes is None:
+        return [TensorSpec(None, dtype)]
+    known = list(sizes)
+    known.insert(len(known) if axis == -1 else axis, None if depth is None else int(depth))
+    return [TensorSpec(known, dtype)]
+
+
+def _one_hot_block(_: int, indices: Block, *others: Block, axis: int) -> Any:
+    if not is_column(indices) or axis != -1 or any(other.many for other in others):
+        return None
+    return _one_hot(indices.value, *[other.value for other in others], axis=-1)
+
+
+ONE_HOT = Op("OneHot", _one_hot, _one_hot_spec, _one_hot_block)
+
+
+WHERE = Op(
+    "Where",
+    lambda x: np.argwhere(as_array(x)).astype(np.int64),
+    lambda specs, *_: [TensorSpec([None, specs[0].shape.ndims], "int64")],
+    kinds="fiucb",
+)
+
+
+def _boolean_mask(x: Any, mask: Array, *, axis: int) -> Array:
+    array = as_array(x)
+    if array.shape[axis : axis + mask.ndim] != mask.shape:
+        shapes = f"{in_messages(array.shape)} and {in_messages(mask.shape)}"
+        raise invalid(f"Shapes {shapes} are incompatible")
+    return array[(slice(None),) * axis + (mask,)]
+
+
+def _mask_spec(specs: Sequence[Any], *_: Any, axis: int) -> list[TypeSpec]:
+    sizes, rank = specs[0].shape.sizes, specs[1].shape.ndims
+    if rank == 0:
+        raise ValueError("mask cannot be scalar.")
+    if sizes is None or rank is None:
+        return [TensorSpec(None, specs[0].dtype)]
+    TensorShape(sizes[axis : axis + rank]).assert_is_compatible_with(specs[1].shape)
+    return [TensorSpec([*sizes[:axis], None, *sizes[axis + rank :]], specs[0].dtype)]
+
+
+BOOLEAN_MASK = Op("BooleanMask", _boolean_mask, _mask_spec)
+
+
+def _unique(x: Any, *, out_idx: DType) -> tuple[Array, Array]:
+    values = as_array(x)
+    if values.ndim != 1:
+        raise invalid("unique expects a 1D vector.")
+    seen: dict[Any, int] = {}
+    numbers = [seen.setdefault(value, len(seen)) for value in values.tolist()]
+    found = np.empty(len(seen), values.dtype)
+    found[:] = list(seen)
+    return found, np.array(numbers, out_idx.numpy)
+
+
+def _unique_spec(specs: Sequence[Any], *_: Any, out_idx: DType) -> list[TypeSpec]:
+    shape = specs[0].shape
+    if shape.ndims not in (1, None):
+        raise ValueError(f"Shape must be rank 1 but is rank {shape.ndims} for 'Unique'")
+    return [TensorSpec([None], specs[0].dtype), TensorSpec(shape, out_idx)]
+
+
+UNIQUE = Op("Unique", _unique, _unique_spec)
+
+
+def _sequence_mask(lengths: Array, *most: Array, dtype: DType) -> Array:
+    width = int(most[0]) if most else int(lengths.max(initial=0))
+    if width < 0:
+        raise invalid(f"Requires start <= limit when delta > 0: 0/{width}")
+    return (np.arange(width) < np.expand_dims(lengths, -1)).astype(dtype.numpy)
+
+
+def _mask_of_spec(specs: Sequence[Any], raws: Sequence[Any], *, dtype: DType) -> list[TypeSpec]:
+    sizes, most = specs[0].shape.sizes, constant_of(raws[1]) if len(raws) > 1 else None
+    if most is not None and most < 0:
+        raise ValueError(f"Dimension {most} must be >= 0")
+    if sizes is None:
+        return [TensorSpec(None, dtype)]
+    return [TensorSpec([*sizes, None if most is None else int(most)], dtype)]
+
+
+def _sequence_block(_: int, lengths: Block, *most: Block, dtype: DType) -> Any:
+    if not is_column(lengths) or not most or most[0].many:
+        return None
+    return _sequence_mask(lengths.value, most[0].value, dtype=dtype)
+
+
+SEQUENCE_MASK = Op("SequenceMask", _sequence_mask, _mask_of_spec, _sequence_block)
