@@ -243,3 +243,41 @@ def test_data_sets_are_gone_through_by_iterators() -> None:
         iter(Dataset.range(3))
     with pytest.raises(AttributeError, match="no_such"):
         _ = Dataset.range(3).no_such
+
+
+def rows(value: Any) -> Any:
+    return (
+        value.to_list() if isinstance(value, tf.RaggedTensorValue) else np.asarray(value).tolist()
+    )
+
+
+def test_ragged_tensors_are_elements() -> None:
+    ragged = tf.ragged.constant([[1, 2], [3], [], [4, 5, 6]])
+    assert [rows(each) for each in run_all(Dataset.from_tensor_slices(ragged))] == [
+        [1, 2],
+        [3],
+        [],
+        [4, 5, 6],
+    ]
+    whole = Dataset.from_tensors(ragged)
+    assert whole.output_shapes.as_list() == [4, None]
+    assert whole.output_classes is tf.RaggedTensor
+    changed = whole.map(lambda r: (r.with_flat_values(r.flat_values * 2), r.row_lengths(), r[1:3]))
+    ((doubled, lengths, middle),) = run_all(changed)
+    assert rows(doubled) == [[2, 4], [6], [], [8, 10, 12]]
+    assert lengths.tolist() == [2, 1, 0, 3]
+    assert rows(middle) == [[3], []]
+
+
+def test_functions_make_ragged_tensors() -> None:
+    words = Dataset.from_tensor_slices(["a b c", "d"]).batch(2)
+    split = words.map(lambda s: tf.strings.split(s, result_type="RaggedTensor"))
+    assert [rows(each) for each in run_all(split)] == [[[b"a", b"b", b"c"], [b"d"]]]
+    given = tf.RaggedTensorValue(np.arange(3), np.array([0, 1, 3]))
+    made = Dataset.from_tensors(given).map(lambda r: {"dense": r.to_tensor(), "rows": r.nrows()})
+    ((found),) = run_all(made)
+    assert (found["dense"].tolist(), found["rows"]) == ([[0, 0], [1, 2]], 2)
+    fed = tf.ragged.placeholder(tf.int32, 1)
+    with tf.Session() as session:
+        value = tf.RaggedTensorValue(np.array([7, 8], np.int32), np.array([0, 0, 2]))
+        assert session.run(fed.to_tensor(), {fed: value}).tolist() == [[0, 0], [7, 8]]

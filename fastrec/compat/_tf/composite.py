@@ -12,11 +12,11 @@ import fastrec
 from . import errors as _errors
 from .columns import VarLen
 from .dtypes import DType, as_dtype
-from .specs import SparseTensorSpec, TensorSpec, TypeSpec
+from .specs import RaggedTensorSpec, SparseTensorSpec, TensorSpec, TypeSpec
 from .tensor import TensorShape, as_array, convert_to_tensor
 from .trace import SYMBOL_WRAPPERS, WRAPPERS, Block, Op, Symbol, run
 
-__all__ = ["Composite", "SparseTensor", "dtype_of", "part_of"]
+__all__ = ["Composite", "RaggedValue", "SparseTensor", "dtype_of", "part_of"]
 
 
 class Composite:
@@ -177,5 +177,24 @@ class SparseTensor(Composite):
         return f"SparseTensor(indices={self.indices}, values={self.values}, dense_shape={shape})"
 
 
+class RaggedValue(Composite):
+    """Rows of differing length, of which the elements of data sets have no more to know."""
+
+    __slots__ = ()
+
+    @property
+    def _spec(self) -> TypeSpec:
+        if isinstance(self._raw, Symbol):
+            return self._raw.spec
+        flat, depth = self._raw.values, 1
+        while isinstance(flat, fastrec.Ragged):
+            flat, depth = flat.values, depth + 1
+        shape = (len(self._raw), *[None] * depth, *flat.shape[1:])
+        return RaggedTensorSpec(shape, dtype_of(flat), depth, self._raw.row_splits.dtype)
+
+
+# Version 2, where it is imported, has a class with more to it.
+WRAPPERS[fastrec.Ragged] = RaggedValue._of
+SYMBOL_WRAPPERS[RaggedTensorSpec] = RaggedValue._of
 WRAPPERS[fastrec.Sparse] = SparseTensor._of
 SYMBOL_WRAPPERS[SparseTensorSpec] = SparseTensor._of

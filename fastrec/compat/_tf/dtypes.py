@@ -80,7 +80,7 @@ class DType:
     @property
     def is_floating(self) -> bool:
         """Whether it is a type of floating-point numbers."""
-        return self._numpy.kind == "f"
+        return self._numpy.kind == "f" or self._name == "bfloat16"
 
     @property
     def is_complex(self) -> bool:
@@ -219,7 +219,8 @@ def bfloat16() -> DType:
             from ml_dtypes import bfloat16 as kind
         except ImportError:
             raise AttributeError("bfloat16 requires the package ml_dtypes") from None
-        DType("bfloat16", kind, 14)
+        made = DType("bfloat16", kind, 14)
+        _BY_NUMPY[made.numpy], _BY_ENUM[14] = made, made
     return DType.by_name["bfloat16"]
 
 

@@ -200,7 +200,8 @@ def _sizes(key: Any, feature: Any, what: str = "All dimensions") -> tuple[int, .
         )
     if None in sizes:
         raise ValueError(
-            f"All dimensions of shape for feature {key} need to be known but received {sizes!s}."
+            f"All dimensions of shape for feature {key} need to be known but received "
+            f"{feature.shape!s}."
         )
     return tuple(size for size in sizes if size is not None)
 
@@ -225,7 +226,6 @@ def _default(key: Any, value: Any, dtype: DType, sizes: tuple[int, ...]) -> Any:
 def _dense(key: Any, feature: Any) -> Dense:
     dtype = _element(key, feature, "dense")
     sizes = _sizes(key, feature)
-    default = _default(key, feature.default_value, dtype, sizes)
     if isinstance(feature, FixedLenSequenceFeature):
         if not feature.allow_missing:
             raise ValueError(
@@ -236,6 +236,7 @@ def _dense(key: Any, feature: Any) -> Dense:
             sizes, _native(dtype), True, None if filler is None else filler[()]
         )
         return Dense(key, native, dtype, sizes, rows=True)
+    default = _default(key, feature.default_value, dtype, sizes)
     if default is not None and dtype is string:
         default = default.tolist()
     native = fastrec.FixedLenFeature(sizes, _native(dtype), default)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import base64
 import math
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -226,7 +227,9 @@ def parse(data: bytes, dtype: DType) -> NDArray[Any]:
     try:
         array = decode(data)
     except (Malformed, KeyError, TypeError, ValueError, OverflowError, MemoryError) as error:
-        text = "Could not parse `serialized` as TensorProto"
+        shown = base64.b64encode(data).decode()
+        shown = shown if len(shown) <= 64 else shown[:64] + "..."
+        text = f"Could not parse `serialized` as TensorProto, base64: {shown}"
         raise _errors.InvalidArgumentError(None, None, text) from error
     found = as_dtype(array.dtype)
     if found != dtype:

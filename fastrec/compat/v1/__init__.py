@@ -70,4 +70,6 @@ double = _dtypes.float64
 
 
 def __getattr__(name: str) -> Any:
+    if name == "bfloat16":
+        return _dtypes.bfloat16()
     raise _missing.error("", name)

@@ -25,14 +25,25 @@ from .._tf.data.pipeline import Node
 from .._tf.data.streams import Values
 from .._tf.dtypes import as_dtype
 from .._tf.shape import TensorShape
-from .._tf.specs import SparseTensorSpec, TensorSpec, TypeSpec, unbatched
+from .._tf.specs import TensorSpec, TypeSpec, unbatched
 from .._tf.structure import LEAF, flatten, map_leaves, pack
 from . import _missing
-from ._functions import GraphFunction, captured_values, parts_of, put_together, sparse_of, specs_of
+from ._composites import (
+    COMPOSITES,
+    class_of,
+    eager,
+    parts_of,
+    pieces,
+    put_together,
+    spec_of,
+    specs_of,
+)
+from ._functions import GraphFunction, captured_values
 from ._nodes import Operation, Tensor
 from .constants import constant_value, convert_to_tensor
 from .graph import create_op
-from .sparse import SparseTensor, SparseTensorValue
+from .ragged import RaggedTensorValue
+from .sparse import SparseTensorValue
 
 __all__ = ["AUTOTUNE", "Dataset", "adapted"]
 
@@ -311,8 +322,7 @@ class Dataset:
     @property
     def output_classes(self) -> Any:
         """The classes of the parts of an element."""
-        kinds = {SparseTensorSpec: SparseTensor}
-        return map_leaves(lambda spec: kinds.get(type(spec), Tensor), self.element_spec)
+        return map_leaves(class_of, self.element_spec)
 
     def __iter__(self) -> Any:
         raise RuntimeError(
@@ -355,23 +365,21 @@ def _run_once(
     return list(op.outputs)
 
 
-def _of_values(tensors: Any, make: Callable[[Any], Any], spec_of: Callable[[Any], Any]) -> Dataset:
+def _of_values(tensors: Any, make: Callable[[Any], Any], row: Callable[[Any], Any]) -> Dataset:
     structure, leaves = flatten(tensors)
     given = [_leaf(leaf) for leaf in leaves]
-    if all(not isinstance(each, (Tensor, SparseTensor)) for each in given):
+    if all(not isinstance(each, (Tensor, *COMPOSITES)) for each in given):
         return Dataset._made(lambda: make(pack(structure, given)))
 
     def made(parts: Any) -> _base.Dataset:
         if _SPECS_ONLY.get() and any(
             constant_value(t) is None and t not in captured_values() for t in _tensors(given)
         ):
-            return _base.Dataset(_Late(structure, [spec_of(_spec(each)) for each in given]))
+            return _base.Dataset(_Late(structure, [row(_spec(each)) for each in given]))
         left = iter(parts)
         values = [
-            _sparse(*(next(left) for _ in range(3)))
-            if isinstance(each, SparseTensor)
-            else next(left)
-            if isinstance(each, Tensor)
+            eager(each, [next(left) for _ in pieces(each)])
+            if isinstance(each, (Tensor, *COMPOSITES))
             else each
             for each in given
         ]
@@ -383,33 +391,25 @@ def _of_values(tensors: Any, make: Callable[[Any], Any], spec_of: Callable[[Any]
 
 def _tensors(given: Iterable[Any]) -> Iterable[Tensor]:
     for each in given:
-        if isinstance(each, SparseTensor):
-            yield from (each.indices, each.values, each.dense_shape)
-        elif isinstance(each, Tensor):
-            yield each
+        if isinstance(each, (Tensor, *COMPOSITES)):
+            yield from pieces(each)
 
 
 def _leaf(value: Any) -> Any:
     if isinstance(value, SparseTensorValue):
-        return _sparse(*value)
+        return eager(value, tuple(value))
+    if isinstance(value, RaggedTensorValue):
+        return eager(value, [value.flat_values, *value.nested_row_splits])
     if hasattr(value, "_as_graph_element"):
         return convert_to_tensor(value)
-    if isinstance(value, (Tensor, SparseTensor)):
+    if isinstance(value, (Tensor, *COMPOSITES)):
         return value
     if isinstance(value, (list, tuple)) and any(isinstance(each, Tensor) for each in value):
         return convert_to_tensor(value)
     return make_array(value)
 
 
-def _sparse(indices: Any, values: Any, shape: Any) -> Any:
-    from .._tf.composite import SparseTensor as Eager
-
-    return Eager._of(sparse_of(np.asarray(indices), make_array(values), shape))
-
-
 def _spec(value: Any) -> TypeSpec:
-    if isinstance(value, SparseTensor):
-        return SparseTensorSpec(value.shape.sizes, value.dtype)
-    if isinstance(value, Tensor):
-        return TensorSpec(value.shape.sizes, value.dtype)
+    if isinstance(value, (Tensor, *COMPOSITES)):
+        return spec_of(value)
     return TensorSpec(value.shape, as_dtype(value.dtype))

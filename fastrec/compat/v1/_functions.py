@@ -18,48 +18,22 @@ import fastrec
 from .._tf import trace as _trace
 from .._tf.ops import Block, Op
 from .._tf.seeds import running
-from .._tf.specs import SparseTensorSpec, TensorSpec, TypeSpec
+from .._tf.specs import TensorSpec, TypeSpec
 from .._tf.structure import flatten, pack
 from .._tf.tensor import as_array, convert_to_tensor
 from ._blocks import Same, run_block
+from ._composites import COMPOSITES, make_op, parts_of, pieces, put_together, specs_of, take_op
 from ._nodes import Operation, Tensor
 from ._plan import needed, raised
 from .constants import convert_to_tensor as as_graph_tensor
 from .constants import of_array, placeholder
 from .graph import FunctionGraph, get_default_graph
+from .ragged import RaggedTensor
 from .sparse import SparseTensor
 
-__all__ = ["GraphFunction", "captured_values", "parts_of", "put_together", "sparse_of", "specs_of"]
+__all__ = ["GraphFunction", "captured_values"]
 
 _FEATURES = (fastrec.FixedLenFeature, fastrec.RawFeature)
-
-
-def specs_of(spec: TypeSpec) -> list[tuple[Any, Any]]:
-    """Types and shapes of the tensors that something of a spec consists of in a graph."""
-    if isinstance(spec, SparseTensorSpec):
-        rank = spec.shape.ndims
-        return [("int64", [None, rank]), (spec.dtype, [None]), ("int64", [rank])]
-    return [(spec.dtype, spec.shape.sizes)]
-
-
-def put_together(specs: Sequence[TypeSpec], tensors: Sequence[Any]) -> list[Any]:
-    """Tensors and sparse tensors of specs, of the tensors that they consist of."""
-    left = iter(tensors)
-    return [
-        SparseTensor(*(next(left) for _ in range(3)))
-        if isinstance(spec, SparseTensorSpec)
-        else next(left)
-        for spec in specs
-    ]
-
-
-def parts_of(raw: Any) -> list[Any]:
-    """The values of the tensors that something consists of in a graph."""
-    if isinstance(raw, fastrec.Sparse):
-        return [raw.indices, as_array(raw.values), np.array(raw.dense_shape, np.int64)]
-    if isinstance(raw, fastrec.Ragged):
-        raise TypeError("ragged tensors are not covered by data sets of fastrec.compat.v1")
-    return [as_array(raw)]
 
 
 def captured_values() -> dict[Tensor, Any]:
@@ -70,23 +44,6 @@ def captured_values() -> dict[Tensor, Any]:
 
 def _step() -> Any:
     return (running.get() or {}).get("step")
-
-
-def sparse_of(indices: Any, values: Any, shape: Any) -> Any:
-    """A sparse value of its parts."""
-    return fastrec.Sparse(indices, as_array(values), tuple(np.asarray(shape).tolist()))
-
-
-_MAKE_SPARSE = Op(
-    "SparseTensor",
-    sparse_of,
-    lambda specs, _: [SparseTensorSpec([None] * (specs[2].shape.sizes or [0])[0], specs[1].dtype)],
-)
-_TAKE_SPARSE = Op(
-    "SparseParts",
-    lambda raw: tuple(parts_of(raw)),
-    lambda specs, _: [TensorSpec(shape, dtype) for dtype, shape in specs_of(specs[0])],
-)
 
 
 class _Parsing:
@@ -191,7 +148,7 @@ class GraphFunction:
         kind, found = flatten(tuple(returned) if isinstance(returned, list) else returned)
         if not any(_is_dataset(leaf) for leaf in found):
             found = [
-                leaf if isinstance(leaf, SparseTensor) else as_graph_tensor(leaf) for leaf in found
+                leaf if isinstance(leaf, COMPOSITES) else as_graph_tensor(leaf) for leaf in found
             ]
         return kind, found
 
@@ -217,8 +174,9 @@ class GraphFunction:
             _, graph, given, kind, found = self._traced
             values: dict[Tensor, Any] = {}
             for inner, raw in zip(given, raws, strict=True):
-                parts = [*inner._fetch_parts()[0]] if isinstance(inner, SparseTensor) else [inner]
-                values.update(zip(parts, map(convert_to_tensor, parts_of(raw)), strict=True))
+                values.update(
+                    zip(pieces(inner), map(convert_to_tensor, parts_of(raw)), strict=True)
+                )
             for outer, inner in graph.captures.items():
                 if inner.op.type == "Captured":
                     values[inner] = convert_to_tensor(captured_values()[outer])
@@ -232,10 +190,12 @@ class GraphFunction:
             for raw in raws:
                 if hasattr(raw, "_node"):
                     leaves.append(self._wrap(raw))
-                elif isinstance(raw, fastrec.Sparse):
-                    leaves.append(SparseTensor(*map(of_array, parts_of(raw))))
+                    continue
+                parts = [of_array(part) for part in parts_of(raw)]
+                if isinstance(raw, fastrec.Sparse):
+                    leaves.append(SparseTensor(*parts))
                 else:
-                    leaves.append(of_array(as_array(raw)))
+                    leaves.append(RaggedTensor.from_nested_row_splits(parts[0], parts[1:]))
             kind, found = self._called(graph, structure, leaves)
             if any(_is_dataset(leaf) for leaf in found):
                 return pack(kind, [self._built(leaf) for leaf in found])
@@ -249,16 +209,15 @@ class GraphFunction:
             if any(_is_dataset(leaf) for leaf in found):
                 raise TypeError("not tensors")
             found = [
-                each if isinstance(each, SparseTensor) else graph.captured(each) for each in found
+                each if isinstance(each, COMPOSITES) else graph.captured(each) for each in found
             ]
         self._note(graph)
         self._traced = structure, graph, given, kind, found
         values: dict[Tensor, Any] = {}
         for inner, leaf in zip(given, leaves, strict=True):
-            if isinstance(inner, SparseTensor):
-                parts = _trace.run(_TAKE_SPARSE, [leaf])
-                inners = (inner.indices, inner.values, inner.dense_shape)
-                values.update(zip(inners, parts, strict=True))
+            if isinstance(inner, COMPOSITES):
+                parts = _trace.run(take_op(), [leaf])
+                values.update(zip(pieces(inner), parts, strict=True))
             else:
                 values[inner] = leaf
         for outer, inner in graph.captures.items():
@@ -282,17 +241,14 @@ def _captured(tensor: Tensor) -> Any:
 
 def _emitted(found: Sequence[Any], values: dict[Tensor, Any]) -> list[Any]:
     """The results of a function, whose operations are run, or noted down, one by one."""
-    wanted: list[Tensor] = []
-    for each in found:
-        sparse = isinstance(each, SparseTensor)
-        wanted += [each.indices, each.values, each.dense_shape] if sparse else [each]
+    wanted = [tensor for each in found for tensor in pieces(each)]
     for op in needed([tensor.op for tensor in wanted if tensor not in values], frozenset(values)):
         if not all(out in values for out in op.outputs) or not op.outputs:
             _emit(op, values)
     left = iter([values[tensor] for tensor in wanted])
     return [
-        _trace.run(_MAKE_SPARSE, [next(left) for _ in range(3)])
-        if isinstance(each, SparseTensor)
+        _trace.run(make_op(each), [next(left) for _ in pieces(each)])
+        if isinstance(each, COMPOSITES)
         else next(left)
         for each in found
     ]

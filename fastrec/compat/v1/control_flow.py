@@ -103,8 +103,6 @@ def Assert(
     InvalidArgumentError
         From running it, with `data` in the message.
     """
-    if condition is False:
-        raise invalid(f"assertion failed: {list(data)}")
     with name_scope(name, "Assert"):
         tensors = [convert_to_tensor(condition, bool_), *[convert_to_tensor(d) for d in data]]
         limit = 3 if summarize is None else summarize

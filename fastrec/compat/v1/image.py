@@ -13,6 +13,7 @@ from .image_colour import *
 from .image_ops import *
 from .image_sizes import *
 from .random_ops import random_crop as random_crop
+from .random_ops import stateless_random_crop as stateless_random_crop
 
 
 def __getattr__(name: str) -> Any:

@@ -30,10 +30,13 @@ from .parsing_ops import FixedLenSequenceFeature as FixedLenSequenceFeature
 from .parsing_ops import RaggedFeature as RaggedFeature
 from .parsing_ops import SparseFeature as SparseFeature
 from .parsing_ops import VarLenFeature as VarLenFeature
+from .parsing_ops import decode_json_example as decode_json_example
 from .parsing_ops import parse_example as parse_example
 from .parsing_ops import parse_sequence_example as parse_sequence_example
 from .parsing_ops import parse_single_example as parse_single_example
 from .parsing_ops import parse_single_sequence_example as parse_single_sequence_example
+from .parsing_ops import parse_tensor as parse_tensor
+from .parsing_ops import serialize_tensor as serialize_tensor
 from .queue_base import QueueBase as QueueBase
 from .queues import FIFOQueue as FIFOQueue
 from .queues import PaddingFIFOQueue as PaddingFIFOQueue

@@ -18,8 +18,8 @@ from .._tf.seeds import running
 from .._tf.shape import TensorShape
 from .._tf.specs import SparseTensorSpec, TypeSpec
 from .._tf.structure import flatten, map_leaves, pack
+from ._composites import class_of, parts_of, put_together, specs_of
 from ._datasets import Dataset
-from ._functions import parts_of, put_together, specs_of
 from ._nodes import Operation, Tensor
 from ._runtime import Step
 from .constants import convert_to_tensor
@@ -218,8 +218,7 @@ class Iterator:
     @property
     def output_classes(self) -> Any:
         """The classes of the parts of an element."""
-        kinds = {SparseTensorSpec: SparseTensor}
-        return map_leaves(lambda spec: kinds.get(type(spec), Tensor), self.element_spec)
+        return map_leaves(class_of, self.element_spec)
 
 
 def _signature(types: Any, shapes: Any, classes: Any) -> tuple[Any, list[TypeSpec]]:

@@ -11,7 +11,9 @@ import numpy as np
 import fastrec
 from fastrec import Bytes, ExampleParseError
 
-from .._tf.dtypes import DType, int64, string
+from .._tf import tensor_proto as _tensor_proto
+from .._tf.arrays import make_array
+from .._tf.dtypes import DType, as_dtype, int64, string
 from .._tf.features import (
     Checked,
     FixedLenFeature,
@@ -23,15 +25,17 @@ from .._tf.features import (
     checked_example,
     checked_sequence,
 )
+from .._tf.json_examples import example_of_json
 from .._tf.parse_errors import parse_failure
 from .._tf.sequence_errors import sequence_failure
 from .._tf.shape import TensorShape, in_messages
 from ._nodes import Operation, Tensor
-from ._ops import Array, invalid
+from ._ops import Array, invalid, pure
 from .constants import convert_to_tensor
 from .graph import create_op
 from .ragged import RaggedTensor
 from .sparse import SparseTensor
+from .string_ops import mapped
 
 __all__ = [
     "FixedLenFeature",
@@ -39,10 +43,15 @@ __all__ = [
     "RaggedFeature",
     "SparseFeature",
     "VarLenFeature",
+    "decode_json_example",
+    "make_ndarray",
+    "make_tensor_proto",
     "parse_example",
     "parse_sequence_example",
     "parse_single_example",
     "parse_single_sequence_example",
+    "parse_tensor",
+    "serialize_tensor",
 ]
 
 _Flatten = Callable[[Any], "list[Any]"]
@@ -308,7 +317,8 @@ def _sequence(
             else:
                 found = fastrec.parse_sequence_example(rows, before.features, frames.features)
         except ExampleParseError as error:
-            raise sequence_failure(error, before, frames, rows, called.tolist()) from error
+            names = called.reshape(-1).tolist()
+            raise sequence_failure(error, before, frames, rows, names) from error
         lengths = [np.asarray(found[2][key], dtype=np.int64) for key in keys]
         parts = zip(layouts, found[:2], strict=True)
         return (*(v for layout, columns in parts for v in layout.values(columns)), *lengths)
@@ -334,7 +344,7 @@ def parse_single_sequence_example(
 ) -> tuple[dict[Any, Any], dict[Any, Any]]:
     """One SequenceExample as tensors: those of its context, and those of its feature lists."""
     context, lists, _ = _sequence(
-        serialized, context_features, sequence_features, None, name, single=True
+        serialized, context_features, sequence_features, example_name, name, single=True
     )
     return context, lists
 
@@ -350,3 +360,80 @@ def parse_sequence_example(
     return _sequence(
         serialized, context_features, sequence_features, example_names, name, single=False
     )
+
+
+# Examples as JSON, and tensors as messages.
+
+
+def decode_json_example(json_examples: Any, name: str | None = None) -> Tensor:
+    """Examples in JSON as serialized ones."""
+    return mapped("DecodeJSONExample", example_of_json, json_examples, name)
+
+
+def serialize_tensor(tensor: Any, name: str | None = None) -> Tensor:
+    """A tensor as the bytes of a ``TensorProto``."""
+    value = convert_to_tensor(tensor)
+
+    def kernel(array: Array) -> Array:
+        return make_array(_tensor_proto.serialize(array, value.dtype), string)
+
+    return pure("SerializeTensor", kernel, (value,), string, [], name)
+
+
+def parse_tensor(serialized: Any, out_type: Any, name: str | None = None) -> Tensor:
+    """The tensor in the bytes of a ``TensorProto``.
+
+    Raises
+    ------
+    InvalidArgumentError
+        From running it, when there is none, or one of another type.
+    """
+    dtype = as_dtype(out_type)
+
+    def kernel(data: Array) -> Array:
+        if data.ndim:
+            shape = in_messages(data.shape)
+            raise invalid(f"Expected `serialized` to be a scalar, got shape: {shape}")
+        return _tensor_proto.parse(data.item(), dtype)
+
+    return pure("ParseTensor", kernel, (convert_to_tensor(serialized, string),), dtype, None, name)
+
+
+class TensorProto:
+    """A tensor as a message, of which there are only the bytes."""
+
+    def __init__(self, data: bytes = b"") -> None:
+        self._data = data
+
+    def SerializeToString(self) -> bytes:
+        """Return its bytes."""
+        return self._data
+
+    def ParseFromString(self, serialized: bytes) -> int:
+        """Take other bytes; return how many."""
+        self._data = bytes(serialized)
+        return len(self._data)
+
+    @classmethod
+    def FromString(cls, serialized: bytes) -> TensorProto:
+        """One with these bytes."""
+        return cls(bytes(serialized))
+
+
+def make_tensor_proto(
+    values: Any,
+    dtype: Any = None,
+    shape: Any = None,
+    verify_shape: bool = False,
+    allow_broadcast: bool = False,
+) -> TensorProto:
+    """An array as a ``TensorProto``."""
+    array = make_array(values, None if dtype is None else as_dtype(dtype))
+    if shape is not None:
+        array = array.reshape(TensorShape(shape).as_list())
+    return TensorProto(_tensor_proto.serialize(array, as_dtype(array.dtype)))
+
+
+def make_ndarray(tensor: TensorProto) -> Array:
+    """Return the array in a ``TensorProto``."""
+    return _tensor_proto.decode(tensor.SerializeToString())

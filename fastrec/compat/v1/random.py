@@ -11,6 +11,7 @@ set_random_seed = graph.set_random_seed
 get_seed = graph.get_seed
 normal = random_ops.random_normal
 shuffle = random_ops.random_shuffle
+stateless_uniform = random_ops.stateless_random_uniform
 truncated_normal = random_ops.truncated_normal
 uniform = random_ops.random_uniform
 

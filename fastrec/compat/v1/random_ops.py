@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -11,7 +12,7 @@ import numpy as np
 from .._tf.dtypes import DType, as_dtype, float32
 from .._tf.kernels import philox
 from ._nodes import Tensor
-from ._ops import Array, invalid
+from ._ops import Array, invalid, pure
 from .array_ops import _shape_tensor, shape
 from .constants import constant_value, convert_to_tensor, shape_value
 from .control_flow import Assert, with_dependencies
@@ -25,6 +26,7 @@ __all__ = [
     "random_normal",
     "random_shuffle",
     "random_uniform",
+    "stateless_random_uniform",
     "truncated_normal",
 ]
 
@@ -103,8 +105,13 @@ def random_uniform(
 
 def _uniform_int(sizes: Tensor, low: Tensor, high: Tensor, known: Any, seed: int | None) -> Tensor:
     numpy = low.dtype.numpy
+    for limit, tensor in (("minval", low), ("maxval", high)):
+        if tensor.shape.ndims:
+            raise ValueError(f"{limit} must be a scalar; got a tensor of shape {tensor.shape}")
 
     def draw(state: philox.Philox, wanted: Array, a: Array, b: Array) -> Array:
+        if not np.prod(wanted):
+            return np.zeros(_sized(wanted), numpy)
         if not a < b:
             raise invalid(f"Need minval < maxval, got {a} >= {b}")
         return philox.uniform_int(state, _sized(wanted), int(a), int(b), numpy)
@@ -181,6 +188,48 @@ def random_shuffle(value: Any, seed: int | None = None, name: str | None = None)
     return op.outputs[0]
 
 
+def stateless_random_uniform(
+    shape: Any,
+    seed: Any,
+    minval: Any = 0,
+    maxval: Any = None,
+    dtype: Any = float32,
+    name: str | None = None,
+    alg: str = "auto_select",
+) -> Tensor:
+    """Numbers that `seed`, of shape (2,), decides, from `minval` up to and without `maxval`.
+
+    Raises
+    ------
+    ValueError
+        For whole numbers without `maxval`.
+    """
+    element = as_dtype(dtype)
+    if maxval is None:
+        if element.is_integer:
+            raise ValueError(f"Must specify maxval for integer dtype {element}")
+        maxval = 1
+    with name_scope(name, "stateless_random_uniform"):
+        inputs = [_shape_tensor(shape), convert_to_tensor(seed)]
+        low = convert_to_tensor(minval, element, "min")
+        high = convert_to_tensor(maxval, element, "max")
+
+        def draw(wanted: Array, pair: Array, *limits: Array) -> Array:
+            state = philox.scrambled(int(pair[0]), int(pair[1]))
+            if not limits:
+                return philox.uniform(state, _sized(wanted), element.numpy)
+            least, most = int(limits[0]), int(limits[1])
+            if not least < most:
+                raise invalid(f"Need minval < maxval, got {least} >= {most}")
+            return philox.uniform_int(state, _sized(wanted), least, most, element.numpy)
+
+        known = shape_value(inputs[0])
+        if element.is_integer:
+            inputs += [low, high]
+        drawn = pure("StatelessRandomUniformV2", draw, inputs, element, known)
+        return drawn if element.is_integer else add(drawn * (high - low), low, "add")
+
+
 def _surely_fits(whole: Tensor, part: Tensor) -> bool:
     sizes, wanted = constant_value(whole), constant_value(part)
     known = sizes is not None and wanted is not None and sizes.shape == wanted.shape
@@ -195,6 +244,15 @@ def random_crop(value: Any, size: Any, seed: int | None = None, name: str | None
     InvalidArgumentError
         From running it, when `value` is smaller.
     """
+    return _cropped(value, size, functools.partial(random_uniform, seed=seed), name)
+
+
+def stateless_random_crop(value: Any, size: Any, seed: Any, name: str | None = None) -> Tensor:
+    """A part of `value` of the sizes `size`, from the place that `seed`, of two, decides."""
+    return _cropped(value, size, functools.partial(stateless_random_uniform, seed=seed), name)
+
+
+def _cropped(value: Any, size: Any, uniform: Callable[..., Tensor], name: str | None) -> Tensor:
     with name_scope(name, "random_crop"):
         tensor = convert_to_tensor(value, name="value")
         wanted = convert_to_tensor(size, np.int32, "size")
@@ -207,5 +265,5 @@ def random_crop(value: Any, size: Any, seed: int | None = None, name: str | None
             )
             whole = with_dependencies([fits], whole)
         limit = whole - wanted + 1
-        drawn = random_uniform(shape(whole), dtype=wanted.dtype, maxval=wanted.dtype.max, seed=seed)
+        drawn = uniform(shape(whole), dtype=wanted.dtype, maxval=wanted.dtype.max)
         return slice(tensor, floormod(drawn, limit), wanted, "random_crop")

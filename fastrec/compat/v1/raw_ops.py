@@ -40,19 +40,23 @@ def decode_raw(
     little_endian: bool = True,
     name: str | None = None,
     bytes: Any = None,
+    *,
+    fixed_length: int | None = None,
 ) -> Tensor:
     """Bytes as the elements of arrays, which get one more dimension.
 
     Parameters
     ----------
     input_bytes : Tensor of string
-        All of one size.
+        All of one size, unless `fixed_length` is given.
     out_type : DType
         The type of the elements.
     little_endian : bool
         The byte order in the bytes.
     name : str, optional
         Of the operation.
+    fixed_length : int, optional
+        How many bytes to take of each, zeros after those that are shorter, as in version 2.
 
     Raises
     ------
@@ -69,10 +73,23 @@ def decode_raw(
             f"allowed values: {', '.join(_RAW)}"
         )
 
-    def kernel(values: Array) -> Array:
-        return raw_array(values, dtype.numpy, little_endian)
+    if fixed_length is not None and (fixed_length <= 0 or fixed_length % dtype.size):
+        raise ValueError(
+            f"fixed_length ({fixed_length}) must be a multiple of the size of out_type "
+            f"({dtype.size}), and greater than zero"
+        )
 
-    known = tensor.shape.concatenate([None])
+    def kernel(values: Array) -> Array:
+        if fixed_length is None:
+            return raw_array(values, dtype.numpy, little_endian)
+        rows = [row[:fixed_length].ljust(fixed_length, b"\0") for row in values.reshape(-1)]
+        count = fixed_length // dtype.size
+        if not rows:
+            return np.zeros((*values.shape, count), dtype.numpy)
+        found = fastrec.decode_raw(b"".join(rows), dtype.numpy, little_endian)
+        return found.reshape(*values.shape, count)
+
+    known = tensor.shape.concatenate([None if fixed_length is None else fixed_length // dtype.size])
     return pure(
         "DecodeRaw",
         kernel,
@@ -157,6 +174,11 @@ def decode_csv(
         From running it, for a line with another number of fields, or a field of another type.
     """
     tensor = convert_to_tensor(records, string, "records")
+    if not isinstance(record_defaults, (list, tuple)):
+        raise TypeError(
+            f"Expected list for 'record_defaults' argument to 'decode_csv' Op, not "
+            f"{record_defaults!r}."
+        )
     fields = [_field(default) for default in record_defaults]
     if not fields:
         raise ValueError("record_defaults must have a default for one column at least")
@@ -164,7 +186,7 @@ def decode_csv(
         raise ValueError("field_delim should be only 1 char")
     columns = None if select_cols is None else list(select_cols)
     if columns is not None and len(columns) != len(fields):
-        raise ValueError("Length of select_cols should match length of record_defaults.")
+        raise ValueError("Length of select_cols and record_defaults do not match.")
     if columns and columns[0] < 0:
         raise ValueError("select_cols contains negative values.")
     if columns is not None and any(a >= b for a, b in pairwise(columns)):
@@ -192,7 +214,9 @@ def _field(default: Any) -> Field:
     if isinstance(default, (DType, np.dtype, type)):  # and no number, which is a default
         return Field(as_dtype(default).numpy, None)
     found = constant_value(default) if isinstance(default, Tensor) else make_array(default)
-    if found is None or found.ndim > 1 or found.size > 1:
+    if found is not None and found.ndim > 1:
+        raise ValueError(f"Shape must be at most rank 1 but is rank {found.ndim} for 'DecodeCSV'")
+    if found is None or found.size > 1:
         raise ValueError("each of record_defaults must be a constant of at most one element")
     if as_dtype(found.dtype).name not in _COLUMNS:
         raise TypeError(

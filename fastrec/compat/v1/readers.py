@@ -197,6 +197,8 @@ class ReaderBase:
             return ()
 
         state = convert_to_tensor(state, string)
+        if state.shape.ndims not in (0, None):
+            raise ValueError(f"Shape must be rank 0 but is rank {state.shape.ndims}")
         return self._op("ReaderRestoreStateV2", kernel, [], name, (state,))
 
     def reset(self, name: str | None = None) -> Operation:

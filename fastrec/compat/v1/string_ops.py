@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import base64
+import functools
 import re
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -11,15 +12,15 @@ from typing import Any
 import numpy as np
 
 from .._tf.dtypes import as_dtype, float32, int32, int64, string
-from .._tf.errors import OutOfRangeError
+from .._tf.errors import OutOfRangeError, UnimplementedError
 from .._tf.kernels.numbers import NotANumber, number_of
 from .._tf.ops.arithmetic import broadcast_sizes
 from .._tf.shape import TensorShape, in_messages
-from ._nodes import Tensor
+from ._nodes import Tensor, operators
 from ._ops import Array, invalid, numbers_of, pure
 from .constants import constant_value, convert_to_tensor
 from .graph import create_op
-from .sparse import SparseTensor
+from .ragged import RaggedTensor
 
 __all__ = [
     "as_string",
@@ -87,10 +88,17 @@ def string_strip(input: Any, name: str | None = None) -> Tensor:
 
 def string_length(input: Any, name: str | None = None, unit: str = "BYTE") -> Tensor:
     """Bytes, or characters if `unit` is ``UTF8_CHAR``."""
-    if unit not in ("BYTE", "UTF8_CHAR"):
-        raise ValueError(f"unit must be BYTE or UTF8_CHAR, not {unit!r}")
+    _check_unit(unit, "StringLength")
     function = len if unit == "BYTE" else lambda s: sum(byte & 0xC0 != 0x80 for byte in s)
     return mapped("StringLength", function, input, name, int32)
+
+
+def _check_unit(unit: str, type: str) -> None:
+    if unit not in ("BYTE", "UTF8_CHAR"):
+        raise ValueError(
+            f"Value for attr 'unit' of \"{unit}\": Attr 'unit' of '{type}' Op passed string "
+            f'\'{unit}\' not in: "BYTE", "UTF8_CHAR".'
+        )
 
 
 def encode_base64(input: Any, pad: bool = False, name: str | None = None) -> Tensor:
@@ -110,8 +118,10 @@ def decode_base64(input: Any, name: str | None = None) -> Tensor:
         if not re.fullmatch(rb"[A-Za-z0-9_-]*={0,2}", value):
             raise invalid("Invalid character found in base64.")
         bare = value.rstrip(b"=")
+        if bare != value and len(value) % 4:
+            raise invalid(f"Base64 string length with padding must be 0 modulo 4, got {len(value)}")
         if len(bare) % 4 == 1:
-            raise invalid("Base64 string length (mod 4) cannot be 1")
+            raise invalid(f"Base64 string length cannot be 1 modulo 4, got {len(bare)}")
         return base64.urlsafe_b64decode(bare + b"=" * (-len(bare) % 4))
 
     return mapped("DecodeBase64", function, input, name)
@@ -127,66 +137,122 @@ def string_split(
     delimiter: Any = None,
     result_type: str = "SparseTensor",
     name: str | None = None,
-) -> SparseTensor:
+) -> Any:
     """The parts of each string between any of the characters of `delimiter`, a row for each.
 
     An empty delimiter cuts between all bytes.
     """
-    if result_type != "SparseTensor":
-        raise NotImplementedError("fastrec.compat.v1 splits strings into a SparseTensor only")
-    chosen = sep if delimiter is None else delimiter
-    marks = " " if chosen is None else chosen
-    marks = marks.encode() if isinstance(marks, str) else marks
-    cut = re.compile(b"[" + re.escape(marks) + b"]") if marks else None
+    chosen = delimiter if sep is None else sep
+    marks = convert_to_tensor(" " if chosen is None else chosen, string)
+    if marks.shape.ndims not in (0, None):
+        raise ValueError(
+            f"delimiter must be a scalar. Received: rank {marks.shape.ndims} for 'StringSplit'"
+        )
 
-    def parts(value: bytes) -> list[bytes]:
-        if cut is None:
+    def split(value: bytes, between: bytes) -> list[bytes]:
+        if not between:
             return [value[i : i + 1] for i in range(len(value))]
+        cut = re.compile(b"[" + re.escape(between) + b"]")
         found = cut.split(value) if value else []
         return [part for part in found if part] if skip_empty else found
 
-    return _split(source, parts, name)
+    rows = _split("StringSplit", convert_to_tensor(source, string), marks, split, name)
+    return _of_result_type(rows, result_type)
 
 
 def split_v2(
-    input: Any = None, sep: Any = None, maxsplit: int = -1, name: str | None = None, **others: Any
-) -> SparseTensor:
+    input: Any = None,
+    sep: Any = None,
+    maxsplit: int = -1,
+    result_type: str = "SparseTensor",
+    source: Any = None,
+    name: str | None = None,
+) -> Any:
     """The parts of each string between every `sep`, or where there is white space."""
-    mark = sep.encode() if isinstance(sep, str) else sep or b""
+    given = source if input is None else input
+    strings = given if isinstance(given, RaggedTensor) else convert_to_tensor(given, string)
+    if strings.shape.ndims is None:
+        raise ValueError("Rank of input must be known.")
+    if strings.shape.ndims == 0:
+        strings = operators["stack"]([strings], string, None)
+    marks = convert_to_tensor("" if sep is None else sep, string)
+    split = functools.partial(split_at, most=maxsplit)
+    return _of_result_type(_split_all(strings, marks, split, name), result_type)
 
-    def parts(value: bytes) -> list[bytes]:
-        return value.split(mark, maxsplit) if mark else value.split(None, maxsplit)
 
-    return _split(input, parts, name)
+def _split_all(strings: Any, marks: Tensor, split: _Parts, name: str | None) -> RaggedTensor:
+    """The parts of each string, in rows of one dimension more."""
+    if isinstance(strings, RaggedTensor):
+        return strings.with_flat_values(_split_all(strings.flat_values, marks, split, name))
+    if strings.shape.ndims == 1:
+        return _split("StringSplitV2", strings, marks, split, name)
+
+    def rows_of(values: Array) -> Any:
+        return np.arange(len(values) + 1, dtype=np.int64) * values.shape[1]
+
+    def joined(values: Any) -> Any:
+        return values.reshape(-1, *values.shape[2:])
+
+    sizes = strings.shape.sizes
+    splits = pure("RowSplits", rows_of, (strings,), int64, [None if not sizes[0] else sizes[0] + 1])
+    inner = pure("Reshape", joined, (strings,), string, [None, *sizes[2:]])
+    return RaggedTensor(_split_all(inner, marks, split, name), splits)
 
 
-def _split(source: Any, parts: Callable[[bytes], list[bytes]], name: str | None) -> SparseTensor:
-    tensor = convert_to_tensor(source, string)
+_Parts = Callable[[bytes, bytes], list[bytes]]
 
-    def kernel(step: Any, values: Array) -> tuple[Array, ...]:
+
+def _split(
+    type: str, strings: Tensor, marks: Tensor, parts: _Parts, name: str | None
+) -> RaggedTensor:
+    if strings.shape.ndims not in (1, None):
+        raise ValueError(f"Shape must be rank 1 but is rank {strings.shape.ndims} for '{type}'")
+
+    def kernel(step: Any, values: Array, between: Array) -> tuple[Array, ...]:
         if values.ndim != 1:
             raise invalid(f"input must be a vector, got shape: {in_messages(values.shape)}")
-        rows = [parts(value) for value in values.tolist()]
-        lengths = [len(row) for row in rows]
-        indices = [(i, j) for i, row in enumerate(rows) for j in range(len(row))]
-        flat = np.empty(len(indices), dtype=object)
+        if between.ndim:
+            raise invalid(f"delimiter must be a scalar, got shape: {in_messages(between.shape)}")
+        mark: Any = between[()]
+        rows = [parts(value, mark) for value in values.tolist()]
+        flat = np.empty(sum(map(len, rows)), dtype=object)
         flat[:] = [part for row in rows for part in row]
-        sizes = np.array([len(rows), max(lengths, default=0)], dtype=np.int64)
-        return np.array(indices, dtype=np.int64).reshape(-1, 2), flat, sizes
+        return flat, np.cumsum([0, *map(len, rows)], dtype=np.int64)
 
-    outputs = [(int64, TensorShape([None, 2])), (string, TensorShape([None]))]
-    op = create_op(
-        "StringSplit", (tensor,), [*outputs, (int64, TensorShape([2]))], kernel, name=name
-    )
-    return SparseTensor(op.outputs[0], op.outputs[1], op.outputs[2])
+    count = strings.shape.num_elements()
+    outputs = [(string, [None]), (int64, [None if count is None else count + 1])]
+    op = create_op(type, (strings, marks), outputs, kernel, name=name)
+    return RaggedTensor(op.outputs[0], op.outputs[1])
+
+
+def _of_result_type(rows: RaggedTensor, wanted: str) -> Any:
+    if wanted not in ("SparseTensor", "RaggedTensor"):
+        raise ValueError("result_type must be one of 'SparseTensor' or 'RaggedTensor'.")
+    return rows if wanted == "RaggedTensor" else rows.to_sparse()
+
+
+def split_at(text: bytes, sep: bytes, most: int = -1) -> list[bytes]:
+    """As TensorFlow splits: what is left after `most` parts is one more, even if it is empty."""
+    if most == 0:
+        return [text]
+    if sep:
+        return text.split(sep, most)
+    found = text.lstrip(_SPACE).split(None, most)
+    return [*found, b""] if most > 0 and len(found) == most else found
+
+
+_SPACE = b" \t\n\v\f\r"
 
 
 def substr(input: Any, pos: Any, len: Any, name: str | None = None, unit: str = "BYTE") -> Tensor:
     """`len` bytes from `pos` on; negative positions count from the end."""
-    if unit not in ("BYTE", "UTF8_CHAR"):
-        raise ValueError(f"unit must be BYTE or UTF8_CHAR, not {unit!r}")
+    _check_unit(unit, "Substr")
     tensor = convert_to_tensor(input, string)
     first, count = convert_to_tensor(pos), convert_to_tensor(len)
+    if not first.shape.is_compatible_with(count.shape):
+        raise ValueError(
+            f"Shapes of pos and len must be equal, got {first.shape} and {count.shape} for 'Substr'"
+        )
     if first.dtype is not count.dtype:
         raise TypeError(
             f"Input 'len' of 'Substr' Op has type {count.dtype.name} that does not match type "
@@ -201,6 +267,9 @@ def substr(input: Any, pos: Any, len: Any, name: str | None = None, unit: str = 
         except ValueError:
             shapes = f"{in_messages(values.shape)} vs. {in_messages(starts.shape)}"
             raise invalid(f"Incompatible shapes: {shapes}") from None
+        if whole[0].ndim > 2 and starts.ndim and values.shape != starts.shape:
+            text = f"Substr broadcast not implemented for {whole[0].ndim} dimensions"
+            raise UnimplementedError(None, None, text)
         flat = zip(*(part.reshape(-1).tolist() for part in whole), strict=True)
         result = np.empty(whole[0].size, dtype=object)
         result[:] = [_part(v, p, n, i, unit) for i, (v, p, n) in enumerate(flat)]
@@ -240,6 +309,10 @@ def string_join(inputs: Sequence[Any], separator: Any = "", name: str | None = N
     shape = TensorShape([])
     for tensor in tensors:
         if tensor.shape.ndims != 0:
+            if shape.ndims and not shape.is_compatible_with(tensor.shape):
+                raise ValueError(
+                    f"Input shapes do not match: {shape} and {tensor.shape} for 'StringJoin'"
+                )
             shape = tensor.shape if shape.ndims == 0 else shape.merge_with(tensor.shape)
     return pure("StringJoin", kernel, tensors, string, shape, name)
 
@@ -266,9 +339,11 @@ def reduce_join(
         # The first of several is joined first: it is the one that changes fastest.
         places = _joined_first(axes[0], x.ndim)[::-1] if axes else list(range(x.ndim))
         rest = [d for d in range(x.ndim) if d not in places]
-        rows = x.transpose([*rest, *places]).reshape([*(x.shape[d] for d in rest), -1])
+        outer = [x.shape[d] for d in rest]
+        count = int(np.prod([x.shape[d] for d in places]))
+        rows = x.transpose([*rest, *places]).reshape([*outer, count])
         flat = np.empty(int(np.prod(rows.shape[:-1])), dtype=object)
-        flat[:] = [between.join(row) for row in rows.reshape(flat.size, -1).tolist()]
+        flat[:] = [between.join(row) for row in rows.reshape(flat.size, count).tolist()]
         sizes = [1 if d in places else n for d, n in enumerate(x.shape)]
         return flat.reshape(sizes if keep else rows.shape[:-1])
 
@@ -278,6 +353,11 @@ def reduce_join(
         places = constant_value(given[0])
         left = None
         if places is not None and rank is not None:
+            for place in places.reshape(-1).tolist():
+                if not -rank <= place < rank:
+                    raise ValueError(
+                        f"Invalid reduction dimension {place} for input with {rank} dimension(s)"
+                    )
             gone = {int(place) % max(rank, 1) for place in places.reshape(-1)}
             sizes = list(tensor.shape.sizes or ())
             left = [1 if d in gone else n for d, n in enumerate(sizes) if keep or d not in gone]
@@ -341,14 +421,19 @@ def as_string(
 ) -> Tensor:
     """Numbers as C's ``printf`` writes them."""
     tensor = convert_to_tensor(input)
-    kind = tensor.dtype.numpy.kind
+    kind = "f" if tensor.dtype.is_floating else tensor.dtype.numpy.kind
     if scientific and shortest:
         raise invalid("Cannot select both scientific and shortest notation")
+    if len(fill) > 1:
+        raise invalid(f"Fill string must be one or fewer characters, got {fill!r}")
     if kind in "fc":
         letter = "e" if scientific else "g" if shortest else "f"
     else:
-        if scientific or shortest or precision >= 0:
-            raise invalid(f"{tensor.dtype.name} has no precision and no such notation")
+        name_ = tensor.dtype.name
+        if scientific or shortest:
+            raise invalid(f"scientific and shortest format not supported for datatype {name_}")
+        if precision >= 0:
+            raise invalid(f"precision not supported for datatype {name_}")
         letter = "s" if kind in "bO" else "d"
     digits = f".{precision}" if precision >= 0 else ""
     spec = f"%{fill}{width if width >= 0 else ''}{digits}{letter}"

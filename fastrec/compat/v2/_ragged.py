@@ -11,7 +11,7 @@ import numpy as np
 import fastrec
 
 from .._tf import errors as _errors
-from .._tf.composite import Composite, dtype_of
+from .._tf.composite import RaggedValue
 from .._tf.dtypes import DType, as_dtype
 from .._tf.specs import RaggedTensorSpec, TensorSpec, TypeSpec
 from .._tf.tensor import OPERATORS, EagerTensor, TensorShape, as_array, convert_to_tensor
@@ -19,10 +19,6 @@ from .._tf.trace import SYMBOL_WRAPPERS, WRAPPERS, Op, Symbol, run, wrap
 from ._ragged_parts import refilled, within_rows
 
 __all__ = ["RaggedTensor"]
-
-
-def _depth(ragged: fastrec.Ragged) -> int:
-    return 1 + (_depth(ragged.values) if isinstance(ragged.values, fastrec.Ragged) else 0)
 
 
 def _padded(ragged: fastrec.Ragged, default: Any, shape: tuple[int | None, ...] | None) -> Any:
@@ -118,7 +114,7 @@ def _operator(name: str, reflected: bool = False) -> Callable[..., Any]:
     return operate
 
 
-class RaggedTensor(Composite):
+class RaggedTensor(RaggedValue):
     """Rows of differing length; made by parsing, and by :meth:`from_row_splits` and its like."""
 
     __slots__ = ()
@@ -188,7 +184,7 @@ class RaggedTensor(Composite):
     def __ne__(self, other: object) -> Any:
         return _operator("not_equal")(self, other)
 
-    __hash__ = None
+    __hash__ = None  # type: ignore[assignment]
 
     @staticmethod
     def from_row_splits(
@@ -266,15 +262,6 @@ class RaggedTensor(Composite):
         ):
             raise ValueError("SparseTensor is not right-ragged")
         return RaggedTensor.from_row_lengths(wrap(sparse.values), lengths)
-
-    @property
-    def _spec(self) -> TypeSpec:
-        if isinstance(self._raw, Symbol):
-            return self._raw.spec
-        flat = self._raw.flat_values
-        depth = _depth(self._raw)
-        shape = (len(self._raw), *[None] * depth, *flat.shape[1:])
-        return RaggedTensorSpec(shape, dtype_of(flat), depth, self._raw.row_splits.dtype)
 
     @property
     def ragged_rank(self) -> int:

@@ -17,6 +17,7 @@ from .._tf import gfile
 from .._tf import tensor_proto as _tensor_proto
 from .._tf.composite import SparseTensor
 from .._tf.dtypes import as_dtype, short_name
+from .._tf.json_examples import example_of_json
 from .._tf.records import TFRecordOptions, TFRecordWriter
 from .._tf.specs import TensorSpec
 from .._tf.tensor import as_array, convert_to_tensor
@@ -189,22 +190,9 @@ def deserialize_many_sparse(
 
 def decode_json_example(json_examples: Any, name: str | None = None) -> Any:
     """Examples as JSON into serialized ones."""
-    from google.protobuf import json_format
+    from .strings import _each
 
-    from fastrec.train import Example
-
-    def one(text: bytes) -> bytes:
-        try:
-            return json_format.Parse(text, Example()).SerializeToString(deterministic=True)
-        except json_format.ParseError as error:
-            message = f"Error while parsing JSON: {error}"
-            raise _errors.InvalidArgumentError(None, None, message) from error
-
-    array = convert_to_tensor(json_examples, "string").array
-    found = np.empty(array.shape, object)
-    for where, text in np.ndenumerate(array):
-        found[where] = one(text)
-    return convert_to_tensor(found, "string")
+    return _each("DecodeJSONExample", example_of_json, "string", json_examples)
 
 
 def _defaults(record_defaults: Any) -> list[Any]:

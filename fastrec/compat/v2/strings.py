@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import functools
-import re
 from collections.abc import Callable
 from typing import Any
 
@@ -13,6 +12,7 @@ import numpy as np
 from .._tf.data.pipeline import invalid
 from .._tf.dtypes import DType, as_dtype, short_name
 from .._tf.kernels.numbers import NotANumber, number_of, numbers_of
+from .._tf.patterns import compiled
 from .._tf.specs import TensorSpec, TypeSpec
 from .._tf.tensor import Tensor, as_array, convert_to_tensor, mismatch
 from .._tf.trace import Block, Op, run
@@ -176,28 +176,32 @@ _size = len
 _SPACE = b" \t\n\v\f\r"
 
 
-def _pattern(pattern: str) -> re.Pattern[bytes]:
-    try:
-        return re.compile(pattern.encode())
-    except re.error as error:
-        raise invalid(f"Invalid pattern: {pattern}, error: {error}") from error
+def _bytes(value: Any) -> bytes | None:
+    """The bytes of a text; None for a tensor."""
+    if isinstance(value, str):
+        return value.encode("utf-8", "surrogateescape")
+    return value if isinstance(value, bytes) else None
 
 
 def regex_replace(
-    input: Any, pattern: str, rewrite: str, replace_global: bool = True, name: str | None = None
+    input: Any, pattern: Any, rewrite: Any, replace_global: bool = True, name: str | None = None
 ) -> Any:
-    """Strings with what matches replaced. The patterns are Python's."""
-    found = _pattern(pattern)
-    new = re.sub(rb"\\(\d)", rb"\\g<\1>", rewrite.encode())
-    return _each(
-        "RegexReplace", lambda s: found.sub(new, s, 0 if replace_global else 1), "string", input
-    )
+    """Strings with what matches replaced by `rewrite`, in which ``\\1`` is the first group."""
+    known, new = _bytes(pattern), _bytes(rewrite)
+    if known is None or new is None:
+        change = lambda s, p, r: compiled(p).replaced(s, r, replace_global)  # noqa: E731
+        return _each("RegexReplace", change, "string", input, pattern, rewrite)
+    found, by = compiled(known), new
+    return _each("RegexReplace", lambda s: found.replaced(s, by, replace_global), "string", input)
 
 
-def regex_full_match(input: Any, pattern: str, name: str | None = None) -> Any:
-    """Whether strings match. The patterns are Python's."""
-    found = _pattern(pattern)
-    return _each("RegexFullMatch", lambda s: found.fullmatch(s) is not None, "bool", input)
+def regex_full_match(input: Any, pattern: Any, name: str | None = None) -> Any:
+    """Whether strings match from beginning to end."""
+    known = _bytes(pattern)
+    if known is None:
+        matches = lambda s, p: compiled(p).full_match(s)  # noqa: E731
+        return _each("RegexFullMatch", matches, "bool", input, pattern)
+    return _each("RegexFullMatch", compiled(known).full_match, "bool", input)
 
 
 def _number(data: bytes, dtype: DType) -> Any:

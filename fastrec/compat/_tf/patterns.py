@@ -1,0 +1,209 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Regular expressions of RE2, which TensorFlow has, by Python's ``re``.
+
+A dot is a character of UTF-8, classes such as ``\\d`` are of ASCII, ``[[:alpha:]]`` and ``\\p{Lu}``
+are known, ``$`` is the end alone, and what matches nothing does not match right behind what matched
+something. What RE2 does not have, such as ``(?=...)``, is refused as there.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+import sys
+import unicodedata
+from collections.abc import Callable, Iterator
+from itertools import groupby
+from typing import Any
+
+from .errors import InvalidArgumentError
+
+__all__ = ["Pattern", "compiled"]
+
+_CLASSES = {
+    "alnum": "0-9A-Za-z",
+    "alpha": "A-Za-z",
+    "ascii": r"\x00-\x7f",
+    "blank": r"\t ",
+    "cntrl": r"\x00-\x1f\x7f",
+    "digit": "0-9",
+    "graph": r"!-~",
+    "lower": "a-z",
+    "print": r" -~",
+    "punct": r"!-/:-@\[-`{-~",
+    "space": r"\t\n\v\f\r ",
+    "upper": "A-Z",
+    "word": "0-9A-Za-z_",
+    "xdigit": "0-9A-Fa-f",
+}
+_SPACE = r"\t\n\f\r "
+_NO_SPACE = "\\x00-\\x08\\x0b\\x0e-\\x1f!-\U0010ffff"
+_PIECES = re.compile(
+    r"\\Q(?P<quoted>.*?)(?:\\E|\Z)"
+    r"|\\(?P<sign>[pP])(?:\{(?P<not>\^?)(?P<kind>\w+)\}|(?P<letter>\w))"
+    r"|\\x\{(?P<code>[0-9A-Fa-f]{1,6})\}"
+    r"|\\(?P<escaped>.)"
+    r"|\[:(?P<class_not>\^?)(?P<class>\w+):\]"
+    r"|\((?P<group>\?(?:P?<\w+>|P?=|!|<=|<!|>|\#))"
+    r"|(?P<other>.)",
+    re.DOTALL,
+)
+
+
+def _error(pattern: str, why: object) -> InvalidArgumentError:
+    return InvalidArgumentError(None, None, f"Invalid pattern: {pattern}, error: {why}")
+
+
+@functools.lru_cache(64)
+def _ranges(kind: str, wanted: bool) -> str | None:
+    """The characters of a category of Unicode, or the others, as the inside of a class."""
+    runs: list[str] = []
+    letters = (unicodedata.category(chr(code)) for code in range(sys.maxunicode + 1))
+    at = 0
+    for same, run in groupby(letters, lambda found: found.startswith(kind)):
+        size = sum(1 for _ in run)
+        if same is wanted:
+            runs.append(f"\\U{at:08x}-\\U{at + size - 1:08x}")
+        at += size
+    return "".join(runs) or None
+
+
+def _pieces(pattern: str) -> Iterator[str]:
+    """The parts of a pattern, each as Python writes it."""
+    lines = re.search(r"\(\?[a-zA-Z]*m", pattern) is not None
+    inside, first = False, 0
+    for found in _PIECES.finditer(pattern):
+        kind = found.lastgroup
+        text = found[0]
+        if kind == "quoted":
+            yield re.escape(found["quoted"])
+        elif kind in ("kind", "letter"):
+            wanted = (found["sign"] == "p") is not bool(found["not"])
+            ranges = _ranges(found["kind"] or found["letter"], wanted)
+            if ranges is None:
+                raise _error(pattern, f"invalid character class range: {text}")
+            yield ranges if inside else f"[{ranges}]"
+        elif kind == "code":
+            yield f"\\U{int(found['code'], 16):08x}"
+        elif kind == "escaped":
+            yield _escaped(pattern, found["escaped"], inside)
+        elif kind == "class" and inside and found["class"] in _CLASSES:
+            known = _CLASSES[found["class"]]
+            yield _without(known) if found["class_not"] else known
+        elif kind == "group" and not inside:
+            if not text.endswith(">") or text == "(?>":
+                raise _error(pattern, f"invalid perl operator: {text}")
+            yield text.replace("(?<", "(?P<")
+        elif kind == "other" and not inside and text == "$":
+            yield "$" if lines else r"\Z"
+        elif kind == "other" and not inside and text == "[":
+            inside, first = True, found.end() + pattern.startswith("^", found.end())
+            yield text
+        elif kind == "other" and inside and text == "]" and found.start() != first:
+            inside = False
+            yield text
+        else:
+            yield re.sub(r"([\[&~|])", r"\\\1", text) if inside else text
+
+
+def _without(known: str) -> str:
+    """The characters that a class of ASCII does not have."""
+    inside = re.compile(f"[{known}]")
+    chosen = [chr(code) for code in range(128) if not inside.match(chr(code))]
+    return "".join(f"\\x{ord(each):02x}" for each in chosen) + "\\x80-\U0010ffff"
+
+
+def _escaped(pattern: str, letter: str, inside: bool) -> str:
+    if letter == "z":
+        return r"\Z"
+    if letter == "s":
+        return _SPACE if inside else f"[{_SPACE}]"
+    if letter == "S":
+        return _NO_SPACE if inside else f"[^{_SPACE}]"
+    if letter == "C":
+        return "(?s:.)"
+    if letter in "123456789" or letter == "Z":
+        raise _error(pattern, f"invalid escape sequence: \\{letter}")
+    return "\\" + letter
+
+
+class Pattern:
+    """A regular expression.
+
+    Parameters
+    ----------
+    pattern : str
+
+    Raises
+    ------
+    InvalidArgumentError
+        When it is none.
+    """
+
+    def __init__(self, pattern: str) -> None:
+        known = "".join(_pieces(pattern))
+        try:
+            self._text = re.compile(known, re.ASCII)
+            plain = known.isascii() and "\\U" not in known
+            self._bytes = re.compile(known.encode()) if plain else None
+        except (re.error, OverflowError, RecursionError) as error:
+            raise _error(pattern, error) from error
+
+    def full_match(self, data: bytes) -> bool:
+        """Whether the whole of `data` matches."""
+        if self._bytes is not None and data.isascii():
+            return self._bytes.fullmatch(data) is not None
+        return self._text.fullmatch(data.decode("utf-8", "surrogateescape")) is not None
+
+    def replaced(self, data: bytes, rewrite: bytes, everywhere: bool = True) -> bytes:
+        """`data` with what matches as `rewrite` says, in which ``\\1`` is the first group."""
+        made = _rewriter(self._text.groups, rewrite)
+        if made is None:
+            return data
+        if self._bytes is not None and data.isascii():
+            return b"".join(_changed(self._bytes, data, made[0], everywhere))
+        text = data.decode("utf-8", "surrogateescape")
+        found = _changed(self._text, text, made[1], everywhere)
+        return "".join(found).encode("utf-8", "surrogateescape")
+
+
+def _changed(compiled: re.Pattern[Any], text: Any, parts: Any, everywhere: bool) -> list[Any]:
+    """The parts of a text, matches as `parts` says."""
+    found: list[Any] = []
+    at, end = 0, -1
+    for match in compiled.finditer(text):
+        if match.start() == match.end() == end:
+            continue
+        found.append(text[at : match.start()])
+        found += [match[part] or text[:0] if isinstance(part, int) else part for part in parts]
+        at = end = match.end()
+        if not everywhere:
+            break
+    return [*found, text[at:]]
+
+
+@functools.lru_cache(256)
+def _rewriter(groups: int, rewrite: bytes) -> tuple[list[Any], list[Any]] | None:
+    """Bytes, and text, and numbers of groups; None for a group that the pattern does not have."""
+    parts: list[Any] = []
+    for piece in re.findall(rb"\\.|\\\Z|[^\\]+", rewrite, re.DOTALL):
+        if piece[:1] != b"\\":
+            parts.append(piece)
+        elif piece[1:].isdigit():
+            parts.append(int(piece[1:]))
+        elif piece == b"\\\\":
+            parts.append(b"\\")
+        else:
+            break  # as RE2 does with what it does not know
+    if any(isinstance(part, int) and part > groups for part in parts):
+        return None
+    decode: Callable[[Any], Any] = lambda part: (  # noqa: E731
+        part if isinstance(part, int) else part.decode("utf-8", "surrogateescape")
+    )
+    return parts, [decode(part) for part in parts]
+
+
+@functools.lru_cache(256)
+def compiled(pattern: bytes) -> Pattern:
+    """The pattern of those bytes, made once."""
+    return Pattern(pattern.decode("utf-8", "surrogateescape"))
