@@ -45,12 +45,12 @@ function bars(heights, edges) {
 }
 
 function plot(points) {
-  const svg = drawn("svg", { width: 150, height: 34, viewBox: "0 -1 100 32", preserveAspectRatio: "none" });
+  const svg = drawn("svg", { class: "plot", width: 180, height: 34, viewBox: "0 -1 100 32", preserveAspectRatio: "none" });
   const last = Math.max(1, points.v.length - 1);
   const line = points.v.map((y, i) => `${(100 * i) / last},${30 - 30 * y}`).join(" ");
   svg.append(drawn("polyline", { class: "line", points: line, "vector-effect": "non-scaling-stroke" }));
   const box = make("div");
-  box.append(svg, make("span", ` ${points.low} to ${points.high}`, "faint"));
+  box.append(svg, make("span", `${points.low} to ${points.high}`, "faint"));
   return box;
 }
 

@@ -191,7 +191,7 @@ def test_ten_million_records_stay_quick(browser: Any, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("name", "width", "height", "scheme"),
-    [("light", 1100, 800, "light"), ("dark", 1100, 800, "dark"), ("phone", 390, 800, "dark")],
+    [("light", 1100, 1160, "light"), ("dark", 1100, 1160, "dark"), ("phone", 390, 800, "dark")],
 )
 def test_it_fits_the_screen(
     browser: Any, tmp_path: Path, name: str, width: int, height: int, scheme: str,
