@@ -42,7 +42,8 @@ _LINE_EVERY_S = 5.0
 """Between two plain lines of progress."""
 
 _INDENT = 3
-"""The headers of a table."""
+_GAP = 3
+"""Before the columns of a table, and between them."""
 
 
 class Failure(Exception):
@@ -120,9 +121,25 @@ class Report:
             self._bar.hide()
 
     def table(
-        self, headers: Sequence[str], rows: Sequence[Sequence[str]], *, right: Sequence[int] = ()
+        self,
+        headers: Sequence[str],
+        rows: Sequence[Sequence[str]],
+        *,
+        right: Sequence[int] = (),
+        spare: Sequence[int] = (),
     ) -> None:
-        """Rows under headers; the columns numbered in `right` are set flush right."""
+        """Rows under headers; the columns numbered in `right` are set flush right.
+
+        Those in `spare` are left out, in this order, where the terminal is too narrow for all.
+        """
+        kept = list(range(len(headers)))
+        for column in spare:
+            if self.width is None or _table_width(headers, rows, kept) <= self.width:
+                break
+            kept.remove(column)
+        headers = [headers[column] for column in kept]
+        rows = [[row[column] for column in kept] for row in rows]
+        right = [kept.index(column) for column in right if column in kept]
         if self._console is None:
             for text in plain_table(headers, rows, right=right):
                 self.line(f"{' ' * _INDENT}{text}")
@@ -225,6 +242,11 @@ def _rich_table(headers: Sequence[str], rows: Sequence[Sequence[str]], right: Se
     for row in rows:
         table.add_row(*(Text(cell) for cell in row))
     return Padding(table, (0, 0, 0, _INDENT), expand=False)
+
+
+def _table_width(headers: Sequence[str], rows: Sequence[Sequence[str]], kept: Sequence[int]) -> int:
+    widths = (max(len(row[column]) for row in (headers, *rows)) for column in kept)
+    return _INDENT + sum(widths) + _GAP * (len(kept) - 1)
 
 
 def plain_table(

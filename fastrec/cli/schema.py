@@ -58,7 +58,7 @@ def run(arguments: argparse.Namespace, report: Report) -> int:
         report.json(_json(features))
         return 0
     headers, *rows = features.rows()
-    report.table(headers, rows, right=(2, 3))
+    report.table(headers, rows, right=(2, 3), spare=(5, 4, 3))
     report.line()
     reader = fastrec.Reader(files)
     shuffle = not any(reader.is_compressed(each) for each in reader.paths)

@@ -26,7 +26,6 @@ _TOP_SHOWN = 5
 _TOP_JSON = 20
 _BARS = "▁▂▃▄▅▆▇█"
 _INDENT = 3
-_GAP = 3
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -90,46 +89,36 @@ def survey(selector: Selector, files: Sequence[str], threads: int) -> Summary:
 
 
 def _print_table(found: Summary, report: Report) -> None:
-    # The last of these go first where the terminal is narrow.
-    columns: list[tuple[str, Any, bool]] = [
-        ("feature", lambda name, each: shown(name), False),
-        ("kind", lambda name, each: _kind(each), False),
-        ("present", lambda name, each: _percent(each.records, found.records), True),
-        ("min", lambda name, each: _number(each.values.low), True),
-        ("max", lambda name, each: _number(each.values.high), True),
-        ("values", lambda name, each: _lengths(each.lengths), True),
-        ("distinct", lambda name, each: _distinct(each), True),
-        ("mean", lambda name, each: _number(each.values.mean, each.values.finite), True),
-        ("median", lambda name, each: _median(each.values), True),
-        ("histogram", lambda name, each: _bars(each.values), False),
+    headers = ["feature", "kind", "present", "values", "min", "median", "mean", "max", "distinct",
+               "histogram"]  # fmt: skip
+    rows = [
+        [
+            shown(name),
+            _kind(each),
+            _percent(each.records, found.records),
+            _lengths(each.lengths),
+            _number(each.values.low),
+            _median(each.values),
+            _number(each.values.mean, each.values.finite),
+            _number(each.values.high),
+            _distinct(each),
+            _bars(each.values),
+        ]
+        for name, each in _sorted(found)
     ]
-    order = ("feature", "kind", "present", "values", "min", "median", "mean", "max", "distinct",
-             "histogram")  # fmt: skip
-    items = [(name, found.features[name, kind]) for name, kind in sorted(found.features)]
-    cells = {header: [cell(name, each) for name, each in items] for header, cell, _ in columns}
-    kept = [header for header, _, _ in columns]
-    while report.width is not None and len(kept) > 3 and _width(cells, kept) > report.width:
-        kept.pop()
-    shown_headers = [header for header in order if header in kept]
-    right = [header for header, _, flush in columns if flush]
-    report.table(
-        shown_headers,
-        list(zip(*(cells[header] for header in shown_headers), strict=True)),
-        right=[number for number, header in enumerate(shown_headers) if header in right],
-    )
-    if any(each.kind == "bytes" for _, each in items):
+    spare = ("histogram", "median", "mean", "distinct", "values", "max", "min")
+    report.table(headers, rows, right=range(2, 9), spare=[headers.index(each) for each in spare])
+    if any(each.kind == "bytes" for each in found.features.values()):
         report.line(f"{' ' * _INDENT}(of bytes: the sizes)")
 
 
-def _width(cells: dict[str, list[str]], headers: Sequence[str]) -> int:
-    widths = (max(map(len, [header, *cells[header]])) for header in headers)
-    return _INDENT + sum(widths) + _GAP * (len(headers) - 1)
+def _sorted(found: Summary) -> list[tuple[str, FeatureSummary]]:
+    return [(name, found.features[name, kind]) for name, kind in sorted(found.features)]
 
 
 def _print_top(found: Summary, report: Report) -> None:
     rows = []
-    for name, kind in sorted(found.features):
-        each = found.features[name, kind]
+    for name, each in _sorted(found):
         text = _images(each) or top_text(each)
         if text:
             rows.append((shown(name), text))
@@ -220,10 +209,7 @@ def _bars(values: Numbers) -> str:
 
 def as_json(found: Summary) -> dict[str, Any]:
     """All statistics as JSON has them."""
-    features = [
-        {"name": name, **_feature_json(found.features[name, kind])}
-        for name, kind in sorted(found.features)
-    ]
+    features = [{"name": name, **_feature_json(each)} for name, each in _sorted(found)]
     return {
         "records": found.records,
         "bytes": found.bytes,

@@ -123,6 +123,11 @@ def test_tables_fit_a_terminal(pets: Path, columns: int) -> None:
     lines = re.sub(r"\x1b\[\d*m", "", output).splitlines()
     assert "embedding" in output
     assert max(map(len, lines[2:11])) <= columns
+    _, output = on_a_terminal("schema", "-q", "pets.tfrecord", columns=columns)
+    table, _, code = re.sub(r"\x1b\[\d*m|\r", "", output).partition("import numpy")
+    assert max(map(len, table.splitlines())) <= columns
+    assert ("read as" in table) == (columns == 200)  # the code says it, too
+    assert "FixedLenFeature" in code
 
 
 # --- Terminals ------------------------------------------------------------------------------------
