@@ -25,6 +25,7 @@ import fastrec
 from fastrec import Bytes, FixedLenFeature, RawFeature
 from fastrec.threads import usable_cpus
 
+from .._tf.ops import Block
 from ._distortions import Distorted, put_off
 from ._image_blocks import image_kernels
 from ._nodes import Operation
@@ -158,82 +159,28 @@ def _decode_csv(op: Operation, step: Any, inputs: list[Column], count: int) -> A
     return op.kernel(step, lines.to_numpy()) if isinstance(lines, Bytes) else None
 
 
-def _reshape(op: Operation, step: Any, inputs: list[Column], count: int) -> list[Column] | None:
-    rows, sizes = inputs
-    if isinstance(rows, Bytes) and isinstance(sizes, Same) and not sizes.value.size:
-        return [rows]  # slim's decoder says of scalars that they are
-    if not isinstance(rows, np.ndarray):
-        return None
-    wanted = sizes.value if isinstance(sizes, Same) else sizes[0, ...]
-    if not isinstance(sizes, Same) and (sizes != wanted).any():
-        return None
-    row = op.kernel(step, rows[0, ...], wanted)[0]  # which checks, and knows what -1 is
-    return [rows.reshape(count, *row.shape)]
-
-
-def _elementwise(op: Operation, step: Any, inputs: list[Column], count: int) -> Any:
-    ranks = [
-        column.value.ndim if isinstance(column, Same) else column.ndim - 1
-        for column in inputs
-        if isinstance(column, (Same, np.ndarray))
-    ]
-    if len(ranks) < len(inputs):
-        return None
-    whole = [c.ndim - 1 for c in inputs if not isinstance(c, Same)]
-    # Broadcasting lines dimensions up from the last: none may reach into that of the records.
-    if min(whole) != max(whole) or max(ranks) > whole[0]:
-        return None
-    return op.kernel(step, *[c.value if isinstance(c, Same) else c for c in inputs])
-
-
-def _transpose(op: Operation, step: Any, inputs: list[Column], count: int) -> Any:
-    rows = inputs[0]
-    if not isinstance(rows, np.ndarray):
-        return None
-    if len(inputs) == 1:
-        return [rows.transpose(0, *range(rows.ndim - 1, 0, -1))]
-    order = inputs[1]
-    if not isinstance(order, Same) or len(order.value) != rows.ndim - 1:
-        return None
-    return [rows.transpose(0, *[int(place) % (rows.ndim - 1) + 1 for place in order.value])]
-
-
-def _strided_slice(op: Operation, step: Any, inputs: list[Column], count: int) -> Any:
-    index = op.attrs.get("index")
-    if index is None or len(inputs) != 1 or not isinstance(inputs[0], np.ndarray):
-        return None
-    (part,) = op.kernel(step, inputs[0][0, ...])  # which checks
-    rows = inputs[0][(slice(None), *index)]
-    return [rows] if rows.shape[1:] == part.shape else None
-
-
-def _pack(op: Operation, step: Any, inputs: list[Column], count: int) -> Any:
-    whole = [c for c in inputs if isinstance(c, np.ndarray)]
-    if not whole or len({c.shape for c in whole}) > 1 or op.attrs["axis"] < 0:
-        return None
-    if any(not isinstance(c, (Same, np.ndarray)) for c in inputs):
-        return None
-    parts = [np.broadcast_to(c.value, whole[0].shape) if isinstance(c, Same) else c for c in inputs]
-    return [np.stack(parts, axis=op.attrs["axis"] + 1)]
-
-
-_ELEMENTWISE = (
-    *("Cast", "Identity", "Neg", "Abs", "LogicalNot", "SaturateCast"),
-    *("AddV2", "Add", "Sub", "Mul", "RealDiv", "Maximum", "Minimum", "FloorDiv", "FloorMod"),
-    *("Equal", "NotEqual", "Less", "LessEqual", "Greater", "GreaterEqual"),
-    *("LogicalAnd", "LogicalOr"),
-)
 _KERNELS: dict[str, _BlockKernel] = {
     "ParseSingleExample": _parse,
     "DecodeCSV": _decode_csv,
     "DecodeRaw": _decode_raw,
-    "Reshape": _reshape,
-    "Transpose": _transpose,
-    "StridedSlice": _strided_slice,
-    "Pack": _pack,
-    **dict.fromkeys(_ELEMENTWISE, _elementwise),
     **image_kernels,
 }
+
+
+def _of_registry(op: Operation, inputs: Sequence[Column], count: int) -> list[Column] | None:
+    """The outputs of an operation of the registry; None where that has no form for columns."""
+    if op.row is None or op.row.block is None:
+        return None
+    blocks = [Block(c.value, False) if isinstance(c, Same) else Block(c, True) for c in inputs]
+    found = op.row.block(count, *blocks, **op.attrs)
+    if found is None:
+        return None
+    parts = found if isinstance(found, tuple) else (found,)
+    return [_column(part) if isinstance(part, Block) else part for part in parts]
+
+
+def _column(block: Block) -> Column:
+    return block.value if block.many else Same(block.value)
 
 
 def run_block(op: Operation, step: Any, inputs: list[Column], count: int) -> Sequence[Column]:
@@ -243,8 +190,10 @@ def run_block(op: Operation, step: Any, inputs: list[Column], count: int) -> Seq
         return [later]
     inputs = [whole(column) for column in inputs]
     kernel = _KERNELS.get(op.type)
-    if kernel is not None:
+    if kernel is None:
+        found: Sequence[Column] | None = _of_registry(op, inputs, count)
+    else:
         found = kernel(op, step, inputs, count)
-        if found is not None:
-            return found
+    if found is not None:
+        return found
     return _row_by_row(op, step, inputs, count)

@@ -88,25 +88,6 @@ def _flip(op: Operation, step: Any, inputs: list[Any], count: int) -> list[Any] 
     return [result]
 
 
-def _slice(op: Operation, step: Any, inputs: list[Any], count: int) -> list[Any] | None:
-    whole, begin, size = inputs
-    if not isinstance(whole, np.ndarray) or not _fixed(size):
-        return None
-    lengths, sizes = np.array(whole.shape[1:]), np.asarray(size.value, dtype=np.int64)
-    starts = np.asarray(begin.value[None] if _fixed(begin) else begin, dtype=np.int64)
-    if starts.ndim != 2 or starts.shape[1] != len(lengths) or len(sizes) != len(lengths):
-        return None
-    if (sizes < 0).any() or (starts < 0).any() or (starts + sizes > lengths).any():
-        return None  # -1, or an error: each for itself
-    starts = np.broadcast_to(starts, (count, len(lengths)))
-    result = np.empty((count, *sizes.tolist()), dtype=whole.dtype)
-    ends = (starts + sizes).tolist()
-    for i, (first, last) in enumerate(zip(starts.tolist(), ends, strict=True)):
-        part: tuple[Any, ...] = (i, *map(slice, first, last))
-        result[i] = whole[part]
-    return [result]
-
-
 def _uniform(op: Operation, step: Any, inputs: list[Any], count: int) -> list[Any] | None:
     """Values of `count` successive draws; None where they cannot be drawn at once."""
     if not all(_fixed(column) for column in inputs):
@@ -147,5 +128,4 @@ image_kernels: dict[str, Callable[..., list[Any] | None]] = {
     "RandomFlip": _flip,
     "RandomUniform": _uniform,
     "RandomUniformInt": _uniform,
-    "Slice": _slice,
 }

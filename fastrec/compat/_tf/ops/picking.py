@@ -194,7 +194,25 @@ def _slice_spec(specs: Sequence[Any], raws: Sequence[Any]) -> list[TypeSpec]:
     return [TensorSpec(known, dtype)]
 
 
-SLICE = Op("Slice", _slice, _slice_spec)
+def _slice_block(count: int, x: Block, begin: Block, size: Block) -> Any:
+    if not is_column(x) or size.many or not isinstance(begin.value, np.ndarray):
+        return None
+    lengths, sizes = np.array(x.value.shape[1:]), size.value.astype(np.int64)
+    starts = np.asarray(begin.value if begin.many else begin.value[np.newaxis], np.int64)
+    if starts.ndim != 2 or starts.shape[1] != len(lengths) or len(sizes) != len(lengths):
+        return None
+    if (sizes < 0).any() or (starts < 0).any() or (starts + sizes > lengths).any():
+        return None  # -1, or an error: each for itself
+    ends = starts + sizes
+    if not begin.many:
+        return x.value[(slice(None), *map(slice, starts[0].tolist(), ends[0].tolist()))]
+    result = np.empty((count, *sizes.tolist()), x.value.dtype)
+    for i, (first, last) in enumerate(zip(starts.tolist(), ends.tolist(), strict=True)):
+        result[i] = x.value[(i, *map(slice, first, last))]
+    return result
+
+
+SLICE = Op("Slice", _slice, _slice_spec, _slice_block)
 
 
 def _gather(x: Any, indices: Array, axis: Array, *, batch_dims: int) -> Array:
