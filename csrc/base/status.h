@@ -25,7 +25,8 @@ enum {
     FR_ERR_SCHEMA = -7,    /* a sound message of the wrong kind, shape or range */
     FR_ERR_ARG = -8,       /* the caller asked for something that cannot be */
     FR_ERR_STATE = -9,     /* closed, or of another process */
-    FR_ERR_INDEX = -10     /* an index that is not the file's, or not one at all */
+    FR_ERR_INDEX = -10,    /* an index that is not the file's, or not one at all */
+    FR_ERR_MANIFEST = -11  /* a file that is not as its manifest says */
 };
 
 /* The kind of fault, nearly always of framing. Python's `.kind` is fr_fault_name() of it. */

@@ -59,6 +59,11 @@ static void retire_in(const fr_dataset_file *file, size_t begin, size_t end) {
     fr_file_map_retire(&file->map, begin, end - begin);
 }
 
+/* Whose index may be found by another thread, as long as the file is not held. */
+static uint64_t end_of(const fr_dataset *dataset, size_t number) {
+    return number + 1 < dataset->file_count ? dataset->files[number + 1].first : dataset->count;
+}
+
 /* Advises the system about `count` records from `number` on, a call a file. A file that cannot be
    opened is for the read to tell. */
 static void advise(const fr_dataset *dataset, uint64_t number, uint64_t count,
@@ -66,7 +71,7 @@ static void advise(const fr_dataset *dataset, uint64_t number, uint64_t count,
     while (count) {
         const size_t i = fr_dataset_find(dataset, number);
         const fr_dataset_file *file = &dataset->files[i];
-        const uint64_t first = number - file->first, left = file->index.count - first;
+        const uint64_t first = number - file->first, left = end_of(dataset, i) - number;
         const uint64_t some = count < left ? count : left;
         fr_dataset_hold hold = {.count = 0};
         if (fr_dataset_hold_one(dataset, i, &hold, NULL) == FR_OK) {
@@ -143,7 +148,7 @@ static int hold_places(const fr_dataset *dataset, const fr_dataset_place *places
         files[i] = places[i].file;
     int status = fr_dataset_maps_hold(dataset, files, count, hold, err);
     for (size_t i = 0; status != FR_OK && err && i < count; i++)
-        if ((int64_t)files[i] == err->file) {
+        if ((int64_t)files[i] == err->file && err->record < 0) {
             err->record = (int64_t)(places[i].number - dataset->ranges[files[i]].first);
             break;
         }

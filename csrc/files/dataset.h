@@ -34,6 +34,7 @@ typedef struct {
     bool mapped;                  /* of a dataset that maps some files */
     bool is_beside;               /* the index is in `beside` */
     bool checked;                 /* it was looked at as a whole */
+    bool listed;                  /* not opened yet: its size and records are a manifest's */
     bool told; /* the index was not found by scanning: what it says is checked on use */
 } fr_dataset_file;
 
@@ -45,6 +46,12 @@ typedef struct {
     uint64_t size : 63; /* of the file */
     uint64_t told : 1;
 } fr_dataset_range;
+
+/* What a manifest says of a file. */
+typedef struct {
+    uint64_t size;  /* bytes */
+    uint64_t count; /* records */
+} fr_dataset_listed;
 
 /* Which files are mapped, where all cannot be. */
 typedef struct fr_dataset_maps fr_dataset_maps;
@@ -59,9 +66,11 @@ typedef struct {
     fr_dataset_range *ranges; /* one a file, `indexed` of them filled in */
     fr_buffer buckets; /* uint32: file of record number << bucket_shift; once all are indexed */
     unsigned bucket_shift;
-    uint64_t losses;       /* fr_file_map_losses() before the first file was mapped */
-    size_t limit;          /* maps that are kept open; 0: as many as the system lets us */
-    fr_dataset_maps *maps; /* NULL when all files stay mapped */
+    uint64_t losses;                 /* fr_file_map_losses() before the first file was mapped */
+    size_t limit;                    /* maps that are kept open; 0: as many as the system lets us */
+    fr_dataset_maps *maps;           /* NULL when all files stay mapped */
+    const fr_dataset_listed *listed; /* one a file, while they are opened; NULL: no manifest */
+    bool looks_beside;               /* of files that are listed: for indexes that fit */
 } fr_dataset;
 
 #define FR_DATASET_AT_ONCE 64
@@ -80,8 +89,13 @@ typedef struct {
     bool told; /* the frame is only what an index from elsewhere says */
 } fr_dataset_place;
 
-/* Opens the files, some hundreds a call: FR_AGAIN until all are. All-zero but for `limit` before
-   the first call. err->file says which one failed. */
+/*
+ * Opens the files, some hundreds a call: FR_AGAIN until all are. All-zero but for `limit`, `listed`
+ * and `looks_beside` before the first call. err->file says which one failed.
+ *
+ * Files that are listed are not looked at: each is opened, and indexed, when a record of it is
+ * wanted first, and FR_ERR_MANIFEST when it is not as long or has not as many records as listed.
+ */
 FR_NODISCARD int fr_dataset_open(fr_dataset *dataset, const char *const *paths, size_t count,
                                  const fr_frame_options *options, fr_error *err);
 

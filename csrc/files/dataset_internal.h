@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What dataset.c, dataset_open.c and dataset_maps.c have of each other. */
+/* What dataset.c and the files named after it have of each other. */
 #ifndef FASTREC_DATASET_INTERNAL_H
 #define FASTREC_DATASET_INTERNAL_H
 
@@ -17,8 +17,26 @@ void fr_dataset_maps_free(fr_dataset *dataset);
 FR_NODISCARD int fr_dataset_maps_hold(const fr_dataset *dataset, const uint32_t *files,
                                       size_t count, fr_dataset_hold *hold, fr_error *err);
 
+/* The maps of a file, on their way to it or from it. */
+typedef struct {
+    fr_file_map map, beside;
+    fr_span table; /* in `beside` */
+} fr_dataset_views;
+
+/*
+ * Opens the maps of a file, which are closed by the caller, also after an error. `now` is a copy of
+ * it. Where a file was only listed, what is found is put into `now`, which then has an index of its
+ * own, to be freed unless there is an error.
+ */
+FR_NODISCARD int fr_dataset_file_open(const fr_dataset *dataset, fr_dataset_file *now,
+                                      fr_dataset_views *views, fr_error *err);
+
 /* Maps the index beside a file, or reads it, or its head. */
-FR_NODISCARD int fr_dataset_maps_beside(fr_dataset *dataset, size_t number, fr_error *err);
+FR_NODISCARD int fr_dataset_file_beside(fr_dataset *dataset, size_t number, fr_error *err);
+
+/* Indexes at most `limit` more records of a file that is mapped. FR_AGAIN until all are. */
+FR_NODISCARD int fr_dataset_file_scan(const fr_dataset *dataset, fr_dataset_file *file,
+                                      uint64_t limit, fr_error *err);
 
 /* Fills in what resolving needs of a file that is mapped and indexed. */
 void fr_dataset_maps_publish(const fr_dataset *dataset, size_t number);

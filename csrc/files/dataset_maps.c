@@ -8,13 +8,8 @@
  */
 #include "files/dataset_internal.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <inttypes.h>
 #include <pthread.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #define NONE UINT32_MAX
 
@@ -23,12 +18,6 @@ struct fr_dataset_maps {
     size_t limit, open; /* maps */
     uint32_t oldest, newest;
 };
-
-/* The maps of a file. */
-typedef struct {
-    fr_file_map map, beside;
-    fr_span table; /* in `beside` */
-} maps_of_file;
 
 /* One lock for all datasets, so that a child of fork() finds it open. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -61,155 +50,9 @@ void fr_dataset_maps_free(fr_dataset *dataset) {
     dataset->maps = NULL;
 }
 
-static void close_maps(maps_of_file *maps) {
-    fr_file_map_close(&maps->map);
-    fr_file_map_close(&maps->beside);
-}
-
-/* ---- Opening a file, or opening it again ----------------------------------------------------- */
-
-static int compare_stamps(const fr_file_stamp *was, const fr_file_stamp *is, fr_error *err) {
-    if (fr_file_stamp_equal(was, is)) return FR_OK;
-    if (is->size < was->size) {
-        fr_fail(err, FR_ERR_TRUNCATED,
-                "the file shrank while it was read, it had %" PRIu64 " bytes", was->size);
-        if (err) err->fault = FR_FAULT_SHRUNK;
-        return FR_ERR_TRUNCATED;
-    }
-    fr_fail(err, FR_ERR_CORRUPT, "the file was replaced or written to while it was read");
-    if (err) err->fault = FR_FAULT_CHANGED;
-    return FR_ERR_CORRUPT;
-}
-
-static char *name_beside(const fr_dataset_file *file) {
-    const size_t size = strlen(file->path) + sizeof FR_INDEX_SUFFIX;
-    char *name = malloc(size);
-    if (name) snprintf(name, size, "%s%s", file->path, FR_INDEX_SUFFIX);
-    return name;
-}
-
-static int open_beside(const fr_dataset_file *file, fr_file_map *map, fr_error *err) {
-    char *name = name_beside(file);
-    if (!name) return fr_fail_nomem(err, strlen(file->path));
-    int status = fr_file_map_open(map, name, err);
-    free(name);
-    return status;
-}
-
-static int compare_file(const fr_dataset_file *file, const fr_file_stamp *stamp, fr_error *err) {
-    if (fr_file_stamp_equal(stamp, &file->stamp)) return FR_OK;
-    return fr_fail(err, FR_ERR_INDEX,
-                   "it was made from a file of %" PRIu64 " bytes, or the file was changed since",
-                   stamp->size);
-}
-
-/* The index in `bytes`, looked at as a whole. */
-static int load_beside(const fr_dataset_file *file, fr_span bytes, fr_index *index, fr_error *err) {
-    fr_file_stamp stamp;
-    FR_TRY(fr_index_load(index, bytes, &stamp, err));
-    return compare_file(file, &stamp, err);
-}
-
-/* An index that is mapped again is believed to be what it was. */
-static int read_beside(const fr_dataset_file *file, bool checked, maps_of_file *maps,
-                       fr_error *err) {
-    if (!fr_file_stamp_equal(&maps->beside.stamp, &file->beside_stamp))
-        return fr_fail(err, FR_ERR_INDEX, "it was changed while the file was read");
-    maps->table = fr_span_after(maps->beside.bytes, FR_INDEX_HEAD);
-    if (checked) return FR_OK;
-    fr_index index = {0};
-    int status = load_beside(file, maps->beside.bytes, &index, err);
-    fr_index_free(&index);
-    return status;
-}
-
-static int open_maps(const fr_dataset_file *file, bool checked, maps_of_file *maps, fr_error *err) {
-    FR_TRY(fr_file_map_open(&maps->map, file->path, err));
-    FR_TRY(compare_stamps(&file->stamp, &maps->map.stamp, err));
-    if (!file->is_beside) return FR_OK;
-    FR_TRY(open_beside(file, &maps->beside, err));
-    return read_beside(file, checked, maps, err);
-}
-
-/* The index stays where it is when it can be used as it is, and else is in memory. */
-static int map_beside(fr_dataset_file *file, fr_error *err) {
-    FR_TRY(open_beside(file, &file->beside, err));
-    int status = load_beside(file, file->beside.bytes, &file->index, err);
-    if (status == FR_OK) status = fr_file_map_check(&file->beside, err);
-    file->told = status == FR_OK;
-    file->is_beside = file->told && file->index.memory.data == NULL;
-    if (!file->is_beside) fr_file_map_close(&file->beside);
-    if (!file->told) fr_index_free(&file->index);
-    return status;
-}
-
-/* A shorter index is kept in memory: a map of it would take as much. */
-#define SHORT 4096
-
-/* The beginning of an index. */
-typedef struct {
-    uint8_t bytes[SHORT];
-    size_t size;
-    fr_file_stamp stamp;
-} opening;
-
-static int read_opening(int fd, opening *o, fr_error *err) {
-    ssize_t size;
-    FR_TRY(fr_file_map_stat_fd(fd, &o->stamp, err));
-    do {
-        size = pread(fd, o->bytes, SHORT, 0);
-    } while (size < 0 && errno == EINTR);
-    if (size < 0) return fr_fail_io(err, errno, "pread");
-    o->size = (size_t)size;
-    return FR_OK;
-}
-
-static int open_opening(const fr_dataset_file *file, opening *o, fr_error *err) {
-    char *name = name_beside(file);
-    if (!name) return fr_fail_nomem(err, strlen(file->path));
-    int fd;
-    do {
-        fd = open(name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    } while (fd < 0 && errno == EINTR);
-    int status = fd < 0 ? fr_fail_io(err, errno, "open") : read_opening(fd, o, err);
-    if (fd >= 0) close(fd);
-    free(name);
-    return status;
-}
-
-static int keep_short(fr_dataset_file *file, const opening *o, fr_error *err) {
-    fr_index index = {0};
-    int status = load_beside(file, (fr_span){o->bytes, o->size}, &index, err);
-    if (status == FR_OK && index.memory.data) {
-        file->index = index;
-        return FR_OK;
-    }
-    if (status == FR_OK) status = fr_index_copy(&index, &file->index, err);
-    fr_index_free(&index);
-    return status;
-}
-
-/* Of an index that will be mapped only the head is looked at. */
-static int use_opening(fr_dataset_file *file, const opening *o, fr_error *err) {
-    fr_index_head head;
-    FR_TRY(fr_index_read_head((fr_span){o->bytes, o->size}, o->stamp.size, &head, err));
-    FR_TRY(compare_file(file, &head.stamp, err));
-    if (o->stamp.size <= SHORT) return keep_short(file, o, err);
-    if (head.version == 1) return map_beside(file, err);
-    file->index = (fr_index){.count = head.count, .end = head.stamp.size, .done = true};
-    file->beside_stamp = o->stamp;
-    file->is_beside = true;
-    return FR_OK;
-}
-
-int fr_dataset_maps_beside(fr_dataset *dataset, size_t number, fr_error *err) {
-    fr_dataset_file *file = &dataset->files[number];
-    opening o;
-    if (!dataset->maps) return map_beside(file, err);
-    FR_TRY(open_opening(file, &o, err));
-    FR_TRY(use_opening(file, &o, err));
-    file->told = true;
-    return FR_OK;
+static void close_views(fr_dataset_views *views) {
+    fr_file_map_close(&views->map);
+    fr_file_map_close(&views->beside);
 }
 
 /* ---- Which files are mapped; with the lock ----------------------------------------------------*/
@@ -255,24 +98,41 @@ void fr_dataset_maps_publish(const fr_dataset *dataset, size_t number) {
     fr_dataset_range *range = &dataset->ranges[number];
     range->data = file->map.bytes.data;
     range->table = file->index.table;
+    range->told = file->told;
 }
 
-/* Gives the file its maps, unless another thread did, and leaves the others in `maps`. */
-static void give_maps(const fr_dataset *dataset, uint32_t number, maps_of_file *maps) {
+/* What was found when a file that was only listed was opened. */
+static void know_file(fr_dataset_file *file, fr_dataset_file *now) {
+    file->stamp = now->stamp;
+    file->index = now->index;
+    file->beside_stamp = now->beside_stamp;
+    file->is_beside = now->is_beside;
+    file->told = now->told;
+    file->listed = false;
+    now->index = (fr_index){0};
+}
+
+/* Gives the file its maps, unless another thread did, and leaves the others in `views`. False when
+   it is not any more what it was when they were opened. */
+static bool give_maps(const fr_dataset *dataset, uint32_t number, fr_dataset_file *now,
+                      fr_dataset_views *views) {
     fr_dataset_file *file = &dataset->files[number];
-    if (file->mapped) return;
-    file->map = maps->map;
-    file->beside = maps->beside;
-    if (file->is_beside) file->index.table = maps->table;
-    *maps = (maps_of_file){0};
+    if (file->mapped) return true;
+    if (file->listed != now->listed) return false;
+    if (file->listed) know_file(file, now);
+    file->map = views->map;
+    file->beside = views->beside;
+    if (file->is_beside) file->index.table = views->table;
+    *views = (fr_dataset_views){0};
     file->mapped = file->checked = true;
     dataset->maps->open += 1 + file->is_beside;
     fr_dataset_maps_publish(dataset, number);
+    return true;
 }
 
-static void take_maps(const fr_dataset *dataset, uint32_t number, maps_of_file *maps) {
+static void take_maps(const fr_dataset *dataset, uint32_t number, fr_dataset_views *views) {
     fr_dataset_file *file = &dataset->files[number];
-    *maps = (maps_of_file){.map = file->map, .beside = file->beside};
+    *views = (fr_dataset_views){.map = file->map, .beside = file->beside};
     file->map = file->beside = (fr_file_map){0};
     if (file->is_beside) file->index.table = (fr_span){0};
     file->mapped = false;
@@ -281,7 +141,7 @@ static void take_maps(const fr_dataset *dataset, uint32_t number, maps_of_file *
 }
 
 /* The maps that are too many, the oldest first. */
-static size_t drop_some(const fr_dataset *dataset, maps_of_file *dropped) {
+static size_t drop_some(const fr_dataset *dataset, fr_dataset_views *dropped) {
     size_t count = 0;
     while (dataset->maps->open > dataset->maps->limit && dataset->maps->oldest != NONE &&
            count < FR_DATASET_AT_ONCE) {
@@ -294,22 +154,29 @@ static size_t drop_some(const fr_dataset *dataset, maps_of_file *dropped) {
 
 /* ---- Holding ---------------------------------------------------------------------------------*/
 
-static int map_file(const fr_dataset *dataset, uint32_t number, fr_error *err) {
-    fr_dataset_file *file = &dataset->files[number];
-    maps_of_file maps = {0};
+/* FR_AGAIN when another thread opened it meanwhile, and let it go. */
+static int try_to_map(const fr_dataset *dataset, uint32_t number, fr_error *err) {
+    fr_dataset_views views = {0};
     take_lock();
-    const bool mapped = file->mapped, checked = file->checked;
+    fr_dataset_file now = dataset->files[number];
     leave_lock();
-    if (mapped) return FR_OK; /* it was among the missing twice */
-    int status = open_maps(file, checked, &maps, err);
+    if (now.mapped) return FR_OK; /* it was among the missing twice */
+    int status = fr_dataset_file_open(dataset, &now, &views, err);
     if (status == FR_OK) {
         take_lock();
-        give_maps(dataset, number, &maps);
+        if (!give_maps(dataset, number, &now, &views)) status = FR_AGAIN;
         leave_lock();
-    } else if (err) {
-        err->file = (int64_t)number;
+        if (now.listed) fr_index_free(&now.index);
     }
-    close_maps(&maps);
+    close_views(&views);
+    return status;
+}
+
+static int map_file(const fr_dataset *dataset, uint32_t number, fr_error *err) {
+    int status = FR_AGAIN;
+    while (status == FR_AGAIN)
+        status = try_to_map(dataset, number, err);
+    if (status != FR_OK && err) err->file = (int64_t)number;
     return status;
 }
 
@@ -328,7 +195,7 @@ int fr_dataset_maps_hold(const fr_dataset *dataset, const uint32_t *files, size_
 
 void fr_dataset_let_go(const fr_dataset *dataset, fr_dataset_hold *hold) {
     if (hold->count == 0) return;
-    maps_of_file dropped[FR_DATASET_AT_ONCE];
+    fr_dataset_views dropped[FR_DATASET_AT_ONCE];
     take_lock();
     for (size_t i = 0; i < hold->count; i++) {
         fr_dataset_file *file = &dataset->files[hold->files[i]];
@@ -337,6 +204,6 @@ void fr_dataset_let_go(const fr_dataset *dataset, fr_dataset_hold *hold) {
     const size_t count = drop_some(dataset, dropped);
     leave_lock();
     for (size_t i = 0; i < count; i++)
-        close_maps(&dropped[i]);
+        close_views(&dropped[i]);
     hold->count = 0;
 }

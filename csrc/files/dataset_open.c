@@ -5,9 +5,25 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-static int open_file(const fr_dataset *dataset, fr_dataset_file *file, const char *path,
+/* What a manifest says is believed until the file is opened, but for what no file can be. */
+static int list_file(const fr_dataset *dataset, fr_dataset_file *file, size_t number,
                      fr_error *err) {
-    if (dataset->maps) {
+    const fr_dataset_listed *listed = &dataset->listed[number];
+    if (listed->size >= FR_OFFSETS_LIMIT || listed->count > listed->size / FR_FRAME_OVERHEAD)
+        return fr_fail(err, FR_ERR_MANIFEST,
+                       "cannot have %" PRIu64 " records in %" PRIu64 " bytes, as the manifest says",
+                       listed->count, listed->size);
+    file->stamp = (fr_file_stamp){.size = listed->size};
+    file->index = (fr_index){.count = listed->count, .end = listed->size, .done = true};
+    file->listed = true;
+    return FR_OK;
+}
+
+static int open_file(const fr_dataset *dataset, fr_dataset_file *file, size_t number,
+                     const char *path, fr_error *err) {
+    if (dataset->listed) {
+        FR_TRY(list_file(dataset, file, number, err));
+    } else if (dataset->maps) {
         FR_TRY(fr_file_map_stat(path, &file->stamp, err));
     } else {
         FR_TRY(fr_file_map_open(&file->map, path, err));
@@ -51,11 +67,12 @@ static int choose_maps(fr_dataset *dataset, size_t count, fr_error *err) {
     size_t limit = dataset->limit;
     if (limit == 0) {
         const size_t room = fr_file_map_room();
-        if (count <= room / MAPS_A_FILE) return FR_OK;
+        if (count <= room / MAPS_A_FILE && !dataset->listed) return FR_OK;
         limit = room - room / 4;
         if (limit < LEAST_MAPS) limit = LEAST_MAPS;
     }
-    return count <= limit / MAPS_A_FILE ? FR_OK : fr_dataset_maps_new(dataset, limit, err);
+    if (count <= limit / MAPS_A_FILE && !dataset->listed) return FR_OK;
+    return fr_dataset_maps_new(dataset, limit, err);
 }
 
 static int allocate_files(fr_dataset *dataset, size_t count, fr_error *err) {
@@ -80,12 +97,13 @@ int fr_dataset_open(fr_dataset *dataset, const char *const *paths, size_t count,
     for (size_t begun = dataset->file_count; dataset->file_count < count; dataset->file_count++) {
         size_t i = dataset->file_count;
         if (i - begun == FILES_AT_ONCE) return FR_AGAIN;
-        int status = open_file(dataset, &dataset->files[i], paths[i], err);
+        int status = open_file(dataset, &dataset->files[i], i, paths[i], err);
         if (status == FR_OK) continue;
         if (err) err->file = (int64_t)i;
         fr_dataset_close(dataset);
         return status;
     }
+    dataset->listed = NULL;
     int status = watch_windows(dataset, err);
     if (status != FR_OK) fr_dataset_close(dataset);
     return status;
@@ -125,16 +143,9 @@ int fr_dataset_tell(fr_dataset *dataset, size_t number, fr_index *index, const f
 }
 
 int fr_dataset_use_beside(fr_dataset *dataset, size_t number, fr_error *err) {
-    int status = fr_dataset_maps_beside(dataset, number, err);
+    int status = fr_dataset_file_beside(dataset, number, err);
     if (status != FR_OK && err) err->file = (int64_t)number;
     return status;
-}
-
-static int scan_mapped(fr_dataset *dataset, fr_dataset_file *file, uint64_t limit, fr_error *err) {
-    int status = fr_index_scan(&file->index, file->map.bytes, &dataset->options, limit, err);
-    if (status == FR_AGAIN) return FR_AGAIN;
-    if (status == FR_OK) status = fr_file_map_check(&file->map, err);
-    return status == FR_OK ? FR_OK : fr_dataset_blame(file, status, err);
 }
 
 int fr_dataset_scan_file(fr_dataset *dataset, size_t number, uint64_t limit, fr_error *err) {
@@ -142,7 +153,7 @@ int fr_dataset_scan_file(fr_dataset *dataset, size_t number, uint64_t limit, fr_
     fr_dataset_hold hold = {.count = 0};
     if (file->index.done) return FR_OK;
     int status = fr_dataset_hold_one(dataset, number, &hold, err);
-    if (status == FR_OK) status = scan_mapped(dataset, file, limit, err);
+    if (status == FR_OK) status = fr_dataset_file_scan(dataset, file, limit, err);
     fr_dataset_let_go(dataset, &hold);
     if (status < 0 && err) err->file = (int64_t)number;
     return status;
@@ -188,8 +199,9 @@ int fr_dataset_scan(fr_dataset *dataset, uint64_t limit, fr_error *err) {
         *range =
             (fr_dataset_range){.first = file->first, .size = file->stamp.size, .told = file->told};
         fr_dataset_maps_publish(dataset, dataset->indexed);
-        if (__builtin_add_overflow(dataset->count, file->index.count, &dataset->count))
-            return fr_fail(err, FR_ERR_ARG, "the number of records must be below 2^64");
+        if (__builtin_add_overflow(dataset->count, file->index.count, &dataset->count) ||
+            dataset->count > INT64_MAX)
+            return fr_fail(err, FR_ERR_ARG, "the number of records must be below 2^63");
         dataset->indexed++;
     }
     return make_buckets(dataset, err);

@@ -176,12 +176,17 @@ int fr_file_map_open_fd(fr_file_map *map, int fd, fr_error *err) {
     return FR_OK;
 }
 
-int fr_file_map_open(fr_file_map *map, const char *path, fr_error *err) {
-    *map = (fr_file_map){0};
+static int open_to_read(const char *path) {
     int fd;
     do {
         fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     } while (fd < 0 && errno == EINTR);
+    return fd;
+}
+
+int fr_file_map_open(fr_file_map *map, const char *path, fr_error *err) {
+    *map = (fr_file_map){0};
+    const int fd = open_to_read(path);
     if (fd < 0) return fr_fail_io(err, errno, "open");
     int status = fr_file_map_open_fd(map, fd, err);
     close(fd);
@@ -198,6 +203,23 @@ int fr_file_map_stat_fd(int fd, fr_file_stamp *stamp, fr_error *err) {
     struct stat st;
     if (fstat(fd, &st) != 0) return fr_fail_io(err, errno, "fstat");
     return stamp_of(&st, stamp, err);
+}
+
+int fr_file_head(const char *path, void *head, size_t *size, fr_error *err) {
+    struct stat st;
+    if (stat(path, &st) != 0) return fr_fail_io(err, errno, "stat");
+    if (!S_ISREG(st.st_mode)) return FR_END;
+    const int fd = open_to_read(path);
+    if (fd < 0) return fr_fail_io(err, errno, "open");
+    ssize_t got;
+    do {
+        got = pread(fd, head, *size, 0);
+    } while (got < 0 && errno == EINTR);
+    const int failed = errno;
+    close(fd);
+    if (got < 0) return fr_fail_io(err, failed, "pread");
+    *size = (size_t)got;
+    return FR_OK;
 }
 
 #define USUAL_MAPS 65530 /* of Linux, where it does not say */

@@ -45,6 +45,10 @@ FR_NODISCARD int fr_file_map_open_fd(fr_file_map *map, int fd, fr_error *err);
 FR_NODISCARD int fr_file_map_stat(const char *path, fr_file_stamp *stamp, fr_error *err);
 FR_NODISCARD int fr_file_map_stat_fd(int fd, fr_file_stamp *stamp, fr_error *err);
 
+/* The first `size` bytes of a file, or all of a shorter one; FR_END when it is not a regular file,
+   which is not opened. */
+FR_NODISCARD int fr_file_head(const char *path, void *head, size_t *size, fr_error *err);
+
 /*
  * Maps that a process may still open: a quarter of what the system allows it (vm.max_map_count) is
  * left to everybody else. Those that are open count.

@@ -13,6 +13,8 @@ from .. import _core
 from ..errors import FastrecError
 from ..features.spec import Feature, SequenceFeatures
 from ..images.augment import Augment
+from ..records.manifest import Manifest
+from ..records.paths import PathLike
 from ..records.record_files import Source
 from ..records.recovery import OnError, Skipped
 from ..records.remote_dataset import RemoteDataset
@@ -114,10 +116,13 @@ class Batcher:
         Print progress, and the time spent waiting for data, to standard error.
     storage_options : StorageOptions or mapping, optional
         How URLs are reached, and options of the store; see :class:`StorageOptions`.
+    manifest : Manifest or path, optional
+        Sizes and counts of exactly these files, as for :class:`Reader`: of many files, each is
+        opened when a record of it is wanted, not before.
 
     Raises
     ------
-    OSError, CorruptRecordError, ExampleParseError
+    OSError, CorruptRecordError, ExampleParseError, MissingRecordsError
         From iterating, in place of the batch that could not be made.
 
     Examples
@@ -163,6 +168,7 @@ class Batcher:
         on_error: OnError = "raise",
         progress: bool = False,
         storage_options: StorageOptions | Mapping[str, Any] | None = None,
+        manifest: Manifest | PathLike | None = None,
     ) -> None:
         options = Options(
             features,
@@ -187,6 +193,7 @@ class Batcher:
             on_error=on_error,
             progress=progress,
             storage=StorageOptions.of(storage_options),
+            manifest=manifest,
         )
         self._begin(source, options, any_seed=seed is None, rank=(0, 1))
         self._check_seed(find_rank() if shard == "auto" else self._order.spec.shard)
@@ -217,6 +224,7 @@ class Batcher:
             verify=options.verify,
             on_error=options.on_error,
             storage=options.storage,
+            manifest=options.manifest,
         )
         self._order.check_random_access()
         self._next = Start()

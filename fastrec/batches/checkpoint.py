@@ -44,7 +44,8 @@ class Start(NamedTuple):
 def source_identity(files: RecordFiles) -> dict[str, Any]:
     """Names and sizes of files, and how each ends (in a checksum): what tells them from others.
 
-    Directories do not count, so that a copy of the files elsewhere is the same source.
+    Directories do not count, so that a copy of the files elsewhere is the same source. Of files
+    that a manifest lists, its checksums take the place of their ends: they are not opened for that.
 
     Raises
     ------
@@ -54,6 +55,12 @@ def source_identity(files: RecordFiles) -> dict[str, Any]:
     import hashlib  # slow to import, and most programs need it never
 
     digest, size = hashlib.sha256(), 0
+    if files.listed is not None:
+        for file in files.listed:
+            name = os.fsencode(file.name)
+            digest.update(b"%d:%s%d:%08x" % (len(name), name, file.size, file.crc32c))
+            size += file.size
+        return {"files": len(files.listed), "bytes": size, "manifest": digest.hexdigest()[:32]}
     for path, length, tail in files.tails(_TAIL):
         size += length
         name = os.fsencode(path)
@@ -87,7 +94,9 @@ def _check_source(theirs: Any, ours: Mapping[str, Any]) -> None:
     for what, unit in (("files", "files"), ("bytes", "bytes")):
         if theirs.get(what) != ours[what]:
             raise _refuse(f"it has {theirs.get(what)} {unit}, and the source has {ours[what]}")
-    if theirs.get("digest") != ours["digest"]:
+    if ("manifest" in theirs) != ("manifest" in ours):
+        raise _refuse("one of the two was made with a manifest, and the other without")
+    if theirs.get("digest") != ours.get("digest") or theirs.get("manifest") != ours.get("manifest"):
         raise _refuse("it was made from other files: their names or their contents differ")
 
 

@@ -15,6 +15,8 @@ from ..features.image import ImageFeature
 from ..features.raw import RawFeature
 from ..features.spec import Feature, FixedLenFeature, SequenceFeatures, plan_example
 from ..images.augment import Augment
+from ..records.manifest import Manifest
+from ..records.paths import PathLike
 from ..records.recovery import OnError
 from ..storage.options import StorageOptions
 from ..threads import usable_cpus
@@ -91,6 +93,7 @@ class Options:
     on_error: OnError = "raise"
     progress: bool = False
     storage: StorageOptions = field(default_factory=StorageOptions)
+    manifest: Manifest | PathLike | None = None
 
     def __post_init__(self) -> None:
         self._check_kinds()

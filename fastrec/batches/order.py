@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from .. import _core
 from ..errors import FastrecError, RandomAccessError
+from ..records.manifest import Manifest
 from ..records.paths import PathLike
 from ..records.record_files import RecordFiles, Source
 from ..records.recovery import OnError
@@ -85,6 +86,7 @@ class Ordering:
     verify, on_error
         As of :class:`Reader`.
     storage : StorageOptions, optional
+    manifest : Manifest or path, optional
     """
 
     def __init__(
@@ -98,6 +100,7 @@ class Ordering:
         verify: bool,
         on_error: OnError,
         storage: StorageOptions | None = None,
+        manifest: Manifest | PathLike | None = None,
     ) -> None:
         self.spec = spec
         self.buckets = buckets
@@ -108,7 +111,13 @@ class Ordering:
             groups = source.paths(storage)
             self._groups = [len(group) for group in groups]
             source = [path for group in groups for path in group]
-        self.files = RecordFiles(source, verify=verify, on_error=on_error, storage_options=storage)
+        self.files = RecordFiles(
+            source,
+            verify=verify,
+            on_error=on_error,
+            storage_options=storage,
+            manifest=manifest,
+        )
         self._damage: dict[str, Any] = {"on_error": "raise"}
         if on_error != "raise":  # what is left out has no number
             name = on_error if isinstance(on_error, str) else "skip"

@@ -156,7 +156,8 @@ JOBS: dict[str, Job] = {
             unit="seconds", note="From nothing to the first batch of 256, and each batch after it, "
                                  "nearly every record of which is in another file. Each shard has "
                                  "its index beside it. They are names of 100 sparse files, and "
-                                 "only what is read is in them."),
+                                 "only what is read is in them. A manifest says how many records "
+                                 "each has, so that none is opened before it is read."),
         Job("import", "Import, in a new interpreter", ("",), unit="seconds"),
         Job("memory", "Peak memory of its own while batches are made", ("cifar", "photo"),
             unit="bytes", note="fastrec shuffles the whole data set, TensorFlow with a buffer of "

@@ -19,6 +19,7 @@ cdef extern from "base/status.h" nogil:
         FR_ERR_ARG
         FR_ERR_STATE
         FR_ERR_INDEX
+        FR_ERR_MANIFEST
 
     ctypedef enum fr_fault:
         FR_FAULT_NONE
@@ -69,6 +70,7 @@ cdef extern from "format/crc32c.h" nogil:
 
 cdef extern from "format/frame.h" nogil:
     size_t FR_FRAME_OVERHEAD
+    size_t FR_HEADER_SIZE
 
     ctypedef struct fr_frame_options:
         bint verify
@@ -100,6 +102,8 @@ cdef extern from "files/file_map.h" nogil:
         fr_span bytes
         fr_file_stamp stamp
         fr_file_map_entry *entry
+
+    int fr_file_head(const char *path, void *head, size_t *size, fr_error *err) noexcept
 
 
 cdef extern from "files/source.h" nogil:
@@ -184,6 +188,10 @@ cdef extern from "files/dataset.h" nogil:
     ctypedef struct fr_dataset_maps:
         pass
 
+    ctypedef struct fr_dataset_listed:
+        uint64_t size
+        uint64_t count
+
     ctypedef struct fr_dataset:
         fr_dataset_file *files
         size_t file_count
@@ -192,6 +200,8 @@ cdef extern from "files/dataset.h" nogil:
         fr_frame_options options
         size_t limit
         fr_dataset_maps *maps
+        const fr_dataset_listed *listed
+        bint looks_beside
 
     ctypedef struct fr_dataset_hold:
         size_t count

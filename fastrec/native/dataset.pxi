@@ -5,6 +5,34 @@ cdef enum:
     OPENED_AT_ONCE = 256  # indexes, between looks at signals
 
 
+def heads(places, size_t most=c.FR_HEADER_SIZE):
+    """The first bytes of files, up to 512; None of what is no regular file."""
+    cdef list names = [path_bytes(place) for place in places], found = []
+    cdef char head[HEAD_SIZE]
+    cdef c.fr_error err
+    cdef const char *raw
+    cdef size_t size
+    cdef int status
+    for name in names:
+        raw, size = name, min(most, <size_t>HEAD_SIZE)
+        with nogil:
+            status = c.fr_file_head(raw, head, &size, &err)
+        if status < 0:
+            check(status, &err, places[len(found)])
+        found.append(PyBytes_FromStringAndSize(head, <Py_ssize_t>size) if status == c.FR_OK
+                     else None)
+        PyErr_CheckSignals()
+    return found
+
+
+cdef bytes head_at(place):
+    """As :func:`heads`; None of a file that cannot be opened, too."""
+    try:
+        return heads([place], HEAD_SIZE)[0]
+    except OSError:
+        return None
+
+
 @cython.final
 cdef class Dataset:
     """The records of many plain files under one numbering, by index.
@@ -20,13 +48,16 @@ cdef class Dataset:
     cdef c.fr_readahead ahead  # of batches by number, as the last one left it
 
     def __init__(self, paths, *, bint verify=True, uint64_t max_record=0, places=None,
-                 indexes=None, beside=None, size_t mapped=0):
+                 indexes=None, beside=None, size_t mapped=0,
+                 const uint64_t[:, ::1] listed=None):
         """`places`: where the files are, when `paths` are only what messages call them.
 
         `indexes`: a FileIndex or None for each path; without one the file is scanned. `beside`:
         True takes the indexes that are kept beside the files; a callable takes those there are,
         and is called with the error of each that is refused. `mapped`: files mapped at a time; 0
-        for as many as the system lets us.
+        for as many as the system lets us. `listed`: bytes and records of each file, which is opened
+        when a record of it is wanted, and has to have as many; an index beside it that does not fit
+        is passed over then.
         """
         cdef size_t number
         self.paths = tuple(paths)
@@ -35,14 +66,25 @@ cdef class Dataset:
         self.dataset.options.verify = verify
         self.dataset.options.max_record = max_record
         chosen()
+        if listed is not None:
+            self._list(listed, beside is not None)
         self._open([path_bytes(path) for path in self.places])
         if indexes is not None:
             for number, index in enumerate(indexes):
                 if index is not None:
                     self._tell(number, index)
-        if beside is not None:
+        if beside is not None and listed is None:
             self._use_beside(beside)
         self._scan()
+
+    cdef int _list(self, const uint64_t[:, ::1] listed, bint beside) except -1:
+        if listed.shape[0] != len(self.paths) or listed.shape[1] != 2:
+            raise ValueError(f"listed must be of shape ({len(self.paths)}, 2), "
+                             f"got ({listed.shape[0]}, {listed.shape[1]})")
+        if listed.shape[0]:
+            self.dataset.listed = <const c.fr_dataset_listed *>&listed[0, 0]
+        self.dataset.looks_beside = beside
+        return 0
 
     cdef int _open(self, list names) except -1:
         cdef c.fr_error err
@@ -113,6 +155,8 @@ cdef class Dataset:
             path = self.paths[err.file]
             if err.offset == 0 and self.dataset.maps == NULL:
                 head = head_of(self.dataset.files[err.file].map.bytes)
+            elif err.offset == 0:
+                head = head_at(self.places[err.file])
         return check(status, err, path, head)
 
     cdef int _scan_side_by_side(self) except -1:
@@ -189,8 +233,8 @@ cdef class Dataset:
         """The FileIndex of file `number`; the caller checks the range."""
         cdef FileIndex index = FileIndex.__new__(FileIndex)
         cdef c.fr_error err
-        index.stamp = self.dataset.files[number].stamp
         self._check(c.fr_dataset_copy_index(&self.dataset, number, &index.index, &err), &err)
+        index.stamp = self.dataset.files[number].stamp
         return index
 
     def place_of(self, uint64_t number):
@@ -201,12 +245,14 @@ cdef class Dataset:
     def position_of(self, uint64_t number):
         """File, number within it and offset of record `number`; the caller checks the range."""
         cdef c.fr_error err
+        err.offset = -1
         c.fr_dataset_locate(&self.dataset, number, &err)
         return self.paths[err.file], err.record, err.offset
 
     cdef object located(self, error, uint64_t number):
         """An error about a row of a batch as one about record `number`, in its file."""
         cdef c.fr_error err
+        err.offset = -1
         c.fr_dataset_locate(&self.dataset, number, &err)
         path = self.paths[err.file]
         problem = str(error).removeprefix(f"record {error.record}: ")
@@ -224,10 +270,16 @@ cdef class Dataset:
         cdef c.fr_record record
         cdef c.fr_dataset_hold hold
         cdef c.fr_error err
+        cdef int status
         hold.count = 0
         c.fr_dataset_expect(&self.dataset, number)
         try:
-            self._check(c.fr_dataset_record(&self.dataset, number, &record, &hold, &err), &err)
+            if self.dataset.maps == NULL:
+                status = c.fr_dataset_record(&self.dataset, number, &record, &hold, &err)
+            else:  # the file may have to be opened, and indexed
+                with nogil:
+                    status = c.fr_dataset_record(&self.dataset, number, &record, &hold, &err)
+            self._check(status, &err)
             data = PyBytes_FromStringAndSize(
                 <const char *>record.data.data, <Py_ssize_t>record.data.size)
             self._check(c.fr_dataset_check(&self.dataset, number, &err), &err)
@@ -249,8 +301,13 @@ cdef class Dataset:
         cdef c.fr_record records[c.FR_DATASET_AT_ONCE]
         cdef c.fr_error err
         cdef Py_ssize_t i
-        self._check(c.fr_dataset_records(
-            &self.dataset, numbers, count, records, hold, &err), &err)
+        cdef int status
+        if self.dataset.maps == NULL:
+            status = c.fr_dataset_records(&self.dataset, numbers, count, records, hold, &err)
+        else:
+            with nogil:
+                status = c.fr_dataset_records(&self.dataset, numbers, count, records, hold, &err)
+        self._check(status, &err)
         for i in range(count):
             found.append(PyBytes_FromStringAndSize(
                 <const char *>records[i].data.data, <Py_ssize_t>records[i].data.size))

@@ -89,6 +89,8 @@ cdef int check(int status, c.fr_error *err, path=None, bytes head=None) except -
         error = _example_error(status, err, path, message)
     elif status == c.FR_ERR_INDEX:
         error = _index_error(err, path, message)
+    elif status == c.FR_ERR_MANIFEST:
+        error = errors.MissingRecordsError(f"{ascii(os.fsdecode(path))} {message}")
     else:
         error = _data_error(status, err, path, message, head)
     error.path = None if path is None else os.fsdecode(path) if is_path(path) else str(path)

@@ -31,6 +31,7 @@ cdef class RecordReader:
     cdef uint64_t lost  # bytes that were gone past
     cdef size_t expected  # bytes of the next block
     cdef size_t unlooked  # bytes given since signals were looked at
+    cdef object listed  # records, by a manifest
 
     def __cinit__(self):
         self.reader.source = c.FR_SOURCE_FED
@@ -38,7 +39,7 @@ cdef class RecordReader:
 
     def __init__(self, path, *, read=None, bint verify=True, uint64_t max_record=0, damage=None,
                  wait=None, bint views=False, place=None, uint64_t begin=0, uint64_t end=0,
-                 indexed=None):
+                 indexed=None, listed=None):
         """From the file at `path`, or, when `read` is given, from what `read(size)` returns.
 
         `place`: where the file is, when `path` is only what messages call it.
@@ -49,6 +50,7 @@ cdef class RecordReader:
         `begin` and `end`: file positions of a part that is read alone, 0 for all; `read` gives the
         bytes from `begin` on.
         `indexed(index)` is called once, when all records were given: with where they were.
+        `listed`: how many records there have to be.
         """
         self.path = path
         self.read = read
@@ -56,6 +58,7 @@ cdef class RecordReader:
         self.wait = wait
         self.views = views
         self.indexed = indexed
+        self.listed = listed
         if indexed is not None:
             self.reader.index = &self.seen
         self.reader.options.verify = verify
@@ -254,13 +257,20 @@ cdef class RecordReader:
                     self._failed(status, &err)
                 else:
                     self._fill()
-            self._give_index()
+            self._finish()
         return None
 
-    cdef int _give_index(self) except -1:
-        """All records were given: say where they were, to whom wants to know."""
+    cdef int _finish(self) except -1:
+        """All records were given: see whether they are all, and say where they were, to whom wants
+        to know."""
         cdef FileIndex index
         cdef c.fr_error err
+        if self.listed is not None and self.listed != self.reader.count:
+            error = errors.MissingRecordsError(
+                f"{ascii(os.fsdecode(self.path))} has {self.reader.count} records, "
+                f"the manifest says {self.listed}")
+            error.path = os.fsdecode(self.path)
+            raise error
         if self.reader.index == NULL:
             return 0
         self.reader.index = NULL
@@ -324,7 +334,7 @@ cdef class RecordReader:
                     break
             c.fr_source_release(&self.reader.source)
             if not total:
-                self._give_index()
+                self._finish()
         self.expected = data.buffer.size
         return bytes_column(data, offsets) if total else None
 
@@ -350,7 +360,7 @@ cdef class RecordReader:
                 PyErr_CheckSignals()
             elif not self._more(status, &err, False):
                 break
-        self._give_index()
+        self._finish()
         return total
 
     def walk(self, progress=None):

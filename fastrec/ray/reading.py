@@ -204,9 +204,7 @@ class TFRecordDatasource(Datasource):  # type: ignore[misc]
         """The manifest, whose names and sizes have to be those of the files."""
         if self._options["on_error"] != "raise":
             raise ValueError("manifest and on_error are mutually exclusive")
-        held = manifest
-        if not isinstance(held, fastrec.Manifest):
-            held = fastrec.Manifest.load(manifest)
+        held = fastrec.Manifest.of(manifest, self._storage)
         held.check_names(self._paths)
         for path in self._paths:
             held.check_size(path, self._size(fastrec.FileRange(path)))

@@ -139,17 +139,7 @@ def head_of(path: str | bytes) -> bytes:
 
 def regular_head(path: str | bytes) -> bytes | None:
     """Read the first bytes of a regular file; None for others."""
-    if not is_regular(path):
-        return None
-    file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    try:  # there may be 100,000 files: no more context managers than it takes
-        return os.read(file, HEADER_SIZE)
-    except OSError as error:
-        error.filename = os.fsdecode(path)
-        raise
-    finally:
-        with contextlib.suppress(OSError):
-            os.close(file)
+    return _core.heads([path])[0]
 
 
 class Patience:

@@ -8,20 +8,25 @@ import os
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ..errors import FastrecError, MissingRecordsError
+from ..errors import FastrecError, LimitExceededError, MissingRecordsError
 from ..storage.options import StorageOptions
-from .paths import PathLike
-from .record_files import RecordFiles, Source
+from .paths import PathLike, is_path
 from .targets import read_file, write_file
+
+if TYPE_CHECKING:
+    from .record_files import Source
 
 __all__ = ["Manifest", "ManifestFile", "check_shards"]
 
 _FORMAT = "fastrec manifest"
 _VERSION = 1
 _SHARD = re.compile(r"(?s)(.*)-(\d{5})-of-(\d{5})(.*)")
+_CRC32C = re.compile("[0-9a-f]{8}")
 _NAMED = 3  # missing files, in a message
+_LONGEST = 1 << 27  # a manifest in bytes: of about a million files
+_END = 1 << 63  # of sizes and counts
 
 
 class ManifestFile(NamedTuple):
@@ -62,7 +67,8 @@ class Manifest(Sequence[ManifestFile]):
         self._files = tuple(files)
         self._by_name = {each.name: each for each in self._files}
         if len(self._by_name) != len(self._files):
-            raise ValueError("two files of a manifest have the same name")
+            [(name, count)] = Counter(each.name for each in self._files).most_common(1)
+            raise ValueError(f"a manifest has {name!a} {count} times")
 
     def __len__(self) -> int:
         return len(self._files)
@@ -94,6 +100,8 @@ class Manifest(Sequence[ManifestFile]):
         ------
         CorruptRecordError, TruncatedFileError, OSError
         """
+        from .record_files import RecordFiles
+
         files = RecordFiles(source, compression=compression, storage_options=storage_options)
         return cls(
             ManifestFile.of(path, part.walk()[0], totals())
@@ -124,10 +132,20 @@ class Manifest(Sequence[ManifestFile]):
         ------
         FastrecError
             If it is not a manifest.
+        LimitExceededError
+            If it is longer than one of a million files.
         OSError
         """
+        text = read_file(path, storage_options, limit=_LONGEST + 1)
+        if len(text) > _LONGEST:
+            name = os.fsdecode(path)
+            too_long = LimitExceededError(
+                f"{name!a} is longer than {_LONGEST} bytes, not a manifest"
+            )
+            too_long.path = name
+            raise too_long
         try:
-            found = json.loads(read_file(path, storage_options).decode("utf-8"))
+            found = json.loads(text.decode("utf-8"))
             if found["format"] != _FORMAT or found["version"] != _VERSION:
                 raise ValueError(f"its format is {found['format']!a}, version {found['version']!a}")
             return cls(_checked(each) for each in found["files"])
@@ -135,6 +153,28 @@ class Manifest(Sequence[ManifestFile]):
             error = FastrecError(f"{os.fsdecode(path)!a} is not a manifest: {problem!a:.200}")
             error.path = os.fsdecode(path)
             raise error from None
+
+    @classmethod
+    def of(
+        cls, manifest: Manifest | PathLike, storage_options: StorageOptions | None = None
+    ) -> Manifest:
+        """Return a manifest as it is, or load that at a path."""
+        if isinstance(manifest, Manifest):
+            return manifest
+        if not is_path(manifest):
+            raise TypeError(f"manifest must be a Manifest or a path, got {manifest!a:.100}")
+        return cls.load(manifest, storage_options=storage_options)
+
+    def entries(self, paths: Iterable[str | bytes]) -> list[ManifestFile]:
+        """The entry of each file; raises unless these are exactly the files of the manifest."""
+        names = [os.path.basename(os.fsdecode(path)) for path in paths]
+        try:
+            found = [self._by_name[name] for name in names]
+        except KeyError:
+            found = []
+        if len(found) != len(self._files) or len(set(names)) != len(names):
+            self.check_names(names)
+        return found
 
     def check_names(self, paths: Iterable[str | bytes]) -> None:
         """Raise unless the manifest lists exactly these files, by name."""
@@ -174,13 +214,19 @@ class Manifest(Sequence[ManifestFile]):
         return self._by_name[name]
 
 
+def _is_size(value: object) -> bool:
+    return type(value) is int and 0 <= value < _END
+
+
 def _checked(file: dict[str, Any]) -> ManifestFile:
-    name, records, size = file["name"], file["records"], file["size"]
-    if not isinstance(name, str) or not name or os.path.basename(name) != name:
-        raise ValueError(f"{name!a} is not the name of a file")
-    if not all(type(n) is int and n >= 0 for n in (records, size)):
-        raise ValueError(f"{records!a} records of {size!a} bytes")
-    return ManifestFile(name, records, size, int(file["crc32c"], 16))
+    name, records, size, crc32c = file["name"], file["records"], file["size"], file["crc32c"]
+    if not isinstance(name, str) or name in ("", ".", "..") or "/" in name or "\0" in name:
+        raise ValueError(f"{name!a:.100} is not the name of a file")
+    if not (_is_size(records) and _is_size(size)):
+        raise ValueError(f"{name!a:.100} has {records!a:.50} records of {size!a:.50} bytes")
+    if not (isinstance(crc32c, str) and _CRC32C.fullmatch(crc32c)):
+        raise ValueError(f"{name!a:.100} has the crc32c {crc32c!a:.50}")
+    return ManifestFile(name, records, size, int(crc32c, 16))
 
 
 def check_shards(paths: Iterable[str | bytes]) -> None:

@@ -116,7 +116,7 @@ def _matches(path: str | bytes) -> list[str | bytes]:
     pattern = os.fsdecode(path)
     parts = [part for part in pattern.split("/") if part]
     found = sorted(set(_below("/" if pattern[0] == "/" else "", parts, ())))
-    matches = [name for name in found if not _is_index(name)]
+    matches = [name for name in found if not name.endswith(INDEX_SUFFIX)]
     if not matches:
         raise FileNotFoundError(2, "no file matches the pattern", pattern)
     return [os.fsencode(name) for name in matches] if isinstance(path, bytes) else list(matches)
@@ -143,10 +143,11 @@ def _below(root: str, parts: list[str], above: tuple[tuple[int, int], ...]) -> I
             yield path
         return
     matches = re.compile(fnmatch.translate("*" if part == "**" else part)).match
+    folder = os.path.join(root, "")  # there may be 100,000 entries
     for entry in _listed(root or "."):
         if not matches(entry.name) or (entry.name[0] == "." and part[0] != "."):
             continue
-        path = os.path.join(root, entry.name)
+        path = folder + entry.name
         if part == "**" and _if_there(os.DirEntry.is_dir, entry):
             yield from _below(path, parts, above)
         elif rest and part != "**":
@@ -173,10 +174,6 @@ def _if_there(look: Callable[[_Place], _Seen], place: _Place) -> _Seen | None:
         raise
 
 
-def _is_index(path: str | bytes) -> bool:
-    return os.fsdecode(path).endswith(INDEX_SUFFIX)
-
-
 def _record_files(directory: str | bytes) -> list[str | bytes]:
     with os.scandir(os.fsdecode(directory)) as entries:
         files = sorted(entry.path for entry in entries if _is_record_file(entry))
@@ -191,7 +188,7 @@ def _is_record_file(entry: os.DirEntry[str]) -> bool:
 
 
 def _is_record_name(name: str) -> bool:
-    return ".tfrecord" in name and name[0] != "." and not _is_index(name)
+    return ".tfrecord" in name and name[0] != "." and not name.endswith(INDEX_SUFFIX)
 
 
 def index_path(path: PathLike) -> str | bytes:

@@ -13,6 +13,7 @@ from .. import _core
 from ..columns import Bytes
 from ..storage.options import StorageOptions
 from .index import Index
+from .manifest import Manifest
 from .paths import PathLike
 from .record_files import RecordFiles, Source
 from .recovery import OnError, Skipped
@@ -60,6 +61,10 @@ class Reader(_core.Indexed, Sequence[bytes]):
         many seconds. Only for iteration over uncompressed local files.
     storage_options : StorageOptions or mapping, optional
         How URLs are reached, and options of the store; see :class:`StorageOptions`.
+    manifest : Manifest or path, optional
+        Sizes and counts of exactly these files. For ``len()`` and random access a local file is
+        opened when a record of it is wanted, not before. A file that is not as the manifest says
+        is an error when it is opened, or when its records come to an end.
 
     Raises
     ------
@@ -69,6 +74,8 @@ class Reader(_core.Indexed, Sequence[bytes]):
         While reading, with path, record index and byte offset.
     IndexMismatchError
         If an index is damaged or does not match its file.
+    MissingRecordsError
+        If files are not those of the manifest.
 
     Examples
     --------
@@ -96,6 +103,7 @@ class Reader(_core.Indexed, Sequence[bytes]):
         index: str | bool | PathLike | Index = "auto",
         follow: bool | float = False,
         storage_options: StorageOptions | Mapping[str, Any] | None = None,
+        manifest: Manifest | PathLike | None = None,
     ) -> None:
         self._files = RecordFiles(
             source,
@@ -109,6 +117,7 @@ class Reader(_core.Indexed, Sequence[bytes]):
             index=index,
             follow=follow,
             storage_options=storage_options,
+            manifest=manifest,
         )
 
     @property

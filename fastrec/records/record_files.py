@@ -2,7 +2,7 @@
 """The set of files that is read, and how each of them is opened.
 
 Readers, batchers, :func:`fastrec.verify` and manifests hold a :class:`RecordFiles`; only this
-module turns a path into a file.
+module turns a path into a file. `numbering` makes of it what has records by their numbers.
 """
 
 from __future__ import annotations
@@ -12,31 +12,33 @@ import errno
 import io
 import os
 import threading
-import warnings
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import partial
-from typing import IO, Any, NamedTuple, Union
+from functools import cached_property, partial
+from typing import IO, TYPE_CHECKING, Any, NamedTuple, Union
 
 from .. import _core
-from ..errors import IndexMismatchError, RandomAccessError
-from ..storage.ahead import Ahead, Job, run_all
+from ..errors import IndexMismatchError, MissingRecordsError, RandomAccessError
+from ..storage.ahead import run_all
 from ..storage.cache import ObjectCache, index_place
 from ..storage.options import StorageOptions
 from ..storage.remote import RemoteFile, streams_of
 from ..storage.stores import public
-from ..threads import usable_cpus
 from . import compression as streams
-from .byte_sources import NamedFile, Patience, Stream, Summed, head_of, regular_head
+from .byte_sources import NamedFile, Patience, Stream, Summed, head_of
 from .file_magic import HEADER_SIZE
 from .index import Index
 from .inflated import Inflated
 from .inflated_dataset import InflatedDataset, InflatedFile, SpanReader
+from .numbering import dataset_of
 from .passes import Pass
 from .paths import PathLike, expand, index_path, is_path
 from .recovery import Damage, OnError, Skipped, check_policy
-from .remote_dataset import Kept, RemoteDataset, load_indexes, save_index
+from .remote_dataset import RemoteDataset, save_index
 from .splitting import FileRange, open_range, ranges_of
+
+if TYPE_CHECKING:
+    from .manifest import Manifest, ManifestFile
 
 __all__ = ["RecordFiles", "Source"]
 
@@ -59,6 +61,16 @@ class RecordFiles:
         Those of them that URLs name.
     file : binary file object or None
         Read instead of `paths`, once.
+    listed : list of ManifestFile or None
+        What a manifest says of each file, which has to be so.
+    options, limits : dict
+        Of the native readers, and of inflating.
+    compression, on_error, index, storage, cache
+        The other options.
+    indexes : dict of FileIndex
+        Of remote files by number, which a pass found out and the cache does not have.
+    begun : weak reference to Pass or None
+        The last pass.
     """
 
     def __init__(
@@ -75,6 +87,7 @@ class RecordFiles:
         index: str | bool | PathLike | Index = "auto",
         follow: bool | float = False,
         storage_options: StorageOptions | Mapping[str, Any] | None = None,
+        manifest: Manifest | PathLike | None = None,
     ) -> None:
         check_policy(on_error, max_bad)
         self.storage = StorageOptions.of(storage_options)
@@ -100,29 +113,45 @@ class RecordFiles:
             raise ValueError("follow and ranges are mutually exclusive")
         if self.remote and follow is not False:
             raise ValueError("follow requires local files")
-        self._cache = ObjectCache.of(self.storage) if self.remote else None
-        self._compression = compression if compression == "auto" else streams.normalize(compression)
-        self._options: dict[str, Any] = {
+        self.cache = ObjectCache.of(self.storage) if self.remote else None
+        self.compression = compression if compression == "auto" else streams.normalize(compression)
+        self.options: dict[str, Any] = {
             "verify": verify,
             "max_record": _limit("max_record_bytes", max_record_bytes) or 0,
         }
-        self._limits: dict[str, Any] = {
+        self.limits: dict[str, Any] = {
             "max_output": _limit("max_output_bytes", max_output_bytes),
             "max_ratio": _limit("max_ratio", max_ratio),
         }
-        self._on_error, self._max_bad = on_error, max_bad
-        self._index = index
+        self.on_error, self._max_bad = on_error, max_bad
+        self.index = index
         self._follow = follow
-        if follow is not False and self._compression not in ("auto", None):
+        if follow is not False and self.compression not in ("auto", None):
             raise ValueError("follow requires uncompressed files")
+        self.listed = None if manifest is None else self._list(manifest)
         self._skipped: dict[tuple[str, int], Skipped] = {}
         self._dataset: _core.Dataset | RemoteDataset | None = None
-        self._indexes: dict[int, _core.FileIndex] = {}  # of passes; none that the cache has
-        self._begun: weakref.ref[Pass] | None = None  # the last pass
+        self.indexes: dict[int, _core.FileIndex] = {}
+        self.begun: weakref.ref[Pass] | None = None
         self._heads: dict[str, bytes] | None = None
         self._looked: _Look | None = None
         self._lock, self._pid = threading.Lock(), os.getpid()
         self.closed = False
+
+    def _list(self, manifest: Manifest | PathLike) -> list[ManifestFile]:
+        """The entry of each file in the manifest."""
+        from .manifest import Manifest
+
+        for name, given in (
+            ("on_error", self.on_error != "raise"),
+            ("follow", self.is_followed),
+            ("ranges", self._ranges is not None),
+        ):
+            if given:
+                raise ValueError(f"manifest and {name} are mutually exclusive")
+        if self.file is not None:
+            raise ValueError("manifest requires paths, got a file object")
+        return Manifest.of(manifest, self.storage).entries(self.paths)
 
     # -- In sequence -----------------------------------------------------------------------------
 
@@ -140,25 +169,43 @@ class RecordFiles:
         memoryviews. `remote`: streams of the remote files of this pass, of which this takes one.
         """
         path, place, read = self.paths[number], self.places[number], None
+        options = {**self.options, "damage": damage, "views": views}
+        if self.listed is not None:
+            self._check_size(number)
+            options["listed"] = self.listed[number].records
         if isinstance(place, RemoteFile):
             file = next(self.streams([place]) if remote is None else remote)
             if not isinstance(file, str):
-                return self._open_stream(file, path, damage, views, number)
+                return self._open_stream(file, path, options, number)
             place = file
-        options = {**self._options, "damage": damage, "views": views, "place": place}
+        options["place"] = place
         if self._ranges is not None:
             part = self._ranges[number]
             if part.end is not None or part.filesystem is not None:
                 return self._open_range(part, options)
-        if self._follow is not False:
+        if self.is_followed:
             seconds = None if self._follow is True else float(self._follow)
             return _core.RecordReader(path, wait=Patience(seconds, lambda: self.closed), **options)
-        kind = self._compression
+        kind = self.compression
         if kind == "auto":
             kind = streams.detect(head_of(place))
         if kind is not None:
             read = self._inflate_all(number, place, kind)
         return _core.RecordReader(path, read=read, **options)
+
+    def _check_size(self, number: int) -> None:
+        """Raise unless a file is as long as the manifest says."""
+        assert self.listed is not None
+        place, there = self.places[number], self.listed[number].size
+        here = place.size if isinstance(place, RemoteFile) else os.stat(place).st_size
+        if here != there:
+            raise self._differs(number, f"has {here} bytes, the manifest says {there}")
+
+    def _differs(self, number: int, how: str) -> MissingRecordsError:
+        name = os.fsdecode(self.paths[number])
+        error = MissingRecordsError(f"{name!a} {how}")
+        error.path = name
+        return error
 
     def _inflate_all(self, number: int, place: str | bytes, kind: str) -> Callable[[int], bytes]:
         """All that a compressed file inflates to, by several threads where its index is at hand."""
@@ -167,7 +214,7 @@ class RecordFiles:
         def read_all() -> Callable[[int], bytes]:
             file = NamedFile(place, path)
             name = os.fsdecode(path)
-            return Inflated(file.read, kind, name, close=file.close, seek=file.seek, **self._limits)
+            return Inflated(file.read, kind, name, close=file.close, seek=file.seek, **self.limits)
 
         inflated = self._indexed(number, place)
         if inflated is not None and SpanReader.pays(inflated):
@@ -177,12 +224,12 @@ class RecordFiles:
     def _indexed(self, number: int, place: str | bytes) -> InflatedFile | None:
         """A compressed file as its checkpoints have it, where nothing is lost by going by them:
         checksums of the compressed stream are not verified then, and limits not looked at."""
-        if not (self._options["verify"] and self._uses_checkpoints):
+        if not (self.options["verify"] and self.uses_checkpoints):
             return None
         if isinstance(self._dataset, InflatedDataset):
             return self._dataset.inflated[number]
         path, beside = self.paths[number], index_path(place)
-        if self._index not in ("auto", True) or not os.path.exists(beside):
+        if self.index not in ("auto", True) or not os.path.exists(beside):
             return None
         try:
             return InflatedFile(path, place, Index._load(path, place, beside))
@@ -190,9 +237,9 @@ class RecordFiles:
             return None
 
     @property
-    def _uses_checkpoints(self) -> bool:
+    def uses_checkpoints(self) -> bool:
         """Whether an index beside a compressed file may stand for inflating it from end to end."""
-        return self._on_error == "raise" and not any(self._limits.values())
+        return self.on_error == "raise" and not any(self.limits.values())
 
     def _open_range(self, part: FileRange, options: dict[str, Any]) -> _core.RecordReader:
         """Open a part of a file or an object, or any file of a file system."""
@@ -200,58 +247,58 @@ class RecordFiles:
         if part.filesystem is None and not isinstance(part.path, RemoteFile):
             return _core.RecordReader(part.path, **options)
         file, head = open_range(part)
-        kind, read = self._compression, file.read
+        kind, read = self.compression, file.read
         if kind == "auto":
             kind = streams.detect(head)
         if kind is not None and part.end is None:
             name = os.fsdecode(part.path)
-            read = Inflated(read, kind, name, close=file.close, seek=file.seek, **self._limits)
+            read = Inflated(read, kind, name, close=file.close, seek=file.seek, **self.limits)
         return _core.RecordReader(os.fspath(part.path), read=read, **options)
 
     def streams(self, files: list[RemoteFile]) -> Iterator[Any]:
         """The bytes of each remote file, or the path of its copy in the cache, to be opened."""
-        if self._cache is not None:
-            return self._cache.paths(files)
+        if self.cache is not None:
+            return self.cache.paths(files)
         return streams_of(files, self.storage)
 
     def _open_file(self, damage: Damage | None, views: bool) -> _core.RecordReader:
-        if self._follow is not False:
+        if self.is_followed:
             raise ValueError("follow requires paths, got a file object")
         name = getattr(self.file, "name", None)
         path = name if is_path(name) else repr(type(self.file).__name__)
-        return self._open_stream(self.file, path, damage, views)
+        options = {**self.options, "damage": damage, "views": views}
+        return self._open_stream(self.file, path, options)
 
     def _open_stream(
-        self, file: Any, path: Any, damage: Damage | None, views: bool, number: int | None = None
+        self, file: Any, path: Any, options: dict[str, Any], number: int | None = None
     ) -> _core.RecordReader:
         """Open a stream: that of the remote file `number`, or a file object."""
         read: Any = Stream(file)
-        kind = self._compression
+        kind = self.compression
         if kind == "auto":
             kind = streams.detect(read.head)
-        options = {**self._options, "damage": damage, "views": views}
         if kind is not None:
             seek = None if number is None else file.seek
-            read = Inflated(read, kind, os.fsdecode(path), seek=seek, **self._limits)
+            read = Inflated(read, kind, os.fsdecode(path), seek=seek, **self.limits)
         elif number is not None and not self._has_index(number):
             options["indexed"] = partial(self._take_index, number)
         return _core.RecordReader(path, read=read, **options)
 
     def _has_index(self, number: int) -> bool:
         """Whether nothing is gained by noting where the records of a remote file are."""
-        if self._dataset is not None or number in self._indexes:
+        if self._dataset is not None or number in self.indexes:
             return True
         place = index_place(self.places[number], self.storage)  # type: ignore[arg-type]
-        return self._on_error == "raise" and place is not None and os.path.exists(place)
+        return self.on_error == "raise" and place is not None and os.path.exists(place)
 
     def _take_index(self, number: int, index: _core.FileIndex) -> None:
         """Keep where the records of a remote file are, which a pass has found."""
         file = self.places[number]
         assert isinstance(file, RemoteFile)
-        if self._on_error == "raise" and save_index(file, index, self.storage):
+        if self.on_error == "raise" and save_index(file, index, self.storage):
             return
         if index.size == file.size:
-            self._indexes[number] = index
+            self.indexes[number] = index
 
     def readers(self, *, views: bool = False) -> Iterator[_core.RecordReader]:
         """Open the files one after the other, for one pass."""
@@ -260,7 +307,7 @@ class RecordFiles:
         if self.file is not None:
             return iter([self._open_file(damage, views)])
         run = Pass(self, damage, views)
-        self._begun = weakref.ref(run)
+        self.begun = weakref.ref(run)
         return run
 
     def summed_readers(self) -> Iterator[tuple[_core.RecordReader, Callable[[], tuple[int, int]]]]:
@@ -277,9 +324,9 @@ class RecordFiles:
 
     def policy(self) -> Damage | None:
         """Make what decides about damage in one pass; None raises the first error."""
-        if self._on_error == "raise":
+        if self.on_error == "raise":
             return None
-        return Damage(self._on_error, self._max_bad, self._skipped)
+        return Damage(self.on_error, self._max_bad, self._skipped)
 
     @property
     def skipped(self) -> list[Skipped]:
@@ -293,7 +340,7 @@ class RecordFiles:
     @property
     def sequential(self) -> bool:
         """Whether file order is the one to read in: compressed files, pipes, a file object."""
-        return self.sequential_source() is not None or self._look().packed > 0
+        return self.sequential_source() is not None or self.are_packed
 
     def sequential_source(self) -> str | None:
         """Name the first source that has no random access, as messages do; None: all have."""
@@ -309,12 +356,15 @@ class RecordFiles:
 
     def _look(self) -> _Look:
         """What the first bytes of the files say."""
+        if self._looked is None and self.opens_late:
+            self._looked = _Look(None, 0, None)
         if self._looked is None:
             irregular = first_packed = None
             packed = 0
             heads = self._remote_heads()
+            local = iter(_core.heads([p for p in self.places if not isinstance(p, RemoteFile)]))
             for path, place in zip(self.paths, self.places, strict=True):
-                found = heads[place.name] if isinstance(place, RemoteFile) else regular_head(place)
+                found = heads[place.name] if isinstance(place, RemoteFile) else next(local)
                 if found is None:
                     irregular = irregular or path
                 elif self._is_compressed(found):
@@ -323,25 +373,49 @@ class RecordFiles:
             self._looked = _Look(irregular, packed, first_packed)
         return self._looked
 
+    @cached_property
+    def opens_late(self) -> bool:
+        """Whether a file is opened when a record of it is wanted, and not before.
+
+        All are taken for files of the kind of the first one that holds anything.
+        """
+        if self.listed is None or self.remote or not (self.index is False or self.index == "auto"):
+            return False
+        for path, file in zip(self.places, self.listed, strict=True):
+            if file.size:
+                assert not isinstance(path, RemoteFile)
+                return not self._is_compressed(head_of(path))
+        return True
+
+    @property
+    def are_packed(self) -> bool:
+        """Whether some of the files are compressed."""
+        return self._look().packed > 0
+
+    @property
+    def is_followed(self) -> bool:
+        """Whether records are waited for that nobody has written yet."""
+        return self._follow is not False
+
     def is_compressed(self, path: str | bytes) -> bool:
         """Whether a file is compressed, by the `compression` option or its first bytes."""
         return self.compression_of(path) is not None
 
     def compression_of(self, path: str | bytes) -> str | None:
         """The compression of a file, by the `compression` option or its first bytes."""
-        if self._compression != "auto":
-            return self._compression
+        if self.compression != "auto":
+            return self.compression
         heads = self._remote_heads()
         name = public(os.fsdecode(path))
         return streams.detect(heads[name] if name in heads else head_of(path))
 
     def _is_compressed(self, head: bytes) -> bool:
-        kind = streams.detect(head) if self._compression == "auto" else self._compression
+        kind = streams.detect(head) if self.compression == "auto" else self.compression
         return kind is not None
 
     def _remote_heads(self) -> dict[str, bytes]:
         """First bytes of the remote files, by name."""
-        if self._heads is None and self._compression == "auto":
+        if self._heads is None and self.compression == "auto":
             heads = run_all(partial(_head_of, file) for file in self.remote)
             self._heads = {file.name: head for file, head in zip(self.remote, heads, strict=True)}
         return self._heads or dict.fromkeys((file.name for file in self.remote), b"")
@@ -349,7 +423,7 @@ class RecordFiles:
     @property
     def is_local(self) -> bool:
         """Whether records by number are read from local files, copies of remote ones among them."""
-        return not self.remote or self._cache is not None
+        return not self.remote or self.cache is not None
 
     @property
     def is_indexed(self) -> bool:
@@ -373,8 +447,20 @@ class RecordFiles:
             self._lock, self._pid = threading.Lock(), os.getpid()
         with self._lock:
             if self._dataset is None:
-                self._dataset = self._make_dataset()
+                dataset = dataset_of(self)
+                if self.listed is not None and not self.opens_late:
+                    self._check_counts(dataset.file_counts())
+                self._dataset = dataset
             return self._dataset
+
+    def _check_counts(self, counts: list[int]) -> None:
+        """Raise unless files are as the manifest says."""
+        assert self.listed is not None
+        for number, (count, there) in enumerate(zip(counts, self.listed, strict=True)):
+            self._check_size(number)
+            if count != there.records:
+                text = f"has {count} records, the manifest says {there.records}"
+                raise self._differs(number, text)
 
     def check_length(self) -> None:
         """Refuse to inflate files for the sake of a hint: ``list(reader)`` begins a pass, asks for
@@ -384,130 +470,13 @@ class RecordFiles:
         ------
         RandomAccessError
         """
-        run = None if self._begun is None or self._dataset is not None else self._begun()
+        run = None if self.begun is None or self._dataset is not None else self.begun()
         if run is None or run.started or self._ranges is not None:
             return
-        if self._look().packed:
+        if self.are_packed:
             raise RandomAccessError(
                 "len() of compressed files inflates them: ask for it before iter()"
             )
-
-    def _make_dataset(self) -> _core.Dataset | RemoteDataset:
-        if self._follow is not False:
-            raise RandomAccessError("a file that is followed has no random access")
-        if (name := self.sequential_source()) is not None:
-            raise RandomAccessError(
-                "random access requires regular files given by path, all of them compressed or "
-                f"none, and those in a local file system; {name} can only be iterated over"
-            )
-        if self.remote and self._cache is None:
-            return self._make_remote()
-        places = self._local_places()
-        if self._look().packed:
-            return self._make_inflated(places)
-        make = partial(_core.Dataset, self.paths, places=places, **self._options)
-        if self._on_error != "raise":
-            # The numbers must be those of iterating, which reads what it counts.
-            return make(indexes=self._damaged_indexes())
-        if self._index is True and not self.remote:
-            return make(beside=True)
-        if isinstance(self._index, str) and self._index == "auto":
-            return make(beside=_warn)
-        return make(indexes=self._given_index())
-
-    def _make_inflated(self, places: list[str | bytes]) -> InflatedDataset:
-        found: Iterable[tuple[Index, IndexMismatchError | None]]
-        self._check_index_option()
-        jobs = [
-            partial(self._inflated_index, *each) for each in zip(self.paths, places, strict=True)
-        ]
-        if self._on_error == "raise":
-            cpus = usable_cpus()
-            found = Ahead((Job(job, 0) for job in jobs), budget=1, threads=cpus, most=cpus)
-        else:
-            found = (job(None) for job in jobs)
-        files = []
-        for path, place, (index, refused) in zip(self.paths, places, found, strict=True):
-            if refused is not None:
-                _warn(refused)
-            files.append(InflatedFile(path, place, index))
-        return InflatedDataset(files, self._options)
-
-    def _inflated_index(
-        self, path: str | bytes, place: str | bytes, pause: Any
-    ) -> tuple[Index, IndexMismatchError | None]:
-        """The index of a compressed file, from beside it or by inflating it."""
-        option, refused = self._index, None
-        if isinstance(option, Index):
-            return option, None
-        if option is not False and self._uses_checkpoints:
-            beside = index_path(place) if option is True or option == "auto" else option
-            assert not isinstance(beside, bool)
-            try:
-                return Index._load(path, place, beside), None
-            except (IndexMismatchError, FileNotFoundError) as error:
-                if option != "auto":
-                    raise
-                refused = error if isinstance(error, IndexMismatchError) else None
-        kind = streams.detect(head_of(place)) if self._compression == "auto" else self._compression
-        assert kind is not None
-        # Checksums of records decide about numbers where damaged ones are left out.
-        verify = self._options["verify"] and self._on_error != "raise"
-        options = {**self._options, "verify": verify, "damage": self.policy()}
-        return Index._inflated(path, place, kind, options, self._limits, pause), refused
-
-    def _damaged_indexes(self) -> list[_core.FileIndex]:
-        if len(self._indexes) == len(self.paths):
-            return [self._indexes[number] for number in range(len(self.paths))]
-        return [part.index() for part in Pass(self, self.policy(), views=False)]
-
-    def _make_remote(self) -> RemoteDataset:
-        if len(self.remote) != len(self.paths):
-            raise RandomAccessError(
-                "random access requires files that are all local or all remote; with "
-                "StorageOptions(cache=...) the remote ones become local"
-            )
-        if self._on_error != "raise":
-            found = self._damaged_indexes()
-        elif isinstance(self._index, bool) or self._index == "auto":
-            beside = None if self._index == "auto" else bool(self._index)
-            run = None if self._begun is None else self._begun()
-            kept: dict[int, Kept] | None = None if run is None or run.started else {}
-            found = load_indexes(
-                self.remote, self.storage, beside, self._options, known=self._indexes, kept=kept
-            )
-            if run is not None and kept:
-                run.kept = kept
-        else:
-            found = [index for index in self._given_index() or [] if index is not None]
-        self._indexes = {}
-        return RemoteDataset(self.remote, found, self.storage, self._options)
-
-    def _local_places(self) -> list[str | bytes]:
-        copies = iter(() if self._cache is None else self._cache.paths(self.remote, keep=True))
-        return [next(copies) if isinstance(p, RemoteFile) else p for p in self.places]
-
-    def _given_index(self) -> list[_core.FileIndex | None] | None:
-        option = self._index
-        if option is False:
-            return None
-        if option is True:
-            # Headers of a copy in the cache are read sooner than an index is fetched.
-            return [
-                None
-                if isinstance(place, RemoteFile)
-                else Index._read(path, index_path(place))._core
-                for path, place in zip(self.paths, self.places, strict=True)
-            ]
-        self._check_index_option()
-        if not isinstance(option, Index):
-            option = Index._read(self.paths[0], option)
-        return [option._core]
-
-    def _check_index_option(self) -> None:
-        option = self._index
-        if len(self.paths) != 1 and not isinstance(option, bool) and option != "auto":
-            raise ValueError(f"index={option!r} requires a single file, got {len(self.paths)}")
 
     def raw(self, number: int) -> Any:
         """The bytes of a file as they are, to be read from its begin on."""
@@ -553,7 +522,7 @@ class RecordFiles:
     def __getstate__(self) -> dict[str, Any]:
         if self.file is not None:
             raise TypeError("a reader of a file object cannot be pickled; pass the file's path")
-        return {**self.__dict__, "_lock": None, "_dataset": None, "_indexes": {}, "_begun": None}
+        return {**self.__dict__, "_lock": None, "_dataset": None, "indexes": {}, "begun": None}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
@@ -570,11 +539,6 @@ class _Look(NamedTuple):
 
 def _head_of(file: RemoteFile, pause: Any) -> bytes:
     return bytes(file.read(0, min(file.size, HEADER_SIZE), pause))
-
-
-def _warn(error: IndexMismatchError) -> None:
-    """An index beside a file is not used."""
-    warnings.warn(str(error), RuntimeWarning, stacklevel=5)
 
 
 def _limit(name: str, value: int | None) -> int | None:

@@ -108,10 +108,8 @@ def verify(
     """
     storage = StorageOptions.of(storage_options)
     files = RecordFiles(source, compression=compression, on_error=on_error, storage_options=storage)
-    expected = manifest
+    expected = None if manifest is None else Manifest.of(manifest, storage)
     if expected is not None:
-        if not isinstance(expected, Manifest):
-            expected = Manifest.load(expected, storage_options=storage)
         expected.check_names(files.paths)
     elif complete and is_path(source) and files.paths != [os.fspath(source)]:  # type: ignore[arg-type]
         check_shards(files.paths)

@@ -254,9 +254,143 @@ static void an_index_that_changes_under_us_is_harmless(size_t limit) {
     write_beside(7);
 }
 
+/* What a manifest says of all files. */
+static fr_dataset_listed listed[FILES];
+
+static int open_listed(fr_dataset *dataset, size_t limit, bool beside, fr_error *err) {
+    const fr_frame_options options = {.verify = true};
+    *dataset = (fr_dataset){.limit = limit, .listed = listed, .looks_beside = beside};
+    FR_TRY(fr_dataset_open(dataset, names, FILES, &options, err));
+    CHECK(dataset->maps && maps(dataset) == 0);
+    FR_TRY(fr_dataset_scan(dataset, 1, err));
+    CHECK(dataset->count == first_of(FILES) && maps(dataset) == 0);
+    return FR_OK;
+}
+
+static void list_files(void) {
+    struct stat st;
+    for (int file = 0; file < FILES; file++) {
+        CHECK(stat(paths[file], &st) == 0);
+        listed[file] = (fr_dataset_listed){(uint64_t)st.st_size, count_of(file)};
+    }
+}
+
+static void listed_files_are_opened_when_they_are_read(size_t limit, bool beside) {
+    fr_dataset dataset;
+    fr_dataset_hold hold = {.count = 0};
+    fr_record record;
+    pthread_t threads[4];
+    CHECK(open_listed(&dataset, limit, beside, NULL) == FR_OK);
+    CHECK(fr_dataset_record(&dataset, first_of(5) + 3, &record, &hold, NULL) == FR_OK);
+    CHECK(fr_load_u64(record.data.data) == first_of(5) + 3);
+    CHECK(maps(&dataset) == (beside ? 2 : 1));
+    fr_dataset_let_go(&dataset, &hold);
+    fr_dataset_close(&dataset);
+    CHECK(open_listed(&dataset, limit, beside, NULL) == FR_OK);
+    for (int i = 0; i < 4; i++)
+        CHECK(pthread_create(&threads[i], NULL, reader, &dataset) == 0);
+    for (int i = 0; i < 4; i++)
+        CHECK(pthread_join(threads[i], NULL) == 0);
+    CHECK(limit == 0 || full(&dataset));
+    for (int file = 0; file < FILES; file++)
+        CHECK(fr_dataset_record(&dataset, first_of(file), &record, &hold, NULL) == FR_OK);
+    fr_dataset_let_go(&dataset, &hold);
+    CHECK(limit || maps(&dataset) == (beside ? 2 * FILES : FILES));
+    fr_index copy = {0};
+    CHECK(fr_dataset_copy_index(&dataset, 7, &copy, NULL) == FR_OK && copy.count == RECORDS);
+    fr_index_free(&copy);
+    fr_dataset_close(&dataset);
+}
+
+/* All threads begin with the same files, which one of them opens first. */
+static void *same_reader(void *dataset) {
+    read_some(dataset, 1);
+    return NULL;
+}
+
+static void threads_open_the_same_files(bool beside) {
+    for (int round = 0; round < 5; round++) {
+        fr_dataset dataset;
+        pthread_t threads[4];
+        CHECK(open_listed(&dataset, MOST, beside, NULL) == FR_OK);
+        for (int i = 0; i < 4; i++)
+            CHECK(pthread_create(&threads[i], NULL, same_reader, &dataset) == 0);
+        for (int i = 0; i < 4; i++)
+            CHECK(pthread_join(threads[i], NULL) == 0);
+        fr_dataset_close(&dataset);
+    }
+}
+
+static void listed_files_must_be_as_listed(bool beside) {
+    fr_dataset dataset;
+    fr_error err = {0};
+    const fr_dataset_listed was = listed[7];
+    listed[7].size -= 1;
+    CHECK(open_listed(&dataset, 0, beside, NULL) == FR_OK);
+    for (int round = 0; round < 2; round++)
+        CHECK(read_seven(&dataset, &err) == FR_ERR_MANIFEST && maps(&dataset) == 0);
+    fr_dataset_close(&dataset);
+    listed[7] = (fr_dataset_listed){was.size, was.count - 1};
+    listed[8].count += 1;
+    CHECK(open_listed(&dataset, 0, beside, NULL) == FR_OK);
+    for (int round = 0; round < 2; round++)
+        CHECK(read_seven(&dataset, &err) == FR_ERR_MANIFEST && maps(&dataset) == 0);
+    fr_dataset_close(&dataset);
+    list_files();
+    /* One that is opened again has to be what it was when it was opened first. */
+    CHECK(open_listed(&dataset, MOST, beside, NULL) == FR_OK);
+    CHECK(read_seven(&dataset, &err) == FR_OK);
+    drop(&dataset);
+    CHECK(dataset.files[3].listed && !dataset.files[7].listed);
+    write_file(7);
+    CHECK(read_seven(&dataset, &err) == FR_ERR_CORRUPT && err.fault == FR_FAULT_CHANGED);
+    fr_dataset_close(&dataset);
+    /* An index of another file is passed over. */
+    CHECK(open_listed(&dataset, MOST, beside, NULL) == FR_OK);
+    CHECK(read_seven(&dataset, &err) == FR_OK && !dataset.files[7].told);
+    fr_dataset_close(&dataset);
+    if (beside) write_beside(7);
+}
+
+static void what_no_file_can_have_is_refused(void) {
+    fr_dataset dataset;
+    fr_error err = {0};
+    listed[9].count = listed[9].size / FR_FRAME_OVERHEAD + 1;
+    CHECK(open_listed(&dataset, 0, false, &err) == FR_ERR_MANIFEST && err.file == 9);
+    listed[9] = (fr_dataset_listed){UINT64_MAX, UINT64_MAX};
+    CHECK(open_listed(&dataset, 0, false, &err) == FR_ERR_MANIFEST && err.file == 9);
+    list_files();
+    /* The damage is found where it is, although another record was asked for. */
+    const int fd = open(paths[9], O_RDWR);
+    uint8_t byte;
+    CHECK(fd >= 0 && pread(fd, &byte, 1, 9) == 1);
+    byte ^= 1;
+    CHECK(pwrite(fd, &byte, 1, 9) == 1);
+    CHECK(open_listed(&dataset, 0, false, NULL) == FR_OK);
+    fr_record record;
+    fr_dataset_hold hold = {.count = 0};
+    CHECK(fr_dataset_record(&dataset, first_of(9) + 2, &record, &hold, &err) == FR_ERR_CORRUPT);
+    CHECK(err.file == 9 && err.record == 0 && err.offset == 0);
+    fr_dataset_let_go(&dataset, &hold);
+    fr_dataset_close(&dataset);
+    byte ^= 1;
+    CHECK(pwrite(fd, &byte, 1, 9) == 1 && close(fd) == 0);
+    list_files();
+}
+
+static void listed_files(bool beside) {
+    list_files();
+    listed_files_are_opened_when_they_are_read(0, beside);
+    listed_files_are_opened_when_they_are_read(MOST, beside);
+    threads_open_the_same_files(beside);
+    listed_files_must_be_as_listed(beside);
+}
+
 int main(void) {
     for (int file = 0; file < FILES; file++)
         write_file(file);
+    listed_files(false);
+    what_no_file_can_have_is_refused();
     records_are_the_same(false);
     what_is_held_stays();
     a_file_must_be_what_it_was(false);
@@ -264,6 +398,7 @@ int main(void) {
         write_beside(file);
     records_are_the_same(true);
     a_file_must_be_what_it_was(true);
+    listed_files(true);
     for (size_t limit = 0; limit <= MOST; limit += MOST) {
         an_index_is_looked_at_before_it_is_believed(limit);
         an_index_that_changes_under_us_is_harmless(limit);

@@ -111,7 +111,8 @@ GOOD = {"name": "a", "records": 1, "size": 17, "crc32c": "0000abcd"}
     [
         {"name": "../a"}, {"name": "/etc/passwd"}, {"name": ""}, {"name": 5}, {"name": None},
         {"records": -1}, {"records": 1.5}, {"records": True}, {"records": "1"},
-        {"size": None}, {"crc32c": 5}, {"crc32c": "xyz"},
+        {"size": None}, {"crc32c": 5}, {"crc32c": "xyz"}, {"name": ".."}, {"name": "a\0b"},
+        {"records": 2**63}, {"size": 10**400}, {"crc32c": "-1"}, {"crc32c": "123456789"},
     ],
 )  # fmt: skip
 def test_a_manifest_that_makes_no_sense_is_refused(tmp_path: Path, change: dict[str, Any]) -> None:

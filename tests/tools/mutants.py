@@ -57,16 +57,23 @@ FAULTS = (
     Fault(
         "an index from elsewhere is not compared with its file",
         "records/test_index",
-        "files/dataset_maps.c",
+        "files/dataset_file.c",
         "if (fr_file_stamp_equal(stamp, &file->stamp)) return FR_OK;",
         "(void)stamp; return FR_OK;",
     ),
     Fault(
         "a file that is mapped again is not compared with what it was",
         "records/test_many_shards",
-        "files/dataset_maps.c",
+        "files/dataset_file.c",
         "if (fr_file_stamp_equal(was, is)) return FR_OK;",
         "(void)was, (void)is; return FR_OK;",
+    ),
+    Fault(
+        "a file is not compared with what its manifest says",
+        "records/test_manifest_opening",
+        "files/dataset_file.c",
+        "if (is == listed) return FR_OK;",
+        "(void)is, (void)listed; return FR_OK;",
     ),
     Fault(
         "the search for the next header believes a header without its data",

@@ -1,0 +1,169 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Records of files by number: the data set that has them, and the indexes that it goes by."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .. import _core
+from ..errors import IndexMismatchError, RandomAccessError
+from ..storage.ahead import Ahead, Job
+from ..storage.remote import RemoteFile
+from ..threads import usable_cpus
+from . import compression as streams
+from .byte_sources import head_of
+from .index import Index
+from .inflated_dataset import InflatedDataset, InflatedFile
+from .passes import Pass
+from .paths import index_path
+from .remote_dataset import Kept, RemoteDataset, load_indexes
+
+if TYPE_CHECKING:
+    from .record_files import RecordFiles
+
+__all__ = ["dataset_of"]
+
+
+def dataset_of(files: RecordFiles) -> _core.Dataset | RemoteDataset:
+    """Make the records of files by number; this loads or builds indexes.
+
+    Raises
+    ------
+    RandomAccessError
+        When the records can be read in sequence only.
+    OSError, CorruptRecordError, TruncatedFileError, IndexMismatchError
+    """
+    if files.is_followed:
+        raise RandomAccessError("a file that is followed has no random access")
+    if (name := files.sequential_source()) is not None:
+        raise RandomAccessError(
+            "random access requires regular files given by path, all of them compressed or "
+            f"none, and those in a local file system; {name} can only be iterated over"
+        )
+    if files.remote and files.cache is None:
+        return _make_remote(files)
+    places = _local_places(files)
+    if files.are_packed:
+        return _make_inflated(files, places)
+    make = partial(_core.Dataset, files.paths, places=places, **files.options)
+    if files.opens_late:
+        assert files.listed is not None
+        listed = np.array([(file.size, file.records) for file in files.listed], np.uint64)
+        return make(listed=listed, beside=None if files.index is False else _warn)
+    if files.on_error != "raise":
+        # The numbers must be those of iterating, which reads what it counts.
+        return make(indexes=_damaged_indexes(files))
+    if files.index is True and not files.remote:
+        return make(beside=True)
+    if isinstance(files.index, str) and files.index == "auto":
+        return make(beside=_warn)
+    return make(indexes=_given_index(files))
+
+
+def _make_inflated(files: RecordFiles, places: list[str | bytes]) -> InflatedDataset:
+    found: Iterable[tuple[Index, IndexMismatchError | None]]
+    _check_index_option(files)
+    jobs = [
+        partial(_inflated_index, files, *each) for each in zip(files.paths, places, strict=True)
+    ]
+    if files.on_error == "raise":
+        cpus = usable_cpus()
+        found = Ahead((Job(job, 0) for job in jobs), budget=1, threads=cpus, most=cpus)
+    else:
+        found = (job(None) for job in jobs)
+    inflated = []
+    for path, place, (index, refused) in zip(files.paths, places, found, strict=True):
+        if refused is not None:
+            _warn(refused)
+        inflated.append(InflatedFile(path, place, index))
+    return InflatedDataset(inflated, files.options)
+
+
+def _inflated_index(
+    files: RecordFiles, path: str | bytes, place: str | bytes, pause: Any
+) -> tuple[Index, IndexMismatchError | None]:
+    """The index of a compressed file, from beside it or by inflating it."""
+    option, refused = files.index, None
+    if isinstance(option, Index):
+        return option, None
+    if option is not False and files.uses_checkpoints:
+        beside = index_path(place) if option is True or option == "auto" else option
+        assert not isinstance(beside, bool)
+        try:
+            return Index._load(path, place, beside), None
+        except (IndexMismatchError, FileNotFoundError) as error:
+            if option != "auto":
+                raise
+            refused = error if isinstance(error, IndexMismatchError) else None
+    kind = streams.detect(head_of(place)) if files.compression == "auto" else files.compression
+    assert kind is not None
+    # Checksums of records decide about numbers where damaged ones are left out.
+    verify = files.options["verify"] and files.on_error != "raise"
+    options = {**files.options, "verify": verify, "damage": files.policy()}
+    return Index._inflated(path, place, kind, options, files.limits, pause), refused
+
+
+def _damaged_indexes(files: RecordFiles) -> list[_core.FileIndex]:
+    if len(files.indexes) == len(files.paths):
+        return [files.indexes[number] for number in range(len(files.paths))]
+    return [part.index() for part in Pass(files, files.policy(), views=False)]
+
+
+def _make_remote(files: RecordFiles) -> RemoteDataset:
+    if len(files.remote) != len(files.paths):
+        raise RandomAccessError(
+            "random access requires files that are all local or all remote; with "
+            "StorageOptions(cache=...) the remote ones become local"
+        )
+    if files.on_error != "raise":
+        found = _damaged_indexes(files)
+    elif isinstance(files.index, bool) or files.index == "auto":
+        beside = None if files.index == "auto" else bool(files.index)
+        run = None if files.begun is None else files.begun()
+        kept: dict[int, Kept] | None = None if run is None or run.started else {}
+        found = load_indexes(
+            files.remote, files.storage, beside, files.options, known=files.indexes, kept=kept
+        )
+        if run is not None and kept:
+            run.kept = kept
+    else:
+        found = [index for index in _given_index(files) or [] if index is not None]
+    files.indexes = {}
+    return RemoteDataset(files.remote, found, files.storage, files.options)
+
+
+def _local_places(files: RecordFiles) -> list[str | bytes]:
+    copies = iter(() if files.cache is None else files.cache.paths(files.remote, keep=True))
+    return [next(copies) if isinstance(p, RemoteFile) else p for p in files.places]
+
+
+def _given_index(files: RecordFiles) -> list[_core.FileIndex | None] | None:
+    option = files.index
+    if option is False:
+        return None
+    if option is True:
+        # Headers of a copy in the cache are read sooner than an index is fetched.
+        return [
+            None if isinstance(place, RemoteFile) else Index._read(path, index_path(place))._core
+            for path, place in zip(files.paths, files.places, strict=True)
+        ]
+    _check_index_option(files)
+    if not isinstance(option, Index):
+        option = Index._read(files.paths[0], option)
+    return [option._core]
+
+
+def _check_index_option(files: RecordFiles) -> None:
+    option = files.index
+    if len(files.paths) != 1 and not isinstance(option, bool) and option != "auto":
+        raise ValueError(f"index={option!r} requires a single file, got {len(files.paths)}")
+
+
+def _warn(error: IndexMismatchError) -> None:
+    """An index beside a file is not used."""
+    warnings.warn(str(error), RuntimeWarning, stacklevel=5)
