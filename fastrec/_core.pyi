@@ -334,7 +334,28 @@ def resize(
     antialias: bool = False,
     align_corners: bool = False,
     half_pixel_centers: bool = True,
+    scale: float = 1,
+    mirror: bool = False,
+    changes: bytes = b"",
+    values: npt.NDArray[np.float32] | None = None,
 ) -> npt.NDArray[np.float32]: ...
+
+PIXEL_CHANGES: tuple[str, ...]
+
+@final
+class PixelSteps:
+    def __init__(
+        self, changes: bytes, values: npt.NDArray[np.float32] | None, channels: int
+    ) -> None: ...
+
+def change_pixels(
+    image: npt.NDArray[Any],
+    changes: bytes,
+    values: npt.NDArray[np.float32] | None,
+    *,
+    mirror: bool = False,
+) -> npt.NDArray[np.float32]: ...
+def join_channels(arrays: list[npt.NDArray[Any]]) -> npt.NDArray[Any]: ...
 def jpeg_version() -> str | None: ...
 def jpeg_header(data: Buffer, *, max_pixels: int = 134217728) -> tuple[int, int, int, int]: ...
 def decode_jpeg(

@@ -52,22 +52,30 @@ static void brighten(float *x, size_t count, float delta) {
         x[i] += delta;
 }
 
-/* The mean of each channel, at each column's place in a row. */
-static void channel_means(const fr_image_op *d, const float *x, double *restrict sums,
-                          float *restrict means) {
-    const size_t pitch = d->width * d->channels;
+/* The mean of each channel; `sums` has room for those of each column. */
+static void channel_means(const float *x, size_t height, size_t width, size_t channels,
+                          double *restrict sums, float *restrict means) {
+    const size_t pitch = width * channels;
     memset(sums, 0, pitch * sizeof *sums);
-    for (size_t row = 0; row < d->height; row++, x += pitch)
+    for (size_t row = 0; row < height; row++, x += pitch)
         for (size_t i = 0; i < pitch; i++)
             sums[i] += (double)x[i];
-    for (size_t c = 0; c < d->channels; c++) {
+    for (size_t c = 0; c < channels; c++) {
         double sum = 0;
-        for (size_t i = c; i < pitch; i += d->channels)
+        for (size_t i = c; i < pitch; i += channels)
             sum += sums[i];
-        const float mean = (float)(sum / ((double)d->width * (double)d->height));
-        for (size_t i = c; i < pitch; i += d->channels)
-            means[i] = mean;
+        means[c] = (float)(sum / ((double)width * (double)height));
     }
+}
+
+int fr_image_ops_means(const float *image, size_t height, size_t width, size_t channels,
+                       float *means, fr_error *err) {
+    const size_t bytes = width * channels * sizeof(double);
+    double *sums = malloc(bytes);
+    if (!sums) return fr_fail_nomem(err, bytes);
+    channel_means(image, height, width, channels, sums, means);
+    free(sums);
+    return FR_OK;
 }
 
 static void change_contrast(const fr_image_op *d, float factor, const float *restrict means,
@@ -129,7 +137,9 @@ int fr_image_ops_apply(const fr_image_op *distortion, const uint8_t *source, con
         load(d, source + offsets[i], d->mirror && d->mirror[i], out);
         if (d->brightness) brighten(out, size, d->brightness[i]);
         if (d->contrast) {
-            channel_means(d, out, sums, means);
+            channel_means(out, d->height, d->width, d->channels, sums, means);
+            for (size_t k = d->channels; k < pitch; k++)
+                means[k] = means[k - d->channels]; /* at each column's place in a row */
             change_contrast(d, d->contrast[i], means, out);
         }
         if (d->standardize) standardize(out, size);

@@ -29,4 +29,8 @@ FR_NODISCARD int fr_image_ops_apply(const fr_image_op *distortion, const uint8_t
                                     const int64_t *offsets, size_t count, float *out,
                                     fr_error *err);
 
+/* The mean of each channel of an image of floats, none of whose sizes is 0. */
+FR_NODISCARD int fr_image_ops_means(const float *image, size_t height, size_t width,
+                                    size_t channels, float *means, fr_error *err);
+
 #endif

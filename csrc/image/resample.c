@@ -15,21 +15,25 @@
 
 typedef float four __attribute__((vector_size(16)));
 
-static void to_floats(const fr_pixels *source, size_t row, size_t count, float *restrict out) {
+static void to_floats(const fr_resampler *r, const fr_pixels *source, size_t row, size_t count,
+                      float *restrict out) {
+    const float scale = r->scale;
     const uint8_t *from = source->data + row * source->row_step;
     if (source->is_float) {
         memcpy(out, from, count * sizeof *out);
         return;
     }
     for (size_t i = 0; i < count; i++)
-        out[i] = from[i];
+        out[i] = (float)from[i] * scale;
 }
 
 #define STRIP 16 /* numbers whose sums stay in registers */
 
 /* The sum of source rows that makes row `row`, from its number `from` on. */
-static void sum_bytes(const fr_taps *taps, const fr_pixels *source, size_t row, size_t from,
+static void sum_bytes(const fr_resampler *r, const fr_pixels *source, size_t row, size_t from,
                       size_t count, float *restrict out) {
+    const fr_taps *taps = &r->rows;
+    const float scale = r->scale;
     const uint32_t *places = taps->places + row * taps->reach;
     const float *weights = taps->weights + row * taps->reach;
     const size_t used = taps->used[row];
@@ -38,14 +42,14 @@ static void sum_bytes(const fr_taps *taps, const fr_pixels *source, size_t row, 
         for (size_t k = 0; k < used; k++) {
             const uint8_t *line = source->data + places[k] * source->row_step + from;
             for (size_t i = 0; i < STRIP; i++)
-                sums[i] += (float)line[i] * weights[k];
+                sums[i] += (float)line[i] * scale * weights[k];
         }
         memcpy(out + from, sums, sizeof sums);
     }
     for (; from < count; from++) {
         float sum = 0;
         for (size_t k = 0; k < used; k++)
-            sum += (float)source->data[places[k] * source->row_step + from] * weights[k];
+            sum += (float)source->data[places[k] * source->row_step + from] * scale * weights[k];
         out[from] = sum;
     }
 }
@@ -59,9 +63,11 @@ AVX2_INLINE __m256 floats_at(const uint8_t *from) {
     return _mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(_mm_loadl_epi64((const void *)from)));
 }
 
-/* As sum_bytes(), and to the same bits; gives how far it came. */
-AVX2 static size_t sum_bytes_wide(const fr_taps *taps, const fr_pixels *source, size_t row,
-                                  size_t count, float *restrict out) {
+/* As sum_bytes(), and to the same bits; gives how far it came. A scale of 1 is no work. */
+AVX2_INLINE size_t sum_strips(const fr_resampler *r, const fr_pixels *source, size_t row,
+                              size_t count, bool scaled, float *restrict out) {
+    const fr_taps *taps = &r->rows;
+    const __m256 scale = _mm256_set1_ps(r->scale);
     const uint32_t *places = taps->places + row * taps->reach;
     const float *weights = taps->weights + row * taps->reach;
     size_t from = 0;
@@ -71,13 +77,22 @@ AVX2 static size_t sum_bytes_wide(const fr_taps *taps, const fr_pixels *source, 
         for (size_t k = 0; k < taps->used[row]; k++) {
             const uint8_t *line = source->data + places[k] * source->row_step + from;
             const __m256 weight = _mm256_set1_ps(weights[k]);
-            for (int i = 0; i < 4; i++)
-                sums[i] = _mm256_add_ps(sums[i], _mm256_mul_ps(floats_at(line + 8 * i), weight));
+            for (int i = 0; i < 4; i++) {
+                const __m256 x = floats_at(line + 8 * i);
+                sums[i] = _mm256_add_ps(
+                    sums[i], _mm256_mul_ps(scaled ? _mm256_mul_ps(x, scale) : x, weight));
+            }
         }
         for (int i = 0; i < 4; i++)
             _mm256_storeu_ps(out + from + 8 * i, sums[i]);
     }
     return from;
+}
+
+AVX2 static size_t sum_bytes_wide(const fr_resampler *r, const fr_pixels *source, size_t row,
+                                  size_t count, float *out) {
+    return r->scale == 1 ? sum_strips(r, source, row, count, false, out)
+                         : sum_strips(r, source, row, count, true, out);
 }
 
 AVX2_INLINE __m256 two_pixels(const float *first, const float *second) {
@@ -147,14 +162,15 @@ static void add_scaled(const uint8_t *from, float weight, size_t count, float *r
     }
 }
 
-static void sum_down(const fr_taps *taps, const fr_pixels *source, size_t row, size_t count,
+static void sum_down(const fr_resampler *r, const fr_pixels *source, size_t row, size_t count,
                      float *restrict out) {
+    const fr_taps *taps = &r->rows;
     if (!source->is_float) {
         size_t from = 0;
 #if defined(__x86_64__)
-        if (fr_cpu_features() & FR_CPU_AVX2) from = sum_bytes_wide(taps, source, row, count, out);
+        if (fr_cpu_features() & FR_CPU_AVX2) from = sum_bytes_wide(r, source, row, count, out);
 #endif
-        sum_bytes(taps, source, row, from, count, out);
+        sum_bytes(r, source, row, from, count, out);
         return;
     }
     memset(out, 0, count * sizeof *out);
@@ -232,7 +248,7 @@ static void lerp_across(const fr_resampler *r, bool is_float, const float *line,
 static const float *line_of(fr_resampler *r, const fr_pixels *source, size_t row) {
     float *line = r->lines[row & 1];
     if (r->held[row & 1] == row) return line;
-    to_floats(source, row, r->width * r->channels, r->line);
+    to_floats(r, source, row, r->width * r->channels, r->line);
     if (r->is_lerp)
         lerp_across(r, source->is_float, r->line, line);
     else
@@ -263,9 +279,9 @@ void fr_resampler_row(fr_resampler *resampler, const fr_pixels *source, size_t r
     fr_resampler *r = resampler;
     const size_t count = r->columns.count * r->channels;
     if (r->is_copy) {
-        to_floats(source, r->rows.places[row * r->rows.reach], count, out);
+        to_floats(r, source, r->rows.places[row * r->rows.reach], count, out);
     } else if (!r->across_first) {
-        sum_down(&r->rows, source, row, r->width * r->channels, r->line);
+        sum_down(r, source, row, r->width * r->channels, r->line);
         sum_across(r, source->is_float, r->line, out);
     } else if (r->is_lerp) {
         const float *a = line_of(r, source, r->rows.places[2 * row]);
@@ -367,6 +383,7 @@ int fr_resampler_init(fr_resampler *resampler, const fr_interpolation *how, cons
         return fr_fail(err, FR_ERR_ARG, "channels must be 1 to %d, got %zu", CHANNELS_MAX,
                        channels);
     r->channels = channels;
+    r->scale = 1;
     r->is_lerp = how->filter == FR_FILTER_BILINEAR && !fr_interpolation_is_kernel(how);
     r->across_first = r->is_lerp || how->filter == FR_FILTER_AREA;
     FR_TRY(fr_taps_init(&r->rows, rows, how, false, err));

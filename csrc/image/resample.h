@@ -26,6 +26,7 @@ typedef struct {
     bool is_lerp;                   /* two pixels, and the distance from the first */
     bool is_copy;                   /* every sample is the next pixel */
     float factor;                   /* of every sum */
+    float scale;                    /* bytes are so many times as much, for callers to set: 1 */
     float *line;                    /* a source row, or the sum of several, as floats */
     float *lines[2];                /* rows that are summed across ... */
     size_t held[2];                 /* ... and which they are */

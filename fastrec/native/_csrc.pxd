@@ -703,6 +703,7 @@ cdef extern from "image/resample.h" nogil:
     ctypedef struct fr_resampler:
         size_t first_row
         size_t first_column
+        float scale
 
     ctypedef struct fr_pixels:
         const uint8_t *data
@@ -717,6 +718,28 @@ cdef extern from "image/resample.h" nogil:
                           bint mirror, fr_error *err) noexcept
     void fr_resampler_image(fr_resampler *resampler, const fr_pixels *source, float *out) noexcept
     void fr_resampler_free(fr_resampler *resampler) noexcept
+
+
+cdef extern from "image/pixelwise.h" nogil:
+    ctypedef struct fr_pixel_steps:
+        const uint8_t *changes
+        const float *values
+        size_t count
+        size_t channels
+
+    ctypedef struct fr_pixel_source:
+        fr_pixels pixels
+        size_t height
+        size_t width
+        bint mirror
+
+    int fr_pixel_steps_check(const fr_pixel_steps *steps, fr_error *err) noexcept
+    int fr_pixelwise_change(const fr_pixel_steps *steps, const fr_pixel_source *source, float *out,
+                            fr_error *err) noexcept
+    int fr_pixelwise_resize(const fr_pixel_steps *steps, fr_resampler *resampler,
+                            const fr_pixels *source, float *out, fr_error *err) noexcept
+    void fr_pixels_spread(const uint8_t *source, size_t count, size_t size, size_t pitch,
+                          uint8_t *out) noexcept
 
 
 cdef extern from "image/png.h" nogil:

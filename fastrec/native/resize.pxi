@@ -14,7 +14,8 @@ cdef int find_interpolation(c.fr_interpolation *how, str method, bint antialias)
 
 
 def resize(images, size_t height, size_t width, str method="bilinear", *, bint antialias=False,
-           bint align_corners=False, bint half_pixel_centers=True):
+           bint align_corners=False, bint half_pixel_centers=True, float scale=1,
+           bint mirror=False, bytes changes=b"", values=None):
     """Resize images by the formulas of TensorFlow's kernels, in float32.
 
     Parameters
@@ -29,6 +30,12 @@ def resize(images, size_t height, size_t width, str method="bilinear", *, bint a
     align_corners, half_pixel_centers : bool
         Of ``tf.compat.v1``'s operations: with ``half_pixel_centers=False`` a pixel is at its
         number, not half a pixel further. Without `antialias` only.
+    scale : float
+        Of uint8 images: pixels are so many times as much before.
+    mirror : bool
+        Columns come from the last to the first.
+    changes, values
+        Of :func:`change_pixels`: what is done to the results.
 
     Returns
     -------
@@ -40,6 +47,7 @@ def resize(images, size_t height, size_t width, str method="bilinear", *, bint a
     cdef c.fr_pixels source
     cdef c.fr_error err
     cdef int status
+    cdef PixelSteps then
     cdef bint is_float = images.dtype == np.float32
     cdef size_t i, count, channels, step, size_of = 4 if is_float else 1
     cdef const uint8_t[::1] raw
@@ -57,8 +65,10 @@ def resize(images, size_t height, size_t width, str method="bilinear", *, bint a
     try:
         with nogil:
             status = c.fr_resampler_init(
-                &resampler, &how, &rows, &columns, channels, False, &err)
+                &resampler, &how, &rows, &columns, channels, mirror, &err)
         check(status, &err)
+        resampler.scale = scale
+        then = PixelSteps(changes, values, channels)
         size = count * height * width * channels
         room = empty((size + c.FR_ROW_SLACK,), np.float32)
         result = room[:size].reshape(count, height, width, channels)
@@ -72,8 +82,11 @@ def resize(images, size_t height, size_t width, str method="bilinear", *, bint a
                 for i in range(count):
                     source.data = &raw[i * step + resampler.first_row * source.row_step
                                        + resampler.first_column * channels * size_of]
-                    c.fr_resampler_image(
-                        &resampler, &source, &out[i * height * width * channels])
+                    status = c.fr_pixelwise_resize(
+                        &then.steps, &resampler, &source, &out[i * height * width * channels], &err)
+                    if status != c.FR_OK:
+                        break
+            check(status, &err)
         return result
     finally:
         c.fr_resampler_free(&resampler)

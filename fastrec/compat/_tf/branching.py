@@ -72,7 +72,7 @@ class Branches:
             trace, structure = self._way(path)
             more: Sequence[Draw] = trace.draws[len(drawn) :]
             drawn += [draw.one(called.state(draw.start)) for draw in more]
-            found = trace((*values, *drawn))
+            found = trace((*values, *drawn), together=True)
             if structure is not _Question:
                 return structure, list(found)
             path = (*path, bool(found[0]))

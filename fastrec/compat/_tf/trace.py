@@ -20,6 +20,7 @@ import fastrec
 
 from .columns import Variants, column_of, rows_of
 from .dtypes import DType
+from .fusing import fused
 from .ops import Block, Draw, Op, Parsing, refused
 from .specs import TensorSpec, TypeSpec, sample
 from .tensor import EagerTensor, Tensor, TensorShape
@@ -169,17 +170,20 @@ class Trace:
         self._answers = list(answers)[::-1]
         self.nodes: list[Node] = []
         self.count = 0
+        self._symbols: list[Symbol] = []
         self.makers: dict[int, Node] = {}
         self.inputs = [_wrap_symbol(self._symbol(spec)) for spec in specs]
         self.given = list(range(self.count))  # the slots of what it is run on
         self.draws: list[Draw] = []
         self.unseeded = 0  # how many of them have no seed of their own
         self.outputs: list[tuple[bool, Any]] = []
+        self._steps = self._fused = _steps([], [])
         self.specs: list[TypeSpec] = []
 
     def _symbol(self, spec: TypeSpec) -> Symbol:
         self.count += 1
-        return Symbol(self, self.count - 1, spec.reshaped(spec.shape))
+        self._symbols.append(Symbol(self, self.count - 1, spec.reshaped(spec.shape)))
+        return self._symbols[-1]
 
     def decide(self, symbol: Symbol) -> bool:
         """Whether a symbol is true, as the answers to the function's questions have it."""
@@ -224,6 +228,10 @@ class Trace:
                 needed.update(slot for is_slot, slot in node.inputs if is_slot)
                 kept.append(node)
         self.nodes = kept[::-1]
+        self._steps = self._fused = _steps(self.nodes, self.outputs)
+        if self.is_large and self.is_pure:
+            specs = [symbol.spec for symbol in self._symbols]
+            self._fused = _steps(fused(self.nodes, self.outputs, specs, _spec_of), self.outputs)
 
     @property
     def is_pure(self) -> bool:
@@ -254,14 +262,20 @@ class Trace:
         """Whether the operations other than parsing take almost no time."""
         return all(node.op.cheap or node.op.parsing is not None for node in self.nodes)
 
-    def __call__(self, values: Sequence[Any], parsed: bool = False) -> tuple[Any, ...]:
-        """Run it on the values of one element; on what its first operation gives, if `parsed`."""
-        nodes = self.nodes
+    def __call__(
+        self, values: Sequence[Any], parsed: bool = False, together: bool = False
+    ) -> tuple[Any, ...]:
+        """Run it on the values of one element; on what its first operation gives, if `parsed`.
+
+        Operations on images that follow each other are one, if `together`.
+        """
         slots: list[Any] = [None] * self.count
-        for slot, value in zip(nodes[0].slots if parsed else self.given, values, strict=True):
+        given = self.nodes[0].slots if parsed else self.given
+        for slot, value in zip(given, values, strict=True):
             slots[slot] = value
+        steps = self._fused if together else self._steps
         with np.errstate(all="ignore"):
-            for node in nodes[1:] if parsed else nodes:
+            for node, done in steps[1:] if parsed else steps:
                 arguments = [slots[ref] if is_slot else ref for is_slot, ref in node.inputs]
                 try:
                     result = node.op.kernel(*arguments, **node.attributes)
@@ -272,6 +286,9 @@ class Trace:
                         slots[slot] = each
                 else:
                     slots[node.slots[0]] = result
+                for slot in done:  # whose memory is the next operation's, which has it in a cache
+                    slots[slot] = None
+                del arguments, result
         return tuple(slots[ref] if is_slot else ref for is_slot, ref in self.outputs)
 
     def run_block(self, count: int, columns: Sequence[Any], parsed: bool = False) -> list[Any]:
@@ -331,6 +348,19 @@ def calling(call: Trace | Called) -> Iterator[None]:
         yield
     finally:
         _CURRENT.reset(before)
+
+
+def _steps(
+    nodes: Sequence[Node], outputs: Sequence[tuple[bool, Any]]
+) -> list[tuple[Node, list[int]]]:
+    """Operations, each with the slots that nothing needs after it."""
+    found = []
+    needed = {slot for is_slot, slot in outputs if is_slot}
+    for node in reversed(nodes):
+        touched = {slot for is_slot, slot in node.inputs if is_slot}.union(node.slots)
+        found.append((node, sorted(touched - needed)))
+        needed |= touched
+    return found[::-1]
 
 
 def _is_image(spec: TypeSpec) -> bool:

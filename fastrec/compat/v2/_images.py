@@ -12,7 +12,7 @@ from .._tf.specs import TensorSpec, TypeSpec
 from .._tf.tensor import convert_to_tensor
 from .._tf.trace import Block, Op, run
 
-__all__ = ["pixels", "resized", "turned"]
+__all__ = ["pixels", "resized", "stack_of", "turned"]
 
 Infer = Callable[..., list[TypeSpec]]
 
@@ -24,7 +24,7 @@ def pixels(name: str) -> Any:
     return getattr(kernels, name)
 
 
-def _stack(x: Block) -> Any:
+def stack_of(x: Block) -> Any:
     """The images of a column, when they are of one size."""
     alike = x.many and isinstance(x.value, np.ndarray) and x.value.ndim == 4
     return x.value if alike else None
@@ -64,7 +64,7 @@ def turned(
         return np.asarray(function(x, *values))
 
     def block(_: int, x: Block, *values: Block) -> Any:
-        stack, given = _stack(x), [_numbers(value) for value in values]
+        stack, given = stack_of(x), [_numbers(value) for value in values]
         if not many or stack is None or any(value is None for value in given):
             return None
         return kernel(stack, *given)
@@ -91,7 +91,7 @@ def resized(
         return [TensorSpec(shape, dtype or specs[0].dtype)]
 
     def block(_: int, x: Block) -> Any:
-        stack = _stack(x)
+        stack = stack_of(x)
         return None if stack is None else kernel(stack)
 
     return run(Op(name, kernel, infer, block), [convert_to_tensor(image)])

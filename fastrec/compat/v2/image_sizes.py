@@ -10,8 +10,8 @@ import numpy as np
 from .._tf.data.pipeline import invalid
 from .._tf.specs import TensorSpec, TypeSpec
 from .._tf.tensor import _holds_symbol, convert_to_tensor
-from .._tf.trace import Op, Symbol, run
-from ._images import pixels, resized, turned
+from .._tf.trace import Block, Op, Symbol, run
+from ._images import pixels, resized, stack_of, turned
 
 __all__ = [
     "ResizeMethod",
@@ -139,10 +139,29 @@ def resize(
         if known is None or None in known[-3:-1]:
             return _within(tensor, sizes, how)
         sizes = resampling.within((known[-3], known[-2]), sizes)
-    dtype = None if kind == ResizeMethod.NEAREST_NEIGHBOR else "float32"
-    return resized(
-        "Resize", lambda x, h, w: resampling.resize(x, h, w, **how), tensor, sizes, dtype
-    )
+    return run(_RESIZE, [tensor], size=tuple(sizes), **how)
+
+
+def _resized(image: Any, *, size: tuple[int, int], **how: Any) -> Any:
+    from .._tf.kernels import resampling
+
+    return resampling.resize(image, *size, **how)
+
+
+def _resized_spec(
+    specs: list[TypeSpec], _: Any, *, size: tuple[int, int], method: str, **__: Any
+) -> list[TypeSpec]:
+    known = specs[0].shape.sizes
+    shape = None if known is None else [*known[:-3], *size, known[-1]]
+    return [TensorSpec(shape, specs[0].dtype if method == "nearest" else "float32")]
+
+
+def _resized_block(_: int, images: Block, **how: Any) -> Any:
+    stack = stack_of(images)
+    return None if stack is None else _resized(stack, **how)
+
+
+_RESIZE = Op("Resize", _resized, _resized_spec, _resized_block)
 
 
 def _before_cast(tensor: Any) -> Any:

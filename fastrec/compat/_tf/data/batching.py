@@ -25,6 +25,7 @@ from ..trace import Trace
 from .mapping import EagerMap, Map, Parsable
 from .native import parsed_batches, with_fallback
 from .pipeline import UNKNOWN, Node, invalid
+from .rooms import block_of
 from .streams import Block, Blocks, Value, Values, flattened, in_blocks, rechunked, steps, taken
 
 __all__ = ["Batch", "PaddedBatch", "RaggedBatch", "Unbatch", "ragged_rows"]
@@ -53,7 +54,25 @@ class _Grouped(Node):
         """The elements as columns, where these are not asked for before their batch is."""
         node = self.inputs[0]
         blocks = node.fast_blocks(self._size)
-        return node.chunks(self._size) if blocks is None and isinstance(node, Map) else blocks
+        if blocks is not None or not isinstance(node, Map):
+            return blocks
+        return self._placed(node) if node.trace.is_large else node.chunks(self._size)
+
+    def _placed(self, node: Map) -> Blocks | None:
+        """Columns of large elements, which were put there one by one."""
+        stream = node.placed(self._size)
+        if stream is None:
+            return None
+
+        def step() -> Block:
+            chunk, error = taken(stream, self._size)
+            if error is not None:
+                raise error
+            if not chunk:
+                raise StopIteration
+            return block_of(chunk)
+
+        return steps(step)
 
     def _wanted(self, block: Block) -> bool:
         return block[0] == self._size or not self._drop

@@ -23,6 +23,7 @@ from ..trace import Called, Draw, Trace, calling, raw_of, traced, wrap
 from .explaining import explain, explaining
 from .native import with_fallback
 from .pipeline import Node, loose_spec, lowering
+from .rooms import Place, Room, places
 from .streams import (
     AHEAD,
     Block,
@@ -326,9 +327,25 @@ class Map(Node):
         workers = _workers(self.parallel) if fast else 0
         return in_order(self._of_one, self.inputs[0].stream(fast), workers)
 
+    def placed(self, size: int) -> Iterator[Place] | None:
+        """The elements, each in its place of a batch of `size`; None where they are small."""
+        if not lowering() or not self.trace.is_large:
+            return None
+        following = places(size)
+
+        def with_place(value: Value) -> tuple[tuple[Room, int], Value]:
+            return next(following), value
+
+        stream = map(with_place, self.inputs[0].stream())
+        return in_order(self._put, stream, _workers(self.parallel))
+
+    def _put(self, job: tuple[tuple[Room, int], Value]) -> Place:
+        (room, row), value = job
+        return room, row, room.put(row, self._of_one(value))
+
     def _of_one(self, value: Value) -> Value:
         try:
-            return self.trace(value)
+            return self.trace(value, together=lowering())
         except OpError as error:
             raise failed(error, "Map") from error.__cause__
 

@@ -6,37 +6,38 @@ from __future__ import annotations
 import collections
 import time
 import weakref
-from collections.abc import Callable
-from typing import TYPE_CHECKING
-
-from .streams import Value, Values
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 if TYPE_CHECKING:
     import concurrent.futures
 
 __all__ = ["in_order"]
 
+S = TypeVar("S")
+T = TypeVar("T")
+
 _LONG_S = 2e-4  # threads that share a lock gain nothing by shorter calls, and lose some
 _TIMES = 2  # the first call is long where something is made for all of them
 
 
-def in_order(function: Callable[[Value], Value], values: Values, workers: int) -> Values:
+def in_order(function: Callable[[S], T], values: Iterator[S], workers: int) -> Iterator[T]:
     """`function` of each of the values, in order; in threads of their own, if it takes long."""
     return map(function, values) if workers < 2 else _InOrder(function, values, workers)
 
 
-class _InOrder:
-    def __init__(self, function: Callable[[Value], Value], values: Values, workers: int) -> None:
+class _InOrder(Generic[S, T]):
+    def __init__(self, function: Callable[[S], T], values: Iterator[S], workers: int) -> None:
         self._function, self._values, self._workers = function, values, workers
         self._pool: concurrent.futures.ThreadPoolExecutor | None = None
-        self._pending: collections.deque[concurrent.futures.Future[Value]] = collections.deque()
+        self._pending: collections.deque[concurrent.futures.Future[T]] = collections.deque()
         self._long = 0  # calls, one after the other
         self._ended = False
 
-    def __iter__(self) -> _InOrder:
+    def __iter__(self) -> _InOrder[S, T]:
         return self
 
-    def __next__(self) -> Value:
+    def __next__(self) -> T:
         if self._pool is None:
             return self._called(next(self._values))
         while not self._ended and len(self._pending) <= self._workers:
@@ -45,7 +46,7 @@ class _InOrder:
             return self._pending.popleft().result()
         raise StopIteration
 
-    def _called(self, value: Value) -> Value:
+    def _called(self, value: S) -> T:
         begin = time.perf_counter()
         try:
             return self._function(value)
@@ -66,6 +67,6 @@ class _InOrder:
         except Exception as error:  # which comes after what is being made
             import concurrent.futures
 
-            failed: concurrent.futures.Future[Value] = concurrent.futures.Future()
+            failed: concurrent.futures.Future[T] = concurrent.futures.Future()
             failed.set_exception(error)
             self._pending.append(failed)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..dtypes import DType
+from ..kernels.shaping import joined
 from ..shape import TensorShape as Shape
 from ..shape import in_messages
 from ..specs import TensorSpec, TypeSpec
@@ -134,7 +135,7 @@ def _concat(dim: Array, *values: Any) -> Array:
         )
     for i, part in enumerate(parts):
         _same_but(parts[0].shape, part.shape, i, axis % rank)
-    return np.concatenate(parts, axis)
+    return joined(parts, axis)
 
 
 def _same_but(first: Sequence[int], shape: Sequence[int], i: int, axis: int) -> None:

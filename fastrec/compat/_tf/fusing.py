@@ -1,0 +1,280 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Operations on an image that follow each other, run as one, in a single native pass.
+
+One by one, each operation reads an image from memory and writes another: that takes longer than
+what they calculate. Of a chain of them only the last result is made. Each step rounds as it would
+by itself, so that results are equal to the bit.
+"""
+
+from __future__ import annotations
+
+import collections
+import dataclasses
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from fastrec import _core
+
+from .ops import Op
+from .specs import TypeSpec
+
+if TYPE_CHECKING:
+    from .trace import Node
+
+__all__ = ["fused"]
+
+Array = np.ndarray[Any, Any]
+
+_EITHER = {"Add": "add", "AddV2": "add", "Mul": "multiply"}
+_EITHER |= {"Maximum": "maximum", "Minimum": "minimum"}
+_FIRST = {"Sub": "subtract", "RealDiv": "divide", "AdjustBrightness": "add"}
+_COLOURS = {"AdjustHue": "hue", "AdjustSaturation": "saturation"}
+_NUMBERS = {**_COLOURS, "AdjustContrast": "contrast"}  # which take one number
+_BYTES = {
+    "Cast": 1.0,
+    "ConvertImage": float(np.float32(1.0 / 255)),
+}  # what pixels are multiplied by
+_CUTS = {"CentralCrop", "CropToBoundingBox", "RandomCrop"}
+_SINGLE = np.dtype(np.float32)
+_CHANNELS = 64  # at most
+_CODES = {name: code for code, name in enumerate(_core.PIXEL_CHANGES)}
+
+
+def _is_image(spec: TypeSpec, dtype: str = "float32") -> bool:
+    return spec.dtype.name == dtype and spec.shape.ndims == 3
+
+
+def _is_number(spec: TypeSpec) -> bool:
+    return spec.dtype.name == "float32" and spec.shape.ndims == 0
+
+
+def _is_channels(spec: TypeSpec) -> bool:
+    """Whether it is one number, or one each channel."""
+    sizes = spec.shape.sizes if spec.dtype.name == "float32" else None
+    return sizes is not None and len(sizes) <= 3 and all(size == 1 for size in sizes[:-1])
+
+
+def _is_resize(node: Node) -> bool:
+    return node.op.name == "Resize" and node.attributes.get("method", "nearest") != "nearest"
+
+
+@dataclass
+class _Chain:
+    """Operations, each of the result of the one before it."""
+
+    source: tuple[bool, Any]
+    nodes: list[Node] = field(default_factory=list)
+    cuts: list[Node] = field(default_factory=list)
+    scale: float | None = None  # of bytes
+    resize: Node | None = None
+    flips: list[Node] = field(default_factory=list)
+    changes: list[tuple[str, Node, int]] = field(default_factory=list)  # the operand's place
+
+    @property
+    def slot(self) -> int:
+        """Of its result."""
+        return self.nodes[-1].slots[0]
+
+    @property
+    def is_worth_it(self) -> bool:
+        """Whether as one they take less time."""
+        return len(self.nodes) > 1 or any(name in _NUMBERS.values() for name, *_ in self.changes)
+
+    def _spread(self) -> bool:
+        """Whether something has looked at more than one pixel."""
+        return self.resize is not None or any(name == "contrast" for name, *_ in self.changes)
+
+    def take(self, node: Node, at: int, specs: Sequence[TypeSpec]) -> bool:
+        """Add an operation whose input `at` is what there is so far; False where that is not it."""
+        name, others = node.op.name, [spec for n, spec in enumerate(specs) if n != at]
+        if not _is_image(node.specs[0]):
+            return False
+        if _is_image(specs[at], "uint8"):
+            if at or self.nodes or others:
+                return False
+            if _is_resize(node):
+                self.scale, self.resize = 1.0, node
+            elif name in _BYTES:
+                self.scale = _BYTES[name]
+            else:
+                return False
+        elif not _is_image(specs[at]):
+            return False
+        elif len(others) == 1 and name in _EITHER and _is_channels(others[0]):
+            self.changes.append((_EITHER[name], node, 1 - at))
+        elif at:
+            return False
+        elif len(others) == 1 and name in _FIRST and _is_channels(others[0]):
+            self.changes.append((_FIRST[name], node, 1))
+        elif len(others) == 1 and name in _NUMBERS and _is_number(others[0]):
+            if name in _COLOURS and specs[0].shape.as_list()[-1] != 3:
+                return False
+            self.changes.append((_NUMBERS[name], node, 1))
+        elif name in _CUTS and not self._spread() and not self.flips:
+            self.cuts.append(node)
+        elif name == "RandomFlipLeftRight" and len(others) == 1 and _is_number(others[0]):
+            if any(change == "contrast" for change, *_ in self.changes):
+                return False
+            self.flips.append(node)
+        elif _is_resize(node):
+            if self.resize is not None or self.changes or self.flips:
+                return False
+            self.resize = node
+        else:
+            return False
+        self.nodes.append(node)
+        return True
+
+
+class _Kernel:
+    """A chain of operations as one, of all that they take."""
+
+    def __init__(self, chain: _Chain) -> None:
+        self._chain = chain
+        self.inputs: list[tuple[bool, Any]] = [chain.source]
+        self._places: dict[tuple[int, int], int] = {}
+        before = chain.source
+        for node in chain.nodes:
+            for at, reference in enumerate(node.inputs):
+                if reference != before:
+                    self._places[id(node), at] = len(self.inputs)
+                    self.inputs.append(reference)
+            before = (True, node.slots[0])
+        scaled = chain.scale not in (None, 1.0) and chain.resize is None
+        names = ["multiply"] * scaled + [name for name, *_ in chain.changes]
+        self._changes = bytes(_CODES[name] for name in names)
+        self._numbers = [name in _NUMBERS.values() for name, *_ in chain.changes]
+        self._operands = [self._places[id(node), at] for _, node, at in chain.changes]
+        self._coloured = not {"hue", "saturation"}.isdisjoint(names)
+        self._dtype = np.dtype(np.uint8) if chain.scale is not None else _SINGLE
+
+    def __call__(self, *values: Any) -> Any:
+        found = self._natively(values)
+        return self._one_by_one(values) if found is None else found
+
+    def _others(self, node: Node, image: Any, values: Sequence[Any]) -> list[Any]:
+        """What a node is given."""
+        places = [self._places.get((id(node), at)) for at in range(len(node.inputs))]
+        return [image if place is None else values[place] for place in places]
+
+    def _run(self, node: Node, image: Any, values: Sequence[Any]) -> Any:
+        found = node.op.kernel(*self._others(node, image, values), **node.attributes)
+        return found[0] if isinstance(found, tuple) else found
+
+    def _one_by_one(self, values: Sequence[Any]) -> Any:
+        image = values[0]
+        for node in self._chain.nodes:
+            image = self._run(node, image, values)
+        return image
+
+    def _natively(self, values: Sequence[Any]) -> Any:
+        """None for values that are not what they were to be."""
+        chain, image = self._chain, values[0]
+        if type(image) is not np.ndarray or image.dtype != self._dtype or image.ndim != 3:
+            return None
+        for node in chain.cuts:
+            image = self._run(node, image, values)
+        if not image.size or image.shape[2] > _CHANNELS or (self._coloured and image.shape[2] != 3):
+            return None
+        numbers = self._values(values, image.shape[2])
+        if numbers is None:
+            return None
+        mirror = False
+        for node in chain.flips:
+            mirror ^= bool(values[self._places[id(node), 1]] < 0.5)
+        if chain.resize is None:
+            return _core.change_pixels(image, self._changes, numbers, mirror=mirror)
+        how = dict(chain.resize.attributes)
+        height, width = how.pop("size")
+        return _core.resize(
+            image[np.newaxis],
+            height,
+            width,
+            how["method"],
+            antialias=how["antialias"],
+            align_corners=how.get("align", False),
+            half_pixel_centers=how.get("centers", True),
+            scale=chain.scale or 1.0,
+            mirror=mirror,
+            changes=self._changes,
+            values=numbers,
+        )[0]
+
+    def _values(self, values: Sequence[Any], channels: int) -> Array | None:
+        """The numbers of each change for each channel."""
+        found = np.empty((len(self._changes), channels), _SINGLE)
+        first = len(found) - len(self._operands)
+        if first:
+            found[0] = self._chain.scale
+        for row, place, alone in zip(found[first:], self._operands, self._numbers, strict=True):
+            value = np.asarray(values[place])
+            if value.dtype != _SINGLE or value.ndim > 3 or value.size not in (1, channels):
+                return None
+            if value.size > 1 and (alone or value.shape[-1] != channels):
+                return None
+            row[:] = value.reshape(-1)
+        return found
+
+
+def _chains(
+    nodes: Sequence[Node],
+    uses: dict[int, int],
+    specs: Sequence[TypeSpec],
+    spec_of: Callable[[Any], TypeSpec],
+) -> list[_Chain]:
+    open_at: dict[int, _Chain] = {}  # by the slot of the result
+    for node in nodes:
+        if len(node.slots) != 1 or not node.op.pure:
+            continue
+        given = [specs[ref] if is_slot else spec_of(ref) for is_slot, ref in node.inputs]
+        for at, (is_slot, slot) in enumerate(node.inputs):
+            if not is_slot:
+                continue
+            chain = open_at.get(slot) if uses[slot] == 1 else None
+            if chain is not None and chain.take(node, at, given):
+                del open_at[slot]
+            else:
+                chain = _Chain((True, slot))
+                if not chain.take(node, at, given):
+                    continue
+            open_at[node.slots[0]] = chain
+            break
+    return [chain for chain in open_at.values() if chain.is_worth_it]
+
+
+def fused(
+    nodes: Sequence[Node],
+    outputs: Sequence[tuple[bool, Any]],
+    specs: Sequence[TypeSpec],
+    spec_of: Callable[[Any], TypeSpec],
+) -> list[Node]:
+    """The same operations, of which some are one; each after all that it needs.
+
+    Parameters
+    ----------
+    nodes : list of Node
+    outputs : list
+        Of what is returned, whether it is a slot, and which.
+    specs : list
+        Of each slot.
+    spec_of : callable
+        Of a value.
+    """
+    references = [ref for node in nodes for ref in node.inputs] + list(outputs)
+    uses = collections.Counter(slot for is_slot, slot in references if is_slot)
+    chains = _chains(nodes, uses, specs, spec_of)
+    last = {id(chain.nodes[-1]): chain for chain in chains}
+    gone = {id(node) for chain in chains for node in chain.nodes}
+    found = []
+    for node in nodes:
+        if (chain := last.get(id(node))) is not None:
+            kernel = _Kernel(chain)
+            name = "+".join(each.op.name for each in chain.nodes)
+            op, inputs = Op(name, kernel), tuple(kernel.inputs)
+            found.append(dataclasses.replace(node, op=op, inputs=inputs, attributes={}))
+        elif id(node) not in gone:
+            found.append(node)
+    return found

@@ -1,0 +1,207 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Operations on an image run as one give what each gives by itself, to the bit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import fastrec.compat.v2 as tf
+from fastrec import _core
+from fastrec.compat._tf.data.mapping import Map
+
+MEANS = [0.485, 0.456, 0.406]
+SIZES = [(150, 170), (201, 140), (160, 160)]
+Function = Callable[[Any], Any]
+
+
+def photos(channels: int = 3, dtype: str = "uint8") -> list[np.ndarray[Any, Any]]:
+    draw = np.random.default_rng(1)
+    found = [draw.integers(0, 256, (*size, channels), np.uint8) for size in SIZES]
+    return [image.astype(dtype) for image in found]
+
+
+def dataset(images: list[np.ndarray[Any, Any]]) -> Any:
+    shape = (None, None, images[0].shape[-1])
+    spec = tf.TensorSpec(shape, images[0].dtype)
+    return tf.data.Dataset.from_generator(lambda: iter(images), output_signature=spec)
+
+
+def scaled(x: Any) -> Any:
+    return tf.image.convert_image_dtype(x, tf.float32)
+
+
+def as_float(x: Any) -> Any:
+    return tf.cast(x, tf.float32)
+
+
+def one_less(x: Any) -> Any:
+    return (1.0 - as_float(x) * 2.0) / 3.0
+
+
+def used_twice(x: Any) -> Any:
+    y = as_float(x) + 1.0
+    return (y * y + y) * 0.5
+
+
+def normalized(x: Any) -> Any:
+    return (tf.image.resize(scaled(tf.image.central_crop(x, 0.8)), [97, 83], "bicubic") - MEANS) / [
+        0.2,
+        0.3,
+        0.4,
+    ]
+
+
+def cut_then_scaled(x: Any) -> Any:
+    cut = tf.image.central_crop(scaled(x), 0.7) * 2.0
+    return tf.image.resize(cut, [91, 53], "area") + tf.constant([[[1.0, 2.0, 3.0]]])
+
+
+def colours(x: Any) -> Any:
+    x = tf.image.resize(scaled(x), [140, 151])
+    x = tf.image.random_crop(x, [130, 131, 3], seed=1)
+    x = tf.image.random_flip_left_right(x, seed=7)
+    x = tf.image.random_brightness(x, 0.4, seed=2)
+    x = tf.image.random_contrast(x, 0.2, 1.8, seed=3)
+    x = tf.image.random_saturation(x, 0.2, 1.8, seed=4)
+    x = tf.image.random_hue(x, 0.2, seed=5)
+    return tf.clip_by_value(x, 0.0, 1.0)
+
+
+def flipped_late(x: Any) -> Any:
+    x = tf.image.adjust_contrast(scaled(x) - 0.5, 1.5)
+    return tf.image.random_flip_left_right(x * 2.0, seed=3) / 255.0
+
+
+def flipped_and_scaled(x: Any) -> Any:
+    x = tf.image.random_flip_left_right(tf.image.resize(as_float(x), [150, 133]), seed=3)
+    return tf.image.random_flip_left_right(x / 255.0, seed=4) * [1.0, -2.0, 3.0]
+
+
+def flipped_before_scaling(x: Any) -> Any:
+    return tf.image.resize(tf.image.random_flip_left_right(scaled(x), seed=3) * 2.0, [77, 130])
+
+
+def two_views(x: Any) -> Any:
+    x = scaled(x)
+    return tf.concat([tf.image.adjust_hue(x, 0.1) * 0.5, tf.image.adjust_saturation(x, 2.0)], -1)
+
+
+def not_a_number(x: Any) -> Any:
+    x = tf.math.log(as_float(x) - 100.0)  # of less than nothing
+    return tf.maximum(tf.minimum(0.0, x * 1.0), -1.0)
+
+
+FUNCTIONS: list[Function] = [
+    one_less,
+    used_twice,
+    normalized,
+    cut_then_scaled,
+    colours,
+    flipped_late,
+    flipped_and_scaled,
+    flipped_before_scaling,
+    two_views,
+    not_a_number,
+]
+
+
+def both(make: Callable[[], Any]) -> Iterator[list[Any]]:
+    for fast in (True, False):
+        before = tf.data.set_lowering(fast)
+        try:
+            yield [element.numpy() for element in make()]
+        finally:
+            tf.data.set_lowering(before)
+
+
+def is_fused(made: Any) -> bool:
+    assert isinstance(made._node, Map)
+    return any("+" in node.op.name for node, _ in made._node.trace._fused)
+
+
+@pytest.mark.parametrize("function", FUNCTIONS, ids=lambda f: f.__name__)
+@pytest.mark.parametrize("threads", [None, 3])
+def test_the_same_bits_as_one_by_one(function: Function, threads: int | None) -> None:
+    assert is_fused(dataset(photos()).map(function))
+    one, other = both(lambda: dataset(photos() * 3).map(function, threads))
+    for a, b in zip(one, other, strict=True):
+        assert (a.dtype, a.shape) == (b.dtype, b.shape) == (np.float32, b.shape)
+        np.testing.assert_array_equal(a, b)
+
+
+@pytest.mark.parametrize("channels", [1, 2, 4])
+def test_other_numbers_of_channels(channels: int) -> None:
+    each = np.arange(1.0, channels + 1).astype("float32")
+    one, other = both(lambda: dataset(photos(channels)).map(lambda x: (as_float(x) - each) * 2.0))
+    for a, b in zip(one, other, strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+def test_one_channel_that_becomes_three() -> None:
+    one, other = both(lambda: dataset(photos(1)).map(lambda x: as_float(x) / 255.0 - MEANS))
+    assert one[0].shape == (150, 170, 3)
+    for a, b in zip(one, other, strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+@pytest.mark.parametrize("size", [2, 5])
+def test_batches_hold_what_threads_have_put_there(size: int) -> None:
+    def view(x: Any) -> Any:
+        return tf.image.resize(x, [140, 130]) / 255.0, tf.shape(x)
+
+    def batches() -> Any:
+        return dataset(photos() * 4).map(view, 2).batch(size)
+
+    one, other = both(lambda: (images for images, _ in batches()))
+    assert [len(batch) for batch in one] == [len(batch) for batch in other]
+    for a, b in zip(one, other, strict=True):
+        np.testing.assert_array_equal(a, b)
+    sizes = np.concatenate([shape.numpy() for _, shape in batches()])
+    assert sizes.tolist() == [[*image.shape] for image in photos() * 4]
+
+
+def test_batches_that_are_kept_stay_as_they_were() -> None:
+    made = dataset(photos() * 8).map(lambda x: tf.image.resize(x, [140, 130]), 2).batch(2)
+    kept = [batch.numpy() for batch in made]
+    again = [batch.numpy().copy() for batch in made]
+    for a, b in zip(kept, again, strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+def test_images_that_cannot_be_batched_are_refused() -> None:
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"different shapes|does not match"):
+        list(dataset(photos()).map(lambda x: as_float(x) / 255.0, 2).batch(3))
+
+
+def test_batches_go_on_after_an_element_that_failed() -> None:
+    def view(x: Any) -> Any:
+        return tf.image.random_crop(as_float(x) * 2.0, [130, 131, 3], seed=1) + 1.0
+
+    small = np.zeros((129, 200, 3), np.uint8)
+    images = [photos()[0], small, *photos(), *photos()]
+    one, other = both(lambda: dataset(images).map(view, 2).batch(2).ignore_errors())
+    assert len(one) == len(other) > 2
+    for a, b in zip(one, other, strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+def test_what_cannot_be_changed_is_refused() -> None:
+    image = np.zeros((4, 5, 3), np.float32)
+    none = np.zeros((0, 3), np.float32)
+    with pytest.raises(TypeError, match="image must be uint8 or float32"):
+        _core.change_pixels(image.astype(np.float64), b"", None)
+    with pytest.raises(ValueError, match="values must be of shape"):
+        _core.change_pixels(image, b"\0\0", np.zeros((1, 3), np.float32))
+    with pytest.raises(ValueError, match="change 9 is out of range"):
+        _core.change_pixels(image, b"\x09", np.zeros((1, 3), np.float32))
+    hue = bytes([_core.PIXEL_CHANGES.index("hue")])
+    with pytest.raises(ValueError, match="channels must be 3, got 4"):
+        _core.change_pixels(np.zeros((4, 5, 4), np.float32), hue, np.zeros((1, 4), np.float32))
+    with pytest.raises(ValueError, match="one type and shape"):
+        _core.join_channels([image, image[1:]])
+    assert _core.change_pixels(image[:0], b"", none).shape == (0, 5, 3)
+    assert _core.change_pixels(image[::-1, ::2], b"", none).shape == (4, 3, 3)
