@@ -59,7 +59,7 @@ def test_tensors_print_as_tensorflows_do() -> None:
         (lambda: tf.constant(1) // 0, tf.errors.InvalidArgumentError, "division by zero"),
         (lambda: tf.constant([1, 2]) * [1, 2, 3], tf.errors.InvalidArgumentError, "Incompatible"),
         (lambda: tf.cast("1", tf.int32), tf.errors.UnimplementedError, "Cast string to int32"),
-        (lambda: tf.constant(1)[0], tf.errors.InvalidArgumentError, "slicing scalar input"),
+        (lambda: tf.constant(1)[0], tf.errors.InvalidArgumentError, "slice scalar input"),
     ],
 )
 def test_mistakes_are_errors(make: Any, error: Any, text: str) -> None:
