@@ -30,6 +30,15 @@ class FastrecError(Exception):
         Number of the record, from 0, within its file (or within the records that were passed).
     offset : int or None
         File position, in bytes, of the record's header (after decompression).
+
+    Examples
+    --------
+    >>> import io, fastrec
+    >>> try:
+    ...     fastrec.Reader(io.BytesIO(b"no record"))[0]
+    ... except fastrec.FastrecError as error:
+    ...     print(type(error).__name__)
+    RandomAccessError
     """
 
     path: str | None = None
@@ -51,6 +60,20 @@ class CorruptRecordError(FastrecError, ValueError):
         The length that the header gives, in bytes, when it was readable.
     stored_crc, computed_crc : int or None
         The CRC32C in the file and that of the bytes there, unmasked, when the two differ.
+
+    Examples
+    --------
+    >>> import os, tempfile, fastrec
+    >>> path = os.path.join(tempfile.mkdtemp(), "a.tfrecord")
+    >>> with fastrec.Writer(path) as writer:
+    ...     writer.write_many([b"one", b"two", b"three"])
+    >>> with open(path, "r+b") as file:
+    ...     _ = file.seek(19 + 12), file.write(b"T")  # in the second record
+    >>> try:
+    ...     list(fastrec.Reader(path))
+    ... except fastrec.CorruptRecordError as error:
+    ...     print(error.kind, error.record, error.offset, error.length)
+    data-crc 1 19 3
     """
 
     kind: str = ""
@@ -60,7 +83,21 @@ class CorruptRecordError(FastrecError, ValueError):
 
 
 class TruncatedFileError(CorruptRecordError, EOFError):
-    """The bytes end inside a record."""
+    """The bytes end inside a record.
+
+    Examples
+    --------
+    >>> import os, tempfile, fastrec
+    >>> path = os.path.join(tempfile.mkdtemp(), "a.tfrecord")
+    >>> with fastrec.Writer(path) as writer:
+    ...     writer.write_many([b"one", b"two", b"three"])
+    >>> os.truncate(path, 30)
+    >>> try:
+    ...     list(fastrec.Reader(path))
+    ... except fastrec.TruncatedFileError as error:
+    ...     print(error.kind, error.record, error.offset)
+    torn-header 1 19
+    """
 
 
 class LimitExceededError(FastrecError, ValueError):
@@ -72,6 +109,18 @@ class LimitExceededError(FastrecError, ValueError):
         ``"too-large"``.
     length : int or None
         The size that was refused, in bytes.
+
+    Examples
+    --------
+    >>> import os, tempfile, fastrec
+    >>> path = os.path.join(tempfile.mkdtemp(), "a.tfrecord")
+    >>> with fastrec.Writer(path) as writer:
+    ...     writer.write_many([b"one", b"two", b"three"])
+    >>> try:
+    ...     list(fastrec.Reader(path, max_record_bytes=4))
+    ... except fastrec.LimitExceededError as error:
+    ...     print(error.kind, error.record, error.length)
+    too-large 2 5
     """
 
     kind: str = "too-large"
@@ -79,7 +128,23 @@ class LimitExceededError(FastrecError, ValueError):
 
 
 class IndexMismatchError(FastrecError, ValueError):
-    """An index is damaged or does not match its file; build it again."""
+    """An index is damaged or does not match its file; build it again.
+
+    Examples
+    --------
+    >>> import os, tempfile, fastrec
+    >>> path = os.path.join(tempfile.mkdtemp(), "a.tfrecord")
+    >>> with fastrec.Writer(path) as writer:
+    ...     writer.write_many([b"one", b"two", b"three"])
+    >>> index = fastrec.Index.build(path).save()
+    >>> with fastrec.Writer(path) as writer:
+    ...     writer.write(b"another file")
+    >>> try:
+    ...     fastrec.Index.load(path)
+    ... except fastrec.IndexMismatchError as error:
+    ...     print(error.path == path)
+    True
+    """
 
 
 class MissingRecordsError(FastrecError):
@@ -89,6 +154,19 @@ class MissingRecordsError(FastrecError):
     ----------
     path : str
         The first file that is missing or different.
+
+    Examples
+    --------
+    >>> import os, tempfile, fastrec
+    >>> folder = tempfile.mkdtemp()
+    >>> with fastrec.Writer(os.path.join(folder, "a.tfrecord"), shards=2) as writer:
+    ...     writer.write_many([b"one", b"two"])
+    >>> os.remove(os.path.join(folder, "a-00001-of-00002.tfrecord"))
+    >>> try:
+    ...     fastrec.verify(os.path.join(folder, "a-*"))
+    ... except fastrec.MissingRecordsError as error:
+    ...     print(os.path.basename(error.path))
+    a-00001-of-00002.tfrecord
     """
 
 
@@ -96,6 +174,15 @@ class RandomAccessError(FastrecError, TypeError):
     """The source can only be read in sequence.
 
     Also a :class:`TypeError`, by which ``list()`` recognises that there is no ``len()``.
+
+    Examples
+    --------
+    >>> import io, fastrec
+    >>> try:
+    ...     len(fastrec.Reader(io.BytesIO()))
+    ... except fastrec.RandomAccessError:
+    ...     print("a stream has no length")
+    a stream has no length
     """
 
 
@@ -107,6 +194,15 @@ class ExampleParseError(FastrecError, ValueError):
     kind : str
         ``"malformed"`` if it is no Example at all, ``"schema"`` if a feature is missing or has the
         wrong kind, size or range.
+
+    Examples
+    --------
+    >>> import fastrec
+    >>> try:
+    ...     fastrec.parse_example([b"no message"], {"x": fastrec.FixedLenFeature((), "int64")})
+    ... except fastrec.ExampleParseError as error:
+    ...     print(error.kind, error.record)
+    malformed 0
     """
 
     kind: str = ""

@@ -59,6 +59,18 @@ class Batches(Iterator[Any]):
 
     ``state_dict()`` counts what was delivered, not what was prefetched: the batch that follows it
     is the one that follows in an uninterrupted run.
+
+    Examples
+    --------
+    >>> import os, tempfile, fastrec
+    >>> path = os.path.join(tempfile.mkdtemp(), "a.tfrecord")
+    >>> with fastrec.Writer(path) as writer:
+    ...     writer.write_many([b"one", b"two", b"three"])
+    >>> batches = iter(fastrec.Batcher(path, None, batch_size=2))
+    >>> list(next(batches)), batches.epoch
+    ([b'one', b'two'], 0)
+    >>> state = batches.state_dict()
+    >>> batches.close()
     """
 
     def __init__(

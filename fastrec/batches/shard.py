@@ -29,6 +29,12 @@ def find_shard() -> tuple[int, int]:
     ------
     ValueError
         When the environment variables are not a rank and a size.
+
+    Examples
+    --------
+    >>> import fastrec
+    >>> fastrec.find_shard()  # of a process by itself
+    (0, 1)
     """
     return _of_worker(find_rank())
 

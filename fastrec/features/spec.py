@@ -65,6 +65,15 @@ class FixedLenFeature(Feature):
     ------
     TypeError, ValueError
         If no record could match.
+
+    Examples
+    --------
+    >>> import fastrec
+    >>> records = [fastrec.encode_example({"x": [1.0, 2.0]}), fastrec.encode_example({})]
+    >>> feature = fastrec.FixedLenFeature((2,), "float32", default_value=[0.0, 0.0])
+    >>> fastrec.parse_example(records, {"x": feature})["x"]
+    array([[1., 2.],
+           [0., 0.]], dtype=float32)
     """
 
     shape: Any
@@ -94,6 +103,14 @@ class VarLenFeature(Feature):
     ----------
     dtype : dtype-like
         As for :class:`FixedLenFeature`.
+
+    Examples
+    --------
+    >>> import fastrec
+    >>> records = [fastrec.encode_example({"x": [1, 2]}), fastrec.encode_example({"x": 3})]
+    >>> found = fastrec.parse_example(records, {"x": fastrec.VarLenFeature("int64")})["x"]
+    >>> found.indices.tolist(), found.values, found.dense_shape
+    ([[0, 0], [0, 1], [1, 0]], array([1, 2, 3]), (2, 2))
     """
 
     dtype: Any
@@ -130,6 +147,15 @@ class SparseFeature(Feature):
     ------
     TypeError, ValueError
         When the parts do not go together.
+
+    Examples
+    --------
+    >>> import fastrec
+    >>> record = fastrec.encode_example({"at": [4, 1], "value": [0.5, 0.25]})
+    >>> feature = fastrec.SparseFeature("at", "value", "float32", size=6)
+    >>> found = fastrec.parse_example([record], {"x": feature})["x"]
+    >>> found.indices.tolist(), found.values, found.dense_shape
+    ([[0, 1], [0, 4]], array([0.25, 0.5 ], dtype=float32), (1, 6))
     """
 
     index_key: Any
@@ -266,6 +292,14 @@ class FixedLenSequenceFeature(Feature):
         A record without the feature has no rows, instead of being an error.
     default_value : scalar, optional
         What the padding is; 0 or ``b""`` by default. Only in an Example.
+
+    Examples
+    --------
+    >>> import fastrec
+    >>> records = [fastrec.encode_example({"x": x}) for x in ([1, 2, 3, 4], [5, 6])]
+    >>> feature = fastrec.FixedLenSequenceFeature((2,), "int64", True, default_value=-1)
+    >>> fastrec.parse_example(records, {"x": feature})["x"].tolist()
+    [[[1, 2], [3, 4]], [[5, 6], [-1, -1]]]
     """
 
     shape: Any

@@ -71,6 +71,11 @@ def masked_crc32c(data):
     ----------
     data : bytes-like
         C-contiguous.
+
+    Examples
+    --------
+    >>> hex(masked_crc32c(b"123456789"))
+    '0xc78ab0e5'
     """
     return c.fr_crc_mask(extend(chosen(), data, 0))
 
@@ -84,6 +89,11 @@ def crc32c_implementation():
     ------
     ValueError
         When ``FASTREC_CRC`` names one that is unknown or that this machine lacks.
+
+    Examples
+    --------
+    >>> crc32c_implementation() in ("avx512", "sse42", "arm64", "sw")
+    True
     """
     return chosen().name.decode("ascii")
 

@@ -193,6 +193,22 @@ def parse_single_example(record: bytes, features: Mapping[str, Feature]) -> dict
     dict
         By feature: an ndarray of the feature's shape (a NumPy scalar for ``()``), bytes or a
         :class:`Bytes`; for a ragged or sparse feature the one row.
+
+    Raises
+    ------
+    ExampleParseError
+        When the record is not what `features` describe.
+
+    Examples
+    --------
+    >>> import fastrec
+    >>> record = fastrec.encode_example({"x": [1, 2], "name": "one"})
+    >>> features = {
+    ...     "x": fastrec.FixedLenFeature((2,), "int64"),
+    ...     "name": fastrec.FixedLenFeature((), bytes),
+    ... }
+    >>> fastrec.parse_single_example(record, features)
+    {'x': array([1, 2]), 'name': b'one'}
     """
     if isinstance(record, (str, list, tuple)):
         raise TypeError(f"a record must be bytes, got {type(record).__name__}")

@@ -100,6 +100,18 @@ def parse_single_sequence_example(
     Returns
     -------
     context, feature_lists : dict
+
+    Examples
+    --------
+    >>> import fastrec
+    >>> record = fastrec.encode_sequence_example({"id": 7}, {"x": [[1, 2], [3, 4]]})
+    >>> context, lists = fastrec.parse_single_sequence_example(
+    ...     record,
+    ...     {"id": fastrec.FixedLenFeature((), "int64")},
+    ...     {"x": fastrec.FixedLenSequenceFeature((2,), "int64")},
+    ... )
+    >>> int(context["id"]), lists["x"].tolist()
+    (7, [[1, 2], [3, 4]])
     """
     context, lists, _ = _parse([record], context_features, sequence_features)
     return (

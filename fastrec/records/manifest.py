@@ -30,7 +30,18 @@ _END = 1 << 63  # of sizes and counts
 
 
 class ManifestFile(NamedTuple):
-    """One file: its name without folders, its records, its bytes, and the CRC32C of these."""
+    """One file: its name without folders, its records, its bytes, and the CRC32C of these.
+
+    Examples
+    --------
+    >>> import os, tempfile, fastrec
+    >>> path = os.path.join(tempfile.mkdtemp(), "a.tfrecord")
+    >>> with fastrec.Writer(path) as writer:
+    ...     writer.write_many([b"one", b"two", b"three"])
+    >>> [file] = fastrec.Manifest.build(path)
+    >>> file.name, file.records, file.size
+    ('a.tfrecord', 3, 59)
+    """
 
     name: str
     records: int

@@ -35,6 +35,20 @@ class Skipped:
     ambiguous : bool
         Whether the region contains sound frames. They may be a record file that was stored inside
         the damaged record, so they were not taken for records.
+
+    Examples
+    --------
+    >>> import os, tempfile, fastrec
+    >>> path = os.path.join(tempfile.mkdtemp(), "a.tfrecord")
+    >>> with fastrec.Writer(path) as writer:
+    ...     writer.write_many([b"one", b"two", b"three"])
+    >>> with open(path, "r+b") as file:
+    ...     _ = file.seek(19 + 12), file.write(b"T")  # in the second record
+    >>> reader = fastrec.Reader(path, on_error="skip")
+    >>> list(reader)
+    [b'one', b'three']
+    >>> [(lost.record, lost.begin, lost.end, lost.kind) for lost in reader.skipped]
+    [(1, 19, 38, 'data-crc')]
     """
 
     path: str

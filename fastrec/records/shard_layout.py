@@ -30,7 +30,18 @@ Progress = Callable[[int, int], object]
 
 
 class Resharded(NamedTuple):
-    """Result of :func:`reshard`."""
+    """Result of :func:`reshard`.
+
+    Examples
+    --------
+    >>> import os, tempfile, fastrec
+    >>> path = os.path.join(tempfile.mkdtemp(), "a.tfrecord")
+    >>> with fastrec.Writer(path) as writer:
+    ...     writer.write_many([b"one", b"two", b"three"])
+    >>> done = fastrec.reshard(path, os.path.join(os.path.dirname(path), "b.tfrecord"), shards=2)
+    >>> done.records, [os.path.basename(each) for each in done.paths]
+    (3, ['b-00000-of-00002.tfrecord', 'b-00001-of-00002.tfrecord'])
+    """
 
     records: int
     paths: list[str]

@@ -33,6 +33,15 @@ class FileReport:
         Sound records, and the bytes of data in them.
     skipped : tuple of Skipped
         The damage, in file order.
+
+    Examples
+    --------
+    >>> import os, tempfile, fastrec
+    >>> path = os.path.join(tempfile.mkdtemp(), "a.tfrecord")
+    >>> with fastrec.Writer(path) as writer:
+    ...     writer.write_many([b"one", b"two", b"three"])
+    >>> fastrec.verify(path).reports[0].records
+    3
     """
 
     path: str
@@ -53,6 +62,16 @@ class Verified:
     files : int
     reports : tuple of FileReport
         The same, file by file.
+
+    Examples
+    --------
+    >>> import os, tempfile, fastrec
+    >>> path = os.path.join(tempfile.mkdtemp(), "a.tfrecord")
+    >>> with fastrec.Writer(path) as writer:
+    ...     writer.write_many([b"one", b"two", b"three"])
+    >>> found = fastrec.verify(path)
+    >>> found.records, found.bytes, found.files
+    (3, 11, 1)
     """
 
     records: int
@@ -147,7 +166,21 @@ def count(
     compression: str | None = "auto",
     storage_options: StorageOptions | Mapping[str, Any] | None = None,
 ) -> int:
-    """Count records by reading their headers; data is not verified."""
+    """Count records by reading their headers; data is not verified.
+
+    Parameters are those of :class:`~fastrec.Reader`.
+
+    Raises
+    ------
+    CorruptRecordError
+        When a length is damaged, so that the records behind it cannot be found.
+
+    Examples
+    --------
+    >>> import io, fastrec
+    >>> fastrec.count(io.BytesIO(b""))
+    0
+    """
     files = RecordFiles(
         source, compression=compression, verify=False, storage_options=storage_options
     )
@@ -170,6 +203,17 @@ class Repaired:
         What was saved.
     skipped : tuple of Skipped
         What was not, in file order. Empty when there was nothing to repair.
+
+    Examples
+    --------
+    >>> import os, tempfile, fastrec
+    >>> path = os.path.join(tempfile.mkdtemp(), "a.tfrecord")
+    >>> with fastrec.Writer(path) as writer:
+    ...     writer.write_many([b"one", b"two", b"three"])
+    >>> os.truncate(path, 50)
+    >>> found = fastrec.repair(path)
+    >>> os.path.basename(found.path), found.records, found.skipped[0].kind
+    ('a.repaired.tfrecord', 2, 'torn-data')
     """
 
     path: str

@@ -22,7 +22,18 @@ Progress = Callable[[int, "int | None"], object]
 
 
 class Converted(NamedTuple):
-    """Result of :func:`convert`."""
+    """Result of :func:`convert`.
+
+    Examples
+    --------
+    >>> import os, tempfile, fastrec
+    >>> path = os.path.join(tempfile.mkdtemp(), "a.tfrecord")
+    >>> with fastrec.Writer(path) as writer:
+    ...     writer.write({"x": 1})
+    >>> done = fastrec.convert(path, path.replace(".tfrecord", ".jsonl"))
+    >>> done.records, os.path.basename(done.paths[0])
+    (1, 'a.jsonl')
+    """
 
     records: int
     paths: list[str]

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Each command of docs/command-line.md is run, and prints what the page says."""
+"""Commands on pages are such, and print what the pages say."""
 
 from __future__ import annotations
 
 import os
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -12,7 +13,7 @@ from pathlib import Path
 import pytest
 from pets import write_pets
 
-from fastrec.cli.grammar import VERBS
+from fastrec.cli.grammar import VERBS, verb_parser
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGE = DOCS / "command-line.md"
@@ -50,3 +51,27 @@ def test_every_command_prints_what_the_page_says(tmp_path: Path, name: str) -> N
 @pytest.mark.parametrize("verb", VERBS)
 def test_every_verb_is_on_the_page(verb: str) -> None:
     assert f"fastrec {verb}" in PAGE.read_text()
+
+
+def typed() -> list[str]:
+    """The commands in the text of all pages, as code or as indented lines."""
+    pages = [DOCS.parent / "README.md", *DOCS.glob("*.md")]
+    found = set()
+    for page in pages:
+        text = re.sub(r"```.*?```", "", page.read_text(), flags=re.DOTALL)
+        spans = re.findall(r"`(fastrec [^`]*)`", text.replace("\n", " "))
+        lines = re.findall(r"^    (?:[^`\n]*&& )?(fastrec [^\n]*)$", text, re.MULTILINE)
+        found |= {re.sub(r"\s+(# .*)?$", "", each) for each in [*spans, *lines]}
+    # A verb, with an option, is named; with a file it is a command.
+    return sorted(each for each in found if len(each.split()) > 2 and "VERB" not in each)
+
+
+@pytest.mark.parametrize("command", typed())
+def test_a_command_in_the_text_is_one(command: str) -> None:
+    verb, *words = shlex.split(command.replace("...", ""))[1:]
+    if verb == "completion":
+        words = words[0].split("|")[:1]
+    if all(word.startswith("-") for word in words):
+        assert set(words) <= set(verb_parser(verb)._option_string_actions)
+        return
+    verb_parser(verb).parse_intermixed_args(words)

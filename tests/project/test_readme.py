@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import builtins
+import inspect
 import re
 from importlib.util import find_spec
 from pathlib import Path
@@ -104,3 +105,11 @@ def test_the_message_in_the_overview_has_the_form_of_the_librarys(tmp_path: Path
     form = re.sub(r"0x[0-9a-f]{8}", "CRC", shown)
     said = re.sub(r"0x[0-9a-f]{8}", "CRC", str(caught.value)).replace(str(path), "x.tfrecord")
     assert said == form
+
+
+@pytest.mark.parametrize("name", fastrec.__all__)
+def test_every_public_name_has_an_example(name: str) -> None:
+    found = getattr(fastrec, name)
+    own = vars(found).values() if inspect.isclass(found) else ()
+    texts = [inspect.getdoc(each) or "" for each in (found, *own)]
+    assert inspect.ismodule(found) or any(">>> " in text for text in texts)
