@@ -91,6 +91,17 @@ def test_every_page_is_linked_to_and_every_link_leads_somewhere() -> None:
         assert f"(docs/{page.name})" in README, page.name
 
 
+def test_every_file_that_a_page_names_is_there() -> None:
+    root = Path(__file__).parents[2]
+    pages = [*root.glob("*.md"), *root.glob("docs/*.md"), root / "benchmarks" / "README.md"]
+    for page in pages:
+        for named in re.findall(
+            r"`((?:tests|csrc|benchmarks|docs|examples|fastrec|\.ci)/[\w./-]+?)(?:::\w+)?`",
+            page.read_text(),
+        ):
+            assert (root / named).exists(), f"{page.name}: {named}"
+
+
 def test_the_message_in_the_overview_has_the_form_of_the_librarys(tmp_path: Path) -> None:
     (shown,) = re.findall(r"^    (corrupted record .*)$", OVERVIEW, re.MULTILINE)
     path = tmp_path / "x.tfrecord"
