@@ -60,25 +60,6 @@ def _fitted(op: Operation, step: Any, inputs: list[Any], count: int) -> list[Any
     return [block]
 
 
-def _number(column: Any) -> Array | None:
-    """One number a record, to go with images."""
-    if _fixed(column):
-        value: Array = column.value
-        return value
-    numbers = _rows(column, 0)
-    return None if numbers is None else numbers[:, None, None, None]
-
-
-def _lit(function: Callable[[Array, Array], Array]) -> Callable[..., list[Any] | None]:
-    def kernel(op: Operation, step: Any, inputs: list[Any], count: int) -> list[Any] | None:
-        images, number = _rows(inputs[0], 3), _number(inputs[1])
-        if images is None or number is None:
-            return None
-        return [function(images, number)]
-
-    return kernel
-
-
 def _flip(op: Operation, step: Any, inputs: list[Any], count: int) -> list[Any] | None:
     images, mirror = _rows(inputs[0], 3), _rows(inputs[1], 0)
     if images is None or mirror is None:
@@ -115,14 +96,11 @@ def _assert(op: Operation, step: Any, inputs: list[Any], count: int) -> list[Any
 
 _FIXED = (
     *("CropBox", "PadBox", "CentralCrop", "FlipLeftRight", "FlipUpDown"),
-    *("TransposeImage", "Rot90", "ConvertImage", "Standardize", "RgbToGray", "GrayToRgb"),
-    "Resize",
+    *("TransposeImage", "Rot90", "Resize"),
 )
 #: By type of operation.
 image_kernels: dict[str, Callable[..., list[Any] | None]] = {
     **dict.fromkeys(_FIXED, _as_one),
-    "AdjustBrightness": _lit(pixels.adjust_brightness),
-    "AdjustContrast": _lit(pixels.adjust_contrast),
     "Assert": _assert,
     "CropOrPad": _fitted,
     "RandomFlip": _flip,

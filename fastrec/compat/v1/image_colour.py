@@ -3,13 +3,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from .._tf.dtypes import float32
-from .._tf.kernels import colour
+from .._tf.ops import Op
+from .._tf.ops import colours as rows
 from ._nodes import Tensor
-from ._ops import Array, invalid, pure
+from ._ops import record
 from .constants import convert_to_tensor
 from .random_ops import random_uniform
 
@@ -24,17 +24,9 @@ __all__ = [
 ]
 
 
-def _coloured(type: str, function: Callable[..., Array], image: Any, *numbers: Any) -> Tensor:
-    tensor = convert_to_tensor(image, name="image")
-
-    def kernel(x: Array, *given: Array) -> Array:
-        if x.ndim < 1 or x.shape[-1] != 3:
-            channels = x.shape[-1] if x.ndim else 0
-            raise invalid(f"input must have 3 channels but instead has {channels} channels.")
-        return function(x, *given)
-
-    inputs = [tensor, *[convert_to_tensor(n, float32) for n in numbers]]
-    return pure(type, kernel, inputs, tensor.dtype, tensor.shape)
+def _coloured(op: Op, image: Any, *numbers: Any) -> Tensor:
+    inputs = [convert_to_tensor(image, name="image")]
+    return record(op, inputs + [convert_to_tensor(n, float32) for n in numbers])
 
 
 def _floating(images: Any) -> Tensor:
@@ -49,31 +41,29 @@ def _floating(images: Any) -> Tensor:
 
 def rgb_to_hsv(images: Any, name: str | None = None) -> Tensor:
     """Hue, saturation and value of floating-point colours."""
-    return _coloured("RGBToHSV", colour.rgb_to_hsv, _floating(images))
+    return _coloured(rows.RGB_TO_HSV, _floating(images))
 
 
 def hsv_to_rgb(images: Any, name: str | None = None) -> Tensor:
     """The colours that have a hue, a saturation and a value."""
-    return _coloured("HSVToRGB", colour.hsv_to_rgb, _floating(images))
+    return _coloured(rows.HSV_TO_RGB, _floating(images))
 
 
 def adjust_hue(image: Any, delta: Any, name: str | None = None) -> Tensor:
     """Every colour turned by `delta` of the circle of hues."""
-    return _coloured("AdjustHue", colour.adjust_hue, image, delta)
+    return _coloured(rows.ADJUST_HUE, image, delta)
 
 
 def adjust_saturation(image: Any, saturation_factor: Any, name: str | None = None) -> Tensor:
     """The saturation of every colour, times a factor."""
-    return _coloured("AdjustSaturation", colour.adjust_saturation, image, saturation_factor)
+    return _coloured(rows.ADJUST_SATURATION, image, saturation_factor)
 
 
 def adjust_gamma(image: Any, gamma: Any = 1, gain: Any = 1) -> Tensor:
     """``gain * image ** gamma``, for colours of 0 to 1."""
     if isinstance(gamma, (int, float)) and gamma < 0:
         raise ValueError("Gamma should be a non-negative real number.")
-    tensor = convert_to_tensor(image, name="image")
-    inputs = (tensor, convert_to_tensor(gamma, float32), convert_to_tensor(gain, float32))
-    return pure("AdjustGamma", colour.adjust_gamma, inputs, tensor.dtype, tensor.shape)
+    return _coloured(rows.ADJUST_GAMMA, image, gamma, gain)
 
 
 def random_hue(image: Any, max_delta: float, seed: int | None = None) -> Tensor:

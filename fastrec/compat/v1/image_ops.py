@@ -10,9 +10,11 @@ import numpy as np
 
 from .._tf.dtypes import as_dtype, float32, int32
 from .._tf.kernels import pixels
+from .._tf.ops import colours as rows
+from .._tf.ops.colours import whole
 from .._tf.shape import TensorShape
 from ._nodes import Tensor
-from ._ops import Array, invalid, numbers_of, pure
+from ._ops import Array, invalid, numbers_of, pure, record
 from .array_ops import shape
 from .constants import constant_value, convert_to_tensor
 from .math_ops import greater, less
@@ -53,14 +55,6 @@ def _with_pixels(tensor: Tensor) -> Tensor:
     if 0 in (tensor.shape.sizes or ())[-3:]:
         raise ValueError(f"inner 3 dims of 'image.shape' must be > 0: {tensor.shape}")
     return tensor
-
-
-def _whole(image: Array) -> Array:
-    if image.ndim < 3:
-        raise invalid("'image' must be at least three-dimensional.")
-    if 0 in image.shape[-3:]:
-        raise invalid(r"assertion failed: [inner 3 dims of \'image.shape\' must be > 0.]")
-    return image
 
 
 def _one_image(image: Any) -> Tensor:
@@ -112,7 +106,7 @@ def _cut(
     def kernel(x: Array, *given: Array) -> Array:
         if x.ndim not in (3, 4):
             raise invalid(f"'image' must have either 3 or 4 dimensions, not {x.ndim}.")
-        return function(_whole(x), *[int(n) for n in given])
+        return function(whole(x), *[int(n) for n in given])
 
     inputs = [tensor, *[t for t, _ in pairs]]
     known = sized(tensor, *values[-2:])
@@ -151,7 +145,7 @@ def central_crop(image: Any, central_fraction: float) -> Tensor:
     tensor = _image(image)
 
     def kernel(x: Array) -> Array:
-        height, width = _whole(x).shape[-3:-1]
+        height, width = whole(x).shape[-3:-1]
         top = int((height - height * central_fraction) / 2)
         left = int((width - width * central_fraction) / 2)
         return x[..., top : height - top, left : width - left, :]
@@ -171,14 +165,14 @@ def central_crop(image: Any, central_fraction: float) -> Tensor:
 def flip_left_right(image: Any) -> Tensor:
     """Mirrored, the left on the right."""
     tensor = _image(image)
-    function = lambda x: pixels.flip(_whole(x), -2)  # noqa: E731
+    function = lambda x: pixels.flip(whole(x), -2)  # noqa: E731
     return pure("FlipLeftRight", function, (tensor,), tensor.dtype, tensor.shape)
 
 
 def flip_up_down(image: Any) -> Tensor:
     """Mirrored, the top at the bottom."""
     tensor = _image(image)
-    function = lambda x: pixels.flip(_whole(x), -3)  # noqa: E731
+    function = lambda x: pixels.flip(whole(x), -3)  # noqa: E731
     return pure("FlipUpDown", function, (tensor,), tensor.dtype, tensor.shape)
 
 
@@ -190,7 +184,7 @@ def _random_flip(image: Any, axis: int, seed: int | None, name: str) -> Tensor:
     mirror = greater(drawn, 0.5) if several else less(drawn, 0.5)
 
     def kernel(x: Array, m: Array) -> Array:
-        _whole(x)
+        whole(x)
         if m.ndim == 0:
             return pixels.flip(x, axis) if m else x
         return np.where(m[:, None, None, None], pixels.flip(x, axis), x)
@@ -213,7 +207,7 @@ def transpose_image(image: Any) -> Tensor:
     tensor = _image(image)
     sizes = tensor.shape.sizes
     known = None if sizes is None else [*sizes[:-3], sizes[-2], sizes[-3], sizes[-1]]
-    function = lambda x: np.swapaxes(_whole(x), -3, -2)  # noqa: E731
+    function = lambda x: np.swapaxes(whole(x), -3, -2)  # noqa: E731
     return pure("TransposeImage", function, (tensor,), tensor.dtype, known)
 
 
@@ -223,7 +217,7 @@ def rot90(image: Any, k: Any = 1, name: str | None = None) -> Tensor:
     sizes = tensor.shape.sizes
     known = None if sizes is None else [*sizes[:-3], None, None, sizes[-1]]
     times = numbers_of(k, "k", rank=0, allowed=("int32",))
-    function = lambda x, n: np.rot90(_whole(x), int(n), axes=(-3, -2))  # noqa: E731
+    function = lambda x, n: np.rot90(whole(x), int(n), axes=(-3, -2))  # noqa: E731
     return pure("Rot90", function, (tensor, times), tensor.dtype, known, name)
 
 
@@ -237,16 +231,13 @@ def adjust_brightness(image: Any, delta: Any) -> Tensor:
     given = (
         convert_to_tensor(delta) if isinstance(delta, Tensor) else convert_to_tensor(delta, wanted)
     )
-    inputs = (tensor, given)
-    return pure("AdjustBrightness", pixels.adjust_brightness, inputs, tensor.dtype, tensor.shape)
+    return record(rows.ADJUST_BRIGHTNESS, (tensor, given))
 
 
 def adjust_contrast(images: Any, contrast_factor: Any) -> Tensor:
     """The distance of every pixel from the mean of its channel, times a factor."""
     tensor = _scaled(_one_image(images))
-    factor = convert_to_tensor(contrast_factor, float32)
-    inputs = (tensor, factor)
-    return pure("AdjustContrast", pixels.adjust_contrast, inputs, tensor.dtype, tensor.shape)
+    return record(rows.ADJUST_CONTRAST, (tensor, convert_to_tensor(contrast_factor, float32)))
 
 
 def random_brightness(image: Any, max_delta: float, seed: int | None = None) -> Tensor:
@@ -267,9 +258,7 @@ def random_contrast(image: Any, lower: float, upper: float, seed: int | None = N
 
 def per_image_standardization(image: Any) -> Tensor:
     """With a mean of 0 and a deviation of 1."""
-    tensor = _with_pixels(_one_image(image))
-    function = lambda x: pixels.standardized(_whole(x))  # noqa: E731
-    return pure("Standardize", function, (tensor,), float32, tensor.shape)
+    return record(rows.STANDARDIZE, (_with_pixels(_one_image(image)),))
 
 
 per_image_whitening = per_image_standardization  # its name until version 0.12
@@ -278,8 +267,7 @@ per_image_whitening = per_image_standardization  # its name until version 0.12
 def _scaled(image: Any) -> Tensor:
     """A tensor of numbers that an image can be made of."""
     tensor = convert_to_tensor(image, name="image")
-    if not (tensor.dtype.is_floating or tensor.dtype.is_integer):
-        raise AttributeError("image dtype must be either floating point or integer")
+    rows.scaled(tensor.dtype)
     return tensor
 
 
@@ -288,53 +276,19 @@ def convert_image_dtype(
 ) -> Tensor:
     """The same image in another type, whose range is 0 to 1 for floating-point types."""
     tensor, wanted = convert_to_tensor(image, name="image"), as_dtype(dtype)
-    if not (wanted.is_floating or wanted.is_integer):
-        raise AttributeError("dtype must be either floating point or integer")
+    rows.scaled(wanted, "dtype")
     if _scaled(tensor).dtype is wanted:
         return tensor
-    function = lambda x: pixels.convert(x, wanted.numpy, saturate)  # noqa: E731
-    return pure("ConvertImage", function, (tensor,), wanted, tensor.shape, name)
+    return record(rows.CONVERT, (tensor,), name, dtype=wanted, saturate=saturate)
 
 
 def rgb_to_grayscale(images: Any, name: str | None = None) -> Tensor:
     """One channel of three."""
-    tensor = _scaled(images)
-    sizes = tensor.shape.sizes
-    if sizes is not None and (not sizes or sizes[-1] not in (3, None)):
-        raise ValueError(f"Dimensions must be equal, but are {tensor.shape} and 3 channels")
-    known = tensor.shape[:-1].concatenate([1]) if sizes else None
-
-    def kernel(x: Array) -> Array:
-        if not x.ndim or x.shape[-1] != 3:
-            inner = x.shape[-1] if x.ndim else 1
-            raise invalid(
-                f"Matrix size-incompatible: In[0]: [{x.size // max(inner, 1)},{inner}], "
-                f"In[1]: [3,1]"
-            )
-        return pixels.to_grayscale(x)
-
-    return pure("RgbToGray", kernel, (tensor,), tensor.dtype, known, name)
+    return record(rows.RGB_TO_GRAYSCALE, (_scaled(images),), name)
 
 
 def grayscale_to_rgb(images: Any, name: str | None = None) -> Tensor:
     """One channel three times."""
     tensor = convert_to_tensor(images)
-    sizes = tensor.shape.sizes
-    if sizes is not None and len(sizes) < 2:
-        raise ValueError(
-            f"A grayscale image (shape {tensor.shape}) must be at least two-dimensional."
-        )
-    if sizes is not None and sizes[-1] not in (1, None):
-        raise ValueError("Last dimension of a grayscale image should be size 1.")
-    known = tensor.shape[:-1].concatenate([3]) if sizes else None
-
-    def kernel(x: Array) -> Array:
-        if x.ndim < 2:
-            raise invalid("assertion failed: [A grayscale image must be at least two-dimensional.]")
-        if x.shape[-1] != 1:
-            raise invalid(
-                "assertion failed: [Last dimension of a grayscale image should be size 1.]"
-            )
-        return np.repeat(x, 3, axis=-1)
-
-    return pure("GrayToRgb", kernel, (tensor,), tensor.dtype, known, name)
+    rows.grey_sizes(tensor.shape.sizes)
+    return record(rows.GRAYSCALE_TO_RGB, (tensor,), name)

@@ -3,17 +3,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from .._tf.dtypes import as_dtype
-from .._tf.specs import TensorSpec, TypeSpec
-from .._tf.tensor import as_array, convert_to_tensor
-from .._tf.trace import Op, run
-from .image_colour import convert_image_dtype
-from .image_sizes import crop_to_bounding_box
+from .._tf.ops import Op, invalid, same_spec
+from .._tf.ops import codecs as rows
+from .._tf.tensor import convert_to_tensor
+from .._tf.trace import run
+from ._types import invalid_type
 
 __all__ = [
     "adjust_jpeg_quality",
@@ -30,35 +29,23 @@ __all__ = [
 ]
 
 
-def _bytes(value: Any) -> bytes:
-    if isinstance(value, bytes):
-        return value
-    found: Any = as_array(value)[()]
-    return bytes(found)
-
-
-def _decoder(name: str, contents: Any, spec: TypeSpec, **options: Any) -> Any:
-    from .._tf.kernels import codecs
-
-    def kernel(data: Any) -> Any:
-        return codecs.decode(_bytes(data), **options)
-
-    op = Op(name, kernel, lambda *_: [spec])
-    return run(op, [convert_to_tensor(contents, "string")])
+def _decoded(op: Op, contents: Any, **attributes: Any) -> Any:
+    return run(op, [convert_to_tensor(contents, "string")], **attributes)
 
 
 def decode_png(
-    contents: Any, channels: int = 0, dtype: Any = "uint8", name: str | None = None
+    contents: Any, channels: int | None = 0, dtype: Any = "uint8", name: str | None = None
 ) -> Any:
     """The pixels of a PNG, of shape (height, width, channels); of other images, too."""
     wanted = as_dtype(dtype)
-    spec = TensorSpec([None, None, channels or None], wanted)
-    return _decoder("DecodePng", contents, spec, channels=channels, dtype=wanted.numpy)
+    if wanted.name not in rows.PNG_TYPES:
+        raise invalid_type("dtype", wanted, ", ".join(rows.PNG_TYPES))
+    return _decoded(rows.DECODE_PNG, contents, channels=channels or 0, dtype=wanted)
 
 
 def decode_jpeg(
     contents: Any,
-    channels: int = 0,
+    channels: int | None = 0,
     ratio: int = 1,
     fancy_upscaling: bool = True,
     try_recover_truncated: bool = False,
@@ -67,22 +54,19 @@ def decode_jpeg(
     name: str | None = None,
 ) -> Any:
     """The pixels of a JPEG, of shape (height, width, channels); of other images, too."""
-    spec = TensorSpec([None, None, channels or None], "uint8")
-    accurate = dct_method == "INTEGER_ACCURATE"
-    options = {"ratio": ratio, "accurate": accurate, "fancy": fancy_upscaling}
-    return _decoder("DecodeJpeg", contents, spec, channels=channels, **options)
+    how: dict[str, Any] = {"ratio": ratio, "fancy_upscaling": fancy_upscaling}
+    how |= {"channels": channels or 0, "dct_method": dct_method}
+    return _decoded(rows.DECODE_JPEG, contents, **how)
 
 
 def decode_bmp(contents: Any, channels: int = 0, name: str | None = None) -> Any:
     """The pixels of a BMP."""
-    return _decoder("DecodeBmp", contents, TensorSpec([None] * 3, "uint8"), channels=channels)
+    return _decoded(rows.DECODE_BMP, contents, channels=channels)
 
 
 def decode_gif(contents: Any, name: str | None = None) -> Any:
     """The frames of a GIF, of shape (frames, height, width, 3)."""
-    return _decoder(
-        "DecodeGif", contents, TensorSpec([None, None, None, 3], "uint8"), animated=True
-    )
+    return _decoded(rows.DECODE_GIF, contents)
 
 
 def decode_image(
@@ -93,25 +77,14 @@ def decode_image(
     expand_animations: bool = True,
 ) -> Any:
     """The pixels of an image of any kind."""
-    wanted = as_dtype(dtype)
-    shape = None if expand_animations else [None, None, channels or None]
-    stored = wanted.numpy if wanted.is_integer else np.uint8
-    spec = TensorSpec(shape, as_dtype(stored))
-    found = _decoder(
-        "DecodeImage",
-        contents,
-        spec,
-        channels=channels or 0,
-        dtype=stored,
-        animated=expand_animations,
-    )
-    return found if wanted.is_integer else convert_image_dtype(found, wanted)
+    how: dict[str, Any] = {"channels": channels or 0, "expand_animations": expand_animations}
+    return _decoded(rows.DECODE_IMAGE, contents, dtype=as_dtype(dtype), **how)
 
 
 def decode_and_crop_jpeg(
     contents: Any,
     crop_window: Any,
-    channels: int = 0,
+    channels: int | None = 0,
     ratio: int = 1,
     fancy_upscaling: bool = True,
     try_recover_truncated: bool = False,
@@ -120,33 +93,18 @@ def decode_and_crop_jpeg(
     name: str | None = None,
 ) -> Any:
     """The pixels of part of a JPEG: top, left, height and width."""
-    window = convert_to_tensor(crop_window)
-    if ratio != 1:
-        part = [window[number] for number in range(4)]
-        return crop_to_bounding_box(decode_jpeg(contents, channels, ratio), *part)
-    accurate = dct_method == "INTEGER_ACCURATE"
-
-    def kernel(data: Any, part: Any) -> Any:
-        from .._tf.kernels import codecs
-
-        return codecs.decode_crop(_bytes(data), part, channels, accurate, fancy_upscaling)
-
-    size = [None, None] if not hasattr(window, "array") else window.array[2:].tolist()
-    spec = TensorSpec([*size, channels or None], "uint8")
-    op = Op("DecodeAndCropJpeg", kernel, lambda *_: [spec])
-    return run(op, [convert_to_tensor(contents), window])
-
-
-def _string_op(name: str, function: Callable[..., Any], spec: TypeSpec, value: Any) -> Any:
-    return run(Op(name, function, lambda *_: [spec]), [convert_to_tensor(value)])
+    inputs = [convert_to_tensor(contents, "string"), convert_to_tensor(crop_window, "int32")]
+    how: dict[str, Any] = {"ratio": ratio, "fancy_upscaling": fancy_upscaling}
+    how |= {"channels": channels or 0, "dct_method": dct_method}
+    return run(rows.DECODE_AND_CROP_JPEG, inputs, **how)
 
 
 def encode_png(image: Any, compression: int = -1, name: str | None = None) -> Any:
     """A PNG of pixels."""
-    from .._tf.kernels import codecs
-
-    spec = TensorSpec((), "string")
-    return _string_op("EncodePng", lambda x: codecs.encode_png(x, compression), spec, image)
+    tensor = convert_to_tensor(image)
+    if tensor.dtype.name not in rows.PNG_TYPES:
+        raise invalid_type("T", tensor.dtype, ", ".join(rows.PNG_TYPES))
+    return run(rows.ENCODE_PNG, [tensor], compression=compression)
 
 
 def encode_jpeg(
@@ -156,54 +114,47 @@ def encode_jpeg(
     progressive: bool = False,
     optimize_size: bool = False,
     chroma_downsampling: bool = True,
+    density_unit: str = "in",
+    x_density: int = 300,
+    y_density: int = 300,
+    xmp_metadata: str = "",
     name: str | None = None,
-    **_: Any,
 ) -> Any:
     """A JPEG of pixels."""
-    from .._tf.kernels import codecs
-
-    options: dict[str, Any] = {
-        "progressive": progressive,
-        "optimize": optimize_size,
-        "chroma_downsampling": chroma_downsampling,
-    }
-
-    def kernel(x: Any) -> Any:
-        return codecs.encode_jpeg(x, format, quality, **options)
-
-    return _string_op("EncodeJpeg", kernel, TensorSpec((), "string"), image)
+    if format not in rows.JPEG_FORMATS:
+        raise invalid(
+            f'Value for attr \'format\' of "{format}" is not in the list of allowed values: "", '
+            f'"grayscale", "rgb"'
+        )
+    how: dict[str, Any] = {"progressive": progressive, "optimize": optimize_size}
+    how |= {"chroma_downsampling": chroma_downsampling, "dpi": (x_density, y_density)}
+    tensor = convert_to_tensor(image, "uint8")
+    return run(rows.ENCODE_JPEG, [tensor], format=format, quality=quality, **how)
 
 
 def extract_jpeg_shape(contents: Any, output_type: Any = "int32", name: str | None = None) -> Any:
     """Height, width and channels of a JPEG."""
-    from .._tf.kernels import codecs
-
-    dtype = as_dtype(output_type)
-
-    def kernel(data: Any) -> Any:
-        return np.array(codecs.jpeg_shape(_bytes(data)), dtype.numpy)
-
-    return _string_op("ExtractJpegShape", kernel, TensorSpec([3], dtype), contents)
+    return _decoded(rows.EXTRACT_JPEG_SHAPE, contents, output_type=as_dtype(output_type))
 
 
 def is_jpeg(contents: Any, name: str | None = None) -> Any:
     """Whether bytes begin as a JPEG does."""
-    from .._tf.kernels import codecs
+    return _decoded(rows.IS_JPEG, contents)
 
-    kernel = lambda data: np.asarray(codecs.is_jpeg(_bytes(data)))  # noqa: E731
-    return _string_op("IsJpeg", kernel, TensorSpec((), "bool"), contents)
+
+def _as_jpeg(x: Any, quality: Any) -> Any:
+    from .._tf.kernels import codecs, pixels
+
+    whole = pixels.convert(x, np.dtype(np.uint8), saturate=True)
+    data = codecs.encode_jpeg(whole, "", int(quality))
+    return pixels.convert(codecs.decode(data, channels=x.shape[-1]), x.dtype)
+
+
+_AS_JPEG = Op("AdjustJpegQuality", _as_jpeg, same_spec)
 
 
 def adjust_jpeg_quality(
     image: Any, jpeg_quality: Any, dct_method: str = "", name: str | None = None
 ) -> Any:
     """An image as a JPEG of that quality would have it."""
-    from .._tf.kernels import codecs, pixels
-
-    def kernel(x: Any, quality: Any) -> Any:
-        whole = pixels.convert(x, np.dtype(np.uint8), saturate=True)
-        data = codecs.encode_jpeg(whole, "", int(quality))
-        return pixels.convert(codecs.decode(data, channels=x.shape[-1]), x.dtype)
-
-    op = Op("AdjustJpegQuality", kernel, lambda specs, _: [specs[0]])
-    return run(op, [convert_to_tensor(image), convert_to_tensor(jpeg_quality, "int32")])
+    return run(_AS_JPEG, [convert_to_tensor(image), convert_to_tensor(jpeg_quality, "int32")])

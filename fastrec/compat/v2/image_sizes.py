@@ -12,6 +12,7 @@ from .._tf.specs import TensorSpec, TypeSpec
 from .._tf.tensor import _holds_symbol, convert_to_tensor
 from .._tf.trace import Block, Op, Symbol, run
 from ._images import pixels, resized, stack_of, turned
+from .array_ops import integers
 
 __all__ = [
     "ResizeMethod",
@@ -283,4 +284,4 @@ def rot90(image: Any, k: Any = 1, name: str | None = None) -> Any:
         return [TensorSpec(shape, specs[0].dtype)]
 
     many = not isinstance(k, Symbol)
-    return turned("Rot90", turn, image, k, infer=None if many else infer, many=many)
+    return turned("Rot90", turn, image, integers(k), infer=None if many else infer, many=many)

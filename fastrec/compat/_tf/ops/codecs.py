@@ -1,0 +1,190 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Images out of strings, and into them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..dtypes import DType, as_dtype, float32, uint8
+from ..kernels import codecs, pixels
+from ..shape import in_messages
+from ..specs import TensorSpec, TypeSpec
+from ..tensor import as_array
+from . import Array, Op, constant_of, invalid
+
+PNG_TYPES = ("uint8", "uint16")
+JPEG_FORMATS = ("", "grayscale", "rgb")
+
+
+def _bytes(value: Any) -> bytes:
+    if isinstance(value, bytes):
+        return value
+    data = as_array(value)
+    if data.ndim:
+        raise invalid(f"contents must be scalar, got shape {list(data.shape)}")
+    return bytes(data[()])
+
+
+def _of_contents(
+    name: str, function: Callable[..., Any], output: Callable[..., tuple[Any, Any]]
+) -> Op:
+    """An operation on an encoded image; `output` gives shape and type from the attributes."""
+
+    def kernel(data: Any, **attributes: Any) -> Any:
+        return function(_bytes(data), **attributes)
+
+    def infer(specs: Sequence[Any], *_: Any, **attributes: Any) -> list[TypeSpec]:
+        rank = specs[0].shape.ndims
+        if rank not in (0, None):
+            raise ValueError(f"Shape must be rank 0 but is rank {rank} for '{name}'")
+        return [TensorSpec(*output(**attributes))]
+
+    return Op(name, kernel, infer)
+
+
+def _image(*, channels: int, dtype: DType = uint8, **_: Any) -> tuple[Any, Any]:
+    return [None, None, channels or None], dtype
+
+
+def _counted(data: bytes, channels: int, own: str = "") -> None:
+    """Refuse a number of channels, and a BMP in the operation `own` of other formats."""
+    if channels not in (0, 1, 3, 4):
+        raise invalid(f"`channels` must be 0, 1, 3 or 4 but got {channels}")
+    if own and data[:2] == b"BM":
+        raise invalid(
+            f"Trying to decode BMP format using a wrong op. Use `decode_bmp` or `decode_image` "
+            f"instead. Op used: {own}"
+        )
+    if data[:2] == b"BM" and channels == 1:
+        raise invalid(f"`channels` must be 0, 3 or 4 for BMP, but got {channels}")
+
+
+def _png(data: bytes, *, channels: int, dtype: DType) -> Array:
+    _counted(data, channels, "DecodePng")
+    return codecs.decode(data, channels, dtype.numpy)
+
+
+def _jpeg_options(ratio: int, dct_method: str) -> None:
+    if dct_method not in ("", "INTEGER_FAST", "INTEGER_ACCURATE"):
+        raise invalid("dct_method must be one of {'', 'INTEGER_FAST', 'INTEGER_ACCURATE'}")
+    if ratio not in (1, 2, 4, 8):
+        raise invalid(f"ratio must be 1, 2, 4, or 8, got {ratio}")
+
+
+def _jpeg(
+    data: bytes, *, channels: int, ratio: int, fancy_upscaling: bool, dct_method: str
+) -> Array:
+    _counted(data, channels, "DecodeJpeg")
+    _jpeg_options(ratio, dct_method)
+    accurate = dct_method == "INTEGER_ACCURATE"
+    return codecs.decode(data, channels, ratio=ratio, accurate=accurate, fancy=fancy_upscaling)
+
+
+def _bmp(data: bytes, *, channels: int) -> Array:
+    _counted(data, channels)
+    kind = "PNG" if data[:4] == b"\x89PNG" else "JPEG" if codecs.is_jpeg(data) else None
+    if kind:
+        raise invalid(
+            f"Trying to decode {kind} format using DecodeBmp op. Use `decode_{kind.lower()}` or "
+            f"`decode_image` instead."
+        )
+    return codecs.decode(data, channels)
+
+
+def _gif(data: bytes) -> Array:
+    frames = codecs.decode(data, 3, animated=True)
+    return frames if frames.ndim == 4 else frames[np.newaxis]
+
+
+def _any_image(data: bytes, *, channels: int, dtype: DType, expand_animations: bool) -> Array:
+    _counted(data, channels)
+    # What has 16 bits a sample keeps them, unless 8 are asked for.
+    deep = dtype != uint8 and (dtype != float32 or data[:4] == b"\x89PNG")
+    stored = np.uint16 if deep else np.uint8
+    image = codecs.decode(data, channels, stored, animated=expand_animations)
+    if dtype == float32:  # divided, where convert_image_dtype multiplies
+        return np.asarray(image / dtype.numpy.type(np.iinfo(stored).max), dtype.numpy)
+    return pixels.convert(image, dtype.numpy)
+
+
+def _maybe_frames(*, channels: int, dtype: DType, expand_animations: bool) -> tuple[Any, Any]:
+    return (None if expand_animations else [None, None, channels or None]), dtype
+
+
+DECODE_PNG = _of_contents("DecodePng", _png, _image)
+DECODE_JPEG = _of_contents("DecodeJpeg", _jpeg, _image)
+DECODE_BMP = _of_contents("DecodeBmp", _bmp, _image)
+DECODE_GIF = _of_contents("DecodeGif", _gif, lambda: ([None, None, None, 3], uint8))
+DECODE_IMAGE = _of_contents("DecodeImage", _any_image, _maybe_frames)
+IS_JPEG = _of_contents(
+    "IsJpeg", lambda data: np.asarray(codecs.is_jpeg(data)), lambda: ((), as_dtype("bool"))
+)
+EXTRACT_JPEG_SHAPE = _of_contents(
+    "ExtractJpegShape",
+    lambda data, output_type: np.array(codecs.jpeg_shape(data), output_type.numpy),
+    lambda output_type: ([3], output_type),
+)
+
+
+def _crop_jpeg(
+    data: Any, window: Array, *, channels: int, ratio: int, fancy_upscaling: bool, dct_method: str
+) -> Array:
+    encoded, accurate = _bytes(data), dct_method == "INTEGER_ACCURATE"
+    if ratio == 1:
+        return codecs.decode_crop(encoded, window, channels, accurate, fancy_upscaling)
+    _jpeg_options(ratio, dct_method)
+    whole = codecs.decode(encoded, channels, ratio=ratio, accurate=accurate)
+    return pixels.crop(whole, *window.tolist())
+
+
+def _crop_spec(
+    specs: Sequence[Any], raws: Sequence[Any], *, channels: int, **_: Any
+) -> list[TypeSpec]:
+    window = constant_of(raws[1])
+    size = [None, None] if window is None else window[2:].tolist()
+    return [TensorSpec([*size, channels or None], uint8)]
+
+
+DECODE_AND_CROP_JPEG = Op("DecodeAndCropJpeg", _crop_jpeg, _crop_spec)
+
+
+def _encode_png(images: Array, *, compression: int) -> Array:
+    if images.ndim < 3:
+        raise invalid(f"images must have at least rank 3, got {list(images.shape)}")
+    if not -1 <= compression <= 9:
+        raise invalid(f"compression should be in [-1,9], got {compression}")
+    flat = images.reshape(-1, *images.shape[-3:])
+    result = np.empty(len(flat), object)
+    result[:] = [codecs.encode_png(image, compression) for image in flat]
+    return result.reshape(images.shape[:-3])
+
+
+def _encode_png_spec(specs: Sequence[Any], *_: Any, **__: Any) -> list[TypeSpec]:
+    sizes = specs[0].shape.sizes
+    if sizes is not None and len(sizes) < 3:
+        raise ValueError(f"Shape must be at least rank 3 but is rank {len(sizes)} for 'EncodePng'")
+    return [TensorSpec(None if sizes is None else sizes[:-3], "string")]
+
+
+ENCODE_PNG = Op("EncodePng", _encode_png, _encode_png_spec)
+
+
+def _encode_jpeg(image: Array, *, format: str, quality: int, **how: Any) -> bytes:
+    if not 0 <= quality <= 100:
+        raise invalid(f"quality must be in [0,100], got {quality}")
+    if image.ndim != 3:
+        raise invalid(f"Input must be a 3-dimensional uint8 Tensor, got {in_messages(image.shape)}")
+    return codecs.encode_jpeg(image, format, quality, **how)
+
+
+def _encode_jpeg_spec(specs: Sequence[Any], *_: Any, **__: Any) -> list[TypeSpec]:
+    rank = specs[0].shape.ndims
+    if rank not in (3, None):
+        raise ValueError(f"Shape must be rank 3 but is rank {rank} for 'EncodeJpeg'")
+    return [TensorSpec((), "string")]
+
+
+ENCODE_JPEG = Op("EncodeJpeg", _encode_jpeg, _encode_jpeg_spec)
