@@ -43,8 +43,15 @@ _CHANNELS = 64  # at most
 _CODES = {name: code for code, name in enumerate(_core.PIXEL_CHANGES)}
 
 
-def _is_image(spec: TypeSpec, dtype: str = "float32") -> bool:
-    return spec.dtype.name == dtype and spec.shape.ndims == 3
+def _is_image(spec: TypeSpec, stacked: bool, dtype: str = "float32") -> bool:
+    """Whether it is an image, or a stack of one."""
+    return spec.dtype.name == dtype and spec.shape.ndims == 3 + stacked
+
+
+def _is_stack(spec: TypeSpec, image: TypeSpec) -> bool:
+    """Whether it is an image with a dimension more in front."""
+    sizes = image.shape.sizes
+    return sizes is not None and spec.shape.sizes == (1, *sizes) and image.shape.ndims == 3
 
 
 def _is_number(spec: TypeSpec) -> bool:
@@ -57,8 +64,23 @@ def _is_channels(spec: TypeSpec) -> bool:
     return sizes is not None and len(sizes) <= 3 and all(size == 1 for size in sizes[:-1])
 
 
-def _is_resize(node: Node) -> bool:
-    return node.op.name == "Resize" and node.attributes.get("method", "nearest") != "nearest"
+def _resizing(node: Node) -> dict[str, Any] | None:
+    """How an operation resizes an image, for the native one; None for any other."""
+    how = node.attributes
+    if node.op.name != "Resize" or how.get("method", "nearest") == "nearest":
+        return None
+    is_slot, size = (False, how["size"]) if "size" in how else node.inputs[1]
+    if is_slot or np.shape(size) != (2,) or np.min(size) < 1:
+        return None
+    height, width = map(int, size)
+    return {
+        "height": height,
+        "width": width,
+        "method": how["method"],
+        "antialias": how.get("antialias", False),
+        "align_corners": how.get("align", False),
+        "half_pixel_centers": how.get("centers", True),
+    }
 
 
 @dataclass
@@ -69,7 +91,8 @@ class _Chain:
     nodes: list[Node] = field(default_factory=list)
     cuts: list[Node] = field(default_factory=list)
     scale: float | None = None  # of bytes
-    resize: Node | None = None
+    resize: dict[str, Any] | None = None
+    stacked: bool = False  # the image has a dimension more in front
     flips: list[Node] = field(default_factory=list)
     changes: list[tuple[str, Node, int]] = field(default_factory=list)  # the operand's place
 
@@ -83,49 +106,68 @@ class _Chain:
         """Whether as one they take less time."""
         return len(self.nodes) > 1 or any(name in _NUMBERS.values() for name, *_ in self.changes)
 
-    def _spread(self) -> bool:
-        """Whether something has looked at more than one pixel."""
-        return self.resize is not None or any(name == "contrast" for name, *_ in self.changes)
-
     def take(self, node: Node, at: int, specs: Sequence[TypeSpec]) -> bool:
         """Add an operation whose input `at` is what there is so far; False where that is not it."""
-        name, others = node.op.name, [spec for n, spec in enumerate(specs) if n != at]
-        if not _is_image(node.specs[0]):
+        if node.op.name in ("ExpandDims", "Squeeze"):
+            return self._take_stack(node, specs[at], node.specs[0])
+        if not _is_image(node.specs[0], self.stacked):
             return False
-        if _is_image(specs[at], "uint8"):
-            if at or self.nodes or others:
-                return False
-            if _is_resize(node):
-                self.scale, self.resize = 1.0, node
-            elif name in _BYTES:
-                self.scale = _BYTES[name]
-            else:
-                return False
-        elif not _is_image(specs[at]):
+        others = [spec for n, spec in enumerate(specs) if n != at]
+        if _is_image(specs[at], self.stacked, "uint8"):
+            taken = not at and self._take_bytes(node, others)
+        elif not _is_image(specs[at], self.stacked):
+            taken = False
+        elif len(others) == 1 and node.op.name in _EITHER and _is_channels(others[0]):
+            self.changes.append((_EITHER[node.op.name], node, 1 - at))
+            taken = True
+        else:
+            taken = not at and self._take_image(node, others)
+        if taken:
+            self.nodes.append(node)
+        return taken
+
+    def _take_stack(self, node: Node, before: TypeSpec, after: TypeSpec) -> bool:
+        if self.stacked:
+            taken = node.op.name == "Squeeze" and _is_stack(before, after)
+        else:
+            taken = node.op.name == "ExpandDims" and bool(self.nodes) and _is_stack(after, before)
+        if taken:
+            self.stacked = not self.stacked
+            self.nodes.append(node)
+        return taken
+
+    def _take_bytes(self, node: Node, others: Sequence[TypeSpec]) -> bool:
+        if self.nodes:
             return False
-        elif len(others) == 1 and name in _EITHER and _is_channels(others[0]):
-            self.changes.append((_EITHER[name], node, 1 - at))
-        elif at:
-            return False
-        elif len(others) == 1 and name in _FIRST and _is_channels(others[0]):
-            self.changes.append((_FIRST[name], node, 1))
-        elif len(others) == 1 and name in _NUMBERS and _is_number(others[0]):
-            if name in _COLOURS and specs[0].shape.as_list()[-1] != 3:
-                return False
-            self.changes.append((_NUMBERS[name], node, 1))
-        elif name in _CUTS and not self._spread() and not self.flips:
-            self.cuts.append(node)
-        elif name == "RandomFlipLeftRight" and len(others) == 1 and _is_number(others[0]):
-            if any(change == "contrast" for change, *_ in self.changes):
-                return False
-            self.flips.append(node)
-        elif _is_resize(node):
-            if self.resize is not None or self.changes or self.flips:
-                return False
-            self.resize = node
+        if (how := _resizing(node)) is not None:
+            self.scale, self.resize = 1.0, how
+        elif node.op.name in _BYTES and not others:
+            self.scale = _BYTES[node.op.name]
         else:
             return False
-        self.nodes.append(node)
+        return True
+
+    def _take_image(self, node: Node, others: Sequence[TypeSpec]) -> bool:
+        name, other = node.op.name, others[0] if len(others) == 1 else None
+        contrast = any(change == "contrast" for change, *_ in self.changes)
+        if other is not None and name in _FIRST and _is_channels(other):
+            self.changes.append((_FIRST[name], node, 1))
+        elif other is not None and name in _NUMBERS and _is_number(other):
+            if name in _COLOURS and node.specs[0].shape.as_list()[-1] != 3:
+                return False
+            self.changes.append((_NUMBERS[name], node, 1))
+        elif name in _CUTS and self.resize is None and not (contrast or self.flips or self.stacked):
+            self.cuts.append(node)
+        elif other is not None and name == "RandomFlipLeftRight" and _is_number(other):
+            if contrast or self.stacked:
+                return False
+            self.flips.append(node)
+        elif (how := _resizing(node)) is not None:
+            if self.resize is not None or self.changes or self.flips:
+                return False
+            self.resize = how
+        else:
+            return False
         return True
 
 
@@ -186,22 +228,17 @@ class _Kernel:
         for node in chain.flips:
             mirror ^= bool(values[self._places[id(node), 1]] < 0.5)
         if chain.resize is None:
-            return _core.change_pixels(image, self._changes, numbers, mirror=mirror)
-        how = dict(chain.resize.attributes)
-        height, width = how.pop("size")
-        return _core.resize(
-            image[np.newaxis],
-            height,
-            width,
-            how["method"],
-            antialias=how["antialias"],
-            align_corners=how.get("align", False),
-            half_pixel_centers=how.get("centers", True),
-            scale=chain.scale or 1.0,
-            mirror=mirror,
-            changes=self._changes,
-            values=numbers,
-        )[0]
+            found = _core.change_pixels(image, self._changes, numbers, mirror=mirror)
+        else:
+            found = _core.resize(
+                image[np.newaxis],
+                **chain.resize,
+                scale=chain.scale or 1.0,
+                mirror=mirror,
+                changes=self._changes,
+                values=numbers,
+            )[0]
+        return found[np.newaxis] if chain.stacked else found
 
     def _values(self, values: Sequence[Any], channels: int) -> Array | None:
         """The numbers of each change for each channel."""

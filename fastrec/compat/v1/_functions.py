@@ -71,7 +71,7 @@ def _column(block: Block) -> Any:
 def _as_op(op: Operation) -> Op:
     """An operation of a graph, for the trace of a data set."""
 
-    def kernel(*values: Any) -> tuple[Any, ...]:
+    def kernel(*values: Any, **_: Any) -> tuple[Any, ...]:
         try:
             found = op.kernel(_step(), *map(as_array, values))
         except Exception as error:
@@ -81,10 +81,10 @@ def _as_op(op: Operation) -> Op:
             raise changed from error
         return tuple(found)
 
-    def infer(*_: Any) -> list[TypeSpec]:
+    def infer(*_: Any, **__: Any) -> list[TypeSpec]:
         return [TensorSpec(out.shape.sizes, out.dtype) for out in op.outputs]
 
-    def block(count: int, *blocks: Block) -> Any:
+    def block(count: int, *blocks: Block, **_: Any) -> Any:
         columns = [_column(block) for block in blocks]
         if any(column is None for column in columns) or all(not block.many for block in blocks):
             return None
@@ -264,7 +264,8 @@ def _emit(op: Operation, values: dict[Tensor, Any]) -> None:
         results = op.kernel(_step(), *[as_array(_trace.raw_of(value)) for value in inputs])
         made = tuple(map(convert_to_tensor, results))
     else:
-        made = _trace.run(_as_op(op), inputs)
+        shown = op.attrs if op.type == "Resize" else {}  # to those who run operations together
+        made = _trace.run(_as_op(op), inputs, **shown)
     outputs = made if isinstance(made, tuple) else (made,)
     values.update(zip(op.outputs, outputs, strict=False))
 

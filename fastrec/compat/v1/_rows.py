@@ -15,7 +15,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from fastrec import ShuffleBuffer
+from fastrec import ShuffleBuffer, _core
 
 __all__ = [
     "Apart",
@@ -39,6 +39,7 @@ _FIRST_SLOTS = 16
 # What a queue may need is reserved at once where it is not much: unused memory costs nothing.
 _RESERVED_SLOTS, _RESERVED_BYTES = 1 << 14, 1 << 26
 _FEW_ROWS = 4
+_SPARE = 2  # batches, whose memory is that of later ones
 
 
 def row_bytes(dtypes: Sequence[np.dtype[Any]], shapes: Sequence[Sequence[int]]) -> int:
@@ -169,6 +170,7 @@ class Apart(Loose):
     def __init__(self, dtypes: Sequence[np.dtype[Any]], shapes: Sequence[tuple[int, ...]]) -> None:
         super().__init__(dtypes)
         self._shapes = shapes
+        self._spares = [_core.Spares(_SPARE) for _ in shapes]
 
     def put_many(self, columns: Row, start: int, stop: int, given: bool = False) -> list[Row]:
         # One row of a batch keeps all of it in memory.
@@ -182,12 +184,16 @@ class Apart(Loose):
         return tuple([value.copy() for value in token])
 
     def gather(self, tokens: Sequence[Row]) -> Row:
-        parts = zip(self._dtypes, self._shapes, strict=True)
-        batch = tuple([np.empty((len(tokens), *shape), dtype) for dtype, shape in parts])
+        parts = zip(self._shapes, self._dtypes, self._spares, strict=True)
+        batch = tuple([_room((len(tokens), *shape), dtype, own) for shape, dtype, own in parts])
         for i, row in enumerate(tokens):
             for places, value in zip(batch, row, strict=True):
                 places[i] = value
         return batch
+
+
+def _room(shape: tuple[int, ...], dtype: np.dtype[Any], spares: _core.Spares) -> Array:
+    return np.empty(shape, dtype) if dtype.hasobject else _core.empty(shape, dtype, spares)
 
 
 class Padded(Loose):

@@ -73,7 +73,8 @@ def _resized(
     known = sized(tensor, *((None, None) if sizes is None else [int(n) for n in sizes]))
     nearest = method == "nearest"
     dtype = tensor.dtype if nearest else float32
-    return pure("Resize", kernel, (tensor, wanted), dtype, known, name, nearest=nearest)
+    how = {"method": method, "align": align, "centers": half_pixel}
+    return pure("Resize", kernel, (tensor, wanted), dtype, known, name, nearest=nearest, **how)
 
 
 def resize_images(
