@@ -25,6 +25,7 @@ from . import initializers as initializers
 from . import io as io
 from . import logging as logging
 from . import math as math
+from . import nn as nn
 from . import python_io as python_io
 from . import queue as queue
 from . import random as random
@@ -56,6 +57,7 @@ from .regex_ops import *
 from .scopes import *
 from .script_ops import *
 from .session import *
+from .shared_ops import SHARED as _SHARED
 from .sparse import *
 from .string_ops import *
 from .variables import *
@@ -72,4 +74,6 @@ double = _dtypes.float64
 def __getattr__(name: str) -> Any:
     if name == "bfloat16":
         return _dtypes.bfloat16()
+    if name in _SHARED:
+        return _SHARED[name]
     raise _missing.error("", name)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from .._tf.operations import IN_MATH
 from . import _missing
 from .math_ops import abs as abs
 from .math_ops import add as add
@@ -56,7 +57,10 @@ from .reductions import reduce_mean as reduce_mean
 from .reductions import reduce_min as reduce_min
 from .reductions import reduce_prod as reduce_prod
 from .reductions import reduce_sum as reduce_sum
+from .shared_ops import operations
 
 
 def __getattr__(name: str) -> Any:
+    if name in IN_MATH:
+        return getattr(operations, name)
     raise _missing.error("math", name)

@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from . import _missing, regex_ops, string_ops
+from .shared_ops import operations
 
 as_string = string_ops.as_string
 join = string_ops.string_join
@@ -18,6 +19,7 @@ regex_full_match = regex_ops.regex_full_match
 regex_replace = regex_ops.regex_replace
 split = string_ops.split_v2
 substr = string_ops.substr
+to_hash_bucket_fast = operations.to_hash_bucket_fast
 to_number = string_ops.string_to_number
 
 

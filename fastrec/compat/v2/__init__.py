@@ -28,6 +28,7 @@ from .._tf.dtypes import (
     uint32,
     uint64,
 )
+from .._tf.operations import IN_BOTH
 from .._tf.specs import RaggedTensorSpec, SparseTensorSpec, TensorSpec, TypeSpec
 from .._tf.tensor import Tensor, TensorShape, convert_to_tensor
 from . import (
@@ -40,6 +41,7 @@ from . import (
     lookup,
     ragged,
     random,
+    shared,
     sparse,
     strings,
     train,
@@ -360,6 +362,10 @@ def type_spec_from_value(value: Any) -> TypeSpec:
 def __getattr__(name: str) -> Any:
     if name == "bfloat16":
         return dtypes.bfloat16()
+    if name in ("linalg", "nn"):
+        return getattr(shared, name)
+    if name in IN_BOTH:
+        return getattr(shared.operations, name)
     if name in _OF_GRAPHS:
         return getattr(compat.v1, name)
     raise AttributeError(

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from .._tf.dtypes import as_dtype
-from .._tf.ops import Op
+from .._tf.kernels.fingerprint import fingerprint64
+from .._tf.ops import Op, of_type
 from .._tf.specs import TensorSpec
 from .._tf.tensor import EagerTensor, as_array, convert_to_tensor
 from .._tf.trace import run
@@ -126,17 +127,29 @@ class StaticVocabularyTable:
     ) -> None:
         if num_oov_buckets < 1:
             raise ValueError("num_oov_buckets must be >= 1")
-        if num_oov_buckets > 1:
-            raise NotImplementedError("fastrec.compat.v2 has vocabularies with one bucket")
-        last = max(initializer.values.tolist(), default=-1) + 1
-        self._table = StaticHashTable(initializer, last)
+        self._table = StaticHashTable(initializer, -1)
+        self._buckets = num_oov_buckets
+        self._op = Op("VocabularyLookup", self._found, of_type("int64"))
+
+    def _found(self, keys: Any) -> Any:
+        numbers, texts = self._table._found(keys), as_array(keys)
+        unknown = np.flatnonzero(numbers.reshape(-1) < 0)
+        if unknown.size:
+            count = len(self._table._values)
+            flat, words = numbers.reshape(-1), texts.reshape(-1).tolist()
+            for place in unknown.tolist():
+                text = words[place] if texts.dtype.kind == "O" else str(words[place]).encode()
+                flat[place] = count + fingerprint64(text) % self._buckets
+        return numbers
 
     def lookup(self, keys: Any, name: str | None = None) -> Any:
         """The numbers of words."""
-        return self._table.lookup(keys)
+        if hasattr(keys, "with_values") and hasattr(keys, "values"):
+            return keys.with_values(self.lookup(keys.values))
+        return run(self._op, [convert_to_tensor(keys, self._table.key_dtype)])
 
     __getitem__ = lookup
 
     def size(self, name: str | None = None) -> Any:
         """Return the number of ids."""
-        return self._table.size() + 1
+        return self._table.size() + self._buckets

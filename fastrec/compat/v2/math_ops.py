@@ -11,6 +11,7 @@ import numpy as np
 
 from .._tf import errors as _errors
 from .._tf.dtypes import as_dtype
+from .._tf.operations import IN_MATH
 from .._tf.ops import Op
 from .._tf.ops import arithmetic as rows
 from .._tf.tensor import OPERATORS, Tensor, convert_to_tensor, mismatch
@@ -219,6 +220,10 @@ def __getattr__(name: str) -> Any:
         from . import ordering_ops
 
         return getattr(ordering_ops, name)
+    if name in IN_MATH:
+        from . import shared
+
+        return getattr(shared.operations, name)
     raise AttributeError(
         f"fastrec.compat.v2.math has no {name!r}; docs/compat-v2.md says what is covered"
     )

@@ -30,6 +30,7 @@ __all__ = [
     "split",
     "strip",
     "substr",
+    "to_hash_bucket_fast",
     "to_number",
     "upper",
 ]
@@ -281,6 +282,16 @@ def split(input: Any, sep: str | None = None, maxsplit: int = -1, name: str | No
         count = int(np.prod(array.shape[:axis]))
         rows = RaggedTensor.from_row_lengths(rows, [array.shape[axis]] * count)
     return rows
+
+
+def to_hash_bucket_fast(input: Any, num_buckets: int, name: str | None = None) -> Any:
+    """The remainder of the fingerprints of strings, as FarmHash computes them."""
+    from .shared import operations
+
+    if isinstance(input, RaggedTensor):
+        found = operations.to_hash_bucket_fast(input.flat_values, num_buckets)
+        return input.with_flat_values(found)
+    return operations.to_hash_bucket_fast(input, num_buckets)
 
 
 def __getattr__(name: str) -> Any:
