@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+import zlib
 from collections import namedtuple
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -11,15 +12,17 @@ from typing import Any
 import numpy as np
 
 from .dtypes import as_dtype
-from .ops import Op, reductions, segments
+from .errors import DataLossError
+from .ops import Op, reductions, same_spec, segments
 from .ops import arithmetic as rows
 from .ops.arithmetic import binary, unary
+from .tensor import as_array
 
 __all__ = ["IN_BOTH", "IN_MATH", "Operations"]
 
 #: What ``tf`` has of them in both versions, and what ``tf.math``.
 IN_BOTH = frozenset(
-    [
+    {
         "dynamic_partition",
         "dynamic_stitch",
         "scatter_nd",
@@ -27,10 +30,10 @@ IN_BOTH = frozenset(
         "searchsorted",
         "norm",
         "unique_with_counts",
-    ]
+    }
 )
 IN_MATH = frozenset(
-    [
+    {
         "tan",
         "asin",
         "acos",
@@ -60,7 +63,7 @@ IN_MATH = frozenset(
         "unsorted_segment_max",
         "unsorted_segment_min",
         "unsorted_segment_mean",
-    ]
+    }
 )
 
 UniqueWithCounts = namedtuple("UniqueWithCounts", ["y", "idx", "count"])
@@ -334,6 +337,15 @@ class Operations:
         op = segments.HASH_BUCKET
         return self._apply(op, [self._tensor(input, "string")], name, count=int(num_buckets))
 
+    def decode_compressed(
+        self, bytes: Any, compression_type: str = "", name: str | None = None
+    ) -> Any:
+        """Strings inflated: of ``"ZLIB"`` or ``"GZIP"``; with ``""`` they stay as they are."""
+        if compression_type not in ("", "ZLIB", "GZIP"):
+            raise ValueError(f"Only ZLIB, GZIP or NONE are supported, got {compression_type!r}")
+        inputs = [self._tensor(bytes, "string")]
+        return self._apply(_INFLATE, inputs, name, kind=compression_type)
+
     def space_to_depth(
         self, input: Any, block_size: int, name: str | None = None, data_format: str = "NHWC"
     ) -> Any:
@@ -377,6 +389,33 @@ class Operations:
 _SOFTMAX = rows.elementwise(
     "Softmax", lambda x, *, axis, logarithm: _softmax(x, axis, logarithm), "f"
 )
+
+
+def _inflated(data: bytes, bits: int) -> bytes:
+    machine = zlib.decompressobj(bits)
+    try:
+        found = machine.decompress(data, _MOST_BYTES)
+    except zlib.error as error:
+        text = f"Could not decompress a string of {len(data)} bytes: {error}"
+        raise DataLossError(None, None, text) from error
+    if not machine.eof:
+        why = "holds too much" if machine.unconsumed_tail else "is truncated"
+        raise DataLossError(None, None, f"A compressed string of {len(data)} bytes {why}")
+    return found
+
+
+def _inflate(x: Any, *, kind: str) -> Any:
+    texts = as_array(x)
+    if not kind:
+        return texts
+    bits = zlib.MAX_WBITS + (16 if kind == "GZIP" else 0)
+    found = np.empty(texts.size, object)
+    found[:] = [_inflated(each, bits) for each in texts.reshape(-1).tolist()]
+    return found.reshape(texts.shape)
+
+
+_MOST_BYTES = 2**31 - 1
+_INFLATE = Op("DecodeCompressed", _inflate, same_spec)
 
 
 def _listed(found: Any) -> list[Any]:

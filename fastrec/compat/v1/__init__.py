@@ -42,6 +42,7 @@ from .file_ops import read_file as read_file
 from .file_ops import write_file as write_file
 from .graph import *
 from .indexing import *
+from .loops import *
 from .math_ops import *
 from .more_math import *
 from .parsing_ops import *

@@ -44,8 +44,11 @@ from .queues import PriorityQueue as PriorityQueue
 from .queues import RandomShuffleQueue as RandomShuffleQueue
 from .raw_ops import decode_csv as decode_csv
 from .raw_ops import decode_raw as decode_raw
+from .shared_ops import operations
 from .string_ops import decode_base64 as decode_base64
 from .string_ops import encode_base64 as encode_base64
+
+decode_compressed = operations.decode_compressed
 
 
 def __getattr__(name: str) -> Any:

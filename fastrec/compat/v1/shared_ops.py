@@ -31,6 +31,7 @@ operations = Operations(_applied, _tensor)
 #: By name in ``tf``: the function.
 SHARED: dict[str, Any] = {
     **{name: getattr(operations, name) for name in sorted(IN_BOTH | IN_MATH)},
+    "decode_compressed": operations.decode_compressed,
     "div_no_nan": operations.divide_no_nan,  # type: ignore[attr-defined]
     "log1p": unary(rows.LOG1P),
     "rsqrt": unary(rows.RSQRT),

@@ -6,6 +6,7 @@ Everything is eager and over ndarrays. docs/compat-v2.md says what is covered.
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 from .._tf import dtypes, errors, nest
@@ -362,6 +363,8 @@ def type_spec_from_value(value: Any) -> TypeSpec:
 def __getattr__(name: str) -> Any:
     if name == "bfloat16":
         return dtypes.bfloat16()
+    if name == "experimental":
+        return SimpleNamespace(Optional=data.experimental.Optional)
     if name in ("linalg", "nn"):
         return getattr(shared, name)
     if name in IN_BOTH:

@@ -311,6 +311,10 @@ def __getattr__(name: str) -> Any:
         from .._tf.data.csv import CsvDataset
 
         return CsvDataset
+    if name in ("Optional", "get_next_as_optional"):
+        from .._tf.data import optional
+
+        return getattr(optional, name)
     raise AttributeError(
         f"fastrec.compat.v2.data.experimental has no {name!r}; docs/compat-v2.md says what is "
         f"covered"

@@ -84,6 +84,10 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
+    if name == "decode_compressed":
+        from .shared import operations
+
+        return operations.decode_compressed
     raise AttributeError(
         f"fastrec.compat.v2.io has no {name!r}; docs/compat-v2.md says what is covered"
     )

@@ -260,6 +260,10 @@ def scrambled_words(seed: Any, count: int, words: Callable[[philox.Philox], Arra
 
 
 def __getattr__(name: str) -> Any:
+    from . import random_more
+
+    if name in random_more.__all__:
+        return getattr(random_more, name)
     raise AttributeError(
         f"fastrec.compat.v2.random has no {name!r}; docs/compat-v2.md says what is covered"
     )

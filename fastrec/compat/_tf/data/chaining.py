@@ -260,6 +260,25 @@ class Chain:
         """Elements kept in memory once all have been made; `filename` is not looked at."""
         return self._of(_flow.Cache(self._node))
 
+    def snapshot(
+        self,
+        path: Any,
+        compression: Any = "AUTO",
+        reader_func: Callable[..., Any] | None = None,
+        shard_func: Callable[..., Any] | None = None,
+        name: str | None = None,
+    ) -> Dataset:
+        """Elements kept in memory once all have been made, and not in `path`.
+
+        `reader_func` gets a data set of one data set, and says how that is gone through.
+        """
+        kept = self.cache()
+        if reader_func is None:
+            return kept
+        of_one: Any = type(self).from_tensor_slices([kept])  # type: ignore[attr-defined]
+        made: Dataset = reader_func(of_one)
+        return made
+
     def concatenate(self, dataset: Dataset, name: str | None = None) -> Dataset:
         """The elements of another data set after those of this one."""
         if not isinstance(dataset, Chain):

@@ -85,8 +85,10 @@ class DatasetIterator:
             raise _errors.OutOfRangeError(None, None, "End of sequence") from None
 
     def get_next_as_optional(self) -> Any:
-        """Not covered."""
-        raise NotImplementedError("optionals are not covered")
+        """Return the next element, or an optional without a value at the end."""
+        from .optional import get_next_as_optional
+
+        return get_next_as_optional(self)
 
     @property
     def element_spec(self) -> Any:

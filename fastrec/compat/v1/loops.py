@@ -1,0 +1,240 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Loops of a graph, whose body its kernel runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from .._tf.shape import TensorShape
+from .._tf.structure import flatten, pack
+from ._nodes import Tensor
+from ._ops import invalid
+from .constants import convert_to_tensor
+from .control_flow import _Branch, _check_elements, _element, _not_alone, _stacked
+from .graph import create_op, name_scope
+
+__all__ = ["foldl", "foldr", "scan", "while_loop"]
+
+
+def _inner(dtype: Any, shape: Any) -> Tensor:
+    """What stands for a value that the loop gives its body."""
+    return create_op("LoopVariable", (), [(dtype, shape)], _not_alone, stateful=True).outputs[0]
+
+
+def _called(function: Callable[..., Any], structure: Any) -> Callable[..., list[Any]]:
+    """`function` of the parts of a structure, and the parts of what it gives."""
+
+    def call(*parts: Any) -> list[Any]:
+        found = flatten(function(pack(structure, parts)), lists=True)[1]
+        return [convert_to_tensor(part) for part in found]
+
+    return call
+
+
+def while_loop(
+    cond: Callable[..., Any],
+    body: Callable[..., Any],
+    loop_vars: Any,
+    shape_invariants: Any = None,
+    parallel_iterations: int = 10,
+    back_prop: bool = True,
+    swap_memory: bool = False,
+    name: str | None = None,
+    maximum_iterations: Any = None,
+    return_same_structure: bool = False,
+) -> Any:
+    """Apply `body` to the variables again and again, while `cond` holds.
+
+    Raises
+    ------
+    ValueError
+        When `body` does not give as many tensors, of the same types, and of shapes that go on.
+    """
+    if not callable(cond) or not callable(body):
+        raise TypeError("cond and body must be callable.")
+    structure, leaves = flatten(tuple(loop_vars), lists=True)
+    if not leaves:
+        raise ValueError("No loop variables provided.")
+    with name_scope(name, "while"):
+        given = [convert_to_tensor(leaf) for leaf in leaves]
+        shapes = [tensor.shape for tensor in given]
+        if shape_invariants is not None:
+            wanted = flatten(tuple(shape_invariants), lists=True)[1]
+            shapes = [TensorShape(each) for each in wanted]
+        inner = [_inner(t.dtype, shape) for t, shape in zip(given, shapes, strict=True)]
+        test = _Branch(_called(lambda parts: cond(*parts), structure), inner)
+        kind: list[type] = []
+
+        def once(parts: Any) -> Any:
+            found = body(*parts)
+            kind[:] = [type(found)]
+            return _as_tuple(found)
+
+        step = _Branch(_called(once, structure), inner)
+        _check_body(inner, step.tensors)
+        most = [] if maximum_iterations is None else [convert_to_tensor(maximum_iterations)]
+        made = pack(structure, _loop(given, shapes, test, step, most))
+        if len(made) == 1 and not return_same_structure:
+            return made[0]
+        return list(made) if kind == [list] else made
+
+
+def _as_tuple(found: Any) -> Any:
+    return tuple(found) if isinstance(found, (list, tuple)) else (found,)
+
+
+def _check_body(before: Sequence[Tensor], after: Sequence[Any]) -> None:
+    if len(before) != len(after):
+        raise ValueError(
+            f"The number of inputs and outputs of body must match: {len(before)}, {len(after)}"
+        )
+    for one, other in zip(before, after, strict=True):
+        if one.dtype is not other.dtype:
+            raise TypeError(
+                f"body must give tensors of the types of loop_vars, got {other.dtype.name} for "
+                f"{one.dtype.name}"
+            )
+        wider = _together(one.shape, other.shape)
+        if wider.sizes != one.shape.sizes:
+            raise ValueError(
+                f"Input tensor enters the loop with shape {one.shape}, but has shape {other.shape} "
+                f"after one iteration. To allow the shape to vary across iterations, use the "
+                f"`shape_invariants` argument of tf.while_loop to specify a less-specific shape."
+            )
+
+
+def _together(one: TensorShape, other: TensorShape) -> TensorShape:
+    a, b = one.sizes, other.sizes
+    if a is None or b is None or len(a) != len(b):
+        return TensorShape(None)
+    return TensorShape([m if m == n else None for m, n in zip(a, b, strict=True)])
+
+
+def _loop(
+    given: Sequence[Tensor],
+    shapes: Sequence[TensorShape],
+    test: _Branch,
+    step: _Branch,
+    most: Sequence[Tensor],
+) -> Sequence[Tensor]:
+    size, of_test = len(given), len(test.captured)
+
+    def kernel(run: Any, *values: Any) -> tuple[Any, ...]:
+        state = list(values[:size])
+        rest = values[size:]
+        before, inside = list(rest[:of_test]), list(rest[of_test : of_test + len(step.captured)])
+        left = int(rest[-1]) if most else -1
+        while left and bool(test.plan.run(run, [*state, *before])[0]):
+            state = list(step.plan.run(run, [*state, *inside]))
+            left -= 1
+        return tuple(state)
+
+    op = create_op(
+        "While",
+        [*given, *test.captured, *step.captured, *most],
+        [(t.dtype, shape) for t, shape in zip(given, shapes, strict=True)],
+        kernel,
+        name="while",
+        blocking=test.blocking or step.blocking,
+        stateful=True,
+    )
+    return op.outputs
+
+
+def scan(
+    fn: Callable[..., Any],
+    elems: Any,
+    initializer: Any = None,
+    parallel_iterations: int = 10,
+    back_prop: bool = True,
+    swap_memory: bool = False,
+    infer_shape: bool = True,
+    reverse: bool = False,
+    name: str | None = None,
+) -> Any:
+    """Apply `fn` to what it gave before and each element, and stack all that it gave."""
+    return _folded(fn, elems, initializer, reverse, name, every=True)
+
+
+def foldl(
+    fn: Callable[..., Any],
+    elems: Any,
+    initializer: Any = None,
+    parallel_iterations: int = 10,
+    back_prop: bool = True,
+    swap_memory: bool = False,
+    name: str | None = None,
+) -> Any:
+    """Apply `fn` to what it gave before and each element; the last that it gave."""
+    return _folded(fn, elems, initializer, False, name, every=False)
+
+
+def foldr(
+    fn: Callable[..., Any],
+    elems: Any,
+    initializer: Any = None,
+    parallel_iterations: int = 10,
+    back_prop: bool = True,
+    swap_memory: bool = False,
+    name: str | None = None,
+) -> Any:
+    """As :func:`foldl`, from the last element to the first."""
+    return _folded(fn, elems, initializer, True, name, every=False)
+
+
+def _folded(
+    fn: Callable[..., Any], elems: Any, initial: Any, reverse: bool, name: str | None, every: bool
+) -> Any:
+    with name_scope(name, "scan" if every else "fold"):
+        of_elements, leaves = flatten(elems, lists=True)
+        rows = [convert_to_tensor(leaf) for leaf in leaves]
+        parts = [_inner(t.dtype, t.shape[1:]) for t in rows]
+        from_first = initial is None
+        kind, starts = flatten(elems if from_first else initial, lists=True)
+        begin = parts if from_first else [convert_to_tensor(each) for each in starts]
+        state = [_inner(t.dtype, t.shape) for t in begin]
+
+        def body(*values: Any) -> list[Any]:
+            before, now = values[: len(state)], values[len(state) :]
+            made = flatten(fn(pack(kind, before), pack(of_elements, now)), lists=True)[1]
+            return [convert_to_tensor(part) for part in made]
+
+        branch = _Branch(body, [*state, *parts])
+        _check_body([_inner(t.dtype, None) for t in state], branch.tensors)
+        first = [] if from_first else begin
+        count, width = len(rows), len(state)
+
+        def kernel(run: Any, *values: Any) -> tuple[Any, ...]:
+            columns = values[:count]
+            held = list(values[count : count + len(first)])
+            outer = list(values[count + len(first) :])
+            _check_elements(columns)
+            order = range(len(columns[0]))[:: -1 if reverse else 1]
+            made: list[list[Any]] = []
+            for i in order:
+                row = [_element(c, i) if c.dtype == object else np.asarray(c[i]) for c in columns]
+                held = list(branch.plan.run(run, [*held, *row, *outer])) if held else row
+                made.append(held)
+            if every:
+                made = made[::-1] if reverse else made
+                return tuple(_stacked([m[k] for m in made], begin[k]) for k in range(width))
+            if not held:
+                raise invalid("elems must have an element where there is no initializer")
+            return tuple(held)
+
+        length = rows[0].shape[:1] if every else TensorShape([])
+        outputs = [(t.dtype, length.concatenate(t.shape)) for t in begin]
+        op = create_op(
+            "Scan" if every else "Fold",
+            [*rows, *first, *branch.captured],
+            outputs,
+            kernel,
+            name="while",
+            blocking=branch.blocking,
+            stateful=True,
+        )
+        found = pack(kind, op.outputs)
+        return list(found) if isinstance(elems if from_first else initial, list) else found
