@@ -13,7 +13,7 @@ import numpy as np
 
 from .dtypes import as_dtype
 from .errors import DataLossError
-from .ops import Op, reductions, same_spec, segments
+from .ops import Op, invalid, reductions, same_spec, segments
 from .ops import arithmetic as rows
 from .ops.arithmetic import binary, unary
 from .tensor import as_array
@@ -342,7 +342,9 @@ class Operations:
     ) -> Any:
         """Strings inflated: of ``"ZLIB"`` or ``"GZIP"``; with ``""`` they stay as they are."""
         if compression_type not in ("", "ZLIB", "GZIP"):
-            raise ValueError(f"Only ZLIB, GZIP or NONE are supported, got {compression_type!r}")
+            raise invalid(
+                f"compression_type must be '', 'ZLIB' or 'GZIP', got {compression_type!r}"
+            )
         inputs = [self._tensor(bytes, "string")]
         return self._apply(_INFLATE, inputs, name, kind=compression_type)
 
