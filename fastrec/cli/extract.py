@@ -73,6 +73,8 @@ def run(arguments: argparse.Namespace, report: Report) -> int:
             count += 1
     if feature is not None or not selector.status:
         report.line(f"wrote    {counted(count, 'file')} into {shown(arguments.output)}")
+    if arguments.feature is not None and not count and not selector.status:
+        selector.name_unknown([arguments.feature])
     return selector.status or (0 if count else FINDING)
 
 

@@ -7,7 +7,7 @@ import argparse
 import difflib
 import os
 import random
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -21,6 +21,7 @@ from fastrec.cli.rows import Row, pieces, rows_of
 from fastrec.cli.where import Where, WhereError, parse
 from fastrec.columns import Bytes, Ragged
 from fastrec.errors import FastrecError, RandomAccessError
+from fastrec.parsing.infer import kinds_of
 from fastrec.records.record_files import RecordFiles
 
 __all__ = ["Found", "Selector", "parsed_where"]
@@ -103,7 +104,10 @@ class Selector:
         """Yield the records in the order of the files, with the values that were asked for."""
         for error in missing:
             self.complain(error)
+        known: set[str] = set()
         for block in self.blocks(files):
+            if self.names is not None and not known:
+                known.update(kinds_of(block.records))
             rows = rows_of(block.records, self.names)
             for number, record, row in zip(block.numbers, block.records, rows, strict=True):
                 if row is not None:
@@ -111,8 +115,9 @@ class Selector:
                     if self.names is not None:
                         row = {name: row[name] for name in self.names if name in row}
                 yield Found(block.path, number, record, row)
-        if self.names is not None and self.limit is None and self.status == 0 and self._seen:
-            self._name_unknown(self.names)
+        if self.names is not None and self.status == 0 and known:
+            # Of few records, others may have it: it is then a mistake if it is nearly another.
+            self.name_unknown(self.names, known, only_close=self.limit is not None)
 
     def blocks(self, files: Sequence[str]) -> Iterator[Block]:
         """Yield the records, many at a time, without parsing more than the condition needs."""
@@ -157,7 +162,7 @@ class Selector:
                 numbers = [block.numbers[index] for index in kept.tolist()]
                 yield Block(block.path, numbers, block.records.take(kept))
         if self.where is not None and unmet > 0 and self._seen:
-            self._name_unknown(tuple(self.where.names))
+            self.name_unknown(self.where.names)
 
     def _kept(self, block: Block) -> NDArray[np.int64]:
         """The places of the records for which the condition holds."""
@@ -240,9 +245,14 @@ class Selector:
         for _, path, number, record in sorted(kept):
             yield Block(path, [number], Bytes.from_list([record]))
 
-    def _name_unknown(self, names: Sequence[str]) -> None:
-        """Say which features no record has; it may be a mistake in typing."""
+    def name_unknown(
+        self, names: Iterable[str], known: Collection[str] = (), *, only_close: bool = False
+    ) -> None:
+        """Say which features no record has; it may be a mistake in typing one that is known."""
+        known = known or self._seen
         for name in sorted(set(names) - self._seen):
-            close = difflib.get_close_matches(name, self._seen, 1)
+            close = difflib.get_close_matches(name, sorted(known)[:_MOST_NAMES], 1)
             hint = f" (did you mean {shown(close[0])!r}?)" if close else ""
-            self.report.complain(f"warning: no record has a feature {shown(name)!r}{hint}")
+            which = "none of these records" if only_close else "no record"
+            if close or not only_close:
+                self.report.complain(f"warning: {which} has a feature {shown(name)!r}{hint}")

@@ -185,7 +185,9 @@ class _Parser:
         right = self._literals() if sign == "in" else self._term()
         if isinstance(right, Name):
             if isinstance(left, Name):
-                raise WhereError("two features are compared: one side must be a value")
+                raise WhereError(
+                    "two features are compared: one side must be a value, and texts are in quotes"
+                )
             if sign in ("in", "=~", "!~"):
                 raise _unexpected(token, "a feature on the left")
             left, right, sign = right, left, _MIRRORED.get(sign, sign)

@@ -154,6 +154,29 @@ def test_reading_goes_on_after_damage_where_that_is_asked_for(pets: Path, capsys
     assert len(lines) == 67
 
 
+@pytest.mark.parametrize(
+    ("words", "hint"),
+    [
+        (
+            ["head", "--features", "nmae"],
+            "none of these records has a feature 'nmae' (did you mean",
+        ),
+        (["cat", "--features", "id,nmae"], "no record has a feature 'nmae' (did you mean 'name'?)"),
+        (["cat", "--features", "wings"], "no record has a feature 'wings'\n"),
+        (["extract", "-o", "out", "--feature", "imgae"], "'imgae' (did you mean 'image'?)"),
+        (["cat", "--where", "name == Ada"], "texts are in quotes"),
+        (["head", "-n", "1", "--features", "id,tags"], ""),  # which others have
+        (["cat", "--where", "id == 0", "--features", "id,tags"], ""),
+    ],
+)
+def test_a_feature_that_is_mistyped_is_named(
+    words: list[str], hint: str, pets: Path, capsys: Captured
+) -> None:
+    cli.main([*words, "pets.tfrecord"])
+    error = capsys.readouterr().err
+    assert hint in error if hint else error == ""
+
+
 # --- grep ----------------------------------------------------------------------------------------
 
 
