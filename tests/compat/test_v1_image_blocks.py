@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import fastrec.compat.v1 as tf
+import fastrec.compat.v2 as v2
 from fastrec.compat._tf.kernels import philox, pixels
 from fastrec.compat.v1.lowering import set_lowering
 
@@ -39,6 +40,9 @@ def distorted(image: tf.Tensor) -> list[tf.Tensor]:
         tf.image.random_flip_up_down(image, seed=5),
         tf.image.convert_image_dtype(image, tf.float32),
         tf.image.resize_images(image, [4, 11]),
+        tf.image.resize_images(single, [7, 5]),
+        tf.image.resize_images(single, [7, 5], tf.image.ResizeMethod.BICUBIC),
+        tf.image.resize_images(single, [7, 5], tf.image.ResizeMethod.NEAREST_NEIGHBOR),
         tf.image.random_contrast(image, 0.5, 1.5, seed=6),
         tf.slice(image, [1, 2, 0], [3, -1, 2]),
         # What is put off, in another order, twice, for two, of planes, and of other numbers.
@@ -144,3 +148,33 @@ def test_sums_over_an_image_do_not_depend_on_its_neighbours(shape: tuple[int, ..
     np.testing.assert_array_equal(whole, np.stack(each))
     each = [pixels.standardized(x) for x in whole]
     np.testing.assert_array_equal(pixels.standardized(whole), np.stack(each))
+
+
+def evaluated(image: tf.Tensor) -> tf.Tensor:
+    """What slim's Inception does to an image that it evaluates."""
+    image = tf.image.convert_image_dtype(image, tf.float32)
+    image = tf.image.central_crop(image, 0.875)
+    image = tf.image.resize_bilinear(tf.expand_dims(image, 0), [99, 97], align_corners=False)
+    return tf.multiply(tf.subtract(tf.squeeze(image, [0]), 0.5), 2.0)
+
+
+def aligned(image: tf.Tensor) -> tf.Tensor:
+    image = tf.image.resize_images(tf.cast(image, tf.float32), [99, 97], align_corners=True)
+    return tf.expand_dims(image / 255.0, 0)
+
+
+@pytest.mark.parametrize("function", [evaluated, aligned])
+def test_images_of_a_data_set_are_the_same_in_one_pass(function: Any) -> None:
+    images = np.random.RandomState(1).randint(0, 256, (5, 150, 160, 3), np.uint8)
+    found = []
+    for lower in (True, False):
+        before = v2.data.set_lowering(lower)
+        try:
+            with tf.Graph().as_default(), tf.Session() as session:
+                dataset = tf.data.Dataset.from_tensor_slices(images).map(function, 2)
+                following = dataset.batch(5).make_one_shot_iterator().get_next()
+                found.append(session.run(following))
+        finally:
+            v2.data.set_lowering(before)
+    assert found[0].shape[0] == 5
+    np.testing.assert_array_equal(*found)

@@ -16,6 +16,7 @@ import numpy as np
 
 from fastrec import FixedLenFeature, RawFeature
 
+from .._tf.dtypes import float32, uint8
 from ._nodes import Operation, Tensor
 
 __all__ = ["with_images"]
@@ -51,7 +52,21 @@ def with_images(
     gone = {op for image in images for op in image.chain}
     parses = {image.parse for image in images}
     changed = {op: _parse_with(op, [p for p in images if p.parse is op]) for op in parses}
-    return _live([changed.get(op, op) for op in code if op not in gone], wanted)
+    kept = [changed.get(op, op) for op in code if op not in gone]
+    return _live([_of_bytes(op) if op.type == "Resize" else op for op in kept], wanted)
+
+
+def _of_bytes(resize: Operation) -> Operation:
+    """An operation that resizes the bytes that were cast to floats: it makes floats of them."""
+    cast = resize.inputs[0].op
+    if cast.type != "Cast" or resize.attrs["nearest"] or resize.inputs[0].dtype != float32:
+        return resize
+    if cast.inputs[0].dtype != uint8:
+        return resize
+    inputs = [cast.inputs[0], *resize.inputs[1:]]
+    found = Operation(resize.graph, resize.type, resize.name, inputs)
+    found.outputs, found.attrs, found.kernel = resize.outputs, resize.attrs, resize.kernel
+    return found
 
 
 def _live(code: Sequence[Operation], wanted: Iterable[Tensor]) -> list[Operation]:
