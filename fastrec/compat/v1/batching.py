@@ -31,38 +31,7 @@ def batch(
     shared_name: str | None = None,
     name: str | None = None,
 ) -> Any:
-    """Batches of examples, in the order in which they come.
-
-    Parameters
-    ----------
-    tensors : list or dict of Tensor or SparseTensor
-        An example.
-    batch_size : int or Tensor
-        Examples in a batch.
-    num_threads : int
-        Threads that make examples; with more than one, their order is not certain.
-    capacity : int
-        Examples that are made ahead.
-    enqueue_many : bool
-        Whether `tensors` are many examples, one after the other in the first dimension.
-    shapes : list of shapes, optional
-        Those of an example, where the tensors do not tell.
-    dynamic_pad : bool
-        Whether dimensions may be open: examples are padded to the largest of their batch.
-    allow_smaller_final_batch : bool
-        Whether what is left at the end is a batch, too. Otherwise it is lost.
-    shared_name, name : str, optional
-
-    Returns
-    -------
-    Tensor, list or dict
-        As `tensors`, with one dimension more in front; a bare tensor for a list of one.
-
-    Raises
-    ------
-    ValueError
-        When ranks or shapes that are needed are not known.
-    """
+    """Batches of examples, in the order in which they come."""
     return maybe_batch(
         tensors,
         True,
@@ -172,21 +141,7 @@ def shuffle_batch(
     shared_name: str | None = None,
     name: str | None = None,
 ) -> Any:
-    """As :func:`batch`, of examples drawn at random from those that are there.
-
-    Parameters
-    ----------
-    tensors, batch_size, num_threads, enqueue_many, shapes : optional
-        As for :func:`batch`.
-    capacity : int
-        Examples that are made ahead.
-    min_after_dequeue : int
-        Examples that stay behind, for a good mixture.
-    seed : int, optional
-        That of the draws.
-    allow_smaller_final_batch, shared_name, name : optional
-        As for :func:`batch`.
-    """
+    """As :func:`batch`, of examples drawn at random from those that are there."""
     return maybe_shuffle_batch(
         tensors,
         batch_size,

@@ -25,13 +25,7 @@ def disable_resource_variables() -> None:
 
 
 def enable_eager_execution(*arguments: object, **settings: object) -> None:
-    """Refused: there are graphs here.
-
-    Raises
-    ------
-    NotImplementedError
-        Always.
-    """
+    """Refused: there are graphs here."""
     raise NotImplementedError(
         "fastrec.compat.v1 runs graphs in sessions; fastrec.compat.v2 runs at once"
     )

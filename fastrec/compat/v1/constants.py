@@ -36,26 +36,7 @@ def constant(
     name: str = "Const",
     verify_shape: bool = False,
 ) -> Tensor:
-    """A tensor that is always `value`.
-
-    Parameters
-    ----------
-    value : array_like
-        Its value.
-    dtype : DType, optional
-        The type of its elements.
-    shape : sequence of int, optional
-        Its shape: what is missing of it is filled up with the last value.
-    name : str
-        Its name.
-    verify_shape : bool
-        Refuse a `value` that has not the shape to begin with.
-
-    Raises
-    ------
-    TypeError, ValueError
-        When `value` is not of that type or shape.
-    """
+    """A tensor that is always `value`."""
     if isinstance(value, Tensor) or (isinstance(value, (list, tuple)) and holds_tensor(value)):
         raise TypeError("Expected any non-tensor type, but got a tensor instead.")
     array = make_array(value, None if dtype is None else as_dtype(dtype))
@@ -103,15 +84,7 @@ def convert_to_tensor(
     preferred_dtype: Any = None,
     dtype_hint: Any = None,
 ) -> Tensor:
-    """`value` as a tensor; itself, if it is one.
-
-    Raises
-    ------
-    ValueError
-        For a tensor of another type.
-    TypeError
-        For what can be no tensor, or not of `dtype`.
-    """
+    """`value` as a tensor; itself, if it is one."""
     wanted = None if dtype is None else as_dtype(dtype)
     if hasattr(value, "_as_graph_element"):
         value = value._as_tensor() if hasattr(value, "_as_tensor") else value._as_graph_element()
@@ -234,17 +207,7 @@ def _unfed(op_type: str, dtype: DType, shape: TensorShape, name: str) -> Any:
 
 
 def placeholder(dtype: Any, shape: Any = None, name: str | None = None) -> Tensor:
-    """A tensor whose value is given to each run.
-
-    Parameters
-    ----------
-    dtype : DType
-        The type of its elements.
-    shape : sequence of int or None, optional
-        What is known of its shape.
-    name : str, optional
-        Its name.
-    """
+    """A tensor whose value is given to each run."""
     element, known = as_dtype(dtype), TensorShape(shape)
     op = create_op("Placeholder", (), [(element, known)], lambda step: (), name=name, stateful=True)
     op.kernel = _unfed(op.type, element, known, op.name)

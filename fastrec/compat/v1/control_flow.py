@@ -96,13 +96,7 @@ def _shown(item: Any) -> str:
 def Assert(
     condition: Any, data: Sequence[Any], summarize: int | None = None, name: str | None = None
 ) -> Operation:
-    """An operation that fails unless `condition` is true.
-
-    Raises
-    ------
-    InvalidArgumentError
-        From running it, with `data` in the message.
-    """
+    """An operation that fails unless `condition` is true."""
     with name_scope(name, "Assert"):
         tensors = [convert_to_tensor(condition, bool_), *[convert_to_tensor(d) for d in data]]
         limit = 3 if summarize is None else summarize
@@ -217,13 +211,7 @@ def cond(
     fn1: Callable[[], Any] | None = None,
     fn2: Callable[[], Any] | None = None,
 ) -> Any:
-    """Return the result of one of two functions; only that part of the graph runs.
-
-    Raises
-    ------
-    TypeError
-        When the two do not make the same.
-    """
+    """Return the result of one of two functions; only that part of the graph runs."""
     on_true, on_false = true_fn or fn1, false_fn or fn2
     if not callable(on_true) or not callable(on_false):
         raise TypeError("'true_fn' and 'false_fn' must be callable.")

@@ -51,13 +51,7 @@ class Coordinator:
         return None if info is None else info[1]
 
     def request_stop(self, ex: BaseException | ExcInfo | None = None) -> None:
-        """Ask the threads to stop.
-
-        Parameters
-        ----------
-        ex : Exception or exc_info tuple, optional
-            Why. After :meth:`join` it is raised at once.
-        """
+        """Ask the threads to stop."""
         with self._lock:
             found = None if ex is None else _exc_info(ex)
             if found is not None and isinstance(found[1], self._clean_stop_exception_types):
@@ -105,24 +99,7 @@ class Coordinator:
         stop_grace_period_secs: float = 120,
         ignore_live_threads: bool = False,
     ) -> None:
-        """Wait until the threads have ended.
-
-        Parameters
-        ----------
-        threads : iterable of Thread, optional
-            Beside those that were registered.
-        stop_grace_period_secs : float
-            How long they have for it, once a stop is requested.
-        ignore_live_threads : bool
-            Say nothing of those that have not ended then.
-
-        Raises
-        ------
-        Exception
-            The one that was given to :meth:`request_stop`.
-        RuntimeError
-            When some have not ended.
-        """
+        """Wait until the threads have ended."""
         with self._lock:
             waited = list(self._registered_threads.union(threads or ()))
         while any(thread.is_alive() for thread in waited) and not self.wait_for_stop(0):

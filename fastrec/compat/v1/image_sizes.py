@@ -85,16 +85,7 @@ def resize_images(
     preserve_aspect_ratio: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """Scaled to ``[height, width]``: ``float32``, except for the nearest neighbour.
-
-    Parameters
-    ----------
-    method : ResizeMethod or str
-    align_corners : bool
-        Let the middles of the corners stay where they are.
-    preserve_aspect_ratio : bool
-        As large as it can be within `size`, without changing its form.
-    """
+    """Scaled to ``[height, width]``: ``float32``, except for the nearest neighbour."""
     tensor = convert_to_tensor(images, name="images")
     if tensor.shape.ndims is None:
         raise ValueError("'images' contains no shape.")

@@ -148,13 +148,7 @@ class Iterator:
                 )
 
     def get_next(self, name: str | None = None) -> Any:
-        """Tensors that have the next element in each run.
-
-        Raises
-        ------
-        OutOfRangeError
-            From a run, at the end.
-        """
+        """Tensors that have the next element in each run."""
         captures = list(self._dataset._captures) if self._dataset is not None else []
         outputs = [
             (as_dtype(dtype), TensorShape(shape))

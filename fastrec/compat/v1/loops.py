@@ -46,13 +46,7 @@ def while_loop(
     maximum_iterations: Any = None,
     return_same_structure: bool = False,
 ) -> Any:
-    """Apply `body` to the variables again and again, while `cond` holds.
-
-    Raises
-    ------
-    ValueError
-        When `body` does not give as many tensors, of the same types, and of shapes that go on.
-    """
+    """Apply `body` to the variables again and again, while `cond` holds."""
     if not callable(cond) or not callable(body):
         raise TypeError("cond and body must be callable.")
     structure, leaves = flatten(tuple(loop_vars), lists=True)

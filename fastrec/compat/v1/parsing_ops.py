@@ -185,29 +185,7 @@ def _single(tensor: Tensor, checked: Checked, name: str | None) -> Operation:
 def parse_single_example(
     serialized: Any, features: Any, name: str | None = None, example_names: Any = None
 ) -> dict[Any, Any]:
-    """One Example as tensors, by feature.
-
-    Parameters
-    ----------
-    serialized : Tensor of string, shape ()
-        The record.
-    features : dict
-        What to read, and as what.
-    name : str, optional
-        Of the operation.
-    example_names : optional
-        Not looked at.
-
-    Returns
-    -------
-    dict
-        A Tensor, :class:`SparseTensor` or :class:`RaggedTensor` for each feature.
-
-    Raises
-    ------
-    InvalidArgumentError
-        From running it, when the record is not what was asked for.
-    """
+    """One Example as tensors, by feature."""
     checked = checked_example(features, single=True)
     tensor = _serialized(serialized)
     if tensor.shape.ndims not in (0, None):
@@ -220,29 +198,7 @@ def parse_single_example(
 def parse_example(
     serialized: Any, features: Any, name: str | None = None, example_names: Any = None
 ) -> dict[Any, Any]:
-    """A batch of Examples as tensors, by feature.
-
-    Parameters
-    ----------
-    serialized : Tensor of string, shape (n,)
-        The records. A scalar is a single one.
-    features : dict
-        What to read, and as what.
-    name : str, optional
-        Of the operation.
-    example_names : Tensor of string, shape (n,), optional
-        What to call the records in messages.
-
-    Returns
-    -------
-    dict
-        A Tensor, :class:`SparseTensor` or :class:`RaggedTensor` for each feature.
-
-    Raises
-    ------
-    InvalidArgumentError
-        From running it, when a record is not what was asked for.
-    """
+    """A batch of Examples as tensors, by feature."""
     checked = checked_example(features)
     tensor = _serialized(serialized)
     rank = tensor.shape.ndims
@@ -381,13 +337,7 @@ def serialize_tensor(tensor: Any, name: str | None = None) -> Tensor:
 
 
 def parse_tensor(serialized: Any, out_type: Any, name: str | None = None) -> Tensor:
-    """The tensor in the bytes of a ``TensorProto``.
-
-    Raises
-    ------
-    InvalidArgumentError
-        From running it, when there is none, or one of another type.
-    """
+    """The tensor in the bytes of a ``TensorProto``."""
     dtype = as_dtype(out_type)
 
     def kernel(data: Array) -> Array:

@@ -34,11 +34,6 @@ def limit_epochs(tensor: Any, num_epochs: int | None = None, name: str | None = 
     """`tensor`, which can be had `num_epochs` times; after that it raises OutOfRangeError.
 
     The count is a local variable, which ``tf.local_variables_initializer()`` initialises.
-
-    Raises
-    ------
-    ValueError
-        When `num_epochs` is not positive.
     """
     if num_epochs is None:
         return tensor
@@ -64,33 +59,7 @@ def input_producer(
     name: str | None = None,
     cancel_op: Any = None,
 ) -> QueueBase:
-    """A queue of the rows of a tensor, and a queue runner to fill it.
-
-    Parameters
-    ----------
-    input_tensor : Tensor
-        At least of rank 1.
-    element_shape : shape, optional
-        That of a row, where the tensor does not tell.
-    num_epochs : int, optional
-        How many times each row comes; for ever otherwise.
-    shuffle : bool
-        Whether each epoch is in an order of its own.
-    seed : int, optional
-        That of the shuffles.
-    capacity : int
-        Of the queue.
-    shared_name : str, optional
-        Of the queue.
-    summary_name, name : str, optional
-    cancel_op : Operation, optional
-        That of the queue runner.
-
-    Raises
-    ------
-    ValueError
-        When the shape of a row is not known.
-    """
+    """A queue of the rows of a tensor, and a queue runner to fill it."""
     with name_scope(name, "input_producer", [input_tensor]):
         tensor = convert_to_tensor(input_tensor, name="input_tensor")
         element = tensor.shape.with_rank_at_least(1)[1:].merge_with(TensorShape(element_shape))
@@ -124,13 +93,7 @@ def string_input_producer(
     name: str | None = None,
     cancel_op: Any = None,
 ) -> QueueBase:
-    """A queue of strings, as of the names of files for a reader; see :func:`input_producer`.
-
-    Raises
-    ------
-    ValueError
-        When there are none.
-    """
+    """A queue of strings, as of the names of files for a reader; see :func:`input_producer`."""
     none = "string_input_producer requires a non-null input tensor"
     if not isinstance(string_tensor, Tensor) and not len(string_tensor):
         raise ValueError(none)
@@ -185,13 +148,7 @@ def slice_input_producer(
     shared_name: str | None = None,
     name: str | None = None,
 ) -> list[Tensor]:
-    """A row of each of some tensors: of all of them the same one; see :func:`input_producer`.
-
-    Raises
-    ------
-    ValueError
-        When there are no tensors.
-    """
+    """A row of each of some tensors: of all of them the same one; see :func:`input_producer`."""
     with name_scope(name, "input_producer", list(tensor_list)):
         tensors = [convert_to_tensor(each) for each in tensor_list]
         if not tensors:

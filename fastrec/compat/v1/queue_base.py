@@ -77,13 +77,7 @@ class QueueBase:
 
     @staticmethod
     def from_list(index: Any, queues: list[QueueBase]) -> QueueBase:
-        """The queue of a list that the tensor `index` says.
-
-        Raises
-        ------
-        TypeError
-            When `queues` is not a list of queues, of the same types and names.
-        """
+        """The queue of a list that the tensor `index` says."""
         if not (queues and isinstance(queues, list)) or not all(
             isinstance(queue, QueueBase) for queue in queues
         ):
@@ -195,37 +189,13 @@ class QueueBase:
         return tensors
 
     def enqueue(self, vals: Any, name: str | None = None) -> Operation:
-        """The operation that puts one element in, when there is room.
-
-        Parameters
-        ----------
-        vals : Tensor, list or tuple of Tensor, or dict
-            The components.
-        name : str, optional
-
-        Raises
-        ------
-        ValueError
-            When they cannot be an element of this queue.
-        """
+        """The operation that puts one element in, when there is room."""
         with name_scope(name, f"{self._name}_enqueue") as scope:
             tensors = self._elements(vals, False)
             return self._op("QueueEnqueueV2", _enqueue, tensors, name=scope, default="enqueue")
 
     def enqueue_many(self, vals: Any, name: str | None = None) -> Operation:
-        """The operation that puts elements in, one after the other, as there is room.
-
-        Parameters
-        ----------
-        vals : Tensor, list or tuple of Tensor, or dict
-            The components, with one dimension more in front.
-        name : str, optional
-
-        Raises
-        ------
-        ValueError
-            When they cannot be elements of this queue.
-        """
+        """The operation that puts elements in, one after the other, as there is room."""
         with name_scope(name, f"{self._name}_EnqueueMany") as scope:
             tensors = self._elements(vals, True)
             return self._op(
@@ -257,13 +227,7 @@ class QueueBase:
         return op.outputs[0] if len(op.outputs) == 1 else list(op.outputs)
 
     def dequeue(self, name: str | None = None) -> Any:
-        """Return the tensors of one element, which is dequeued as soon as there is one.
-
-        Returns
-        -------
-        Tensor, list of Tensor, or dict
-            A single component, several, or those that have names.
-        """
+        """Return the tensors of one element, which is dequeued as soon as there is one."""
         outputs = list(zip(self._dtypes, self._shapes, strict=True))
         op = self._op("QueueDequeueV2", _dequeue, (), outputs, name=name, default="Dequeue")
         return self._returned(op)
@@ -301,14 +265,7 @@ class QueueBase:
     # The queue itself.
 
     def close(self, cancel_pending_enqueues: bool = False, name: str | None = None) -> Operation:
-        """The operation that lets no more elements in.
-
-        Parameters
-        ----------
-        cancel_pending_enqueues : bool
-            Call off the enqueues that wait, instead of waiting for them.
-        name : str, optional
-        """
+        """The operation that lets no more elements in."""
 
         def kernel(step: Any, queue: Queue) -> tuple[()]:
             queue.close(step.cancellation, cancel_pending_enqueues=cancel_pending_enqueues)

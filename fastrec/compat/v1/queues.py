@@ -23,13 +23,7 @@ __all__ = ["FIFOQueue", "PaddingFIFOQueue", "PriorityQueue", "QueueBase", "Rando
 
 
 def as_shapes(shapes: Any, *, partial: bool = False) -> list[TensorShape] | None:
-    """Component shapes, of a list of them or of a single one.
-
-    Raises
-    ------
-    TypeError, ValueError
-        When they are no shapes, or open where they must not be.
-    """
+    """Component shapes, of a list of them or of a single one."""
     sequence = isinstance(shapes, (list, tuple))
     if partial and not (sequence and shapes and not any(map(_is_size, shapes))):
         raise ValueError("When providing partial shapes, a list of shapes must be provided.")

@@ -366,13 +366,7 @@ class RaggedTensor:
         return SparseTensor(*op.outputs)
 
     def to_list(self) -> list[Any]:
-        """Lists within lists, of a tensor that depends on constants alone.
-
-        Raises
-        ------
-        ValueError
-            For any other.
-        """
+        """Lists within lists, of a tensor that depends on constants alone."""
         parts, rebuild = self._fetch_parts()
         values = [_known(part) for part in parts]
         if any(value is None for value in values):

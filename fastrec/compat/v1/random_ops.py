@@ -74,13 +74,7 @@ def random_uniform(
     seed: int | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """Numbers from `minval` up to and without `maxval`, each as likely as the others.
-
-    Raises
-    ------
-    ValueError
-        For whole numbers without `maxval`.
-    """
+    """Numbers from `minval` up to and without `maxval`, each as likely as the others."""
     element = as_dtype(dtype)
     if maxval is None:
         if element.is_integer:
@@ -197,13 +191,7 @@ def stateless_random_uniform(
     name: str | None = None,
     alg: str = "auto_select",
 ) -> Tensor:
-    """Numbers that `seed`, of shape (2,), decides, from `minval` up to and without `maxval`.
-
-    Raises
-    ------
-    ValueError
-        For whole numbers without `maxval`.
-    """
+    """Numbers that `seed`, of shape (2,), decides, from `minval` up to and without `maxval`."""
     element = as_dtype(dtype)
     if maxval is None:
         if element.is_integer:
@@ -237,13 +225,7 @@ def _surely_fits(whole: Tensor, part: Tensor) -> bool:
 
 
 def random_crop(value: Any, size: Any, seed: int | None = None, name: str | None = None) -> Tensor:
-    """A part of `value` of the sizes `size`, from anywhere in it.
-
-    Raises
-    ------
-    InvalidArgumentError
-        From running it, when `value` is smaller.
-    """
+    """A part of `value` of the sizes `size`, from anywhere in it."""
     return _cropped(value, size, functools.partial(random_uniform, seed=seed), name)
 
 

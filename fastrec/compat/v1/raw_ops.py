@@ -43,26 +43,7 @@ def decode_raw(
     *,
     fixed_length: int | None = None,
 ) -> Tensor:
-    """Bytes as the elements of arrays, which get one more dimension.
-
-    Parameters
-    ----------
-    input_bytes : Tensor of string
-        All of one size, unless `fixed_length` is given.
-    out_type : DType
-        The type of the elements.
-    little_endian : bool
-        The byte order in the bytes.
-    name : str, optional
-        Of the operation.
-    fixed_length : int, optional
-        How many bytes to take of each, zeros after those that are shorter, as in version 2.
-
-    Raises
-    ------
-    InvalidArgumentError
-        From running it, when sizes differ, or are no multiple of an element's.
-    """
+    """Bytes as the elements of arrays, which get one more dimension."""
     if out_type is None:
         raise ValueError("decode_raw_v1() missing 1 positional argument: 'out_type'")
     tensor = convert_to_tensor(bytes if input_bytes is None else input_bytes, string)
@@ -103,13 +84,7 @@ def decode_raw(
 
 
 def raw_array(values: Array, dtype: np.dtype[Any], little_endian: bool = True) -> Array:
-    """An object array of bytes as the elements of an array of one more dimension.
-
-    Raises
-    ------
-    InvalidArgumentError
-        With TensorFlow's text.
-    """
+    """An object array of bytes as the elements of an array of one more dimension."""
     try:
         if values.ndim == 0:
             data: Any = values[()]
@@ -148,31 +123,7 @@ def decode_csv(
     na_value: str = "",
     select_cols: Sequence[int] | None = None,
 ) -> list[Tensor]:
-    """Lines of comma-separated values as one tensor a column.
-
-    Parameters
-    ----------
-    records : Tensor of string
-        The lines.
-    record_defaults : list
-        For each column its type and what stands for an empty field: a tensor or list of one
-        element, of none where a field must not be empty, or a dtype, which is the same.
-    field_delim : str
-        One character, between fields.
-    use_quote_delim : bool
-        Whether fields may be quoted.
-    name : str, optional
-        Of the operation.
-    na_value : str
-        Another text that is taken for an empty field.
-    select_cols : list of int, optional
-        The columns to take, ascending.
-
-    Raises
-    ------
-    InvalidArgumentError
-        From running it, for a line with another number of fields, or a field of another type.
-    """
+    """Lines of comma-separated values as one tensor a column."""
     tensor = convert_to_tensor(records, string, "records")
     if not isinstance(record_defaults, (list, tuple)):
         raise TypeError(

@@ -134,14 +134,7 @@ class ReaderBase:
         )
 
     def read(self, queue: Any, name: str | None = None) -> ReaderRead:
-        """The next key and value: two scalar strings.
-
-        Parameters
-        ----------
-        queue : QueueBase or Tensor
-            Where the next work item comes from, when one is needed.
-        name : str, optional
-        """
+        """The next key and value: two scalar strings."""
         op = self._op(
             "ReaderReadV2", _read, [(string, []), (string, [])], name, (_ref(queue),), blocking=True
         )

@@ -122,20 +122,7 @@ class QueueRunner:
     def create_threads(
         self, sess: Any, coord: Coordinator | None = None, daemon: bool = False, start: bool = False
     ) -> list[threading.Thread]:
-        """The threads; none, while those of an earlier call for this session have not ended.
-
-        Parameters
-        ----------
-        sess : Session
-            Where they run the operations.
-        coord : Coordinator, optional
-            Tells them when to stop and is told of errors. There is one thread more, then, which
-            closes the queue when a stop is requested.
-        daemon : bool
-            Whether they are daemon threads. Neither kind keeps the interpreter from ending.
-        start : bool
-            Whether they are started here.
-        """
+        """The threads; none, while those of an earlier call for this session have not ended."""
         if isinstance(sess, BaseSession):
             sess = sess.runtime  # to hold no reference to the session itself
         with self._lock:
@@ -253,28 +240,7 @@ def start_queue_runners(
     start: bool = True,
     collection: str = GraphKeys.QUEUE_RUNNERS,
 ) -> list[threading.Thread]:
-    """Start all the queue runners of a graph.
-
-    Parameters
-    ----------
-    sess : Session, optional
-        Where they run; the default session unless given.
-    coord, daemon, start : optional
-        As for :meth:`QueueRunner.create_threads`.
-    collection : str
-        Which runners.
-
-    Returns
-    -------
-    list of threading.Thread
-
-    Raises
-    ------
-    ValueError
-        When there is no session.
-    TypeError
-        When `sess` is none.
-    """
+    """Start all the queue runners of a graph."""
     if sess is None:
         sess = get_default_session()
         if sess is None:

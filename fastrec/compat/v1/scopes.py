@@ -97,13 +97,7 @@ def get_variable(
     collections: Sequence[str] | None = None,
     **ignored: Any,
 ) -> Any:
-    """The variable called `name` in the current scope, made if it is not there.
-
-    Raises
-    ------
-    ValueError
-        When it is there and may not be used again, or is not and may not be made.
-    """
+    """The variable called `name` in the current scope, made if it is not there."""
     scope = get_variable_scope()
     full = f"{scope.name}/{name}" if scope.name else name
     store: dict[str, Any] = get_default_graph().extras.setdefault("variables", {})

@@ -66,26 +66,7 @@ def py_func(
     stateful: bool = True,
     name: str | None = None,
 ) -> Any:
-    """`func` of the values of some tensors.
-
-    Parameters
-    ----------
-    func : callable
-        Takes arrays, scalars of NumPy, and ``bytes``; gives what becomes the outputs.
-    inp : sequence of Tensor
-        What it is called with.
-    Tout : DType or sequence of DType
-        The types of what it gives: a list for a list.
-    stateful : bool
-        Whether it may give something else the next time.
-    name : str, optional
-        Of the operation.
-
-    Returns
-    -------
-    Tensor or list of Tensor
-        Of unknown shape.
-    """
+    """`func` of the values of some tensors."""
     if not callable(func):
         raise ValueError(
             f"Expected func to be callable. Received func={func} of type {type(func)}."

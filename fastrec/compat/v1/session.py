@@ -120,37 +120,13 @@ class BaseSession:
     def run(
         self, fetches: Any, feed_dict: Any = None, options: Any = None, run_metadata: Any = None
     ) -> Any:
-        """Run what `fetches` depends on and give its values.
-
-        Parameters
-        ----------
-        fetches : Tensor, Operation, str, or a structure of them
-            What is wanted: lists, tuples, named tuples and dicts, within each other. An operation
-            gives None, a string tensor ``bytes`` or an object array of them.
-        feed_dict : dict, optional
-            Values that tensors have in this run.
-        options : RunOptions, optional
-            Its ``timeout_in_ms`` is looked at.
-
-        Raises
-        ------
-        RuntimeError
-            When the session is closed, or the graph empty.
-        OpError
-            What goes wrong in an operation.
-        """
+        """Run what `fetches` depends on and give its values."""
         return self.runtime.run(fetches, feed_dict, options, run_metadata)
 
     def make_callable(
         self, fetches: Any, feed_list: Sequence[Any] | None = None, accept_options: bool = False
     ) -> Callable[..., Any]:
-        """A function that runs `fetches`, with values for `feed_list` as its arguments.
-
-        Raises
-        ------
-        CancelledError
-            From calling it, when the session has been closed.
-        """
+        """A function that runs `fetches`, with values for `feed_list` as its arguments."""
         return self.runtime.make_callable(fetches, feed_list, accept_options)
 
     def close(self) -> None:

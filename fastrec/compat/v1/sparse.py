@@ -144,13 +144,7 @@ def sparse_placeholder(
 def dense_array(
     indices: Array, sizes: Array, values: Array, default: Array, validate: bool = True
 ) -> Array:
-    """The whole array, `default` where there is no value.
-
-    Raises
-    ------
-    InvalidArgumentError
-        With TensorFlow's text, for a place outside of it or out of order.
-    """
+    """The whole array, `default` where there is no value."""
     count, rank = (len(indices) if indices.ndim else 1), len(sizes)
     places = indices.reshape(count, rank if indices.size else 0)
     whole = np.full(tuple(int(n) for n in sizes), default[()], dtype=values.dtype)

@@ -385,13 +385,7 @@ _SPELT = ("float32", "float64", "int32", "int64", "uint32", "uint64")
 def string_to_number(
     string_tensor: Any = None, out_type: Any = float32, name: str | None = None, input: Any = None
 ) -> Tensor:
-    """The numbers that strings spell.
-
-    Raises
-    ------
-    InvalidArgumentError
-        From running it, for a string that spells none.
-    """
+    """The numbers that strings spell."""
     dtype = as_dtype(out_type)
     if dtype.name not in _SPELT:
         raise TypeError(

@@ -290,13 +290,7 @@ def assign_sub(
 
 
 def count_up_to(ref: Any, limit: int, name: str | None = None) -> Tensor:
-    """The value of a variable, before one is added to it.
-
-    Raises
-    ------
-    OutOfRangeError
-        From running it, once the value is `limit`.
-    """
+    """The value of a variable, before one is added to it."""
     op = ref.op
 
     def kernel(step: Any) -> tuple[Any]:

@@ -30,13 +30,7 @@ def constant(value: Any, dtype: Any = None, shape: Any = None, name: str | None 
 
 
 def integers(value: Any) -> Any:
-    """Integers as a tensor.
-
-    Raises
-    ------
-    TypeError
-        For other numbers.
-    """
+    """Integers as a tensor."""
     tensor = convert_to_tensor(value)
     if not tensor.dtype.is_integer:
         raise TypeError(f"Cannot convert {value} to EagerTensor of dtype int32")

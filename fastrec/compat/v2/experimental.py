@@ -111,13 +111,7 @@ def make_batched_features_dataset(
     sloppy_ordering: bool = False,
     drop_final_batch: bool = False,
 ) -> Any:
-    """Batches of parsed Examples of the files of a pattern.
-
-    Returns
-    -------
-    Dataset
-        Of dicts of tensors; of pairs of these and the label, with `label_key`.
-    """
+    """Batches of parsed Examples of the files of a pattern."""
     from .._tf.data.dataset import Dataset
     from .._tf.data.file_datasets import TFRecordDataset
 

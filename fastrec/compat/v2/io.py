@@ -152,13 +152,7 @@ def serialize_tensor(tensor: Any, name: str | None = None) -> Any:
 
 
 def parse_tensor(serialized: Any, out_type: Any, name: str | None = None) -> Any:
-    """The tensor in the bytes of a ``TensorProto``.
-
-    Raises
-    ------
-    InvalidArgumentError
-        When there is none, or one of another type.
-    """
+    """The tensor in the bytes of a ``TensorProto``."""
     dtype = as_dtype(out_type)
     op = Op(
         "ParseTensor",
@@ -232,13 +226,7 @@ def decode_csv(
     select_cols: Any = None,
     name: str | None = None,
 ) -> list[Any]:
-    """Lines of comma-separated values as a tensor for each column.
-
-    Raises
-    ------
-    InvalidArgumentError
-        For a line with another number of fields, or a field of another type.
-    """
+    """Lines of comma-separated values as a tensor for each column."""
     from .._tf.kernels.csv import read_lines
 
     fields = _defaults(record_defaults)

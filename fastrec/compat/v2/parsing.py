@@ -209,19 +209,7 @@ def _parsed(op: Op, serialized: Any, keys: list[Any]) -> dict[Any, Any]:
 def parse_single_example(
     serialized: Any, features: Any, example_names: Any = None, name: str | None = None
 ) -> dict[Any, Any]:
-    """One Example as tensors, by feature.
-
-    Parameters
-    ----------
-    serialized : string tensor of shape ()
-    features : dict
-        What to read, and as what.
-
-    Raises
-    ------
-    InvalidArgumentError
-        When the record is not what was asked for; a :class:`fastrec.ExampleParseError`, too.
-    """
+    """One Example as tensors, by feature."""
     checked = checked_example(features, single=True)
     record = convert_to_tensor(serialized)
     if record.shape.ndims not in (0, None):
@@ -233,21 +221,7 @@ def parse_single_example(
 def parse_example(
     serialized: Any, features: Any, example_names: Any = None, name: str | None = None
 ) -> dict[Any, Any]:
-    """Examples as tensors, by feature; a scalar is a single one.
-
-    Parameters
-    ----------
-    serialized : string tensor of shape (n,) or ()
-    features : dict
-        What to read, and as what.
-    example_names : string tensor of shape (n,), optional
-        What to call the records in messages.
-
-    Raises
-    ------
-    InvalidArgumentError
-        When a record is not what was asked for; a :class:`fastrec.ExampleParseError`, too.
-    """
+    """Examples as tensors, by feature; a scalar is a single one."""
     checked = checked_example(features)
     records = convert_to_tensor(serialized)
     if records.shape.ndims == 0:

@@ -110,13 +110,7 @@ def uniform(
     seed: int | None = None,
     name: str | None = None,
 ) -> Any:
-    """Numbers from `minval` up to and without `maxval`, each as likely as the others.
-
-    Raises
-    ------
-    ValueError
-        For whole numbers without `maxval`.
-    """
+    """Numbers from `minval` up to and without `maxval`, each as likely as the others."""
     element, sizes = as_dtype(dtype), _sizes(shape)
     spec = TensorSpec(sizes, element)
     if element.is_integer:

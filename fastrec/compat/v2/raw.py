@@ -92,13 +92,7 @@ def decode_raw(
     fixed_length: int | None = None,
     name: str | None = None,
 ) -> Any:
-    """Strings as the numbers whose bytes they are, along one more dimension.
-
-    Raises
-    ------
-    InvalidArgumentError
-        When strings differ in size, or are no whole numbers.
-    """
+    """Strings as the numbers whose bytes they are, along one more dimension."""
     dtype = as_dtype(out_type)
     if short_name(dtype) not in _RAW_TYPES.split() or (fixed_length and dtype.is_bool):
         raise invalid_type("out_type", dtype, ", ".join(_RAW_TYPES.split()))

@@ -24,13 +24,7 @@ class DataProvider:
         self._num_samples = num_samples
 
     def get(self, items: Any) -> list[Any]:
-        """The tensors of some items.
-
-        Raises
-        ------
-        ValueError
-            When `items` is no list or tuple, or names one that there is not.
-        """
+        """The tensors of some items."""
         if not isinstance(items, (list, tuple)):
             raise ValueError("items must be a list or tuple")
         valid = self.list_items()

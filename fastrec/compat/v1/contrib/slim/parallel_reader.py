@@ -98,30 +98,7 @@ def parallel_read(
     seed: int | None = None,
     scope: str | None = None,
 ) -> Any:
-    """Keys and values of records that several readers read at once.
-
-    Parameters
-    ----------
-    data_sources : str or list of str
-        Files, or patterns for their names.
-    reader_class : callable
-        Makes a reader.
-    num_epochs : int, optional
-        How many times each file is read; for ever otherwise.
-    num_readers : int
-        How many readers.
-    reader_kwargs : dict, optional
-        For `reader_class`.
-    shuffle : bool
-        Whether files and records are shuffled.
-    dtypes : list of DType, optional
-        Of keys and values.
-    capacity, min_after_dequeue : int
-        Of the queue of records.
-    seed : int, optional
-        Of the shuffles.
-    scope : str, optional
-    """
+    """Keys and values of records that several readers read at once."""
     files = get_data_files(data_sources)
     with name_scope(scope, "parallel_read"):
         names = string_input_producer(
@@ -154,13 +131,7 @@ def single_pass_read(
 
 
 def get_data_files(data_sources: Any) -> list[str]:
-    """The names of the files that some names and patterns stand for; those of a pattern sorted.
-
-    Raises
-    ------
-    ValueError
-        When a pattern stands for none.
-    """
+    """The names of the files that some names and patterns stand for; those of a pattern sorted."""
     if isinstance(data_sources, (list, tuple)):
         files = [name for source in data_sources for name in get_data_files(source)]
     else:

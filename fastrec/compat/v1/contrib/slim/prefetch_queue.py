@@ -21,25 +21,7 @@ def prefetch_queue(
     shared_name: str | None = None,
     name: str | None = None,
 ) -> QueueBase:
-    """A queue of what `tensors` give, each as it is, and a queue runner to fill it.
-
-    Parameters
-    ----------
-    tensors : list or dict of Tensor
-        An element of the queue; of a dictionary, the queue has the names.
-    capacity : int
-        Elements that are made ahead.
-    num_threads : int
-        Threads that make them.
-    dynamic_pad : bool
-        Whether dimensions may be open.
-    shared_name, name : str, optional
-
-    Raises
-    ------
-    ValueError
-        When shapes are open that must not be.
-    """
+    """A queue of what `tensors` give, each as it is, and a queue runner to fill it."""
     names: list[str] | None = None
     if isinstance(tensors, dict):
         names = sorted(tensors, key=str)
