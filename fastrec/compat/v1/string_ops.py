@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import base64
 import functools
 import re
 from collections.abc import Callable, Sequence
@@ -11,14 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from .._tf.dtypes import as_dtype, float32, int32, int64, string
-from .._tf.errors import OutOfRangeError, UnimplementedError
-from .._tf.kernels.numbers import NotANumber, number_of
-from .._tf.ops.arithmetic import broadcast_sizes
-from .._tf.shape import TensorShape, in_messages
+from .._tf.dtypes import as_dtype, float32, int64, string
+from .._tf.ops import strings as rows
+from .._tf.shape import in_messages
 from ._nodes import Tensor, operators
-from ._ops import Array, invalid, numbers_of, pure
-from .constants import constant_value, convert_to_tensor
+from ._ops import Array, invalid, numbers_of, pure, record
+from .constants import convert_to_tensor
 from .graph import create_op
 from .ragged import RaggedTensor
 
@@ -53,44 +50,28 @@ def mapped(
     dtype: Any = string,
 ) -> Tensor:
     """`function` of every string."""
-    tensor = convert_to_tensor(input, string)
-
-    def kernel(values: Array) -> Array:
-        return each(values, function, dtype.numpy)
-
-    return pure(type, kernel, (tensor,), dtype, tensor.shape, name)
-
-
-def _decoded(value: bytes, encoding: str, function: Callable[[str], str]) -> bytes:
-    if encoding != "utf-8":
-        raise invalid(f"only utf-8 or '' (no encoding) is supported, received {encoding}")
-    return function(value.decode("utf-8", "replace")).encode()
+    return record(rows.mapped(type, function, dtype), (convert_to_tensor(input, string),), name)
 
 
 def string_lower(input: Any, encoding: str = "", name: str | None = None) -> Tensor:
     """In small letters: of ASCII only, unless the encoding is ``utf-8``."""
-    if encoding == "":
-        return mapped("StringLower", bytes.lower, input, name)
-    return mapped("StringLower", lambda s: _decoded(s, encoding, str.lower), input, name)
+    return record(rows.LOWER, (convert_to_tensor(input, string),), name, encoding=encoding)
 
 
 def string_upper(input: Any, encoding: str = "", name: str | None = None) -> Tensor:
     """In capital letters: of ASCII only, unless the encoding is ``utf-8``."""
-    if encoding == "":
-        return mapped("StringUpper", bytes.upper, input, name)
-    return mapped("StringUpper", lambda s: _decoded(s, encoding, str.upper), input, name)
+    return record(rows.UPPER, (convert_to_tensor(input, string),), name, encoding=encoding)
 
 
 def string_strip(input: Any, name: str | None = None) -> Tensor:
     """Without white space at either end."""
-    return mapped("StringStrip", bytes.strip, input, name)
+    return record(rows.STRIP, (convert_to_tensor(input, string),), name)
 
 
 def string_length(input: Any, name: str | None = None, unit: str = "BYTE") -> Tensor:
     """Bytes, or characters if `unit` is ``UTF8_CHAR``."""
     _check_unit(unit, "StringLength")
-    function = len if unit == "BYTE" else lambda s: sum(byte & 0xC0 != 0x80 for byte in s)
-    return mapped("StringLength", function, input, name, int32)
+    return record(rows.LENGTH, (convert_to_tensor(input, string),), name, unit=unit)
 
 
 def _check_unit(unit: str, type: str) -> None:
@@ -103,28 +84,12 @@ def _check_unit(unit: str, type: str) -> None:
 
 def encode_base64(input: Any, pad: bool = False, name: str | None = None) -> Tensor:
     """In letters, digits, ``-`` and ``_``."""
-
-    def function(value: bytes) -> bytes:
-        encoded = base64.urlsafe_b64encode(value)
-        return encoded if pad else encoded.rstrip(b"=")
-
-    return mapped("EncodeBase64", function, input, name)
+    return record(rows.ENCODE_BASE64, (convert_to_tensor(input, string),), name, pad=pad)
 
 
 def decode_base64(input: Any, name: str | None = None) -> Tensor:
     """Decode strings that :func:`encode_base64` encoded."""
-
-    def function(value: bytes) -> bytes:
-        if not re.fullmatch(rb"[A-Za-z0-9_-]*={0,2}", value):
-            raise invalid("Invalid character found in base64.")
-        bare = value.rstrip(b"=")
-        if bare != value and len(value) % 4:
-            raise invalid(f"Base64 string length with padding must be 0 modulo 4, got {len(value)}")
-        if len(bare) % 4 == 1:
-            raise invalid(f"Base64 string length cannot be 1 modulo 4, got {len(bare)}")
-        return base64.urlsafe_b64decode(bare + b"=" * (-len(bare) % 4))
-
-    return mapped("DecodeBase64", function, input, name)
+    return record(rows.DECODE_BASE64, (convert_to_tensor(input, string),), name)
 
 
 # Parts.
@@ -247,74 +212,21 @@ _SPACE = b" \t\n\v\f\r"
 def substr(input: Any, pos: Any, len: Any, name: str | None = None, unit: str = "BYTE") -> Tensor:
     """`len` bytes from `pos` on; negative positions count from the end."""
     _check_unit(unit, "Substr")
-    tensor = convert_to_tensor(input, string)
     first, count = convert_to_tensor(pos), convert_to_tensor(len)
-    if not first.shape.is_compatible_with(count.shape):
-        raise ValueError(
-            f"Shapes of pos and len must be equal, got {first.shape} and {count.shape} for 'Substr'"
-        )
     if first.dtype is not count.dtype:
         raise TypeError(
             f"Input 'len' of 'Substr' Op has type {count.dtype.name} that does not match type "
             f"{first.dtype.name} of argument 'pos'."
         )
-
-    def kernel(values: Array, starts: Array, lengths: Array) -> Array:
-        if starts.shape != lengths.shape:
-            raise invalid("pos and len should have the same shape")
-        try:
-            whole = np.broadcast_arrays(values, starts, lengths)
-        except ValueError:
-            shapes = f"{in_messages(values.shape)} vs. {in_messages(starts.shape)}"
-            raise invalid(f"Incompatible shapes: {shapes}") from None
-        if whole[0].ndim > 2 and starts.ndim and values.shape != starts.shape:
-            text = f"Substr broadcast not implemented for {whole[0].ndim} dimensions"
-            raise UnimplementedError(None, None, text)
-        flat = zip(*(part.reshape(-1).tolist() for part in whole), strict=True)
-        result = np.empty(whole[0].size, dtype=object)
-        result[:] = [_part(v, p, n, i, unit) for i, (v, p, n) in enumerate(flat)]
-        return result.reshape(whole[0].shape)
-
-    shape = TensorShape(broadcast_sizes("Substr", [tensor, first]))
-    return pure("Substr", kernel, (tensor, first, count), string, shape, name)
-
-
-def _part(value: bytes, start: int, length: int, index: int, unit: str) -> bytes:
-    text: Any = value if unit == "BYTE" else value.decode("utf-8", "surrogateescape")
-    begin = start if start >= 0 else start + text.__len__()
-    if not 0 <= begin <= text.__len__():
-        what = f" {value!r}" if unit == "BYTE" else ""
-        raise invalid(f"pos {start} out of range for string{what} at index {index}")
-    part = text[begin:] if length < 0 else text[begin : begin + length]
-    return bytes(part) if unit == "BYTE" else part.encode("utf-8", "surrogateescape")
+    inputs = (convert_to_tensor(input, string), first, count)
+    return record(rows.SUBSTR, inputs, name, unit=unit)
 
 
 def string_join(inputs: Sequence[Any], separator: Any = "", name: str | None = None) -> Tensor:
     """Strings one after the other, `separator` between them."""
     tensors = [convert_to_tensor(each, string) for each in inputs]
     between = separator.encode() if isinstance(separator, str) else separator
-
-    def kernel(*parts: Array) -> Array:
-        shaped = [part.shape for part in parts if part.ndim]
-        for shape in shaped:
-            if shape != shaped[0]:
-                shapes = f"{in_messages(shaped[0])} vs. {in_messages(shape)}"
-                raise invalid(f"Input shapes do not match: {shapes}")
-        whole = np.broadcast_arrays(*parts) if parts else [np.full((), b"", object)]
-        flat = zip(*(part.reshape(-1).tolist() for part in whole), strict=True)
-        result = np.empty(whole[0].size, dtype=object)
-        result[:] = [between.join(row) for row in flat]
-        return result.reshape(whole[0].shape)
-
-    shape = TensorShape([])
-    for tensor in tensors:
-        if tensor.shape.ndims != 0:
-            if shape.ndims and not shape.is_compatible_with(tensor.shape):
-                raise ValueError(
-                    f"Input shapes do not match: {shape} and {tensor.shape} for 'StringJoin'"
-                )
-            shape = tensor.shape if shape.ndims == 0 else shape.merge_with(tensor.shape)
-    return pure("StringJoin", kernel, tensors, string, shape, name)
+    return record(rows.JOIN, tensors, name, separator=between)
 
 
 def reduce_join(
@@ -327,59 +239,13 @@ def reduce_join(
     keepdims: bool | None = None,
 ) -> Tensor:
     """The strings along some dimensions, one after the other."""
-    tensor = convert_to_tensor(inputs, string)
+    tensors = [convert_to_tensor(inputs, string)]
     chosen = reduction_indices if axis is None else axis
+    if chosen is not None:
+        empty = isinstance(chosen, (list, tuple)) and not chosen
+        tensors.append(numbers_of(np.zeros(0, np.int32) if empty else chosen, "axis"))
     keep, between = bool(keepdims or keep_dims), separator.encode()
-    empty = isinstance(chosen, (list, tuple)) and not chosen
-    given = (
-        [] if chosen is None else [numbers_of(np.zeros(0, np.int32) if empty else chosen, "axis")]
-    )
-
-    def kernel(x: Array, *axes: Array) -> Array:
-        # The first of several is joined first: it is the one that changes fastest.
-        places = _joined_first(axes[0], x.ndim)[::-1] if axes else list(range(x.ndim))
-        rest = [d for d in range(x.ndim) if d not in places]
-        outer = [x.shape[d] for d in rest]
-        count = int(np.prod([x.shape[d] for d in places]))
-        rows = x.transpose([*rest, *places]).reshape([*outer, count])
-        flat = np.empty(int(np.prod(rows.shape[:-1])), dtype=object)
-        flat[:] = [between.join(row) for row in rows.reshape(flat.size, count).tolist()]
-        sizes = [1 if d in places else n for d, n in enumerate(x.shape)]
-        return flat.reshape(sizes if keep else rows.shape[:-1])
-
-    rank = tensor.shape.ndims
-    left: Any = None if rank is None else [1] * rank if keep else []
-    if given:
-        places = constant_value(given[0])
-        left = None
-        if places is not None and rank is not None:
-            for place in places.reshape(-1).tolist():
-                if not -rank <= place < rank:
-                    raise ValueError(
-                        f"Invalid reduction dimension {place} for input with {rank} dimension(s)"
-                    )
-            gone = {int(place) % max(rank, 1) for place in places.reshape(-1)}
-            sizes = list(tensor.shape.sizes or ())
-            left = [1 if d in gone else n for d, n in enumerate(sizes) if keep or d not in gone]
-    known = TensorShape([] if not given and not keep else left)
-    return pure("ReduceJoin", kernel, (tensor, *given), string, known, name)
-
-
-def _joined_first(axes: Array, rank: int) -> list[int]:
-    found: list[int] = []
-    for axis in axes.reshape(-1).tolist():
-        if not -rank <= axis < rank:
-            text = f"Invalid reduction dimension {axis} for input with {rank} dimension(s)"
-            raise OutOfRangeError(None, None, text)
-        found.append(axis % rank)
-        if found.count(found[-1]) > 1:
-            raise invalid(f"Duplicate reduction dimension {axis}")
-    return found
-
-
-# Numbers.
-
-_SPELT = ("float32", "float64", "int32", "int64", "uint32", "uint64")
+    return record(rows.REDUCE_JOIN, tensors, name, keep_dims=keep, separator=between)
 
 
 def string_to_number(
@@ -387,21 +253,13 @@ def string_to_number(
 ) -> Tensor:
     """The numbers that strings spell."""
     dtype = as_dtype(out_type)
-    if dtype.name not in _SPELT:
+    if dtype.name not in rows.SPELT:
         raise TypeError(
             f"Value passed to parameter 'out_type' has DataType {dtype.name} not in list of "
-            f"allowed values: {', '.join(_SPELT)}"
+            f"allowed values: {', '.join(rows.SPELT)}"
         )
-
-    def function(value: bytes) -> Any:
-        try:
-            return number_of(value, dtype.numpy)
-        except NotANumber:
-            text = value.decode("utf-8", "replace")
-            raise invalid(f"StringToNumberOp could not correctly convert string: {text}") from None
-
-    given = string_tensor if input is None else input
-    return mapped("StringToNumber", function, given, name, dtype)
+    given = convert_to_tensor(string_tensor if input is None else input, string)
+    return record(rows.TO_NUMBER, (given,), name, out_type=dtype)
 
 
 def as_string(
@@ -414,33 +272,6 @@ def as_string(
     name: str | None = None,
 ) -> Tensor:
     """Numbers as C's ``printf`` writes them."""
-    tensor = convert_to_tensor(input)
-    kind = "f" if tensor.dtype.is_floating else tensor.dtype.numpy.kind
-    if scientific and shortest:
-        raise invalid("Cannot select both scientific and shortest notation")
-    if len(fill) > 1:
-        raise invalid(f"Fill string must be one or fewer characters, got {fill!r}")
-    if kind in "fc":
-        letter = "e" if scientific else "g" if shortest else "f"
-    else:
-        name_ = tensor.dtype.name
-        if scientific or shortest:
-            raise invalid(f"scientific and shortest format not supported for datatype {name_}")
-        if precision >= 0:
-            raise invalid(f"precision not supported for datatype {name_}")
-        letter = "s" if kind in "bO" else "d"
-    digits = f".{precision}" if precision >= 0 else ""
-    spec = f"%{fill}{width if width >= 0 else ''}{digits}{letter}"
-
-    def function(value: Any) -> bytes:
-        if isinstance(value, bytes):
-            padding = b" " * (width - len(value))
-            return value + padding if fill == "-" else padding + value
-        if kind == "b":
-            return b"true" if value else b"false"
-        if kind == "c":
-            return f"({spec % value.real},{spec % value.imag})".encode()
-        text: str = spec % value
-        return text.encode()
-
-    return pure("AsString", lambda x: each(x, function), (tensor,), string, tensor.shape, name)
+    how: dict[str, Any] = {"precision": precision, "scientific": scientific}
+    how |= {"shortest": shortest, "width": width, "fill": fill}
+    return record(rows.AS_STRING, (convert_to_tensor(input),), name, **how)

@@ -3,21 +3,21 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from .._tf.data.pipeline import invalid
-from .._tf.dtypes import DType, as_dtype, short_name
-from .._tf.kernels.numbers import NotANumber, number_of, numbers_of
+from .._tf.dtypes import as_dtype
+from .._tf.ops import Op, of_type
+from .._tf.ops import strings as rows
 from .._tf.patterns import compiled
-from .._tf.specs import TensorSpec, TypeSpec
 from .._tf.tensor import Tensor, as_array, convert_to_tensor, mismatch
-from .._tf.trace import Block, Op, run
+from .._tf.trace import run
 from ._ragged import RaggedTensor
 from ._types import invalid_type
+from .array_ops import sizes_of
 
 __all__ = [
     "as_string",
@@ -36,47 +36,52 @@ __all__ = [
 ]
 
 
+def _strings(op: Op, value: Any, number: int = 0) -> Any:
+    tensor = value if isinstance(value, Tensor) else convert_to_tensor(value, "string")
+    if tensor.dtype.name != "string":
+        raise mismatch(op.name, as_dtype("string"), tensor.dtype, number)
+    return tensor
+
+
+def _run(op: Op, input: Any, *others: Any, **attributes: Any) -> Any:
+    """An operation on strings; on those of a ragged tensor, in the same rows."""
+    if isinstance(input, RaggedTensor):
+        inner = _run(op, input.flat_values, *others, **attributes)
+        return input.with_flat_values(inner)
+    return run(op, [_strings(op, input), *others], **attributes)
+
+
 def _each(
     name: str,
     function: Callable[..., Any],
     dtype: Any,
     *values: Any,
-    many: Callable[[list[bytes]], Any] | None = None,
 ) -> Any:
-    """A function of strings, of each of a tensor's; of all of them by `many`, where it can."""
+    """A function of strings, of each of a tensor's."""
+    if len(values) == 1:
+        return _run(rows.mapped(name, function, dtype), values[0])
     if isinstance(values[0], RaggedTensor):
-        inner = _each(name, function, dtype, values[0].flat_values, *values[1:], many=many)
+        inner = _each(name, function, dtype, values[0].flat_values, *values[1:])
         return values[0].with_flat_values(inner)
     wanted, text = as_dtype(dtype), as_dtype("string")
 
     def kernel(*arrays: Any) -> Any:
         broadcast = np.broadcast_arrays(*map(as_array, arrays))
         texts = [a.reshape(-1).tolist() for a in broadcast]
-        at_once = None if many is None else many(texts[0])
-        if at_once is not None:
-            return at_once.reshape(broadcast[0].shape)
         found = [function(*row) for row in zip(*texts, strict=True)]
         out = np.empty(len(found), wanted.numpy)
         out[:] = found
         return out.reshape(broadcast[0].shape)
 
-    def infer(specs: list[TypeSpec], _: Any) -> list[TypeSpec]:
-        return [TensorSpec(specs[0].shape, wanted)]
-
-    def block(_: int, *blocks: Block) -> Any:
-        if len(blocks) > 1 or not blocks[0].many or isinstance(blocks[0].value, list):
-            return None
-        return kernel(blocks[0].value)
-
     tensors = [v if isinstance(v, Tensor) else convert_to_tensor(v, text) for v in values]
     for number, tensor in enumerate(tensors):
-        if tensor.dtype != text and not name.startswith("AsString"):
+        if tensor.dtype != text:
             raise mismatch(name, text, tensor.dtype, number)
-    return run(Op(name, kernel, infer, block), tensors)
+    return run(Op(name, kernel, of_type(wanted)), tensors)
 
 
 def _checked_unit(unit: str) -> str:
-    if unit not in ("BYTE", "UTF8_CHAR"):
+    if unit not in rows.UNITS:
         raise invalid(
             f"Value for attr 'unit' of \"{unit}\" is not in the list of allowed values: "
             '"BYTE", "UTF8_CHAR"'
@@ -84,47 +89,32 @@ def _checked_unit(unit: str) -> str:
     return unit
 
 
-def _begins(data: bytes) -> list[int]:
-    """Offsets at which the characters of UTF-8 begin, and the end."""
-    return [*(at for at, byte in enumerate(data) if byte & 0xC0 != 0x80), len(data)]
-
-
 def length(input: Any, unit: str = "BYTE", name: str | None = None) -> Any:
     """Return the number of bytes, or characters, of strings."""
-    of = len if _checked_unit(unit) == "BYTE" else lambda data: len(_begins(data)) - 1
-    return _each("StringLength", of, "int32", input)
-
-
-def _cased(name: str, plain: Any, wide: Any, encoding: str, input: Any) -> Any:
-    if encoding not in ("", "utf-8"):
-        raise invalid(f"only utf8 or '' (no encoding) is supported, received {encoding}")
-    if not encoding:
-        return _each(name, plain, "string", input)
-    whole = lambda s: wide(s.decode("utf-8", "replace")).encode()  # noqa: E731
-    return _each(name, whole, "string", input)
+    return _run(rows.LENGTH, input, unit=_checked_unit(unit))
 
 
 def lower(input: Any, encoding: str = "", name: str | None = None) -> Any:
     """Strings in small letters."""
-    return _cased("StringLower", bytes.lower, str.lower, encoding, input)
+    return _run(rows.LOWER, input, encoding=encoding)
 
 
 def upper(input: Any, encoding: str = "", name: str | None = None) -> Any:
     """Strings in capital letters."""
-    return _cased("StringUpper", bytes.upper, str.upper, encoding, input)
+    return _run(rows.UPPER, input, encoding=encoding)
 
 
 def strip(input: Any, name: str | None = None) -> Any:
     """Strings without white space around them."""
-    return _each("StringStrip", lambda s: s.strip(_SPACE), "string", input)
+    return _run(rows.STRIP, input)
 
 
 def join(inputs: Any, separator: str = "", name: str | None = None) -> Any:
     """Strings put together."""
-    between = separator.encode()
-    if not inputs:
-        return convert_to_tensor(b"")
-    return _each("StringJoin", lambda *s: between.join(s), "string", *inputs)
+    if any(isinstance(each, RaggedTensor) for each in inputs):
+        return _each("StringJoin", lambda *s: separator.encode().join(s), "string", *inputs)
+    tensors = [_strings(rows.JOIN, each, number) for number, each in enumerate(inputs)]
+    return run(rows.JOIN, tensors, separator=separator.encode())
 
 
 def reduce_join(
@@ -134,43 +124,41 @@ def reduce_join(
     separator: str = "",
     name: str | None = None,
 ) -> Any:
-    """All strings of a tensor put together, or those along its last dimension."""
-    between = separator.encode()
-    tensor = convert_to_tensor(inputs, "string")
-    if axis not in (None, -1) or keepdims:
-        raise NotImplementedError("reduce_join joins everything, or along axis -1")
-
-    def kernel(x: Any) -> Any:
-        array = as_array(x)
-        rows = array.reshape(-1, array.shape[-1]) if axis == -1 else array.reshape(1, -1)
-        found = np.empty(len(rows), object)
-        found[:] = [between.join(row) for row in rows.tolist()]
-        return found.reshape(array.shape[:-1] if axis == -1 else ())
-
-    return run(Op("ReduceJoin", kernel), [tensor])
+    """All strings of a tensor put together, or those along some dimensions."""
+    tensors = [convert_to_tensor(inputs, "string"), *([] if axis is None else [sizes_of(axis)])]
+    how: dict[str, Any] = {"keep_dims": bool(keepdims), "separator": separator.encode()}
+    return run(rows.REDUCE_JOIN, tensors, **how)
 
 
 def substr(input: Any, pos: Any, len: Any, unit: str = "BYTE", name: str | None = None) -> Any:
     """Parts of strings: `len` bytes, or characters, from `pos` on; or from the end, if negative."""
-    begins, counts = (np.asarray(convert_to_tensor(each)) for each in (pos, len))
-    if begins.shape != counts.shape:
-        raise invalid("pos and len should have the same shape")
-    if begins.ndim:
-        raise NotImplementedError("substr with several positions is not covered")
-    begin, count = int(begins), int(counts)
-    at = _begins if _checked_unit(unit) == "UTF8_CHAR" else lambda data: range(_size(data) + 1)
+    places = [convert_to_tensor(each) for each in (pos, len)]
+    return _run(rows.SUBSTR, input, *places, unit=_checked_unit(unit))
 
-    def cut(data: bytes) -> bytes:
-        ends = at(data)
-        most = _size(ends) - 1
-        if not -most <= begin <= most:
-            message = f"pos {begin} out of range for string b'{data.decode('latin-1')}' at index 0"
-            raise invalid(message)
-        first = begin if begin >= 0 else most + begin
-        last = most if count < 0 else min(most, first + count)
-        return data[ends[first] : ends[last]]
 
-    return _each("Substr", cut, "string", input)
+def to_number(input: Any, out_type: Any = "float32", name: str | None = None) -> Any:
+    """Strings as the numbers that they spell."""
+    dtype = as_dtype(out_type)
+    if dtype.name not in rows.SPELT:
+        raise invalid_type("out_type", dtype, "float, double, int32, int64, uint32, uint64")
+    return _run(rows.TO_NUMBER, input, out_type=dtype)
+
+
+def as_string(
+    input: Any,
+    precision: int = -1,
+    scientific: bool = False,
+    shortest: bool = False,
+    width: int = -1,
+    fill: str = "",
+    name: str | None = None,
+) -> Any:
+    """Numbers as C's ``printf`` writes them."""
+    how: dict[str, Any] = {"precision": precision, "scientific": scientific}
+    how |= {"shortest": shortest, "width": width, "fill": fill}
+    if isinstance(input, RaggedTensor):
+        return input.with_flat_values(as_string(input.flat_values, **how))
+    return run(rows.AS_STRING, [convert_to_tensor(input)], **how)
 
 
 _size = len
@@ -203,59 +191,6 @@ def regex_full_match(input: Any, pattern: Any, name: str | None = None) -> Any:
         matches = lambda s, p: compiled(p).full_match(s)  # noqa: E731
         return _each("RegexFullMatch", matches, "bool", input, pattern)
     return _each("RegexFullMatch", compiled(known).full_match, "bool", input)
-
-
-def _number(data: bytes, dtype: DType) -> Any:
-    try:
-        return number_of(data, dtype.numpy)
-    except NotANumber:
-        text = f"StringToNumberOp could not correctly convert string: {data.decode('latin-1')}"
-        raise invalid(text) from None
-
-
-def to_number(input: Any, out_type: Any = "float32", name: str | None = None) -> Any:
-    """Strings as the numbers that they spell."""
-    dtype = as_dtype(out_type)
-    if dtype.name not in ("float32", "float64", "int32", "int64", "uint32", "uint64"):
-        raise invalid_type("out_type", dtype, "float, double, int32, int64, uint32, uint64")
-    many = functools.partial(numbers_of, dtype=dtype.numpy)
-    return _each("StringToNumber", functools.partial(_number, dtype=dtype), dtype, input, many=many)
-
-
-def as_string(
-    input: Any,
-    precision: int = -1,
-    scientific: bool = False,
-    shortest: bool = False,
-    width: int = -1,
-    fill: str = "",
-    name: str | None = None,
-) -> Any:
-    """Numbers as C's ``printf`` writes them."""
-    tensor = convert_to_tensor(input)
-    kind, real = tensor.dtype.numpy.kind, tensor.dtype.is_floating
-    if scientific and shortest:
-        raise invalid("Cannot select both scientific and shortest notation")
-    if kind in "iub" and (scientific or shortest or precision >= 0):
-        raise invalid(f"scientific, shortest and precision are for floats, not {tensor.dtype.name}")
-    if len(fill) > 1 or (fill and fill not in " +-0#"):
-        raise invalid(f'Fill argument not supported: "{fill}"')
-    if kind == "c":
-        raise NotImplementedError("complex numbers are not written as strings")
-    letter = ("e" if scientific else "g" if shortest else "f") if real else "sd"[kind in "iu"]
-    digits = f".{precision}" if precision >= 0 else ""
-    if kind == "b":  # which TensorFlow writes as they are
-        fill, width = "", -1
-    spec = f"%{fill}{width if width >= 0 else ''}{digits if real else ''}{letter}".encode()
-
-    def spelled(value: Any) -> bytes:
-        if kind == "b":
-            value = b"true" if value else b"false"
-        if real and not np.isfinite(value):
-            return bytes((spec.replace(b"0", b"", 1) if fill == "0" else spec) % value)
-        return bytes(spec % value)
-
-    return _each(f"AsString_{short_name(tensor.dtype)}", spelled, "string", tensor)
 
 
 def _parts(text: bytes, sep: bytes, most: int) -> list[bytes]:

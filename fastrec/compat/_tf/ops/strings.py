@@ -1,0 +1,320 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Strings: cut, joined, taken for numbers and the other way round."""
+
+from __future__ import annotations
+
+import base64
+import re
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+import fastrec
+
+from ..dtypes import DType, as_dtype, string
+from ..errors import OutOfRangeError, UnimplementedError
+from ..kernels.numbers import NotANumber, number_of, numbers_of
+from ..shape import in_messages
+from ..specs import TensorSpec, TypeSpec
+from ..tensor import TensorShape, as_array
+from . import Array, Block, Op, constant_of, invalid, of_type
+from .arithmetic import aligned, broadcast_sizes
+from .reductions import sizes_left
+
+UNITS = ("BYTE", "UTF8_CHAR")
+_SPACE = b" \t\n\v\f\r"
+
+
+def _of_rows(kernel: Callable[..., Any], x: Block, attributes: dict[str, Any]) -> Any:
+    if not x.many or isinstance(x.value, list):
+        return None
+    if not isinstance(x.value, fastrec.Ragged):
+        return kernel(x.value, **attributes)
+    begin, end = x.value.row_splits[[0, -1]]
+    found = kernel(x.value.values[begin:end], **attributes)
+    return fastrec.Ragged(found, x.value.row_splits - begin)
+
+
+def mapped(
+    name: str,
+    function: Callable[..., Any],
+    dtype: Any = string,
+    many: Callable[..., Array | None] | None = None,
+) -> Op:
+    """A function of each string.
+
+    Parameters
+    ----------
+    name : str
+    function : callable
+        Of a string and attributes.
+    dtype : DType
+        Of what it gives; by default that of the attribute ``out_type``, if there is one.
+    many : callable, optional
+        Of a list of strings and attributes; None where it cannot.
+    """
+    wanted = as_dtype(dtype)
+
+    def kernel(x: Any, **attributes: Any) -> Any:
+        numpy = attributes.get("out_type", wanted).numpy
+        if type(x) is bytes:
+            found = function(x, **attributes)
+            return found if type(found) is bytes else np.asarray(found, numpy)
+        array = as_array(x)
+        texts = array.reshape(-1).tolist()
+        at_once = None if many is None else many(texts, **attributes)
+        if at_once is not None:
+            return at_once.reshape(array.shape)
+        result = np.empty(len(texts), numpy)
+        result[:] = [function(text, **attributes) for text in texts]
+        return result.reshape(array.shape)
+
+    def infer(specs: Sequence[Any], *_: Any, **attributes: Any) -> list[TypeSpec]:
+        return [TensorSpec(specs[0].shape, attributes.get("out_type", wanted))]
+
+    def block(_: int, x: Block, **attributes: Any) -> Any:
+        return _of_rows(kernel, x, attributes)
+
+    return Op(name, kernel, infer, block, kinds="O")
+
+
+def _cased(plain: Callable[[bytes], bytes], wide: Callable[[str], str]) -> Callable[..., bytes]:
+    def change(value: bytes, *, encoding: str) -> bytes:
+        if not encoding:
+            return plain(value)
+        if encoding != "utf-8":
+            raise invalid(f"only utf-8 or '' (no encoding) is supported, received {encoding}")
+        return wide(value.decode("utf-8", "replace")).encode()
+
+    return change
+
+
+def _length(value: bytes, *, unit: str) -> int:
+    return len(value) if unit == "BYTE" else sum(byte & 0xC0 != 0x80 for byte in value)
+
+
+def _encoded(value: bytes, *, pad: bool) -> bytes:
+    found = base64.urlsafe_b64encode(value)
+    return found if pad else found.rstrip(b"=")
+
+
+def _decoded(value: bytes) -> bytes:
+    if not re.fullmatch(rb"[A-Za-z0-9_-]*={0,2}", value):
+        raise invalid("Invalid character found in base64.")
+    bare = value.rstrip(b"=")
+    if bare != value and len(value) % 4:
+        raise invalid(f"Base64 string length with padding must be 0 modulo 4, got {len(value)}")
+    if len(bare) % 4 == 1:
+        raise invalid(f"Base64 string length cannot be 1 modulo 4, got {len(bare)}")
+    return base64.urlsafe_b64decode(bare + b"=" * (-len(bare) % 4))
+
+
+LOWER = mapped("StringLower", _cased(bytes.lower, str.lower))
+UPPER = mapped("StringUpper", _cased(bytes.upper, str.upper))
+STRIP = mapped("StringStrip", lambda value: value.strip(_SPACE))
+LENGTH = mapped("StringLength", _length, "int32")
+ENCODE_BASE64 = mapped("EncodeBase64", _encoded)
+DECODE_BASE64 = mapped("DecodeBase64", _decoded)
+
+
+def _number(value: bytes, *, out_type: DType) -> Any:
+    try:
+        return number_of(value, out_type.numpy)
+    except NotANumber:
+        text = value.decode("utf-8", "replace")
+        raise invalid(f"StringToNumberOp could not correctly convert string: {text}") from None
+
+
+def _many_numbers(values: list[bytes], *, out_type: DType) -> Array | None:
+    return numbers_of(values, out_type.numpy)
+
+
+TO_NUMBER = mapped("StringToNumber", _number, many=_many_numbers)
+SPELT = ("float32", "float64", "int32", "int64", "uint32", "uint64")
+
+
+def _notation(
+    dtype: DType, precision: int, scientific: bool, shortest: bool, width: int, fill: str
+) -> tuple[str, str]:
+    """The kind of the values, and what ``printf`` calls the notation."""
+    kind = "f" if dtype.is_floating else dtype.numpy.kind
+    if scientific and shortest:
+        raise invalid("Cannot select both scientific and shortest notation")
+    if len(fill) > 1:
+        raise invalid(f"Fill string must be one or fewer characters, got {fill!r}")
+    if fill and fill not in " +-0#":
+        raise invalid(f'Fill argument not supported: "{fill}"')
+    if kind in "fc":
+        letter = "e" if scientific else "g" if shortest else "f"
+    else:
+        if scientific or shortest:
+            raise invalid(f"scientific and shortest format not supported for datatype {dtype.name}")
+        if precision >= 0:
+            raise invalid(f"precision not supported for datatype {dtype.name}")
+        letter = "s" if kind in "bO" else "d"
+    digits = f".{precision}" if precision >= 0 else ""
+    return kind, f"%{fill}{width if width >= 0 else ''}{digits}{letter}"
+
+
+def _as_string(
+    x: Any, *, precision: int, scientific: bool, shortest: bool, width: int, fill: str
+) -> Array:
+    array = as_array(x)
+    how = (precision, scientific, shortest, width, fill)
+    kind, spec = _notation(as_dtype(array.dtype), *how)
+
+    def spelled(value: Any) -> bytes:
+        if kind == "O":
+            padding = b" " * (width - len(value))
+            return bytes(value + padding if fill == "-" else padding + value)
+        if kind == "b":  # which TensorFlow writes as they are
+            return b"true" if value else b"false"
+        if kind == "c":
+            return f"({spec % value.real},{spec % value.imag})".encode()
+        if kind == "f" and fill == "0" and not np.isfinite(value):
+            return bytes((spec.replace("0", "", 1) % value).encode())
+        return bytes((spec % value).encode())
+
+    result = np.empty(array.size, object)
+    result[:] = [spelled(value) for value in array.reshape(-1).tolist()]
+    return result.reshape(array.shape)
+
+
+AS_STRING = Op(
+    "AsString",
+    _as_string,
+    of_type(string),
+    lambda _, x, **attributes: _of_rows(_as_string, x, attributes),
+)
+
+
+def _substr(x: Any, pos: Array, length: Array, *, unit: str) -> Array:
+    values = as_array(x)
+    if pos.shape != length.shape:
+        raise invalid("pos and len should have the same shape")
+    try:
+        whole = np.broadcast_arrays(values, pos, length)
+    except ValueError:
+        shapes = f"{in_messages(values.shape)} vs. {in_messages(pos.shape)}"
+        raise invalid(f"Incompatible shapes: {shapes}") from None
+    if whole[0].ndim > 2 and pos.ndim and values.shape != pos.shape:
+        text = f"Substr broadcast not implemented for {whole[0].ndim} dimensions"
+        raise UnimplementedError(None, None, text)
+    flat = zip(*(part.reshape(-1).tolist() for part in whole), strict=True)
+    result = np.empty(whole[0].size, object)
+    result[:] = [_part(v, p, n, i, unit) for i, (v, p, n) in enumerate(flat)]
+    return result.reshape(whole[0].shape)
+
+
+def _part(value: bytes, start: int, length: int, index: int, unit: str) -> bytes:
+    text: Any = value if unit == "BYTE" else value.decode("utf-8", "surrogateescape")
+    begin = start if start >= 0 else start + len(text)
+    if not 0 <= begin <= len(text):
+        what = f" {value!r}" if unit == "BYTE" else ""
+        raise invalid(f"pos {start} out of range for string{what} at index {index}")
+    part = text[begin:] if length < 0 else text[begin : begin + length]
+    return bytes(part) if unit == "BYTE" else part.encode("utf-8", "surrogateescape")
+
+
+def _substr_spec(specs: Sequence[Any], *_: Any, unit: str) -> list[TypeSpec]:
+    pos, length = specs[1].shape, specs[2].shape
+    if not pos.is_compatible_with(length):
+        raise ValueError(
+            f"Shapes of pos and len must be equal, got {pos} and {length} for 'Substr'"
+        )
+    return [TensorSpec(broadcast_sizes("Substr", specs[:2]), string)]
+
+
+def _substr_block(_: int, x: Block, pos: Block, length: Block, *, unit: str) -> Any:
+    if pos.many or length.many or pos.value.ndim:
+        return None
+    return _of_rows(_substr, x, {"pos": pos.value, "length": length.value, "unit": unit})
+
+
+SUBSTR = Op("Substr", _substr, _substr_spec, _substr_block)
+
+
+def _rows_joined(parts: Sequence[Array], separator: bytes) -> Array:
+    whole = np.broadcast_arrays(*parts) if parts else [np.full((), b"", object)]
+    flat = zip(*(part.reshape(-1).tolist() for part in whole), strict=True)
+    result = np.empty(whole[0].size, object)
+    result[:] = [separator.join(row) for row in flat]
+    return result.reshape(whole[0].shape)
+
+
+def _join(*values: Any, separator: bytes) -> Array:
+    parts = [as_array(value) for value in values]
+    shaped = [part.shape for part in parts if part.ndim]
+    for shape in shaped:
+        if shape != shaped[0]:
+            shapes = f"{in_messages(shaped[0])} vs. {in_messages(shape)}"
+            raise invalid(f"Input shapes do not match: {shapes}")
+    return _rows_joined(parts, separator)
+
+
+def _join_spec(specs: Sequence[Any], *_: Any, separator: bytes) -> list[TypeSpec]:
+    shape: Any = TensorShape([])
+    for spec in specs:
+        if spec.shape.ndims != 0:
+            if shape.ndims and not shape.is_compatible_with(spec.shape):
+                raise ValueError(
+                    f"Input shapes do not match: {shape} and {spec.shape} for 'StringJoin'"
+                )
+            shape = spec.shape if shape.ndims == 0 else shape.merge_with(spec.shape)
+    return [TensorSpec(shape, string)]
+
+
+def _join_block(_: int, *blocks: Block, separator: bytes) -> Any:
+    parts = aligned(blocks)
+    if parts is None or any(
+        part.ndim > block.many for part, block in zip(parts, blocks, strict=True)
+    ):
+        return None
+    return _rows_joined(parts, separator)
+
+
+JOIN = Op("StringJoin", _join, _join_spec, _join_block)
+
+
+def _joined_first(axes: Array, rank: int) -> list[int]:
+    found: list[int] = []
+    for axis in axes.reshape(-1).tolist():
+        if not -rank <= axis < rank:
+            text = f"Invalid reduction dimension {axis} for input with {rank} dimension(s)"
+            raise OutOfRangeError(None, None, text)
+        if axis % rank in found:
+            raise invalid(f"Duplicate reduction dimension {axis}")
+        found.append(axis % rank)
+    return found
+
+
+def _reduce_join(value: Any, *axes: Array, keep_dims: bool, separator: bytes) -> Array:
+    x = as_array(value)
+    # The first of several is joined first: it is the one that changes fastest.
+    places = _joined_first(axes[0], x.ndim)[::-1] if axes else list(range(x.ndim))
+    rest = [d for d in range(x.ndim) if d not in places]
+    count = int(np.prod([x.shape[d] for d in places]))
+    rows = x.transpose([*rest, *places]).reshape([*[x.shape[d] for d in rest], count])
+    flat = np.empty(int(np.prod(rows.shape[:-1])), object)
+    flat[:] = [separator.join(row) for row in rows.reshape(flat.size, count).tolist()]
+    sizes = [1 if d in places else n for d, n in enumerate(x.shape)]
+    return flat.reshape(sizes if keep_dims else rows.shape[:-1])
+
+
+def _reduce_join_spec(
+    specs: Sequence[Any], raws: Sequence[Any], *, keep_dims: bool, separator: bytes
+) -> list[TypeSpec]:
+    sizes, known = specs[0].shape.sizes, None
+    if len(raws) == 1:
+        axes: Any = range(len(sizes or ()))
+    else:
+        axes = constant_of(raws[1])
+    if len(raws) == 1 and not keep_dims:
+        known = []
+    elif sizes is not None and axes is not None:
+        known = sizes_left(sizes, axes, keep_dims)
+    return [TensorSpec(known, string)]
+
+
+REDUCE_JOIN = Op("ReduceJoin", _reduce_join, _reduce_join_spec)
