@@ -34,8 +34,8 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     data[offsets[1] + 50] ^= 8
     length[offsets[1] + 3] ^= 64
     contents = {
-        "data": data,
-        "length": length,
+        "data": bytes(data),
+        "length": bytes(length),
         "cut": sound[: offsets[2] + 99],
         "giant": sound[: offsets[1]] + promise(2**62, b"few"),
         "packed-cut": gzipped(sound)[:-200],

@@ -11,6 +11,7 @@ import numpy as np
 
 from .._tf import errors as _errors
 from .._tf.dtypes import as_dtype
+from .._tf.nest import map_structure
 from .._tf.ops import Op
 from .._tf.structure import flatten, pack
 from .._tf.tensor import EagerTensor, as_array, convert_to_tensor
@@ -175,13 +176,20 @@ def while_loop(
 ) -> Any:
     """Apply `body` to the variables repeatedly while `cond` holds."""
     most = None if maximum_iterations is None else int(np.asarray(maximum_iterations))
-    values: Any = tuple(loop_vars) if isinstance(loop_vars, (list, tuple)) else (loop_vars,)
-    count = 0
+    values: Any = loop_vars if isinstance(loop_vars, (list, tuple)) else (loop_vars,)
+    count, alone = 0, False
     while (most is None or count < most) and cond(*values):
-        made = body(*values)
-        values = tuple(made) if isinstance(made, (list, tuple)) else (made,)
+        values = body(*values)
+        alone = not isinstance(values, (list, tuple))
+        values = (values,) if alone else values
         count += 1
-    return type(loop_vars)(values) if type(loop_vars) in (list, tuple) else values
+    values = map_structure(_as_tensor, values)
+    return values[0] if alone else values
+
+
+def _as_tensor(value: Any) -> Any:
+    plain = (bool, int, float, str, bytes, np.ndarray, np.generic)
+    return convert_to_tensor(value) if isinstance(value, plain) else value
 
 
 def case(
