@@ -139,9 +139,21 @@ def native(name: str) -> str:
         text = path.read_text(encoding="utf-8")
         doc = re.search(rf'^def {name}\(.*?:\n    """(.*?)"""', text, re.MULTILINE | re.DOTALL)
         if doc and signature:
-            lines = re.sub(r"^    ", "", doc[1], flags=re.MULTILINE)
-            return f"## `{name}`\n\n```python\n{signature[1]}\n```\n\n```text\n{lines}\n```\n"
+            return f"## `{name}`\n\n```python\n{signature[1]}\n```\n\n{prose(doc[1])}\n"
     raise PluginError(f"fastrec.{name} has no docstring")
+
+
+def prose(doc: str) -> str:
+    """A docstring of the extension, which mkdocstrings does not see, as Markdown."""
+    text = re.sub(r"^    ", "", doc, flags=re.MULTILINE).replace("``", "`")
+    text = re.sub(r"^(\w+)\n-+$", r"**\1:**\n", text, flags=re.MULTILINE)
+    text = re.sub(
+        r"^(\w+)(?: : (.*))?\n    (.*)$",
+        lambda found: f"- `{found[1]}`{f' (`{found[2]}`)' if found[2] else ''} - {found[3]}",
+        text,
+        flags=re.MULTILINE,
+    )
+    return re.sub(r"((?:^>>> .*\n.*\n?)+)", r"```pycon\n\1\n```\n", text, flags=re.MULTILINE)
 
 
 def drawing(found: re.Match[str]) -> str:
@@ -220,4 +232,6 @@ def on_page_content(html: str, **_: Any) -> str:
     """
     html = DRAWING.sub(drawing, html)
     html = html.replace("::</p>", ":</p>")  # of the text before an indented block
-    return re.sub(r":(?:class|func|meth|mod|attr):<code>~?(?:fastrec\.)?([^<]*)", r"<code>\1", html)
+    html = re.sub(r":(?:mod|class):`([\w.]+)`", r"\1", html)  # within the type of a parameter
+    role = r":(?:class|func|meth|mod|attr|data):<code>~?(?:fastrec\.)?([^<]*)"
+    return re.sub(role, r"<code>\1", html)

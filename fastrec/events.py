@@ -217,6 +217,19 @@ def scalars(
     ------
     CorruptRecordError, ExampleParseError
         Naming file and record, when a record is damaged or no event.
+
+    Examples
+    --------
+    >>> import os, struct, tempfile, fastrec
+    >>> value = b"\\n\\x04loss\\x15" + struct.pack("<f", 0.5)
+    >>> summary = b"\\n" + bytes([len(value)]) + value
+    >>> event = b"\\t" + struct.pack("<d", 1.0) + b"\\x10\\x03*" + bytes([len(summary)]) + summary
+    >>> path = os.path.join(tempfile.mkdtemp(), "events.out.tfevents.1")
+    >>> with fastrec.Writer(path) as writer:
+    ...     writer.write(event)  # as a program that is watched does
+    >>> table = scalars(path)
+    >>> table["tag"].tolist(), table["step"].tolist(), table["value"].tolist()
+    (['loss'], [3], [0.5])
     """
     log = _Log(source, on_error)
     return Table(_scalar_rows(log, tags), log.skipped)
