@@ -29,7 +29,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         '{"base64": ...}; without it long lists are summarized and images described',
     )
     parser.add_argument(
-        "--number", action="store_true", help="put the file and the record's number before each"
+        "--number", action="store_true", help="prefix each record with its file and number"
     )
 
 

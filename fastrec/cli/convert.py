@@ -34,12 +34,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--text", type=_names, default=(), metavar="A,B",
         help="columns of bytes that are text in Parquet and Arrow",
     )  # fmt: skip
-    parser.add_argument("--raw", action="store_true", help="whole records in one column")
+    parser.add_argument("--raw", action="store_true", help="store whole records in one column")
     parser.add_argument(
-        "--base64", action="store_true", help="bytes as base64 in CSV and JSON lines"
+        "--base64", action="store_true", help="represent bytes as base64 in CSV and JSON lines"
     )
-    parser.add_argument("--compression", metavar="NAME", help="such as zstd for Parquet")
-    parser.add_argument("--level", type=whole_number(0), metavar="N", help="of the compression")
+    parser.add_argument(
+        "--compression", metavar="NAME", help="compression of the output, such as zstd for Parquet"
+    )
+    parser.add_argument("--level", type=whole_number(0), metavar="N", help="compression level")
     parser.add_argument(
         "--records", type=whole_number(1), metavar="N", help="number of records in a file"
     )

@@ -26,7 +26,7 @@ _LONGEST = 100  # bytes of a part; two of them are in a name of up to 255
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_paths(parser)
-    parser.add_argument("-o", "--output", required=True, metavar="DIR", help="the directory")
+    parser.add_argument("-o", "--output", required=True, metavar="DIR", help="output directory")
     parser.add_argument(
         "--feature", metavar="NAME", help="the feature of bytes (default: the one that has images)"
     )

@@ -181,7 +181,7 @@ def add_output(parser: argparse.ArgumentParser, text: str) -> None:
         choices=("none", "GZIP", "ZLIB"),
         default="none",
         type=lambda text: text if text == "none" else text.upper(),
-        help="of the output (default none)",
+        help="compression of the output (default none)",
     )
     parser.add_argument("--overwrite", action="store_true", help="replace an existing output")
 
@@ -201,10 +201,13 @@ def add_selection(parser: argparse.ArgumentParser, *, limit: int | None = None) 
         "--where", metavar="EXPR", help="only records for which this holds, such as 'label == 3'"
     )
     parser.add_argument(
-        "--sample", type=whole_number(1), metavar="N", help="so many records drawn at random"
+        "--sample",
+        type=whole_number(1),
+        metavar="N",
+        help="this number of records, drawn at random",
     )
     parser.add_argument(
-        "--seed", type=whole_number(0), default=0, metavar="N", help="of --sample (default 0)"
+        "--seed", type=whole_number(0), default=0, metavar="N", help="seed of --sample (default 0)"
     )
     parser.add_argument(
         "--skip-damage", action="store_true",

@@ -23,10 +23,14 @@ Matches = Callable[[bytes], object]
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("pattern", metavar="PATTERN", help="a regular expression of Python's re")
     add_paths(parser)
-    parser.add_argument("-F", "--fixed", action="store_true", help="the pattern is a plain text")
+    parser.add_argument("-F", "--fixed", action="store_true", help="take the pattern as plain text")
     parser.add_argument("-i", "--ignore-case", action="store_true", help="ignore case")
-    parser.add_argument("-v", "--invert", action="store_true", help="records that do not have it")
-    parser.add_argument("-c", "--count", action="store_true", help="print how many there are")
+    parser.add_argument(
+        "-v", "--invert", action="store_true", help="print the records that do not match"
+    )
+    parser.add_argument(
+        "-c", "--count", action="store_true", help="print the number of matching records"
+    )
     add_selection(parser)
     add_options(parser)
 

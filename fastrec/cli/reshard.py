@@ -33,20 +33,23 @@ def add_arguments(parser: argparse.ArgumentParser, *, shuffle: bool = False) -> 
     if shuffle:
         parser.set_defaults(shuffle=True)
     else:
-        parser.add_argument("--shuffle", action="store_true", help="a random order of all records")
+        parser.add_argument(
+            "--shuffle", action="store_true", help="put all records into a random order"
+        )
     parser.add_argument(
-        "--seed", type=whole_number(0, 2**64 - 1), metavar="N", help="of the order (default: any)"
+        "--seed",
+        type=whole_number(0, 2**64 - 1),
+        metavar="N",
+        help="seed of the order (default: a random one)",
     )
     parser.add_argument(
         "--memory", type=size_of, default=256 << 20, metavar="BYTES",
-        help="of records that are held at once, about (default 256Mi)",
+        help="memory for records, approximately (default 256Mi)",
     )  # fmt: skip
-    parser.add_argument(
-        "--resume", action="store_true", help="keep what was done, and go on with it"
-    )
+    parser.add_argument("--resume", action="store_true", help="resume a job that was interrupted")
     parser.add_argument(
         "--work", metavar="DIR",
-        help="the directory of what was done, for an output that is a URL, where --resume has none",
+        help="directory for intermediate files; required to resume if the output is a URL",
     )  # fmt: skip
     parser.add_argument("--skip-damage", action="store_true", help="leave damaged records out")
 

@@ -26,7 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     size = parser.add_mutually_exclusive_group(required=True)
     size.add_argument(
         "--shards", type=whole_number(1, 99999), metavar="N",
-        help="number of files, which get equally many records, the first the first ones",
+        help="number of files, with equally many consecutive records",
     )  # fmt: skip
     size.add_argument(
         "--records", type=whole_number(1), metavar="N", help="number of records in a file"
