@@ -55,10 +55,9 @@ def mirror(images):
     cdef const uint8_t[::1] source
     cdef uint8_t[::1] out
     whole = np.ascontiguousarray(images)
-    result = np.empty(whole.shape, whole.dtype)
     if not whole.size or whole.dtype.hasobject:
-        result[...] = np.flip(whole, -2)
-        return result
+        return np.flip(whole, -2).copy()
+    result = empty(whole.shape, whole.dtype)
     columns, size = whole.shape[-2], whole.shape[-1] * whole.itemsize
     rows = whole.nbytes // (columns * size)
     source = whole.reshape(-1).view(np.uint8)

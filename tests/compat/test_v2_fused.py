@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import fastrec
 import fastrec.compat.v2 as tf
 from fastrec import _core
 from fastrec.compat._tf.data.mapping import Map
@@ -205,3 +206,57 @@ def test_what_cannot_be_changed_is_refused() -> None:
         _core.join_channels([image, image[1:]])
     assert _core.change_pixels(image[:0], b"", none).shape == (0, 5, 3)
     assert _core.change_pixels(image[::-1, ::2], b"", none).shape == (4, 3, 3)
+
+
+def records(broken: int) -> list[bytes]:
+    """Examples of an image and a label, of which one has no image."""
+    found = []
+    for number, image in enumerate(photos() * 7):
+        feature = {"label": [number]}
+        if number != broken:
+            feature["image"] = tf.io.encode_png(image).numpy()
+        found.append(fastrec.encode_example(feature))
+    return found
+
+
+def parsed(record: Any) -> Any:
+    kinds = {
+        "image": tf.io.FixedLenFeature([], tf.string),
+        "label": tf.io.FixedLenFeature([], tf.int64),
+        "boxes": tf.io.VarLenFeature(tf.float32),
+    }
+    found = tf.io.parse_single_example(record, kinds)
+    image = tf.image.resize(tf.io.decode_png(found["image"], 3), [130, 140]) / 255.0
+    image = tf.image.random_brightness(image, 0.3, seed=1)
+    return image, found["label"] * 2 - 1, tf.sparse.to_dense(found["boxes"])
+
+
+@pytest.mark.parametrize("broken", [-1, 0, 9, 20])
+@pytest.mark.parametrize("batched", [False, True])
+def test_what_is_small_is_done_for_many_elements(broken: int, batched: bool) -> None:
+    def make() -> Any:
+        made = tf.data.Dataset.from_tensor_slices(records(broken)).map(parsed, 2)
+        if batched:
+            made = made.padded_batch(4, ([130, 140, 3], [], [None]))
+        return made.ignore_errors()
+
+    found = []
+    for fast in (True, False):
+        before = tf.data.set_lowering(fast)
+        try:
+            found.append([[part.numpy() for part in element] for element in make()])
+        finally:
+            tf.data.set_lowering(before)
+    one, other = found
+    assert len(one) == len(other) > 3
+    for a, b in zip(one, other, strict=True):
+        for x, y in zip(a, b, strict=True):
+            np.testing.assert_array_equal(x, y)
+
+
+def test_an_error_of_a_block_is_that_of_its_element() -> None:
+    made = iter(tf.data.Dataset.from_tensor_slices(records(5)).map(parsed, 2))
+    assert [int(next(made)[1]) for _ in range(5)] == [-1, 1, 3, 5, 7]
+    with pytest.raises(tf.errors.InvalidArgumentError, match="image"):
+        next(made)
+    assert int(next(made)[1]) == 11

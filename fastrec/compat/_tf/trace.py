@@ -177,7 +177,9 @@ class Trace:
         self.draws: list[Draw] = []
         self.unseeded = 0  # how many of them have no seed of their own
         self.outputs: list[tuple[bool, Any]] = []
-        self._steps = self._fused = _steps([], [])
+        self._steps = self._fused = self._late = _steps([], [])
+        self._early: list[Node] = []
+        self._carried: list[int] = []
         self.specs: list[TypeSpec] = []
 
     def _symbol(self, spec: TypeSpec) -> Symbol:
@@ -232,6 +234,36 @@ class Trace:
         if self.is_large and self.is_pure:
             specs = [symbol.spec for symbol in self._symbols]
             self._fused = _steps(fused(self.nodes, self.outputs, specs, _spec_of), self.outputs)
+            self._divide(specs)
+
+    def _divide(self, specs: Sequence[TypeSpec]) -> None:
+        """Tell what does not come to images apart: that is done for many elements at once."""
+        ready = set(self.given)
+        for node in self.nodes:
+            needs = {slot for is_slot, slot in node.inputs if is_slot}
+            small = not any(map(_is_image, [*node.specs, *(specs[slot] for slot in needs)]))
+            if node.op.block is not None and small and needs and needs <= ready:
+                self._early.append(node)
+                ready.update(node.slots)
+        done = {id(node) for node in self._early}
+        late = [node for node in self.nodes if id(node) not in done]
+        references = [ref for node in late for ref in node.inputs] + self.outputs
+        self._carried = sorted(ready.intersection(slot for is_slot, slot in references if is_slot))
+        self._late = _steps(fused(late, self.outputs, specs, _spec_of), self.outputs)
+
+    @property
+    def is_divided(self) -> bool:
+        """Whether part of it is done for many elements at once, and the rest one by one."""
+        return bool(self._early)
+
+    def early(self, count: int, columns: Sequence[Any]) -> list[Any]:
+        """Columns of what :meth:`late` takes, from columns of `count` elements."""
+        wanted = [(True, slot) for slot in self._carried]
+        return self._run_columns(self._early, self.given, wanted, count, columns)
+
+    def late(self, values: Sequence[Any]) -> tuple[Any, ...]:
+        """Run the rest of it on the values of one element."""
+        return self._run(self._late, self._carried, values)
 
     @property
     def is_pure(self) -> bool:
@@ -269,13 +301,19 @@ class Trace:
 
         Operations on images that follow each other are one, if `together`.
         """
+        steps = self._fused if together else self._steps
+        if parsed:
+            return self._run(steps[1:], self.nodes[0].slots, values)
+        return self._run(steps, self.given, values)
+
+    def _run(
+        self, steps: Sequence[tuple[Node, list[int]]], given: Sequence[int], values: Sequence[Any]
+    ) -> tuple[Any, ...]:
         slots: list[Any] = [None] * self.count
-        given = self.nodes[0].slots if parsed else self.given
         for slot, value in zip(given, values, strict=True):
             slots[slot] = value
-        steps = self._fused if together else self._steps
         with np.errstate(all="ignore"):
-            for node, done in steps[1:] if parsed else steps:
+            for node, done in steps:
                 arguments = [slots[ref] if is_slot else ref for is_slot, ref in node.inputs]
                 try:
                     result = node.op.kernel(*arguments, **node.attributes)
@@ -293,11 +331,24 @@ class Trace:
 
     def run_block(self, count: int, columns: Sequence[Any], parsed: bool = False) -> list[Any]:
         """Run it on columns of `count` elements; of what its first operation gives, if `parsed`."""
-        nodes = self.nodes
+        if parsed:
+            nodes, given = self.nodes[1:], self.nodes[0].slots
+        else:
+            nodes, given = self.nodes, tuple(self.given)
+        return self._run_columns(nodes, given, self.outputs, count, columns)
+
+    def _run_columns(
+        self,
+        nodes: Sequence[Node],
+        given: Sequence[int],
+        wanted: Sequence[tuple[bool, Any]],
+        count: int,
+        columns: Sequence[Any],
+    ) -> list[Any]:
         slots: list[Any] = [None] * self.count
-        for slot, column in zip(nodes[0].slots if parsed else self.given, columns, strict=True):
+        for slot, column in zip(given, columns, strict=True):
             slots[slot] = Block(column, True)
-        for node in nodes[1:] if parsed else nodes:
+        for node in nodes:
             blocks = [slots[ref] if is_slot else Block(ref, False) for is_slot, ref in node.inputs]
             with np.errstate(all="ignore"):
                 result = None
@@ -308,7 +359,7 @@ class Trace:
             results = result if isinstance(result, tuple) else (result,)
             for slot, each in zip(node.slots, results, strict=True):
                 slots[slot] = each if isinstance(each, Block) else Block(each, True)
-        found = [slots[ref] if is_slot else Block(ref, False) for is_slot, ref in self.outputs]
+        found = [slots[ref] if is_slot else Block(ref, False) for is_slot, ref in wanted]
         return [b.value if b.many else column_of([b.value] * count) for b in found]
 
 

@@ -63,7 +63,7 @@ def _of_bytes(resize: Operation) -> Operation:
         return resize
     if cast.inputs[0].dtype != uint8:
         return resize
-    inputs = [cast.inputs[0], *resize.inputs[1:]]
+    inputs = (cast.inputs[0], *resize.inputs[1:])
     found = Operation(resize.graph, resize.type, resize.name, inputs)
     found.outputs, found.attrs, found.kernel = resize.outputs, resize.attrs, resize.kernel
     return found

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import itertools
 import os
 import types
 from collections.abc import Callable, Iterator, Sequence
@@ -41,6 +42,9 @@ from .threads import in_order
 __all__ = ["EagerMap", "Function", "Map", "Scalar", "Unsupported", "Untraced", "failed", "mapped"]
 
 _MOST_AHEAD = 1 << 16  # random numbers
+_FEW = 16  # elements, with encoded images
+
+_Part = tuple[bool, Value]  # an element, and whether its function has begun
 
 
 class Scalar:
@@ -293,6 +297,10 @@ class Parsable(Node):
         raise NotImplementedError
 
 
+def _whole(value: Value) -> _Part:
+    return False, value
+
+
 class Map(Node):
     """A function that consists of operations."""
 
@@ -324,24 +332,50 @@ class Map(Node):
         return with_fallback(found, lambda: self._values(fast))
 
     def _values(self, fast: bool) -> Values:
+        if fast and (parts := self._divided()) is not None:
+            return in_order(self._rest, parts, _workers(self.parallel))
         workers = _workers(self.parallel) if fast else 0
         return in_order(self._of_one, self.inputs[0].stream(fast), workers)
+
+    def _divided(self) -> Iterator[_Part] | None:
+        """Elements of which all but images is done, many at once; None where that cannot be."""
+        if not lowering() or not self.trace.is_divided:
+            return None
+        blocks = self.inputs[0].fast_blocks(_FEW)
+        return None if blocks is None else flattened(map(self._early, blocks))
+
+    def _early(self, block: Block) -> Iterator[_Part]:
+        try:
+            done = elements((block[0], self.trace.early(*block)))
+        except Exception:  # which one it is of, the elements tell
+            return zip(itertools.repeat(False), elements(block))
+        return zip(itertools.repeat(True), done)
+
+    def _rest(self, part: _Part) -> Value:
+        done, value = part
+        if not done:
+            return self._of_one(value)
+        try:
+            return self.trace.late(value)
+        except OpError as error:
+            raise failed(error, "Map") from error.__cause__
 
     def placed(self, size: int) -> Iterator[Place] | None:
         """The elements, each in its place of a batch of `size`; None where they are small."""
         if not lowering() or not self.trace.is_large:
             return None
         following = places(size)
+        if (parts := self._divided()) is None:
+            parts = map(_whole, self.inputs[0].stream())
 
-        def with_place(value: Value) -> tuple[tuple[Room, int], Value]:
-            return next(following), value
+        def with_place(part: _Part) -> tuple[tuple[Room, int], _Part]:
+            return next(following), part
 
-        stream = map(with_place, self.inputs[0].stream())
-        return in_order(self._put, stream, _workers(self.parallel))
+        return in_order(self._put, map(with_place, parts), _workers(self.parallel))
 
-    def _put(self, job: tuple[tuple[Room, int], Value]) -> Place:
-        (room, row), value = job
-        return room, row, room.put(row, self._of_one(value))
+    def _put(self, job: tuple[tuple[Room, int], _Part]) -> Place:
+        (room, row), part = job
+        return room, row, room.put(row, self._rest(part))
 
     def _of_one(self, value: Value) -> Value:
         try:
