@@ -17,8 +17,8 @@ def dimension_value(value: Any) -> int | None:
     TypeError, ValueError
         For what is no size.
     """
-    if value is None:
-        return None
+    if value is None or (type(value) is int and value >= 0):
+        return value
     if isinstance(value, Dimension):
         return value.value
     try:
@@ -162,7 +162,7 @@ class TensorShape:
         elif isinstance(dims, TensorShape):
             self._sizes = dims._sizes
         elif isinstance(dims, Iterable):
-            self._sizes = tuple(dimension_value(d) for d in dims)
+            self._sizes = tuple([dimension_value(d) for d in dims])
         else:
             self._sizes = (dimension_value(dims),)
 

@@ -13,7 +13,7 @@ from fastrec import _core
 
 from ..errors import InvalidArgumentError
 
-__all__ = ["joined", "new_sizes", "reshaped", "summed"]
+__all__ = ["joined", "new_sizes", "summed"]
 
 Array = np.ndarray[Any, Any]
 _WORTH = 1 << 12  # numbers
@@ -52,11 +52,6 @@ def new_sizes(shape: Sequence[int], wanted: Sequence[int]) -> list[int]:
     if math.prod(sizes) != count:
         raise _invalid(f"{values} has {math.prod(sizes)}")
     return sizes
-
-
-def reshaped(value: Array, wanted: Sequence[int]) -> Array:
-    """`value` with these sizes. Raises as :func:`new_sizes` does."""
-    return value.reshape(new_sizes(value.shape, wanted))
 
 
 def joined(arrays: Sequence[Array], axis: int) -> Array:

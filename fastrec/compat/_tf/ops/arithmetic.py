@@ -13,7 +13,6 @@ import fastrec
 from ..arrays import by_channel
 from ..dtypes import DType, as_dtype, short_name
 from ..errors import UnimplementedError
-from ..kernels.pixels import saturated
 from ..shape import in_messages
 from ..specs import TensorSpec, TypeSpec
 from ..tensor import as_array
@@ -281,9 +280,15 @@ def _cast(x: Any, *, DstT: DType) -> Array:
 
 
 CAST = elementwise("Cast", _cast, "", _to_type)
-SATURATE_CAST = elementwise(
-    "SaturateCast", lambda x, *, DstT: saturated(x, DstT.numpy), "", _to_type
-)
+
+
+def _saturate_cast(x: Any, *, DstT: DType) -> Array:
+    from ..kernels.pixels import saturated
+
+    return saturated(as_array(x), DstT.numpy)
+
+
+SATURATE_CAST = elementwise("SaturateCast", _saturate_cast, "", _to_type)
 
 
 def _add_n(*parts: Array) -> Array:

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from ..dtypes import DType, as_dtype, float32, uint8
-from ..kernels import codecs, pixels
 from ..shape import in_messages
 from ..specs import TensorSpec, TypeSpec
 from ..tensor import as_array
@@ -17,6 +16,18 @@ from . import Array, Op, constant_of, invalid
 
 PNG_TYPES = ("uint8", "uint16")
 JPEG_FORMATS = ("", "grayscale", "rgb")
+
+
+def _codecs() -> Any:
+    """The module of the codecs, which is loaded when it is used."""
+    from ..kernels import codecs
+
+    return codecs
+
+
+def _decode(data: bytes, channels: int, dtype: Any = np.uint8, **how: Any) -> Array:
+    found: Array = _codecs().decode(data, channels, dtype, **how)
+    return found
 
 
 def _bytes(value: Any) -> bytes:
@@ -64,7 +75,7 @@ def _counted(data: bytes, channels: int, own: str = "") -> None:
 
 def _png(data: bytes, *, channels: int, dtype: DType) -> Array:
     _counted(data, channels, "DecodePng")
-    return codecs.decode(data, channels, dtype.numpy)
+    return _decode(data, channels, dtype.numpy)
 
 
 def _jpeg_options(ratio: int, dct_method: str) -> None:
@@ -80,22 +91,22 @@ def _jpeg(
     _counted(data, channels, "DecodeJpeg")
     _jpeg_options(ratio, dct_method)
     accurate = dct_method == "INTEGER_ACCURATE"
-    return codecs.decode(data, channels, ratio=ratio, accurate=accurate, fancy=fancy_upscaling)
+    return _decode(data, channels, ratio=ratio, accurate=accurate, fancy=fancy_upscaling)
 
 
 def _bmp(data: bytes, *, channels: int) -> Array:
     _counted(data, channels)
-    kind = "PNG" if data[:4] == b"\x89PNG" else "JPEG" if codecs.is_jpeg(data) else None
+    kind = "PNG" if data[:4] == b"\x89PNG" else "JPEG" if _codecs().is_jpeg(data) else None
     if kind:
         raise invalid(
             f"Trying to decode {kind} format using DecodeBmp op. Use `decode_{kind.lower()}` or "
             f"`decode_image` instead."
         )
-    return codecs.decode(data, channels)
+    return _decode(data, channels)
 
 
 def _gif(data: bytes) -> Array:
-    frames = codecs.decode(data, 3, animated=True)
+    frames = _decode(data, 3, animated=True)
     return frames if frames.ndim == 4 else frames[np.newaxis]
 
 
@@ -104,9 +115,11 @@ def _any_image(data: bytes, *, channels: int, dtype: DType, expand_animations: b
     # What has 16 bits a sample keeps them, unless 8 are asked for.
     deep = dtype != uint8 and (dtype != float32 or data[:4] == b"\x89PNG")
     stored = np.uint16 if deep else np.uint8
-    image = codecs.decode(data, channels, stored, animated=expand_animations)
+    image = _decode(data, channels, stored, animated=expand_animations)
     if dtype == float32:  # divided, where convert_image_dtype multiplies
         return np.asarray(image / dtype.numpy.type(np.iinfo(stored).max), dtype.numpy)
+    from ..kernels import pixels
+
     return pixels.convert(image, dtype.numpy)
 
 
@@ -120,11 +133,11 @@ DECODE_BMP = _of_contents("DecodeBmp", _bmp, _image)
 DECODE_GIF = _of_contents("DecodeGif", _gif, lambda: ([None, None, None, 3], uint8))
 DECODE_IMAGE = _of_contents("DecodeImage", _any_image, _maybe_frames)
 IS_JPEG = _of_contents(
-    "IsJpeg", lambda data: np.asarray(codecs.is_jpeg(data)), lambda: ((), as_dtype("bool"))
+    "IsJpeg", lambda data: np.asarray(_codecs().is_jpeg(data)), lambda: ((), as_dtype("bool"))
 )
 EXTRACT_JPEG_SHAPE = _of_contents(
     "ExtractJpegShape",
-    lambda data, output_type: np.array(codecs.jpeg_shape(data), output_type.numpy),
+    lambda data, output_type: np.array(_codecs().jpeg_shape(data), output_type.numpy),
     lambda output_type: ([3], output_type),
 )
 
@@ -134,9 +147,12 @@ def _crop_jpeg(
 ) -> Array:
     encoded, accurate = _bytes(data), dct_method == "INTEGER_ACCURATE"
     if ratio == 1:
-        return codecs.decode_crop(encoded, window, channels, accurate, fancy_upscaling)
+        part: Array = _codecs().decode_crop(encoded, window, channels, accurate, fancy_upscaling)
+        return part
     _jpeg_options(ratio, dct_method)
-    whole = codecs.decode(encoded, channels, ratio=ratio, accurate=accurate)
+    from ..kernels import pixels
+
+    whole = _decode(encoded, channels, ratio=ratio, accurate=accurate)
     return pixels.crop(whole, *window.tolist())
 
 
@@ -158,7 +174,7 @@ def _encode_png(images: Array, *, compression: int) -> Array:
         raise invalid(f"compression should be in [-1,9], got {compression}")
     flat = images.reshape(-1, *images.shape[-3:])
     result = np.empty(len(flat), object)
-    result[:] = [codecs.encode_png(image, compression) for image in flat]
+    result[:] = [_codecs().encode_png(image, compression) for image in flat]
     return result.reshape(images.shape[:-3])
 
 
@@ -177,7 +193,7 @@ def _encode_jpeg(image: Array, *, format: str, quality: int, **how: Any) -> byte
         raise invalid(f"quality must be in [0,100], got {quality}")
     if image.ndim != 3:
         raise invalid(f"Input must be a 3-dimensional uint8 Tensor, got {in_messages(image.shape)}")
-    return codecs.encode_jpeg(image, format, quality, **how)
+    return bytes(_codecs().encode_jpeg(image, format, quality, **how))
 
 
 def _encode_jpeg_spec(specs: Sequence[Any], *_: Any, **__: Any) -> list[TypeSpec]:

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from ..dtypes import DType
-from ..kernels import colour, pixels
 from ..specs import TensorSpec, TypeSpec
 from . import Array, Block, Op, invalid, same_spec
 
@@ -64,6 +63,28 @@ def whole(image: Array) -> Array:
     return image
 
 
+def _pixels(name: str) -> Callable[..., Array]:
+    """A function of pixels, whose module is loaded when it is called."""
+
+    def call(*values: Any) -> Array:
+        from ..kernels import pixels
+
+        found: Array = getattr(pixels, name)(*values)
+        return found
+
+    return call
+
+
+def _colours(name: str) -> Callable[..., Array]:
+    def call(*values: Any) -> Array:
+        from ..kernels import colour
+
+        found: Array = getattr(colour, name)(*values)
+        return found
+
+    return call
+
+
 def _of_three(function: Callable[..., Array]) -> Callable[..., Array]:
     def of_colours(x: Array, *numbers: Array) -> Array:
         if x.ndim < 1 or x.shape[-1] != 3:
@@ -74,17 +95,17 @@ def _of_three(function: Callable[..., Array]) -> Callable[..., Array]:
     return of_colours
 
 
-ADJUST_BRIGHTNESS = changed("AdjustBrightness", pixels.adjust_brightness)
-ADJUST_CONTRAST = changed("AdjustContrast", pixels.adjust_contrast)
-ADJUST_GAMMA = changed("AdjustGamma", colour.adjust_gamma)
-ADJUST_HUE = changed("AdjustHue", _of_three(colour.adjust_hue))
-ADJUST_SATURATION = changed("AdjustSaturation", _of_three(colour.adjust_saturation))
-HSV_TO_RGB = changed("HSVToRGB", _of_three(colour.hsv_to_rgb))
-RGB_TO_HSV = changed("RGBToHSV", _of_three(colour.rgb_to_hsv))
+ADJUST_BRIGHTNESS = changed("AdjustBrightness", _pixels("adjust_brightness"))
+ADJUST_CONTRAST = changed("AdjustContrast", _pixels("adjust_contrast"))
+ADJUST_GAMMA = changed("AdjustGamma", _colours("adjust_gamma"))
+ADJUST_HUE = changed("AdjustHue", _of_three(_colours("adjust_hue")))
+ADJUST_SATURATION = changed("AdjustSaturation", _of_three(_colours("adjust_saturation")))
+HSV_TO_RGB = changed("HSVToRGB", _of_three(_colours("hsv_to_rgb")))
+RGB_TO_HSV = changed("RGBToHSV", _of_three(_colours("rgb_to_hsv")))
 
 
 def _converted(x: Array, *, dtype: DType, saturate: bool) -> Array:
-    return pixels.convert(x, dtype.numpy, saturate)
+    return _pixels("convert")(x, dtype.numpy, saturate)
 
 
 def _to_dtype(specs: Sequence[Any], *_: Any, dtype: DType, saturate: bool) -> list[TypeSpec]:
@@ -99,7 +120,7 @@ def _standard(specs: Sequence[Any], *_: Any) -> list[TypeSpec]:
     return [TensorSpec(specs[0].shape, "float16" if half else "float32")]
 
 
-STANDARDIZE = changed("Standardize", lambda x: pixels.standardized(whole(x)), _standard)
+STANDARDIZE = changed("Standardize", lambda x: _pixels("standardized")(whole(x)), _standard)
 
 
 def _with_channels(specs: Sequence[Any], count: int) -> list[TypeSpec]:
@@ -113,7 +134,7 @@ def _grey(x: Array) -> Array:
         raise invalid(
             f"Matrix size-incompatible: In[0]: [{x.size // max(inner, 1)},{inner}], In[1]: [3,1]"
         )
-    return pixels.to_grayscale(x)
+    return _pixels("to_grayscale")(x)
 
 
 def _grey_spec(specs: Sequence[Any], *_: Any) -> list[TypeSpec]:

@@ -86,18 +86,20 @@ def _reduced_spec(specs: Sequence[Any], raws: Sequence[Any], *, keep_dims: bool)
     return [TensorSpec(known, specs[0].dtype)]
 
 
-def reduction(name: str, function: Callable[[Array, tuple[int, ...], bool], Any], kinds: str) -> Op:
+def reduction(
+    name: str, function: Callable[[Array, tuple[int, ...] | None, bool], Any], kinds: str
+) -> Op:
     """An operation over the dimensions of its second input, or over all where that is missing."""
 
-    def reduced(x: Array, axes: tuple[int, ...], keep_dims: bool) -> Array:
+    def reduced(x: Array, axes: tuple[int, ...] | None, keep_dims: bool) -> Array:
         found = function(x, axes, keep_dims)
         return found if type(found) is np.ndarray else np.asarray(found, x.dtype)
 
     def kernel(x: Any, *axes: Array, keep_dims: bool) -> Array:
         array = as_array(x)
-        rank = array.ndim
-        chosen = axes[0].reshape(-1).tolist() if axes else range(rank)
-        return reduced(array, _dimensions(chosen, rank), keep_dims)
+        if not axes:
+            return reduced(array, None, keep_dims)
+        return reduced(array, _dimensions(axes[0].reshape(-1).tolist(), array.ndim), keep_dims)
 
     def block(_: int, x: Block, *axes: Block, keep_dims: bool) -> Any:
         if not isinstance(x.value, np.ndarray) or not x.many or any(axis.many for axis in axes):

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import base64
 import re
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -95,11 +94,15 @@ def _length(value: bytes, *, unit: str) -> int:
 
 
 def _encoded(value: bytes, *, pad: bool) -> bytes:
+    import base64
+
     found = base64.urlsafe_b64encode(value)
     return found if pad else found.rstrip(b"=")
 
 
 def _decoded(value: bytes) -> bytes:
+    import base64
+
     if not re.fullmatch(rb"[A-Za-z0-9_-]*={0,2}", value):
         raise invalid("Invalid character found in base64.")
     bare = value.rstrip(b"=")
