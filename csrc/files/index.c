@@ -153,6 +153,26 @@ int fr_index_copy(const fr_index *index, fr_index *copy, fr_error *err) {
     return FR_OK;
 }
 
+void fr_index_bounds(const fr_index *index, const uint64_t *records, size_t count, uint64_t *begins,
+                     uint64_t *ends) {
+    for (size_t i = 0; i < count; i++) {
+        begins[i] = fr_index_offset(index, records[i]);
+        ends[i] = fr_index_offset(index, records[i] + 1);
+    }
+}
+
+uint64_t fr_index_find(const fr_index *index, uint64_t offset) {
+    uint64_t low = 0, high = index->count + 1;
+    while (high - low > 1) {
+        const uint64_t middle = low + (high - low) / 2;
+        if (fr_index_offset(index, middle) <= offset)
+            low = middle;
+        else
+            high = middle;
+    }
+    return low;
+}
+
 int fr_index_offsets(const fr_index *index, fr_buffer *offsets, fr_error *err) {
     size_t size;
     if (fr_mul_overflows((size_t)index->count + 1, 8, &size)) return fr_fail_nomem(err, UINT64_MAX);

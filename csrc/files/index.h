@@ -28,6 +28,14 @@ static inline uint64_t fr_index_offset(const fr_index *index, uint64_t record) {
     return fr_offsets_at(index->table, record);
 }
 
+/* Of one that is done: where each of `count` records begins, and the next one does. */
+void fr_index_bounds(const fr_index *index, const uint64_t *records, size_t count, uint64_t *begins,
+                     uint64_t *ends);
+
+/* Of one that is done: the last record that begins at or before `offset`, which is not before the
+   first one; the number of records at or behind the end of the last. */
+uint64_t fr_index_find(const fr_index *index, uint64_t offset);
+
 /*
  * Scans on from where the last call stopped, hopping from header to header, for at most `limit`
  * records. FR_OK when the whole of `file` is known, FR_AGAIN when the limit came first, an error

@@ -108,15 +108,13 @@ int fr_reader_take(fr_reader *reader, size_t count, size_t size, fr_buffer *data
     return FR_OK;
 }
 
-int fr_reader_walk(fr_reader *reader, uint64_t count, size_t size, fr_buffer *offsets,
-                   uint64_t *walked, fr_error *err) {
+int fr_reader_walk(fr_reader *reader, uint64_t count, size_t size, uint64_t *walked,
+                   fr_error *err) {
     *walked = 0;
     for (size_t sum = 0; *walked < count && sum <= size; ++*walked) {
         fr_record record = {{0}, 0};
-        if (offsets) FR_TRY(fr_buffer_reserve(offsets, sizeof record.offset, err));
         int status = fr_reader_next(reader, &record, err);
         if (status != FR_OK) return *walked ? FR_OK : status;
-        if (offsets) FR_TRY(fr_buffer_append(offsets, &record.offset, sizeof record.offset, err));
         sum += record.data.size < SIZE_MAX - sum ? record.data.size : SIZE_MAX - sum;
     }
     return FR_OK;

@@ -68,11 +68,10 @@ FR_NODISCARD int fr_reader_take(fr_reader *reader, size_t count, size_t size, fr
 
 /*
  * Goes past, and checks, up to `count` records or a record more than `size` bytes, whichever comes
- * first: a slice of a long walk. Where each begins (uint64) is appended to `offsets`, unless that
- * is NULL. FR_OK with *walked > 0; otherwise as fr_reader_next().
+ * first: a slice of a long walk. FR_OK with *walked > 0; otherwise as fr_reader_next().
  */
-FR_NODISCARD int fr_reader_walk(fr_reader *reader, uint64_t count, size_t size, fr_buffer *offsets,
-                                uint64_t *walked, fr_error *err);
+FR_NODISCARD int fr_reader_walk(fr_reader *reader, uint64_t count, size_t size, uint64_t *walked,
+                                fr_error *err);
 
 /*
  * After a call failed on damage: goes past it, so that the next call gives the next record. Data

@@ -134,6 +134,9 @@ cdef extern from "files/index.h" nogil:
                      bint gaps, fr_error *err) noexcept
     int fr_index_end(fr_index *index, uint64_t end, bint gaps, fr_error *err) noexcept
     int fr_index_copy(const fr_index *index, fr_index *copy, fr_error *err) noexcept
+    void fr_index_bounds(const fr_index *index, const uint64_t *records, size_t count,
+                         uint64_t *begins, uint64_t *ends) noexcept
+    uint64_t fr_index_find(const fr_index *index, uint64_t offset) noexcept
     int fr_index_offsets(const fr_index *index, fr_buffer *offsets, fr_error *err) noexcept
     int fr_index_save(const fr_index *index, const fr_file_stamp *stamp, fr_buffer *out,
                       fr_error *err) noexcept
@@ -168,8 +171,8 @@ cdef extern from "files/reader.h" nogil:
     int fr_reader_fill(fr_reader *reader, fr_error *err) noexcept
     int fr_reader_take(fr_reader *reader, size_t count, size_t size, fr_buffer *data,
                        fr_buffer *offsets, size_t *taken, fr_error *err) noexcept
-    int fr_reader_walk(fr_reader *reader, uint64_t count, size_t size, fr_buffer *offsets,
-                       uint64_t *walked, fr_error *err) noexcept
+    int fr_reader_walk(fr_reader *reader, uint64_t count, size_t size, uint64_t *walked,
+                       fr_error *err) noexcept
     int fr_reader_skip(fr_reader *reader, fr_skipped *skipped, fr_error *err) noexcept
     int fr_reader_check(fr_reader *reader, fr_error *err) noexcept
     void fr_reader_close(fr_reader *reader) noexcept

@@ -65,6 +65,28 @@ cdef class FileIndex:
     def __len__(self):
         return <Py_ssize_t>self.index.count
 
+    def bounds(self, const uint64_t[::1] records not None):
+        """Where each of some records begins, and the next one does: two blocks of uint64."""
+        cdef OwnedBuffer begins = OwnedBuffer(), ends = OwnedBuffer()
+        cdef c.fr_error err
+        cdef size_t count = records.shape[0], i
+        check(c.fr_buffer_reserve(&begins.buffer, max(count, <size_t>1) * 8, &err), &err)
+        check(c.fr_buffer_reserve(&ends.buffer, max(count, <size_t>1) * 8, &err), &err)
+        for i in range(count):
+            if records[i] >= self.index.count:
+                raise IndexError(f"record index {records[i]} is out of range "
+                                 f"({self.index.count} records)")
+        if count:
+            with nogil:
+                c.fr_index_bounds(&self.index, &records[0], count,
+                                  <uint64_t *>begins.buffer.data, <uint64_t *>ends.buffer.data)
+        begins.buffer.size = ends.buffer.size = count * 8
+        return block_of(begins, &begins.buffer), block_of(ends, &ends.buffer)
+
+    def find(self, uint64_t offset):
+        """The record that holds the byte at `offset`, which is not before the first one."""
+        return c.fr_index_find(&self.index, offset)
+
     def offsets(self):
         """A block of uint64: where records begin and where the last one ends."""
         cdef OwnedBuffer offsets = OwnedBuffer()

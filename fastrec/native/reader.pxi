@@ -263,24 +263,29 @@ cdef class RecordReader:
     cdef int _finish(self) except -1:
         """All records were given: see whether they are all, and say where they were, to whom wants
         to know."""
-        cdef FileIndex index
-        cdef c.fr_error err
         if self.listed is not None and self.listed != self.reader.count:
             error = errors.MissingRecordsError(
                 f"{ascii(os.fsdecode(self.path))} has {self.reader.count} records, "
                 f"the manifest says {self.listed}")
             error.path = os.fsdecode(self.path)
             raise error
-        if self.reader.index == NULL:
-            return 0
-        self.reader.index = NULL
-        check(c.fr_index_end(&self.seen, self.reader.source.offset, self.damage is not None, &err),
-              &err, self.path)
-        index = FileIndex.__new__(FileIndex)
-        index.index, index.stamp.size = self.seen, self.reader.source.offset
-        memset(&self.seen, 0, sizeof(self.seen))
-        self._call(self.indexed, (index,))
+        if self.indexed is not None and self.reader.index != NULL:
+            self._call(self.indexed, (
+                self._end_index(self.reader.source.offset, 0, self.damage is not None),))
         return 0
+
+    cdef FileIndex _end_index(self, uint64_t size, int64_t mtime_ns, bint gaps):
+        """Where the records are that were given, of a file of that size."""
+        cdef FileIndex index = FileIndex.__new__(FileIndex)
+        cdef c.fr_error err
+        if self.reader.index == NULL:
+            raise MemoryError("no memory for the index of a file")
+        self.reader.index = NULL
+        check(c.fr_index_end(&self.seen, self.reader.source.offset, gaps, &err), &err, self.path)
+        index.index = self.seen
+        index.stamp.size, index.stamp.mtime_ns = size, mtime_ns
+        memset(&self.seen, 0, sizeof(self.seen))
+        return index
 
     cdef int _more(self, int status, c.fr_error *err, bint some) except -1:
         """After a call that gave no record: 1 to go on, 0 at the end. With `some` records in hand
@@ -344,7 +349,7 @@ cdef class RecordReader:
         cdef c.fr_source *source = &self.reader.source
         return min(size, source.window.size) if source.ended else size
 
-    cdef uint64_t _walk(self, c.fr_buffer *offsets, progress=None) except? 0:
+    cdef uint64_t _walk(self, progress=None) except? 0:
         cdef c.fr_error err
         cdef uint64_t walked, total = 0
         cdef int status
@@ -352,7 +357,7 @@ cdef class RecordReader:
         while not self.ended:
             with nogil:
                 status = c.fr_reader_walk(
-                    &self.reader, SLICE_RECORDS, SLICE_BYTES, offsets, &walked, &err)
+                    &self.reader, SLICE_RECORDS, SLICE_BYTES, &walked, &err)
             total += walked
             if progress is not None:
                 progress(self.reader.source.offset)
@@ -370,7 +375,7 @@ cdef class RecordReader:
         cdef uint64_t total
         self._enter()
         with self.lock:
-            total = self._walk(NULL, progress)
+            total = self._walk(progress)
             size = self.reader.source.offset - self.begin
             return total, size - total * c.FR_FRAME_OVERHEAD - self.lost
 
@@ -397,24 +402,24 @@ cdef class RecordReader:
     def index(self):
         """Go to the end, checking every record: where they are. A stream has no modification
         time."""
-        cdef OwnedBuffer offsets = OwnedBuffer()
-        cdef c.fr_error err
-        cdef uint64_t end
         self._enter()
         with self.lock:
-            self._walk(&offsets.buffer)
-            end = self.reader.source.offset
-            check(c.fr_buffer_append(&offsets.buffer, &end, sizeof(end), &err), &err)
+            self.reader.index = &self.seen
+            wanted, self.indexed = self.indexed, None
+            self._walk()
             if self.reader.source.map.entry != NULL:
-                return FileIndex(offsets, self.reader.source.map.bytes.size,
-                                 self.reader.source.map.stamp.mtime_ns, gaps=True)
+                return self._end_index(self.reader.source.map.bytes.size,
+                                       self.reader.source.map.stamp.mtime_ns, True)
             if self.read is not None:
-                return FileIndex(offsets, end, 0, gaps=self.damage is not None)
+                index = self._end_index(self.reader.source.offset, 0, self.damage is not None)
+                if wanted is not None:
+                    self._call(wanted, (index,))
+                return index
             try:  # it is empty, or could not be mapped
                 found = os.fstat(self.reader.source.fd)
             except OSError as error:
                 raise OSError(error.errno, error.strerror, self.path) from None
-            return FileIndex(offsets, found.st_size, found.st_mtime_ns, gaps=True)
+            return self._end_index(found.st_size, found.st_mtime_ns, True)
 
 
 @cython.final

@@ -9,6 +9,7 @@ import os
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
+from itertools import pairwise
 from typing import IO, Any, Protocol
 
 import numpy as np
@@ -74,15 +75,15 @@ class RemoteDataset:
         for file, index in zip(files, indexes, strict=True):
             if index.size != file.size:
                 raise _mismatch(file, f"it is of {index.size} bytes, the object has {file.size}")
-        self._offsets = [np.frombuffer(index.offsets(), np.uint64) for index in indexes]
-        self._firsts = np.cumsum([0, *(len(offsets) - 1 for offsets in self._offsets)])
+        self._indexes = indexes
+        self._firsts = np.cumsum([0, *map(len, indexes)])
 
     def __len__(self) -> int:
         return int(self._firsts[-1])
 
     def file_counts(self) -> list[int]:
         """Records of each file."""
-        return [len(offsets) - 1 for offsets in self._offsets]
+        return list(map(len, self._indexes))
 
     def position_of(self, number: int) -> tuple[str, int, int]:
         """File, number within it and offset of a record."""
@@ -92,12 +93,13 @@ class RemoteDataset:
     def frame_of(self, number: int) -> tuple[int, int, int]:
         """Number of the file that a record is in, begin and end of its frame there."""
         file = int(np.searchsorted(self._firsts, number, "right")) - 1
-        begin, end = self._offsets[file][number - int(self._firsts[file]) :][:2].tolist()
-        return file, begin, end
+        within = np.array([number - int(self._firsts[file])], np.uint64)
+        begin, end = (np.frombuffer(each, np.uint64) for each in self._indexes[file].bounds(within))
+        return file, int(begin[0]), int(end[0])
 
     def record_at(self, file: int, offset: int) -> int:
         """The number within a file of the record that holds the byte at `offset`."""
-        return int(np.searchsorted(self._offsets[file], np.uint64(offset), "right")) - 1
+        return self._indexes[file].find(offset)
 
     def place_of(self, number: int) -> tuple[str, int]:
         """File of a record, and its number within it."""
@@ -118,11 +120,13 @@ class RemoteDataset:
         files = np.searchsorted(self._firsts, numbers, "right") - 1
         begins, ends = np.empty_like(numbers), np.empty_like(numbers)
         cuts = np.flatnonzero(np.diff(files)) + 1
-        for some in np.split(np.arange(len(numbers)), cuts) if len(numbers) else ():
-            file = files[some[0]]
-            within = (numbers[some] - np.uint64(self._firsts[file])).astype(np.intp)
-            begins[some] = self._offsets[file][within]
-            ends[some] = self._offsets[file][within + 1]
+        for first, last in pairwise([0, *cuts.tolist(), len(numbers)]):
+            if first < last:
+                file = files[first]
+                within = numbers[first:last] - np.uint64(self._firsts[file])
+                begins[first:last], ends[first:last] = (
+                    np.frombuffer(found, np.uint64) for found in self._indexes[file].bounds(within)
+                )
         return files, begins, ends
 
     def plan(self, numbers: NDArray[np.uint64]) -> Plan:

@@ -77,6 +77,14 @@ static void same(const fr_index *index, const uint64_t *offsets, uint64_t count)
     CHECK(fr_index_offsets(index, &all, NULL) == FR_OK && all.size == 8 * (count + 1));
     CHECK(memcmp(all.data, offsets, all.size) == 0);
     fr_buffer_free(&all);
+    for (uint64_t i = 0; i < count; i += 1 + count / 100) {
+        uint64_t begin, end;
+        fr_index_bounds(index, &i, 1, &begin, &end);
+        CHECK(begin == offsets[i] && end == offsets[i + 1]);
+        CHECK(fr_index_find(index, begin) == i && fr_index_find(index, end - 1) == i);
+        CHECK(fr_index_find(index, end) == i + 1);
+    }
+    CHECK(fr_index_find(index, UINT64_MAX) == count);
 }
 
 static void offsets_are_found_again(size_fn size, uint64_t count) {
