@@ -50,7 +50,10 @@ def found(name: str) -> Any:
     _, first, *rest = name.split(".")
     if first in fastrec._FRAMEWORKS:
         assert not rest or rest[0] in members(f"fastrec.{first}"), name
-        return None
+        try:
+            importlib.import_module(f"fastrec.{first}")
+        except ImportError:
+            return None
     if first == "compat":
         return importlib.import_module(".".join(name.split(".")[:3]))
     thing: Any = fastrec

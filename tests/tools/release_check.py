@@ -28,7 +28,7 @@ IN_WHEEL = (
 IN_SDIST = (
     "LICENSE", "README.md", "CHANGELOG.md", "SECURITY.md", "CITATION.cff", "Makefile", "setup.py",
     "mkdocs.yml", "pyproject.toml", "fastrec/native/_core.pyx", "fastrec/viewer/view.js",
-    "docs/start.md", "csrc/base/status.h", "tests/cli/test_cli.py",
+    "docs/start.md", "docs/diagrams/record.svg", "csrc/base/status.h", "tests/cli/test_cli.py",
 )  # fmt: skip
 SOURCES = re.compile(r"\.(c|h|pyx|pxd|pxi|o)$|(^|/)(tests|docs|csrc)/")
 RUBBISH = re.compile(r"\.(pyc|so|DS_Store)$|__pycache__|\.egg-info/.*\.tmp|fastrec/_core\.c$")
