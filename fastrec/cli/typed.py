@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fastrec.cli.files import STDIN, name_of
 from fastrec.cli.rows import Row
 from fastrec.columns import Bytes
 from fastrec.records.paths import is_remote
@@ -30,7 +31,9 @@ _NONE: Types = MappingProxyType({})
 
 def types_of(path: str) -> Types:
     """The types of the features of a local file; none where ``features.json`` does not say."""
-    return _NONE if is_remote(path, None) else _described(os.path.dirname(path))
+    if path in (STDIN, name_of(STDIN)) or is_remote(path, None):
+        return _NONE
+    return _described(os.path.dirname(path))
 
 
 def common_types(paths: Iterable[str]) -> Types:

@@ -65,6 +65,16 @@ def test_a_description_that_is_none_leaves_values_as_they_are(
     assert json.loads(printed(capsys, "head", "-n", 1, path)[0])["big"] == -1
 
 
+def test_standard_input_is_of_no_data_set(
+    directory: Path, capsys: Captured, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    [path] = directory.glob("*tfrecord*")
+    monkeypatch.chdir(directory)
+    with path.open() as file:
+        monkeypatch.setattr("sys.stdin", file)
+        assert json.loads(printed(capsys, "head", "-n", 1, "-")[0])["big"] == -1
+
+
 def test_files_of_several_sets_have_the_types_of_each(directory: Path, capsys: Captured) -> None:
     [path] = directory.glob("*tfrecord*")
     other = directory.parent / "plain.tfrecord"
