@@ -2,10 +2,8 @@
 #include "base/bytes.h"
 
 #include <stdatomic.h>
-#include <stdlib.h>
-#if defined(__linux__)
-#include <sys/mman.h>
-#endif
+
+#include "base/platform.h"
 #if __has_include(<sanitizer/asan_interface.h>)
 #include <sanitizer/asan_interface.h>
 #else
@@ -39,7 +37,7 @@ static void put(size_t place, size_t *block) {
     atomic_fetch_add(&kept_size, *block);
     size_t *other = atomic_exchange(&kept[place], block);
     if (other) atomic_fetch_sub(&kept_size, *other);
-    free(other);
+    fr_memory_free(other);
 }
 
 /* In place of the one that is there longest, and of the next, as long as all are too much. */
@@ -49,14 +47,14 @@ static void keep(size_t *block, size_t capacity) {
     ASAN_POISON_MEMORY_REGION(block + 1, capacity - sizeof *block);
     put(place, block);
     for (size_t i = 1; i < KEPT && atomic_load(&kept_size) > KEPT_SIZE; i++)
-        free(take_place((place + i) % KEPT));
+        fr_memory_free(take_place((place + i) % KEPT));
 }
 
 static void release(void *data, size_t capacity) {
     if (data && capacity >= LARGE && capacity <= KEPT_SIZE)
         keep(data, capacity);
     else
-        free(data);
+        fr_memory_free(data);
 }
 
 static void *take_kept(size_t *capacity) {
@@ -77,12 +75,7 @@ static void *take_kept(size_t *capacity) {
 static void *allocate(size_t *capacity) {
     const bool huge = *capacity >= 2 * HUGE;
     void *data = take_kept(capacity);
-    if (data) return data;
-    if (posix_memalign(&data, huge ? HUGE : FR_ALIGNMENT, *capacity) != 0) return NULL;
-#if defined(MADV_HUGEPAGE)
-    if (huge) (void)madvise(data, *capacity & ~(HUGE - 1), MADV_HUGEPAGE);
-#endif
-    return data;
+    return data ? data : fr_memory_new(huge ? HUGE : FR_ALIGNMENT, *capacity, huge);
 }
 
 /* realloc() would keep malloc's 16-byte alignment, so growing is allocate, copy, free. */

@@ -60,7 +60,11 @@ typedef struct {
 
 #if defined(__GNUC__)
 #define FR_NODISCARD __attribute__((warn_unused_result))
+#if defined(__MINGW32__) && !defined(__clang__) /* whose printf is that of an old C library */
+#define FR_PRINTF(text, first) __attribute__((__format__(__gnu_printf__, text, first)))
+#else
 #define FR_PRINTF(text, first) __attribute__((__format__(__printf__, text, first)))
+#endif
 #define FR_LIKELY(x) __builtin_expect(!!(x), 1)
 #define FR_UNLIKELY(x) __builtin_expect(!!(x), 0)
 #else

@@ -3,8 +3,8 @@
 
 #include <stdatomic.h>
 #include <stdlib.h>
-#include <unistd.h>
 
+#include "base/platform.h"
 #include "base/task_ring.h"
 
 #define PREFETCH_MAX ((size_t)1 << 20)
@@ -17,7 +17,7 @@ typedef struct {
 
 struct fr_loader {
     fr_loader_options options;
-    pid_t pid;
+    int64_t pid;
     fr_task_ring *ring;
     atomic_bool stopping;
     fr_batch_builder *builders; /* one a member of the ring */
@@ -135,7 +135,7 @@ int fr_loader_start(const fr_loader_options *options, fr_loader **loader, fr_err
     fr_loader *made = calloc(1, sizeof *made);
     if (!made) return fr_fail_nomem(err, sizeof *made);
     made->options = *options;
-    made->pid = getpid();
+    made->pid = fr_process_id();
     /* One more than are ahead of the consumer: the one that it has. */
     made->depth = 1 + (options->prefetch > options->threads ? options->prefetch : options->threads);
     int status = allocate(made, err);
@@ -149,7 +149,7 @@ int fr_loader_start(const fr_loader_options *options, fr_loader **loader, fr_err
 }
 
 int fr_loader_next(fr_loader *loader, int timeout_ms, fr_columns **batch, fr_error *err) {
-    if (loader->pid != getpid())
+    if (loader->pid != fr_process_id())
         return fr_fail(err, FR_ERR_STATE, "made in process %lld; make a new iterator in the child",
                        (long long)loader->pid);
     size_t number;
@@ -168,7 +168,7 @@ const uint64_t *fr_loader_numbers(const fr_loader *loader) {
 
 void fr_loader_get_stats(fr_loader *loader, fr_loader_stats *stats) {
     *stats = (fr_loader_stats){0};
-    if (loader->pid != getpid()) return;
+    if (loader->pid != fr_process_id()) return;
     const fr_task_ring_waits waits = fr_task_ring_get_waits(loader->ring);
     *stats = (fr_loader_stats){loader->batches, waits.consumer_ns, waits.members_ns};
 }
@@ -176,7 +176,7 @@ void fr_loader_get_stats(fr_loader *loader, fr_loader_stats *stats) {
 /* A child has copies of memory that workers were in the middle of changing, and nobody to ask when
    they are done: it leaves all of it alone. */
 void fr_loader_free(fr_loader *loader) {
-    if (!loader || loader->pid != getpid()) return;
+    if (!loader || loader->pid != fr_process_id()) return;
     atomic_store_explicit(&loader->stopping, true, memory_order_relaxed);
     fr_task_ring_free(loader->ring);
     for (size_t i = 0; loader->slots && i < loader->depth; i++)

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "batch/pool.h"
 
-#include <pthread.h>
 #include <stdlib.h>
-#include <unistd.h>
+
+#include "base/platform.h"
+#include "base/thread.h"
 
 /* Columns, and the next that are idle. The columns come first: their address is the entry's. */
 typedef struct entry {
@@ -14,9 +15,9 @@ typedef struct entry {
 struct fr_pool {
     fr_schema schema;
     size_t keep;
-    pid_t pid;
-    pthread_mutex_t mutex; /* guards what follows */
-    entry *idle;           /* the last given is the first taken: its pages are warm */
+    int64_t pid;
+    fr_mutex mutex; /* guards what follows */
+    entry *idle;    /* the last given is the first taken: its pages are warm */
     size_t idle_count;
     size_t taken;
     bool owned;
@@ -27,7 +28,7 @@ struct fr_pool {
  * pool is only a schema: what is taken is made, what is given is freed, and the pool itself stays.
  */
 static bool is_foreign(const fr_pool *pool) {
-    return getpid() != pool->pid;
+    return fr_process_id() != pool->pid;
 }
 
 static void free_entry(entry *e) {
@@ -38,7 +39,7 @@ static void free_entry(entry *e) {
 int fr_pool_new(fr_schema *schema, size_t keep, fr_pool **pool, fr_error *err) {
     fr_pool *made = calloc(1, sizeof *made);
     if (!made) return fr_fail_nomem(err, sizeof *made);
-    int failed = pthread_mutex_init(&made->mutex, NULL);
+    int failed = fr_mutex_init(&made->mutex);
     if (failed) {
         free(made);
         return fr_fail_io(err, failed, "making a mutex");
@@ -46,7 +47,7 @@ int fr_pool_new(fr_schema *schema, size_t keep, fr_pool **pool, fr_error *err) {
     made->schema = *schema;
     memset(schema, 0, sizeof *schema);
     made->keep = keep;
-    made->pid = getpid();
+    made->pid = fr_process_id();
     made->owned = true;
     *pool = made;
     return FR_OK;
@@ -59,14 +60,14 @@ const fr_schema *fr_pool_schema(const fr_pool *pool) {
 /* Unlocks, and frees the pool when nobody holds on to it any more. */
 static void unlock(fr_pool *pool) {
     bool last = !pool->owned && pool->taken == 0;
-    pthread_mutex_unlock(&pool->mutex);
+    fr_mutex_unlock(&pool->mutex);
     if (!last) return;
     while (pool->idle) {
         entry *e = pool->idle;
         pool->idle = e->next;
         free_entry(e);
     }
-    pthread_mutex_destroy(&pool->mutex);
+    fr_mutex_destroy(&pool->mutex);
     fr_schema_free(&pool->schema);
     free(pool);
 }
@@ -74,7 +75,7 @@ static void unlock(fr_pool *pool) {
 /* An idle entry, or NULL; either way one more is out. */
 static entry *check_out(fr_pool *pool) {
     if (is_foreign(pool)) return NULL;
-    pthread_mutex_lock(&pool->mutex);
+    fr_mutex_lock(&pool->mutex);
     entry *e = pool->idle;
     if (e) {
         pool->idle = e->next;
@@ -91,7 +92,7 @@ static void check_in(fr_pool *pool, entry *e) {
         if (e) free_entry(e);
         return;
     }
-    pthread_mutex_lock(&pool->mutex);
+    fr_mutex_lock(&pool->mutex);
     if (e && pool->owned && pool->idle_count < pool->keep) {
         e->next = pool->idle;
         pool->idle = e;
@@ -121,9 +122,9 @@ int fr_pool_lend(fr_pool *pool, void *data, size_t size, fr_error *err) {
     if (!e) return fr_fail_nomem(err, sizeof *e);
     e->columns.dense = (fr_buffer){.data = data, .capacity = size};
     e->columns.lent = true;
-    pthread_mutex_lock(&pool->mutex);
+    fr_mutex_lock(&pool->mutex);
     pool->taken++;
-    pthread_mutex_unlock(&pool->mutex);
+    fr_mutex_unlock(&pool->mutex);
     check_in(pool, e);
     return FR_OK;
 }
@@ -134,15 +135,15 @@ void fr_pool_give(fr_pool *pool, fr_columns *columns) {
 
 void fr_pool_release(fr_pool *pool) {
     if (!pool || is_foreign(pool)) return;
-    pthread_mutex_lock(&pool->mutex);
+    fr_mutex_lock(&pool->mutex);
     pool->owned = false;
     unlock(pool);
 }
 
 size_t fr_pool_taken(const fr_pool *pool) {
-    pthread_mutex_t *mutex = (pthread_mutex_t *)&pool->mutex;
-    pthread_mutex_lock(mutex);
+    fr_mutex *mutex = (fr_mutex *)&pool->mutex;
+    fr_mutex_lock(mutex);
     size_t taken = pool->taken;
-    pthread_mutex_unlock(mutex);
+    fr_mutex_unlock(mutex);
     return taken;
 }

@@ -9,7 +9,7 @@ typedef struct {
     fr_columns own;
     const fr_row_source *source;
     size_t first, count;
-    pthread_t thread;
+    fr_thread thread;
     bool started;
     int status;
     fr_error err;
@@ -32,18 +32,14 @@ static int prepare(member *m, const fr_schema *schema, fr_columns *columns, bool
 
 /* Starts all but the first; one that does not start is done by this thread. */
 static void start(member *members, size_t count) {
-    sigset_t before;
-    if (count == 1) return;
-    fr_block_signals(&before);
     for (size_t i = 1; i < count; i++)
-        members[i].started = pthread_create(&members[i].thread, NULL, parse, &members[i]) == 0;
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+        members[i].started = fr_thread_start(&members[i].thread, parse, &members[i]) == 0;
 }
 
 static int finish(member *members, size_t count, fr_error *err) {
     for (size_t i = 0; i < count; i++) {
         if (members[i].started)
-            pthread_join(members[i].thread, NULL);
+            fr_thread_join(members[i].thread);
         else
             parse(&members[i]);
     }

@@ -3,11 +3,11 @@
 #include "files/dataset_internal.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
+
+#include "base/platform.h"
 
 static int compare_stamps(const fr_file_stamp *was, const fr_file_stamp *is, fr_error *err) {
     if (fr_file_stamp_equal(was, is)) return FR_OK;
@@ -86,10 +86,10 @@ typedef struct {
 } opening;
 
 static int read_opening(int fd, opening *o, fr_error *err) {
-    ssize_t size;
+    int64_t size;
     FR_TRY(fr_file_map_stat_fd(fd, &o->stamp, err));
     do {
-        size = pread(fd, o->bytes, SHORT, 0);
+        size = fr_fd_read_at(fd, o->bytes, SHORT, 0);
     } while (size < 0 && errno == EINTR);
     if (size < 0) return fr_fail_io(err, errno, "pread");
     o->size = (size_t)size;
@@ -101,10 +101,10 @@ static int open_opening(const fr_dataset_file *file, opening *o, fr_error *err) 
     if (!name) return fr_fail_nomem(err, strlen(file->path));
     int fd;
     do {
-        fd = open(name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+        fd = fr_file_open(name, true);
     } while (fd < 0 && errno == EINTR);
     int status = fd < 0 ? fr_fail_io(err, errno, "open") : read_opening(fd, o, err);
-    if (fd >= 0) close(fd);
+    if (fd >= 0) fr_fd_close(fd);
     free(name);
     return status;
 }

@@ -8,8 +8,9 @@
  */
 #include "files/dataset_internal.h"
 
-#include <pthread.h>
 #include <stdlib.h>
+
+#include "base/thread.h"
 
 #define NONE UINT32_MAX
 
@@ -20,24 +21,24 @@ struct fr_dataset_maps {
 };
 
 /* One lock for all datasets, so that a child of fork() finds it open. */
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static fr_mutex lock = FR_MUTEX_INIT;
 static int fork_failed;
 
 static void take_lock(void) {
-    pthread_mutex_lock(&lock);
+    fr_mutex_lock(&lock);
 }
 
 static void leave_lock(void) {
-    pthread_mutex_unlock(&lock);
+    fr_mutex_unlock(&lock);
 }
 
 static void prepare_for_forks(void) {
-    fork_failed = pthread_atfork(take_lock, leave_lock, leave_lock);
+    fork_failed = fr_thread_at_fork(take_lock, leave_lock);
 }
 
 int fr_dataset_maps_new(fr_dataset *dataset, size_t limit, fr_error *err) {
-    static pthread_once_t prepared = PTHREAD_ONCE_INIT;
-    pthread_once(&prepared, prepare_for_forks);
+    static fr_once prepared = FR_ONCE_INIT;
+    fr_once_run(&prepared, prepare_for_forks);
     if (fork_failed) return fr_fail_io(err, fork_failed, "pthread_atfork");
     dataset->maps = malloc(sizeof *dataset->maps);
     if (!dataset->maps) return fr_fail_nomem(err, sizeof *dataset->maps);

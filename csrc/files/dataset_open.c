@@ -3,7 +3,8 @@
 
 #include <inttypes.h>
 #include <stdlib.h>
-#include <unistd.h>
+
+#include "base/platform.h"
 
 /* What a manifest says is believed until the file is opened, but for what no file can be. */
 static int list_file(const fr_dataset *dataset, fr_dataset_file *file, size_t number,
@@ -40,11 +41,10 @@ static int open_file(const fr_dataset *dataset, fr_dataset_file *file, size_t nu
 #define MEMORY_SHARE 4 /* of all memory a part, that files may take in order to be read whole */
 
 static bool fits_in_memory(const fr_dataset *dataset) {
-    const long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
     uint64_t size = 0;
     for (size_t i = 0; i < dataset->file_count; i++)
         size += dataset->files[i].stamp.size;
-    return pages > 0 && page > 0 && size / (uint64_t)page < (uint64_t)pages / MEMORY_SHARE;
+    return size < fr_memory_size() / MEMORY_SHARE;
 }
 
 /* Room to remember the windows of every file. */

@@ -2,15 +2,11 @@
 #include "files/file_map.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
+
+#include "base/platform.h"
+#include "base/thread.h"
 
 /*
  * The handler may run at any instant on any thread, so the list it walks only ever grows: an entry
@@ -29,9 +25,7 @@ static _Atomic(fr_file_map_entry *) entries;
 static _Atomic uint64_t losses;
 static fr_file_map_entry *spare; /* entries of closed maps */
 static _Atomic size_t open_maps;
-static pthread_mutex_t registry = PTHREAD_MUTEX_INITIALIZER;
-static struct sigaction previous;
-static uintptr_t page_size;
+static fr_mutex registry = FR_MUTEX_INIT;
 
 static fr_file_map_entry *entry_at(uintptr_t address) {
     for (fr_file_map_entry *e = atomic_load(&entries); e; e = e->next)
@@ -44,65 +38,28 @@ static void mark_lost(fr_file_map_entry *entry) {
     atomic_fetch_add(&losses, 1);
 }
 
-/* Puts zeros under the page; the instruction that faulted then runs again. */
-static bool rescue(uintptr_t address) {
+static bool find_lost(uintptr_t address, void **base, size_t *size) {
     fr_file_map_entry *entry = entry_at(address);
     if (!entry) return false;
+    *base = (void *)atomic_load(&entry->base);
+    *size = atomic_load(&entry->size);
     mark_lost(entry);
-    void *page = (void *)(address & ~(page_size - 1));
-    return mmap(page, page_size, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) !=
-           MAP_FAILED;
-}
-
-/* A handler that was there before may put us back and return, so that the same fault comes here
-   again: the second time it goes to the system. */
-static void pass_on(int signo, siginfo_t *info, void *context) {
-    static _Atomic uintptr_t last;
-    uintptr_t address = (uintptr_t)info->si_addr;
-    if (atomic_exchange(&last, address) == address) {
-        signal(signo, SIG_DFL);
-    } else if (previous.sa_flags & SA_SIGINFO) {
-        previous.sa_sigaction(signo, info, context);
-    } else if (previous.sa_handler != SIG_DFL && previous.sa_handler != SIG_IGN) {
-        previous.sa_handler(signo);
-    } else {
-        signal(signo, SIG_DFL);
-    }
-}
-
-static void on_sigbus(int signo, siginfo_t *info, void *context) {
-    int saved = errno;
-    if (!rescue((uintptr_t)info->si_addr)) pass_on(signo, info, context);
-    errno = saved;
+    return true;
 }
 
 /* A child of fork() must not find the registry locked by a thread that it does not have. */
 static void lock_registry(void) {
-    pthread_mutex_lock(&registry);
+    fr_mutex_lock(&registry);
 }
 
 static void unlock_registry(void) {
-    pthread_mutex_unlock(&registry);
+    fr_mutex_unlock(&registry);
 }
 
 static int fork_failed;
 
 static void prepare_for_forks(void) {
-    fork_failed = pthread_atfork(lock_registry, unlock_registry, unlock_registry);
-}
-
-static int install_handler(fr_error *err) {
-    struct sigaction current;
-    if (sigaction(SIGBUS, NULL, &current) != 0) return fr_fail_io(err, errno, "sigaction");
-    if ((current.sa_flags & SA_SIGINFO) && current.sa_sigaction == on_sigbus) return FR_OK;
-    page_size = (uintptr_t)sysconf(_SC_PAGESIZE);
-    previous = current;
-    struct sigaction action = {0};
-    action.sa_sigaction = on_sigbus;
-    action.sa_flags = SA_SIGINFO | SA_ONSTACK;
-    sigemptyset(&action.sa_mask);
-    if (sigaction(SIGBUS, &action, NULL) != 0) return fr_fail_io(err, errno, "sigaction");
-    return FR_OK;
+    fork_failed = fr_thread_at_fork(lock_registry, unlock_registry);
 }
 
 /* Called with the registry locked. */
@@ -120,11 +77,11 @@ static fr_file_map_entry *free_entry(void) {
 }
 
 static int enter(fr_file_map *map, void *base, size_t size, fr_error *err) {
-    static pthread_once_t prepared = PTHREAD_ONCE_INIT;
-    pthread_once(&prepared, prepare_for_forks);
+    static fr_once prepared = FR_ONCE_INIT;
+    fr_once_run(&prepared, prepare_for_forks);
     if (fork_failed) return fr_fail_io(err, fork_failed, "pthread_atfork");
     lock_registry();
-    int status = install_handler(err);
+    int status = fr_map_watch(find_lost) == 0 ? FR_OK : fr_fail_io(err, errno, "sigaction");
     fr_file_map_entry *entry = status == FR_OK ? free_entry() : NULL;
     if (entry) {
         atomic_store(&entry->lost, false);
@@ -139,37 +96,28 @@ static int enter(fr_file_map *map, void *base, size_t size, fr_error *err) {
     return status;
 }
 
-static int64_t mtime_of(const struct stat *st) {
-#if defined(__APPLE__)
-    const struct timespec *time = &st->st_mtimespec;
-#else
-    const struct timespec *time = &st->st_mtim;
-#endif
-    return (int64_t)time->tv_sec * 1000000000 + time->tv_nsec;
-}
-
-static int stamp_of(const struct stat *st, fr_file_stamp *stamp, fr_error *err) {
-    if (S_ISDIR(st->st_mode)) return fr_fail_io(err, EISDIR, "open");
-    if (!S_ISREG(st->st_mode)) return fr_fail(err, FR_ERR_ARG, "not a regular file");
-    if ((uint64_t)st->st_size > SIZE_MAX / 2) return fr_fail_io(err, EFBIG, "mmap");
-    *stamp = (fr_file_stamp){(uint64_t)st->st_size, mtime_of(st)};
+static int stamp_of(const fr_file_info *info, fr_file_stamp *stamp, fr_error *err) {
+    if (info->kind == FR_FILE_FOLDER) return fr_fail_io(err, EISDIR, "open");
+    if (info->kind != FR_FILE_REGULAR) return fr_fail(err, FR_ERR_ARG, "not a regular file");
+    if (info->size > SIZE_MAX / 2) return fr_fail_io(err, EFBIG, "mmap");
+    *stamp = (fr_file_stamp){info->size, info->mtime_ns};
     return FR_OK;
 }
 
 int fr_file_map_open_fd(fr_file_map *map, int fd, fr_error *err) {
     *map = (fr_file_map){0};
-    struct stat st;
-    if (fstat(fd, &st) != 0) return fr_fail_io(err, errno, "fstat");
-    FR_TRY(stamp_of(&st, &map->stamp, err));
-    map->device = (uint64_t)st.st_dev;
-    map->inode = (uint64_t)st.st_ino;
-    size_t size = (size_t)st.st_size;
+    fr_file_info info;
+    if (fr_fd_stat(fd, &info) != 0) return fr_fail_io(err, errno, "fstat");
+    FR_TRY(stamp_of(&info, &map->stamp, err));
+    map->device = info.device;
+    map->inode = info.inode;
+    size_t size = (size_t)info.size;
     if (size == 0) return FR_OK;
-    void *base = mmap(NULL, size, PROT_READ, MAP_SHARED, fd, 0);
-    if (base == MAP_FAILED) return fr_fail_io(err, errno, "mmap");
+    void *base = fr_map_new(fd, size);
+    if (!base) return fr_fail_io(err, errno, "mmap");
     int status = enter(map, base, size, err);
     if (status != FR_OK) {
-        munmap(base, size);
+        fr_map_free(base, size);
         return status;
     }
     map->bytes = (fr_span){base, size};
@@ -179,7 +127,7 @@ int fr_file_map_open_fd(fr_file_map *map, int fd, fr_error *err) {
 static int open_to_read(const char *path) {
     int fd;
     do {
-        fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+        fd = fr_file_open(path, true);
     } while (fd < 0 && errno == EINTR);
     return fd;
 }
@@ -189,53 +137,41 @@ int fr_file_map_open(fr_file_map *map, const char *path, fr_error *err) {
     const int fd = open_to_read(path);
     if (fd < 0) return fr_fail_io(err, errno, "open");
     int status = fr_file_map_open_fd(map, fd, err);
-    close(fd);
+    fr_fd_close(fd);
     return status;
 }
 
 int fr_file_map_stat(const char *path, fr_file_stamp *stamp, fr_error *err) {
-    struct stat st;
-    if (stat(path, &st) != 0) return fr_fail_io(err, errno, "stat");
-    return stamp_of(&st, stamp, err);
+    fr_file_info info;
+    if (fr_file_stat(path, &info) != 0) return fr_fail_io(err, errno, "stat");
+    return stamp_of(&info, stamp, err);
 }
 
 int fr_file_map_stat_fd(int fd, fr_file_stamp *stamp, fr_error *err) {
-    struct stat st;
-    if (fstat(fd, &st) != 0) return fr_fail_io(err, errno, "fstat");
-    return stamp_of(&st, stamp, err);
+    fr_file_info info;
+    if (fr_fd_stat(fd, &info) != 0) return fr_fail_io(err, errno, "fstat");
+    return stamp_of(&info, stamp, err);
 }
 
 int fr_file_head(const char *path, void *head, size_t *size, fr_error *err) {
-    struct stat st;
-    if (stat(path, &st) != 0) return fr_fail_io(err, errno, "stat");
-    if (!S_ISREG(st.st_mode)) return FR_END;
+    fr_file_info info;
+    if (fr_file_stat(path, &info) != 0) return fr_fail_io(err, errno, "stat");
+    if (info.kind != FR_FILE_REGULAR) return FR_END;
     const int fd = open_to_read(path);
     if (fd < 0) return fr_fail_io(err, errno, "open");
-    ssize_t got;
+    int64_t got;
     do {
-        got = pread(fd, head, *size, 0);
+        got = fr_fd_read_at(fd, head, *size, 0);
     } while (got < 0 && errno == EINTR);
     const int failed = errno;
-    close(fd);
+    fr_fd_close(fd);
     if (got < 0) return fr_fail_io(err, failed, "pread");
     *size = (size_t)got;
     return FR_OK;
 }
 
-#define USUAL_MAPS 65530 /* of Linux, where it does not say */
-
-/* What the system allows a process. */
-static size_t map_limit(void) {
-    unsigned long limit = USUAL_MAPS;
-    FILE *file = fopen("/proc/sys/vm/max_map_count", "re");
-    if (!file) return limit;
-    if (fscanf(file, "%lu", &limit) != 1) limit = USUAL_MAPS;
-    fclose(file);
-    return limit;
-}
-
 size_t fr_file_map_room(void) {
-    const size_t most = map_limit() / 4 * 3, open = atomic_load(&open_maps);
+    const size_t most = fr_map_limit() / 4 * 3, open = atomic_load(&open_maps);
     return open < most ? most - open : 0;
 }
 
@@ -252,10 +188,10 @@ void fr_file_map_lose(const fr_file_map *map) {
 }
 
 void fr_file_map_look(const fr_file_map *map, const char *path) {
-    struct stat st;
-    if (stat(path, &st) != 0) return;
-    bool same = (uint64_t)st.st_dev == map->device && (uint64_t)st.st_ino == map->inode;
-    if (same && (uint64_t)st.st_size < map->stamp.size) fr_file_map_lose(map);
+    fr_file_info info;
+    if (fr_file_stat(path, &info) != 0) return;
+    bool same = info.device == map->device && info.inode == map->inode;
+    if (same && info.size < map->stamp.size) fr_file_map_lose(map);
 }
 
 int fr_file_map_check(const fr_file_map *map, fr_error *err) {
@@ -267,39 +203,23 @@ int fr_file_map_check(const fr_file_map *map, fr_error *err) {
 }
 
 void fr_file_map_announce(const fr_file_map *map, size_t offset, size_t size) {
-    if (!map->entry || size == 0) return;
-    size_t slack = (size_t)((uintptr_t)(map->bytes.data + offset) & (page_size - 1));
-    (void)madvise((void *)(uintptr_t)(map->bytes.data + offset - slack), size + slack,
-                  MADV_WILLNEED);
+    if (map->entry && size) fr_map_announce(map->bytes.data + offset, size);
 }
 
 /* Those before it that share its first page were read before; of its last page, others are. */
 void fr_file_map_retire(const fr_file_map *map, size_t offset, size_t size) {
-#if defined(MADV_COLD)
-    if (!map->entry) return;
-    const uintptr_t base = (uintptr_t)map->bytes.data, page = ~(page_size - 1);
     const bool last = offset + size == map->bytes.size;
-    const uintptr_t begin = (base + offset) & page, end = base + offset + size;
-    const uintptr_t until = last ? (end + page_size - 1) & page : end & page;
-    if (until > begin) (void)madvise((void *)begin, until - begin, MADV_COLD);
-#else
-    (void)map, (void)offset, (void)size;
-#endif
+    if (map->entry) fr_map_retire(map->bytes.data + offset, size, last);
 }
 
 bool fr_file_map_resident(const fr_file_map *map, size_t offset) {
-    uintptr_t page = (uintptr_t)(map->bytes.data + offset) & ~(page_size - 1);
-    unsigned char there[1] = {0};
-    int saved = errno;
-    bool known = map->entry && mincore((void *)page, 1, (void *)there) == 0;
-    errno = saved;
-    return known && (there[0] & 1);
+    return map->entry && fr_map_resident(map->bytes.data + offset);
 }
 
 void fr_file_map_close(fr_file_map *map) {
     if (map->entry) {
         atomic_store(&map->entry->size, 0);
-        munmap((void *)(uintptr_t)map->bytes.data, map->bytes.size);
+        fr_map_free((void *)(uintptr_t)map->bytes.data, map->bytes.size);
         lock_registry();
         atomic_store(&map->entry->base, 0);
         map->entry->next_spare = spare;

@@ -2,14 +2,14 @@
 #include "files/pieces.h"
 
 #include <errno.h>
-#include <unistd.h>
 
+#include "base/platform.h"
 #include "format/crc32c.h"
 #include "format/wire.h"
 
 static int fill(int fd, uint64_t offset, uint8_t *out, size_t size, fr_error *err) {
     while (size) {
-        const ssize_t some = pread(fd, out, size, (off_t)offset);
+        const int64_t some = fr_fd_read_at(fd, out, size, offset);
         if (some < 0 && errno == EINTR) continue;
         if (some < 0) return fr_fail_io(err, errno, "pread");
         if (some == 0) {

@@ -8,22 +8,10 @@
  */
 #include "files/readahead.h"
 
-#include <sys/resource.h>
+#include "base/platform.h"
 
 #define CALM_BATCHES 16
 #define SAMPLES 16
-
-/* Page faults of this thread that waited for the disk; of the process where threads are not told
-   apart. */
-static int64_t major_faults(void) {
-    struct rusage usage;
-#if defined(RUSAGE_THREAD)
-    int failed = getrusage(RUSAGE_THREAD, &usage);
-#else
-    int failed = getrusage(RUSAGE_SELF, &usage);
-#endif
-    return failed ? 0 : (int64_t)usage.ru_majflt;
-}
 
 /* Advises the system about records, of those that follow each other together. */
 static void advise(const fr_dataset *dataset, const uint64_t *numbers, uint64_t rows,
@@ -64,7 +52,7 @@ static bool announce_and_wait(const fr_readahead *ahead, const fr_dataset *datas
                               const uint64_t *numbers, uint64_t rows, bool announced) {
     if (!announced) fr_readahead_announce(dataset, numbers, rows);
     wait_for(dataset, numbers[0]);
-    return major_faults() > ahead->faults;
+    return fr_process_disk_faults() > ahead->faults;
 }
 
 void fr_readahead_begin(fr_readahead *ahead, const fr_dataset *dataset, const uint64_t *numbers,
@@ -74,7 +62,7 @@ void fr_readahead_begin(fr_readahead *ahead, const fr_dataset *dataset, const ui
         ahead->asked = true;
         ahead->warm = all_resident(dataset, numbers, rows);
     }
-    ahead->faults = major_faults();
+    ahead->faults = fr_process_disk_faults();
     if (ahead->warm) return;
     ahead->calm = announce_and_wait(ahead, dataset, numbers, rows, announced) ? 0 : ahead->calm + 1;
     if (ahead->calm >= CALM_BATCHES) ahead->warm = true;
@@ -83,7 +71,7 @@ void fr_readahead_begin(fr_readahead *ahead, const fr_dataset *dataset, const ui
 }
 
 void fr_readahead_end(fr_readahead *ahead) {
-    if (!ahead->warm || major_faults() <= ahead->faults) return;
+    if (!ahead->warm || fr_process_disk_faults() <= ahead->faults) return;
     ahead->warm = false;
     ahead->calm = 0;
 }

@@ -2,11 +2,9 @@
 #include "files/source.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
+
+#include "base/platform.h"
 
 /* One read(2): large enough that the call is cheap, small enough to stay in the second-level
    cache on its way to the parser. */
@@ -17,18 +15,18 @@
 
 int fr_source_open_fd(fr_source *source, int fd, fr_error *err) {
     *source = (fr_source){.fd = fd};
-    struct stat st;
+    fr_file_info info;
     int status = FR_OK;
-    if (fstat(fd, &st) != 0)
+    if (fr_fd_stat(fd, &info) != 0)
         status = fr_fail_io(err, errno, "fstat");
-    else if (S_ISDIR(st.st_mode))
+    else if (info.kind == FR_FILE_FOLDER)
         status = fr_fail_io(err, EISDIR, "open");
     if (status != FR_OK) {
-        close(fd);
+        fr_fd_close(fd);
         source->fd = -1;
         return status;
     }
-    bool whole = S_ISREG(st.st_mode) && lseek(fd, 0, SEEK_CUR) == 0;
+    bool whole = info.kind == FR_FILE_REGULAR && fr_fd_tell(fd) == 0;
     if (whole && fr_file_map_open_fd(&source->map, fd, NULL) == FR_OK && source->map.bytes.size) {
         source->window = source->map.bytes;
         source->ended = true;
@@ -39,7 +37,7 @@ int fr_source_open_fd(fr_source *source, int fd, fr_error *err) {
 }
 
 static int open_file(const char *path, int *fd, fr_error *err) {
-    *fd = open(path, O_RDONLY | O_CLOEXEC);
+    *fd = fr_file_open(path, false);
     if (*fd >= 0) return FR_OK;
     return errno == EINTR ? FR_AGAIN : fr_fail_io(err, errno, "open");
 }
@@ -62,7 +60,7 @@ int fr_source_seek(fr_source *source, uint64_t offset, fr_error *err) {
     if (source->map.entry) {
         size_t size = source->window.size;
         fr_source_consume(source, offset < size ? (size_t)offset : size);
-    } else if (offset && source->reads && lseek(source->fd, (off_t)offset, SEEK_SET) < 0) {
+    } else if (offset && source->reads && fr_fd_seek(source->fd, offset) != 0) {
         return fr_fail_io(err, errno, "lseek");
     }
     source->offset = offset;
@@ -71,11 +69,10 @@ int fr_source_seek(fr_source *source, uint64_t offset, fr_error *err) {
 
 void fr_source_release(fr_source *source) {
     if (!source->map.entry) return;
-    const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    const size_t page = fr_page_size();
     const size_t done = (source->map.bytes.size - source->window.size) / page * page;
     if (done - source->released < RELEASE_SIZE) return;
-    uint8_t *begin = (uint8_t *)(uintptr_t)source->map.bytes.data + source->released;
-    (void)madvise(begin, done - source->released, MADV_DONTNEED); /* only advice */
+    fr_map_drop(source->map.bytes.data + source->released, done - source->released);
     source->released = done;
 }
 
@@ -93,10 +90,10 @@ static int make_room(fr_source *source, size_t size, fr_error *err) {
 
 /* A file that is followed may only grow. FR_AGAIN: it has not yet. */
 static int still_there(const fr_source *source, fr_error *err) {
-    struct stat st;
+    fr_file_info info;
     const uint64_t had = source->offset + source->window.size;
-    if (fstat(source->fd, &st) != 0) return fr_fail_io(err, errno, "fstat");
-    if (!S_ISREG(st.st_mode) || (uint64_t)st.st_size >= had) return FR_AGAIN;
+    if (fr_fd_stat(source->fd, &info) != 0) return fr_fail_io(err, errno, "fstat");
+    if (info.kind != FR_FILE_REGULAR || info.size >= had) return FR_AGAIN;
     fr_fail(err, FR_ERR_TRUNCATED,
             "the file shrank while it was read, %" PRIu64 " bytes were there", had);
     if (err) err->fault = FR_FAULT_SHRUNK;
@@ -105,7 +102,7 @@ static int still_there(const fr_source *source, fr_error *err) {
 
 static int read_more(fr_source *source, fr_error *err) {
     FR_TRY(make_room(source, READ_SIZE, err));
-    ssize_t got = read(source->fd, source->buffer.data + source->buffer.size, READ_SIZE);
+    int64_t got = fr_fd_read(source->fd, source->buffer.data + source->buffer.size, READ_SIZE);
     if (got < 0) {
         if (errno == EINTR) return FR_AGAIN;
         return fr_fail_io(err, errno, "read");
@@ -139,15 +136,15 @@ int fr_source_feed(fr_source *source, fr_span bytes, fr_error *err) {
 }
 
 int fr_source_check(const fr_source *source, fr_error *err) {
-    struct stat st;
+    fr_file_info info;
     if (!source->map.entry) return FR_OK;
-    if (fstat(source->fd, &st) == 0 && (uint64_t)st.st_size < source->map.bytes.size)
+    if (fr_fd_stat(source->fd, &info) == 0 && info.size < source->map.bytes.size)
         fr_file_map_lose(&source->map);
     return fr_file_map_check(&source->map, err);
 }
 
 void fr_source_close(fr_source *source) {
-    if (source->fd >= 0) close(source->fd);
+    if (source->fd >= 0) fr_fd_close(source->fd);
     fr_file_map_close(&source->map);
     fr_buffer_free(&source->buffer);
     *source = (fr_source){.fd = -1, .ended = true};

@@ -1,12 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#define _GNU_SOURCE /* fallocate */
 #include "files/writer_internal.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
-#include <sys/file.h>
-#include <unistd.h>
 
 /* The size of one write. Pages of a file are kept together by the system as they were written
    together, and a megabyte that is one is mapped and read several times faster later. */
@@ -20,33 +16,28 @@
 
 /* Has blocks for `size` more bytes. Where there are none, write(2) is to say so. */
 static void reserve(fr_writer *writer, size_t size) {
-#if defined(__linux__)
     while (writer->reserves && writer->reserved < writer->written + size) {
-        off_t from = (off_t)writer->reserved;
+        const uint64_t from = writer->reserved;
         writer->reserved += RESERVE_SIZE;
-        writer->reserves =
-            fallocate(writer->fd, FALLOC_FL_KEEP_SIZE, from, (off_t)RESERVE_SIZE) == 0;
+        writer->reserves = fr_fd_reserve(writer->fd, from, RESERVE_SIZE) == 0;
     }
-#else
-    (void)writer, (void)size;
-#endif
 }
 
 /* Gives back the blocks behind the end. If that fails they are only wasted. */
 static void unreserve(const fr_writer *writer) {
     if (writer->reserved <= writer->written) return;
-    if (ftruncate(writer->fd, (off_t)writer->written) != 0) return;
+    if (fr_fd_truncate(writer->fd, writer->written) != 0) return;
 }
 
 /* Truncates the file to what it was before appending. */
 static void cut_off(const fr_writer *writer) {
-    if (ftruncate(writer->fd, (off_t)writer->start) != 0) return; /* nothing more can be done */
-    if (writer->created) unlink(writer->path);
+    if (fr_fd_truncate(writer->fd, writer->start) != 0) return; /* nothing more can be done */
+    if (writer->created) fr_file_remove(writer->path);
 }
 
 /* The file is its parent's: a child made by fork() may only close its descriptor. */
 static int check_process(const fr_writer *writer, fr_error *err) {
-    if (writer->pid == (int64_t)getpid()) return FR_OK;
+    if (writer->pid == fr_process_id()) return FR_OK;
     return fr_fail(err, FR_ERR_STATE, "the writer was made in process %lld and works only there",
                    (long long)writer->pid);
 }
@@ -55,7 +46,7 @@ static int write_all(fr_writer *writer, const uint8_t *data, size_t size, fr_err
     FR_TRY(check_process(writer, err));
     if (writer->reserved || size >= BUFFER_SIZE) reserve(writer, size);
     while (size > 0) {
-        ssize_t wrote = write(writer->fd, data, size < WRITE_MAX ? size : WRITE_MAX);
+        int64_t wrote = fr_fd_write(writer->fd, data, size < WRITE_MAX ? size : WRITE_MAX);
         if (wrote < 0 && errno == EINTR) continue;
         if (wrote <= 0) return fr_fail_io(err, wrote < 0 ? errno : EIO, "writing");
         data += wrote;
@@ -140,17 +131,17 @@ static int put_frames(fr_writer *writer, fr_span frames, fr_error *err) {
 
 /* The lock of one that appends goes now, though a child made by fork() has the file open, too. */
 static int close_file(fr_writer *writer) {
-    if (writer->options.append && writer->pid == (int64_t)getpid()) flock(writer->fd, LOCK_UN);
+    if (writer->options.append && writer->pid == fr_process_id()) fr_fd_unlock(writer->fd);
     int fd = writer->fd;
     writer->fd = -1;
-    return close(fd);
+    return fr_fd_close(fd);
 }
 
 /* As close_file(); on failure a descriptor and the lock are left, to truncate the file with. */
 static int close_appended(fr_writer *writer) {
-    int twin = fcntl(writer->fd, F_DUPFD_CLOEXEC, 0);
+    int twin = fr_fd_duplicate(writer->fd);
     if (twin < 0) return close_file(writer);
-    int failed = close(writer->fd) == 0 || errno == EINTR ? 0 : errno;
+    int failed = fr_fd_close(writer->fd) == 0 || errno == EINTR ? 0 : errno;
     writer->fd = twin;
     if (!failed) (void)close_file(writer);
     errno = failed;
@@ -211,7 +202,7 @@ static int check_writable(const fr_writer *writer, fr_error *err) {
 
 int fr_writer_open(fr_writer *writer, const char *path, const fr_writer_options *options,
                    fr_error *err) {
-    *writer = (fr_writer){.options = *options, .fd = -1, .pid = (int64_t)getpid()};
+    *writer = (fr_writer){.options = *options, .fd = -1, .pid = fr_process_id()};
     return settle(writer, begin(writer, path, &writer->failed), err);
 }
 
@@ -253,8 +244,8 @@ int fr_writer_rename(fr_writer *writer, const char *path, fr_error *err) {
     writer->path = NULL;
     int status = fr_writer_resolve(writer, path, err);
     if (status == FR_OK && writer->options.exclusive) {
-        mode_t mode;
-        status = fr_writer_look(writer, &mode, err);
+        fr_file_info there;
+        status = fr_writer_look(writer, &there, err);
     }
     if (status == FR_OK) {
         free(before);
@@ -278,13 +269,13 @@ int fr_writer_close(fr_writer *writer, fr_error *err) {
 }
 
 void fr_writer_abort(fr_writer *writer) {
-    const bool ours = writer->pid == (int64_t)getpid();
+    const bool ours = writer->pid == fr_process_id();
     if (writer->open && writer->fd >= 0) {
         if (writer->options.append && ours) cut_off(writer);
         close_file(writer);
     }
-    if (writer->temporary && ours) unlink(writer->temporary);
-    if (writer->replaced && ours) unlink(writer->replaced);
+    if (writer->temporary && ours) fr_file_remove(writer->temporary);
+    if (writer->replaced && ours) fr_file_remove(writer->replaced);
     free(writer->temporary);
     free(writer->replaced);
     free(writer->path);

@@ -3,21 +3,16 @@
 #ifndef FASTREC_WRITER_INTERNAL_H
 #define FASTREC_WRITER_INTERNAL_H
 
+#include "base/platform.h"
 #include "files/writer.h"
 
-#include <limits.h>
-#include <sys/types.h>
-
 typedef struct {
-    char text[PATH_MAX];
+    char text[FR_PATH_MAX];
 } fr_path;
 
 /* `head`, its first `size` bytes, and `tail`. FR_ERR_IO with ENAMETOOLONG. */
 FR_NODISCARD int fr_path_set(fr_path *path, const char *head, size_t size, const char *tail,
                              fr_error *err);
-
-/* The number of bytes of `path` before the name of the file. */
-size_t fr_path_directory(const char *path);
 
 FR_NODISCARD int fr_path_copy(char **out, const fr_path *path, fr_error *err);
 
@@ -29,8 +24,8 @@ FR_NODISCARD int fr_writer_resolve(fr_writer *writer, const char *path, fr_error
 FR_NODISCARD int fr_writer_name_temporary(const fr_writer *writer, int attempt, fr_path *path,
                                           fr_error *err);
 
-/* The st_mode of the file at the target; 0 when there is none. Refuses what cannot be replaced. */
-FR_NODISCARD int fr_writer_look(const fr_writer *writer, mode_t *mode, fr_error *err);
+/* The file at the target, or FR_FILE_NONE. Refuses what cannot be replaced. */
+FR_NODISCARD int fr_writer_look(const fr_writer *writer, fr_file_info *there, fr_error *err);
 
 /* Creates the temporary file, or opens and locks the one that is appended to. */
 FR_NODISCARD int fr_writer_create(fr_writer *writer, fr_error *err);

@@ -4,8 +4,6 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
-#include <unistd.h>
 
 /* The part of the target's name that a temporary file's keeps: some file systems end names at 143
  * bytes. */
@@ -17,26 +15,21 @@
 int fr_path_set(fr_path *path, const char *head, size_t size, const char *tail, fr_error *err) {
     fr_path joined;
     int length = snprintf(joined.text, sizeof joined.text, "%.*s%s", (int)size, head, tail);
-    if (size >= PATH_MAX || length >= PATH_MAX) return fr_fail_io(err, ENAMETOOLONG, "naming it");
+    if (size >= FR_PATH_MAX || length >= FR_PATH_MAX)
+        return fr_fail_io(err, ENAMETOOLONG, "naming it");
     *path = joined;
     return FR_OK;
-}
-
-/* The number of bytes of `path` before the name of the file. */
-size_t fr_path_directory(const char *path) {
-    const char *slash = strrchr(path, '/');
-    return slash ? (size_t)(slash + 1 - path) : 0;
 }
 
 /* Replaces a path that is a symbolic link by what the link points to, there or not. */
 static int follow_links(fr_path *path, fr_error *err) {
     for (int i = 0; i < LINKS_MAX; i++) {
-        char target[PATH_MAX];
-        ssize_t size = readlink(path->text, target, sizeof target);
-        if (size < 0) return FR_OK; /* no link; what else may be wrong shows when it is opened */
-        if (size == sizeof target) return fr_fail_io(err, ENAMETOOLONG, "following its link");
-        target[size] = 0;
-        size_t head = target[0] == '/' ? 0 : fr_path_directory(path->text);
+        char target[FR_PATH_MAX];
+        if (fr_file_read_link(path->text, target) != 0) {
+            if (errno == ENAMETOOLONG) return fr_fail_io(err, errno, "following its link");
+            return FR_OK; /* no link; what else may be wrong shows when it is opened */
+        }
+        size_t head = fr_file_is_absolute(target) ? 0 : fr_file_folder_size(path->text);
         FR_TRY(fr_path_set(path, path->text, head, target, err));
     }
     return fr_fail_io(err, ELOOP, "following its links");
@@ -45,10 +38,11 @@ static int follow_links(fr_path *path, fr_error *err) {
 /* Names the file from the root: the process may go elsewhere before the writer closes. */
 static int make_absolute(fr_path *path, fr_error *err) {
     fr_path directory, root;
-    size_t head = fr_path_directory(path->text);
+    size_t head = fr_file_folder_size(path->text);
     if (!path->text[head]) return fr_fail_io(err, head ? EISDIR : ENOENT, "creating it");
     FR_TRY(fr_path_set(&directory, path->text, head, ".", err));
-    if (!realpath(directory.text, root.text)) return fr_fail_io(err, errno, "finding its place");
+    if (fr_file_real_path(directory.text, root.text) != 0)
+        return fr_fail_io(err, errno, "finding its place");
     const char *slash = root.text[1] ? "/" : "";
     FR_TRY(fr_path_set(&directory, slash, strlen(slash), path->text + head, err));
     return fr_path_set(path, root.text, strlen(root.text), directory.text, err);
@@ -69,10 +63,8 @@ int fr_writer_resolve(fr_writer *writer, const char *path, fr_error *err) {
 
 /* Not secret, only unlikely to be in use: O_EXCL decides. */
 static uint64_t random_name(const fr_writer *writer, int attempt) {
-    struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
-    uint64_t x = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-    x ^= (uint64_t)getpid() << 32 ^ (uint64_t)(uintptr_t)writer ^ (uint64_t)attempt << 56;
+    uint64_t x = fr_clock_date_ns();
+    x ^= (uint64_t)fr_process_id() << 32 ^ (uint64_t)(uintptr_t)writer ^ (uint64_t)attempt << 56;
     x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
     x = (x ^ x >> 27) * 0x94d049bb133111ebu;
     return x ^ x >> 31;
@@ -80,7 +72,7 @@ static uint64_t random_name(const fr_writer *writer, int attempt) {
 
 /* `.name.0123456789abcdef.tmp` beside the target, the name cut between two characters. */
 int fr_writer_name_temporary(const fr_writer *writer, int attempt, fr_path *path, fr_error *err) {
-    size_t head = fr_path_directory(writer->path);
+    size_t head = fr_file_folder_size(writer->path);
     const char *name = writer->path + head;
     size_t kept = strlen(name);
     if (kept > NAME_KEPT) kept = NAME_KEPT;

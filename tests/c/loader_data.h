@@ -158,7 +158,8 @@ static inline void check_batch(const setup *s, const fr_columns *batch, uint64_t
 
 static inline void make_files(void) {
     for (int file = 0; file < FILES; file++) {
-        snprintf(paths[file], sizeof paths[file], "/tmp/test_loader.%ld.%d", (long)getpid(), file);
+        snprintf(paths[file], sizeof paths[file], TEST_FOLDER "/test_loader.%ld.%d", (long)getpid(),
+                 file);
         write_file(file);
     }
 }

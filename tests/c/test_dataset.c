@@ -31,7 +31,8 @@ static void write_file(int file, uint64_t first) {
     if (counts[file])
         CHECK(fr_encode_rows(&value, 1, (fr_rows){0, counts[file], 1}, true, &frames, NULL, NULL) ==
               FR_OK);
-    snprintf(paths[file], sizeof paths[file], "/tmp/test_dataset.%ld.%d", (long)getpid(), file);
+    snprintf(paths[file], sizeof paths[file], TEST_FOLDER "/test_dataset.%ld.%d", (long)getpid(),
+             file);
     FILE *f = fopen(paths[file], "wb");
     CHECK(f && (!frames.size || fwrite(frames.data, 1, frames.size, f) == frames.size));
     CHECK(fclose(f) == 0);

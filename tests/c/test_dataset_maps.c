@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* More files than may be mapped: they come and go, and must be what they were. */
 #include <errno.h>
-#include <fcntl.h>
 #include <pthread.h>
-#include <sys/stat.h>
 
 #include "files/dataset.h"
 #include "test.h"
@@ -45,7 +43,8 @@ static void write_file(int file) {
         fr_frame_put(frames.data + frames.size, record);
         frames.size += record.size + FR_FRAME_OVERHEAD;
     }
-    snprintf(paths[file], sizeof paths[file], "/tmp/test_maps.%ld.%d", (long)getpid(), file);
+    snprintf(paths[file], sizeof paths[file], TEST_FOLDER "/test_maps.%ld.%d", (long)getpid(),
+             file);
     names[file] = paths[file];
     write_bytes(paths[file], frames.data, frames.size);
     fr_buffer_free(&frames);
@@ -185,7 +184,7 @@ static void a_file_must_be_what_it_was(bool beside) {
     CHECK(read_seven(&dataset, &err) == FR_ERR_IO && err.sys_errno == ENOENT);
     CHECK(rename(moved, paths[7]) == 0 && read_seven(&dataset, &err) == FR_OK);
     drop(&dataset);
-    CHECK(truncate(paths[7], 100) == 0);
+    test_cut_off(paths[7], 100);
     CHECK(read_seven(&dataset, &err) == FR_ERR_TRUNCATED && err.fault == FR_FAULT_SHRUNK);
     write_file(7);
     CHECK(read_seven(&dataset, &err) == FR_ERR_CORRUPT && err.fault == FR_FAULT_CHANGED);
@@ -195,7 +194,7 @@ static void a_file_must_be_what_it_was(bool beside) {
     open_all(&dataset, MOST, beside);
     drop(&dataset);
     name_beside(7, name);
-    CHECK(truncate(name, 60) == 0);
+    test_cut_off(name, 60);
     CHECK(read_seven(&dataset, &err) == FR_ERR_INDEX);
     CHECK(unlink(name) == 0);
     CHECK(read_seven(&dataset, &err) == FR_ERR_IO && err.sys_errno == ENOENT);
@@ -203,19 +202,21 @@ static void a_file_must_be_what_it_was(bool beside) {
     write_beside(7);
 }
 
+static void put_byte(FILE *f, long offset, uint8_t byte) {
+    CHECK(fseek(f, offset, SEEK_SET) == 0 && fputc(byte, f) == byte && fflush(f) == 0);
+}
+
 /* Damage that only the body of an index has is found when the file is read first. */
 static void an_index_is_looked_at_before_it_is_believed(size_t limit) {
     fr_dataset dataset;
     fr_error err = {0};
     char name[80];
-    struct stat st;
     name_beside(7, name);
-    CHECK(stat(name, &st) == 0);
-    int fd = open(name, O_RDWR);
-    uint8_t byte;
-    CHECK(fd >= 0 && pread(fd, &byte, 1, st.st_size - 20) == 1);
-    byte ^= 1;
-    CHECK(pwrite(fd, &byte, 1, st.st_size - 20) == 1);
+    FILE *f = fopen(name, "r+b");
+    CHECK(f && fseek(f, -20, SEEK_END) == 0);
+    const long at = ftell(f);
+    const uint8_t byte = (uint8_t)fgetc(f);
+    put_byte(f, at, byte ^ 1);
     begin(&dataset, limit);
     int status = fr_dataset_use_beside(&dataset, 7, &err);
     if (limit) {
@@ -227,8 +228,8 @@ static void an_index_is_looked_at_before_it_is_believed(size_t limit) {
     }
     CHECK(status == FR_ERR_INDEX && err.file == 7);
     fr_dataset_close(&dataset);
-    byte ^= 1;
-    CHECK(pwrite(fd, &byte, 1, st.st_size - 20) == 1 && close(fd) == 0);
+    put_byte(f, at, byte);
+    CHECK(fclose(f) == 0);
 }
 
 /* Whoever writes over an index while it is mapped may get an error, or what was asked for. */
@@ -239,16 +240,18 @@ static void an_index_that_changes_under_us_is_harmless(size_t limit) {
     name_beside(7, name);
     open_all(&dataset, limit, true);
     CHECK(read_seven(&dataset, &err) == FR_OK);
-    int fd = open(name, O_RDWR);
+    FILE *f = fopen(name, "r+b");
     uint64_t seed = 1;
+    CHECK(f);
     for (int round = 0; round < 3000; round++) {
         uint8_t byte = (uint8_t)test_random(&seed);
-        CHECK(pwrite(fd, &byte, 1, FR_INDEX_HEAD + (off_t)(test_random(&seed) % 4000)) == 1);
+        put_byte(f, FR_INDEX_HEAD + (long)(test_random(&seed) % 4000), byte);
         int status = read_seven(&dataset, &err);
         CHECK(status == FR_OK || status == FR_ERR_INDEX || status == FR_ERR_CORRUPT ||
               status == FR_ERR_TRUNCATED);
     }
-    CHECK(ftruncate(fd, 0) == 0 && close(fd) == 0);
+    CHECK(fclose(f) == 0);
+    test_cut_off(name, 0);
     CHECK(read_seven(&dataset, &err) < 0);
     fr_dataset_close(&dataset);
     write_beside(7);
@@ -268,10 +271,10 @@ static int open_listed(fr_dataset *dataset, size_t limit, bool beside, fr_error 
 }
 
 static void list_files(void) {
-    struct stat st;
+    fr_file_stamp stamp;
     for (int file = 0; file < FILES; file++) {
-        CHECK(stat(paths[file], &st) == 0);
-        listed[file] = (fr_dataset_listed){(uint64_t)st.st_size, count_of(file)};
+        CHECK(fr_file_map_stat(paths[file], &stamp, NULL) == FR_OK);
+        listed[file] = (fr_dataset_listed){stamp.size, count_of(file)};
     }
 }
 
@@ -361,11 +364,10 @@ static void what_no_file_can_have_is_refused(void) {
     CHECK(open_listed(&dataset, 0, false, &err) == FR_ERR_MANIFEST && err.file == 9);
     list_files();
     /* The damage is found where it is, although another record was asked for. */
-    const int fd = open(paths[9], O_RDWR);
-    uint8_t byte;
-    CHECK(fd >= 0 && pread(fd, &byte, 1, 9) == 1);
-    byte ^= 1;
-    CHECK(pwrite(fd, &byte, 1, 9) == 1);
+    FILE *f = fopen(paths[9], "r+b");
+    CHECK(f && fseek(f, 9, SEEK_SET) == 0);
+    const uint8_t byte = (uint8_t)fgetc(f);
+    put_byte(f, 9, byte ^ 1);
     CHECK(open_listed(&dataset, 0, false, NULL) == FR_OK);
     fr_record record;
     fr_dataset_hold hold = {.count = 0};
@@ -373,8 +375,8 @@ static void what_no_file_can_have_is_refused(void) {
     CHECK(err.file == 9 && err.record == 0 && err.offset == 0);
     fr_dataset_let_go(&dataset, &hold);
     fr_dataset_close(&dataset);
-    byte ^= 1;
-    CHECK(pwrite(fd, &byte, 1, 9) == 1 && close(fd) == 0);
+    put_byte(f, 9, byte);
+    CHECK(fclose(f) == 0);
     list_files();
 }
 

@@ -134,7 +134,7 @@ static void a_file_that_shrinks_is_truncated(bool verify) {
     set_up(&s, 2);
     s.options.order.shuffle = FR_SHUFFLE_NONE;
     s.dataset.options.verify = verify;
-    CHECK(truncate(paths[0], 0) == 0);
+    test_cut_off(paths[0], 0);
     fr_loader *loader = start(&s);
     fr_columns *batch;
     fr_error err;

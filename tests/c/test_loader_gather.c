@@ -59,7 +59,7 @@ static void the_first_error_in_order_is_told(size_t threads) {
     fr_error err;
     set_up(&s, 1);
     draw(7);
-    CHECK(truncate(paths[2], 0) == 0);
+    test_cut_off(paths[2], 0);
     size_t first = 0;
     while (numbers[first] < 2 * RECORDS)
         first++;

@@ -337,7 +337,7 @@ static void every_thread_may_fail_to_start(void) {
 
 static void make_file(void) {
     fr_buffer frames = {0};
-    snprintf(path, sizeof path, "/tmp/test_nomem.%ld", (long)getpid());
+    snprintf(path, sizeof path, TEST_FOLDER "/test_nomem.%ld", (long)getpid());
     CHECK(encode_into(&frames, NULL) == FR_OK);
     FILE *f = fopen(path, "wb");
     CHECK(f && fwrite(frames.data, 1, frames.size, f) == frames.size && fclose(f) == 0);

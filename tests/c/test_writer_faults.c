@@ -233,7 +233,7 @@ static void a_name_that_is_taken_is_not_used(void) {
 }
 
 int main(void) {
-    snprintf(folder, sizeof folder, "/tmp/test_writer_faults.%ld", (long)getpid());
+    snprintf(folder, sizeof folder, TEST_FOLDER "/test_writer_faults.%ld", (long)getpid());
     snprintf(path, sizeof path, "%.50s/file", folder);
     CHECK(mkdir(folder, 0700) == 0);
     test_fill(data, sizeof data, 1);

@@ -133,6 +133,26 @@ def test_a_file_includes_only_from_its_folder_and_those_before_it(file: Path) ->
         assert other == folder or not private, f"{header} is private to {other}/"
 
 
+# What is not of C11 is a system's. These files are the platform, once for each system; thread.h has
+# the types of its threads.
+PLATFORM = {"platform_posix.c", "platform_windows.c", "thread_posix.c", "thread_windows.c"}
+PLATFORM |= {"thread.h", "cpu.c"}
+STANDARD = {"errno", "float", "inttypes", "limits", "math", "setjmp", "stdarg", "stdatomic"}
+STANDARD |= {"stdbool", "stddef", "stdint", "stdio", "stdlib", "string"}
+LIBRARIES = {"jpeglib", "jerror", "png", "cpuid", "immintrin", "nmmintrin", "wmmintrin", "arm_acle"}
+LIBRARIES |= {"arm_neon", "sanitizer/asan_interface"}
+
+
+@pytest.mark.parametrize("file", C_FILES, ids=name_of)
+def test_only_the_platform_layer_calls_the_system(file: Path) -> None:
+    if file.name in PLATFORM:
+        return
+    text = file.read_text()
+    headers = set(re.findall(r"#\s*include\s+<([^>]+)\.h>", text))
+    assert headers <= STANDARD | LIBRARIES, f"{file.name} includes a system's header"
+    assert not re.search(r"\b(_WIN32|__APPLE__|__linux__|_GNU_SOURCE)\b", text)
+
+
 def test_every_folder_of_the_core_is_in_the_table() -> None:
     assert {path.name for path in CSRC.iterdir()} == set(FOLDERS)
 

@@ -1,0 +1,381 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#if !defined(_WIN32)
+
+#define _GNU_SOURCE /* fallocate, RUSAGE_THREAD */
+#include "base/platform.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+#if defined(__linux__)
+#include <sys/syscall.h>
+#include <sys/vfs.h>
+#endif
+
+_Static_assert(PATH_MAX <= FR_PATH_MAX, "realpath() writes so much");
+
+/* ---- Files ----------------------------------------------------------------------------------- */
+
+static int64_t mtime_of(const struct stat *st) {
+#if defined(__APPLE__)
+    const struct timespec *time = &st->st_mtimespec;
+#else
+    const struct timespec *time = &st->st_mtim;
+#endif
+    return (int64_t)time->tv_sec * 1000000000 + time->tv_nsec;
+}
+
+static int inform(const struct stat *st, fr_file_info *info) {
+    *info = (fr_file_info){
+        .kind = S_ISREG(st->st_mode)   ? FR_FILE_REGULAR
+                : S_ISDIR(st->st_mode) ? FR_FILE_FOLDER
+                                       : FR_FILE_OTHER,
+        .mode = st->st_mode & 07777,
+        .size = (uint64_t)st->st_size,
+        .mtime_ns = mtime_of(st),
+        .device = (uint64_t)st->st_dev,
+        .inode = (uint64_t)st->st_ino,
+    };
+    return 0;
+}
+
+int fr_file_stat(const char *path, fr_file_info *info) {
+    struct stat st;
+    return stat(path, &st) == 0 ? inform(&st, info) : -1;
+}
+
+int fr_fd_stat(int fd, fr_file_info *info) {
+    struct stat st;
+    return fstat(fd, &st) == 0 ? inform(&st, info) : -1;
+}
+
+int fr_file_open(const char *path, bool at_once) {
+    return open(path, O_RDONLY | O_CLOEXEC | (at_once ? O_NONBLOCK : 0));
+}
+
+int fr_file_create(const char *path, unsigned mode) {
+    return open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, (mode_t)mode);
+}
+
+int fr_file_append(const char *path, bool create) {
+    const int flags = O_WRONLY | O_APPEND | O_CLOEXEC;
+    return create ? open(path, flags | O_CREAT | O_EXCL, 0666) : open(path, flags);
+}
+
+int fr_file_remove(const char *path) {
+    return unlink(path);
+}
+
+int fr_file_link(const char *path, const char *name) {
+    return link(path, name);
+}
+
+/* rename(2) that refuses to replace. */
+static int rename_new(const char *from, const char *to) {
+#if defined(__linux__) && defined(SYS_renameat2)
+    if (syscall(SYS_renameat2, AT_FDCWD, from, AT_FDCWD, to, 1 /* RENAME_NOREPLACE */) == 0)
+        return 0;
+    if (errno != ENOSYS && errno != EINVAL) return -1;
+#elif defined(__APPLE__)
+    if (renamex_np(from, to, RENAME_EXCL) == 0) return 0;
+    if (errno != ENOTSUP && errno != EINVAL) return -1;
+#endif
+    if (link(from, to) != 0) return -1;
+    unlink(from);
+    return 0;
+}
+
+int fr_file_rename(const char *from, const char *to, bool replace) {
+    return replace ? rename(from, to) : rename_new(from, to);
+}
+
+int fr_file_read_link(const char *path, char *target) {
+    ssize_t size = readlink(path, target, FR_PATH_MAX);
+    if (size < 0) return -1;
+    if (size == FR_PATH_MAX) {
+        errno = ENAMETOOLONG;
+        return -1;
+    }
+    target[size] = 0;
+    return 0;
+}
+
+int fr_file_real_path(const char *path, char *root) {
+    return realpath(path, root) ? 0 : -1;
+}
+
+size_t fr_file_folder_size(const char *path) {
+    const char *slash = strrchr(path, '/');
+    return slash ? (size_t)(slash + 1 - path) : 0;
+}
+
+bool fr_file_is_absolute(const char *path) {
+    return path[0] == '/';
+}
+
+int64_t fr_fd_read(int fd, void *data, size_t size) {
+    return read(fd, data, size);
+}
+
+int64_t fr_fd_read_at(int fd, void *data, size_t size, uint64_t offset) {
+    return pread(fd, data, size, (off_t)offset);
+}
+
+int64_t fr_fd_write(int fd, const void *data, size_t size) {
+    return write(fd, data, size);
+}
+
+int fr_fd_seek(int fd, uint64_t offset) {
+    return lseek(fd, (off_t)offset, SEEK_SET) < 0 ? -1 : 0;
+}
+
+int64_t fr_fd_tell(int fd) {
+    return lseek(fd, 0, SEEK_CUR);
+}
+
+int fr_fd_truncate(int fd, uint64_t size) {
+    return ftruncate(fd, (off_t)size);
+}
+
+int fr_fd_set_mode(int fd, unsigned mode) {
+    return fchmod(fd, (mode_t)mode);
+}
+
+static int sync_descriptor(int fd) {
+    int status;
+    do
+        status = fsync(fd);
+    while (status != 0 && errno == EINTR);
+    return status;
+}
+
+int fr_fd_sync(int fd) {
+#if defined(__APPLE__)
+    if (fcntl(fd, F_FULLFSYNC) == 0) return 0; /* fsync() ends in the disk's cache */
+#endif
+    return sync_descriptor(fd);
+}
+
+/* Not every directory can be opened, nor every file system sync one. */
+int fr_file_sync_folder(const char *path) {
+    int fd;
+    do
+        fd = open(path, O_RDONLY | O_CLOEXEC);
+    while (fd < 0 && errno == EINTR);
+    if (fd < 0) return 0;
+    int failed = sync_descriptor(fd) == 0 ? 0 : errno;
+    close(fd);
+    if (failed != EIO && failed != ENOSPC) return 0;
+    errno = failed;
+    return -1;
+}
+
+int fr_fd_duplicate(int fd) {
+    return fcntl(fd, F_DUPFD_CLOEXEC, 0);
+}
+
+int fr_fd_close(int fd) {
+    return close(fd);
+}
+
+int fr_fd_lock(int fd) {
+    return flock(fd, LOCK_EX | LOCK_NB);
+}
+
+void fr_fd_unlock(int fd) {
+    flock(fd, LOCK_UN);
+}
+
+#define EXT4_MAGIC 0xef53
+
+/*
+ * ext4 decides where a file's blocks go when it is synced or renamed over another file, and has
+ * the caller wait: for twice as long as writing took. Blocks that are there by then spare that.
+ */
+bool fr_fd_allocates_late(int fd) {
+#if defined(__linux__)
+    struct statfs there;
+    return fstatfs(fd, &there) == 0 && there.f_type == EXT4_MAGIC;
+#else
+    (void)fd;
+    return false;
+#endif
+}
+
+int fr_fd_reserve(int fd, uint64_t offset, uint64_t size) {
+#if defined(__linux__)
+    return fallocate(fd, FALLOC_FL_KEEP_SIZE, (off_t)offset, (off_t)size);
+#else
+    (void)fd, (void)offset, (void)size;
+    errno = ENOTSUP;
+    return -1;
+#endif
+}
+
+/* ---- Maps of files --------------------------------------------------------------------------- */
+
+void *fr_map_new(int fd, size_t size) {
+    void *base = mmap(NULL, size, PROT_READ, MAP_SHARED, fd, 0);
+    return base == MAP_FAILED ? NULL : base;
+}
+
+void fr_map_free(void *base, size_t size) {
+    munmap(base, size);
+}
+
+static fr_map_lost is_lost;
+static struct sigaction previous;
+static uintptr_t page_size;
+
+/* Puts zeros under the page; the instruction that faulted then runs again. */
+static bool rescue(uintptr_t address) {
+    void *base;
+    size_t size;
+    if (!is_lost(address, &base, &size)) return false;
+    void *page = (void *)(address & ~(page_size - 1));
+    return mmap(page, page_size, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) !=
+           MAP_FAILED;
+}
+
+/* A handler that was there before may put us back and return, so that the same fault comes here
+   again: the second time it goes to the system. */
+static void pass_on(int signo, siginfo_t *info, void *context) {
+    static _Atomic uintptr_t last;
+    uintptr_t address = (uintptr_t)info->si_addr;
+    if (atomic_exchange(&last, address) == address) {
+        signal(signo, SIG_DFL);
+    } else if (previous.sa_flags & SA_SIGINFO) {
+        previous.sa_sigaction(signo, info, context);
+    } else if (previous.sa_handler != SIG_DFL && previous.sa_handler != SIG_IGN) {
+        previous.sa_handler(signo);
+    } else {
+        signal(signo, SIG_DFL);
+    }
+}
+
+static void on_sigbus(int signo, siginfo_t *info, void *context) {
+    int saved = errno;
+    if (!rescue((uintptr_t)info->si_addr)) pass_on(signo, info, context);
+    errno = saved;
+}
+
+int fr_map_watch(fr_map_lost lost) {
+    struct sigaction current;
+    if (sigaction(SIGBUS, NULL, &current) != 0) return -1;
+    if ((current.sa_flags & SA_SIGINFO) && current.sa_sigaction == on_sigbus) return 0;
+    is_lost = lost;
+    page_size = (uintptr_t)fr_page_size();
+    previous = current;
+    struct sigaction action = {0};
+    action.sa_sigaction = on_sigbus;
+    action.sa_flags = SA_SIGINFO | SA_ONSTACK;
+    sigemptyset(&action.sa_mask);
+    return sigaction(SIGBUS, &action, NULL);
+}
+
+void fr_map_announce(const void *data, size_t size) {
+    const size_t slack = (size_t)((uintptr_t)data & (page_size - 1));
+    (void)madvise((void *)((uintptr_t)data - slack), size + slack, MADV_WILLNEED);
+}
+
+void fr_map_retire(const void *data, size_t size, bool last) {
+#if defined(MADV_COLD)
+    const uintptr_t page = ~(page_size - 1);
+    const uintptr_t begin = (uintptr_t)data & page, end = (uintptr_t)data + size;
+    const uintptr_t until = last ? (end + page_size - 1) & page : end & page;
+    if (until > begin) (void)madvise((void *)begin, until - begin, MADV_COLD);
+#else
+    (void)data, (void)size, (void)last;
+#endif
+}
+
+void fr_map_drop(const void *data, size_t size) {
+    (void)madvise((void *)(uintptr_t)data, size, MADV_DONTNEED); /* only advice */
+}
+
+bool fr_map_resident(const void *data) {
+    const uintptr_t page = (uintptr_t)data & ~(page_size - 1);
+    unsigned char there[1] = {0};
+    int saved = errno;
+    bool known = mincore((void *)page, 1, (void *)there) == 0;
+    errno = saved;
+    return known && (there[0] & 1);
+}
+
+#define USUAL_MAPS 65530 /* of Linux, where it does not say */
+
+size_t fr_map_limit(void) {
+    unsigned long limit = USUAL_MAPS;
+    FILE *file = fopen("/proc/sys/vm/max_map_count", "re");
+    if (!file) return limit;
+    if (fscanf(file, "%lu", &limit) != 1) limit = USUAL_MAPS;
+    fclose(file);
+    return limit;
+}
+
+/* ---- Memory, time, processes ----------------------------------------------------------------- */
+
+size_t fr_page_size(void) {
+    return (size_t)sysconf(_SC_PAGESIZE);
+}
+
+uint64_t fr_memory_size(void) {
+    const long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
+    return pages > 0 && page > 0 ? (uint64_t)pages * (uint64_t)page : 0;
+}
+
+void *fr_memory_new(size_t alignment, size_t size, bool huge) {
+    void *data;
+    if (posix_memalign(&data, alignment, size) != 0) return NULL;
+#if defined(MADV_HUGEPAGE)
+    if (huge) (void)madvise(data, size & ~(alignment - 1), MADV_HUGEPAGE);
+#else
+    (void)huge;
+#endif
+    return data;
+}
+
+void fr_memory_free(void *data) {
+    free(data);
+}
+
+static uint64_t read_clock(clockid_t clock) {
+    struct timespec now;
+    clock_gettime(clock, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+uint64_t fr_clock_ns(void) {
+    return read_clock(CLOCK_MONOTONIC);
+}
+
+uint64_t fr_clock_date_ns(void) {
+    return read_clock(CLOCK_REALTIME);
+}
+
+int64_t fr_process_id(void) {
+    return getpid();
+}
+
+int64_t fr_process_disk_faults(void) {
+    struct rusage usage;
+#if defined(RUSAGE_THREAD)
+    int failed = getrusage(RUSAGE_THREAD, &usage);
+#else
+    int failed = getrusage(RUSAGE_SELF, &usage);
+#endif
+    return failed ? 0 : (int64_t)usage.ru_majflt;
+}
+
+#endif
