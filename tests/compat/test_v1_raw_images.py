@@ -174,6 +174,17 @@ def test_images_are_those_of_the_long_way(
     equal(fast, slow)
 
 
+def test_what_is_cut_to_a_fixed_length_is_no_whole_image(tmp_path: Path) -> None:
+    def build(example: Example) -> list[Any]:
+        flat = example.pixels("image", fixed_length=24)
+        return [fitted(tf.reshape(flat, tf.stack([example.height, example.width, 3])))]
+
+    for lowered in (False, True):
+        found, error = read(write(tmp_path / "a"), build, lowered)
+        assert found == []
+        assert "Input to reshape is a tensor with 24 values" in error.message
+
+
 def test_images_are_around_the_middle(tmp_path: Path) -> None:
     found, _ = read(write(tmp_path / "a"), pair, lowered=True)
     for i, (image, mask) in enumerate(found):

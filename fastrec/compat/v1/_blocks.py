@@ -12,9 +12,7 @@ from __future__ import annotations
 
 import concurrent.futures
 import functools
-import itertools
 import os
-import sys
 import time
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -36,7 +34,6 @@ __all__ = ["Column", "Same", "as_rows", "column_of", "row_of", "run_block", "who
 Column = Any
 _LONG = 1 << 16
 _LONG_S, _FEW = 2e-4, 3  # below which threads gain nothing
-_LITTLE = sys.byteorder == "little"
 
 
 class Same(NamedTuple):
@@ -133,27 +130,6 @@ def _parsed(column: Any) -> Column:
     return column
 
 
-def _decode_raw(op: Operation, step: Any, inputs: list[Column], count: int) -> list[Column] | None:
-    (strings,) = inputs
-    if not isinstance(strings, Bytes):
-        return None
-    sizes = np.diff(strings.offsets)
-    dtype = op.attrs["out_type"].numpy
-    if (sizes != sizes[0]).any():
-        return _decode_sizes(strings, sizes, dtype, op.attrs["little_endian"])
-    return [fastrec.decode_raw(strings, dtype, op.attrs["little_endian"])]
-
-
-def _decode_sizes(
-    strings: Bytes, sizes: Array, dtype: np.dtype[Any], little_endian: bool
-) -> list[Column] | None:
-    """Strings of any size, each where it is."""
-    if dtype.kind == "b" or little_endian is not _LITTLE or (sizes % dtype.itemsize).any():
-        return None
-    ends = strings.offsets.tolist()
-    return [[strings.data[a:b].view(dtype) for a, b in itertools.pairwise(ends)]]
-
-
 def _decode_csv(op: Operation, step: Any, inputs: list[Column], count: int) -> Any:
     lines = inputs[0]
     return op.kernel(step, lines.to_numpy()) if isinstance(lines, Bytes) else None
@@ -162,7 +138,6 @@ def _decode_csv(op: Operation, step: Any, inputs: list[Column], count: int) -> A
 _KERNELS: dict[str, _BlockKernel] = {
     "ParseSingleExample": _parse,
     "DecodeCSV": _decode_csv,
-    "DecodeRaw": _decode_raw,
     **image_kernels,
 }
 

@@ -86,7 +86,7 @@ def _image(
     reshape = fit.inputs[0].op
     decode = reshape.inputs[0].op if reshape.type == "Reshape" else reshape
     parse = decode.inputs[0].op if decode.type == "DecodeRaw" else decode
-    if parse.type != "ParseSingleExample":
+    if parse.type != "ParseSingleExample" or decode.attrs.get("fixed_length") is not None:
         return None
     between = (decode.inputs[0], reshape.inputs[0], fit.inputs[0])
     if any(uses[tensor] > 1 for tensor in between):

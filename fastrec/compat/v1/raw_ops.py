@@ -3,28 +3,23 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
-import fastrec
-from fastrec import ExampleParseError
-
 from .._tf.arrays import make_array
 from .._tf.dtypes import DType, as_dtype, string
-from .._tf.errors import translated
 from .._tf.kernels.csv import Field, read_lines
+from .._tf.ops.raw import DECODE_RAW
 from ._nodes import Tensor
-from ._ops import Array, pure
+from ._ops import Array, record
 from .constants import convert_to_tensor
 from .graph import create_op
 
 __all__ = ["decode_csv", "decode_raw"]
 
-_LITTLE = sys.byteorder == "little"
 _RAW = [
     *("float16", "float32", "float64", "int32", "uint16", "uint8"),
     *("int16", "int8", "int64", "complex64", "complex128", "bool"),
@@ -59,59 +54,8 @@ def decode_raw(
             f"fixed_length ({fixed_length}) must be a multiple of the size of out_type "
             f"({dtype.size}), and greater than zero"
         )
-
-    def kernel(values: Array) -> Array:
-        if fixed_length is None:
-            return raw_array(values, dtype.numpy, little_endian)
-        rows = [row[:fixed_length].ljust(fixed_length, b"\0") for row in values.reshape(-1)]
-        count = fixed_length // dtype.size
-        if not rows:
-            return np.zeros((*values.shape, count), dtype.numpy)
-        found = fastrec.decode_raw(b"".join(rows), dtype.numpy, little_endian)
-        return found.reshape(*values.shape, count)
-
-    known = tensor.shape.concatenate([None if fixed_length is None else fixed_length // dtype.size])
-    return pure(
-        "DecodeRaw",
-        kernel,
-        (tensor,),
-        dtype,
-        known,
-        name,
-        out_type=dtype,
-        little_endian=little_endian,
-    )
-
-
-def raw_array(values: Array, dtype: np.dtype[Any], little_endian: bool = True) -> Array:
-    """An object array of bytes as the elements of an array of one more dimension."""
-    try:
-        if values.ndim == 0:
-            data: Any = values[()]
-            if little_endian is _LITTLE and dtype.kind != "b" and len(data) % dtype.itemsize == 0:
-                return np.frombuffer(data, dtype)
-            return fastrec.decode_raw(data, dtype, little_endian)
-        if values.size == 0:
-            return np.zeros((*values.shape, 0), dtype=dtype)
-        return fastrec.decode_raw(values, dtype, little_endian)
-    except ExampleParseError as error:
-        raise translated(error, _why_not(values, dtype)) from error
-
-
-def _why_not(values: Array, dtype: np.dtype[Any]) -> str:
-    sizes = [len(value) for value in values.reshape(-1).tolist()]
-    for i, size in enumerate(sizes):
-        if size != sizes[0]:
-            return (
-                f"DecodeRaw requires input strings to all be the same size, but element {i} has "
-                f"size {sizes[0]} != {size}"
-            )
-    from .._tf.dtypes import short_name
-
-    return (
-        f"Input to DecodeRaw has length {sizes[0]} that is not a multiple of {dtype.itemsize}, the "
-        f"size of {short_name(as_dtype(dtype))}"
-    )
+    how: dict[str, Any] = {"little_endian": little_endian, "fixed_length": fixed_length}
+    return record(DECODE_RAW, (tensor,), name, out_type=dtype, **how)
 
 
 def decode_csv(

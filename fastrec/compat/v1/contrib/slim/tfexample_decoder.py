@@ -8,6 +8,7 @@ from typing import Any
 
 from ...._tf.dtypes import as_dtype, int64, uint8
 from ...._tf.kernels import codecs
+from ...._tf.ops.raw import raw_array
 from ...._tf.shape import TensorShape
 from ..._nodes import Tensor as GraphTensor
 from ..._ops import Array, pure
@@ -23,7 +24,6 @@ from ...parsing_ops import (
     parse_single_sequence_example,
 )
 from ...picking_ops import gather
-from ...raw_ops import raw_array
 from ...reductions import reduce_prod
 from ...sparse import SparseTensor as GraphSparseTensor
 from ...sparse import sparse_reshape, sparse_tensor_to_dense

@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Bytes as numbers."""
+
+from __future__ import annotations
+
+import itertools
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+import fastrec
+from fastrec import ExampleParseError
+
+from ..dtypes import DType, as_dtype, short_name
+from ..errors import translated
+from ..specs import TensorSpec, TypeSpec
+from ..tensor import as_array
+from . import Array, Block, Op
+
+RAW_TYPES = "half float double int32 uint16 uint8 int16 int8 int64 complex64 complex128 bool"
+_LITTLE = sys.byteorder == "little"
+
+
+def _why_not(values: Any, dtype: np.dtype[Any]) -> str:
+    sizes = [len(value) for value in as_array(values).reshape(-1).tolist()]
+    for i, size in enumerate(sizes):
+        if size != sizes[0]:
+            return (
+                f"DecodeRaw requires input strings to all be the same size, but element {i} has "
+                f"size {sizes[0]} != {size}"
+            )
+    return (
+        f"Input to DecodeRaw has length {sizes[0]} that is not a multiple of {dtype.itemsize}, the "
+        f"size of {short_name(as_dtype(dtype))}"
+    )
+
+
+def raw_array(
+    values: Any, dtype: np.dtype[Any], little_endian: bool = True, fixed: int | None = None
+) -> Array:
+    """Bytes as the elements of an array of one more dimension, which may be a view of them.
+
+    Raises
+    ------
+    InvalidArgumentError
+        When strings differ in size, or are no whole elements.
+    """
+    data = values[()] if isinstance(values, np.ndarray) and not values.ndim else values
+    if isinstance(data, bytes) and fixed is None and little_endian is _LITTLE and dtype.kind != "b":
+        if len(data) % dtype.itemsize == 0:
+            return np.frombuffer(data, dtype)
+    elif not isinstance(data, bytes) and 0 in data.shape:
+        return np.zeros((*data.shape, (fixed or 0) // dtype.itemsize), dtype)
+    try:
+        return fastrec.decode_raw(data, dtype, little_endian, fixed)
+    except ExampleParseError as error:
+        raise translated(error, _why_not(values, dtype)) from error
+
+
+def _decode(x: Any, *, out_type: DType, little_endian: bool, fixed_length: int | None) -> Array:
+    found = raw_array(x, out_type.numpy, little_endian, fixed_length)
+    return found if found.flags.writeable else found.copy()
+
+
+def _spec(
+    specs: Sequence[Any], *_: Any, out_type: DType, fixed_length: int | None, **__: Any
+) -> list[TypeSpec]:
+    sizes = specs[0].shape.sizes
+    count = None if fixed_length is None else fixed_length // out_type.size
+    return [TensorSpec(None if sizes is None else [*sizes, count], out_type)]
+
+
+def _block(
+    _: int, x: Block, *, out_type: DType, little_endian: bool, fixed_length: int | None
+) -> Any:
+    strings, dtype = x.value, out_type.numpy
+    if not x.many or not isinstance(strings, fastrec.Bytes) or not len(strings):
+        return None
+    sizes = np.diff(strings.offsets)
+    if fixed_length is None and (sizes % dtype.itemsize).any():
+        return None  # one element after the other says what is wrong
+    if fixed_length is not None or (sizes == sizes[0]).all():
+        return fastrec.decode_raw(strings, dtype, little_endian, fixed_length)
+    if strings.shape != (len(strings),) or dtype.kind == "b" or little_endian is not _LITTLE:
+        return None
+    ends = strings.offsets.tolist()
+    return [strings.data[a:b].view(dtype) for a, b in itertools.pairwise(ends)]
+
+
+DECODE_RAW = Op("DecodeRaw", _decode, _spec, _block, cheap=True)
