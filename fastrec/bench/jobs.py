@@ -114,7 +114,9 @@ JOBS: dict[str, Job] = {
                  "beside it, opens, shuffles, verifies and parses. Beside it, `pread(2)` of one "
                  "record after the other in random order, without processing, and `read(2)` of the "
                  "whole file in file order."),
-        Job("gzip", "Parse a GZIP file into batches", ("tabular", "tokens", "ragged")),
+        Job("gzip", "Parse a GZIP file into batches", ("tabular", "tokens", "ragged"),
+            note="Ceilings: isal, which fastrec inflates with, and nothing else; and the same from "
+                 "checkpoints, by as many threads."),
         Job("small batches", "Parse into batches of a few rows",
             ("scalars 1", "scalars 10", "scalars 40"),
             note="Per row. tf.data by its `as_numpy_iterator`."),

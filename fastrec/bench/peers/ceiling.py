@@ -13,6 +13,10 @@ from typing import Any
 
 import numpy as np
 
+import fastrec
+from fastrec.records.inflate import inflater_library
+from fastrec.records.inflated_dataset import InflatedFile
+
 from ..cases import Case
 from ..worker import Gap, Start, Task, Trial
 from . import isolated
@@ -111,6 +115,34 @@ def _read(task: Task) -> Trial:
             while file.readinto(buffer):
                 pass
 
+    return Trial(once)
+
+
+def _inflate(task: Task) -> Trial:
+    """By the library that fastrec inflates with, from end to end."""
+    library = inflater_library()
+
+    def once() -> None:
+        inflater = library.decompressobj(31)
+        with open(task.path, "rb", buffering=0) as file:
+            while piece := file.read(_READ):
+                while piece:
+                    inflater.decompress(piece, _READ)
+                    piece = inflater.unconsumed_tail
+
+    return Trial(once)
+
+
+def _inflate_spans(task: Task) -> Trial:
+    """The same from each checkpoint to the next, by several threads."""
+    file = InflatedFile(task.path, task.path, fastrec.Index.build(task.path))
+
+    def once() -> None:
+        with ThreadPoolExecutor(task.threads) as pool:
+            for _ in pool.map(lambda number: len(file.read(*file.span(number))), spans):
+                pass
+
+    spans = [n for n in range(file.spans()) if file.span(n)[0] < file.span(n)[1]]
     return Trial(once)
 
 
@@ -237,7 +269,11 @@ JOBS: dict[str, dict[str, Start]] = {
     "cold": {"pread(2)": _pread_cold, "read(2)": _read_cold},
     "encode": {"memcpy": _memcpy_encoded},
     "write": {"memcpy": _memcpy_written, "write(2)": _write},
-    "gzip": {"read(2)": _read},
+    "gzip": {
+        "inflating, 1 thread": _inflate,
+        "inflating from checkpoints": _inflate_spans,
+        "read(2)": _read,
+    },
     "index": {"read bandwidth": _bandwidth, "read(2)": _read},
     "count": {"read bandwidth": _bandwidth, "read(2)": _read},
     "verify": {"read bandwidth": _bandwidth, "read(2)": _read},
