@@ -87,7 +87,10 @@ static int add_rows(const fr_gather *gather, resolver *r, fr_columns *columns, f
 
 int fr_gather_rows(const fr_gather *gather, const uint64_t *numbers, uint64_t rows,
                    fr_columns *columns, fr_error *err) {
-    resolver r = {.numbers = numbers, .rows = rows, .touch = gather->scattered};
+    resolver r = {.numbers = numbers,
+                  .rows = rows,
+                  .touch = gather->scattered,
+                  .holds = {{.stop = gather->stop}, {.stop = gather->stop}}};
     int status = add_rows(gather, &r, columns, err);
     for (size_t half = 0; half < 2; half++)
         fr_dataset_let_go(gather->dataset, &r.holds[half]);

@@ -73,7 +73,7 @@ static void advise(const fr_dataset *dataset, uint64_t number, uint64_t count,
         const fr_dataset_file *file = &dataset->files[i];
         const uint64_t first = number - file->first, left = end_of(dataset, i) - number;
         const uint64_t some = count < left ? count : left;
-        fr_dataset_hold hold = {.count = 0};
+        fr_dataset_hold hold = {.stop = &fr_dataset_no_indexing};
         if (fr_dataset_hold_one(dataset, i, &hold, NULL) == FR_OK) {
             const uint64_t begin = fr_index_offset(&file->index, first);
             const uint64_t end = fr_index_offset(&file->index, first + some);
@@ -96,7 +96,7 @@ void fr_dataset_retire(const fr_dataset *dataset, uint64_t number, uint64_t coun
 
 bool fr_dataset_resident(const fr_dataset *dataset, uint64_t number) {
     fr_dataset_place place;
-    fr_dataset_hold hold = {.count = 0};
+    fr_dataset_hold hold = {.stop = &fr_dataset_no_indexing};
     bool resident = false;
     if (fr_dataset_resolve(dataset, &number, 1, &place, &hold, NULL) == FR_OK && place.frame.size) {
         const fr_file_map *map = &dataset->files[place.file].map;
@@ -147,7 +147,7 @@ static int hold_places(const fr_dataset *dataset, const fr_dataset_place *places
     for (size_t i = 0; i < count; i++)
         files[i] = places[i].file;
     int status = fr_dataset_maps_hold(dataset, files, count, hold, err);
-    for (size_t i = 0; status != FR_OK && err && i < count; i++)
+    for (size_t i = 0; status < 0 && err && i < count; i++)
         if ((int64_t)files[i] == err->file && err->record < 0) {
             err->record = (int64_t)(places[i].number - dataset->ranges[files[i]].first);
             break;

@@ -79,7 +79,11 @@ typedef struct {
 typedef struct {
     uint32_t files[FR_DATASET_AT_ONCE];
     size_t count;
+    const atomic_bool *stop; /* or NULL: whether to give up, FR_AGAIN, while a file is indexed */
 } fr_dataset_hold;
+
+/* The stop of those who look ahead: a file that has to be indexed first is left to the read. */
+extern const atomic_bool fr_dataset_no_indexing;
 
 /* The position of a record, by the index. Valid until its hold lets go. */
 typedef struct {

@@ -154,9 +154,13 @@ int fr_dataset_file_scan(const fr_dataset *dataset, fr_dataset_file *file, uint6
     return status == FR_OK ? FR_OK : fr_dataset_blame(file, status, err);
 }
 
+const atomic_bool fr_dataset_no_indexing = true;
+
+#define SLICE 1024 /* records, between looks at whether to stop */
+
 /* The index of a file that is opened first. */
 static int find_index(const fr_dataset *dataset, fr_dataset_file *now, fr_dataset_views *views,
-                      fr_error *err) {
+                      const atomic_bool *stop, fr_error *err) {
     if (dataset->looks_beside) {
         int status = map_beside(now, err);
         views->beside = now->beside;
@@ -165,7 +169,10 @@ static int find_index(const fr_dataset *dataset, fr_dataset_file *now, fr_datase
         if (status == FR_OK || status == FR_ERR_NOMEM) return status;
     }
     now->map = views->map;
-    return fr_dataset_file_scan(dataset, now, UINT64_MAX, err);
+    int status = FR_AGAIN;
+    while (status == FR_AGAIN && !(stop && atomic_load_explicit(stop, memory_order_relaxed)))
+        status = fr_dataset_file_scan(dataset, now, SLICE, err);
+    return status;
 }
 
 static int compare_listed(const char *what, uint64_t is, uint64_t listed, fr_error *err) {
@@ -175,21 +182,21 @@ static int compare_listed(const char *what, uint64_t is, uint64_t listed, fr_err
 }
 
 static int open_listed(const fr_dataset *dataset, fr_dataset_file *now, fr_dataset_views *views,
-                       fr_error *err) {
+                       const atomic_bool *stop, fr_error *err) {
     const uint64_t listed = now->index.count;
     FR_TRY(compare_listed("bytes", views->map.stamp.size, now->stamp.size, err));
     now->stamp = views->map.stamp;
     now->index = (fr_index){0};
-    int status = find_index(dataset, now, views, err);
+    int status = find_index(dataset, now, views, stop, err);
     if (status == FR_OK) status = compare_listed("records", now->index.count, listed, err);
     if (status != FR_OK) fr_index_free(&now->index);
     return status;
 }
 
 int fr_dataset_file_open(const fr_dataset *dataset, fr_dataset_file *now, fr_dataset_views *views,
-                         fr_error *err) {
+                         const atomic_bool *stop, fr_error *err) {
     FR_TRY(fr_file_map_open(&views->map, now->path, err));
-    if (now->listed) return open_listed(dataset, now, views, err);
+    if (now->listed) return open_listed(dataset, now, views, stop, err);
     FR_TRY(compare_stamps(&now->stamp, &views->map.stamp, err));
     if (!now->is_beside) return FR_OK;
     FR_TRY(open_beside(now, &views->beside, err));

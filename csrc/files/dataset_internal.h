@@ -26,10 +26,12 @@ typedef struct {
 /*
  * Opens the maps of a file, which are closed by the caller, also after an error. `now` is a copy of
  * it. Where a file was only listed, what is found is put into `now`, which then has an index of its
- * own, to be freed unless there is an error.
+ * own, to be freed unless there is an error. FR_AGAIN when `stop`, unless that is
+ * NULL, became true while it was indexed.
  */
 FR_NODISCARD int fr_dataset_file_open(const fr_dataset *dataset, fr_dataset_file *now,
-                                      fr_dataset_views *views, fr_error *err);
+                                      fr_dataset_views *views, const atomic_bool *stop,
+                                      fr_error *err);
 
 /* Maps the index beside a file, or reads it, or its head. */
 FR_NODISCARD int fr_dataset_file_beside(fr_dataset *dataset, size_t number, fr_error *err);

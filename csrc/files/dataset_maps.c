@@ -155,17 +155,19 @@ static size_t drop_some(const fr_dataset *dataset, fr_dataset_views *dropped) {
 
 /* ---- Holding ---------------------------------------------------------------------------------*/
 
-/* FR_AGAIN when another thread opened it meanwhile, and let it go. */
-static int try_to_map(const fr_dataset *dataset, uint32_t number, fr_error *err) {
+/* *mapped is false when another thread opened it meanwhile, and let it go. */
+static int try_to_map(const fr_dataset *dataset, uint32_t number, const atomic_bool *stop,
+                      bool *mapped, fr_error *err) {
     fr_dataset_views views = {0};
     take_lock();
     fr_dataset_file now = dataset->files[number];
     leave_lock();
-    if (now.mapped) return FR_OK; /* it was among the missing twice */
-    int status = fr_dataset_file_open(dataset, &now, &views, err);
+    *mapped = now.mapped;
+    if (*mapped) return FR_OK; /* it was among the missing twice */
+    int status = fr_dataset_file_open(dataset, &now, &views, stop, err);
     if (status == FR_OK) {
         take_lock();
-        if (!give_maps(dataset, number, &now, &views)) status = FR_AGAIN;
+        *mapped = give_maps(dataset, number, &now, &views);
         leave_lock();
         if (now.listed) fr_index_free(&now.index);
     }
@@ -173,11 +175,13 @@ static int try_to_map(const fr_dataset *dataset, uint32_t number, fr_error *err)
     return status;
 }
 
-static int map_file(const fr_dataset *dataset, uint32_t number, fr_error *err) {
-    int status = FR_AGAIN;
-    while (status == FR_AGAIN)
-        status = try_to_map(dataset, number, err);
-    if (status != FR_OK && err) err->file = (int64_t)number;
+static int map_file(const fr_dataset *dataset, uint32_t number, const atomic_bool *stop,
+                    fr_error *err) {
+    bool mapped = false;
+    int status = FR_OK;
+    while (status == FR_OK && !mapped)
+        status = try_to_map(dataset, number, stop, &mapped, err);
+    if (status < 0 && err) err->file = (int64_t)number;
     return status;
 }
 
@@ -190,7 +194,7 @@ int fr_dataset_maps_hold(const fr_dataset *dataset, const uint32_t *files, size_
     const size_t opened = hold_files(dataset, hold, missing);
     leave_lock();
     for (size_t i = 0; i < opened; i++)
-        FR_TRY(map_file(dataset, missing[i], err));
+        FR_TRY(map_file(dataset, missing[i], hold->stop, err));
     return FR_OK;
 }
 

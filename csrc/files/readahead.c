@@ -41,7 +41,7 @@ static bool all_resident(const fr_dataset *dataset, const uint64_t *numbers, uin
 /* An error is for the read to tell. */
 static void wait_for(const fr_dataset *dataset, uint64_t number) {
     fr_dataset_place place;
-    fr_dataset_hold hold = {.count = 0};
+    fr_dataset_hold hold = {.stop = &fr_dataset_no_indexing};
     if (fr_dataset_resolve(dataset, &number, 1, &place, &hold, NULL) == FR_OK && place.frame.size)
         (void)*(const volatile uint8_t *)place.frame.data;
     fr_dataset_let_go(dataset, &hold);

@@ -208,6 +208,7 @@ cdef extern from "files/dataset.h" nogil:
 
     ctypedef struct fr_dataset_hold:
         size_t count
+        const void *stop
 
     int fr_dataset_open(fr_dataset *dataset, const char *const *paths, size_t count,
                         const fr_frame_options *options, fr_error *err) noexcept

@@ -271,7 +271,7 @@ cdef class Dataset:
         cdef c.fr_dataset_hold hold
         cdef c.fr_error err
         cdef int status
-        hold.count = 0
+        hold.count, hold.stop = 0, NULL
         c.fr_dataset_expect(&self.dataset, number)
         try:
             if self.dataset.maps == NULL:
@@ -323,7 +323,7 @@ cdef class Dataset:
         cdef list found = []
         if count == 0:
             return found
-        hold.count = 0
+        hold.count, hold.stop = 0, NULL
         first = &numbers[0]
         self._check_numbers(first, count)
         try:

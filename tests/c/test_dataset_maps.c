@@ -380,11 +380,30 @@ static void what_no_file_can_have_is_refused(void) {
     list_files();
 }
 
+/* Without its index a file is not opened for those who look ahead, nor for those who stop. */
+static void indexing_is_given_up(bool beside) {
+    fr_dataset dataset;
+    fr_record record;
+    const atomic_bool stop = true;
+    fr_dataset_hold hold = {.stop = &stop};
+    CHECK(open_listed(&dataset, 0, beside, NULL) == FR_OK);
+    fr_dataset_announce(&dataset, first_of(7), RECORDS);
+    CHECK(fr_dataset_resident(&dataset, first_of(7)) == beside);
+    CHECK(maps(&dataset) == (beside ? 2 : 0));
+    const int status = fr_dataset_record(&dataset, first_of(8), &record, &hold, NULL);
+    CHECK(status == (beside ? FR_OK : FR_AGAIN) && maps(&dataset) == (beside ? 4 : 0));
+    fr_dataset_let_go(&dataset, &hold);
+    fr_error err;
+    CHECK(read_seven(&dataset, &err) == FR_OK);
+    fr_dataset_close(&dataset);
+}
+
 static void listed_files(bool beside) {
     list_files();
     listed_files_are_opened_when_they_are_read(0, beside);
     listed_files_are_opened_when_they_are_read(MOST, beside);
     threads_open_the_same_files(beside);
+    indexing_is_given_up(beside);
     listed_files_must_be_as_listed(beside);
 }
 
