@@ -336,7 +336,7 @@ def resize(
     antialias: bool = False,
     align_corners: bool = False,
     half_pixel_centers: bool = True,
-    scale: float = 1,
+    scale: float = 1.0,
     mirror: bool = False,
     changes: bytes = b"",
     values: npt.NDArray[np.float32] | None = None,
