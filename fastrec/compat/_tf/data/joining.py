@@ -16,6 +16,9 @@ __all__ = ["Concatenate", "check_alike"]
 class Concatenate(Node):
     """The elements of one after those of the other."""
 
+    def spend_seeds(self) -> None:
+        self.inputs[0].spend_seeds()
+
     def cardinality(self) -> int:
         totals = [node.cardinality() for node in self.inputs]
         return INFINITE if INFINITE in totals else UNKNOWN if UNKNOWN in totals else sum(totals)

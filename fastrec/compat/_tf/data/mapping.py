@@ -313,6 +313,10 @@ class Map(Node):
     structure = property(lambda self: self._structure)
 
     @property
+    def shuffles(self) -> bool:
+        return self.inputs[0].shuffles
+
+    @property
     def specs(self) -> list[TypeSpec]:
         return self.trace.specs
 

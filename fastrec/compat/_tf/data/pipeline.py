@@ -98,6 +98,16 @@ class Node:
         """The elements as columns of up to `count`; None when there are none to be had."""
         return None
 
+    def spend_seeds(self) -> None:
+        """Draw the seeds of an iterator that will not be asked for an element."""
+        for node in self.inputs:
+            node.spend_seeds()
+
+    @property
+    def shuffles(self) -> bool:
+        """Whether TensorFlow makes one step of this and of a repetition that follows."""
+        return False
+
     def ahead(self) -> Values | None:
         """The elements, when they are made ahead of time anyway."""
         return None

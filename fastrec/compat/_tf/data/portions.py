@@ -177,15 +177,18 @@ class Repeat(Node):
         return 0 if self._count == 0 else total * self._count if total >= 0 else total
 
     def _epochs(self, make: Callable[[], Iterator[T]]) -> Iterator[T]:
-        stream, epoch, empty = make(), 1, True
+        stream, epoch, empty, over = make(), 1, True, False
 
         def step() -> T:
-            nonlocal stream, epoch, empty
+            nonlocal stream, epoch, empty, over
             while self._count:
                 try:
                     found = next(stream)
                 except StopIteration:
                     if epoch == self._count or (empty and self._count < 0):
+                        if epoch > 1 and not over and not self.inputs[0].shuffles:
+                            self.inputs[0].spend_seeds()  # of an epoch that is one too many
+                        over = True
                         raise
                     stream, epoch, empty = make(), epoch + 1, True
                 else:

@@ -39,6 +39,14 @@ class Shuffle(Node):
     def _shuffled(self, items: Iterator[Any]) -> Iterator[Any]:
         return ring_shuffled(items, self._size, self._seeds)
 
+    def spend_seeds(self) -> None:
+        self._seeds()
+        super().spend_seeds()
+
+    @property
+    def shuffles(self) -> bool:
+        return True
+
     def values(self, fast: bool = True) -> Values:
         return self._shuffled(self.inputs[0].stream(fast))
 
