@@ -128,9 +128,7 @@ def span_corruption(tf: Any, path: str) -> Any:
         tokens = x["targets"]
         seeds = tf.random.experimental.stateless_split((x["id"], 7), 2)
         most = tf.maximum(tf.size(tokens) - 5, 1)
-        begin = tf.random.stateless_uniform(
-            [], seeds[0], maxval=most, dtype=tf.int32, minval=0
-        )
+        begin = tf.random.stateless_uniform([], seeds[0], maxval=most, dtype=tf.int32, minval=0)
         part = tokens[begin : begin + 5]
         noise = tf.random.stateless_uniform([tf.size(part)], seeds[1]) < 0.3
         return {
@@ -243,7 +241,7 @@ def mixup_and_cutmix(tf: Any, path: str) -> Any:
         pasted = a * (1 - box) + b * box
         return share * pasted + (1 - share) * b, share * p + (1 - share) * q
 
-    return both.map(mix, num_parallel_calls=2).batch(3, drop_remainder=True)
+    return both.map(mix).batch(3, drop_remainder=True)
 
 
 def petals_on_tpu(tf: Any, path: str) -> Any:
@@ -481,7 +479,10 @@ def video_frames(tf: Any, path: str) -> Any:
         for i in range(5):
             frames = [rng.integers(0, 256, 6, dtype=np.uint8).tobytes() for _ in range(3 + i)]
             lists = {"rgb": tf.train.FeatureList(feature=[_feature(tf, f) for f in frames])}
-            context = {"id": _feature(tf, f"v{i}"), "labels": _feature(tf, list(range(i % 3)) or [])}
+            context = {
+                "id": _feature(tf, f"v{i}"),
+                "labels": _feature(tf, list(range(i % 3)) or []),
+            }
             message = tf.train.SequenceExample(
                 context=tf.train.Features(feature=context),
                 feature_lists=tf.train.FeatureLists(feature_list=lists),
@@ -497,9 +498,7 @@ def video_frames(tf: Any, path: str) -> Any:
             },
             sequence_features={"rgb": tf.io.FixedLenSequenceFeature([], tf.string)},
         )
-        frames = tf.reshape(
-            tf.cast(tf.io.decode_raw(lists["rgb"], tf.uint8), tf.float32), [-1, 6]
-        )
+        frames = tf.reshape(tf.cast(tf.io.decode_raw(lists["rgb"], tf.uint8), tf.float32), [-1, 6])
         count = tf.minimum(tf.shape(frames)[0], 5)
         frames = tf.pad(frames[:5], [[0, 5 - count], [0, 0]])
         labels = tf.sparse.to_dense(context["labels"])

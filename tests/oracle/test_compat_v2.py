@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from v2_image_programs import PROGRAMS as IMAGE_PROGRAMS
 from v2_programs import PROGRAMS, alike, results, write
+from v2_published_programs import PROGRAMS as PUBLISHED
 
 import fastrec.compat.v2 as ours
 
@@ -41,12 +42,13 @@ def test_data_sets(tf: Any, path: str, name: str, fast: bool) -> None:
 
 
 @pytest.mark.parametrize("fast", [True, False])
-@pytest.mark.parametrize("name", IMAGE_PROGRAMS)
-def test_images_and_chance(tf: Any, path: str, name: str, fast: bool) -> None:
-    expected = results(tf, IMAGE_PROGRAMS[name], path)
+@pytest.mark.parametrize("name", [*IMAGE_PROGRAMS, *PUBLISHED])
+def test_images_chance_and_published(tf: Any, path: str, name: str, fast: bool) -> None:
+    program = {**IMAGE_PROGRAMS, **PUBLISHED}[name]
+    expected = results(tf, program, path)
     before = ours.data.set_lowering(fast)
     try:
-        found = results(ours, IMAGE_PROGRAMS[name], path)
+        found = results(ours, program, path)
     finally:
         ours.data.set_lowering(before)
     assert alike(found, expected), (found, expected)

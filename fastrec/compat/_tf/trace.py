@@ -79,6 +79,23 @@ class Symbol(Tensor):
         count = self.shape.num_elements()
         return None if count is None else [None] * count
 
+    def known_rows(self) -> list[list[int | None] | None]:
+        """Rows of a matrix of sizes, as far as they are known."""
+        makers = self.trace.makers
+        maker = makers.get(self.slot)
+        if maker is None or maker.op.name != "Pack":
+            return []
+        rows: list[list[int | None] | None] = []
+        for is_slot, value in maker.inputs:
+            inner = makers.get(value) if is_slot else None
+            if not is_slot:
+                rows.append(np.asarray(value).tolist())
+            elif inner is not None and inner.op.name == "Pack":
+                rows.append([None if late else int(size) for late, size in inner.inputs])
+            else:
+                rows.append(None)
+        return rows
+
     def __array__(self, *_: Any, **__: Any) -> Any:
         raise NotImplementedError("Cannot convert a symbolic tf.Tensor to a numpy array.")
 

@@ -248,6 +248,11 @@ class Tensor(Arithmetic):
         """Elements that are known, where it is a vector of sizes."""
         return operators["shape_value"](self).sizes
 
+    def known_rows(self) -> list[Any]:
+        """Rows of a matrix of sizes, as far as they are known."""
+        parts = self.op.inputs if self.op.type == "Pack" else ()
+        return [operators["shape_value"](part).sizes for part in parts]
+
     def constant_value(self) -> Any:
         """The array that it always is; itself when that is not known while the graph is built."""
         found = self.known()

@@ -8,11 +8,14 @@ from typing import Any
 
 import numpy as np
 
+import fastrec
+
 from .._tf.data.pipeline import invalid
 from .._tf.dtypes import as_dtype
 from .._tf.ops import Op, of_type
 from .._tf.ops import strings as rows
 from .._tf.patterns import compiled
+from .._tf.specs import RaggedTensorSpec, TensorSpec, TypeSpec
 from .._tf.tensor import Tensor, as_array, convert_to_tensor, mismatch
 from .._tf.trace import run
 from ._ragged import RaggedTensor
@@ -203,19 +206,51 @@ def _parts(text: bytes, sep: bytes, most: int) -> list[bytes]:
     return [*found, b""] if len(found) == most else found
 
 
-def split(input: Any, sep: str | None = None, maxsplit: int = -1, name: str | None = None) -> Any:
-    """The parts of strings between separators; of several strings as a ragged tensor."""
-    between = sep.encode() if sep else b""
-    array = convert_to_tensor(input, "string").array
-    parts = [_parts(text, between, maxsplit) for text in array.reshape(-1).tolist()]
-    flat = [part for row in parts for part in row]
-    values = convert_to_tensor(flat or np.empty(0, object), "string")
-    if not array.ndim:
-        return values
-    rows = RaggedTensor.from_row_lengths(values, [_size(row) for row in parts])
+def _row_of_parts(text: Any, *, sep: bytes, most: int) -> Any:
+    found = _parts(text if isinstance(text, bytes) else as_array(text).item(), sep, most)
+    out = np.empty(_size(found), object)
+    out[:] = found
+    return out
+
+
+def _rows_of_parts(texts: Any, *, sep: bytes, most: int) -> fastrec.Ragged:
+    array = as_array(texts)
+    parts = [_parts(text, sep, most) for text in array.reshape(-1).tolist()]
+    flat = np.empty(sum(map(_size, parts)), object)
+    flat[:] = [part for row in parts for part in row]
+    rows = fastrec.Ragged(flat, np.cumsum([0, *map(_size, parts)], dtype=np.int64))
     for axis in range(array.ndim - 1, 0, -1):
         count = int(np.prod(array.shape[:axis]))
-        rows = RaggedTensor.from_row_lengths(rows, [array.shape[axis]] * count)
+        rows = fastrec.Ragged(rows, np.arange(count + 1, dtype=np.int64) * array.shape[axis])
+    return rows
+
+
+def _parts_spec(specs: Any, *_: Any, **__: Any) -> list[TypeSpec]:
+    sizes = specs[0].shape.sizes
+    return [RaggedTensorSpec([*sizes[:1], *[None] * len(sizes)], "string", len(sizes))]
+
+
+_SPLIT_ONE = Op("StringSplitV2", _row_of_parts, lambda *_, **__: [TensorSpec([None], "string")])
+_SPLIT = Op("StringSplitV2", _rows_of_parts, _parts_spec)
+
+
+def split(input: Any, sep: Any = None, maxsplit: int = -1, name: str | None = None) -> Any:
+    """The parts of strings between separators; of several strings as a ragged tensor."""
+    if isinstance(input, RaggedTensor):
+        return _of_values(split(input.flat_values, sep, maxsplit), input)
+    between = b"" if sep is None else as_array(convert_to_tensor(sep, "string").array).item()
+    tensor = convert_to_tensor(input, "string")
+    rank = tensor.shape.ndims
+    if rank is None:
+        raise ValueError("Rank of input must be known.")
+    return run(_SPLIT if rank else _SPLIT_ONE, [tensor], sep=between, most=maxsplit)
+
+
+def _of_values(rows: RaggedTensor, outer: RaggedTensor) -> RaggedTensor:
+    """Rows in place of the values of a ragged tensor."""
+    splits = outer.nested_row_splits
+    for each in reversed(splits):
+        rows = RaggedTensor.from_row_splits(rows, each)
     return rows
 
 

@@ -367,6 +367,11 @@ def _pad_spec(specs: Sequence[Any], raws: Sequence[Any], *, mode: str) -> list[T
             raise ValueError(f"Shape must be [{len(sizes)},2] but is {in_messages(around.shape)}")
         pairs = zip(sizes, around.sum(1).tolist(), strict=True)
         known = [None if n is None else n + more for n, more in pairs]
+    elif sizes is not None and len(rows := raws[1].known_rows()) == len(sizes):
+        known = [
+            None if n is None or row is None or None in row else n + sum(row)
+            for n, row in zip(sizes, rows, strict=True)
+        ]
     return [TensorSpec(known, specs[0].dtype)]
 
 
