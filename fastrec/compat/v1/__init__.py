@@ -24,6 +24,7 @@ from . import image as image
 from . import initializers as initializers
 from . import io as io
 from . import logging as logging
+from . import lookup as lookup
 from . import math as math
 from . import nn as nn
 from . import python_io as python_io
@@ -32,6 +33,15 @@ from . import random as random
 from . import strings as strings
 from . import summary as summary
 from . import train as train
+from .around_ops import check_numerics as check_numerics
+from .around_ops import eye as eye
+from .around_ops import floor_mod as floor_mod
+from .around_ops import identity_n as identity_n
+from .around_ops import multinomial as multinomial
+from .around_ops import py_function as py_function
+from .around_ops import realdiv as realdiv
+from .around_ops import stop_gradient as stop_gradient
+from .around_ops import switch_case as switch_case
 from .array_ops import *
 from .behaviour import *
 from .constants import *
@@ -42,6 +52,7 @@ from .file_ops import read_file as read_file
 from .file_ops import write_file as write_file
 from .graph import *
 from .indexing import *
+from .lookup import tables_initializer as tables_initializer
 from .loops import *
 from .math_ops import *
 from .more_math import *
@@ -70,6 +81,7 @@ bool = _dtypes.bool_
 tuple = control_flow.tuple_
 half = _dtypes.float16
 double = _dtypes.float64
+initialize_all_tables = tables_initializer
 
 
 def __getattr__(name: str) -> Any:

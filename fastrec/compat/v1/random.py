@@ -5,9 +5,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from . import _missing, graph, random_ops
+from . import _missing, around_ops, graph, random_ops
 
 set_random_seed = graph.set_random_seed
+categorical = around_ops.categorical
+multinomial = around_ops.multinomial
 get_seed = graph.get_seed
 normal = random_ops.random_normal
 shuffle = random_ops.random_shuffle

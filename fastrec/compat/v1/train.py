@@ -53,6 +53,10 @@ _MESSAGES = {
 
 
 def __getattr__(name: str) -> Any:
+    if name in ("get_or_create_global_step", "create_global_step"):
+        from .around_ops import get_or_create_global_step
+
+        return get_or_create_global_step
     if name in _MESSAGES:  # protobuf is imported when one is used
         from fastrec import train
 

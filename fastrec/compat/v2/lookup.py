@@ -8,11 +8,18 @@ from typing import Any
 import numpy as np
 
 from .._tf.dtypes import as_dtype
-from .._tf.kernels.fingerprint import fingerprint64
 from .._tf.ops import Op, of_type
 from .._tf.specs import TensorSpec
-from .._tf.tensor import EagerTensor, as_array, convert_to_tensor
+from .._tf.tensor import EagerTensor, convert_to_tensor
 from .._tf.trace import run
+from .._tf.vocabulary import (
+    LINE_NUMBER,
+    WHOLE_LINE,
+    column_of,
+    lines_of,
+    numbered,
+    values_of,
+)
 
 __all__ = [
     "KeyValueTensorInitializer",
@@ -43,8 +50,8 @@ class KeyValueTensorInitializer:
 class TextFileIndex:
     """Of a line of a file: all of it, or its number."""
 
-    WHOLE_LINE = -2
-    LINE_NUMBER = -1
+    WHOLE_LINE = WHOLE_LINE
+    LINE_NUMBER = LINE_NUMBER
 
 
 class TextFileInitializer(KeyValueTensorInitializer):
@@ -62,19 +69,9 @@ class TextFileInitializer(KeyValueTensorInitializer):
         name: str | None = None,
     ) -> None:
         path = filename.numpy().decode() if hasattr(filename, "numpy") else filename
-        with open(path, "rb") as file:
-            lines = file.read().splitlines()[:vocab_size]
-
-        def column(index: int, dtype: Any) -> Any:
-            kind = as_dtype(dtype)
-            if index == TextFileIndex.LINE_NUMBER:
-                return np.arange(len(lines), dtype=kind.numpy)
-            found: list[Any] = lines
-            if index != TextFileIndex.WHOLE_LINE:
-                found = [line.split(delimiter.encode())[index] for line in lines]
-            return found if kind.name == "string" else np.array(found).astype(kind.numpy)
-
-        keys, values = column(key_index, key_dtype), column(value_index, value_dtype)
+        lines = lines_of(path, vocab_size)
+        keys = column_of(lines, key_index, key_dtype, delimiter)
+        values = column_of(lines, value_index, value_dtype, delimiter)
         super().__init__(keys, values, key_dtype, value_dtype)
 
 
@@ -96,11 +93,7 @@ class StaticHashTable:
         )
 
     def _found(self, keys: Any) -> Any:
-        array = as_array(keys)
-        out = np.empty(array.size, self.value_dtype.numpy)
-        flat = [array[()]] if not array.ndim else array.reshape(-1).tolist()
-        out[:] = [self._values.get(key, self._default) for key in flat]
-        return out.reshape(array.shape)
+        return values_of(self._values, keys, self._default, self.value_dtype.numpy)
 
     def lookup(self, keys: Any, name: str | None = None) -> Any:
         """The values of keys."""
@@ -132,15 +125,7 @@ class StaticVocabularyTable:
         self._op = Op("VocabularyLookup", self._found, of_type("int64"))
 
     def _found(self, keys: Any) -> Any:
-        numbers, texts = self._table._found(keys), as_array(keys)
-        unknown = np.flatnonzero(numbers.reshape(-1) < 0)
-        if unknown.size:
-            count = len(self._table._values)
-            flat, words = numbers.reshape(-1), texts.reshape(-1).tolist()
-            for place in unknown.tolist():
-                text = words[place] if texts.dtype.kind == "O" else str(words[place]).encode()
-                flat[place] = count + fingerprint64(text) % self._buckets
-        return numbers
+        return numbered(self._table._values, keys, self._buckets)
 
     def lookup(self, keys: Any, name: str | None = None) -> Any:
         """The numbers of words."""

@@ -118,23 +118,6 @@ def stateless_shuffle(value: Any, seed: Any, alg: str = "auto_select", name: Any
     return _stateless("StatelessShuffle", spec, seed, order, tensor)
 
 
-def _classes(state: philox.Philox, logits: Array, count: int, dtype: DType) -> Array:
-    """A draw for each row of logits, as TensorFlow's loop over the rows makes them."""
-    rows, _ = logits.shape
-    blocks = 2 * rows * (-(-count // 4) * 4)
-    first = state.reserve(blocks * philox.PER_OUTPUT)
-    words = state.row(first, -(-2 * rows * count // 4) + 1).reshape(-1)
-    drawn = philox._as_float64(words[: 2 * rows * count]).reshape(rows, count)
-    wide = logits.astype(np.float64)
-    finite = np.isfinite(wide)
-    most = np.max(np.where(finite, wide, -np.inf), axis=1, keepdims=True, initial=-np.inf)
-    sums = np.cumsum(np.where(finite, np.exp(wide - most), 0), axis=1)
-    found = np.empty((rows, count), dtype.numpy)
-    for row, edges, numbers in zip(found, sums, drawn, strict=True):
-        row[:] = np.searchsorted(edges, numbers * edges[-1], side="right")
-    return found
-
-
 def _checked_logits(logits: Any) -> Any:
     tensor = convert_to_tensor(logits)
     if tensor.shape.ndims not in (2, None):
@@ -183,19 +166,19 @@ def categorical(
         from .._tf.seeds import generator
 
         state = generator("Multinomial" + tensor.dtype.name, None if seed is None else int(seed))
-        return wrap(_classes(state, tensor.array, count, kind))
+        return wrap(philox.classes(state, tensor.array, count, kind.numpy))
     from .._tf.seeds import graph_seed
 
     draw = _Choice(graph_seed(None if seed is None else int(seed), call.unseeded), rows, count)
     call.unseeded += seed is None
     if isinstance(call, Called):
-        return wrap(_classes(call.state(draw.start), tensor.array, count, kind))
+        return wrap(philox.classes(call.state(draw.start), tensor.array, count, kind.numpy))
     seeds = draw.seeds
 
     def kernel(x: Any, place: Any) -> Array:
         state = philox.Philox(int(place[0]), seeds[1])
         state.seed, state.next = int(place[0]), int(place[1])
-        return _classes(state, x, count, kind)
+        return philox.classes(state, x, count, kind.numpy)
 
     op = Op("Multinomial", kernel, lambda *_: [TensorSpec([rows, count], kind)])
     return run(op, [tensor, call.draw(draw)])
@@ -208,7 +191,7 @@ def stateless_categorical(
     tensor, count = _checked_logits(logits), int(np.asarray(num_samples))
     kind = as_dtype(dtype)
     spec = TensorSpec([tensor.shape.sizes[0] if tensor.shape.sizes else None, count], kind)
-    draw = lambda state, x: _classes(state, x, count, kind)  # noqa: E731
+    draw = lambda state, x: philox.classes(state, x, count, kind.numpy)  # noqa: E731
     return _stateless("StatelessMultinomial", spec, seed, draw, tensor)
 
 

@@ -21,6 +21,7 @@ from fastrec.batches.shuffle_buffer import random_blocks as blocks
 __all__ = [
     "Philox",
     "blocks",
+    "classes",
     "normal",
     "scrambled",
     "shuffled",
@@ -233,3 +234,19 @@ def shuffled(state: Philox, value: Array) -> Array:
         j = i + word % (count - i)
         order[i], order[j] = order[j], order[i]
     return value[order]
+
+
+def classes(state: Philox, logits: Array, count: int, dtype: np.dtype[Any]) -> Array:
+    """Numbers of classes for each row of logits, as TensorFlow's loop over the rows draws them."""
+    rows = len(logits)
+    first = state.reserve(2 * rows * (-(-count // 4) * 4) * PER_OUTPUT)
+    words = state.row(first, -(-2 * rows * count // 4) + 1).reshape(-1)
+    drawn = _as_float64(words[: 2 * rows * count]).reshape(rows, count)
+    wide = logits.astype(np.float64)
+    finite = np.isfinite(wide)
+    most = np.max(np.where(finite, wide, -np.inf), axis=1, keepdims=True, initial=-np.inf)
+    sums = np.cumsum(np.where(finite, np.exp(wide - most), 0), axis=1)
+    found = np.empty((rows, count), dtype)
+    for row, edges, numbers in zip(found, sums, drawn, strict=True):
+        row[:] = np.searchsorted(edges, numbers * edges[-1], side="right")
+    return found

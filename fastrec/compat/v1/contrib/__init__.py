@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from .. import _missing
+from .. import lookup as lookup
 from . import data as data
 from . import slim as slim
 

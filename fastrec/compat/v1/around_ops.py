@@ -1,0 +1,164 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What programs call besides: checks, choices, functions of Python, draws of classes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from .._tf.dtypes import as_dtype, float32, int64
+from .._tf.kernels import philox
+from .._tf.tensor import EagerTensor
+from ._nodes import Tensor
+from ._ops import Array, invalid, pure
+from .constants import constant_value, convert_to_tensor, of_array
+from .control_flow import cond
+from .graph import create_op, get_default_graph, get_seed
+from .math_ops import equal, floormod, identity, truediv
+from .script_ops import py_func
+from .variables import Variable
+
+__all__ = [
+    "categorical",
+    "check_numerics",
+    "eye",
+    "floor_mod",
+    "get_or_create_global_step",
+    "identity_n",
+    "multinomial",
+    "py_function",
+    "realdiv",
+    "stop_gradient",
+    "switch_case",
+]
+
+floor_mod = floormod
+realdiv = truediv
+stop_gradient = identity
+
+
+def identity_n(input: Sequence[Any], name: str | None = None) -> list[Tensor]:
+    """The same tensors."""
+    return [identity(each) for each in input]
+
+
+def eye(
+    num_rows: int,
+    num_columns: int | None = None,
+    batch_shape: Sequence[int] | None = None,
+    dtype: Any = float32,
+    name: str | None = None,
+) -> Tensor:
+    """Ones on the diagonal of a matrix, zeros elsewhere."""
+    whole = np.eye(num_rows, num_columns, dtype=as_dtype(dtype).numpy)
+    return of_array(np.broadcast_to(whole, (*(batch_shape or ()), *whole.shape)).copy(), name)
+
+
+def check_numerics(tensor: Any, message: str, name: str | None = None) -> Tensor:
+    """The tensor, whose elements have to be finite numbers."""
+    given = convert_to_tensor(tensor)
+
+    def kernel(x: Array) -> Array:
+        for found, text in ((np.isnan(x).any(), "NaN"), (np.isinf(x).any(), "Inf")):
+            if found:
+                raise invalid(f"{message} : Tensor had {text} values")
+        return x
+
+    return pure("CheckNumerics", kernel, (given,), given.dtype, given.shape, name)
+
+
+def py_function(
+    func: Callable[..., Any], inp: Sequence[Any], Tout: Any, name: str | None = None
+) -> Any:
+    """`func` of tensors that have their values, with ``numpy()``."""
+
+    def call(*values: Any) -> Any:
+        found = func(*[EagerTensor(np.asarray(value)) for value in values])
+        if isinstance(found, (list, tuple)):
+            return type(found)(_plain(each) for each in found)
+        return _plain(found)
+
+    return py_func(call, inp, Tout, name=name)
+
+
+def _plain(value: Any) -> Any:
+    return value.numpy() if hasattr(value, "numpy") else value
+
+
+def switch_case(
+    branch_index: Any,
+    branch_fns: Any,
+    default: Callable[[], Any] | None = None,
+    name: str = "switch_case",
+) -> Any:
+    """Return the result of the function at an index; of the last one for any other."""
+    given = list(branch_fns.items() if isinstance(branch_fns, dict) else branch_fns)
+    pairs = [each if isinstance(each, tuple) else (i, each) for i, each in enumerate(given)]
+    pairs.sort(key=lambda pair: pair[0])
+    last = pairs[-1][1] if default is None else default
+    index = convert_to_tensor(branch_index)
+    known = constant_value(index)
+    if known is not None:
+        functions: dict[int, Any] = dict(pairs)
+        return functions.get(int(known), last)()
+
+    def chosen(number: int) -> Any:
+        if number == len(pairs):
+            return last()
+        place, function = pairs[number]
+        return cond(equal(index, place), function, lambda: chosen(number + 1))
+
+    return chosen(0)
+
+
+def categorical(
+    logits: Any,
+    num_samples: int,
+    dtype: Any = None,
+    seed: int | None = None,
+    name: str | None = None,
+) -> Tensor:
+    """Numbers of classes, drawn with the probabilities whose logarithms are given.
+
+    The draws of a matrix of one row are TensorFlow's; those of several are where TensorFlow works
+    on them in one thread.
+    """
+    tensor, count = convert_to_tensor(logits), int(num_samples)
+    kind = as_dtype(int64 if dtype is None else dtype)
+    if tensor.shape.ndims not in (2, None):
+        raise ValueError(f"Shape must be rank 2 but is rank {tensor.shape.ndims} for 'Multinomial'")
+    seeds = [each or 0 for each in get_seed(seed)]
+
+    def kernel(step: Any, x: Array) -> tuple[Array]:
+        state = step.resource(op, lambda: philox.Philox(*seeds))
+        return (philox.classes(state, x, count, kind.numpy),)
+
+    rows = (tensor.shape.sizes or (None,))[0]
+    outputs = [(kind, [rows, count])]
+    op = create_op("Multinomial", (tensor,), outputs, kernel, name=name, stateful=True)
+    return op.outputs[0]
+
+
+def multinomial(
+    logits: Any,
+    num_samples: int,
+    seed: int | None = None,
+    name: str | None = None,
+    output_dtype: Any = None,
+) -> Tensor:
+    """As :func:`categorical`."""
+    return categorical(logits, num_samples, output_dtype, seed, name)
+
+
+def get_or_create_global_step(graph: Any = None) -> Variable:
+    """The variable that counts steps, which is 0 at first."""
+    chosen = graph or get_default_graph()
+    found: list[Variable] = chosen.get_collection("global_step")
+    if found:
+        return found[0]
+    with chosen.as_default():
+        made = Variable(np.int64(0), trainable=False, name="global_step")
+    chosen.add_to_collection("global_step", made)
+    return made
