@@ -8,9 +8,12 @@ from typing import Any
 import pytest
 from v2_image_programs import PROGRAMS as IMAGE_PROGRAMS
 from v2_programs import PROGRAMS, alike, results, write
+from v2_published_images import PROGRAMS as PUBLISHED_IMAGES
 from v2_published_programs import PROGRAMS as PUBLISHED
 
 import fastrec.compat.v2 as ours
+
+CLOSE = {**IMAGE_PROGRAMS, **PUBLISHED, **PUBLISHED_IMAGES}
 
 
 @pytest.fixture(scope="module")
@@ -42,9 +45,9 @@ def test_data_sets(tf: Any, path: str, name: str, fast: bool) -> None:
 
 
 @pytest.mark.parametrize("fast", [True, False])
-@pytest.mark.parametrize("name", [*IMAGE_PROGRAMS, *PUBLISHED])
+@pytest.mark.parametrize("name", CLOSE)
 def test_images_chance_and_published(tf: Any, path: str, name: str, fast: bool) -> None:
-    program = {**IMAGE_PROGRAMS, **PUBLISHED}[name]
+    program = CLOSE[name]
     expected = results(tf, program, path)
     before = ours.data.set_lowering(fast)
     try:
