@@ -97,7 +97,7 @@ def switch_case(
     given = list(branch_fns.items() if isinstance(branch_fns, dict) else branch_fns)
     pairs = [each if isinstance(each, tuple) else (i, each) for i, each in enumerate(given)]
     pairs.sort(key=lambda pair: pair[0])
-    last = pairs[-1][1] if default is None else default
+    last: Callable[[], Any] = pairs[-1][1] if default is None else default
     index = convert_to_tensor(branch_index)
     known = constant_value(index)
     if known is not None:
