@@ -174,13 +174,15 @@ class Chain:
         name: str | None = None,
     ) -> Dataset:
         """Elements with others of similar length as one, filled up to the longest."""
-        shapes, padding = padding_of(self._node, padded_shapes, padding_values)
+        shapes, padding = (
+            (None, []) if no_padding else padding_of(self._node, padded_shapes, padding_values)
+        )
         node = Bucketed(
             self._node,
             Scalar(element_length_func, self._node),
             bucket_boundaries,
             bucket_batch_sizes,
-            None if no_padding else shapes,
+            shapes,
             padding,
             pad_to_bucket_boundary,
             drop_remainder,
