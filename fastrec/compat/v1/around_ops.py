@@ -97,6 +97,11 @@ def switch_case(
     given = list(branch_fns.items() if isinstance(branch_fns, dict) else branch_fns)
     pairs = [each if isinstance(each, tuple) else (i, each) for i, each in enumerate(given)]
     pairs.sort(key=lambda pair: pair[0])
+    if [place for place, _ in pairs] != list(range(len(pairs))):
+        raise ValueError(
+            f"branch indices (keys) must form contiguous range of [0 to {len(pairs)}) but found "
+            f"{[place for place, _ in pairs]}"
+        )
     last: Callable[[], Any] = pairs[-1][1] if default is None else default
     index = convert_to_tensor(branch_index)
     known = constant_value(index)
