@@ -30,7 +30,7 @@ import fastrec.compat.v1 as ours1
 import fastrec.compat.v2 as ours2
 
 ROUNDS = 3
-PHOTOS, SMALL, TEXTS, ROWS = 160, 4000, 4000, 20_000
+PHOTOS, SMALL, TEXTS, ROWS, VIDEOS = 160, 4000, 4000, 20_000, 400
 AUTOTUNE = -1
 MEANS = [0.485, 0.456, 0.406]
 Files = dict[str, list[str]]
@@ -53,6 +53,31 @@ def written(folder: Path, name: str, rows: Iterator[dict[str, Any]], shards: int
             for row in kept[number::shards]:
                 writer.write(row)
     return paths
+
+
+def make_videos(folder: Path, draw: np.random.Generator) -> list[str]:
+    """Frames of quantized features, as YouTube-8M's."""
+    train = ours2.train
+    path = str(folder / "videos.tfrecord")
+    with fastrec.Writer(path) as writer:
+        for number in range(VIDEOS):
+            frames = [draw.integers(0, 256, 1024, np.uint8).tobytes() for _ in range(number % 30)]
+            each = [train.Feature(bytes_list=train.BytesList(value=[frame])) for frame in frames]
+            labels = train.Feature(int64_list=train.Int64List(value=[number % 50, 60]))
+            features = train.Features(feature={"labels": labels})
+            lists = train.FeatureLists(feature_list={"rgb": train.FeatureList(feature=each)})
+            example = train.SequenceExample(context=features, feature_lists=lists)
+            writer.write(example.SerializeToString())
+    return [path]
+
+
+def make_table(folder: Path) -> list[str]:
+    path = folder / "census.csv"
+    lines = (
+        f"{n % 70 + 17},kind{n % 8},{n * 37},degree{n % 16},{n % 60},{n % 2}" for n in range(ROWS)
+    )
+    path.write_text("\n".join(lines) + "\n")
+    return [str(path)]
 
 
 def make_files(folder: Path) -> Files:
@@ -97,6 +122,23 @@ def make_files(folder: Path) -> Files:
                 for n in range(TEXTS)
             ),
         ),
+        "tokens": written(
+            folder,
+            "tokens",
+            (
+                {
+                    "input_ids": draw.integers(0, 30000, 128),
+                    "input_mask": np.ones(128, np.int64),
+                    "segment_ids": np.zeros(128, np.int64),
+                    "masked_lm_ids": draw.integers(0, 30000, 20),
+                    "masked_lm_weights": np.ones(20, np.float32),
+                    "next_sentence_labels": [n % 2],
+                }
+                for n in range(TEXTS)
+            ),
+        ),
+        "videos": make_videos(folder, draw),
+        "census": make_table(folder),
         "rows": written(
             folder,
             "rows",
@@ -274,6 +316,62 @@ def language_model(tf: Any, files: Files) -> Any:
     return dataset.map(lambda row: (row[:-1], row[1:])).batch(16)
 
 
+def pretraining(tf: Any, files: Files) -> Any:
+    kinds = {
+        "input_ids": tf.io.FixedLenFeature([128], tf.int64),
+        "input_mask": tf.io.FixedLenFeature([128], tf.int64),
+        "segment_ids": tf.io.FixedLenFeature([128], tf.int64),
+        "masked_lm_ids": tf.io.FixedLenFeature([20], tf.int64),
+        "masked_lm_weights": tf.io.FixedLenFeature([20], tf.float32),
+        "next_sentence_labels": tf.io.FixedLenFeature([1], tf.int64),
+    }
+
+    def decode(record: Any) -> Any:
+        found = tf.io.parse_single_example(record, kinds)
+        for name, value in list(found.items()):
+            found[name] = tf.cast(value, tf.int32) if value.dtype == tf.int64 else value
+        return tuple(found[name] for name in sorted(found))
+
+    dataset = tf.data.Dataset.from_tensor_slices(files["tokens"])
+    dataset = dataset.interleave(tf.data.TFRecordDataset, cycle_length=2)
+    return dataset.map(decode, AUTOTUNE).batch(32, drop_remainder=True).prefetch(AUTOTUNE)
+
+
+def windows(tf: Any, files: Files) -> Any:
+    def key(x: Any, y: Any) -> Any:
+        return tf.cast(tf.maximum(tf.size(x), tf.size(y)) // 8, tf.int64)
+
+    dataset = tf.data.TFRecordDataset(files["texts"]).map(lambda r: pair(tf, r), AUTOTUNE)
+    return dataset.group_by_window(
+        key, lambda _, window: window.padded_batch(32, ([None], [None])), window_size=32
+    )
+
+
+def frames(tf: Any, files: Files) -> Any:
+    def parse(record: Any) -> Any:
+        context, lists = tf.io.parse_single_sequence_example(
+            record,
+            {"labels": tf.io.VarLenFeature(tf.int64)},
+            {"rgb": tf.io.FixedLenSequenceFeature([], tf.string)},
+        )
+        found = tf.cast(tf.io.decode_raw(lists["rgb"], tf.uint8), tf.float32)
+        found = tf.reshape(found, [-1, 1024]) * (4.0 / 255.0) + (4.0 / 512.0 - 2.0)
+        return found, tf.sparse.to_dense(context["labels"])
+
+    dataset = tf.data.TFRecordDataset(files["videos"]).map(parse, AUTOTUNE)
+    return dataset.padded_batch(16, ([30, 1024], [None]))
+
+
+def census(tf: Any, files: Files) -> Any:
+    defaults = [[0], [""], [0], [""], [0], [0]]
+
+    def parse(line: Any) -> Any:
+        age, kind, weight, degree, hours, label = tf.io.decode_csv(line, defaults)
+        return age, kind, weight, degree, hours, tf.equal(label, 1)
+
+    return tf.data.TextLineDataset(files["census"]).map(parse, AUTOTUNE).batch(40)
+
+
 def tabular(tf: Any, files: Files) -> Any:
     kinds = {
         "x": tf.io.FixedLenFeature([28], tf.float32),
@@ -367,6 +465,10 @@ PROGRAMS: dict[str, Program] = {
     "translation, padded": ("2", False, translation),
     "translation, in buckets": ("2", False, bucketed),
     "language model, packed": ("2", False, language_model),
+    "BERT, pretraining": ("2", False, pretraining),
+    "translation, by windows": ("2", False, windows),
+    "YouTube-8M, frames": ("2", False, frames),
+    "census, lines of text": ("2", False, census),
     "table, one-hot": ("2", False, tabular),
     "generator": ("2", False, generated),
     "graph: tf.data, CIFAR": ("1", False, graph_data),
@@ -410,7 +512,9 @@ def apart(one: list[Any], other: list[Any]) -> float:
     for ours, theirs in zip(one, other, strict=True):
         for a, b in zip(ours, theirs, strict=True):
             assert a.shape == b.shape, f"{a.shape} and {b.shape}"
-            if a.size:
+            if a.dtype == object:
+                assert a.tolist() == b.tolist()
+            elif a.size:
                 worst = max(worst, float(np.abs(a.astype(float) - b.astype(float)).max()))
     return worst
 

@@ -188,7 +188,8 @@ class Ragged(_ArrowArray, Sequence[Any]):
     @property
     def row_lengths(self) -> NDArray[np.int64]:
         """Elements a row, int64, shape (rows,)."""
-        return np.diff(self.row_splits)
+        lengths: NDArray[np.int64] = self.row_splits[1:] - self.row_splits[:-1]
+        return lengths
 
     def __len__(self) -> int:
         return len(self.row_splits) - 1
@@ -262,7 +263,7 @@ class Sparse(_ArrowArray):
 
     def __getitem__(self, index: SupportsIndex) -> Sparse:
         row = range(len(self))[index]
-        which = np.flatnonzero(self.indices[:, 0] == row)
+        which = (self.indices[:, 0] == row).nonzero()[0]
         values = self.values.take(which)
         return Sparse(self.indices[which, 1:], values, self.dense_shape[1:])
 

@@ -54,7 +54,7 @@ def row_numbers(splits: Ints) -> Ints:
 
 def widest(splits: Ints) -> int:
     """Elements of the longest row."""
-    return int(np.diff(splits).max(initial=0))
+    return int((splits[1:] - splits[:-1]).max(initial=0))
 
 
 @dataclass(frozen=True)
@@ -179,12 +179,13 @@ def padded_frames(column: Ragged) -> Any:
 
 def frame_counts(column: Ragged) -> Ints:
     """Number of frames of each record."""
-    return np.diff(column.row_splits)
+    return column.row_lengths
 
 
 def pad(values: Any, splits: Ints, padding: Any) -> Any:
     """Rows of differing length as one array, as wide as the longest; None pads with zeros."""
-    lengths, width = np.diff(splits), widest(splits)
+    lengths: Ints = splits[1:] - splits[:-1]
+    width = int(lengths.max(initial=0))
     if (lengths == width).all():
         return _reshape(values, (len(lengths), width))
     inside = np.arange(width) < lengths[:, None]

@@ -112,7 +112,7 @@ def _fix(strings: Bytes, length: int, itemsize: int) -> Bytes:
 
 def _as_rows(strings: Bytes, itemsize: int) -> NDArray[np.uint8]:
     """The strings, which have to be of one size, as rows of bytes."""
-    sizes = np.diff(strings.offsets)
+    sizes = strings.offsets[1:] - strings.offsets[:-1]
     if len(sizes) and (sizes != sizes[0]).any():
         odd = int(np.argmax(sizes != sizes[0]))
         raise ExampleParseError(

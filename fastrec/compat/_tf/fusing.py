@@ -97,11 +97,6 @@ class _Chain:
     changes: list[tuple[str, Node, int]] = field(default_factory=list)  # the operand's place
 
     @property
-    def slot(self) -> int:
-        """Of its result."""
-        return self.nodes[-1].slots[0]
-
-    @property
     def is_worth_it(self) -> bool:
         """Whether as one they take less time."""
         return len(self.nodes) > 1 or any(name in _NUMBERS.values() for name, *_ in self.changes)

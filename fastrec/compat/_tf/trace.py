@@ -20,7 +20,6 @@ import fastrec
 
 from .columns import Variants, column_of, rows_of
 from .dtypes import DType
-from .fusing import fused
 from .ops import Block, Draw, Op, Parsing, refused
 from .specs import TensorSpec, TypeSpec, sample
 from .tensor import EagerTensor, Tensor, TensorShape
@@ -249,12 +248,18 @@ class Trace:
         self.nodes = kept[::-1]
         self._steps = self._fused = _steps(self.nodes, self.outputs)
         if self.is_large and self.is_pure:
+            from .fusing import fused  # which others do without
+
             specs = [symbol.spec for symbol in self._symbols]
             self._fused = _steps(fused(self.nodes, self.outputs, specs, _spec_of), self.outputs)
-            self._divide(specs)
+            late = self._divide(specs)
+            self._late = _steps(fused(late, self.outputs, specs, _spec_of), self.outputs)
 
-    def _divide(self, specs: Sequence[TypeSpec]) -> None:
-        """Tell what does not come to images apart: that is done for many elements at once."""
+    def _divide(self, specs: Sequence[TypeSpec]) -> list[Node]:
+        """Tell what does not come to images apart, to do it for many elements at once.
+
+        Returns the rest.
+        """
         ready = set(self.given)
         for node in self.nodes:
             needs = {slot for is_slot, slot in node.inputs if is_slot}
@@ -266,7 +271,7 @@ class Trace:
         late = [node for node in self.nodes if id(node) not in done]
         references = [ref for node in late for ref in node.inputs] + self.outputs
         self._carried = sorted(ready.intersection(slot for is_slot, slot in references if is_slot))
-        self._late = _steps(fused(late, self.outputs, specs, _spec_of), self.outputs)
+        return late
 
     @property
     def is_divided(self) -> bool:

@@ -4,9 +4,11 @@
 from __future__ import annotations
 
 import contextlib
-import logging
 from types import SimpleNamespace
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import logging
 
 __all__ = ["autograph", "config", "device", "get_logger", "name_scope", "version"]
 
@@ -23,6 +25,8 @@ def name_scope(name: str) -> contextlib.AbstractContextManager[str]:
 
 def get_logger() -> logging.Logger:
     """The logger named ``tensorflow``, to which nothing here writes."""
+    import logging  # which takes as long as many of these modules
+
     return logging.getLogger("tensorflow")
 
 

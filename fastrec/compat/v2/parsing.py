@@ -9,6 +9,7 @@ import numpy as np
 
 import fastrec
 from fastrec.errors import ExampleParseError
+from fastrec.parsing.sequence import SequenceParser
 
 from .._tf import errors as _errors
 from .._tf.columns import VarLen
@@ -245,13 +246,21 @@ def _sequence(
     called = [] if names is None else convert_to_tensor(names).array.reshape(-1).tolist()
     lengths = [] if single else [item.key for item in frames.dense]
     first, second = _keys(before), _keys(frames)
+    parser: list[SequenceParser] = []  # which takes longer to make than to parse a record
+
+    def parse(rows: Any) -> Any:
+        if not parser:
+            parser.append(SequenceParser(before.features, frames.features))
+        found = parser[0]([rows] if single else rows)
+        if not single:
+            return found
+        return [{name: column[0] for name, column in part.items()} for part in found]
 
     def kernel(records: Any) -> Any:
-        parse = fastrec.parse_single_sequence_example if single else fastrec.parse_sequence_example
         array = as_array(records)
         rows: Any = array[()] if single else array.reshape(-1).tolist()
         try:
-            found: Any = parse(rows, before.features, frames.features)
+            found: Any = parse(rows)
         except ExampleParseError as error:
             serialized = [rows] if single else rows
             raise sequence_failure(error, before, frames, serialized, called) from error
