@@ -8,6 +8,9 @@ FASTREC_JPEG=0 or 1                  without libjpeg-turbo, or not without it (b
 FASTREC_PNG=0 or 1                   the same of libpng 1.6
 FASTREC_HOME=https://...             the repository, for the links of the metadata and of its README
 FASTREC_COVERAGE=1                   no optimisation, counting the lines that run (gcov)
+
+On Windows CC names a gcc or a clang that links the C library that Python has, UCRT: that of `pip
+install ziglang` is `CC="python -m ziglang cc"`.
 """
 
 from __future__ import annotations
@@ -17,7 +20,6 @@ import re
 import shlex
 import subprocess
 import sys
-import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from glob import glob
 from pathlib import Path
@@ -26,10 +28,14 @@ from typing import Any
 from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
 
+WINDOWS = sys.platform == "win32"
+
 compile_args = ["-std=gnu11", "-O3", "-g0", "-fvisibility=hidden", "-pthread", "-Wall", "-Wextra"]
 compile_args += ["-ffp-contract=off"]  # the same floats on every machine
 compile_args += ["-Wno-unused-parameter"]  # Cython's output has many
-link_args = ["-pthread"]
+link_args = [] if WINDOWS else ["-pthread"]  # whose own threads need no library
+if WINDOWS:  # Zig's clang knows no CRC32 unless told to
+    compile_args += ["-D__USE_MINGW_ANSI_STDIO=1", "-mcrc32"]
 
 if os.environ.get("FASTREC_DEBUG") == "1":
     compile_args += ["-O0", "-g", "-UNDEBUG"]
@@ -52,6 +58,17 @@ PROBES = {
         #error "libjpeg-turbo is too old"
         #endif
     """,
+    "ucrt": """
+        #include <stdio.h>
+        #if !defined(_UCRT)
+        #error "descriptors of Python are those of UCRT"
+        #endif
+    """,
+    "clang": """
+        #if !defined(__clang__)
+        #error "it is gcc"
+        #endif
+    """,
     "libpng": """
         #include <png.h>
         #if PNG_LIBPNG_VER < 10600
@@ -61,22 +78,24 @@ PROBES = {
 }
 
 
+def compiles(probe: str, flags: list[str]) -> None:
+    """Ask the compiler; what it refuses is a CalledProcessError."""
+    compiler = shlex.split(os.environ.get("CC", "gcc" if WINDOWS else "cc"))
+    command = [*compiler, "-fsyntax-only", *flags, "-x", "c", "-"]
+    subprocess.run(command, input=PROBES[probe], capture_output=True, text=True, check=True)
+
+
 def flags_of(library: str, variable: str) -> list[str] | None:
     """The flags that pkg-config has for a library, if that is one that will do."""
     if os.environ.get(variable) == "0":
         return None
     program = os.environ.get("PKG_CONFIG", "pkg-config")
-    compiler = [*shlex.split(os.environ.get("CC", "cc")), "-fsyntax-only", "-x", "c"]
     try:
         found = subprocess.run(
             [program, "--cflags", "--libs", library], capture_output=True, text=True, check=True
         )
         flags = shlex.split(found.stdout)
-        with tempfile.NamedTemporaryFile("w", suffix=".c") as file:
-            file.write(PROBES[library])
-            file.flush()
-            include = [flag for flag in flags if flag.startswith("-I")]
-            subprocess.run([*compiler, *include, file.name], capture_output=True, check=True)
+        compiles(library, [flag for flag in flags if flag.startswith("-I")])
     except (OSError, subprocess.CalledProcessError) as error:
         if os.environ.get(variable) == "1":
             raise SystemExit(f"{variable}=1 requires {library}: {error}") from error
@@ -89,6 +108,24 @@ for library, name in {"libjpeg": "JPEG", "libpng": "PNG"}.items():
         compile_args += [f"-DFASTREC_HAVE_{name}"]
         compile_args += [flag for flag in found if not flag.startswith(("-l", "-L"))]
         link_args += [flag for flag in found if flag.startswith(("-l", "-L"))]
+
+
+def check_windows_compiler(kind: str) -> None:
+    """Refuse compilers that lack GNU's extensions to C, and C libraries that are not Python's."""
+    try:
+        if kind != "mingw32":
+            raise ValueError(f"compiler {kind}")
+        compiles("ucrt", [])
+    except (OSError, ValueError, subprocess.CalledProcessError) as error:
+        raise SystemExit(
+            "fastrec requires gcc or clang with UCRT on Windows (pip install ziglang, and "
+            f'CC="python -m ziglang cc"), got {error}'
+        ) from error
+    try:
+        compiles("clang", [])
+    except subprocess.CalledProcessError:  # gcc takes the stack to be aligned to its vectors
+        core.extra_compile_args += ["-Wa,-muse-unaligned-vector-move"]
+        core.extra_link_args += ["-static-libgcc"]
 
 
 def is_stale(object_file: Path, command: str) -> bool:
@@ -107,9 +144,18 @@ def is_stale(object_file: Path, command: str) -> bool:
 class build_in_parallel(build_ext):  # type: ignore[misc]
     """Compiles on all processors, and only what changed since the last time."""
 
+    compiler: Any  # its name, then itself
+
+    def finalize_options(self) -> None:
+        super().finalize_options()
+        if WINDOWS and self.compiler is None:
+            self.compiler = "mingw32"
+
     def build_extensions(self) -> None:
-        if sys.platform == "win32" or sys.byteorder != "little" or sys.maxsize < 1 << 32:
-            raise SystemExit("fastrec requires a 64-bit little-endian machine and Linux or macOS")
+        if sys.byteorder != "little" or sys.maxsize < 1 << 32:
+            raise SystemExit("fastrec requires a 64-bit little-endian machine")
+        if WINDOWS:
+            check_windows_compiler(self.compiler.compiler_type)
         self.compiler.compile = self._compile
         super().build_extensions()
 

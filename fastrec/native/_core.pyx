@@ -55,7 +55,8 @@ def _forked():
     forks += 1
 
 
-os.register_at_fork(after_in_child=_forked)
+if hasattr(os, "register_at_fork"):  # Windows has no forks
+    os.register_at_fork(after_in_child=_forked)
 
 include "errors.pxi"
 include "checksum.pxi"

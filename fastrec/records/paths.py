@@ -100,6 +100,8 @@ def _expand_local(source: PathLike) -> list[str | bytes | RemoteFile]:
         from urllib.parse import unquote
 
         path = unquote(path.removeprefix("file://").removeprefix("localhost"))
+        if os.name == "nt":
+            path = path.removeprefix("/")  # of file:///C:/folder/file
     try:
         mode = os.stat(path).st_mode
     except OSError:
@@ -114,8 +116,11 @@ def _expand_local(source: PathLike) -> list[str | bytes | RemoteFile]:
 
 def _matches(path: str | bytes) -> list[str | bytes]:
     pattern = os.fsdecode(path)
-    parts = [part for part in pattern.split("/") if part]
-    found = sorted(set(_below("/" if pattern[0] == "/" else "", parts, ())))
+    drive, tail = os.path.splitdrive(pattern)
+    tail = tail.replace(os.sep, "/")
+    parts = [part for part in tail.split("/") if part]
+    root = drive + os.sep if tail[:1] == "/" else drive
+    found = sorted(set(_below(root, parts, ())))
     matches = [name for name in found if not name.endswith(INDEX_SUFFIX)]
     if not matches:
         raise FileNotFoundError(2, "no file matches the pattern", pattern)

@@ -136,6 +136,8 @@ def upload(
 
 
 def _sync(folder: str) -> None:
+    if os.name == "nt":  # which opens no folders, and keeps their names by a journal
+        return
     file = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(file)

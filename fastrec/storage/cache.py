@@ -5,11 +5,13 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import fcntl
 import os
 import time
 from collections.abc import Iterator
 from typing import Any
+
+with contextlib.suppress(ImportError):  # on Windows, where StorageOptions refuses a cache
+    import fcntl
 
 from .options import StorageOptions
 from .remote import RemoteFile, RemoteStream, streams_of
@@ -51,7 +53,7 @@ class _Hold:
     """A lock on one copy: shared by those who use it, exclusive for who makes or deletes it."""
 
     def __init__(self, path: str) -> None:
-        self._number = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        self._number = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
 
     def take(self, kind: int) -> bool:
         try:

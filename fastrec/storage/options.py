@@ -75,6 +75,8 @@ class StorageOptions:
             raise ValueError(f"window_bytes must be at least {_MIB}, got {window_bytes}")
         if cache_bytes < 0 or retries < 0 or not timeout > 0:
             raise ValueError("cache_bytes, retries and timeout must not be negative")
+        if cache is not None and os.name == "nt":
+            raise NotImplementedError("cache requires locks of files that Windows does not have")
         self.options = dict(options or {})
         self.filesystem = filesystem
         self.cache = None if cache is None else os.path.abspath(os.fspath(cache))

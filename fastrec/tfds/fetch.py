@@ -85,7 +85,7 @@ class Source:
         FastrecError
             When it has changed.
         """
-        file = _Descriptor(os.open(self.path, os.O_RDONLY | os.O_CLOEXEC))
+        file = _Descriptor(os.open(self.path, os.O_RDONLY))
         status = os.fstat(file.number)
         if (status.st_size, status.st_mtime_ns) != (self.size, self.mtime_ns):
             error = FastrecError(f"{self.path!a} has changed since its steps were looked up")

@@ -40,4 +40,5 @@ def _renew_all() -> None:
         lock.renew()
 
 
-os.register_at_fork(after_in_child=_renew_all)
+if hasattr(os, "register_at_fork"):  # Windows has no forks
+    os.register_at_fork(after_in_child=_renew_all)
