@@ -16,11 +16,16 @@ __all__ = ["adjust_gamma", "adjust_hue", "adjust_saturation", "hsv_to_rgb", "rgb
 Array = np.ndarray[Any, Any]
 
 
+def _planes(image: Array) -> Array:
+    """The channels, each in a row: NumPy's loops are slow along a short dimension."""
+    return np.ascontiguousarray(np.moveaxis(image, -1, 0))
+
+
 def rgb_to_hsv(rgb: Array) -> Array:
     """Hue, saturation and value, each of 0 to 1, of floating-point colours."""
-    red, green, blue = (rgb[..., i] for i in range(3))
-    value = rgb.max(axis=-1)
-    spread = value - rgb.min(axis=-1)
+    red, green, blue = _planes(rgb)
+    value = np.maximum(np.maximum(red, green), blue)
+    spread = value - np.minimum(np.minimum(red, green), blue)
     saturation = np.where(value > 0, spread / np.where(value > 0, value, 1), 0)
     norm = 1 / (6 * np.where(spread > 0, spread, 1))
     hue = np.where(
@@ -35,7 +40,7 @@ def rgb_to_hsv(rgb: Array) -> Array:
 
 def hsv_to_rgb(hsv: Array) -> Array:
     """The colours of which :func:`rgb_to_hsv` gives hue, saturation and value."""
-    hue, saturation, value = (hsv[..., i] for i in range(3))
+    hue, saturation, value = _planes(hsv)
     place = hue * 6
     ramps = [np.abs(place - 3) - 1, 2 - np.abs(place - 2), 2 - np.abs(place - 4)]
     parts = [((np.clip(ramp, 0, 1) - 1) * saturation + 1) * value for ramp in ramps]
