@@ -4,6 +4,9 @@
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 
 
+cdef extern from "<stdatomic.h>" nogil:
+    ctypedef bint atomic_bool
+
 cdef extern from "base/status.h" nogil:
     enum:
         FR_OK
@@ -208,7 +211,7 @@ cdef extern from "files/dataset.h" nogil:
 
     ctypedef struct fr_dataset_hold:
         size_t count
-        const void *stop
+        const atomic_bool *stop
 
     int fr_dataset_open(fr_dataset *dataset, const char *const *paths, size_t count,
                         const fr_frame_options *options, fr_error *err) noexcept
