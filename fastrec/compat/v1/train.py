@@ -60,7 +60,8 @@ def __getattr__(name: str) -> Any:
     if name in _MESSAGES:  # protobuf is imported when one is used
         from fastrec import train
 
-        return getattr(train, name)
+        found = globals()[name] = getattr(train, name)
+        return found
     raise AttributeError(
         f"fastrec.compat.v1.train has no {name!r}: it covers messages, queue runners, "
         f"coordinators, producers and batches. The list is in docs/compat-v1.md."

@@ -21,5 +21,6 @@ def __getattr__(name: str) -> Any:  # protobuf is imported when a message is use
     import fastrec.train
 
     if name in fastrec.train.__all__:
-        return getattr(fastrec.train, name)
+        found = globals()[name] = getattr(fastrec.train, name)
+        return found
     raise AttributeError(f"fastrec.compat.v2.train has no {name!r}: it has the messages of records")
