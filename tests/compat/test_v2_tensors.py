@@ -16,6 +16,7 @@ import pytest
 import fastrec
 import fastrec.compat.v1 as tf1
 import fastrec.compat.v2 as tf
+from fastrec.compat._tf.ops import strings
 
 
 def test_python_numbers_are_32_bits_wide_and_arrays_stay_what_they_are() -> None:
@@ -239,3 +240,29 @@ def test_numbers_for_each_channel_meet_images_as_in_numpy(
     with tf1.Graph().as_default(), tf1.Session() as session:
         found = session.run(getattr(tf1, name)(tf1.constant(image), tf1.constant(numbers)))
     assert np.array_equal(found, expected)
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [
+        [b"7", b"0", b"0042", b"123456789"],
+        [b"7", b"1234567890"],
+        [b"-7", b"+8"],
+        [b" 9 ", b"1"],
+        [b"3", b"", b"4"],
+        [b"1", b"1x"],
+        [b"1", b"9:"],
+    ],
+)
+def test_numbers_of_a_column_are_those_of_its_strings(texts: list[bytes]) -> None:
+    column = fastrec.Bytes.from_list([b"before", *texts])[1:]
+
+    def numbers(value: Any) -> Any:
+        try:
+            return strings.TO_NUMBER.kernel(value, out_type=tf.int32).tolist()
+        except tf.errors.InvalidArgumentError as error:
+            return str(error)
+
+    found = numbers(column)
+    assert found == numbers(column.to_numpy())
+    assert isinstance(found, str) or found == [int(text) for text in texts]

@@ -9,9 +9,10 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["NotANumber", "number_of", "numbers_of"]
+__all__ = ["NotANumber", "digits_of", "number_of", "numbers_of"]
 
 _FITTING_DIGITS = 9  # which are a number of every type
+_TENS = 10 ** np.arange(_FITTING_DIGITS)
 
 _WHOLE = re.compile(rb"\s*[+-]?\d+\s*\Z")
 _REAL = re.compile(
@@ -48,6 +49,31 @@ def numbers_of(texts: list[bytes], dtype: np.dtype[Any]) -> np.ndarray[Any, Any]
             return np.array(list(map(float, texts)), dtype)
     except ValueError:
         return None
+
+
+def digits_of(
+    data: np.ndarray[Any, Any], offsets: np.ndarray[Any, Any], dtype: np.dtype[Any]
+) -> np.ndarray[Any, Any] | None:
+    """The integers that texts spell; None unless each has digits and nothing else, and not many.
+
+    Parameters
+    ----------
+    data : ndarray of uint8
+        The texts, one after the other.
+    offsets : ndarray of int64
+        Where each begins, and where the last ends.
+    """
+    sizes = np.diff(offsets)
+    if dtype.kind not in "iu" or not sizes.size:
+        return None
+    if sizes.min() < 1 or sizes.max() > _FITTING_DIGITS:
+        return None
+    digits = data[offsets[0] : offsets[-1]] - np.uint8(ord("0"))
+    if digits.max() > 9:
+        return None
+    begins = offsets[:-1] - offsets[0]
+    place = np.repeat(begins + sizes - 1, sizes) - np.arange(len(digits))
+    return np.add.reduceat(digits * _TENS[place], begins).astype(dtype)
 
 
 def number_of(text: bytes, dtype: np.dtype[Any]) -> Any:

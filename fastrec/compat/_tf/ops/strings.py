@@ -13,7 +13,7 @@ import fastrec
 
 from ..dtypes import DType, as_dtype, string
 from ..errors import OutOfRangeError, UnimplementedError
-from ..kernels.numbers import NotANumber, number_of, numbers_of
+from ..kernels.numbers import NotANumber, digits_of, number_of, numbers_of
 from ..shape import in_messages
 from ..specs import TensorSpec, TypeSpec
 from ..tensor import TensorShape, as_array
@@ -51,7 +51,7 @@ def mapped(
     dtype : DType
         Of what it gives; by default that of the attribute ``out_type``, if there is one.
     many : callable, optional
-        Of a list of strings and attributes; None where it cannot.
+        Of all strings, an array or Bytes, and attributes; None where it cannot.
     """
     wanted = as_dtype(dtype)
 
@@ -60,11 +60,11 @@ def mapped(
         if type(x) is bytes:
             found = function(x, **attributes)
             return found if type(found) is bytes else np.asarray(found, numpy)
+        at_once = None if many is None else many(x, **attributes)
+        if at_once is not None:
+            return at_once.reshape(x.shape)
         array = as_array(x)
         texts = array.reshape(-1).tolist()
-        at_once = None if many is None else many(texts, **attributes)
-        if at_once is not None:
-            return at_once.reshape(array.shape)
         result = np.empty(len(texts), numpy)
         result[:] = [function(text, **attributes) for text in texts]
         return result.reshape(array.shape)
@@ -129,8 +129,12 @@ def _number(value: bytes, *, out_type: DType) -> Any:
         raise invalid(f"StringToNumberOp could not correctly convert string: {text}") from None
 
 
-def _many_numbers(values: list[bytes], *, out_type: DType) -> Array | None:
-    return numbers_of(values, out_type.numpy)
+def _many_numbers(x: Any, *, out_type: DType) -> Array | None:
+    if isinstance(x, fastrec.Bytes):
+        found = digits_of(x.data, x.offsets, out_type.numpy)
+        if found is not None:
+            return found
+    return numbers_of(as_array(x).reshape(-1).tolist(), out_type.numpy)
 
 
 TO_NUMBER = mapped("StringToNumber", _number, many=_many_numbers)
