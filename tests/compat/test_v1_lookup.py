@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import fastrec.compat.v1 as tf
+import fastrec.compat.v2 as v2
 
 
 @pytest.fixture(autouse=True)
@@ -69,3 +70,17 @@ def test_functions_of_data_sets_look_up() -> None:
 def test_tables_are_of_constants() -> None:
     with pytest.raises(ValueError, match="are of constants"):
         tf.lookup.KeyValueTensorInitializer(tf.placeholder(tf.string, [None]), [1])
+
+
+@pytest.mark.parametrize(
+    ("column", "kind", "message"),
+    [(1, "int64", "columns in line 1: expected 2, got 1"), (0, "int64", "Field 0 is not of type")],
+)
+def test_lines_that_have_no_such_field_are_errors(
+    tmp_path: Path, column: int, kind: str, message: str
+) -> None:
+    path = tmp_path / "words.txt"
+    path.write_text("a\t1\nb\n")
+    for lookup in (tf.lookup, v2.lookup):
+        with pytest.raises(tf.errors.InvalidArgumentError, match=message):
+            lookup.TextFileInitializer(str(path), "string", 0, kind, column)

@@ -9,12 +9,17 @@ import numpy as np
 
 from .dtypes import as_dtype
 from .kernels.fingerprint import fingerprint64
-from .ops import Array
+from .ops import Array, invalid
 from .tensor import as_array
 
-__all__ = ["LINE_NUMBER", "WHOLE_LINE", "column_of", "lines_of", "numbered", "values_of"]
+__all__ = ["TextFileIndex", "column_of", "lines_of", "numbered", "values_of"]
 
-WHOLE_LINE, LINE_NUMBER = -2, -1
+
+class TextFileIndex:
+    """Of a line of a file: all of it, or its number."""
+
+    WHOLE_LINE = -2
+    LINE_NUMBER = -1
 
 
 def lines_of(path: str, vocab_size: int | None) -> list[bytes]:
@@ -24,18 +29,36 @@ def lines_of(path: str, vocab_size: int | None) -> list[bytes]:
 
 
 def column_of(lines: list[bytes], index: int, dtype: Any, delimiter: str = "\t") -> Array:
-    """One of the columns of lines: the whole of each, its number, or a field."""
+    """One of the columns of lines: the whole of each, its number, or a field.
+
+    Raises
+    ------
+    InvalidArgumentError
+        For a line that has no such field, or one that is no number.
+    """
     kind = as_dtype(dtype)
-    if index == LINE_NUMBER:
+    if index == TextFileIndex.LINE_NUMBER:
         return np.arange(len(lines), dtype=kind.numpy)
-    found = (
-        lines if index == WHOLE_LINE else [line.split(delimiter.encode())[index] for line in lines]
-    )
+    found = lines
+    if index != TextFileIndex.WHOLE_LINE:
+        found = [_field(number, line, index, delimiter) for number, line in enumerate(lines)]
     if kind.name != "string":
-        return np.array(found).astype(kind.numpy)
+        try:
+            return np.array(found).astype(kind.numpy)
+        except ValueError as error:
+            raise invalid(f"Field {index} is not of type {kind.name}: {error}") from None
     texts = np.empty(len(found), object)
     texts[:] = found
     return texts
+
+
+def _field(number: int, line: bytes, index: int, delimiter: str) -> bytes:
+    fields = line.split(delimiter.encode())
+    if index >= len(fields):
+        raise invalid(
+            f"Invalid number of columns in line {number}: expected {index + 1}, got {len(fields)}"
+        )
+    return fields[index]
 
 
 def values_of(table: dict[Any, Any], keys: Any, default: Any, dtype: np.dtype[Any]) -> Array:

@@ -12,8 +12,7 @@ from .._tf.arrays import make_array
 from .._tf.dtypes import DType, as_dtype, int64, string
 from .._tf.ops import Array
 from .._tf.vocabulary import (
-    LINE_NUMBER,
-    WHOLE_LINE,
+    TextFileIndex,
     column_of,
     lines_of,
     numbered,
@@ -70,13 +69,6 @@ class KeyValueTensorInitializer:
             raise ValueError("keys and values must be as many")
 
 
-class TextFileIndex:
-    """Of a line of a file: all of it, or its number."""
-
-    WHOLE_LINE = WHOLE_LINE
-    LINE_NUMBER = LINE_NUMBER
-
-
 class TextFileInitializer(KeyValueTensorInitializer):
     """Keys and values of the lines of a file, which is read at once."""
 
@@ -99,8 +91,8 @@ class TextFileInitializer(KeyValueTensorInitializer):
 
 def TextFileIdTableInitializer(
     filename: Any,
-    key_column_index: int = WHOLE_LINE,
-    value_column_index: int = LINE_NUMBER,
+    key_column_index: int = TextFileIndex.WHOLE_LINE,
+    value_column_index: int = TextFileIndex.LINE_NUMBER,
     vocab_size: int | None = None,
     delimiter: str = "\t",
     name: str = "text_file_id_table_init",
@@ -114,8 +106,8 @@ def TextFileIdTableInitializer(
 
 def TextFileStringTableInitializer(
     filename: Any,
-    key_column_index: int = LINE_NUMBER,
-    value_column_index: int = WHOLE_LINE,
+    key_column_index: int = TextFileIndex.LINE_NUMBER,
+    value_column_index: int = TextFileIndex.WHOLE_LINE,
     vocab_size: int | None = None,
     delimiter: str = "\t",
     name: str = "text_file_string_table_init",
@@ -226,8 +218,8 @@ def index_table_from_file(
     hasher_spec: Any = None,
     key_dtype: Any = string,
     name: str | None = None,
-    key_column_index: int = WHOLE_LINE,
-    value_column_index: int = LINE_NUMBER,
+    key_column_index: int = TextFileIndex.WHOLE_LINE,
+    value_column_index: int = TextFileIndex.LINE_NUMBER,
     delimiter: str = "\t",
 ) -> _Table:
     """The numbers of the lines of a file, by their text."""
@@ -257,8 +249,8 @@ def index_to_string_table_from_file(
     vocab_size: int | None = None,
     default_value: Any = "UNK",
     name: str | None = None,
-    key_column_index: int = LINE_NUMBER,
-    value_column_index: int = WHOLE_LINE,
+    key_column_index: int = TextFileIndex.LINE_NUMBER,
+    value_column_index: int = TextFileIndex.WHOLE_LINE,
     delimiter: str = "\t",
 ) -> StaticHashTable:
     """The lines of a file, by their numbers."""

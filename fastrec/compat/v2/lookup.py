@@ -13,8 +13,7 @@ from .._tf.specs import TensorSpec
 from .._tf.tensor import EagerTensor, convert_to_tensor
 from .._tf.trace import run
 from .._tf.vocabulary import (
-    LINE_NUMBER,
-    WHOLE_LINE,
+    TextFileIndex,
     column_of,
     lines_of,
     numbered,
@@ -45,13 +44,6 @@ class KeyValueTensorInitializer:
         self.values = convert_to_tensor(values, value_dtype).array.reshape(-1)
         if len(self.keys) != len(self.values):
             raise ValueError("keys and values must be as many")
-
-
-class TextFileIndex:
-    """Of a line of a file: all of it, or its number."""
-
-    WHOLE_LINE = WHOLE_LINE
-    LINE_NUMBER = LINE_NUMBER
 
 
 class TextFileInitializer(KeyValueTensorInitializer):
