@@ -7,6 +7,7 @@ import gc
 import itertools
 import pickle
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -266,3 +267,41 @@ def test_numbers_of_a_column_are_those_of_its_strings(texts: list[bytes]) -> Non
     found = numbers(column)
     assert found == numbers(column.to_numpy())
     assert isinstance(found, str) or found == [int(text) for text in texts]
+
+
+@pytest.mark.parametrize(
+    ("change", "text"),
+    [
+        (lambda x: tf.image.crop_to_bounding_box(x, 0, 0, 9, 5), "height must be >= target"),
+        (lambda x: tf.image.crop_to_bounding_box(x, -1, 0, 2, 2), "offset_height must be >= 0"),
+        (lambda x: tf.image.pad_to_bounding_box(x, 0, 0, 4, 5), "width must be <= target"),
+        (lambda x: tf.image.resize_with_crop_or_pad(x, 0, 2), "target_height must be > 0"),
+        (lambda x: tf.image.resize_with_pad(x, 2, 0), "target_width must be > 0"),
+        (lambda x: tf.image.central_crop(x, 1.5), "central_fraction must be within"),
+        (lambda x: tf.image.flip_left_right(x[:0]), "inner 3 dims of 'image.shape' must be > 0"),
+        (lambda x: tf.image.transpose(x[0, 0]), "image"),
+    ],
+)
+def test_images_that_cannot_be_changed(change: Callable[[Any], Any], text: str) -> None:
+    image = np.zeros((4, 6, 3), np.uint8)
+    with pytest.raises(ValueError, match=text):
+        change(tf.constant(image))
+    with pytest.raises(ValueError, match=text):
+        _ = tf.data.Dataset.from_tensors(image).map(change).element_spec
+
+
+def test_shapes_of_changed_images() -> None:
+    def shape(change: Callable[[Any], Any], *sizes: int | None) -> Any:
+        spec = tf.TensorSpec(list(sizes) or None, tf.uint8)
+        data = tf.data.Dataset.from_generator(lambda: iter([]), output_signature=spec).map(change)
+        known = data.element_spec.shape
+        return None if known.rank is None else known.as_list()
+
+    assert shape(lambda x: tf.image.rot90(x), 4, 6, 3) == [None, None, 3]
+    assert shape(lambda x: tf.image.rot90(x), 4, 4, 3) == [4, 4, 3]
+    assert shape(lambda x: tf.image.pad_to_bounding_box(x, 0, 0, 9, 8)) == [9, 8, None]
+    assert shape(lambda x: tf.image.central_crop(x, 0.5), None, 6, 3) == [None, 4, 3]
+    assert shape(lambda x: tf.image.resize(x, [8, 8], preserve_aspect_ratio=True), 4, 6, 3) == [
+        *(5, 8, 3)
+    ]
+    assert shape(lambda x: tf.image.resize(x, [8, -1]), None, None, 3) == [8, None, 3]

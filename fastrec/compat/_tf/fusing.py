@@ -69,10 +69,9 @@ def _resizing(node: Node) -> dict[str, Any] | None:
     how = node.attributes
     if node.op.name != "Resize" or how.get("method", "nearest") == "nearest":
         return None
-    is_slot, size = (False, how["size"]) if "size" in how else node.inputs[1]
-    if is_slot or np.shape(size) != (2,) or np.min(size) < 1:
+    height, width = (node.specs[0].shape.sizes or (None,) * 3)[-3:-1]
+    if not height or not width:
         return None
-    height, width = map(int, size)
     return {
         "height": height,
         "width": width,

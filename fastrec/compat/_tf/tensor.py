@@ -313,11 +313,10 @@ def _of_sequence(value: Any, array: NDArray[Any]) -> NDArray[Any]:
         kept = isinstance(first, (np.floating, np.ndarray)) and first.dtype.kind == "f"
         return array.astype(first.dtype if kept else np.float32)
     if array.dtype.kind in "iu":
-        least, most = array.min(), array.max()
-        if most > np.iinfo(np.int64).max:
+        if array.dtype.kind == "u" and array.max() > np.iinfo(np.int64).max:
             raise ValueError("Can't convert Python sequence with out-of-range integer to Tensor.")
-        fits = least >= np.iinfo(np.int32).min and most <= np.iinfo(np.int32).max
-        return array.astype(np.int32 if fits else np.int64)
+        narrow = array.astype(np.int32)
+        return narrow if (narrow == array).all() else array.astype(np.int64)
     return array
 
 
@@ -337,6 +336,8 @@ def convert_to_tensor(
     TypeError, ValueError
         When it is none, or not of that type.
     """
+    if dtype is None and type(value) is int and -(1 << 31) <= value < 1 << 31:
+        return EagerTensor(np.array(value, np.int32))  # what most numbers are
     wanted = None if dtype is None else as_dtype(dtype)
     if isinstance(value, Tensor):
         if wanted is not None and value.dtype != wanted:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Distorting and fitting images, for many records at once.
+"""Distorting images, for many records at once.
 
 The functions of images take any dimensions in front, so most of this is to see that what differs
 from record to record stands where it should. Random numbers are drawn for all records together,
@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from .._tf.kernels import philox, pixels
+from .._tf.kernels import philox
 from ._nodes import Operation
 
 __all__ = ["image_kernels"]
@@ -29,35 +29,6 @@ def _fixed(column: Any) -> bool:
 def _rows(column: Any, rank: int) -> Array | None:
     """A column of arrays of `rank` dimensions, or None."""
     return column if isinstance(column, np.ndarray) and column.ndim == rank + 1 else None
-
-
-def _as_one(op: Operation, step: Any, inputs: list[Any], count: int) -> list[Any] | None:
-    """An image for each record, and other inputs that are the same for all."""
-    images = _rows(inputs[0], 3)
-    if images is None or not count or not all(_fixed(column) for column in inputs[1:]):
-        return None
-    return list(op.kernel(step, images, *[column.value for column in inputs[1:]]))
-
-
-def _fitted(op: Operation, step: Any, inputs: list[Any], count: int) -> list[Any] | None:
-    """Images of any size become a block at once."""
-    images, *sizes = inputs
-    if not isinstance(images, list):
-        return _as_one(op, step, inputs, count)
-    if not all(_fixed(column) for column in sizes):
-        return None
-    height, width = (int(column.value) for column in sizes)
-    first = images[0]
-    if height <= 0 or width <= 0 or first.ndim != 3:
-        return None
-    if any((i.ndim, i.shape[-1:], i.dtype) != (3, first.shape[-1:], first.dtype) for i in images):
-        return None
-    if not all(image.size for image in images):
-        return None  # an error of some of them
-    block = np.empty((count, height, width, first.shape[-1]), first.dtype)
-    for image, place in zip(images, block, strict=True):
-        pixels.crop_or_pad(image, height, width, place)
-    return [block]
 
 
 def _flip(op: Operation, step: Any, inputs: list[Any], count: int) -> list[Any] | None:
@@ -94,15 +65,9 @@ def _assert(op: Operation, step: Any, inputs: list[Any], count: int) -> list[Any
     return []
 
 
-_FIXED = (
-    *("CropBox", "PadBox", "CentralCrop", "FlipLeftRight", "FlipUpDown"),
-    *("TransposeImage", "Rot90", "Resize"),
-)
 #: By type of operation.
 image_kernels: dict[str, Callable[..., list[Any] | None]] = {
-    **dict.fromkeys(_FIXED, _as_one),
     "Assert": _assert,
-    "CropOrPad": _fitted,
     "RandomFlip": _flip,
     "RandomUniform": _uniform,
     "RandomUniformInt": _uniform,

@@ -58,14 +58,15 @@ def with_images(
 
 def _of_bytes(resize: Operation) -> Operation:
     """An operation that resizes the bytes that were cast to floats: it makes floats of them."""
-    cast = resize.inputs[0].op
-    if cast.type != "Cast" or resize.attrs["nearest"] or resize.inputs[0].dtype != float32:
+    cast, floats = resize.inputs[0].op, resize.inputs[0].dtype == float32
+    if cast.type != "Cast" or resize.attrs["method"] == "nearest" or not floats:
         return resize
     if cast.inputs[0].dtype != uint8:
         return resize
     inputs = (cast.inputs[0], *resize.inputs[1:])
     found = Operation(resize.graph, resize.type, resize.name, inputs)
     found.outputs, found.attrs, found.kernel = resize.outputs, resize.attrs, resize.kernel
+    found.row = resize.row
     return found
 
 

@@ -3,20 +3,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from .._tf.dtypes import as_dtype, float32, int32
 from .._tf.kernels import pixels
+from .._tf.ops import Op, geometry
 from .._tf.ops import colours as rows
 from .._tf.ops.colours import whole
-from .._tf.shape import TensorShape
 from ._nodes import Tensor
-from ._ops import Array, invalid, numbers_of, pure, record
+from ._ops import Array, numbers_of, pure, record
 from .array_ops import shape
-from .constants import constant_value, convert_to_tensor
+from .constants import convert_to_tensor
 from .math_ops import greater, less
 from .random_ops import random_uniform
 
@@ -45,10 +44,7 @@ __all__ = [
 
 
 def _image(image: Any) -> Tensor:
-    tensor = convert_to_tensor(image, name="image")
-    if tensor.shape.ndims not in (3, 4, None):
-        raise ValueError(f"'image' (shape {tensor.shape}) must have either 3 or 4 dimensions.")
-    return _with_pixels(tensor)
+    return convert_to_tensor(image, name="image")
 
 
 def _with_pixels(tensor: Tensor) -> Tensor:
@@ -64,59 +60,15 @@ def _one_image(image: Any) -> Tensor:
     return tensor
 
 
-def _number(value: Any) -> tuple[Tensor, int | None]:
-    tensor = convert_to_tensor(value, None if isinstance(value, Tensor) else int32)
-    known = constant_value(tensor)
-    return tensor, None if known is None else int(known)
-
-
-def sized(tensor: Tensor, height: int | None, width: int | None) -> TensorShape:
-    """Static shape of an image after its height and width have changed."""
-    sizes = tensor.shape.sizes
-    if sizes is None:  # as TensorFlow has it, one image then
-        return TensorShape([height, width, None])
-    return TensorShape([*sizes[:-3], height, width, sizes[-1]])
-
-
-def _cut(
-    type: str,
-    function: Callable[..., Array],
-    image: Any,
-    numbers: list[Any],
-    name: str | None,
-) -> Tensor:
-    """An operation on an image and some whole numbers, the last two of which are its size."""
-    tensor = _image(image)
-    pairs = [_number(n) for n in numbers]
-    values = [value for _, value in pairs]
-    if tensor.shape.is_fully_defined() and None not in values:
-        # What cannot work is found out now; an array of one number stands for the image.
-        sizes = tuple(n or 0 for n in tensor.shape.as_list())
-        stand_in = np.broadcast_to(np.zeros((), np.int8), sizes)
-        try:
-            function(stand_in, *values)
-        except Exception as error:
-            text = str(error).removeprefix("assertion failed: [").removesuffix("]")
-            raise ValueError(text) from None
-    elif None not in values:
-        for what, size in zip(("height", "width"), values[-2:], strict=True):
-            if size is not None and size <= 0:
-                raise ValueError(f"target_{what} must be > 0.")
-
-    def kernel(x: Array, *given: Array) -> Array:
-        if x.ndim not in (3, 4):
-            raise invalid(f"'image' must have either 3 or 4 dimensions, not {x.ndim}.")
-        return function(whole(x), *[int(n) for n in given])
-
-    inputs = [tensor, *[t for t, _ in pairs]]
-    known = sized(tensor, *values[-2:])
-    return pure(type, kernel, inputs, tensor.dtype, known, name, numbers=values)
+def _cut(op: Op, image: Any, numbers: list[Any], name: str) -> Tensor:
+    given = [convert_to_tensor(n, None if isinstance(n, Tensor) else int32) for n in numbers]
+    return record(op, [_image(image), *given], name)
 
 
 def resize_image_with_crop_or_pad(image: Any, target_height: Any, target_width: Any) -> Tensor:
     """Crop or pad an image around its centre; padding is zeros."""
     sizes = [target_height, target_width]
-    return _cut("CropOrPad", pixels.crop_or_pad, image, sizes, "resize_image_with_crop_or_pad")
+    return _cut(geometry.CROP_OR_PAD, image, sizes, "resize_image_with_crop_or_pad")
 
 
 resize_with_crop_or_pad = resize_image_with_crop_or_pad
@@ -127,7 +79,7 @@ def crop_to_bounding_box(
 ) -> Tensor:
     """A part of an image."""
     numbers = [offset_height, offset_width, target_height, target_width]
-    return _cut("CropBox", pixels.crop, image, numbers, "crop_to_bounding_box")
+    return _cut(geometry.CROP, image, numbers, "crop_to_bounding_box")
 
 
 def pad_to_bounding_box(
@@ -135,28 +87,12 @@ def pad_to_bounding_box(
 ) -> Tensor:
     """An image within a larger one that is zero elsewhere."""
     numbers = [offset_height, offset_width, target_height, target_width]
-    return _cut("PadBox", pixels.pad, image, numbers, "pad_to_bounding_box")
+    return _cut(geometry.PAD, image, numbers, "pad_to_bounding_box")
 
 
 def central_crop(image: Any, central_fraction: float) -> Tensor:
     """The middle of an image, `central_fraction` of each side."""
-    if not 0.0 < central_fraction <= 1.0:
-        raise ValueError("central_fraction must be within (0, 1]")
-    tensor = _image(image)
-
-    def kernel(x: Array) -> Array:
-        height, width = whole(x).shape[-3:-1]
-        top = int((height - height * central_fraction) / 2)
-        left = int((width - width * central_fraction) / 2)
-        return x[..., top : height - top, left : width - left, :]
-
-    sizes, known = tensor.shape.sizes, TensorShape(None)
-    if sizes is not None:
-        cut = [
-            None if n is None else n - 2 * int((n - n * central_fraction) / 2) for n in sizes[-3:-1]
-        ]
-        known = sized(tensor, *cut)
-    return pure("CentralCrop", kernel, (tensor,), tensor.dtype, known, "central_crop")
+    return record(geometry.CENTRAL_CROP, [_image(image)], "central_crop", fraction=central_fraction)
 
 
 # Mirrors.
@@ -164,20 +100,17 @@ def central_crop(image: Any, central_fraction: float) -> Tensor:
 
 def flip_left_right(image: Any) -> Tensor:
     """Mirrored, the left on the right."""
-    tensor = _image(image)
-    function = lambda x: pixels.flip(whole(x), -2)  # noqa: E731
-    return pure("FlipLeftRight", function, (tensor,), tensor.dtype, tensor.shape)
+    return record(geometry.FLIP_LEFT_RIGHT, [_image(image)])
 
 
 def flip_up_down(image: Any) -> Tensor:
     """Mirrored, the top at the bottom."""
-    tensor = _image(image)
-    function = lambda x: pixels.flip(whole(x), -3)  # noqa: E731
-    return pure("FlipUpDown", function, (tensor,), tensor.dtype, tensor.shape)
+    return record(geometry.FLIP_UP_DOWN, [_image(image)])
 
 
 def _random_flip(image: Any, axis: int, seed: int | None, name: str) -> Tensor:
     tensor = _image(image)
+    geometry.image_sizes(tensor.shape)
     several = tensor.shape.ndims == 4
     drawn = random_uniform([shape(tensor)[0]] if several else [], 0, 1.0, seed=seed)
     # TensorFlow compares for one image, and rounds for several.
@@ -204,21 +137,13 @@ def random_flip_up_down(image: Any, seed: int | None = None) -> Tensor:
 
 def transpose_image(image: Any) -> Tensor:
     """Rows as columns."""
-    tensor = _image(image)
-    sizes = tensor.shape.sizes
-    known = None if sizes is None else [*sizes[:-3], sizes[-2], sizes[-3], sizes[-1]]
-    function = lambda x: np.swapaxes(whole(x), -3, -2)  # noqa: E731
-    return pure("TransposeImage", function, (tensor,), tensor.dtype, known)
+    return record(geometry.TRANSPOSE, [_image(image)])
 
 
 def rot90(image: Any, k: Any = 1, name: str | None = None) -> Tensor:
     """Turned against the clock, `k` times by a right angle."""
-    tensor = _image(image)
-    sizes = tensor.shape.sizes
-    known = None if sizes is None else [*sizes[:-3], None, None, sizes[-1]]
     times = numbers_of(k, "k", rank=0, allowed=("int32",))
-    function = lambda x, n: np.rot90(whole(x), int(n), axes=(-3, -2))  # noqa: E731
-    return pure("Rot90", function, (tensor, times), tensor.dtype, known, name)
+    return record(geometry.ROT90, [_image(image), times], name)
 
 
 # Light.

@@ -5,15 +5,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
-from .._tf.dtypes import float32, int32
-from .._tf.kernels import resampling
+from .._tf.dtypes import int32
+from .._tf.ops.geometry import RESIZE, new_size
 from ._nodes import Tensor
-from ._ops import Array, invalid, of_kinds, pure
-from .array_ops import shape as shape_of
-from .constants import constant_value, convert_to_tensor
-from .image_ops import sized
+from ._ops import of_kinds, record
+from .constants import convert_to_tensor
 
 __all__ = [
     "ResizeMethod",
@@ -48,7 +44,13 @@ _METHODS = {
 
 
 def _resized(
-    image: Any, size: Any, method: str, align: bool, half_pixel: bool, name: str | None
+    image: Any,
+    size: Any,
+    method: str,
+    align: bool,
+    half_pixel: bool,
+    name: str | None,
+    keep: bool = False,
 ) -> Tensor:
     tensor = of_kinds("Resize", "iuf", convert_to_tensor(image))
     wanted = convert_to_tensor(size, int32, "size")
@@ -56,25 +58,16 @@ def _resized(
         raise ValueError("'size' must be a 1-D Tensor of 2 elements: new_height, new_width")
     if half_pixel and align:
         raise ValueError("If half_pixel_centers is True, align_corners must be False.")
-    sizes = constant_value(wanted)
-
-    def kernel(x: Array, s: Array) -> Array:
-        if s.shape != (2,):
-            raise invalid(f"shape_t must be 1-dimensional with 2 elements, not {s.shape}")
-        height, width = (int(n) for n in s)
-        if height <= 0 or width <= 0:
-            raise invalid("output dimensions must be positive")
-        if not x.shape[-3] or not x.shape[-2]:
-            raise invalid("input image must be of non-zero size")
-        if not x.shape[-1]:
-            raise invalid("image must have at least one channel")
-        return resampling.resize(x, height, width, method, align=align, centers=half_pixel)
-
-    known = sized(tensor, *((None, None) if sizes is None else [int(n) for n in sizes]))
-    nearest = method == "nearest"
-    dtype = tensor.dtype if nearest else float32
-    how = {"method": method, "align": align, "centers": half_pixel}
-    return pure("Resize", kernel, (tensor, wanted), dtype, known, name, nearest=nearest, **how)
+    return record(
+        RESIZE,
+        (tensor, wanted),
+        name,
+        method=method,
+        antialias=False,
+        align=align,
+        centers=half_pixel,
+        keep=keep,
+    )
 
 
 def resize_images(
@@ -92,29 +85,19 @@ def resize_images(
     if tensor.shape.ndims not in (3, 4):
         raise ValueError("'images' must have either 3 or 4 dimensions.")
     wanted = convert_to_tensor(size, int32, "size")
-    sizes, have = constant_value(wanted), tensor.shape.sizes
-    if sizes is not None and sizes.shape != (2,):
+    if not wanted.shape.is_compatible_with([2]):
         raise ValueError("'size' must be a 1-D Tensor of 2 elements: new_height, new_width")
     if method not in _METHODS:
         raise ValueError("Resize method is not implemented.")
-    if preserve_aspect_ratio:
-        wanted = _within(tensor, wanted)
-        sizes = constant_value(wanted)
-    if have is not None and sizes is not None and have[-3:-1] == tuple(sizes.tolist()):
+    found = new_size(tensor.shape, wanted, preserve_aspect_ratio)
+    if None not in found and tensor.shape.as_list()[-3:-1] == list(found):
         return tensor
-    return _resized(tensor, wanted, _METHODS[method], align_corners, False, name)
+    return _resized(
+        tensor, wanted, _METHODS[method], align_corners, False, name, preserve_aspect_ratio
+    )
 
 
 resize = resize_images
-
-
-def _within(tensor: Tensor, limits: Tensor) -> Tensor:
-    """The size that an image can have within limits, if it keeps its form."""
-
-    def kernel(shape: Array, most: Array) -> Array:
-        return np.array(resampling.within(shape[-3:-1].tolist(), most.tolist()), np.int32)
-
-    return pure("SizeWithin", kernel, (shape_of(tensor), limits), int32, [2])
 
 
 def _stacked(images: Any) -> Tensor:

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from .._tf import errors as _errors
+from .._tf.ops.colours import changed, pixels
 from .._tf.specs import TensorSpec, TypeSpec
 from .._tf.tensor import convert_to_tensor
 from .._tf.trace import Block, Op, run
 from . import image_colour
-from ._images import pixels, turned
 from .image_codecs import adjust_jpeg_quality
 from .random import stateless_uniform, uniform
 
@@ -60,7 +60,7 @@ def _flip(name: str, axis: int, image: Any, draw: Uniform) -> Any:
         turned[chosen] = flip(x[chosen], axis)
         return turned
 
-    return turned(name, change, tensor, draw(count))
+    return run(changed(name, change), [tensor, convert_to_tensor(draw(count))])
 
 
 def random_flip_left_right(image: Any, seed: int | None = None) -> Any:

@@ -25,14 +25,24 @@ def changed(
     name: str,
     function: Callable[..., Any],
     infer: Callable[..., list[TypeSpec]] = same_spec,
+    *,
+    each: bool = True,
 ) -> Op:
-    """An operation on an image, or many of one size, and on numbers."""
+    """An operation on an image, or many of one size, and on numbers.
+
+    Parameters
+    ----------
+    each : bool
+        Whether many images may come with numbers of their own, of shape (n, 1, 1, 1).
+    """
 
     def kernel(x: Array, *values: Array, **attributes: Any) -> Array:
         return np.asarray(function(x, *values, **attributes))
 
     def block(count: int, x: Block, *values: Block, **attributes: Any) -> Any:
         if not x.many or not isinstance(x.value, np.ndarray) or x.value.ndim != 4 or not count:
+            return None
+        if not each and any(value.many for value in values):
             return None
         given = [_numbers(value) for value in values]
         if any(value is None for value in given):
@@ -63,7 +73,7 @@ def whole(image: Array) -> Array:
     return image
 
 
-def _pixels(name: str) -> Callable[..., Array]:
+def pixels(name: str) -> Callable[..., Array]:
     """A function of pixels, whose module is loaded when it is called."""
 
     def call(*values: Any) -> Array:
@@ -95,8 +105,8 @@ def _of_three(function: Callable[..., Array]) -> Callable[..., Array]:
     return of_colours
 
 
-ADJUST_BRIGHTNESS = changed("AdjustBrightness", _pixels("adjust_brightness"))
-ADJUST_CONTRAST = changed("AdjustContrast", _pixels("adjust_contrast"))
+ADJUST_BRIGHTNESS = changed("AdjustBrightness", pixels("adjust_brightness"))
+ADJUST_CONTRAST = changed("AdjustContrast", pixels("adjust_contrast"))
 ADJUST_GAMMA = changed("AdjustGamma", _colours("adjust_gamma"))
 ADJUST_HUE = changed("AdjustHue", _of_three(_colours("adjust_hue")))
 ADJUST_SATURATION = changed("AdjustSaturation", _of_three(_colours("adjust_saturation")))
@@ -105,7 +115,7 @@ RGB_TO_HSV = changed("RGBToHSV", _of_three(_colours("rgb_to_hsv")))
 
 
 def _converted(x: Array, *, dtype: DType, saturate: bool) -> Array:
-    return _pixels("convert")(x, dtype.numpy, saturate)
+    return pixels("convert")(x, dtype.numpy, saturate)
 
 
 def _to_dtype(specs: Sequence[Any], *_: Any, dtype: DType, saturate: bool) -> list[TypeSpec]:
@@ -120,7 +130,7 @@ def _standard(specs: Sequence[Any], *_: Any) -> list[TypeSpec]:
     return [TensorSpec(specs[0].shape, "float16" if half else "float32")]
 
 
-STANDARDIZE = changed("Standardize", lambda x: _pixels("standardized")(whole(x)), _standard)
+STANDARDIZE = changed("Standardize", lambda x: pixels("standardized")(whole(x)), _standard)
 
 
 def _with_channels(specs: Sequence[Any], count: int) -> list[TypeSpec]:
@@ -134,7 +144,7 @@ def _grey(x: Array) -> Array:
         raise invalid(
             f"Matrix size-incompatible: In[0]: [{x.size // max(inner, 1)},{inner}], In[1]: [3,1]"
         )
-    return _pixels("to_grayscale")(x)
+    return pixels("to_grayscale")(x)
 
 
 def _grey_spec(specs: Sequence[Any], *_: Any) -> list[TypeSpec]:
