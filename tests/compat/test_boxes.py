@@ -95,3 +95,21 @@ def test_boxes_that_overlap_a_better_one_are_left_out() -> None:
     assert np.asarray(keep(boxes, scores, 1, 0.5)).tolist() == [1]
     assert np.asarray(keep(boxes, scores, 10, 0.99)).tolist() == [1, 0, 3]
     assert np.asarray(keep(boxes, scores, 10, 0.5, 0.2)).tolist() == [1]
+
+
+def test_parts_are_cut_out_and_scaled_under_both_faces() -> None:
+    images = np.arange(24, dtype=np.float32).reshape(1, 4, 6, 1)
+    boxes = np.array([[0, 0, 1, 1], [0, 0, 2, 1]], np.float32)
+    expected = [[[0, 5], [18, 23]], [[0, 5], [-1, -1]]]
+    arguments = images, boxes, [0, 0], [2, 2]
+    found = tf.image.crop_and_resize(*arguments, extrapolation_value=-1.0)
+    assert found.numpy()[..., 0].tolist() == expected
+    data = tf.data.Dataset.from_tensors(images)
+    cut = data.map(lambda x: tf.image.crop_and_resize(x, boxes, [0, 0], [2, 2]))
+    assert cut.element_spec == tf.TensorSpec([2, 2, 2, 1])
+    with tf1.Graph().as_default(), tf1.Session() as session:
+        part = tf1.image.crop_and_resize(*arguments, extrapolation_value=-1.0)
+        assert part.shape.as_list() == [2, 2, 2, 1]
+        assert session.run(part)[..., 0].tolist() == expected
+    with pytest.raises(tf.errors.InvalidArgumentError, match="method must be"):
+        tf.image.crop_and_resize(*arguments, method="bicubic")

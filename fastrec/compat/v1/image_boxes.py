@@ -7,10 +7,11 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from .._tf.dtypes import float32, int32
-from .._tf.kernels import boxes, philox
+from .._tf.kernels import philox
+from .._tf.ops import boxes as rows
 from ._nodes import Tensor
-from ._ops import Array, pure
-from .constants import convert_to_tensor, shape_value
+from ._ops import Array, record
+from .constants import convert_to_tensor
 from .graph import create_op
 
 __all__ = [
@@ -46,20 +47,13 @@ def sample_distorted_bounding_box(
         convert_to_tensor(bounding_boxes, float32),
         convert_to_tensor(min_object_covered, float32),
     )
-    attempts = 100 if max_attempts is None else max_attempts
+    how = rows.options(aspect_ratio_range, area_range, max_attempts, use_image_if_no_bounding_boxes)
+    _, words = rows.words(how["attempts"])
 
-    def kernel(step: Any, sizes: Array, given: Array, least: Array) -> tuple[Array, ...]:
+    def kernel(step: Any, *values: Array) -> tuple[Array, ...]:
         state = step.resource(op, lambda: philox.Philox(seed or 0, seed2 or 0))
-        return boxes.distorted_box(
-            sizes,
-            given,
-            least[()],
-            boxes.distorted_words(state, attempts),
-            ratios=aspect_ratio_range or (0.75, 1.33),
-            areas=area_range or (0.05, 1.0),
-            attempts=attempts,
-            whole=bool(use_image_if_no_bounding_boxes),
-        )
+        found: tuple[Array, ...] = rows.DISTORTED_BOX.kernel(*values, words(state), **how)
+        return found
 
     op = create_op(
         "SampleDistortedBoundingBoxV2",
@@ -76,14 +70,10 @@ def draw_bounding_boxes(
     images: Any, boxes: Any, name: str | None = None, colors: Any = None
 ) -> Tensor:
     """Images with the outlines of boxes."""
-    tensor, given = convert_to_tensor(images), convert_to_tensor(boxes, float32)
-    inputs = [tensor, given]
-    if colors is not None:
-        inputs.append(convert_to_tensor(colors, float32))
-    return pure("DrawBoundingBoxes", _drawn, tuple(inputs), tensor.dtype, tensor.shape, name)
-
-
-_drawn = boxes.drawn
+    inputs = [convert_to_tensor(images), convert_to_tensor(boxes, float32)]
+    if colors is None:
+        return record(rows.DRAW_BOXES, inputs, name, "DrawBoundingBoxes")
+    return record(rows.DRAW_BOXES, [*inputs, convert_to_tensor(colors, float32)], name)
 
 
 def crop_and_resize(
@@ -97,20 +87,11 @@ def crop_and_resize(
     box_indices: Any = None,
 ) -> Tensor:
     """Parts of images scaled to one size."""
-    tensor = convert_to_tensor(image)
-    size = convert_to_tensor(crop_size, int32)
-    numbers = convert_to_tensor(box_ind if box_indices is None else box_indices, int32)
-
-    def kernel(x: Array, b: Array, n: Array, s: Array) -> Array:
-        return _cropped(x, b, n, s, method, extrapolation_value)
-
-    channels = None if tensor.shape.sizes is None else tensor.shape.sizes[-1]
-    known = [numbers.shape.num_elements(), *shape_value(size).as_list(), channels]
-    inputs = (tensor, convert_to_tensor(boxes, float32), numbers, size)
-    return pure("CropAndResize", kernel, inputs, float32, known, name)
-
-
-_cropped = boxes.crop_and_resize
+    numbers = box_ind if box_indices is None else box_indices
+    inputs = [convert_to_tensor(image), convert_to_tensor(boxes, float32)]
+    inputs += [convert_to_tensor(each, int32) for each in (numbers, crop_size)]
+    how = {"method": method, "outside": extrapolation_value}
+    return record(rows.CROP_AND_RESIZE, inputs, name, None, **how)
 
 
 def non_max_suppression(
@@ -122,10 +103,6 @@ def non_max_suppression(
     name: str | None = None,
 ) -> Tensor:
     """The numbers of the boxes of best score that overlap none of a better one too much."""
-
-    def kernel(b: Array, s: Array, most: Array, overlap: Array, score: Array) -> Array:
-        return _suppressed(b, s, int(most), float(overlap), float(score))
-
     inputs = (
         convert_to_tensor(boxes, float32),
         convert_to_tensor(scores, float32),
@@ -133,7 +110,4 @@ def non_max_suppression(
         convert_to_tensor(iou_threshold, float32),
         convert_to_tensor(score_threshold, float32),
     )
-    return pure("NonMaxSuppressionV3", kernel, inputs, int32, [None], name)
-
-
-_suppressed = boxes.suppressed
+    return record(rows.SUPPRESSED, inputs, name)

@@ -5,11 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
-from .._tf.dtypes import as_dtype
-from .._tf.ops import Op
-from .._tf.specs import TensorSpec, TypeSpec
+from .._tf.ops import boxes as rows
 from .._tf.tensor import convert_to_tensor
 from .._tf.trace import run
 from .random import drawn, scrambled_words
@@ -23,37 +19,9 @@ __all__ = [
 ]
 
 
-def _kernels() -> Any:
-    from .._tf.kernels import boxes
-
-    return boxes
-
-
-def _sampled(
-    image_size: Any,
-    bounding_boxes: Any,
-    words: Any,
-    least: Any,
-    ratios: Any,
-    areas: Any,
-    attempts: int,
-    whole: bool,
-) -> Any:
-    size = convert_to_tensor(image_size)
-    options = {
-        "ratios": tuple(ratios or (0.75, 1.33)),
-        "areas": tuple(areas or (0.05, 1.0)),
-        "attempts": attempts,
-        "whole": whole,
-    }
-
-    def infer(specs: list[TypeSpec], *_: Any, **__: Any) -> list[TypeSpec]:
-        kind = TensorSpec([3], specs[0].dtype)
-        return [kind, kind, TensorSpec([1, 1, 4], "float32")]
-
-    op = Op("SampleDistortedBoundingBoxV2", _kernels().distorted_box, infer)
-    boxes, share = convert_to_tensor(bounding_boxes, "float32"), convert_to_tensor(least, "float32")
-    return run(op, [size, boxes, share, words], **options)
+def _sampled(image_size: Any, boxes: Any, least: Any, words: Any, how: dict[str, Any]) -> Any:
+    tensors = [convert_to_tensor(each, "float32") for each in (boxes, least)]
+    return run(rows.DISTORTED_BOX, [convert_to_tensor(image_size), *tensors, words], **how)
 
 
 def sample_distorted_bounding_box(
@@ -70,26 +38,16 @@ def sample_distorted_bounding_box(
     seeds: tuple[int, int] | None = None,
 ) -> Any:
     """A part of an image by chance: where it begins, its size, and its box."""
-    attempts = 100 if max_attempts is None else int(max_attempts)
-    kernels = _kernels()
-    count = 4 * (attempts + kernels.DISTORTED_BLOCKS)
-    words = drawn(
+    how = rows.options(aspect_ratio_range, area_range, max_attempts, use_image_if_no_bounding_boxes)
+    spec, words = rows.words(how["attempts"])
+    random = drawn(
         "SampleDistortedBoundingBox",
         seed or None,
-        TensorSpec([count], "uint32"),
-        lambda state: kernels.distorted_words(state, attempts),
+        spec,
+        words,
         seeds=seeds if seeds is not None or seed else (0, 0),
     )
-    return _sampled(
-        image_size,
-        bounding_boxes,
-        words,
-        min_object_covered,
-        aspect_ratio_range,
-        area_range,
-        attempts,
-        bool(use_image_if_no_bounding_boxes),
-    )
+    return _sampled(image_size, bounding_boxes, min_object_covered, random, how)
 
 
 def stateless_sample_distorted_bounding_box(
@@ -104,20 +62,10 @@ def stateless_sample_distorted_bounding_box(
     name: str | None = None,
 ) -> Any:
     """A part of an image, as `seed` decides: where it begins, its size, and its box."""
-    attempts = 100 if max_attempts is None else int(max_attempts)
-    kernels = _kernels()
-    count = 4 * (attempts + kernels.DISTORTED_BLOCKS)
-    words = scrambled_words(seed, count, lambda s: kernels.distorted_words(s, attempts))
-    return _sampled(
-        image_size,
-        bounding_boxes,
-        words,
-        min_object_covered,
-        aspect_ratio_range,
-        area_range,
-        attempts,
-        bool(use_image_if_no_bounding_boxes),
-    )
+    how = rows.options(aspect_ratio_range, area_range, max_attempts, use_image_if_no_bounding_boxes)
+    spec, words = rows.words(how["attempts"])
+    random = scrambled_words(seed, spec, words)
+    return _sampled(image_size, bounding_boxes, min_object_covered, random, how)
 
 
 def draw_bounding_boxes(
@@ -127,8 +75,7 @@ def draw_bounding_boxes(
     tensors = [convert_to_tensor(images), convert_to_tensor(boxes, "float32")]
     if colors is not None:
         tensors.append(convert_to_tensor(colors, "float32"))
-    op = Op("DrawBoundingBoxesV2", _kernels().drawn, lambda specs, _: [specs[0]])
-    return run(op, tensors)
+    return run(rows.DRAW_BOXES, tensors)
 
 
 def crop_and_resize(
@@ -141,15 +88,9 @@ def crop_and_resize(
     name: str | None = None,
 ) -> Any:
     """Parts of images scaled to one size."""
-    kernel = _kernels().crop_and_resize
     tensors = [convert_to_tensor(image), convert_to_tensor(boxes, "float32")]
     tensors += [convert_to_tensor(box_indices, "int32"), convert_to_tensor(crop_size, "int32")]
-    op = Op(
-        "CropAndResize",
-        lambda *values: kernel(*values, method, extrapolation_value),
-        lambda specs, _: [TensorSpec([None, None, None, specs[0].shape[-1]], "float32")],
-    )
-    return run(op, tensors)
+    return run(rows.CROP_AND_RESIZE, tensors, method=method, outside=extrapolation_value)
 
 
 def non_max_suppression(
@@ -161,11 +102,5 @@ def non_max_suppression(
     name: str | None = None,
 ) -> Any:
     """The numbers of the boxes of best score that overlap none of a better one too much."""
-    kernel = _kernels().suppressed
-    op = Op(
-        "NonMaxSuppressionV3",
-        lambda b, s, n, o, t: np.asarray(kernel(b, s, int(n), float(o), float(t))),
-        lambda *_: [TensorSpec([None], as_dtype("int32"))],
-    )
-    limits = [max_output_size, iou_threshold, score_threshold]
-    return run(op, [convert_to_tensor(value) for value in (boxes, scores, *limits)])
+    values = boxes, scores, max_output_size, iou_threshold, score_threshold
+    return run(rows.SUPPRESSED, [convert_to_tensor(value) for value in values])

@@ -243,13 +243,13 @@ def stateless_uniform(
     return _scaled(found, minval, 1 if maxval is None else maxval, element)
 
 
-def scrambled_words(seed: Any, count: int, words: Callable[[philox.Philox], Array]) -> Any:
+def scrambled_words(seed: Any, spec: TypeSpec, words: Callable[[philox.Philox], Array]) -> Any:
     """Random words that `seed`, of shape (2,), decides."""
 
     def kernel(pair: Any) -> Array:
         return words(philox.scrambled(*(int(number) for number in pair)))
 
-    op = Op("StatelessRandomBits", kernel, lambda *_: [TensorSpec([count], "uint32")])
+    op = Op("StatelessRandomBits", kernel, lambda *_: [spec])
     return run(op, [convert_to_tensor(seed)])
 
 

@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Boxes of images: drawn by chance, painted, cut out, and chosen."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..specs import TensorSpec, TypeSpec
+from . import Array, Op, invalid, known_sizes, same_spec
+
+
+def _boxes() -> Any:
+    """The module of the boxes, which is loaded when it is used."""
+    from ..kernels import boxes
+
+    return boxes
+
+
+def options(ratios: Any, areas: Any, attempts: Any, whole: Any) -> dict[str, Any]:
+    """Attributes of `DISTORTED_BOX`, of arguments that may be None."""
+    return {
+        "ratios": tuple(ratios or (0.75, 1.33)),
+        "areas": tuple(areas or (0.05, 1.0)),
+        "attempts": 100 if attempts is None else int(attempts),
+        "whole": bool(whole),
+    }
+
+
+def words(attempts: int) -> tuple[TensorSpec, Callable[[Any], Array]]:
+    """Return the spec of the random words of `DISTORTED_BOX`, and what takes them of a state."""
+    count = 4 * (attempts + _boxes().DISTORTED_BLOCKS)
+    return TensorSpec([count], "uint32"), lambda state: _boxes().distorted_words(state, attempts)
+
+
+def _distorted_spec(specs: Sequence[Any], *_: Any, **__: Any) -> list[TypeSpec]:
+    corner = TensorSpec([3], specs[0].dtype)
+    return [corner, corner, TensorSpec([1, 1, 4], "float32")]
+
+
+DISTORTED_BOX = Op(
+    "SampleDistortedBoundingBoxV2",
+    lambda *values, **how: _boxes().distorted_box(*values, **how),
+    _distorted_spec,
+)
+DRAW_BOXES = Op("DrawBoundingBoxesV2", lambda *values: _boxes().drawn(*values), same_spec)
+
+
+def _cropped(*values: Array, method: str, outside: float) -> Array:
+    if method not in ("bilinear", "nearest"):
+        raise invalid(f'method must be "bilinear" or "nearest", got "{method}"')
+    found: Array = _boxes().crop_and_resize(*values, method, outside)
+    return found
+
+
+def _cropped_spec(specs: Sequence[Any], raws: Sequence[Any], **_: Any) -> list[TypeSpec]:
+    count, size = (specs[2].shape.sizes or [None])[0], known_sizes(raws[3]) or [None, None]
+    channels = (specs[0].shape.sizes or [None])[-1]
+    return [TensorSpec([count, *size, channels], "float32")]
+
+
+CROP_AND_RESIZE = Op("CropAndResize", _cropped, _cropped_spec)
+SUPPRESSED = Op(
+    "NonMaxSuppressionV3",
+    lambda boxes, scores, most, *limits: np.asarray(
+        _boxes().suppressed(boxes, scores, int(most), *map(float, limits))
+    ),
+    lambda *_: [TensorSpec([None], "int32")],
+)
