@@ -305,3 +305,21 @@ def test_shapes_of_changed_images() -> None:
         *(5, 8, 3)
     ]
     assert shape(lambda x: tf.image.resize(x, [8, -1]), None, None, 3) == [8, None, 3]
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_patterns_of_regular_expressions_are_scalars_under_both_faces(known: bool) -> None:
+    texts, pattern, by = [b"a1b22", b"", b"333"], "[0-9]+", "#"
+    given = (pattern, by) if known else (tf.constant(pattern), tf.constant(by))
+    data = tf.data.Dataset.from_tensor_slices(texts)
+    changed = data.map(lambda text: tf.strings.regex_replace(text, *given))
+    assert [each.numpy() for each in changed] == [b"a#b#", b"", b"#"]
+    matches = tf.strings.regex_full_match(tf.ragged.constant([texts[:1], texts[1:]]), given[0])
+    assert matches.to_list() == [[False], [False, True]]
+    with tf1.Graph().as_default(), tf1.Session() as session:
+        old = given if known else (tf1.constant(pattern), tf1.constant(by))
+        first = tf1.regex_replace(texts, old[0], old[1], replace_global=False)
+        assert first.op.type == ("StaticRegexReplace" if known else "RegexReplace")
+        assert session.run(first).tolist() == [b"a#b22", b"", b"#"]
+    with pytest.raises(tf.errors.InvalidArgumentError, match="must be scalar"):
+        tf.strings.regex_full_match(texts, tf.constant([pattern] * 3))

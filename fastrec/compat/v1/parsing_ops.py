@@ -26,16 +26,16 @@ from .._tf.features import (
     checked_sequence,
 )
 from .._tf.json_examples import example_of_json
+from .._tf.ops.strings import mapped
 from .._tf.parse_errors import parse_failure
 from .._tf.sequence_errors import sequence_failure
 from .._tf.shape import TensorShape, in_messages
 from ._nodes import Operation, Tensor
-from ._ops import Array, invalid, pure
+from ._ops import Array, invalid, pure, record
 from .constants import convert_to_tensor
 from .graph import create_op
 from .ragged import RaggedTensor
 from .sparse import SparseTensor
-from .string_ops import mapped
 
 __all__ = [
     "FixedLenFeature",
@@ -323,7 +323,8 @@ def parse_sequence_example(
 
 def decode_json_example(json_examples: Any, name: str | None = None) -> Tensor:
     """Examples in JSON as serialized ones."""
-    return mapped("DecodeJSONExample", example_of_json, json_examples, name)
+    op = mapped("DecodeJSONExample", example_of_json)
+    return record(op, (convert_to_tensor(json_examples, string),), name)
 
 
 def serialize_tensor(tensor: Any, name: str | None = None) -> Tensor:

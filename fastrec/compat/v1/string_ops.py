@@ -35,24 +35,6 @@ __all__ = [
 ]
 
 
-def each(values: Array, function: Callable[[bytes], Any], dtype: Any = object) -> Array:
-    """`function` of every element, in an array of the same shape."""
-    result = np.empty(values.size, dtype=dtype)
-    result[:] = [function(value) for value in values.reshape(-1).tolist()]
-    return result.reshape(values.shape)
-
-
-def mapped(
-    type: str,
-    function: Callable[[bytes], Any],
-    input: Any,
-    name: str | None,
-    dtype: Any = string,
-) -> Tensor:
-    """`function` of every string."""
-    return record(rows.mapped(type, function, dtype), (convert_to_tensor(input, string),), name)
-
-
 def string_lower(input: Any, encoding: str = "", name: str | None = None) -> Tensor:
     """In small letters: of ASCII only, unless the encoding is ``utf-8``."""
     return record(rows.LOWER, (convert_to_tensor(input, string),), name, encoding=encoding)
@@ -121,8 +103,8 @@ def string_split(
         found = cut.split(value) if value else []
         return [part for part in found if part] if skip_empty else found
 
-    rows = _split("StringSplit", convert_to_tensor(source, string), marks, split, name)
-    return _of_result_type(rows, result_type)
+    found = _split("StringSplit", convert_to_tensor(source, string), marks, split, name)
+    return _of_result_type(found, result_type)
 
 
 def split_v2(
@@ -141,7 +123,7 @@ def split_v2(
     if strings.shape.ndims == 0:
         strings = operators["stack"]([strings], string, None)
     marks = convert_to_tensor("" if sep is None else sep, string)
-    split = functools.partial(split_at, most=maxsplit)
+    split = functools.partial(rows.parts, most=maxsplit)
     return _of_result_type(_split_all(strings, marks, split, name), result_type)
 
 
@@ -179,10 +161,7 @@ def _split(
         if between.ndim:
             raise invalid(f"delimiter must be a scalar, got shape: {in_messages(between.shape)}")
         mark: Any = between[()]
-        rows = [parts(value, mark) for value in values.tolist()]
-        flat = np.empty(sum(map(len, rows)), dtype=object)
-        flat[:] = [part for row in rows for part in row]
-        return flat, np.cumsum([0, *map(len, rows)], dtype=np.int64)
+        return rows.in_rows([parts(value, mark) for value in values.tolist()])
 
     count = strings.shape.num_elements()
     outputs = [(string, [None]), (int64, [None if count is None else count + 1])]
@@ -194,19 +173,6 @@ def _of_result_type(rows: RaggedTensor, wanted: str) -> Any:
     if wanted not in ("SparseTensor", "RaggedTensor"):
         raise ValueError("result_type must be one of 'SparseTensor' or 'RaggedTensor'.")
     return rows if wanted == "RaggedTensor" else rows.to_sparse()
-
-
-def split_at(text: bytes, sep: bytes, most: int = -1) -> list[bytes]:
-    """As TensorFlow splits: what is left after `most` parts is one more, even if it is empty."""
-    if most == 0:
-        return [text]
-    if sep:
-        return text.split(sep, most)
-    found = text.lstrip(_SPACE).split(None, most)
-    return [*found, b""] if most > 0 and len(found) == most else found
-
-
-_SPACE = b" \t\n\v\f\r"
 
 
 def substr(input: Any, pos: Any, len: Any, name: str | None = None, unit: str = "BYTE") -> Tensor:

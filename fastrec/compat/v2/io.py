@@ -188,9 +188,9 @@ def deserialize_many_sparse(
 
 def decode_json_example(json_examples: Any, name: str | None = None) -> Any:
     """Examples as JSON into serialized ones."""
-    from .strings import _each
+    from .strings import each
 
-    return _each("DecodeJSONExample", example_of_json, "string", json_examples)
+    return each("DecodeJSONExample", example_of_json, json_examples)
 
 
 def _defaults(record_defaults: Any) -> list[Any]:

@@ -12,9 +12,8 @@ import fastrec
 
 from .._tf.data.pipeline import invalid
 from .._tf.dtypes import as_dtype
-from .._tf.ops import Op, of_type
+from .._tf.ops import Op
 from .._tf.ops import strings as rows
-from .._tf.patterns import compiled
 from .._tf.specs import RaggedTensorSpec, TensorSpec, TypeSpec
 from .._tf.tensor import Tensor, as_array, convert_to_tensor, mismatch
 from .._tf.trace import run
@@ -54,33 +53,9 @@ def _run(op: Op, input: Any, *others: Any, **attributes: Any) -> Any:
     return run(op, [_strings(op, input), *others], **attributes)
 
 
-def _each(
-    name: str,
-    function: Callable[..., Any],
-    dtype: Any,
-    *values: Any,
-) -> Any:
-    """A function of strings, of each of a tensor's."""
-    if len(values) == 1:
-        return _run(rows.mapped(name, function, dtype), values[0])
-    if isinstance(values[0], RaggedTensor):
-        inner = _each(name, function, dtype, values[0].flat_values, *values[1:])
-        return values[0].with_flat_values(inner)
-    wanted, text = as_dtype(dtype), as_dtype("string")
-
-    def kernel(*arrays: Any) -> Any:
-        broadcast = np.broadcast_arrays(*map(as_array, arrays))
-        texts = [a.reshape(-1).tolist() for a in broadcast]
-        found = [function(*row) for row in zip(*texts, strict=True)]
-        out = np.empty(len(found), wanted.numpy)
-        out[:] = found
-        return out.reshape(broadcast[0].shape)
-
-    tensors = [v if isinstance(v, Tensor) else convert_to_tensor(v, text) for v in values]
-    for number, tensor in enumerate(tensors):
-        if tensor.dtype != text:
-            raise mismatch(name, text, tensor.dtype, number)
-    return run(Op(name, kernel, of_type(wanted)), tensors)
+def each(name: str, function: Callable[[bytes], bytes], input: Any) -> Any:
+    """A function of each string."""
+    return _run(rows.mapped(name, function), input)
 
 
 def _checked_unit(unit: str) -> str:
@@ -114,8 +89,9 @@ def strip(input: Any, name: str | None = None) -> Any:
 
 def join(inputs: Any, separator: str = "", name: str | None = None) -> Any:
     """Strings put together."""
-    if any(isinstance(each, RaggedTensor) for each in inputs):
-        return _each("StringJoin", lambda *s: separator.encode().join(s), "string", *inputs)
+    first, *others = inputs if len(inputs) else [""]
+    if isinstance(first, RaggedTensor):
+        return first.with_flat_values(join([first.flat_values, *others], separator))
     tensors = [_strings(rows.JOIN, each, number) for number, each in enumerate(inputs)]
     return run(rows.JOIN, tensors, separator=separator.encode())
 
@@ -164,65 +140,42 @@ def as_string(
     return run(rows.AS_STRING, [convert_to_tensor(input)], **how)
 
 
-_size = len
-_SPACE = b" \t\n\v\f\r"
-
-
-def _bytes(value: Any) -> bytes | None:
-    """The bytes of a text; None for a tensor."""
-    if isinstance(value, str):
-        return value.encode("utf-8", "surrogateescape")
-    return value if isinstance(value, bytes) else None
-
-
 def regex_replace(
     input: Any, pattern: Any, rewrite: Any, replace_global: bool = True, name: str | None = None
 ) -> Any:
     """Strings with what matches replaced by `rewrite`, in which ``\\1`` is the first group."""
-    known, new = _bytes(pattern), _bytes(rewrite)
-    if known is None or new is None:
-        change = lambda s, p, r: compiled(p).replaced(s, r, replace_global)  # noqa: E731
-        return _each("RegexReplace", change, "string", input, pattern, rewrite)
-    found, by = compiled(known), new
-    return _each("RegexReplace", lambda s: found.replaced(s, by, replace_global), "string", input)
+    texts = {"pattern": pattern, "rewrite": rewrite}
+    return _matched(rows.REGEX_REPLACE, input, texts, replace_global=replace_global)
 
 
 def regex_full_match(input: Any, pattern: Any, name: str | None = None) -> Any:
     """Whether strings match from beginning to end."""
-    known = _bytes(pattern)
-    if known is None:
-        matches = lambda s, p: compiled(p).full_match(s)  # noqa: E731
-        return _each("RegexFullMatch", matches, "bool", input, pattern)
-    return _each("RegexFullMatch", compiled(known).full_match, "bool", input)
+    return _matched(rows.REGEX_FULL_MATCH, input, {"pattern": pattern})
 
 
-def _parts(text: bytes, sep: bytes, most: int) -> list[bytes]:
-    """As TensorFlow splits: what is left after `most` parts is one more, even if it is empty."""
-    if most == 0:
-        return [text]
-    if sep:
-        return text.split(sep, most)
-    found = text.lstrip(_SPACE).split(None, most)
-    return [*found, b""] if len(found) == most else found
+def _matched(op: Op, input: Any, texts: dict[str, Any], **how: Any) -> Any:
+    known = {name: rows.pattern_of(text) for name, text in texts.items()}
+    if None not in known.values():
+        return _run(op, input, **known, **how)
+    given = [_strings(op, text, number) for number, text in enumerate(texts.values(), 1)]
+    return _run(op, input, *given, **how)
 
 
 def _row_of_parts(text: Any, *, sep: bytes, most: int) -> Any:
-    found = _parts(text if isinstance(text, bytes) else as_array(text).item(), sep, most)
-    out = np.empty(_size(found), object)
+    found = rows.parts(text if isinstance(text, bytes) else as_array(text).item(), sep, most)
+    out = np.empty(len(found), object)
     out[:] = found
     return out
 
 
 def _rows_of_parts(texts: Any, *, sep: bytes, most: int) -> fastrec.Ragged:
     array = as_array(texts)
-    parts = [_parts(text, sep, most) for text in array.reshape(-1).tolist()]
-    flat = np.empty(sum(map(_size, parts)), object)
-    flat[:] = [part for row in parts for part in row]
-    rows = fastrec.Ragged(flat, np.cumsum([0, *map(_size, parts)], dtype=np.int64))
+    parts = [rows.parts(text, sep, most) for text in array.reshape(-1).tolist()]
+    found = fastrec.Ragged(*rows.in_rows(parts))
     for axis in range(array.ndim - 1, 0, -1):
         count = int(np.prod(array.shape[:axis]))
-        rows = fastrec.Ragged(rows, np.arange(count + 1, dtype=np.int64) * array.shape[axis])
-    return rows
+        found = fastrec.Ragged(found, np.arange(count + 1, dtype=np.int64) * array.shape[axis])
+    return found
 
 
 def _parts_spec(specs: Any, *_: Any, **__: Any) -> list[TypeSpec]:
@@ -246,12 +199,11 @@ def split(input: Any, sep: Any = None, maxsplit: int = -1, name: str | None = No
     return run(_SPLIT if rank else _SPLIT_ONE, [tensor], sep=between, most=maxsplit)
 
 
-def _of_values(rows: RaggedTensor, outer: RaggedTensor) -> RaggedTensor:
+def _of_values(found: RaggedTensor, outer: RaggedTensor) -> RaggedTensor:
     """Rows in place of the values of a ragged tensor."""
-    splits = outer.nested_row_splits
-    for each in reversed(splits):
-        rows = RaggedTensor.from_row_splits(rows, each)
-    return rows
+    for splits in reversed(outer.nested_row_splits):
+        found = RaggedTensor.from_row_splits(found, splits)
+    return found
 
 
 def to_hash_bucket_fast(input: Any, num_buckets: int, name: str | None = None) -> Any:

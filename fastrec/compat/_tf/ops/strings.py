@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -14,6 +15,7 @@ import fastrec
 from ..dtypes import DType, as_dtype, string
 from ..errors import OutOfRangeError, UnimplementedError
 from ..kernels.numbers import NotANumber, digits_of, number_of, numbers_of
+from ..patterns import compiled
 from ..shape import in_messages
 from ..specs import TensorSpec, TypeSpec
 from ..tensor import TensorShape, as_array
@@ -33,6 +35,17 @@ def _of_rows(kernel: Callable[..., Any], x: Block, attributes: dict[str, Any]) -
     begin, end = x.value.row_splits[[0, -1]]
     found = kernel(x.value.values[begin:end], **attributes)
     return fastrec.Ragged(found, x.value.row_splits - begin)
+
+
+def _each(x: Any, function: Callable[[bytes], Any], numpy: np.dtype[Any]) -> Any:
+    """`function` of one string, or of all of an array."""
+    if type(x) is bytes:
+        found = function(x)
+        return found if type(found) is bytes else np.asarray(found, numpy)
+    array = as_array(x)
+    result = np.empty(array.size, numpy)
+    result[:] = list(map(function, array.reshape(-1).tolist()))
+    return result.reshape(array.shape)
 
 
 def mapped(
@@ -56,18 +69,11 @@ def mapped(
     wanted = as_dtype(dtype)
 
     def kernel(x: Any, **attributes: Any) -> Any:
-        numpy = attributes.get("out_type", wanted).numpy
-        if type(x) is bytes:
-            found = function(x, **attributes)
-            return found if type(found) is bytes else np.asarray(found, numpy)
-        at_once = None if many is None else many(x, **attributes)
+        at_once = None if many is None or type(x) is bytes else many(x, **attributes)
         if at_once is not None:
             return at_once.reshape(x.shape)
-        array = as_array(x)
-        texts = array.reshape(-1).tolist()
-        result = np.empty(len(texts), numpy)
-        result[:] = [function(text, **attributes) for text in texts]
-        return result.reshape(array.shape)
+        one = functools.partial(function, **attributes) if attributes else function
+        return _each(x, one, attributes.get("out_type", wanted).numpy)
 
     def infer(specs: Sequence[Any], *_: Any, **attributes: Any) -> list[TypeSpec]:
         return [TensorSpec(specs[0].shape, attributes.get("out_type", wanted))]
@@ -113,12 +119,63 @@ def _decoded(value: bytes) -> bytes:
     return base64.urlsafe_b64decode(bare + b"=" * (-len(bare) % 4))
 
 
+def _matched(name: str, prepare: Callable[..., Callable[[bytes], Any]], dtype: Any) -> Op:
+    """An operation of each string by patterns, which are attributes or further inputs."""
+    wanted = as_dtype(dtype)
+
+    def kernel(x: Any, *patterns: Any, **attributes: Any) -> Any:
+        texts = [as_array(each) for each in patterns]
+        for what, text in zip(("Pattern", "Rewrite"), texts, strict=False):
+            if text.ndim:
+                raise invalid(f"{what} must be scalar, but received {in_messages(text.shape)}")
+        return _each(x, prepare(*[text.item() for text in texts], **attributes), wanted.numpy)
+
+    def block(_: int, x: Block, *patterns: Block, **attributes: Any) -> Any:
+        if any(each.many for each in patterns):
+            return None
+        values = [each.value for each in patterns]
+        return _of_rows(lambda texts: kernel(texts, *values, **attributes), x, {})
+
+    return Op(name, kernel, of_type(wanted), block, kinds="O")
+
+
+def _replacing(pattern: bytes, rewrite: bytes, replace_global: bool) -> Callable[[bytes], bytes]:
+    found = compiled(pattern)
+    return lambda text: found.replaced(text, rewrite, replace_global)
+
+
 LOWER = mapped("StringLower", _cased(bytes.lower, str.lower))
 UPPER = mapped("StringUpper", _cased(bytes.upper, str.upper))
 STRIP = mapped("StringStrip", lambda value: value.strip(_SPACE))
 LENGTH = mapped("StringLength", _length, "int32")
 ENCODE_BASE64 = mapped("EncodeBase64", _encoded)
 DECODE_BASE64 = mapped("DecodeBase64", _decoded)
+REGEX_REPLACE = _matched("RegexReplace", _replacing, string)
+REGEX_FULL_MATCH = _matched("RegexFullMatch", lambda pattern: compiled(pattern).full_match, "bool")
+
+
+def pattern_of(value: Any) -> bytes | None:
+    """The bytes of a text; None for a tensor."""
+    if isinstance(value, str):
+        return value.encode("utf-8", "surrogateescape")
+    return value if isinstance(value, bytes) else None
+
+
+def parts(text: bytes, sep: bytes, most: int) -> list[bytes]:
+    """As TensorFlow splits: what is left after `most` parts is one more, even if it is empty."""
+    if most == 0:
+        return [text]
+    if sep:
+        return text.split(sep, most)
+    found = text.lstrip(_SPACE).split(None, most)
+    return [*found, b""] if len(found) == most else found
+
+
+def in_rows(rows: Sequence[Sequence[bytes]]) -> tuple[Array, Array]:
+    """The parts of all strings, and where those of each begin."""
+    flat = np.empty(sum(map(len, rows)), object)
+    flat[:] = [part for row in rows for part in row]
+    return flat, np.cumsum([0, *map(len, rows)], dtype=np.int64)
 
 
 def _number(value: bytes, *, out_type: DType) -> Any:
