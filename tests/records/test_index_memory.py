@@ -62,18 +62,21 @@ def plain(records: list[bytes], tmp_path_factory: pytest.TempPathFactory) -> Pat
     return path
 
 
+@pytest.mark.unsanitized
 def test_the_measure_sees_eight_bytes_a_record() -> None:
     offsets, each = taken(lambda: np.ones(COUNT + 1, np.uint64))
     assert 7.5 < each < 8.5
     assert len(offsets) == COUNT + 1
 
 
+@pytest.mark.unsanitized
 def test_plain_files(plain: Path) -> None:
     dataset, each = taken(lambda: fastrec.Reader(plain)._files.dataset())
     assert len(dataset) == COUNT
     assert each <= MOST
 
 
+@pytest.mark.unsanitized
 @pytest.mark.parametrize("beside", [False, True])
 def test_compressed_files(records: list[bytes], tmp_path: Path, beside: bool) -> None:
     path = tmp_path / "a.tfrecord.gz"
@@ -103,6 +106,7 @@ class _Object:
         pass
 
 
+@pytest.mark.unsanitized
 def test_objects_in_stores(records: list[bytes], plain: Path) -> None:
     file = _Object(plain, "s3://bucket/a.tfrecord")
     options = {"verify": True, "max_record": 0}
