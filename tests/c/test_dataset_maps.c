@@ -388,7 +388,12 @@ static void indexing_is_given_up(bool beside) {
     fr_dataset_hold hold = {.stop = &stop};
     CHECK(open_listed(&dataset, 0, beside, NULL) == FR_OK);
     fr_dataset_announce(&dataset, first_of(7), RECORDS);
-    CHECK(fr_dataset_resident(&dataset, first_of(7)) == beside);
+    const bool resident = fr_dataset_resident(&dataset, first_of(7));
+#if defined(_WIN32)
+    CHECK(!resident); /* it does not say */
+#else
+    CHECK(resident == beside);
+#endif
     CHECK(maps(&dataset) == (beside ? 2 : 0));
     const int status = fr_dataset_record(&dataset, first_of(8), &record, &hold, NULL);
     CHECK(status == (beside ? FR_OK : FR_AGAIN) && maps(&dataset) == (beside ? 4 : 0));
