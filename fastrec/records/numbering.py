@@ -21,7 +21,8 @@ from .index import Index
 from .inflated_dataset import InflatedDataset, InflatedFile
 from .passes import Pass
 from .paths import index_path
-from .remote_dataset import Kept, RemoteDataset, load_indexes
+from .remote_dataset import RemoteDataset
+from .remote_indexes import Kept, load_indexes
 
 if TYPE_CHECKING:
     from .record_files import RecordFiles

@@ -13,7 +13,7 @@ from .recovery import Damage
 
 if TYPE_CHECKING:
     from .record_files import RecordFiles
-    from .remote_dataset import Kept
+    from .remote_indexes import Kept
 
 __all__ = ["Pass"]
 

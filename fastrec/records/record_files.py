@@ -34,7 +34,8 @@ from .numbering import dataset_of
 from .passes import Pass
 from .paths import PathLike, expand, index_path, is_path
 from .recovery import Damage, OnError, Skipped, check_policy
-from .remote_dataset import RemoteDataset, save_index
+from .remote_dataset import RemoteDataset
+from .remote_indexes import save_index
 from .splitting import FileRange, open_range, ranges_of
 
 if TYPE_CHECKING:

@@ -4,13 +4,11 @@
 from __future__ import annotations
 
 import contextlib
-import io
 import os
-import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from itertools import pairwise
-from typing import IO, Any, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,19 +17,14 @@ from .. import _core
 from ..columns import Bytes
 from ..errors import FastrecError, IndexMismatchError
 from ..storage.ahead import Ahead, Job, run_all
-from ..storage.cache import index_place
 from ..storage.options import StorageOptions
-from ..storage.remote import RemoteFile, streams_of
-from .index import Index
-from .paths import INDEX_SUFFIX
 
-__all__ = ["Extract", "Kept", "RemoteDataset", "load_indexes", "save_index"]
+__all__ = ["Extract", "RemoteDataset", "index_mismatch", "reserve"]
 
 _GAP = 1 << 17  # bytes between two records that are fetched with them
 _MOST_RANGE = 8 << 20
 _PAD = 64  # before the first record of an extract: no record is at the begin of its file
 _IN_MEMORY = 64 << 20  # of an extract; a larger one is a temporary file
-_WARN_BYTES = 1 << 30
 
 
 class RangedFile(Protocol):
@@ -74,7 +67,7 @@ class RemoteDataset:
         self.paths = tuple(file.name for file in files)
         for file, index in zip(files, indexes, strict=True):
             if index.size != file.size:
-                raise _mismatch(file, f"it is of {index.size} bytes, the object has {file.size}")
+                raise index_mismatch(file, index)
         self._indexes = indexes
         self._firsts = np.cumsum([0, *map(len, indexes)])
 
@@ -287,7 +280,7 @@ def _scratch(size: int) -> Iterator[tuple[int, str]]:
 
         number, place = tempfile.mkstemp(prefix="fastrec-")
     try:
-        _reserve(number, size)
+        reserve(number, size)
         yield number, place
     finally:
         os.close(number)
@@ -295,7 +288,8 @@ def _scratch(size: int) -> Iterator[tuple[int, str]]:
             os.unlink(place)
 
 
-def _reserve(number: int, size: int) -> None:
+def reserve(number: int, size: int) -> None:
+    """Have room on the disk for that many bytes of a file."""
     if hasattr(os, "posix_fallocate"):
         os.posix_fallocate(number, 0, size)  # a full disk is an error here, not at a mapping
     else:
@@ -308,151 +302,11 @@ def _write(number: int, data: memoryview, at: int) -> None:
         data, at = data[done:], at + done
 
 
-# -- Indexes -------------------------------------------------------------------------------------
-
-
-def load_indexes(
-    files: list[RemoteFile],
-    storage: StorageOptions,
-    beside: bool | None,
-    options: dict[str, Any],
-    *,
-    known: Mapping[int, _core.FileIndex],
-    kept: dict[int, Kept] | None,
-) -> list[_core.FileIndex]:
-    """The index of each file: from the local cache, from beside it, or by reading it once.
-
-    `beside`: whether one beside the file is required, or is not looked for; None decides nothing.
-    `known`: those that a pass has made, by the number of the file. The bytes of files that are read
-    go into `kept`.
-
-    Raises
-    ------
-    OSError, CorruptRecordError, IndexMismatchError
-    """
-    found: list[_core.FileIndex | None] = [None] * len(files)
-    if beside is not True:
-        run_all(file.identify for file in files if file.version is None)
-        found = [
-            known[number] if number in known else _cached(file, storage)
-            for number, file in enumerate(files)
-        ]
-    if beside is not False:
-        missing = [number for number, index in enumerate(found) if index is None]
-        loaded = run_all(partial(_beside, files[n], beside is True) for n in missing)
-        for number, index in zip(missing, loaded, strict=True):
-            found[number] = index
-    missing = [number for number, index in enumerate(found) if index is None]
-    total = sum(files[number].size for number in missing)
-    if total > _WARN_BYTES:
-        warnings.warn(
-            f"{total >> 20} MiB are read to find where the records of {len(missing)} objects are; "
-            "an index beside each, as Writer(index=True) makes them, saves that",
-            RuntimeWarning,
-            stacklevel=5,
-        )
-    local = None if kept is None or not total else _local_file(total, storage)
-    streams = streams_of([files[number] for number in missing], storage)
-    for number, stream in zip(missing, streams, strict=True):
-        file, read = files[number], stream.read
-        if kept is not None and local is not None:
-            kept[number] = Kept(local)
-            read = partial(kept[number].tee, stream)
-        reader = _core.RecordReader(
-            file.name, read=read, verify=False, max_record=options["max_record"]
-        )
-        found[number] = index = reader.index()
-        save_index(file, index, storage)
-    return found  # type: ignore[return-value]
-
-
-class _LocalFile:
-    """A file that is closed with the last one that has it."""
-
-    def __init__(self, file: IO[bytes]) -> None:
-        self.file = file
-
-    def __del__(self) -> None:
-        self.file.close()
-
-
-class Kept:
-    """Bytes of a remote file, which are among those of others in a local one."""
-
-    def __init__(self, local: _LocalFile) -> None:
-        self._owner, self._local = local, local.file
-        self._begin = self._at = self._end = self._local.tell()
-
-    def tee(self, stream: Any, size: int) -> bytes:
-        """Read of a stream, and keep that."""
-        data: bytes = stream.read(size)
-        self._local.write(data)
-        self._end += len(data)
-        return data
-
-    def seek(self, position: int) -> None:
-        self._at = self._begin + position
-
-    def read(self, size: int) -> bytes:
-        self._local.seek(self._at)
-        data = self._local.read(min(size, self._end - self._at))
-        self._at += len(data)
-        return data
-
-
-def _local_file(size: int, storage: StorageOptions) -> _LocalFile | None:
-    """A file in memory, or a temporary one if it is large; None where there is no room."""
-    if size <= storage.window_bytes:
-        return _LocalFile(io.BytesIO())
-    import shutil
-    import tempfile
-
-    with contextlib.suppress(OSError):
-        if shutil.disk_usage(tempfile.gettempdir()).free // 2 > size:
-            local = _LocalFile(tempfile.TemporaryFile(prefix="fastrec-"))  # noqa: SIM115
-            _reserve(local.file.fileno(), size)
-            return local
-    return None
-
-
-def save_index(file: RemoteFile, index: _core.FileIndex, storage: StorageOptions) -> bool:
-    """Put the index of a file into the local cache; False where that cannot be."""
-    place = index_place(file, storage)
-    if place is None:
-        return False
-    try:
-        Index(file.name, index).save(place)
-    except OSError:
-        return False
-    return True
-
-
-def _cached(file: RemoteFile, storage: StorageOptions) -> _core.FileIndex | None:
-    place = index_place(file, storage)
-    if place is None:
-        return None
-    try:
-        index = Index._read(file.name, place)._core
-    except (OSError, IndexMismatchError):
-        return None
-    return index if index.size == file.size else None
-
-
-def _beside(file: RemoteFile, required: bool, pause: Any) -> _core.FileIndex | None:
-    """The index that is stored beside a file; a damaged one is not used unless it is required."""
-    try:
-        there = file.beside(INDEX_SUFFIX, pause)
-        index = _core.FileIndex.load(there.read(0, there.size, pause), file.name)
-        if index.size != file.size:
-            raise _mismatch(file, f"it is of {index.size} bytes, the object has {file.size}")
-        return index
-    except (OSError, IndexMismatchError):
-        if required:
-            raise
-        return None
-
-
-def _mismatch(file: RangedFile, what: str) -> IndexMismatchError:
-    error = IndexMismatchError(f"the index of {file.name!a} is refused: {what}; build it again")
+def index_mismatch(file: RangedFile, index: _core.FileIndex) -> IndexMismatchError:
+    """Return the error for an index of a file of another size."""
+    error = IndexMismatchError(
+        f"the index of {file.name!a} is refused: it is of {index.size} bytes, the object has "
+        f"{file.size}; build it again"
+    )
     error.path = file.name
     return error

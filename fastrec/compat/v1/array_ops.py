@@ -10,7 +10,7 @@ import numpy as np
 
 from .._tf.arrays import make_array
 from .._tf.dtypes import DType, as_dtype, float32, float64, int32, string
-from .._tf.ops import joining, shaping
+from .._tf.ops import filling, joining, shaping
 from .._tf.ops.arithmetic import CONJ, IDENTITY
 from .._tf.shape import TensorShape, as_shape
 from ._nodes import Tensor, operators
@@ -275,7 +275,7 @@ def _like(tensor: Any, value: Any, dtype: Any, name: str) -> Tensor:
     given = convert_to_tensor(tensor)
     element = given.dtype if dtype is None else as_dtype(dtype)
     what, kind = _text(value) if element is string else value, "OnesLike" if value else "ZerosLike"
-    return record(joining.FILLED_LIKE, (given,), name, kind, value=what, dtype=element)
+    return record(filling.FILLED_LIKE, (given,), name, kind, value=what, dtype=element)
 
 
 def zeros_like(
@@ -294,7 +294,7 @@ def ones_like(
 
 def fill(dims: Any, value: Any, name: str | None = None) -> Tensor:
     """One value, over and over."""
-    return record(joining.FILL, (_shape_tensor(dims), convert_to_tensor(value)), name)
+    return record(filling.FILL, (_shape_tensor(dims), convert_to_tensor(value)), name)
 
 
 def range(
@@ -307,7 +307,7 @@ def range(
         tensors = [convert_to_tensor(v, dtype) for v in (start, limit, delta)]
     else:
         tensors = _ranged(start, limit, delta)
-    return record(joining.RANGE, tensors, name)
+    return record(filling.RANGE, tensors, name)
 
 
 def _ranged(*values: Any) -> list[Tensor]:
@@ -322,18 +322,18 @@ def linspace(start: Any, stop: Any, num: Any, name: str | None = None) -> Tensor
     ends = tensors_of([start, stop])
     if ends[0].dtype.is_integer:
         ends = [cast(end, float64) for end in ends]
-    return record(joining.LINSPACE, [*ends, numbers_of(num, "num", rank=0)], name, axis=0)
+    return record(filling.LINSPACE, [*ends, numbers_of(num, "num", rank=0)], name, axis=0)
 
 
 def tile(input: Any, multiples: Any, name: str | None = None) -> Tensor:
     """An array again and again, along each dimension as often as `multiples` say."""
     times = _numbers(multiples, "multiples", 1)
-    return record(joining.TILE, (convert_to_tensor(input), times), name)
+    return record(filling.TILE, (convert_to_tensor(input), times), name)
 
 
 def broadcast_to(input: Any, shape: Any, name: str | None = None) -> Tensor:
     """An array repeated along dimensions of size 1, and along new ones in front."""
-    return record(joining.BROADCAST_TO, (convert_to_tensor(input), _shape_tensor(shape)), name)
+    return record(filling.BROADCAST_TO, (convert_to_tensor(input), _shape_tensor(shape)), name)
 
 
 def pad(
@@ -345,7 +345,7 @@ def pad(
 ) -> Tensor:
     """More elements before and after, as many along each dimension as `paddings` say."""
     way = mode.upper()
-    if way not in joining.PAD_MODES:
+    if way not in filling.PAD_MODES:
         raise ValueError(
             f"Value of argument `mode` expected to be one of CONSTANT, REFLECT, or "
             f"SYMMETRIC. Received `mode` = {mode}"
@@ -355,13 +355,13 @@ def pad(
         constant_values = np.zeros((), given.dtype.numpy) if given.dtype is not string else b""
     filler = convert_to_tensor(constant_values, given.dtype)
     inputs = (given, numbers_of(paddings, "paddings", rank=2), filler)
-    return record(joining.PAD, inputs, name, mode=way)
+    return record(filling.PAD, inputs, name, mode=way)
 
 
 def reverse(tensor: Any, axis: Any, name: str | None = None) -> Tensor:
     """The elements along some dimensions in the opposite order."""
     inputs = convert_to_tensor(tensor), _numbers(axis, "axis", 1)
-    return record(joining.REVERSE, inputs, name)
+    return record(filling.REVERSE, inputs, name)
 
 
 operators["stack"] = _stack

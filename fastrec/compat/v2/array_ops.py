@@ -9,7 +9,7 @@ import numpy as np
 
 from .._tf import errors as _errors
 from .._tf.dtypes import as_dtype
-from .._tf.ops import Op, invalid, joining, shaping
+from .._tf.ops import Op, filling, invalid, joining, shaping
 from .._tf.ops.arithmetic import CONJ, IDENTITY
 from .._tf.shape import in_messages
 from .._tf.tensor import OPERATORS, EagerTensor, Tensor, TensorShape, convert_to_tensor, mismatch
@@ -165,12 +165,12 @@ def rank(input: Any, name: str | None = None) -> Any:
 
 def tile(input: Any, multiples: Any, name: str | None = None) -> Any:
     """A tensor repeated along its dimensions."""
-    return run(joining.TILE, [convert_to_tensor(input), sizes_of(multiples, "Tmultiples")])
+    return run(filling.TILE, [convert_to_tensor(input), sizes_of(multiples, "Tmultiples")])
 
 
 def reverse(tensor: Any, axis: Any, name: str | None = None) -> Any:
     """A tensor turned around along dimensions."""
-    return run(joining.REVERSE, [convert_to_tensor(tensor), sizes_of(axis, "Tidx")])
+    return run(filling.REVERSE, [convert_to_tensor(tensor), sizes_of(axis, "Tidx")])
 
 
 def pad(
@@ -182,7 +182,7 @@ def pad(
 ) -> Any:
     """A tensor with more before and after each of its dimensions."""
     way = mode.upper()
-    if way not in joining.PAD_MODES:
+    if way not in filling.PAD_MODES:
         raise ValueError(
             'Value of argument `mode` expected to be one of "CONSTANT", "REFLECT", or "SYMMETRIC". '
             f"Received `mode` = {mode}"
@@ -191,7 +191,7 @@ def pad(
     if isinstance(constant_values, int) and not constant_values:  # of whatever type
         constant_values = b"" if values.dtype.name == "string" else np.zeros((), values.dtype.numpy)
     filler = convert_to_tensor(constant_values, values.dtype)
-    return run(joining.PAD, [values, sizes_of(paddings, "Tpaddings"), filler], mode=way)
+    return run(filling.PAD, [values, sizes_of(paddings, "Tpaddings"), filler], mode=way)
 
 
 def ensure_shape(x: Any, shape: Any, name: str | None = None) -> Any:
@@ -214,12 +214,12 @@ def ensure_shape(x: Any, shape: Any, name: str | None = None) -> Any:
 
 def broadcast_to(input: Any, shape: Any, name: str | None = None) -> Any:
     """A tensor repeated to a shape."""
-    return run(joining.BROADCAST_TO, [convert_to_tensor(input), sizes_of(shape, "Tidx")])
+    return run(filling.BROADCAST_TO, [convert_to_tensor(input), sizes_of(shape, "Tidx")])
 
 
 def fill(dims: Any, value: Any, name: str | None = None) -> Any:
     """A tensor of one value."""
-    return run(joining.FILL, [sizes_of(dims, "index_type"), convert_to_tensor(value)])
+    return run(filling.FILL, [sizes_of(dims, "index_type"), convert_to_tensor(value)])
 
 
 def zeros(shape: Any, dtype: Any = "float32", name: str | None = None) -> Any:
@@ -255,14 +255,14 @@ def range_(
     parts = [convert_to_tensor(part) for part in (begin, end, delta)]
     order = ["int32", "int64", "float32", "float64"]
     wanted = dtype or max((part.dtype.name for part in parts), key=order.index)
-    return run(joining.RANGE, [cast(part, wanted) for part in parts])
+    return run(filling.RANGE, [cast(part, wanted) for part in parts])
 
 
 def linspace(start: Any, stop: Any, num: Any, name: str | None = None, axis: int = 0) -> Any:
     """`num` numbers from `start` to `stop`, as far from each other."""
     ends = [convert_to_tensor(each) for each in (start, stop)]
     ends = [cast(end, "float64") if end.dtype.is_integer else end for end in ends]
-    return run(joining.LINSPACE, [*ends, integers(num)], axis=axis)
+    return run(filling.LINSPACE, [*ends, integers(num)], axis=axis)
 
 
 OPERATORS["stack"] = stack

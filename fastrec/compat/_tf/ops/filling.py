@@ -1,0 +1,234 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tensors filled, repeated, padded and turned, and numbers that follow each other."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..dtypes import DType
+from ..shape import in_messages
+from ..specs import TensorSpec, TypeSpec
+from ..tensor import as_array
+from . import Array, Block, Op, constant_of, invalid, known_sizes
+from .shaping import is_column
+
+
+def _fill(dims: Array, value: Any) -> Array:
+    filler, sizes = as_array(value), dims.reshape(-1).tolist()
+    for size in sizes:
+        if size < 0:
+            raise invalid(f"Dimension {size} must be >= 0")
+    if filler.size != 1:
+        raise invalid(f"value must be a scalar, got shape {in_messages(filler.shape)}")
+    return np.full(sizes, filler.reshape(())[()], dtype=filler.dtype)
+
+
+def _fill_spec(specs: Sequence[Any], raws: Sequence[Any]) -> list[TypeSpec]:
+    for spec, rank in zip(specs, (1, 0), strict=True):
+        if spec.shape.ndims not in (rank, None):
+            raise ValueError(f"Shape must be rank {rank} but is rank {spec.shape.ndims} for 'Fill'")
+    return [TensorSpec(known_sizes(raws[0]), specs[1].dtype)]
+
+
+FILL = Op("Fill", _fill, _fill_spec)
+
+
+def _like(x: Any, *, value: Any, dtype: DType) -> Array:
+    return np.full(as_array(x).shape, value, dtype.numpy)
+
+
+FILLED_LIKE = Op(
+    "FilledLike", _like, lambda specs, *_, value, dtype: [TensorSpec(specs[0].shape, dtype)]
+)
+
+
+def _broadcast_to(x: Any, sizes: Array) -> Array:
+    array = as_array(x)
+    try:
+        return np.broadcast_to(array, sizes.tolist())
+    except ValueError:
+        shapes = f"{in_messages(array.shape)} vs. {in_messages(sizes.tolist())}"
+        raise invalid(f"Incompatible shapes: {shapes}") from None
+
+
+def _to_sizes(specs: Sequence[Any], raws: Sequence[Any]) -> list[TypeSpec]:
+    return [TensorSpec(known_sizes(raws[1]), specs[0].dtype)]
+
+
+BROADCAST_TO = Op("BroadcastTo", _broadcast_to, _to_sizes)
+
+
+def _tile(x: Any, multiples: Array) -> Array:
+    array = as_array(x)
+    if multiples.ndim != 1 or multiples.size != array.ndim:
+        raise invalid(
+            f"Expected multiples argument to be a vector of length {array.ndim} but got length "
+            f"{multiples.size if multiples.ndim else 0}"
+        )
+    for i, n in enumerate(multiples.tolist()):
+        if n < 0:
+            raise invalid(f"Expected multiples[{i}] >= 0, but got {n}")
+    return np.tile(array, multiples.tolist())
+
+
+def _tile_spec(specs: Sequence[Any], raws: Sequence[Any]) -> list[TypeSpec]:
+    sizes, times = specs[0].shape.sizes, constant_of(raws[1])
+    known = None if sizes is None else [None] * len(sizes)
+    if times is not None and times.ndim == 1:
+        sizes = specs[0].shape.with_rank(times.size).as_list()
+        pairs = zip(sizes, times.tolist(), strict=True)
+        known = [None if n is None or m < 0 else n * m for n, m in pairs]
+    return [TensorSpec(known, specs[0].dtype)]
+
+
+def _tile_block(_: int, x: Block, multiples: Block) -> Any:
+    if not is_column(x) or multiples.many or multiples.value.shape != (x.value.ndim - 1,):
+        return None
+    return _tile(x.value, np.concatenate([[1], multiples.value]))
+
+
+TILE = Op("Tile", _tile, _tile_spec, _tile_block)
+
+
+def _pad(x: Any, paddings: Array, *filler: Any, mode: str) -> Array:
+    array = as_array(x)
+    if paddings.shape != (array.ndim, 2):
+        raise invalid(
+            f"The first dimension of paddings must be the rank of inputs"
+            f"{in_messages(paddings.shape)} {in_messages(array.shape)}"
+        )
+    around = paddings.tolist()
+    if (paddings < 0).any():
+        raise invalid("Paddings must be non-negative")
+    if mode == "CONSTANT":
+        sizes = [n + a + b for n, (a, b) in zip(array.shape, around, strict=True)]
+        result = np.full(sizes, as_array(filler[0])[()], dtype=array.dtype)
+        pairs = zip(array.shape, around, strict=True)
+        result[tuple([slice(a, a + n) for n, (a, _) in pairs])] = array
+        return result
+    for n, (a, b) in zip(array.shape, around, strict=True):
+        if max(a, b) > n:
+            raise invalid(
+                f"paddings must be no greater than the dimension size: {a}, {b} greater than {n}"
+            )
+        if mode == "REFLECT" and max(a, b) >= n:
+            raise invalid(
+                f"paddings must be less than the dimension size: {a}, {b} not less than {n}"
+            )
+    return np.pad(array, around, mode.lower()) if array.ndim else array  # type: ignore[call-overload]
+
+
+def _pad_spec(specs: Sequence[Any], raws: Sequence[Any], *, mode: str) -> list[TypeSpec]:
+    sizes, around = specs[0].shape.sizes, constant_of(raws[1])
+    if specs[1].shape.ndims not in (2, None):
+        raise ValueError(f"Shape must be rank 2 but is rank {specs[1].shape.ndims} for 'Pad'")
+    known = None if sizes is None else [None] * len(sizes)
+    if around is not None and sizes is not None:
+        if around.shape != (len(sizes), 2):
+            raise ValueError(f"Shape must be [{len(sizes)},2] but is {in_messages(around.shape)}")
+        pairs = zip(sizes, around.sum(1).tolist(), strict=True)
+        known = [None if n is None else n + more for n, more in pairs]
+    elif sizes is not None and len(rows := raws[1].known_rows()) == len(sizes):
+        known = [
+            None if n is None or row is None or None in row else n + sum(row)
+            for n, row in zip(sizes, rows, strict=True)
+        ]
+    return [TensorSpec(known, specs[0].dtype)]
+
+
+def _pad_block(_: int, x: Block, paddings: Block, *filler: Block, mode: str) -> Any:
+    around = paddings.value
+    if not is_column(x) or paddings.many or any(each.many for each in filler):
+        return None
+    if around.shape != (x.value.ndim - 1, 2) or mode != "CONSTANT":
+        return None
+    return _pad(x.value, np.vstack([[[0, 0]], around]), *[f.value for f in filler], mode=mode)
+
+
+PAD = Op("Pad", _pad, _pad_spec, _pad_block)
+PAD_MODES = ("CONSTANT", "REFLECT", "SYMMETRIC")
+
+
+def _turned(axes: Array, rank: int) -> tuple[int, ...]:
+    if axes.ndim != 1:
+        raise invalid(f"'dims' must be 1-dimension, not {axes.ndim}")
+    found: list[int] = []
+    for i, axis in enumerate(axes.tolist()):
+        if not -rank <= axis < rank:
+            raise invalid(f"'axis'[{i}] = {axis} is out of valid range [0, {rank - 1}")
+        if axis % rank in found:
+            raise invalid(f"axis {axis % rank} specified more than once.")
+        found.append(axis % rank)
+    return tuple(found)
+
+
+def _reverse(x: Any, axes: Array) -> Array:
+    array = as_array(x)
+    return np.flip(array, _turned(axes, array.ndim))
+
+
+def _reverse_spec(specs: Sequence[Any], raws: Sequence[Any]) -> list[TypeSpec]:
+    axes, rank = constant_of(raws[1]), specs[0].shape.ndims
+    if axes is not None and rank is not None:
+        _turned(axes, rank)
+    return [specs[0]]
+
+
+def _reverse_block(_: int, x: Block, axes: Block) -> Any:
+    if not is_column(x) or axes.many:
+        return None
+    return np.flip(x.value, tuple([a + 1 for a in _turned(axes.value, x.value.ndim - 1)]))
+
+
+REVERSE = Op("ReverseV2", _reverse, _reverse_spec, _reverse_block)
+
+
+def _range(start: Array, limit: Array, delta: Array) -> Array:
+    if not start.size == limit.size == delta.size == 1:
+        raise invalid("start, limit and delta must each be one number")
+    start, limit, delta = (each.reshape(()) for each in (start, limit, delta))
+    if delta == 0:
+        raise invalid("Requires delta != 0: 0")
+    if (limit - start) * np.sign(delta) < 0:
+        way, sign = ("<=", ">") if delta > 0 else (">=", "<")
+        raise invalid(f"Requires start {way} limit when delta {sign} 0: {start}/{limit}")
+    numbers: Any = (start, limit, delta)
+    found: Array = np.arange(*numbers, dtype=start.dtype)
+    return found
+
+
+def _range_spec(specs: Sequence[Any], raws: Sequence[Any]) -> list[TypeSpec]:
+    dtype = specs[0].dtype
+    if any(s.shape.ndims not in (0, None) for s in specs) or dtype.numpy.kind not in "iuf":
+        raise ValueError("start, limit and delta must each be one number")
+    known, count = [constant_of(raw) for raw in raws], None
+    if all(value is not None for value in known):
+        a, b, c = [value.item() for value in known if value is not None]
+        if c and not np.isfinite((b - a) / c):
+            raise ValueError("Requires ((limit - start) / delta) <= 9223372036854775807")
+        count = max(int(np.ceil((b - a) / c)), 0) if c else None
+    return [TensorSpec([count], dtype)]
+
+
+RANGE = Op("Range", _range, _range_spec)
+
+
+def _linspace(start: Array, stop: Array, num: Array, *, axis: int) -> Array:
+    if num < 0:
+        raise invalid(f"Requires num >= 0: {num}")
+    return np.linspace(start, stop, int(num), dtype=start.dtype, axis=axis)
+
+
+def _linspace_spec(specs: Sequence[Any], raws: Sequence[Any], *, axis: int) -> list[TypeSpec]:
+    sizes, num = specs[0].shape.sizes, constant_of(raws[2])
+    if sizes is None:
+        return [TensorSpec(None, specs[0].dtype)]
+    known: list[int | None] = list(sizes)
+    known.insert(axis % (len(sizes) + 1), None if num is None else max(int(num), 0))
+    return [TensorSpec(known, specs[0].dtype)]
+
+
+LINSPACE = Op("LinSpace", _linspace, _linspace_spec)
