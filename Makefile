@@ -3,6 +3,7 @@
 
 PYTHON ?= python3
 CC ?= cc
+JOBS ?= $(shell getconf _NPROCESSORS_ONLN)
 # What pyproject.toml's [build-system] requires; building without isolation makes re-runs quick.
 BUILD_REQUIRES = 'setuptools>=77' 'Cython>=3.1'
 
@@ -158,12 +159,11 @@ build/tsan/%: tests/c/%.c $(C_SOURCES:csrc/%.c=build/tsan/core/%.o)
 build/asan/%: tests/fuzz/%.c $(C_SOURCES:csrc/%.c=build/asan/core/%.o)
 	$(CC) $(CFLAGS_STRICT) $(ASAN_FLAGS) -DFUZZ_STANDALONE -o $@ $^ $(LDLIBS_CORE)
 
-sanitize-fuzz: $(addprefix build/asan/fuzz_,parse frame jpeg png deflate)
-	build/asan/fuzz_deflate tests/fuzz/corpus_deflate/*
-	build/asan/fuzz_jpeg tests/fuzz/corpus_jpeg/*
-	build/asan/fuzz_png tests/fuzz/corpus_png/*
-	build/asan/fuzz_parse tests/fuzz/corpus_parse/*
-	build/asan/fuzz_frame tests/fuzz/corpus_frame/*
+FUZZERS = parse frame jpeg png deflate
+sanitize-fuzz: $(FUZZERS:%=build/asan/fuzz_%)
+	@set -e; for name in $(FUZZERS); do \
+	    echo build/asan/fuzz_$$name; build/asan/fuzz_$$name tests/fuzz/corpus_$$name/*; \
+	done
 
 ## make fuzz         libFuzzer on what decodes bytes of others, each for FUZZ_SECONDS; needs clang
 FUZZ_SECONDS ?= 600
@@ -171,18 +171,20 @@ build/fuzz/%: tests/fuzz/%.c $(C_SOURCES) $(C_HEADERS)
 	@mkdir -p $(@D)
 	clang $(CFLAGS_STRICT) $(ASAN_FLAGS) -fsanitize=fuzzer -o $@ $< $(C_SOURCES) $(LDLIBS_CORE)
 
-fuzz: $(addprefix build/fuzz/fuzz_,frame parse jpeg png deflate)
-	@mkdir -p $(addprefix build/fuzz/,frame parse jpeg png deflate)
+fuzz: $(FUZZERS:%=build/fuzz/fuzz_%)
+	@mkdir -p $(FUZZERS:%=build/fuzz/%)
 	build/fuzz/fuzz_deflate -max_len=4096 -max_total_time=$(FUZZ_SECONDS) build/fuzz/deflate tests/fuzz/corpus_deflate
 	build/fuzz/fuzz_frame -max_len=2048 -max_total_time=$(FUZZ_SECONDS) build/fuzz/frame tests/fuzz/corpus_frame
 	build/fuzz/fuzz_parse -max_total_time=$(FUZZ_SECONDS) build/fuzz/parse tests/fuzz/corpus_parse
 	build/fuzz/fuzz_jpeg -max_total_time=$(FUZZ_SECONDS) build/fuzz/jpeg tests/fuzz/corpus_jpeg
 	build/fuzz/fuzz_png -max_total_time=$(FUZZ_SECONDS) build/fuzz/png tests/fuzz/corpus_png
 
-sanitize-c: sanitize-fuzz
-sanitize-c: $(C_TESTS:%=build/asan/%) $(C_THREADED:%=build/tsan/%)
+SANITIZED = $(C_TESTS:%=build/asan/%) $(C_THREADED:%=build/tsan/%)
+sanitize-c:
 	@test -n '$(C_TESTS)' || { echo 'there are no C drivers in tests/c'; exit 1; }
-	@set -e; for driver in $(filter build/%,$^); do for crc in '' sw; do \
+	@$(MAKE) --no-print-directory -j$(JOBS) $(SANITIZED) $(FUZZERS:%=build/asan/fuzz_%)
+	@$(MAKE) --no-print-directory sanitize-fuzz
+	@set -e; for driver in $(SANITIZED); do for crc in '' sw; do \
 	    echo "$$driver$${crc:+ with FASTREC_CRC=$$crc}"; \
 	    env $${crc:+FASTREC_CRC=$$crc} $$driver; \
 	done; done
@@ -218,9 +220,8 @@ lint-c: .venv/installed-lint
 	@set -e; for cc in $(CC) clang; do \
 	    command -v $$cc >/dev/null || { echo "no $$cc here"; continue; }; \
 	    echo "$$cc -Wall -Wextra -Werror"; \
-	    for source in $(C_SOURCES) $(filter-out $(WITHOUT_JPEG) $(WITHOUT_PNG),$(wildcard tests/c/*.c benchmarks/*.c)); do \
-	        $$cc $(CFLAGS_STRICT) -O2 -c -o /dev/null $$source; \
-	    done; \
+	    printf '%s\n' $(C_SOURCES) $(filter-out $(WITHOUT_JPEG) $(WITHOUT_PNG),$(wildcard tests/c/*.c benchmarks/*.c)) \
+	        | xargs -P $(JOBS) -n 1 $$cc $(CFLAGS_STRICT) -O2 -c -o /dev/null; \
 	done
 
 ## make format       rewrite everything in the form that `make lint` asks for
@@ -248,7 +249,7 @@ build/arm64/%: tests/fuzz/%.c $(C_SOURCES:csrc/%.c=build/arm64/core/%.o)
 ARM_DRIVERS = $(patsubst %,build/arm64/%,$(filter-out test_parallel_ring,$(C_TESTS)))
 arm64:
 	@if command -v $(ARM_CC) >/dev/null && command -v $(firstword $(ARM_RUN)) >/dev/null; \
-	then $(MAKE) --no-print-directory arm64-run; \
+	then $(MAKE) --no-print-directory -j$(JOBS) arm64-run; \
 	else echo "SKIPPED: needs $(ARM_CC) and $(ARM_RUN)" \
 	    "(apt-get install gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user)"; fi
 
@@ -275,7 +276,7 @@ build/windows/%.exe: tests/fuzz/%.c $(C_SOURCES:csrc/%.c=build/windows/core/%.o)
 
 windows:
 	@if command -v $(WINDOWS_CC) >/dev/null && command -v $(WINE) >/dev/null; \
-	then $(MAKE) --no-print-directory windows-run; \
+	then $(MAKE) --no-print-directory -j$(JOBS) windows-run; \
 	else echo "SKIPPED: needs $(WINDOWS_CC) and $(WINE) (apt-get install gcc-mingw-w64-x86-64 wine64)"; fi
 
 # Wine's folder links to the root of the machine: what walks this one must not find it.
