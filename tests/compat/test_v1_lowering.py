@@ -83,6 +83,33 @@ def fitted(pair: Any) -> Any:
     return [tf.image.resize_image_with_crop_or_pad(image, 3, 3), label]
 
 
+def either(pair: Any) -> Any:
+    """Draws within a branch, which is itself drawn."""
+    label = tf.cast(parsed(pair[1], "label"), tf.float32)
+    chance = tf.random_uniform([], seed=1) < 0.3
+    return [
+        tf.cond(
+            chance,
+            lambda: label + tf.random_uniform([2], seed=2),
+            lambda: tf.stack([label, tf.random_normal([], seed=3)]),
+        )
+    ]
+
+
+def boxed(pair: Any) -> Any:
+    boxes = tf.constant([[[0.1, 0.2, 0.7, 0.9]]])
+    start, size, _ = tf.image.sample_distorted_bounding_box([4, 6, 3], boxes, seed=8)
+    part = tf.slice(image(pair[1]), start, size)
+    return [tf.image.resize_images(part, [3, 3]), start]
+
+
+def counted(pair: Any) -> Any:
+    label = parsed(pair[1], "label")
+    start = tf.constant(0, tf.int64)
+    body = lambda i, n: (i + 1, n * 2 + i)  # noqa: E731
+    return list(tf.while_loop(lambda i, n: i < label % 5, body, [start, label]))
+
+
 WAYS: dict[str, Build] = {
     "records as they are": lambda pair: [pair[0], pair[1]],
     "every kind of feature": lambda pair: parsed(pair[1], *PARSED),
@@ -110,6 +137,19 @@ WAYS: dict[str, Build] = {
     "shapes that vary": varying,
     "bytes of all sizes": lambda pair: [tf.decode_raw(parsed(pair[1], "text"), tf.uint8)],
     "images of all sizes": fitted,
+    "a branch by chance": either,
+    "a box by chance": boxed,
+    "a loop as long as the record says": counted,
+    "a function of each row": lambda pair: [
+        tf.map_fn(
+            lambda row: tf.cast(row[0], tf.float32) + tf.random_uniform([], seed=4), image(pair[1])
+        )
+    ],
+    "rows in random order": lambda pair: [tf.random_shuffle(image(pair[1]), seed=6)],
+    "classes by chance": lambda pair: [
+        tf.multinomial([[0.1, 0.7, 0.2]], 4, seed=7),
+        parsed(pair[1], "label"),
+    ],
     "text that is said to be a scalar": lambda pair: [tf.reshape(parsed(pair[1], "text"), [])],
 }
 
@@ -227,6 +267,58 @@ def test_an_error_comes_after_the_rows_before_it_and_as_it_would(
         lowering.set_lowering(before)
 
 
+def test_the_draws_of_a_block_that_fails_are_drawn_again(tmp_path: Path, blocks: list[int]) -> None:
+    path = tmp_path / "a"
+    with fastrec.Writer(path) as writer:
+        for i in range(60):
+            writer.write({} if i == 40 else {"label": i})
+
+    def drawn(lowered: bool) -> list[Any]:
+        before = lowering.set_lowering(lowered)
+        try:
+            with tf.Graph().as_default():
+                files = tf.train.string_input_producer([str(path)], 1, shuffle=False)
+                value = tf.TFRecordReader().read(files)[1]
+                label = tf.parse_single_example(value, {"label": feature([], tf.int64)})["label"]
+                chosen = tf.cond(
+                    label % 3 > 0,
+                    lambda: tf.random_uniform([], seed=1),
+                    lambda: tf.random_normal([], seed=2),
+                )
+                taken = tf.train.batch([chosen, label], 1, capacity=100)
+                with tf.Session() as session:
+                    session.run(tf.local_variables_initializer())
+                    coord = tf.train.Coordinator()
+                    for thread in tf.train.start_queue_runners(session, coord):
+                        thread.join()
+                    return [session.run(taken) for _ in range(40)]
+        finally:
+            lowering.set_lowering(before)
+
+    for slow, fast in zip(drawn(False), drawn(True), strict=True):
+        same(slow, fast)
+    assert max(blocks) > 1
+
+
+def test_what_keeps_a_runner_from_blocks_is_named(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("FASTREC_COMPAT_EXPLAIN", "1")
+    with tf.Graph().as_default():
+        files = tf.train.string_input_producer(["a"], shuffle=False)
+        value = tf.TextLineReader().read(files)[1]
+        seen = tf.py_func(lambda text: text, [value], tf.string)  # the line that is named
+        tf.train.batch([tf.reshape(seen, [])], 1)
+        with tf.Session() as session:
+            coord = tf.train.Coordinator()
+            threads = tf.train.start_queue_runners(session, coord)
+            coord.request_stop()
+            coord.join(threads)
+    told = capsys.readouterr().err
+    assert told.count("runs once for each record") == 1
+    assert "# the line that is named" in told
+
+
 def test_after_an_error_the_records_behind_it_are_read_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -342,11 +434,7 @@ def test_what_is_not_recognised_runs_record_by_record(why: str, blocks: list[int
         first = reader.read(files)[1]
         queue = tf.FIFOQueue(9, tf.string, [[]])
         if why == "two readers":
-            first = (
-                tf.string_join([first, reader.read(files)[1]])
-                if hasattr(tf, "string_join")
-                else first
-            )
+            first = tf.string_join([first, reader.read(files)[1]])
         elif why == "a variable":
             variable = tf.Variable(["x", "y"])
             first = tf.gather(variable, 0)

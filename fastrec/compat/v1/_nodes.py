@@ -35,6 +35,7 @@ class Operation:
         "blocking",
         "control_inputs",
         "graph",
+        "inner",
         "inputs",
         "kernel",
         "name",
@@ -55,6 +56,7 @@ class Operation:
         self.attrs: dict[str, Any] = {}
         self.blocking = False
         self.stateful = False
+        self.inner: tuple[Operation, ...] | None = None  # which its kernel runs, if it runs any
         self.row: Op | None = None  # of the registry, where it is one of these
         self.kernel: Kernel
         self.origin: tuple[str, int] | None = None

@@ -135,6 +135,7 @@ def _loop(
         blocking=test.blocking or step.blocking,
         stateful=True,
     )
+    op.inner = (*test.inside, *step.inside)
     return op.outputs
 
 
@@ -230,5 +231,6 @@ def _folded(
             blocking=branch.blocking,
             stateful=True,
         )
+        op.inner = branch.inside
         found = pack(kind, op.outputs)
         return list(found) if isinstance(elems if from_first else initial, list) else found

@@ -11,11 +11,12 @@ TensorFlow everywhere.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Protocol
 
 import numpy as np
 
+from .._tf.data.explaining import explain_step, explaining
 from .._tf.shape import TensorShape
 from ._attempts import Cancellation
 from ._blocks import Column, Same, as_rows, column_of, row_of, run_block, whole
@@ -34,8 +35,18 @@ _BLOCK_BYTES = 1 << 23  # of all that is made of a block
 
 _QUEUES = ("FIFOQueueV2", "RandomShuffleQueueV2", "PaddingFIFOQueueV2", "PriorityQueueV2")
 _READERS = ("TFRecordReaderV2", "FixedLengthRecordReaderV2", "TextLineReaderV2")
-#: Operations with a state of their own, which may be run for many records before the next one is.
-_INDEPENDENT = ("Assert", "RandomUniform", "RandomUniformInt", "RandomStandardNormal", "NoOp")
+#: Operations that draw, each from a state of its own.
+_DRAWS = (
+    "Multinomial",
+    "RandomShuffle",
+    "RandomStandardNormal",
+    "RandomUniform",
+    "RandomUniformInt",
+    "SampleDistortedBoundingBoxV2",
+    "TruncatedNormal",
+)
+#: Stateful operations that may be run for many records before the next one is.
+_INDEPENDENT = ("Assert", "LoopVariable", "MapElement", "NoOp", "ReadFile", *_DRAWS)
 
 #: Operations that move no bytes.
 _VIEWS = ("DecodeRaw", "Identity", "Reshape", "StridedSlice", "Transpose")
@@ -55,7 +66,20 @@ class _Again(Exception):
 
 
 class _NotLowered(Exception):
-    """Not all that an enqueue needs can be run on blocks."""
+    """Not all that an enqueue needs can be run on blocks.
+
+    Parameters
+    ----------
+    reason : str, optional
+        None where there are no records.
+    op : Operation, optional
+        It is the cause.
+    """
+
+    def __init__(self, reason: str | None = None, op: Operation | None = None) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.origin = op.origin if op is not None else None
 
 
 class _Source(Protocol):
@@ -82,8 +106,9 @@ class _Reader:
     def __init__(self, op: Operation) -> None:
         self.op = op
         self._reader, self._files = [tensor.op for tensor in op.inputs]
-        if self._reader.type not in _READERS or self._files.type not in _QUEUES:
-            raise _NotLowered
+        for handle, known in ((self._reader, _READERS), (self._files, _QUEUES)):
+            if handle.type not in known:
+                raise _NotLowered(f"a {handle.type} is not read ahead", op)
         self.handles = (self._reader, self._files)
         self._block: Block | None = None
 
@@ -111,7 +136,7 @@ class _Elements:
         self.op = op
         self._queue = op.inputs[0].op
         if self._queue.type not in _QUEUES:
-            raise _NotLowered
+            raise _NotLowered(f"a {self._queue.type} is not read ahead", op)
         self.handles = (self._queue,)
         self._rows: list[tuple[Any, ...]] = []
 
@@ -131,15 +156,33 @@ class _Elements:
         self._rows = []
 
 
-def _source_of(ops: Sequence[Operation]) -> _Reader | _Elements:
+def _within(ops: Iterable[Operation]) -> Iterator[Operation]:
+    """Operations, and those that their kernels run."""
+    for op in ops:
+        yield op
+        yield from _within(op.inner or ())
+
+
+def _independent(op: Operation) -> bool:
+    """Whether it may be run for many records before the next operation is."""
+    if op.blocking:
+        return False
+    if op.inner is not None:
+        return all(map(_independent, op.inner))
+    return not op.stateful or op.type in _INDEPENDENT
+
+
+def _source_of(enqueue: Operation, ops: Sequence[Operation]) -> _Reader | _Elements:
     reads = [op for op in ops if op.type in ("ReaderReadV2", "QueueDequeueV2")]
-    if len(reads) != 1:
+    if not reads:
         raise _NotLowered
+    if len(reads) > 1:
+        raise _NotLowered(f"it takes from {len(reads)} readers and queues", enqueue)
     if reads[0].type == "ReaderReadV2":
         return _Reader(reads[0])
     # Elements are taken ahead of their use, which is visible: only where it is faster.
     if not any(op.type == "ParseSingleExample" for op in ops):
-        raise _NotLowered
+        raise _NotLowered("what it takes from a queue is not parsed", enqueue)
     return _Elements(reads[0])
 
 
@@ -158,10 +201,10 @@ class BlockPlan:
 
     def __init__(self, enqueue: Operation) -> None:
         ops = needed([enqueue], frozenset())
+        self.source = _source_of(enqueue, ops)
         if enqueue.type != "QueueEnqueueV2" or enqueue.inputs[0].op.type not in _QUEUES:
-            raise _NotLowered
+            raise _NotLowered("it is not the enqueue of an element", enqueue)
         self.enqueue, self._queue = enqueue, enqueue.inputs[0].op
-        self.source = _source_of(ops)
         self._same: dict[Tensor, Same] = {}
         self._code: list[Operation] = []
         known = (enqueue, self._queue, self.source.op, *self.source.handles)
@@ -171,12 +214,13 @@ class BlockPlan:
         self._code = with_images(self._code, enqueue.inputs, self._same)
         used = {tensor for op in (enqueue, *self._code) for tensor in op.inputs}
         self._wanted = [tensor in used for tensor in self.source.op.outputs]
-        self._drawing = [op for op in self._code if op.type.startswith("Random")]
+        self._drawing = [op for op in _within(self._code) if op.type in _DRAWS]
         self._count = _FIRST_RECORDS
 
     def _add(self, op: Operation) -> None:
-        if op.blocking or (op.stateful and op.type not in _INDEPENDENT):
-            raise _NotLowered
+        if not _independent(op):
+            inner = next((each for each in _within([op]) if not _independent(each)), op)
+            raise _NotLowered(f"{inner.type} has effects that each record may see", inner)
         ahead = [*op.inputs, *[t for other in op.control_inputs for t in other.outputs]]
         if op.stateful or not all(tensor in self._same for tensor in ahead):
             self._code.append(op)
@@ -184,8 +228,8 @@ class BlockPlan:
         try:
             with np.errstate(all="ignore"):
                 values = op.kernel(None, *[self._same[tensor].value for tensor in op.inputs])
-        except Exception:  # which it will raise again, in its place
-            raise _NotLowered from None
+        except Exception as error:  # which it will raise again, in its place
+            raise _NotLowered(f"it fails: {error}", op) from None
         self._same.update(zip(op.outputs, map(Same, values), strict=True))
 
     # What a session executes.
@@ -261,7 +305,9 @@ def enqueuer(sess: Any, op: Any) -> Callable[[], Any]:
         return plain
     try:
         plan = BlockPlan(op)
-    except _NotLowered:
+    except _NotLowered as error:
+        if error.reason and explaining():
+            explain_step(op.name, error.reason, error.origin)
         return plain
     one = sess.make_callable(op, feed_list=plan.source.op.outputs)
 

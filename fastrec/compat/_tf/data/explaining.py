@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reasons why functions run element by element, for ``FASTREC_COMPAT_EXPLAIN=1``."""
+"""Reasons why elements are worked on one by one, for ``FASTREC_COMPAT_EXPLAIN=1``."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-__all__ = ["explain", "explaining"]
+__all__ = ["explain", "explain_step", "explaining"]
 
 _HERE = os.path.dirname(os.path.dirname(os.path.dirname(__file__)))
 
@@ -33,9 +33,29 @@ def explain(function: Callable[..., Any], error: Exception) -> None:
     frames = traceback.extract_tb(error.__traceback__)
     own = [frame for frame in frames if not frame.filename.startswith(_HERE)]
     name = getattr(function, "__qualname__", type(function).__name__)
-    where = f"{own[-1].filename}:{own[-1].lineno}: {own[-1].line}" if own else "?"
-    print(
-        f"fastrec.compat: {name} is called for each element: {type(error).__name__}: {error}\n"
-        f"    {where}",
-        file=sys.stderr,
+    _tell(
+        f"{name} is called for each element: {type(error).__name__}: {error}",
+        (own[-1].filename, own[-1].lineno or 0) if own else None,
     )
+
+
+def explain_step(name: str, reason: str, origin: tuple[str, int] | None) -> None:
+    """Write to standard error why an operation of a queue runner runs once for each record.
+
+    Parameters
+    ----------
+    name : str
+        Of the operation.
+    reason : str
+    origin : (str, int), optional
+        File and line of the program that made what keeps it from running on blocks.
+    """
+    _tell(f"{name} runs once for each record: {reason}", origin)
+
+
+def _tell(what: str, origin: tuple[str, int] | None) -> None:
+    import linecache
+
+    line = linecache.getline(*origin).strip() if origin else ""
+    where = f"{origin[0]}:{origin[1]}: {line}" if origin else "?"
+    print(f"fastrec.compat: {what}\n    {where}", file=sys.stderr)
