@@ -370,7 +370,19 @@ def decode_jpeg(
     fancy_upsampling: bool = True,
     max_pixels: int = 134217728,
 ) -> npt.NDArray[np.uint8]: ...
+def encode_jpeg(
+    pixels: npt.NDArray[np.uint8],
+    quality: int = 95,
+    *,
+    progressive: bool = False,
+    optimize: bool = False,
+    subsampling: bool = True,
+    density_unit: int = 1,
+    density: tuple[int, int] = (300, 300),
+    xmp: bytes = b"",
+) -> bytes: ...
 def png_version() -> str | None: ...
+def encode_png(pixels: npt.NDArray[np.uint8], level: int = -1, *, bits: int = 8) -> bytes: ...
 def decode_png(
     data: Buffer, channels: int, *, bits: int = 8, max_pixels: int = 134217728
 ) -> npt.NDArray[Any]: ...

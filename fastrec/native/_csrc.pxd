@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # The headers of csrc/, once more, in their order and spelling; no logic.
 
-from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 
 
 cdef extern from "<stdatomic.h>" nogil:
@@ -767,6 +767,27 @@ cdef extern from "image/png.h" nogil:
                            fr_error *err) noexcept
     int fr_png_decode(fr_span data, const fr_png_header *header, const fr_png_format *format,
                       uint8_t *out, size_t row_step, fr_error *err) noexcept
+
+
+cdef extern from "image/png_encode.h" nogil:
+    int fr_png_encode(const uint8_t *pixels, size_t height, size_t width,
+                      const fr_png_format *format, int level, fr_buffer *out,
+                      fr_error *err) noexcept
+
+
+cdef extern from "image/jpeg_encode.h" nogil:
+    ctypedef struct fr_jpeg_settings:
+        int quality
+        bint is_progressive
+        bint optimize
+        bint no_subsampling
+        int density_unit
+        uint16_t x_density
+        uint16_t y_density
+        fr_span xmp
+
+    int fr_jpeg_encode(const uint8_t *pixels, size_t height, size_t width, int channels,
+                       const fr_jpeg_settings *settings, fr_buffer *out, fr_error *err) noexcept
 
 
 cdef extern from "image/jpeg.h" nogil:

@@ -113,3 +113,48 @@ def decode_jpeg(data, int channels=0, *, int ratio=1, region=None, bint fast_dct
             jpeg.jpeg, &part, &out[0, 0, 0], part.width * part.channels, &err)
     check(status, &err)
     return result
+
+
+def encode_jpeg(const uint8_t[:, :, ::1] pixels, int quality=95, *, bint progressive=False,
+                bint optimize=False, bint subsampling=True, int density_unit=1, density=(300, 300),
+                bytes xmp=b""):
+    """Encode a JPEG, as ``tf.io.encode_jpeg`` does, to the byte.
+
+    Parameters
+    ----------
+    pixels : ndarray of uint8, shape (height, width, 1 or 3)
+    quality : int
+        0 to 100.
+    progressive, optimize : bool
+        In several scans; with Huffman tables of its own.
+    subsampling : bool
+        Halve the sides of the colours.
+    density_unit : int
+        1 for inches, 2 for centimetres.
+    density : (int, int)
+        Pixels of such a unit, from left to right and from top to bottom.
+    xmp : bytes
+        XMP metadata.
+
+    Raises
+    ------
+    ValueError
+        For other values, sides of more than 65500 pixels, and without libjpeg-turbo.
+    """
+    cdef c.fr_jpeg_settings settings
+    cdef c.fr_error err
+    cdef size_t height = pixels.shape[0], width = pixels.shape[1]
+    cdef int status, channels = pixels.shape[2]
+    cdef OwnedBuffer out = OwnedBuffer()
+    if not pixels.size:
+        raise ValueError("an image must have pixels")
+    settings.quality, settings.density_unit = quality, density_unit
+    settings.is_progressive, settings.optimize = progressive, optimize
+    settings.no_subsampling = not subsampling
+    settings.x_density, settings.y_density = density
+    settings.xmp.data, settings.xmp.size = <const uint8_t *>xmp, len(xmp)
+    with nogil:
+        status = c.fr_jpeg_encode(
+            &pixels[0, 0, 0], height, width, channels, &settings, &out.buffer, &err)
+    check(status, &err)
+    return out.buffer.data[:out.buffer.size]

@@ -110,13 +110,16 @@ class TFRecordWriter:
 
     def write(self, record: Any) -> None:
         """Write bytes, or text as UTF-8, as one record."""
-        if isinstance(record, str):
-            record = record.encode()
-        elif not isinstance(record, (bytes, bytearray)):
-            raise TypeError(f"a record is bytes, not {type(record).__name__}")
+        if type(record) is not bytes:
+            if isinstance(record, str):
+                record = record.encode()
+            elif not isinstance(record, (bytes, bytearray)):
+                raise TypeError(f"a record is bytes, not {type(record).__name__}")
         with self._lock:
-            file = self._opened()
-            self._run(file.write, record)
+            try:
+                (self._file or self._opened()).write(record)
+            except OSError as error:
+                raise _errors.translated(error) from error
 
     def flush(self) -> None:
         """Have everything in the file, for others to read."""

@@ -221,8 +221,11 @@ class TensorShape:
 
     def is_compatible_with(self, other: Any) -> bool:
         """Whether the two may be the same shape."""
-        mine, theirs = self._sizes, as_shape(other)._sizes
-        if mine is None or theirs is None:
+        mine = self._sizes
+        if mine is None or mine == other:  # the shape of an array, most of the time
+            return True
+        theirs = as_shape(other)._sizes
+        if theirs is None:
             return True
         return len(mine) == len(theirs) and all(
             a is None or b is None or a == b for a, b in zip(mine, theirs, strict=True)

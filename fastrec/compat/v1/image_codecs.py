@@ -8,6 +8,7 @@ from typing import Any
 from .._tf.dtypes import as_dtype, int32, string, uint8
 from .._tf.ops import Op
 from .._tf.ops import codecs as rows
+from .._tf.texts import as_bytes
 from ._nodes import Tensor
 from ._ops import record
 from .constants import convert_to_tensor
@@ -145,6 +146,7 @@ def encode_jpeg(
             f'"grayscale", "rgb".'
         )
     how: dict[str, Any] = {"progressive": progressive, "optimize": optimize_size}
-    how |= {"chroma_downsampling": chroma_downsampling, "dpi": (x_density, y_density)}
+    how |= {"chroma_downsampling": chroma_downsampling, "density_unit": density_unit}
+    how |= {"density": (x_density, y_density), "xmp": as_bytes(xmp_metadata)}
     tensor = convert_to_tensor(image, uint8, "image")
     return record(rows.ENCODE_JPEG, (tensor,), name, format=format, quality=quality, **how)

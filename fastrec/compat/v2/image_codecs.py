@@ -11,6 +11,7 @@ from .._tf.dtypes import as_dtype
 from .._tf.ops import Op, invalid, same_spec
 from .._tf.ops import codecs as rows
 from .._tf.tensor import convert_to_tensor
+from .._tf.texts import as_bytes
 from .._tf.trace import run
 from ._types import invalid_type
 
@@ -127,7 +128,8 @@ def encode_jpeg(
             f'"grayscale", "rgb"'
         )
     how: dict[str, Any] = {"progressive": progressive, "optimize": optimize_size}
-    how |= {"chroma_downsampling": chroma_downsampling, "dpi": (x_density, y_density)}
+    how |= {"chroma_downsampling": chroma_downsampling, "density_unit": density_unit}
+    how |= {"density": (x_density, y_density), "xmp": as_bytes(xmp_metadata)}
     tensor = convert_to_tensor(image, "uint8")
     return run(rows.ENCODE_JPEG, [tensor], format=format, quality=quality, **how)
 

@@ -316,6 +316,9 @@ def encode_png(pixels: Array, compression: int = -1) -> bytes:
         raise _invalid(f"image must have 1, 2, 3, or 4 channels, got {channels}")
     if not height or not width:
         raise _invalid("image must not be empty")
+    if _core.png_version() is not None:
+        whole = np.ascontiguousarray(pixels)
+        return _core.encode_png(whole.view(np.uint8), compression, bits=8 * pixels.itemsize)
     if pixels.dtype == np.uint16:
         return _deep_png(pixels, compression)
     from PIL import Image
@@ -357,7 +360,9 @@ def encode_jpeg(
     progressive: bool = False,
     optimize: bool = False,
     chroma_downsampling: bool = True,
-    dpi: tuple[int, int] = (300, 300),
+    density_unit: str = "in",
+    density: tuple[int, int] = (300, 300),
+    xmp: bytes = b"",
 ) -> bytes:
     """A JPEG with the pixels.
 
@@ -368,11 +373,13 @@ def encode_jpeg(
         ``"grayscale"``, ``"rgb"``, or empty for what there is.
     quality : int
         0 to 100.
+    xmp : bytes
+        XMP metadata.
 
     Raises
     ------
     InvalidArgumentError
-        For another number of channels.
+        For another number of channels, and more than 65500 rows or columns.
     """
     channels = pixels.shape[2]
     shape = f"[{','.join(str(n) for n in pixels.shape)}]"
@@ -381,6 +388,20 @@ def encode_jpeg(
         raise _invalid(f"format {kind} expects {expected} channels, got {shape}")
     if channels not in (1, 3):
         raise _invalid(f"image must have 1 or 3 channels, got {shape}")
+    if _core.jpeg_version() is not None:
+        try:
+            return _core.encode_jpeg(
+                np.ascontiguousarray(pixels),
+                quality,
+                progressive=progressive,
+                optimize=optimize,
+                subsampling=chroma_downsampling,
+                density_unit=1 if density_unit == "in" else 2,
+                density=(density[0] & 0xFFFF, density[1] & 0xFFFF),
+                xmp=xmp,
+            )
+        except ValueError as error:
+            raise _invalid(str(error)) from error
     from PIL import Image
 
     flat = np.ascontiguousarray(pixels[:, :, 0] if channels == 1 else pixels)
@@ -392,6 +413,7 @@ def encode_jpeg(
         progressive=progressive,
         optimize=optimize,
         subsampling=2 if chroma_downsampling else 0,
-        dpi=dpi,
+        dpi=density if density_unit == "in" else tuple(n * 2.54 for n in density),
+        **({"xmp": xmp} if xmp else {}),
     )
     return file.getvalue()

@@ -167,14 +167,17 @@ def _crop_spec(
 DECODE_AND_CROP_JPEG = Op("DecodeAndCropJpeg", _crop_jpeg, _crop_spec)
 
 
-def _encode_png(images: Array, *, compression: int) -> Array:
+def _encode_png(images: Array, *, compression: int) -> Any:
     if images.ndim < 3:
         raise invalid(f"images must have at least rank 3, got {list(images.shape)}")
     if not -1 <= compression <= 9:
         raise invalid(f"compression should be in [-1,9], got {compression}")
+    encode = _codecs().encode_png
+    if images.ndim == 3:
+        return encode(images, compression)
     flat = images.reshape(-1, *images.shape[-3:])
     result = np.empty(len(flat), object)
-    result[:] = [_codecs().encode_png(image, compression) for image in flat]
+    result[:] = [encode(image, compression) for image in flat]
     return result.reshape(images.shape[:-3])
 
 
@@ -193,6 +196,8 @@ def _encode_jpeg(image: Array, *, format: str, quality: int, **how: Any) -> byte
         raise invalid(f"quality must be in [0,100], got {quality}")
     if image.ndim != 3:
         raise invalid(f"Input must be a 3-dimensional uint8 Tensor, got {in_messages(image.shape)}")
+    if how["density_unit"] not in ("in", "cm"):
+        raise invalid(f"density_unit must be 'in' or 'cm', got {how['density_unit']!r}")
     return bytes(_codecs().encode_jpeg(image, format, quality, **how))
 
 
