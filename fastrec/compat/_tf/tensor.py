@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 import fastrec
 
 from . import errors as _errors
-from .dtypes import DType, as_dtype, short_name
+from .dtypes import DType, as_dtype, int32, short_name
 from .shape import TensorShape as _TensorShape
 
 __all__ = ["EagerTensor", "Tensor", "TensorShape", "as_array", "convert_to_tensor"]
@@ -336,7 +336,7 @@ def convert_to_tensor(
     TypeError, ValueError
         When it is none, or not of that type.
     """
-    if dtype is None and type(value) is int and -(1 << 31) <= value < 1 << 31:
+    if (dtype is None or dtype is int32) and type(value) is int and -(1 << 31) <= value < 1 << 31:
         return EagerTensor(np.array(value, np.int32))  # what most numbers are
     wanted = None if dtype is None else as_dtype(dtype)
     if isinstance(value, Tensor):

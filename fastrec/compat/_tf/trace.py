@@ -165,8 +165,18 @@ def _wrap_symbol(symbol: Symbol) -> Any:
     return symbol if maker is None else maker(symbol)
 
 
-def run(op: Op, inputs: Sequence[Any], **attributes: Any) -> Any:
-    """Run an operation on tensors, or note it down when one of them is a symbol."""
+def run(
+    op: Op,
+    inputs: Sequence[Any],
+    name: str | None = None,
+    type: str | None = None,
+    /,
+    **attributes: Any,
+) -> Any:
+    """Run an operation on tensors, or note it down when one of them is a symbol.
+
+    The name and the type of a node of a graph are nothing here.
+    """
     raws = [raw_of(each) for each in inputs]
     trace = next((raw.trace for raw in raws if isinstance(raw, Symbol)), None)
     if trace is not None:

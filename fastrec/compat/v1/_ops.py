@@ -11,6 +11,7 @@ import numpy as np
 
 from .._tf.dtypes import DType, bool_
 from .._tf.errors import InvalidArgumentError
+from .._tf.faces import Version
 from .._tf.ops import Array, Op, invalid
 from .._tf.ops.reductions import one_number
 from .._tf.shape import TensorShape
@@ -20,6 +21,7 @@ from .constants import convert_to_tensor
 from .graph import create_op
 
 __all__ = [
+    "GRAPHS",
     "Array",
     "binary",
     "checked_kind",
@@ -76,6 +78,7 @@ def record(
     inputs: Sequence[Tensor],
     name: str | None = None,
     type: str | None = None,
+    /,
     **attributes: Any,
 ) -> Tensor:
     """The output of an operation of the registry, which is added to the graph.
@@ -93,6 +96,7 @@ def record_all(
     inputs: Sequence[Tensor],
     name: str | None = None,
     type: str | None = None,
+    /,
     **attributes: Any,
 ) -> list[Tensor]:
     """The outputs of an operation that has several. Raises as :func:`record` does."""
@@ -174,10 +178,7 @@ def of_kinds(name: str, kinds: str, tensor: Tensor) -> Tensor:
                 f"expected type of bool."
             )
         allowed = [t.name for t in DType.by_name.values() if t.numpy.kind in kinds]
-        raise TypeError(
-            f"Value passed to parameter 'x' has DataType {tensor.dtype.name} not in list of "
-            f"allowed values: {', '.join(allowed)}"
-        )
+        raise _refused_type("x", "T", tensor.dtype, allowed)
     return tensor
 
 
@@ -202,17 +203,28 @@ def numbers_of(
     ValueError
         When it is known to have another rank.
     """
+    if isinstance(value, (list, tuple)) and not value:
+        return convert_to_tensor(np.zeros(0, np.int32))
     tensor = convert_to_tensor(value)
     if tensor.dtype.name not in allowed:
-        raise TypeError(
-            f"Value passed to parameter '{parameter}' has DataType {tensor.dtype.name} not in list "
-            f"of allowed values: {', '.join(allowed)}"
-        )
+        raise _refused_type(parameter, "", tensor.dtype, allowed)
     if rank is not None and tensor.shape.ndims not in (rank, None):
         raise ValueError(
             f"Shape must be rank {rank} but is rank {tensor.shape.ndims} for '{parameter}'"
         )
     return tensor
+
+
+def _refused_type(parameter: str, attr: str, found: DType, allowed: Sequence[str]) -> Exception:
+    return TypeError(
+        f"Value passed to parameter '{parameter}' has DataType {found.name} not in list of "
+        f"allowed values: {', '.join(allowed)}"
+    )
+
+
+def _refused_value(op: str, attr: str, value: str, allowed: Sequence[str]) -> Exception:
+    names = ", ".join(f'"{each}"' for each in allowed)
+    return ValueError(f"Attr '{attr}' of '{op}' Op passed string {value!r} not in: {names}.")
 
 
 def _typed(value: Any) -> bool:
@@ -242,3 +254,20 @@ def tensors_of(values: Sequence[Any], dtype: DType | None = None) -> list[Tensor
     if dtype is None and values:
         dtype = types[0] if types else convert_to_tensor(values[0]).dtype
     return [convert_to_tensor(value, dtype) for value in values]
+
+
+GRAPHS = Version(
+    tensor=convert_to_tensor,
+    is_tensor=_typed,
+    apply=record,
+    apply_all=record_all,
+    apply_asserted=record,
+    checked=checked_kind,
+    pair=same_types,
+    alike=lambda op, values: tensors_of(values),
+    integers=lambda value, parameter, attr=None, rank=None, allowed=("int32", "int64"): numbers_of(
+        value, parameter, rank, allowed
+    ),
+    refused_type=_refused_type,
+    refused_value=_refused_value,
+)

@@ -1,23 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Boxes of images: drawn by chance, painted, and chosen."""
+"""Boxes of images: drawn by chance, painted and cut out."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from .._tf.dtypes import float32, int32
+from .._tf.dtypes import float32
+from .._tf.faces import one_of
 from .._tf.kernels import philox
 from .._tf.ops import boxes as rows
+from ._faces import images as _images
 from ._nodes import Tensor
-from ._ops import Array, record
+from ._ops import Array
 from .constants import convert_to_tensor
 from .graph import create_op
 
 __all__ = [
     "crop_and_resize",
     "draw_bounding_boxes",
-    "non_max_suppression",
     "sample_distorted_bounding_box",
 ]
 
@@ -70,10 +71,8 @@ def draw_bounding_boxes(
     images: Any, boxes: Any, name: str | None = None, colors: Any = None
 ) -> Tensor:
     """Images with the outlines of boxes."""
-    inputs = [convert_to_tensor(images), convert_to_tensor(boxes, float32)]
-    if colors is None:
-        return record(rows.DRAW_BOXES, inputs, name, "DrawBoundingBoxes")
-    return record(rows.DRAW_BOXES, [*inputs, convert_to_tensor(colors, float32)], name)
+    found: Tensor = _images.draw_bounding_boxes(images, boxes, colors, name)
+    return found
 
 
 def crop_and_resize(
@@ -87,27 +86,8 @@ def crop_and_resize(
     box_indices: Any = None,
 ) -> Tensor:
     """Parts of images scaled to one size."""
-    numbers = box_ind if box_indices is None else box_indices
-    inputs = [convert_to_tensor(image), convert_to_tensor(boxes, float32)]
-    inputs += [convert_to_tensor(each, int32) for each in (numbers, crop_size)]
-    how = {"method": method, "outside": extrapolation_value}
-    return record(rows.CROP_AND_RESIZE, inputs, name, None, **how)
-
-
-def non_max_suppression(
-    boxes: Any,
-    scores: Any,
-    max_output_size: Any,
-    iou_threshold: Any = 0.5,
-    score_threshold: Any = float("-inf"),
-    name: str | None = None,
-) -> Tensor:
-    """The numbers of the boxes of best score that overlap none of a better one too much."""
-    inputs = (
-        convert_to_tensor(boxes, float32),
-        convert_to_tensor(scores, float32),
-        convert_to_tensor(max_output_size, int32),
-        convert_to_tensor(iou_threshold, float32),
-        convert_to_tensor(score_threshold, float32),
+    numbers = one_of("box_ind", box_ind, "box_indices", box_indices)
+    found: Tensor = _images.crop_and_resize(
+        image, boxes, numbers, crop_size, method, extrapolation_value, name
     )
-    return record(rows.SUPPRESSED, inputs, name)
+    return found

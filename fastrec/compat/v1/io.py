@@ -11,20 +11,11 @@ from .._tf.records import TFRecordOptions as TFRecordOptions
 from .._tf.records import TFRecordWriter as TFRecordWriter
 from .._tf.records import tf_record_iterator as tf_record_iterator
 from . import _missing
+from ._faces import codecs as _codecs
 from .file_ops import match_filenames_once as match_filenames_once
 from .file_ops import matching_files as matching_files
 from .file_ops import read_file as read_file
 from .file_ops import write_file as write_file
-from .image_codecs import decode_and_crop_jpeg as decode_and_crop_jpeg
-from .image_codecs import decode_bmp as decode_bmp
-from .image_codecs import decode_gif as decode_gif
-from .image_codecs import decode_image as decode_image
-from .image_codecs import decode_jpeg as decode_jpeg
-from .image_codecs import decode_png as decode_png
-from .image_codecs import encode_jpeg as encode_jpeg
-from .image_codecs import encode_png as encode_png
-from .image_codecs import extract_jpeg_shape as extract_jpeg_shape
-from .image_codecs import is_jpeg as is_jpeg
 from .parsing_ops import FixedLenFeature as FixedLenFeature
 from .parsing_ops import FixedLenSequenceFeature as FixedLenSequenceFeature
 from .parsing_ops import RaggedFeature as RaggedFeature
@@ -48,6 +39,16 @@ from .shared_ops import operations
 from .string_ops import decode_base64 as decode_base64
 from .string_ops import encode_base64 as encode_base64
 
+decode_and_crop_jpeg = _codecs.decode_and_crop_jpeg
+decode_bmp = _codecs.decode_bmp
+decode_gif = _codecs.decode_gif
+decode_image = _codecs.decode_image
+decode_jpeg = _codecs.decode_jpeg
+decode_png = _codecs.decode_png
+encode_jpeg = _codecs.encode_jpeg
+encode_png = _codecs.encode_png
+extract_jpeg_shape = _codecs.extract_jpeg_shape
+is_jpeg = _codecs.is_jpeg
 decode_compressed = operations.decode_compressed
 
 

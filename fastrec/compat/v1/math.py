@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .._tf.operations import IN_MATH
+from .._tf.faces.more import IN_MATH
 from . import _missing
 from .math_ops import abs as abs
 from .math_ops import add as add

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from .._tf.dtypes import as_dtype
-from .._tf.operations import IN_BOTH, IN_MATH, Operations
+from .._tf.faces.more import IN_BOTH, IN_MATH, Operations
 from .._tf.ops import Op
 from .._tf.ops import arithmetic as rows
 from ._nodes import Tensor

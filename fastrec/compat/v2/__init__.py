@@ -29,7 +29,7 @@ from .._tf.dtypes import (
     uint32,
     uint64,
 )
-from .._tf.operations import IN_BOTH
+from .._tf.faces.more import IN_BOTH
 from .._tf.specs import RaggedTensorSpec, SparseTensorSpec, TensorSpec, TypeSpec
 from .._tf.tensor import Tensor, TensorShape, convert_to_tensor
 from . import (

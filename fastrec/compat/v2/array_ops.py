@@ -14,7 +14,7 @@ from .._tf.ops.arithmetic import CONJ, IDENTITY
 from .._tf.shape import in_messages
 from .._tf.tensor import OPERATORS, EagerTensor, Tensor, TensorShape, convert_to_tensor, mismatch
 from .._tf.trace import run
-from ._types import invalid_type
+from ._eager import refused_type
 from .math_ops import cast
 
 
@@ -42,7 +42,7 @@ def sizes_of(shape: Any, attr: str = "Tshape") -> Any:
     empty = isinstance(shape, (list, tuple)) and not shape
     tensor = convert_to_tensor(np.zeros(0, np.int32) if empty else shape)
     if not tensor.dtype.is_integer:
-        raise invalid_type(attr, tensor.dtype, "int32, int64")
+        raise refused_type("", attr, tensor.dtype, ("int32", "int64"))
     return tensor
 
 

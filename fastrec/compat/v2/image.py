@@ -1,129 +1,50 @@
 # SPDX-License-Identifier: Apache-2.0
+# ruff: noqa: F403
 """``tf.image``: images out of bytes and back, cut, turned, lit and coloured."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from .image_boxes import (
-    crop_and_resize,
-    draw_bounding_boxes,
-    non_max_suppression,
-    sample_distorted_bounding_box,
-    stateless_sample_distorted_bounding_box,
-)
-from .image_codecs import (
-    adjust_jpeg_quality,
-    decode_and_crop_jpeg,
-    decode_bmp,
-    decode_gif,
-    decode_image,
-    decode_jpeg,
-    decode_png,
-    encode_jpeg,
-    encode_png,
-    extract_jpeg_shape,
-    is_jpeg,
-)
-from .image_colour import (
-    adjust_brightness,
-    adjust_contrast,
-    adjust_gamma,
-    adjust_hue,
-    adjust_saturation,
-    convert_image_dtype,
-    grayscale_to_rgb,
-    hsv_to_rgb,
-    per_image_standardization,
-    rgb_to_grayscale,
-    rgb_to_hsv,
-)
-from .image_random import (
-    random_brightness,
-    random_contrast,
-    random_crop,
-    random_flip_left_right,
-    random_flip_up_down,
-    random_hue,
-    random_jpeg_quality,
-    random_saturation,
-    stateless_random_brightness,
-    stateless_random_contrast,
-    stateless_random_crop,
-    stateless_random_flip_left_right,
-    stateless_random_flip_up_down,
-    stateless_random_hue,
-    stateless_random_saturation,
-)
-from .image_sizes import (
-    ResizeMethod,
-    central_crop,
-    crop_to_bounding_box,
-    flip_left_right,
-    flip_up_down,
-    pad_to_bounding_box,
-    resize,
-    resize_with_crop_or_pad,
-    resize_with_pad,
-    rot90,
-    transpose,
-)
+from ._faces import codecs as _codecs
+from ._faces import images as _images
+from .image_boxes import *
+from .image_random import *
+from .image_sizes import *
 
-__all__ = [
-    "ResizeMethod",
-    "adjust_brightness",
-    "adjust_contrast",
-    "adjust_gamma",
-    "adjust_hue",
-    "adjust_jpeg_quality",
-    "adjust_saturation",
-    "central_crop",
-    "convert_image_dtype",
-    "crop_and_resize",
-    "crop_to_bounding_box",
-    "decode_and_crop_jpeg",
-    "decode_bmp",
-    "decode_gif",
-    "decode_image",
-    "decode_jpeg",
-    "decode_png",
-    "draw_bounding_boxes",
-    "encode_jpeg",
-    "encode_png",
-    "extract_jpeg_shape",
-    "flip_left_right",
-    "flip_up_down",
-    "grayscale_to_rgb",
-    "hsv_to_rgb",
-    "is_jpeg",
-    "non_max_suppression",
-    "pad_to_bounding_box",
-    "per_image_standardization",
-    "random_brightness",
-    "random_contrast",
-    "random_crop",
-    "random_flip_left_right",
-    "random_flip_up_down",
-    "random_hue",
-    "random_jpeg_quality",
-    "random_saturation",
-    "resize",
-    "resize_with_crop_or_pad",
-    "resize_with_pad",
-    "rgb_to_grayscale",
-    "rgb_to_hsv",
-    "rot90",
-    "sample_distorted_bounding_box",
-    "stateless_random_brightness",
-    "stateless_random_contrast",
-    "stateless_random_crop",
-    "stateless_random_flip_left_right",
-    "stateless_random_flip_up_down",
-    "stateless_random_hue",
-    "stateless_random_saturation",
-    "stateless_sample_distorted_bounding_box",
-    "transpose",
-]
+adjust_brightness = _images.adjust_brightness
+adjust_contrast = _images.adjust_contrast
+adjust_gamma = _images.adjust_gamma
+adjust_hue = _images.adjust_hue
+adjust_jpeg_quality = _codecs.adjust_jpeg_quality
+adjust_saturation = _images.adjust_saturation
+central_crop = _images.central_crop
+convert_image_dtype = _images.convert_image_dtype
+crop_and_resize = _images.crop_and_resize
+crop_to_bounding_box = _images.crop_to_bounding_box
+decode_and_crop_jpeg = _codecs.decode_and_crop_jpeg
+decode_bmp = _codecs.decode_bmp
+decode_gif = _codecs.decode_gif
+decode_image = _codecs.decode_image
+decode_jpeg = _codecs.decode_jpeg
+decode_png = _codecs.decode_png
+draw_bounding_boxes = _images.draw_bounding_boxes
+encode_jpeg = _codecs.encode_jpeg
+encode_png = _codecs.encode_png
+extract_jpeg_shape = _codecs.extract_jpeg_shape
+flip_left_right = _images.flip_left_right
+flip_up_down = _images.flip_up_down
+grayscale_to_rgb = _images.grayscale_to_rgb
+hsv_to_rgb = _images.hsv_to_rgb
+is_jpeg = _codecs.is_jpeg
+non_max_suppression = _images.non_max_suppression
+pad_to_bounding_box = _images.pad_to_bounding_box
+per_image_standardization = _images.per_image_standardization
+resize_with_crop_or_pad = _images.resize_with_crop_or_pad
+rgb_to_grayscale = _images.rgb_to_grayscale
+rgb_to_hsv = _images.rgb_to_hsv
+rot90 = _images.rot90
+transpose = _images.transpose
 
 
 def __getattr__(name: str) -> Any:

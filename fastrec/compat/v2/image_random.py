@@ -13,8 +13,7 @@ from .._tf.ops.colours import changed, pixels
 from .._tf.specs import TensorSpec, TypeSpec
 from .._tf.tensor import convert_to_tensor
 from .._tf.trace import Block, Op, run
-from . import image_colour
-from .image_codecs import adjust_jpeg_quality
+from ._faces import codecs, images
 from .random import stateless_uniform, uniform
 
 __all__ = [
@@ -101,42 +100,42 @@ def _between(lower: float, upper: float) -> dict[str, float]:
 
 def random_brightness(image: Any, max_delta: float, seed: int | None = None) -> Any:
     """An image with a number of up to `max_delta` added or taken away."""
-    return image_colour.adjust_brightness(image, _seeded(seed)([], **_span(max_delta)))
+    return images.adjust_brightness(image, _seeded(seed)([], **_span(max_delta)))
 
 
 def random_contrast(image: Any, lower: float, upper: float, seed: int | None = None) -> Any:
     """An image of more contrast, or less."""
-    return image_colour.adjust_contrast(image, _seeded(seed)([], **_between(lower, upper)))
+    return images.adjust_contrast(image, _seeded(seed)([], **_between(lower, upper)))
 
 
 def random_hue(image: Any, max_delta: float, seed: int | None = None) -> Any:
     """An image whose colours are turned by up to `max_delta` of the circle of hues."""
-    return image_colour.adjust_hue(image, _seeded(seed)([], **_span(max_delta, 0.5)))
+    return images.adjust_hue(image, _seeded(seed)([], **_span(max_delta, 0.5)))
 
 
 def random_saturation(image: Any, lower: float, upper: float, seed: int | None = None) -> Any:
     """An image of more saturation, or less."""
-    return image_colour.adjust_saturation(image, _seeded(seed)([], **_between(lower, upper)))
+    return images.adjust_saturation(image, _seeded(seed)([], **_between(lower, upper)))
 
 
 def stateless_random_brightness(image: Any, max_delta: float, seed: Any) -> Any:
     """An image with a number of up to `max_delta` added or taken away, as `seed` decides."""
-    return image_colour.adjust_brightness(image, _stateless(seed)([], **_span(max_delta)))
+    return images.adjust_brightness(image, _stateless(seed)([], **_span(max_delta)))
 
 
 def stateless_random_contrast(image: Any, lower: float, upper: float, seed: Any) -> Any:
     """An image of more contrast, or less, as `seed` decides."""
-    return image_colour.adjust_contrast(image, _stateless(seed)([], **_between(lower, upper)))
+    return images.adjust_contrast(image, _stateless(seed)([], **_between(lower, upper)))
 
 
 def stateless_random_hue(image: Any, max_delta: float, seed: Any) -> Any:
     """An image whose colours are turned, as `seed` decides."""
-    return image_colour.adjust_hue(image, _stateless(seed)([], **_span(max_delta, 0.5)))
+    return images.adjust_hue(image, _stateless(seed)([], **_span(max_delta, 0.5)))
 
 
 def stateless_random_saturation(image: Any, lower: float, upper: float, seed: Any = None) -> Any:
     """An image of more saturation, or less, as `seed` decides."""
-    return image_colour.adjust_saturation(image, _stateless(seed)([], **_between(lower, upper)))
+    return images.adjust_saturation(image, _stateless(seed)([], **_between(lower, upper)))
 
 
 def random_jpeg_quality(
@@ -144,7 +143,7 @@ def random_jpeg_quality(
 ) -> Any:
     """An image as a JPEG of some quality would have it."""
     limits = {"minval": min_jpeg_quality, "maxval": max_jpeg_quality}
-    return adjust_jpeg_quality(image, _seeded(seed)([], **limits, dtype="int32"))
+    return codecs.adjust_jpeg_quality(image, _seeded(seed)([], **limits, dtype="int32"))
 
 
 def _crop(value: Any, size: Any, draw: Uniform) -> Any:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Images cut, filled up, scaled and turned."""
+"""Images scaled."""
 
 from __future__ import annotations
 
@@ -7,25 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from .._tf.errors import InvalidArgumentError
 from .._tf.ops import geometry
 from .._tf.tensor import _holds_symbol, convert_to_tensor
-from .._tf.trace import Op, Symbol, run
-from .array_ops import integers
+from .._tf.trace import Symbol, run
+from ._eager import EAGER
 
-__all__ = [
-    "ResizeMethod",
-    "central_crop",
-    "crop_to_bounding_box",
-    "flip_left_right",
-    "flip_up_down",
-    "pad_to_bounding_box",
-    "resize",
-    "resize_with_crop_or_pad",
-    "resize_with_pad",
-    "rot90",
-    "transpose",
-]
+__all__ = ["ResizeMethod", "resize", "resize_with_pad"]
 
 
 class ResizeMethod:
@@ -39,34 +26,6 @@ class ResizeMethod:
     LANCZOS5 = "lanczos5"
     GAUSSIAN = "gaussian"
     MITCHELLCUBIC = "mitchellcubic"
-
-
-def _changed(op: Op, image: Any, *numbers: Any, **attributes: Any) -> Any:
-    try:
-        return run(op, [convert_to_tensor(each) for each in (image, *numbers)], **attributes)
-    except InvalidArgumentError as error:  # as of a graph that cannot be built
-        raise geometry.known(error) from None
-
-
-def crop_to_bounding_box(
-    image: Any, offset_height: Any, offset_width: Any, target_height: Any, target_width: Any
-) -> Any:
-    """Part of an image."""
-    box = offset_height, offset_width, target_height, target_width
-    return _changed(geometry.CROP, image, *box)
-
-
-def pad_to_bounding_box(
-    image: Any, offset_height: Any, offset_width: Any, target_height: Any, target_width: Any
-) -> Any:
-    """An image inside of a larger one of zeros."""
-    box = offset_height, offset_width, target_height, target_width
-    return _changed(geometry.PAD, image, *box)
-
-
-def resize_with_crop_or_pad(image: Any, target_height: Any, target_width: Any) -> Any:
-    """The middle of an image, with zeros around it where it is too small."""
-    return _changed(geometry.CROP_OR_PAD, image, target_height, target_width)
 
 
 def resize(
@@ -139,30 +98,6 @@ def resize_with_pad(
     antialias: bool = False,
 ) -> Any:
     """An image scaled without changing its form, with zeros around it."""
+    inputs = [convert_to_tensor(each) for each in (image, target_height, target_width)]
     how = {"method": _method(method), "antialias": antialias}
-    return _changed(geometry.RESIZE_WITH_PAD, image, target_height, target_width, **how)
-
-
-def central_crop(image: Any, central_fraction: float) -> Any:
-    """The middle part of an image."""
-    return _changed(geometry.CENTRAL_CROP, image, fraction=central_fraction)
-
-
-def flip_left_right(image: Any) -> Any:
-    """An image mirrored."""
-    return _changed(geometry.FLIP_LEFT_RIGHT, image)
-
-
-def flip_up_down(image: Any) -> Any:
-    """An image upside down."""
-    return _changed(geometry.FLIP_UP_DOWN, image)
-
-
-def transpose(image: Any, name: str | None = None) -> Any:
-    """Rows as columns."""
-    return _changed(geometry.TRANSPOSE, image)
-
-
-def rot90(image: Any, k: Any = 1, name: str | None = None) -> Any:
-    """An image turned to the left, `k` times by a right angle."""
-    return _changed(geometry.ROT90, image, integers(k))
+    return EAGER.apply_asserted(geometry.RESIZE_WITH_PAD, inputs, **how)

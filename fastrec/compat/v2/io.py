@@ -22,18 +22,7 @@ from .._tf.records import TFRecordOptions, TFRecordWriter
 from .._tf.specs import TensorSpec
 from .._tf.tensor import as_array, convert_to_tensor
 from .._tf.trace import Block, Op, run
-from .image_codecs import (
-    decode_and_crop_jpeg,
-    decode_bmp,
-    decode_gif,
-    decode_image,
-    decode_jpeg,
-    decode_png,
-    encode_jpeg,
-    encode_png,
-    extract_jpeg_shape,
-    is_jpeg,
-)
+from ._faces import codecs as _codecs
 from .parsing import (
     FixedLenFeature,
     FixedLenSequenceFeature,
@@ -81,6 +70,17 @@ __all__ = [
     "serialize_tensor",
     "write_file",
 ]
+
+decode_and_crop_jpeg = _codecs.decode_and_crop_jpeg
+decode_bmp = _codecs.decode_bmp
+decode_gif = _codecs.decode_gif
+decode_image = _codecs.decode_image
+decode_jpeg = _codecs.decode_jpeg
+decode_png = _codecs.decode_png
+encode_jpeg = _codecs.encode_jpeg
+encode_png = _codecs.encode_png
+extract_jpeg_shape = _codecs.extract_jpeg_shape
+is_jpeg = _codecs.is_jpeg
 
 
 def __getattr__(name: str) -> Any:

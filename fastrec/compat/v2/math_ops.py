@@ -11,12 +11,12 @@ import numpy as np
 
 from .._tf import errors as _errors
 from .._tf.dtypes import as_dtype
-from .._tf.operations import IN_MATH
+from .._tf.faces.more import IN_MATH
 from .._tf.ops import Op
 from .._tf.ops import arithmetic as rows
 from .._tf.tensor import OPERATORS, Tensor, convert_to_tensor, mismatch
 from .._tf.trace import run
-from ._types import check_type
+from ._eager import checked
 from .reductions import (  # noqa: F401
     argmax,
     argmin,
@@ -48,7 +48,7 @@ def _pair(op: str, x: Any, y: Any) -> tuple[Any, Any]:
 def _binary(op: Op) -> Callable[..., Any]:
     def function(x: Any, y: Any, name: str | None = None) -> Any:
         tensors = _pair(op.name, x, y)
-        check_type(op, tensors[0])
+        checked(op, tensors[0])
         return run(op, tensors)
 
     function.__doc__ = f"TensorFlow's ``{op.name}`` of two tensors of one type."
@@ -58,7 +58,7 @@ def _binary(op: Op) -> Callable[..., Any]:
 def _unary(op: Op) -> Callable[..., Any]:
     def function(x: Any, name: str | None = None) -> Any:
         tensor = convert_to_tensor(x)
-        check_type(op, tensor)
+        checked(op, tensor)
         return run(op, [tensor])
 
     function.__doc__ = f"TensorFlow's ``{op.name}`` of each element."
@@ -148,7 +148,7 @@ def matmul(
 ) -> Any:
     """The matrix product."""
     tensors = _pair("MatMul", a, b)
-    check_type(rows.MATMUL, tensors[0])
+    checked(rows.MATMUL, tensors[0])
     turned = {"transpose_a": bool(transpose_a), "transpose_b": bool(transpose_b)}
     return run(rows.MATMUL, tensors, **turned)
 
@@ -159,7 +159,7 @@ def add_n(inputs: Sequence[Any], name: str | None = None) -> Any:
         raise ValueError("Inputs must be an iterable of at least one Tensor with the same dtype.")
     first = convert_to_tensor(inputs[0])
     tensors = [_pair("AddN", first, each)[1] for each in inputs]
-    check_type(rows.ADD_N, first)
+    checked(rows.ADD_N, first)
     return run(rows.ADD_N, tensors)
 
 

@@ -13,7 +13,7 @@ from .._tf.dtypes import as_dtype
 from .._tf.specs import TensorSpec
 from .._tf.tensor import as_array, convert_to_tensor
 from .._tf.trace import Op, Symbol, run
-from ._types import check_type
+from ._eager import checked
 from .array_ops import sizes_of
 
 __all__ = [
@@ -35,7 +35,7 @@ class TopK(NamedTuple):
 
 def _op(name: str, kernel: Callable[..., Any], *inputs: Any, kinds: str = "") -> Any:
     tensors, op = [convert_to_tensor(each) for each in inputs], Op(name, kernel, kinds=kinds)
-    check_type(op, tensors[0])
+    checked(op, tensors[0])
     return run(op, tensors)
 
 

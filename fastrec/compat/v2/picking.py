@@ -12,7 +12,7 @@ from .._tf.ops import picking as rows
 from .._tf.ops.arithmetic import SELECT
 from .._tf.tensor import OPERATORS, Tensor, convert_to_tensor
 from .._tf.trace import Symbol, run
-from ._types import check_type, invalid_type
+from ._eager import checked, refused_type
 from .array_ops import integers, sizes_of
 from .math_ops import _pair, cast
 
@@ -48,7 +48,7 @@ def gather(
 def _indices(value: Any) -> Any:
     tensor = convert_to_tensor(value)
     if tensor.dtype.name not in ("int16", "int32", "int64"):
-        raise invalid_type("Tindices", tensor.dtype, "int16, int32, int64")
+        raise refused_type("", "Tindices", tensor.dtype, ("int16", "int32", "int64"))
     return tensor
 
 
@@ -74,11 +74,11 @@ def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None)
     """`x` where the condition holds and `y` elsewhere; with neither, where that is."""
     chosen = convert_to_tensor(condition)
     if x is None and y is None:
-        check_type(rows.WHERE, chosen)
+        checked(rows.WHERE, chosen)
         return run(rows.WHERE, [chosen])
     if x is None or y is None:
         raise ValueError("x and y must both be non-None or both be None.")
-    check_type(SELECT, chosen)
+    checked(SELECT, chosen)
     return run(SELECT, [chosen, *_pair("SelectV2", x, y)])
 
 
@@ -102,7 +102,7 @@ def one_hot(
     off = convert_to_tensor(0 if off_value is None else off_value, wanted)
     tensor, count = convert_to_tensor(indices), integers(depth)
     if not tensor.dtype.is_integer:
-        raise invalid_type("TI", tensor.dtype, "uint8, int8, int32, int64")
+        raise refused_type("", "TI", tensor.dtype, ("uint8", "int8", "int32", "int64"))
     return run(rows.ONE_HOT, [tensor, count, on, off], axis=-1 if axis is None else axis)
 
 
@@ -144,7 +144,7 @@ def _number(part: Any) -> Any:
     if isinstance(part, Symbol):
         return part
     if isinstance(part, (bool, np.bool_)):
-        raise invalid_type("Index", as_dtype("bool"), "int16, int32, int64")
+        raise refused_type("", "Index", as_dtype("bool"), ("int16", "int32", "int64"))
     return rows.python_number(part)
 
 

@@ -10,7 +10,7 @@ from .._tf.ops import invalid
 from .._tf.ops.raw import DECODE_RAW, RAW_TYPES
 from .._tf.tensor import convert_to_tensor
 from .._tf.trace import run
-from ._types import invalid_type
+from ._eager import refused_type
 
 __all__ = ["decode_raw"]
 
@@ -25,7 +25,7 @@ def decode_raw(
     """Strings as the numbers whose bytes they are, along one more dimension."""
     dtype = as_dtype(out_type)
     if short_name(dtype) not in RAW_TYPES.split() or (fixed_length and dtype.is_bool):
-        raise invalid_type("out_type", dtype, ", ".join(RAW_TYPES.split()))
+        raise refused_type("", "out_type", dtype, RAW_TYPES.split())
     if fixed_length is not None and fixed_length % dtype.size:
         raise invalid(
             f"fixed_length ({fixed_length}) must be a multiple of the size of out_type "

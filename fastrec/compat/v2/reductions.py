@@ -13,7 +13,7 @@ from .._tf.ops import Op
 from .._tf.ops import reductions as rows
 from .._tf.tensor import EagerTensor, Tensor, convert_to_tensor
 from .._tf.trace import run
-from ._types import check_type
+from ._eager import checked
 
 
 def _axes(axis: Any) -> Any:
@@ -39,7 +39,7 @@ def _reduction(op: Op) -> Callable[..., Any]:
                 f"Input must be either real or complex. Received integer type <dtype: "
                 f"'{tensor.dtype.name}'>."
             )
-        check_type(op, tensor)
+        checked(op, tensor)
         return run(op, [tensor, *axes], keep_dims=bool(keepdims))
 
     reduce.__doc__ = f"TensorFlow's ``{op.name}`` over `axis`, or over everything."
@@ -70,7 +70,7 @@ def _place_of(op: Op) -> Callable[..., Any]:
         input: Any, axis: Any = None, output_type: Any = "int64", name: str | None = None
     ) -> Any:
         tensor = convert_to_tensor(input)
-        check_type(op, tensor)
+        checked(op, tensor)
         inputs = [tensor, _dimension(0 if axis is None else axis)]
         return run(op, inputs, output_type=as_dtype(output_type))
 
@@ -87,6 +87,6 @@ def cumsum(
 ) -> Any:
     """Sums of the elements up to each one, along `axis`."""
     tensor = convert_to_tensor(x)
-    check_type(rows.CUMSUM, tensor)
+    checked(rows.CUMSUM, tensor)
     how = {"exclusive": bool(exclusive), "reverse": bool(reverse)}
     return run(rows.CUMSUM, [tensor, convert_to_tensor(axis)], **how)

@@ -6,7 +6,7 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
-from .._tf.operations import Operations
+from .._tf.faces.more import Operations
 from .._tf.ops import Op
 from .._tf.tensor import convert_to_tensor
 from .._tf.trace import run

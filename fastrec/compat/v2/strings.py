@@ -17,8 +17,8 @@ from .._tf.ops import strings as rows
 from .._tf.specs import RaggedTensorSpec, TensorSpec, TypeSpec
 from .._tf.tensor import Tensor, as_array, convert_to_tensor, mismatch
 from .._tf.trace import run
+from ._eager import refused_type
 from ._ragged import RaggedTensor
-from ._types import invalid_type
 from .array_ops import sizes_of
 
 __all__ = [
@@ -119,7 +119,7 @@ def to_number(input: Any, out_type: Any = "float32", name: str | None = None) ->
     """Strings as the numbers that they spell."""
     dtype = as_dtype(out_type)
     if dtype.name not in rows.SPELT:
-        raise invalid_type("out_type", dtype, "float, double, int32, int64, uint32, uint64")
+        raise refused_type("", "out_type", dtype, rows.SPELT)
     return _run(rows.TO_NUMBER, input, out_type=dtype)
 
 

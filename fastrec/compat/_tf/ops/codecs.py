@@ -12,7 +12,7 @@ from ..dtypes import DType, as_dtype, float32, uint8
 from ..shape import in_messages
 from ..specs import TensorSpec, TypeSpec
 from ..tensor import as_array
-from . import Array, Op, constant_of, invalid
+from . import Array, Op, constant_of, invalid, same_spec
 
 PNG_TYPES = ("uint8", "uint16")
 JPEG_FORMATS = ("", "grayscale", "rgb")
@@ -209,3 +209,14 @@ def _encode_jpeg_spec(specs: Sequence[Any], *_: Any, **__: Any) -> list[TypeSpec
 
 
 ENCODE_JPEG = Op("EncodeJpeg", _encode_jpeg, _encode_jpeg_spec)
+
+
+def _as_jpeg(x: Array, quality: Any) -> Array:
+    from ..kernels import pixels
+
+    whole = pixels.convert(x, np.dtype(np.uint8), saturate=True)
+    data = _codecs().encode_jpeg(whole, "", int(quality))
+    return pixels.convert(_decode(data, x.shape[-1]), x.dtype)
+
+
+ADJUST_JPEG_QUALITY = Op("AdjustJpegQuality", _as_jpeg, same_spec)

@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from .dtypes import as_dtype
-from .errors import DataLossError
-from .ops import Op, invalid, reductions, same_spec, segments
-from .ops import arithmetic as rows
-from .ops.arithmetic import binary, unary
-from .tensor import as_array
+from ..dtypes import as_dtype
+from ..errors import DataLossError
+from ..ops import Op, invalid, reductions, same_spec, segments
+from ..ops import arithmetic as rows
+from ..ops.arithmetic import binary, unary
+from ..tensor import as_array
 
 __all__ = ["IN_BOTH", "IN_MATH", "Operations"]
 

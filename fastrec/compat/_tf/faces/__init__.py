@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Public functions that both versions have: written once, and made for each of them.
+
+A class of :class:`Faces` has the functions of a topic. A version makes one object of it, with the
+:class:`Version` that says what tensors are there and how errors read; its methods are the
+functions. What a version calls by other arguments is a function of the version's own, on top.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from ..dtypes import DType
+from ..ops import Op
+
+__all__ = ["Apply", "Faces", "Version", "one_of"]
+
+
+class Apply(Protocol):
+    """Adds an operation to a graph, runs it, or notes it down."""
+
+    def __call__(
+        self,
+        op: Op,
+        inputs: Sequence[Any],
+        name: str | None = None,
+        type: str | None = None,
+        /,
+        **attributes: Any,
+    ) -> Any:
+        """The output; a tuple of them where there are several, unless all are asked for."""
+        ...
+
+
+@dataclass(frozen=True)
+class Version:
+    """How one version makes tensors, applies operations and refuses arguments.
+
+    Attributes
+    ----------
+    tensor : callable
+        A value, and optionally a type, as a tensor.
+    is_tensor : callable
+        Whether a value is a tensor, and has a type of its own.
+    apply : Apply
+        The output of an operation of one output.
+    apply_all : Apply
+        The outputs of an operation, as a list.
+    apply_asserted : Apply
+        As `apply`, for operations whose checks TensorFlow makes before it runs anything.
+    checked : callable
+        An operation and a tensor; the tensor, whose type the operation takes.
+    pair : callable
+        The name of an operation and two values; tensors of one type.
+    alike : callable
+        The name of an operation and values; tensors of one type.
+    integers : callable
+        A value, the parameter and the attribute that it is for, the rank that it must have and the
+        types that it may have; a tensor.
+    refused_type : callable
+        The parameter, the attribute, the type and the allowed ones; the error.
+    refused_value : callable
+        The name of an operation, the attribute, the string and the allowed ones; the error.
+    """
+
+    tensor: Callable[..., Any]
+    is_tensor: Callable[[Any], bool]
+    apply: Apply
+    apply_all: Apply
+    apply_asserted: Apply
+    checked: Callable[[Op, Any], Any]
+    pair: Callable[[str, Any, Any], tuple[Any, Any]]
+    alike: Callable[[str, Sequence[Any]], list[Any]]
+    integers: Callable[..., Any]
+    refused_type: Callable[[str, str, DType, Sequence[str]], Exception]
+    refused_value: Callable[[str, str, str, Sequence[str]], Exception]
+
+
+class Faces:
+    """Functions of one topic, for one of the versions."""
+
+    def __init__(self, version: Version) -> None:
+        self._version = version
+        self._tensor, self._apply = version.tensor, version.apply
+
+    def _given(self, value: Any, dtype: DType) -> Any:
+        """A tensor as it is; anything else as one of `dtype`."""
+        return self._tensor(value, None if self._version.is_tensor(value) else dtype)
+
+
+def one_of(old: str, value: Any, new: str, other: Any) -> Any:
+    """An argument that has two names.
+
+    Raises
+    ------
+    ValueError
+        When both are given.
+    """
+    if value is not None and other is not None:
+        raise ValueError(f"Cannot specify both '{old}' and '{new}'.")
+    return value if other is None else other

@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the functions of both versions ask of this one: everything runs, or is traced, at once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from .._tf.dtypes import DType, as_dtype, bool_, short_name
+from .._tf.errors import InvalidArgumentError, OpError
+from .._tf.faces import Version
+from .._tf.ops import Op, geometry, invalid
+from .._tf.tensor import EagerTensor, Tensor, convert_to_tensor, mismatch
+from .._tf.trace import run
+
+__all__ = ["EAGER", "alike", "checked", "integers", "pair", "refused_type"]
+
+# NumPy accepts more types than operations do, with other results.
+_NAMES = {
+    "f": "bfloat16, half, float, double",
+    "i": "int8, int16, int32, int64",
+    "u": "uint8, uint16, uint32, uint64",
+    "c": "complex64, complex128",
+    "b": "bool",
+    "O": "string",
+}
+_PLACES = ("int32", "int64")
+
+
+def _not_allowed(attr: str, found: DType, names: str) -> OpError:
+    text = f"Value for attr '{attr}' of {short_name(found)} is not in the list of allowed values: "
+    return invalid(text + names)
+
+
+def refused_type(parameter: str, attr: str, found: DType, allowed: Sequence[str]) -> OpError:
+    """Return TensorFlow's error for a type that an operation does not accept."""
+    return _not_allowed(attr, found, ", ".join(short_name(as_dtype(name)) for name in allowed))
+
+
+def _refused_value(op: str, attr: str, value: str, allowed: Sequence[str]) -> OpError:
+    names = ", ".join(f'"{each}"' for each in allowed)
+    return invalid(
+        f"Value for attr '{attr}' of \"{value}\" is not in the list of allowed values: {names}"
+    )
+
+
+def checked(op: Op, tensor: Any, number: int = 0) -> Any:
+    """`tensor` itself, which the operation takes.
+
+    Raises
+    ------
+    InvalidArgumentError
+        When it does not, with TensorFlow's text.
+    """
+    kinds = op.kinds
+    if not kinds or tensor.dtype.numpy.kind in kinds:
+        return tensor
+    if kinds == "b":
+        raise mismatch(op.name, bool_, tensor.dtype, number)
+    raise _not_allowed("T", tensor.dtype, ", ".join(_NAMES[kind] for kind in kinds))
+
+
+def pair(op: str, x: Any, y: Any) -> tuple[Any, Any]:
+    """Two tensors of one type; what is no tensor takes the type of the other."""
+    if not isinstance(x, Tensor) and isinstance(y, Tensor):
+        x = convert_to_tensor(x, y.dtype)
+    x = convert_to_tensor(x)
+    y = y if isinstance(y, Tensor) else convert_to_tensor(y, x.dtype)
+    if x.dtype != y.dtype:
+        raise mismatch(op, x.dtype, y.dtype)
+    return x, y
+
+
+def alike(op: str, values: Sequence[Any]) -> list[Any]:
+    """Tensors of the type of the first one that is a tensor, or of the widest."""
+    dtype = next((value.dtype for value in values if isinstance(value, Tensor)), None)
+    if dtype is None:
+        found = [convert_to_tensor(value) for value in values]
+        dtype = next((each.dtype for each in found if each.dtype.is_floating), None)
+        dtype = dtype or (found[0].dtype if found else None)
+    for number, value in enumerate(values):
+        if dtype and isinstance(value, Tensor) and value.dtype != dtype:
+            raise mismatch(op, dtype, value.dtype, number)
+    return [convert_to_tensor(value, dtype) for value in values]
+
+
+def integers(
+    value: Any,
+    parameter: str,
+    attr: str | None = None,
+    rank: int | None = None,
+    allowed: Sequence[str] = _PLACES,
+) -> Any:
+    """Sizes or places as a tensor.
+
+    Raises
+    ------
+    InvalidArgumentError
+        For elements of another type.
+    TypeError
+        For these, where TensorFlow converts the value to one type of integers: without `attr`.
+    """
+    if isinstance(value, (list, tuple)) and not value:
+        return EagerTensor(np.zeros(0, np.int32))
+    tensor = convert_to_tensor(value)
+    if not tensor.dtype.is_integer or (
+        allowed is not _PLACES and attr is not None and tensor.dtype.name not in allowed
+    ):
+        if attr is None:
+            raise TypeError(f"Cannot convert {value} to EagerTensor of dtype int32")
+        raise refused_type(parameter, attr, tensor.dtype, allowed)
+    return tensor
+
+
+def _apply_all(
+    op: Op,
+    inputs: Sequence[Any],
+    name: str | None = None,
+    type: str | None = None,
+    /,
+    **attributes: Any,
+) -> list[Any]:
+    found = run(op, inputs, **attributes)
+    return list(found) if isinstance(found, tuple) else [found]
+
+
+def _apply_asserted(
+    op: Op,
+    inputs: Sequence[Any],
+    name: str | None = None,
+    type: str | None = None,
+    /,
+    **attributes: Any,
+) -> Any:
+    try:
+        return run(op, inputs, **attributes)
+    except InvalidArgumentError as error:  # as of a graph that cannot be built
+        raise geometry.known(error) from None
+
+
+EAGER = Version(
+    tensor=convert_to_tensor,
+    is_tensor=lambda value: isinstance(value, Tensor),
+    apply=run,
+    apply_all=_apply_all,
+    apply_asserted=_apply_asserted,
+    checked=checked,
+    pair=pair,
+    alike=alike,
+    integers=integers,
+    refused_type=refused_type,
+    refused_value=_refused_value,
+)
