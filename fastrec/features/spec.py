@@ -394,3 +394,13 @@ def plan_frames(features: Mapping[str, Feature]) -> ReadPlan:
         if isinstance(feature, FixedLenSequenceFeature):
             planner.add((key,), (columns, builders.frame_counts))
     return planner.plan()
+
+
+def plan_frame_rows(features: Mapping[str, Feature]) -> ReadPlan:
+    """Plan as :func:`plan_frames`; a FixedLenSequenceFeature is its frames, without padding."""
+    planner = Planner()
+    for key, feature in features.items():
+        columns, build = check_feature(key, feature)._frame_columns(encode_key(key))
+        rows = isinstance(feature, FixedLenSequenceFeature)
+        planner.add(key, (columns, None if rows else build))
+    return planner.plan()

@@ -8,7 +8,7 @@ from typing import Any
 
 from .. import _core
 from ..columns import Bytes
-from ..features.spec import Feature, plan_context, plan_frames
+from ..features.spec import Feature, plan_context, plan_frame_rows, plan_frames
 from .parse import check_records, compile_schema
 
 __all__ = ["SequenceParser", "parse_sequence_example", "parse_single_sequence_example"]
@@ -20,11 +20,18 @@ class SequenceParser:
     """Parses SequenceExamples by a specification that is compiled once.
 
     It may be called by several threads at once.
+
+    Parameters
+    ----------
+    context, sequence : mapping of str to feature
+    padded : bool
+        Make one array of the frames of a :class:`FixedLenSequenceFeature`; otherwise they are the
+        rows of a :class:`Ragged`, and there are no numbers of frames.
     """
 
-    def __init__(self, context: Any, sequence: Any) -> None:
+    def __init__(self, context: Any, sequence: Any, padded: bool = True) -> None:
         self._context = compile_schema(plan_context, context)
-        self._lists = compile_schema(plan_frames, sequence)
+        self._lists = compile_schema(plan_frames if padded else plan_frame_rows, sequence)
 
     def __call__(self, records: Any) -> tuple[_Columns, _Columns, _Columns]:
         """Columns of the context, of the feature lists, and numbers of frames."""

@@ -6,24 +6,39 @@ A value is an ndarray, bytes or :class:`fastrec.Bytes` for strings, a :class:`fa
 
 - an ndarray or a Bytes, whose first dimension counts them,
 - a Ragged, whose rows are arrays of one dimension,
+- a :class:`fastrec.columns.Arrays`, whose rows are arrays of differing shape,
 - a :class:`VarLen`, whose rows are sparse vectors, or
 - a list.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 import fastrec
+from fastrec.columns import Arrays
 
 from . import errors as _errors
 from .shape import in_messages
 from .tensor import as_array
 
-__all__ = ["VarLen", "Variants", "batch_of", "column_of", "joined", "rows_of", "shape_of"]
+__all__ = [
+    "VarLen",
+    "Variants",
+    "arrays_of",
+    "batch_of",
+    "column_of",
+    "common_size",
+    "flat_values",
+    "joined",
+    "refilled",
+    "rows_of",
+    "shape_of",
+]
 
 
 class VarLen:
@@ -69,6 +84,35 @@ class Variants(list[Any]):
     @property
     def _raw(self) -> Variants:
         return self
+
+
+def arrays_of(values: np.ndarray[Any, Any], row_splits: np.ndarray[Any, Any]) -> Arrays:
+    """Arrays that differ in how many of `values` they have, one after the other from the first."""
+    shapes = np.empty((len(row_splits) - 1, values.ndim), np.int64)
+    shapes[:, 0] = np.diff(row_splits)
+    shapes[:, 1:] = values.shape[1:]
+    return Arrays(values.reshape(-1), row_splits * math.prod(values.shape[1:]), shapes)
+
+
+def flat_values(column: Any) -> Any:
+    """The elements of all rows of a Ragged or an Arrays, one after the other."""
+    return column.values[int(column.row_splits[0]) : int(column.row_splits[-1])]
+
+
+def refilled(column: Any, values: Any) -> Any:
+    """A Ragged or an Arrays with other elements for those of :func:`flat_values`."""
+    splits = column.row_splits - column.row_splits[0]
+    if isinstance(column, Arrays):
+        return Arrays(values, splits, column.shapes)
+    return fastrec.Ragged(values, splits)
+
+
+def common_size(column: Arrays) -> tuple[int, ...] | None:
+    """The sizes of all dimensions but the first, which all arrays have; None where they differ."""
+    inner = column.shapes[:, 1:]
+    if not len(inner) or (inner != inner[0]).any():
+        return None
+    return tuple(inner[0].tolist())
 
 
 def rows_of(column: Any) -> Iterator[Any]:
@@ -126,6 +170,9 @@ def joined(columns: Sequence[Any]) -> Any:
         return _joined_strings(columns)
     if kinds == {fastrec.Ragged}:
         return _joined_rows(columns)
+    if kinds == {Arrays} and len({column.shapes.shape[1] for column in columns}) == 1:
+        flat = _joined_rows(columns)
+        return Arrays(flat.values, flat.row_splits, np.concatenate([c.shapes for c in columns]))
     if kinds == {VarLen}:
         return VarLen(_joined_rows([column.rows for column in columns]))
     return [row for column in columns for row in rows_of(column)] if first is not None else []
@@ -144,7 +191,7 @@ def _joined_strings(columns: Sequence[fastrec.Bytes]) -> fastrec.Bytes:
     )
 
 
-def _joined_rows(columns: Sequence[fastrec.Ragged]) -> fastrec.Ragged:
+def _joined_rows(columns: Sequence[Any]) -> fastrec.Ragged:
     splits, values, end = [np.zeros(1, np.int64)], [], 0
     for column in columns:
         begin, stop = int(column.row_splits[0]), int(column.row_splits[-1])
@@ -174,6 +221,10 @@ def batch_of(column: Any, component: int = 0, fused: bool = False) -> Any:
             if isinstance(values, fastrec.Bytes):
                 return fastrec.Bytes(values.data, values.offsets, shape)
             return values.reshape(*shape, *values.shape[1:])
+        column = list(column)
+    if isinstance(column, Arrays):
+        if (column.shapes == column.shapes[0]).all():
+            return flat_values(column).reshape(len(column), *column.shapes[0])
         column = list(column)
     if not isinstance(column, list):
         return column

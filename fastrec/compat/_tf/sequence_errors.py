@@ -34,9 +34,7 @@ def _misfits(feature: Any, item: Any) -> bool:
     return kind is not None and kind != _LISTS[short_name(item.dtype)]
 
 
-def _in_context(
-    item: Dense, examples: Sequence[Any], index: int, name: str, example: str
-) -> str | None:
+def _in_context(item: Dense, examples: Sequence[Any], index: int, name: str) -> str | None:
     contexts = [example.context.feature for example in examples]
     found, wanted, kind = contexts[index], _size(item), short_name(item.dtype)
     present = item.key in found
@@ -52,11 +50,11 @@ def _in_context(
         at = f"Inconsistent max number of elements for feature {item.key}: "
         return f"{at}expected {wanted}, but found {most}"
     if present:
-        return f"Unexpected number of elements in example {example}"
+        return f"Unexpected number of elements in example {name}"
     return f"Feature: {item.key} (data type: {kind}) is required but could not be found."
 
 
-def _in_frames(item: Dense, examples: Sequence[Any], index: int, name: str, _: str) -> str | None:
+def _in_frames(item: Dense, examples: Sequence[Any], index: int, name: str) -> str | None:
     lists = [example.feature_lists.feature_list for example in examples]
     if item.key not in lists[index]:
         if getattr(item.feature, "allow_missing", True):
@@ -87,28 +85,23 @@ def _in_frames(item: Dense, examples: Sequence[Any], index: int, name: str, _: s
 
 
 def _text(
-    context: Checked,
-    frames: Checked,
-    rows: Sequence[bytes],
-    index: int,
-    name: str | None,
+    context: Checked, frames: Checked, rows: Sequence[bytes], index: int, name: str
 ) -> str | None:
     from google.protobuf.message import DecodeError
 
     from fastrec.train import SequenceExample
 
-    example = str(index) if name is None else name
     examples = []
     for number, row in enumerate(rows):
         try:
             examples.append(SequenceExample.FromString(bytes(row)))
         except DecodeError:
             if number == index:
-                return f"Invalid protocol message input, example id: {example}"
+                return f"Invalid protocol message input, example id: {name}"
             examples.append(SequenceExample())
     for items, look in ((context.dense, _in_context), (frames.dense, _in_frames)):
         for item in items:
-            if (text := look(item, examples, index, name or "<unknown>", example)) is not None:
+            if (text := look(item, examples, index, name)) is not None:
                 return text
     return None
 
@@ -122,6 +115,6 @@ def sequence_failure(
 ) -> OpError:
     """The error to raise, from `error`, when some SequenceExamples could not be parsed."""
     index = error.record or 0
-    name = names[index].decode("utf-8", "replace") if index < len(names) else None
+    name = names[index].decode("utf-8", "replace") if index < len(names) else "<unknown>"
     text = _text(context, frames, rows, index, name) if index < len(rows) else None
     return translated(error, text)

@@ -205,6 +205,7 @@ class Trace:
         self.outputs: list[tuple[bool, Any]] = []
         self._steps = self._fused = self._late = _steps([], [])
         self._early: list[Node] = []
+        self._early_steps = self._steps
         self._carried: list[int] = []
         self.specs: list[TypeSpec] = []
 
@@ -281,6 +282,7 @@ class Trace:
         late = [node for node in self.nodes if id(node) not in done]
         references = [ref for node in late for ref in node.inputs] + self.outputs
         self._carried = sorted(ready.intersection(slot for is_slot, slot in references if is_slot))
+        self._early_steps = _steps(self._early, [(True, slot) for slot in self._carried])
         return late
 
     @property
@@ -291,7 +293,7 @@ class Trace:
     def early(self, count: int, columns: Sequence[Any]) -> list[Any]:
         """Columns of what :meth:`late` takes, from columns of `count` elements."""
         wanted = [(True, slot) for slot in self._carried]
-        return self._run_columns(self._early, self.given, wanted, count, columns)
+        return self._run_columns(self._early_steps, self.given, wanted, count, columns)
 
     def late(self, values: Sequence[Any]) -> tuple[Any, ...]:
         """Run the rest of it on the values of one element."""
@@ -364,14 +366,14 @@ class Trace:
     def run_block(self, count: int, columns: Sequence[Any], parsed: bool = False) -> list[Any]:
         """Run it on columns of `count` elements; of what its first operation gives, if `parsed`."""
         if parsed:
-            nodes, given = self.nodes[1:], self.nodes[0].slots
+            steps, given = self._steps[1:], self.nodes[0].slots
         else:
-            nodes, given = self.nodes, tuple(self.given)
-        return self._run_columns(nodes, given, self.outputs, count, columns)
+            steps, given = self._steps, tuple(self.given)
+        return self._run_columns(steps, given, self.outputs, count, columns)
 
     def _run_columns(
         self,
-        nodes: Sequence[Node],
+        steps: Sequence[tuple[Node, list[int]]],
         given: Sequence[int],
         wanted: Sequence[tuple[bool, Any]],
         count: int,
@@ -380,17 +382,20 @@ class Trace:
         slots: list[Any] = [None] * self.count
         for slot, column in zip(given, columns, strict=True):
             slots[slot] = Block(column, True)
-        for node in nodes:
-            blocks = [slots[ref] if is_slot else Block(ref, False) for is_slot, ref in node.inputs]
-            with np.errstate(all="ignore"):
+        with np.errstate(all="ignore"):
+            for node, done in steps:
+                blocks = [slots[ref] if late else Block(ref, False) for late, ref in node.inputs]
                 result = None
                 if node.op.block is not None:
                     result = node.op.block(count, *blocks, **node.attributes)
                 if result is None:
                     result = _one_by_one(node, count, blocks)
-            results = result if isinstance(result, tuple) else (result,)
-            for slot, each in zip(node.slots, results, strict=True):
-                slots[slot] = each if isinstance(each, Block) else Block(each, True)
+                results = result if isinstance(result, tuple) else (result,)
+                for slot, each in zip(node.slots, results, strict=True):
+                    slots[slot] = each if isinstance(each, Block) else Block(each, True)
+                for slot in done:
+                    slots[slot] = None
+                del blocks, result, results
         found = [slots[ref] if is_slot else Block(ref, False) for is_slot, ref in wanted]
         return [b.value if b.many else column_of([b.value] * count) for b in found]
 

@@ -3,12 +3,14 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 import fastrec
+from fastrec import _core
 
 from .. import errors as _errors
 from ..columns import batch_of, column_of, rows_of, shape_of
@@ -29,6 +31,8 @@ from .rooms import block_of
 from .streams import Block, Blocks, Value, Values, flattened, in_blocks, rechunked, steps, taken
 
 __all__ = ["Batch", "PaddedBatch", "RaggedBatch", "Unbatch", "ragged_rows"]
+
+_SPARE = 2  # batches whose memory is used again
 
 
 class _Grouped(Node):
@@ -172,6 +176,7 @@ class PaddedBatch(_Grouped):
     ) -> None:
         super().__init__(node, size, drop_remainder)
         self._shapes, self._padding = list(shapes), list(padding)
+        self._spares = [_core.Spares(_SPARE) for _ in self._shapes]
 
     @property
     def specs(self) -> list[TypeSpec]:
@@ -198,8 +203,8 @@ class PaddedBatch(_Grouped):
         return self._filled(list(zip(*chunk, strict=True)))
 
     def _filled(self, columns: Sequence[Any]) -> Value:
-        options = zip(columns, self._shapes, self._padding, strict=True)
-        return tuple(_padded(column, shape, value) for column, shape, value in options)
+        options = zip(columns, self._shapes, self._padding, self._spares, strict=True)
+        return tuple(itertools.starmap(_padded, options))
 
 
 def _in_line(column: Any) -> fastrec.Ragged | None:
@@ -215,7 +220,7 @@ def _in_line(column: Any) -> fastrec.Ragged | None:
     return fastrec.Ragged(np.concatenate(column), splits)
 
 
-def _padded(values: Any, shape: Any, padding: Any) -> Any:
+def _padded(values: Any, shape: Any, padding: Any, spares: _core.Spares) -> Any:
     rows = _in_line(values) if shape is None or len(shape) == 1 else None
     if rows is not None:
         most = int(rows.row_lengths.max())
@@ -243,12 +248,18 @@ def _padded(values: Any, shape: Any, padding: Any) -> Any:
             a > w for a, w in zip(array.shape, wanted, strict=True)
         ):
             raise _too_small()
-    out = np.empty((len(arrays), *wanted), arrays[0].dtype)
-    if any(array.shape != tuple(wanted) for array in arrays):
-        out[...] = (b"" if out.dtype == object else 0) if padding is None else padding
+    dtype = arrays[0].dtype
+    filler = (b"" if dtype.hasobject else 0) if padding is None else padding
+    sizes = (len(arrays), *wanted)
+    out = np.empty(sizes, dtype) if dtype.hasobject else _core.empty(sizes, dtype, spares)
     for number, array in enumerate(arrays):
-        place: tuple[Any, ...] = (number, *(slice(size) for size in array.shape))
-        out[place] = array[()]
+        if array.ndim and array.shape[1:] == out.shape[2:]:
+            out[number, : len(array)] = array
+            out[number, len(array) :] = filler
+        else:
+            out[number] = filler
+            place: tuple[Any, ...] = (number, *map(slice, array.shape))
+            out[place] = array[()]
     return out
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 import fastrec
-from fastrec.columns import take_rows
+from fastrec.columns import Arrays, take_rows
 
 from ..columns import VarLen, column_of, rows_of
 from ..dtypes import as_dtype
@@ -100,7 +100,7 @@ class Filter(Node):
 def _kept(column: Any, mask: Any) -> Any:
     if isinstance(column, np.ndarray):
         return column[mask]
-    if isinstance(column, fastrec.Ragged):
+    if isinstance(column, (fastrec.Ragged, Arrays)):
         return take_rows(column, np.flatnonzero(mask))
     if isinstance(column, VarLen):
         return VarLen(take_rows(column.rows, np.flatnonzero(mask)))

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import fastrec
+from fastrec.columns import Arrays
 
 from ..dtypes import DType
 from ..kernels import slicing
@@ -142,7 +143,7 @@ def _length(part: slice, size: int | None) -> int | None:
 
 
 def _strided_block(_: int, x: Block, *values: Block, index: tuple[Any, ...]) -> Any:
-    if isinstance(x.value, fastrec.Ragged) and x.many and not values:
+    if isinstance(x.value, (fastrec.Ragged, Arrays)) and x.many and not values:
         parts = [part for part in index if part is not Ellipsis]
         if len(parts) == 1 and isinstance(parts[0], slice):
             return _part_of_rows(x.value, parts[0])
@@ -155,19 +156,27 @@ def _strided_block(_: int, x: Block, *values: Block, index: tuple[Any, ...]) -> 
         return None  # one element after the other says what is wrong
 
 
-def _part_of_rows(rows: fastrec.Ragged, part: slice) -> Any:
+def _part_of_rows(rows: Any, part: slice) -> Any:
     """From the beginnings of rows, or from places after them, up to some length."""
     begin, end = part.start or 0, part.stop
     if begin < 0 or part.step not in (None, 1) or (end is not None and end < 0):
         return None
     if not isinstance(rows.values, np.ndarray):
         return None
-    lengths = rows.row_lengths
+    arrays = isinstance(rows, Arrays)
+    lengths = rows.shapes[:, 0] if arrays else rows.row_lengths
     kept = np.maximum((lengths if end is None else np.minimum(lengths, end)) - begin, 0)
+    if (kept == lengths).all():
+        return rows
+    widths = np.prod(rows.shapes[:, 1:], axis=1) if arrays else np.ones(len(kept), np.int64)
+    first = rows.row_splits[:-1] + begin * widths
     splits = np.zeros(len(kept) + 1, np.int64)
-    np.cumsum(kept, out=splits[1:])
-    places = np.arange(splits[-1]) + np.repeat(rows.row_splits[:-1] + begin - splits[:-1], kept)
-    return fastrec.Ragged(rows.values[places], splits)
+    np.cumsum(kept * widths, out=splits[1:])
+    parts = zip(first.tolist(), (first + kept * widths).tolist(), strict=True)
+    values = np.concatenate([rows.values[:0], *(rows.values[a:b] for a, b in parts)])
+    if not arrays:
+        return fastrec.Ragged(values, splits)
+    return Arrays(values, splits, np.hstack([kept[:, np.newaxis], rows.shapes[:, 1:]]))
 
 
 STRIDED_SLICE = Op("StridedSlice", _strided_slice, _strided_spec, _strided_block, cheap=True)

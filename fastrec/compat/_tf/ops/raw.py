@@ -12,7 +12,9 @@ import numpy as np
 
 import fastrec
 from fastrec import ExampleParseError
+from fastrec.columns import Arrays
 
+from ..columns import arrays_of, flat_values
 from ..dtypes import DType, as_dtype, short_name
 from ..errors import translated
 from ..specs import TensorSpec, TypeSpec
@@ -76,6 +78,8 @@ def _block(
     _: int, x: Block, *, out_type: DType, little_endian: bool, fixed_length: int | None
 ) -> Any:
     strings, dtype = x.value, out_type.numpy
+    if x.many and isinstance(strings, fastrec.Ragged) and isinstance(strings.values, fastrec.Bytes):
+        return _of_rows(strings, dtype, little_endian, fixed_length)
     if not x.many or not isinstance(strings, fastrec.Bytes) or not len(strings):
         return None
     sizes = np.diff(strings.offsets)
@@ -87,6 +91,23 @@ def _block(
         return None
     ends = strings.offsets.tolist()
     return [strings.data[a:b].view(dtype) for a, b in itertools.pairwise(ends)]
+
+
+def _of_rows(
+    rows: fastrec.Ragged, dtype: np.dtype[Any], little_endian: bool, fixed: int | None
+) -> Arrays | None:
+    """Rows of strings as arrays of two dimensions, where all strings are of one size."""
+    strings = flat_values(rows)
+    sizes = np.diff(strings.offsets)
+    if len(strings.shape) != 1 or not len(strings):
+        return None
+    if fixed is None and ((sizes != sizes[0]).any() or sizes[0] % dtype.itemsize):
+        return None  # one element after the other says what is wrong
+    found = fastrec.decode_raw(strings, dtype, little_endian, fixed)
+    arrays = arrays_of(found, rows.row_splits - rows.row_splits[0])
+    if fixed is None:
+        arrays.shapes[arrays.shapes[:, 0] == 0] = 0  # no string says how many elements it has
+    return arrays
 
 
 DECODE_RAW = Op("DecodeRaw", _decode, _spec, _block, cheap=True)

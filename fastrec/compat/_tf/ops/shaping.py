@@ -10,7 +10,9 @@ from typing import Any
 import numpy as np
 
 import fastrec
+from fastrec.columns import Arrays
 
+from ..columns import flat_values
 from ..dtypes import DType
 from ..errors import InvalidArgumentError
 from ..kernels.shaping import new_sizes
@@ -33,6 +35,8 @@ def _shape(x: Any, *, out_type: DType) -> Array:
 def _shape_block(_: int, x: Block, *, out_type: DType) -> Any:
     if x.many and isinstance(x.value, fastrec.Ragged):
         return x.value.row_lengths[:, np.newaxis].astype(out_type.numpy)
+    if x.many and isinstance(x.value, Arrays):
+        return x.value.shapes.astype(out_type.numpy)
     return Block(np.array(x.value.shape[1:], out_type.numpy), False) if is_column(x) else None
 
 
@@ -51,6 +55,8 @@ def _size(x: Any, *, out_type: DType) -> Array:
 def _size_block(_: int, x: Block, *, out_type: DType) -> Any:
     if x.many and isinstance(x.value, fastrec.Ragged):
         return x.value.row_lengths.astype(out_type.numpy)
+    if x.many and isinstance(x.value, Arrays):
+        return np.diff(x.value.row_splits).astype(out_type.numpy)
     return Block(_size(x.value[:1], out_type=out_type), False) if is_column(x) else None
 
 
@@ -99,12 +105,32 @@ def _reshape_block(count: int, x: Block, sizes: Block) -> Any:
     wanted = sizes.value.reshape(-1).tolist()
     if isinstance(x.value, fastrec.Bytes) and x.value.shape == (count,) and not wanted:
         return x.value
+    if isinstance(x.value, (fastrec.Ragged, Arrays)):
+        return _reshape_rows(x.value, wanted)
     if not isinstance(x.value, np.ndarray):
         return None
     try:
         return x.value.reshape(count, *new_sizes(x.value.shape[1:], wanted))
     except InvalidArgumentError:
         return None  # one element after the other says what is wrong
+
+
+def _reshape_rows(rows: Any, wanted: Sequence[int]) -> Any:
+    """Arrays of differing shape in another one, of which one size may be open."""
+    if not isinstance(rows.values, np.ndarray) or min(wanted, default=0) < -1:
+        return None
+    totals, open_at = np.diff(rows.row_splits), [i for i, n in enumerate(wanted) if n == -1]
+    known = math.prod(n for n in wanted if n != -1)
+    if len(open_at) > 1 or not known or (totals % known).any():
+        return None  # one element after the other says what is wrong
+    if not open_at:
+        alike = bool((totals == known).all())
+        return flat_values(rows).reshape(len(rows), *wanted) if alike else None
+    if len(wanted) == 1:
+        return fastrec.Ragged(rows.values, rows.row_splits)
+    shapes = np.tile(np.array(wanted, np.int64), (len(rows), 1))
+    shapes[:, open_at[0]] = totals // known
+    return Arrays(rows.values, rows.row_splits, shapes)
 
 
 RESHAPE = Op("Reshape", _reshape, _reshape_spec, _reshape_block, cheap=True)

@@ -1,0 +1,253 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Examples and SequenceExamples as tensors."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+import fastrec
+from fastrec import ExampleParseError
+from fastrec.parsing.sequence import SequenceParser
+
+from ..columns import VarLen, arrays_of
+from ..features import Checked, Dense, Sparse
+from ..parse_errors import parse_failure
+from ..sequence_errors import sequence_failure
+from ..shape import in_messages
+from ..specs import RaggedTensorSpec, SparseTensorSpec, TensorSpec, TypeSpec
+from ..tensor import as_array
+from . import Block, Op, invalid
+
+__all__ = ["Outputs", "Rows", "examples", "sequences", "single_example", "single_sequence"]
+
+
+class Outputs:
+    """Values of an operation that parses some features, in the order of TensorFlow.
+
+    Parameters
+    ----------
+    checked : Checked
+    frames : bool
+        Whether they are of the feature lists of SequenceExamples.
+    """
+
+    def __init__(self, checked: Checked, frames: bool = False) -> None:
+        self.items: list[Any] = [*checked.sparse, *checked.dense, *checked.ragged]
+        self.keys = [item.key for item in self.items]
+        self.features = checked.features
+        self._frames = frames
+
+    def specs(self, batch: list[int | None]) -> list[TypeSpec]:
+        """Specs of the values, whose leading dimensions are those of `batch`."""
+        return [self._spec(item, batch) for item in self.items]
+
+    def _spec(self, item: Any, batch: list[int | None]) -> TypeSpec:
+        if isinstance(item, Sparse):
+            size: Any = getattr(item.feature, "size", [None])
+            inner = [size] if isinstance(size, int) else list(size)
+            return SparseTensorSpec([*batch, *[None] * self._frames, *inner], item.dtype)
+        if isinstance(item, Dense):
+            return TensorSpec([*batch, *[None] * item.rows, *item.shape], item.dtype)
+        levels = item.levels + len(batch) + self._frames
+        if not levels:
+            return TensorSpec([None, *item.inner], item.dtype)
+        shape = [*batch, *[None] * (levels + 1 - len(batch)), *item.inner]
+        return RaggedTensorSpec(shape, item.dtype, levels, item.splits)
+
+    def columns(self, found: dict[Any, Any]) -> tuple[Any, ...]:
+        """The value of each feature."""
+        return tuple(map(_value, map(found.__getitem__, self.keys)))
+
+
+def _value(column: Any) -> Any:
+    """A part of an Example, as values are kept."""
+    if isinstance(column, (bytes, np.ndarray, fastrec.Bytes, fastrec.Sparse, fastrec.Ragged)):
+        return column
+    return np.asarray(column)
+
+
+class Rows(Outputs):
+    """The same of many records that are parsed at once: columns, with a row for each record."""
+
+    def __init__(self, checked: Checked, frames: bool = False) -> None:
+        super().__init__(checked, frames)
+        self.features = {item.key: self._feature(item) for item in self.items}
+
+    def _feature(self, item: Any) -> Any:
+        """A feature that is as many values of each record as that has."""
+        if isinstance(item.feature, fastrec.VarLenFeature):
+            return fastrec.RaggedFeature(item.feature.dtype)
+        if isinstance(item, Dense) and item.rows and not self._frames:
+            parts = [fastrec.RaggedFeature.UniformRowLength(size) for size in item.shape]
+            return fastrec.RaggedFeature(item.feature.dtype, None, parts)
+        return item.feature
+
+    def columns(self, found: dict[Any, Any]) -> tuple[Any, ...]:
+        """A column for each feature."""
+        return tuple(self._column(item, found[item.key]) for item in self.items)
+
+    def _column(self, item: Any, column: Any) -> Any:
+        if isinstance(column, fastrec.Sparse):
+            return _sparse_rows(column)
+        if not isinstance(column, fastrec.Ragged):
+            return column
+        if isinstance(item, Sparse):
+            return [VarLen(row).batch() for row in column] if self._frames else VarLen(column)
+        if isinstance(column.values, np.ndarray) and column.values.ndim > 1:
+            return arrays_of(column.values, column.row_splits)
+        flat = not isinstance(column.values, fastrec.Ragged) and len(column.values.shape) == 1
+        return column if flat else list(column)
+
+
+def _sparse_rows(column: fastrec.Sparse) -> list[fastrec.Sparse]:
+    """The records of a sparse column, in which they follow each other."""
+    places, inner = column.indices, column.dense_shape[1:]
+    ends = np.searchsorted(places[:, 0], np.arange(len(column) + 1)).tolist()
+    parts = itertools.pairwise(ends)
+    return [fastrec.Sparse(places[a:b, 1:], column.values[a:b], inner) for a, b in parts]
+
+
+def _record(serialized: Any) -> bytes:
+    if isinstance(serialized, bytes):
+        return serialized
+    record = as_array(serialized)
+    if record.ndim:
+        raise invalid(f"Input serialized must be a scalar, got {in_messages(record.shape)}")
+    found: bytes = record.item()
+    return found
+
+
+def _records(serialized: Any, names: tuple[Any, ...]) -> tuple[Any, list[bytes]]:
+    """The records of a batch, and their names, of which there may be none."""
+    shape = () if isinstance(serialized, bytes) else serialized.shape
+    if len(shape) != 1:
+        raise invalid(
+            f"Expected serialized to be a scalar or vector, got shape: {in_messages(shape)}"
+        )
+    called = as_array(names[0]) if names else np.empty(0, object)
+    if called.size and called.shape != shape:
+        raise invalid(
+            f"Expected names have the same shape as serialized: name.shape="
+            f"{in_messages(called.shape)}, serialized.shape={in_messages(shape)}"
+        )
+    records = serialized if isinstance(serialized, fastrec.Bytes) else serialized.tolist()
+    return records, called.reshape(-1).tolist()
+
+
+def _is_block(records: Block, others: Sequence[Block]) -> bool:
+    strings = isinstance(records.value, (fastrec.Bytes, list))
+    return records.many and strings and not any(other.many for other in others)
+
+
+def single_example(checked: Checked) -> Op:
+    """The operation that parses an Example."""
+    outputs, rows = Outputs(checked), Rows(checked)
+
+    def kernel(serialized: Any) -> tuple[Any, ...]:
+        record = _record(serialized)
+        try:
+            return outputs.columns(fastrec.parse_single_example(record, outputs.features))
+        except ExampleParseError as error:
+            raise parse_failure(error, checked, [record], single=True) from error
+
+    def block(_: int, records: Block) -> Any:
+        if not _is_block(records, ()):
+            return None
+        return rows.columns(fastrec.parse_example(records.value, rows.features))
+
+    def infer(*_: Any) -> list[TypeSpec]:
+        return outputs.specs([])
+
+    return Op("ParseSingleExample", kernel, infer, block, parsing=rows)
+
+
+def _known_count(specs: Sequence[Any]) -> int | None:
+    sizes = specs[0].shape.sizes
+    count: int | None = sizes[0] if sizes else None
+    return count
+
+
+def examples(checked: Checked, named: bool = False) -> Op:
+    """The operation that parses a batch of Examples; of their names too, if they are `named`."""
+    outputs = Outputs(checked)
+
+    def kernel(serialized: Any, *names: Any) -> tuple[Any, ...]:
+        records, called = _records(serialized, names)
+        try:
+            return outputs.columns(fastrec.parse_example(records, outputs.features))
+        except ExampleParseError as error:
+            raise parse_failure(error, checked, records, called) from error
+
+    def infer(specs: Sequence[Any], *_: Any) -> list[TypeSpec]:
+        return outputs.specs([_known_count(specs)])
+
+    return Op("ParseExampleV2", kernel, infer, parsing=None if named else outputs)
+
+
+def _once(make: Callable[[], SequenceParser]) -> Callable[[], SequenceParser]:
+    """`make`, whose result is kept: it takes longer to make than to parse a record."""
+    made: list[SequenceParser] = []
+
+    def found() -> SequenceParser:
+        if not made:
+            made.append(make())
+        return made[0]
+
+    return found
+
+
+def single_sequence(context: Checked, frames: Checked) -> Op:
+    """The operation that parses a SequenceExample."""
+    before, lists = Outputs(context), Outputs(frames, frames=True)
+    many = Rows(context), Rows(frames, frames=True)
+    parser = _once(lambda: SequenceParser(before.features, lists.features))
+    features = many[0].features, many[1].features
+    parser_of_rows = _once(lambda: SequenceParser(*features, padded=False))
+
+    def kernel(serialized: Any, *names: Any) -> tuple[Any, ...]:
+        record = _record(serialized)
+        try:
+            found = parser()([record])
+        except ExampleParseError as error:
+            called = [as_array(each).item() for each in names if as_array(each).size]
+            raise sequence_failure(error, context, frames, [record], called) from error
+        first, second = ({key: column[0] for key, column in part.items()} for part in found[:2])
+        return before.columns(first) + lists.columns(second)
+
+    def block(_: int, records: Block, *names: Block) -> Any:
+        if not _is_block(records, names):
+            return None
+        found = parser_of_rows()(records.value)
+        return many[0].columns(found[0]) + many[1].columns(found[1])
+
+    def infer(*_: Any) -> list[TypeSpec]:
+        return before.specs([]) + lists.specs([])
+
+    return Op("ParseSequenceExampleV2", kernel, infer, block)
+
+
+def sequences(context: Checked, frames: Checked) -> Op:
+    """The operation that parses a batch of SequenceExamples; last come the numbers of frames."""
+    before, lists = Outputs(context), Outputs(frames, frames=True)
+    counted = [item.key for item in frames.dense]
+    parser = _once(lambda: SequenceParser(before.features, lists.features))
+
+    def kernel(serialized: Any, *names: Any) -> tuple[Any, ...]:
+        records, called = _records(serialized, names)
+        try:
+            found = parser()(records)
+        except ExampleParseError as error:
+            raise sequence_failure(error, context, frames, records, called) from error
+        lengths = [np.asarray(found[2][key], np.int64) for key in counted]
+        return (*before.columns(found[0]), *lists.columns(found[1]), *lengths)
+
+    def infer(specs: Sequence[Any], *_: Any) -> list[TypeSpec]:
+        batch = [_known_count(specs)]
+        counts = [TensorSpec(batch, "int64") for _ in counted]
+        return [*before.specs(batch), *lists.specs(batch), *counts]
+
+    return Op("ParseSequenceExampleV2", kernel, infer)
