@@ -8,6 +8,7 @@ from typing import Any
 from ..dtypes import DType, as_dtype, int32, string, uint8
 from ..ops import Op
 from ..ops import codecs as rows
+from ..texts import as_bytes
 from . import Faces
 
 __all__ = ["ImageCodecs"]
@@ -131,7 +132,8 @@ class ImageCodecs(Faces):
             refused = self._version.refused_value
             raise refused("EncodeJpeg", "format", format, rows.JPEG_FORMATS)
         how: dict[str, Any] = {"progressive": progressive, "optimize": optimize_size}
-        how |= {"chroma_downsampling": chroma_downsampling, "dpi": (x_density, y_density)}
+        how |= {"chroma_downsampling": chroma_downsampling, "density_unit": density_unit}
+        how |= {"density": (x_density, y_density), "xmp": as_bytes(xmp_metadata)}
         inputs = (self._tensor(image, uint8),)
         return self._apply(rows.ENCODE_JPEG, inputs, name, format=format, quality=quality, **how)
 
