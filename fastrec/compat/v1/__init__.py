@@ -12,7 +12,7 @@ from .._tf import nest as nest
 from .._tf.dtypes import *
 from .._tf.shape import Dimension as Dimension
 from .._tf.shape import TensorShape as TensorShape
-from . import _missing, control_flow
+from . import _late, control_flow
 from . import app as app
 from . import compat as compat
 from . import contrib as contrib
@@ -89,4 +89,4 @@ def __getattr__(name: str) -> Any:
         return _dtypes.bfloat16()
     if name in _SHARED:
         return _SHARED[name]
-    raise _missing.error("", name)
+    return _late.found("", name)

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from . import _missing
+from . import _late
 from ._faces import codecs as _codecs
 from ._faces import images as _images
 from .image_boxes import *
@@ -54,4 +54,4 @@ transpose_image = transpose
 
 
 def __getattr__(name: str) -> Any:
-    raise _missing.error("image", name)
+    return _late.found("image", name)

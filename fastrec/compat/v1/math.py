@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from .._tf.faces.more import IN_MATH
-from . import _missing
+from . import _late
 from .math_ops import abs as abs
 from .math_ops import add as add
 from .math_ops import add_n as add_n
@@ -63,4 +63,4 @@ from .shared_ops import operations
 def __getattr__(name: str) -> Any:
     if name in IN_MATH:
         return getattr(operations, name)
-    raise _missing.error("math", name)
+    return _late.found("math", name)

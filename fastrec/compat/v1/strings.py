@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from . import _missing, regex_ops, string_ops
+from . import _late, regex_ops, string_ops
 from .shared_ops import operations
 
 as_string = string_ops.as_string
@@ -24,4 +24,4 @@ to_number = string_ops.string_to_number
 
 
 def __getattr__(name: str) -> Any:
-    raise _missing.error("strings", name)
+    return _late.found("strings", name)

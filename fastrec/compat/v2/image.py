@@ -48,6 +48,6 @@ transpose = _images.transpose
 
 
 def __getattr__(name: str) -> Any:
-    raise AttributeError(
-        f"fastrec.compat.v2.image has no {name!r}; docs/compat-v2.md says what is covered"
-    )
+    from . import _late
+
+    return _late.found("image", name)

@@ -224,6 +224,6 @@ def __getattr__(name: str) -> Any:
         from . import shared
 
         return getattr(shared.operations, name)
-    raise AttributeError(
-        f"fastrec.compat.v2.math has no {name!r}; docs/compat-v2.md says what is covered"
-    )
+    from . import _late
+
+    return _late.found("math", name)

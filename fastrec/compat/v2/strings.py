@@ -217,6 +217,6 @@ def to_hash_bucket_fast(input: Any, num_buckets: int, name: str | None = None) -
 
 
 def __getattr__(name: str) -> Any:
-    raise AttributeError(
-        f"fastrec.compat.v2.strings has no {name!r}; docs/compat-v2.md says what is covered"
-    )
+    from . import _late
+
+    return _late.found("strings", name)

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The 64-bit fingerprint of FarmHash, which ``to_hash_bucket_fast`` takes the remainder of."""
+"""The 64-bit hashes that ``to_hash_bucket`` and its like take the remainder of."""
 
 from __future__ import annotations
 
 from struct import unpack_from
 
-__all__ = ["fingerprint64"]
+__all__ = ["fingerprint64", "murmur64", "siphash"]
 
 _MASK = (1 << 64) - 1
 _K0, _K1, _K2 = 0xC3A5C85C97CB3127, 0xB492B66FBE98F273, 0x9AE16A3B2F90404F
@@ -122,3 +122,47 @@ def fingerprint64(data: bytes) -> int:
     """Return the fingerprint of `data`, from 0 to 2**64 - 1."""
     size = len(data)
     return _short(data) if size <= 16 else _medium(data) if size <= 64 else _long(data)
+
+
+def murmur64(data: bytes, seed: int = 0xDECAFCAFFE) -> int:
+    """The 64 bits of MurmurHash64A, which ``to_hash_bucket`` takes the remainder of."""
+    factor, size = 0xC6A4A7935BD1E995, len(data)
+    value, whole = seed ^ (size * factor & _MASK), size - size % 8
+    for at in range(0, whole, 8):
+        part = _mixed(_u64(data, at) * factor) * factor & _MASK
+        value = (value ^ part) * factor & _MASK
+    if whole < size:
+        value = (value ^ int.from_bytes(data[whole:], "little")) * factor & _MASK
+    return _mixed(_mixed(value) * factor)
+
+
+def siphash(data: bytes, first: int, second: int) -> int:
+    """SipHash-2-4 under a key of two numbers, for ``to_hash_bucket_strong``."""
+    state = [
+        first ^ 0x736F6D6570736575,
+        second ^ 0x646F72616E646F6D,
+        first ^ 0x6C7967656E657261,
+        second ^ 0x7465646279746573,
+    ]
+    size, whole = len(data), len(data) - len(data) % 8
+    words = [_u64(data, at) for at in range(0, whole, 8)]
+    words.append(int.from_bytes(data[whole:], "little") | (size & 0xFF) << 56)
+    for word in words:
+        state[3] ^= word
+        _sip_rounds(state, 2)
+        state[0] ^= word
+    state[2] ^= 0xFF
+    _sip_rounds(state, 4)
+    return state[0] ^ state[1] ^ state[2] ^ state[3]
+
+
+def _sip_rounds(state: list[int], count: int) -> None:
+    a, b, c, d = state
+    for _ in range(count):
+        a, c = (a + b) & _MASK, (c + d) & _MASK
+        b, d = _turned(b, 51) ^ a, _turned(d, 48) ^ c
+        a = _turned(a, 32)
+        c, a = (c + b) & _MASK, (a + d) & _MASK
+        b, d = _turned(b, 47) ^ c, _turned(d, 43) ^ a
+        c = _turned(c, 32)
+    state[:] = a, b, c, d

@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Characters, n-grams and hashes of strings, in functions of data sets too."""
+
+from __future__ import annotations
+
+import pytest
+
+import fastrec.compat.v1 as v1
+import fastrec.compat.v2 as v2
+
+DAMAGED = b"a\xc3\xa9\xff\xf0\x9f\x98\x80z\xe2\x82"
+
+
+def test_errors_of_an_encoding() -> None:
+    strings = v2.strings
+    points, offsets = strings.unicode_decode_with_offsets([DAMAGED, b""], "UTF-8")
+    assert points.to_list() == [[97, 233, 0xFFFD, 0x1F600, 122, 0xFFFD], []]
+    assert offsets.to_list() == [[0, 1, 3, 4, 8, 9], []]
+    points, offsets = strings.unicode_decode_with_offsets([DAMAGED], "UTF-8", errors="ignore")
+    assert points.to_list() == [[97, 233, 0x1F600, 122]]
+    assert offsets.to_list() == [[0, 1, 4, 8]]
+    with pytest.raises(v2.errors.InvalidArgumentError, match="Invalid formatting"):
+        strings.unicode_decode(DAMAGED, "UTF-8", errors="strict")
+    with pytest.raises(v2.errors.InvalidArgumentError, match="converter for input encoding: rot13"):
+        strings.unicode_decode("a", "rot13")
+
+
+def test_many_errors_take_linear_time() -> None:
+    damaged = b"\xff" * 1_000_000
+    found = v2.strings.unicode_transcode(damaged, "UTF-8", "UTF-8", errors="ignore")
+    assert found.numpy() == b""
+
+
+def test_characters_of_elements() -> None:
+    texts = v2.data.Dataset.from_tensor_slices(["ab\xe9", "", "x"])
+
+    def pairs(text: object) -> object:
+        return v2.strings.ngrams(v2.strings.unicode_split(text, "UTF-8"), 2, separator="")
+
+    found = [each.tolist() for each in texts.map(pairs).as_numpy_iterator()]
+    assert found == [[b"ab", "b\xe9".encode()], [], []]
+    batches = texts.batch(2).map(lambda each: v2.strings.unicode_decode(each, "UTF-8"))
+    assert [each.to_list() for each in batches] == [[[97, 98, 233], []], [[120]]]
+    assert batches.element_spec.shape.as_list() == [None, None]
+
+
+def test_a_graph_decodes_what_it_is_fed() -> None:
+    with v1.Graph().as_default(), v1.Session() as session:
+        texts = v1.placeholder(v1.string, [None])
+        points = v1.strings.unicode_decode(texts, "UTF-16-BE")
+        whole = v1.strings.unicode_encode(points, "UTF-8")
+        assert points.shape.as_list() == [None, None]
+        found = session.run(whole, {texts: [b"\0a\0b", b"\xd8\x3d\xde\0", b"\xd8"]})
+    assert found.tolist() == [b"ab", "\U0001f600".encode(), "\ufffd".encode()]
+
+
+@pytest.mark.parametrize("size", [0, 1, 7, 8, 9, 15, 16, 40])
+def test_hashes_are_those_of_version_1(size: int) -> None:
+    text = bytes(range(size))
+    with v1.Graph().as_default(), v1.Session() as session:
+        plain = session.run(v1.string_to_hash_bucket([text], 997))
+        strong = session.run(v1.string_to_hash_bucket_strong([text], 997, [3, 5]))
+    assert plain.tolist() == v2.strings.to_hash_bucket([text], 997).numpy().tolist()
+    found = v2.strings.to_hash_bucket_strong([text], 997, [3, 5])
+    assert strong.tolist() == found.numpy().tolist()
+
+
+def test_hashes_as_published() -> None:
+    from fastrec.compat._tf.kernels.fingerprint import siphash
+
+    # The vector of SipHash's authors: key 00..0f, message 00..0e.
+    key = (0x0706050403020100, 0x0F0E0D0C0B0A0908)
+    assert siphash(bytes(range(15)), *key) == 0xA129CA6149BE45E5
