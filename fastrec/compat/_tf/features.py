@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import fastrec
+from fastrec.features.row_partitions import Partition
 
 from .arrays import make_array
 from .dtypes import DType, as_dtype, float32, int32, int64, string
@@ -72,12 +73,12 @@ class RaggedFeature(_Ragged):
 
     __slots__ = ()
 
-    RowSplits = fastrec.RaggedFeature.RowSplits
-    RowLengths = fastrec.RaggedFeature.RowLengths
-    RowStarts = fastrec.RaggedFeature.RowStarts
-    RowLimits = fastrec.RaggedFeature.RowLimits
-    ValueRowIds = fastrec.RaggedFeature.ValueRowIds
-    UniformRowLength = fastrec.RaggedFeature.UniformRowLength
+    RowSplits = Partition.row_splits
+    RowLengths = Partition.row_lengths
+    RowStarts = Partition.row_starts
+    RowLimits = Partition.row_limits
+    ValueRowIds = Partition.value_rowids
+    UniformRowLength = Partition.uniform_row_length
 
     def __new__(
         cls,

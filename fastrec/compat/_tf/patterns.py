@@ -11,7 +11,6 @@ from __future__ import annotations
 import functools
 import re
 import sys
-import unicodedata
 from collections.abc import Callable, Iterator
 from itertools import groupby
 from typing import Any
@@ -57,6 +56,8 @@ def _error(pattern: str, why: object) -> InvalidArgumentError:
 @functools.lru_cache(64)
 def _ranges(kind: str, wanted: bool) -> str | None:
     """The characters of a category of Unicode, or the others, as the inside of a class."""
+    import unicodedata
+
     runs: list[str] = []
     letters = (unicodedata.category(chr(code)) for code in range(sys.maxunicode + 1))
     at = 0

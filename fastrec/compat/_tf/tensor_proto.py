@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import base64
 import math
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -227,6 +226,8 @@ def parse(data: bytes, dtype: DType) -> NDArray[Any]:
     try:
         array = decode(data)
     except (Malformed, KeyError, TypeError, ValueError, OverflowError, MemoryError) as error:
+        import base64
+
         shown = base64.b64encode(data).decode()
         shown = shown if len(shown) <= 64 else shown[:64] + "..."
         text = f"Could not parse `serialized` as TensorProto, base64: {shown}"

@@ -4,7 +4,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+import importlib
+from typing import TYPE_CHECKING, Any
 
 from .._tf import dtypes as _dtypes
 from .._tf import errors as _errors
@@ -15,23 +16,17 @@ from .._tf.shape import TensorShape as TensorShape
 from . import _late, control_flow
 from . import app as app
 from . import compat as compat
-from . import contrib as contrib
-from . import data as data
 from . import dtypes as dtypes
 from . import flags as flags
 from . import gfile as gfile
-from . import image as image
 from . import initializers as initializers
 from . import io as io
-from . import logging as logging
 from . import lookup as lookup
 from . import math as math
 from . import nn as nn
 from . import python_io as python_io
 from . import queue as queue
 from . import random as random
-from . import strings as strings
-from . import summary as summary
 from . import train as train
 from .around_ops import check_numerics as check_numerics
 from .around_ops import eye as eye
@@ -74,6 +69,14 @@ from .sparse import *
 from .string_ops import *
 from .variables import *
 
+if TYPE_CHECKING:
+    from . import contrib as contrib
+    from . import data as data
+    from . import image as image
+    from . import logging as logging
+    from . import strings as strings
+    from . import summary as summary
+
 __version__ = VERSION = "1.15.0"
 
 errors = _errors
@@ -82,9 +85,13 @@ tuple = control_flow.tuple_
 half = _dtypes.float16
 double = _dtypes.float64
 initialize_all_tables = tables_initializer
+# What is imported when it is first asked for.
+_MODULES = {"contrib", "data", "image", "logging", "strings", "summary"}
 
 
 def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        return importlib.import_module(f".{name}", __name__)
     if name == "bfloat16":
         return _dtypes.bfloat16()
     if name in _SHARED:

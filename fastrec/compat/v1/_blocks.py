@@ -10,12 +10,11 @@ not listed here are called for one record after the other.
 
 from __future__ import annotations
 
-import concurrent.futures
 import functools
 import os
 import time
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -28,6 +27,9 @@ from ._distortions import Distorted, put_off
 from ._image_blocks import image_kernels
 from ._nodes import Operation
 from ._rows import Array
+
+if TYPE_CHECKING:
+    import concurrent.futures
 
 __all__ = ["Column", "Same", "as_rows", "column_of", "row_of", "run_block", "whole"]
 
@@ -99,6 +101,8 @@ def _row_by_row(op: Operation, step: Any, inputs: list[Column], count: int) -> l
 @functools.cache
 def _pool() -> concurrent.futures.ThreadPoolExecutor:
     """Threads that help those of queue runners, in this process."""
+    import concurrent.futures  # which takes as long as all of this package
+
     return concurrent.futures.ThreadPoolExecutor(usable_cpus(), "fastrec-rows")
 
 

@@ -8,9 +8,9 @@ calls when the operation runs. ``session.py`` says when that is.
 from __future__ import annotations
 
 import contextlib
+import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from pathlib import Path
 from typing import Any
 
 from .._tf.dtypes import DType
@@ -40,7 +40,7 @@ __all__ = [
 
 _MOST_SEED = 2**31 - 1
 GRAPH_SEED = 87654321  # TensorFlow's, where only the operation has a seed
-_HERE = str(Path(__file__).parent.parent)
+_HERE = os.path.dirname(os.path.dirname(__file__))
 
 _default = Graph()
 

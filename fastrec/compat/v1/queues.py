@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -210,6 +209,8 @@ def _seeds(seed: int | None, shared_name: str | None) -> tuple[int, int]:
     if first is None or second is None:
         return first or 0, second or 0
     if seed is None and shared_name is not None:
+        import hashlib
+
         # The same in every graph of that seed, wherever the queue is made.
         text = str(first) + shared_name
         second = (

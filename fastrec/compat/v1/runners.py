@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from .._tf.errors import CancelledError, OpError, OutOfRangeError
-from . import lowering
 from ._nodes import Operation
 from ._queueing import Queue
 from .coordinator import Coordinator
@@ -164,6 +163,8 @@ class QueueRunner:
             queue.feeder_comes()
         counted = True
         try:
+            from . import lowering
+
             step = lowering.enqueuer(sess, enqueue_op)
             while coord is None or not coord.should_stop():
                 step()

@@ -6,8 +6,9 @@ Everything is eager and over ndarrays. docs/compat-v2.md says what is covered.
 
 from __future__ import annotations
 
+import importlib
 from types import SimpleNamespace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .._tf import dtypes, errors, nest
 from .._tf.composite import SparseTensor
@@ -29,24 +30,9 @@ from .._tf.dtypes import (
     uint32,
     uint64,
 )
-from .._tf.faces.more import IN_BOTH
 from .._tf.specs import RaggedTensorSpec, SparseTensorSpec, TensorSpec, TypeSpec
 from .._tf.tensor import Tensor, TensorShape, convert_to_tensor
-from . import (
-    compat,
-    data,
-    debugging,
-    functions,
-    image,
-    io,
-    lookup,
-    ragged,
-    random,
-    shared,
-    sparse,
-    strings,
-    train,
-)
+from . import data, functions, io
 from . import math_ops as math
 from ._around import autograph, config, device, get_logger, name_scope, version
 from ._ragged import RaggedTensor
@@ -76,22 +62,6 @@ from .array_ops import (
     zeros,
     zeros_like,
 )
-from .control import (
-    Assert,
-    TensorArray,
-    assert_equal,
-    assert_greater,
-    assert_less,
-    assert_rank,
-    case,
-    control_dependencies,
-    group,
-    map_fn,
-    no_op,
-    switch_case,
-    vectorized_map,
-    while_loop,
-)
 from .functions import (
     cond,
     executing_eagerly,
@@ -99,15 +69,6 @@ from .functions import (
     is_tensor,
     numpy_function,
     py_function,
-)
-from .linear import (
-    bitwise,
-    einsum,
-    histogram_fixed_width,
-    meshgrid,
-    tensor_scatter_nd_add,
-    tensor_scatter_nd_update,
-    tensordot,
 )
 from .math_ops import (
     abs,
@@ -146,13 +107,6 @@ from .math_ops import (
     tanh,
     truediv,
 )
-from .ordering_ops import (
-    argsort,
-    eye,
-    repeat,
-    roll,
-    sort,
-)
 from .picking import (
     boolean_mask,
     gather,
@@ -175,6 +129,51 @@ from .reductions import (
     reduce_prod,
     reduce_sum,
 )
+
+if TYPE_CHECKING:
+    from . import (
+        compat,
+        debugging,
+        image,
+        lookup,
+        ragged,
+        random,
+        sparse,
+        strings,
+        train,
+    )
+    from .control import (
+        Assert,
+        TensorArray,
+        assert_equal,
+        assert_greater,
+        assert_less,
+        assert_rank,
+        case,
+        control_dependencies,
+        group,
+        map_fn,
+        no_op,
+        switch_case,
+        vectorized_map,
+        while_loop,
+    )
+    from .linear import (
+        bitwise,
+        einsum,
+        histogram_fixed_width,
+        meshgrid,
+        tensor_scatter_nd_add,
+        tensor_scatter_nd_update,
+        tensordot,
+    )
+    from .ordering_ops import (
+        argsort,
+        eye,
+        repeat,
+        roll,
+        sort,
+    )
 
 __all__ = [
     "Assert",
@@ -345,6 +344,17 @@ half = float16
 double = float64
 newaxis = None
 _OF_GRAPHS = ("Graph",)
+# What is imported when it is first asked for.
+_MODULES = {"compat", "debugging", "image", "lookup", "ragged", "random", "shared", "sparse"}
+_MODULES |= {"strings", "train"}
+_HOMES = {
+    "control": "Assert TensorArray assert_equal assert_greater assert_less assert_rank case "
+    "control_dependencies group map_fn no_op switch_case vectorized_map while_loop",
+    "linear": "bitwise einsum histogram_fixed_width meshgrid tensor_scatter_nd_add "
+    "tensor_scatter_nd_update tensordot",
+    "ordering_ops": "argsort eye repeat roll sort",
+}
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split()}
 range = range_
 slice = slice_
 print = functions.print_
@@ -361,15 +371,27 @@ def type_spec_from_value(value: Any) -> TypeSpec:
 
 
 def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        return importlib.import_module(f".{name}", __name__)
+    if name in _HOME_OF:
+        home = importlib.import_module(f".{_HOME_OF[name]}", __name__)
+        return globals().setdefault(name, getattr(home, name))
+    if name.startswith("__"):
+        raise AttributeError(name)
     if name == "bfloat16":
         return dtypes.bfloat16()
     if name == "experimental":
         return SimpleNamespace(Optional=data.experimental.Optional)
+    from .._tf.faces.more import IN_BOTH
+    from . import shared
+
     if name in ("linalg", "nn"):
         return getattr(shared, name)
     if name in IN_BOTH:
         return getattr(shared.operations, name)
     if name in _OF_GRAPHS:
+        from . import compat
+
         return getattr(compat.v1, name)
     raise AttributeError(
         f"fastrec.compat.v2 has no {name!r}: it covers what reads, writes, parses and batches "

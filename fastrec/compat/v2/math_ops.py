@@ -11,7 +11,6 @@ import numpy as np
 
 from .._tf import errors as _errors
 from .._tf.dtypes import as_dtype
-from .._tf.faces.more import IN_MATH
 from .._tf.ops import Op
 from .._tf.ops import arithmetic as rows
 from .._tf.tensor import OPERATORS, Tensor, convert_to_tensor, mismatch
@@ -216,10 +215,14 @@ OPERATORS["invert"] = lambda x: logical_not(x) if x.dtype.is_bool else _invert(x
 
 
 def __getattr__(name: str) -> Any:
+    if name.startswith("__"):
+        raise AttributeError(name)
     if name == "top_k":  # of a module that is built on this one
         from . import ordering_ops
 
         return getattr(ordering_ops, name)
+    from .._tf.faces.more import IN_MATH
+
     if name in IN_MATH:
         from . import shared
 

@@ -3,13 +3,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+import importlib
+from typing import TYPE_CHECKING, Any
 
 from .. import _missing
 from .. import lookup as lookup
-from . import data as data
-from . import slim as slim
+
+if TYPE_CHECKING:
+    from . import data as data
+    from . import slim as slim
 
 
 def __getattr__(name: str) -> Any:
+    if name in ("data", "slim"):
+        return importlib.import_module(f".{name}", __name__)
     raise _missing.error("contrib", name)
