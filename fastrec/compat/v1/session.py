@@ -127,7 +127,9 @@ class BaseSession:
         self, fetches: Any, feed_list: Sequence[Any] | None = None, accept_options: bool = False
     ) -> Callable[..., Any]:
         """A function that runs `fetches`, with values for `feed_list` as its arguments."""
-        return self.runtime.make_callable(fetches, feed_list, accept_options)
+        call = self.runtime.make_callable(fetches, feed_list, accept_options)
+        call.__dict__["session"] = self  # open for as long as there is something to call
+        return call
 
     def close(self) -> None:
         """Cancel the running steps, and release all resources."""

@@ -13,6 +13,7 @@ import numpy as np
 
 from ..dtypes import as_dtype
 from ..errors import DataLossError
+from ..kernels.shaping import reduced
 from ..ops import Op, invalid, reductions, same_spec, segments
 from ..ops import arithmetic as rows
 from ..ops.arithmetic import binary, unary
@@ -73,11 +74,11 @@ _ERF = np.vectorize(math.erf, otypes=[np.float64])
 
 
 def _softmax(x: Any, axis: int, logarithm: bool) -> Any:
-    shifted = x - np.max(x, axis=axis, keepdims=True)
-    if logarithm:
-        return shifted - np.log(np.sum(np.exp(shifted), axis=axis, keepdims=True))
+    along = (axis % x.ndim,)
+    shifted = x - reduced(np.maximum, x, along, True)
     powers = np.exp(shifted)
-    return powers / np.sum(powers, axis=axis, keepdims=True)
+    total = reduced(np.add, powers, along, True)
+    return shifted - np.log(total) if logarithm else powers / total
 
 
 def _no_nan(x: Any, y: Any) -> Any:

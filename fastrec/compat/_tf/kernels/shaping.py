@@ -13,10 +13,12 @@ from fastrec import _core
 
 from ..errors import InvalidArgumentError
 
-__all__ = ["joined", "new_sizes", "summed"]
+__all__ = ["joined", "new_sizes", "reduced", "summed"]
 
 Array = np.ndarray[Any, Any]
 _WORTH = 1 << 12  # numbers
+_FOLDED = 1 << 8
+_SHORT = 8  # numbers that NumPy adds up one after the other
 
 
 def _invalid(text: str) -> InvalidArgumentError:
@@ -69,15 +71,32 @@ def joined(arrays: Sequence[Array], axis: int) -> Array:
     return np.concatenate(arrays, axis)
 
 
-def summed(x: Array, axis: tuple[int, ...] | None, keepdims: bool) -> Array:
-    """Sums of the type of `x`; over several dimensions the first of them first.
+def reduced(
+    function: np.ufunc, x: Array, axis: tuple[int, ...] | None, keepdims: bool, **how: Any
+) -> Array:
+    """What ``function.reduce`` gives; over several dimensions the first of them first.
 
-    NumPy goes along the last, which is slow where the rows behind it are short, as channels are.
+    NumPy goes along the last, which is slow where it is as short as channels are.
     """
-    if axis is None or len(axis) < 2 or x.ndim < 3 or (x.ndim - 1) in axis:
-        return np.asarray(np.sum(x, axis=axis, keepdims=keepdims, dtype=x.dtype))
+    last = x.ndim - 1
+    if axis is None or last < 1 or x.size < _FOLDED or x.shape[last] >= _SHORT:
+        return np.asarray(function.reduce(x, axis, keepdims=keepdims, **how))
     total: Any = x
+    if axis == (last,):
+        parts = np.moveaxis(x, last, 0)
+        dtype = how.get("dtype", x.dtype)
+        total = parts[0].astype(dtype)
+        for part in parts[1:]:
+            function(total, part, out=total, dtype=dtype)
+        return np.expand_dims(total, last) if keepdims else np.asarray(total)
+    if last in axis:
+        return np.asarray(function.reduce(x, axis, keepdims=keepdims, **how))
     for done, each in enumerate(sorted(axis)):
         place = each if keepdims else each - done
-        total = np.sum(total, axis=place, keepdims=keepdims, dtype=x.dtype)
+        total = function.reduce(total, place, keepdims=keepdims, **how)
     return np.asarray(total)
+
+
+def summed(x: Array, axis: tuple[int, ...] | None, keepdims: bool) -> Array:
+    """Sums of the type of `x`."""
+    return reduced(np.add, x, axis, keepdims, dtype=x.dtype)

@@ -11,7 +11,7 @@ import numpy as np
 import fastrec
 from fastrec.columns import Arrays
 
-from ..arrays import by_channel
+from ..arrays import by_channel, by_line
 from ..columns import common_size, flat_values, refilled
 from ..dtypes import DType, as_dtype, short_name
 from ..errors import UnimplementedError
@@ -221,8 +221,8 @@ FLOOR_DIV = binary("FloorDiv", _divided(_floored), "fiuc")
 FLOOR_MOD = binary("FloorMod", _divided(np.mod), "fiu")
 TRUNCATE_DIV = binary("TruncateDiv", _divided(_truncated), "fiuc")
 POW = binary("Pow", np.power, "fic")
-MAXIMUM = binary("Maximum", np.maximum, "fiu")
-MINIMUM = binary("Minimum", np.minimum, "fiu")
+MAXIMUM = binary("Maximum", by_line(np.maximum), "fiu")
+MINIMUM = binary("Minimum", by_line(np.minimum), "fiu")
 SQUARED_DIFFERENCE = binary("SquaredDifference", lambda x, y: (x - y) ** 2, "fic")
 EQUAL = _compared("Equal", np.equal, "")
 NOT_EQUAL = _compared("NotEqual", np.not_equal, "")

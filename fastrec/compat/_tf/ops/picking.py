@@ -20,6 +20,7 @@ from . import Array, Block, Op, constant_of, invalid, known_sizes
 from .reductions import one_number
 from .shaping import is_column
 
+_WORTH = 1 << 12  # numbers
 INVALID_INDEX = (
     "Only integers, slices (`:`), ellipsis (`...`), tf.newaxis (`None`) and scalar "
     "tf.int32/tf.int64 tensors are valid indices"
@@ -282,8 +283,11 @@ def _one_hot(indices: Array, depth: Array, on: Any, off: Any, *, axis: int) -> A
         if given.ndim:
             shape = in_messages(given.shape)
             raise invalid(f"{what}_value must be a scalar, but got: {shape}")
-    hit = np.expand_dims(indices, -1) == np.arange(count)
-    return np.moveaxis(np.where(hit, *values), -1, axis)
+    result = np.full((indices.size, count), values[1])
+    places = indices.reshape(-1)
+    rows = np.flatnonzero((places >= 0) & (places < count))
+    result[rows, places[rows]] = values[0]
+    return np.moveaxis(result.reshape(*indices.shape, count), -1, axis)
 
 
 def _one_hot_spec(specs: Sequence[Any], raws: Sequence[Any], *, axis: int) -> list[TypeSpec]:
@@ -306,9 +310,19 @@ def _one_hot_block(_: int, indices: Block, *others: Block, axis: int) -> Any:
 ONE_HOT = Op("OneHot", _one_hot, _one_hot_spec, _one_hot_block)
 
 
+def _where(x: Any) -> Array:
+    array = as_array(x)
+    found = np.flatnonzero(array)  # far faster than the places along each dimension
+    places = np.empty((found.size, array.ndim), np.int64)
+    for axis in range(array.ndim - 1, 0, -1):
+        found, places[:, axis] = np.divmod(found, max(array.shape[axis], 1))
+    places[:, :1] = found[:, np.newaxis]
+    return places
+
+
 WHERE = Op(
     "Where",
-    lambda x: np.argwhere(as_array(x)).astype(np.int64),
+    _where,
     lambda specs, *_: [TensorSpec([None, specs[0].shape.ndims], "int64")],
     kinds="fiucb",
 )
@@ -319,6 +333,12 @@ def _boolean_mask(x: Any, mask: Array, *, axis: int) -> Array:
     if array.shape[axis : axis + mask.ndim] != mask.shape:
         shapes = f"{in_messages(array.shape)} and {in_messages(mask.shape)}"
         raise invalid(f"Shapes {shapes} are incompatible")
+    if not axis and mask.size >= _WORTH and array.dtype != object and array.flags.c_contiguous:
+        size = array[(0,) * mask.ndim].nbytes  # those of an element are one
+        rows = np.flatnonzero(mask)
+        found = array.reshape(-1).view(f"V{size}").take(rows) if size else None
+        if found is not None:
+            return found.view(array.dtype).reshape(len(rows), *array.shape[mask.ndim :])
     return array[(slice(None),) * axis + (mask,)]
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..dtypes import DType
+from ..kernels.shaping import reduced as along
 from ..kernels.shaping import summed
 from ..shape import in_messages
 from ..specs import TensorSpec, TypeSpec
@@ -116,9 +117,12 @@ def _mean(x: Array, axes: Any, keep: bool) -> Any:
     if x.dtype.kind not in "iu":
         total = summed(x, axes, keep)
         return total / total.dtype.type(x.size // max(total.size, 1))
-    total = np.sum(x, axis=axes, keepdims=keep, dtype=f"{x.dtype.kind}8")
+    size = 4 if x.itemsize == 1 and x.size < 1 << 23 else 8  # bytes, which the sum fits
+    total = along(np.add, x, axes, keep, dtype=f"{x.dtype.kind}{size}")
     count = total.dtype.type(max(x.size // max(total.size, 1), 1))
-    return ((total - np.fmod(total, count)) // count).astype(x.dtype)
+    if x.dtype.kind == "i":  # towards zero
+        total = total - np.fmod(total, count)
+    return (total // count).astype(x.dtype)
 
 
 def _limit(dtype: np.dtype[Any], greatest: bool) -> Any:
@@ -137,16 +141,16 @@ def _logsumexp(x: Array, axes: Any, keep: bool) -> Any:
 
 
 SUM = reduction("Sum", summed, "fiuc")
-PROD = reduction("Prod", lambda x, a, k: np.prod(x, axis=a, keepdims=k, dtype=x.dtype), "fiuc")
+PROD = reduction("Prod", lambda x, a, k: along(np.multiply, x, a, k, dtype=x.dtype), "fiuc")
 MEAN = reduction("Mean", _mean, "fiuc")
 MAX = reduction(
-    "Max", lambda x, a, k: np.max(x, a, keepdims=k, initial=_limit(x.dtype, False)), "fiu"
+    "Max", lambda x, a, k: along(np.maximum, x, a, k, initial=_limit(x.dtype, False)), "fiu"
 )
 MIN = reduction(
-    "Min", lambda x, a, k: np.min(x, a, keepdims=k, initial=_limit(x.dtype, True)), "fiu"
+    "Min", lambda x, a, k: along(np.minimum, x, a, k, initial=_limit(x.dtype, True)), "fiu"
 )
-ALL = reduction("All", lambda x, a, k: np.all(x, a, keepdims=k), "b")
-ANY = reduction("Any", lambda x, a, k: np.any(x, a, keepdims=k), "b")
+ALL = reduction("All", lambda x, a, k: along(np.logical_and, x, a, k), "b")
+ANY = reduction("Any", lambda x, a, k: along(np.logical_or, x, a, k), "b")
 LOG_SUM_EXP = reduction("LogSumExp", _logsumexp, "f")
 STD = reduction("Std", lambda x, a, k: np.std(x, a, keepdims=k), "fc")
 VARIANCE = reduction("Variance", lambda x, a, k: np.var(x, a, keepdims=k), "fc")
@@ -164,7 +168,7 @@ def _place_of(name: str, function: Callable[..., Any], greatest: bool) -> Op:
             raise invalid(
                 f"Reduction axis {axis % array.ndim} is empty in shape {in_messages(array.shape)}"
             )
-        if array.dtype.kind == "f":  # what is no number is never the one
+        if array.dtype.kind == "f" and np.isnan(array).any():  # which is never the one
             array = np.where(np.isnan(array), _limit(array.dtype, not greatest), array)
         return np.asarray(function(array, axis=axis), output_type.numpy)
 
