@@ -35,7 +35,7 @@ BOTH = ("uint8", "float32")
 FLOATS = ("float32",)
 WAYS = ("eager", "map", "session")
 Function = Callable[[Any, Any], Any]  # of the module and the image
-Way = Callable[[Any, Any, Function, Any], Callable[[int], Any]]
+Way = Callable[..., Callable[[int], Any]]  # of both modules, the function and its value
 
 METHODS = ("bilinear", "nearest", "bicubic", "area", "lanczos3", "lanczos5", "gaussian")
 
@@ -66,6 +66,10 @@ def _reduce(name: str, axis: Any) -> Function:
 
 def _image(name: str, *arguments: Any) -> Function:
     return lambda tf, x: getattr(tf.image, name)(x, *arguments)
+
+
+def _raw(kind: str) -> Function:
+    return lambda tf, x: tf.io.decode_raw(x, kind)
 
 
 def _math(name: str) -> Function:
@@ -203,7 +207,7 @@ STRINGS: dict[str, tuple[str, Function]] = {
     "decode_png 3": ("png", lambda tf, x: tf.io.decode_png(x, channels=3)),
     "decode_png 1": ("png", lambda tf, x: tf.io.decode_png(x, channels=1)),
     **{
-        f"decode_raw {kind}": ("raw", lambda tf, x, kind=kind: tf.io.decode_raw(x, kind))
+        f"decode_raw {kind}": ("raw", _raw(kind))
         for kind in ("uint8", "int8", "int16", "int32", "int64", "float16", "float32", "float64")
     },
     "length": ("text", lambda tf, x: tf.strings.length(x)),

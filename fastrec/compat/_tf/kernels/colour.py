@@ -9,7 +9,7 @@ import numpy as np
 
 from fastrec import _core
 
-from .pixels import convert
+from .pixels import convert, looked_up
 
 __all__ = ["adjust_gamma", "adjust_hue", "adjust_saturation", "hsv_to_rgb", "rgb_to_hsv"]
 
@@ -77,5 +77,10 @@ def adjust_saturation(image: Array, factor: Any) -> Array:
 def adjust_gamma(image: Array, gamma: Any, gain: Any) -> Array:
     """``gain * image ** gamma``, for colours of 0 to 1."""
     kind = image.dtype if image.dtype.kind == "f" else np.dtype(np.float32)
-    bent = convert(image, kind) ** np.asarray(gamma, dtype=kind)
-    return convert(bent * np.asarray(gain, dtype=kind), image.dtype, saturate=True)
+
+    def bent(part: Array) -> Array:
+        power = convert(part, kind) ** np.asarray(gamma, dtype=kind)
+        return convert(power * np.asarray(gain, dtype=kind), image.dtype, saturate=True)
+
+    one = image.dtype == np.uint8 and np.size(gamma) == np.size(gain) == 1
+    return looked_up(bent, image) if one else bent(image)

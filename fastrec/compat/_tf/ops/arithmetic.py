@@ -296,6 +296,10 @@ def _cast(x: Any, *, DstT: DType) -> Array:
         raise UnimplementedError(None, None, "Cast {} to {} is not supported".format(*names))
     if array.dtype.kind == "c" != target.kind:
         array = array.real
+    if array.dtype == np.uint8 and target == np.float16:
+        from ..kernels.pixels import looked_up
+
+        return looked_up(lambda part: part.astype(target), array)
     return array.astype(target)
 
 
