@@ -301,11 +301,13 @@ def test_the_draws_of_a_block_that_fails_are_drawn_again(tmp_path: Path, blocks:
 
 
 def test_what_keeps_a_runner_from_blocks_is_named(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("FASTREC_COMPAT_EXPLAIN", "1")
+    path = tmp_path / "a"
+    path.write_text("line\n")  # which a thread may read before it is to stop
     with tf.Graph().as_default():
-        files = tf.train.string_input_producer(["a"], shuffle=False)
+        files = tf.train.string_input_producer([str(path)], shuffle=False)
         value = tf.TextLineReader().read(files)[1]
         seen = tf.py_func(lambda text: text, [value], tf.string)  # the line that is named
         tf.train.batch([tf.reshape(seen, [])], 1)

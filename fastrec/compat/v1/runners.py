@@ -124,13 +124,22 @@ class QueueRunner:
         """The threads; none, while those of an earlier call for this session have not ended."""
         if isinstance(sess, BaseSession):
             sess = sess.runtime  # to hold no reference to the session itself
+        from . import lowering  # not in the threads, each of which would wait for it
+
         with self._lock:
             if self._runs.get(sess, 0) > 0:
                 return []
             self._runs[sess] = len(self._enqueue_ops)
             self._exceptions_raised = []
         threads = [
-            self._thread(f"QueueRunnerThread-{self.name}-{op.name}", self._run, sess, op, coord)
+            self._thread(
+                f"QueueRunnerThread-{self.name}-{op.name}",
+                self._run,
+                sess,
+                op,
+                coord,
+                lowering.enqueuer,
+            )
             for op in self._enqueue_ops
         ]
         if coord is not None:
@@ -157,15 +166,15 @@ class QueueRunner:
             return None
         return found if isinstance(found, Queue) else None
 
-    def _run(self, sess: Any, enqueue_op: Any, coord: Coordinator | None) -> None:
+    def _run(
+        self, sess: Any, enqueue_op: Any, coord: Coordinator | None, stepper: Callable[..., Any]
+    ) -> None:
         queue = self._at_work(sess)
         if queue is not None:
             queue.feeder_comes()
         counted = True
         try:
-            from . import lowering
-
-            step = lowering.enqueuer(sess, enqueue_op)
+            step = stepper(sess, enqueue_op)
             while coord is None or not coord.should_stop():
                 step()
         except self._closed_types as error:
