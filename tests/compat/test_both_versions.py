@@ -53,11 +53,13 @@ OTHERWISE = {
     "(tf.constant([1]) == None, tf.constant([1]) != None)",
     "tf.constant(x)",
     "tf.cond(d[0, 0, 0] < 1, lambda: [1], lambda: [2], strict=True)",
+    'tf.strings.lower(tf.ragged.constant([["A"], ["B", "C"]]))',
+    "tf.strings.join([tf.ragged.constant([['a'],['b','c']]),'x'])",
     "tf.cond(d[0, 0, 0] < 1, lambda: (1, 2), lambda: (3, 4))",
     "tf.cond(d[0, 0, 0] < 1, lambda: {'a': 1, 'b': 2}, lambda: {'a': 3, 'b': 4})",
 }
 # What tests of its own compare; what is sparse, or of Python's numbers, in one version only.
-ELSEWHERE = ("random", "example(", "tf.strings.split(", "tf.ragged", "stateless")
+ELSEWHERE = ("random", "example(", "tf.strings.split(", "stateless")
 # What one of the versions refuses, with an error of its own, while it makes a graph.
 REFUSED = {
     "tf.while_loop(lambda i, x: i < 3, lambda i, x: (i + 1, tf.concat([x, [i]], 0)), "
@@ -91,6 +93,8 @@ def names(tf: Any, placeholder: Any) -> dict[str, Any]:
         "d": placeholder(x),
         "f": tf.constant([[1.5, -2.5], [0.25, 8.0]]),
         "img": tf.constant(PIXELS),
+        "r": tf.ragged.constant([[1, 2], [], [3]]),
+        "s": tf.SparseTensor([[0, 1], [2, 0]], [5, 6], [3, 2]),
         "late": placeholder(tf.constant(PIXELS)),
     }
 
@@ -137,6 +141,8 @@ def test_an_expression_gives_the_same_under_both_versions(text: str) -> None:
     missing = [e for e in (first, second) if isinstance(e, (AttributeError, NotImplementedError))]
     if missing or any("unexpected keyword" in str(e) for e in (first, second)):
         pytest.skip("of one version only")
+    if "Argument `fetch`" in str(first):
+        pytest.skip("gives no tensors")
     if text in REFUSED:
         assert isinstance(first, ValueError)
         return

@@ -73,7 +73,7 @@ def test_tensors_can_be_pickled() -> None:
     tensor = pickle.loads(pickle.dumps(tf.constant([1, 2])))
     assert tensor.numpy().tolist() == [1, 2]
     sparse = pickle.loads(pickle.dumps(tf.SparseTensor([[0]], [5], [3])))
-    assert sparse.to_dense().numpy().tolist() == [5, 0, 0]
+    assert tf.sparse.to_dense(sparse).numpy().tolist() == [5, 0, 0]
 
 
 def test_sparse_indices_beyond_the_shape_are_an_error() -> None:
@@ -109,7 +109,7 @@ def test_sequences_are_parsed_alone_and_together() -> None:
     )
     assert context["id"].numpy() == 7
     assert lists["t"].numpy().tolist() == [1, 2]
-    assert lists["v"].to_dense().numpy().tolist() == [[1.5, 0], [2.5, 3.5]]
+    assert tf.sparse.to_dense(lists["v"]).numpy().tolist() == [[1.5, 0], [2.5, 3.5]]
     _, lists, lengths = tf.io.parse_sequence_example(
         [record, record], None, {"t": tf.io.FixedLenSequenceFeature([], tf.int64)}
     )
@@ -217,9 +217,9 @@ def test_ragged_tensors_of_other_rows_are_not_added_up() -> None:
     rows = tf.ragged.constant([[1], [2, 3]])
     with pytest.raises(tf.errors.InvalidArgumentError, match="identical ragged splits"):
         rows + tf.ragged.constant([[1, 2], [3]])
-    with pytest.raises(NotImplementedError, match="only scalars"):
+    with pytest.raises(tf.errors.InvalidArgumentError, match="did not hold"):
         rows + tf.constant([1, 2])
-    with pytest.raises(ValueError, match="not right-ragged"):
+    with pytest.raises(tf.errors.InvalidArgumentError, match="not right-ragged"):
         tf.RaggedTensor.from_sparse(tf.SparseTensor([[0, 1]], [5], [1, 2]))
 
 

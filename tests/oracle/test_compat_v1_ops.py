@@ -64,6 +64,8 @@ def outcome(tf: Any, text: str, seed: int | None = None) -> Any:
         names["d"] = tf.placeholder_with_default(names["x"], None)
         names["f"] = tf.constant([[1.5, -2.5], [0.25, 8.0]])
         names["img"] = tf.constant(PIXELS)
+        names["r"] = tf.ragged.constant([[1, 2], [], [3]])
+        names["s"] = tf.SparseTensor([[0, 1], [2, 0]], [5, 6], [3, 2])
         names["late"] = tf.placeholder_with_default(PIXELS, [None, None, 3])
         try:
             made = eval(text, names)

@@ -238,7 +238,9 @@ def edges() -> list[str]:
 def outcome(tf: Any, theirs: Any, expression: str) -> Any:
     """The value of an expression, or the kind of error that it raises."""
     try:
-        return plain(eval(expression, {"tf": tf, "np": np}))
+        rows = tf.ragged.constant([[1, 2], [], [3]])
+        sparse = tf.SparseTensor([[0, 1], [2, 0]], [5, 6], [3, 2])
+        return plain(eval(expression, {"tf": tf, "np": np, "r": rows, "s": sparse}))
     except Exception as error:
         names = [kind.__name__ for kind in type(error).__mro__]
         return next(n for n in names if hasattr(theirs.errors, n) or hasattr(builtins, n))

@@ -1,22 +1,424 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sparse tensors, and what they have in common with ragged ones."""
+"""Sparse and ragged tensors: their methods for both versions, and those that are there."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 import fastrec
 
-from . import errors as _errors
-from .columns import VarLen
 from .dtypes import DType, as_dtype
-from .specs import RaggedTensorSpec, SparseTensorSpec, TensorSpec, TypeSpec
-from .tensor import TensorShape, as_array, convert_to_tensor
-from .trace import SYMBOL_WRAPPERS, WRAPPERS, Block, Op, Symbol, run
+from .ops import Op
+from .ops import ragged as of_ragged
+from .ops import ragged_rows as of_rows
+from .ops import sparse as of_sparse
+from .ops.picking import index_of, python_number
+from .ops.ragged import normal
+from .specs import RaggedTensorSpec, SparseTensorSpec, TypeSpec
+from .tensor import OPERATORS, TensorShape, as_array, convert_to_tensor
+from .trace import SYMBOL_WRAPPERS, WRAPPERS, Symbol, run, wrap
 
-__all__ = ["Composite", "RaggedValue", "SparseTensor", "dtype_of", "part_of"]
+__all__ = [
+    "Methods",
+    "RaggedMethods",
+    "RaggedTensor",
+    "SparseMethods",
+    "SparseTensor",
+    "integers",
+    "of_values",
+]
+
+_INTEGERS = ("int32", "int64")
+
+
+def integers(tensor: Callable[..., Any], value: Any, what: str = "row_splits") -> Any:
+    """Offsets, lengths or row numbers; ``int64`` unless they have a type of their own.
+
+    Raises
+    ------
+    ValueError
+        When they are no integers.
+    """
+    kind = getattr(value, "dtype", None)
+    made = tensor(value) if kind is not None else tensor(np.asarray(value))
+    if kind is None and (made.dtype.is_integer or made.shape.num_elements() == 0):
+        return tensor(np.asarray(value, np.int64))
+    if made.dtype.name not in _INTEGERS:
+        raise ValueError(f"{what} must have dtype int32 or int64")
+    return made
+
+
+class Methods:
+    """Of a version: how its operations run, and how its tensors are made."""
+
+    __slots__ = ()
+    _call: Callable[..., Any]  # of an operation, inputs, a name and attributes
+    _tensor: Callable[..., Any]  # of a value and a type
+    _operators: dict[str, Callable[..., Any]]  # by version 2's names
+    dtype: Any
+    shape: Any
+
+
+class SparseMethods(Methods):
+    """Methods of sparse tensors of both versions."""
+
+    __slots__ = ()
+    values: Any
+
+    def with_values(self, new_values: Any) -> Any:
+        """Other values at the same places."""
+        return self._call(of_sparse.WITH_VALUES, [self, self._tensor(new_values)], None)
+
+    def _mapped(self, function: Callable[..., Any], *others: Any) -> Any:
+        return self.with_values(function(self.values, *others))
+
+    def _cast(self, dtype: DType) -> Any:
+        return self._call(of_sparse.CAST, [self], None, dtype=dtype)
+
+    def __mul__(self, other: Any) -> Any:
+        inputs = [self, self._tensor(other, self.dtype)]
+        return self._call(of_sparse.MULTIPLY, inputs, None)
+
+    def __truediv__(self, other: Any) -> Any:
+        return self._call(of_sparse.DIVIDE, [self, self._tensor(other, self.dtype)], None)
+
+
+def _operator(name: str, reflected: bool = False) -> Callable[..., Any]:
+    def operate(self: RaggedMethods, *others: Any) -> Any:
+        function = self._operators[name]
+        if reflected:
+            return self._mapped(lambda x, y: function(self._tensor(y, x.dtype), x), *others)
+        return self._mapped(function, *others)
+
+    return operate
+
+
+class RaggedMethods(Methods):
+    """Methods of ragged tensors of both versions."""
+
+    __slots__ = ()
+    values: Any
+    row_splits: Any
+
+    # Made of other tensors.
+
+    @classmethod
+    def _of(
+        cls, kind: str, values: Any, where: Any, nrows: Any = None, validate: bool = True
+    ) -> Any:
+        inner = values if isinstance(values, RaggedMethods) else cls._tensor(values)
+        given = [integers(cls._tensor, each, kind) for each in (where, nrows) if each is not None]
+        op = of_ragged.FROM_PARTITION
+        return cls._call(op, [inner, *given], None, kind=kind, validate=bool(validate))
+
+    @classmethod
+    def from_row_splits(
+        cls, values: Any, row_splits: Any, name: str | None = None, validate: bool = True
+    ) -> Any:
+        """Row ``i`` is ``values[row_splits[i]:row_splits[i + 1]]``."""
+        return cls._of("row_splits", values, row_splits, None, validate)
+
+    @classmethod
+    def from_row_lengths(
+        cls, values: Any, row_lengths: Any, name: str | None = None, validate: bool = True
+    ) -> Any:
+        """Rows of those lengths."""
+        return cls._of("row_lengths", values, row_lengths, None, validate)
+
+    @classmethod
+    def from_row_starts(
+        cls, values: Any, row_starts: Any, name: str | None = None, validate: bool = True
+    ) -> Any:
+        """Rows that begin at those offsets."""
+        return cls._of("row_starts", values, row_starts, None, validate)
+
+    @classmethod
+    def from_row_limits(
+        cls, values: Any, row_limits: Any, name: str | None = None, validate: bool = True
+    ) -> Any:
+        """Rows that end at those offsets."""
+        return cls._of("row_limits", values, row_limits, None, validate)
+
+    @classmethod
+    def from_value_rowids(
+        cls,
+        values: Any,
+        value_rowids: Any,
+        nrows: Any = None,
+        name: str | None = None,
+        validate: bool = True,
+    ) -> Any:
+        """Each value in the row that is named for it, in ascending order."""
+        return cls._of("value_rowids", values, value_rowids, nrows, validate)
+
+    @classmethod
+    def from_uniform_row_length(
+        cls,
+        values: Any,
+        uniform_row_length: Any,
+        nrows: Any = None,
+        validate: bool = True,
+        name: str | None = None,
+    ) -> Any:
+        """Rows that all have one length."""
+        return cls._of("uniform_row_length", values, uniform_row_length, nrows, validate)
+
+    @classmethod
+    def _nested(cls, kind: str, flat_values: Any, nested: Sequence[Any]) -> Any:
+        for where in reversed(list(nested)):
+            flat_values = cls._of(kind, flat_values, where)
+        return flat_values
+
+    @classmethod
+    def from_nested_row_splits(
+        cls,
+        flat_values: Any,
+        nested_row_splits: Sequence[Any],
+        name: str | None = None,
+        validate: bool = True,
+    ) -> Any:
+        """Innermost values, and the splits outermost first."""
+        return cls._nested("row_splits", flat_values, nested_row_splits)
+
+    @classmethod
+    def from_nested_row_lengths(
+        cls,
+        flat_values: Any,
+        nested_row_lengths: Sequence[Any],
+        name: str | None = None,
+        validate: bool = True,
+    ) -> Any:
+        """Innermost values, and the lengths of rows outermost first."""
+        return cls._nested("row_lengths", flat_values, nested_row_lengths)
+
+    @classmethod
+    def from_tensor(
+        cls,
+        tensor: Any,
+        lengths: Any = None,
+        padding: Any = None,
+        ragged_rank: int = 1,
+        name: str | None = None,
+        row_splits_dtype: Any = "int64",
+    ) -> Any:
+        """The rows of a dense tensor, as long as `lengths`, or without `padding` at their ends."""
+        dense = cls._tensor(tensor)
+        if lengths is not None and padding is not None:
+            raise ValueError("Specify argument `lengths` or `padding`, but not both.")
+        if dense.shape.ndims == 1:
+            raise ValueError(
+                "The rank of a RaggedTensor must be greater than 1, i.e., a list of scalars won't "
+                "have ragged dimensions. Received argument `tensor` with rank 1."
+            )
+        how, given = "", []
+        if lengths is not None:
+            nested = isinstance(lengths, (list, tuple)) and any(np.ndim(x) for x in lengths)
+            how, given = "lengths", [cls._tensor(n) for n in (lengths if nested else [lengths])]
+        elif padding is not None:
+            how, given = "padding", [cls._tensor(padding, dense.dtype)]
+        attributes = {"rank": int(ragged_rank), "way": how, "dtype": as_dtype(row_splits_dtype)}
+        return cls._call(of_ragged.FROM_TENSOR, [dense, *given], name, **attributes)
+
+    @classmethod
+    def from_sparse(
+        cls, st_input: Any, name: str | None = None, row_splits_dtype: Any = "int64"
+    ) -> Any:
+        """The values of a sparse matrix whose rows have no holes."""
+        return cls._call(
+            of_ragged.FROM_SPARSE, [st_input], name, dtype=as_dtype(row_splits_dtype)
+        )  # fmt: skip
+
+    # The parts.
+
+    @property
+    def flat_values(self) -> Any:
+        """The innermost values."""
+        inner = self.values
+        return inner.flat_values if isinstance(inner, RaggedMethods) else inner
+
+    @property
+    def nested_row_splits(self) -> tuple[Any, ...]:
+        """Offsets at which rows begin and end, for each ragged dimension."""
+        inner = self.values
+        more = inner.nested_row_splits if isinstance(inner, RaggedMethods) else ()
+        return (self.row_splits, *more)
+
+    @property
+    def ragged_rank(self) -> int:
+        """Number of dimensions whose rows differ in length."""
+        return len(self.nested_row_splits)
+
+    @property
+    def uniform_row_length(self) -> None:
+        """None: nothing is known of the lengths of rows."""
+
+    def row_lengths(self, axis: int = 1, name: str | None = None) -> Any:
+        """Return the number of values in each row."""
+        if axis == 0:
+            return self.nrows()
+        if axis > 1:
+            inner = self.values.row_lengths(axis - 1)
+            return self._made(inner)
+        return self.row_limits() - self.row_starts()
+
+    def nested_row_lengths(self, name: str | None = None) -> tuple[Any, ...]:
+        """Return the lengths of rows, for each ragged dimension."""
+        inner = self.values
+        more = inner.nested_row_lengths() if isinstance(inner, RaggedMethods) else ()
+        return (self.row_lengths(), *more)
+
+    def row_starts(self, name: str | None = None) -> Any:
+        """Return the offset at which each row begins."""
+        return self.row_splits[:-1]
+
+    def row_limits(self, name: str | None = None) -> Any:
+        """Return the offset at which each row ends."""
+        return self.row_splits[1:]
+
+    def value_rowids(self, name: str | None = None) -> Any:
+        """Return the row that each value is in."""
+        return self._call(of_ragged.SEGMENT_IDS, [self.row_splits], name)
+
+    def nested_value_rowids(self, name: str | None = None) -> tuple[Any, ...]:
+        """Return the row that each value is in, for each ragged dimension."""
+        inner = self.values
+        more = inner.nested_value_rowids() if isinstance(inner, RaggedMethods) else ()
+        return (self.value_rowids(), *more)
+
+    def _kind(self, out_type: Any) -> DType:
+        found: DType = self.row_splits.dtype if out_type is None else as_dtype(out_type)
+        return found
+
+    def nrows(self, out_type: Any = None, name: str | None = None) -> Any:
+        """Return the number of rows."""
+        return self._call(of_ragged.NROWS, [self], name, dtype=self._kind(out_type))
+
+    def bounding_shape(
+        self, axis: Any = None, name: str | None = None, out_type: Any = None
+    ) -> Any:
+        """Return the shape of :meth:`to_tensor`."""
+        place = None if axis is None else np.asarray(axis).tolist()
+        kind = self._kind(out_type)
+        return self._call(of_ragged.BOUNDING_SHAPE, [self], name, axis=place, dtype=kind)
+
+    def _made(self, values: Any) -> Any:
+        return self._of("row_splits", values, self.row_splits)
+
+    def with_values(self, new_values: Any) -> Any:
+        """Other values in the same rows."""
+        if isinstance(new_values, RaggedMethods):
+            return self._made(new_values)
+        if isinstance(self.values, RaggedMethods):
+            return self._made(self._tensor(new_values))
+        return self.with_flat_values(new_values)
+
+    def with_flat_values(self, new_values: Any) -> Any:
+        """Other innermost values in the same rows."""
+        if isinstance(new_values, RaggedMethods):
+            inner = self.values
+            nested = isinstance(inner, RaggedMethods)
+            return self._made(inner.with_flat_values(new_values) if nested else new_values)
+        inputs = [self, self._tensor(new_values)]
+        return self._call(of_ragged.WITH_FLAT_VALUES, inputs, None)
+
+    def with_row_splits_dtype(self, dtype: Any) -> Any:
+        """The same with splits of another type."""
+        kind, inner = as_dtype(dtype), self.values
+        if isinstance(inner, RaggedMethods):
+            inner = inner.with_row_splits_dtype(kind)
+        return self._of("row_splits", inner, self._operators["cast"](self.row_splits, kind))
+
+    # Other forms.
+
+    def to_tensor(
+        self, default_value: Any = None, name: str | None = None, shape: Any = None
+    ) -> Any:
+        """All rows in one array, filled up with `default_value` to the longest, or to `shape`."""
+        dtype: DType = self.flat_values.dtype
+        if default_value is None:
+            default_value = b"" if dtype.name == "string" else np.zeros((), dtype.numpy)
+        inputs = [self, self._tensor(default_value, dtype)]
+        sizes = None if shape is None else TensorShape(shape).sizes
+        return self._call(of_ragged.TO_TENSOR, inputs, name, shape=sizes)
+
+    def to_sparse(self, name: str | None = None) -> Any:
+        """The values, and where they are."""
+        return self._call(of_ragged.TO_SPARSE, [self], name)
+
+    def merge_dims(self, outer_axis: int, inner_axis: int) -> Any:
+        """The dimensions from one to another as one."""
+        rank = self.shape.ndims
+        outer, inner = (axis + rank if axis < 0 else axis for axis in (outer_axis, inner_axis))
+        if outer > inner:
+            raise ValueError(
+                f"Expected outer_axis ({outer_axis}) to be less than or equal to inner_axis "
+                f"({inner_axis})."
+            )
+        if outer == inner:
+            return self
+        return self._call(of_rows.MERGE_DIMS, [self], None, outer=outer, inner=inner)
+
+    def __getitem__(self, key: Any) -> Any:
+        parts, tensors = index_of(key, _number)
+        return self._call(of_rows.GETITEM, [self, *tensors], None, key=parts)
+
+    # Functions of the values.
+
+    def _aligned(self, other: Any) -> Any:
+        """The values that go with those of this one: of the same rows, or one for all."""
+        if not isinstance(other, RaggedMethods):
+            if not (len(other.shape) if hasattr(other, "shape") else np.ndim(other)):
+                return other
+            return self._call(of_ragged.ALIGNED, [self, self._tensor(other, self.dtype)], None)
+        return self._call(of_ragged.SAME_ROWS, [self, other], None).flat_values
+
+    def _mapped(self, function: Callable[..., Any], *others: Any) -> Any:
+        """A function of the innermost values, and of those of others."""
+        flat = self.flat_values
+        return self.with_flat_values(function(flat, *map(self._aligned, others)))
+
+    def _cast(self, dtype: DType) -> Any:
+        return self._mapped(lambda flat: self._operators["cast"](flat, dtype))
+
+    def _axis(self, axis: Any, more: int = 0) -> int:
+        rank: int = self.shape.ndims + more
+        place = int(np.asarray(axis))
+        if not -rank <= place < rank:
+            raise ValueError(f"axis={place} out of bounds: expected -{rank}<=axis<{rank}")
+        return place % rank
+
+    def _reduced(self, op: Op, along: Any, keepdims: bool, name: str | None = None) -> Any:
+        """All values, or those along dimensions, made one by a reduction."""
+        every = along is None
+        places = range(self.shape.ndims) if every else np.atleast_1d(np.asarray(along)).tolist()
+        axes = sorted({self._axis(axis) for axis in places})
+        return self._call(of_rows.REDUCE, [self], name, kind=op.name, axes=axes, keepdims=keepdims)
+
+    __add__, __radd__ = _operator("add"), _operator("add", True)
+    __sub__, __rsub__ = _operator("subtract"), _operator("subtract", True)
+    __mul__, __rmul__ = _operator("multiply"), _operator("multiply", True)
+    __truediv__, __rtruediv__ = _operator("divide"), _operator("divide", True)
+    __floordiv__, __mod__ = _operator("floordiv"), _operator("floormod")
+    __pow__ = _operator("pow")
+    __lt__, __le__ = _operator("less"), _operator("less_equal")
+    __gt__, __ge__ = _operator("greater"), _operator("greater_equal")
+    __neg__, __abs__ = _operator("negative"), _operator("abs")
+    __and__, __or__, __invert__ = _operator("and"), _operator("or"), _operator("invert")
+
+
+def of_values(function: Callable[..., Any], x: Any, *others: Any) -> Any:
+    """A function of two tensors, or of one, where one is sparse or ragged: of the values."""
+    if isinstance(x, Methods):
+        return x._mapped(function, *others)  # type: ignore[attr-defined]
+    return others[0]._mapped(lambda b, a: function(a, b), x)
+
+
+def _number(part: Any) -> Any:
+    symbolic = hasattr(part, "dtype") and not hasattr(part, "__index__")
+    return part if symbolic else python_number(part)
 
 
 class Composite:
@@ -24,10 +426,15 @@ class Composite:
 
     __slots__ = ("_raw",)
     _raw: Any
-    __hash__ = None  # type: ignore[assignment]
+    _operators = OPERATORS
+    _tensor = staticmethod(convert_to_tensor)
+
+    @staticmethod
+    def _call(op: Op, inputs: Sequence[Any], name: str | None = None, **attributes: Any) -> Any:
+        return run(op, inputs, **attributes)
 
     @classmethod
-    def _of(cls, raw: Any) -> Any:
+    def _from(cls, raw: Any) -> Any:
         made = cls.__new__(cls)
         made._raw = raw
         return made
@@ -51,64 +458,14 @@ class Composite:
         return self.shape
 
     def __reduce__(self) -> Any:
-        return type(self)._of, (self._raw,)
+        return type(self)._from, (self._raw,)
 
 
-def dtype_of(values: Any) -> DType:
+def _dtype_of(values: Any) -> DType:
     return as_dtype("string") if isinstance(values, fastrec.Bytes) else as_dtype(values.dtype)
 
 
-def part_of(name: str, pick: Any, spec: Any) -> Op:
-    return Op(name, pick, lambda specs, _: [spec(specs[0])])
-
-
-_INDICES = part_of(
-    "SparseIndices", lambda s: s.indices, lambda s: TensorSpec([None, s.shape.ndims], "int64")
-)
-_VALUES = part_of("SparseValues", lambda s: s.values, lambda s: TensorSpec([None], s.dtype))
-_DENSE_SHAPE = part_of(
-    "SparseShape",
-    lambda s: np.array(s.dense_shape, np.int64),
-    lambda s: TensorSpec([s.shape.ndims], "int64"),
-)
-
-
-def _dense(sparse: fastrec.Sparse, default: Any) -> Any:
-    try:
-        return sparse.to_dense(as_array(default)[()])
-    except IndexError as error:
-        bad = next(
-            (n, i)
-            for n, i in enumerate(sparse.indices.tolist())
-            if any(not 0 <= a < b for a, b in zip(i, sparse.dense_shape, strict=True))
-        )
-        raise _errors.InvalidArgumentError(
-            None,
-            None,
-            f"indices[{bad[0]}] = {bad[1]} is out of bounds: need 0 <= index < "
-            f"{list(sparse.dense_shape)}",
-        ) from error
-
-
-def _dense_block(_: int, sparse: Block, default: Block) -> Any:
-    """Vectors without holes are their values, whatever would be in the holes."""
-    return sparse.value.rows if isinstance(sparse.value, VarLen) and sparse.many else None
-
-
-_TO_DENSE = Op(
-    "SparseToDense",
-    _dense,
-    lambda specs, _: [TensorSpec(specs[0].shape, specs[0].dtype)],
-    _dense_block,
-)
-_SPARSE_CAST = Op(
-    "SparseCast",
-    lambda s, dtype: fastrec.Sparse(s.indices, s.values.astype(dtype), s.dense_shape),
-    lambda specs, _, dtype: [SparseTensorSpec(specs[0].shape, dtype)],
-)
-
-
-class SparseTensor(Composite):
+class SparseTensor(Composite, SparseMethods):
     """Values, and where they are in an array that is mostly empty.
 
     Parameters
@@ -119,56 +476,37 @@ class SparseTensor(Composite):
     """
 
     __slots__ = ()
+    __hash__ = None  # type: ignore[assignment]
 
     def __init__(self, indices: Any, values: Any, dense_shape: Any) -> None:
-        where = convert_to_tensor(indices, "int64" if not hasattr(indices, "dtype") else None).array
-        shape = tuple(int(size) for size in np.asarray(dense_shape))
-        where = where.astype(np.int64).reshape(-1, len(shape))
-        self._raw = fastrec.Sparse(where, convert_to_tensor(values).array, shape)
+        parts = [convert_to_tensor(each) for each in (indices, values, dense_shape)]
+        self._raw = run(of_sparse.MAKE, parts)._raw
 
     @property
     def _spec(self) -> TypeSpec:
         if isinstance(self._raw, Symbol):
             return self._raw.spec
-        return SparseTensorSpec(self._raw.dense_shape, dtype_of(self._raw.values))
+        return SparseTensorSpec(self._raw.dense_shape, _dtype_of(self._raw.values))
 
     @property
     def indices(self) -> Any:
         """Positions of the values, of shape (n, rank)."""
-        return run(_INDICES, [self])
+        return run(of_sparse.INDICES, [self])
 
     @property
     def values(self) -> Any:
         """The values."""
-        return run(_VALUES, [self])
+        return run(of_sparse.VALUES, [self])
 
     @property
     def dense_shape(self) -> Any:
         """The shape, as a tensor."""
-        return run(_DENSE_SHAPE, [self])
-
-    def with_values(self, new_values: Any) -> SparseTensor:
-        """Other values at the same places."""
-        op = Op(
-            "SparseWithValues",
-            lambda s, v: fastrec.Sparse(s.indices, v, s.dense_shape),
-            lambda specs, _: [SparseTensorSpec(specs[0].shape, specs[1].dtype)],
-        )
-        found: SparseTensor = run(op, [self, convert_to_tensor(new_values)])
-        return found
-
-    def to_dense(self, default_value: Any = None) -> Any:
-        """The whole array, `default_value` (0 or ``b""``) where there is no value."""
-        if default_value is None:
-            default_value = b"" if self.dtype.name == "string" else 0
-        return run(_TO_DENSE, [self, convert_to_tensor(default_value, self.dtype)])
+        return run(of_sparse.DENSE_SHAPE, [self])
 
     def numpy(self) -> Any:
         """The whole array."""
-        return self.to_dense().numpy()
-
-    def _cast(self, dtype: DType) -> Any:
-        return run(_SPARSE_CAST, [self], dtype=dtype.numpy)
+        found: Any = self._raw.to_dense()
+        return found
 
     def __repr__(self) -> str:
         if isinstance(self._raw, Symbol):
@@ -177,10 +515,11 @@ class SparseTensor(Composite):
         return f"SparseTensor(indices={self.indices}, values={self.values}, dense_shape={shape})"
 
 
-class RaggedValue(Composite):
-    """Rows of differing length, of which the elements of data sets have no more to know."""
+class RaggedTensor(Composite, RaggedMethods):
+    """Rows of differing length; made by parsing, and by :meth:`from_row_splits` and its like."""
 
     __slots__ = ()
+    __hash__ = None  # type: ignore[assignment]
 
     @property
     def _spec(self) -> TypeSpec:
@@ -190,11 +529,60 @@ class RaggedValue(Composite):
         while isinstance(flat, fastrec.Ragged):
             flat, depth = flat.values, depth + 1
         shape = (len(self._raw), *[None] * depth, *flat.shape[1:])
-        return RaggedTensorSpec(shape, dtype_of(flat), depth, self._raw.row_splits.dtype)
+        return RaggedTensorSpec(shape, _dtype_of(flat), depth, self._raw.row_splits.dtype)
+
+    @property
+    def ragged_rank(self) -> int:
+        found: int = self._spec.ragged_rank  # type: ignore[attr-defined]
+        return found
+
+    @property
+    def values(self) -> Any:
+        """The rows one after the other."""
+        return run(of_ragged.VALUES, [self])
+
+    @property
+    def row_splits(self) -> Any:
+        """Offsets at which rows begin, and the end of the last."""
+        return run(of_ragged.ROW_SPLITS, [self])
+
+    def to_list(self) -> list[Any]:
+        """Nested lists."""
+        found: list[Any] = self._raw.to_list()
+        return found
+
+    def numpy(self) -> Any:
+        """An ndarray of rows; of objects where the rows differ in length."""
+        rows = [
+            as_array(row) if not isinstance(row, fastrec.Ragged) else wrap(row).numpy()
+            for row in self._raw
+        ]
+        if rows and len({row.shape for row in rows}) == 1:
+            return np.stack(rows)
+        array = np.empty(len(rows), object)
+        for i, row in enumerate(rows):
+            array[i] = row
+        return array
+
+    def __len__(self) -> int:
+        return len(self._raw)
+
+    def __iter__(self) -> Iterator[Any]:
+        return (wrap(normal(row) if isinstance(row, fastrec.Ragged) else row) for row in self._raw)
+
+    def __eq__(self, other: object) -> Any:
+        return _operator("equal")(self, other)
+
+    def __ne__(self, other: object) -> Any:
+        return _operator("not_equal")(self, other)
+
+    def __repr__(self) -> str:
+        if isinstance(self._raw, Symbol):
+            return f"tf.RaggedTensor(shape={self.shape}, dtype={self.dtype.name})"
+        return f"<tf.RaggedTensor {self.to_list()}>"
 
 
-# Version 2, where it is imported, has a class with more to it.
-WRAPPERS[fastrec.Ragged] = RaggedValue._of
-SYMBOL_WRAPPERS[RaggedTensorSpec] = RaggedValue._of
-WRAPPERS[fastrec.Sparse] = SparseTensor._of
-SYMBOL_WRAPPERS[SparseTensorSpec] = SparseTensor._of
+WRAPPERS[fastrec.Ragged] = RaggedTensor._from
+SYMBOL_WRAPPERS[RaggedTensorSpec] = RaggedTensor._from
+WRAPPERS[fastrec.Sparse] = SparseTensor._from
+SYMBOL_WRAPPERS[SparseTensorSpec] = SparseTensor._from

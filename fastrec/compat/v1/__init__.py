@@ -66,6 +66,7 @@ from .script_ops import *
 from .session import *
 from .shared_ops import SHARED as _SHARED
 from .sparse import *
+from .sparse import SPARSE as _SPARSE
 from .string_ops import *
 from .variables import *
 
@@ -96,4 +97,6 @@ def __getattr__(name: str) -> Any:
         return _dtypes.bfloat16()
     if name in _SHARED:
         return _SHARED[name]
+    if name in _SPARSE:
+        return _SPARSE[name]
     return _late.found("", name)

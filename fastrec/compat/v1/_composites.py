@@ -1,37 +1,324 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sparse and ragged tensors in data sets: the tensors that they consist of in a graph."""
+"""Sparse and ragged tensors of a graph: the tensors that they consist of.
+
+An operation on one takes these as its inputs; its kernel puts the value together, and takes what
+it gives apart.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
+from typing import Any, NamedTuple
 
 import numpy as np
 
 import fastrec
 
+from .._tf import composite as _eager
 from .._tf.arrays import make_array
-from .._tf.composite import RaggedValue
-from .._tf.composite import SparseTensor as Eager
+from .._tf.composite import RaggedMethods, SparseMethods
+from .._tf.dtypes import DType, as_dtype, int64
+from .._tf.errors import InvalidArgumentError
 from .._tf.ops import Op
+from .._tf.ops import ragged as of_ragged
+from .._tf.ops import sparse as of_sparse
+from .._tf.ops.ragged import normal
+from .._tf.shape import TensorShape
 from .._tf.specs import RaggedTensorSpec, SparseTensorSpec, TensorSpec, TypeSpec
 from .._tf.tensor import as_array
-from ._nodes import Tensor
-from .ragged import RaggedTensor, RaggedTensorValue
-from .sparse import SparseTensor, SparseTensorValue
+from ._graph import Graph
+from ._nodes import Operation, Tensor, operators
+from ._ops import Array, record_all
+from .constants import constant_value, convert_to_tensor, shape_value
+from .graph import create_op
 
 __all__ = [
     "COMPOSITES",
+    "RaggedTensor",
+    "RaggedTensorValue",
+    "SparseTensor",
+    "SparseTensorValue",
     "class_of",
     "eager",
     "make_op",
     "parts_of",
     "pieces",
     "put_together",
+    "ragged_of",
     "spec_of",
     "specs_of",
     "take_op",
 ]
+
+
+def _tensor(value: Any, dtype: Any = None) -> Tensor:
+    return convert_to_tensor(value, None if dtype is None else as_dtype(dtype))
+
+
+def _applied(op: Op, inputs: Sequence[Any], name: str | None = None, **attributes: Any) -> Any:
+    """The outputs of an operation whose inputs may consist of several tensors."""
+    specs = [spec_of(x) if isinstance(x, COMPOSITES) else x for x in inputs]
+    assert op.infer is not None
+    try:
+        found = op.infer(specs, inputs, **attributes)
+    except InvalidArgumentError as error:  # which a run would raise
+        raise ValueError(error.message) from None
+    if all(isinstance(spec, TensorSpec) for spec in found) and not any(
+        isinstance(x, COMPOSITES) for x in inputs
+    ):
+        made: Sequence[Any] = record_all(op, inputs, name, **attributes)
+        return made[0] if len(made) == 1 else tuple(made)
+    outputs = [each for spec in found for each in specs_of(spec)]
+
+    def kernel(step: Any, *values: Any) -> tuple[Any, ...]:
+        left = iter(values)
+        raws = [_raw(spec, [next(left) for _ in specs_of(spec)]) for spec in specs]
+        result = op.kernel(*raws, **attributes)
+        results = result if isinstance(result, tuple) else (result,)
+        return tuple(part for each in results for part in parts_of(each))
+
+    parts = [part for x in inputs for part in pieces(x)]
+    whole = put_together(found, create_op(op.name, parts, outputs, kernel, name=name).outputs)
+    return whole[0] if len(whole) == 1 else tuple(whole)
+
+
+def _raw(spec: Any, parts: Sequence[Any]) -> Any:
+    if isinstance(spec, SparseTensorSpec):
+        return of_sparse.MAKE.kernel(*parts)
+    return of_ragged.MAKE.kernel(*parts) if isinstance(spec, RaggedTensorSpec) else parts[0]
+
+
+class SparseTensorValue(NamedTuple):
+    """Value of a sparse tensor in a session."""
+
+    indices: Any
+    values: Any
+    dense_shape: Any
+
+
+class SparseTensor(SparseMethods):
+    """A tensor of which most elements are not there.
+
+    Parameters
+    ----------
+    indices : Tensor of int64, shape (n, rank)
+        Where each value is.
+    values : Tensor of n
+        The values.
+    dense_shape : Tensor of int64, shape (rank,)
+        The sizes of the whole.
+    """
+
+    _call, _tensor, _operators = staticmethod(_applied), staticmethod(_tensor), operators
+
+    def __init__(self, indices: Any, values: Any, dense_shape: Any) -> None:
+        self.indices = convert_to_tensor(indices, int64, "indices")
+        self.values = convert_to_tensor(values, name="values")
+        self.dense_shape = convert_to_tensor(dense_shape, int64, "dense_shape")
+        self._sizes = TensorShape(None)  # that are known, whatever is known of dense_shape
+        places = self.indices.shape.with_rank(2)
+        places[:1].merge_with(self.values.shape.with_rank(1))
+        places[1:].merge_with(self.dense_shape.shape.with_rank(1))
+
+    @classmethod
+    def from_value(cls, value: Any) -> SparseTensor:
+        """A constant of a :class:`SparseTensorValue`; a sparse tensor itself."""
+        if isinstance(value, SparseTensor):
+            return value
+        if not isinstance(value, SparseTensorValue):
+            raise TypeError(f"Neither a SparseTensor nor SparseTensorValue: {value}.")
+        return cls(*value)
+
+    @property
+    def graph(self) -> Graph:
+        """The graph that it belongs to."""
+        return self.values.graph  # type: ignore[no-any-return]
+
+    @property
+    def op(self) -> Operation:
+        """The operation that gives the values."""
+        return self.values.op  # type: ignore[no-any-return]
+
+    @property
+    def dtype(self) -> DType:
+        """The type of the values."""
+        return self.values.dtype  # type: ignore[no-any-return]
+
+    @property
+    def name(self) -> str:
+        """The name of the values."""
+        return self.values.name  # type: ignore[no-any-return]
+
+    @property
+    def shape(self) -> TensorShape:
+        """Static shape of the dense tensor."""
+        return shape_value(self.dense_shape).merge_with(self._sizes)
+
+    def get_shape(self) -> TensorShape:
+        """Return the static shape of the dense tensor."""
+        return self.shape
+
+    def eval(self, feed_dict: Any = None, session: Any = None) -> Any:
+        """Its value, from `session` or from the default one."""
+        return operators["session"]("eval", session, self.graph).run(self, feed_dict)
+
+    def with_values(self, new_values: Any) -> SparseTensor:
+        """Other values at the same places."""
+        return SparseTensor(self.indices, new_values, self.dense_shape)
+
+    def _fetch_parts(self) -> tuple[list[Tensor], Any]:
+        return [self.indices, self.values, self.dense_shape], SparseTensorValue
+
+    def _feed_parts(self, value: Any) -> Iterable[tuple[Tensor, Any]]:
+        return zip((self.indices, self.values, self.dense_shape), value, strict=True)
+
+    def __repr__(self) -> str:
+        return (
+            f"SparseTensor(indices={self.indices}, values={self.values}, "
+            f"dense_shape={self.dense_shape})"
+        )
+
+
+class RaggedTensorValue:
+    """Value of a ragged tensor in a session.
+
+    Parameters
+    ----------
+    values : ndarray or RaggedTensorValue
+        The rows, one after the other.
+    row_splits : ndarray
+        Where each begins, and where the last ends.
+    """
+
+    def __init__(self, values: Any, row_splits: Array) -> None:
+        self.values, self.row_splits = values, row_splits
+
+    @property
+    def flat_values(self) -> Array:
+        """The innermost values."""
+        inner = self.values
+        return inner.flat_values if isinstance(inner, RaggedTensorValue) else inner
+
+    @property
+    def nested_row_splits(self) -> tuple[Array, ...]:
+        """The splits, outermost first."""
+        inner = self.values
+        more = inner.nested_row_splits if isinstance(inner, RaggedTensorValue) else ()
+        return (self.row_splits, *more)
+
+    @property
+    def ragged_rank(self) -> int:
+        """Number of ragged dimensions."""
+        return len(self.nested_row_splits)
+
+    @property
+    def shape(self) -> tuple[int | None, ...]:
+        """The sizes, None for ragged dimensions."""
+        return (len(self.row_splits) - 1, None, *self.values.shape[1:])
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The type of the values."""
+        return np.dtype(self.flat_values.dtype)
+
+    def to_list(self) -> list[Any]:
+        """Lists within lists."""
+        whole = self.values
+        rows = whole.to_list() if isinstance(whole, RaggedTensorValue) else whole.tolist()
+        return [rows[a:b] for a, b in pairwise(self.row_splits.tolist())]
+
+    def __repr__(self) -> str:
+        return f"tf.RaggedTensorValue(values={self.values!r}, row_splits={self.row_splits!r})"
+
+
+class RaggedTensor(RaggedMethods):
+    """A tensor whose rows have different lengths.
+
+    Parameters
+    ----------
+    values : Tensor or RaggedTensor
+        The rows, one after the other.
+    row_splits : Tensor
+        Where each begins, and where the last ends.
+    """
+
+    _call, _tensor, _operators = staticmethod(_applied), staticmethod(_tensor), operators
+
+    def __init__(self, values: Any, row_splits: Any) -> None:
+        self.values = values if isinstance(values, RaggedTensor) else convert_to_tensor(values)
+        self.row_splits = convert_to_tensor(row_splits)
+
+    @classmethod
+    def _of(
+        cls, kind: str, values: Any, where: Any, nrows: Any = None, validate: bool = True
+    ) -> Any:
+        inner = values if isinstance(values, RaggedTensor) else _tensor(values)
+        return cls(inner, super()._of(kind, inner, where, nrows, validate).row_splits)
+
+    @property
+    def dtype(self) -> DType:
+        """The type of the values."""
+        return self.flat_values.dtype  # type: ignore[no-any-return]
+
+    @property
+    def graph(self) -> Graph:
+        """The graph that it belongs to."""
+        return self.row_splits.graph  # type: ignore[no-any-return]
+
+    @property
+    def shape(self) -> TensorShape:
+        """Static shape; the size of a ragged dimension is unknown."""
+        rows = self.row_splits.shape.sizes
+        count = None if not rows or rows[0] is None else rows[0] - 1
+        return TensorShape([count, None]).concatenate(self.values.shape[1:])
+
+    def get_shape(self) -> TensorShape:
+        """Return the static shape; the size of a ragged dimension is unknown."""
+        return self.shape
+
+    def _made(self, values: Any) -> RaggedTensor:
+        return RaggedTensor(values, self.row_splits)
+
+    def with_flat_values(self, new_values: Any) -> RaggedTensor:
+        """Other innermost values in the same rows."""
+        if isinstance(self.values, RaggedTensor):
+            return self._made(self.values.with_flat_values(new_values))
+        whole = new_values if isinstance(new_values, RaggedTensor) else _tensor(new_values)
+        self.values.shape[:1].merge_with(whole.shape[:1])
+        return self._made(whole)
+
+    def to_list(self) -> list[Any]:
+        """Lists within lists, of a tensor that depends on constants alone."""
+        parts, rebuild = self._fetch_parts()
+        values = [constant_value(part) for part in parts]
+        if any(value is None for value in values):
+            raise ValueError(
+                "to_list of a tensor that a session has to compute: run it, and call to_list of "
+                "the RaggedTensorValue"
+            )
+        found: list[Any] = rebuild(*values).to_list()
+        return found
+
+    def eval(self, feed_dict: Any = None, session: Any = None) -> Any:
+        """Its value, from `session` or from the default one."""
+        return operators["session"]("eval", session, self.graph).run(self, feed_dict)
+
+    def _fetch_parts(self) -> tuple[list[Tensor], Any]:
+        def rebuild(values: Any, *splits: Any) -> Any:
+            for each in reversed(splits):
+                values = RaggedTensorValue(values, each)
+            return values
+
+        return [self.flat_values, *self.nested_row_splits], rebuild
+
+    def _feed_parts(self, value: Any) -> Iterable[tuple[Tensor, Any]]:
+        given = [value.flat_values, *value.nested_row_splits]
+        return zip(self._fetch_parts()[0], given, strict=True)
+
+    def __repr__(self) -> str:
+        return f"tf.RaggedTensor(values={self.values}, row_splits={self.row_splits})"
+
 
 COMPOSITES = (SparseTensor, RaggedTensor)
 _CLASSES = {SparseTensorSpec: SparseTensor, RaggedTensorSpec: RaggedTensor}
@@ -58,11 +345,11 @@ def spec_of(value: Any) -> TypeSpec:
     return (SparseTensorSpec if sparse else TensorSpec)(sizes, value.dtype)
 
 
-def specs_of(spec: TypeSpec) -> list[tuple[Any, Any]]:
+def specs_of(spec: Any) -> list[tuple[Any, Any]]:
     """Types and shapes of the tensors that something of a spec consists of in a graph."""
     if isinstance(spec, SparseTensorSpec):
         rank = spec.shape.ndims
-        return [("int64", [None, rank]), (spec.dtype, [None]), ("int64", [rank])]
+        return [(int64, [None, rank]), (spec.dtype, [None]), (int64, [rank])]
     sizes = spec.shape.sizes
     if isinstance(spec, RaggedTensorSpec):
         inner = () if sizes is None else sizes[spec.ragged_rank + 1 :]
@@ -72,7 +359,7 @@ def specs_of(spec: TypeSpec) -> list[tuple[Any, Any]]:
     return [(spec.dtype, sizes)]
 
 
-def put_together(specs: Sequence[TypeSpec], tensors: Sequence[Any]) -> list[Any]:
+def put_together(specs: Sequence[Any], tensors: Sequence[Any]) -> list[Any]:
     """Tensors of all kinds of specs, of the tensors that they consist of."""
     left = iter(tensors)
     found: list[Any] = []
@@ -80,11 +367,19 @@ def put_together(specs: Sequence[TypeSpec], tensors: Sequence[Any]) -> list[Any]
         parts = [next(left) for _ in specs_of(spec)]
         if isinstance(spec, SparseTensorSpec):
             found.append(SparseTensor(*parts))
+            found[-1]._sizes = TensorShape(spec.shape.sizes)
         elif isinstance(spec, RaggedTensorSpec):
-            found.append(RaggedTensor.from_nested_row_splits(parts[0], parts[1:]))
+            found.append(ragged_of(*parts))
         else:
             found.append(parts[0])
     return found
+
+
+def ragged_of(flat: Any, *splits: Any) -> Any:
+    """A ragged tensor of its parts, which are taken as they are."""
+    for each in reversed(splits):
+        flat = RaggedTensor(flat, each)
+    return flat
 
 
 def parts_of(raw: Any) -> list[Any]:
@@ -93,6 +388,7 @@ def parts_of(raw: Any) -> list[Any]:
         return [raw.indices, as_array(raw.values), np.array(raw.dense_shape, np.int64)]
     splits = []
     while isinstance(raw, fastrec.Ragged):
+        raw = normal(raw)
         splits.append(np.asarray(raw.row_splits))
         raw = raw.values
     return [as_array(raw), *splits]
@@ -102,38 +398,13 @@ def eager(value: Any, parts: Sequence[Any]) -> Any:
     """What data sets take for something like `value`, which has these parts."""
     if isinstance(value, (SparseTensor, SparseTensorValue)):
         indices, values, shape = parts
-        return Eager._of(_sparse(indices, make_array(values), shape))
+        made = of_sparse.MAKE.kernel(indices, make_array(values), shape)
+        return _eager.SparseTensor._from(made)
     if isinstance(value, (RaggedTensor, RaggedTensorValue)):
-        return RaggedValue._of(_ragged(make_array(parts[0]), *parts[1:]))
+        return _eager.RaggedTensor._from(of_ragged.MAKE.kernel(make_array(parts[0]), *parts[1:]))
     return parts[0]
 
 
-def _sparse(indices: Any, values: Any, shape: Any) -> fastrec.Sparse:
-    places = np.asarray(indices)
-    return fastrec.Sparse(places, as_array(values), tuple(np.asarray(shape).tolist()))
-
-
-def _ragged(flat: Any, *splits: Any) -> Any:
-    whole: Any = as_array(flat)
-    for each in reversed(splits):
-        whole = fastrec.Ragged(whole, np.asarray(each))
-    return whole
-
-
-def _ragged_spec(specs: Sequence[TypeSpec]) -> TypeSpec:
-    flat, *splits = specs
-    rows = splits[0].shape.sizes
-    count = None if not rows or rows[0] is None else rows[0] - 1
-    shape = [count, *[None] * len(splits), *(flat.shape.sizes or (None,))[1:]]
-    return RaggedTensorSpec(shape, flat.dtype, len(splits), splits[0].dtype)
-
-
-_MAKE_SPARSE = Op(
-    "SparseTensor",
-    _sparse,
-    lambda specs, _: [SparseTensorSpec([None] * (specs[2].shape.sizes or [0])[0], specs[1].dtype)],
-)
-_MAKE_RAGGED = Op("RaggedTensor", _ragged, lambda specs, _: [_ragged_spec(specs)])
 _TAKE = Op(
     "Parts",
     lambda raw: tuple(parts_of(raw)),
@@ -143,7 +414,7 @@ _TAKE = Op(
 
 def make_op(value: SparseTensor | RaggedTensor) -> Op:
     """The operation of a data set that puts together what is like `value`."""
-    return _MAKE_SPARSE if isinstance(value, SparseTensor) else _MAKE_RAGGED
+    return of_sparse.MAKE if isinstance(value, SparseTensor) else of_ragged.MAKE
 
 
 def take_op() -> Op:

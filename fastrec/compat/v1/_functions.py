@@ -22,14 +22,22 @@ from .._tf.specs import TensorSpec, TypeSpec
 from .._tf.structure import flatten, pack
 from .._tf.tensor import as_array, convert_to_tensor
 from ._blocks import Same, run_block
-from ._composites import COMPOSITES, make_op, parts_of, pieces, put_together, specs_of, take_op
+from ._composites import (
+    COMPOSITES,
+    SparseTensor,
+    make_op,
+    parts_of,
+    pieces,
+    put_together,
+    ragged_of,
+    specs_of,
+    take_op,
+)
 from ._nodes import Operation, Tensor
 from ._plan import needed, raised
 from .constants import convert_to_tensor as as_graph_tensor
 from .constants import of_array, placeholder
 from .graph import FunctionGraph, get_default_graph
-from .ragged import RaggedTensor
-from .sparse import SparseTensor
 
 __all__ = ["GraphFunction", "captured_values"]
 
@@ -192,10 +200,8 @@ class GraphFunction:
                     leaves.append(self._wrap(raw))
                     continue
                 parts = [of_array(part) for part in parts_of(raw)]
-                if isinstance(raw, fastrec.Sparse):
-                    leaves.append(SparseTensor(*parts))
-                else:
-                    leaves.append(RaggedTensor.from_nested_row_splits(parts[0], parts[1:]))
+                sparse = isinstance(raw, fastrec.Sparse)
+                leaves.append(SparseTensor(*parts) if sparse else ragged_of(*parts))
             kind, found = self._called(graph, structure, leaves)
             if any(_is_dataset(leaf) for leaf in found):
                 return pack(kind, [self._built(leaf) for leaf in found])

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from .._tf.composite import Methods, of_values
 from .._tf.dtypes import DType, bool_
 from .._tf.errors import InvalidArgumentError
 from .._tf.faces import Version
@@ -116,6 +117,8 @@ def unary(op: Op, default: str | None = None) -> Callable[..., Tensor]:
     """A function of one tensor that adds `op` to the graph."""
 
     def function(x: Any, name: str | None = None) -> Tensor:
+        if isinstance(x, Methods):
+            return of_values(function, x)  # type: ignore[no-any-return]
         return record(op, (operand(op, x),), name or default)
 
     function.__doc__ = f"TensorFlow's ``{op.name}`` of each element."
@@ -127,6 +130,8 @@ def binary(op: Op, type: str | None = None, default: str | None = None) -> Calla
     kind = type or op.name
 
     def function(x: Any, y: Any, name: str | None = None) -> Tensor:
+        if isinstance(x, Methods) or isinstance(y, Methods):
+            return of_values(function, x, y)  # type: ignore[no-any-return]
         if op.kinds == "b":
             inputs = operand(op, x), operand(op, y)
         else:

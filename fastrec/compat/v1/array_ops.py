@@ -9,10 +9,13 @@ from typing import Any
 import numpy as np
 
 from .._tf.arrays import make_array
+from .._tf.composite import Methods
 from .._tf.dtypes import DType, as_dtype, float32, float64, int32, string
 from .._tf.ops import filling, joining, shaping
 from .._tf.ops.arithmetic import CONJ, IDENTITY
+from .._tf.ops.reductions import PROD
 from .._tf.shape import TensorShape, as_shape
+from . import ragged
 from ._nodes import Tensor, operators
 from ._ops import numbers_of, record, record_all, tensors_of
 from .constants import convert_to_tensor, holds_tensor, of_array
@@ -84,6 +87,10 @@ def shape_n(input: Sequence[Any], out_type: Any = int32, name: str | None = None
 
 def size(input: Any, name: str | None = None, out_type: Any = int32) -> Tensor:
     """The number of elements."""
+    if isinstance(input, ragged.RaggedTensor):
+        input = input.flat_values
+    if hasattr(input, "dense_shape"):
+        return record(PROD, [shape(input, None, out_type)], name, keep_dims=False)
     tensor, dtype = convert_to_tensor(input), as_dtype(out_type)
     count = tensor.shape.num_elements()
     if count is not None:
@@ -93,7 +100,7 @@ def size(input: Any, name: str | None = None, out_type: Any = int32) -> Tensor:
 
 def rank(input: Any, name: str | None = None) -> Tensor:
     """The number of dimensions."""
-    tensor = convert_to_tensor(input)
+    tensor: Any = input if isinstance(input, Methods) else convert_to_tensor(input)
     if tensor.shape.ndims is not None:
         return convert_to_tensor(tensor.shape.ndims, int32, name)
     return record(shaping.RANK, (tensor,), name)
@@ -114,6 +121,9 @@ def expand_dims(input: Any, axis: Any = None, name: str | None = None, dim: Any 
     """The same elements with one more dimension, of size 1, at `axis`."""
     if axis is not None and dim is not None:
         raise ValueError("Cannot specify both 'dim' and 'axis'.")
+    if isinstance(input, ragged.RaggedTensor):
+        place = dim if axis is None else axis
+        return ragged.functions.expand_dims(input, place)  # type: ignore[no-any-return]
     where = numbers_of(dim if axis is None else axis, "dim")
     return record(shaping.EXPAND_DIMS, (convert_to_tensor(input), where), name)
 
@@ -145,6 +155,8 @@ def transpose(a: Any, perm: Any = None, name: str | None = None, conjugate: bool
 
 def stack(values: Any, axis: int = 0, name: str = "stack") -> Tensor:
     """Tensors of one shape, side by side along a new dimension."""
+    if ragged.functions.among(values):
+        return ragged.functions.stack(values, axis)  # type: ignore[no-any-return]
     if axis == 0:
         try:  # what is one array, or one tensor, already
             return convert_to_tensor(values, name=name)
@@ -155,7 +167,9 @@ def stack(values: Any, axis: int = 0, name: str = "stack") -> Tensor:
     return _stack(values, None, name, axis)
 
 
-def _stack(values: Any, dtype: DType | None, name: str | None, axis: int = 0) -> Tensor:
+def _stack(
+    values: Any, dtype: DType | None = None, name: str | None = None, axis: int = 0
+) -> Tensor:
     if axis == 0 and not holds_tensor(values):
         return of_array(make_array(list(values), dtype), name or "stack")
     tensors = tensors_of(list(values), dtype or _type_within(values))
@@ -190,6 +204,8 @@ pack, unpack = stack, unstack
 
 def concat(values: Any, axis: Any, name: str = "concat") -> Tensor:
     """Tensors one after the other along a dimension that they have."""
+    if ragged.functions.among(values):
+        return ragged.functions.concat(values, axis)  # type: ignore[no-any-return]
     if isinstance(axis, (list, tuple, Tensor)) and isinstance(values, int):
         values, axis = axis, values  # the order of the arguments until version 1.0
     tensors = tensors_of(list(values if isinstance(values, (list, tuple)) else [values]))
@@ -272,6 +288,8 @@ def ones(shape: Any, dtype: Any = float32, name: str | None = None) -> Tensor:
 
 
 def _like(tensor: Any, value: Any, dtype: Any, name: str) -> Tensor:
+    if isinstance(tensor, ragged.RaggedTensor):
+        return tensor._mapped(lambda flat: _like(flat, value, dtype, name))  # type: ignore[no-any-return]
     given = convert_to_tensor(tensor)
     element = given.dtype if dtype is None else as_dtype(dtype)
     what, kind = _text(value) if element is string else value, "OnesLike" if value else "ZerosLike"

@@ -135,7 +135,7 @@ class _Table:
     def lookup(self, keys: Any, name: str | None = None) -> Any:
         """The values of keys."""
         if isinstance(keys, SparseTensor):
-            return keys._with_values(self.lookup(keys.values))
+            return keys.with_values(self.lookup(keys.values))
         if hasattr(keys, "with_flat_values"):
             return keys.with_flat_values(self.lookup(keys.flat_values))
         tensor = convert_to_tensor(keys)

@@ -121,8 +121,8 @@ def div(x: Any, y: Any, name: str | None = None) -> Tensor:
 def cast(x: Any, dtype: Any, name: str | None = None) -> Tensor:
     """`x` with elements of another type."""
     wanted = as_dtype(dtype)
-    if hasattr(x, "_with_values"):
-        return x._with_values(cast(x.values, wanted, name))  # type: ignore[no-any-return]
+    if hasattr(x, "_cast"):
+        return x._cast(wanted)  # type: ignore[no-any-return]
     tensor = convert_to_tensor(x)
     if tensor.dtype is wanted:
         return tensor
@@ -214,23 +214,23 @@ def _operator(function: Callable[..., Tensor], name: str | None) -> Callable[...
 _invert = unary(rows.INVERT)
 _NAMED = {
     "add": binary(rows.ADD),
-    "sub": subtract,
-    "mul": _multiplied,
-    "truediv": truediv,
+    "subtract": subtract,
+    "multiply": _multiplied,
+    "divide": truediv,
     "floordiv": floordiv,
-    "mod": floormod,
+    "floormod": floormod,
     "pow": pow,
 }
 _BARE = {
     "and": _both_kinds(logical_and, rows.BITWISE_AND),
     "or": _both_kinds(logical_or, rows.BITWISE_OR),
     "xor": _both_kinds(logical_xor, rows.BITWISE_XOR),
-    "lt": less,
-    "le": less_equal,
-    "gt": greater,
-    "ge": greater_equal,
+    "less": less,
+    "less_equal": less_equal,
+    "greater": greater,
+    "greater_equal": greater_equal,
     "matmul": matmul,
 }
 operators.update({name: _operator(function, name) for name, function in _NAMED.items()})
 operators.update({name: _operator(function, None) for name, function in _BARE.items()})
-operators.update({"neg": negative, "abs": abs, "invert": _inverted})
+operators.update({"cast": cast, "negative": negative, "abs": abs, "invert": _inverted})

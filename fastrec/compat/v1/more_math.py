@@ -10,9 +10,8 @@ import numpy as np
 
 from .._tf.dtypes import as_dtype
 from .._tf.ops import arithmetic as rows
-from .._tf.shape import TensorShape
 from ._nodes import Operation, Tensor
-from ._ops import Array, pure, record, record_all, same_types
+from ._ops import pure, record, record_all, same_types
 from .array_ops import linspace, reverse
 from .constants import constant_value, convert_to_tensor
 from .control_flow import Assert
@@ -35,7 +34,6 @@ __all__ = [
     "lin_space",
     "meshgrid",
     "reverse_v2",
-    "sparse_to_indicator",
     "tensordot",
 ]
 
@@ -70,20 +68,6 @@ def histogram_fixed_width(
     tensor = convert_to_tensor(values)
     inputs = tensor, convert_to_tensor(value_range, tensor.dtype)
     return record(rows.HISTOGRAM, inputs, name, nbins=int(nbins), dtype=as_dtype(dtype))
-
-
-def sparse_to_indicator(sp_input: Any, vocab_size: int, name: str | None = None) -> Tensor:
-    """Boolean rows that mark the numbers below `vocab_size` in each row of a sparse tensor."""
-
-    def kernel(indices: Array, values: Array, shape: Array) -> Array:
-        result = np.zeros((*shape[:-1].tolist(), vocab_size), bool)
-        result[(*indices[:, :-1].T, values)] = True
-        return result
-
-    sizes = sp_input.shape.sizes
-    known = TensorShape(None if sizes is None else [*sizes[:-1], vocab_size])
-    inputs = (sp_input.indices, sp_input.values, sp_input.dense_shape)
-    return pure("SparseToIndicator", kernel, inputs, as_dtype("bool"), known, name)
 
 
 def _comparison(name: str, sign: str, compare: Callable[..., Tensor]) -> Callable[..., Operation]:

@@ -30,12 +30,11 @@ from .._tf.ops.strings import mapped
 from .._tf.parse_errors import parse_failure
 from .._tf.sequence_errors import sequence_failure
 from .._tf.shape import TensorShape, in_messages
+from ._composites import SparseTensor, ragged_of
 from ._nodes import Operation, Tensor
 from ._ops import Array, invalid, pure, record
 from .constants import convert_to_tensor
 from .graph import create_op
-from .ragged import RaggedTensor
-from .sparse import SparseTensor
 
 __all__ = [
     "FixedLenFeature",
@@ -120,7 +119,7 @@ class Layout:
                 ragged.key,
                 [values, *outer],
                 _flat_ragged(levels, ragged.splits),
-                lambda flat, *s: RaggedTensor.from_nested_row_splits(flat, s),
+                ragged_of,
             )
 
     def _add(

@@ -13,6 +13,7 @@ from .._tf.ops import Op
 from .._tf.ops import picking as rows
 from .._tf.shape import in_messages
 from .._tf.specs import TensorSpec
+from . import ragged
 from ._nodes import Tensor
 from ._ops import Array, invalid, numbers_of, record, record_all, tensors_of
 from .constants import convert_to_tensor
@@ -38,6 +39,10 @@ def gather(
     batch_dims: int = 0,
 ) -> Tensor:
     """The parts of `params` that `indices` name, along one dimension."""
+    if ragged.functions.among([params, indices]):
+        if axis or batch_dims:
+            raise NotImplementedError("gather of ragged tensors covers axis=0 without batch_dims")
+        return ragged.functions.gather(params, indices)  # type: ignore[no-any-return]
     along = numbers_of(batch_dims if axis is None else axis, "axis", rank=0)
     inputs = (convert_to_tensor(params), _places(indices), along)
     return record(rows.GATHER, inputs, name, batch_dims=batch_dims)
@@ -63,6 +68,9 @@ def one_hot(
     name: str | None = None,
 ) -> Tensor:
     """Rows of `depth` elements that have `on_value` at one place and `off_value` elsewhere."""
+    if isinstance(indices, ragged.RaggedTensor):
+        how = depth, on_value, off_value, axis, dtype
+        return indices._mapped(lambda flat: one_hot(flat, *how))  # type: ignore[no-any-return]
     places = numbers_of(indices, "indices", allowed=("uint8", "int8", "int32", "int64"))
     count = numbers_of(depth, "depth", rank=0, allowed=("int32",))
     element = _one_hot_type(on_value, off_value, dtype)

@@ -44,6 +44,9 @@ def _reduction(op: Op) -> Callable[..., Tensor]:
         if keepdims is not None and keep_dims is not None:
             raise ValueError("Cannot specify both 'keep_dims' and 'keepdims'.")
         along = reduction_indices if axis is None else axis
+        if hasattr(input_tensor, "_reduced"):
+            keep = bool(keep_dims if keepdims is None else keepdims)
+            return input_tensor._reduced(op, along, keep, name)  # type: ignore[no-any-return]
         tensor = operand(op, input_tensor)
         inputs = (tensor,) if along is None else (tensor, _axes(along))
         keep = bool(keep_dims if keepdims is None else keepdims)

@@ -11,7 +11,7 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from .._tf import dtypes, errors, nest
-from .._tf.composite import SparseTensor
+from .._tf.composite import RaggedTensor, SparseTensor
 from .._tf.dtypes import (
     DType,
     as_dtype,
@@ -35,7 +35,6 @@ from .._tf.tensor import Tensor, TensorShape, convert_to_tensor
 from . import data, functions, io
 from . import math_ops as math
 from ._around import autograph, config, device, get_logger, name_scope, version
-from ._ragged import RaggedTensor
 from .array_ops import (
     broadcast_to,
     concat,

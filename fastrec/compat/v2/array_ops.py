@@ -8,12 +8,15 @@ from typing import Any
 import numpy as np
 
 from .._tf import errors as _errors
+from .._tf.composite import Methods, RaggedTensor, SparseTensor, of_values
 from .._tf.dtypes import as_dtype
 from .._tf.ops import Op, filling, invalid, joining, shaping
 from .._tf.ops.arithmetic import CONJ, IDENTITY
+from .._tf.ops.reductions import PROD
 from .._tf.shape import in_messages
 from .._tf.tensor import OPERATORS, EagerTensor, Tensor, TensorShape, convert_to_tensor, mismatch
 from .._tf.trace import run
+from . import ragged
 from ._eager import refused_type
 from .math_ops import cast
 
@@ -53,6 +56,8 @@ def reshape(tensor: Any, shape: Any, name: str | None = None) -> Any:
 
 def expand_dims(input: Any, axis: Any, name: str | None = None) -> Any:
     """A dimension of 1 more."""
+    if isinstance(input, RaggedTensor):
+        return ragged.functions.expand_dims(input, axis)
     return run(shaping.EXPAND_DIMS, [convert_to_tensor(input), integers(axis)])
 
 
@@ -75,6 +80,8 @@ def stack(values: Any, axis: int = 0, name: str | None = "stack") -> Any:
     """Tensors of one shape as one, along a new dimension."""
     if isinstance(values, Tensor):
         values = unstack(values)
+    if ragged.functions.among(values):
+        return ragged.functions.stack(values, axis)
     if not values:
         return convert_to_tensor([])
     return run(joining.PACK, _alike("Pack", values), axis=axis)
@@ -95,6 +102,8 @@ def _alike(op: str, values: Any) -> list[Any]:
 
 def concat(values: Any, axis: Any, name: str | None = "concat") -> Any:
     """Tensors one after the other, along a dimension that they have."""
+    if ragged.functions.among(values):
+        return ragged.functions.concat(values, axis)
     tensors, where = _alike("ConcatV2", values), integers(axis)
     if not tensors:
         raise ValueError("List argument 'values' to 'ConcatV2' Op with length 0 is too short.")
@@ -140,7 +149,10 @@ def split(
 
 def shape(input: Any, out_type: Any = "int32", name: str | None = None) -> Any:
     """The shape of a tensor, as a tensor."""
-    tensor, wanted = convert_to_tensor(input), as_dtype(out_type)
+    wanted = as_dtype(out_type)
+    if isinstance(input, SparseTensor):
+        return cast(input.dense_shape, wanted)
+    tensor = convert_to_tensor(input)
     sizes = tensor.shape.sizes
     if sizes is not None and None not in sizes:
         return EagerTensor(np.array(sizes, wanted.numpy))
@@ -149,16 +161,16 @@ def shape(input: Any, out_type: Any = "int32", name: str | None = None) -> Any:
 
 def size(input: Any, out_type: Any = "int32", name: str | None = None) -> Any:
     """Return the number of elements."""
-    if not isinstance(input, Tensor) and hasattr(input, "_raw"):
-        from .reductions import reduce_prod
-
-        return reduce_prod(shape(input, out_type))
+    if isinstance(input, RaggedTensor):
+        return size(input.flat_values, out_type)
+    if isinstance(input, SparseTensor):
+        return run(PROD, [shape(input, out_type)], keep_dims=False)
     return run(shaping.SIZE, [convert_to_tensor(input)], out_type=as_dtype(out_type))
 
 
 def rank(input: Any, name: str | None = None) -> Any:
     """Return the number of dimensions."""
-    tensor = convert_to_tensor(input)
+    tensor: Any = input if isinstance(input, Methods) else convert_to_tensor(input)
     known = tensor.shape.ndims
     return run(shaping.RANK, [tensor]) if known is None else constant(known, "int32")
 
@@ -237,12 +249,16 @@ def ones(shape: Any, dtype: Any = "float32", name: str | None = None) -> Any:
 
 def zeros_like(input: Any, dtype: Any = None, name: str | None = None) -> Any:
     """Zeros of the shape of a tensor."""
+    if isinstance(input, RaggedTensor):
+        return of_values(lambda flat: zeros_like(flat, dtype), input)
     tensor = convert_to_tensor(input)
     return zeros(shape(tensor), dtype or tensor.dtype)
 
 
 def ones_like(input: Any, dtype: Any = None, name: str | None = None) -> Any:
     """Ones of the shape of a tensor."""
+    if isinstance(input, RaggedTensor):
+        return of_values(lambda flat: ones_like(flat, dtype), input)
     tensor = convert_to_tensor(input)
     return ones(shape(tensor), dtype or tensor.dtype)
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from .._tf import errors as _errors
+from .._tf.composite import Methods, of_values
 from .._tf.dtypes import as_dtype
 from .._tf.ops import Op
 from .._tf.ops import arithmetic as rows
@@ -46,6 +47,8 @@ def _pair(op: str, x: Any, y: Any) -> tuple[Any, Any]:
 
 def _binary(op: Op) -> Callable[..., Any]:
     def function(x: Any, y: Any, name: str | None = None) -> Any:
+        if isinstance(x, Methods) or isinstance(y, Methods):
+            return of_values(function, x, y)
         tensors = _pair(op.name, x, y)
         checked(op, tensors[0])
         return run(op, tensors)
@@ -56,6 +59,8 @@ def _binary(op: Op) -> Callable[..., Any]:
 
 def _unary(op: Op) -> Callable[..., Any]:
     def function(x: Any, name: str | None = None) -> Any:
+        if isinstance(x, Methods):
+            return of_values(function, x)
         tensor = convert_to_tensor(x)
         checked(op, tensor)
         return run(op, [tensor])
@@ -189,6 +194,7 @@ def _logical(
 
 
 OPERATORS.update(
+    cast=cast,
     add=add,
     subtract=subtract,
     divide=divide,

@@ -7,11 +7,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .._tf.composite import Methods, of_values
 from .._tf.dtypes import as_dtype
 from .._tf.ops import picking as rows
 from .._tf.ops.arithmetic import SELECT
 from .._tf.tensor import OPERATORS, Tensor, convert_to_tensor
 from .._tf.trace import Symbol, run
+from . import ragged
 from ._eager import checked, refused_type
 from .array_ops import integers, sizes_of
 from .math_ops import _pair, cast
@@ -40,6 +42,10 @@ def gather(
 
     With `batch_dims`, that many first dimensions of both go together.
     """
+    if ragged.functions.among([params, indices]):
+        if axis or batch_dims:
+            raise NotImplementedError("gather of ragged tensors covers axis=0 without batch_dims")
+        return ragged.functions.gather(params, indices)
     along = sizes_of(batch_dims if axis is None else axis, "Taxis")
     inputs = [convert_to_tensor(params), _indices(indices), along]
     return run(rows.GATHER, inputs, batch_dims=int(batch_dims))
@@ -92,6 +98,9 @@ def one_hot(
     name: str | None = None,
 ) -> Any:
     """`on_value` (1) at each index along a new dimension of `depth`, `off_value` (0) elsewhere."""
+    if isinstance(indices, Methods):
+        how = depth, on_value, off_value, axis, dtype
+        return of_values(lambda flat: one_hot(flat, *how), indices)
     given = [convert_to_tensor(v).dtype for v in (on_value, off_value) if v is not None]
     if dtype is None and len(set(given)) > 1:
         raise TypeError(

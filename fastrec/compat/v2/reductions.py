@@ -29,9 +29,9 @@ def _reduction(op: Op) -> Callable[..., Any]:
     def reduce(
         input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
     ) -> Any:
-        axes = [] if axis is None else [_axes(axis)]
         if hasattr(input_tensor, "_reduced"):
-            return input_tensor._reduced(op, axes, bool(keepdims))
+            return input_tensor._reduced(op, axis, bool(keepdims))
+        axes = [] if axis is None else [_axes(axis)]
         wanted = "bool" if op.kinds == "b" and not isinstance(input_tensor, Tensor) else None
         tensor = convert_to_tensor(input_tensor, wanted)
         if op in (rows.STD, rows.VARIANCE) and tensor.dtype.is_integer:

@@ -10,6 +10,7 @@ import numpy as np
 
 import fastrec
 
+from .._tf.composite import RaggedTensor
 from .._tf.data.pipeline import invalid
 from .._tf.dtypes import as_dtype
 from .._tf.ops import Op
@@ -18,7 +19,6 @@ from .._tf.specs import RaggedTensorSpec, TensorSpec, TypeSpec
 from .._tf.tensor import Tensor, as_array, convert_to_tensor, mismatch
 from .._tf.trace import run
 from ._eager import refused_type
-from ._ragged import RaggedTensor
 from .array_ops import sizes_of
 
 __all__ = [

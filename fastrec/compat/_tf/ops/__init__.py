@@ -20,6 +20,7 @@ __all__ = [
     "Array",
     "Block",
     "Draw",
+    "Mismatch",
     "Op",
     "Parsing",
     "constant_of",
@@ -107,6 +108,10 @@ class Draw(Protocol):
         ...
 
 
+class Mismatch(ValueError):
+    """What does not go together, which TensorFlow says before it runs anything."""
+
+
 def invalid(message: str) -> InvalidArgumentError:
     """Return the error of a kernel for an invalid value."""
     return InvalidArgumentError(None, None, message)
@@ -139,6 +144,6 @@ def of_type(dtype: DType | str) -> Callable[..., list[TypeSpec]]:
 
 def refused(error: Exception) -> Exception:
     """Return TensorFlow's error for values that NumPy cannot work on."""
-    if isinstance(error, (OpError, FastrecError)):
+    if isinstance(error, (OpError, FastrecError, Mismatch)):
         return error
     return InvalidArgumentError(None, None, str(error))

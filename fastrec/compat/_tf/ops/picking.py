@@ -80,7 +80,8 @@ def python_number(item: Any) -> int:
     return int(item.__index__())
 
 
-def _filled(part: Any, values: Sequence[Any]) -> Any:
+def filled(part: Any, values: Sequence[Any]) -> Any:
+    """A part of an index with the values of the inputs that it names."""
     if isinstance(part, Place):
         value = values[part.number]
         if value.ndim:
@@ -90,13 +91,13 @@ def _filled(part: Any, values: Sequence[Any]) -> Any:
             )
         return int(value)
     if isinstance(part, slice):
-        return slice(*[_filled(bound, values) for bound in (part.start, part.stop, part.step)])
+        return slice(*[filled(bound, values) for bound in (part.start, part.stop, part.step)])
     return part
 
 
 def _strided_slice(x: Any, *values: Array, index: tuple[Any, ...]) -> Array:
-    filled = [_filled(part, values) for part in index] if values else index
-    return slicing.strided_slice(as_array(x), filled)
+    places = [filled(part, values) for part in index] if values else index
+    return slicing.strided_slice(as_array(x), places)
 
 
 def _strided_spec(

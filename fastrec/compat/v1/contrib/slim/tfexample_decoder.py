@@ -26,7 +26,8 @@ from ...parsing_ops import (
 from ...picking_ops import gather
 from ...reductions import reduce_prod
 from ...sparse import SparseTensor as GraphSparseTensor
-from ...sparse import sparse_reshape, sparse_tensor_to_dense
+from ...sparse import functions as sparse_functions
+from ...sparse import sparse_tensor_to_dense
 from .data_decoder import DataDecoder
 from .item_handler import ItemHandler, ItemHandlerCallback, Tensors, is_sparse
 from .sequence_handlers import BoundingBoxSequence, KeypointsSequence, NumBoxesSequence
@@ -112,7 +113,7 @@ class Tensor(ItemHandler):
             sizes = reshape(stack([_dense(keys_to_tensors[k]) for k in self._shape_keys]), [-1])
         if is_sparse(tensor):
             if sizes is not None:
-                tensor = sparse_reshape(tensor, sizes)
+                tensor = sparse_functions.reshape(tensor, sizes)
             return sparse_tensor_to_dense(tensor, self._default_value)
         return tensor if sizes is None else reshape(tensor, sizes)
 

@@ -1,0 +1,442 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``tf.sparse`` and ``tf.ragged`` of both versions, over the operations of the registry."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..composite import Methods, RaggedMethods, SparseMethods, integers
+from ..dtypes import as_dtype
+from ..ops import Op, crosses
+from ..ops import ragged as of_ragged
+from ..ops import ragged_rows as of_rows
+from ..ops import sparse as of_sparse
+from ..tensor import convert_to_tensor, mismatch
+
+__all__ = ["RaggedFunctions", "SparseFunctions", "parts_of_lists"]
+
+
+class _Functions:
+    """Functions of one version.
+
+    Parameters
+    ----------
+    made : type
+        The class of its sparse or ragged tensors.
+    """
+
+    def __init__(self, made: type[Methods]) -> None:
+        self._made: Any = made
+        self._call: Callable[..., Any] = made._call
+        self._tensor: Callable[..., Any] = made._tensor
+
+
+class SparseFunctions(_Functions):
+    """``tf.sparse``."""
+
+    def _sparse(self, value: Any) -> Any:
+        if isinstance(value, SparseMethods):
+            return value
+        if not hasattr(value, "dense_shape"):
+            raise TypeError(f"Input must be a SparseTensor, got {value}")
+        return self._made(*value)
+
+    def _run(self, op: Op, sparse: Any, name: str | None, *others: Any, **attributes: Any) -> Any:
+        return self._call(op, [self._sparse(sparse), *others], name, **attributes)
+
+    def _numbers(self, value: Any) -> Any:
+        return self._tensor(np.asarray(value) if isinstance(value, (list, tuple)) else value)
+
+    def to_dense(
+        self,
+        sp_input: Any,
+        default_value: Any = None,
+        validate_indices: bool = True,
+        name: str | None = None,
+    ) -> Any:
+        """The whole array, `default_value` (0 or ``b""``) where there is no value."""
+        sparse = self._sparse(sp_input)
+        text = sparse.dtype.name == "string"
+        if default_value is None or (text and isinstance(default_value, int)):
+            default_value = b"" if text else np.zeros((), sparse.dtype.numpy)
+        default = self._tensor(default_value, sparse.dtype)
+        how = {} if validate_indices else {"validate": False}
+        return self._run(of_sparse.TO_DENSE, sparse, name, default, **how)
+
+    def from_dense(self, tensor: Any, name: str | None = None) -> Any:
+        """The elements that are not 0 or empty, and where they are."""
+        return self._call(of_sparse.FROM_DENSE, [self._tensor(tensor)], name)
+
+    def eye(
+        self,
+        num_rows: int,
+        num_columns: int | None = None,
+        dtype: Any = "float32",
+        name: str | None = None,
+    ) -> Any:
+        """Ones on the diagonal."""
+        count = min(num_rows, num_rows if num_columns is None else num_columns)
+        places = np.repeat(np.arange(count, dtype=np.int64)[:, np.newaxis], 2, axis=1)
+        sizes = [num_rows, num_rows if num_columns is None else num_columns]
+        return self._made(places, self._tensor(np.ones(count, as_dtype(dtype).numpy)), sizes)
+
+    def reorder(self, sp_input: Any, name: str | None = None) -> Any:
+        """The same values, sorted by their places; those of one place stay in their order."""
+        return self._run(of_sparse.REORDER, sp_input, name)
+
+    def reset_shape(self, sp_input: Any, new_shape: Any = None) -> Any:
+        """The same values in a whole of another size; by default as small as can be."""
+        new = [] if new_shape is None else [self._numbers(new_shape)]
+        return self._run(of_sparse.RESET_SHAPE, sp_input, None, *new)
+
+    def reshape(self, sp_input: Any, shape: Any, name: str | None = None) -> Any:
+        """The same values in a whole of another shape; -1 stands for what is left."""
+        return self._run(of_sparse.RESHAPE, sp_input, name, self._numbers(shape))
+
+    def expand_dims(self, sp_input: Any, axis: Any = None, name: str | None = None) -> Any:
+        """A dimension of 1 more; the last by default."""
+        place = -1 if axis is None else int(np.asarray(axis))
+        return self._run(of_sparse.EXPAND_DIMS, sp_input, name, axis=place)
+
+    def transpose(self, sp_input: Any, perm: Any = None, name: str | None = None) -> Any:
+        """The dimensions in another order."""
+        order = [] if perm is None else [self._numbers(perm)]
+        return self._run(of_sparse.TRANSPOSE, sp_input, name, *order)
+
+    def slice(self, sp_input: Any, start: Any, size: Any, name: str | None = None) -> Any:
+        """The part that begins at `start` and is of `size`."""
+        places = [self._numbers(start), self._numbers(size)]
+        return self._run(of_sparse.SLICE, sp_input, name, *places)
+
+    def split(
+        self,
+        sp_input: Any = None,
+        num_split: int | None = None,
+        axis: Any = None,
+        name: str | None = None,
+        split_dim: Any = None,
+    ) -> list[Any]:
+        """The parts of a dimension, the first of which are longer where they cannot be equal."""
+        place = split_dim if axis is None else axis
+        for what, given in (("num_split", num_split), ("axis", place), ("sp_input", sp_input)):
+            if given is None:
+                raise ValueError(f"{what} is required.")
+        where = self._tensor(np.asarray(place, np.int64))
+        found = self._run(of_sparse.SPLIT, sp_input, name, where, count=int(num_split or 0))
+        return list(found) if isinstance(found, (tuple, list)) else [found]
+
+    def concat(
+        self,
+        axis: Any,
+        sp_inputs: Sequence[Any],
+        expand_nonconcat_dims: bool = False,
+        name: str | None = None,
+        expand_nonconcat_dim: bool = False,
+    ) -> Any:
+        """Several one after the other, along a dimension that they have."""
+        parts = [self._sparse(each) for each in sp_inputs]
+        expand = bool(expand_nonconcat_dims or expand_nonconcat_dim)
+        place = int(np.asarray(axis))
+        return self._call(of_sparse.CONCAT, parts, name, axis=place, expand=expand)
+
+    def retain(self, sp_input: Any, to_retain: Any) -> Any:
+        """The values for which `to_retain` is True."""
+        return self._run(of_sparse.RETAIN, sp_input, None, self._tensor(to_retain, "bool"))
+
+    def fill_empty_rows(self, sp_input: Any, default_value: Any, name: str | None = None) -> Any:
+        """A value in the first column of rows that have none, and which rows these are."""
+        sparse = self._sparse(sp_input)
+        default = self._tensor(default_value, sparse.dtype)
+        return self._run(of_sparse.FILL_EMPTY_ROWS, sparse, name, default)
+
+    def to_indicator(self, sp_input: Any, vocab_size: int, name: str | None = None) -> Any:
+        """Rows that are True at the numbers that the values of each row are."""
+        size = int(np.asarray(vocab_size))
+        return self._run(of_sparse.TO_INDICATOR, sp_input, name, size=size)
+
+    def _reduced(
+        self, kind: str, sparse: Any, axis: Any, keep: Any, as_sparse: bool, name: str | None
+    ) -> Any:
+        along = [] if axis is None else [self._tensor(np.atleast_1d(np.asarray(axis, np.int32)))]
+        how = {"kind": kind, "keepdims": bool(keep), "as_sparse": bool(as_sparse)}
+        return self._run(of_sparse.REDUCE, sparse, name, *along, **how)
+
+    def reduce_sum(
+        self,
+        sp_input: Any,
+        axis: Any = None,
+        keepdims: bool | None = None,
+        output_is_sparse: bool = False,
+        name: str | None = None,
+    ) -> Any:
+        """Sums of the values along dimensions."""
+        return self._reduced("Sum", sp_input, axis, keepdims, output_is_sparse, name)
+
+    def reduce_max(
+        self,
+        sp_input: Any,
+        axis: Any = None,
+        keepdims: bool | None = None,
+        output_is_sparse: bool = False,
+        name: str | None = None,
+    ) -> Any:
+        """The largest of the values along dimensions; what is not there does not count."""
+        return self._reduced("Max", sp_input, axis, keepdims, output_is_sparse, name)
+
+    def add(self, a: Any, b: Any, threshold: Any = 0, thresh: Any = None) -> Any:
+        """The sum; of two sparse ones without what both have and is below `threshold`."""
+        if not any(hasattr(each, "dense_shape") for each in (a, b)):
+            raise TypeError("At least one input should be SparseTensor; do you mean to use tf.add?")
+        if not hasattr(a, "dense_shape"):
+            a, b = b, a
+        one = self._sparse(a)
+        if not hasattr(b, "dense_shape"):
+            return self._run(of_sparse.ADD_DENSE, one, None, self._tensor(b, one.dtype))
+        least, other = self._tensor(threshold if thresh is None else thresh), self._sparse(b)
+        if one.dtype != other.dtype:
+            raise mismatch("SparseAdd", one.dtype, other.dtype, 4)
+        return self._call(of_sparse.ADD, [one, other, least], None)
+
+    def maximum(self, sp_a: Any, sp_b: Any, name: str | None = None) -> Any:
+        """The larger of each two elements."""
+        return self._run(of_sparse.MAXIMUM, sp_a, name, self._sparse(sp_b))
+
+    def minimum(self, sp_a: Any, sp_b: Any, name: str | None = None) -> Any:
+        """The smaller of each two elements."""
+        return self._run(of_sparse.MINIMUM, sp_a, name, self._sparse(sp_b))
+
+    def sparse_dense_matmul(
+        self,
+        sp_a: Any,
+        b: Any,
+        adjoint_a: bool = False,
+        adjoint_b: bool = False,
+        name: str | None = None,
+    ) -> Any:
+        """The matrix product of a sparse matrix and a dense one."""
+        sparse = self._sparse(sp_a)
+        how = {"adjoint_a": bool(adjoint_a), "adjoint_b": bool(adjoint_b)}
+        return self._run(of_sparse.MATMUL, sparse, name, self._tensor(b, sparse.dtype), **how)
+
+    def _features(self, inputs: Sequence[Any], what: str) -> list[Any]:
+        if any(isinstance(each, (list, tuple, np.ndarray)) for each in inputs):
+            raise TypeError(f"All inputs must be {what}")
+        return [
+            self._sparse(each) if hasattr(each, "dense_shape") else self._tensor(each)
+            for each in inputs
+        ]
+
+    def cross(
+        self, inputs: Sequence[Any], name: str | None = None, separator: Any = None
+    ) -> Any:  # fmt: skip
+        """The combinations of the values of each row, joined."""
+        parts = self._features(inputs, "Tensor or SparseTensor.")
+        between = "_X_" if separator is None else separator
+        between = between if isinstance(between, bytes) else between.encode()
+        return self._call(crosses.CROSS, parts, name, separator=between)
+
+    def cross_hashed(
+        self,
+        inputs: Sequence[Any],
+        num_buckets: int = 0,
+        hash_key: int | None = None,
+        name: str | None = None,
+    ) -> Any:
+        """The fingerprints of the combinations of the values of each row."""
+        parts = self._features(inputs, "SparseTensors")
+        how = {"buckets": int(num_buckets), "key": 0xDECAFCAFFE if hash_key is None else hash_key}
+        return self._call(crosses.CROSS_HASHED, parts, name, **how)
+
+    def map_values(self, op: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        """Apply a function to the values of sparse tensors, which are at the places of the first.
+
+        Raises
+        ------
+        ValueError
+            When none is sparse.
+        """
+        first = next((each for each in args if isinstance(each, SparseMethods)), None)
+        if first is None:
+            raise ValueError("No SparseTensor in argument list of map_values")
+        given = [each.values if isinstance(each, SparseMethods) else each for each in args]
+        return first.with_values(op(*given, **kwargs))
+
+
+def levels(value: Any) -> int:
+    """Number of dimensions of nested lists, whose scalars have to be at one depth.
+
+    Raises
+    ------
+    ValueError
+        When they are not.
+    """
+    if not isinstance(value, (list, tuple, np.ndarray)):
+        return 0
+    depths = {(levels(item), _has_scalars(item)) for item in value}
+    scalars = {depth for depth, there in depths if there}
+    if len(scalars) > 1 or (scalars and max(depth for depth, _ in depths) > max(scalars)):
+        raise ValueError("all scalar values must have the same nesting depth")
+    return 1 + max([depth for depth, _ in depths], default=0)
+
+
+def _has_scalars(value: Any) -> bool:
+    return not isinstance(value, (list, tuple, np.ndarray)) or any(map(_has_scalars, value))
+
+
+def parts_of_lists(
+    pylist: Any, dtype: Any, ragged_rank: int | None, inner_shape: Any, splits_dtype: Any
+) -> tuple[Any, list[Any]]:
+    """Flat values, and where rows begin, of nested lists.
+
+    Raises
+    ------
+    ValueError
+        When these are not nested as they should be.
+    """
+    deep = levels(pylist)
+    inner = () if inner_shape is None else tuple(inner_shape)
+    rank = ragged_rank if ragged_rank is not None else max(deep - 1 - len(inner), 0)
+    if rank and rank >= max(deep, 1):
+        raise ValueError(
+            f"pylist has scalar values depth {deep}, but ragged_rank={rank} requires scalar value "
+            f"depth greater than {rank}"
+        )
+    splits, values = [], pylist
+    for _ in range(rank):
+        lengths = [len(row) for row in values]
+        splits.append(np.cumsum([0, *lengths]).astype(as_dtype(splits_dtype).numpy))
+        values = [item for row in values for item in row]
+    empty = not isinstance(values, (bytes, str)) and np.size(values) == 0
+    if empty and isinstance(values, list):
+        kind = as_dtype("float32" if dtype is None else dtype).numpy
+        deeper = (0,) * (deep - rank - 1 - len(inner)) if rank < deep else ()
+        return np.zeros((len(values), *deeper, *inner), kind), splits
+    return convert_to_tensor(values, dtype).array, splits
+
+
+class RaggedFunctions(_Functions):
+    """``tf.ragged``."""
+
+    @staticmethod
+    def among(values: Any) -> bool:
+        """Whether there is a ragged tensor among values that functions of ``tf`` are given."""
+        several = isinstance(values, (list, tuple))
+        return several and any(isinstance(each, RaggedMethods) for each in values)
+
+    def _either(self, value: Any) -> Any:
+        return value if isinstance(value, RaggedMethods) else self._tensor(value)
+
+    def constant(
+        self,
+        pylist: Any,
+        dtype: Any = None,
+        ragged_rank: int | None = None,
+        inner_shape: Any = None,
+        name: str | None = None,
+        row_splits_dtype: Any = "int64",
+    ) -> Any:
+        """A ragged tensor of nested lists."""
+        flat, splits = parts_of_lists(pylist, dtype, ragged_rank, inner_shape, row_splits_dtype)
+        return self._made.from_nested_row_splits(self._tensor(flat), splits)
+
+    def map_flat_values(self, op: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        """Apply a function to the flat values of ragged tensors, all of the same rows."""
+        given = [*args, *kwargs.values()]
+        first = next((each for each in given if isinstance(each, RaggedMethods)), None)
+        if first is None:
+            return op(*args, **kwargs)
+
+        def flat(value: Any) -> Any:
+            if value is first:
+                return first.flat_values
+            return first._aligned(value) if isinstance(value, RaggedMethods) else value
+
+        found = op(*map(flat, args), **{key: flat(value) for key, value in kwargs.items()})
+        rows, size = found.shape[:1], first.flat_values.shape[:1]
+        if not found.shape.ndims or not rows.is_compatible_with(size):
+            raise ValueError(
+                "tf.ragged.map_flat_values requires that the output of `op` have the same "
+                f"outer-dimension size as flat_values of any ragged inputs. (output shape: "
+                f"{found.shape}; expected outer dimension size: {size.as_list()[0]})"
+            )
+        return first.with_flat_values(found)
+
+    def boolean_mask(self, data: Any, mask: Any, name: str | None = None) -> Any:
+        """The elements for which `mask` is True, in their rows."""
+        inputs = [self._either(data), self._either(mask)]
+        return self._call(of_rows.BOOLEAN_MASK, inputs, name)
+
+    def stack(self, values: Sequence[Any], axis: int = 0, name: str | None = None) -> Any:
+        """Tensors, whose rows may differ in length, along a new dimension.
+
+        Raises
+        ------
+        ValueError
+            When there is none.
+        """
+        parts = [self._either(value) for value in values]
+        if not parts:
+            raise ValueError("rt_inputs may not be empty.")
+        rank = parts[0].shape.ndims
+        if rank == 0:
+            return self._made._operators["stack"](parts)
+        place = int(axis) % (rank + 1)
+        return self._call(of_rows.STACK, parts, name, axis=place)
+
+    def concat(self, values: Sequence[Any], axis: Any, name: str | None = None) -> Any:
+        """Tensors one after the other, along a dimension in which rows may differ in length."""
+        parts = [self._either(value) for value in values]
+        first = next(part for part in parts if part.shape.ndims is not None)
+        rank, place = first.shape.ndims, int(np.asarray(axis))
+        if not -rank <= place < rank:
+            raise ValueError(f"axis={place} out of bounds: expected -{rank}<=axis<{rank}")
+        return self._call(of_rows.CONCAT, parts, name, axis=place % rank)
+
+    def expand_dims(self, input: Any, axis: Any, name: str | None = None) -> Any:
+        """A dimension of 1 more."""
+        return self._call(of_rows.EXPAND_DIMS, [input], name, axis=input._axis(axis, 1))
+
+    def gather(self, params: Any, indices: Any, name: str | None = None) -> Any:
+        """The rows that `indices` name."""
+        inputs = [self._either(params), self._either(indices)]
+        return self._call(of_rows.GATHER, inputs, name)
+
+    def range(
+        self,
+        starts: Any,
+        limits: Any = None,
+        deltas: Any = 1,
+        dtype: Any = None,
+        name: str | None = None,
+        row_splits_dtype: Any = "int64",
+    ) -> Any:
+        """Rows of the numbers from `starts` up to `limits`."""
+        first, last = (0, starts) if limits is None else (starts, limits)
+        parts = [self._tensor(each) for each in (first, last, deltas)]
+        order = ["int32", "int64", "float32", "float64"]
+        wanted = dtype or max((part.dtype.name for part in parts), key=order.index)
+        cast = self._made._operators["cast"]
+        parts = [cast(part, as_dtype(wanted)) for part in parts]
+        return self._call(of_rows.RANGE, parts, name, dtype=as_dtype(row_splits_dtype))
+
+    def row_splits_to_segment_ids(
+        self, splits: Any, name: str | None = None, out_type: Any = None
+    ) -> Any:
+        """The number of the row of each value."""
+        found = self._call(of_ragged.SEGMENT_IDS, [integers(self._tensor, splits)], name)
+        return found if out_type is None else self._made._operators["cast"](found, out_type)
+
+    def segment_ids_to_row_splits(
+        self,
+        segment_ids: Any,
+        num_segments: Any = None,
+        out_type: Any = None,
+        name: str | None = None,
+    ) -> Any:
+        """Where the rows begin whose values have these numbers."""
+        ids = integers(self._tensor, segment_ids)
+        found = self._made.from_value_rowids(ids, ids, num_segments).row_splits
+        return found if out_type is None else self._made._operators["cast"](found, out_type)
