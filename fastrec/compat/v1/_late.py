@@ -7,8 +7,8 @@ from typing import Any
 
 from .._tf.faces.late import Late
 from . import _missing
+from ._composites import RaggedTensor
 from ._ops import GRAPHS
-from .ragged import RaggedTensor
 
 __all__ = ["found"]
 

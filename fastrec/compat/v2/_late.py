@@ -5,27 +5,18 @@ from __future__ import annotations
 
 from typing import Any
 
-import fastrec
-
+from .._tf.composite import RaggedTensor
 from .._tf.faces.late import Late
-from .._tf.ops import Op
-from .._tf.specs import RaggedTensorSpec
-from .._tf.trace import run
 from ._eager import EAGER
-from ._ragged import RaggedTensor
 
 __all__ = ["found"]
 
 
-def _in_rows(specs: Any, _: Any) -> list[Any]:
-    values, splits = specs
-    count, sizes = splits.shape.num_elements(), values.shape.sizes
-    shape = None if sizes is None else [None if count is None else count - 1, None, *sizes[1:]]
-    return [RaggedTensorSpec(shape, values.dtype, getattr(values, "ragged_rank", 0) + 1)]
-
-
-_ROWS = Op("RaggedFromRowSplits", fastrec.Ragged, _in_rows)
-_LATE = Late(EAGER, RaggedTensor, lambda values, splits: run(_ROWS, [values, splits]))
+_LATE = Late(
+    EAGER,
+    RaggedTensor,
+    lambda values, splits: RaggedTensor.from_row_splits(values, splits, validate=False),
+)
 
 
 def found(where: str, name: str) -> Any:
