@@ -21,7 +21,7 @@ def graph() -> Iterator[None]:
         yield
 
 
-def numbers(count: int = COUNT, start: int = 0) -> tf.Tensor:
+def numbers(count: int = COUNT, start: int = 0) -> Any:
     """start, start + 1, ..."""
     return tf.cast(train.range_input_producer(count, 1, shuffle=False).dequeue(), tf.int64) + start
 

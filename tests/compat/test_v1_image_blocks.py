@@ -150,7 +150,7 @@ def test_sums_over_an_image_do_not_depend_on_its_neighbours(shape: tuple[int, ..
     np.testing.assert_array_equal(pixels.standardized(whole), np.stack(each))
 
 
-def evaluated(image: tf.Tensor) -> tf.Tensor:
+def evaluated(image: tf.Tensor) -> Any:
     """What slim's Inception does to an image that it evaluates."""
     image = tf.image.convert_image_dtype(image, tf.float32)
     image = tf.image.central_crop(image, 0.875)
@@ -158,7 +158,7 @@ def evaluated(image: tf.Tensor) -> tf.Tensor:
     return tf.multiply(tf.subtract(tf.squeeze(image, [0]), 0.5), 2.0)
 
 
-def aligned(image: tf.Tensor) -> tf.Tensor:
+def aligned(image: tf.Tensor) -> Any:
     image = tf.image.resize_images(tf.cast(image, tf.float32), [99, 97], align_corners=True)
     return tf.expand_dims(image / 255.0, 0)
 

@@ -271,8 +271,7 @@ def _numeric(value: Any, dtype: DType | None) -> NDArray[Any]:
             f"Attempt to convert a value ({value!r}) with an unsupported type ({type(value)}) to a "
             "Tensor."
         )
-    if not array.dtype.isnative:
-        array = array.astype(array.dtype.newbyteorder("="))
+    array = _native(array)
     python = not isinstance(value, (np.ndarray, np.generic)) and not hasattr(value, "__array__")
     if dtype is None:
         if array.dtype.kind in "US":
@@ -285,6 +284,10 @@ def _numeric(value: Any, dtype: DType | None) -> NDArray[Any]:
         shown = value if np.ndim(value) == 0 else array.reshape(-1)[0]
         raise TypeError(f"Cannot convert {shown} to EagerTensor of dtype {short_name(dtype)}")
     return array.astype(dtype.numpy, copy=not python)
+
+
+def _native(array: NDArray[Any]) -> NDArray[Any]:
+    return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
 
 
 def _unsigned(value: Any, array: NDArray[Any]) -> NDArray[Any]:
@@ -338,6 +341,8 @@ def convert_to_tensor(
     """
     if (dtype is None or dtype is int32) and type(value) is int and -(1 << 31) <= value < 1 << 31:
         return EagerTensor(np.array(value, np.int32))  # what most numbers are
+    if dtype is None and type(value) is np.ndarray and value.dtype.kind in "biufc":
+        return EagerTensor(_native(value))
     wanted = None if dtype is None else as_dtype(dtype)
     if isinstance(value, Tensor):
         if wanted is not None and value.dtype != wanted:

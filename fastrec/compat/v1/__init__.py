@@ -15,6 +15,7 @@ from .._tf.shape import Dimension as Dimension
 from .._tf.shape import TensorShape as TensorShape
 from . import _late, control_flow
 from . import app as app
+from . import array_ops as _array_ops
 from . import compat as compat
 from . import dtypes as dtypes
 from . import flags as flags
@@ -23,21 +24,17 @@ from . import initializers as initializers
 from . import io as io
 from . import lookup as lookup
 from . import math as math
+from . import math_ops as _math_ops
 from . import nn as nn
 from . import python_io as python_io
 from . import queue as queue
 from . import random as random
 from . import train as train
 from .around_ops import check_numerics as check_numerics
-from .around_ops import eye as eye
-from .around_ops import floor_mod as floor_mod
 from .around_ops import identity_n as identity_n
 from .around_ops import multinomial as multinomial
 from .around_ops import py_function as py_function
-from .around_ops import realdiv as realdiv
-from .around_ops import stop_gradient as stop_gradient
 from .around_ops import switch_case as switch_case
-from .array_ops import *
 from .behaviour import *
 from .constants import *
 from .control_flow import *
@@ -49,22 +46,17 @@ from .graph import *
 from .indexing import *
 from .lookup import tables_initializer as tables_initializer
 from .loops import *
-from .math_ops import *
 from .more_math import *
 from .parsing_ops import *
-from .picking_ops import *
 from .queue_base import QueueBase as QueueBase
 from .queues import *
 from .ragged import *
 from .random_ops import *
 from .raw_ops import *
 from .readers import *
-from .reductions import *
-from .regex_ops import *
 from .scopes import *
 from .script_ops import *
 from .session import *
-from .shared_ops import SHARED as _SHARED
 from .sparse import *
 from .sparse import SPARSE as _SPARSE
 from .string_ops import *
@@ -77,6 +69,8 @@ if TYPE_CHECKING:
     from . import logging as logging
     from . import strings as strings
     from . import summary as summary
+
+globals().update(_array_ops.FUNCTIONS | _math_ops.FUNCTIONS)
 
 __version__ = VERSION = "1.15.0"
 
@@ -95,8 +89,6 @@ def __getattr__(name: str) -> Any:
         return importlib.import_module(f".{name}", __name__)
     if name == "bfloat16":
         return _dtypes.bfloat16()
-    if name in _SHARED:
-        return _SHARED[name]
     if name in _SPARSE:
         return _SPARSE[name]
     return _late.found("", name)

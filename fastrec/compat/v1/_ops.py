@@ -4,17 +4,16 @@
 from __future__ import annotations
 
 import functools
+import importlib
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from .._tf.composite import Methods, of_values
-from .._tf.dtypes import DType, bool_
+from .._tf.dtypes import DType
 from .._tf.errors import InvalidArgumentError
 from .._tf.faces import Version
 from .._tf.ops import Array, Op, invalid
-from .._tf.ops.reductions import one_number
 from .._tf.shape import TensorShape
 from .._tf.tensor import as_array
 from ._nodes import Kernel, Tensor
@@ -24,19 +23,14 @@ from .graph import create_op
 __all__ = [
     "GRAPHS",
     "Array",
-    "binary",
     "checked_kind",
+    "integers",
     "invalid",
-    "numbers_of",
-    "of_kinds",
-    "one_number",
-    "operand",
     "pure",
     "record",
     "record_all",
     "same_types",
     "tensors_of",
-    "unary",
 ]
 
 
@@ -113,36 +107,6 @@ def record_all(
     return list(made.outputs)
 
 
-def unary(op: Op, default: str | None = None) -> Callable[..., Tensor]:
-    """A function of one tensor that adds `op` to the graph."""
-
-    def function(x: Any, name: str | None = None) -> Tensor:
-        if isinstance(x, Methods):
-            return of_values(function, x)  # type: ignore[no-any-return]
-        return record(op, (operand(op, x),), name or default)
-
-    function.__doc__ = f"TensorFlow's ``{op.name}`` of each element."
-    return function
-
-
-def binary(op: Op, type: str | None = None, default: str | None = None) -> Callable[..., Tensor]:
-    """A function of two tensors of one type that adds `op` to the graph."""
-    kind = type or op.name
-
-    def function(x: Any, y: Any, name: str | None = None) -> Tensor:
-        if isinstance(x, Methods) or isinstance(y, Methods):
-            return of_values(function, x, y)  # type: ignore[no-any-return]
-        if op.kinds == "b":
-            inputs = operand(op, x), operand(op, y)
-        else:
-            inputs = same_types(kind, x, y)
-            checked_kind(op, inputs[0])
-        return record(op, inputs, name or default, kind)
-
-    function.__doc__ = f"TensorFlow's ``{kind}`` of each two elements."
-    return function
-
-
 def same_types(type: str, x: Any, y: Any) -> tuple[Tensor, Tensor]:
     """Two operands as tensors of one type: that of the first which has a type of its own.
 
@@ -164,38 +128,29 @@ def same_types(type: str, x: Any, y: Any) -> tuple[Tensor, Tensor]:
 
 
 def checked_kind(op: Op, tensor: Tensor) -> Tensor:
-    """`tensor` itself, which `op` can be given."""
-    return of_kinds(op.name, op.kinds, tensor)
-
-
-def of_kinds(name: str, kinds: str, tensor: Tensor) -> Tensor:
-    """`tensor` itself, which is of one of these kinds of types.
+    """`tensor` itself, which `op` can be given.
 
     Raises
     ------
     TypeError
         When it cannot: the square root of a whole number is none.
     """
-    if kinds and tensor.dtype.numpy.kind not in kinds:
-        if kinds == "b":
-            raise TypeError(
-                f"Input of '{name}' Op has type {tensor.dtype.name} that does not match "
-                f"expected type of bool."
-            )
-        allowed = [t.name for t in DType.by_name.values() if t.numpy.kind in kinds]
-        raise _refused_type("x", "T", tensor.dtype, allowed)
-    return tensor
+    kinds = op.kinds
+    if not kinds or tensor.dtype.numpy.kind in kinds:
+        return tensor
+    if kinds == "b":
+        raise TypeError(
+            f"Input of '{op.name}' Op has type {tensor.dtype.name} that does not match expected "
+            f"type of bool."
+        )
+    allowed = [t.name for t in DType.by_name.values() if t.numpy.kind in kinds]
+    raise _refused_type("x", "T", tensor.dtype, allowed)
 
 
-def operand(op: Op, value: Any) -> Tensor:
-    """`value` as a tensor that `op` can be given."""
-    wanted = bool_ if op.kinds == "b" and not isinstance(value, Tensor) else None
-    return checked_kind(op, convert_to_tensor(value, wanted))
-
-
-def numbers_of(
+def integers(
     value: Any,
     parameter: str,
+    attr: str | None = None,
     rank: int | None = None,
     allowed: Sequence[str] = ("int32", "int64"),
 ) -> Tensor:
@@ -208,9 +163,11 @@ def numbers_of(
     ValueError
         When it is known to have another rank.
     """
-    if isinstance(value, (list, tuple)) and not value:
-        return convert_to_tensor(np.zeros(0, np.int32))
-    tensor = convert_to_tensor(value)
+    if isinstance(value, TensorShape):
+        value.assert_is_fully_defined()
+        value = value.as_list()
+    empty = isinstance(value, (list, tuple)) and not value
+    tensor = convert_to_tensor(np.zeros(0, np.int32) if empty else value)
     if tensor.dtype.name not in allowed:
         raise _refused_type(parameter, "", tensor.dtype, allowed)
     if rank is not None and tensor.shape.ndims not in (rank, None):
@@ -261,6 +218,11 @@ def tensors_of(values: Sequence[Any], dtype: DType | None = None) -> list[Tensor
     return [convert_to_tensor(value, dtype) for value in values]
 
 
+@functools.cache
+def _ragged() -> Any:
+    return importlib.import_module(".ragged", __package__).functions  # which is built on this one
+
+
 GRAPHS = Version(
     tensor=convert_to_tensor,
     is_tensor=_typed,
@@ -269,10 +231,13 @@ GRAPHS = Version(
     apply_asserted=record,
     checked=checked_kind,
     pair=same_types,
+    ragged=_ragged,
     alike=lambda op, values: tensors_of(values),
-    integers=lambda value, parameter, attr=None, rank=None, allowed=("int32", "int64"): numbers_of(
-        value, parameter, rank, allowed
-    ),
+    integers=integers,
     refused_type=_refused_type,
+    of_type=lambda op, value, dtype, number=0: convert_to_tensor(value, dtype),
     refused_value=_refused_value,
+    refused_count=lambda op, attr, count: ValueError(
+        f"Attr '{attr}' of '{op}' Op passed {count} less than minimum 1."
+    ),
 )

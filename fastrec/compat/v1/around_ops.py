@@ -8,52 +8,32 @@ from typing import Any
 
 import numpy as np
 
-from .._tf.dtypes import as_dtype, float32, int64
+from .._tf.dtypes import as_dtype, int64
 from .._tf.kernels import philox
 from .._tf.tensor import EagerTensor
 from ._nodes import Tensor
 from ._ops import Array, invalid, pure
-from .constants import constant_value, convert_to_tensor, of_array
+from .constants import constant_value, convert_to_tensor
 from .control_flow import cond
 from .graph import create_op, get_default_graph, get_seed
-from .math_ops import equal, floormod, identity, truediv
+from .math_ops import equal, identity
 from .script_ops import py_func
 from .variables import Variable
 
 __all__ = [
     "categorical",
     "check_numerics",
-    "eye",
-    "floor_mod",
     "get_or_create_global_step",
     "identity_n",
     "multinomial",
     "py_function",
-    "realdiv",
-    "stop_gradient",
     "switch_case",
 ]
-
-floor_mod = floormod
-realdiv = truediv
-stop_gradient = identity
 
 
 def identity_n(input: Sequence[Any], name: str | None = None) -> list[Tensor]:
     """The same tensors."""
     return [identity(each) for each in input]
-
-
-def eye(
-    num_rows: int,
-    num_columns: int | None = None,
-    batch_shape: Sequence[int] | None = None,
-    dtype: Any = float32,
-    name: str | None = None,
-) -> Tensor:
-    """Ones on the diagonal of a matrix, zeros elsewhere."""
-    whole = np.eye(num_rows, num_columns, dtype=as_dtype(dtype).numpy)
-    return of_array(np.broadcast_to(whole, (*(batch_shape or ()), *whole.shape)).copy(), name)
 
 
 def check_numerics(tensor: Any, message: str, name: str | None = None) -> Tensor:

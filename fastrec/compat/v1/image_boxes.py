@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Boxes of images: drawn by chance, painted and cut out."""
+"""Boxes of images: drawn by chance."""
 
 from __future__ import annotations
 
@@ -7,20 +7,14 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from .._tf.dtypes import float32
-from .._tf.faces import one_of
 from .._tf.kernels import philox
 from .._tf.ops import boxes as rows
-from ._faces import images as _images
 from ._nodes import Tensor
 from ._ops import Array
 from .constants import convert_to_tensor
 from .graph import create_op
 
-__all__ = [
-    "crop_and_resize",
-    "draw_bounding_boxes",
-    "sample_distorted_bounding_box",
-]
+__all__ = ["sample_distorted_bounding_box"]
 
 
 class _Sampled(NamedTuple):
@@ -65,29 +59,3 @@ def sample_distorted_bounding_box(
         stateful=True,
     )
     return _Sampled(*op.outputs)
-
-
-def draw_bounding_boxes(
-    images: Any, boxes: Any, name: str | None = None, colors: Any = None
-) -> Tensor:
-    """Images with the outlines of boxes."""
-    found: Tensor = _images.draw_bounding_boxes(images, boxes, colors, name)
-    return found
-
-
-def crop_and_resize(
-    image: Any,
-    boxes: Any,
-    box_ind: Any = None,
-    crop_size: Any = None,
-    method: str = "bilinear",
-    extrapolation_value: float = 0.0,
-    name: str | None = None,
-    box_indices: Any = None,
-) -> Tensor:
-    """Parts of images scaled to one size."""
-    numbers = one_of("box_ind", box_ind, "box_indices", box_indices)
-    found: Tensor = _images.crop_and_resize(
-        image, boxes, numbers, crop_size, method, extrapolation_value, name
-    )
-    return found

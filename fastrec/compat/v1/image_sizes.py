@@ -8,7 +8,7 @@ from typing import Any
 from .._tf.dtypes import int32
 from .._tf.ops.geometry import RESIZE, new_size
 from ._nodes import Tensor
-from ._ops import of_kinds, record
+from ._ops import checked_kind, record
 from .constants import convert_to_tensor
 
 __all__ = [
@@ -52,7 +52,7 @@ def _resized(
     name: str | None,
     keep: bool = False,
 ) -> Tensor:
-    tensor = of_kinds("Resize", "iuf", convert_to_tensor(image))
+    tensor = checked_kind(RESIZE, convert_to_tensor(image))
     wanted = convert_to_tensor(size, int32, "size")
     if not wanted.shape.is_compatible_with([2]):
         raise ValueError("'size' must be a 1-D Tensor of 2 elements: new_height, new_width")

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -10,10 +11,9 @@ import numpy as np
 from .._tf.dtypes import bool_, int16, int32, int64
 from .._tf.ops import picking as rows
 from ._nodes import Tensor, operators
-from ._ops import numbers_of, record
-from .array_ops import unstack
+from ._ops import integers, record
+from .array_ops import arrays, picking
 from .constants import constant_value, convert_to_tensor
-from .picking_ops import boolean_mask
 
 __all__ = ["newaxis", "slice", "strided_slice"]
 
@@ -43,7 +43,8 @@ def _is_mask(key: Any) -> bool:
 def _getitem(tensor: Any, key: Any, name: str | None = None) -> Tensor:
     given = convert_to_tensor(tensor)
     if _is_mask(key):
-        return boolean_mask(given, key)
+        masked: Tensor = picking.boolean_mask(given, key)
+        return masked
     index, tensors = rows.index_of(key, _number)
     return record(rows.STRIDED_SLICE, [given, *tensors], name or "strided_slice", index=index)
 
@@ -52,9 +53,9 @@ operators["getitem"] = _getitem
 
 
 def _listed(value: Any) -> list[Any]:
-    tensor = numbers_of(value, "begin", rank=1, allowed=("int16", "int32", "int64"))
+    tensor = integers(value, "begin", None, 1, ("int16", "int32", "int64"))
     found = constant_value(tensor)
-    return unstack(tensor) if found is None else [int(n) for n in found]
+    return arrays.unstack(tensor) if found is None else [int(n) for n in found]
 
 
 def strided_slice(
@@ -93,7 +94,4 @@ def strided_slice(
     return _getitem(input_, tuple(key), name or "StridedSlice")
 
 
-def slice(input_: Any, begin: Any, size: Any, name: str | None = None) -> Tensor:
-    """`size` elements along each dimension, from `begin` on; -1 for all that are left."""
-    first, count = numbers_of(begin, "begin", rank=1), numbers_of(size, "size", rank=1)
-    return record(rows.SLICE, (convert_to_tensor(input_), first, count), name)
+slice: Callable[..., Tensor] = picking.slice

@@ -6,12 +6,14 @@ from __future__ import annotations
 from typing import Any
 
 from .._tf import gfile as gfile
+from .._tf.faces import functions_of as _functions_of
+from .._tf.faces.codecs import ImageCodecs as _ImageCodecs
 from .._tf.records import TFRecordCompressionType as TFRecordCompressionType
 from .._tf.records import TFRecordOptions as TFRecordOptions
 from .._tf.records import TFRecordWriter as TFRecordWriter
 from .._tf.records import tf_record_iterator as tf_record_iterator
 from . import _missing
-from ._faces import codecs as _codecs
+from ._ops import GRAPHS as _GRAPHS
 from .file_ops import match_filenames_once as match_filenames_once
 from .file_ops import matching_files as matching_files
 from .file_ops import read_file as read_file
@@ -35,21 +37,12 @@ from .queues import PriorityQueue as PriorityQueue
 from .queues import RandomShuffleQueue as RandomShuffleQueue
 from .raw_ops import decode_csv as decode_csv
 from .raw_ops import decode_raw as decode_raw
-from .shared_ops import operations
 from .string_ops import decode_base64 as decode_base64
+from .string_ops import decode_compressed as decode_compressed
 from .string_ops import encode_base64 as encode_base64
 
-decode_and_crop_jpeg = _codecs.decode_and_crop_jpeg
-decode_bmp = _codecs.decode_bmp
-decode_gif = _codecs.decode_gif
-decode_image = _codecs.decode_image
-decode_jpeg = _codecs.decode_jpeg
-decode_png = _codecs.decode_png
-encode_jpeg = _codecs.encode_jpeg
-encode_png = _codecs.encode_png
-extract_jpeg_shape = _codecs.extract_jpeg_shape
-is_jpeg = _codecs.is_jpeg
-decode_compressed = operations.decode_compressed
+_IMAGES = _functions_of(_ImageCodecs(_GRAPHS))
+globals().update(_IMAGES)
 
 
 def __getattr__(name: str) -> Any:

@@ -1,192 +1,117 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arithmetic, comparisons and casts, element by element."""
+"""Arithmetic, comparisons, casts and reductions, and Python's operators on tensors."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
-from .._tf.dtypes import as_dtype, bool_
+from .._tf.dtypes import as_dtype, bool_, int64
+from .._tf.faces import Version, functions_of, one_of
+from .._tf.faces.math import Activations, Bitwise, Math
+from .._tf.faces.matrices import Matrices
+from .._tf.faces.reductions import Reductions
+from .._tf.faces.segments import Pixels, Segments
 from .._tf.ops import Op
 from .._tf.ops import arithmetic as rows
 from ._nodes import Tensor, operators
-from ._ops import binary, checked_kind, record, same_types, tensors_of, unary
+from ._ops import GRAPHS, same_types
 from .constants import convert_to_tensor
 
-__all__ = [
-    "abs",
-    "add",
-    "add_n",
-    "cast",
-    "ceil",
-    "clip_by_value",
-    "cos",
-    "div",
-    "divide",
-    "equal",
-    "exp",
-    "floor",
-    "floordiv",
-    "floormod",
-    "greater",
-    "greater_equal",
-    "identity",
-    "is_finite",
-    "is_inf",
-    "is_nan",
-    "less",
-    "less_equal",
-    "log",
-    "logical_and",
-    "logical_not",
-    "logical_or",
-    "logical_xor",
-    "matmul",
-    "maximum",
-    "minimum",
-    "mod",
-    "multiply",
-    "negative",
-    "not_equal",
-    "pow",
-    "rint",
-    "round",
-    "saturate_cast",
-    "sigmoid",
-    "sign",
-    "sin",
-    "sqrt",
-    "square",
-    "squared_difference",
-    "subtract",
-    "tanh",
-    "to_double",
-    "to_float",
-    "to_int32",
-    "to_int64",
-    "truediv",
-    "truncatediv",
-]
+
+class _Math(Math):
+    """With what only version 1 has."""
+
+    def __init__(self, version: Version) -> None:
+        super().__init__(version)
+        self.add = self._binary(rows.ADD, "Add")
+        for name, target in _TARGETS.items():
+            setattr(self, name, self._to(target, name))
+
+    def div(self, x: Any, y: Any, name: str | None = None) -> Any:
+        """The quotient, as Python 2's ``/``: of integers an integer, rounded down."""
+        first, second = same_types("Div", x, y)
+        return (self.floordiv if first.dtype.is_integer else self.truediv)(first, second, name)
+
+    def _to(self, target: str, name: str) -> Callable[..., Any]:
+        default = "".join(map(str.capitalize, name.split("_")))
+
+        def convert(x: Any, name: str = default) -> Any:
+            return self.cast(x, target, name)
+
+        convert.__doc__ = f"`x` with elements of {target}."
+        return convert
 
 
-add = binary(rows.ADD, "Add")
-subtract = binary(rows.SUB)
-multiply = binary(rows.MUL)
-divide = truediv = binary(rows.DIV)
-floordiv = binary(rows.FLOOR_DIV)
-floormod = mod = binary(rows.FLOOR_MOD)
-truncatediv = binary(rows.TRUNCATE_DIV)
-pow = binary(rows.POW)
-maximum = binary(rows.MAXIMUM)
-minimum = binary(rows.MINIMUM)
-squared_difference = binary(rows.SQUARED_DIFFERENCE)
-equal = binary(rows.EQUAL)
-not_equal = binary(rows.NOT_EQUAL)
-less = binary(rows.LESS)
-less_equal = binary(rows.LESS_EQUAL)
-greater = binary(rows.GREATER)
-greater_equal = binary(rows.GREATER_EQUAL)
-logical_and = binary(rows.LOGICAL_AND)
-logical_or = binary(rows.LOGICAL_OR)
-logical_xor = binary(rows.LOGICAL_XOR)
-
-abs = unary(rows.ABS)
-ceil = unary(rows.CEIL)
-cos = unary(rows.COS)
-exp = unary(rows.EXP)
-floor = unary(rows.FLOOR)
-identity = unary(rows.IDENTITY)
-is_finite = unary(rows.IS_FINITE)
-is_inf = unary(rows.IS_INF)
-is_nan = unary(rows.IS_NAN)
-log = unary(rows.LOG)
-logical_not = unary(rows.LOGICAL_NOT)
-negative = unary(rows.NEG)
-rint = unary(rows.RINT)
-round = unary(rows.ROUND)
-sigmoid = unary(rows.SIGMOID)
-sign = unary(rows.SIGN)
-sin = unary(rows.SIN)
-sqrt = unary(rows.SQRT)
-square = unary(rows.SQUARE)
-tanh = unary(rows.TANH)
+_TARGETS = {
+    "to_double": "float64",
+    "to_float": "float32",
+    "to_int32": "int32",
+    "to_int64": "int64",
+}
 
 
-def div(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """The quotient, as Python 2's ``/``: of integers an integer, rounded down."""
-    first, second = same_types("Div", x, y)
-    return (floordiv if first.dtype.is_integer else truediv)(first, second, name)
+class _Reductions(Reductions):
+    """With version 1's arguments."""
+
+    def _axes(self, axis: Any) -> list[Any]:
+        found = super()._axes(axis)
+        for tensor in found:
+            if (tensor.shape.ndims or 0) > 1:
+                raise ValueError(f"Shape must be at most rank 1 but is rank {tensor.shape.ndims}")
+        return found
+
+    def _place_of(self, op: Op) -> Callable[..., Any]:
+        find = super()._place_of(op)
+
+        def found(
+            input: Any,
+            axis: Any = None,
+            name: str | None = None,
+            dimension: Any = None,
+            output_type: Any = int64,
+        ) -> Any:
+            along = one_of("dimension", dimension, "axis", axis)
+            return find(input, along, as_dtype(output_type), name)
+
+        found.__doc__ = find.__doc__
+        return found
 
 
-def cast(x: Any, dtype: Any, name: str | None = None) -> Tensor:
-    """`x` with elements of another type."""
-    wanted = as_dtype(dtype)
-    if hasattr(x, "_cast"):
-        return x._cast(wanted)  # type: ignore[no-any-return]
-    tensor = convert_to_tensor(x)
-    if tensor.dtype is wanted:
-        return tensor
-    return record(rows.CAST, (tensor,), name, DstT=wanted)
+math, reductions, segments = _Math(GRAPHS), _Reductions(GRAPHS), Segments(GRAPHS)
+bitwise, matrices = Bitwise(GRAPHS), Matrices(GRAPHS)
+activations, pixels = Activations(GRAPHS), Pixels(GRAPHS)
+#: Those of ``tf``.
+FUNCTIONS = functions_of(math, reductions, segments)
+_ELSEWHERE = ("divide_no_nan", "multiply_no_nan", "reduce_std", "reduce_variance", "l2_normalize")
+#: Those of ``tf.math``.
+IN_MATH = FUNCTIONS | functions_of(activations)
+for _name in _ELSEWHERE:
+    del FUNCTIONS[_name]
+FUNCTIONS |= {
+    "div_no_nan": math.divide_no_nan,
+    "floor_div": math.floordiv,
+    "floor_mod": math.floormod,
+    "realdiv": math.truediv,
+    "stop_gradient": math.identity,
+    "matrix_band_part": matrices.band_part,
+    "matrix_determinant": matrices.det,
+    "matrix_diag": matrices.diag,
+    "matrix_diag_part": matrices.diag_part,
+    "matrix_inverse": matrices.inv,
+    "trace": matrices.trace,
+    **functions_of(pixels),
+}
+globals().update(FUNCTIONS)
+
+if TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Callable[..., Tensor]: ...
 
 
-def saturate_cast(value: Any, dtype: Any, name: str | None = None) -> Tensor:
-    """`value` with elements of another type, the nearest one where it has no equal."""
-    tensor, wanted = convert_to_tensor(value), as_dtype(dtype)
-    for each in (tensor.dtype, wanted):
-        if each.numpy.kind in "bO":
-            raise TypeError(f"Cannot find minimum value of {each}.")
-    return record(rows.SATURATE_CAST, (tensor,), name, DstT=wanted)
-
-
-def clip_by_value(
-    t: Any, clip_value_min: Any, clip_value_max: Any, name: str | None = None
-) -> Tensor:
-    """Limit values to a minimum and a maximum."""
-    below = minimum(t, clip_value_max)
-    clipped = maximum(below, clip_value_min, name)
-    for made in (below, clipped):
-        convert_to_tensor(t).shape.assert_is_compatible_with(made.shape)
-    return clipped
-
-
-def matmul(
-    a: Any, b: Any, transpose_a: bool = False, transpose_b: bool = False, name: str | None = None
-) -> Tensor:
-    """The product of matrices."""
-    inputs = tensors_of([a, b])
-    checked_kind(rows.MATMUL, inputs[0])
-    return record(
-        rows.MATMUL, inputs, name, transpose_a=bool(transpose_a), transpose_b=bool(transpose_b)
-    )
-
-
-def add_n(inputs: Sequence[Any], name: str | None = None) -> Tensor:
-    """The sum of several tensors of one shape."""
-    tensors = tensors_of(list(inputs))
-    if not tensors:
-        raise ValueError("Inputs must be an iterable of at least one Tensor with the same dtype.")
-    checked_kind(rows.ADD_N, tensors[0])
-    return record(rows.ADD_N, tensors, name)
-
-
-def _to(target: str, default: str) -> Callable[..., Tensor]:
-    def convert(x: Any, name: str = default) -> Tensor:
-        return cast(x, as_dtype(target), name)
-
-    return convert
-
-
-to_float = _to("float32", "ToFloat")
-to_double = _to("float64", "ToDouble")
-to_int32 = _to("int32", "ToInt32")
-to_int64 = _to("int64", "ToInt64")
-
-
-def _both_kinds(on_bool: Callable[..., Tensor], op: Op) -> Callable[..., Tensor]:
-    on_bits = binary(op)
-
-    def chosen(x: Any, y: Any, name: str | None = None) -> Tensor:
-        first, second = same_types(op.name, x, y)
+def _both_kinds(on_bool: Callable[..., Any], on_bits: Callable[..., Any]) -> Callable[..., Any]:
+    def chosen(x: Any, y: Any, name: str | None = None) -> Any:
+        first, second = same_types("Bitwise", x, y)
         return (on_bool if first.dtype is bool_ else on_bits)(first, second)
 
     return chosen
@@ -194,43 +119,45 @@ def _both_kinds(on_bool: Callable[..., Tensor], op: Op) -> Callable[..., Tensor]
 
 def _inverted(x: Any) -> Tensor:
     tensor = convert_to_tensor(x)
-    return logical_not(tensor) if tensor.dtype is bool_ else _invert(tensor)
+    found: Tensor = (math.logical_not if tensor.dtype is bool_ else bitwise.invert)(tensor)
+    return found
 
 
-def _multiplied(x: Any, y: Any, name: str) -> Tensor:
+def _multiplied(x: Any, y: Any, name: str) -> Any:
     first, second = same_types("Mul", x, y)
     if first.dtype is bool_:
-        return logical_and(first, second)
-    return multiply(first, second, name)
+        return math.logical_and(first, second)
+    return math.multiply(first, second, name)
 
 
-def _operator(function: Callable[..., Tensor], name: str | None) -> Callable[..., Any]:
+def _operator(function: Callable[..., Any], name: str | None) -> Callable[..., Any]:
     def operate(x: Any, y: Any, reflected: bool = False) -> Any:
         return function(x, y, name=name)
 
     return operate
 
 
-_invert = unary(rows.INVERT)
 _NAMED = {
-    "add": binary(rows.ADD),
-    "subtract": subtract,
+    "add": math._binary(rows.ADD),
+    "subtract": math.subtract,
     "multiply": _multiplied,
-    "divide": truediv,
-    "floordiv": floordiv,
-    "floormod": floormod,
-    "pow": pow,
+    "divide": math.truediv,
+    "floordiv": math.floordiv,
+    "floormod": math.floormod,
+    "pow": math.pow,
 }
 _BARE = {
-    "and": _both_kinds(logical_and, rows.BITWISE_AND),
-    "or": _both_kinds(logical_or, rows.BITWISE_OR),
-    "xor": _both_kinds(logical_xor, rows.BITWISE_XOR),
-    "less": less,
-    "less_equal": less_equal,
-    "greater": greater,
-    "greater_equal": greater_equal,
-    "matmul": matmul,
+    "and": _both_kinds(math.logical_and, bitwise.bitwise_and),
+    "or": _both_kinds(math.logical_or, bitwise.bitwise_or),
+    "xor": _both_kinds(math.logical_xor, bitwise.bitwise_xor),
+    "less": math.less,
+    "less_equal": math.less_equal,
+    "greater": math.greater,
+    "greater_equal": math.greater_equal,
+    "matmul": math.matmul,
 }
 operators.update({name: _operator(function, name) for name, function in _NAMED.items()})
 operators.update({name: _operator(function, None) for name, function in _BARE.items()})
-operators.update({"cast": cast, "negative": negative, "abs": abs, "invert": _inverted})
+operators.update(
+    {"cast": math.cast, "negative": math.negative, "abs": math.abs, "invert": _inverted}
+)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Products, grids, histograms and checks that preprocessing uses."""
+"""Checks and choices that preprocessing uses."""
 
 from __future__ import annotations
 
@@ -9,14 +9,11 @@ from typing import Any
 import numpy as np
 
 from .._tf.dtypes import as_dtype
-from .._tf.ops import arithmetic as rows
 from ._nodes import Operation, Tensor
-from ._ops import pure, record, record_all, same_types
-from .array_ops import linspace, reverse
+from ._ops import pure, same_types
 from .constants import constant_value, convert_to_tensor
 from .control_flow import Assert
-from .math_ops import equal, floordiv, greater, greater_equal, less, less_equal
-from .reductions import reduce_all
+from .math_ops import equal, greater, greater_equal, less, less_equal, reduce_all
 
 __all__ = [
     "assert_equal",
@@ -28,46 +25,7 @@ __all__ = [
     "assert_positive",
     "assert_rank",
     "case",
-    "einsum",
-    "floor_div",
-    "histogram_fixed_width",
-    "lin_space",
-    "meshgrid",
-    "reverse_v2",
-    "tensordot",
 ]
-
-
-lin_space = linspace
-reverse_v2 = reverse
-floor_div = floordiv
-
-
-def einsum(equation: str, *inputs: Any, **_: Any) -> Tensor:
-    """The sum that an equation of indices says."""
-    tensors = [convert_to_tensor(each) for each in inputs]
-    return record(rows.EINSUM, tensors, equation=equation)
-
-
-def tensordot(a: Any, b: Any, axes: Any, name: str | None = None) -> Tensor:
-    """The sums of products along dimensions of both."""
-    along: Any = axes if isinstance(axes, int) else np.asarray(axes).tolist()
-    return record(rows.TENSORDOT, same_types("Tensordot", a, b), name, axes=along)
-
-
-def meshgrid(*args: Any, indexing: str = "xy", name: str | None = None) -> list[Tensor]:
-    """Coordinates of a grid, a tensor for each dimension."""
-    tensors = [convert_to_tensor(each) for each in args]
-    return record_all(rows.MESHGRID, tensors, name, indexing=indexing)
-
-
-def histogram_fixed_width(
-    values: Any, value_range: Any, nbins: Any = 100, dtype: Any = "int32", name: str | None = None
-) -> Tensor:
-    """Number of values in each of `nbins` equal parts of a range."""
-    tensor = convert_to_tensor(values)
-    inputs = tensor, convert_to_tensor(value_range, tensor.dtype)
-    return record(rows.HISTOGRAM, inputs, name, nbins=int(nbins), dtype=as_dtype(dtype))
 
 
 def _comparison(name: str, sign: str, compare: Callable[..., Tensor]) -> Callable[..., Operation]:

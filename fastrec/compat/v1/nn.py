@@ -5,20 +5,18 @@ from __future__ import annotations
 
 from typing import Any
 
+from .._tf.faces import functions_of as _functions_of
+from .._tf.faces import one_of
 from . import _missing
-from .math_ops import sigmoid as sigmoid
-from .math_ops import square
-from .math_ops import tanh as tanh
-from .reductions import reduce_mean
-from .shared_ops import operations
+from .math_ops import activations as _activations
+from .math_ops import math as _math
+from .math_ops import pixels as _pixels
+from .math_ops import reductions as _reductions
 
-softmax = operations.softmax
-log_softmax = operations.log_softmax
-relu = operations.relu  # type: ignore[attr-defined]
-softplus = operations.softplus  # type: ignore[attr-defined]
-l2_normalize = operations.l2_normalize
-space_to_depth = operations.space_to_depth
-depth_to_space = operations.depth_to_space
+globals().update(_functions_of(_activations, _pixels))
+sigmoid = _math.sigmoid
+tanh = _math.tanh
+l2_normalize = _reductions.l2_normalize
 
 
 def moments(
@@ -30,10 +28,10 @@ def moments(
     keepdims: bool | None = None,
 ) -> tuple[Any, Any]:
     """Means and variances along dimensions."""
-    keep = bool(keepdims or keep_dims)
-    mean = reduce_mean(x, axes, keepdims=True)
-    variance = reduce_mean(square(x - mean), axes, keepdims=keep)
-    return mean if keep else reduce_mean(x, axes), variance
+    keep = bool(one_of("keep_dims", keep_dims, "keepdims", keepdims))
+    mean = _reductions.reduce_mean(x, axes, keepdims=True)
+    variance = _reductions.reduce_mean(_math.square(x - mean), axes, keepdims=keep)
+    return mean if keep else _reductions.reduce_mean(x, axes), variance
 
 
 def __getattr__(name: str) -> Any:

@@ -9,13 +9,12 @@ from typing import Any
 from .._tf.dtypes import int64, string
 from .._tf.shape import TensorShape
 from ._nodes import Tensor
+from .array_ops import gather, shape, size
 from .array_ops import range as range_tensor
-from .array_ops import shape, size
 from .constants import constant, convert_to_tensor
 from .control_flow import Assert
 from .graph import GraphKeys, control_dependencies, name_scope
 from .math_ops import greater, identity
-from .picking_ops import gather
 from .queues import FIFOQueue, QueueBase
 from .random_ops import random_shuffle
 from .runners import QueueRunner, add_queue_runner

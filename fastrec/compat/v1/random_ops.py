@@ -18,8 +18,7 @@ from .constants import constant_value, convert_to_tensor, shape_value
 from .control_flow import Assert, with_dependencies
 from .graph import create_op, get_seed, name_scope
 from .indexing import slice
-from .math_ops import add, floormod, greater_equal
-from .reductions import reduce_all
+from .math_ops import add, floormod, greater_equal, reduce_all
 
 __all__ = [
     "random_crop",

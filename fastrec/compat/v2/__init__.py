@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+# ruff: noqa: F403
 """TensorFlow 2's names for reading records, so that ``import fastrec.compat.v2 as tf`` will do.
 
 Everything is eager and over ndarrays. docs/compat-v2.md says what is covered.
@@ -10,352 +11,101 @@ import importlib
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
-from .._tf import dtypes, errors, nest
-from .._tf.composite import RaggedTensor, SparseTensor
-from .._tf.dtypes import (
-    DType,
-    as_dtype,
-    complex64,
-    complex128,
-    float16,
-    float32,
-    float64,
-    int8,
-    int16,
-    int32,
-    int64,
-    string,
-    uint8,
-    uint16,
-    uint32,
-    uint64,
-)
-from .._tf.specs import RaggedTensorSpec, SparseTensorSpec, TensorSpec, TypeSpec
-from .._tf.tensor import Tensor, TensorShape, convert_to_tensor
-from . import data, functions, io
+from .._tf import dtypes as dtypes
+from .._tf import errors as errors
+from .._tf import nest as nest
+from .._tf.composite import RaggedTensor as RaggedTensor
+from .._tf.composite import SparseTensor as SparseTensor
+from .._tf.dtypes import *
+from .._tf.specs import RaggedTensorSpec as RaggedTensorSpec
+from .._tf.specs import SparseTensorSpec as SparseTensorSpec
+from .._tf.specs import TensorSpec as TensorSpec
+from .._tf.specs import TypeSpec as TypeSpec
+from .._tf.tensor import Tensor as Tensor
+from .._tf.tensor import TensorShape as TensorShape
+from .._tf.tensor import convert_to_tensor as convert_to_tensor
+from . import data as data
+from . import functions as functions
+from . import io as io
 from . import math_ops as math
-from ._around import autograph, config, device, get_logger, name_scope, version
-from .array_ops import (
-    broadcast_to,
-    concat,
-    constant,
-    ensure_shape,
-    expand_dims,
-    fill,
-    linspace,
-    ones,
-    ones_like,
-    pad,
-    range_,
-    rank,
-    reshape,
-    reverse,
-    shape,
-    size,
-    split,
-    squeeze,
-    stack,
-    tile,
-    transpose,
-    unstack,
-    zeros,
-    zeros_like,
-)
-from .functions import (
-    cond,
-    executing_eagerly,
-    function,
-    is_tensor,
-    numpy_function,
-    py_function,
-)
-from .math_ops import (
-    abs,
-    add,
-    add_n,
-    cast,
-    clip_by_value,
-    cos,
-    divide,
-    equal,
-    exp,
-    floor,
-    greater,
-    greater_equal,
-    identity,
-    less,
-    less_equal,
-    logical_and,
-    logical_not,
-    logical_or,
-    matmul,
-    maximum,
-    minimum,
-    multiply,
-    negative,
-    not_equal,
-    pow,
-    round,
-    saturate_cast,
-    sign,
-    sin,
-    sqrt,
-    square,
-    stop_gradient,
-    subtract,
-    tanh,
-    truediv,
-)
-from .picking import (
-    boolean_mask,
-    gather,
-    gather_nd,
-    one_hot,
-    sequence_mask,
-    slice_,
-    unique,
-    where,
-)
-from .reductions import (
-    argmax,
-    argmin,
-    cumsum,
-    reduce_all,
-    reduce_any,
-    reduce_max,
-    reduce_mean,
-    reduce_min,
-    reduce_prod,
-    reduce_sum,
-)
+from ._around import autograph as autograph
+from ._around import config as config
+from ._around import device as device
+from ._around import get_logger as get_logger
+from ._around import name_scope as name_scope
+from ._around import version as version
+from .array_ops import FUNCTIONS as _FUNCTIONS
+from .array_ops import constant as constant
+from .array_ops import ensure_shape as ensure_shape
+from .functions import cond as cond
+from .functions import executing_eagerly as executing_eagerly
+from .functions import function as function
+from .functions import is_tensor as is_tensor
+from .functions import numpy_function as numpy_function
+from .functions import py_function as py_function
 
 if TYPE_CHECKING:
-    from . import (
-        compat,
-        debugging,
-        image,
-        lookup,
-        ragged,
-        random,
-        sparse,
-        strings,
-        train,
-    )
-    from .control import (
-        Assert,
-        TensorArray,
-        assert_equal,
-        assert_greater,
-        assert_less,
-        assert_rank,
-        case,
-        control_dependencies,
-        group,
-        map_fn,
-        no_op,
-        switch_case,
-        vectorized_map,
-        while_loop,
-    )
-    from .linear import (
-        bitwise,
-        einsum,
-        histogram_fixed_width,
-        meshgrid,
-        tensor_scatter_nd_add,
-        tensor_scatter_nd_update,
-        tensordot,
-    )
-    from .ordering_ops import (
-        argsort,
-        eye,
-        repeat,
-        roll,
-        sort,
-    )
+    from . import compat as compat
+    from . import debugging as debugging
+    from . import image as image
+    from . import lookup as lookup
+    from . import ragged as ragged
+    from . import random as random
+    from . import sparse as sparse
+    from . import strings as strings
+    from . import train as train
+    from .control import Assert as Assert
+    from .control import TensorArray as TensorArray
+    from .control import assert_equal as assert_equal
+    from .control import assert_greater as assert_greater
+    from .control import assert_less as assert_less
+    from .control import assert_rank as assert_rank
+    from .control import case as case
+    from .control import control_dependencies as control_dependencies
+    from .control import group as group
+    from .control import map_fn as map_fn
+    from .control import no_op as no_op
+    from .control import switch_case as switch_case
+    from .control import vectorized_map as vectorized_map
+    from .control import while_loop as while_loop
+    from .ordering_ops import argsort as argsort
+    from .ordering_ops import repeat as repeat
+    from .ordering_ops import roll as roll
+    from .ordering_ops import sort as sort
+    from .shared import bitwise as bitwise
+    from .shared import linalg as linalg
+    from .shared import nn as nn
 
-__all__ = [
-    "Assert",
-    "DType",
-    "RaggedTensor",
-    "RaggedTensorSpec",
-    "SparseTensor",
-    "SparseTensorSpec",
-    "Tensor",
-    "TensorArray",
-    "TensorShape",
-    "TensorSpec",
-    "TypeSpec",
-    "abs",
-    "add",
-    "add_n",
-    "argmax",
-    "argmin",
-    "argsort",
-    "as_dtype",
-    "assert_equal",
-    "assert_greater",
-    "assert_less",
-    "assert_rank",
-    "autograph",
-    "bitwise",
-    "bool",
-    "boolean_mask",
-    "broadcast_to",
-    "case",
-    "cast",
-    "clip_by_value",
-    "compat",
-    "complex64",
-    "complex128",
-    "concat",
-    "cond",
-    "config",
-    "constant",
-    "control_dependencies",
-    "convert_to_tensor",
-    "cos",
-    "cumsum",
-    "data",
-    "debugging",
-    "device",
-    "divide",
-    "double",
-    "dtypes",
-    "einsum",
-    "ensure_shape",
-    "equal",
-    "errors",
-    "executing_eagerly",
-    "exp",
-    "expand_dims",
-    "eye",
-    "fill",
-    "float16",
-    "float32",
-    "float64",
-    "floor",
-    "function",
-    "gather",
-    "gather_nd",
-    "get_logger",
-    "greater",
-    "greater_equal",
-    "group",
-    "half",
-    "histogram_fixed_width",
-    "identity",
-    "image",
-    "int8",
-    "int16",
-    "int32",
-    "int64",
-    "io",
-    "is_tensor",
-    "less",
-    "less_equal",
-    "linspace",
-    "logical_and",
-    "logical_not",
-    "logical_or",
-    "lookup",
-    "map_fn",
-    "math",
-    "matmul",
-    "maximum",
-    "meshgrid",
-    "minimum",
-    "multiply",
-    "name_scope",
-    "negative",
-    "nest",
-    "newaxis",
-    "no_op",
-    "not_equal",
-    "numpy_function",
-    "one_hot",
-    "ones",
-    "ones_like",
-    "pad",
-    "pow",
-    "print",
-    "py_function",
-    "ragged",
-    "random",
-    "range",
-    "rank",
-    "reduce_all",
-    "reduce_any",
-    "reduce_max",
-    "reduce_mean",
-    "reduce_min",
-    "reduce_prod",
-    "reduce_sum",
-    "repeat",
-    "reshape",
-    "reverse",
-    "roll",
-    "round",
-    "saturate_cast",
-    "sequence_mask",
-    "shape",
-    "sign",
-    "sin",
-    "size",
-    "slice",
-    "sort",
-    "sparse",
-    "split",
-    "sqrt",
-    "square",
-    "squeeze",
-    "stack",
-    "stop_gradient",
-    "string",
-    "strings",
-    "subtract",
-    "switch_case",
-    "tanh",
-    "tensor_scatter_nd_add",
-    "tensor_scatter_nd_update",
-    "tensordot",
-    "tile",
-    "train",
-    "transpose",
-    "truediv",
-    "type_spec_from_value",
-    "uint8",
-    "uint16",
-    "uint32",
-    "uint64",
-    "unique",
-    "unstack",
-    "vectorized_map",
-    "version",
-    "where",
-    "while_loop",
-    "zeros",
-    "zeros_like",
-]
+# What ``tf`` has of ``tf.math``.
+_OF_MATH = """
+    abs acos add add_n argmax argmin asin atan atan2 cast clip_by_value cos cosh cumsum divide
+    equal exp floor greater greater_equal histogram_fixed_width
+    identity less less_equal logical_and logical_not logical_or matmul maximum minimum multiply
+    negative norm not_equal pow reduce_all reduce_any reduce_logsumexp reduce_max reduce_mean
+    reduce_min reduce_prod reduce_sum round saturate_cast
+    sigmoid sign sin sinh sqrt square subtract tan tanh truediv truncatediv
+"""
+globals().update(_FUNCTIONS)
+globals().update({name: math.FUNCTIONS[name] for name in _OF_MATH.split()})
+stop_gradient = math.FUNCTIONS["identity"]
 
 bool = dtypes.bool_
-half = float16
-double = float64
+half = dtypes.float16
+double = dtypes.float64
 newaxis = None
 _OF_GRAPHS = ("Graph",)
 # What is imported when it is first asked for.
-_MODULES = {"compat", "debugging", "image", "lookup", "ragged", "random", "shared", "sparse"}
-_MODULES |= {"strings", "train"}
+_MODULES = {"compat", "debugging", "image", "lookup", "ragged", "random", "sparse", "strings"}
+_MODULES |= {"train"}
 _HOMES = {
     "control": "Assert TensorArray assert_equal assert_greater assert_less assert_rank case "
     "control_dependencies group map_fn no_op switch_case vectorized_map while_loop",
-    "linear": "bitwise einsum histogram_fixed_width meshgrid tensor_scatter_nd_add "
-    "tensor_scatter_nd_update tensordot",
-    "ordering_ops": "argsort eye repeat roll sort",
+    "math_ops": "dynamic_partition dynamic_stitch reverse_sequence scatter_nd searchsorted "
+    "unique_with_counts",
+    "ordering_ops": "argsort repeat roll sort",
+    "shared": "bitwise linalg nn",
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split()}
-range = range_
-slice = slice_
 print = functions.print_
 
 __version__ = "2.21.0"  # whose names and results these are
@@ -381,13 +131,6 @@ def __getattr__(name: str) -> Any:
         return dtypes.bfloat16()
     if name == "experimental":
         return SimpleNamespace(Optional=data.experimental.Optional)
-    from .._tf.faces.more import IN_BOTH
-    from . import shared
-
-    if name in ("linalg", "nn"):
-        return getattr(shared, name)
-    if name in IN_BOTH:
-        return getattr(shared.operations, name)
     if name in _OF_GRAPHS:
         from . import compat
 

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import functools
+import importlib
 from collections.abc import Sequence
 from typing import Any
 
@@ -102,8 +104,10 @@ def integers(
     TypeError
         For these, where TensorFlow converts the value to one type of integers: without `attr`.
     """
-    if isinstance(value, (list, tuple)) and not value:
-        return EagerTensor(np.zeros(0, np.int32))
+    if isinstance(value, (list, tuple)) and all(
+        type(number) is int and -(1 << 31) <= number < 1 << 31 for number in value
+    ):
+        return EagerTensor(np.array(value, np.int32))  # what most sizes are, and an empty list
     tensor = convert_to_tensor(value)
     if not tensor.dtype.is_integer or (
         allowed is not _PLACES and attr is not None and tensor.dtype.name not in allowed
@@ -111,6 +115,13 @@ def integers(
         if attr is None:
             raise TypeError(f"Cannot convert {value} to EagerTensor of dtype int32")
         raise refused_type(parameter, attr, tensor.dtype, allowed)
+    return tensor
+
+
+def _of_type(op: Op, value: Any, dtype: DType, number: int = 0) -> Any:
+    tensor = value if isinstance(value, Tensor) else convert_to_tensor(value, dtype)
+    if tensor.dtype is not dtype:
+        raise mismatch(op.name, dtype, tensor.dtype, number)
     return tensor
 
 
@@ -140,6 +151,11 @@ def _apply_asserted(
         raise geometry.known(error) from None
 
 
+@functools.cache
+def _ragged() -> Any:
+    return importlib.import_module(".ragged", __package__).functions  # which is built on this one
+
+
 EAGER = Version(
     tensor=convert_to_tensor,
     is_tensor=lambda value: isinstance(value, Tensor),
@@ -148,8 +164,13 @@ EAGER = Version(
     apply_asserted=_apply_asserted,
     checked=checked,
     pair=pair,
+    ragged=_ragged,
     alike=alike,
     integers=integers,
     refused_type=refused_type,
+    of_type=_of_type,
     refused_value=_refused_value,
+    refused_count=lambda op, attr, count: invalid(
+        f"Number of ways to split should be > 0, but got {count}"
+    ),
 )

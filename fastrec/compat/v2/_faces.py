@@ -3,11 +3,88 @@
 
 from __future__ import annotations
 
-from .._tf.faces.codecs import ImageCodecs
-from .._tf.faces.images import Images
-from ._eager import EAGER
+import importlib
+from typing import TYPE_CHECKING, Any
 
-__all__ = ["codecs", "images"]
+from .._tf.dtypes import as_dtype
+from .._tf.faces.arrays import Arrays
+from .._tf.faces.math import Bitwise, Math, Products
+from .._tf.faces.picking import Picking
+from .._tf.faces.reductions import Reductions
+from .._tf.ops import picking as rows
+from .._tf.ops.arithmetic import SELECT
+from .._tf.trace import run
+from ._eager import EAGER, checked, pair
 
-codecs = ImageCodecs(EAGER)
-images = Images(EAGER)
+if TYPE_CHECKING:
+    from .._tf.faces.codecs import ImageCodecs
+    from .._tf.faces.images import Images
+    from .._tf.faces.math import Activations
+    from .._tf.faces.matrices import Matrices
+    from .._tf.faces.segments import Pixels, Segments
+    from .._tf.faces.strings import Encodings, Strings
+
+
+class _Arrays(Arrays):
+    """With tensors of one value."""
+
+    def zeros(self, shape: Any, dtype: Any = "float32", name: str | None = None) -> Any:
+        """Nothing but zeros: of strings, empty ones."""
+        return self._uniform(shape, 0, dtype)
+
+    def ones(self, shape: Any, dtype: Any = "float32", name: str | None = None) -> Any:
+        """Nothing but ones."""
+        return self._uniform(shape, 1, dtype)
+
+    def _uniform(self, shape: Any, value: int, dtype: Any) -> Any:
+        element = as_dtype(dtype)
+        filler = bool(value) if element.is_bool else self._filler(value, element)
+        return self.fill(shape, self._tensor(filler, element))
+
+
+class _Picking(Picking):
+    """With version 2's choice."""
+
+    def where(self, condition: Any, x: Any = None, y: Any = None, name: str | None = None) -> Any:
+        """`x` where the condition holds and `y` elsewhere; with neither, where that is."""
+        chosen = self._tensor(condition)
+        if x is None and y is None:
+            return run(rows.WHERE, [checked(rows.WHERE, chosen)])
+        if x is None or y is None:
+            raise ValueError("x and y must both be non-None or both be None.")
+        return run(SELECT, [checked(SELECT, chosen), *pair("SelectV2", x, y)])
+
+
+arrays, picking = _Arrays(EAGER), _Picking(EAGER)
+math, products, reductions = Math(EAGER), Products(EAGER), Reductions(EAGER)
+bitwise = Bitwise(EAGER)
+
+# What is imported when it is first asked for: its module, and its class.
+_LATE = {
+    "activations": ("math", "Activations"),
+    "codecs": ("codecs", "ImageCodecs"),
+    "encodings": ("strings", "Encodings"),
+    "images": ("images", "Images"),
+    "matrices": ("matrices", "Matrices"),
+    "pixels": ("segments", "Pixels"),
+    "segments": ("segments", "Segments"),
+    "strings": ("strings", "Strings"),
+}
+
+if TYPE_CHECKING:
+    activations: Activations
+    codecs: ImageCodecs
+    encodings: Encodings
+    images: Images
+    matrices: Matrices
+    pixels: Pixels
+    segments: Segments
+    strings: Strings
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LATE:
+        raise AttributeError(name)
+    module, kind = _LATE[name]
+    faces = importlib.import_module(f"fastrec.compat._tf.faces.{module}")
+    return globals().setdefault(name, getattr(faces, kind)(EAGER))

@@ -13,7 +13,7 @@ from .._tf.ops.colours import changed, pixels
 from .._tf.specs import TensorSpec, TypeSpec
 from .._tf.tensor import convert_to_tensor
 from .._tf.trace import Block, Op, run
-from ._faces import codecs, images
+from ._faces import images
 from .random import stateless_uniform, uniform
 
 __all__ = [
@@ -143,7 +143,7 @@ def random_jpeg_quality(
 ) -> Any:
     """An image as a JPEG of some quality would have it."""
     limits = {"minval": min_jpeg_quality, "maxval": max_jpeg_quality}
-    return codecs.adjust_jpeg_quality(image, _seeded(seed)([], **limits, dtype="int32"))
+    return images.adjust_jpeg_quality(image, _seeded(seed)([], **limits, dtype="int32"))
 
 
 def _crop(value: Any, size: Any, draw: Uniform) -> Any:

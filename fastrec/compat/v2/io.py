@@ -16,8 +16,8 @@ from .._tf import errors as _errors
 from .._tf import gfile
 from .._tf import tensor_proto as _tensor_proto
 from .._tf.composite import SparseTensor
-from .._tf.dtypes import as_dtype, short_name
-from .._tf.json_examples import example_of_json
+from .._tf.dtypes import as_dtype
+from .._tf.faces import functions_of as _functions_of
 from .._tf.records import TFRecordOptions, TFRecordWriter
 from .._tf.specs import TensorSpec
 from .._tf.tensor import as_array, convert_to_tensor
@@ -44,20 +44,10 @@ __all__ = [
     "TFRecordOptions",
     "TFRecordWriter",
     "VarLenFeature",
-    "decode_and_crop_jpeg",
-    "decode_bmp",
     "decode_csv",
-    "decode_gif",
-    "decode_image",
-    "decode_jpeg",
-    "decode_json_example",
-    "decode_png",
     "decode_raw",
-    "encode_jpeg",
-    "encode_png",
-    "extract_jpeg_shape",
+    "deserialize_many_sparse",
     "gfile",
-    "is_jpeg",
     "match_filenames_once",
     "matching_files",
     "parse_example",
@@ -71,23 +61,14 @@ __all__ = [
     "write_file",
 ]
 
-decode_and_crop_jpeg = _codecs.decode_and_crop_jpeg
-decode_bmp = _codecs.decode_bmp
-decode_gif = _codecs.decode_gif
-decode_image = _codecs.decode_image
-decode_jpeg = _codecs.decode_jpeg
-decode_png = _codecs.decode_png
-encode_jpeg = _codecs.encode_jpeg
-encode_png = _codecs.encode_png
-extract_jpeg_shape = _codecs.extract_jpeg_shape
-is_jpeg = _codecs.is_jpeg
+globals().update(_functions_of(_codecs))
 
 
 def __getattr__(name: str) -> Any:
-    if name == "decode_compressed":
-        from .shared import operations
+    from ._faces import encodings
 
-        return operations.decode_compressed
+    if name in (late := _functions_of(encodings)):
+        return late[name]
     raise AttributeError(
         f"fastrec.compat.v2.io has no {name!r}; docs/compat-v2.md says what is covered"
     )
@@ -186,13 +167,6 @@ def deserialize_many_sparse(
     return wrap(batch_of(rows))
 
 
-def decode_json_example(json_examples: Any, name: str | None = None) -> Any:
-    """Examples as JSON into serialized ones."""
-    from .strings import each
-
-    return each("DecodeJSONExample", example_of_json, json_examples)
-
-
 def _defaults(record_defaults: Any) -> list[Any]:
     from .._tf.kernels.csv import Field
 
@@ -246,6 +220,3 @@ def decode_csv(
 
     found = run(Op("DecodeCSV", kernel, infer, block), [convert_to_tensor(records, "string")])
     return list(found) if isinstance(found, tuple) else [found]
-
-
-__all__ += ["deserialize_many_sparse", "short_name"]

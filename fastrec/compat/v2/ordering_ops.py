@@ -9,16 +9,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .._tf.data.pipeline import invalid
-from .._tf.dtypes import as_dtype
 from .._tf.specs import TensorSpec
 from .._tf.tensor import as_array, convert_to_tensor
 from .._tf.trace import Op, Symbol, run
-from ._eager import checked
-from .array_ops import sizes_of
+from ._eager import checked, integers
 
 __all__ = [
     "argsort",
-    "eye",
     "repeat",
     "roll",
     "sort",
@@ -108,14 +105,8 @@ def repeat(input: Any, repeats: Any, axis: int | None = None, name: str | None =
 
 def roll(input: Any, shift: Any, axis: Any, name: str | None = None) -> Any:
     """Elements moved along dimensions; those that leave come in on the other side."""
-    by, along = (np.atleast_1d(sizes_of(each).array).tolist() for each in (shift, axis))
+    given = (integers(each, "shift", "Tshift").array for each in (shift, axis))
+    by, along = (np.atleast_1d(each).tolist() for each in given)
     if len(by) != len(along):
         raise invalid("shift and axis must have the same size")
     return _op("Roll", lambda x: np.roll(as_array(x), by, along), input)
-
-
-def eye(
-    num_rows: int, num_columns: int | None = None, dtype: Any = "float32", name: str | None = None
-) -> Any:
-    """Ones where row and column have the same number, zeros elsewhere."""
-    return convert_to_tensor(np.eye(num_rows, num_columns, dtype=as_dtype(dtype).numpy))

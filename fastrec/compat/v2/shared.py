@@ -1,25 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``tf.nn``, ``tf.linalg`` and other functions that version 1 has, too."""
+"""``tf.nn``, ``tf.linalg`` and ``tf.bitwise``."""
 
 from __future__ import annotations
 
 from types import SimpleNamespace
 from typing import Any
 
-from .._tf.faces.more import Operations
-from .._tf.ops import Op
-from .._tf.tensor import convert_to_tensor
-from .._tf.trace import run
-from . import linear, math_ops, ordering_ops, reductions
+from .._tf.faces import functions_of
+from . import ordering_ops
+from ._faces import activations, math, matrices, pixels, products, reductions
+from ._faces import bitwise as _bitwise
 
-__all__ = ["linalg", "nn", "operations"]
-
-
-def _applied(op: Op, inputs: list[Any], name: str | None, **attributes: Any) -> Any:
-    return run(op, inputs, **attributes)
-
-
-operations = Operations(_applied, convert_to_tensor)
+__all__ = ["bitwise", "linalg", "nn"]
 
 
 def moments(
@@ -35,34 +27,25 @@ def moments(
 def matvec(a: Any, b: Any, transpose_a: bool = False, name: str | None = None, **_: Any) -> Any:
     """Matrices times vectors."""
     letters = "...ji,...j->...i" if transpose_a else "...ij,...j->...i"
-    return linear.einsum(letters, a, b)
+    return products.einsum(letters, a, b)
 
 
+bitwise = SimpleNamespace(**functions_of(_bitwise))
 nn = SimpleNamespace(
-    softmax=operations.softmax,
-    log_softmax=operations.log_softmax,
-    relu=operations.relu,  # type: ignore[attr-defined]
-    sigmoid=math_ops.sigmoid,
-    tanh=math_ops.tanh,
-    softplus=operations.softplus,  # type: ignore[attr-defined]
-    l2_normalize=operations.l2_normalize,
+    **functions_of(activations, pixels),
+    sigmoid=math.sigmoid,
+    tanh=math.tanh,
+    l2_normalize=reductions.l2_normalize,
     moments=moments,
     top_k=ordering_ops.top_k,
-    space_to_depth=operations.space_to_depth,
-    depth_to_space=operations.depth_to_space,
 )
 linalg = SimpleNamespace(
-    norm=operations.norm,
-    l2_normalize=operations.l2_normalize,
-    matmul=math_ops.matmul,
+    **functions_of(matrices),
+    norm=reductions.norm,
+    l2_normalize=reductions.l2_normalize,
+    matmul=math.matmul,
     matvec=matvec,
-    einsum=linear.einsum,
-    tensordot=linear.tensordot,
-    eye=ordering_ops.eye,
-    band_part=operations.band_part,
-    diag=operations.diag,
-    diag_part=operations.diag_part,
-    trace=operations.trace,
-    inv=operations.inv,
-    det=operations.det,
+    einsum=products.einsum,
+    tensordot=products.tensordot,
+    eye=products.eye,
 )

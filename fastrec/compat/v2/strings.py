@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -11,154 +10,15 @@ import numpy as np
 import fastrec
 
 from .._tf.composite import RaggedTensor
-from .._tf.data.pipeline import invalid
-from .._tf.dtypes import as_dtype
+from .._tf.faces import functions_of as _functions_of
 from .._tf.ops import Op
 from .._tf.ops import strings as rows
 from .._tf.specs import RaggedTensorSpec, TensorSpec, TypeSpec
-from .._tf.tensor import Tensor, as_array, convert_to_tensor, mismatch
+from .._tf.tensor import as_array, convert_to_tensor
 from .._tf.trace import run
-from ._eager import refused_type
-from .array_ops import sizes_of
+from ._faces import strings as _strings
 
-__all__ = [
-    "as_string",
-    "join",
-    "length",
-    "lower",
-    "reduce_join",
-    "regex_full_match",
-    "regex_replace",
-    "split",
-    "strip",
-    "substr",
-    "to_hash_bucket_fast",
-    "to_number",
-    "upper",
-]
-
-
-def _strings(op: Op, value: Any, number: int = 0) -> Any:
-    tensor = value if isinstance(value, Tensor) else convert_to_tensor(value, "string")
-    if tensor.dtype.name != "string":
-        raise mismatch(op.name, as_dtype("string"), tensor.dtype, number)
-    return tensor
-
-
-def _run(op: Op, input: Any, *others: Any, **attributes: Any) -> Any:
-    """An operation on strings; on those of a ragged tensor, in the same rows."""
-    if isinstance(input, RaggedTensor):
-        inner = _run(op, input.flat_values, *others, **attributes)
-        return input.with_flat_values(inner)
-    return run(op, [_strings(op, input), *others], **attributes)
-
-
-def each(name: str, function: Callable[[bytes], bytes], input: Any) -> Any:
-    """A function of each string."""
-    return _run(rows.mapped(name, function), input)
-
-
-def _checked_unit(unit: str) -> str:
-    if unit not in rows.UNITS:
-        raise invalid(
-            f"Value for attr 'unit' of \"{unit}\" is not in the list of allowed values: "
-            '"BYTE", "UTF8_CHAR"'
-        )
-    return unit
-
-
-def length(input: Any, unit: str = "BYTE", name: str | None = None) -> Any:
-    """Return the number of bytes, or characters, of strings."""
-    return _run(rows.LENGTH, input, unit=_checked_unit(unit))
-
-
-def lower(input: Any, encoding: str = "", name: str | None = None) -> Any:
-    """Strings in small letters."""
-    return _run(rows.LOWER, input, encoding=encoding)
-
-
-def upper(input: Any, encoding: str = "", name: str | None = None) -> Any:
-    """Strings in capital letters."""
-    return _run(rows.UPPER, input, encoding=encoding)
-
-
-def strip(input: Any, name: str | None = None) -> Any:
-    """Strings without white space around them."""
-    return _run(rows.STRIP, input)
-
-
-def join(inputs: Any, separator: str = "", name: str | None = None) -> Any:
-    """Strings put together."""
-    first, *others = inputs if len(inputs) else [""]
-    if isinstance(first, RaggedTensor):
-        return first.with_flat_values(join([first.flat_values, *others], separator))
-    tensors = [_strings(rows.JOIN, each, number) for number, each in enumerate(inputs)]
-    return run(rows.JOIN, tensors, separator=separator.encode())
-
-
-def reduce_join(
-    inputs: Any,
-    axis: Any = None,
-    keepdims: bool = False,
-    separator: str = "",
-    name: str | None = None,
-) -> Any:
-    """All strings of a tensor put together, or those along some dimensions."""
-    tensors = [convert_to_tensor(inputs, "string"), *([] if axis is None else [sizes_of(axis)])]
-    how: dict[str, Any] = {"keep_dims": bool(keepdims), "separator": separator.encode()}
-    return run(rows.REDUCE_JOIN, tensors, **how)
-
-
-def substr(input: Any, pos: Any, len: Any, unit: str = "BYTE", name: str | None = None) -> Any:
-    """Parts of strings: `len` bytes, or characters, from `pos` on; or from the end, if negative."""
-    places = [convert_to_tensor(each) for each in (pos, len)]
-    return _run(rows.SUBSTR, input, *places, unit=_checked_unit(unit))
-
-
-def to_number(input: Any, out_type: Any = "float32", name: str | None = None) -> Any:
-    """Strings as the numbers that they spell."""
-    dtype = as_dtype(out_type)
-    if dtype.name not in rows.SPELT:
-        raise refused_type("", "out_type", dtype, rows.SPELT)
-    return _run(rows.TO_NUMBER, input, out_type=dtype)
-
-
-def as_string(
-    input: Any,
-    precision: int = -1,
-    scientific: bool = False,
-    shortest: bool = False,
-    width: int = -1,
-    fill: str = "",
-    name: str | None = None,
-) -> Any:
-    """Numbers as C's ``printf`` writes them."""
-    how: dict[str, Any] = {"precision": precision, "scientific": scientific}
-    how |= {"shortest": shortest, "width": width, "fill": fill}
-    if isinstance(input, RaggedTensor):
-        return input.with_flat_values(as_string(input.flat_values, **how))
-    return run(rows.AS_STRING, [convert_to_tensor(input)], **how)
-
-
-def regex_replace(
-    input: Any, pattern: Any, rewrite: Any, replace_global: bool = True, name: str | None = None
-) -> Any:
-    """Strings with what matches replaced by `rewrite`, in which ``\\1`` is the first group."""
-    texts = {"pattern": pattern, "rewrite": rewrite}
-    return _matched(rows.REGEX_REPLACE, input, texts, replace_global=replace_global)
-
-
-def regex_full_match(input: Any, pattern: Any, name: str | None = None) -> Any:
-    """Whether strings match from beginning to end."""
-    return _matched(rows.REGEX_FULL_MATCH, input, {"pattern": pattern})
-
-
-def _matched(op: Op, input: Any, texts: dict[str, Any], **how: Any) -> Any:
-    known = {name: rows.pattern_of(text) for name, text in texts.items()}
-    if None not in known.values():
-        return _run(op, input, **known, **how)
-    given = [_strings(op, text, number) for number, text in enumerate(texts.values(), 1)]
-    return _run(op, input, *given, **how)
+globals().update(_functions_of(_strings))
 
 
 def _row_of_parts(text: Any, *, sep: bytes, most: int) -> Any:
@@ -204,16 +64,6 @@ def _of_values(found: RaggedTensor, outer: RaggedTensor) -> RaggedTensor:
     for splits in reversed(outer.nested_row_splits):
         found = RaggedTensor.from_row_splits(found, splits)
     return found
-
-
-def to_hash_bucket_fast(input: Any, num_buckets: int, name: str | None = None) -> Any:
-    """The remainder of the fingerprints of strings, as FarmHash computes them."""
-    from .shared import operations
-
-    if isinstance(input, RaggedTensor):
-        found = operations.to_hash_bucket_fast(input.flat_values, num_buckets)
-        return input.with_flat_values(found)
-    return operations.to_hash_bucket_fast(input, num_buckets)
 
 
 def __getattr__(name: str) -> Any:

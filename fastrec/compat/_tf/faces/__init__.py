@@ -10,12 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
-from ..dtypes import DType
+from ..dtypes import DType, bool_
 from ..ops import Op
 
-__all__ = ["Apply", "Faces", "Version", "one_of"]
+__all__ = ["Apply", "Faces", "Version", "functions_of", "one_of"]
 
 
 class Apply(Protocol):
@@ -54,15 +54,21 @@ class Version:
         An operation and a tensor; the tensor, whose type the operation takes.
     pair : callable
         The name of an operation and two values; tensors of one type.
+    ragged : callable
+        Gives the functions of ragged tensors.
     alike : callable
         The name of an operation and values; tensors of one type.
     integers : callable
         A value, the parameter and the attribute that it is for, the rank that it must have and the
         types that it may have; a tensor.
+    of_type : callable
+        An operation, a value, a type and the number of the input; a tensor of that type.
     refused_type : callable
         The parameter, the attribute, the type and the allowed ones; the error.
     refused_value : callable
         The name of an operation, the attribute, the string and the allowed ones; the error.
+    refused_count : callable
+        The name of an operation, the attribute and the number, which is below 1; the error.
     """
 
     tensor: Callable[..., Any]
@@ -72,10 +78,13 @@ class Version:
     apply_asserted: Apply
     checked: Callable[[Op, Any], Any]
     pair: Callable[[str, Any, Any], tuple[Any, Any]]
+    ragged: Callable[[], Any]
     alike: Callable[[str, Sequence[Any]], list[Any]]
     integers: Callable[..., Any]
+    of_type: Callable[..., Any]
     refused_type: Callable[[str, str, DType, Sequence[str]], Exception]
     refused_value: Callable[[str, str, str, Sequence[str]], Exception]
+    refused_count: Callable[[str, str, int], Exception]
 
 
 class Faces:
@@ -84,10 +93,33 @@ class Faces:
     def __init__(self, version: Version) -> None:
         self._version = version
         self._tensor, self._apply = version.tensor, version.apply
+        for name in dir(type(self)):  # a function is the same object under all of its names
+            if not name.startswith("_"):
+                setattr(self, name, getattr(self, name))
+
+    if TYPE_CHECKING:  # functions that are made of tables
+
+        def __getattr__(self, name: str) -> Callable[..., Any]: ...
+
+    def _operand(self, op: Op, value: Any) -> Any:
+        """A tensor that an operation takes."""
+        tensor = self._given(value, bool_) if op.kinds == "b" else self._tensor(value)
+        return self._version.checked(op, tensor)
+
+    @property
+    def _of_ragged(self) -> Any:
+        """The functions of ragged tensors."""
+        return self._version.ragged()
 
     def _given(self, value: Any, dtype: DType) -> Any:
         """A tensor as it is; anything else as one of `dtype`."""
         return self._tensor(value, None if self._version.is_tensor(value) else dtype)
+
+
+def functions_of(*faces: Faces) -> dict[str, Callable[..., Any]]:
+    """The functions of some topics, by name."""
+    found = {name: function for each in faces for name, function in vars(each).items()}
+    return {name: function for name, function in found.items() if not name.startswith("_")}
 
 
 def one_of(old: str, value: Any, new: str, other: Any) -> Any:

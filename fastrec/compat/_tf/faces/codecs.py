@@ -136,10 +136,3 @@ class ImageCodecs(Faces):
         how |= {"density": (x_density, y_density), "xmp": as_bytes(xmp_metadata)}
         inputs = (self._tensor(image, uint8),)
         return self._apply(rows.ENCODE_JPEG, inputs, name, format=format, quality=quality, **how)
-
-    def adjust_jpeg_quality(
-        self, image: Any, jpeg_quality: Any, dct_method: str = "", name: str | None = None
-    ) -> Any:
-        """An image as a JPEG of that quality would have it."""
-        inputs = self._tensor(image), self._tensor(jpeg_quality, int32)
-        return self._apply(rows.ADJUST_JPEG_QUALITY, inputs, name)

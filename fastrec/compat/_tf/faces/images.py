@@ -8,6 +8,7 @@ from typing import Any
 from ..dtypes import DType, as_dtype, float32, int32
 from ..ops import Op, colours, geometry
 from ..ops.boxes import CROP_AND_RESIZE, DRAW_BOXES, SUPPRESSED
+from ..ops.codecs import ADJUST_JPEG_QUALITY
 from . import Faces, Version
 
 __all__ = ["Images"]
@@ -168,6 +169,13 @@ class Images(Faces):
         tensor = self._tensor(images)
         colours.grey_sizes(tensor.shape.sizes)
         return self._apply(colours.GRAYSCALE_TO_RGB, (tensor,), name)
+
+    def adjust_jpeg_quality(
+        self, image: Any, jpeg_quality: Any, dct_method: str = "", name: str | None = None
+    ) -> Any:
+        """An image as a JPEG of that quality would have it."""
+        inputs = self._tensor(image), self._tensor(jpeg_quality, int32)
+        return self._apply(ADJUST_JPEG_QUALITY, inputs, name)
 
     # Boxes.
 

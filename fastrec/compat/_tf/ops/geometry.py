@@ -219,7 +219,7 @@ def _resize_spec(
     return _sized(specs, new_size(shape, raws[1], keep), dtype)
 
 
-RESIZE = changed("Resize", _resize, _resize_spec, each=False)
+RESIZE = dataclasses.replace(changed("Resize", _resize, _resize_spec, each=False), kinds="iuf")
 
 
 def _with_pad(x: Array, height: Any, width: Any, *, method: str, antialias: bool) -> Array:

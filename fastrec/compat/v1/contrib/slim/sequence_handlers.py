@@ -11,9 +11,8 @@ import numpy as np
 from ...._tf.dtypes import int64
 from ..._nodes import Tensor
 from ..._ops import Array, pure
-from ...array_ops import concat, expand_dims
+from ...array_ops import concat, expand_dims, gather
 from ...constants import convert_to_tensor
-from ...picking_ops import gather
 from ...sparse import SparseTensor, sparse_tensor_to_dense
 from .item_handler import ItemHandler, Tensors, is_sparse
 

@@ -12,19 +12,17 @@ from ...._tf.ops.raw import raw_array
 from ...._tf.shape import TensorShape
 from ..._nodes import Tensor as GraphTensor
 from ..._ops import Array, pure
-from ...array_ops import concat, expand_dims, reshape, shape, stack, transpose
+from ...array_ops import concat, expand_dims, gather, reshape, shape, stack, transpose
 from ...array_ops import range as range_tensor
 from ...constants import convert_to_tensor
 from ...control_flow import cond, map_fn
-from ...math_ops import cast, equal
+from ...math_ops import cast, equal, reduce_prod
 from ...parsing_ops import (
     FixedLenFeature,
     FixedLenSequenceFeature,
     parse_single_example,
     parse_single_sequence_example,
 )
-from ...picking_ops import gather
-from ...reductions import reduce_prod
 from ...sparse import SparseTensor as GraphSparseTensor
 from ...sparse import functions as sparse_functions
 from ...sparse import sparse_tensor_to_dense

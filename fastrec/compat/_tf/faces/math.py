@@ -1,0 +1,281 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Arithmetic, comparisons and casts, element by element, and products of tensors."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..composite import Methods, RaggedMethods, SparseMethods, of_values
+from ..dtypes import as_dtype, float32
+from ..kernels.shaping import reduced
+from ..ops import Op
+from ..ops import arithmetic as rows
+from ..ops.arithmetic import binary, unary
+from . import Faces, Version
+
+__all__ = ["Activations", "Bitwise", "Math", "Products"]
+
+_ERF = np.vectorize(math.erf, otypes=[np.float64])
+
+
+def _no_nan(x: Any, y: Any) -> Any:
+    quotient = np.true_divide(x, np.where(y == 0, 1, y)).astype(x.dtype)
+    return np.where(y == 0, x.dtype.type(0), quotient)
+
+
+def _product_no_nan(x: Any, y: Any) -> Any:
+    return np.where(y == 0, x.dtype.type(0), x * np.where(y == 0, 0, y)).astype(x.dtype)
+
+
+_UNARY = {
+    "abs": rows.ABS,
+    "acos": unary("Acos", np.arccos, "fc"),
+    "asin": unary("Asin", np.arcsin, "fc"),
+    "atan": unary("Atan", np.arctan, "fc"),
+    "ceil": rows.CEIL,
+    "cos": rows.COS,
+    "cosh": unary("Cosh", np.cosh, "fc"),
+    "erf": unary("Erf", lambda x: np.asarray(_ERF(x)).astype(x.dtype), "f"),
+    "exp": rows.EXP,
+    "expm1": unary("Expm1", np.expm1, "fc"),
+    "floor": rows.FLOOR,
+    "identity": rows.IDENTITY,
+    "is_finite": rows.IS_FINITE,
+    "is_inf": rows.IS_INF,
+    "is_nan": rows.IS_NAN,
+    "log": rows.LOG,
+    "log1p": rows.LOG1P,
+    "logical_not": rows.LOGICAL_NOT,
+    "negative": rows.NEG,
+    "reciprocal": unary("Reciprocal", lambda x: (1 / x).astype(x.dtype), "fc"),
+    "rint": rows.RINT,
+    "round": rows.ROUND,
+    "rsqrt": rows.RSQRT,
+    "sigmoid": rows.SIGMOID,
+    "sign": rows.SIGN,
+    "sin": rows.SIN,
+    "sinh": unary("Sinh", np.sinh, "fc"),
+    "sqrt": rows.SQRT,
+    "square": rows.SQUARE,
+    "tan": unary("Tan", np.tan, "fc"),
+    "tanh": rows.TANH,
+}
+_BINARY = {
+    "add": rows.ADD,
+    "atan2": binary("Atan2", np.arctan2, "f"),
+    "divide_no_nan": binary("DivNoNan", _no_nan, "f"),
+    "equal": rows.EQUAL,
+    "floordiv": rows.FLOOR_DIV,
+    "floormod": rows.FLOOR_MOD,
+    "greater": rows.GREATER,
+    "greater_equal": rows.GREATER_EQUAL,
+    "less": rows.LESS,
+    "less_equal": rows.LESS_EQUAL,
+    "logical_and": rows.LOGICAL_AND,
+    "logical_or": rows.LOGICAL_OR,
+    "logical_xor": rows.LOGICAL_XOR,
+    "maximum": rows.MAXIMUM,
+    "minimum": rows.MINIMUM,
+    "multiply": rows.MUL,
+    "multiply_no_nan": binary("MulNoNan", _product_no_nan, "f"),
+    "not_equal": rows.NOT_EQUAL,
+    "pow": rows.POW,
+    "squared_difference": rows.SQUARED_DIFFERENCE,
+    "subtract": rows.SUB,
+    "truediv": rows.DIV,
+    "truncatediv": rows.TRUNCATE_DIV,
+}
+_BITWISE = {
+    "bitwise_and": rows.BITWISE_AND,
+    "bitwise_or": rows.BITWISE_OR,
+    "bitwise_xor": rows.BITWISE_XOR,
+    "left_shift": rows.LEFT_SHIFT,
+    "right_shift": rows.RIGHT_SHIFT,
+}
+
+
+class _Elementwise(Faces):
+    """Functions that are made of rows alone."""
+
+    def _unary(self, op: Op) -> Callable[..., Any]:
+        apply, operand = self._apply, self._operand
+
+        def function(x: Any, name: str | None = None) -> Any:
+            if isinstance(x, Methods):
+                return of_values(function, x)
+            return apply(op, (operand(op, x),), name)
+
+        function.__doc__ = f"TensorFlow's ``{op.name}`` of each element."
+        return function
+
+    def _binary(self, op: Op, type: str | None = None) -> Callable[..., Any]:
+        version, apply, kind = self._version, self._apply, type or op.name
+        pair, checked = version.pair, version.checked
+
+        def of_bools(x: Any, y: Any, name: str | None = None) -> Any:
+            if isinstance(x, Methods) or isinstance(y, Methods):
+                return of_values(of_bools, x, y)
+            return apply(op, (self._operand(op, x), self._operand(op, y)), name, kind)
+
+        def function(x: Any, y: Any, name: str | None = None) -> Any:
+            if isinstance(x, Methods) or isinstance(y, Methods):
+                return of_values(function, x, y)
+            first, second = pair(kind, x, y)
+            return apply(op, (checked(op, first), second), name, kind)
+
+        chosen = of_bools if op.kinds == "b" else function
+        chosen.__doc__ = f"TensorFlow's ``{kind}`` of each two elements."
+        return chosen
+
+
+class Bitwise(_Elementwise):
+    """The functions of ``tf.bitwise``."""
+
+    def __init__(self, version: Version) -> None:
+        super().__init__(version)
+        self.invert = self._unary(rows.INVERT)
+        for name, op in _BITWISE.items():
+            setattr(self, name, self._binary(op))
+
+
+class Math(_Elementwise):
+    """The functions of ``tf.math`` that work on each element."""
+
+    def __init__(self, version: Version) -> None:
+        super().__init__(version)
+        for name, op in _UNARY.items():
+            setattr(self, name, self._unary(op))
+        for name, op in _BINARY.items():
+            setattr(self, name, self._binary(op))
+        self.divide, self.mod = self.truediv, self.floormod
+
+    def cast(self, x: Any, dtype: Any, name: str | None = None) -> Any:
+        """`x` with elements of another type; floats are cut off where integers are asked for."""
+        wanted = as_dtype(dtype)
+        if isinstance(x, (RaggedMethods, SparseMethods)):
+            return x._cast(wanted)
+        tensor = self._tensor(x)
+        return (
+            tensor
+            if tensor.dtype is wanted
+            else self._apply(rows.CAST, (tensor,), name, DstT=wanted)
+        )
+
+    def saturate_cast(self, value: Any, dtype: Any, name: str | None = None) -> Any:
+        """`value` with elements of another type, the nearest one where it has no equal."""
+        tensor, wanted = self._tensor(value), as_dtype(dtype)
+        for each in (tensor.dtype, wanted):
+            if each.numpy.kind in "bO":
+                raise TypeError(f"Cannot find minimum value of {each}.")
+        return self._apply(rows.SATURATE_CAST, (tensor,), name, DstT=wanted)
+
+    def clip_by_value(
+        self, t: Any, clip_value_min: Any, clip_value_max: Any, name: str | None = None
+    ) -> Any:
+        """Each element, or the limit that it is beyond."""
+        tensor = self._tensor(t)
+        below = self.minimum(tensor, clip_value_max)
+        clipped = self.maximum(below, clip_value_min, name)
+        for made in (below, clipped):
+            tensor.shape.assert_is_compatible_with(made.shape)
+        return clipped
+
+    def add_n(self, inputs: Sequence[Any], name: str | None = None) -> Any:
+        """The sum of several tensors of one shape."""
+        if not inputs:
+            raise ValueError(
+                "Inputs must be an iterable of at least one Tensor with the same dtype."
+            )
+        first, *others = self._version.alike("AddN", inputs)
+        return self._apply(rows.ADD_N, (self._version.checked(rows.ADD_N, first), *others), name)
+
+    def matmul(
+        self,
+        a: Any,
+        b: Any,
+        transpose_a: bool = False,
+        transpose_b: bool = False,
+        name: str | None = None,
+    ) -> Any:
+        """The product of matrices."""
+        first, second = self._version.pair("MatMul", a, b)
+        inputs = self._version.checked(rows.MATMUL, first), second
+        turned = {"transpose_a": bool(transpose_a), "transpose_b": bool(transpose_b)}
+        return self._apply(rows.MATMUL, inputs, name, **turned)
+
+
+class Products(Faces):
+    """The functions of ``tf`` that multiply along dimensions."""
+
+    def einsum(self, equation: str, *inputs: Any, **_: Any) -> Any:
+        """The sum that an equation of indices says."""
+        return self._apply(rows.EINSUM, [self._tensor(x) for x in inputs], equation=equation)
+
+    def tensordot(self, a: Any, b: Any, axes: Any, name: str | None = None) -> Any:
+        """The sums of products along dimensions of both."""
+        along: Any = axes if isinstance(axes, int) else np.asarray(axes).tolist()
+        inputs = self._version.pair("Tensordot", a, b)
+        return self._apply(rows.TENSORDOT, inputs, name, axes=along)
+
+    def meshgrid(self, *args: Any, indexing: str = "xy", name: str | None = None) -> list[Any]:
+        """Coordinates of a grid, a tensor for each dimension."""
+        if indexing not in ("xy", "ij"):
+            raise ValueError("Argument `indexing` parameter must be either 'xy' or 'ij'")
+        tensors = [self._tensor(each) for each in args]
+        found: list[Any] = self._version.apply_all(rows.MESHGRID, tensors, name, indexing=indexing)
+        return found
+
+    def eye(
+        self,
+        num_rows: int,
+        num_columns: int | None = None,
+        batch_shape: Any = None,
+        dtype: Any = float32,
+        name: str | None = None,
+    ) -> Any:
+        """Ones on the diagonal of a matrix, zeros elsewhere."""
+        whole = np.eye(num_rows, num_columns, dtype=as_dtype(dtype).numpy)
+        found = np.broadcast_to(whole, (*(batch_shape or ()), *whole.shape)).copy()
+        return self._tensor(found, None, name)
+
+
+def _along(x: Any, *, axis: int, logarithm: bool) -> Any:
+    along = (axis % x.ndim,)
+    shifted = x - reduced(np.maximum, x, along, True)
+    powers = np.exp(shifted)
+    total = reduced(np.add, powers, along, True)
+    return shifted - np.log(total) if logarithm else powers / total
+
+
+_SOFTMAX = rows.elementwise("Softmax", _along, "f")
+_SOFTPLUS = unary("Softplus", lambda x: np.logaddexp(x, 0).astype(x.dtype), "f")
+_RELU = unary("Relu", lambda x: np.maximum(x, x.dtype.type(0)), "fiu")
+
+
+class Activations(_Elementwise):
+    """The functions that ``tf.nn`` adds."""
+
+    def __init__(self, version: Version) -> None:
+        super().__init__(version)
+        self.relu, self.softplus = self._unary(_RELU), self._unary(_SOFTPLUS)
+
+    def softmax(self, logits: Any, axis: int | None = None, name: str | None = None) -> Any:
+        """Powers of e, divided by their sum along a dimension."""
+        return self._softmax(logits, axis, name, False)
+
+    def log_softmax(self, logits: Any, axis: int | None = None, name: str | None = None) -> Any:
+        """Logarithms of :meth:`softmax`."""
+        return self._softmax(logits, axis, name, True)
+
+    def _softmax(self, logits: Any, axis: int | None, name: str | None, logarithm: bool) -> Any:
+        x = self._operand(_SOFTMAX, logits)
+        last = -1 if axis is None else int(axis)
+        if last >= 0:  # counted from the end, it is the same for many elements
+            if x.shape.ndims is None:
+                raise TypeError("softmax along a dimension counted from the first needs a rank")
+            last -= x.shape.ndims
+        return self._apply(_SOFTMAX, [x], name, axis=last, logarithm=logarithm)

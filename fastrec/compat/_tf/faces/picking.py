@@ -1,0 +1,167 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Elements picked out of tensors by where they are."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..composite import Methods, of_values
+from ..dtypes import DType, as_dtype, bool_, float32, int32
+from ..ops import Op, same_spec
+from ..ops import picking as rows
+from ..ops.arithmetic import CAST
+from . import Faces
+
+__all__ = ["Picking"]
+
+_PLACES = ("int16", "int32", "int64")
+
+
+class Unique(NamedTuple):
+    """Values without repetition, and where each element's value is among them."""
+
+    y: Any
+    idx: Any
+
+
+def _scattered(name: str, change: Any) -> Op:
+    def kernel(x: Any, indices: Any, updates: Any) -> Any:
+        result = x.copy()
+        change(result, tuple(np.moveaxis(indices, -1, 0)), updates)
+        return result
+
+    return Op(name, kernel, same_spec)
+
+
+def _set(result: Any, where: Any, updates: Any) -> None:
+    result[where] = updates
+
+
+_SET = _scattered("TensorScatterUpdate", _set)
+_ADD = _scattered("TensorScatterAdd", np.add.at)
+
+
+class Picking(Faces):
+    """The functions of ``tf`` that choose elements."""
+
+    def _places(self, indices: Any) -> Any:
+        return self._version.integers(indices, "indices", "Tindices", None, _PLACES)
+
+    def gather(
+        self,
+        params: Any,
+        indices: Any,
+        validate_indices: Any = None,
+        axis: Any = None,
+        batch_dims: int = 0,
+        name: str | None = None,
+    ) -> Any:
+        """The parts of `params` that `indices` name, along one dimension.
+
+        With `batch_dims`, that many first dimensions of both go together.
+        """
+        if self._of_ragged.among([params, indices]):
+            if axis or batch_dims:
+                raise NotImplementedError(
+                    "gather of ragged tensors covers axis=0 without batch_dims"
+                )
+            return self._of_ragged.gather(params, indices)
+        chosen = batch_dims if axis is None else axis
+        along = self._version.integers(chosen, "axis", "Taxis", 0)
+        inputs = self._tensor(params), self._places(indices), along
+        return self._apply(rows.GATHER, inputs, name, batch_dims=int(batch_dims))
+
+    def gather_nd(
+        self, params: Any, indices: Any, batch_dims: int = 0, name: str | None = None
+    ) -> Any:
+        """The parts of `params` at the places that the last dimension of `indices` spells out."""
+        inputs = self._tensor(params), self._places(indices)
+        return self._apply(rows.GATHER_ND, inputs, name, batch_dims=int(batch_dims))
+
+    def one_hot(
+        self,
+        indices: Any,
+        depth: Any,
+        on_value: Any = None,
+        off_value: Any = None,
+        axis: Any = None,
+        dtype: Any = None,
+        name: str | None = None,
+    ) -> Any:
+        """Rows of `depth` elements that have `on_value` at one place and `off_value` elsewhere."""
+        if isinstance(indices, Methods):
+            how = depth, on_value, off_value, axis, dtype
+            return of_values(lambda flat: self.one_hot(flat, *how), indices)
+        types = ("uint8", "int8", "int32", "int64")
+        places = self._version.integers(indices, "indices", "TI", None, types)
+        count = self._version.integers(depth, "depth", None, 0, ("int32",))
+        element = self._one_hot_type(on_value, off_value, dtype)
+        on = self._tensor(1 if on_value is None else on_value, element)
+        off = self._tensor(0 if off_value is None else off_value, element)
+        at = -1 if axis is None else int(axis)
+        inputs = places, count, on, off
+        return self._apply(rows.ONE_HOT, inputs, name or "one_hot", axis=at)
+
+    def _one_hot_type(self, on_value: Any, off_value: Any, dtype: Any) -> DType:
+        if dtype is not None:
+            return as_dtype(dtype)
+        given = [value for value in (on_value, off_value) if value is not None]
+        types: list[DType] = [self._tensor(value).dtype for value in given]
+        if len(types) > 1 and types[0] is not types[1]:
+            raise TypeError(
+                f"dtype {types[0]} of on_value does not match dtype {types[1]} of off_value"
+            )
+        return types[0] if types else float32
+
+    def boolean_mask(
+        self, tensor: Any, mask: Any, axis: int | None = None, name: str | None = "boolean_mask"
+    ) -> Any:
+        """The elements at the places where `mask` is true, in a row."""
+        values, kept, first = self._tensor(tensor), self._tensor(mask), int(axis or 0)
+        if kept.dtype is not bool_:
+            kept = self._apply(CAST, (kept,), DstT=bool_)
+        if kept.shape.ndims == 0:
+            raise ValueError("mask cannot be scalar.")
+        if None not in (values.shape.ndims, kept.shape.ndims):
+            sizes = values.shape[first : first + kept.shape.ndims]
+            if not sizes.is_compatible_with(kept.shape):
+                raise ValueError(f"Shapes {sizes} and {kept.shape} are incompatible")
+        return self._apply(rows.BOOLEAN_MASK, (values, kept), name, axis=first)
+
+    def unique(self, x: Any, out_idx: Any = int32, name: str | None = None) -> Unique:
+        """The different elements of a vector as they come, and which of them each element is."""
+        inputs = (self._tensor(x),)
+        found = self._version.apply_all(rows.UNIQUE, inputs, name, out_idx=as_dtype(out_idx))
+        return Unique(*found)
+
+    def sequence_mask(
+        self, lengths: Any, maxlen: Any = None, dtype: Any = bool_, name: str | None = None
+    ) -> Any:
+        """Rows that are true in front, each for as long as its length says."""
+        inputs = [self._tensor(each) for each in (lengths, maxlen) if each is not None]
+        return self._apply(rows.SEQUENCE_MASK, inputs, name, dtype=as_dtype(dtype))
+
+    def slice(self, input_: Any, begin: Any, size: Any, name: str | None = None) -> Any:
+        """`size` elements along each dimension, from `begin` on; -1 for all that are left."""
+        first = self._version.integers(begin, "begin", "Index", 1)
+        count = self._version.integers(size, "size", "Index", 1)
+        return self._apply(rows.SLICE, (self._tensor(input_), first, count), name)
+
+    def tensor_scatter_nd_update(
+        self, tensor: Any, indices: Any, updates: Any, name: str | None = None
+    ) -> Any:
+        """The tensor with `updates` at the places that the rows of `indices` spell out."""
+        return self._scatter(_SET, tensor, indices, updates, name)
+
+    def tensor_scatter_nd_add(
+        self, tensor: Any, indices: Any, updates: Any, name: str | None = None
+    ) -> Any:
+        """The tensor with `updates` added at the places that `indices` spell out."""
+        return self._scatter(_ADD, tensor, indices, updates, name)
+
+    def _scatter(self, op: Op, tensor: Any, indices: Any, updates: Any, name: str | None) -> Any:
+        given = self._tensor(tensor)
+        inputs = given, self._tensor(indices), self._tensor(updates, given.dtype)
+        return self._apply(op, inputs, name)

@@ -1,0 +1,164 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Parts of tensors that numbers name, put together, counted and put elsewhere."""
+
+from __future__ import annotations
+
+from collections import namedtuple
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ..dtypes import as_dtype
+from ..ops import Op, segments
+from . import Faces, Version, one_of
+
+__all__ = ["Pixels", "Segments"]
+
+UniqueWithCounts = namedtuple("UniqueWithCounts", ["y", "idx", "count"])
+ListDiff = namedtuple("ListDiff", ["out", "idx"])
+
+
+class Segments(Faces):
+    """Functions of parts of a tensor that numbers name."""
+
+    def __init__(self, version: Version) -> None:
+        super().__init__(version)
+        for kind, op in segments.SEGMENT.items():
+            setattr(self, f"segment_{kind.lower()}", self._segment(op))
+        for kind, op in segments.UNSORTED_SEGMENT.items():
+            setattr(self, f"unsorted_segment_{kind.lower()}", self._unsorted_segment(op))
+
+    def _segment(self, op: Op) -> Callable[..., Any]:
+        def function(data: Any, segment_ids: Any, name: str | None = None) -> Any:
+            return self._apply(op, [self._operand(op, data), self._tensor(segment_ids)], name)
+
+        function.__doc__ = f"TensorFlow's ``{op.name}``: a row for each run of equal numbers."
+        return function
+
+    def _unsorted_segment(self, op: Op) -> Callable[..., Any]:
+        def function(
+            data: Any, segment_ids: Any, num_segments: Any, name: str | None = None
+        ) -> Any:
+            numbers = [self._tensor(each) for each in (segment_ids, num_segments)]
+            return self._apply(op, [self._operand(op, data), *numbers], name)
+
+        function.__doc__ = f"TensorFlow's ``{op.name}``: a row for each number."
+        return function
+
+    def dynamic_partition(
+        self, data: Any, partitions: Any, num_partitions: int, name: str | None = None
+    ) -> list[Any]:
+        """The rows of `data` of each part, as `partitions` numbers them."""
+        inputs = [self._tensor(data), self._tensor(partitions)]
+        found: list[Any] = self._version.apply_all(
+            segments.DYNAMIC_PARTITION, inputs, name, count=int(num_partitions)
+        )
+        return found
+
+    def dynamic_stitch(
+        self, indices: Sequence[Any], data: Sequence[Any], name: str | None = None
+    ) -> Any:
+        """The rows of several tensors, each at its index."""
+        inputs = [self._tensor(each) for each in (*indices, *data)]
+        return self._apply(segments.DYNAMIC_STITCH, inputs, name)
+
+    def scatter_nd(self, indices: Any, updates: Any, shape: Any, name: str | None = None) -> Any:
+        """Zeros of a shape, to which `updates` are added at `indices`."""
+        inputs = [self._tensor(each) for each in (indices, updates, shape)]
+        return self._apply(segments.SCATTER_ND, inputs, name)
+
+    def reverse_sequence(
+        self,
+        input: Any,
+        seq_lengths: Any,
+        seq_axis: int | None = None,
+        batch_axis: int | None = None,
+        name: str | None = None,
+        seq_dim: int | None = None,
+        batch_dim: int | None = None,
+    ) -> Any:
+        """The first elements of each row the other way round, as many as `seq_lengths` says."""
+        axis = one_of("seq_dim", seq_dim, "seq_axis", seq_axis)
+        batch = one_of("batch_dim", batch_dim, "batch_axis", batch_axis) or 0
+        inputs = [self._tensor(input), self._tensor(seq_lengths)]
+        if axis is None:
+            raise ValueError("reverse_sequence requires seq_axis")
+        op = segments.REVERSE_SEQUENCE
+        return self._apply(op, inputs, name, seq_axis=axis, batch_axis=batch)
+
+    def searchsorted(
+        self,
+        sorted_sequence: Any,
+        values: Any,
+        side: str = "left",
+        out_type: Any = "int32",
+        name: str | None = None,
+    ) -> Any:
+        """Where values would go in sorted rows."""
+        if side not in ("left", "right"):
+            raise ValueError(f"side must be either 'right' or 'left'. Saw: {side}.")
+        row = self._tensor(sorted_sequence)
+        inputs = [row, self._tensor(values, row.dtype)]
+        return self._apply(
+            segments.SEARCH_SORTED, inputs, name, side=side, dtype=as_dtype(out_type)
+        )
+
+    def unique_with_counts(self, x: Any, out_idx: Any = "int32", name: str | None = None) -> Any:
+        """The different elements, the number of each element's, and how many there are of each."""
+        found = self._version.apply_all(
+            segments.UNIQUE_WITH_COUNTS, [self._tensor(x)], name, dtype=as_dtype(out_idx)
+        )
+        return UniqueWithCounts(*found)
+
+    def setdiff1d(self, x: Any, y: Any, index_dtype: Any = "int32", name: str | None = None) -> Any:
+        """The elements of `x` that `y` does not have, and where they are."""
+        first = self._tensor(x)
+        inputs = [first, self._tensor(y, first.dtype)]
+        found = self._version.apply_all(
+            segments.LIST_DIFF, inputs, name, dtype=as_dtype(index_dtype)
+        )
+        return ListDiff(*found)
+
+    def bincount(
+        self,
+        arr: Any,
+        weights: Any = None,
+        minlength: int | None = None,
+        maxlength: int | None = None,
+        dtype: Any = "int32",
+        name: str | None = None,
+        axis: Any = None,
+        binary_output: bool = False,
+    ) -> Any:
+        """How often each number from 0 on occurs."""
+        if axis is not None or binary_output:
+            raise NotImplementedError("bincount covers axis=None without binary_output")
+        inputs = [self._tensor(arr)] + ([] if weights is None else [self._tensor(weights)])
+        how = {"least": minlength or 0, "most": maxlength, "dtype": as_dtype(dtype)}
+        return self._apply(segments.BINCOUNT, inputs, name, **how)
+
+    def invert_permutation(self, x: Any, name: str | None = None) -> Any:
+        """The permutation that undoes one."""
+        return self._apply(segments.INVERT_PERMUTATION, [self._tensor(x)], name)
+
+
+class Pixels(Faces):
+    """The functions of ``tf.nn`` that move pixels into channels and back."""
+
+    def space_to_depth(
+        self, input: Any, block_size: int, name: str | None = None, data_format: str = "NHWC"
+    ) -> Any:
+        """The pixels of each square as the channels of one."""
+        _channels_last(data_format)
+        return self._apply(segments.SPACE_TO_DEPTH, [self._tensor(input)], name, size=block_size)
+
+    def depth_to_space(
+        self, input: Any, block_size: int, name: str | None = None, data_format: str = "NHWC"
+    ) -> Any:
+        """The channels of each pixel as the pixels of a square."""
+        _channels_last(data_format)
+        return self._apply(segments.DEPTH_TO_SPACE, [self._tensor(input)], name, size=block_size)
+
+
+def _channels_last(data_format: str) -> None:
+    if data_format != "NHWC":
+        raise NotImplementedError(f"data_format must be 'NHWC', got {data_format!r}")
