@@ -45,7 +45,7 @@ def test_unknown_words_share_numbers_by_their_fingerprints() -> None:
     table = tf.lookup.StaticVocabularyTable(words, 3)
     numbers = run(table.lookup(tf.constant(["x", "zzz", "word", "hello", "y"])))
     assert numbers.tolist() == [0, 2, 2, 3, 1]
-    with pytest.raises(ValueError, match="num_oov_buckets must be >= 1"):
+    with pytest.raises(ValueError, match="`num_oov_buckets` must be > 0"):
         tf.lookup.StaticVocabularyTable(words, 0)
 
 

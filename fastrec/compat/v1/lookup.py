@@ -3,28 +3,24 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
 import numpy as np
 
-from .._tf.arrays import make_array
-from .._tf.dtypes import DType, as_dtype, int64, string
-from .._tf.ops import Array
-from .._tf.vocabulary import (
+from .._tf.dtypes import int64, string
+from .._tf.faces import lookup as _tables
+from .._tf.faces.lookup import (
+    KeyValueTensorInitializer,
+    Table,
     TextFileIndex,
-    column_of,
-    lines_of,
-    numbered,
-    values_of,
+    TextFileInitializer,
+    known,
 )
 from . import _missing
-from ._nodes import Operation, Tensor
-from ._ops import pure
-from .constants import constant_value, convert_to_tensor
+from ._nodes import Operation
+from ._ops import GRAPHS
 from .control_flow import group, no_op
 from .graph import get_default_graph
-from .sparse import SparseTensor
 
 __all__ = [
     "HashTable",
@@ -45,48 +41,34 @@ __all__ = [
 _COLLECTION = "table_initializer"
 
 
-def _known(value: Any, dtype: Any) -> Array:
-    array = constant_value(value) if isinstance(value, Tensor) else make_array(value)
-    if array is None:
-        raise ValueError("tables of fastrec.compat.v1 are of constants, or of the lines of a file")
-    kind = as_dtype(array.dtype if dtype is None else dtype)
-    return array.reshape(-1) if kind is string else array.reshape(-1).astype(kind.numpy)
+def _initializer() -> Operation:
+    """An operation that has nothing to do, among those that initialize tables."""
+    made = no_op()
+    get_default_graph().add_to_collection(_COLLECTION, made)
+    return made
 
 
-class KeyValueTensorInitializer:
-    """Keys and the values of a table, which are constants."""
+class StaticHashTable(_tables.StaticHashTable):
+    """Values by key; `default_value` for what is no key."""
 
-    def __init__(
-        self,
-        keys: Any,
-        values: Any,
-        key_dtype: Any = None,
-        value_dtype: Any = None,
-        name: str | None = None,
-    ) -> None:
-        self.keys, self.values = _known(keys, key_dtype), _known(values, value_dtype)
-        if len(self.keys) != len(self.values):
-            raise ValueError("keys and values must be as many")
+    _version = GRAPHS
+
+    def __init__(self, *arguments: Any, **named: Any) -> None:
+        super().__init__(*arguments, **named)
+        self.initializer = self.init = _initializer()
 
 
-class TextFileInitializer(KeyValueTensorInitializer):
-    """Keys and values of the lines of a file, which is read at once."""
+class StaticVocabularyTable(_tables.StaticVocabularyTable):
+    """Numbers of words; words that are not there share some numbers more."""
 
-    def __init__(
-        self,
-        filename: Any,
-        key_dtype: Any,
-        key_index: int,
-        value_dtype: Any,
-        value_index: int,
-        vocab_size: int | None = None,
-        delimiter: str = "\t",
-        name: str | None = None,
-    ) -> None:
-        path: Any = _known(filename, string)[0] if isinstance(filename, Tensor) else filename
-        lines = lines_of(os.fsdecode(path), vocab_size)
-        keys = column_of(lines, key_index, key_dtype, delimiter)
-        super().__init__(keys, column_of(lines, value_index, value_dtype, delimiter))
+    _version = GRAPHS
+
+    def __init__(self, *arguments: Any, **named: Any) -> None:
+        super().__init__(*arguments, **named)
+        self.initializer = self.init = _initializer()
+
+
+HashTable = StaticHashTable
 
 
 def TextFileIdTableInitializer(
@@ -118,93 +100,7 @@ def TextFileStringTableInitializer(
     )
 
 
-class _Table:
-    """What tables have in common: a lookup of dense and sparse keys, and an initializer."""
-
-    key_dtype: DType
-    value_dtype: DType
-
-    def __init__(self) -> None:
-        self.initializer: Operation = no_op()
-        self.init = self.initializer
-        get_default_graph().add_to_collection(_COLLECTION, self.initializer)
-
-    def _found(self, keys: Array) -> Array:
-        raise NotImplementedError
-
-    def lookup(self, keys: Any, name: str | None = None) -> Any:
-        """The values of keys."""
-        if isinstance(keys, SparseTensor):
-            return keys.with_values(self.lookup(keys.values))
-        if hasattr(keys, "with_flat_values"):
-            return keys.with_flat_values(self.lookup(keys.flat_values))
-        tensor = convert_to_tensor(keys)
-        if tensor.dtype is not self.key_dtype:
-            raise TypeError(
-                f"Dtype of argument `keys` must be {self.key_dtype}, received: {tensor.dtype}"
-            )
-        kind = "LookupTableFindV2"
-        return pure(kind, self._found, (tensor,), self.value_dtype, tensor.shape, name)
-
-    def __getitem__(self, keys: Any) -> Any:
-        return self.lookup(keys)
-
-
-class StaticHashTable(_Table):
-    """Values by key; `default_value` for what is no key."""
-
-    def __init__(
-        self,
-        initializer: KeyValueTensorInitializer,
-        default_value: Any,
-        shared_name: str | None = None,
-        name: str | None = None,
-    ) -> None:
-        super().__init__()
-        keys, values = initializer.keys, initializer.values
-        self.values = dict(zip(keys.tolist(), values.tolist(), strict=True))
-        if len(self.values) != len(keys):
-            raise ValueError("a table has a key once")
-        self.key_dtype, self.value_dtype = as_dtype(keys.dtype), as_dtype(values.dtype)
-        self._default = make_array(default_value, self.value_dtype)[()]
-
-    def _found(self, keys: Array) -> Array:
-        return values_of(self.values, keys, self._default, self.value_dtype.numpy)
-
-    def size(self, name: str | None = None) -> Tensor:
-        """Return the number of keys."""
-        return convert_to_tensor(np.int64(len(self.values)))
-
-
-HashTable = StaticHashTable
-
-
-class StaticVocabularyTable(_Table):
-    """Numbers of words; words that are not there share some numbers more."""
-
-    def __init__(
-        self,
-        initializer: KeyValueTensorInitializer,
-        num_oov_buckets: int,
-        lookup_key_dtype: Any = None,
-        name: str | None = None,
-    ) -> None:
-        if num_oov_buckets < 1:
-            raise ValueError(f"num_oov_buckets must be >= 1, got {num_oov_buckets}")
-        super().__init__()
-        self._table = StaticHashTable(initializer, -1)
-        self._buckets = num_oov_buckets
-        self.key_dtype, self.value_dtype = self._table.key_dtype, int64
-
-    def _found(self, keys: Array) -> Array:
-        return numbered(self._table.values, keys, self._buckets)
-
-    def size(self, name: str | None = None) -> Tensor:
-        """Return the number of ids."""
-        return convert_to_tensor(np.int64(len(self._table.values) + self._buckets))
-
-
-def _indexed(initializer: Any, buckets: int, default: int) -> _Table:
+def _indexed(initializer: Any, buckets: int, default: int) -> Table:
     if buckets:
         return StaticVocabularyTable(initializer, buckets)
     return StaticHashTable(initializer, default)
@@ -221,7 +117,7 @@ def index_table_from_file(
     key_column_index: int = TextFileIndex.WHOLE_LINE,
     value_column_index: int = TextFileIndex.LINE_NUMBER,
     delimiter: str = "\t",
-) -> _Table:
+) -> Table:
     """The numbers of the lines of a file, by their text."""
     made = TextFileIdTableInitializer(
         vocabulary_file, key_column_index, value_column_index, vocab_size, delimiter, "", key_dtype
@@ -237,9 +133,9 @@ def index_table_from_tensor(
     dtype: Any = string,
     name: str | None = None,
     mapping: Any = None,
-) -> _Table:
+) -> Table:
     """The places of words in a list."""
-    words = _known(vocabulary_list if mapping is None else mapping, dtype)
+    words = known(vocabulary_list if mapping is None else mapping, dtype)
     made = KeyValueTensorInitializer(words, np.arange(len(words), dtype=np.int64))
     return _indexed(made, num_oov_buckets, default_value)
 
@@ -267,7 +163,7 @@ def index_to_string_table_from_tensor(
     mapping: Any = None,
 ) -> StaticHashTable:
     """The words of a list, by their places."""
-    words = _known(vocabulary_list if mapping is None else mapping, string)
+    words = known(vocabulary_list if mapping is None else mapping, string)
     made = KeyValueTensorInitializer(np.arange(len(words), dtype=np.int64), words)
     return StaticHashTable(made, default_value)
 
