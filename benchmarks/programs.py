@@ -437,6 +437,44 @@ def graph_photos(tf: Any, files: Files) -> Any:
     return dataset.batch(16).prefetch(1).make_one_shot_iterator().get_next()
 
 
+def queue_frames(tf: Any, files: Files) -> Any:
+    names = tf.train.string_input_producer(files["videos"], num_epochs=1, shuffle=False)
+    _, record = tf.TFRecordReader().read(names)
+    context, lists = tf.parse_single_sequence_example(
+        record,
+        context_features={"labels": tf.VarLenFeature(tf.int64)},
+        sequence_features={"rgb": tf.FixedLenSequenceFeature([], tf.string)},
+    )
+    found = tf.cast(tf.decode_raw(lists["rgb"], tf.uint8), tf.float32)
+    found = tf.reshape(found, [-1, 1024]) * (4.0 / 255.0) + (4.0 / 512.0 - 2.0)
+    count = tf.minimum(tf.shape(found)[0], 30)
+    found = tf.pad(found[:30], [[0, 30 - count], [0, 0]])
+    found.set_shape([30, 1024])
+    labels = tf.sparse_tensor_to_dense(context["labels"], validate_indices=False)
+    return tf.train.batch([found, count, labels], 16, dynamic_pad=True, num_threads=1)
+
+
+def graph_boxes(tf: Any, files: Files) -> Any:
+    sides = ["ymin", "xmin", "ymax", "xmax"]
+    features = {
+        "image/encoded": tf.FixedLenFeature([], tf.string, ""),
+        "image/object/class/label": tf.VarLenFeature(tf.int64),
+        "image/object/class/text": tf.VarLenFeature(tf.string),
+        **{f"image/object/bbox/{side}": tf.VarLenFeature(tf.float32) for side in sides},
+    }
+
+    def parse(record: Any) -> Any:
+        found = tf.parse_single_example(record, features)
+        boxes = [tf.sparse_tensor_to_dense(found[f"image/object/bbox/{side}"]) for side in sides]
+        labels = tf.sparse_tensor_to_dense(found["image/object/class/label"])
+        texts = tf.sparse_tensor_to_dense(found["image/object/class/text"], default_value="")
+        return tf.stack(boxes, 1), labels, texts, tf.shape(labels)[0]
+
+    dataset = tf.data.TFRecordDataset(files["photos"] * 10).map(parse, num_parallel_calls=2)
+    dataset = dataset.padded_batch(16, ([None, 4], [None], [None], []))
+    return dataset.make_one_shot_iterator().get_next()
+
+
 def queue_photos(tf: Any, files: Files) -> Any:
     names = tf.train.string_input_producer(files["photos"], num_epochs=1, shuffle=False)
     _, record = tf.TFRecordReader().read(names)
@@ -473,6 +511,8 @@ PROGRAMS: dict[str, Program] = {
     "generator": ("2", False, generated),
     "graph: tf.data, CIFAR": ("1", False, graph_data),
     "graph: tf.data, photographs": ("1", False, graph_photos),
+    "graph: tf.data, boxes": ("1", False, graph_boxes),
+    "graph: queues, frames": ("1", False, queue_frames),
     "graph: queues, photographs": ("1", False, queue_photos),
 }
 

@@ -104,6 +104,13 @@ MAPS: dict[str, Callable[[Any], Any]] = {
     "of two": lambda r: pixels(r) * pixels(r) - pixels(r),
     "cut": lambda r: (pixels(r)[:2], pixels(r)[1:3], pixels(r)[9:], parsed(r, "numbers")[1:]),
     "reshaped": lambda r: [tf.reshape(pixels(r), size) for size in ([-1], [-1, 4, 2], [-1, 1, 8])],
+    "stacked": lambda r: [tf.stack([parsed(r, "numbers")] * 3, axis) for axis in (0, 1, -1)],
+    "joined": lambda r: tf.concat([parsed(r, "points"), pixels(r)[:, :3], parsed(r, "none")], 0),
+    "joined by name": lambda r: tf.concat([parsed(r, "points")[:, :2], parsed(r, "none")], 0),
+    "turned": lambda r: tf.transpose(
+        tf.concat([tf.expand_dims(parsed(r, "numbers"), 0)] * 4 + [parsed(r, "numbers")[None]], 0)
+    ),
+    "of one row": lambda r: [tf.expand_dims(parsed(r, "points"), axis) for axis in (0, 1, 2, -1)],
     "of no such shape": lambda r: tf.reshape(pixels(r), [3, 8]),
 }
 

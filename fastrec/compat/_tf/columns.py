@@ -107,6 +107,37 @@ def refilled(column: Any, values: Any) -> Any:
     return fastrec.Ragged(values, splits)
 
 
+def are_numbers(column: Any) -> bool:
+    """Whether it is a Ragged or an Arrays of numbers, in one array."""
+    rows = isinstance(column, (fastrec.Ragged, Arrays))
+    return rows and isinstance(column.values, np.ndarray) and column.values.ndim == 1
+
+
+def shapes_of(column: Any) -> np.ndarray[Any, Any]:
+    """The shape of each row of a Ragged or an Arrays."""
+    if isinstance(column, Arrays):
+        return column.shapes
+    lengths: np.ndarray[Any, Any] = column.row_lengths
+    return lengths[:, np.newaxis]
+
+
+def are_alike(columns: Sequence[Any]) -> bool:
+    """Whether these are rows of numbers, of the same shapes in all columns."""
+    if not columns or not all(map(are_numbers, columns)):
+        return False
+    shapes = [shapes_of(column) for column in columns]
+    return all(np.array_equal(each, shapes[0]) for each in shapes[1:])
+
+
+def rows_of_shapes(values: np.ndarray[Any, Any], shapes: np.ndarray[Any, Any]) -> Any:
+    """Arrays of these shapes, of elements that follow each other; a Ragged of vectors."""
+    splits = np.zeros(len(shapes) + 1, np.int64)
+    np.cumsum(np.prod(shapes, axis=1), out=splits[1:])
+    if shapes.shape[1] == 1:
+        return fastrec.Ragged(values, splits)
+    return Arrays(values, splits, shapes)
+
+
 def common_size(column: Arrays) -> tuple[int, ...] | None:
     """The sizes of all dimensions but the first, which all arrays have; None where they differ."""
     inner = column.shapes[:, 1:]

@@ -2,10 +2,10 @@
 """Operations on many records at once.
 
 A *column* is the value that one tensor has for each record of a block: an array with one dimension
-more in front; :class:`fastrec.Bytes` for scalar strings; a list of arrays where shapes differ;
-:class:`Same`, where all records have the same; or :class:`Distorted`, images that are yet to be
-worked on. What an operation does on a block it does on each record, to the bit: operations that are
-not listed here are called for one record after the other.
+more in front, or another of those that :mod:`.._tf.columns` lists; :class:`Same`, where all records
+have the same; or :class:`Distorted`, images that are yet to be worked on. What an operation does on
+a block it does on each record, to the bit: operations without a form for columns are called for one
+record after the other.
 """
 
 from __future__ import annotations
@@ -13,16 +13,16 @@ from __future__ import annotations
 import functools
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-import fastrec
-from fastrec import Bytes, FixedLenFeature, RawFeature
+from fastrec import Bytes
 from fastrec.threads import usable_cpus
 
 from .._tf.ops import Block
+from .._tf.tensor import as_array
 from ._distortions import Distorted, put_off
 from ._image_blocks import image_kernels
 from ._nodes import Operation
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
 __all__ = ["Column", "Same", "as_rows", "column_of", "row_of", "run_block", "whole"]
 
 Column = Any
-_LONG = 1 << 16
 _LONG_S, _FEW = 2e-4, 3  # below which threads gain nothing
 
 
@@ -50,13 +49,7 @@ def whole(column: Column) -> Column:
 
 
 def row_of(column: Column, i: int) -> Any:
-    """Value of a column for record `i`."""
-    if isinstance(column, Same):
-        return column.value
-    if isinstance(column, Bytes):
-        value = np.empty((), object)
-        value[()] = column[i]
-        return value
+    """Value of a column that is :func:`as_rows`, for record `i`."""
     return column[i] if isinstance(column, list) else column[i, ...]
 
 
@@ -64,7 +57,9 @@ def as_rows(column: Column, count: int) -> Array | list[Array]:
     """A column as an array, or a list of arrays where shapes differ."""
     if isinstance(column, Same):
         return [column.value] * count
-    return column.to_numpy() if isinstance(column, Bytes) else column
+    if isinstance(column, Bytes):
+        return column.to_numpy()
+    return column if isinstance(column, np.ndarray) else [as_array(row) for row in column]
 
 
 def together(values: list[Any]) -> Column:
@@ -84,7 +79,7 @@ def column_of(values: list[Any]) -> Column:
 
 
 def _row_by_row(op: Operation, step: Any, inputs: list[Column], count: int) -> list[Column]:
-    inputs = [c.to_numpy() if isinstance(c, Bytes) else c for c in inputs]
+    inputs = [as_rows(column, count) for column in inputs]
 
     def run(i: int) -> Any:
         return op.kernel(step, *[row_of(c, i) for c in inputs])
@@ -110,42 +105,6 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_pool.cache_clear)  # which has none of the threads
 
 
-# Each gives None where it does not apply.
-_BlockKernel = Callable[[Operation, Any, "list[Column]", int], "Sequence[Column] | None"]
-
-
-def _parse(op: Operation, step: Any, inputs: list[Column], count: int) -> list[Column] | None:
-    features = op.attrs["features"]
-    if not all(type(each) in (FixedLenFeature, RawFeature) for each in features.values()):
-        return None
-    if not isinstance(inputs[0], Bytes):
-        return None
-    # Queue runners are threads themselves: others help them with long records only.
-    threads = None if inputs[0].nbytes > _LONG * count else 1
-    columns = fastrec.parse_example(inputs[0], features, threads=threads)
-    if not all(columns[name].all() for name in op.attrs.get("sizes", ())):
-        raise ValueError("an image without pixels, which TensorFlow does not fit")
-    return [_parsed(columns[key]) for key in features]
-
-
-def _parsed(column: Any) -> Column:
-    if isinstance(column, Bytes) and column.shape != (len(column),):
-        return column.to_numpy()
-    return column
-
-
-def _decode_csv(op: Operation, step: Any, inputs: list[Column], count: int) -> Any:
-    lines = inputs[0]
-    return op.kernel(step, lines.to_numpy()) if isinstance(lines, Bytes) else None
-
-
-_KERNELS: dict[str, _BlockKernel] = {
-    "ParseSingleExample": _parse,
-    "DecodeCSV": _decode_csv,
-    **image_kernels,
-}
-
-
 def _of_registry(op: Operation, inputs: Sequence[Column], count: int) -> list[Column] | None:
     """The outputs of an operation of the registry; None where that has no form for columns."""
     if op.row is None or op.row.block is None:
@@ -168,7 +127,7 @@ def run_block(op: Operation, step: Any, inputs: list[Column], count: int) -> Seq
     if later is not None:
         return [later]
     inputs = [whole(column) for column in inputs]
-    kernel = _KERNELS.get(op.type)
+    kernel = image_kernels.get(op.type)
     if kernel is None:
         found: Sequence[Column] | None = _of_registry(op, inputs, count)
     else:

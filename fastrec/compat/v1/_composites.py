@@ -7,6 +7,7 @@ it gives apart.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -14,13 +15,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import fastrec
+from fastrec.columns import Arrays
 
 from .._tf import composite as _eager
 from .._tf.arrays import make_array
+from .._tf.columns import VarLen, flat_values
 from .._tf.composite import RaggedMethods, SparseMethods
 from .._tf.dtypes import DType, as_dtype, int64
 from .._tf.errors import InvalidArgumentError
-from .._tf.ops import Op
+from .._tf.ops import Block, Op
 from .._tf.ops import ragged as of_ragged
 from .._tf.ops import sparse as of_sparse
 from .._tf.ops.ragged import normal
@@ -31,7 +34,6 @@ from ._graph import Graph
 from ._nodes import Operation, Tensor, operators
 from ._ops import Array, record_all
 from .constants import constant_value, convert_to_tensor, shape_value
-from .graph import create_op
 
 __all__ = [
     "COMPOSITES",
@@ -39,6 +41,7 @@ __all__ = [
     "RaggedTensorValue",
     "SparseTensor",
     "SparseTensorValue",
+    "applied",
     "class_of",
     "eager",
     "make_op",
@@ -56,37 +59,132 @@ def _tensor(value: Any, dtype: Any = None) -> Tensor:
     return convert_to_tensor(value, None if dtype is None else as_dtype(dtype))
 
 
-def _applied(op: Op, inputs: Sequence[Any], name: str | None = None, **attributes: Any) -> Any:
-    """The outputs of an operation whose inputs may consist of several tensors."""
-    specs = [spec_of(x) if isinstance(x, COMPOSITES) else x for x in inputs]
+def applied(op: Op, inputs: Sequence[Any], name: str | None = None, **attributes: Any) -> list[Any]:
+    """The outputs of an operation, which like its inputs may consist of several tensors."""
+    given = [spec_of(x) if isinstance(x, COMPOSITES) else x for x in inputs]
     assert op.infer is not None
     try:
-        found = op.infer(specs, inputs, **attributes)
+        found = op.infer(given, inputs, **attributes)
     except InvalidArgumentError as error:  # which a run would raise
         raise ValueError(error.message) from None
-    if all(isinstance(spec, TensorSpec) for spec in found) and not any(
-        isinstance(x, COMPOSITES) for x in inputs
-    ):
-        made: Sequence[Any] = record_all(op, inputs, name, **attributes)
-        return made[0] if len(made) == 1 else tuple(made)
-    outputs = [each for spec in found for each in specs_of(spec)]
+    if not any(map(_is_composite, [*given, *found])):
+        return record_all(op, inputs, name, **attributes)
+    parts = [part for x in inputs for part in pieces(x)]
+    made = record_all(_of_tensors(op, given, found), parts, name, **attributes)
+    return put_together(found, made)
 
-    def kernel(step: Any, *values: Any) -> tuple[Any, ...]:
+
+def _applied(op: Op, inputs: Sequence[Any], name: str | None = None, **attributes: Any) -> Any:
+    whole = applied(op, inputs, name, **attributes)
+    return whole[0] if len(whole) == 1 else tuple(whole)
+
+
+def _is_composite(spec: Any) -> bool:
+    return isinstance(spec, (SparseTensorSpec, RaggedTensorSpec))
+
+
+class _Parsing:
+    """Native parsing whose columns are those of the tensors that values consist of."""
+
+    def __init__(self, parsing: Any, specs: Sequence[TypeSpec]) -> None:
+        self._parsing, self._specs = parsing, specs
+        self.features = parsing.features
+
+    def columns(self, found: dict[Any, Any]) -> tuple[Any, ...]:
+        return _columns_of(self._specs, self._parsing.columns(found))
+
+
+def _of_tensors(op: Op, given: Sequence[Any], found: Sequence[Any]) -> Op:
+    """The operation of the tensors that what `op` takes and gives consists of."""
+
+    def kernel(*values: Any, **attributes: Any) -> tuple[Any, ...]:
         left = iter(values)
-        raws = [_raw(spec, [next(left) for _ in specs_of(spec)]) for spec in specs]
+        raws = [_raw(spec, [next(left) for _ in specs_of(spec)]) for spec in given]
         result = op.kernel(*raws, **attributes)
         results = result if isinstance(result, tuple) else (result,)
-        return tuple(part for each in results for part in parts_of(each))
+        return tuple([part for each in results for part in parts_of(each)])
 
-    parts = [part for x in inputs for part in pieces(x)]
-    whole = put_together(found, create_op(op.name, parts, outputs, kernel, name=name).outputs)
-    return whole[0] if len(whole) == 1 else tuple(whole)
+    def infer(*_: Any, **__: Any) -> list[TypeSpec]:
+        return [TensorSpec(shape, dtype) for spec in found for dtype, shape in specs_of(spec)]
+
+    def block(count: int, *blocks: Block, **attributes: Any) -> Any:
+        left = iter(blocks)
+        whole = [_raw_block(spec, [next(left) for _ in specs_of(spec)]) for spec in given]
+        if op.block is None or None in whole:
+            return None
+        results = op.block(count, *whole, **attributes)
+        if results is None:
+            return None
+        return _columns_of(found, results if isinstance(results, tuple) else (results,))
+
+    parsing = None if op.parsing is None else _Parsing(op.parsing, found)
+    return dataclasses.replace(op, kernel=kernel, infer=infer, block=block, parsing=parsing)
 
 
 def _raw(spec: Any, parts: Sequence[Any]) -> Any:
     if isinstance(spec, SparseTensorSpec):
         return of_sparse.MAKE.kernel(*parts)
     return of_ragged.MAKE.kernel(*parts) if isinstance(spec, RaggedTensorSpec) else parts[0]
+
+
+def _raw_block(spec: Any, parts: Sequence[Block]) -> Block | None:
+    """A column of values of their tensors' columns; None where it is no plain one."""
+    if not _is_composite(spec):
+        return parts[0]
+    if isinstance(spec, RaggedTensorSpec) or not all(part.many for part in parts):
+        return None
+    indices, rows, sizes = [part.value for part in parts]
+    if isinstance(indices, _Indices) and indices.rows is rows and indices.sizes is sizes:
+        return Block(VarLen(rows), True)
+    if not isinstance(rows, fastrec.Ragged) or not isinstance(indices, Arrays):
+        return None
+    plain = _Indices(rows)
+    alike = (
+        np.array_equal(sizes, plain.sizes)
+        and np.array_equal(indices.shapes, plain.shapes)
+        and np.array_equal(flat_values(indices), plain.values)
+    )
+    return Block(VarLen(rows), True) if alike else None
+
+
+class _Indices(Arrays):
+    """Indices of vectors without holes, which are made when they are wanted.
+
+    Parameters
+    ----------
+    rows : fastrec.Ragged
+        The vectors.
+    """
+
+    __slots__ = ("_made", "rows", "sizes")
+
+    def __init__(self, rows: fastrec.Ragged) -> None:
+        self.rows, self.sizes = rows, rows.row_lengths[:, np.newaxis]
+        self.row_splits = rows.row_splits - rows.row_splits[0]
+        self.shapes = np.hstack([self.sizes, np.ones_like(self.sizes)])
+        self._made: Any = None
+
+    @property
+    def values(self) -> Any:  # type: ignore[override]
+        if self._made is None:
+            splits = self.row_splits
+            self._made = np.arange(splits[-1]) - np.repeat(splits[:-1], np.diff(splits))
+        return self._made
+
+
+def _columns_of(specs: Sequence[TypeSpec], columns: Sequence[Any]) -> tuple[Any, ...]:
+    pairs = zip(specs, columns, strict=True)
+    return tuple([part for spec, column in pairs for part in _column_parts(spec, column)])
+
+
+def _column_parts(spec: TypeSpec, column: Any) -> list[Any]:
+    """Columns of the tensors that the values of a column consist of."""
+    if isinstance(column, VarLen):
+        indices = _Indices(column.rows)
+        return [indices, column.rows, indices.sizes]
+    if not _is_composite(spec):
+        return [column]
+    return [list(parts) for parts in zip(*map(parts_of, column), strict=True)]
 
 
 class SparseTensorValue(NamedTuple):

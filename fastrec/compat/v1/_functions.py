@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 import fastrec
+from fastrec.columns import Arrays
 
 from .._tf import trace as _trace
 from .._tf.ops import Block, Op
@@ -41,8 +42,6 @@ from .graph import FunctionGraph, get_default_graph
 
 __all__ = ["GraphFunction", "captured_values"]
 
-_FEATURES = (fastrec.FixedLenFeature, fastrec.RawFeature)
-
 
 def captured_values() -> dict[Tensor, Any]:
     """The values, in the iteration that is going on, of the tensors that functions captured."""
@@ -54,22 +53,12 @@ def _step() -> Any:
     return (running.get() or {}).get("step")
 
 
-class _Parsing:
-    """Native parsing of the records that an operation parses."""
-
-    def __init__(self, features: dict[Any, Any]) -> None:
-        self.features = features
-
-    def columns(self, found: dict[Any, Any]) -> tuple[Any, ...]:
-        return tuple(found[key] for key in self.features)
-
-
 def _column(block: Block) -> Any:
     """A column of the trace as one of a graph; None where that is not to be had."""
     if not block.many:
         return Same(as_array(block.value))
     column = block.value
-    if isinstance(column, (np.ndarray, fastrec.Bytes)):
+    if isinstance(column, (np.ndarray, fastrec.Bytes, fastrec.Ragged, Arrays)):
         return column
     if isinstance(column, list) and all(isinstance(row, np.ndarray) for row in column):
         return column
@@ -102,8 +91,6 @@ def _as_op(op: Operation) -> Op:
             Block(c.value, False) if isinstance(c, Same) else Block(_whole(c), True) for c in found
         )
 
-    features = op.attrs.get("features") if op.type == "ParseSingleExample" else None
-    native = features and all(type(each) in _FEATURES for each in features.values())
     return Op(
         op.type,
         kernel,
@@ -111,7 +98,7 @@ def _as_op(op: Operation) -> Op:
         block,
         pure=not (op.stateful or op.blocking),
         cheap=op.type in ("Identity", "Reshape", "DecodeRaw", "Cast"),
-        parsing=_Parsing(features) if features and native else None,
+        parsing=None if op.row is None else op.row.parsing,
     )
 
 

@@ -14,9 +14,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+import fastrec
 from fastrec import FixedLenFeature, RawFeature
 
 from .._tf.dtypes import float32, uint8
+from .._tf.ops import Block, Op
 from ._nodes import Operation, Tensor
 
 __all__ = ["with_images"]
@@ -105,9 +107,15 @@ def _image(
     return _Image(parse, key, feature, (decode, reshape, fit))
 
 
+def _features(parse: Operation) -> dict[Any, Any]:
+    """The features that an operation parses, each one output, where they are of a fixed length."""
+    parsing = None if parse.row is None else parse.row.parsing
+    return {} if parsing is None else parsing.features
+
+
 def _scalar(tensor: Tensor, dtype: np.dtype[Any]) -> Any:
     """The feature that a tensor is the one value of; None where it is something else."""
-    features = tensor.op.attrs["features"]
+    features = _features(tensor.op)
     if tensor.dtype.numpy != dtype or any(
         type(f) is not FixedLenFeature for f in features.values()
     ):
@@ -150,12 +158,19 @@ def _not_alone(*_: Any) -> Any:
 
 def _parse_with(parse: Operation, images: Sequence[_Image]) -> Operation:
     """An operation for blocks whose outputs are those of `parse`, with images for strings."""
-    features, outputs = dict(parse.attrs["features"]), list(parse.outputs)
+    features, outputs = dict(_features(parse)), list(parse.outputs)
     for image in images:
         features[image.key] = image.feature
         outputs[list(features).index(image.key)] = image.chain[-1].outputs[0]
     fused = Operation(parse.graph, parse.type, parse.name, parse.inputs)
     names = {name for p in images for name in p.feature.shape or () if isinstance(name, str)}
-    fused.outputs, fused.attrs = tuple(outputs), {"features": features, "sizes": names}
-    fused.kernel = _not_alone
+
+    def block(_: int, records: Block) -> Any:
+        columns = fastrec.parse_example(records.value, features)
+        if not all(columns[name].all() for name in names):
+            raise ValueError("an image without pixels, which TensorFlow does not fit")
+        return tuple(columns.values())
+
+    fused.outputs, fused.kernel = tuple(outputs), _not_alone
+    fused.row = Op(parse.type, _not_alone, block=block)
     return fused

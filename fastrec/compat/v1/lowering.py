@@ -16,6 +16,9 @@ from typing import Any, Protocol
 
 import numpy as np
 
+import fastrec
+from fastrec.columns import Arrays
+
 from .._tf.data.explaining import explain_step, explaining
 from .._tf.shape import TensorShape
 from ._attempts import Cancellation
@@ -47,6 +50,8 @@ _DRAWS = (
 )
 #: Stateful operations that may be run for many records before the next one is.
 _INDEPENDENT = ("Assert", "LoopVariable", "MapElement", "NoOp", "ReadFile", *_DRAWS)
+
+_PARSES = ("ParseSingleExample", "ParseSequenceExampleV2")
 
 #: Operations that move no bytes.
 _VIEWS = ("DecodeRaw", "Identity", "Reshape", "StridedSlice", "Transpose")
@@ -181,7 +186,7 @@ def _source_of(enqueue: Operation, ops: Sequence[Operation]) -> _Reader | _Eleme
     if reads[0].type == "ReaderReadV2":
         return _Reader(reads[0])
     # Elements are taken ahead of their use, which is visible: only where it is faster.
-    if not any(op.type == "ParseSingleExample" for op in ops):
+    if not any(op.type in _PARSES for op in ops):
         raise _NotLowered("what it takes from a queue is not parsed", enqueue)
     return _Elements(reads[0])
 
@@ -285,6 +290,8 @@ def _check(queue: Queue, columns: Sequence[Column]) -> None:
 def _size(column: Column) -> int:
     if isinstance(column, list):
         return sum(row.nbytes for row in column)
+    if isinstance(column, (fastrec.Ragged, Arrays)):
+        return _size(column.values)
     return getattr(column, "nbytes", 0)
 
 

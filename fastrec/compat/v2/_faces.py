@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from .._tf.faces.images import Images
     from .._tf.faces.math import Activations
     from .._tf.faces.matrices import Matrices
+    from .._tf.faces.parsing import Parsers
     from .._tf.faces.segments import Pixels, Segments
     from .._tf.faces.strings import Encodings, Strings
 
@@ -66,6 +67,7 @@ _LATE = {
     "encodings": ("strings", "Encodings"),
     "images": ("images", "Images"),
     "matrices": ("matrices", "Matrices"),
+    "parsers": ("parsing", "Parsers"),
     "pixels": ("segments", "Pixels"),
     "segments": ("segments", "Segments"),
     "strings": ("strings", "Strings"),
@@ -77,6 +79,7 @@ if TYPE_CHECKING:
     encodings: Encodings
     images: Images
     matrices: Matrices
+    parsers: Parsers
     pixels: Pixels
     segments: Segments
     strings: Strings

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import glob
-import itertools
 import os
 from typing import Any
 
@@ -16,13 +15,14 @@ from .._tf import errors as _errors
 from .._tf import gfile
 from .._tf import tensor_proto as _tensor_proto
 from .._tf.composite import SparseTensor
-from .._tf.dtypes import as_dtype
+from .._tf.dtypes import as_dtype, short_name
 from .._tf.faces import functions_of as _functions_of
 from .._tf.records import TFRecordOptions, TFRecordWriter
 from .._tf.specs import TensorSpec
 from .._tf.tensor import as_array, convert_to_tensor
-from .._tf.trace import Block, Op, run
+from .._tf.trace import Op, run
 from ._faces import codecs as _codecs
+from ._faces import parsers as _parsers
 from .parsing import (
     FixedLenFeature,
     FixedLenSequenceFeature,
@@ -34,7 +34,6 @@ from .parsing import (
     parse_single_example,
     parse_single_sequence_example,
 )
-from .raw import decode_raw
 
 __all__ = [
     "FixedLenFeature",
@@ -62,6 +61,11 @@ __all__ = [
 ]
 
 globals().update(_functions_of(_codecs))
+decode_csv = _parsers.decode_csv
+decode_json_example = _parsers.decode_json_example
+decode_raw = _parsers.decode_raw
+parse_tensor = _parsers.parse_tensor
+serialize_tensor = _parsers.serialize_tensor
 
 
 def __getattr__(name: str) -> Any:
@@ -120,29 +124,6 @@ def matching_files(pattern: Any, name: str | None = None) -> Any:
 match_filenames_once = matching_files
 
 
-def serialize_tensor(tensor: Any, name: str | None = None) -> Any:
-    """A tensor as the bytes of a ``TensorProto``."""
-    value = convert_to_tensor(tensor)
-    dtype = value.dtype
-    op = Op(
-        "SerializeTensor",
-        lambda x: _tensor_proto.serialize(as_array(x), dtype),
-        lambda *_: [TensorSpec((), "string")],
-    )
-    return run(op, [value])
-
-
-def parse_tensor(serialized: Any, out_type: Any, name: str | None = None) -> Any:
-    """The tensor in the bytes of a ``TensorProto``."""
-    dtype = as_dtype(out_type)
-    op = Op(
-        "ParseTensor",
-        lambda x: _tensor_proto.parse(x if isinstance(x, bytes) else as_array(x).item(), dtype),
-        lambda *_: [TensorSpec(None, dtype)],
-    )
-    return run(op, [convert_to_tensor(serialized, "string")])
-
-
 def serialize_sparse(
     sp_input: SparseTensor, name: str | None = None, out_type: Any = "string"
 ) -> Any:
@@ -167,56 +148,4 @@ def deserialize_many_sparse(
     return wrap(batch_of(rows))
 
 
-def _defaults(record_defaults: Any) -> list[Any]:
-    from .._tf.kernels.csv import Field
-
-    fields = []
-    for default in record_defaults:
-        if default.__class__.__name__ == "DType" or isinstance(default, type):
-            fields.append(Field(as_dtype(default).numpy, None))
-            continue
-        array = convert_to_tensor(default).array.reshape(-1)
-        fields.append(Field(array.dtype, array[0] if array.size else None))
-    return fields
-
-
-def _check_columns(chosen: Any, fields: int) -> None:
-    if chosen is None:
-        return
-    if any(column < 0 for column in chosen):
-        raise ValueError("select_cols contains negative values.")
-    if any(a >= b for a, b in itertools.pairwise(chosen)):
-        raise ValueError("select_cols is not strictly increasing.")
-    if len(chosen) != fields:
-        raise ValueError("Length of select_cols and record_defaults do not match.")
-
-
-def decode_csv(
-    records: Any,
-    record_defaults: Any,
-    field_delim: str = ",",
-    use_quote_delim: bool = True,
-    na_value: str = "",
-    select_cols: Any = None,
-    name: str | None = None,
-) -> list[Any]:
-    """Lines of comma-separated values as a tensor for each column."""
-    from .._tf.kernels.csv import read_lines
-
-    fields = _defaults(record_defaults)
-    _check_columns(select_cols, len(fields))
-    options = (field_delim.encode(), use_quote_delim, na_value.encode(), select_cols)
-
-    def kernel(lines: Any) -> Any:
-        array = as_array(lines)
-        columns = read_lines(array.reshape(-1).tolist(), fields, *options)
-        return tuple(column.reshape(array.shape) for column in columns)
-
-    def block(_: int, lines: Block) -> Any:
-        return tuple(read_lines(list(lines.value), fields, *options)) if lines.many else None
-
-    def infer(specs: Any, _: Any) -> Any:
-        return [TensorSpec(specs[0].shape, as_dtype(field.dtype)) for field in fields]
-
-    found = run(Op("DecodeCSV", kernel, infer, block), [convert_to_tensor(records, "string")])
-    return list(found) if isinstance(found, tuple) else [found]
+__all__ += ["deserialize_many_sparse", "short_name"]

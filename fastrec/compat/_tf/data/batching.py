@@ -221,6 +221,8 @@ def _in_line(column: Any) -> fastrec.Ragged | None:
 
 
 def _padded(values: Any, shape: Any, padding: Any, spares: _core.Spares) -> Any:
+    if isinstance(values, (np.ndarray, fastrec.Bytes)) and _is_filled(values.shape[1:], shape):
+        return values
     rows = _in_line(values) if shape is None or len(shape) == 1 else None
     if rows is not None:
         most = int(rows.row_lengths.max())
@@ -261,6 +263,14 @@ def _padded(values: Any, shape: Any, padding: Any, spares: _core.Spares) -> Any:
             place: tuple[Any, ...] = (number, *map(slice, array.shape))
             out[place] = array[()]
     return out
+
+
+def _is_filled(sizes: Sequence[int], shape: Any) -> bool:
+    """Whether elements of one shape are of the shape that they are to have."""
+    if shape is None:
+        return True
+    pairs = zip(sizes, shape, strict=False)
+    return len(shape) == len(sizes) and all(d in (None, -1) or d == n for n, d in pairs)
 
 
 def _too_small() -> Exception:

@@ -12,7 +12,7 @@ import fastrec
 from fastrec.columns import Arrays
 
 from ..arrays import by_channel, by_line
-from ..columns import common_size, flat_values, refilled
+from ..columns import are_alike, common_size, flat_values, refilled
 from ..dtypes import DType, as_dtype, short_name
 from ..errors import UnimplementedError
 from ..shape import in_messages
@@ -89,11 +89,9 @@ def aligned(blocks: Sequence[Block]) -> list[Array] | None:
 def _of_rows(kernel: Callable[..., Any], blocks: Sequence[Block], attributes: Any) -> Any:
     """The same of arrays of differing shape, and what all elements have."""
     rows = [b.value for b in blocks if b.many]
-    if not rows or not all(_is_numeric(column) for column in rows):
+    if not are_alike(rows):
         return None
     first = rows[0]
-    if any(not _is_alike(first, column) for column in rows[1:]):
-        return None
     most = max([np.ndim(b.value) for b in blocks if not b.many], default=0)
     inner = common_size(first) if most and isinstance(first, Arrays) else ()
     if inner is None or most > len(inner):
@@ -103,20 +101,6 @@ def _of_rows(kernel: Callable[..., Any], blocks: Sequence[Block], attributes: An
     if found.shape != values[[b.many for b in blocks].index(True)].shape:
         return None  # what was brought together is larger
     return refilled(first, found.reshape(-1))
-
-
-def _is_numeric(column: Any) -> bool:
-    rows = isinstance(column, (fastrec.Ragged, Arrays))
-    return rows and isinstance(column.values, np.ndarray) and column.values.ndim == 1
-
-
-def _is_alike(one: Any, other: Any) -> bool:
-    """Whether rows of two columns are of the same shapes."""
-    if type(one) is not type(other):
-        return False
-    if isinstance(one, Arrays):
-        return np.array_equal(one.shapes, other.shapes)
-    return np.array_equal(one.row_lengths, other.row_lengths)
 
 
 def elementwise(

@@ -8,6 +8,16 @@ from typing import Any
 
 import numpy as np
 
+from fastrec.columns import Arrays
+
+from ..columns import (
+    are_alike,
+    are_numbers,
+    arrays_of,
+    flat_values,
+    rows_of_shapes,
+    shapes_of,
+)
 from ..kernels.shaping import joined
 from ..shape import TensorShape as Shape
 from ..shape import in_messages
@@ -61,6 +71,12 @@ def _pack_spec(specs: Sequence[Any], *_: Any, axis: int) -> list[TypeSpec]:
 
 
 def _pack_block(count: int, *blocks: Block, axis: int) -> Any:
+    rows = [block.value for block in blocks if block.many]
+    if axis in (1, -1) and len(rows) == len(blocks) and are_alike(rows):
+        if isinstance(rows[0], Arrays):
+            return None
+        parts = [flat_values(column) for column in rows]
+        return arrays_of(np.stack(parts, 1), rows[0].row_splits - rows[0].row_splits[0])
     columns = _columns(count, blocks)
     if columns is None or len({column.shape for column in columns}) > 1:
         return None
@@ -168,7 +184,28 @@ def _concat_spec(specs: Sequence[Any], raws: Sequence[Any]) -> list[TypeSpec]:
     return [TensorSpec([total if i == axis else n for i, n in enumerate(rest.as_list())], dtype)]
 
 
+def _joined_rows(columns: Sequence[Any]) -> Any:
+    """Rows of one column after those of another; None where they do not fit."""
+    shapes = [shapes_of(column) for column in columns]
+    if any(not np.array_equal(each[:, 1:], shapes[0][:, 1:]) for each in shapes[1:]):
+        return None
+    parts = [flat_values(column) for column in columns]
+    ends = np.cumsum([0, *map(len, parts)])
+    sizes = np.stack([np.diff(column.row_splits) for column in columns], 1).reshape(-1)
+    begins = [c.row_splits[:-1] - c.row_splits[0] + e for c, e in zip(columns, ends, strict=False)]
+    before = np.stack(begins, 1).reshape(-1) - (np.cumsum(sizes) - sizes)
+    places = np.arange(ends[-1]) + np.repeat(before, sizes)
+    whole = shapes[0].copy()
+    whole[:, 0] = sum(each[:, 0] for each in shapes)
+    return rows_of_shapes(np.concatenate(parts)[places], whole)
+
+
 def _concat_block(count: int, dim: Block, *blocks: Block) -> Any:
+    rows = [block.value for block in blocks if block.many]
+    if not dim.many and len(rows) == len(blocks) and all(map(are_numbers, rows)):
+        first = one_number(dim.value, "axis") == 0
+        ranks = {shapes_of(column).shape[1] for column in rows}
+        return _joined_rows(rows) if first and len(ranks) == 1 else None
     columns = _columns(count, blocks)
     if columns is None or dim.many or len({column.ndim for column in columns}) > 1:
         return None

@@ -1,28 +1,44 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Examples and SequenceExamples as tensors."""
+"""Examples, SequenceExamples, tensors and lines of text out of their serialized forms."""
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 import fastrec
 from fastrec import ExampleParseError
-from fastrec.parsing.sequence import SequenceParser
 
 from ..columns import VarLen, arrays_of
+from ..dtypes import DType, as_dtype
 from ..features import Checked, Dense, Sparse
-from ..parse_errors import parse_failure
-from ..sequence_errors import sequence_failure
 from ..shape import in_messages
 from ..specs import RaggedTensorSpec, SparseTensorSpec, TensorSpec, TypeSpec
 from ..tensor import as_array
 from . import Block, Op, invalid
+from .strings import mapped
 
-__all__ = ["Outputs", "Rows", "examples", "sequences", "single_example", "single_sequence"]
+if TYPE_CHECKING:
+    from fastrec.parsing.sequence import SequenceParser
+
+    from ..kernels.csv import Field
+
+__all__ = [
+    "DECODE_JSON",
+    "PARSE_TENSOR",
+    "SERIALIZE_TENSOR",
+    "Outputs",
+    "Rows",
+    "decode_csv",
+    "examples",
+    "sequences",
+    "single_example",
+    "single_sequence",
+]
 
 
 class Outputs:
@@ -143,6 +159,21 @@ def _is_block(records: Block, others: Sequence[Block]) -> bool:
     return records.many and strings and not any(other.many for other in others)
 
 
+# Imported when they are used: many programs parse no messages, and few get errors.
+
+
+def _failure(*arguments: Any, **more: Any) -> Exception:
+    from ..parse_errors import parse_failure
+
+    return parse_failure(*arguments, **more)
+
+
+def _sequence_failure(*arguments: Any) -> Exception:
+    from ..sequence_errors import sequence_failure
+
+    return sequence_failure(*arguments)
+
+
 def single_example(checked: Checked) -> Op:
     """The operation that parses an Example."""
     outputs, rows = Outputs(checked), Rows(checked)
@@ -152,7 +183,7 @@ def single_example(checked: Checked) -> Op:
         try:
             return outputs.columns(fastrec.parse_single_example(record, outputs.features))
         except ExampleParseError as error:
-            raise parse_failure(error, checked, [record], single=True) from error
+            raise _failure(error, checked, [record], single=True) from error
 
     def block(_: int, records: Block) -> Any:
         if not _is_block(records, ()):
@@ -180,7 +211,7 @@ def examples(checked: Checked, named: bool = False) -> Op:
         try:
             return outputs.columns(fastrec.parse_example(records, outputs.features))
         except ExampleParseError as error:
-            raise parse_failure(error, checked, records, called) from error
+            raise _failure(error, checked, records, called) from error
 
     def infer(specs: Sequence[Any], *_: Any) -> list[TypeSpec]:
         return outputs.specs([_known_count(specs)])
@@ -188,25 +219,23 @@ def examples(checked: Checked, named: bool = False) -> Op:
     return Op("ParseExampleV2", kernel, infer, parsing=None if named else outputs)
 
 
-def _once(make: Callable[[], SequenceParser]) -> Callable[[], SequenceParser]:
-    """`make`, whose result is kept: it takes longer to make than to parse a record."""
-    made: list[SequenceParser] = []
+def _parser(first: Outputs, second: Outputs, padded: bool = True) -> Callable[[], SequenceParser]:
+    """A function that gives the parser of features, which takes longer to make than to use."""
 
-    def found() -> SequenceParser:
-        if not made:
-            made.append(make())
-        return made[0]
+    @functools.cache
+    def made() -> SequenceParser:
+        from fastrec.parsing.sequence import SequenceParser
 
-    return found
+        return SequenceParser(first.features, second.features, padded)
+
+    return made
 
 
 def single_sequence(context: Checked, frames: Checked) -> Op:
     """The operation that parses a SequenceExample."""
     before, lists = Outputs(context), Outputs(frames, frames=True)
     many = Rows(context), Rows(frames, frames=True)
-    parser = _once(lambda: SequenceParser(before.features, lists.features))
-    features = many[0].features, many[1].features
-    parser_of_rows = _once(lambda: SequenceParser(*features, padded=False))
+    parser, parser_of_rows = _parser(before, lists), _parser(*many, padded=False)
 
     def kernel(serialized: Any, *names: Any) -> tuple[Any, ...]:
         record = _record(serialized)
@@ -214,7 +243,7 @@ def single_sequence(context: Checked, frames: Checked) -> Op:
             found = parser()([record])
         except ExampleParseError as error:
             called = [as_array(each).item() for each in names if as_array(each).size]
-            raise sequence_failure(error, context, frames, [record], called) from error
+            raise _sequence_failure(error, context, frames, [record], called) from error
         first, second = ({key: column[0] for key, column in part.items()} for part in found[:2])
         return before.columns(first) + lists.columns(second)
 
@@ -234,14 +263,14 @@ def sequences(context: Checked, frames: Checked) -> Op:
     """The operation that parses a batch of SequenceExamples; last come the numbers of frames."""
     before, lists = Outputs(context), Outputs(frames, frames=True)
     counted = [item.key for item in frames.dense]
-    parser = _once(lambda: SequenceParser(before.features, lists.features))
+    parser = _parser(before, lists)
 
     def kernel(serialized: Any, *names: Any) -> tuple[Any, ...]:
         records, called = _records(serialized, names)
         try:
             found = parser()(records)
         except ExampleParseError as error:
-            raise sequence_failure(error, context, frames, records, called) from error
+            raise _sequence_failure(error, context, frames, records, called) from error
         lengths = [np.asarray(found[2][key], np.int64) for key in counted]
         return (*before.columns(found[0]), *lists.columns(found[1]), *lengths)
 
@@ -251,3 +280,50 @@ def sequences(context: Checked, frames: Checked) -> Op:
         return [*before.specs(batch), *lists.specs(batch), *counts]
 
     return Op("ParseSequenceExampleV2", kernel, infer)
+
+
+def _of_json(text: bytes) -> bytes:
+    from ..json_examples import example_of_json
+
+    return example_of_json(text)
+
+
+def _serialize(x: Any, *, T: DType) -> Any:
+    from .. import tensor_proto
+
+    return tensor_proto.serialize(as_array(x), T)
+
+
+def _parse_tensor(serialized: Any, *, out_type: DType) -> Any:
+    from .. import tensor_proto
+
+    data = as_array(serialized)
+    if data.ndim:
+        raise invalid(f"Expected `serialized` to be a scalar, got shape: {in_messages(data.shape)}")
+    return tensor_proto.parse(data.item(), out_type)
+
+
+DECODE_JSON = mapped("DecodeJSONExample", _of_json)
+SERIALIZE_TENSOR = Op("SerializeTensor", _serialize, lambda *_, T: [TensorSpec((), "string")])
+PARSE_TENSOR = Op("ParseTensor", _parse_tensor, lambda *_, out_type: [TensorSpec(None, out_type)])
+
+
+def decode_csv(fields: Sequence[Field], options: Any) -> Op:
+    """The operation that reads lines of text as a column for each of `fields`."""
+    from ..kernels.csv import read_lines
+
+    def kernel(lines: Any) -> tuple[Any, ...]:
+        array = as_array(lines)
+        columns = read_lines(array.reshape(-1).tolist(), fields, *options)
+        return tuple([column.reshape(array.shape) for column in columns])
+
+    def block(_: int, lines: Block) -> Any:
+        alone = isinstance(lines.value, list) or len(lines.value.shape) == 1
+        if not lines.many or not alone:
+            return None
+        return tuple(read_lines(list(lines.value), fields, *options))
+
+    def infer(specs: Sequence[Any], *_: Any) -> list[TypeSpec]:
+        return [TensorSpec(specs[0].shape, as_dtype(field.dtype)) for field in fields]
+
+    return Op("DecodeCSV", kernel, infer, block)

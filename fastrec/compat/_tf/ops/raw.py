@@ -19,9 +19,13 @@ from ..dtypes import DType, as_dtype, short_name
 from ..errors import translated
 from ..specs import TensorSpec, TypeSpec
 from ..tensor import as_array
-from . import Array, Block, Op
+from . import Array, Block, Op, invalid
 
-RAW_TYPES = "half float double int32 uint16 uint8 int16 int8 int64 complex64 complex128 bool"
+#: In TensorFlow's order.
+RAW_TYPES = [
+    *("float16", "float32", "float64", "int32", "uint16", "uint8"),
+    *("int16", "int8", "int64", "complex64", "complex128", "bool"),
+]
 _LITTLE = sys.byteorder == "little"
 
 
@@ -61,7 +65,17 @@ def raw_array(
         raise translated(error, _why_not(values, dtype)) from error
 
 
+def _check_length(length: int | None, out_type: DType) -> None:
+    if length is not None and length % out_type.size:
+        raise invalid(
+            f"fixed_length ({length}) must be a multiple of the size of out_type ({out_type.size})"
+        )
+    if length is not None and length <= 0:
+        raise invalid(f"fixed_length ({length}) must be greater than zero.")
+
+
 def _decode(x: Any, *, out_type: DType, little_endian: bool, fixed_length: int | None) -> Array:
+    _check_length(fixed_length, out_type)
     found = raw_array(x, out_type.numpy, little_endian, fixed_length)
     return found if found.flags.writeable else found.copy()
 
@@ -69,6 +83,7 @@ def _decode(x: Any, *, out_type: DType, little_endian: bool, fixed_length: int |
 def _spec(
     specs: Sequence[Any], *_: Any, out_type: DType, fixed_length: int | None, **__: Any
 ) -> list[TypeSpec]:
+    _check_length(fixed_length, out_type)
     sizes = specs[0].shape.sizes
     count = None if fixed_length is None else fixed_length // out_type.size
     return [TensorSpec(None if sizes is None else [*sizes, count], out_type)]

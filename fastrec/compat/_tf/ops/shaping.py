@@ -12,7 +12,7 @@ import numpy as np
 import fastrec
 from fastrec.columns import Arrays
 
-from ..columns import flat_values
+from ..columns import are_numbers, flat_values, rows_of_shapes, shapes_of
 from ..dtypes import DType
 from ..errors import InvalidArgumentError
 from ..kernels.shaping import new_sizes
@@ -164,6 +164,13 @@ def _expand_spec(specs: Sequence[Any], raws: Sequence[Any]) -> list[TypeSpec]:
 
 
 def _expand_block(_: int, x: Block, dim: Block) -> Any:
+    if x.many and not dim.many and are_numbers(x.value):
+        shapes, at = shapes_of(x.value), one_number(dim.value, "'dim' input")
+        rank = shapes.shape[1]
+        if not -rank - 1 <= at <= rank:
+            return None
+        whole = np.insert(shapes, at % (rank + 1), 1, axis=1)
+        return Arrays(x.value.values, x.value.row_splits, whole)
     if not is_column(x) or dim.many:
         return None
     at, rank = one_number(dim.value, "'dim' input"), x.value.ndim - 1
@@ -250,7 +257,22 @@ def _transpose_spec(specs: Sequence[Any], raws: Sequence[Any]) -> list[TypeSpec]
     return [TensorSpec(known, specs[0].dtype)]
 
 
+def _turned_rows(column: Arrays) -> Arrays:
+    """Matrices of differing size, the other way round."""
+    sizes = np.diff(column.row_splits)
+    m, n = (np.repeat(column.shapes[:, axis], sizes) for axis in (0, 1))
+    begins = np.repeat(np.cumsum(sizes) - sizes, sizes)
+    within = np.arange(len(begins)) - begins
+    values = flat_values(column)[begins + within % m * n + within // m]
+    turned: Arrays = rows_of_shapes(values, np.ascontiguousarray(column.shapes[:, ::-1]))
+    return turned
+
+
 def _transpose_block(_: int, x: Block, *perm: Block) -> Any:
+    if isinstance(x.value, Arrays) and x.many and x.value.shapes.shape[1] == 2:
+        fixed = not any(p.many for p in perm) and are_numbers(x.value)
+        turned = not perm or perm[0].value.tolist() == [1, 0]
+        return _turned_rows(x.value) if fixed and turned else None
     if not is_column(x) or any(p.many for p in perm):
         return None
     rank = x.value.ndim - 1
