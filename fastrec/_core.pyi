@@ -429,6 +429,17 @@ def philox_blocks(
     seed: int, seed2: int, numbers: npt.NDArray[np.uint64]
 ) -> npt.NDArray[np.uint32]: ...
 
+DISTRIBUTIONS: tuple[str, ...]
+
+def philox_draw(
+    distribution: int,
+    dtype: npt.DTypeLike,
+    starts: npt.NDArray[np.uint64],
+    count: int,
+    low: int = 0,
+    size: int = 0,
+) -> npt.NDArray[Any]: ...
+
 @final
 class ShuffleQueue:
     def __init__(self, seed: int, seed2: int) -> None: ...

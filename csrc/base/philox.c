@@ -1,7 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/philox.h"
 
+#include <string.h>
+
+#include "base/cpu.h"
+
 #define ROUNDS 10
+#define LANES 16
+#define INLINE __attribute__((always_inline)) static inline
 
 void fr_philox_init(fr_philox *philox, uint64_t seed, uint64_t seed2) {
     *philox = (fr_philox){
@@ -17,27 +23,85 @@ void fr_philox_seek(fr_philox *philox, uint64_t number) {
     philox->used = 4;
 }
 
-static void make_block(fr_philox *philox) {
-    uint32_t k0 = philox->key[0], k1 = philox->key[1];
-    uint32_t a = philox->counter[0], b = philox->counter[1];
-    uint32_t c = philox->counter[2], d = philox->counter[3];
+void fr_philox_skip(fr_philox *philox, uint64_t blocks) {
+    const uint64_t from = philox->counter[0] | (uint64_t)philox->counter[1] << 32;
+    fr_philox_seek(philox, from + blocks);
+    if (from + blocks < from && ++philox->counter[2] == 0) philox->counter[3]++;
+}
+
+/* Counters to blocks, side by side, word k of the j-th at x[k * lanes + j]: in vectors where the
+   processor has such, and otherwise in as many instructions as it has under way. */
+INLINE void make_blocks(const uint32_t key[2], int lanes, uint32_t *restrict x) {
+    uint32_t k0 = key[0], k1 = key[1];
+    uint32_t *a = x, *b = x + lanes, *c = x + 2 * lanes, *d = x + 3 * lanes;
     for (int round = 0; round < ROUNDS; round++) {
-        uint64_t first = (uint64_t)0xD2511F53u * a, second = (uint64_t)0xCD9E8D57u * c;
-        a = (uint32_t)(second >> 32) ^ b ^ k0;
-        b = (uint32_t)second;
-        c = (uint32_t)(first >> 32) ^ d ^ k1;
-        d = (uint32_t)first;
+        for (int j = 0; j < lanes; j++) {
+            uint64_t first = (uint64_t)0xD2511F53u * a[j], second = (uint64_t)0xCD9E8D57u * c[j];
+            a[j] = (uint32_t)(second >> 32) ^ b[j] ^ k0;
+            b[j] = (uint32_t)second;
+            c[j] = (uint32_t)(first >> 32) ^ d[j] ^ k1;
+            d[j] = (uint32_t)first;
+        }
         k0 += 0x9E3779B9u;
         k1 += 0xBB67AE85u;
     }
-    philox->block[0] = a, philox->block[1] = b, philox->block[2] = c, philox->block[3] = d;
+}
+
+static void make_block(const fr_philox *philox, uint32_t *out) {
+    memcpy(out, philox->counter, sizeof philox->counter);
+    make_blocks(philox->key, 1, out);
+}
+
+INLINE void lanes_of_blocks(const fr_philox *philox, uint64_t stride, uint32_t *out) {
+    fr_philox at = *philox;
+    uint32_t x[4 * LANES];
+    for (int j = 0; j < LANES; j++, fr_philox_skip(&at, stride))
+        for (int k = 0; k < 4; k++)
+            x[k * LANES + j] = at.counter[k];
+    make_blocks(at.key, LANES, x);
+    for (int j = 0; j < LANES; j++)
+        for (int k = 0; k < 4; k++)
+            out[4 * j + k] = x[k * LANES + j];
+}
+
+typedef void maker(const fr_philox *philox, uint64_t stride, uint32_t *out);
+
+static void make_plain(const fr_philox *philox, uint64_t stride, uint32_t *out) {
+    lanes_of_blocks(philox, stride, out);
+}
+
+#if defined(__x86_64__)
+__attribute__((target("avx2"))) static void make_avx2(const fr_philox *philox, uint64_t stride,
+                                                      uint32_t *out) {
+    lanes_of_blocks(philox, stride, out);
+}
+
+static maker *fastest(void) {
+    return fr_cpu_features() & FR_CPU_AVX2 ? make_avx2 : make_plain;
+}
+#else
+static maker *fastest(void) {
+    return make_plain;
+}
+#endif
+
+void fr_philox_blocks(const fr_philox *philox, uint64_t stride, size_t count, uint32_t *out) {
+    fr_philox at = *philox;
+    maker *const make = fastest();
+    for (; count >= LANES; count -= LANES, out += 4 * LANES) {
+        make(&at, stride, out);
+        fr_philox_skip(&at, LANES * stride);
+    }
+    for (; count; count--, out += 4) {
+        make_block(&at, out);
+        fr_philox_skip(&at, stride);
+    }
 }
 
 uint32_t fr_philox_next(fr_philox *philox) {
     if (philox->used == 4) {
-        make_block(philox);
-        for (int i = 0; i < 4 && ++philox->counter[i] == 0; i++) {
-        }
+        make_block(philox, philox->block);
+        fr_philox_skip(philox, 1);
         philox->used = 0;
     }
     return philox->block[philox->used++];

@@ -6,6 +6,7 @@
 #ifndef FASTREC_PHILOX_H
 #define FASTREC_PHILOX_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 typedef struct {
@@ -23,5 +24,12 @@ void fr_philox_seek(fr_philox *philox, uint64_t number);
 
 /* The next 32 bits. */
 uint32_t fr_philox_next(fr_philox *philox);
+
+/* `count` blocks of four words into `out`: that which the counter stands at, and others, each
+   `stride` numbers after the one before. The counter stays where it is. */
+void fr_philox_blocks(const fr_philox *philox, uint64_t stride, size_t count, uint32_t *out);
+
+/* Moves the counter, whose upper half takes a carry, and leaves out what is left of a block. */
+void fr_philox_skip(fr_philox *philox, uint64_t blocks);
 
 #endif

@@ -521,6 +521,20 @@ cdef extern from "base/philox.h" nogil:
     uint32_t fr_philox_next(fr_philox *philox) noexcept
 
 
+cdef extern from "base/draws.h" nogil:
+    ctypedef enum fr_distribution:
+        FR_DRAW_ORDER
+
+    ctypedef struct fr_draw:
+        fr_distribution distribution
+        bint wide
+        uint64_t low
+        uint64_t range
+
+    void fr_draw_numbers(const fr_draw *draw, const fr_philox *philox, size_t count,
+                         void *out) noexcept
+
+
 cdef extern from "image/augment.h" nogil:
     ctypedef struct fr_augment:
         size_t height

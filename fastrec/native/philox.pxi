@@ -14,6 +14,34 @@ def philox_blocks(seed, seed2, const uint64_t[::1] numbers):
     return words
 
 
+#: In the order of fr_distribution.
+DISTRIBUTIONS = ("uniform", "normal", "truncated", "integer", "order")
+
+
+def philox_draw(
+        unsigned distribution, dtype, const uint64_t[:, ::1] starts, Py_ssize_t count,
+        uint64_t low=0, uint64_t size=0):
+    """`count` numbers of 4 or 8 bytes for each start: a key, and the counter's two halves.
+
+    Whole numbers are `low` and up to `size` more; any number of the type for a size of 0.
+    """
+    numbers = np.empty((starts.shape[0], count), dtype)
+    cdef Py_ssize_t width = numbers.itemsize, i
+    if distribution > c.FR_DRAW_ORDER or width not in (4, 8) or starts.shape[1] != 3:
+        raise ValueError(f"a draw of {numbers.dtype} from starts of {starts.shape[1]} numbers")
+    cdef c.fr_draw draw
+    cdef c.fr_philox philox
+    draw.distribution, draw.wide = <c.fr_distribution>distribution, width == 8
+    draw.low, draw.range = low, size
+    cdef uint8_t[:, ::1] out = numbers.view(np.uint8)
+    with nogil:
+        for i in range(starts.shape[0]):
+            c.fr_philox_init(&philox, starts[i, 0], starts[i, 2])
+            c.fr_philox_seek(&philox, starts[i, 1])
+            c.fr_draw_numbers(&draw, &philox, <size_t>count, &out[i, 0])
+    return numbers
+
+
 @cython.final
 cdef class ShuffleQueue:
     """A bag of objects from which TensorFlow's RandomShuffleQueue would draw the same ones."""

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Draws of every size against a generator that is asked for one word after the other. */
+#include "base/draws.h"
+
+#include <math.h>
+
+#include "test.h"
+
+enum { MOST = 700 };
+
+static fr_philox at(uint64_t number, uint64_t upper) {
+    fr_philox philox;
+    fr_philox_init(&philox, 0x123456789ABCDEF0, upper);
+    fr_philox_seek(&philox, number);
+    return philox;
+}
+
+static float share(uint32_t word) {
+    return (float)(word & 0x7FFFFF) / 0x1p23f;
+}
+
+static double wide_share(uint32_t high, uint32_t low) {
+    return (double)((uint64_t)(high & 0xFFFFF) << 32 | low) / 0x1p52;
+}
+
+static void two_normal(fr_philox *philox, bool wide, double out[2]) {
+    if (wide) {
+        const uint32_t a = fr_philox_next(philox), b = fr_philox_next(philox);
+        const uint32_t c = fr_philox_next(philox), d = fr_philox_next(philox);
+        const double u = fmax(wide_share(a, b), 1e-7), radius = sqrt(-2 * log(u));
+        const double angle = 2 * 3.14159265358979323846 * wide_share(c, d);
+        out[0] = sin(angle) * radius, out[1] = cos(angle) * radius;
+    } else {
+        const float u = fmaxf(share(fr_philox_next(philox)), 1e-7f);
+        const float radius = sqrtf(-2 * logf(u));
+        const double turn = share(fr_philox_next(philox));
+        const float angle = (float)(2 * 3.14159265358979323846 * turn);
+        out[0] = sinf(angle) * radius, out[1] = cosf(angle) * radius;
+    }
+}
+
+/* The number at `i` of a draw; `pair` is for numbers that come in twos. */
+static double expected(const fr_draw *draw, fr_philox *philox, size_t i, double pair[2]) {
+    if (draw->distribution == FR_DRAW_NORMAL) {
+        if (i % 2 == 0) two_normal(philox, draw->wide, pair);
+        return pair[i % 2];
+    }
+    const uint32_t word = fr_philox_next(philox);
+    return draw->wide ? wide_share(word, fr_philox_next(philox)) : share(word);
+}
+
+static void check_shares(const fr_draw *draw, fr_philox philox, size_t count, const void *out) {
+    double pair[2] = {0, 0};
+    for (size_t i = 0; i < count; i++) {
+        const double x = draw->wide ? ((const double *)out)[i] : (double)((const float *)out)[i];
+        CHECK(x == expected(draw, &philox, i, pair));
+    }
+}
+
+static void check_truncated(const fr_draw *draw, fr_philox philox, size_t count, const void *out) {
+    const size_t group = draw->wide ? 2 : 4;
+    fr_philox on = philox;
+    double pair[2];
+    for (size_t i = 0, next = 2; i < count; i++) {
+        if (i % group == 0) {
+            on = philox, next = 2;
+            fr_philox_skip(&philox, group * FR_DRAW_BLOCKS / 4);
+        }
+        const double x = draw->wide ? ((const double *)out)[i] : (double)((const float *)out)[i];
+        do {
+            if (next == 2) two_normal(&on, draw->wide, pair), next = 0;
+        } while (!(fabs(pair[next++]) < 2));
+        CHECK(x == pair[next - 1]);
+    }
+}
+
+static void check_integers(const fr_draw *draw, fr_philox philox, size_t count, const void *out) {
+    for (size_t i = 0; i < count; i++) {
+        uint64_t word = fr_philox_next(&philox), range = draw->range;
+        if (draw->wide) {
+            word |= (uint64_t)fr_philox_next(&philox) << 32;
+            CHECK(((const uint64_t *)out)[i] == draw->low + (range ? word % range : word));
+        } else {
+            CHECK(((const uint32_t *)out)[i] ==
+                  (uint32_t)(draw->low + (range ? word % range : word)));
+        }
+    }
+}
+
+static void check_order(fr_philox philox, size_t count, const int64_t *out) {
+    int64_t order[MOST];
+    for (size_t i = 0; i < count; i++)
+        order[i] = (int64_t)i;
+    for (size_t i = 0; i + 1 < count; i++) {
+        const size_t j = i + fr_philox_next(&philox) % (count - i);
+        const int64_t moved = order[i];
+        order[i] = order[j], order[j] = moved;
+    }
+    CHECK(!count || memcmp(order, out, count * sizeof *out) == 0);
+}
+
+static void check(const fr_draw *draw, fr_philox philox, size_t count) {
+    const size_t size = count * (draw->wide ? 8 : 4);
+    void *out = malloc(size ? size : 1); /* the sanitizer watches what is behind it */
+    CHECK(out);
+    fr_draw_numbers(draw, &philox, count, out);
+    if (draw->distribution == FR_DRAW_TRUNCATED)
+        check_truncated(draw, philox, count, out);
+    else if (draw->distribution == FR_DRAW_INTEGER)
+        check_integers(draw, philox, count, out);
+    else if (draw->distribution == FR_DRAW_ORDER)
+        check_order(philox, count, out);
+    else
+        check_shares(draw, philox, count, out);
+    free(out);
+}
+
+/* Blocks far apart, over the end of the counter's lower half and of all of it. */
+static void check_blocks(uint64_t first, uint64_t upper, uint64_t stride) {
+    uint32_t words[4 * 70];
+    fr_philox philox = at(first, upper);
+    fr_philox_blocks(&philox, stride, 70, words);
+    for (size_t i = 0; i < 70; i++, fr_philox_skip(&philox, stride)) {
+        fr_philox one = philox;
+        for (size_t k = 0; k < 4; k++)
+            CHECK(fr_philox_next(&one) == words[4 * i + k]);
+    }
+    const uint64_t last = first + 70 * stride, carried = last < first;
+    CHECK(philox.counter[0] == (uint32_t)last && philox.counter[1] == (uint32_t)(last >> 32));
+    CHECK(philox.counter[2] == (uint32_t)(upper + carried));
+    CHECK(philox.counter[3] == (uint32_t)((upper + carried) >> 32));
+}
+
+int main(void) {
+    const uint64_t ranges[] = {0, 1, 10, 0x7FFFFFFF, 0xFFFFFFFF};
+    for (size_t count = 0; count < MOST; count += count < 20 ? 1 : 31)
+        for (int k = FR_DRAW_UNIFORM; k <= FR_DRAW_ORDER; k++)
+            for (int wide = k == FR_DRAW_ORDER; wide < 2; wide++)
+                for (size_t r = 0; r < (k == FR_DRAW_INTEGER ? 5 : 1); r++) {
+                    const fr_draw draw = {(fr_distribution)k, wide, (uint64_t)-7,
+                                          ranges[r] << (wide && r == 4 ? 31 : 0)};
+                    check(&draw, at(count, 9), count);
+                    check(&draw, at(UINT64_MAX - 3, UINT64_MAX), count);
+                }
+    const uint64_t strides[] = {0, 1, 256, (uint64_t)1 << 40, (uint64_t)1 << 57};
+    for (size_t i = 0; i < 5; i++) {
+        check_blocks(5, 6, strides[i]);
+        check_blocks(UINT64_MAX - 20, 0xFFFFFFFF, strides[i]);
+        check_blocks(UINT64_MAX - 20, UINT64_MAX, strides[i]);
+    }
+    fr_philox philox = at(0, 0);
+    fr_philox_init(&philox, 0, 0); /* the known answer of the zero key and counter */
+    CHECK(fr_philox_next(&philox) == 0x6627E8D5 && fr_philox_next(&philox) == 0xE169C58D);
+    return 0;
+}
