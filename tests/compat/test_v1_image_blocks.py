@@ -11,7 +11,7 @@ import pytest
 
 import fastrec.compat.v1 as tf
 import fastrec.compat.v2 as v2
-from fastrec.compat._tf.kernels import philox, pixels
+from fastrec.compat._tf.kernels import pixels
 from fastrec.compat.v1.lowering import set_lowering
 
 HEIGHT, WIDTH, RECORDS = 9, 8, 60
@@ -114,28 +114,6 @@ def test_distortions_are_the_same_on_blocks_and_on_single_records(path: str) -> 
     for a, b in zip(quick, slow, strict=True):
         assert a.dtype == b.dtype
         np.testing.assert_array_equal(a, b)
-
-
-@pytest.mark.parametrize("shape", [(), (3,), (5, 2)])
-@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
-def test_draws_for_many_records_are_those_of_each(shape: tuple[int, ...], dtype: Any) -> None:
-    one, other = philox.Philox(3, 4), philox.Philox(3, 4)
-    kind = np.dtype(dtype)
-    single = np.stack([philox.uniform(one, shape, kind) for _ in range(20)])
-    np.testing.assert_array_equal(philox.uniform_rows(other, 20, shape, kind), single)
-    assert one.next == other.next
-
-
-@pytest.mark.parametrize("shape", [(), (3,), (5, 2)])
-@pytest.mark.parametrize("dtype", [np.int32, np.int64])
-def test_whole_numbers_for_many_records_are_those_of_each(
-    shape: tuple[int, ...], dtype: Any
-) -> None:
-    one, other = philox.Philox(3, 4), philox.Philox(3, 4)
-    single = np.stack([philox.uniform_int(one, shape, -3, 77, dtype) for _ in range(20)])
-    block = philox.uniform_int_rows(other, 20, shape, -3, 77, dtype)
-    np.testing.assert_array_equal(block, single)
-    assert block.dtype == single.dtype
 
 
 @pytest.mark.parametrize("shape", [(24, 24, 3), (7, 5, 3), (9, 9, 1)])

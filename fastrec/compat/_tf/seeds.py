@@ -52,7 +52,7 @@ def set_seed(seed: int | None) -> None:
     _Global.started.clear()
 
 
-def generator(kind: str, seed: int | None) -> philox.Philox:
+def generator(kind: Any, seed: int | None) -> philox.Philox:
     """Generator of an operation outside of data sets; equal seeds continue the same generator."""
     seeds = get_seed(seed)
     if seed is None:

@@ -32,7 +32,6 @@ from . import random as random
 from . import train as train
 from .around_ops import check_numerics as check_numerics
 from .around_ops import identity_n as identity_n
-from .around_ops import multinomial as multinomial
 from .around_ops import py_function as py_function
 from .around_ops import switch_case as switch_case
 from .behaviour import *

@@ -21,10 +21,11 @@ import numpy as np
 from fastrec import Bytes
 from fastrec.threads import usable_cpus
 
+from .._tf.kernels import philox
 from .._tf.ops import Block
+from .._tf.ops.draws import Drawing
 from .._tf.tensor import as_array
 from ._distortions import Distorted, put_off
-from ._image_blocks import image_kernels
 from ._nodes import Operation
 from ._rows import Array
 
@@ -105,16 +106,43 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_pool.cache_clear)  # which has none of the threads
 
 
-def _of_registry(op: Operation, inputs: Sequence[Column], count: int) -> list[Column] | None:
+def _assert(op: Operation, step: Any, inputs: list[Column], count: int) -> list[Column] | None:
+    if not all(isinstance(column, Same) for column in inputs):
+        return None
+    op.kernel(step, *[column.value for column in inputs])
+    return []
+
+
+def _of_registry(
+    op: Operation, step: Any, inputs: Sequence[Column], count: int
+) -> list[Column] | None:
     """The outputs of an operation of the registry; None where that has no form for columns."""
     if op.row is None or op.row.block is None:
         return None
     blocks = [Block(c.value, False) if isinstance(c, Same) else Block(c, True) for c in inputs]
-    found = op.row.block(count, *blocks, **op.attrs)
+    if isinstance(op.row, Drawing):
+        found = _drawn(op, op.row, step, blocks, count)
+    else:
+        found = op.row.block(count, *blocks, **op.attrs)
     if found is None:
         return None
     parts = found if isinstance(found, tuple) else (found,)
     return [_column(part) if isinstance(part, Block) else part for part in parts]
+
+
+def _drawn(op: Operation, row: Drawing, step: Any, inputs: list[Block], count: int) -> Any:
+    """The draws of an operation, one after the other; none are made where None is returned."""
+    how = {name: value for name, value in op.attrs.items() if name not in ("seed", "seed2")}
+    given = [t if c.many else c.value for c, t in zip(inputs, op.inputs, strict=True)]
+    blocks = row.blocks(*given, **how)
+    if blocks is None or row.block is None:
+        return None
+    state = step.resource(op, lambda: philox.Philox(op.attrs["seed"], op.attrs["seed2"]))
+    first = state.position
+    found = row.block(count, Block(state.starts(blocks, count), True), *inputs, **how)
+    if found is None:
+        state.position = first
+    return found
 
 
 def _column(block: Block) -> Column:
@@ -127,11 +155,11 @@ def run_block(op: Operation, step: Any, inputs: list[Column], count: int) -> Seq
     if later is not None:
         return [later]
     inputs = [whole(column) for column in inputs]
-    kernel = image_kernels.get(op.type)
-    if kernel is None:
-        found: Sequence[Column] | None = _of_registry(op, inputs, count)
+    found: Sequence[Column] | None
+    if op.type == "Assert":
+        found = _assert(op, step, inputs, count)
     else:
-        found = kernel(op, step, inputs, count)
+        found = _of_registry(op, step, inputs, count)
     if found is not None:
         return found
     return _row_by_row(op, step, inputs, count)

@@ -15,6 +15,7 @@ import numpy as np
 
 from fastrec.images.augment import distort
 
+from .._tf.ops.draws import crop_begins
 from ._nodes import Operation
 
 __all__ = ["Distorted", "put_off"]
@@ -88,19 +89,29 @@ def _slice(op: Operation, inputs: list[Any], count: int) -> Distorted | None:
     if images is None or not hasattr(size, "value") or size.value.shape != (3,):
         return None
     starts = np.asarray(getattr(inputs[1], "value", inputs[1]), np.int64)
-    room = np.subtract(images.size, size.value)
-    if starts.shape[-1:] != (3,) or (size.value < 1).any():
+    return _part(images, size.value, starts)
+
+
+def _part(images: Distorted, size: Array, starts: Array) -> Distorted | None:
+    room = np.subtract(images.size, size)
+    if starts.shape[-1:] != (3,) or (size < 1).any():
         return None
     if (starts < 0).any() or (starts > room).any():
         return None  # an error of some of them
-    return images.then(size=tuple(size.value.tolist()), starts=starts)
+    return images.then(size=tuple(size.tolist()), starts=starts)
+
+
+def _crop(op: Operation, inputs: list[Any], count: int) -> Distorted | None:
+    images, size, numbers = _images(inputs[0]), inputs[1], inputs[2]
+    if images is None or not hasattr(size, "value") or not isinstance(numbers, np.ndarray):
+        return None
+    starts = crop_begins(images.size, size.value.tolist(), numbers)
+    return _part(images, size.value, starts.astype(np.int64))
 
 
 def _flip(op: Operation, inputs: list[Any], count: int) -> Distorted | None:
-    images, mirror = _images(inputs[0]), _numbers(inputs[1], count)
-    if images is None or mirror is None or op.attrs["axis"] != -2:
-        return None
-    return images.then(mirror=mirror)
+    images, drawn = _images(inputs[0]), _numbers(inputs[1], count)
+    return None if images is None or drawn is None else images.then(mirror=drawn < 0.5)
 
 
 def _changed(name: str) -> Callable[[Operation, list[Any], int], Distorted | None]:
@@ -122,7 +133,8 @@ _KERNELS: dict[str, Callable[[Operation, list[Any], int], Distorted | None]] = {
     "AdjustBrightness": _changed("brightness"),
     "AdjustContrast": _changed("contrast"),
     "Cast": _cast,
-    "RandomFlip": _flip,
+    "RandomCrop": _crop,
+    "RandomFlipLeftRight": _flip,
     "Slice": _slice,
     "Standardize": _standardize,
 }

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What programs call besides: checks, choices, functions of Python, draws of classes."""
+"""What programs call besides: checks, choices, functions of Python."""
 
 from __future__ import annotations
 
@@ -8,24 +8,20 @@ from typing import Any
 
 import numpy as np
 
-from .._tf.dtypes import as_dtype, int64
-from .._tf.kernels import philox
 from .._tf.tensor import EagerTensor
 from ._nodes import Tensor
 from ._ops import Array, invalid, pure
 from .constants import constant_value, convert_to_tensor
 from .control_flow import cond
-from .graph import create_op, get_default_graph, get_seed
+from .graph import get_default_graph
 from .math_ops import equal, identity
 from .script_ops import py_func
 from .variables import Variable
 
 __all__ = [
-    "categorical",
     "check_numerics",
     "get_or_create_global_step",
     "identity_n",
-    "multinomial",
     "py_function",
     "switch_case",
 ]
@@ -96,45 +92,6 @@ def switch_case(
         return cond(equal(index, place), function, lambda: chosen(number + 1))
 
     return chosen(0)
-
-
-def categorical(
-    logits: Any,
-    num_samples: int,
-    dtype: Any = None,
-    seed: int | None = None,
-    name: str | None = None,
-) -> Tensor:
-    """Numbers of classes, drawn with the probabilities whose logarithms are given.
-
-    The draws of a matrix of one row are TensorFlow's; those of several are where TensorFlow works
-    on them in one thread.
-    """
-    tensor, count = convert_to_tensor(logits), int(num_samples)
-    kind = as_dtype(int64 if dtype is None else dtype)
-    if tensor.shape.ndims not in (2, None):
-        raise ValueError(f"Shape must be rank 2 but is rank {tensor.shape.ndims} for 'Multinomial'")
-    seeds = [each or 0 for each in get_seed(seed)]
-
-    def kernel(step: Any, x: Array) -> tuple[Array]:
-        state = step.resource(op, lambda: philox.Philox(*seeds))
-        return (philox.classes(state, x, count, kind.numpy),)
-
-    rows = (tensor.shape.sizes or (None,))[0]
-    outputs = [(kind, [rows, count])]
-    op = create_op("Multinomial", (tensor,), outputs, kernel, name=name, stateful=True)
-    return op.outputs[0]
-
-
-def multinomial(
-    logits: Any,
-    num_samples: int,
-    seed: int | None = None,
-    name: str | None = None,
-    output_dtype: Any = None,
-) -> Tensor:
-    """As :func:`categorical`."""
-    return categorical(logits, num_samples, output_dtype, seed, name)
 
 
 def get_or_create_global_step(graph: Any = None) -> Variable:

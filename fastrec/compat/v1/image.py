@@ -9,19 +9,30 @@ from typing import Any
 from .._tf.faces import functions_of as _functions_of
 from . import _late
 from ._faces import images as _images
-from .image_boxes import *
-from .image_colour import *
-from .image_ops import *
 from .image_sizes import *
 from .io import _IMAGES as _codecs
-from .random_ops import random_crop as random_crop
-from .random_ops import stateless_random_crop as stateless_random_crop
+from .random_ops import draws as _draws
+from .random_ops import image_functions as _by_chance
 
-globals().update(_functions_of(_images) | _codecs)
+globals().update(_functions_of(_images) | _codecs | _by_chance)
+stateless_sample_distorted_bounding_box = _draws.stateless_sample_distorted_bounding_box
 # Older names.
 per_image_whitening = _images.per_image_standardization
 resize_image_with_crop_or_pad = _images.resize_with_crop_or_pad
 transpose_image = _images.transpose
+
+
+def sample_distorted_bounding_box(
+    image_size: Any,
+    bounding_boxes: Any,
+    seed: int | None = None,
+    seed2: int | None = None,
+    *how: Any,
+    **named: Any,
+) -> Any:
+    """A part of an image by chance: where it begins, its size, and its box."""
+    source = _draws.of_seed((seed or 0, seed2 or 0))
+    return _draws.distorted_box(source, image_size, bounding_boxes, *how, **named)
 
 
 def __getattr__(name: str) -> Any:

@@ -20,6 +20,7 @@ import fastrec
 from fastrec.columns import Arrays
 
 from .._tf.data.explaining import explain_step, explaining
+from .._tf.ops.draws import Drawing
 from .._tf.shape import TensorShape
 from ._attempts import Cancellation
 from ._blocks import Column, Same, as_rows, column_of, row_of, run_block, whole
@@ -38,18 +39,8 @@ _BLOCK_BYTES = 1 << 23  # of all that is made of a block
 
 _QUEUES = ("FIFOQueueV2", "RandomShuffleQueueV2", "PaddingFIFOQueueV2", "PriorityQueueV2")
 _READERS = ("TFRecordReaderV2", "FixedLengthRecordReaderV2", "TextLineReaderV2")
-#: Operations that draw, each from a state of its own.
-_DRAWS = (
-    "Multinomial",
-    "RandomShuffle",
-    "RandomStandardNormal",
-    "RandomUniform",
-    "RandomUniformInt",
-    "SampleDistortedBoundingBoxV2",
-    "TruncatedNormal",
-)
-#: Stateful operations that may be run for many records before the next one is.
-_INDEPENDENT = ("Assert", "LoopVariable", "MapElement", "NoOp", "ReadFile", *_DRAWS)
+#: Besides draws, stateful operations that may be run for many records before the next one is.
+_INDEPENDENT = ("Assert", "LoopVariable", "MapElement", "NoOp", "ReadFile")
 
 _PARSES = ("ParseSingleExample", "ParseSequenceExampleV2")
 
@@ -174,7 +165,7 @@ def _independent(op: Operation) -> bool:
         return False
     if op.inner is not None:
         return all(map(_independent, op.inner))
-    return not op.stateful or op.type in _INDEPENDENT
+    return not op.stateful or isinstance(op.row, Drawing) or op.type in _INDEPENDENT
 
 
 def _source_of(enqueue: Operation, ops: Sequence[Operation]) -> _Reader | _Elements:
@@ -219,7 +210,7 @@ class BlockPlan:
         self._code = with_images(self._code, enqueue.inputs, self._same)
         used = {tensor for op in (enqueue, *self._code) for tensor in op.inputs}
         self._wanted = [tensor in used for tensor in self.source.op.outputs]
-        self._drawing = [op for op in _within(self._code) if op.type in _DRAWS]
+        self._drawing = [op for op in _within(self._code) if isinstance(op.row, Drawing)]
         self._count = _FIRST_RECORDS
 
     def _add(self, op: Operation) -> None:
@@ -247,15 +238,14 @@ class BlockPlan:
             taken, count = self.source.take(step, count, self._wanted)
         except Exception as error:
             raise raised(error, self.source.op) from error.__cause__
-        drawn = [getattr(step.session.kept(op), "next", 0) for op in self._drawing]
+        drawn = [getattr(step.session.kept(op), "position", None) for op in self._drawing]
         try:
             columns = self._columns(step, taken, count)
             _check(queue, columns)
         except Exception as error:
             for op, number in zip(self._drawing, drawn, strict=True):
-                state = step.session.kept(op)
-                if hasattr(state, "next"):
-                    state.next = number  # the records will draw again
+                if (state := step.session.kept(op)) is not None:
+                    state.position = number  # the records will draw again
             raise _Again from error
         try:
             _put(queue, columns, count, step.cancellation)

@@ -5,15 +5,21 @@ from __future__ import annotations
 
 from typing import Any
 
-from . import _missing, around_ops, graph, random_ops
+from . import _missing, graph, random_ops
 
 set_random_seed = graph.set_random_seed
-categorical = around_ops.categorical
-multinomial = around_ops.multinomial
 get_seed = graph.get_seed
+categorical = random_ops.draws.categorical
+fold_in = random_ops.draws.fold_in
+multinomial = random_ops.multinomial
 normal = random_ops.random_normal
 shuffle = random_ops.random_shuffle
-stateless_uniform = random_ops.stateless_random_uniform
+split = random_ops.draws.split
+stateless_categorical = random_ops.draws.stateless_categorical
+stateless_normal = random_ops.draws.stateless_normal
+stateless_shuffle = random_ops.draws.stateless_shuffle
+stateless_truncated_normal = random_ops.draws.stateless_truncated_normal
+stateless_uniform = random_ops.draws.stateless_uniform
 truncated_normal = random_ops.truncated_normal
 uniform = random_ops.random_uniform
 

@@ -9,11 +9,20 @@ from typing import Any
 from .._tf.faces import functions_of as _functions_of
 from ._faces import codecs as _codecs
 from ._faces import images as _images
-from .image_boxes import *
-from .image_random import *
 from .image_sizes import *
+from .random import draws as _draws
+from .random import image_functions as _by_chance
 
-globals().update(_functions_of(_images, _codecs))
+globals().update(_functions_of(_images, _codecs) | _by_chance)
+stateless_sample_distorted_bounding_box = _draws.stateless_sample_distorted_bounding_box
+
+
+def sample_distorted_bounding_box(
+    image_size: Any, bounding_boxes: Any, seed: int = 0, *how: Any, **named: Any
+) -> Any:
+    """A part of an image by chance: where it begins, its size, and its box."""
+    source = _draws.of_seed(seed or (0, 0))
+    return _draws.distorted_box(source, image_size, bounding_boxes, *how, **named)
 
 
 def __getattr__(name: str) -> Any:

@@ -7,257 +7,252 @@ however many elements are made at once, and by however many threads.
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable
-from dataclasses import dataclass
+import contextlib
+import os
+from collections.abc import Callable, Sequence
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
-from .._tf.data.pipeline import invalid
-from .._tf.dtypes import DType, as_dtype
+from .._tf.faces.draws import Draws
+from .._tf.faces.image_draws import functions
 from .._tf.kernels import philox
+from .._tf.ops.draws import NORMAL, TRUNCATED_NORMAL, Drawing, Starts
+from .._tf.ops.joining import PACK
 from .._tf.seeds import generator, graph_seed, set_seed
-from .._tf.specs import TensorSpec, TypeSpec
-from .._tf.tensor import as_array, convert_to_tensor
-from .._tf.trace import Called, Op, Symbol, current_call, run, wrap
+from .._tf.tensor import convert_to_tensor
+from .._tf.trace import Called, Symbol, current_call, raw_of, run
+from ._eager import EAGER, integers
 
 __all__ = [
-    "drawn",
+    "Generator",
+    "categorical",
+    "experimental",
+    "fold_in",
+    "get_global_generator",
     "normal",
-    "scrambled_words",
+    "set_global_generator",
     "set_seed",
     "shuffle",
+    "split",
+    "stateless_categorical",
+    "stateless_normal",
+    "stateless_shuffle",
+    "stateless_truncated_normal",
     "stateless_uniform",
     "truncated_normal",
     "uniform",
 ]
 
-Array = np.ndarray[Any, Any]
-Shape = tuple[int, ...]
-
-
-@dataclass(frozen=True)
-class _Draw:
-    """Random numbers of one kind.
-
-    Attributes
-    ----------
-    seeds : (int, int)
-    spec : TypeSpec
-        Of one draw.
-    one : callable
-        Of a generator: a draw.
-    rows : callable, optional
-        Of a generator and a number: a column of so many draws.
-    """
-
-    seeds: tuple[int, int]
-    spec: TypeSpec
-    one: Callable[[philox.Philox], Array]
-    rows: Callable[[philox.Philox, int], Array] | None = None
-
-    def start(self) -> philox.Philox:
-        return philox.Philox(*self.seeds)
-
-    def many(self, state: philox.Philox, count: int) -> Array:
-        if self.rows is not None:
-            return self.rows(state, count)
-        return np.stack([self.one(state) for _ in range(count)])
-
 
 def drawn(
-    kind: str,
-    seed: int | None,
-    spec: TypeSpec,
-    one: Callable[[philox.Philox], Array],
-    rows: Callable[[philox.Philox, int], Array] | None = None,
-    seeds: tuple[int, int] | None = None,
+    op: Drawing,
+    inputs: Sequence[Any],
+    begin: Callable[[], philox.Philox],
+    **how: Any,
 ) -> Any:
-    """A draw; inside of a function of a data set, one for each element."""
-    seed = None if seed is None else int(seed)
+    """What an operation draws from a state; in a function of a data set, for each element."""
+    raws = [raw_of(each) for each in inputs]
+    blocks = op.blocks(*raws, **how)
+    if blocks is None:
+        raise TypeError(f"{op.name} of a shape that is not known yet")
     call = current_call()
+    draws = Starts(begin, blocks)
     if call is None:
-        state = generator(kind + spec.dtype.name, seed) if seeds is None else philox.Philox(*seeds)
-        return wrap(one(state))
-    draw = _Draw(seeds or graph_seed(seed, call.unseeded), spec, one, rows)
-    call.unseeded += seed is None and seeds is None
-    if isinstance(call, Called):
-        return wrap(one(call.state(draw.start)))
-    return call.draw(draw)
-
-
-def _sizes(shape: Any) -> Shape:
-    if isinstance(shape, Symbol):
-        raise TypeError("a shape that is not known yet")
-    return tuple(int(size) for size in np.asarray(shape, np.int64).reshape(-1))
-
-
-def _whole(low: Any, high: Any, dtype: DType) -> tuple[int, int]:
-    if isinstance(low, Symbol) or isinstance(high, Symbol):
-        raise TypeError("limits that are not known yet")
-    least, most = int(np.asarray(low)), int(np.asarray(high))
-    if not least < most:
-        raise invalid(f"Need minval < maxval, got {least} >= {most}")
-    return least, most
-
-
-def uniform(
-    shape: Any,
-    minval: Any = 0,
-    maxval: Any = None,
-    dtype: Any = "float32",
-    seed: int | None = None,
-    name: str | None = None,
-) -> Any:
-    """Numbers from `minval` up to and without `maxval`, each as likely as the others."""
-    element, sizes = as_dtype(dtype), _sizes(shape)
-    spec = TensorSpec(sizes, element)
-    if element.is_integer:
-        if maxval is None:
-            raise ValueError(f"Must specify maxval for integer dtype {element!r}")
-        low, high = _whole(minval, maxval, element)
-        limits = sizes, low, high, element.numpy
-        return drawn(
-            "RandomUniformInt",
-            seed,
-            spec,
-            lambda state: philox.uniform_int(state, *limits),
-            lambda state, count: philox.uniform_int_rows(state, count, *limits),
-        )
-    found = drawn(
-        "RandomUniform",
-        seed,
-        spec,
-        lambda state: philox.uniform(state, sizes, element.numpy),
-        lambda state, count: philox.uniform_rows(state, count, sizes, element.numpy),
+        start: Any = draws.one(begin())
+    elif isinstance(call, Called):
+        start = draws.one(call.state(begin))
+    else:
+        start = call.draw(draws)
+    return run(
+        op, [start if isinstance(start, Symbol) else convert_to_tensor(start), *inputs], **how
     )
-    return _scaled(found, minval, 1 if maxval is None else maxval, element)
 
 
-def _scaled(found: Any, low: Any, high: Any, dtype: DType) -> Any:
-    """Numbers of 0 to 1 between two others."""
-    if type(low) is int and type(high) is int and (low, high) == (0, 1):
-        return found
-    least = convert_to_tensor(low, dtype)
-    return found * (convert_to_tensor(high, dtype) - least) + least
-
-
-def normal(
-    shape: Any,
-    mean: Any = 0.0,
-    stddev: Any = 1.0,
-    dtype: Any = "float32",
-    seed: int | None = None,
+def _drawn(
+    op: Drawing,
+    inputs: Sequence[Any],
+    seed: int | tuple[int, int] | None,
     name: str | None = None,
+    **how: Any,
 ) -> Any:
-    """Normally distributed numbers."""
-    return _normal("RandomStandardNormal", philox.normal, shape, mean, stddev, dtype, seed)
+    """The same, from the state that a seed, or both seeds, begin."""
+    given = seed if isinstance(seed, (tuple, type(None))) else int(seed)
+    call = current_call()
+    if isinstance(given, tuple):
+        seeds = given
+    elif call is None:
+        kind = op.name, tuple(each.dtype.name for each in inputs), tuple(how.items())
+        return drawn(op, inputs, lambda: generator(kind, given), **how)
+    else:
+        seeds = graph_seed(given, call.unseeded)
+        call.unseeded += given is None
+    return drawn(op, inputs, lambda: philox.Philox(*seeds), **how)
 
 
-def truncated_normal(
-    shape: Any,
-    mean: Any = 0.0,
-    stddev: Any = 1.0,
-    dtype: Any = "float32",
-    seed: int | None = None,
-    name: str | None = None,
-) -> Any:
-    """Normally distributed numbers, within two deviations of their mean."""
-    return _normal("TruncatedNormal", philox.truncated_normal, shape, mean, stddev, dtype, seed)
+def _sizes(shape: Any) -> Any:
+    return integers(shape, "shape", "T")
 
 
-def _normal(
-    kind: str,
-    function: Callable[..., Array],
-    shape: Any,
-    mean: Any,
-    stddev: Any,
-    dtype: Any,
-    seed: int | None,
-) -> Any:
-    element, sizes = as_dtype(dtype), _sizes(shape)
-    spec = TensorSpec(sizes, element)
-    found = drawn(kind, seed, spec, lambda state: function(state, sizes, element.numpy))
-    return found * convert_to_tensor(stddev, element) + convert_to_tensor(mean, element)
+def _no_scope(name: str | None, default: str) -> Any:
+    return contextlib.nullcontext()
 
 
-def shuffle(value: Any, seed: int | None = None, name: str | None = None) -> Any:
-    """The rows of a tensor in another order."""
-    tensor = convert_to_tensor(value)
-    sizes = tensor.shape.sizes
-    if not sizes:
-        if sizes is None:
-            raise TypeError("tf.random.shuffle requires a tensor of known rank")
-        return tensor
-    count = sizes[0]
-    if count is None:
-        raise TypeError("tf.random.shuffle requires a known number of rows")
-    order = drawn(
-        "RandomShuffle" + tensor.dtype.name,
-        seed,
-        TensorSpec([count], "int64"),
-        lambda state: philox.shuffled(state, np.arange(count)),
-    )
-    return run(_SHUFFLE, [tensor, order])
+draws = Draws(EAGER, _drawn, _sizes, _no_scope)
+image_functions = functions(EAGER, draws)
+
+categorical = draws.categorical
+fold_in = draws.fold_in
+normal = draws.normal
+shuffle = draws.shuffle
+split = draws.split
+stateless_categorical = draws.stateless_categorical
+stateless_normal = draws.stateless_normal
+stateless_shuffle = draws.stateless_shuffle
+stateless_truncated_normal = draws.stateless_truncated_normal
+stateless_uniform = draws.stateless_uniform
+truncated_normal = draws.truncated_normal
+uniform = draws.uniform
 
 
-_SHUFFLE = Op(
-    "RandomShuffle",
-    lambda x, order: as_array(x)[order],
-    lambda specs, _: [TensorSpec(specs[0].shape, specs[0].dtype)],
+class Generator:
+    """Random numbers with a state of their own. Made by :meth:`from_seed`.
+
+    Parameters
+    ----------
+    state : array_like of 3 int64
+        A counter of two numbers, and the key.
+    alg : str
+        Must be Philox.
+    """
+
+    def __init__(self, copy_from: Any = None, state: Any = None, alg: Any = None) -> None:
+        if copy_from is not None:
+            state = copy_from.state
+        if alg not in (None, 1, "philox", "auto_select"):
+            raise NotImplementedError("random.Generator covers the algorithm 'philox'")
+        low, high, key = (int(n) & (1 << 64) - 1 for n in np.asarray(state).reshape(-1))
+        self._state = philox.Philox(1, 1)
+        self._state.key, self._state.position = key, high << 64 | low
+
+    @classmethod
+    def from_seed(cls, seed: Any, alg: Any = None) -> Generator:
+        """One whose numbers a seed decides."""
+        return cls(state=[int(np.asarray(seed)), 0, 0], alg=alg)
+
+    @classmethod
+    def from_non_deterministic_state(cls, alg: Any = None) -> Generator:
+        """One whose numbers nobody can foretell."""
+        return cls(state=[0, 0, int.from_bytes(os.urandom(8), "little")], alg=alg)
+
+    @classmethod
+    def from_state(cls, state: Any, alg: Any = None) -> Generator:
+        """One with a state that another has had."""
+        return cls(state=state, alg=alg)
+
+    @property
+    def state(self) -> Any:
+        """The counter and the key."""
+        key, low, high = self._state.start(0)
+        return convert_to_tensor(np.array([low, high, key], np.uint64).view(np.int64))
+
+    @property
+    def key(self) -> Any:
+        """The key."""
+        return self.state[2]
+
+    @property
+    def algorithm(self) -> int:
+        """The number of Philox."""
+        return 1
+
+    def reset_from_seed(self, seed: Any) -> None:
+        """Begin anew with a seed."""
+        self._state.key, self._state.position = 0, int(np.asarray(seed)) & (1 << 64) - 1
+
+    def skip(self, delta: Any) -> None:
+        """Leave out as many numbers."""
+        self._state.reserve(int(np.asarray(delta)) * philox.PER_OUTPUT)
+
+    def _draw(self, op: Drawing, inputs: Sequence[Any], **how: Any) -> Any:
+        return drawn(op, inputs, lambda: self._state, **how)
+
+    def uniform(
+        self,
+        shape: Any,
+        minval: Any = 0,
+        maxval: Any = None,
+        dtype: Any = "float32",
+        name: str | None = None,
+    ) -> Any:
+        """Numbers from `minval` up to and without `maxval`."""
+        return draws.numbers(self._draw, shape, minval, maxval, dtype)
+
+    def uniform_full_int(self, shape: Any, dtype: Any = "uint64", name: str | None = None) -> Any:
+        """Whole numbers, any of the type."""
+        return draws.integers(self._draw, shape, dtype)
+
+    def normal(
+        self,
+        shape: Any,
+        mean: Any = 0.0,
+        stddev: Any = 1.0,
+        dtype: Any = "float32",
+        name: str | None = None,
+    ) -> Any:
+        """Normally distributed numbers."""
+        return draws.normals(self._draw, NORMAL, shape, mean, stddev, dtype)
+
+    def truncated_normal(
+        self,
+        shape: Any,
+        mean: Any = 0.0,
+        stddev: Any = 1.0,
+        dtype: Any = "float32",
+        name: str | None = None,
+    ) -> Any:
+        """Normally distributed numbers, within two deviations of their mean."""
+        return draws.normals(self._draw, TRUNCATED_NORMAL, shape, mean, stddev, dtype)
+
+    def make_seeds(self, count: int = 1) -> Any:
+        """Seeds for stateless draws, a column for each."""
+        keys = draws.integers(self._draw, [count], "int64")
+        return run(PACK, [keys, convert_to_tensor(np.zeros(count, np.int64))], axis=0)
+
+    def split(self, count: int = 1) -> list[Generator]:
+        """Other generators, each with a key of its own."""
+        keys = draws.integers(self._draw, [count], "int64")
+        return [Generator(state=[0, 0, int(key)]) for key in keys]
+
+
+_global: list[Generator] = []
+
+
+def get_global_generator() -> Generator:
+    """The generator of the program."""
+    if not _global:
+        _global.append(Generator.from_non_deterministic_state())
+    return _global[0]
+
+
+def set_global_generator(generator: Generator) -> None:
+    """Make `generator` that of the program."""
+    _global[:] = [generator]
+
+
+experimental = SimpleNamespace(
+    Generator=Generator,
+    create_rng_state=lambda seed, alg=None: np.array([int(seed), 0, 0], np.int64),
+    get_global_generator=get_global_generator,
+    set_global_generator=set_global_generator,
+    stateless_fold_in=fold_in,
+    stateless_shuffle=stateless_shuffle,
+    stateless_split=split,
 )
 
 
-def stateless_uniform(
-    shape: Any,
-    seed: Any,
-    minval: Any = 0,
-    maxval: Any = None,
-    dtype: Any = "float32",
-    name: str | None = None,
-    alg: str = "auto_select",
-) -> Any:
-    """Numbers that `seed`, of shape (2,), decides, from `minval` up to and without `maxval`."""
-    element, sizes = as_dtype(dtype), _sizes(shape)
-    draw: Callable[[philox.Philox], Array] = functools.partial(
-        philox.uniform, shape=sizes, dtype=element.numpy
-    )
-    if element.is_integer:
-        if maxval is None:
-            raise ValueError(f"Must specify maxval for integer dtype {element!r}")
-        low, high = _whole(minval, maxval, element)
-        draw = functools.partial(
-            philox.uniform_int, shape=sizes, low=low, high=high, dtype=element.numpy
-        )
-
-    def kernel(pair: Any) -> Array:
-        first, second = (int(number) for number in pair)
-        found: Array = draw(philox.scrambled(first, second))
-        return found
-
-    op = Op("StatelessRandomUniformV2", kernel, lambda *_: [TensorSpec(sizes, element)])
-    found = run(op, [convert_to_tensor(seed)])
-    if element.is_integer:
-        return found
-    return _scaled(found, minval, 1 if maxval is None else maxval, element)
-
-
-def scrambled_words(seed: Any, spec: TypeSpec, words: Callable[[philox.Philox], Array]) -> Any:
-    """Random words that `seed`, of shape (2,), decides."""
-
-    def kernel(pair: Any) -> Array:
-        return words(philox.scrambled(*(int(number) for number in pair)))
-
-    op = Op("StatelessRandomBits", kernel, lambda *_: [spec])
-    return run(op, [convert_to_tensor(seed)])
-
-
 def __getattr__(name: str) -> Any:
-    from . import random_more
-
-    if name in random_more.__all__:
-        return getattr(random_more, name)
     raise AttributeError(
         f"fastrec.compat.v2.random has no {name!r}; docs/compat-v2.md says what is covered"
     )

@@ -303,5 +303,5 @@ def by_weight(weights: Sequence[float] | None, count: int, numbers: Iterator[int
         logits = np.zeros(count) if weights is None else np.log(np.asarray(weights, np.float32))
     ends = np.cumsum(np.exp(logits.astype(np.float64) - logits.max())).tolist()
     for seed in numbers:
-        drawn = philox.uniform(philox.scrambled(seed, next(numbers)), (1,), np.dtype(np.float64))
+        drawn = philox.drawn("uniform", philox.scrambled(seed, next(numbers)), (1,), np.float64)
         yield min(bisect.bisect_right(ends, float(drawn[0]) * ends[-1]), count - 1)

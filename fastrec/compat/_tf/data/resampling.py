@@ -89,7 +89,7 @@ class Rejected(Node):
             while True:
                 value = next(stream)
                 kept = next(chances)[0][int(np.asarray(value[0]))]
-                if philox.uniform(state, (), _FLOAT) < kept:
+                if philox.uniform(state.start(philox.PER_OUTPUT), (), _FLOAT) < kept:
                     return value
 
         return steps(step)

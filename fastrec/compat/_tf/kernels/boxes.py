@@ -9,13 +9,11 @@ from typing import Any
 import numpy as np
 
 from ..errors import InvalidArgumentError
-from .philox import Philox
+from . import philox
 
 __all__ = [
-    "DISTORTED_BLOCKS",
     "crop_and_resize",
     "distorted_box",
-    "distorted_words",
     "drawn",
     "suppressed",
 ]
@@ -23,7 +21,7 @@ __all__ = [
 Array = np.ndarray[Any, Any]
 Box = tuple[int, int, int, int]  # top, left, bottom, right
 
-DISTORTED_BLOCKS = 8  # besides those of the attempts, for numbers that are drawn again
+_MORE_BLOCKS = 8  # besides those of the attempts, for numbers that are drawn again
 _SINGLE = np.float32
 _COLOURS = np.array(
     [
@@ -44,12 +42,6 @@ _COLOURS = np.array(
 
 def _invalid(text: str) -> InvalidArgumentError:
     return InvalidArgumentError(None, None, text)
-
-
-def distorted_words(state: Philox, attempts: int) -> Array:
-    """The random words that one :func:`distorted_box` may use."""
-    first = state.reserve(attempts)
-    return state.row(first, attempts + DISTORTED_BLOCKS).reshape(-1)
 
 
 def _below(words: Iterator[int], limit: int) -> int:
@@ -112,10 +104,10 @@ def _covers(crop: Box, boxes: Sequence[Box], least: Any) -> bool:
 
 
 def distorted_box(
+    start: Array,
     size: Array,
     boxes: Array,
     least: Any,
-    words: Array,
     *,
     ratios: Sequence[float],
     areas: Sequence[float],
@@ -126,13 +118,13 @@ def distorted_box(
 
     Parameters
     ----------
+    start : uint64, shape (3,)
+        Of the random numbers.
     size : (height, width, channels)
     boxes : float32, shape (..., 4)
         Top, left, bottom and right, of 0 to 1.
     least : float
         How much of a box is enough.
-    words : uint32
-        As :func:`distorted_words` gives them.
     ratios, areas : (float, float)
         Between which the ratio of width to height and the share of the image are.
     attempts : int
@@ -156,6 +148,7 @@ def distorted_box(
                 "use_image_if_no_bounding_boxes if you wish to not provide any bounding boxes."
             )
         found = [(0, 0, rows, columns)]
+    words = philox.drawn("integer", start, (4 * (attempts + _MORE_BLOCKS),), np.uint32)
     numbers = iter(words.tolist())
     limits = _SINGLE(areas[0]), _SINGLE(areas[1])
     low, high = _SINGLE(ratios[0]), _SINGLE(ratios[1])

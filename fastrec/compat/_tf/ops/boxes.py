@@ -3,13 +3,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from ..specs import TensorSpec, TypeSpec
 from . import Array, Op, invalid, known_sizes, same_spec
+from .draws import Drawing
 
 
 def _boxes() -> Any:
@@ -29,21 +30,16 @@ def options(ratios: Any, areas: Any, attempts: Any, whole: Any) -> dict[str, Any
     }
 
 
-def words(attempts: int) -> tuple[TensorSpec, Callable[[Any], Array]]:
-    """Return the spec of the random words of `DISTORTED_BOX`, and what takes them of a state."""
-    count = 4 * (attempts + _boxes().DISTORTED_BLOCKS)
-    return TensorSpec([count], "uint32"), lambda state: _boxes().distorted_words(state, attempts)
-
-
 def _distorted_spec(specs: Sequence[Any], *_: Any, **__: Any) -> list[TypeSpec]:
-    corner = TensorSpec([3], specs[0].dtype)
+    corner = TensorSpec([3], specs[1].dtype)
     return [corner, corner, TensorSpec([1, 1, 4], "float32")]
 
 
-DISTORTED_BOX = Op(
+DISTORTED_BOX = Drawing(
     "SampleDistortedBoundingBoxV2",
     lambda *values, **how: _boxes().distorted_box(*values, **how),
     _distorted_spec,
+    blocks=lambda *_, attempts, **__: attempts,
 )
 DRAW_BOXES = Op("DrawBoundingBoxesV2", lambda *values: _boxes().drawn(*values), same_spec)
 

@@ -1,0 +1,302 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Functions that draw random numbers, for both versions."""
+
+from __future__ import annotations
+
+from collections import namedtuple
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..dtypes import DType, as_dtype, float32
+from ..ops import arithmetic as rows
+from ..ops import draws
+from ..ops.boxes import DISTORTED_BOX, options
+from ..ops.joining import PACK
+from . import Faces, Version
+
+__all__ = ["Draws"]
+
+DistortedBox = namedtuple("DistortedBox", ["begin", "size", "bboxes"])
+
+_DRAWN = ("float16", "bfloat16", "float32", "float64", "int32", "int64")
+_UNSIGNED = ("uint32", "uint64")
+
+
+def _accepted(dtype: DType, names: Sequence[str]) -> None:
+    if dtype.name not in names:
+        raise ValueError(
+            f"Argument `dtype` got invalid value {dtype}. Accepted dtypes are "
+            f"({', '.join(f'tf.{name}' for name in names)})."
+        )
+
+
+def _is_plain(low: Any, high: Any) -> bool:
+    """Whether numbers are those of 0 to 1."""
+    return type(low) is int and type(high) is int and (low, high) == (0, 1)
+
+
+class Draws(Faces):
+    """The functions of ``tf.random``.
+
+    Parameters
+    ----------
+    version : Version
+    draw : callable
+        Of a :class:`~..ops.draws.Drawing`, the tensors after the start, the seed of the operation,
+        or both seeds as a tuple, and attributes; gives the output, or a sequence of several.
+    sizes : callable
+        Of a shape; gives a tensor of whole numbers.
+    scope : callable
+        Of a name and a default; gives a context in which a function adds its operations.
+    """
+
+    def __init__(
+        self,
+        version: Version,
+        draw: Callable[..., Any],
+        sizes: Callable[[Any], Any],
+        scope: Callable[..., Any],
+    ) -> None:
+        super().__init__(version)
+        self._draw, self._sizes, self._scope = draw, sizes, scope
+
+    def stateless(self, op: draws.Drawing, inputs: Sequence[Any], seed: Any, **how: Any) -> Any:
+        """What an operation draws from the start that `seed`, of shape (2,), decides."""
+        start = self._apply(draws.START, [self._tensor(seed)])
+        found = self._version.apply_all(op, [start, *inputs], **how)
+        return found if len(found) > 1 else found[0]
+
+    def of_seed(self, seed: Any) -> Callable[..., Any]:
+        """A function of an operation, its inputs and attributes that draws by a seed."""
+        return lambda op, inputs, **how: self._draw(op, inputs, seed, **how)
+
+    def of_pair(self, seed: Any) -> Callable[..., Any]:
+        """The same, by what :meth:`stateless` does."""
+        return lambda op, inputs, **how: self.stateless(op, inputs, seed, **how)
+
+    # Numbers. What draws them is given first: for a seed, a pair of seeds, or a generator.
+
+    def numbers(
+        self, draw: Callable[..., Any], shape: Any, minval: Any, maxval: Any, dtype: Any
+    ) -> Any:
+        """Numbers from `minval` up to and without `maxval`, drawn by `draw`."""
+        element, sizes = as_dtype(dtype), self._sizes(shape)
+        _accepted(element, _DRAWN)
+        if maxval is None and element.is_integer:
+            raise ValueError(f"Must specify maxval for integer dtype {element!r}")
+        if element.is_integer:
+            limits = [self._tensor(each, element) for each in (minval, maxval)]
+            return draw(draws.INTEGER, [sizes, *limits])
+        high = 1 if maxval is None else maxval
+        found = draw(draws.UNIFORM, [sizes], dtype=element)
+        if _is_plain(minval, high):
+            return found
+        least = self._tensor(minval, element)
+        span = self._apply(rows.SUB, [self._tensor(high, element), least])
+        return self._scaled(found, span, least)
+
+    def _scaled(self, found: Any, factor: Any, addend: Any) -> Any:
+        return self._apply(rows.ADD, [self._apply(rows.MUL, [found, factor]), addend], "add")
+
+    def normals(
+        self,
+        draw: Callable[..., Any],
+        op: draws.Drawing,
+        shape: Any,
+        mean: Any,
+        stddev: Any,
+        dtype: Any,
+    ) -> Any:
+        """Numbers of a normal distribution, drawn by `draw`."""
+        element = as_dtype(dtype)
+        found = draw(op, [self._sizes(shape)], dtype=element)
+        return self._scaled(found, self._tensor(stddev, element), self._tensor(mean, element))
+
+    def integers(self, draw: Callable[..., Any], shape: Any, dtype: Any) -> Any:
+        """Whole numbers, any of the type as likely as another."""
+        return draw(draws.FULL_INTEGER, [self._sizes(shape)], dtype=as_dtype(dtype))
+
+    def uniform(
+        self,
+        shape: Any,
+        minval: Any = 0,
+        maxval: Any = None,
+        dtype: Any = "float32",
+        seed: int | None = None,
+        name: str | None = None,
+    ) -> Any:
+        """Numbers from `minval` up to and without `maxval`, each as likely as the others."""
+        with self._scope(name, "random_uniform"):
+            return self.numbers(self.of_seed(seed), shape, minval, maxval, dtype)
+
+    def stateless_uniform(
+        self,
+        shape: Any,
+        seed: Any,
+        minval: Any = 0,
+        maxval: Any = None,
+        dtype: Any = "float32",
+        name: str | None = None,
+        alg: str = "auto_select",
+    ) -> Any:
+        """Numbers that `seed`, of shape (2,), decides, from `minval` up to and without `maxval`.
+
+        Whole numbers are any of their type if both are None.
+        """
+        element = as_dtype(dtype)
+        _accepted(element, (*_DRAWN, *_UNSIGNED))
+        if element.is_integer and (minval is None) != (maxval is None):
+            raise ValueError(
+                f"For integer `dtype` argument {element}, argument `minval` and `maxval` must be "
+                f"both None or not None. Got `minval`={minval} and `maxval`={maxval}."
+            )
+        if element.name in _UNSIGNED and minval is not None:
+            raise ValueError(
+                f"Argument `dtype` got invalid value {element} when argument `minval` is not None. "
+                f"Please don't use unsigned integers in this case."
+            )
+        with self._scope(name, "stateless_random_uniform"):
+            if element.is_integer and minval is None:
+                return self.integers(self.of_pair(seed), shape, element)
+            return self.numbers(self.of_pair(seed), shape, minval, maxval, dtype)
+
+    def normal(
+        self,
+        shape: Any,
+        mean: Any = 0.0,
+        stddev: Any = 1.0,
+        dtype: Any = "float32",
+        seed: int | None = None,
+        name: str | None = None,
+    ) -> Any:
+        """Normally distributed numbers."""
+        with self._scope(name, "random_normal"):
+            return self.normals(self.of_seed(seed), draws.NORMAL, shape, mean, stddev, dtype)
+
+    def truncated_normal(
+        self,
+        shape: Any,
+        mean: Any = 0.0,
+        stddev: Any = 1.0,
+        dtype: Any = "float32",
+        seed: int | None = None,
+        name: str | None = None,
+    ) -> Any:
+        """Normally distributed numbers, within two deviations of their mean."""
+        op = draws.TRUNCATED_NORMAL
+        with self._scope(name, "truncated_normal"):
+            return self.normals(self.of_seed(seed), op, shape, mean, stddev, dtype)
+
+    def stateless_normal(
+        self,
+        shape: Any,
+        seed: Any,
+        mean: Any = 0.0,
+        stddev: Any = 1.0,
+        dtype: Any = "float32",
+        name: str | None = None,
+        alg: str = "auto_select",
+    ) -> Any:
+        """Normally distributed numbers that `seed`, of shape (2,), decides."""
+        with self._scope(name, "stateless_random_normal"):
+            return self.normals(self.of_pair(seed), draws.NORMAL, shape, mean, stddev, dtype)
+
+    def stateless_truncated_normal(
+        self,
+        shape: Any,
+        seed: Any,
+        mean: Any = 0.0,
+        stddev: Any = 1.0,
+        dtype: Any = "float32",
+        name: str | None = None,
+        alg: str = "auto_select",
+    ) -> Any:
+        """The same, within two deviations of their mean."""
+        op = draws.TRUNCATED_NORMAL
+        with self._scope(name, "stateless_truncated_normal"):
+            return self.normals(self.of_pair(seed), op, shape, mean, stddev, dtype)
+
+    def split(self, seed: Any, num: int = 2, alg: str = "auto_select") -> Any:
+        """`num` seeds of one, each of two numbers."""
+        pair = self._tensor(seed)
+        return self.integers(self.of_pair(pair), [num, 2], pair.dtype)
+
+    def fold_in(self, seed: Any, data: Any, alg: str = "auto_select") -> Any:
+        """A seed of a seed and a number."""
+        number = self._tensor(data)
+        first = self.integers(self.of_pair(seed), [], number.dtype)
+        return self._apply(PACK, [first, number], axis=0)
+
+    # Choices.
+
+    def shuffle(self, value: Any, seed: int | None = None, name: str | None = None) -> Any:
+        """The rows of a tensor in random order."""
+        return self._draw(draws.SHUFFLE, [self._tensor(value)], seed, name=name)
+
+    def stateless_shuffle(
+        self, value: Any, seed: Any, alg: str = "auto_select", name: str | None = None
+    ) -> Any:
+        """The rows of a tensor in the order that `seed`, of shape (2,), decides."""
+        return self.stateless(draws.SHUFFLE, [self._tensor(value)], seed)
+
+    def categorical(
+        self,
+        logits: Any,
+        num_samples: Any,
+        dtype: Any = None,
+        seed: int | None = None,
+        name: str | None = None,
+    ) -> Any:
+        """Numbers of classes, drawn with the probabilities whose logarithms are given.
+
+        The draws of a matrix of one row are TensorFlow's; those of several are where TensorFlow
+        works on them in one thread.
+        """
+        return self._classes(self.of_seed(seed), logits, num_samples, dtype, name=name)
+
+    def stateless_categorical(
+        self,
+        logits: Any,
+        num_samples: Any,
+        seed: Any,
+        dtype: Any = "int64",
+        name: str | None = None,
+    ) -> Any:
+        """Numbers of classes, drawn as `seed`, of shape (2,), decides."""
+        return self._classes(self.of_pair(seed), logits, num_samples, dtype)
+
+    def _classes(
+        self, draw: Callable[..., Any], logits: Any, count: Any, dtype: Any, **how: Any
+    ) -> Any:
+        kind = as_dtype("int64" if dtype is None else dtype)
+        given = {"count": int(np.asarray(count)), "dtype": kind}
+        return draw(draws.CATEGORICAL, [self._tensor(logits)], **given, **how)
+
+    # Parts of images.
+
+    def distorted_box(
+        self,
+        draw: Callable[..., Any],
+        image_size: Any,
+        bounding_boxes: Any,
+        min_object_covered: Any = 0.1,
+        aspect_ratio_range: Any = None,
+        area_range: Any = None,
+        max_attempts: int | None = None,
+        use_image_if_no_bounding_boxes: bool | None = None,
+        name: str | None = None,
+    ) -> DistortedBox:
+        """A part of an image, drawn by `draw`: where it begins, its size, and its box."""
+        inputs = [self._tensor(image_size)]
+        inputs += [self._tensor(each, float32) for each in (bounding_boxes, min_object_covered)]
+        ratios, areas = aspect_ratio_range, area_range
+        how = options(ratios, areas, max_attempts, use_image_if_no_bounding_boxes)
+        return DistortedBox(*draw(DISTORTED_BOX, inputs, **how))
+
+    def stateless_sample_distorted_bounding_box(
+        self, image_size: Any, bounding_boxes: Any, seed: Any, *how: Any, **named: Any
+    ) -> DistortedBox:
+        """A part of an image, as `seed`, of shape (2,), decides."""
+        return self.distorted_box(self.of_pair(seed), image_size, bounding_boxes, *how, **named)

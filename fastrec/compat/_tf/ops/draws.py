@@ -1,0 +1,274 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Random numbers.
+
+The first input of each operation is a start: where its numbers begin, as :mod:`..kernels.philox`
+has it. With that it is pure. A stateful operation of TensorFlow takes the next start of a state,
+and sets as many blocks aside as :attr:`Drawing.blocks` says; a stateless one that of two seeds.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ..dtypes import DType
+from ..kernels import philox
+from ..specs import TensorSpec, TypeSpec
+from . import Array, Block, Op, constant_of, invalid, known_sizes
+from .colours import changed, pixels, whole
+
+__all__ = [
+    "CATEGORICAL",
+    "CROP",
+    "FLIP_LEFT_RIGHT",
+    "FLIP_UP_DOWN",
+    "FULL_INTEGER",
+    "INTEGER",
+    "NORMAL",
+    "SHUFFLE",
+    "START",
+    "TRUNCATED_NORMAL",
+    "UNIFORM",
+    "Drawing",
+    "Starts",
+    "crop_begins",
+]
+
+
+@dataclass(frozen=True)
+class Drawing(Op):
+    """An operation on a start and what else it is given.
+
+    Attributes
+    ----------
+    blocks : callable
+        Of the other inputs, as arrays or tensors, and attributes: how many blocks of Philox are set
+        aside for a draw; None where that is not known before it is run.
+    """
+
+    blocks: Callable[..., int | None] = lambda *_, **__: None
+
+
+@dataclass(frozen=True)
+class Starts:
+    """The starts of a function's draws, one for each element.
+
+    Attributes
+    ----------
+    begin : callable
+        Gives the state before the first.
+    blocks : int
+        What each draw sets aside.
+    """
+
+    begin: Callable[[], philox.Philox]
+    blocks: int
+    spec: ClassVar[TypeSpec] = TensorSpec([3], "uint64")
+
+    def start(self) -> philox.Philox:
+        """The state before the first draw."""
+        return self.begin()
+
+    def one(self, state: philox.Philox) -> Array:
+        """The next start."""
+        return state.start(self.blocks)
+
+    def many(self, state: philox.Philox, count: int) -> Array:
+        """A column of the next starts."""
+        return state.starts(self.blocks, count)
+
+
+def _start(seed: Array) -> Array:
+    if seed.shape != (2,):
+        raise invalid(f"seed must have shape [2], not {list(seed.shape)}")
+    return philox.scrambled(int(seed[0]), int(seed[1]))
+
+
+START = Op("StatelessRandomGetKeyCounter", _start, lambda *_: [Starts.spec])
+
+
+# Draws of a shape.
+
+
+def _sizes(shape: Array) -> tuple[int, ...]:
+    if shape.ndim != 1:
+        raise invalid(f"shape must be a vector of {{int32,int64}}, got shape {list(shape.shape)}")
+    sizes = tuple(shape.tolist())
+    if min(sizes, default=0) < 0:
+        raise invalid(f"Dimension {min(sizes)} must be >= 0")
+    return sizes
+
+
+def _outputs(shape: Any, *_: Any, **__: Any) -> int | None:
+    sizes = constant_of(shape)
+    return None if sizes is None else math.prod(sizes.reshape(-1).tolist()) * philox.PER_OUTPUT
+
+
+def _sized(function: Callable[..., Array], limits: int = 0) -> dict[str, Any]:
+    """The parts of an operation on a start, a shape, and limits that it shares for all elements."""
+
+    def kernel(start: Array, shape: Array, *values: Array, **how: Any) -> Array:
+        return function(start, _sizes(shape), *values, **how)
+
+    def infer(specs: Sequence[Any], raws: Sequence[Any], **how: Any) -> list[TypeSpec]:
+        for name, limit in zip(("minval", "maxval"), specs[2:], strict=False):
+            if limit.shape.ndims:
+                raise ValueError(f"{name} must be a scalar; got a tensor of shape {limit.shape}")
+        dtype = specs[2].dtype if limits else how["dtype"]
+        rank = specs[1].shape.num_elements()
+        unknown = None if rank is None else [None] * rank
+        return [TensorSpec(known_sizes(raws[1]) or unknown, dtype)]
+
+    def block(_: int, start: Block, *others: Block, **how: Any) -> Any:
+        if any(each.many for each in others):
+            return None
+        return Block(kernel(start.value, *[each.value for each in others], **how), start.many)
+
+    return {"kernel": kernel, "infer": infer, "block": block, "blocks": _outputs}
+
+
+def _integers(start: Array, sizes: tuple[int, ...], low: Array, high: Array) -> Array:
+    if 0 in sizes:
+        return np.zeros((*start.shape[:-1], *sizes), low.dtype)
+    for name, limit in (("minval", low), ("maxval", high)):
+        if limit.ndim:
+            raise invalid(f"{name} must be 0-D, got shape {list(limit.shape)}")
+    least, most = int(low), int(high)
+    if not least < most:
+        raise invalid(f"Need minval < maxval, got {least} >= {most}")
+    return philox.drawn("integer", start, sizes, low.dtype, least, most - least)
+
+
+UNIFORM = Drawing(
+    "RandomUniform",
+    **_sized(lambda start, sizes, *, dtype: philox.uniform(start, sizes, dtype.numpy)),
+)
+INTEGER = Drawing("RandomUniformInt", **_sized(_integers, limits=2))
+FULL_INTEGER = Drawing(
+    "StatelessRandomUniformFullIntV2",
+    **_sized(lambda start, sizes, *, dtype: philox.drawn("integer", start, sizes, dtype.numpy)),
+)
+NORMAL = Drawing(
+    "RandomStandardNormal",
+    **_sized(lambda start, sizes, *, dtype: philox.normal("normal", start, sizes, dtype.numpy)),
+)
+TRUNCATED_NORMAL = Drawing(
+    "TruncatedNormal",
+    **_sized(lambda start, sizes, *, dtype: philox.normal("truncated", start, sizes, dtype.numpy)),
+)
+
+
+# Draws of what is given.
+
+
+def _shuffled(start: Array, rows: Array) -> Array:
+    if rows.ndim == 0 or len(rows) <= 1:
+        return rows
+    return rows.take(philox.drawn("order", start, (len(rows),), np.int64), axis=0)
+
+
+def _shuffled_rows(_: int, start: Block, rows: Block) -> Any:
+    if not start.many or not isinstance(rows.value, np.ndarray) or rows.value.ndim <= rows.many:
+        return None
+    order = philox.drawn("order", start.value, (rows.value.shape[rows.many],), np.int64)
+    if not rows.many:
+        return rows.value[order]
+    return np.take_along_axis(
+        rows.value, order.reshape(*order.shape, *[1] * (rows.value.ndim - 2)), 1
+    )
+
+
+def _count(rows: Any) -> int | None:
+    """The number of rows of an array, or a tensor; 0 of a number."""
+    sizes = rows.shape if isinstance(rows, np.ndarray) else rows.shape.sizes
+    return None if sizes is None else (*sizes, 0)[0]
+
+
+def _swaps(rows: Any) -> int | None:
+    count = _count(rows)
+    return None if count is None else (count + 2) // 4
+
+
+SHUFFLE = Drawing(
+    "RandomShuffle", _shuffled, lambda specs, *_: [specs[1]], _shuffled_rows, blocks=_swaps
+)
+
+
+def _classes(start: Array, logits: Array, *, count: int, dtype: DType) -> Array:
+    if logits.ndim != 2:
+        raise invalid(f"logits should be a matrix, got shape {list(logits.shape)}")
+    return philox.classes(start, logits, count, dtype.numpy)
+
+
+def _classes_spec(specs: Sequence[Any], *_: Any, count: int, dtype: DType) -> list[TypeSpec]:
+    return [TensorSpec([(specs[1].shape.sizes or [None])[0], count], dtype)]
+
+
+def _class_blocks(logits: Any, *, count: int, dtype: DType) -> int | None:
+    rows = _count(logits)
+    return None if rows is None else 2 * rows * (-(-count // 4) * 4) * philox.PER_OUTPUT
+
+
+CATEGORICAL = Drawing("Multinomial", _classes, _classes_spec, blocks=_class_blocks)
+
+
+# Images changed by numbers that were drawn.
+
+
+def _flip(name: str, axis: int) -> Op:
+    def flipped(x: Array, drawn: Array, *, several: bool) -> Array:
+        flip = pixels("flip")
+        if not drawn.ndim:
+            return flip(whole(x), axis) if drawn < 0.5 else whole(x)
+        # Of a batch, TensorFlow turns those whose draw rounds to 1.
+        chosen = (np.rint(drawn) == 1 if several else drawn < 0.5).reshape(-1)
+        turned = whole(x).copy()
+        turned[chosen] = flip(x[chosen], axis)
+        return turned
+
+    return changed(name, flipped)
+
+
+FLIP_LEFT_RIGHT = _flip("RandomFlipLeftRight", -2)
+FLIP_UP_DOWN = _flip("RandomFlipUpDown", -3)
+
+
+def crop_begins(sizes: Sequence[int], wanted: Sequence[int], numbers: Array) -> Array:
+    """Where parts of some sizes begin, by numbers that were drawn.
+
+    Raises
+    ------
+    InvalidArgumentError
+        When there is no such part.
+    """
+    if len(wanted) != len(sizes) or any(w > n for w, n in zip(wanted, sizes, strict=True)):
+        given = " ".join(f"[{' '.join(map(str, each))}]" for each in (sizes, wanted))
+        raise invalid(f"assertion failed: [Need value.shape >= size, got ] {given}")
+    found: Array = numbers % (np.subtract(sizes, wanted) + 1)
+    return found
+
+
+def _crop(x: Array, size: Array, numbers: Array) -> Array:
+    wanted = size.tolist()
+    begins = crop_begins(x.shape, wanted, numbers).tolist()
+    return x[tuple(slice(b, b + n) for b, n in zip(begins, wanted, strict=True))]
+
+
+def _crop_spec(specs: Sequence[Any], raws: Sequence[Any]) -> list[TypeSpec]:
+    return [TensorSpec(known_sizes(raws[1]), specs[0].dtype)]
+
+
+def _crops(count: int, x: Block, size: Block, numbers: Block) -> Any:
+    if not (x.many and numbers.many and isinstance(x.value, np.ndarray)) or size.many:
+        return None
+    found = np.empty((count, *size.value.tolist()), x.value.dtype)
+    for row, each, drawn in zip(found, x.value, numbers.value, strict=True):
+        row[...] = _crop(each, size.value, drawn)
+    return found
+
+
+CROP = Op("RandomCrop", _crop, _crop_spec, _crops)

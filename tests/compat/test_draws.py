@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Draws of the registry: those of TensorFlow 2.21, the same one by one and as a column."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import fastrec.compat.v1 as tf1
+import fastrec.compat.v2 as tf2
+from fastrec.compat._tf.dtypes import as_dtype
+from fastrec.compat._tf.kernels.philox import Philox
+from fastrec.compat._tf.ops import Block, draws
+
+SHAPES = [(), (3,), (5, 2), (0,), (70, 7)]
+OF_A_SHAPE = {
+    "uniform": (draws.UNIFORM, ("float16", "float32", "float64")),
+    "normal": (draws.NORMAL, ("float16", "float32", "float64")),
+    "truncated": (draws.TRUNCATED_NORMAL, ("float16", "float32", "float64")),
+    "full": (draws.FULL_INTEGER, ("int32", "uint32", "int64", "uint64")),
+}
+
+
+def one_by_one(op: draws.Drawing, count: int, *inputs: Any, **how: Any) -> tuple[Any, Philox]:
+    state = Philox(3, 4)
+    blocks = op.blocks(*inputs, **how)
+    assert blocks is not None
+    return [op.kernel(state.start(blocks), *inputs, **how) for _ in range(count)], state
+
+
+def as_a_column(op: draws.Drawing, count: int, *inputs: Any, **how: Any) -> tuple[Any, Philox]:
+    state = Philox(3, 4)
+    starts = Block(state.starts(op.blocks(*inputs, **how) or 0, count), True)
+    assert op.block is not None
+    found = op.block(count, starts, *[Block(each, False) for each in inputs], **how)
+    return (found.value if isinstance(found, Block) else found), state
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize(
+    ("kind", "dtype"), [(kind, dtype) for kind, (_, types) in OF_A_SHAPE.items() for dtype in types]
+)
+def test_draws_of_many_elements_are_those_of_each(
+    kind: str, dtype: str, shape: tuple[int, ...]
+) -> None:
+    op, sizes = OF_A_SHAPE[kind][0], np.array(shape, np.int32)
+    each, one = one_by_one(op, 20, sizes, dtype=as_dtype(dtype))
+    column, other = as_a_column(op, 20, sizes, dtype=as_dtype(dtype))
+    np.testing.assert_array_equal(column, np.stack(each))
+    assert column.dtype == each[0].dtype == np.dtype(dtype)
+    assert one.position == other.position
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize(
+    ("low", "high"),
+    [(-3, 77), (-(2**31), 2**31 - 1), (5, 6), (0, 2**63 - 1), (-(2**63), 2**63 - 1)],
+)
+def test_integers_are_within_their_limits(shape: tuple[int, ...], low: int, high: int) -> None:
+    dtype = np.int64 if high - low > 2**32 else np.int32
+    inputs = np.array(shape, np.int32), np.array(low, dtype), np.array(high, dtype)
+    each, _ = one_by_one(draws.INTEGER, 20, *inputs)
+    column, _ = as_a_column(draws.INTEGER, 20, *inputs)
+    np.testing.assert_array_equal(column, np.stack(each))
+    assert column.dtype == dtype
+    assert all(low <= int(number) < high for number in column.reshape(-1))
+
+
+@pytest.mark.parametrize("shape", [(1,), (2,), (9,), (300,), (7, 3), (5, 2, 2)])
+def test_rows_of_a_column_are_shuffled_as_each(shape: tuple[int, ...]) -> None:
+    rows = np.arange(20 * np.prod(shape)).reshape(20, *shape)
+    one, other = Philox(3, 4), Philox(3, 4)
+    blocks = draws.SHUFFLE.blocks(rows[0]) or 0
+    each = [draws.SHUFFLE.kernel(one.start(blocks), row) for row in rows]
+    assert draws.SHUFFLE.block is not None
+    starts = Block(other.starts(blocks, 20), True)
+    np.testing.assert_array_equal(draws.SHUFFLE.block(20, starts, Block(rows, True)), each)
+    same = draws.SHUFFLE.block(20, starts, Block(rows[3], False))
+    assert [sorted(row) for row in same.reshape(20, shape[0], -1)[..., 0].tolist()] == [
+        rows[3].reshape(shape[0], -1)[:, 0].tolist()
+    ] * 20
+
+
+def test_a_counter_is_carried_into_its_upper_half() -> None:
+    state, inputs = Philox(7, 5), (np.array([600], np.int32),)
+    state.position = (5 << 64) + 2**64 - 100
+    whole = draws.UNIFORM.kernel(state.start(0), *inputs, dtype=as_dtype("float32"))
+    state.position += 100
+    assert state.position == 6 << 64
+    rest = draws.UNIFORM.kernel(state.start(0), *inputs, dtype=as_dtype("float32"))
+    np.testing.assert_array_equal(whole[400:], rest[:200])
+    state.position = (5 << 64) + 2**64 - 100
+    assert state.starts(60, 4)[:, 1:].tolist() == [
+        [2**64 - 100, 5],
+        [2**64 - 40, 5],
+        [20, 6],
+        [80, 6],
+    ]
+    state.position = 2**128 - 1
+    assert state.start(2).tolist() == [7, 2**64 - 1, 2**64 - 1]
+    assert state.position == 1
+
+
+NORMAL = {
+    "float32": [0.5441101, 0.2073803, 0.07356432, 0.04643455, -1.3015898],
+    "float64": [-0.14231181, 0.74060724, -1.46904766, 1.14774745, -0.72188138],
+}
+TRUNCATED = {
+    "float32": [0.5441101, 0.2073803, 0.07356432, 0.04643455, 0.16820592],
+    "float64": [-0.14231181, 0.74060724, -0.55238775, -0.73445009, -0.39842023],
+}
+
+
+@pytest.mark.parametrize("tf", [tf1, tf2], ids=["v1", "v2"])
+@pytest.mark.parametrize("dtype", NORMAL)
+def test_stateless_draws_are_those_of_tensorflow(tf: Any, dtype: str) -> None:
+    with tf1.Graph().as_default(), tf1.Session() as session:
+        found = [
+            tf.random.stateless_normal([5], [1, 2], dtype=dtype),
+            tf.random.stateless_truncated_normal([5], [1, 2], dtype=dtype),
+            tf.random.stateless_shuffle(np.arange(9), [3, 4]),
+            tf.random.split([1, 2]),
+        ]
+        normal, truncated, order, seeds = session.run(found) if tf is tf1 else found
+    np.testing.assert_allclose(normal, NORMAL[dtype], rtol=1e-6)
+    np.testing.assert_allclose(truncated, TRUNCATED[dtype], rtol=1e-6)
+    assert sorted(np.asarray(order).tolist()) == list(range(9))
+    assert np.asarray(seeds).shape == (2, 2)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_truncated_numbers_are_normal_ones_but_for_those_far_away(dtype: str) -> None:
+    many = tf2.random.stateless_truncated_normal([50_000], [1, 2], dtype=dtype).numpy()
+    assert np.abs(many).max() < 2
+    assert abs(float(many.mean())) < 0.02
+    assert abs(float(many.std()) - 0.8796) < 0.01
+
+
+def test_limits_may_come_of_an_element() -> None:
+    def drawn(limit: Any) -> Any:
+        return tf2.random.uniform([3], limit - 4, limit, tf2.int64, seed=1)
+
+    limits = tf2.data.Dataset.range(5, 300)
+    fast = np.stack(list(limits.map(drawn).as_numpy_iterator()))
+    before = tf2.data.set_lowering(False)
+    try:
+        slow = np.stack(list(limits.map(drawn).as_numpy_iterator()))
+    finally:
+        tf2.data.set_lowering(before)
+    np.testing.assert_array_equal(fast, slow)
+    offsets = fast - np.arange(5, 300)[:, None]
+    assert set(offsets.reshape(-1).tolist()) == {-4, -3, -2, -1}
+
+
+@pytest.mark.parametrize("tf", [tf1, tf2], ids=["v1", "v2"])
+def test_draws_that_there_are_none_of_are_refused(tf: Any) -> None:
+    with tf1.Graph().as_default(), tf1.Session() as session:
+
+        def run(value: Any) -> Any:
+            return session.run(value) if tf is tf1 else value
+
+        with pytest.raises(ValueError, match="Must specify maxval"):
+            tf.random.uniform([2], dtype=tf.int32)
+        with pytest.raises(ValueError, match="Argument `dtype` got invalid value <dtype: 'int8'>"):
+            tf.random.uniform([2], 0, 3, dtype=tf.int8)
+        with pytest.raises(tf.errors.InvalidArgumentError, match="Need minval < maxval, got 3 >="):
+            run(tf.random.uniform([2], 3, 3, dtype=tf.int32))
+        assert np.asarray(run(tf.random.uniform([0], 3, 3, dtype=tf.int32))).tolist() == []
+        with pytest.raises(tf.errors.InvalidArgumentError, match=r"seed must have shape \[2\]"):
+            run(tf.random.stateless_uniform([2], [1, 2, 3]))
+        text = r"Need value.shape >= size, got \] \[2 2\] \[3 1\]"
+        with pytest.raises(tf.errors.InvalidArgumentError, match=text):
+            run(tf.image.random_crop(tf.zeros([2, 2]), [3, 1]))

@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Random numbers of ``fastrec.compat`` have TensorFlow's bits."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import fastrec.compat.v1 as ours1
+import fastrec.compat.v2 as ours2
+
+COUNT = 200_001
+
+
+@pytest.fixture(scope="module")
+def tf() -> Any:
+    return pytest.importorskip("tensorflow")
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+@pytest.mark.parametrize("name", ["uniform", "normal", "truncated_normal"])
+def test_numbers_have_the_bits_of_tensorflow(tf: Any, name: str, dtype: str) -> None:
+    found = []
+    for each in (tf, ours2):
+        each.random.set_seed(5)
+        stateful = getattr(each.random, name)([COUNT], dtype=dtype, seed=3)
+        stateless = getattr(each.random, f"stateless_{name}")([COUNT], [7, 8], dtype=dtype)
+        found.append(stateful.numpy().tobytes() + stateless.numpy().tobytes())
+    assert found[0] == found[1]
+    with tf.Graph().as_default():
+        tf.compat.v1.set_random_seed(5)
+        drawn = getattr(tf.random, name)([COUNT], dtype=dtype, seed=3)
+        theirs = tf.compat.v1.Session().run([drawn, drawn])
+    with ours1.Graph().as_default():
+        ours1.set_random_seed(5)
+        drawn = getattr(ours1.random, name)([COUNT], dtype=dtype, seed=3)
+        mine = ours1.Session().run([drawn, drawn])
+    assert [x.tobytes() for x in theirs] == [x.tobytes() for x in mine]
+
+
+@pytest.mark.parametrize("dtype", ["int32", "int64"])
+def test_whole_numbers_and_orders_are_those_of_tensorflow(tf: Any, dtype: str) -> None:
+    found = []
+    for each in (tf, ours2):
+        each.random.set_seed(5)
+        generator = each.random.Generator.from_state([2**62 + 1, -3, 2], alg="philox")
+        drawn = [
+            each.random.uniform([999], -7, 1000, dtype, seed=3),
+            each.random.uniform([999], -7, 1000, dtype, seed=3),
+            each.random.shuffle(each.range(5000), seed=3),
+            each.random.experimental.stateless_shuffle(each.range(5000), [1, 2]),
+            generator.uniform_full_int([99], dtype),
+            generator.normal([99]),
+            generator.state,
+            each.random.categorical([[0.1, 0.5, 0.2]], 999, dtype, seed=9),
+            each.random.fold_in([1, 2], each.constant(7, dtype)),
+        ]
+        found.append([x.numpy().tolist() for x in drawn])
+    assert found[0] == found[1]
