@@ -21,11 +21,11 @@ import numpy as np
 from fastrec import Bytes
 from fastrec.threads import usable_cpus
 
-from .._tf.kernels import philox
 from .._tf.ops import Block
 from .._tf.ops.draws import Drawing
 from .._tf.tensor import as_array
 from ._distortions import Distorted, put_off
+from ._draws import attributes_of, state_of
 from ._nodes import Operation
 from ._rows import Array
 
@@ -132,12 +132,12 @@ def _of_registry(
 
 def _drawn(op: Operation, row: Drawing, step: Any, inputs: list[Block], count: int) -> Any:
     """The draws of an operation, one after the other; none are made where None is returned."""
-    how = {name: value for name, value in op.attrs.items() if name not in ("seed", "seed2")}
+    how = attributes_of(op)
     given = [t if c.many else c.value for c, t in zip(inputs, op.inputs, strict=True)]
     blocks = row.blocks(*given, **how)
     if blocks is None or row.block is None:
         return None
-    state = step.resource(op, lambda: philox.Philox(op.attrs["seed"], op.attrs["seed2"]))
+    state = state_of(op, step)
     first = state.position
     found = row.block(count, Block(state.starts(blocks, count), True), *inputs, **how)
     if found is None:

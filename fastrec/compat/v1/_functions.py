@@ -8,6 +8,7 @@ many, as it does with operations of version 2.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -18,6 +19,7 @@ from fastrec.columns import Arrays
 
 from .._tf import trace as _trace
 from .._tf.ops import Block, Op
+from .._tf.ops.draws import Drawing, Starts
 from .._tf.seeds import running
 from .._tf.specs import TensorSpec, TypeSpec
 from .._tf.structure import flatten, pack
@@ -34,6 +36,7 @@ from ._composites import (
     specs_of,
     take_op,
 )
+from ._draws import attributes_of, first_state
 from ._nodes import Operation, Tensor
 from ._plan import needed, raised
 from .constants import convert_to_tensor as as_graph_tensor
@@ -251,7 +254,9 @@ def _emit(op: Operation, values: dict[Tensor, Any]) -> None:
     inputs = [values[tensor] for tensor in op.inputs]
     known = not any(isinstance(_trace.raw_of(value), _trace.Symbol) for value in inputs)
     call = _trace.current_call()
-    if known and isinstance(call, _trace.Trace) and (op.stateful or op.blocking):
+    if isinstance(op.row, Drawing) and isinstance(call, _trace.Trace):
+        made = _drawn(op, op.row, inputs, call)
+    elif known and isinstance(call, _trace.Trace) and (op.stateful or op.blocking):
         made = call.add(_as_op(op), [_trace.raw_of(value) for value in inputs], {})
     elif known:
         results = op.kernel(_step(), *[as_array(_trace.raw_of(value)) for value in inputs])
@@ -261,6 +266,16 @@ def _emit(op: Operation, values: dict[Tensor, Any]) -> None:
         made = _trace.run(_as_op(op), inputs, **shown)
     outputs = made if isinstance(made, tuple) else (made,)
     values.update(zip(op.outputs, outputs, strict=False))
+
+
+def _drawn(op: Operation, row: Drawing, inputs: Sequence[Any], call: _trace.Trace) -> Any:
+    """What an operation draws for each element."""
+    raws, how = [_trace.raw_of(value) for value in inputs], attributes_of(op)
+    blocks = row.blocks(*raws, **how)
+    if blocks is None:
+        return call.add(_as_op(op), raws, {})
+    start = call.draw(Starts(functools.partial(first_state, op), blocks))
+    return call.add(row, [start, *raws], how)
 
 
 def _is_dataset(value: Any) -> bool:

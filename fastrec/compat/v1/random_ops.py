@@ -3,17 +3,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from .._tf.faces.draws import Draws
 from .._tf.faces.image_draws import functions
-from .._tf.kernels import philox
-from .._tf.ops.draws import Drawing, Starts
+from ._draws import drawn
 from ._nodes import Tensor
 from ._ops import GRAPHS
 from .array_ops import _shape_tensor
-from .graph import create_op, get_seed, name_scope
+from .graph import name_scope
 
 __all__ = [
     "multinomial",
@@ -25,32 +23,7 @@ __all__ = [
     "truncated_normal",
 ]
 
-
-def _drawn(
-    op: Drawing,
-    inputs: Sequence[Tensor],
-    seed: int | tuple[int, int] | None,
-    name: str | None = None,
-    **how: Any,
-) -> Any:
-    """An operation with a generator of its own in each session."""
-    seeds = [each or 0 for each in (seed if isinstance(seed, tuple) else get_seed(seed))]
-    assert op.infer is not None
-    specs = op.infer([Starts.spec, *inputs], [None, *inputs], **how)
-
-    def kernel(step: Any, *values: Any) -> tuple[Any, ...]:
-        state = step.resource(made, lambda: philox.Philox(*seeds))
-        found = op.kernel(state.start(op.blocks(*values, **how)), *values, **how)
-        return found if isinstance(found, tuple) else (found,)
-
-    outputs = [(spec.dtype, spec.shape) for spec in specs]
-    attrs = {"seed": seeds[0], "seed2": seeds[1], **how}
-    made = create_op(op.name, inputs, outputs, kernel, name=name, stateful=True, attrs=attrs)
-    made.row = op
-    return made.outputs[0] if len(made.outputs) == 1 else made.outputs
-
-
-draws = Draws(GRAPHS, _drawn, _shape_tensor, name_scope)
+draws = Draws(GRAPHS, drawn, _shape_tensor, name_scope)
 image_functions = functions(GRAPHS, draws)
 
 random_uniform = draws.uniform

@@ -18,6 +18,7 @@ import numpy as np
 from ..dtypes import DType
 from ..kernels import philox
 from ..specs import TensorSpec, TypeSpec
+from ..tensor import as_array
 from . import Array, Block, Op, constant_of, invalid, known_sizes
 from .colours import changed, pixels, whole
 
@@ -165,7 +166,8 @@ TRUNCATED_NORMAL = Drawing(
 # Draws of what is given.
 
 
-def _shuffled(start: Array, rows: Array) -> Array:
+def _shuffled(start: Array, value: Any) -> Array:
+    rows = as_array(value)
     if rows.ndim == 0 or len(rows) <= 1:
         return rows
     return rows.take(philox.drawn("order", start, (len(rows),), np.int64), axis=0)

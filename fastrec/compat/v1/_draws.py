@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Operations of graphs that draw random numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from .._tf.kernels import philox
+from .._tf.ops.draws import Drawing, Starts
+from .._tf.seeds import kept_for_run, running
+from ._nodes import Operation, Tensor
+from .graph import create_op, get_seed
+
+__all__ = ["attributes_of", "drawn", "first_state", "state_of"]
+
+
+def first_state(op: Operation) -> philox.Philox:
+    """The state before the first draw."""
+    return philox.Philox(op.attrs["seed"], op.attrs["seed2"])
+
+
+def state_of(op: Operation, step: Any) -> philox.Philox:
+    """The state that it draws from: one for each session, and iteration over a data set."""
+    if running.get() is not None:
+        return kept_for_run(op, lambda: first_state(op))
+    found: philox.Philox = step.resource(op, lambda: first_state(op))
+    return found
+
+
+def attributes_of(op: Operation) -> dict[str, Any]:
+    """The attributes of the operation of the registry."""
+    return {name: value for name, value in op.attrs.items() if name not in ("seed", "seed2")}
+
+
+def drawn(
+    op: Drawing,
+    inputs: Sequence[Tensor],
+    seed: int | tuple[int, int] | None,
+    name: str | None = None,
+    **how: Any,
+) -> Any:
+    """Add an operation that draws to the graph; `seed` is its own, or both seeds."""
+    seeds = [each or 0 for each in (seed if isinstance(seed, tuple) else get_seed(seed))]
+    assert op.infer is not None
+    specs = op.infer([Starts.spec, *inputs], [None, *inputs], **how)
+
+    def kernel(step: Any, *values: Any) -> tuple[Any, ...]:
+        state = state_of(made, step)
+        found = op.kernel(state.start(op.blocks(*values, **how) or 0), *values, **how)
+        return found if isinstance(found, tuple) else (found,)
+
+    outputs = [(spec.dtype, spec.shape) for spec in specs]
+    attrs = {"seed": seeds[0], "seed2": seeds[1], **how}
+    made = create_op(op.name, inputs, outputs, kernel, name=name, stateful=True, attrs=attrs)
+    made.row = op
+    return made.outputs[0] if len(made.outputs) == 1 else made.outputs
