@@ -281,3 +281,14 @@ def test_functions_make_ragged_tensors() -> None:
     with tf.Session() as session:
         value = tf.RaggedTensorValue(np.array([7, 8], np.int32), np.array([0, 0, 2]))
         assert session.run(fed.to_tensor(), {fed: value}).tolist() == [[0, 0], [7, 8]]
+
+
+def test_shuffles_draw_by_the_seed_of_the_graph_and_anew_with_each_pass() -> None:
+    tf.set_random_seed(7)
+    shuffled = Dataset.range(1000).shuffle(100, 3)
+    iterator = shuffled.make_initializable_iterator()
+    row = iterator.get_next()
+    with tf.Session() as session:
+        for _ in range(2):
+            session.run(iterator.initializer)
+            assert [int(session.run(row)) for _ in range(5)] == [59, 55, 91, 24, 70]

@@ -25,6 +25,7 @@ __all__ = [
     "kept_for_run",
     "looking_ahead",
     "running",
+    "seeded_by",
     "set_seed",
 ]
 
@@ -62,8 +63,28 @@ def generator(kind: Any, seed: int | None) -> philox.Philox:
     return _Global.started.setdefault((kind, seeds), philox.Philox(*seeds))
 
 
+# What gives the seeds of the operations of a data set that a graph makes.
+_given: contextvars.ContextVar[Callable[[int | None], tuple[int, int]] | None]
+_given = contextvars.ContextVar("given", default=None)
+
+
+@contextlib.contextmanager
+def seeded_by(pair: Callable[[int | None], tuple[int, int]]) -> Iterator[None]:
+    """Context in which operations of data sets get what `pair` gives for their own seed.
+
+    What they draw begins anew with each iteration, as it does where a session runs them.
+    """
+    token = _given.set(pair)
+    try:
+        yield
+    finally:
+        _given.reset(token)
+
+
 def get_seed(seed: int | None) -> tuple[int, int]:
     """The two seeds of an operation; (0, 0) draws one at random when it starts."""
+    if (given := _given.get()) is not None:
+        return given(seed)
     return _pair(seed, lambda: _Global.generator.randint(0, _MAX_SEED))
 
 
@@ -145,13 +166,17 @@ class SeedSource:
 
     def __init__(self, seed: int | None, reshuffle: bool) -> None:
         pair = get_seed(seed)
-        self._seeds = draws(*pair) if reshuffle else None
+        self._reshuffle, self._anew = reshuffle, _given.get() is not None
+        self._seeds = draws(*pair)
         if pair == (0, 0) and not reshuffle:  # one order, whichever it is
             numbers = draws(0, 0)
             pair = (next(numbers) | 1, next(numbers))
         self._pair = pair
 
     def __call__(self) -> tuple[int, int]:
-        if self._seeds is None or is_looking_ahead():
+        if not self._reshuffle or is_looking_ahead():
             return self._pair
-        return next(self._seeds), next(self._seeds)
+        seeds = self._seeds
+        if self._anew:
+            seeds = kept_for_run(self, lambda: draws(*self._pair))
+        return next(seeds), next(seeds)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import contextvars
 import functools
+import itertools
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -24,6 +25,7 @@ from .._tf.data.options import Options
 from .._tf.data.pipeline import Node
 from .._tf.data.streams import Values
 from .._tf.dtypes import as_dtype
+from .._tf.seeds import seeded_by
 from .._tf.shape import TensorShape
 from .._tf.specs import TensorSpec, TypeSpec, unbatched
 from .._tf.structure import LEAF, flatten, map_leaves, pack
@@ -41,7 +43,7 @@ from ._composites import (
 from ._functions import GraphFunction, captured_values
 from ._nodes import Operation, Tensor
 from .constants import constant_value, convert_to_tensor
-from .graph import create_op
+from .graph import create_op, get_seed
 from .ragged import RaggedTensorValue
 from .sparse import SparseTensorValue
 
@@ -114,6 +116,20 @@ def _captured_by(value: Any, found: Captures) -> None:
         _captured_by(list(value.values()), found)
 
 
+def _first_or_again(pairs: list[tuple[int, int]]) -> Callable[[int | None], tuple[int, int]]:
+    """The seeds of the operations of a data set, which its graph gives them once."""
+    numbers = itertools.count()
+
+    def pair(seed: int | None) -> tuple[int, int]:
+        number = next(numbers)
+        if number == len(pairs):
+            first, second = get_seed(seed)
+            pairs.append((first or 0, second or 0))
+        return pairs[number]
+
+    return pair
+
+
 def adapted(value: Any) -> Any:
     return GraphFunction(value, _shown, _built) if callable(value) else value
 
@@ -140,8 +156,12 @@ class Dataset:
         return made
 
     def _set(self, make: Callable[..., Any], arguments: Any, named: Any) -> None:
+        pairs: list[tuple[int, int]] = []
+
         def build() -> Any:
-            return make(*_resolved(tuple(arguments)), **_resolved(named))
+            given, by_name = _resolved(tuple(arguments)), _resolved(named)
+            with seeded_by(_first_or_again(pairs)):
+                return make(*given, **by_name)
 
         self._how = build
         token = _SPECS_ONLY.set(True)

@@ -85,6 +85,10 @@ def _as_op(op: Operation) -> Op:
         return [TensorSpec(out.shape.sizes, out.dtype) for out in op.outputs]
 
     def block(count: int, *blocks: Block, **_: Any) -> Any:
+        own = None if op.row is None else op.row.block
+        made = None if own is None else own(count, *blocks, **op.attrs)
+        if made is not None:
+            return made
         columns = [_column(block) for block in blocks]
         if any(column is None for column in columns) or all(not block.many for block in blocks):
             return None

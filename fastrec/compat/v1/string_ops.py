@@ -14,12 +14,11 @@ from .._tf.dtypes import float32, int64, string
 from .._tf.faces import one_of
 from .._tf.faces.strings import Encodings, Strings
 from .._tf.ops import strings as rows
-from .._tf.shape import in_messages
+from .._tf.ops.ragged import SPARSE_PARTS
+from ._composites import RaggedTensor, SparseTensor
 from ._nodes import Tensor, operators
-from ._ops import GRAPHS, Array, invalid, pure
+from ._ops import GRAPHS, Array, pure, record_all
 from .constants import convert_to_tensor
-from .graph import create_op
-from .ragged import RaggedTensor
 
 __all__ = [
     "as_string",
@@ -160,25 +159,17 @@ def _split(
 ) -> RaggedTensor:
     if strings.shape.ndims not in (1, None):
         raise ValueError(f"Shape must be rank 1 but is rank {strings.shape.ndims} for '{type}'")
-
-    def kernel(step: Any, values: Array, between: Array) -> tuple[Array, ...]:
-        if values.ndim != 1:
-            raise invalid(f"input must be a vector, got shape: {in_messages(values.shape)}")
-        if between.ndim:
-            raise invalid(f"delimiter must be a scalar, got shape: {in_messages(between.shape)}")
-        mark: Any = between[()]
-        return rows.in_rows([parts(value, mark) for value in values.tolist()])
-
-    count = strings.shape.num_elements()
-    outputs = [(string, [None]), (int64, [None if count is None else count + 1])]
-    op = create_op(type, (strings, marks), outputs, kernel, name=name)
-    return RaggedTensor(op.outputs[0], op.outputs[1])
+    return RaggedTensor(*record_all(rows.SPLIT, (strings, marks), name, type, cut=parts))
 
 
 def _of_result_type(rows: RaggedTensor, wanted: str) -> Any:
     if wanted not in ("SparseTensor", "RaggedTensor"):
         raise ValueError("result_type must be one of 'SparseTensor' or 'RaggedTensor'.")
-    return rows if wanted == "RaggedTensor" else rows.to_sparse()
+    if wanted == "RaggedTensor":
+        return rows
+    if rows.ragged_rank > 1:
+        return rows.to_sparse()
+    return SparseTensor(*record_all(SPARSE_PARTS, (rows.values, rows.row_splits)))
 
 
 strings, encodings = _Strings(GRAPHS), Encodings(GRAPHS)

@@ -85,7 +85,7 @@ class Filter(Node):
         return filter(self._keeps, self.inputs[0].stream(fast))
 
     def blocks(self, count: int) -> Blocks | None:
-        if not self.pure or (blocks := self.inputs[0].blocks(count)) is None:
+        if not self.pure or (blocks := self.inputs[0].gathered(count)) is None:
             return None
         return in_blocks(blocks, self._of_block, lambda values: filter(self._keeps, values))
 

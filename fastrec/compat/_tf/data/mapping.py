@@ -398,7 +398,7 @@ class Map(Node):
     def blocks(self, count: int) -> Blocks | None:
         if not self.pure or self.trace.is_large:
             return None
-        if (blocks := self.inputs[0].blocks(count)) is None:
+        if (blocks := self.inputs[0].gathered(count)) is None:
             return None
         return self._in_blocks(blocks)
 

@@ -19,7 +19,7 @@ from ..columns import Variants
 from ..specs import DatasetSpec, NoneTensorSpec, TensorSpec, TypeSpec
 from ..structure import pack
 from ..trace import wrap
-from .streams import AHEAD, Blocks, Values, to_values
+from .streams import AHEAD, Blocks, Values, to_blocks, to_values
 
 __all__ = [
     "INFINITE",
@@ -116,6 +116,14 @@ class Node:
         """The elements, by the fastest way there is."""
         blocks = self.fast_blocks(AHEAD) if fast else None
         return self.values(fast) if blocks is None else to_values(blocks)
+
+    def gathered(self, count: int) -> Blocks | None:
+        """The elements as columns, into which scalars are gathered where need be."""
+        found = self.blocks(count)
+        if found is not None or not self.pure:
+            return found
+        scalars = all(isinstance(s, TensorSpec) and s.shape.sizes == () for s in self.specs)
+        return to_blocks(self.values(), count) if scalars else None
 
     def fast_blocks(self, count: int) -> Blocks | None:
         """The elements as columns, unless that is switched off."""

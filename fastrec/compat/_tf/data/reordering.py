@@ -77,7 +77,7 @@ class _Reordered(Node):
             return self._picked(node, count)
         if (paths := plain_files(node)) is not None:
             return self._read(paths, count)
-        if any(spec.shape.sizes != () for spec in node.specs) or node.blocks(1) is None:
+        if any(spec.shape.sizes != () for spec in node.specs) or node.gathered(1) is None:
             return None
         return to_blocks(self._reorder(node.stream()), count)
 

@@ -8,13 +8,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-import fastrec
-
 from ..composite import Methods, of_values
 from ..dtypes import DType, as_dtype
 from ..errors import FailedPreconditionError
 from ..ops import Array, Block, Op, invalid, of_type
-from ..tensor import as_array, convert_to_tensor
+from ..ops.strings import of_rows
+from ..tensor import convert_to_tensor
 from ..vocabulary import TextFileIndex, column_of, lines_of, numbered, values_of
 from . import Version
 
@@ -114,8 +113,7 @@ class Table:
         raise NotImplementedError
 
     def _found_all(self, _: int, keys: Block) -> Any:
-        column = keys.many and isinstance(keys.value, (np.ndarray, fastrec.Bytes))
-        return self._found(as_array(keys.value)) if column else None
+        return of_rows(self._found, keys, {})
 
     def lookup(self, keys: Any, name: str | None = None) -> Any:
         """The values of keys.

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+import fastrec
 from fastrec.columns import Arrays
 
 from ..columns import (
@@ -30,10 +31,12 @@ from .shaping import is_column
 
 def _columns(count: int, blocks: Sequence[Block]) -> list[Array] | None:
     """Arrays of as many rows; None when the elements differ in shape."""
-    if not all(isinstance(b.value, np.ndarray) for b in blocks):
+    if not all(isinstance(b.value, (np.ndarray, fastrec.Bytes)) for b in blocks):
         return None
+    values = [as_array(b.value) for b in blocks]
     return [
-        b.value if b.many else np.broadcast_to(b.value, (count, *b.value.shape)) for b in blocks
+        x if b.many else np.broadcast_to(x, (count, *x.shape))
+        for x, b in zip(values, blocks, strict=True)
     ]
 
 
@@ -200,9 +203,22 @@ def _joined_rows(columns: Sequence[Any]) -> Any:
     return rows_of_shapes(np.concatenate(parts)[places], whole)
 
 
+def _as_rows(count: int, block: Block) -> Any:
+    """Elements as rows of numbers; None where they are none."""
+    value = block.value
+    if block.many and are_numbers(value):
+        return value
+    if not isinstance(value, np.ndarray) or value.ndim == block.many:
+        return None
+    whole = value if block.many else np.broadcast_to(value, (count, *value.shape))
+    return rows_of_shapes(whole.reshape(-1), np.tile(whole.shape[1:], (count, 1)))
+
+
 def _concat_block(count: int, dim: Block, *blocks: Block) -> Any:
-    rows = [block.value for block in blocks if block.many]
-    if not dim.many and len(rows) == len(blocks) and all(map(are_numbers, rows)):
+    if not dim.many and any(block.many and are_numbers(block.value) for block in blocks):
+        rows = [_as_rows(count, block) for block in blocks]
+        if any(each is None for each in rows):
+            return None
         first = one_number(dim.value, "axis") == 0
         ranks = {shapes_of(column).shape[1] for column in rows}
         return _joined_rows(rows) if first and len(ranks) == 1 else None

@@ -15,7 +15,7 @@ from ..errors import InvalidArgumentError
 from ..shape import in_messages
 from ..specs import RaggedTensorSpec, SparseTensorSpec, TensorSpec, TypeSpec
 from ..tensor import as_array
-from . import Array, Mismatch, Op, constant_of, invalid
+from . import Array, Block, Mismatch, Op, constant_of, invalid
 
 __all__ = [
     "ALIGNED",
@@ -28,6 +28,7 @@ __all__ = [
     "ROW_SPLITS",
     "SAME_ROWS",
     "SEGMENT_IDS",
+    "SPARSE_PARTS",
     "TO_SPARSE",
     "TO_TENSOR",
     "VALUES",
@@ -553,3 +554,35 @@ TO_SPARSE = Op(
     _to_sparse,
     lambda specs, _: [SparseTensorSpec(specs[0].shape, specs[0].dtype)],
 )
+
+
+def _sparse_parts(flat: Any, splits: Any) -> tuple[Array, Any, Array]:
+    found = _to_sparse(_made(flat, splits))
+    return found.indices, found.values, np.array(found.dense_shape, np.int64)
+
+
+def _sparse_parts_spec(specs: Sequence[Any], _: Any) -> list[TypeSpec]:
+    return [
+        TensorSpec([None, 2], "int64"),
+        TensorSpec([None], specs[0].dtype),
+        TensorSpec([2], "int64"),
+    ]
+
+
+def _sparse_parts_block(count: int, flat: Block, splits: Block) -> Any:
+    """Of vectors that are one row each, as the parts of a string are."""
+    rows = flat.value
+    if not (flat.many and splits.many and isinstance(rows, Ragged)):
+        return None
+    if np.shape(splits.value) != (count, 2):
+        return None
+    lengths = rows.row_lengths
+    begins = lengths.cumsum() - lengths
+    indices = np.zeros((int(lengths.sum()), 2), np.int64)
+    indices[:, 1] = np.arange(len(indices)) - np.repeat(begins, lengths)
+    shapes = np.stack([np.ones_like(lengths), lengths], axis=1)
+    return np.split(indices, begins[1:]), rows, shapes
+
+
+# The indices, values and sizes, where the rows have no rows themselves.
+SPARSE_PARTS = Op("RaggedTensorToSparse", _sparse_parts, _sparse_parts_spec, _sparse_parts_block)

@@ -27,8 +27,9 @@ UNITS = ("BYTE", "UTF8_CHAR")
 _SPACE = b" \t\n\v\f\r"
 
 
-def _of_rows(kernel: Callable[..., Any], x: Block, attributes: dict[str, Any]) -> Any:
-    if not x.many or isinstance(x.value, list):
+def of_rows(kernel: Callable[..., Any], x: Block, attributes: dict[str, Any]) -> Any:
+    """A kernel of an array of strings on a column of them; None where it has no such form."""
+    if not x.many or not isinstance(x.value, (np.ndarray, fastrec.Bytes, fastrec.Ragged)):
         return None
     if not isinstance(x.value, fastrec.Ragged):
         return kernel(x.value, **attributes)
@@ -79,7 +80,7 @@ def mapped(
         return [TensorSpec(specs[0].shape, attributes.get("out_type", wanted))]
 
     def block(_: int, x: Block, **attributes: Any) -> Any:
-        return _of_rows(kernel, x, attributes)
+        return of_rows(kernel, x, attributes)
 
     return Op(name, kernel, infer, block, kinds="O")
 
@@ -134,7 +135,7 @@ def _matched(name: str, prepare: Callable[..., Callable[[bytes], Any]], dtype: A
         if any(each.many for each in patterns):
             return None
         values = [each.value for each in patterns]
-        return _of_rows(lambda texts: kernel(texts, *values, **attributes), x, {})
+        return of_rows(lambda texts: kernel(texts, *values, **attributes), x, {})
 
     return Op(name, kernel, of_type(wanted), block, kinds="O")
 
@@ -176,6 +177,41 @@ def in_rows(rows: Sequence[Sequence[bytes]]) -> tuple[Array, Array]:
     flat = np.empty(sum(map(len, rows)), object)
     flat[:] = [part for row in rows for part in row]
     return flat, np.cumsum([0, *map(len, rows)], dtype=np.int64)
+
+
+def _split(values: Array, mark: Array, *, cut: Callable[[bytes, bytes], Any]) -> Any:
+    if values.ndim != 1:
+        raise invalid(f"input must be a vector, got shape: {in_messages(values.shape)}")
+    if mark.ndim:
+        raise invalid(f"delimiter must be a scalar, got shape: {in_messages(mark.shape)}")
+    between: Any = mark[()]
+    return in_rows([cut(value, between) for value in values.tolist()])
+
+
+def _split_spec(specs: Sequence[Any], *_: Any, **__: Any) -> list[TypeSpec]:
+    count = specs[0].shape.num_elements()
+    return [
+        TensorSpec([None], string),
+        TensorSpec([None if count is None else count + 1], "int64"),
+    ]
+
+
+def _split_block(
+    count: int, values: Block, mark: Block, *, cut: Callable[[bytes, bytes], Any]
+) -> Any:
+    if mark.many or not values.many or not isinstance(values.value, (np.ndarray, fastrec.Bytes)):
+        return None
+    texts = as_array(values.value)
+    if texts.ndim != 2:
+        return None
+    flat, splits = _split(texts.reshape(-1), as_array(mark.value), cut=cut)
+    width = texts.shape[1]
+    own = splits[np.arange(count)[:, np.newaxis] * width + np.arange(width + 1)]
+    return fastrec.Ragged(flat, np.append(own[:, 0], splits[-1])), own - own[:, :1]
+
+
+# The parts of several strings, one after the other, and where those of each begin.
+SPLIT = Op("StringSplit", _split, _split_spec, _split_block)
 
 
 def _number(value: bytes, *, out_type: DType) -> Any:
@@ -249,7 +285,7 @@ AS_STRING = Op(
     "AsString",
     _as_string,
     of_type(string),
-    lambda _, x, **attributes: _of_rows(_as_string, x, attributes),
+    lambda _, x, **attributes: of_rows(_as_string, x, attributes),
 )
 
 
@@ -293,7 +329,7 @@ def _substr_spec(specs: Sequence[Any], *_: Any, unit: str) -> list[TypeSpec]:
 def _substr_block(_: int, x: Block, pos: Block, length: Block, *, unit: str) -> Any:
     if pos.many or length.many or pos.value.ndim:
         return None
-    return _of_rows(_substr, x, {"pos": pos.value, "length": length.value, "unit": unit})
+    return of_rows(_substr, x, {"pos": pos.value, "length": length.value, "unit": unit})
 
 
 SUBSTR = Op("Substr", _substr, _substr_spec, _substr_block)
