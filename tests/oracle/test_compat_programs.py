@@ -133,3 +133,79 @@ def test_splitting_of_several_strings(tf: Any, text: str) -> None:
         )
 
     same_in_graphs(tf, make)
+
+
+def walk(tf: Any, make: Callable[[Any], Any]) -> Any:
+    """The spec and the elements of a data set."""
+    dataset = make(tf)
+
+    def plain(part: Any) -> Any:
+        return np.asarray(part.numpy()).tolist()
+
+    return str(dataset.element_spec), [tf.nest.map_structure(plain, each) for each in dataset]
+
+
+def same_at_once(tf: Any, make: Callable[[Any], Any]) -> None:
+    expected = walk(tf, make)
+    for found in both_ways(lambda: walk(ours2, make)):
+        assert found == expected
+
+
+VERSION_1: dict[str, Callable[[Any, Any], Any]] = {
+    "split": lambda tf, s: tf.string_split([s]).values,
+    "dense": lambda tf, s: tf.sparse_tensor_to_dense(tf.string_split([s]), default_value=""),
+    "length": lambda tf, s: tf.size(tf.strings.split([s]).values),
+    "hash": lambda tf, s: tf.string_to_hash_bucket_fast(s, 7),
+    "joined": lambda tf, s: tf.reduce_join([s, s], reduction_indices=0),
+    "expanded": lambda tf, s: tf.expand_dims(s, dim=0),
+    "largest": lambda tf, s: tf.argmax([tf.strings.length(s), 3], dimension=0),
+    "sparse": lambda tf, s: tf.sparse_to_dense([[0]], [2], s, default_value="z"),
+}
+
+
+@pytest.mark.parametrize("name", VERSION_1)
+def test_names_of_version_1_in_functions(tf: Any, name: str) -> None:
+    function = VERSION_1[name]
+    same_at_once(
+        tf,
+        lambda tf: tf.data.Dataset.from_tensor_slices(["a b c", "d e", "f"]).map(
+            lambda text: function(tf.compat.v1, text)
+        ),
+    )
+
+
+def test_specs_of_functions_that_decide(tf: Any) -> None:
+    def make(tf: Any) -> Any:
+        def views(x: Any) -> Any:
+            image = tf.reshape(tf.cast(x, tf.float32) + tf.zeros([12]), [3, 4])
+            if x > 4:
+                image = tf.reverse(image, [0])
+            if x % 2 == 0:
+                return {"image": image, "mask": tf.ones([3])}
+            return {"image": image + 1.0, "mask": tf.ones([2])}
+
+        found = tf.data.Dataset.range(6).map(views)
+        return found.map(lambda row: (row["image"], tf.shape(row["mask"]))).batch(2, True)
+
+    same_at_once(tf, make)
+
+
+@pytest.mark.parametrize(
+    "how",
+    [
+        {"size": 1, "dynamic_size": True},
+        {"size": 0, "dynamic_size": True},
+        {"size": 2, "element_shape": [3]},
+        {"size": 0, "element_shape": [3], "dynamic_size": True},
+    ],
+    ids=str,
+)
+def test_arrays_that_nothing_was_written_to(tf: Any, how: dict[str, Any]) -> None:
+    def told(tf: Any, ask: Callable[[Any], Any]) -> Any:
+        try:
+            return ask(tf.TensorArray(tf.float32, **how)).numpy().tolist()
+        except Exception as error:
+            return type(error).__name__, str(error)
+
+    for ask in (lambda array: array.stack(), lambda array: array.read(0)):
+        assert told(ours2, ask) == told(tf, ask)

@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from .ops import Draw
+from .specs import TypeSpec
 from .trace import Called, Trace, Undecided
 
 __all__ = ["Branches"]
@@ -19,6 +20,7 @@ __all__ = ["Branches"]
 _MOST_WAYS = 64  # more are those of a loop, or of a function that never does the same
 
 Path = tuple[bool, ...]
+Sizes = Sequence[int | None] | None
 
 
 class _Question:
@@ -76,3 +78,32 @@ class Branches:
             if structure is not _Question:
                 return structure, list(found)
             path = (*path, bool(found[0]))
+
+    def signature(self) -> tuple[Any, list[TypeSpec]] | None:
+        """The structure of what it returns, and specs that hold whether its answers are yes or no.
+
+        None where they are not known.
+        """
+        try:
+            (structure, specs), (other, others) = map(self._all_answered, (True, False))
+        except Exception:  # which a call with values raises, if it comes to that
+            return None
+        pairs = list(zip(specs, others, strict=False))
+        alike = all(type(a) is type(b) and a.dtype is b.dtype for a, b in pairs)
+        if structure != other or not alike or len(specs) != len(others):
+            return None
+        return structure, [a.reshaped(_common(a.shape.sizes, b.shape.sizes)) for a, b in pairs]
+
+    def _all_answered(self, answer: bool) -> tuple[Any, list[TypeSpec]]:
+        path: Path = ()
+        while True:
+            trace, structure = self._way(path)
+            if structure is not _Question:
+                return structure, trace.specs
+            path = (*path, answer)
+
+
+def _common(first: Sizes, second: Sizes) -> Sizes:
+    if first is None or second is None or len(first) != len(second):
+        return None
+    return [a if a == b else None for a, b in zip(first, second, strict=True)]

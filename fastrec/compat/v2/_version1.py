@@ -7,11 +7,16 @@ graph is being built; what belongs to graphs is that of :mod:`fastrec.compat.v1`
 
 from __future__ import annotations
 
+import functools
 import importlib
+import inspect
 import sys
 from collections.abc import Callable
 from types import ModuleType
 from typing import Any
+
+from .._tf.structure import flatten, pack
+from .._tf.tensor import Tensor
 
 __all__ = ["Version1"]
 
@@ -67,6 +72,13 @@ _OF_GRAPHS = {
 
 def _v2(path: str) -> Any:
     found: Any = importlib.import_module(_HERE)
+    for name in path.split("."):
+        found = getattr(found, name)
+    return found
+
+
+def _v1(path: str) -> Any:
+    found: Any = importlib.import_module(_GRAPHS)
     for name in path.split("."):
         found = getattr(found, name)
     return found
@@ -137,6 +149,51 @@ def _building() -> bool:
     return bool(module and module.inside.graphs)
 
 
+def _at_once(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function that adds to graphs, for tensors that have values, or are traced."""
+
+    @functools.wraps(function)
+    def called(*arguments: Any, **named: Any) -> Any:
+        structure, leaves = flatten((arguments, named), lists=True)
+        places = [i for i, leaf in enumerate(leaves) if _is_tensor(leaf)]
+        if not places:
+            return function(*arguments, **named)
+
+        def in_graph(*tensors: Any) -> Any:
+            given = list(leaves)
+            for place, tensor in zip(places, tensors, strict=True):
+                given[place] = tensor
+            given_arguments, given_named = pack(structure, given)
+            return function(*given_arguments, **given_named)
+
+        from ..v1._functions import GraphFunction
+
+        run = GraphFunction(in_graph, lambda dataset: dataset, lambda dataset: dataset)
+        return run(*[leaves[place] for place in places])
+
+    return called
+
+
+def _either(function: Callable[..., Any], path: str) -> Callable[..., Any]:
+    """A function of version 2, or that of version 1 for arguments that only this one has."""
+
+    @functools.wraps(function)
+    def called(*arguments: Any, **named: Any) -> Any:
+        if not named or named.keys() <= inspect.signature(function).parameters.keys():
+            return function(*arguments, **named)
+        return _at_once(_v1(path))(*arguments, **named)
+
+    return called
+
+
+def _is_function(value: Any) -> bool:
+    return callable(value) and not isinstance(value, type)
+
+
+def _is_tensor(value: Any) -> bool:
+    return isinstance(value, Tensor) or hasattr(value, "_raw")
+
+
 class Version1(ModuleType):
     """The names of version 1, or of one of its modules.
 
@@ -167,11 +224,10 @@ class Version1(ModuleType):
             if isinstance(found, ModuleType):
                 return Version1(path)
             if found is not None:
-                return found
-        found = importlib.import_module(_GRAPHS)
-        for part in path.split("."):
-            found = getattr(found, part)
-        return found
+                return _either(found, path) if _is_function(found) else found
+        found = _v1(path)
+        of_graphs = _building() or path.partition(".")[0] in _OF_GRAPHS
+        return _at_once(found) if not of_graphs and _is_function(found) else found
 
     @staticmethod
     def _of_version_2(path: str) -> Any:

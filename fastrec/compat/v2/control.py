@@ -14,7 +14,7 @@ from .._tf.dtypes import as_dtype
 from .._tf.nest import map_structure
 from .._tf.ops import Op
 from .._tf.structure import flatten, pack
-from .._tf.tensor import EagerTensor, as_array, convert_to_tensor
+from .._tf.tensor import EagerTensor, TensorShape, as_array, convert_to_tensor
 from .._tf.trace import run
 from .array_ops import stack
 
@@ -246,6 +246,7 @@ class TensorArray:
         self._values: dict[int, Any] = {}
         self._size = 0 if size is None else int(np.asarray(size))
         self._grows = bool(dynamic_size)
+        self._shape = TensorShape(element_shape)
 
     def size(self) -> Any:
         """Return the number of tensors."""
@@ -258,19 +259,34 @@ class TensorArray:
             text = f"Tried to write to index {at} but array is not resizeable and size is: "
             raise _errors.OutOfRangeError(None, None, text + str(self._size))
         self._values[at] = convert_to_tensor(value, self.dtype)
+        if self._shape.sizes is None:
+            self._shape = self._values[at].shape
         self._size = max(self._size, at + 1)
         return self
 
     def read(self, index: Any, name: str | None = None) -> Any:
-        """The tensor at a number."""
-        return self._values[int(np.asarray(index))]
+        """The tensor at a number; zeros where none was written."""
+        at = int(np.asarray(index))
+        if at < 0:
+            text = f"Tried to read from negative index {at}"
+            raise _errors.OutOfRangeError(None, None, text)
+        if at >= self._size:
+            text = f"Tried to read from index {at} but array size is: {self._size} "
+            raise _errors.OutOfRangeError(None, None, text)
+        if at not in self._values:
+            if not self._shape.is_fully_defined():
+                text = f"Cannot convert a partially known TensorShape {self._shape} to a Tensor."
+                raise ValueError(text)
+            empty = b"" if self.dtype.name == "string" else 0
+            self._values[at] = EagerTensor(np.full(self._shape.sizes, empty, self.dtype.numpy))
+        return self._values[at]
 
     def stack(self, name: str | None = None) -> Any:
         """All of them, one below the other."""
         if not self._size:
-            return EagerTensor(np.zeros(0, self.dtype.numpy))
-        known = next(iter(self._values.values()))
-        return stack([self._values.get(i, known * 0) for i in range(self._size)])
+            known = self._shape.as_list() if self._shape.is_fully_defined() else []
+            return EagerTensor(np.zeros((0, *known), self.dtype.numpy))
+        return stack([self.read(i) for i in range(self._size)])
 
     def unstack(self, value: Any, name: str | None = None) -> TensorArray:
         """Take the rows of a tensor."""

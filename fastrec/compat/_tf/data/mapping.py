@@ -458,6 +458,11 @@ class EagerMap(Untraced):
         known = all(isinstance(spec, TypeSpec) for spec in node.specs)
         self._branches = function.branches(node.specs) if known else None
 
+    def _known(self) -> tuple[Any, list[TypeSpec]]:
+        if self._found is None and self._branches is not None:
+            self._found = self._branches.signature()
+        return super()._known()
+
     def _tried(self) -> Values:
         return map(functools.partial(self._call, {}), self.inputs[0].stream(False))
 
