@@ -12,11 +12,30 @@ from ._ops import GRAPHS
 
 __all__ = ["found"]
 
-_LATE = Late(GRAPHS, RaggedTensor, RaggedTensor)
-#: What ``tf`` itself has, and where it is otherwise.
+_LATE = Late(GRAPHS, RaggedTensor)
+#: What ``tf`` itself has of the other name spaces.
 _AT_TOP = {
-    "string_to_hash_bucket": ("strings", "to_hash_bucket"),
-    "string_to_hash_bucket_strong": ("strings", "to_hash_bucket_strong"),
+    **dict.fromkeys(
+        {
+            "accumulate_n",
+            "angle",
+            "confusion_matrix",
+            "conj",
+            "cumprod",
+            "erfc",
+            "imag",
+            "is_non_decreasing",
+            "is_strictly_increasing",
+            "lgamma",
+            "log_sigmoid",
+            "real",
+            "unsorted_segment_sqrt_n",
+        },
+        "math",
+    ),
+    "extract_image_patches": "image",
+    "string_to_hash_bucket": "strings",
+    "string_to_hash_bucket_strong": "strings",
 }
 
 
@@ -28,6 +47,47 @@ def _to_hash_bucket(
     return _LATE.find("strings", "to_hash_bucket")(given, num_buckets, name)
 
 
+def _in_top_k(predictions: Any, targets: Any, k: Any, name: str | None = None) -> Any:
+    """Whether the prediction of the target is among the `k` greatest of its row."""
+    return _LATE.find("nn", "in_top_k")(targets, predictions, k, name)
+
+
+def _confusion_matrix(
+    labels: Any,
+    predictions: Any,
+    num_classes: Any = None,
+    dtype: Any = "int32",
+    name: str | None = None,
+    weights: Any = None,
+) -> Any:
+    """How often each label has got each prediction."""
+    function = _LATE.find("math", "confusion_matrix")
+    return function(labels, predictions, num_classes, weights, dtype, name)
+
+
+def _extract_image_patches(
+    images: Any,
+    ksizes: Any = None,
+    strides: Any = None,
+    rates: Any = None,
+    padding: Any = None,
+    name: str | None = None,
+    sizes: Any = None,
+) -> Any:
+    """Windows of images, each as the channels of a pixel."""
+    size = ksizes if sizes is None else sizes
+    return _LATE.find("image", "extract_patches")(images, size, strides, rates, padding, name)
+
+
+#: What has other arguments than in version 2.
+_OTHERWISE = {
+    "confusion_matrix": _confusion_matrix,
+    "extract_image_patches": _extract_image_patches,
+    "in_top_k": _in_top_k,
+    "to_hash_bucket": _to_hash_bucket,
+}
+
+
 def found(where: str, name: str) -> Any:
     """The function ``tf.where.name``.
 
@@ -36,10 +96,9 @@ def found(where: str, name: str) -> Any:
     AttributeError
         When there is none.
     """
-    place = (where, name) if where else _AT_TOP.get(name, ("", name))
-    if place == ("strings", "to_hash_bucket"):
-        return _to_hash_bucket
-    function = _LATE.find(*place)
-    if function is None:
+    place = where or _AT_TOP.get(name, "")
+    method = name.removeprefix("string_") if place == "strings" else name
+    function = _LATE.find(place, method)
+    if function is None and (place, name) != ("image", "extract_image_patches"):
         raise _missing.error(where, name)
-    return function
+    return _OTHERWISE.get(method, function)

@@ -7,7 +7,7 @@ from typing import Any
 
 from .._tf.faces import functions_of as _functions_of
 from .._tf.faces import one_of
-from . import _missing
+from . import _late
 from .math_ops import activations as _activations
 from .math_ops import math as _math
 from .math_ops import pixels as _pixels
@@ -35,4 +35,4 @@ def moments(
 
 
 def __getattr__(name: str) -> Any:
-    raise _missing.error("nn", name)
+    return _late.found("nn", name)

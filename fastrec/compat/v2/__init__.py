@@ -135,8 +135,6 @@ def __getattr__(name: str) -> Any:
         from . import compat
 
         return getattr(compat.v1, name)
-    raise AttributeError(
-        f"fastrec.compat.v2 has no {name!r}: it covers what reads, writes, parses and batches "
-        f"records, images and text, and what such programs call besides. The list is in "
-        f"docs/compat-v2.md."
-    )
+    from ._late import found
+
+    return found("", name)

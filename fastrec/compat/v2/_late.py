@@ -11,12 +11,7 @@ from ._eager import EAGER
 
 __all__ = ["found"]
 
-
-_LATE = Late(
-    EAGER,
-    RaggedTensor,
-    lambda values, splits: RaggedTensor.from_row_splits(values, splits, validate=False),
-)
+_LATE = Late(EAGER, RaggedTensor)
 
 
 def found(where: str, name: str) -> Any:
@@ -28,7 +23,14 @@ def found(where: str, name: str) -> Any:
         When there is none.
     """
     function = _LATE.find(where, name)
+    if function is None and not where:
+        raise AttributeError(
+            f"fastrec.compat.v2 has no {name!r}: it covers what reads, writes, parses and batches "
+            f"records, images and text, and what such programs call besides. The list is in "
+            f"docs/compat-v2.md."
+        )
     if function is None:
-        place = f"fastrec.compat.v2.{where}" if where else "fastrec.compat.v2"
-        raise AttributeError(f"{place} has no {name!r}; docs/compat-v2.md says what is covered")
+        raise AttributeError(
+            f"fastrec.compat.v2.{where} has no {name!r}; docs/compat-v2.md says what is covered"
+        )
     return function

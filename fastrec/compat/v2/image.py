@@ -26,6 +26,6 @@ def sample_distorted_bounding_box(
 
 
 def __getattr__(name: str) -> Any:
-    from . import _late
+    from ._late import found
 
-    return _late.found("image", name)
+    return found("image", name)

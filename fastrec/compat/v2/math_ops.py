@@ -71,7 +71,8 @@ def __getattr__(name: str) -> Any:
         from . import ordering_ops
 
         return getattr(ordering_ops, name)
-    from . import _faces, _late
+    from . import _faces
+    from ._late import found
 
     late = functions_of(_faces.segments, _faces.activations)
-    return late[name] if name in late else _late.found("math", name)
+    return late[name] if name in late else found("math", name)

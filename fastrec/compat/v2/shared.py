@@ -31,7 +31,18 @@ def matvec(a: Any, b: Any, transpose_a: bool = False, name: str | None = None, *
 
 
 bitwise = SimpleNamespace(**functions_of(_bitwise))
-nn = SimpleNamespace(
+
+
+class _Nn(SimpleNamespace):
+    """With the functions that few programs use."""
+
+    def __getattr__(self, name: str) -> Any:
+        from ._late import found
+
+        return found("nn", name)
+
+
+nn = _Nn(
     **functions_of(activations, pixels),
     sigmoid=math.sigmoid,
     tanh=math.tanh,

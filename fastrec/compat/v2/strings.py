@@ -67,6 +67,6 @@ def _of_values(found: RaggedTensor, outer: RaggedTensor) -> RaggedTensor:
 
 
 def __getattr__(name: str) -> Any:
-    from . import _late
+    from ._late import found
 
-    return _late.found("strings", name)
+    return found("strings", name)

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from ..dtypes import int32, string
@@ -25,13 +25,14 @@ class Characters(Faces):
     version : Version
     ragged : type
         Of ragged tensors.
-    row : callable
-        Of values and row splits; gives the ragged tensor of them.
     """
 
-    def __init__(self, version: Version, ragged: Any, row: Callable[[Any, Any], Any]) -> None:
+    def __init__(self, version: Version, ragged: Any) -> None:
         super().__init__(version)
-        self._ragged, self._row = ragged, row
+        self._ragged = ragged
+
+    def _row(self, values: Any, splits: Any) -> Any:
+        return self._ragged.from_row_splits(values, splits, validate=False)
 
     def _known(self, op: Op, attribute: str, value: str, allowed: Sequence[str]) -> str:
         if value not in allowed:

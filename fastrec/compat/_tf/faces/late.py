@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from . import Version
@@ -13,7 +12,7 @@ __all__ = ["Late"]
 #: By name space: the names of functions, which are methods of :func:`_made`'s objects.
 NAMES: dict[str, frozenset[str]] = {
     "strings": frozenset(
-        {
+        [
             "bytes_split",
             "ngrams",
             "to_hash_bucket",
@@ -25,8 +24,74 @@ NAMES: dict[str, frozenset[str]] = {
             "unicode_split_with_offsets",
             "unicode_transcode",
             "unsorted_segment_join",
-        }
+        ]
     ),
+    "math": frozenset(
+        [
+            "accumulate_n",
+            "acosh",
+            "angle",
+            "asinh",
+            "atanh",
+            "confusion_matrix",
+            "conj",
+            "cumprod",
+            "cumulative_logsumexp",
+            "erfc",
+            "imag",
+            "in_top_k",
+            "is_non_decreasing",
+            "is_strictly_increasing",
+            "lgamma",
+            "log_sigmoid",
+            "nextafter",
+            "polyval",
+            "real",
+            "reciprocal_no_nan",
+            "reduce_euclidean_norm",
+            "scalar_mul",
+            "softsign",
+            "unsorted_segment_sqrt_n",
+            "xdivy",
+            "xlog1py",
+            "xlogy",
+            "zero_fraction",
+        ]
+    ),
+    "nn": frozenset(
+        [
+            "elu",
+            "gelu",
+            "in_top_k",
+            "leaky_relu",
+            "relu6",
+            "selu",
+            "silu",
+            "softsign",
+            "swish",
+            "zero_fraction",
+        ]
+    ),
+    "image": frozenset(
+        [
+            "combined_non_max_suppression",
+            "extract_patches",
+            "image_gradients",
+            "non_max_suppression_overlaps",
+            "non_max_suppression_padded",
+            "non_max_suppression_with_scores",
+            "psnr",
+            "rgb_to_yiq",
+            "rgb_to_yuv",
+            "sobel_edges",
+            "ssim",
+            "ssim_multiscale",
+            "total_variation",
+            "yiq_to_rgb",
+            "yuv_to_rgb",
+        ]
+    ),
+    "": frozenset(["acosh", "asinh", "atanh", "bitcast", "complex", "scalar_mul", "unravel_index"]),
 }
 
 
@@ -38,12 +103,10 @@ class Late:
     version : Version
     ragged : type
         Of ragged tensors.
-    row : callable
-        Of values and row splits; gives the ragged tensor of them.
     """
 
-    def __init__(self, version: Version, ragged: Any, row: Callable[[Any, Any], Any]) -> None:
-        self._version, self._ragged, self._row = version, ragged, row
+    def __init__(self, version: Version, ragged: Any) -> None:
+        self._version, self._ragged = version, ragged
         self._topics: dict[str, Any] = {}
 
     def find(self, where: str, name: str) -> Any:
@@ -55,6 +118,14 @@ class Late:
         return getattr(self._topics[where], name)
 
     def _made(self, where: str) -> Any:
-        from .characters import Characters
+        if where == "strings":
+            from .characters import Characters
 
-        return Characters(self._version, self._ragged, self._row)
+            return Characters(self._version, self._ragged)
+        if where == "image":
+            from .measures import Measures
+
+            return Measures(self._version)
+        from .special import Special
+
+        return Special(self._version)

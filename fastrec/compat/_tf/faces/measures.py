@@ -1,0 +1,205 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Functions of ``tf.image`` that few programs use: measures, other colours, boxes by class."""
+
+from __future__ import annotations
+
+from collections import namedtuple
+from collections.abc import Sequence
+from typing import Any
+
+from ..dtypes import float32, int32
+from ..ops import Op, arithmetic
+from ..ops import measures as rows
+from . import Faces
+from .images import Images
+
+__all__ = ["Measures"]
+
+CombinedNonMaxSuppression = namedtuple(
+    "CombinedNonMaxSuppression",
+    ["nmsed_boxes", "nmsed_scores", "nmsed_classes", "valid_detections"],
+)
+_POWERS = (0.0448, 0.2856, 0.3001, 0.2363, 0.1333)
+_LOWEST = float("-inf")
+
+
+class Measures(Faces):
+    """The functions, for one of the versions."""
+
+    def _mixed(self, name: str, images: Any) -> Any:
+        tensor = self._version.checked(rows.MIXED[name], self._tensor(images))
+        return self._apply(rows.MIXED[name], [tensor])
+
+    def rgb_to_yuv(self, images: Any) -> Any:
+        """Luma and two chromas of red, green and blue."""
+        return self._mixed("RgbToYuv", images)
+
+    def yuv_to_rgb(self, images: Any) -> Any:
+        """Red, green and blue of luma and two chromas."""
+        return self._mixed("YuvToRgb", images)
+
+    def rgb_to_yiq(self, images: Any) -> Any:
+        """Luma and two chromas of NTSC of red, green and blue."""
+        return self._mixed("RgbToYiq", images)
+
+    def yiq_to_rgb(self, images: Any) -> Any:
+        """Red, green and blue of luma and two chromas of NTSC."""
+        return self._mixed("YiqToRgb", images)
+
+    def total_variation(self, images: Any, name: str | None = None) -> Any:
+        """The sum of the differences of neighbouring pixels."""
+        tensor = self._tensor(images)
+        if tensor.shape.ndims not in (3, 4, None):
+            raise ValueError("'images' must be either 3 or 4-dimensional.")
+        return self._apply(rows.TOTAL_VARIATION, [tensor], name)
+
+    def _scaled(self, first: Any, second: Any, most: Any) -> list[Any]:
+        """Images and the largest value, from 0 to 1."""
+        x, y = self._tensor(first), self._tensor(second)
+        largest = self._tensor(most)
+        if largest.dtype is not x.dtype:
+            largest = self._apply(arithmetic.CAST, [largest], None, DstT=x.dtype)
+        convert = Images(self._version).convert_image_dtype
+        return [convert(each, float32) for each in (x, y, largest)]
+
+    def psnr(self, a: Any, b: Any, max_val: Any, name: str | None = None) -> Any:
+        """The ratio of the largest value to the error, in decibels."""
+        return self._apply(rows.PSNR, self._scaled(a, b, max_val), name)
+
+    def ssim(
+        self,
+        img1: Any,
+        img2: Any,
+        max_val: Any,
+        filter_size: int = 11,
+        filter_sigma: float = 1.5,
+        k1: float = 0.01,
+        k2: float = 0.03,
+        return_index_map: bool = False,
+    ) -> Any:
+        """The structural similarity of images, or of each of their windows."""
+        how = {"size": int(filter_size), "sigma": float(filter_sigma), "k1": k1, "k2": k2}
+        inputs = self._scaled(img1, img2, max_val)
+        return self._apply(rows.SSIM, inputs, None, index=bool(return_index_map), **how)
+
+    def ssim_multiscale(
+        self,
+        img1: Any,
+        img2: Any,
+        max_val: Any,
+        power_factors: Sequence[float] = _POWERS,
+        filter_size: int = 11,
+        filter_sigma: float = 1.5,
+        k1: float = 0.01,
+        k2: float = 0.03,
+    ) -> Any:
+        """The structural similarity of images at several scales."""
+        how = {"size": int(filter_size), "sigma": float(filter_sigma), "k1": k1, "k2": k2}
+        inputs = self._scaled(img1, img2, max_val)
+        return self._apply(rows.MULTISCALE, inputs, None, powers=tuple(power_factors), **how)
+
+    def sobel_edges(self, image: Any) -> Any:
+        """The edges from top to bottom and from left to right, as a dimension more."""
+        return self._apply(rows.SOBEL, [self._version.checked(rows.SOBEL, self._tensor(image))])
+
+    def image_gradients(self, image: Any) -> Any:
+        """The differences to the pixels below and to the right."""
+        tensor = self._tensor(image)
+        if tensor.shape.ndims != 4:
+            raise ValueError(
+                f"image_gradients expects a 4D tensor [batch_size, h, w, d], not {tensor.shape}."
+            )
+        return tuple(self._version.apply_all(rows.GRADIENTS, [tensor]))
+
+    def extract_patches(
+        self, images: Any, sizes: Any, strides: Any, rates: Any, padding: str, name: Any = None
+    ) -> Any:
+        """Windows of images, each as the channels of a pixel."""
+        if padding not in ("SAME", "VALID"):
+            raise self._version.refused_value(
+                rows.PATCHES.name, "padding", padding, ("SAME", "VALID")
+            )
+        how = {"sizes": sizes, "strides": strides, "rates": rates}
+        for key, value in how.items():
+            numbers = [int(each) for each in value]
+            if len(numbers) != 4 or numbers[0] != 1 or numbers[3] != 1 or min(numbers) < 1:
+                raise ValueError(f"{key} must be [1, rows, columns, 1], got {numbers}")
+            how[key] = tuple(numbers[1:3])
+        return self._apply(rows.PATCHES, [self._tensor(images)], name, padding=padding, **how)
+
+    def _boxes(self, op: Op, values: Sequence[Any], name: str | None, **how: Any) -> list[Any]:
+        kinds = [float32, float32, int32, *[float32] * (len(values) - 3)]
+        inputs = [self._given(value, kind) for value, kind in zip(values, kinds, strict=True)]
+        found: list[Any] = self._version.apply_all(op, inputs, name, **how)
+        return found
+
+    def non_max_suppression_with_scores(
+        self,
+        boxes: Any,
+        scores: Any,
+        max_output_size: Any,
+        iou_threshold: Any = 0.5,
+        score_threshold: Any = _LOWEST,
+        soft_nms_sigma: Any = 0.0,
+        name: str | None = None,
+    ) -> Any:
+        """The numbers of the best boxes, and their scores, which overlaps may lower."""
+        values = (boxes, scores, max_output_size, iou_threshold, score_threshold, soft_nms_sigma)
+        return tuple(self._boxes(rows.WITH_SCORES, values, name))
+
+    def non_max_suppression_overlaps(
+        self,
+        overlaps: Any,
+        scores: Any,
+        max_output_size: Any,
+        overlap_threshold: Any = 0.5,
+        score_threshold: Any = _LOWEST,
+        name: str | None = None,
+    ) -> Any:
+        """The numbers of the best boxes, of which it is given how much they overlap."""
+        values = (overlaps, scores, max_output_size, overlap_threshold, score_threshold)
+        return self._boxes(rows.OF_OVERLAPS, values, name)[0]
+
+    def non_max_suppression_padded(
+        self,
+        boxes: Any,
+        scores: Any,
+        max_output_size: Any,
+        iou_threshold: Any = 0.5,
+        score_threshold: Any = _LOWEST,
+        pad_to_max_output_size: bool = False,
+        name: str | None = None,
+        sorted_input: bool = False,
+        canonicalized_coordinates: bool = False,
+        tile_size: int = 512,
+    ) -> Any:
+        """The numbers of the best boxes, filled up with zeros, and how many there are."""
+        if self._tensor(boxes).shape.ndims not in (2, None):
+            raise NotImplementedError(
+                "non_max_suppression_padded covers the boxes of one image; for a batch use "
+                "combined_non_max_suppression"
+            )
+        values = (boxes, scores, max_output_size, iou_threshold, score_threshold)
+        return tuple(self._boxes(rows.PADDED, values, name, pad=bool(pad_to_max_output_size)))
+
+    def combined_non_max_suppression(
+        self,
+        boxes: Any,
+        scores: Any,
+        max_output_size_per_class: Any,
+        max_total_size: Any,
+        iou_threshold: Any = 0.5,
+        score_threshold: Any = _LOWEST,
+        pad_per_class: bool = False,
+        clip_boxes: bool = True,
+        name: str | None = None,
+    ) -> Any:
+        """The best boxes of each class of each image."""
+        kinds = (float32, float32, int32, int32, float32, float32)
+        sizes = (max_output_size_per_class, max_total_size)
+        values = (boxes, scores, *sizes, iou_threshold, score_threshold)
+        inputs = [self._given(value, kind) for value, kind in zip(values, kinds, strict=True)]
+        how = {"pad_per_class": bool(pad_per_class), "clip_boxes": bool(clip_boxes)}
+        return CombinedNonMaxSuppression(
+            *self._version.apply_all(rows.BY_CLASS, inputs, name, **how)
+        )

@@ -1,0 +1,226 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Functions of numbers that few programs use, in ``tf.math`` and ``tf.nn``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..dtypes import as_dtype, float32, int32
+from ..ops import Op, arithmetic, reductions, segments
+from ..ops import special as rows
+from . import Faces, Version
+
+__all__ = ["Special"]
+
+
+class Special(Faces):
+    """The functions, for one of the versions."""
+
+    def __init__(self, version: Version) -> None:
+        super().__init__(version)
+        for name, op in rows.UNARY.items():
+            setattr(self, name, self._unary(op))
+        for name, op in rows.BINARY.items():
+            setattr(self, name, self._binary(op))
+
+    def _of(self, op: Op, x: Any, name: str | None) -> Any:
+        return self._apply(op, [self._version.checked(op, self._tensor(x))], name)
+
+    def _unary(self, op: Op) -> Callable[..., Any]:
+        def function(x: Any, name: str | None = None) -> Any:
+            return self._of(op, x, name)
+
+        function.__doc__ = f"TensorFlow's ``{op.name}`` of each element."
+        return function
+
+    def _binary(self, op: Op) -> Callable[..., Any]:
+        def function(x: Any, y: Any, name: str | None = None) -> Any:
+            first, second = self._version.pair(op.name, x, y)
+            self._version.checked(op, first)
+            return self._apply(op, [first, second], name)
+
+        function.__doc__ = f"TensorFlow's ``{op.name}`` of each two elements."
+        return function
+
+    def real(self, input: Any, name: str | None = None) -> Any:
+        """The real parts of numbers."""
+        return self._of(rows.REAL, input, name)
+
+    def imag(self, input: Any, name: str | None = None) -> Any:
+        """The imaginary parts of numbers."""
+        return self._of(rows.IMAG, input, name)
+
+    def angle(self, input: Any, name: str | None = None) -> Any:
+        """The angles of complex numbers."""
+        return self._of(rows.ANGLE, input, name)
+
+    def conj(self, x: Any, name: str | None = None) -> Any:
+        """The numbers with the other imaginary parts."""
+        return self._apply(rows.CONJ, [self._tensor(x)], name)
+
+    def complex(self, real: Any, imag: Any, name: str | None = None) -> Any:
+        """Complex numbers of their parts."""
+        first, second = self._tensor(real), self._tensor(imag)
+        if first.dtype is not second.dtype or first.dtype.name not in ("float32", "float64"):
+            raise TypeError(
+                "The `real` and `imag` components have incorrect types: "
+                f"{first.dtype.name} {second.dtype.name}. They must be consistent, and one of "
+                "[tf.float32, tf.float64]"
+            )
+        return self._apply(rows.COMPLEX, [first, second], name)
+
+    def silu(self, features: Any, beta: Any = 1.0) -> Any:
+        """Numbers times the sigmoid of themselves, which are multiplied by `beta` there."""
+        x = self._tensor(features)
+        if isinstance(beta, (int, float)) and beta == 1:
+            return self._of(rows.SILU, x, None)
+        factor = self._tensor(beta, x.dtype)
+        inner = self._apply(arithmetic.MUL, [x, factor])
+        return self._apply(arithmetic.MUL, [x, self._apply(arithmetic.SIGMOID, [inner])])
+
+    swish = silu
+
+    def gelu(self, features: Any, approximate: bool = False, name: str | None = None) -> Any:
+        """Numbers times the share of a normal distribution that is below them."""
+        return self._of(rows.GELU[bool(approximate)], features, name)
+
+    def leaky_relu(self, features: Any, alpha: Any = 0.2, name: str | None = None) -> Any:
+        """Numbers, times `alpha` where they are below 0."""
+        x = self._tensor(features)
+        less = self._apply(arithmetic.MUL, [x, self._tensor(alpha, x.dtype)])
+        return self._apply(arithmetic.MAXIMUM, [x, less], name)
+
+    def cumprod(
+        self,
+        x: Any,
+        axis: Any = 0,
+        exclusive: bool = False,
+        reverse: bool = False,
+        name: str | None = None,
+    ) -> Any:
+        """Products of the elements so far, along a dimension."""
+        return self._scan(rows.CUMPROD, x, axis, exclusive, reverse, name)
+
+    def cumulative_logsumexp(
+        self,
+        x: Any,
+        axis: Any = 0,
+        exclusive: bool = False,
+        reverse: bool = False,
+        name: str | None = None,
+    ) -> Any:
+        """Logarithms of the sums of the powers of e so far, along a dimension."""
+        return self._scan(rows.CUMULATIVE_LOGSUMEXP, x, axis, exclusive, reverse, name)
+
+    def _scan(
+        self, op: Op, x: Any, axis: Any, exclusive: bool, reverse: bool, name: str | None
+    ) -> Any:
+        given = self._version.checked(op, self._tensor(x))
+        how = {"exclusive": bool(exclusive), "reverse": bool(reverse)}
+        return self._apply(op, [given, self._given(axis, int32)], name, **how)
+
+    def reduce_euclidean_norm(
+        self, input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
+    ) -> Any:
+        """Roots of the sums of squares."""
+        x = self._tensor(input_tensor)
+        squares = self._apply(arithmetic.SQUARE, [x])
+        dimensions = [] if axis is None else [self._tensor(np.array(axis, np.int32))]
+        how = {"keep_dims": bool(keepdims)}
+        total = self._apply(reductions.SUM, [squares, *dimensions], None, **how)
+        if x.dtype.numpy.kind in "fc":
+            return self._apply(arithmetic.SQRT, [total], name)
+        wide = self._apply(arithmetic.CAST, [total], None, DstT=as_dtype("float64"))
+        return self._apply(
+            arithmetic.CAST, [self._apply(arithmetic.SQRT, [wide])], name, DstT=x.dtype
+        )
+
+    def is_non_decreasing(self, x: Any, name: str | None = None) -> Any:
+        """Whether no element is less than the one before."""
+        return self._apply(rows.IS_NON_DECREASING, [self._tensor(x)], name)
+
+    def is_strictly_increasing(self, x: Any, name: str | None = None) -> Any:
+        """Whether every element is greater than the one before."""
+        return self._apply(rows.IS_STRICTLY_INCREASING, [self._tensor(x)], name)
+
+    def zero_fraction(self, value: Any, name: str | None = None) -> Any:
+        """The share of elements that are 0."""
+        return self._apply(rows.ZERO_FRACTION, [self._tensor(value)], name)
+
+    def in_top_k(self, targets: Any, predictions: Any, k: Any, name: str | None = None) -> Any:
+        """Whether the prediction of the target is among the `k` greatest of its row."""
+        inputs = [self._tensor(predictions, float32), self._given(targets, int32)]
+        return self._apply(rows.IN_TOP_K, [*inputs, self._given(k, int32)], name)
+
+    def confusion_matrix(
+        self,
+        labels: Any,
+        predictions: Any,
+        num_classes: Any = None,
+        weights: Any = None,
+        dtype: Any = "int32",
+        name: str | None = None,
+    ) -> Any:
+        """How often each label has got each prediction."""
+        inputs = [self._given(each, int32) for each in (labels, predictions)]
+        inputs += [] if weights is None else [self._tensor(weights)]
+        classes = None if num_classes is None else int(num_classes)
+        op = rows.CONFUSION_MATRIX
+        return self._apply(op, inputs, name, classes=classes, dtype=as_dtype(dtype))
+
+    def polyval(self, coeffs: Sequence[Any], x: Any, name: str | None = None) -> Any:
+        """Values of a polynomial, whose coefficients begin with that of the highest power."""
+        if not isinstance(coeffs, list):
+            raise ValueError(f"Argument coeffs must be list type. Received type {type(coeffs)}.")
+        point = self._tensor(x)
+        if not coeffs:
+            return self._apply(arithmetic.MUL, [point, self._tensor(0, point.dtype)], name)
+        found = self._tensor(coeffs[0], point.dtype)
+        for each in coeffs[1:]:
+            product = self._apply(arithmetic.MUL, [found, point])
+            found = self._apply(arithmetic.ADD, [self._tensor(each, point.dtype), product])
+        return found
+
+    def scalar_mul(self, scalar: Any, x: Any, name: str | None = None) -> Any:
+        """A tensor times one number."""
+        tensor = self._tensor(x)
+        factor = self._tensor(scalar, tensor.dtype)
+        if factor.shape.ndims != 0:
+            raise ValueError(f"Only scalar multiply works, got shape {factor.shape}")
+        return self._apply(arithmetic.MUL, [factor, tensor], name)
+
+    def accumulate_n(
+        self,
+        inputs: Sequence[Any],
+        shape: Any = None,
+        tensor_dtype: Any = None,
+        name: str | None = None,
+    ) -> Any:
+        """The sum of tensors of one shape."""
+        if not inputs or not isinstance(inputs, (list, tuple)):
+            raise ValueError(
+                "inputs must be a list of at least one Tensor/IndexedSlices with the same dtype "
+                "and shape."
+            )
+        return self._apply(arithmetic.ADD_N, self._version.alike("AddN", inputs), name)
+
+    def unsorted_segment_sqrt_n(
+        self, data: Any, segment_ids: Any, num_segments: Any, name: str | None = None
+    ) -> Any:
+        """The sum of the rows of each number, divided by the root of how many these are."""
+        x = self._tensor(data)
+        ids, count = (self._given(each, int32) for each in (segment_ids, num_segments))
+        total = self._apply(segments.UNSORTED_SEGMENT["Sum"], [x, ids, count])
+        return self._apply(rows.OVER_ROOT_OF_COUNT, [total, ids], name)
+
+    def unravel_index(self, indices: Any, dims: Any, name: str | None = None) -> Any:
+        """The places in a tensor of a shape that places in its flat form are."""
+        inputs = [self._given(each, int32) for each in (indices, dims)]
+        return self._apply(rows.UNRAVEL_INDEX, inputs, name)
+
+    def bitcast(self, input: Any, type: Any, name: str | None = None) -> Any:
+        """The same bytes as numbers of another type."""
+        return self._apply(rows.BITCAST, [self._tensor(input)], name, type=as_dtype(type))

@@ -1,0 +1,201 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Images compared, their edges and patches, other colours, and boxes chosen by class."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..dtypes import float32, int32
+from ..specs import TensorSpec, TypeSpec
+from . import Array, Op, constant_of, invalid, same_spec
+
+_MATRICES: dict[str, list[list[float]]] = {
+    "RgbToYuv": [
+        [0.299, -0.14714119, 0.61497538],
+        [0.587, -0.28886916, -0.51496512],
+        [0.114, 0.43601035, -0.10001026],
+    ],
+    "YuvToRgb": [[1, 1, 1], [0, -0.394642334, 2.03206185], [1.13988303, -0.58062185, 0]],
+    "RgbToYiq": [
+        [0.299, 0.59590059, 0.2115],
+        [0.587, -0.27455667, -0.52273617],
+        [0.114, -0.32134392, 0.31119955],
+    ],
+    "YiqToRgb": [
+        [1, 1, 1],
+        [0.95598634, -0.27201283, -1.10674021],
+        [0.6208248, -0.64720424, 1.70423049],
+    ],
+}
+
+
+def _measures() -> Any:
+    """The module of the kernels, which is loaded when it is used."""
+    from ..kernels import measures
+
+    return measures
+
+
+def _mixed(name: str, matrix: list[list[float]]) -> Op:
+    def kernel(x: Array) -> Array:
+        if not x.ndim or x.shape[-1] != 3:
+            raise invalid(f"{name} requires 3 channels, got {list(x.shape)}")
+        return np.asarray(x @ np.array(matrix, x.dtype))
+
+    return Op(name, kernel, same_spec, kinds="f")
+
+
+MIXED = {name: _mixed(name, matrix) for name, matrix in _MATRICES.items()}
+
+
+def _variation(x: Array) -> Array:
+    if x.ndim not in (3, 4):
+        raise invalid("'images' must be either 3 or 4-dimensional.")
+    down, along = np.diff(x, axis=-3), np.diff(x, axis=-2)
+    axes = (-3, -2, -1)
+    return np.asarray(np.abs(down).sum(axes, x.dtype) + np.abs(along).sum(axes, x.dtype), x.dtype)
+
+
+def _of_each(specs: Sequence[Any], *_: Any, **__: Any) -> list[TypeSpec]:
+    sizes = specs[0].shape.sizes
+    return [TensorSpec(None if sizes is None else sizes[:-3], specs[0].dtype)]
+
+
+TOTAL_VARIATION = Op("TotalVariation", _variation, _of_each)
+
+
+def _compared(specs: Sequence[Any], dropped: int) -> list[TypeSpec]:
+    sizes = [spec.shape.sizes for spec in specs[:2]]
+    for each in sizes:
+        if each is not None and len(each) < 3:
+            raise ValueError(f"images must have at least 3 dimensions, got {list(each)}")
+    if None in sizes:
+        return [TensorSpec(None, float32)]
+    x, y = sizes
+    if not specs[0].shape[-3:].is_compatible_with(specs[1].shape[-3:]):
+        raise ValueError(f"The last 3 dimensions must be equal, got {x} and {y}")
+    whole = x if len(x) >= len(y) else y
+    return [TensorSpec(whole[:-dropped], float32)]
+
+
+def _checked(kernel: Callable[..., Array]) -> Callable[..., Array]:
+    def checked(x: Array, y: Array, *rest: Any, **how: Any) -> Array:
+        if min(x.ndim, y.ndim) < 3 or x.shape[-3:] != y.shape[-3:]:
+            raise invalid(f"images must be of one shape, got {list(x.shape)} and {list(y.shape)}")
+        return kernel(x, y, *rest, **how)
+
+    return checked
+
+
+def _psnr(x: Array, y: Array, most: Array) -> Array:
+    error = ((x - y) ** 2).mean(axis=(-3, -2, -1), dtype=np.float32)
+    largest = 20 * np.log(most) / np.log(np.float32(10))
+    return np.asarray(largest - np.float32(10 / np.log(10)) * np.log(error), np.float32)
+
+
+def _map_spec(specs: Sequence[Any], *_: Any, index: bool, **__: Any) -> list[TypeSpec]:
+    return [TensorSpec(None, float32)] if index else _compared(specs, 3)
+
+
+PSNR = Op("Psnr", _checked(_psnr), lambda specs, *_: _compared(specs, 3))
+SSIM = Op("Ssim", _checked(lambda *x, **how: _measures().ssim(*x, **how)), _map_spec)
+MULTISCALE = Op(
+    "SsimMultiscale",
+    _checked(lambda *x, **how: _measures().multiscale(*x, **how)),
+    lambda specs, *_, **__: _compared(specs, 3),
+)
+
+
+def _sobel_spec(specs: Sequence[Any], *_: Any) -> list[TypeSpec]:
+    sizes = specs[0].shape.sizes
+    return [TensorSpec(None if sizes is None else [*sizes, 2], specs[0].dtype)]
+
+
+SOBEL = Op("SobelEdges", lambda x: _measures().sobel(x), _sobel_spec, kinds="f")
+
+
+def _gradients(x: Array) -> tuple[Array, Array]:
+    down, along = np.zeros_like(x), np.zeros_like(x)
+    down[:, :-1] = x[:, 1:] - x[:, :-1]
+    along[:, :, :-1] = x[:, :, 1:] - x[:, :, :-1]
+    return down, along
+
+
+GRADIENTS = Op("ImageGradients", _gradients, lambda specs, *_: [specs[0], specs[0]])
+
+
+def _patches_spec(specs: Sequence[Any], *_: Any, **__: Any) -> list[TypeSpec]:
+    sizes = specs[0].shape.sizes
+    return [TensorSpec([None if sizes is None else sizes[0], None, None, None], specs[0].dtype)]
+
+
+PATCHES = Op("ExtractImagePatches", lambda x, **how: _measures().patches(x, **how), _patches_spec)
+
+
+def _with_scores(
+    boxes: Array, scores: Array, most: Array, limit: Array, least: Array, sigma: Array
+) -> tuple[Array, Array]:
+    module = _measures()
+    numbers = (int(most), float(limit), float(least), float(sigma))
+    found: tuple[Array, Array] = module.chosen(module.overlaps_of(boxes), scores, *numbers)
+    return found
+
+
+def _of_overlaps(overlaps: Array, scores: Array, most: Array, limit: Array, least: Array) -> Array:
+    if overlaps.ndim != 2 or overlaps.shape[0] != overlaps.shape[1]:
+        raise invalid("overlaps must be square")
+    found: Array = _measures().chosen(overlaps, scores, int(most), float(limit), float(least))[0]
+    return found
+
+
+def _padded(
+    boxes: Array, scores: Array, most: Array, limit: Array, least: Array, *, pad: bool
+) -> tuple[Array, Array]:
+    numbers, _ = _with_scores(boxes, scores, most, limit, least, np.zeros((), np.float32))
+    count = np.asarray(len(numbers), np.int32)
+    return (np.pad(numbers, (0, int(most) - len(numbers))) if pad else numbers), count
+
+
+_SOME = TensorSpec([None], int32)
+WITH_SCORES = Op(
+    "NonMaxSuppressionV5", _with_scores, lambda *_: [_SOME, TensorSpec([None], float32)]
+)
+OF_OVERLAPS = Op("NonMaxSuppressionWithOverlaps", _of_overlaps, lambda *_: [_SOME])
+
+
+def _padded_spec(_: Any, raws: Sequence[Any], *, pad: bool) -> list[TypeSpec]:
+    most = constant_of(raws[2]) if pad else None
+    return [TensorSpec([None if most is None else int(most)], int32), TensorSpec([], int32)]
+
+
+PADDED = Op("NonMaxSuppressionV4", _padded, _padded_spec)
+
+
+def _by_class(boxes: Array, scores: Array, *rest: Array, **how: bool) -> tuple[Array, ...]:
+    if boxes.ndim != 4 or scores.ndim != 3 or boxes.shape[2] not in (1, scores.shape[2]):
+        raise invalid(
+            f"boxes must be [batch, boxes, 1 or classes, 4], got {list(boxes.shape)} with scores "
+            f"of {list(scores.shape)}"
+        )
+    found: tuple[Array, ...] = _measures().chosen_by_class(boxes, scores, *rest, **how)
+    return found
+
+
+def _by_class_spec(
+    specs: Sequence[Any], raws: Sequence[Any], *, pad_per_class: bool, **_: Any
+) -> list[TypeSpec]:
+    count = (specs[0].shape.sizes or [None])[0]
+    total, each = constant_of(raws[3]), constant_of(raws[2])
+    classes = (specs[1].shape.sizes or [None])[-1]
+    size = None if total is None else int(total)
+    if size is not None and pad_per_class:
+        known = each is not None and classes is not None
+        size = min(size, int(each) * classes) if known and each is not None else None
+    rows = TensorSpec([count, size], float32)
+    return [TensorSpec([count, size, 4], float32), rows, rows, TensorSpec([count], int32)]
+
+
+BY_CLASS = Op("CombinedNonMaxSuppression", _by_class, _by_class_spec)

@@ -1,0 +1,271 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Functions of numbers that few programs use."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..dtypes import DType, as_dtype, float32
+from ..specs import TensorSpec, TypeSpec
+from ..tensor import as_array
+from . import Array, Op, constant_of, invalid, same_spec
+from .arithmetic import binary, broadcast_sizes, unary
+from .reductions import one_number
+
+_SELU_SCALE, _SELU_ALPHA = 1.0507009873554804934193349852946, 1.6732632423543772848170429916717
+
+
+def _by_math(function: Callable[[float], float]) -> Callable[[Array], Array]:
+    def each(x: Array) -> Array:
+        flat = [_or_edge(function, value) for value in x.reshape(-1).tolist()]
+        found: Array = np.array(flat, np.float64).reshape(x.shape).astype(x.dtype)
+        return found
+
+    return each
+
+
+def _or_edge(function: Callable[[float], float], value: float) -> float:
+    try:
+        return function(value)
+    except (ValueError, OverflowError):  # at a pole
+        return math.inf
+
+
+def _log_sigmoid(x: Array) -> Array:
+    found: Array = (-np.logaddexp(-x, 0)).astype(x.dtype)
+    return found
+
+
+def _gelu(x: Array) -> Array:
+    halves = np.vectorize(math.erf, otypes=[np.float64])(x / math.sqrt(2)) if x.size else x
+    return np.asarray(0.5 * x * (1 + halves), x.dtype)
+
+
+def _gelu_approximately(x: Array) -> Array:
+    inner = np.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3))
+    return np.asarray(0.5 * x * (1 + inner), x.dtype)
+
+
+def _silu(x: Array) -> Array:
+    return np.asarray(x / (1 + np.exp(-x)), x.dtype)
+
+
+def _elu(x: Array) -> Array:
+    return np.where(x > 0, x, np.expm1(np.minimum(x, 0))).astype(x.dtype)
+
+
+def _selu(x: Array) -> Array:
+    low = _SELU_SCALE * _SELU_ALPHA * np.expm1(np.minimum(x, 0))
+    return np.where(x > 0, _SELU_SCALE * x, low).astype(x.dtype)
+
+
+def _inverse_or_zero(x: Array) -> Array:
+    found: Array = np.where(x == 0, x.dtype.type(0), 1 / np.where(x == 0, 1, x)).astype(x.dtype)
+    return found
+
+
+UNARY = {
+    "acosh": unary("Acosh", np.arccosh, "fc"),
+    "asinh": unary("Asinh", np.arcsinh, "fc"),
+    "atanh": unary("Atanh", np.arctanh, "fc"),
+    "elu": unary("Elu", _elu, "f"),
+    "erfc": unary("Erfc", _by_math(math.erfc), "f"),
+    "lgamma": unary("Lgamma", _by_math(math.lgamma), "f"),
+    "log_sigmoid": unary("LogSigmoid", _log_sigmoid, "f"),
+    "reciprocal_no_nan": unary("ReciprocalNoNan", _inverse_or_zero, "f"),
+    "relu6": unary("Relu6", lambda x: np.clip(x, x.dtype.type(0), x.dtype.type(6)), "fiu"),
+    "selu": unary("Selu", _selu, "f"),
+    "softsign": unary("Softsign", lambda x: x / (1 + np.abs(x)), "f"),
+}
+SILU = unary("Silu", _silu, "f")
+GELU = {False: unary("Gelu", _gelu, "f"), True: unary("GeluTanh", _gelu_approximately, "f")}
+
+
+def _unless_zero(function: Callable[[Array, Array], Any]) -> Callable[[Array, Array], Array]:
+    """Nothing where the first operand is nothing, whatever the second is."""
+
+    def apply(x: Array, y: Array) -> Array:
+        found: Array = np.where(x == 0, x.dtype.type(0), function(x, y)).astype(x.dtype)
+        return found
+
+    return apply
+
+
+BINARY = {
+    "nextafter": binary("NextAfter", np.nextafter, "f"),
+    "xdivy": binary("Xdivy", _unless_zero(np.true_divide), "fc"),
+    "xlog1py": binary("Xlog1py", _unless_zero(lambda x, y: x * np.log1p(y)), "fc"),
+    "xlogy": binary("Xlogy", _unless_zero(lambda x, y: x * np.log(y)), "fc"),
+}
+
+
+def _part(dtype: DType) -> DType:
+    return {"complex64": float32, "complex128": as_dtype("float64")}.get(dtype.name, dtype)
+
+
+def _of_complex(name: str, function: Callable[[Array], Any]) -> Op:
+    def infer(specs: Sequence[Any], *_: Any) -> list[TypeSpec]:
+        return [TensorSpec(specs[0].shape, _part(specs[0].dtype))]
+
+    def part(x: Array) -> Array:
+        return np.asarray(function(x), _part(as_dtype(x.dtype)).numpy)
+
+    return unary(name, part, "fc", infer)
+
+
+REAL = _of_complex("Real", np.real)
+IMAG = _of_complex("Imag", np.imag)
+ANGLE = _of_complex("Angle", np.angle)
+CONJ = unary("Conj", np.conj)
+
+
+def _complex_spec(specs: Sequence[Any], *_: Any) -> list[TypeSpec]:
+    wide = "complex64" if specs[0].dtype is float32 else "complex128"
+    return [TensorSpec(broadcast_sizes("Complex", specs), wide)]
+
+
+def _complex(real: Array, imag: Array) -> Array:
+    found: Array = real + 1j * imag
+    return found.astype(np.complex64 if real.dtype == np.float32 else np.complex128)
+
+
+COMPLEX = Op("Complex", _complex, _complex_spec, kinds="f")
+
+
+def _scanned(name: str, function: Any, first: float, kinds: str) -> Op:
+    """Results of the elements so far, along a dimension."""
+
+    def kernel(x: Array, axis: Array, *, exclusive: bool, reverse: bool) -> Array:
+        a, rank = one_number(axis, "axis"), x.ndim
+        if not -rank <= a < rank:
+            raise invalid(f"ScanOp: Expected scan axis in the range [{-rank}, {rank}), but got {a}")
+        ordered = np.flip(x, a) if reverse else x
+        result = function.accumulate(ordered, a, dtype=x.dtype) if x.size else x.copy()
+        if exclusive and x.size:
+            before = np.full_like(result.take([0], a), first)
+            result = np.concatenate([before, result], a).take(range(x.shape[a]), a)
+        return np.flip(result, a) if reverse else result
+
+    return Op(name, kernel, same_spec, kinds=kinds)
+
+
+CUMPROD = _scanned("Cumprod", np.multiply, 1, "fiuc")
+CUMULATIVE_LOGSUMEXP = _scanned("CumulativeLogsumexp", np.logaddexp, -math.inf, "f")
+
+
+def _ordered(name: str, compare: Callable[[Array, Array], Any]) -> Op:
+    def kernel(x: Array) -> Array:
+        flat = x.reshape(-1)
+        return np.asarray(compare(flat[1:], flat[:-1]).all())
+
+    return Op(name, kernel, lambda *_: [TensorSpec([], "bool")])
+
+
+IS_NON_DECREASING = _ordered("IsNonDecreasing", np.greater_equal)
+IS_STRICTLY_INCREASING = _ordered("IsStrictlyIncreasing", np.greater)
+
+
+def _zero_fraction(x: Any) -> Array:
+    array = as_array(x)
+    zeros = array.size - np.count_nonzero(array)
+    return np.asarray(zeros / array.size if array.size else np.nan, np.float32)
+
+
+ZERO_FRACTION = Op("ZeroFraction", _zero_fraction, lambda *_: [TensorSpec([], float32)])
+
+
+def _in_top_k(predictions: Array, targets: Array, k: Array) -> Array:
+    rows, classes = predictions.shape
+    if targets.shape != (rows,):
+        raise invalid(
+            f"First dimension of predictions {rows} must match length of targets "
+            f"{targets.shape[0] if targets.ndim else 0}"
+        )
+    found = np.zeros(rows, bool)
+    for number, (row, target) in enumerate(zip(predictions, targets.tolist(), strict=True)):
+        if 0 <= target < classes and np.isfinite(row[target]) and np.isfinite(row).all():
+            found[number] = (row > row[target]).sum() < int(k)
+    return found
+
+
+IN_TOP_K = Op("InTopKV2", _in_top_k, lambda specs, *_: [TensorSpec(specs[1].shape, "bool")])
+
+
+def _confusion(
+    labels: Array, predictions: Array, *rest: Array, classes: int | None, dtype: DType
+) -> Array:
+    given = [np.squeeze(each) if each.ndim > 1 else each for each in (labels, predictions)]
+    for name, each in zip(("labels", "predictions"), given, strict=True):
+        if each.size and each.min() < 0:
+            raise invalid(f"`{name}` contains negative values")
+        if classes is not None and each.size and each.max() >= classes:
+            raise invalid(f"`{name}` out of bound")
+    size = classes
+    if size is None:
+        size = 1 + max((int(each.max()) for each in given if each.size), default=-1)
+    found = np.zeros((size, size), dtype.numpy)
+    weights = rest[0].astype(dtype.numpy).reshape(-1) if rest else dtype.numpy.type(1)
+    np.add.at(found, (given[0].reshape(-1), given[1].reshape(-1)), weights)
+    return found
+
+
+CONFUSION_MATRIX = Op(
+    "ConfusionMatrix",
+    _confusion,
+    lambda *_, classes, dtype: [TensorSpec([classes, classes], dtype)],
+)
+
+
+def _unraveled(indices: Array, dims: Array) -> Array:
+    sizes = dims.tolist()
+    total = math.prod(sizes)
+    if indices.size and not 0 <= indices.min() <= indices.max() < total:
+        raise invalid("index is out of bound as with dims")
+    found = np.array(np.unravel_index(indices, sizes), indices.dtype)
+    return found.reshape(len(sizes), -1) if indices.ndim else found
+
+
+def _unraveled_spec(specs: Sequence[Any], raws: Sequence[Any]) -> list[TypeSpec]:
+    dims = constant_of(raws[1])
+    count = None if dims is None else len(dims)
+    total = specs[0].shape.num_elements()
+    return [TensorSpec([count, total] if specs[0].shape.ndims else [count], specs[0].dtype)]
+
+
+UNRAVEL_INDEX = Op("UnravelIndex", _unraveled, _unraveled_spec)
+
+
+def _bitcast(x: Array, *, type: DType) -> Array:
+    wanted, size = type.numpy, x.dtype.itemsize
+    if wanted.itemsize == size:
+        return np.ascontiguousarray(x).view(wanted).reshape(x.shape)
+    if wanted.itemsize < size:
+        return np.ascontiguousarray(x).reshape(*x.shape, 1).view(wanted)
+    if not x.ndim or x.shape[-1] * size != wanted.itemsize:
+        raise invalid(f"Cannot bitcast from {as_dtype(x.dtype).name} to {type.name}")
+    return np.ascontiguousarray(x).view(wanted).reshape(x.shape[:-1])
+
+
+def _bitcast_spec(specs: Sequence[Any], *_: Any, type: DType) -> list[TypeSpec]:
+    sizes, size, wanted = specs[0].shape.sizes, specs[0].dtype.size, type.size
+    if sizes is None or wanted == size:
+        return [TensorSpec(sizes, type)]
+    return [TensorSpec([*sizes, size // wanted] if wanted < size else sizes[:-1], type)]
+
+
+BITCAST = Op("Bitcast", _bitcast, _bitcast_spec)
+
+
+def _over_root(total: Array, ids: Array) -> Array:
+    flat = ids.reshape(-1)
+    counts = np.bincount(flat[(flat >= 0) & (flat < len(total))], minlength=len(total))
+    roots = np.sqrt(np.maximum(counts, 1)).astype(total.dtype)
+    found: Array = total / roots.reshape(-1, *(1,) * (total.ndim - 1))
+    return found
+
+
+OVER_ROOT_OF_COUNT = Op("OverRootOfCount", _over_root, same_spec, kinds="f")
