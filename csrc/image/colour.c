@@ -94,6 +94,24 @@ void fr_colour_scale_saturation(const float *pixels, size_t count, float factor,
     each(pixels, count, all(factor), out, saturated);
 }
 
+static lanes distance(lanes a, float b) {
+    return most(a - b, b - a);
+}
+
+static inline lanes shaded(lanes part, colours hsv) {
+    return ((1 - hsv.g) + hsv.g * most(all(0), least(all(1), part))) * hsv.b;
+}
+
+static inline colours from_hsv(colours c, lanes by) {
+    const lanes place = c.r * by;
+    return (colours){shaded(distance(place, 3) - 1, c), shaded(2 - distance(place, 2), c),
+                     shaded(2 - distance(place, 4), c)};
+}
+
+void fr_colour_from_hsv(const float *pixels, size_t count, float *out) {
+    each(pixels, count, all(6), out, from_hsv);
+}
+
 void fr_colour_to_grey(const float *pixels, size_t count, float *out) {
     for (size_t i = 0; i < count; i++)
         out[i] =

@@ -15,6 +15,9 @@ void fr_colour_turn_hue(const float *pixels, size_t count, float delta, float *o
 /* Multiplies the saturation of `count` pixels, which ends at 0 and 1; hue and value stay. */
 void fr_colour_scale_saturation(const float *pixels, size_t count, float factor, float *out);
 
+/* Makes red, green and blue of hue, saturation and value. */
+void fr_colour_from_hsv(const float *pixels, size_t count, float *out);
+
 /* Writes one channel for three, weighted as the eye does. */
 void fr_colour_to_grey(const float *pixels, size_t count, float *out);
 

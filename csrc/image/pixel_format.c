@@ -170,8 +170,7 @@ static size_t store_pixels_wide(const fr_pixel_format *f, const float *row, uint
 }
 #endif
 
-static void store(fr_pixel_type type, const float *restrict row, size_t count,
-                  uint8_t *restrict out) {
+void fr_pixel_format_store(fr_pixel_type type, const float *row, size_t count, uint8_t *out) {
     uint16_t *halves = (uint16_t *)(void *)out;
     size_t i = store_wide(type, row, count, out);
     switch (type) {
@@ -206,7 +205,7 @@ static void store_channel(const fr_pixel_format *f, const float *restrict row, s
         else
             for (size_t i = 0; i < count; i++)
                 plane[i] = row[(x + i) * step];
-        store(f->type, plane, count, out + x * size);
+        fr_pixel_format_store(f->type, plane, count, out + x * size);
     }
 }
 
@@ -235,7 +234,7 @@ void fr_pixel_format_row(const fr_pixel_format *format, float *row, size_t y, ui
     row += done * f->channels, out += done * pixel;
     if (f->type != FR_PIXEL_UINT8) scale_numbers(f, row, left * f->channels);
     if (!f->channels_first)
-        store(f->type, row, left * f->channels, out);
+        fr_pixel_format_store(f->type, row, left * f->channels, out);
     else
         for (size_t c = 0; c < f->channels; c++)
             store_channel(f, row + c, left, out + c * plane);

@@ -30,6 +30,9 @@ typedef struct {
 /* Bytes of an image. */
 size_t fr_pixel_format_size(const fr_pixel_format *format);
 
+/* Writes numbers one after the other, as they are. */
+void fr_pixel_format_store(fr_pixel_type type, const float *row, size_t count, uint8_t *out);
+
 /* Writes row `y` of the image at `out`. `row` may be changed. */
 void fr_pixel_format_row(const fr_pixel_format *format, float *row, size_t y, uint8_t *out);
 

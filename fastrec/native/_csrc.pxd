@@ -561,6 +561,7 @@ cdef extern from "image/colour.h" nogil:
     void fr_colour_turn_hue(const float *pixels, size_t count, float delta, float *out) noexcept
     void fr_colour_scale_saturation(const float *pixels, size_t count, float factor,
                                     float *out) noexcept
+    void fr_colour_from_hsv(const float *pixels, size_t count, float *out) noexcept
     void fr_colour_to_grey(const float *pixels, size_t count, float *out) noexcept
     void fr_colour_mirror(const uint8_t *source, size_t rows, size_t columns, size_t size,
                           uint8_t *out) noexcept
@@ -874,6 +875,7 @@ cdef extern from "image/color_jitter.h" nogil:
 cdef extern from "image/pixel_format.h" nogil:
     ctypedef enum fr_pixel_type:
         FR_PIXEL_UINT8
+        FR_PIXEL_FLOAT16
 
     ctypedef struct fr_pixel_format:
         fr_pixel_type type
@@ -885,6 +887,18 @@ cdef extern from "image/pixel_format.h" nogil:
         float shift[4]
 
     size_t fr_pixel_format_size(const fr_pixel_format *format) noexcept
+    void fr_pixel_format_store(
+        fr_pixel_type type, const float *row, size_t count, uint8_t *out) noexcept
+
+
+cdef extern from "image/elementwise.h" nogil:
+    ctypedef enum fr_elementwise:
+        FR_ELEMENTWISE_COUNT
+
+    void fr_elementwise_apply(
+        fr_elementwise function, const float *x, size_t count, float *out) noexcept
+    void fr_elementwise_power(
+        const float *x, const float *powers, bint one_power, size_t count, float *out) noexcept
 
 
 cdef extern from "image/preprocess.h" nogil:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-cdef tuple CHANGES = ("hue", "saturation", "grey")
+cdef tuple CHANGES = ("hue", "saturation", "grey", "from_hsv")
 
 
 def change_colours(images, str change, amounts=None):
@@ -9,7 +9,7 @@ def change_colours(images, str change, amounts=None):
     Parameters
     ----------
     images : ndarray of float32, shape (n, height, width, 3)
-    change : {"hue", "saturation", "grey"}
+    change : {"hue", "saturation", "grey", "from_hsv"}
     amounts : ndarray of float32, shape (n,), optional
         What the hue is turned by, in circles, or the saturation multiplied by.
 
@@ -44,6 +44,8 @@ def change_colours(images, str change, amounts=None):
             elif kind == 1:
                 c.fr_colour_scale_saturation(
                     &source[i * pixels * 3], pixels, by[i], &out[i * pixels * 3])
+            elif kind == 3:
+                c.fr_colour_from_hsv(&source[i * pixels * 3], pixels, &out[i * pixels * 3])
             else:
                 c.fr_colour_to_grey(&source[i * pixels * 3], pixels, &out[i * pixels])
     return result

@@ -37,6 +37,15 @@ def test_hues_are_turned(shape: tuple[int, ...], delta: float) -> None:
 
 
 @pytest.mark.parametrize("shape", SIZES)
+def test_colours_are_made_of_hues(shape: tuple[int, ...]) -> None:
+    before = images(shape)
+    expected = np.empty_like(before)
+    for where in np.ndindex(before.shape[:-1]):
+        expected[where] = colorsys.hsv_to_rgb(*before[where].tolist())
+    np.testing.assert_allclose(_core.change_colours(before, "from_hsv"), expected, atol=1e-6)
+
+
+@pytest.mark.parametrize("shape", SIZES)
 @pytest.mark.parametrize("factor", [0.0, 0.4, 1.0, 3.0, -1.0])
 def test_saturations_are_scaled(shape: tuple[int, ...], factor: float) -> None:
     before = images(shape)

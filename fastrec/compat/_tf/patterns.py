@@ -146,6 +146,8 @@ class Pattern:
         try:
             self._text = re.compile(known, re.ASCII)
             plain = known.isascii() and "\\U" not in known
+            # Nothing but an edge of a word matches nothing in a text, and not in an empty one.
+            self._takes = not self._text.fullmatch("") and not re.search(r"\\[bB]", known)
             self._bytes = re.compile(known.encode()) if plain else None
         except (re.error, OverflowError, RecursionError) as error:
             raise _error(pattern, error) from error
@@ -162,6 +164,9 @@ class Pattern:
         if made is None:
             return data
         if self._bytes is not None and data.isascii():
+            if self._takes and not any(isinstance(part, int) for part in made[0]):
+                literal = b"".join(made[0]).replace(b"\\", b"\\\\")
+                return self._bytes.sub(literal, data, 0 if everywhere else 1)
             return b"".join(_changed(self._bytes, data, made[0], everywhere))
         text = data.decode("utf-8", "surrogateescape")
         found = _changed(self._text, text, made[1], everywhere)

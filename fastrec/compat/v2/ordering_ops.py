@@ -23,6 +23,9 @@ __all__ = [
 ]
 
 
+_FEW = 8  # times as many elements as are wanted
+
+
 class TopK(NamedTuple):
     """The largest values, and where they are."""
 
@@ -74,6 +77,17 @@ def sort(values: Any, axis: int = -1, direction: str = "ASCENDING", name: str | 
     )
 
 
+def _largest(x: Any, count: int) -> Any:
+    """Where the largest of each row are, those of equal ones that come first."""
+    if x.ndim > 1 or not 0 < count < x.size // _FEW:
+        return _order(x, -1, "DESCENDING")[..., :count]
+    least = np.partition(x, x.size - count)[x.size - count]
+    among = np.flatnonzero(x >= least)
+    if among.size < count:  # what is no number counts as the largest
+        return _order(x, -1, "DESCENDING")[:count]
+    return among[_order(x[among], -1, "DESCENDING")[:count]]
+
+
 def top_k(input: Any, k: int = 1, sorted: bool = True, name: str | None = None) -> TopK:
     """The `k` largest of each row, and where they are."""
 
@@ -83,7 +97,7 @@ def top_k(input: Any, k: int = 1, sorted: bool = True, name: str | None = None) 
         if not x.ndim or x.shape[-1] < k:
             columns = x.shape[-1] if x.ndim else 0
             raise invalid(f"input must have at least k columns. Had {columns}, needed {k}")
-        where = _order(x, -1, "DESCENDING")[..., :k]
+        where = _largest(x, k)
         return np.take_along_axis(x, where, -1), where.astype(np.int32)
 
     return TopK(*_op("TopKV2", kernel, input, kinds="fiu"))

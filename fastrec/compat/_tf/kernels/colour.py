@@ -9,6 +9,7 @@ import numpy as np
 
 from fastrec import _core
 
+from ..ops.arithmetic import POW
 from .pixels import convert, looked_up
 
 __all__ = ["adjust_gamma", "adjust_hue", "adjust_saturation", "hsv_to_rgb", "rgb_to_hsv"]
@@ -27,7 +28,7 @@ def rgb_to_hsv(rgb: Array) -> Array:
     value = np.maximum(np.maximum(red, green), blue)
     spread = value - np.minimum(np.minimum(red, green), blue)
     saturation = np.where(value > 0, spread / np.where(value > 0, value, 1), 0)
-    norm = 1 / (6 * np.where(spread > 0, spread, 1))
+    norm = 1 / np.where(spread > 0, spread, 1) * (value.dtype.type(1) / value.dtype.type(6))
     hue = np.where(
         red == value,
         norm * (green - blue),
@@ -40,10 +41,13 @@ def rgb_to_hsv(rgb: Array) -> Array:
 
 def hsv_to_rgb(hsv: Array) -> Array:
     """The colours of which :func:`rgb_to_hsv` gives hue, saturation and value."""
+    if hsv.dtype == np.float32 and hsv.ndim > 2:
+        images = hsv.reshape(-1, *hsv.shape[-3:])
+        return _core.change_colours(images, "from_hsv").reshape(hsv.shape)
     hue, saturation, value = _planes(hsv)
     place = hue * 6
     ramps = [np.abs(place - 3) - 1, 2 - np.abs(place - 2), 2 - np.abs(place - 4)]
-    parts = [((np.clip(ramp, 0, 1) - 1) * saturation + 1) * value for ramp in ramps]
+    parts = [((1 - saturation) + saturation * np.clip(ramp, 0, 1)) * value for ramp in ramps]
     return np.stack(parts, axis=-1).astype(hsv.dtype)
 
 
@@ -79,7 +83,7 @@ def adjust_gamma(image: Array, gamma: Any, gain: Any) -> Array:
     kind = image.dtype if image.dtype.kind == "f" else np.dtype(np.float32)
 
     def bent(part: Array) -> Array:
-        power = convert(part, kind) ** np.asarray(gamma, dtype=kind)
+        power = POW.kernel(convert(part, kind), np.asarray(gamma, dtype=kind))
         return convert(power * np.asarray(gain, dtype=kind), image.dtype, saturate=True)
 
     one = image.dtype == np.uint8 and np.size(gamma) == np.size(gain) == 1

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 import fastrec
+from fastrec import _core
 from fastrec.columns import Arrays
 
 from ..arrays import by_channel, by_line
@@ -21,6 +22,7 @@ from ..tensor import as_array
 from . import Array, Block, Op, invalid, of_type, same_spec
 
 _BOOL = as_dtype("bool")
+_WORTH = 1 << 9  # numbers
 
 
 def broadcast_sizes(name: str, specs: Sequence[Any]) -> Sequence[int | None] | None:
@@ -204,7 +206,18 @@ DIV = binary("RealDiv", _quotients, "fiuc", _quotient)
 FLOOR_DIV = binary("FloorDiv", _divided(_floored), "fiuc")
 FLOOR_MOD = binary("FloorMod", _divided(np.mod), "fiu")
 TRUNCATE_DIV = binary("TruncateDiv", _divided(_truncated), "fiuc")
-POW = binary("Pow", np.power, "fic")
+_QUICK_POWERS = (-1, 0, 0.5, 1, 2)  # which NumPy knows
+
+
+def _power(x: Array, y: Array) -> Any:
+    alike = y.shape == x.shape or (y.size == 1 and y.ndim <= x.ndim)
+    if not alike or x.dtype != np.float32 or x.size < _WORTH:
+        return np.power(x, y)
+    known = y.size == 1 and y.reshape(()) in _QUICK_POWERS
+    return np.power(x, y) if known else _core.power(x, y)
+
+
+POW = binary("Pow", _power, "fic")
 MAXIMUM = binary("Maximum", by_line(np.maximum), "fiu")
 MINIMUM = binary("Minimum", by_line(np.minimum), "fiu")
 SQUARED_DIFFERENCE = binary("SquaredDifference", lambda x, y: (x - y) ** 2, "fic")
@@ -243,20 +256,36 @@ def _real(specs: Sequence[Any], *_: Any) -> list[TypeSpec]:
     return [TensorSpec(specs[0].shape, specs[0].dtype.real_dtype)]
 
 
+def _single(name: str, function: Callable[[Array], Any]) -> Callable[[Array], Any]:
+    """`function`, of many single-precision numbers natively."""
+
+    def of_each(x: Array) -> Any:
+        if x.dtype == np.float32 and x.size >= _WORTH:
+            return _core.elementwise(name, x)
+        return np.asarray(function(x), x.dtype)
+
+    return of_each
+
+
+def _reciprocal_root(x: Array) -> Any:
+    root = np.asarray(np.sqrt(x))
+    return np.divide(x.dtype.type(1), root, out=root)
+
+
 IDENTITY = Op("Identity", lambda x: x, same_spec, lambda _, x: x, cheap=True)
 ABS = unary("Abs", np.abs, "fic", _real)
 NEG = unary("Neg", np.negative, "fic")
 SIGN = unary("Sign", np.sign, "fic")
 SQUARE = unary("Square", np.square, "fiuc")
 SQRT = unary("Sqrt", np.sqrt, "fc")
-RSQRT = unary("Rsqrt", lambda x: (1 / np.sqrt(x)).astype(x.dtype), "fc")
+RSQRT = unary("Rsqrt", _reciprocal_root, "fc")
 EXP = unary("Exp", np.exp, "fc")
 LOG = unary("Log", np.log, "fc")
-LOG1P = unary("Log1p", np.log1p, "fc")
+LOG1P = unary("Log1p", _single("log1p", np.log1p), "fc")
 SIN = unary("Sin", np.sin, "fc")
-COS = unary("Cos", np.cos, "fc")
-TANH = unary("Tanh", np.tanh, "fc")
-SIGMOID = unary("Sigmoid", lambda x: (1 / (1 + np.exp(-x))).astype(x.dtype), "fc")
+COS = unary("Cos", _single("cos", np.cos), "fc")
+TANH = unary("Tanh", _single("tanh", np.tanh), "fc")
+SIGMOID = unary("Sigmoid", _single("sigmoid", lambda x: 1 / (1 + np.exp(-x))), "fc")
 FLOOR = unary("Floor", np.floor, "f")
 CEIL = unary("Ceil", np.ceil, "f")
 RINT = unary("Rint", np.rint, "f")
@@ -280,10 +309,8 @@ def _cast(x: Any, *, DstT: DType) -> Array:
         raise UnimplementedError(None, None, "Cast {} to {} is not supported".format(*names))
     if array.dtype.kind == "c" != target.kind:
         array = array.real
-    if array.dtype == np.uint8 and target == np.float16:
-        from ..kernels.pixels import looked_up
-
-        return looked_up(lambda part: part.astype(target), array)
+    if target == np.float16 and array.dtype in (np.float32, np.uint8) and array.size >= _WORTH:
+        return _core.to_halves(array.astype(np.float32, copy=False))
     return array.astype(target)
 
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -15,6 +16,8 @@ from ..shape import in_messages
 from ..specs import TensorSpec, TypeSpec
 from ..tensor import as_array
 from . import Array, Block, Op, constant_of, invalid, same_spec
+
+_LINE = 64  # numbers that are worth a call
 
 
 def one_number(value: Any, parameter: str) -> int:
@@ -192,12 +195,23 @@ ARG_MAX = _place_of("ArgMax", np.argmax, True)
 ARG_MIN = _place_of("ArgMin", np.argmin, False)
 
 
+def _sums_along(x: Array, axis: int) -> Array:
+    if math.prod(x.shape[axis + 1 :]) < _LINE or x.shape[axis] < 2 or x.dtype == object:
+        return np.cumsum(x, axis, dtype=x.dtype)
+    result = np.empty(x.shape, x.dtype)  # row by row, which NumPy does column by column
+    rows, sums = np.moveaxis(x, axis, 0), np.moveaxis(result, axis, 0)
+    sums[0] = rows[0]
+    for before, row, total in zip(sums, rows[1:], sums[1:], strict=False):
+        np.add(before, row, out=total)
+    return result
+
+
 def _cumsum(x: Any, axis: Array, *, exclusive: bool, reverse: bool) -> Array:
     a, rank = one_number(axis, "axis"), x.ndim
     if not -rank <= a < rank:
         raise invalid(f"ScanOp: Expected scan axis in the range [{-rank}, {rank}), but got {a}")
     ordered = np.flip(x, a) if reverse else x
-    result = np.cumsum(ordered, a, dtype=x.dtype)
+    result = _sums_along(ordered, a % rank)
     if exclusive and x.size:
         nothing = np.zeros_like(result.take([0], a))
         result = np.concatenate([nothing, result], a).take(range(x.shape[a]), a)

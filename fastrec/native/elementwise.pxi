@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+
+cdef tuple ELEMENTWISE = ("exp", "log", "log1p", "tanh", "sigmoid", "sin", "cos")
+
+
+def elementwise(str function, x):
+    """Calculate a function of each number.
+
+    Parameters
+    ----------
+    function : {"exp", "log", "log1p", "tanh", "sigmoid", "sin", "cos"}
+    x : ndarray of float32
+
+    Returns
+    -------
+    ndarray of float32, of the same shape
+    """
+    cdef int code = ELEMENTWISE.index(function)
+    cdef const float[::1] source
+    cdef float[::1] out
+    if x.dtype != np.float32:
+        raise TypeError(f"x must be float32, got {x.dtype}")
+    result = empty(x.shape, np.float32)
+    if result.size:
+        source, out = np.ascontiguousarray(x).reshape(-1), result.reshape(-1)
+        with nogil:
+            c.fr_elementwise_apply(
+                <c.fr_elementwise>code, &source[0], <size_t>source.shape[0], &out[0])
+    return result
+
+
+def power(x, powers):
+    """Calculate powers of each number.
+
+    Parameters
+    ----------
+    x : ndarray of float32
+    powers : ndarray of float32
+        One, or one for each number of `x`.
+
+    Returns
+    -------
+    ndarray of float32, of the shape of `x`
+    """
+    cdef const float[::1] source, by
+    cdef float[::1] out
+    if x.dtype != np.float32 or powers.dtype != np.float32:
+        raise TypeError(f"x and powers must be float32, got {x.dtype} and {powers.dtype}")
+    if powers.size != 1 and powers.shape != x.shape:
+        raise ValueError(f"powers must be one or of shape {x.shape}, got shape {powers.shape}")
+    result = empty(x.shape, np.float32)
+    if result.size:
+        source, out = np.ascontiguousarray(x).reshape(-1), result.reshape(-1)
+        by = np.ascontiguousarray(powers).reshape(-1)
+        with nogil:
+            c.fr_elementwise_power(
+                &source[0], &by[0], by.shape[0] == 1, <size_t>source.shape[0], &out[0])
+    return result
+
+
+def to_halves(x):
+    """Round float32 to float16."""
+    cdef const float[::1] source
+    cdef uint8_t[::1] out
+    if x.dtype != np.float32:
+        raise TypeError(f"x must be float32, got {x.dtype}")
+    result = empty(x.shape, np.float16)
+    if result.size:
+        source = np.ascontiguousarray(x).reshape(-1)
+        out = result.reshape(-1).view(np.uint8)
+        with nogil:
+            c.fr_pixel_format_store(
+                c.FR_PIXEL_FLOAT16, &source[0], <size_t>source.shape[0], &out[0])
+    return result

@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Functions of each number of an image, against NumPy in double precision."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from fastrec import _core
+
+RNG = np.random.default_rng(7)
+FUNCTIONS: dict[str, Callable[[Any], Any]] = {
+    "exp": np.exp,
+    "log": np.log,
+    "log1p": np.log1p,
+    "tanh": np.tanh,
+    "sigmoid": lambda x: 1 / (1 + np.exp(-x)),
+    "sin": np.sin,
+    "cos": np.cos,
+}
+EDGES = np.array([0, -0.0, 1, -1, np.inf, -np.inf, np.nan, 1e-45, 3e38, -3e38, 1e6], np.float32)
+
+
+def numbers(shape: tuple[int, ...]) -> np.ndarray[Any, Any]:
+    return (RNG.standard_normal(shape) * 8).astype(np.float32)
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+@pytest.mark.parametrize("x", [numbers((33, 7, 3)), numbers((0, 3)), numbers(()), EDGES])
+@np.errstate(all="ignore")
+def test_functions_are_rounded_once(name: str, x: np.ndarray[Any, Any]) -> None:
+    found = _core.elementwise(name, x)
+    expected = FUNCTIONS[name](x.astype(np.float64)).astype(np.float32)
+    assert found.dtype == np.float32
+    np.testing.assert_array_max_ulp(found, np.asarray(expected), 1)
+
+
+def test_arrays_may_have_gaps() -> None:
+    x = numbers((20, 30, 3))
+    assert np.array_equal(
+        _core.elementwise("exp", x[::2, ::-1]), _core.elementwise("exp", x)[::2, ::-1]
+    )
+    assert np.array_equal(_core.to_halves(x[..., 0]), x[..., 0].astype(np.float16))
+
+
+@np.errstate(all="ignore")
+def test_powers_are_rounded_once() -> None:
+    x = numbers((40, 50))
+    x[::3] = np.abs(x[::3])
+    x.reshape(-1)[: EDGES.size] = EDGES
+    for powers in (numbers((40, 50)), np.rint(numbers((40, 50))), *map(np.float32, (0.8, -2, 3))):
+        found = _core.power(x, np.asarray(powers))
+        expected = np.power(x.astype(np.float64), powers).astype(np.float32)
+        np.testing.assert_array_max_ulp(found, expected, 1)
+
+
+@np.errstate(all="ignore")
+def test_halves_are_those_of_numpy() -> None:
+    x = RNG.integers(0, 1 << 32, 20_000, np.uint32).view(np.float32)
+    x[::2] = numbers((10_000,)) * np.float32(2.0) ** RNG.integers(-20, 12, 10_000)
+    found, expected = _core.to_halves(x), x.astype(np.float16)
+    np.testing.assert_array_equal(found, expected)
+    assert np.array_equal(np.signbit(found), np.signbit(expected))
+
+
+def test_other_arrays_are_refused() -> None:
+    double = np.zeros(3)
+    with pytest.raises(TypeError, match="must be float32, got float64"):
+        _core.elementwise("exp", double)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="must be float32, got float64"):
+        _core.to_halves(double)  # type: ignore[arg-type]
+    single = np.zeros((2, 3), np.float32)
+    with pytest.raises(ValueError, match=r"one or of shape \(2, 3\), got shape \(3,\)"):
+        _core.power(single, single[0])
+    with pytest.raises(TypeError, match="must be float32"):
+        _core.power(single, double)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="not in tuple"):
+        _core.elementwise("sinh", single)
