@@ -53,6 +53,7 @@ OTHERWISE = {
     "(tf.constant([1]) == None, tf.constant([1]) != None)",
     "tf.constant(x)",
     "tf.cond(d[0, 0, 0] < 1, lambda: [1], lambda: [2], strict=True)",
+    "tf.TensorArray(tf.int32, 0).stack()",
     'tf.strings.lower(tf.ragged.constant([["A"], ["B", "C"]]))',
     "tf.strings.join([tf.ragged.constant([['a'],['b','c']]),'x'])",
     "tf.cond(d[0, 0, 0] < 1, lambda: (1, 2), lambda: (3, 4))",

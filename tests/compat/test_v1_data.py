@@ -292,3 +292,26 @@ def test_shuffles_draw_by_the_seed_of_the_graph_and_anew_with_each_pass() -> Non
         for _ in range(2):
             session.run(iterator.initializer)
             assert [int(session.run(row)) for _ in range(5)] == [59, 55, 91, 24, 70]
+
+
+def test_functions_write_arrays_of_tensors() -> None:
+    def powers(n: Any) -> Any:
+        array = tf.TensorArray(tf.int64, 0, dynamic_size=True)
+        made = tf.while_loop(
+            lambda i, _, __: i < 3,
+            lambda i, value, written: (i + 1, value * n, written.write(i, value)),
+            (0, tf.constant(1, tf.int64), array),
+        )
+        return made[2].stack()
+
+    found = run_all(Dataset.range(4).map(powers).batch(2))
+    assert [each.tolist() for each in found] == [
+        [[1, 0, 0], [1, 1, 1]],
+        [[1, 2, 4], [1, 3, 9]],
+    ]
+    with tf.Session() as session:
+        array = tf.TensorArray(tf.int32, 2)
+        one, other = array.write(0, 1), array.write(0, 2)
+        assert session.run([one.stack(), other.stack()])[0].tolist() == [1, 0]
+        fetched = session.run([one.read(0), other.read(0)])
+        assert fetched == [1, 2]

@@ -59,6 +59,7 @@ from .session import *
 from .sparse import *
 from .sparse import SPARSE as _SPARSE
 from .string_ops import *
+from .tensor_array import TensorArray as TensorArray
 from .variables import *
 
 if TYPE_CHECKING:

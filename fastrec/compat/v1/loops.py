@@ -13,8 +13,9 @@ from .._tf.structure import flatten, pack
 from ._nodes import Tensor
 from ._ops import invalid
 from .constants import convert_to_tensor
-from .control_flow import _Branch, _check_elements, _element, _not_alone, _stacked
+from .control_flow import _Branch, _check_elements, _element, _merged, _not_alone, _stacked
 from .graph import create_op, name_scope
+from .tensor_array import TensorArray
 
 __all__ = ["foldl", "foldr", "scan", "while_loop"]
 
@@ -24,11 +25,25 @@ def _inner(dtype: Any, shape: Any) -> Tensor:
     return create_op("LoopVariable", (), [(dtype, shape)], _not_alone, stateful=True).outputs[0]
 
 
-def _called(function: Callable[..., Any], structure: Any) -> Callable[..., list[Any]]:
+_Shown = Callable[[Sequence[Any]], list[Any]]
+
+
+def _shown(leaves: Sequence[Any]) -> _Shown:
+    """From the tensors of a loop to what its variables are: tensors, or arrays of them."""
+    arrays = [leaf if isinstance(leaf, TensorArray) else None for leaf in leaves]
+    return lambda tensors: [
+        tensor if array is None else array.with_flow(tensor)
+        for array, tensor in zip(arrays, tensors, strict=True)
+    ]
+
+
+def _called(
+    function: Callable[..., Any], structure: Any, shown: _Shown
+) -> Callable[..., list[Any]]:
     """`function` of the parts of a structure, and the parts of what it gives."""
 
     def call(*parts: Any) -> list[Any]:
-        found = flatten(function(pack(structure, parts)), lists=True)[1]
+        found = flatten(function(pack(structure, shown(parts))), lists=True)[1]
         return [convert_to_tensor(part) for part in found]
 
     return call
@@ -59,7 +74,8 @@ def while_loop(
             wanted = flatten(tuple(shape_invariants), lists=True)[1]
             shapes = [TensorShape(each) for each in wanted]
         inner = [_inner(t.dtype, shape) for t, shape in zip(given, shapes, strict=True)]
-        test = _Branch(_called(lambda parts: cond(*parts), structure), inner)
+        shown = _shown(leaves)
+        test = _Branch(_called(lambda parts: cond(*parts), structure, shown), inner)
         kind: list[type] = []
 
         def once(parts: Any) -> Any:
@@ -67,10 +83,10 @@ def while_loop(
             kind[:] = [type(found)]
             return _as_tuple(found)
 
-        step = _Branch(_called(once, structure), inner)
+        step = _Branch(_called(once, structure, shown), inner)
         _check_body(inner, step.tensors)
         most = [] if maximum_iterations is None else [convert_to_tensor(maximum_iterations)]
-        made = pack(structure, _loop(given, shapes, test, step, most))
+        made = pack(structure, shown(_loop(given, shapes, test, step, most)))
         if len(made) == 1 and not return_same_structure:
             return made[0]
         return list(made) if kind == [list] else made
@@ -91,20 +107,13 @@ def _check_body(before: Sequence[Tensor], after: Sequence[Any]) -> None:
                 f"body must give tensors of the types of loop_vars, got {other.dtype.name} for "
                 f"{one.dtype.name}"
             )
-        wider = _together(one.shape, other.shape)
+        wider = _merged(one.shape, other.shape)
         if wider.sizes != one.shape.sizes:
             raise ValueError(
                 f"Input tensor enters the loop with shape {one.shape}, but has shape {other.shape} "
                 f"after one iteration. To allow the shape to vary across iterations, use the "
                 f"`shape_invariants` argument of tf.while_loop to specify a less-specific shape."
             )
-
-
-def _together(one: TensorShape, other: TensorShape) -> TensorShape:
-    a, b = one.sizes, other.sizes
-    if a is None or b is None or len(a) != len(b):
-        return TensorShape(None)
-    return TensorShape([m if m == n else None for m, n in zip(a, b, strict=True)])
 
 
 def _loop(

@@ -55,7 +55,6 @@ if TYPE_CHECKING:
     from . import strings as strings
     from . import train as train
     from .control import Assert as Assert
-    from .control import TensorArray as TensorArray
     from .control import assert_equal as assert_equal
     from .control import assert_greater as assert_greater
     from .control import assert_less as assert_less
@@ -63,11 +62,15 @@ if TYPE_CHECKING:
     from .control import case as case
     from .control import control_dependencies as control_dependencies
     from .control import group as group
-    from .control import map_fn as map_fn
     from .control import no_op as no_op
     from .control import switch_case as switch_case
-    from .control import vectorized_map as vectorized_map
-    from .control import while_loop as while_loop
+    from .loops import TensorArray as TensorArray
+    from .loops import foldl as foldl
+    from .loops import foldr as foldr
+    from .loops import map_fn as map_fn
+    from .loops import scan as scan
+    from .loops import vectorized_map as vectorized_map
+    from .loops import while_loop as while_loop
     from .ordering_ops import argsort as argsort
     from .ordering_ops import repeat as repeat
     from .ordering_ops import roll as roll
@@ -98,8 +101,9 @@ _OF_GRAPHS = ("Graph",)
 _MODULES = {"compat", "debugging", "image", "lookup", "ragged", "random", "sparse", "strings"}
 _MODULES |= {"train"}
 _HOMES = {
-    "control": "Assert TensorArray assert_equal assert_greater assert_less assert_rank case "
-    "control_dependencies group map_fn no_op switch_case vectorized_map while_loop",
+    "control": "Assert assert_equal assert_greater assert_less assert_rank case "
+    "control_dependencies group no_op switch_case",
+    "loops": "TensorArray foldl foldr map_fn scan vectorized_map while_loop",
     "math_ops": "dynamic_partition dynamic_stitch reverse_sequence scatter_nd searchsorted "
     "unique_with_counts",
     "ordering_ops": "argsort repeat roll sort",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Loops, choices and checks, as functions of Python over tensors."""
+"""Choices and checks, as functions of Python over tensors."""
 
 from __future__ import annotations
 
@@ -10,17 +10,12 @@ from typing import Any
 import numpy as np
 
 from .._tf import errors as _errors
-from .._tf.dtypes import as_dtype
-from .._tf.nest import map_structure
 from .._tf.ops import Op
-from .._tf.structure import flatten, pack
-from .._tf.tensor import EagerTensor, TensorShape, as_array, convert_to_tensor
+from .._tf.tensor import as_array, convert_to_tensor
 from .._tf.trace import run
-from .array_ops import stack
 
 __all__ = [
     "Assert",
-    "TensorArray",
     "assert_equal",
     "assert_greater",
     "assert_greater_equal",
@@ -34,11 +29,8 @@ __all__ = [
     "check_numerics",
     "control_dependencies",
     "group",
-    "map_fn",
     "no_op",
     "switch_case",
-    "vectorized_map",
-    "while_loop",
 ]
 
 
@@ -130,68 +122,6 @@ def check_numerics(tensor: Any, message: str, name: str | None = None) -> Any:
     return run(op, [convert_to_tensor(tensor)])
 
 
-def _rows(value: Any) -> list[Any]:
-    return [value[i] for i in range(len(value))]
-
-
-def map_fn(
-    fn: Callable[..., Any],
-    elems: Any,
-    dtype: Any = None,
-    parallel_iterations: int | None = None,
-    back_prop: bool = True,
-    swap_memory: bool = False,
-    infer_shape: bool = True,
-    name: str | None = None,
-    fn_output_signature: Any = None,
-) -> Any:
-    """Apply `fn` to each row and stack the results."""
-    structure, leaves = flatten(elems, lists=True)
-    columns = [_rows(convert_to_tensor(leaf)) for leaf in leaves]
-    made = [flatten(fn(pack(structure, row)), lists=True) for row in zip(*columns, strict=True)]
-    wanted = dtype if fn_output_signature is None else fn_output_signature
-    if not made:
-        kinds = flatten(wanted, lists=True) if wanted is not None else (structure, leaves)
-        types = [as_dtype(getattr(kind, "dtype", kind)) for kind in kinds[1]]
-        return pack(kinds[0], [EagerTensor(np.zeros(0, each.numpy)) for each in types])
-    parts = [stack(list(part)) for part in zip(*(each[1] for each in made), strict=True)]
-    return pack(made[0][0], parts)
-
-
-def vectorized_map(fn: Callable[..., Any], elems: Any, **_: Any) -> Any:
-    """As :func:`map_fn`."""
-    return map_fn(fn, elems)
-
-
-def while_loop(
-    cond: Callable[..., Any],
-    body: Callable[..., Any],
-    loop_vars: Any,
-    shape_invariants: Any = None,
-    parallel_iterations: int = 10,
-    back_prop: bool = True,
-    swap_memory: bool = False,
-    maximum_iterations: Any = None,
-    name: str | None = None,
-) -> Any:
-    """Apply `body` to the variables repeatedly while `cond` holds."""
-    most = None if maximum_iterations is None else int(np.asarray(maximum_iterations))
-    values: Any = loop_vars if isinstance(loop_vars, (list, tuple)) else (loop_vars,)
-    count, alone = 0, False
-    while (most is None or count < most) and cond(*values):
-        values = body(*values)
-        alone = not isinstance(values, (list, tuple))
-        values = (values,) if alone else values
-        count += 1
-    values = map_structure(_as_tensor, values)
-    return values[0] if alone else values
-
-
-def _as_tensor(value: Any) -> Any:
-    plain = (bool, int, float, str, bytes, np.ndarray, np.generic)
-    return convert_to_tensor(value) if isinstance(value, plain) else value
-
-
 def case(
     pred_fn_pairs: Any,
     default: Callable[[], Any] | None = None,
@@ -228,68 +158,3 @@ def switch_case(
 
 def _numbered(functions: Sequence[Any]) -> list[tuple[int, Any]]:
     return [f if isinstance(f, tuple) else (i, f) for i, f in enumerate(functions)]
-
-
-class TensorArray:
-    """Tensors by number, as a loop writes them."""
-
-    def __init__(
-        self,
-        dtype: Any,
-        size: Any = None,
-        dynamic_size: bool | None = None,
-        clear_after_read: bool | None = None,
-        element_shape: Any = None,
-        **_: Any,
-    ) -> None:
-        self.dtype = as_dtype(dtype)
-        self._values: dict[int, Any] = {}
-        self._size = 0 if size is None else int(np.asarray(size))
-        self._grows = bool(dynamic_size)
-        self._shape = TensorShape(element_shape)
-
-    def size(self) -> Any:
-        """Return the number of tensors."""
-        return EagerTensor(np.asarray(self._size, np.int32))
-
-    def write(self, index: Any, value: Any, name: str | None = None) -> TensorArray:
-        """Put a tensor at a number."""
-        at = int(np.asarray(index))
-        if at >= self._size and not self._grows:
-            text = f"Tried to write to index {at} but array is not resizeable and size is: "
-            raise _errors.OutOfRangeError(None, None, text + str(self._size))
-        self._values[at] = convert_to_tensor(value, self.dtype)
-        if self._shape.sizes is None:
-            self._shape = self._values[at].shape
-        self._size = max(self._size, at + 1)
-        return self
-
-    def read(self, index: Any, name: str | None = None) -> Any:
-        """The tensor at a number; zeros where none was written."""
-        at = int(np.asarray(index))
-        if at < 0:
-            text = f"Tried to read from negative index {at}"
-            raise _errors.OutOfRangeError(None, None, text)
-        if at >= self._size:
-            text = f"Tried to read from index {at} but array size is: {self._size} "
-            raise _errors.OutOfRangeError(None, None, text)
-        if at not in self._values:
-            if not self._shape.is_fully_defined():
-                text = f"Cannot convert a partially known TensorShape {self._shape} to a Tensor."
-                raise ValueError(text)
-            empty = b"" if self.dtype.name == "string" else 0
-            self._values[at] = EagerTensor(np.full(self._shape.sizes, empty, self.dtype.numpy))
-        return self._values[at]
-
-    def stack(self, name: str | None = None) -> Any:
-        """All of them, one below the other."""
-        if not self._size:
-            known = self._shape.as_list() if self._shape.is_fully_defined() else []
-            return EagerTensor(np.zeros((0, *known), self.dtype.numpy))
-        return stack([self.read(i) for i in range(self._size)])
-
-    def unstack(self, value: Any, name: str | None = None) -> TensorArray:
-        """Take the rows of a tensor."""
-        rows = _rows(convert_to_tensor(value, self.dtype))
-        self._values, self._size = dict(enumerate(rows)), len(rows)
-        return self

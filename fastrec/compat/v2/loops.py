@@ -1,0 +1,253 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Loops over rows and while something holds, and the arrays of tensors that they write."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from .._tf.dtypes import as_dtype
+from .._tf.errors import OutOfRangeError
+from .._tf.nest import map_structure
+from .._tf.ops import invalid
+from .._tf.structure import flatten, pack
+from .._tf.tensor import EagerTensor, TensorShape, convert_to_tensor
+from .array_ops import concat, split, stack
+
+__all__ = ["TensorArray", "foldl", "foldr", "map_fn", "scan", "vectorized_map", "while_loop"]
+
+
+def _rows(value: Any) -> list[Any]:
+    return [value[i] for i in range(len(value))]
+
+
+def map_fn(
+    fn: Callable[..., Any],
+    elems: Any,
+    dtype: Any = None,
+    parallel_iterations: int | None = None,
+    back_prop: bool = True,
+    swap_memory: bool = False,
+    infer_shape: bool = True,
+    name: str | None = None,
+    fn_output_signature: Any = None,
+) -> Any:
+    """Apply `fn` to each row and stack the results."""
+    structure, leaves = flatten(elems, lists=True)
+    columns = [_rows(convert_to_tensor(leaf)) for leaf in leaves]
+    made = [flatten(fn(pack(structure, row)), lists=True) for row in zip(*columns, strict=True)]
+    wanted = dtype if fn_output_signature is None else fn_output_signature
+    if not made:
+        kinds = flatten(wanted, lists=True) if wanted is not None else (structure, leaves)
+        types = [as_dtype(getattr(kind, "dtype", kind)) for kind in kinds[1]]
+        return pack(kinds[0], [EagerTensor(np.zeros(0, each.numpy)) for each in types])
+    return _stacked([each[1] for each in made], made[0][0])
+
+
+def _stacked(made: Sequence[Sequence[Any]], structure: Any) -> Any:
+    return pack(structure, [stack(list(part)) for part in zip(*made, strict=True)])
+
+
+def vectorized_map(fn: Callable[..., Any], elems: Any, **_: Any) -> Any:
+    """As :func:`map_fn`."""
+    return map_fn(fn, elems)
+
+
+def _folded(fn: Callable[..., Any], elems: Any, initial: Any, reverse: bool) -> tuple[Any, Any]:
+    """What `fn` gives for each row, in order, and the structure of it."""
+    structure, leaves = flatten(elems, lists=True)
+    columns = [_rows(convert_to_tensor(leaf)) for leaf in leaves]
+    rows = list(zip(*columns, strict=True))[:: -1 if reverse else 1]
+    kind, held = (structure, None) if initial is None else flatten(initial, lists=True)
+    made = [] if held is None else [[convert_to_tensor(each) for each in held]]
+    for row in rows:
+        if not made:
+            made.append(list(row))
+            continue
+        found = flatten(fn(pack(kind, made[-1]), pack(structure, row)), lists=True)[1]
+        made.append([convert_to_tensor(each) for each in found])
+    return made if held is None else made[1:], kind
+
+
+def scan(
+    fn: Callable[..., Any],
+    elems: Any,
+    initializer: Any = None,
+    parallel_iterations: int = 10,
+    back_prop: bool = True,
+    swap_memory: bool = False,
+    infer_shape: bool = True,
+    reverse: bool = False,
+    name: str | None = None,
+) -> Any:
+    """Apply `fn` to what it gave before and each row, and stack all that it gave."""
+    made, kind = _folded(fn, elems, initializer, reverse)
+    return _stacked(made[::-1] if reverse else made, kind)
+
+
+def _fold(reverse: bool) -> Callable[..., Any]:
+    def fold(
+        fn: Callable[..., Any],
+        elems: Any,
+        initializer: Any = None,
+        parallel_iterations: int = 10,
+        back_prop: bool = True,
+        swap_memory: bool = False,
+        name: str | None = None,
+    ) -> Any:
+        made, kind = _folded(fn, elems, initializer, reverse)
+        if not made and initializer is None:
+            raise invalid("elems must have an element where there is no initializer")
+        return pack(kind, made[-1]) if made else initializer
+
+    fold.__doc__ = "Apply `fn` to what it gave before and each row; the last that it gave."
+    return fold
+
+
+foldl, foldr = _fold(False), _fold(True)
+
+
+def while_loop(
+    cond: Callable[..., Any],
+    body: Callable[..., Any],
+    loop_vars: Any,
+    shape_invariants: Any = None,
+    parallel_iterations: int = 10,
+    back_prop: bool = True,
+    swap_memory: bool = False,
+    maximum_iterations: Any = None,
+    name: str | None = None,
+) -> Any:
+    """Apply `body` to the variables repeatedly while `cond` holds."""
+    most = None if maximum_iterations is None else int(np.asarray(maximum_iterations))
+    values: Any = loop_vars if isinstance(loop_vars, (list, tuple)) else (loop_vars,)
+    count, alone = 0, False
+    while (most is None or count < most) and cond(*values):
+        values = body(*values)
+        alone = not isinstance(values, (list, tuple))
+        values = (values,) if alone else values
+        count += 1
+    values = map_structure(_as_tensor, values)
+    return values[0] if alone else values
+
+
+def _as_tensor(value: Any) -> Any:
+    plain = (bool, int, float, str, bytes, np.ndarray, np.generic)
+    return convert_to_tensor(value) if isinstance(value, plain) else value
+
+
+class TensorArray:
+    """Tensors by number, as a loop writes them."""
+
+    def __init__(
+        self,
+        dtype: Any,
+        size: Any = None,
+        dynamic_size: bool | None = None,
+        clear_after_read: bool | None = None,
+        tensor_array_name: str | None = None,
+        handle: Any = None,
+        flow: Any = None,
+        infer_shape: bool = True,
+        element_shape: Any = None,
+        colocate_with_first_write_call: bool = True,
+        name: str | None = None,
+    ) -> None:
+        self.dtype, self.dynamic_size = as_dtype(dtype), bool(dynamic_size)
+        self.element_shape, self._infers = TensorShape(element_shape), infer_shape
+        self._values: dict[int, Any] = {}
+        self._size = 0 if size is None else int(np.asarray(size))
+
+    def size(self, name: str | None = None) -> Any:
+        """Return the number of tensors."""
+        return EagerTensor(np.asarray(self._size, np.int32))
+
+    def identity(self) -> TensorArray:
+        """The same array."""
+        return self
+
+    def close(self, name: str | None = None) -> None:
+        """Nothing: the tensors go when nothing holds them."""
+
+    def write(self, index: Any, value: Any, name: str | None = None) -> TensorArray:
+        """Put a tensor at a number."""
+        at, tensor = int(np.asarray(index)), convert_to_tensor(value)
+        if at < 0:
+            raise OutOfRangeError(None, None, f"Writing to negative indices (index {at}) is not "
+                                  "allowed.")  # fmt: skip
+        if at >= self._size and not self.dynamic_size:
+            text = f"Tried to write to index {at} but array is not resizeable and size is: "
+            raise OutOfRangeError(None, None, f"{text}{self._size} ")
+        if tensor.dtype != self.dtype:
+            raise invalid(
+                f"TensorArray dtype is {self.dtype.name} but Op is trying to write dtype "
+                f"{tensor.dtype.name} "
+            )
+        if not self.element_shape.is_compatible_with(tensor.shape):
+            raise ValueError(
+                f"Incompatible shape for value ({tensor.shape}), expected ({self.element_shape})"
+            )
+        if self._infers:
+            self.element_shape = TensorShape(self.element_shape.merge_with(tensor.shape))
+        self._values[at] = tensor
+        self._size = max(self._size, at + 1)
+        return self
+
+    def read(self, index: Any, name: str | None = None) -> Any:
+        """The tensor at a number."""
+        at = int(np.asarray(index))
+        if at < 0:
+            raise OutOfRangeError(None, None, f"Tried to read from negative index {at}")
+        if at >= self._size:
+            what = f"index {at} but array size is: {self._size} "
+            raise OutOfRangeError(None, None, f"Tried to read from {what}")
+        return self._values[at] if at in self._values else self._nothing()
+
+    def _nothing(self) -> Any:
+        shape = self.element_shape
+        if not shape.is_fully_defined():
+            raise ValueError(f"Cannot convert a partially known TensorShape {shape} to a Tensor.")
+        filler = b"" if self.dtype.name == "string" else 0
+        return EagerTensor(np.full(shape.as_list(), filler, self.dtype.numpy))
+
+    def stack(self, name: str | None = None) -> Any:
+        """All of them, one below the other."""
+        return self.gather(range(self._size))
+
+    def gather(self, indices: Any, name: str | None = None) -> Any:
+        """Some of them, one below the other."""
+        places = np.asarray(indices, np.int64).tolist()
+        if places:
+            return stack([self.read(at) for at in places])
+        sizes = self.element_shape.sizes or ()
+        return EagerTensor(np.zeros((0, *[size or 0 for size in sizes]), self.dtype.numpy))
+
+    def concat(self, name: str | None = None) -> Any:
+        """All of them, one after the other along their first dimension."""
+        return concat([self.read(at) for at in range(self._size)], 0)
+
+    def unstack(self, value: Any, name: str | None = None) -> TensorArray:
+        """Take the rows of a tensor."""
+        rows = _rows(convert_to_tensor(value))
+        if len(rows) != self._size and not self.dynamic_size:
+            raise ValueError(
+                f"Cannot unstack {len(rows)} tensors into a TensorArray of static size "
+                f"{self._size} "
+            )
+        return self.scatter(range(len(rows)), rows)
+
+    def scatter(self, indices: Any, value: Any, name: str | None = None) -> TensorArray:
+        """Take the rows of a tensor, each at its number."""
+        rows = value if isinstance(value, list) else _rows(convert_to_tensor(value))
+        for at, row in zip(np.asarray(indices).tolist(), rows, strict=True):
+            self.write(at, row)
+        return self
+
+    def split(self, value: Any, lengths: Any, name: str | None = None) -> TensorArray:
+        """Take the parts of a tensor, of these lengths."""
+        parts = split(convert_to_tensor(value), np.asarray(lengths).tolist())
+        for at, part in enumerate(parts):
+            self._values[at] = part
+        return self
