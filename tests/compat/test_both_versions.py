@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import io
+import re
 from pathlib import Path
 from typing import Any
 
@@ -158,3 +159,33 @@ def test_most_expressions_are_of_both_versions() -> None:
     second = [outcome(lambda text=text: eval(text, names(v2, lambda x: x))) for text in EXPRESSIONS]
     found = [not isinstance(each, AttributeError) for each in second]
     assert sum(found) > len(found) * 2 // 3
+
+
+def listed(value: Any) -> list[Any]:
+    return list(value) if isinstance(value, (list, tuple)) else [value]
+
+
+@pytest.mark.parametrize("text", [text for text in EXPRESSIONS if re.search(r"\b[rs]\b", text)])
+def test_functions_of_data_sets_know_what_sparse_and_ragged_tensors_become(text: str) -> None:
+    try:
+        made = listed(eval(text, names(v2, lambda x: x)))
+    except Exception:
+        pytest.skip("is an error")
+    if not all(hasattr(each, "dtype") for each in made):
+        pytest.skip("gives no tensors")
+    rows = v2.ragged.constant([[1, 2], [], [3]])
+    sparse = v2.SparseTensor([[0, 1], [2, 0]], [5, 6], [3, 2])
+    known = v2.data.Dataset.from_tensors((rows, sparse))
+    specs = v2.RaggedTensorSpec([None, None], v2.int32), v2.SparseTensorSpec([None] * 2, v2.int32)
+    unknown = v2.data.Dataset.from_generator(lambda: [(rows, sparse)], output_signature=specs)
+
+    def function(r: Any, s: Any) -> Any:
+        return tuple(listed(eval(text, {**names(v2, lambda x: x), "r": r, "s": s})))
+
+    for dataset in (known, unknown):
+        mapped = dataset.map(function)
+        (found,) = mapped
+        same(plain(found), plain(made))
+        for spec, value in zip(mapped.element_spec, found, strict=True):
+            assert spec.is_compatible_with(value)
+            assert getattr(spec, "ragged_rank", 0) == getattr(value, "ragged_rank", 0)

@@ -3,33 +3,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+import fastrec
+
+from .._tf.columns import batch_of
 from .._tf.dtypes import int64, resource
+from ._composites import SparseTensor, parts_of, pieces
 from ._nodes import Tensor
 from ._ops import Array, invalid
 from .graph import create_op
 
 __all__ = ["is_sparse", "restored", "stored"]
 
-_Row = tuple[Array, Array, Array]  # indices, values, dense shape
-
 
 def is_sparse(value: Any) -> bool:
     """Whether it is a SparseTensor."""
-    return not isinstance(value, Tensor) and hasattr(value, "dense_shape")
-
-
-def _parts(sparse: Any) -> list[Tensor]:
-    return [sparse.indices, sparse.values, sparse.dense_shape]
+    return isinstance(value, SparseTensor)
 
 
 def _one(step: Any, indices: Array, values: Array, sizes: Array) -> tuple[Array]:
     row = np.empty((), object)
-    row[()] = (indices, values, sizes)
+    row[()] = fastrec.Sparse(indices, values, tuple(sizes.tolist()))
     return (row,)
 
 
@@ -41,7 +38,7 @@ def _many(step: Any, indices: Array, values: Array, sizes: Array) -> tuple[Array
     bounds = np.searchsorted(indices[order, 0], np.arange(len(rows) + 1))
     for i in range(len(rows)):
         which = order[bounds[i] : bounds[i + 1]]
-        rows[i] = (indices[which, 1:], values[which], sizes[1:])
+        rows[i] = fastrec.Sparse(indices[which, 1:], values[which], tuple(sizes[1:].tolist()))
     return (rows,)
 
 
@@ -49,23 +46,8 @@ def stored(sparse: Any, many: bool) -> Tensor:
     """A sparse tensor as an element of a queue; its rows, as many elements."""
     kind = "AddManySparseToTensorsMap" if many else "AddSparseToTensorsMap"
     shape = [None] if many else []
-    op = create_op(kind, _parts(sparse), [(resource, shape)], _many if many else _one)
+    op = create_op(kind, pieces(sparse), [(resource, shape)], _many if many else _one)
     return op.outputs[0]
-
-
-def _together(rows: Sequence[_Row], rank: int | None) -> tuple[Array, Array, Array]:
-    ranks = {len(sizes) for _, _, sizes in rows}
-    if len(ranks) > 1:
-        raise invalid(f"Inconsistent rank across SparseTensors: {sorted(ranks)}")
-    inner = ranks.pop() if ranks else (rank or 1) - 1
-    largest = np.zeros(inner, np.int64)
-    for _, _, sizes in rows:
-        largest = np.maximum(largest, sizes)
-    numbers = np.repeat(np.arange(len(rows)), [len(values) for _, values, _ in rows])
-    empty = np.empty((0, inner), np.int64)
-    inside = np.concatenate([empty, *[indices for indices, _, _ in rows]])
-    indices = np.concatenate([numbers[:, None].astype(np.int64), inside], axis=1)
-    return indices, np.array([len(rows), *largest], np.int64), numbers
 
 
 def restored(elements: Tensor, like: Any, many: bool) -> Any:
@@ -74,11 +56,16 @@ def restored(elements: Tensor, like: Any, many: bool) -> Any:
     size = like.dense_shape.shape.num_elements()
     rank = None if size is None else size + (not many)
 
-    def kernel(step: Any, rows: Array) -> tuple[Array, Array, Array]:
-        listed: list[_Row] = rows.tolist()
-        indices, sizes, _ = _together(listed, rank)
-        nothing = np.empty(0, dtype.numpy)
-        return indices, np.concatenate([nothing, *[values for _, values, _ in listed]]), sizes
+    def kernel(step: Any, rows: Array) -> tuple[Any, ...]:
+        listed: list[fastrec.Sparse] = rows.tolist()
+        ranks = {len(row.dense_shape) for row in listed}
+        if len(ranks) > 1:
+            raise invalid(f"Inconsistent rank across SparseTensors: {sorted(ranks)}")
+        if not listed:
+            inner = (rank or 1) - 1
+            none = np.empty((0, inner + 1), np.int64), np.empty(0, dtype.numpy)
+            return (*none, np.zeros(inner + 1, np.int64))
+        return tuple(parts_of(batch_of(listed)))
 
     op = create_op(
         "TakeManySparseFromTensorsMap",
