@@ -19,6 +19,7 @@ from ..records.reader import Reader, record_numbers
 from ..threads import usable_cpus
 
 __all__ = [
+    "ExampleParser",
     "located",
     "parse_example",
     "parse_many",
@@ -73,6 +74,29 @@ def check_records(records: Any) -> None:
         raise TypeError("a record must be bytes, got str")
 
 
+class ExampleParser:
+    """Parses Examples by a specification that is compiled once.
+
+    It may be called by several threads at once.
+    """
+
+    def __init__(self, features: Mapping[str, Feature]) -> None:
+        self._schema = compile_schema(plan_example, features)
+
+    def __call__(
+        self, records: Sequence[bytes] | Bytes, threads: int | None = None
+    ) -> dict[str, Any]:
+        """Columns, as :func:`parse_example` gives them."""
+        check_records(records)
+        return self._schema.parse(records, _threads_for(records, threads))
+
+    def single(self, record: bytes) -> dict[str, Any]:
+        """The values of one record, as :func:`parse_single_example` gives them."""
+        if isinstance(record, (str, list, tuple)):
+            raise TypeError(f"a record must be bytes, got {type(record).__name__}")
+        return {key: column[0] for key, column in self._schema.parse([record]).items()}
+
+
 def parse_example(
     records: Sequence[bytes] | Bytes,
     features: Mapping[str, Feature],
@@ -121,8 +145,7 @@ def parse_example(
     ((2, 2, 3), array([3, 3]))
     """
     check_records(records)
-    schema = compile_schema(plan_example, features)
-    return schema.parse(records, _threads_for(records, threads))
+    return ExampleParser(features)(records, threads)
 
 
 def parse_many(
@@ -210,10 +233,7 @@ def parse_single_example(record: bytes, features: Mapping[str, Feature]) -> dict
     >>> fastrec.parse_single_example(record, features)
     {'x': array([1, 2]), 'name': b'one'}
     """
-    if isinstance(record, (str, list, tuple)):
-        raise TypeError(f"a record must be bytes, got {type(record).__name__}")
-    columns = compile_schema(plan_example, features).parse([record])
-    return {key: column[0] for key, column in columns.items()}
+    return ExampleParser(features).single(record)
 
 
 def located(error: ExampleParseError, path: str | bytes, number: int) -> ExampleParseError:

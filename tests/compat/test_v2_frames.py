@@ -188,3 +188,37 @@ def test_damaged_records_of_a_block_fail_alone(tmp_path: Path) -> None:
     assert [name for name, _ in wrong] == ["ParseInvalidArgumentError"] * 2
     assert wrong[0][1].endswith("Invalid protocol message input, example id: <unknown>")
     assert wrong[1][1].endswith("Total values size: 8 is not consistent with output shape: [?,3]")
+
+
+def decided(record: Any) -> Any:
+    """What depends on the record, in three places."""
+    lists = parsed(record, "points", "numbers")[1]
+    points, numbers = lists["points"], lists["numbers"]
+    found = tf.cond(tf.shape(numbers)[0] > 2, lambda: points * 2.0, lambda: points[:, ::-1] - 1.0)
+    if tf.size(numbers) == 0:
+        return found, tf.constant([7], tf.int64), b"none"
+    return found, tf.cond(numbers[-1] > 3, lambda: numbers[1:], lambda: numbers), b"some"
+
+
+@pytest.mark.parametrize("size", [1, 7, 40])
+def test_ways_through_a_function_are_taken_by_blocks(size: int, path: str) -> None:
+    shapes: Any = ([None, 3], [None], [])
+    blocks, alone = both(
+        lambda: tf.data.TFRecordDataset(path).map(decided).padded_batch(size, shapes)
+    )
+    assert len(alone) == -(-len(RECORDS) // size)
+    assert blocks == alone
+
+
+def test_ways_of_blocks_are_those_of_records(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[int] = []
+    inner = fastrec._core.parse_sequences
+
+    def counted(context: Any, lists: Any, records: Any) -> Any:
+        calls.append(len(records))
+        return inner(context, lists, records)
+
+    dataset = tf.data.TFRecordDataset(path).map(decided)
+    monkeypatch.setattr(fastrec._core, "parse_sequences", counted)
+    assert len(list(dataset)) == len(RECORDS)
+    assert len(calls) < 15  # for each way to a question, and to an end

@@ -11,6 +11,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
+from .columns import joined, taken
 from .ops import Draw
 from .specs import TypeSpec
 from .trace import Called, Trace, Undecided
@@ -66,6 +69,47 @@ class Branches:
         self._ways[path] = found
         return found
 
+    def are_small(self) -> bool:
+        """Whether one of them, to its end, can be run for many elements at once."""
+        path: Path = ()
+        try:
+            while self._way(path)[1] is _Question:
+                path = (*path, False)
+        except Exception:
+            return False
+        trace = self._way(path)[0]
+        return not trace.draws and not trace.is_large
+
+    def run_block(self, count: int, columns: Sequence[Any]) -> tuple[Any, list[Any]]:
+        """The structure of what the function returns, and columns of it, for `count` elements.
+
+        Raises
+        ------
+        TypeError
+            When it draws numbers, or returns other types in other cases.
+        """
+        return self._of_block((), count, columns)
+
+    def _of_block(self, path: Path, count: int, columns: Sequence[Any]) -> tuple[Any, list[Any]]:
+        trace, structure = self._way(path)
+        if trace.draws:
+            raise TypeError("numbers are drawn for one element after the other")
+        found = trace.run_block(count, columns)
+        if structure is not _Question:
+            return structure, found
+        answers = np.asarray(found[0]).reshape(count).astype(bool)
+        if (answers == answers[0]).all():
+            return self._of_block((*path, bool(answers[0])), count, columns)
+        sides = [np.flatnonzero(~answers), np.flatnonzero(answers)]
+        (one, first), (other, second) = (
+            self._of_block((*path, bool(n)), len(rows), [taken(c, rows) for c in columns])
+            for n, rows in enumerate(sides)
+        )
+        if one != other or any(_differ(*pair) for pair in zip(first, second, strict=True)):
+            raise TypeError("the ways through a function give other types")
+        order = np.argsort(np.concatenate(sides))
+        return one, [taken(joined(pair), order) for pair in zip(first, second, strict=True)]
+
     def __call__(self, values: Sequence[Any], called: Called) -> tuple[Any, list[Any]]:
         """The structure and the parts of what the function returns for an element."""
         path: Path = ()
@@ -107,3 +151,8 @@ def _common(first: Sizes, second: Sizes) -> Sizes:
     if first is None or second is None or len(first) != len(second):
         return None
     return [a if a == b else None for a, b in zip(first, second, strict=True)]
+
+
+def _differ(one: Any, other: Any) -> bool:
+    first, second = (getattr(getattr(c, "values", c), "dtype", None) for c in (one, other))
+    return first is not None and second is not None and first != second

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 import fastrec
-from fastrec.columns import Arrays
+from fastrec.columns import Arrays, take_rows
 
 from . import errors as _errors
 from .shape import in_messages
@@ -38,6 +38,7 @@ __all__ = [
     "refilled",
     "rows_of",
     "shape_of",
+    "taken",
 ]
 
 
@@ -187,6 +188,16 @@ def column_of(values: Sequence[Any]) -> Any:
             stacked[i] = value[()] if value.ndim == 0 else value
         return stacked
     return np.stack(values) if values else []
+
+
+def taken(column: Any, rows: np.ndarray[Any, Any]) -> Any:
+    """The rows of a column with these numbers."""
+    if isinstance(column, VarLen):
+        return VarLen(take_rows(column.rows, rows))
+    if isinstance(column, (np.ndarray, fastrec.Bytes, fastrec.Ragged, Arrays)):
+        return take_rows(column, rows)
+    values = list(rows_of(column))
+    return column_of([values[row] for row in rows.tolist()])
 
 
 def joined(columns: Sequence[Any]) -> Any:

@@ -33,6 +33,7 @@ from .streams import Block, Blocks, Value, Values, flattened, in_blocks, rechunk
 __all__ = ["Batch", "PaddedBatch", "RaggedBatch", "Unbatch", "ragged_rows"]
 
 _SPARE = 2  # batches whose memory is used again
+_LEAST = 24  # elements of a block, for which its operations are called once
 
 
 class _Grouped(Node):
@@ -57,7 +58,7 @@ class _Grouped(Node):
     def _chunks(self) -> Blocks | None:
         """The elements as columns, where these are not asked for before their batch is."""
         node = self.inputs[0]
-        blocks = node.fast_blocks(self._size)
+        blocks = node.fast_blocks(self._size * max(1, _LEAST // self._size))
         if blocks is not None or not isinstance(node, Map):
             return blocks
         return self._placed(node) if node.trace.is_large else node.chunks(self._size)

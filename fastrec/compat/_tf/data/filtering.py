@@ -3,16 +3,12 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-import fastrec
-from fastrec.columns import Arrays, take_rows
-
-from ..columns import VarLen, column_of, rows_of
+from ..columns import taken
 from ..dtypes import as_dtype
 from ..errors import OpError
 from ..specs import TypeSpec
@@ -94,14 +90,5 @@ class Filter(Node):
         mask = np.asarray(self._trace.run_block(count, columns)[0]).reshape(count)
         if mask.all():
             return count, columns
-        return int(mask.sum()), [_kept(column, mask) for column in columns]
-
-
-def _kept(column: Any, mask: Any) -> Any:
-    if isinstance(column, np.ndarray):
-        return column[mask]
-    if isinstance(column, (fastrec.Ragged, Arrays)):
-        return take_rows(column, np.flatnonzero(mask))
-    if isinstance(column, VarLen):
-        return VarLen(take_rows(column.rows, np.flatnonzero(mask)))
-    return column_of(list(itertools.compress(rows_of(column), mask)))
+        rows = np.flatnonzero(mask)
+        return len(rows), [taken(column, rows) for column in columns]

@@ -488,3 +488,18 @@ class EagerMap(Untraced):
         workers = _workers(self._parallel) if fast else 0
         call = functools.partial(self._call, self._function.states())
         return in_order(call, self.inputs[0].stream(fast), workers)
+
+    def blocks(self, count: int) -> Blocks | None:
+        ways, node = self._branches, self.inputs[0]
+        if ways is None or not node.pure or not ways.are_small():
+            return None
+        if (blocks := node.blocks(count)) is None:
+            return None
+        call = functools.partial(self._call, self._function.states())
+
+        def of_block(count: int, columns: list[Any]) -> Block:
+            structure, found = ways.run_block(count, columns)
+            self._learn(structure, next(elements((count, found))))
+            return count, found
+
+        return in_blocks(blocks, of_block, functools.partial(map, call))

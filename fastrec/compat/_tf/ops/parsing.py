@@ -23,6 +23,7 @@ from . import Block, Op, invalid
 from .strings import mapped
 
 if TYPE_CHECKING:
+    from fastrec.parsing.parse import ExampleParser
     from fastrec.parsing.sequence import SequenceParser
 
     from ..kernels.csv import Field
@@ -174,21 +175,51 @@ def _sequence_failure(*arguments: Any) -> Exception:
     return sequence_failure(*arguments)
 
 
+# A parser takes longer to make than to use.
+
+
+def _example_parser(outputs: Outputs) -> Callable[[], ExampleParser]:
+    """A function that gives the parser of features."""
+
+    @functools.cache
+    def made() -> ExampleParser:
+        from fastrec.parsing.parse import ExampleParser
+
+        return ExampleParser(outputs.features)
+
+    return made
+
+
+def _sequence_parser(
+    first: Outputs, second: Outputs, padded: bool = True
+) -> Callable[[], SequenceParser]:
+    """A function that gives the parser of the features of contexts and of feature lists."""
+
+    @functools.cache
+    def made() -> SequenceParser:
+        from fastrec.parsing.sequence import SequenceParser
+
+        return SequenceParser(first.features, second.features, padded)
+
+    return made
+
+
 def single_example(checked: Checked) -> Op:
     """The operation that parses an Example."""
     outputs, rows = Outputs(checked), Rows(checked)
+    parser, parser_of_rows = _example_parser(outputs), _example_parser(rows)
 
     def kernel(serialized: Any) -> tuple[Any, ...]:
         record = _record(serialized)
         try:
-            return outputs.columns(fastrec.parse_single_example(record, outputs.features))
+            return outputs.columns(parser().single(record))
         except ExampleParseError as error:
             raise _failure(error, checked, [record], single=True) from error
 
     def block(_: int, records: Block) -> Any:
         if not _is_block(records, ()):
             return None
-        return rows.columns(fastrec.parse_example(records.value, rows.features))
+        return rows.columns(parser_of_rows()(records.value))
 
     def infer(*_: Any) -> list[TypeSpec]:
         return outputs.specs([])
@@ -205,11 +236,12 @@ def _known_count(specs: Sequence[Any]) -> int | None:
 def examples(checked: Checked, named: bool = False) -> Op:
     """The operation that parses a batch of Examples; of their names too, if they are `named`."""
     outputs = Outputs(checked)
+    parser = _example_parser(outputs)
 
     def kernel(serialized: Any, *names: Any) -> tuple[Any, ...]:
         records, called = _records(serialized, names)
         try:
-            return outputs.columns(fastrec.parse_example(records, outputs.features))
+            return outputs.columns(parser()(records))
         except ExampleParseError as error:
             raise _failure(error, checked, records, called) from error
 
@@ -219,23 +251,12 @@ def examples(checked: Checked, named: bool = False) -> Op:
     return Op("ParseExampleV2", kernel, infer, parsing=None if named else outputs)
 
 
-def _parser(first: Outputs, second: Outputs, padded: bool = True) -> Callable[[], SequenceParser]:
-    """A function that gives the parser of features, which takes longer to make than to use."""
-
-    @functools.cache
-    def made() -> SequenceParser:
-        from fastrec.parsing.sequence import SequenceParser
-
-        return SequenceParser(first.features, second.features, padded)
-
-    return made
-
-
 def single_sequence(context: Checked, frames: Checked) -> Op:
     """The operation that parses a SequenceExample."""
     before, lists = Outputs(context), Outputs(frames, frames=True)
     many = Rows(context), Rows(frames, frames=True)
-    parser, parser_of_rows = _parser(before, lists), _parser(*many, padded=False)
+    parser = _sequence_parser(before, lists)
+    parser_of_rows = _sequence_parser(*many, padded=False)
 
     def kernel(serialized: Any, *names: Any) -> tuple[Any, ...]:
         record = _record(serialized)
@@ -263,7 +284,7 @@ def sequences(context: Checked, frames: Checked) -> Op:
     """The operation that parses a batch of SequenceExamples; last come the numbers of frames."""
     before, lists = Outputs(context), Outputs(frames, frames=True)
     counted = [item.key for item in frames.dense]
-    parser = _parser(before, lists)
+    parser = _sequence_parser(before, lists)
 
     def kernel(serialized: Any, *names: Any) -> tuple[Any, ...]:
         records, called = _records(serialized, names)
