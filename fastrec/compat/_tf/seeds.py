@@ -162,10 +162,16 @@ class SeedSource:
     seed : int or None
     reshuffle : bool
         New ones for each iterator.
+
+    Attributes
+    ----------
+    given : tuple
+        What they depend on, but for chance.
     """
 
     def __init__(self, seed: int | None, reshuffle: bool) -> None:
         pair = get_seed(seed)
+        self.given = (*pair, reshuffle)
         self._reshuffle, self._anew = reshuffle, _given.get() is not None
         self._seeds = draws(*pair)
         if pair == (0, 0) and not reshuffle:  # one order, whichever it is

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import functools
+import os
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
@@ -12,6 +13,7 @@ import numpy as np
 from fastrec.threads import usable_cpus
 
 from ..dtypes import as_dtype
+from ..record_options import as_path
 from ..tensor import convert_to_tensor
 from . import flow as _flow
 from . import portions as _portions
@@ -25,10 +27,11 @@ from .iterating import padding_of, tensors
 from .joining import Concatenate, check_alike
 from .mapping import Scalar, mapped, shown
 from .options import Options, merged
-from .pipeline import Node, invalid
+from .pipeline import Node, Once, invalid
 from .rebatching import Rebatch, SparseBatch
 from .reordering import Shuffle
 from .scanning import Scan
+from .streams import Values
 from .windows import Window
 
 if TYPE_CHECKING:
@@ -259,8 +262,21 @@ class Chain:
         return self._of(Prefetch(self._node, size))
 
     def cache(self, filename: Any = "", name: str | None = None) -> Dataset:
-        """Elements kept in memory once all have been made; `filename` is not looked at."""
-        return self._of(_flow.Cache(self._node))
+        """Elements kept in memory once all have been made; or in files, which last.
+
+        The files are in the folder ``filename + ".cache"``, and appear when the last element has
+        been made. Elements of types that cannot be saved are kept in memory.
+        """
+        name = filename.numpy() if hasattr(filename, "numpy") else filename
+        path = as_path(name) if isinstance(name, (str, bytes, os.PathLike)) else ""
+        if not path:
+            return self._of(_flow.Cache(self._node))
+        from .saving import Kept
+
+        try:
+            return self._of(Kept(self._node, f"{path}.cache"))
+        except TypeError:
+            return self._of(_flow.Cache(self._node))
 
     def snapshot(
         self,
@@ -270,16 +286,37 @@ class Chain:
         shard_func: Callable[..., Any] | None = None,
         name: str | None = None,
     ) -> Dataset:
-        """Elements kept in memory once all have been made, and not in `path`.
+        """Elements kept in files once all have been made, in a folder of this pipeline's in `path`.
 
-        `reader_func` gets a data set of one data set, and says how that is gone through.
+        `shard_func` says which shard an element goes to, and `reader_func` what becomes of the data
+        set of the shards when they are read. A pipeline is found again by its steps and the code
+        of its functions; one that has no such description is kept in memory.
         """
-        kept = self.cache()
-        if reader_func is None:
-            return kept
-        of_one: Any = type(self).from_tensor_slices([kept])  # type: ignore[attr-defined]
-        made: Dataset = reader_func(of_one)
-        return made
+        from .fingerprints import Unrepeatable, fingerprint
+        from .saving import Kept, Saved
+
+        known = {"AUTO": None, "NONE": None, "SNAPPY": None, "": None}
+        kind = known.get(compression, compression)
+        of = None if shard_func is None else Scalar(shard_func, self._node)
+
+        def read(saved: Saved) -> Values:
+            def shard(place: Any) -> Dataset:
+                make = functools.partial(saved.of_shards, [place])
+                return self._of(Once(make, saved.structure, saved.specs))
+
+            shards = list(map(shard, saved.shards))
+            assert reader_func is not None
+            of_shards: Any = type(self).from_tensor_slices(shards)  # type: ignore[attr-defined]
+            found = reader_func(of_shards)
+            stream: Values = found._node.stream()
+            return stream
+
+        try:
+            folder = os.path.join(as_path(path), fingerprint(self._node))
+            reads = None if reader_func is None else read
+            return self._of(Kept(self._node, folder, kind, of, reads))
+        except (TypeError, Unrepeatable):
+            return self.cache()
 
     def concatenate(self, dataset: Dataset, name: str | None = None) -> Dataset:
         """The elements of another data set after those of this one."""

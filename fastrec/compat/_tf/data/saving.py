@@ -12,7 +12,9 @@ import collections
 import contextlib
 import os
 import random
+import shutil
 import time
+import weakref
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -26,7 +28,7 @@ from .. import errors as _errors
 from ..dtypes import as_dtype
 from ..records import compression_of, data_error
 from ..specs import NoneTensorSpec, RaggedTensorSpec, SparseTensorSpec, TensorSpec, TypeSpec
-from ..structure import flatten
+from ..structure import flatten, pack
 from ..tensor import TensorShape, as_array
 from ..tensor_proto import (
     Malformed,
@@ -44,7 +46,7 @@ from .pipeline import UNKNOWN, Node, spec_of
 from .sources import each_of_files
 from .streams import Value, Values, steps
 
-__all__ = ["Saved", "save"]
+__all__ = ["Kept", "Saved", "Saving", "save"]
 
 _SPEC, _METADATA = "dataset_spec.pb", "snapshot.metadata"
 _VARIANT, _VERSION = 21, 2
@@ -221,6 +223,70 @@ def _of_structured(data: bytes, depth: int = 0) -> Any:
     raise Malformed
 
 
+class Saving:
+    """Elements on their way into a folder, which has them when :meth:`finish` is done.
+
+    Parameters
+    ----------
+    node : Node
+        Where they come from.
+    path : str
+    compression : str or None
+    shard_of : callable, optional
+        Of an element; the number of its shard.
+
+    Raises
+    ------
+    TypeError
+        For elements of a type that cannot be saved.
+    """
+
+    def __init__(
+        self,
+        node: Node,
+        path: str,
+        compression: Any = None,
+        shard_of: Callable[[Value], int] | None = None,
+    ) -> None:
+        self._folder, self._kind = Path(path), compression_of(compression)
+        self._spec, self._shard_of = _structured(spec_of(node)), shard_of
+        self._kinds = b"".join(varint(_kind(each)) for each in node.specs)
+        self._run = str(random.SystemRandom().getrandbits(63))
+        self._writers: dict[int, fastrec.Writer] = {}
+        self._open = contextlib.ExitStack()
+        self.count = 0
+        (self._folder / self._run).mkdir(parents=True)
+
+    def add(self, value: Value) -> None:
+        """Write one element."""
+        shard = 0 if self._shard_of is None else self._shard_of(value)
+        if shard not in self._writers:
+            place = self._folder / self._run / f"{shard:08}.shard"
+            place.mkdir()
+            writer = fastrec.Writer(place / "00000000.snapshot", compression=self._kind)
+            self._writers[shard] = self._open.enter_context(writer)
+        for part in value:
+            self._writers[shard].write(_encoded(part))
+        self.count += 1
+
+    def finish(self) -> None:
+        """Close the files, and only then name them in the folder."""
+        self._open.close()
+        parts = [field(2, self._run.encode()), b"\x18", varint(int(time.time() * 1e6))]
+        parts += [b"\x20", varint(_VERSION), field(5, self._kinds), b"\x30", varint(self.count)]
+        metadata = b"".join([*parts, varint(1000 << 3), b"\x01"])
+        for name, data in ((_SPEC, self._spec), (_METADATA, metadata)):
+            (self._folder / f"{name}.{self._run}").write_bytes(data)
+            os.replace(self._folder / f"{name}.{self._run}", self._folder / name)
+
+    def abort(self) -> None:
+        """Take back what has been written."""
+        gone = RuntimeError("saving was ended before the last element")
+        with contextlib.suppress(Exception):
+            self._open.__exit__(RuntimeError, gone, None)
+        shutil.rmtree(self._folder / self._run, ignore_errors=True)
+
+
 def save(node: Node, path: str, compression: Any, shard_of: Callable[[Value], int] | None) -> None:
     """Write the elements of a node.
 
@@ -229,39 +295,119 @@ def save(node: Node, path: str, compression: Any, shard_of: Callable[[Value], in
     shard_of : callable, optional
         Of an element; the number of its shard.
     """
-    folder, kind = Path(path), compression_of(compression)
-    spec = _structured(spec_of(node))
-    run = str(random.SystemRandom().getrandbits(63))
-    (folder / run).mkdir(parents=True)
-    count = 0
-    with contextlib.ExitStack() as stack:
-        writers: dict[int, fastrec.Writer] = {}
+    saving = Saving(node, path, compression, shard_of)
+    try:
         for value in node.stream():
-            shard = 0 if shard_of is None else shard_of(value)
-            if shard not in writers:
-                place = folder / run / f"{shard:08}.shard"
-                place.mkdir()
-                writer = fastrec.Writer(place / "00000000.snapshot", compression=kind)
-                writers[shard] = stack.enter_context(writer)
-            for part in value:
-                writers[shard].write(_encoded(part))
-            count += 1
-    kinds = b"".join(varint(_kind(each)) for each in node.specs)
-    metadata = (
-        field(2, run.encode())
-        + b"\x18"
-        + varint(int(time.time() * 1e6))
-        + b"\x20"
-        + varint(_VERSION)
-        + field(5, kinds)
-        + b"\x30"
-        + varint(count)
-        + varint(1000 << 3)
-        + b"\x01"
-    )
-    for name, data in ((_SPEC, spec), (_METADATA, metadata)):
-        (folder / f"{name}.{run}").write_bytes(data)
-        os.replace(folder / f"{name}.{run}", folder / name)
+            saving.add(value)
+        saving.finish()
+    except BaseException:
+        saving.abort()
+        raise
+
+
+class Kept(Node):
+    """Elements that are made once, and kept in a folder when all have been.
+
+    A pass that ends before the last element leaves nothing. Where several write at a time, each
+    does so into files of its own, and the last to finish is the one that is read.
+
+    Parameters
+    ----------
+    node : Node
+    path : str
+    compression : str or None
+    shard_of : callable, optional
+        Of an element; the number of its shard.
+    read : callable, optional
+        Of the saved elements; the stream of these.
+
+    Raises
+    ------
+    TypeError
+        For elements of a type that cannot be saved.
+    """
+
+    def __init__(
+        self,
+        node: Node,
+        path: str,
+        compression: Any = None,
+        shard_of: Callable[[Value], int] | None = None,
+        read: Callable[[Saved], Values] | None = None,
+    ) -> None:
+        super().__init__(node)
+        self._how = path, compression, shard_of
+        self._read = read
+        _structured(spec_of(node))  # which refuses what cannot be saved
+
+    def values(self, fast: bool = True) -> Values:
+        path, compression, _ = self._how
+        if os.path.exists(os.path.join(path, _METADATA)):
+            saved = Saved(path, None, compression)
+            found, wanted = pack(saved.structure, saved.specs), spec_of(self.inputs[0])
+            if repr(found) != repr(wanted):
+                raise _errors.InvalidArgumentError(
+                    None, None, f"{path} has elements of {found}, not of {wanted}"
+                )
+            return saved.values(fast) if self._read is None else self._read(saved)
+        return self._writing(self.inputs[0].stream(fast))
+
+    def _writing(self, stream: Values) -> Values:
+        saving, total, done = _Pass(self.inputs[0], *self._how), self.cardinality(), False
+
+        def step() -> Value:
+            nonlocal done
+            try:
+                value = next(stream)
+            except StopIteration:
+                if not done:
+                    done = True
+                    saving.finish()
+                raise
+            if not done:
+                saving.add(value)
+                if saving.count == total:
+                    done = True
+                    saving.finish()
+            return value
+
+        return steps(step)
+
+
+class _Pass:
+    """One pass of writing, which is taken back when it fails or nobody goes on with it."""
+
+    def __init__(self, *how: Any) -> None:
+        with _translating():
+            self._saving = Saving(*how)
+        self._end = weakref.finalize(self, self._saving.abort)
+
+    @property
+    def count(self) -> int:
+        return self._saving.count
+
+    def add(self, value: Value) -> None:
+        self._run(self._saving.add, value)
+
+    def finish(self) -> None:
+        self._run(self._saving.finish)
+        self._end.detach()
+
+    def _run(self, function: Callable[..., None], *values: Any) -> None:
+        try:
+            with _translating():
+                function(*values)
+        except BaseException:
+            self._end()
+            raise
+
+
+@contextlib.contextmanager
+def _translating() -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise _errors.translated(error) from error
 
 
 def _kind(spec: Any) -> int:

@@ -24,6 +24,7 @@ __all__ = [
     "rejection_resample",
     "scan",
     "shuffle_and_repeat",
+    "snapshot",
     "take_while",
     "unbatch",
     "unique",
@@ -35,6 +36,13 @@ Transformation = Callable[[Any], Any]
 def ignore_errors(log_warning: bool = False) -> Transformation:
     """For ``apply``: without the elements that cannot be made."""
     return lambda dataset: dataset.ignore_errors(log_warning)
+
+
+def snapshot(
+    path: str, compression: Any = "AUTO", reader_func: Any = None, shard_func: Any = None
+) -> Transformation:
+    """For ``apply``: elements kept in files once all have been made."""
+    return lambda dataset: dataset.snapshot(path, compression, reader_func, shard_func)
 
 
 def unbatch() -> Transformation:
