@@ -15,7 +15,15 @@ from .queues import FIFOQueue, PaddingFIFOQueue, QueueBase, RandomShuffleQueue
 from .runners import QueueRunner, add_queue_runner
 from .sparse_rows import is_sparse, restored, stored
 
-__all__ = ["all_alike", "at_random", "batched", "in_order"]
+__all__ = [
+    "all_alike",
+    "as_given",
+    "at_random",
+    "batched",
+    "example_of",
+    "in_order",
+    "restored_of",
+]
 
 MakeQueue = Callable[[list[DType], Any], QueueBase]
 
@@ -27,8 +35,8 @@ def _listed(tensors: Any) -> list[Any]:
     return list(tensors)
 
 
-def _as_given(tensors: Any, values: Any) -> Any:
-    """`values` in the form in which `tensors` were given."""
+def as_given(tensors: Any, values: Any) -> Any:
+    """Return `values` in the form in which `tensors` were given."""
     if not isinstance(tensors, dict):
         return values
     if len(tensors) == 1:
@@ -107,7 +115,17 @@ def batched(
         add_queue_runner(QueueRunner(queue, enqueues * threads))
         take = queue.dequeue_up_to if allow_smaller_final_batch else queue.dequeue_many
         taken = take(batch_size, name=scope)
-        return _as_given(given, _with_sparse_restored(taken, sparse, enqueue_many))
+        return as_given(given, restored_of(taken, sparse, enqueue_many))
+
+
+def example_of(tensors: Any, shapes: Any) -> tuple[list[Tensor], list[Any], list[DType], list[Any]]:
+    """The tensors of one example as queues take them: which are sparse, types and shapes."""
+    listed = _listed(tensors)
+    if not listed:
+        raise ValueError("Expected at least one tensor.")
+    sparse = [value if is_sparse(value) else None for value in listed]
+    ready = _with_sparse_stored(listed, sparse, False)
+    return ready, sparse, _types([ready]), _shapes([ready], shapes, False)
 
 
 def _with_sparse_stored(example: list[Any], sparse: list[Any], many: bool) -> list[Tensor]:
@@ -120,7 +138,8 @@ def _with_sparse_stored(example: list[Any], sparse: list[Any], many: bool) -> li
     ]
 
 
-def _with_sparse_restored(taken: Any, sparse: list[Any], many: bool) -> Any:
+def restored_of(taken: Any, sparse: list[Any], many: bool = False) -> Any:
+    """Return what a queue gave, with the sparse tensors of the example as such."""
     if not any(like is not None for like in sparse):
         return taken
     values = taken if isinstance(taken, list) else [taken]

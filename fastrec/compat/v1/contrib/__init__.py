@@ -12,9 +12,10 @@ from .. import lookup as lookup
 if TYPE_CHECKING:
     from . import data as data
     from . import slim as slim
+    from . import training as training
 
 
 def __getattr__(name: str) -> Any:
-    if name in ("data", "slim"):
+    if name in ("data", "slim", "training"):
         return importlib.import_module(f".{name}", __name__)
     raise _missing.error("contrib", name)
