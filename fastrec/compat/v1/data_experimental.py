@@ -38,6 +38,7 @@ from . import _missing
 from ._dataset_methods import Dataset
 from ._datasets import AUTOTUNE, adapted
 from ._file_datasets import CsvDataset, TFRecordDataset
+from .optional import Optional, get_next_as_optional
 
 __all__ = [
     "AUTOTUNE",
@@ -48,6 +49,7 @@ __all__ = [
     "CsvDataset",
     "DistributeOptions",
     "OptimizationOptions",
+    "Optional",
     "Reducer",
     "ThreadingOptions",
     "assert_cardinality",
@@ -55,6 +57,7 @@ __all__ = [
     "choose_from_datasets",
     "dense_to_ragged_batch",
     "enumerate_dataset",
+    "get_next_as_optional",
     "get_single_element",
     "group_by_reducer",
     "group_by_window",

@@ -6,6 +6,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import weakref
+from collections.abc import Callable
 from collections.abc import Iterator as PythonIterator
 from typing import Any
 
@@ -149,12 +150,33 @@ class Iterator:
 
     def get_next(self, name: str | None = None) -> Any:
         """Tensors that have the next element in each run."""
-        captures = list(self._dataset._captures) if self._dataset is not None else []
         outputs = [
             (as_dtype(dtype), TensorShape(shape))
             for spec in self._specs
             for dtype, shape in specs_of(spec)
         ]
+
+        def parts(found: tuple[Any, ...] | None) -> tuple[Any, ...]:
+            if found is None:
+                raise OutOfRangeError(None, None, "End of sequence")
+            return found
+
+        made = self._next("IteratorGetNext", name or "IteratorGetNext", outputs, parts)
+        return pack(self._structure, put_together(self._specs, made.outputs))
+
+    def next_parts(self, type: str) -> Tensor:
+        """One tensor that has all parts of the next element in each run, or None at the end."""
+        outputs = [(resource, TensorShape([]))]
+        return self._next(type, None, outputs, lambda found: (found,)).outputs[0]
+
+    def _next(
+        self,
+        type: str,
+        name: str | None,
+        outputs: Any,
+        shown: Callable[[tuple[Any, ...] | None], tuple[Any, ...]],
+    ) -> Operation:
+        captures = list(self._dataset._captures) if self._dataset is not None else []
         first = self._op.outputs[0] if self._selected is None else self._selected
 
         def kernel(step: Any, where: Any, *values: Any) -> tuple[Any, ...]:
@@ -162,18 +184,10 @@ class Iterator:
             try:
                 found = elements.parts()
             except StopIteration:
-                raise OutOfRangeError(None, None, "End of sequence") from None
-            return tuple([part for raw in found for part in parts_of(raw)])
+                return shown(None)
+            return shown(tuple([part for raw in found for part in parts_of(raw)]))
 
-        op = create_op(
-            "IteratorGetNext",
-            [first, *captures],
-            outputs,
-            kernel,
-            name=name or "IteratorGetNext",
-            stateful=True,
-        )
-        return pack(self._structure, put_together(self._specs, op.outputs))
+        return create_op(type, [first, *captures], outputs, kernel, name=name, stateful=True)
 
     def _elements(self, step: Any, where: Any, captures: dict[Tensor, Any]) -> DatasetIterator:
         if self._selected is not None:
