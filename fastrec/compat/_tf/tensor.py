@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 import fastrec
 
 from . import errors as _errors
-from .dtypes import DType, as_dtype, int32, short_name
+from .dtypes import DType, as_dtype, float32, int32, short_name
 from .shape import TensorShape as _TensorShape
 
 __all__ = ["EagerTensor", "Tensor", "TensorShape", "as_array", "convert_to_tensor"]
@@ -339,9 +339,15 @@ def convert_to_tensor(
     TypeError, ValueError
         When it is none, or not of that type.
     """
-    if (dtype is None or dtype is int32) and type(value) is int and -(1 << 31) <= value < 1 << 31:
-        return EagerTensor(np.array(value, np.int32))  # what most numbers are
-    if dtype is None and type(value) is np.ndarray and value.dtype.kind in "biufc":
+    kind = type(value)  # what most numbers are
+    if kind is int and -(1 << 31) <= value < 1 << 31:
+        if dtype is None or dtype is int32:
+            return EagerTensor(np.array(value, np.int32))
+        if dtype is float32:
+            return EagerTensor(np.array(value, np.float32))
+    if kind is float and (dtype is None or dtype is float32):
+        return EagerTensor(np.array(value, np.float32))
+    if dtype is None and kind is np.ndarray and value.dtype.kind in "biufc":
         return EagerTensor(_native(value))
     wanted = None if dtype is None else as_dtype(dtype)
     if isinstance(value, Tensor):

@@ -10,6 +10,7 @@ from .._tf.dtypes import as_dtype, bool_, int64
 from .._tf.faces import Version, functions_of, one_of
 from .._tf.faces.math import Activations, Bitwise, Math
 from .._tf.faces.matrices import Matrices
+from .._tf.faces.ordering import Ordering
 from .._tf.faces.reductions import Reductions
 from .._tf.faces.segments import Pixels, Segments
 from .._tf.ops import Op
@@ -81,12 +82,13 @@ class _Reductions(Reductions):
 math, reductions, segments = _Math(GRAPHS), _Reductions(GRAPHS), Segments(GRAPHS)
 bitwise, matrices = Bitwise(GRAPHS), Matrices(GRAPHS)
 activations, pixels = Activations(GRAPHS), Pixels(GRAPHS)
+ordering = Ordering(GRAPHS)
 #: Those of ``tf``.
-FUNCTIONS = functions_of(math, reductions, segments)
+FUNCTIONS = functions_of(math, reductions, segments, ordering)
 _ELSEWHERE = ("divide_no_nan", "multiply_no_nan", "reduce_std", "reduce_variance", "l2_normalize")
 #: Those of ``tf.math``.
 IN_MATH = FUNCTIONS | functions_of(activations)
-for _name in _ELSEWHERE:
+for _name in (*_ELSEWHERE, "top_k"):
     del FUNCTIONS[_name]
 FUNCTIONS |= {
     "div_no_nan": math.divide_no_nan,

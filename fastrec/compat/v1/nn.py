@@ -10,6 +10,7 @@ from .._tf.faces import one_of
 from . import _late
 from .math_ops import activations as _activations
 from .math_ops import math as _math
+from .math_ops import ordering as _ordering
 from .math_ops import pixels as _pixels
 from .math_ops import reductions as _reductions
 
@@ -17,6 +18,7 @@ globals().update(_functions_of(_activations, _pixels))
 sigmoid = _math.sigmoid
 tanh = _math.tanh
 l2_normalize = _reductions.l2_normalize
+top_k = _ordering.top_k
 
 
 def moments(

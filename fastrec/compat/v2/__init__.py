@@ -71,10 +71,6 @@ if TYPE_CHECKING:
     from .loops import scan as scan
     from .loops import vectorized_map as vectorized_map
     from .loops import while_loop as while_loop
-    from .ordering_ops import argsort as argsort
-    from .ordering_ops import repeat as repeat
-    from .ordering_ops import roll as roll
-    from .ordering_ops import sort as sort
     from .shared import bitwise as bitwise
     from .shared import linalg as linalg
     from .shared import nn as nn
@@ -104,9 +100,8 @@ _HOMES = {
     "control": "Assert assert_equal assert_greater assert_less assert_rank case "
     "control_dependencies group no_op switch_case",
     "loops": "TensorArray foldl foldr map_fn scan vectorized_map while_loop",
-    "math_ops": "dynamic_partition dynamic_stitch reverse_sequence scatter_nd searchsorted "
-    "unique_with_counts",
-    "ordering_ops": "argsort repeat roll sort",
+    "math_ops": "argsort dynamic_partition dynamic_stitch repeat reverse_sequence roll scatter_nd "
+    "searchsorted sort unique_with_counts",
     "shared": "bitwise linalg nn",
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split()}

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from .._tf.faces.images import Images
     from .._tf.faces.math import Activations
     from .._tf.faces.matrices import Matrices
+    from .._tf.faces.ordering import Ordering
     from .._tf.faces.parsing import Parsers
     from .._tf.faces.segments import Pixels, Segments
     from .._tf.faces.strings import Encodings, Strings
@@ -68,6 +69,7 @@ _LATE = {
     "images": ("images", "Images"),
     "matrices": ("matrices", "Matrices"),
     "parsers": ("parsing", "Parsers"),
+    "ordering": ("ordering", "Ordering"),
     "pixels": ("segments", "Pixels"),
     "segments": ("segments", "Segments"),
     "strings": ("strings", "Strings"),
@@ -80,6 +82,7 @@ if TYPE_CHECKING:
     images: Images
     matrices: Matrices
     parsers: Parsers
+    ordering: Ordering
     pixels: Pixels
     segments: Segments
     strings: Strings

@@ -67,12 +67,8 @@ OPERATORS.update(
 def __getattr__(name: str) -> Any:
     if name.startswith("__"):
         raise AttributeError(name)
-    if name == "top_k":  # of a module that is built on this one
-        from . import ordering_ops
-
-        return getattr(ordering_ops, name)
     from . import _faces
     from ._late import found
 
-    late = functions_of(_faces.segments, _faces.activations)
+    late = functions_of(_faces.segments, _faces.activations, _faces.ordering)
     return late[name] if name in late else found("math", name)

@@ -7,8 +7,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from .._tf.faces import functions_of
-from . import ordering_ops
-from ._faces import activations, math, matrices, pixels, products, reductions
+from ._faces import activations, math, matrices, ordering, pixels, products, reductions
 from ._faces import bitwise as _bitwise
 
 __all__ = ["bitwise", "linalg", "nn"]
@@ -48,7 +47,7 @@ nn = _Nn(
     tanh=math.tanh,
     l2_normalize=reductions.l2_normalize,
     moments=moments,
-    top_k=ordering_ops.top_k,
+    top_k=ordering.top_k,
 )
 linalg = SimpleNamespace(
     **functions_of(matrices),
