@@ -166,9 +166,8 @@ def _at_once(function: Callable[..., Any]) -> Callable[..., Any]:
             given_arguments, given_named = pack(structure, given)
             return function(*given_arguments, **given_named)
 
-        from ..v1._functions import GraphFunction
-
-        run = GraphFunction(in_graph, lambda dataset: dataset, lambda dataset: dataset)
+        graphs = importlib.import_module(f"{_GRAPHS}._functions")
+        run = graphs.GraphFunction(in_graph, lambda dataset: dataset, lambda dataset: dataset)
         return run(*[leaves[place] for place in places])
 
     return called
