@@ -315,3 +315,25 @@ def test_functions_write_arrays_of_tensors() -> None:
         assert session.run([one.stack(), other.stack()])[0].tolist() == [1, 0]
         fetched = session.run([one.read(0), other.read(0)])
         assert fetched == [1, 2]
+
+
+def test_draws_begin_anew_with_each_iteration() -> None:
+    with tf.Graph().as_default(), tf.Session() as session:
+        tf.set_random_seed(3)
+
+        def change(i: tf.Tensor) -> tuple[tf.Tensor, ...]:
+            # The number of rows is known with each element only.
+            return tf.random_uniform([], seed=4), tf.random_shuffle(tf.range(i + 2), seed=1)
+
+        iterator = tf.data.Dataset.range(4).map(change).repeat(2).make_initializable_iterator()
+        following, found = iterator.get_next(), []
+        for _ in range(2):
+            session.run(iterator.initializer)
+            found.append([session.run(following) for _ in range(8)])
+    numbers, again = ([float(number) for number, _ in each] for each in found)
+    assert numbers == again
+    np.testing.assert_allclose(numbers[:4], [0.9237367, 0.764892, 0.7782522, 0.9067508], rtol=1e-6)
+    assert len(set(numbers)) == 8
+    orders, again = ([order.tolist() for _, order in each] for each in found)
+    assert orders == again
+    assert [order[0] for order in orders] == [1, 1, 2, 1, 1, 2, 0, 3]

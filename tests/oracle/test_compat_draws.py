@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 
 import fastrec.compat.v1 as ours1
@@ -58,3 +59,36 @@ def test_whole_numbers_and_orders_are_those_of_tensorflow(tf: Any, dtype: str) -
         ]
         found.append([x.numpy().tolist() for x in drawn])
     assert found[0] == found[1]
+
+
+def drawn_in_a_data_set(tf: Any) -> list[Any]:
+    """What an initializable iterator gives, twice, each time over two passes."""
+
+    def change(i: Any) -> Any:
+        image = tf.image.random_flip_left_right(tf.reshape(tf.range(12), [2, 2, 3]), seed=5)
+        return (
+            tf.random_uniform([]),
+            tf.random_uniform([], seed=4),
+            tf.random_shuffle(tf.range(3)),
+            tf.random_shuffle(tf.range(i + 2), seed=1)[0],
+            tf.random_crop(image, [1, 1, 3], seed=6),
+        )
+
+    found = []
+    with tf.Graph().as_default(), tf.Session() as session:
+        tf.set_random_seed(3)
+        before = tf.random_uniform([])
+        iterator = tf.data.Dataset.range(4).map(change).repeat(2).make_initializable_iterator()
+        following = iterator.get_next()
+        for _ in range(2):
+            session.run(iterator.initializer)
+            found += [session.run(following) for _ in range(8)]
+        found.append([session.run(before)])
+    return [[np.asarray(value).tolist() for value in element] for element in found]
+
+
+@pytest.mark.filterwarnings("ignore:Seed 3 from outer graph")
+def test_draws_of_graphs_data_sets_are_those_of_tensorflow(tf: Any) -> None:
+    theirs = drawn_in_a_data_set(tf.compat.v1)
+    assert theirs[:8] == theirs[8:16]
+    assert drawn_in_a_data_set(ours1) == theirs
