@@ -149,6 +149,7 @@ def test_blocks_are_as_records(name: str, path: str) -> None:
         lambda d: d.map(lambda r: parsed(r, "points")).padded_batch(7, [2, 3]),
         lambda d: d.map(lambda r: parsed(r, "rgb")).padded_batch(7, [None], b"-"),
         lambda d: d.map(lambda r: parsed(r, "points")).batch(7),
+        lambda d: d.map(lambda r: parsed(r, "numbers", "rgb")[0]).batch(7),
         lambda d: d.shard(4, 2).map(lambda r: parsed(r, "points") * 2.0).batch(5),
         lambda d: d.shard(4, 2).map(lambda r: parsed(r, "several", "ragged")).batch(5),
         lambda d: d.map(pixels).filter(lambda x: tf.shape(x)[0] > 2).unbatch().batch(4),

@@ -63,15 +63,15 @@ class VarLen:
 
     def batch(self) -> fastrec.Sparse:
         """All of them as one sparse matrix."""
-        lengths = self.rows.row_lengths
-        count = len(self.rows.values)
+        lengths, values = self.rows.row_lengths, flat_values(self.rows)
+        count = len(values)
         indices = np.empty((count, 2), np.int64)
         indices[:, 0] = np.repeat(np.arange(len(lengths)), lengths)
         indices[:, 1] = np.arange(count) - np.repeat(
             self.rows.row_splits[:-1] - self.rows.row_splits[0], lengths
         )
         most = int(lengths.max()) if len(lengths) else 0
-        return fastrec.Sparse(indices, self.rows.values, (len(lengths), most))
+        return fastrec.Sparse(indices, values, (len(lengths), most))
 
 
 class Variants(list[Any]):
