@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 from .._tf.faces.late import Late
@@ -96,6 +97,8 @@ def found(where: str, name: str) -> Any:
     AttributeError
         When there is none.
     """
+    if not where and name == "audio":
+        return SimpleNamespace(decode_wav=_LATE.find("audio", "decode_wav"))
     place = where or _AT_TOP.get(name, "")
     method = name.removeprefix("string_") if place == "strings" else name
     function = _LATE.find(place, method)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 from .._tf.composite import RaggedTensor
@@ -22,6 +23,8 @@ def found(where: str, name: str) -> Any:
     AttributeError
         When there is none.
     """
+    if not where and name == "audio":
+        return SimpleNamespace(decode_wav=_LATE.find("audio", "decode_wav"))
     function = _LATE.find(where, name)
     if function is None and not where:
         raise AttributeError(

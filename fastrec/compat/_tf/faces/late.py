@@ -11,6 +11,7 @@ __all__ = ["Late"]
 
 #: By name space: the names of functions, which are methods of :func:`_made`'s objects.
 NAMES: dict[str, frozenset[str]] = {
+    "audio": frozenset(["decode_wav"]),
     "strings": frozenset(
         [
             "bytes_split",
@@ -122,6 +123,10 @@ class Late:
             from .characters import Characters
 
             return Characters(self._version, self._ragged)
+        if where == "audio":
+            from .audio import Audio
+
+            return Audio(self._version)
         if where == "image":
             from .measures import Measures
 
