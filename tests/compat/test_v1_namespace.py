@@ -56,6 +56,9 @@ NAMES = {
     "logging": "info set_verbosity INFO",
     "compat": "as_bytes as_text as_str as_str_any v1",
     "initializers": "zeros constant",
+    "audio": "decode_wav",
+    "bitwise": "bitwise_and bitwise_or invert left_shift",
+    "debugging": "Assert assert_equal assert_rank check_numerics is_finite",
 }
 
 

@@ -3,9 +3,13 @@
 
 from __future__ import annotations
 
+import functools
+import sys
 from types import SimpleNamespace
 from typing import Any
 
+from .._tf import specs
+from .._tf.faces import functions_of
 from .._tf.faces.late import Late
 from . import _missing
 from ._composites import RaggedTensor
@@ -89,6 +93,51 @@ _OTHERWISE = {
 }
 
 
+_SPECS = frozenset({"RaggedTensorSpec", "SparseTensorSpec", "TensorSpec", "TypeSpec"})
+_NAMESPACES = frozenset({"audio", "bitwise", "debugging"})
+_CHECKS = (
+    "Assert",
+    "assert_equal",
+    "assert_greater",
+    "assert_greater_equal",
+    "assert_less",
+    "assert_less_equal",
+    "assert_non_negative",
+    "assert_positive",
+    "assert_rank",
+    "check_numerics",
+    "is_finite",
+    "is_inf",
+    "is_nan",
+    "is_non_decreasing",
+    "is_strictly_increasing",
+)
+
+
+class _Names(SimpleNamespace):
+    """Names; those that are not there are errors that say where to look."""
+
+    def __init__(self, where: str, **names: Any) -> None:
+        super().__init__(**names)
+        self.__name__ = where
+
+    def __getattr__(self, name: str) -> Any:
+        raise _missing.error(self.__name__, name)
+
+
+@functools.cache
+def _namespace(name: str) -> _Names:
+    """Name spaces that have functions of others."""
+    if name == "audio":
+        return _Names(name, decode_wav=_LATE.find("audio", "decode_wav"))
+    if name == "bitwise":
+        from .math_ops import bitwise
+
+        return _Names(name, **functions_of(bitwise))
+    top = sys.modules[__package__]
+    return _Names(name, **{each: getattr(top, each) for each in _CHECKS})
+
+
 def found(where: str, name: str) -> Any:
     """The function ``tf.where.name``.
 
@@ -97,8 +146,10 @@ def found(where: str, name: str) -> Any:
     AttributeError
         When there is none.
     """
-    if not where and name == "audio":
-        return SimpleNamespace(decode_wav=_LATE.find("audio", "decode_wav"))
+    if not where and name in _NAMESPACES:
+        return _namespace(name)
+    if not where and name in _SPECS:
+        return getattr(specs, name)
     place = where or _AT_TOP.get(name, "")
     method = name.removeprefix("string_") if place == "strings" else name
     function = _LATE.find(place, method)

@@ -25,6 +25,10 @@ def found(where: str, name: str) -> Any:
     """
     if not where and name == "audio":
         return SimpleNamespace(decode_wav=_LATE.find("audio", "decode_wav"))
+    if not where and name == "as_string":
+        from . import strings
+
+        return strings.as_string
     function = _LATE.find(where, name)
     if function is None and not where:
         raise AttributeError(
