@@ -209,3 +209,18 @@ def test_arrays_that_nothing_was_written_to(tf: Any, how: dict[str, Any]) -> Non
 
     for ask in (lambda array: array.stack(), lambda array: array.read(0)):
         assert told(ours2, ask) == told(tf, ask)
+
+
+MISTAKES: dict[str, tuple[type[Exception], Callable[[Any], Any]]] = {
+    "key": (KeyError, lambda ds: ds.map(lambda x: {"a": x}).map(lambda row: row["b"])),
+    "arguments": (TypeError, lambda ds: ds.map(lambda x, y: x)),
+    "ignored": (KeyError, lambda ds: ds.map(lambda x: {"a": x}["b"]).take(2)),
+}
+
+
+@pytest.mark.parametrize("name", MISTAKES)
+def test_mistakes_are_errors_of_map(tf: Any, name: str) -> None:
+    kind, make = MISTAKES[name]
+    for module in (tf, ours2, ours1):
+        with pytest.raises(kind):
+            make(module.data.Dataset.range(3))

@@ -141,8 +141,9 @@ class Function:
 
         Raises
         ------
-        AttributeError, NameError, ImportError
-            For a name that there is not, which no element would change.
+        AttributeError, NameError, ImportError, KeyError, TypeError
+            For a name or a key that there is not, or another number of arguments, which no element
+            would change.
         """
         try:
             return self._traced(specs)
@@ -153,6 +154,8 @@ class Function:
                 raise
             self._untraced(error)
         except Exception as error:
+            if _is_mistake(error):
+                raise
             self._untraced(error)
         return None
 
@@ -197,6 +200,21 @@ class Function:
             return structure, [_as_result(leaf) for leaf in leaves]
 
         return traced(self.function, specs, self.arguments, results, answers)
+
+
+def _is_mistake(error: Exception) -> bool:
+    """Whether a program looks up a key that there is not, or calls what cannot be called so."""
+    if isinstance(error, TypeError):
+        wrong = ("positional argument", "unexpected keyword argument")
+        return any(text in str(error) for text in wrong)
+    at = error.__traceback__
+    while at is not None and at.tb_next is not None:
+        at = at.tb_next
+    return (
+        isinstance(error, KeyError)
+        and at is not None
+        and not str(at.tb_frame.f_globals.get("__name__")).startswith("fastrec.")
+    )
 
 
 class Unsupported(TypeError):
