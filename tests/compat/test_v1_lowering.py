@@ -96,6 +96,18 @@ def either(pair: Any) -> Any:
     ]
 
 
+def padded(pair: Any) -> Any:
+    """Texts of all sizes, and images at several places, padded to one size."""
+    flat = tf.decode_raw(parsed(pair[1], "text"), tf.uint8)
+    row = tf.pad(flat, [[0, 5 - tf.shape(flat)[0]]])
+    row.set_shape([5])
+    above = tf.cast(parsed(pair[1], "label") % 3, tf.int32)
+    around = tf.stack([[above, 2 - above], [0, 0], [1, 0]])
+    whole = tf.pad(tf.cast(image(pair[1]), tf.float32), around, constant_values=7.5)
+    whole.set_shape([6, 6, 4])
+    return [row, whole]
+
+
 def boxed(pair: Any) -> Any:
     boxes = tf.constant([[[0.1, 0.2, 0.7, 0.9]]])
     start, size, _ = tf.image.sample_distorted_bounding_box([4, 6, 3], boxes, seed=8)
@@ -139,6 +151,7 @@ WAYS: dict[str, Build] = {
     "images of all sizes": fitted,
     "a branch by chance": either,
     "a box by chance": boxed,
+    "padded to one size": padded,
     "a loop as long as the record says": counted,
     "a function of each row": lambda pair: [
         tf.map_fn(

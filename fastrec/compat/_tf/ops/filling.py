@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ..columns import are_numbers, shapes_of
 from ..dtypes import DType
 from ..shape import in_messages
 from ..specs import TensorSpec, TypeSpec
@@ -139,13 +140,37 @@ def _pad_spec(specs: Sequence[Any], raws: Sequence[Any], *, mode: str) -> list[T
     return [TensorSpec(known, specs[0].dtype)]
 
 
-def _pad_block(_: int, x: Block, paddings: Block, *filler: Block, mode: str) -> Any:
+def _pad_block(count: int, x: Block, paddings: Block, *filler: Block, mode: str) -> Any:
     around = paddings.value
-    if not is_column(x) or paddings.many or any(each.many for each in filler):
+    if mode != "CONSTANT" or any(each.many for each in filler):
         return None
-    if around.shape != (x.value.ndim - 1, 2) or mode != "CONSTANT":
+    if paddings.many or (x.many and are_numbers(x.value)):
+        return _padded_alike(count, x, paddings, *[each.value for each in filler])
+    if not is_column(x) or around.shape != (x.value.ndim - 1, 2):
         return None
     return _pad(x.value, np.vstack([[[0, 0]], around]), *[f.value for f in filler], mode=mode)
+
+
+def _padded_alike(count: int, x: Block, paddings: Block, filler: Any) -> Array | None:
+    """Arrays that may differ in shape until they are padded; None where they still do."""
+    column, around = x.value, paddings.value
+    if is_column(x) and column.ndim > 1:
+        shapes, kind = np.tile(column.shape[1:], (count, 1)), column.dtype
+    elif x.many and are_numbers(column):
+        shapes, kind = shapes_of(column), column.values.dtype
+    else:
+        return None
+    if not isinstance(around, np.ndarray) or around.shape[paddings.many :] != (shapes.shape[1], 2):
+        return None
+    sizes = shapes + around.sum(-1)
+    if (around < 0).any() or (sizes != sizes[0]).any():
+        return None
+    value, whole = as_array(filler)[()], (count, *sizes[0].tolist())
+    result = np.full(whole, value, kind) if value else np.zeros(whole, kind)  # memory that is 0
+    begins = np.broadcast_to(around[..., 0], shapes.shape).tolist()
+    for place, row, begin, size in zip(result, column, begins, shapes.tolist(), strict=True):
+        place[tuple([slice(a, a + n) for a, n in zip(begin, size, strict=True)])] = row
+    return result
 
 
 PAD = Op("Pad", _pad, _pad_spec, _pad_block)
