@@ -96,6 +96,7 @@ class Strings(_OnStrings):
         """`len` bytes, or characters, from `pos` on; negative positions count from the end."""
         chosen = self._checked(unit, "Substr")
         places = self._version.pair("Substr", pos, len)
+        self._version.integers(places[0], "pos", "T")
         return self._run(rows.SUBSTR, input, *places, name=name, unit=chosen)
 
     def to_number(self, input: Any, out_type: Any = float32, name: str | None = None) -> Any:
