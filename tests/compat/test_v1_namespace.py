@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
 import subprocess
 import sys
@@ -12,6 +13,7 @@ import numpy as np
 import pytest
 
 import fastrec.compat.v1 as tf
+import fastrec.compat.v2 as v2
 
 NAMES = {
     "": (
@@ -169,3 +171,23 @@ def test_text_and_bytes_are_made_of_each_other() -> None:
     assert tf.compat.as_str_any(3) == "3"
     with pytest.raises(TypeError, match="Expected binary or unicode string, got 3"):
         tf.compat.as_text(3)
+
+
+@pytest.mark.parametrize(
+    ("path", "advice"),
+    [
+        ("train.AdamOptimizer", "does not train"),
+        ("train.Checkpoint", r"state_dict\(\)"),
+        ("data.experimental.make_saveable_from_iterator", r"state_dict\(\)"),
+        ("distribute.MirroredStrategy", r"Dataset\.shard"),
+        ("keras.Model", "does not train"),
+        ("contrib.layers.conv2d", "does not train"),
+        ("contrib.distributions.Beta", r"tf\.random"),
+    ],
+)
+@pytest.mark.parametrize("version", [1, 2])
+def test_a_name_that_is_out_of_scope_says_what_to_use(path: str, advice: str, version: int) -> None:
+    if version == 2 and path.startswith("contrib."):
+        path = path.removeprefix("contrib.")
+    with pytest.raises(AttributeError, match=rf"{advice}.*docs/compat-v{version}\.md"):
+        functools.reduce(getattr, path.split("."), tf if version == 1 else v2)

@@ -21,6 +21,7 @@ from .files import (
     walk,
 )
 from .files import glob_files as glob
+from .uncovered import uncovered
 
 __all__ = [
     "GFile",
@@ -46,6 +47,4 @@ def join(path: Any, *paths: Any) -> Any:
 
 
 def __getattr__(name: str) -> Any:
-    raise AttributeError(
-        f"fastrec.compat.io.gfile has no {name!r}; docs/compat-v2.md says what is covered"
-    )
+    raise uncovered("v2", "io.gfile", name)

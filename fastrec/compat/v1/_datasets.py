@@ -29,7 +29,7 @@ from .._tf.seeds import seeded_by
 from .._tf.shape import TensorShape
 from .._tf.specs import TensorSpec, TypeSpec, unbatched
 from .._tf.structure import LEAF, flatten, map_leaves, pack
-from . import _missing
+from .._tf.uncovered import uncovered
 from ._composites import (
     COMPOSITES,
     class_of,
@@ -184,7 +184,7 @@ class Dataset:
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
             raise AttributeError(name)
-        raise _missing.error("data.Dataset", name)
+        raise uncovered("v1", "data.Dataset", name)
 
     # Sources.
 

@@ -11,7 +11,7 @@ from typing import Any
 from .._tf import specs
 from .._tf.faces import functions_of
 from .._tf.faces.late import Late
-from . import _missing
+from .._tf.uncovered import uncovered
 from ._composites import RaggedTensor
 from ._ops import GRAPHS
 
@@ -122,7 +122,7 @@ class _Names(SimpleNamespace):
         self.__name__ = where
 
     def __getattr__(self, name: str) -> Any:
-        raise _missing.error(self.__name__, name)
+        raise uncovered("v1", self.__name__, name)
 
 
 @functools.cache
@@ -154,5 +154,5 @@ def found(where: str, name: str) -> Any:
     method = name.removeprefix("string_") if place == "strings" else name
     function = _LATE.find(place, method)
     if function is None and (place, name) != ("image", "extract_image_patches"):
-        raise _missing.error(where, name)
+        raise uncovered("v1", where, name)
     return _OTHERWISE.get(method, function)

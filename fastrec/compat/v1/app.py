@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from . import _missing
+from .._tf.uncovered import uncovered
 from . import flags as flags
 
 
@@ -20,4 +20,4 @@ def run(main: Callable[[list[str]], Any] | None = None, argv: Sequence[str] | No
 
 
 def __getattr__(name: str) -> Any:
-    raise _missing.error("app", name)
+    raise uncovered("v1", "app", name)

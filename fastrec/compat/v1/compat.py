@@ -13,7 +13,7 @@ from .._tf.texts import as_str as as_str
 from .._tf.texts import as_str_any as as_str_any
 from .._tf.texts import as_text as as_text
 from .._tf.texts import path_to_str as path_to_str
-from . import _missing
+from .._tf.uncovered import uncovered
 
 integral_types = (numbers.Integral, np.integer)
 real_types = (numbers.Real, np.integer, np.floating)
@@ -26,4 +26,4 @@ def __getattr__(name: str) -> Any:
         import importlib
 
         return importlib.import_module("fastrec.compat.v1")
-    raise _missing.error("compat", name)
+    raise uncovered("v1", "compat", name)

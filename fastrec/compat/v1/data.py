@@ -8,7 +8,7 @@ from typing import Any
 from .._tf.data.options import Options, ThreadingOptions
 from .._tf.data.pipeline import INFINITE, UNKNOWN
 from .._tf.specs import RaggedTensorSpec, SparseTensorSpec, TensorSpec, TypeSpec
-from . import _missing
+from .._tf.uncovered import uncovered
 from . import data_experimental as experimental
 from ._dataset_methods import Dataset
 from ._datasets import AUTOTUNE
@@ -70,4 +70,4 @@ def get_output_classes(dataset_or_iterator: Any) -> Any:
 
 
 def __getattr__(name: str) -> Any:
-    raise _missing.error("data", name)
+    raise uncovered("v1", "data", name)

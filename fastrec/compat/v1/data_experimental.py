@@ -34,7 +34,7 @@ from .._tf.data.transformations import (
     unbatch,
     unique,
 )
-from . import _missing
+from .._tf.uncovered import uncovered
 from ._dataset_methods import Dataset
 from ._datasets import AUTOTUNE, adapted
 from ._file_datasets import CsvDataset, TFRecordDataset
@@ -226,4 +226,4 @@ def make_csv_dataset(
 
 
 def __getattr__(name: str) -> Any:
-    raise _missing.error("data.experimental", name)
+    raise uncovered("v1", "data.experimental", name)

@@ -8,7 +8,8 @@ from typing import Any
 
 from .._tf import dtypes as _dtypes
 from .._tf.dtypes import *
-from . import _missing, math_ops, string_ops
+from .._tf.uncovered import uncovered
+from . import math_ops, string_ops
 
 bool = _dtypes.bool_
 double = _dtypes.float64
@@ -19,4 +20,4 @@ as_string = string_ops.as_string
 
 
 def __getattr__(name: str) -> Any:
-    raise _missing.error("dtypes", name)
+    raise uncovered("v1", "dtypes", name)

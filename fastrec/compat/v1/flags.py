@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from . import _missing
+from .._tf.uncovered import uncovered
 
 __all__ = [
     "FLAGS",
@@ -204,4 +204,4 @@ def mark_flag_as_required(flag_name: str, flag_values: Any = None) -> None:
 
 
 def __getattr__(name: str) -> Any:
-    raise _missing.error("flags", name)
+    raise uncovered("v1", "flags", name)

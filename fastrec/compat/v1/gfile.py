@@ -8,7 +8,7 @@ from typing import Any
 
 from .._tf import files as _files
 from .._tf.files import GFile as GFile
-from . import _missing
+from .._tf.uncovered import uncovered
 
 __all__ = [
     "Copy",
@@ -56,4 +56,4 @@ def Walk(top: Any, in_order: bool = True) -> Iterator[tuple[str, list[str], list
 
 
 def __getattr__(name: str) -> Any:
-    raise _missing.error("gfile", name)
+    raise uncovered("v1", "gfile", name)

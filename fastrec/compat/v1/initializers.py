@@ -5,7 +5,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from . import _missing, scopes
+from .._tf.uncovered import uncovered
+from . import scopes
 from . import variables as _variables
 
 global_variables = _variables.global_variables_initializer
@@ -20,4 +21,4 @@ truncated_normal = scopes.truncated_normal_initializer
 
 
 def __getattr__(name: str) -> Any:
-    raise _missing.error("initializers", name)
+    raise uncovered("v1", "initializers", name)

@@ -12,7 +12,7 @@ from .._tf.records import TFRecordCompressionType as TFRecordCompressionType
 from .._tf.records import TFRecordOptions as TFRecordOptions
 from .._tf.records import TFRecordWriter as TFRecordWriter
 from .._tf.records import tf_record_iterator as tf_record_iterator
-from . import _missing
+from .._tf.uncovered import uncovered
 from ._ops import GRAPHS as _GRAPHS
 from .file_ops import match_filenames_once as match_filenames_once
 from .file_ops import matching_files as matching_files
@@ -46,4 +46,4 @@ globals().update(_IMAGES)
 
 
 def __getattr__(name: str) -> Any:
-    raise _missing.error("io", name)
+    raise uncovered("v1", "io", name)

@@ -6,7 +6,7 @@ from __future__ import annotations
 import logging as _logging
 from typing import Any
 
-from . import _missing
+from .._tf.uncovered import uncovered
 
 DEBUG, INFO, WARN, ERROR, FATAL = (
     _logging.DEBUG,
@@ -33,4 +33,4 @@ def get_verbosity() -> int:
 
 
 def __getattr__(name: str) -> Any:
-    raise _missing.error("logging", name)
+    raise uncovered("v1", "logging", name)

@@ -16,7 +16,7 @@ from .._tf.faces.lookup import (
     TextFileInitializer,
     known,
 )
-from . import _missing
+from .._tf.uncovered import uncovered
 from ._nodes import Operation
 from ._ops import GRAPHS
 from .control_flow import group, no_op
@@ -174,4 +174,4 @@ def tables_initializer(name: str = "init_all_tables") -> Operation:
 
 
 def __getattr__(name: str) -> Any:
-    raise _missing.error("lookup", name)
+    raise uncovered("v1", "lookup", name)

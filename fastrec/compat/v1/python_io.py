@@ -9,8 +9,8 @@ from .._tf.records import TFRecordCompressionType as TFRecordCompressionType
 from .._tf.records import TFRecordOptions as TFRecordOptions
 from .._tf.records import TFRecordWriter as TFRecordWriter
 from .._tf.records import tf_record_iterator as tf_record_iterator
-from . import _missing
+from .._tf.uncovered import uncovered
 
 
 def __getattr__(name: str) -> Any:
-    raise _missing.error("python_io", name)
+    raise uncovered("v1", "python_io", name)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from . import _missing
+from .._tf.uncovered import uncovered
 from .queue_base import QueueBase as QueueBase
 from .queues import FIFOQueue as FIFOQueue
 from .queues import PaddingFIFOQueue as PaddingFIFOQueue
@@ -14,4 +14,4 @@ from .queues import RandomShuffleQueue as RandomShuffleQueue
 
 
 def __getattr__(name: str) -> Any:
-    raise _missing.error("queue", name)
+    raise uncovered("v1", "queue", name)

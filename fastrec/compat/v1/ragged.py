@@ -8,7 +8,7 @@ from typing import Any
 from .._tf.dtypes import int64
 from .._tf.faces.composites import RaggedFunctions, parts_of_lists
 from .._tf.shape import TensorShape
-from . import _missing
+from .._tf.uncovered import uncovered
 from ._composites import RaggedTensor, RaggedTensorValue, ragged_of
 from .constants import placeholder as _placeholder
 
@@ -42,5 +42,5 @@ def placeholder(
 
 def __getattr__(name: str) -> Any:
     if name.startswith("_") or not hasattr(functions, name):
-        raise _missing.error("ragged", name)
+        raise uncovered("v1", "ragged", name)
     return getattr(functions, name)

@@ -5,7 +5,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from . import _missing, graph, random_ops
+from .._tf.uncovered import uncovered
+from . import graph, random_ops
 
 set_random_seed = graph.set_random_seed
 get_seed = graph.get_seed
@@ -25,4 +26,4 @@ uniform = random_ops.random_uniform
 
 
 def __getattr__(name: str) -> Any:
-    raise _missing.error("random", name)
+    raise uncovered("v1", "random", name)

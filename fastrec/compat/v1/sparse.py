@@ -12,7 +12,7 @@ from .._tf.arrays import make_array
 from .._tf.dtypes import int64
 from .._tf.faces.composites import SparseFunctions
 from .._tf.ops.sparse import dense_array
-from . import _missing
+from .._tf.uncovered import uncovered
 from ._composites import SparseTensor, SparseTensorValue
 from ._nodes import Tensor
 from ._ops import pure
@@ -95,5 +95,5 @@ def sparse_to_dense(
 
 def __getattr__(name: str) -> Any:
     if name.startswith("_") or not hasattr(functions, name):
-        raise _missing.error("sparse", name)
+        raise uncovered("v1", "sparse", name)
     return getattr(functions, name)

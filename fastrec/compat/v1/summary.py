@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from .._tf.dtypes import string
-from . import _missing
+from .._tf.uncovered import uncovered
 from ._nodes import Tensor
 from .constants import convert_to_tensor
 from .graph import GraphKeys, create_op, get_default_graph
@@ -106,4 +106,4 @@ class FileWriter:
 
 
 def __getattr__(name: str) -> Any:
-    raise _missing.error("summary", name)
+    raise uncovered("v1", "summary", name)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from .._tf.uncovered import uncovered
 from . import runners
 from .batching import batch as batch
 from .batching import batch_join as batch_join
@@ -62,7 +63,4 @@ def __getattr__(name: str) -> Any:
 
         found = globals()[name] = getattr(train, name)
         return found
-    raise AttributeError(
-        f"fastrec.compat.v1.train has no {name!r}: it covers messages, queue runners, "
-        f"coordinators, producers and batches. The list is in docs/compat-v1.md."
-    )
+    raise uncovered("v1", "train", name)

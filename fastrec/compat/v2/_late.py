@@ -8,6 +8,7 @@ from typing import Any
 
 from .._tf.composite import RaggedTensor
 from .._tf.faces.late import Late
+from .._tf.uncovered import uncovered
 from ._eager import EAGER
 
 __all__ = ["found"]
@@ -30,14 +31,6 @@ def found(where: str, name: str) -> Any:
 
         return strings.as_string
     function = _LATE.find(where, name)
-    if function is None and not where:
-        raise AttributeError(
-            f"fastrec.compat.v2 has no {name!r}: it covers what reads, writes, parses and batches "
-            f"records, images and text, and what such programs call besides. The list is in "
-            f"docs/compat-v2.md."
-        )
     if function is None:
-        raise AttributeError(
-            f"fastrec.compat.v2.{where} has no {name!r}; docs/compat-v2.md says what is covered"
-        )
+        raise uncovered("v2", where, name)
     return function

@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from .._tf.texts import as_bytes, as_str, as_str_any, as_text, path_to_str
+from .._tf.uncovered import uncovered
 
 __all__ = ["as_bytes", "as_str", "as_str_any", "as_text", "path_to_str"]
 
@@ -15,4 +16,4 @@ def __getattr__(name: str) -> Any:
         from ._version1 import Version1
 
         return globals().setdefault("v1", Version1())
-    raise AttributeError(f"fastrec.compat.v2.compat has no {name!r}")
+    raise uncovered("v2", "compat", name)

@@ -11,6 +11,7 @@ from .._tf.data.iterating import DatasetIterator
 from .._tf.data.options import Options, ThreadingOptions
 from .._tf.data.pipeline import INFINITE, UNKNOWN, set_lowering
 from .._tf.specs import DatasetSpec, RaggedTensorSpec, SparseTensorSpec, TensorSpec, TypeSpec
+from .._tf.uncovered import uncovered
 from . import experimental
 
 __all__ = [
@@ -39,6 +40,4 @@ Iterator = DatasetIterator
 
 
 def __getattr__(name: str) -> Any:
-    raise AttributeError(
-        f"fastrec.compat.v2.data has no {name!r}; docs/compat-v2.md says what is covered"
-    )
+    raise uncovered("v2", "data", name)

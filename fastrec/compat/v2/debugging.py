@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from .._tf.uncovered import uncovered
 from .control import (
     Assert,
     assert_equal,
@@ -35,6 +36,4 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    raise AttributeError(
-        f"fastrec.compat.v2.debugging has no {name!r}; docs/compat-v2.md says what is covered"
-    )
+    raise uncovered("v2", "debugging", name)

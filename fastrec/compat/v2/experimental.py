@@ -37,6 +37,7 @@ from .._tf.data.transformations import (
 from .._tf.records import TFRecordWriter as _Writer
 from .._tf.records import as_path
 from .._tf.specs import TensorSpec
+from .._tf.uncovered import uncovered
 
 __all__ = [
     "AUTOTUNE",
@@ -311,7 +312,4 @@ def __getattr__(name: str) -> Any:
         from .._tf.data import optional
 
         return getattr(optional, name)
-    raise AttributeError(
-        f"fastrec.compat.v2.data.experimental has no {name!r}; docs/compat-v2.md says what is "
-        f"covered"
-    )
+    raise uncovered("v2", "data.experimental", name)

@@ -21,6 +21,7 @@ from .._tf.records import TFRecordOptions, TFRecordWriter
 from .._tf.specs import TensorSpec
 from .._tf.tensor import as_array, convert_to_tensor
 from .._tf.trace import Op, run
+from .._tf.uncovered import uncovered
 from ._faces import codecs as _codecs
 from ._faces import parsers as _parsers
 from .parsing import (
@@ -73,9 +74,7 @@ def __getattr__(name: str) -> Any:
 
     if name in (late := _functions_of(encodings)):
         return late[name]
-    raise AttributeError(
-        f"fastrec.compat.v2.io has no {name!r}; docs/compat-v2.md says what is covered"
-    )
+    raise uncovered("v2", "io", name)
 
 
 def _text(value: Any) -> str:

@@ -7,6 +7,7 @@ from typing import Any
 
 from .._tf.composite import RaggedTensor
 from .._tf.faces.composites import RaggedFunctions
+from .._tf.uncovered import uncovered
 
 __all__ = ["RaggedTensor"]
 
@@ -15,7 +16,5 @@ functions = RaggedFunctions(RaggedTensor)
 
 def __getattr__(name: str) -> Any:
     if name.startswith("_") or not hasattr(functions, name):
-        raise AttributeError(
-            f"fastrec.compat.v2.ragged has no {name!r}; docs/compat-v2.md says what is covered"
-        )
+        raise uncovered("v2", "ragged", name)
     return getattr(functions, name)

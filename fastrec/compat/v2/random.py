@@ -23,6 +23,7 @@ from .._tf.ops.joining import PACK
 from .._tf.seeds import generator, graph_seed, set_seed
 from .._tf.tensor import convert_to_tensor
 from .._tf.trace import Called, Symbol, current_call, raw_of, run
+from .._tf.uncovered import uncovered
 from ._eager import EAGER, integers
 
 __all__ = [
@@ -253,6 +254,4 @@ experimental = SimpleNamespace(
 
 
 def __getattr__(name: str) -> Any:
-    raise AttributeError(
-        f"fastrec.compat.v2.random has no {name!r}; docs/compat-v2.md says what is covered"
-    )
+    raise uncovered("v2", "random", name)

@@ -7,6 +7,7 @@ from typing import Any
 
 from .._tf.composite import SparseTensor
 from .._tf.faces.composites import SparseFunctions
+from .._tf.uncovered import uncovered
 
 __all__ = ["SparseTensor"]
 
@@ -15,7 +16,5 @@ functions = SparseFunctions(SparseTensor)
 
 def __getattr__(name: str) -> Any:
     if name.startswith("_") or not hasattr(functions, name):
-        raise AttributeError(
-            f"fastrec.compat.v2.sparse has no {name!r}; docs/compat-v2.md says what is covered"
-        )
+        raise uncovered("v2", "sparse", name)
     return getattr(functions, name)

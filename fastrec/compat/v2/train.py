@@ -5,6 +5,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from .._tf.uncovered import uncovered
+
 if TYPE_CHECKING:
     from fastrec.train import BytesList as BytesList
     from fastrec.train import Example as Example
@@ -23,4 +25,4 @@ def __getattr__(name: str) -> Any:  # protobuf is imported when a message is use
     if name in fastrec.train.__all__:
         found = globals()[name] = getattr(fastrec.train, name)
         return found
-    raise AttributeError(f"fastrec.compat.v2.train has no {name!r}: it has the messages of records")
+    raise uncovered("v2", "train", name)

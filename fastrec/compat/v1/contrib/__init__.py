@@ -6,7 +6,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from .. import _missing
+from ..._tf.uncovered import uncovered
 from .. import lookup as lookup
 
 if TYPE_CHECKING:
@@ -18,4 +18,4 @@ if TYPE_CHECKING:
 def __getattr__(name: str) -> Any:
     if name in ("data", "slim", "training"):
         return importlib.import_module(f".{name}", __name__)
-    raise _missing.error("contrib", name)
+    raise uncovered("v1", "contrib", name)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .. import _missing
+from ..._tf.uncovered import uncovered
 from ..data_experimental import (
     AUTOTUNE,
     Counter,
@@ -113,4 +113,4 @@ def read_batch_features(
 
 
 def __getattr__(name: str) -> Any:
-    raise _missing.error("contrib.data", name)
+    raise uncovered("v1", "contrib.data", name)

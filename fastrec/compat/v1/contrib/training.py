@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import _missing
+from ..._tf.uncovered import uncovered
 from .._batched import as_given, example_of, in_order, restored_of
 from .._nodes import Tensor
 from ..constants import convert_to_tensor
@@ -173,4 +173,4 @@ def bucket_by_sequence_length(
 
 
 def __getattr__(name: str) -> Any:
-    raise _missing.error("contrib.training", name)
+    raise uncovered("v1", "contrib.training", name)

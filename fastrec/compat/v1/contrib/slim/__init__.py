@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ... import _missing
+from ...._tf.uncovered import uncovered
 from . import data_decoder as data_decoder
 from . import data_provider as data_provider
 from . import dataset as dataset
@@ -17,4 +17,4 @@ from . import tfexample_decoder as tfexample_decoder
 
 
 def __getattr__(name: str) -> Any:
-    raise _missing.error("contrib.slim", name)
+    raise uncovered("v1", "contrib.slim", name)
