@@ -245,8 +245,7 @@ build/arm64/%: tests/c/%.c $(C_SOURCES:csrc/%.c=build/arm64/core/%.o)
 build/arm64/%: tests/fuzz/%.c $(C_SOURCES:csrc/%.c=build/arm64/core/%.o)
 	$(ARM_CC) $(ARM_FLAGS) -static -DFUZZ_STANDALONE -o $@ $^ -lm
 
-# Without the one that measures how processors share work, which an emulator's do not.
-ARM_DRIVERS = $(patsubst %,build/arm64/%,$(filter-out test_parallel_ring,$(C_TESTS)))
+ARM_DRIVERS = $(C_TESTS:%=build/arm64/%)
 arm64:
 	@if command -v $(ARM_CC) >/dev/null && command -v $(firstword $(ARM_RUN)) >/dev/null; \
 	then $(MAKE) --no-print-directory -j$(JOBS) arm64-run; \
@@ -280,7 +279,7 @@ windows:
 	else echo "SKIPPED: needs $(WINDOWS_CC) and $(WINE) (apt-get install gcc-mingw-w64-x86-64 wine64)"; fi
 
 # Wine's folder links to the root of the machine: what walks this one must not find it.
-WINDOWS_DRIVERS = $(filter-out test_parallel_ring,$(C_TESTS))
+WINDOWS_DRIVERS = $(C_TESTS)
 windows-run: $(WINDOWS_DRIVERS:%=build/windows/%.exe) build/windows/fuzz_frame.exe
 	@mkdir -p build/windows/run
 	@set -e; cd build/windows/run; \

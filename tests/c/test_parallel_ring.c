@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The ring with as many members as large machines have: nothing is locked while a task runs, and
- * tasks that wait, in place of ones that compute, are done as many at a time as there are members,
- * on a machine with any number of processors.
+ * The ring with as many members as large machines have: nothing is locked while a task runs, so
+ * that all members are in a task at once, on a machine with any number of processors.
  */
 #include <pthread.h>
 #include <stdatomic.h>
-#include <time.h>
 
 #include "base/task_ring.h"
 #include "test.h"
@@ -52,45 +50,9 @@ static void members_are_in_their_tasks_at_once(size_t threads) {
     CHECK(pthread_barrier_destroy(&m.barrier) == 0);
 }
 
-#define TASK_NS 2000000 /* of a batch that takes 2 ms */
-
-static int wait_a_while(void *context, size_t member, size_t number, fr_error *err) {
-    (void)context;
-    (void)member;
-    (void)number;
-    (void)err;
-    const struct timespec span = {0, TASK_NS};
-    (void)nanosleep(&span, NULL);
-    return FR_OK;
-}
-
-static double seconds_of(size_t threads, size_t count) {
-    const fr_task_ring_options options = {
-        .task = wait_a_while, .count = count, .depth = threads + 2, .threads = threads};
-    struct timespec begin, end;
-    fr_task_ring *ring;
-    clock_gettime(CLOCK_MONOTONIC, &begin);
-    CHECK(fr_task_ring_start(&options, &ring, NULL) == FR_OK);
-    take_all(ring, count);
-    fr_task_ring_free(ring);
-    clock_gettime(CLOCK_MONOTONIC, &end);
-    return (double)(end.tv_sec - begin.tv_sec) + (double)(end.tv_nsec - begin.tv_nsec) * 1e-9;
-}
-
-/* The bound is loose: other programs may have the processors. */
-static void tasks_scale_with_members(void) {
-    const double one = seconds_of(1, 64);
-    for (size_t threads = 2; threads <= MOST; threads *= 2) {
-        const double ratio = one / seconds_of(threads, 64);
-        printf("%zu members: %.1f times as fast as 1\n", threads, ratio);
-        CHECK_CASE(ratio > (double)threads / 4, "%zu members", threads);
-    }
-}
-
 int main(void) {
     for (size_t threads = 1; threads <= MOST; threads *= 2)
         members_are_in_their_tasks_at_once(threads);
-    tasks_scale_with_members();
     printf("parallel_ring: ok\n");
     return 0;
 }
