@@ -156,7 +156,9 @@ def _concat(dim: Array, *values: Any) -> Array:
     return joined(parts, axis)
 
 
-def _same_but(first: Sequence[int], shape: Sequence[int], i: int, axis: int) -> None:
+def _same_but(first: tuple[int, ...], shape: tuple[int, ...], i: int, axis: int) -> None:
+    if (*shape[:axis], first[axis], *shape[axis + 1 :]) == first and len(shape) == len(first):
+        return
     shapes = f"shape[0] = {in_messages(first)} vs. shape[{i}] = {in_messages(shape)}"
     if len(shape) != len(first):
         raise invalid(f"ConcatOp : Ranks of all input tensors should match: {shapes}")

@@ -288,7 +288,8 @@ def _one_hot(indices: Array, depth: Array, on: Any, off: Any, *, axis: int) -> A
     places = indices.reshape(-1)
     rows = np.flatnonzero((places >= 0) & (places < count))
     result[rows, places[rows]] = values[0]
-    return np.moveaxis(result.reshape(*indices.shape, count), -1, axis)
+    codes = result.reshape(*indices.shape, count)
+    return codes if axis == -1 else np.moveaxis(codes, -1, axis)
 
 
 def _one_hot_spec(specs: Sequence[Any], raws: Sequence[Any], *, axis: int) -> list[TypeSpec]:
