@@ -199,7 +199,8 @@ class Checkpoints:
             and cuts[-1] == len(windows),
             "its checkpoints are not in order",
         )
-        pieces = [windows[begin:end] for begin, end in pairwise(cuts)]
+        # Copies: a part of `data` would keep all of it, the index of the output a second time.
+        pieces = [bytes(windows[begin:end]) for begin, end in pairwise(cuts)]
         return index, cls(_KINDS[kind], Stamp(size, mtime_ns), places, pieces)
 
 

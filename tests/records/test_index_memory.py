@@ -16,7 +16,7 @@ import fastrec
 from fastrec.records.inflated_dataset import InflatedDataset
 
 COUNT = 200_000
-MOST = 2.5 + 4096 / COUNT  # and what a data set takes that has no records
+MOST = 2.5
 
 pytestmark = pytest.mark.unsanitized
 
