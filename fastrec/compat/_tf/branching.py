@@ -15,15 +15,15 @@ import numpy as np
 
 from .columns import joined, taken
 from .ops import Draw
-from .specs import TypeSpec
-from .trace import Called, Trace, Undecided
+from .recording import Called, Undecided
+from .specs import TypeSpec, common
+from .trace import Trace
 
 __all__ = ["Branches"]
 
 _MOST_WAYS = 64  # more are those of a loop, or of a function that never does the same
 
 Path = tuple[bool, ...]
-Sizes = Sequence[int | None] | None
 
 
 class _Question:
@@ -61,9 +61,8 @@ class Branches:
         try:
             found = self._trace(path)
         except Undecided as question:
-            trace = question.symbol.trace
-            trace.finish([question.symbol])
-            found = trace, _Question
+            symbol = question.symbol
+            found = Trace(symbol.recording, [symbol]), _Question
         if not found[0].is_pure:
             raise TypeError("what a function does cannot be done again")
         self._ways[path] = found
@@ -136,7 +135,7 @@ class Branches:
         alike = all(type(a) is type(b) and a.dtype is b.dtype for a, b in pairs)
         if structure != other or not alike or len(specs) != len(others):
             return None
-        return structure, [a.reshaped(_common(a.shape.sizes, b.shape.sizes)) for a, b in pairs]
+        return structure, [common(*pair) for pair in pairs]
 
     def _all_answered(self, answer: bool) -> tuple[Any, list[TypeSpec]]:
         path: Path = ()
@@ -145,12 +144,6 @@ class Branches:
             if structure is not _Question:
                 return structure, trace.specs
             path = (*path, answer)
-
-
-def _common(first: Sizes, second: Sizes) -> Sizes:
-    if first is None or second is None or len(first) != len(second):
-        return None
-    return [a if a == b else None for a, b in zip(first, second, strict=True)]
 
 
 def _differ(one: Any, other: Any) -> bool:

@@ -22,7 +22,7 @@ from .ops import Op
 from .specs import TypeSpec
 
 if TYPE_CHECKING:
-    from .trace import Node
+    from .recording import Node
 
 __all__ = ["fused"]
 

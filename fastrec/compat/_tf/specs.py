@@ -18,6 +18,7 @@ __all__ = [
     "TensorSpec",
     "TypeSpec",
     "batched",
+    "common",
     "sample",
     "unbatched",
 ]
@@ -204,6 +205,14 @@ def unbatched(spec: TypeSpec) -> TypeSpec:
             return TensorSpec(shape, spec.dtype)
         return RaggedTensorSpec(shape, spec.dtype, spec.ragged_rank - 1, spec.row_splits_dtype)
     return spec.reshaped(shape)
+
+
+def common(one: TypeSpec, other: TypeSpec) -> TypeSpec:
+    """The spec of what is like one or like the other, of the same type."""
+    first, second = one.shape.sizes, other.shape.sizes
+    if first is None or second is None or len(first) != len(second):
+        return one.reshaped(None)
+    return one.reshaped([a if a == b else None for a, b in zip(first, second, strict=True)])
 
 
 def sample(spec: TypeSpec, unknown: int, number: int) -> Any:

@@ -1,270 +1,129 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Operations, and functions of them that were traced.
+"""Functions that were traced: the operations that they are made of, and how these are run.
 
-Calling a function with symbols instead of values gives the list of operations that it is made of,
-as ``tf.data`` does with the function of a ``map``. The list is run on the values of one element, or
-on columns of many: operations that have a block kernel then work on all of them at once.
+They are run on the values of one element, or on columns of many: operations that have a block
+kernel then work on all of them at once.
 """
 
 from __future__ import annotations
 
-import contextlib
-import contextvars
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any, TypeVar
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
-import fastrec
+from .columns import column_of, rows_of
+from .ops import Block, Parsing, refused
+from .recording import DrawOfPart, Node, Recording, Unfit, calling, raw_of, reference, spec_of
+from .specs import TypeSpec
 
-from .columns import Variants, column_of, rows_of
-from .dtypes import DType
-from .ops import Block, Draw, Op, Parsing, refused
-from .specs import TensorSpec, TypeSpec, sample
-from .tensor import EagerTensor, Tensor, TensorShape
+__all__ = ["Trace", "as_column", "traced"]
 
-__all__ = [
-    "Block",
-    "Called",
-    "Draw",
-    "Node",
-    "Op",
-    "Symbol",
-    "Trace",
-    "Undecided",
-    "calling",
-    "current_call",
-    "raw_of",
-    "run",
-    "traced",
-    "wrap",
-]
-
-
-T = TypeVar("T")
 _LARGE_PIXELS = 1 << 14
 
 
-class Symbol(Tensor):
-    """Symbolic result of an operation, while a function is traced."""
-
-    __slots__ = ("slot", "spec", "trace")
-
-    def __init__(self, trace: Trace, slot: int, spec: TypeSpec) -> None:
-        self.trace, self.slot, self.spec = trace, slot, spec
-
-    @property
-    def dtype(self) -> DType:
-        return self.spec.dtype
-
-    @property
-    def shape(self) -> TensorShape:
-        return self.spec.shape
-
-    def set_shape(self, shape: Any) -> None:
-        """Say what is known about the shape."""
-        self.spec = self.spec.reshaped(self.shape.merge_with(shape))
-
-    def known(self) -> None:
-        """Return None: it has no value."""
-
-    def known_sizes(self) -> list[int | None] | None:
-        """Elements that are known, where it is a vector of sizes."""
-        maker = self.trace.makers.get(self.slot)
-        if maker is not None and maker.op.name == "Pack":
-            parts = [None if is_slot else int(value) for is_slot, value in maker.inputs]
-            return [None if part == -1 else part for part in parts]
-        count = self.shape.num_elements()
-        return None if count is None else [None] * count
-
-    def known_rows(self) -> list[list[int | None] | None]:
-        """Rows of a matrix of sizes, as far as they are known."""
-        makers = self.trace.makers
-        maker = makers.get(self.slot)
-        if maker is None or maker.op.name != "Pack":
-            return []
-        rows: list[list[int | None] | None] = []
-        for is_slot, value in maker.inputs:
-            inner = makers.get(value) if is_slot else None
-            if not is_slot:
-                rows.append(np.asarray(value).tolist())
-            elif inner is not None and inner.op.name == "Pack":
-                rows.append([None if late else int(size) for late, size in inner.inputs])
-            else:
-                rows.append(None)
-        return rows
-
-    def __array__(self, *_: Any, **__: Any) -> Any:
-        raise NotImplementedError("Cannot convert a symbolic tf.Tensor to a numpy array.")
-
-    def __bool__(self) -> bool:
-        return self.trace.decide(self)
-
-    def __len__(self) -> int:
-        sizes = self.shape.sizes
-        if not sizes or sizes[0] is None:
-            raise TypeError("len is not well defined for a symbolic Tensor.")
-        return sizes[0]
-
-    def __iter__(self) -> Iterator[Any]:
-        return (self[i] for i in range(len(self)))
-
-    def __repr__(self) -> str:
-        return f"<tf.Tensor: shape={self.shape}, dtype={self.dtype.name}>"
-
-
-class Undecided(TypeError):
-    """Raised when a function uses a symbol as a Python bool."""
-
-    def __init__(self, symbol: Symbol) -> None:
-        super().__init__("Using a symbolic `tf.Tensor` as a Python `bool` is not allowed.")
-        self.symbol = symbol
-
-
-@dataclass(frozen=True)
-class Node:
-    """An operation in a trace: its inputs are slots, or values that do not change."""
-
-    op: Op
-    inputs: tuple[tuple[bool, Any], ...]  # whether it is a slot; slot or value
-    attributes: dict[str, Any]
-    slots: tuple[int, ...]
-    specs: tuple[TypeSpec, ...] = ()
-
-
-def raw_of(value: Any) -> Any:
-    """Raw value of a tensor, sparse tensor or ragged tensor, or the symbol for one."""
-    if isinstance(value, Symbol):
-        return value
-    return value.raw if isinstance(value, EagerTensor) else value._raw
-
-
-# How Sparse and Ragged are shown to programs; their module adds them.
-WRAPPERS: dict[type, Callable[[Any], Any]] = {Variants: lambda several: several}
-
-
-def wrap(value: Any) -> Any:
-    """A value, as programs see it."""
-    if type(value) is np.ndarray:
-        return EagerTensor(value)
-    maker = WRAPPERS.get(type(value))
-    if maker is not None:
-        return maker(value)
-    if not isinstance(value, (np.ndarray, bytes, fastrec.Bytes)):
-        value = np.asarray(value)
-    return EagerTensor(value)
-
-
-# How symbols of composite values are shown to programs.
-SYMBOL_WRAPPERS: dict[type, Callable[[Symbol], Any]] = {}
-
-
-def _wrap_symbol(symbol: Symbol) -> Any:
-    maker = SYMBOL_WRAPPERS.get(type(symbol.spec))
-    return symbol if maker is None else maker(symbol)
-
-
-def run(
-    op: Op,
-    inputs: Sequence[Any],
-    name: str | None = None,
-    type: str | None = None,
-    /,
-    **attributes: Any,
-) -> Any:
-    """Run an operation on tensors, or note it down when one of them is a symbol.
-
-    The name and the type of a node of a graph are nothing here.
-    """
-    raws = [raw_of(each) for each in inputs]
-    trace = next((raw.trace for raw in raws if isinstance(raw, Symbol)), None)
-    if trace is not None:
-        return trace.add(op, raws, attributes)
-    try:
-        with np.errstate(all="ignore"):
-            result = op.kernel(*raws, **attributes)
-    except (IndexError, ValueError) as error:
-        raise refused(error) from error
-    return tuple(map(wrap, result)) if isinstance(result, tuple) else wrap(result)
-
-
 class Trace:
-    """The operations of a function, in the order in which it calls them."""
+    """The operations of a function, and what it returns.
 
-    def __init__(self, specs: Sequence[TypeSpec], answers: Sequence[bool] = ()) -> None:
-        self._answers = list(answers)[::-1]
-        self.nodes: list[Node] = []
-        self.count = 0
-        self._symbols: list[Symbol] = []
-        self.makers: dict[int, Node] = {}
-        self.inputs = [_wrap_symbol(self._symbol(spec)) for spec in specs]
-        self.given = list(range(self.count))  # the slots of what it is run on
-        self.draws: list[Draw] = []
-        self.unseeded = 0  # how many of them have no seed of their own
-        self.outputs: list[tuple[bool, Any]] = []
-        self._steps = self._fused = self._late = _steps([], [])
-        self._early: list[Node] = []
-        self._early_steps = self._steps
-        self._carried: list[int] = []
-        self.specs: list[TypeSpec] = []
+    Parameters
+    ----------
+    recording : Recording
+        Of all that the function has called.
+    results : sequence
+        What it has returned; what these do not need is left out.
 
-    def _symbol(self, spec: TypeSpec) -> Symbol:
-        self.count += 1
-        self._symbols.append(Symbol(self, self.count - 1, spec.reshaped(spec.shape)))
-        return self._symbols[-1]
+    Attributes
+    ----------
+    given : list of int
+        The slots of what it is run on, in order.
+    values, drawn : list of int
+        Of these the slots of what it is given or captures, and of what it draws.
+    draws : list of Draw
+    draws_need : list of int
+        The slots of the values that its draws depend on.
 
-    def decide(self, symbol: Symbol) -> bool:
-        """Whether a symbol is true, as the answers to the function's questions have it."""
-        if not self._answers:
-            raise Undecided(symbol)
-        return self._answers.pop()
+    Raises
+    ------
+    Unfit
+        When what a part of it draws comes to images, on which nothing else should wait.
+    """
 
-    def draw(self, draw: Draw) -> Any:
-        """Note down random numbers: they are given after the parts of an element."""
-        symbol = self._symbol(draw.spec)
-        self.given.append(symbol.slot)
-        self.draws.append(draw)
-        return symbol
-
-    def add(self, op: Op, raws: Sequence[Any], attributes: dict[str, Any]) -> Any:
-        """Note down an operation; the symbols of what it will give."""
-        self._check_own(raws)
-        specs = (op.infer or _tried(op))([_spec_of(raw) for raw in raws], raws, **attributes)
-        symbols = [self._symbol(spec) for spec in specs]
-        inputs = tuple(_reference(raw) for raw in raws)
-        slots = tuple(symbol.slot for symbol in symbols)
-        node = Node(op, inputs, attributes, slots, tuple(specs))
-        self.nodes.append(node)
-        self.makers.update(dict.fromkeys(node.slots, node))
-        shown = [_wrap_symbol(symbol) for symbol in symbols]
-        return shown[0] if len(shown) == 1 else tuple(shown)
-
-    def _check_own(self, raws: Sequence[Any]) -> None:
-        if any(isinstance(raw, Symbol) and raw.trace is not self for raw in raws):
-            raise TypeError("a symbol of another function")
-
-    def finish(self, results: Sequence[Any]) -> None:
-        """Say what the function has returned, and forget what it does not need."""
-        raws = [raw_of(each) for each in results]
-        self._check_own(raws)
-        self.outputs = [_reference(raw) for raw in raws]
-        self.specs = [_spec_of(raw) for raw in raws]
+    def __init__(self, recording: Recording, results: Sequence[Any]) -> None:
+        raws = [recording.own(raw_of(each)) for each in results]
+        self.outputs = [reference(raw) for raw in raws]
+        self.specs = [spec_of(raw) for raw in raws]
+        self._count = len(recording.symbols)
+        self.captures = recording.captures
         needed = {slot for is_slot, slot in self.outputs if is_slot}
         kept = []
-        for node in reversed(self.nodes):
-            if not node.op.pure or needed.intersection(node.slots):
+        for node in reversed(recording.nodes):
+            if not (node.op.pure and node.slots) or needed.intersection(node.slots):
                 needed.update(slot for is_slot, slot in node.inputs if is_slot)
                 kept.append(node)
         self.nodes = kept[::-1]
-        self._steps = self._fused = _steps(self.nodes, self.outputs)
+        self._find_draws(recording, needed)
+        self._steps = self._fused = self._late = _steps(self.nodes, self.outputs)
+        self._early: list[Node] = []
         if self.is_large and self.is_pure:
             from .fusing import fused  # which others do without
 
-            specs = [symbol.spec for symbol in self._symbols]
-            self._fused = _steps(fused(self.nodes, self.outputs, specs, _spec_of), self.outputs)
+            specs = [symbol.spec for symbol in recording.symbols]
+            self._fused = _steps(fused(self.nodes, self.outputs, specs, spec_of), self.outputs)
             late = self._divide(specs)
-            self._late = _steps(fused(late, self.outputs, specs, _spec_of), self.outputs)
+            self._late = _steps(fused(late, self.outputs, specs, spec_of), self.outputs)
+
+    def _find_draws(self, recording: Recording, needed: set[int]) -> None:
+        """Tell apart what decides which of its parts draw."""
+        pairs = zip(recording.drawn, recording.draws, strict=True)
+        drawn = {s: d for s, d in pairs if s in needed or not isinstance(d, DrawOfPart)}
+        self.drawn, self.draws = list(drawn), list(drawn.values())
+        self.values = [slot for slot in recording.given if slot not in recording.drawn]
+        self.given = [s for s in recording.given if s in drawn or s not in recording.drawn]
+        self._deciding: list[tuple[Node, bool]] = []  # and whether what it gives does so
+        wanted: set[int] = set()
+        for node in reversed(self.nodes):
+            runs = not wanted.isdisjoint(node.slots)
+            draws = node.op.draws
+            if runs and any(map(_is_image, node.specs)):
+                raise Unfit("what a part of a function draws depends on an image")
+            if runs or draws is not None:
+                self._deciding.append((node, runs))
+                places = range(len(node.inputs)) if runs or draws is None else draws.needs
+                wanted.update(slot for at in places for late, slot in [node.inputs[at]] if late)
+        self._deciding.reverse()
+        self.draws_need = sorted(wanted.intersection(self.values))
+
+    def draws_of(self, count: int, columns: Sequence[Block | None], states: Any) -> list[Any]:
+        """Columns of its draws for `count` elements, which have to be those of some that draw.
+
+        Parameters
+        ----------
+        count : int
+        columns : sequence of Block
+            What it is given and captures; None but for :attr:`draws_need`.
+        states : dict
+            Of each draw, kept from one call to the next.
+        """
+        slots: list[Any] = [None] * self._count
+        for slot, block in zip(self.values, columns, strict=True):
+            slots[slot] = block
+        for slot, draw in zip(self.drawn, self.draws, strict=True):
+            if not isinstance(draw, DrawOfPart):
+                if (state := states.get(id(draw))) is None:
+                    state = states[id(draw)] = draw.start()
+                slots[slot] = Block(draw.many(state, count), True)
+        with np.errstate(all="ignore"):
+            for node, runs in self._deciding:
+                blocks = _blocks_of(node, slots)
+                if node.op.draws is not None:
+                    for at, column in node.op.draws(count, blocks, states).items():
+                        blocks[at] = slots[node.inputs[at][1]] = Block(column, True)
+                if runs:
+                    for slot, block in zip(
+                        node.slots, _of_blocks(node, count, blocks), strict=True
+                    ):
+                        slots[slot] = block
+        return [slots[slot].value for slot in self.drawn]
 
     def _divide(self, specs: Sequence[TypeSpec]) -> list[Node]:
         """Tell what does not come to images apart, to do it for many elements at once.
@@ -293,7 +152,9 @@ class Trace:
     def early(self, count: int, columns: Sequence[Any]) -> list[Any]:
         """Columns of what :meth:`late` takes, from columns of `count` elements."""
         wanted = [(True, slot) for slot in self._carried]
-        return self._run_columns(self._early_steps, self.given, wanted, count, columns)
+        given = [Block(column, True) for column in columns]
+        found = self._run_blocks(self._early_steps, self.given, wanted, count, given)
+        return [as_column(block, count) for block in found]
 
     def late(self, values: Sequence[Any]) -> tuple[Any, ...]:
         """Run the rest of it on the values of one element."""
@@ -311,7 +172,9 @@ class Trace:
         What a block of them takes fits in no cache, and each takes longer than a call.
         """
         specs = [spec for node in self.nodes for spec in node.specs]
-        return any(_is_image(spec) for spec in [*specs, *self.specs])
+        return any(_is_image(spec) for spec in [*specs, *self.specs]) or any(
+            node.op.large for node in self.nodes
+        )
 
     @property
     def parsing(self) -> Parsing | None:
@@ -343,7 +206,7 @@ class Trace:
     def _run(
         self, steps: Sequence[tuple[Node, list[int]]], given: Sequence[int], values: Sequence[Any]
     ) -> tuple[Any, ...]:
-        slots: list[Any] = [None] * self.count
+        slots: list[Any] = [None] * self._count
         for slot, value in zip(given, values, strict=True):
             slots[slot] = value
         with np.errstate(all="ignore"):
@@ -369,73 +232,54 @@ class Trace:
             steps, given = self._steps[1:], self.nodes[0].slots
         else:
             steps, given = self._steps, tuple(self.given)
-        return self._run_columns(steps, given, self.outputs, count, columns)
+        blocks = [Block(column, True) for column in columns]
+        found = self._run_blocks(steps, given, self.outputs, count, blocks)
+        return [as_column(block, count) for block in found]
 
-    def _run_columns(
+    def run_blocks(self, count: int, given: Sequence[Block]) -> list[Block]:
+        """The same of Blocks, and to Blocks."""
+        return self._run_blocks(self._steps, self.given, self.outputs, count, given)
+
+    def _run_blocks(
         self,
         steps: Sequence[tuple[Node, list[int]]],
         given: Sequence[int],
         wanted: Sequence[tuple[bool, Any]],
         count: int,
-        columns: Sequence[Any],
-    ) -> list[Any]:
-        slots: list[Any] = [None] * self.count
-        for slot, column in zip(given, columns, strict=True):
-            slots[slot] = Block(column, True)
+        blocks: Sequence[Block],
+    ) -> list[Block]:
+        slots: list[Any] = [None] * self._count
+        for slot, block in zip(given, blocks, strict=True):
+            slots[slot] = block
         with np.errstate(all="ignore"):
             for node, done in steps:
-                blocks = [slots[ref] if late else Block(ref, False) for late, ref in node.inputs]
-                result = None
-                if node.op.block is not None:
-                    result = node.op.block(count, *blocks, **node.attributes)
-                if result is None:
-                    result = _one_by_one(node, count, blocks)
-                results = result if isinstance(result, tuple) else (result,)
-                for slot, each in zip(node.slots, results, strict=True):
-                    slots[slot] = each if isinstance(each, Block) else Block(each, True)
+                found = _of_blocks(node, count, _blocks_of(node, slots))
+                for slot, each in zip(node.slots, found, strict=True):
+                    slots[slot] = each
                 for slot in done:
                     slots[slot] = None
-                del blocks, result, results
-        found = [slots[ref] if is_slot else Block(ref, False) for is_slot, ref in wanted]
-        return [b.value if b.many else column_of([b.value] * count) for b in found]
+                del found
+        return [slots[ref] if is_slot else Block(ref, False) for is_slot, ref in wanted]
 
 
-class Called:
-    """A call of a function with values.
-
-    Parameters
-    ----------
-    states : dict
-        What each of its draws has come to in earlier calls.
-    """
-
-    def __init__(self, states: dict[Any, Any]) -> None:
-        self._states, self._at, self.unseeded = states, 0, 0
-
-    def state(self, make: Callable[[], T]) -> T:
-        """Random state of the next draw of this call; `make` returns the initial one."""
-        self._at += 1
-        found: T | None = self._states.get(self._at)
-        return self._states.setdefault(self._at, make()) if found is None else found
+def _blocks_of(node: Node, slots: Sequence[Any]) -> list[Any]:
+    return [slots[ref] if is_slot else Block(ref, False) for is_slot, ref in node.inputs]
 
 
-# The function that a data set calls now.
-_CURRENT: contextvars.ContextVar[Trace | Called | None] = contextvars.ContextVar("call")
+def _of_blocks(node: Node, count: int, blocks: Sequence[Block]) -> list[Block]:
+    """What an operation gives for `count` elements."""
+    result = None
+    if node.op.block is not None:
+        result = node.op.block(count, *blocks, **node.attributes)
+    if result is None:
+        result = _one_by_one(node, count, blocks)
+    results = result if isinstance(result, tuple) else (result,)
+    return [each if isinstance(each, Block) else Block(each, True) for each in results]
 
 
-def current_call() -> Trace | Called | None:
-    """The call of a function of a data set that is going on: with symbols, or with values."""
-    return _CURRENT.get(None)
-
-
-@contextlib.contextmanager
-def calling(call: Trace | Called) -> Iterator[None]:
-    """While a data set calls a function."""
-    before = _CURRENT.set(call)
-    try:
-        yield
-    finally:
-        _CURRENT.reset(before)
+def as_column(block: Block, count: int) -> Any:
+    """A Block as a column of `count` elements."""
+    return block.value if block.many else column_of([block.value] * count)
 
 
 def _steps(
@@ -467,61 +311,13 @@ def _one_by_one(node: Node, count: int, blocks: Sequence[Block]) -> Any:
     return column_of(results)
 
 
-def _reference(raw: Any) -> tuple[bool, Any]:
-    return (True, raw.slot) if isinstance(raw, Symbol) else (False, raw)
-
-
-def _spec_of(raw: Any) -> TypeSpec:
-    if isinstance(raw, Symbol):
-        return raw.spec
-    wrapped = wrap(raw)
-    return (
-        TensorSpec(wrapped.shape, wrapped.dtype) if isinstance(wrapped, Tensor) else wrapped._spec
-    )
-
-
-# Unknown sizes and numbers to try; the first two have to work, the others may show more.
-_TRIALS = ((2, 1), (3, 1), (0, 1), (1, 1), (2, 0), (2, 2))
-
-
-def _tried(op: Op) -> Callable[..., list[TypeSpec]]:
-    """Return a function that infers specs by running the kernel on samples of several sizes."""
-
-    def infer(specs: list[TypeSpec], raws: list[Any], **attributes: Any) -> list[TypeSpec]:
-        trials: list[list[Any]] = []
-        for unknown, number in _TRIALS:
-            values = [
-                sample(spec, unknown, number) if isinstance(raw, Symbol) else raw
-                for spec, raw in zip(specs, raws, strict=True)
-            ]
-            try:
-                result = op.kernel(*values, **attributes)
-            except Exception:
-                if len(trials) < 2:
-                    raise
-                continue
-            trials.append([wrap(x) for x in (result if isinstance(result, tuple) else (result,))])
-        ranks_known = all(spec.shape.sizes is not None for spec in specs)
-        return [
-            TensorSpec(_agreed(found) if ranks_known else None, found[0].dtype)
-            for found in zip(*trials, strict=True)
-        ]
-
-    return infer
-
-
-def _agreed(found: Sequence[Any]) -> list[int | None] | None:
-    if len({each.shape.ndims for each in found}) > 1:
-        return None
-    return [n[0] if len(set(n)) == 1 else None for n in zip(*(v.shape for v in found), strict=True)]
-
-
 def traced(
     function: Callable[..., Any],
     specs: Sequence[TypeSpec],
     arguments: Callable[[list[Any]], Any],
     results: Callable[[Any], tuple[Any, list[Any]]],
-    answers: Sequence[bool] = (),
+    answers: Sequence[bool] | None = None,
+    parent: Recording | None = None,
 ) -> tuple[Trace, Any]:
     """The operations of a function, and the structure of what it returns.
 
@@ -533,16 +329,15 @@ def traced(
     arguments, results : callable
         From tensors to the arguments of `function`, and from what it returns to the structure and
         the tensors of that.
-    answers : sequence of bool
-        To the questions whether a symbol is true.
+    answers, parent
+        As :class:`.recording.Recording` has them.
 
     Raises
     ------
     Undecided
         At a question that has no answer.
     """
-    trace = Trace(specs, answers)
-    with calling(trace):
-        structure, tensors = results(function(*arguments(trace.inputs)))
-    trace.finish(tensors)
-    return trace, structure
+    recording = Recording(specs, answers, parent)
+    with calling(recording):
+        structure, tensors = results(function(*arguments(recording.inputs)))
+    return Trace(recording, tensors), structure

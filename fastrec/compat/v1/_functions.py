@@ -17,7 +17,7 @@ import numpy as np
 import fastrec
 from fastrec.columns import Arrays
 
-from .._tf import trace as _trace
+from .._tf import recording as _calls
 from .._tf.ops import Block, Op
 from .._tf.ops.draws import Drawing, Starts
 from .._tf.seeds import running
@@ -140,8 +140,8 @@ class GraphFunction:
 
     def __call__(self, *arguments: Any) -> Any:
         structure, leaves = flatten(arguments)
-        raws = [leaf if hasattr(leaf, "_node") else _trace.raw_of(leaf) for leaf in leaves]
-        if any(isinstance(raw, _trace.Symbol) for raw in raws):
+        raws = [leaf if hasattr(leaf, "_node") else _calls.raw_of(leaf) for leaf in leaves]
+        if any(isinstance(raw, _calls.Symbol) for raw in raws):
             return self._of_symbols(structure, leaves, [raw.spec for raw in raws])
         return self._of_values(structure, raws)
 
@@ -216,7 +216,7 @@ class GraphFunction:
         values: dict[Tensor, Any] = {}
         for inner, leaf in zip(given, leaves, strict=True):
             if isinstance(inner, COMPOSITES):
-                parts = _trace.run(take_op(), [leaf])
+                parts = _calls.run(take_op(), [leaf])
                 values.update(zip(pieces(inner), parts, strict=True))
             else:
                 values[inner] = leaf
@@ -227,8 +227,8 @@ class GraphFunction:
 
 
 def _captured(tensor: Tensor) -> Any:
-    call = _trace.current_call()
-    assert isinstance(call, _trace.Trace)
+    call = _calls.current_call()
+    assert isinstance(call, _calls.Recording)
     spec = TensorSpec(tensor.shape.sizes, tensor.dtype)
     op = Op(
         "Captured",
@@ -247,7 +247,7 @@ def _emitted(found: Sequence[Any], values: dict[Tensor, Any]) -> list[Any]:
             _emit(op, values)
     left = iter([values[tensor] for tensor in wanted])
     return [
-        _trace.run(make_op(each), [next(left) for _ in pieces(each)])
+        _calls.run(make_op(each), [next(left) for _ in pieces(each)])
         if isinstance(each, COMPOSITES)
         else next(left)
         for each in found
@@ -256,25 +256,25 @@ def _emitted(found: Sequence[Any], values: dict[Tensor, Any]) -> list[Any]:
 
 def _emit(op: Operation, values: dict[Tensor, Any]) -> None:
     inputs = [values[tensor] for tensor in op.inputs]
-    known = not any(isinstance(_trace.raw_of(value), _trace.Symbol) for value in inputs)
-    call = _trace.current_call()
-    if isinstance(op.row, Drawing) and isinstance(call, _trace.Trace):
+    known = not any(isinstance(_calls.raw_of(value), _calls.Symbol) for value in inputs)
+    call = _calls.current_call()
+    if isinstance(op.row, Drawing) and isinstance(call, _calls.Recording):
         made = _drawn(op, op.row, inputs, call)
-    elif known and isinstance(call, _trace.Trace) and (op.stateful or op.blocking):
-        made = call.add(_as_op(op), [_trace.raw_of(value) for value in inputs], {})
+    elif known and isinstance(call, _calls.Recording) and (op.stateful or op.blocking):
+        made = call.add(_as_op(op), [_calls.raw_of(value) for value in inputs], {})
     elif known:
-        results = op.kernel(_step(), *[as_array(_trace.raw_of(value)) for value in inputs])
+        results = op.kernel(_step(), *[as_array(_calls.raw_of(value)) for value in inputs])
         made = tuple(map(convert_to_tensor, results))
     else:
         shown = op.attrs if op.type == "Resize" else {}  # to those who run operations together
-        made = _trace.run(_as_op(op), inputs, **shown)
+        made = _calls.run(_as_op(op), inputs, **shown)
     outputs = made if isinstance(made, tuple) else (made,)
     values.update(zip(op.outputs, outputs, strict=False))
 
 
-def _drawn(op: Operation, row: Drawing, inputs: Sequence[Any], call: _trace.Trace) -> Any:
+def _drawn(op: Operation, row: Drawing, inputs: Sequence[Any], call: _calls.Recording) -> Any:
     """What an operation draws for each element."""
-    raws, how = [_trace.raw_of(value) for value in inputs], attributes_of(op)
+    raws, how = [_calls.raw_of(value) for value in inputs], attributes_of(op)
     blocks = row.blocks(*raws, **how)
     if blocks is None:
         return call.add(_as_op(op), raws, {})

@@ -12,9 +12,9 @@ from .._tf.errors import InvalidArgumentError
 from .._tf.faces import functions_of
 from .._tf.ops import Op
 from .._tf.ops import picking as rows
+from .._tf.recording import Symbol, run
 from .._tf.shape import in_messages
 from .._tf.tensor import OPERATORS, EagerTensor, Tensor, TensorShape, convert_to_tensor
-from .._tf.trace import Symbol, run
 from ._eager import refused_type
 from ._faces import arrays, picking, products
 

@@ -11,8 +11,9 @@ import numpy as np
 
 from .._tf import errors as _errors
 from .._tf.ops import Op
+from .._tf.recording import Symbol, Unfit, run
 from .._tf.tensor import as_array, convert_to_tensor
-from .._tf.trace import run
+from .functions import cond
 
 __all__ = [
     "Assert",
@@ -55,7 +56,7 @@ def _check(name: str, holds: Callable[..., Any], text: str, *values: Any) -> Non
             raise _errors.InvalidArgumentError(None, None, f"{text} {shown}")
         return ()
 
-    op = Op(name, kernel, lambda *_: [], None, pure=False)
+    op = Op(name, kernel, lambda *_: [])
     run(op, [convert_to_tensor(value) for value in values])
 
 
@@ -130,13 +131,22 @@ def case(
     name: str = "case",
 ) -> Any:
     """Return the result of the function of the first condition that holds."""
-    pairs = pred_fn_pairs.items() if isinstance(pred_fn_pairs, dict) else pred_fn_pairs
-    for pred, fn in pairs:
-        if pred:
-            return fn()
+    pairs = list(pred_fn_pairs.items() if isinstance(pred_fn_pairs, dict) else pred_fn_pairs)
     if default is None:
-        raise _errors.InvalidArgumentError(None, None, "None of the conditions evaluated as True")
-    return default()
+        last, function = pairs.pop()
+
+        def default() -> Any:
+            _check("Assert", lambda holds: holds, "None of the conditions evaluated as True", last)
+            return function()
+
+    return _first(pairs, default)
+
+
+def _first(pairs: Sequence[Any], default: Callable[[], Any]) -> Any:
+    if not pairs:
+        return default()
+    (pred, function), *others = pairs
+    return cond(pred, function, lambda: _first(others, default))
 
 
 def switch_case(
@@ -148,6 +158,14 @@ def switch_case(
     """Return the result of the function at an index."""
     pairs = dict(branch_fns if isinstance(branch_fns, dict) else _numbered(branch_fns))
     last = max(pairs)
+    if isinstance(branch_index, Symbol):
+        from .._tf.choices import chosen  # which other functions do without
+
+        numbers = sorted(pairs)
+        functions = [*[pairs[number] for number in numbers], *([default] if default else [])]
+        places = {number: at for at, number in enumerate(numbers)}
+        with contextlib.suppress(Unfit):
+            return chosen(branch_index, functions, places, "branch_fns arguments to tf.switch_case")
     for number, fn in pairs.items():
         if number != last and branch_index == number:
             return fn()

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import builtins
+import contextlib
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -11,9 +12,10 @@ import numpy as np
 
 from .._tf.dtypes import as_dtype, short_name
 from .._tf.errors import of_python
+from .._tf.ops import Op
+from .._tf.recording import Symbol, Unfit, run, wrap
 from .._tf.specs import TensorSpec, TypeSpec
 from .._tf.tensor import EagerTensor, Tensor, convert_to_tensor
-from .._tf.trace import Op, Symbol, run, wrap
 
 __all__ = [
     "cond",
@@ -109,6 +111,11 @@ def cond(
     pred: Any, true_fn: Callable[[], Any], false_fn: Callable[[], Any], name: str | None = None
 ) -> Any:
     """Return the result of one of two functions."""
+    if isinstance(pred, Symbol):
+        from .._tf.choices import chosen  # which other functions do without
+
+        with contextlib.suppress(Unfit):
+            return chosen(pred, [false_fn, true_fn], {0: 0, 1: 1})
     return true_fn() if pred else false_fn()
 
 

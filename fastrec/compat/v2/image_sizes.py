@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from .._tf.ops import geometry
+from .._tf.recording import Symbol, run
 from .._tf.tensor import _holds_symbol, convert_to_tensor
-from .._tf.trace import Symbol, run
 from ._eager import EAGER
 
 __all__ = ["ResizeMethod", "resize", "resize_with_pad"]
@@ -79,7 +79,7 @@ def _before_cast(tensor: Any) -> Any:
     """The bytes that were cast to these floats: scaling makes floats of them on its way."""
     if not isinstance(tensor, Symbol) or tensor.dtype.name != "float32":
         return tensor
-    makers = tensor.trace.makers
+    makers = tensor.recording.makers
     node = makers.get(tensor.slot)
     maker = makers.get(node.inputs[0][1]) if node is not None and node.op.name == "Cast" else None
     if node is None or maker is None or not node.inputs[0][0]:
@@ -87,7 +87,7 @@ def _before_cast(tensor: Any) -> Any:
     slot = node.inputs[0][1]
     spec = maker.specs[maker.slots.index(slot)]
     known = spec.reshaped(tensor.shape.sizes)
-    return Symbol(tensor.trace, slot, known) if spec.dtype.name == "uint8" else tensor
+    return Symbol(tensor.recording, slot, known) if spec.dtype.name == "uint8" else tensor
 
 
 def resize_with_pad(

@@ -3,15 +3,17 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
+from .._tf import nest
 from .._tf.dtypes import as_dtype
 from .._tf.errors import OutOfRangeError
-from .._tf.nest import map_structure
 from .._tf.ops import invalid
+from .._tf.recording import Recording, Symbol, Unfit, current_call
 from .._tf.structure import flatten, pack
 from .._tf.tensor import EagerTensor, TensorShape, convert_to_tensor
 from .array_ops import concat, split, stack
@@ -36,14 +38,32 @@ def map_fn(
 ) -> Any:
     """Apply `fn` to each row and stack the results."""
     structure, leaves = flatten(elems, lists=True)
+    wanted = dtype if fn_output_signature is None else fn_output_signature
+    if any(isinstance(leaf, Symbol) for leaf in leaves):
+        from .._tf.row_loops import mapped_rows  # which other functions do without
+
+        def of_row(*row: Any) -> Any:
+            return _of_type(fn(pack(structure, row)), wanted)
+
+        with contextlib.suppress(Unfit):
+            return mapped_rows(of_row, list(map(convert_to_tensor, leaves)))
     columns = [_rows(convert_to_tensor(leaf)) for leaf in leaves]
     made = [flatten(fn(pack(structure, row)), lists=True) for row in zip(*columns, strict=True)]
-    wanted = dtype if fn_output_signature is None else fn_output_signature
     if not made:
         kinds = flatten(wanted, lists=True) if wanted is not None else (structure, leaves)
         types = [as_dtype(getattr(kind, "dtype", kind)) for kind in kinds[1]]
         return pack(kinds[0], [EagerTensor(np.zeros(0, each.numpy)) for each in types])
     return _stacked([each[1] for each in made], made[0][0])
+
+
+def _of_type(value: Any, wanted: Any) -> Any:
+    """What a function gives, as tensors of the types that it says."""
+    if wanted is None:
+        return value
+    kinds = [getattr(kind, "dtype", kind) for kind in flatten(wanted, lists=True)[1]]
+    leaves = nest.flatten(value)
+    tensors = [convert_to_tensor(*pair) for pair in zip(leaves, kinds, strict=True)]
+    return nest.pack_sequence_as(value, tensors)
 
 
 def _stacked(made: Sequence[Sequence[Any]], structure: Any) -> Any:
@@ -71,6 +91,24 @@ def _folded(fn: Callable[..., Any], elems: Any, initial: Any, reverse: bool) -> 
     return made if held is None else made[1:], kind
 
 
+def _folded_symbols(
+    fn: Callable[..., Any], elems: Any, initial: Any, reverse: bool, every: bool
+) -> Any:
+    """The same, as an operation of a function that is traced; Unfit where it cannot be one."""
+    structure, leaves = flatten(elems, lists=True)
+    kind, held = (structure, None) if initial is None else flatten(initial, lists=True)
+    if not any(isinstance(leaf, Symbol) for leaf in [*leaves, *(held or ())]):
+        raise Unfit("values that are there")
+    from .._tf.row_loops import folded_rows  # which other functions do without
+
+    def of_parts(before: Any, row: Any) -> Any:
+        return fn(pack(kind, before), pack(structure, row))
+
+    begin = None if held is None else list(map(convert_to_tensor, held))
+    columns = list(map(convert_to_tensor, leaves))
+    return folded_rows(of_parts, columns, begin, reverse, every)
+
+
 def scan(
     fn: Callable[..., Any],
     elems: Any,
@@ -83,6 +121,8 @@ def scan(
     name: str | None = None,
 ) -> Any:
     """Apply `fn` to what it gave before and each row, and stack all that it gave."""
+    with contextlib.suppress(Unfit):
+        return _folded_symbols(fn, elems, initializer, reverse, True)
     made, kind = _folded(fn, elems, initializer, reverse)
     return _stacked(made[::-1] if reverse else made, kind)
 
@@ -97,6 +137,8 @@ def _fold(reverse: bool) -> Callable[..., Any]:
         swap_memory: bool = False,
         name: str | None = None,
     ) -> Any:
+        with contextlib.suppress(Unfit):
+            return _folded_symbols(fn, elems, initializer, reverse, False)
         made, kind = _folded(fn, elems, initializer, reverse)
         if not made and initializer is None:
             raise invalid("elems must have an element where there is no initializer")
@@ -121,16 +163,40 @@ def while_loop(
     name: str | None = None,
 ) -> Any:
     """Apply `body` to the variables repeatedly while `cond` holds."""
-    most = None if maximum_iterations is None else int(np.asarray(maximum_iterations))
     values: Any = loop_vars if isinstance(loop_vars, (list, tuple)) else (loop_vars,)
+    with contextlib.suppress(Unfit):
+        return _looped_symbols(cond, body, values, shape_invariants, maximum_iterations)
+    most = None if maximum_iterations is None else int(np.asarray(maximum_iterations))
     count, alone = 0, False
     while (most is None or count < most) and cond(*values):
         values = body(*values)
         alone = not isinstance(values, (list, tuple))
         values = (values,) if alone else values
         count += 1
-    values = map_structure(_as_tensor, values)
+    values = nest.map_structure(_as_tensor, values)
     return values[0] if alone else values
+
+
+def _looped_symbols(
+    cond: Callable[..., Any], body: Callable[..., Any], values: Any, shapes: Any, most: Any
+) -> Any:
+    """The same, as an operation of a function that is traced; Unfit where it cannot be one."""
+    structure, leaves = flatten(tuple(values), lists=True)
+    if not isinstance(current_call(), Recording) or any(isinstance(x, TensorArray) for x in leaves):
+        raise Unfit("values that are there")
+    from .._tf.row_loops import looped  # which other functions do without
+
+    def step(*parts: Any) -> Any:
+        return body(*pack(structure, parts))
+
+    sizes = None if shapes is None else flatten(tuple(shapes), lists=True)[1]
+    return looped(
+        lambda *parts: cond(*pack(structure, parts)),
+        step,
+        list(map(convert_to_tensor, leaves)),
+        sizes,
+        -1 if most is None else most,
+    )
 
 
 def _as_tensor(value: Any) -> Any:

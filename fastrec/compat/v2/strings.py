@@ -13,9 +13,9 @@ from .._tf.composite import RaggedTensor
 from .._tf.faces import functions_of as _functions_of
 from .._tf.ops import Op
 from .._tf.ops import strings as rows
+from .._tf.recording import run
 from .._tf.specs import RaggedTensorSpec, TensorSpec, TypeSpec
 from .._tf.tensor import as_array, convert_to_tensor
-from .._tf.trace import run
 from ._faces import strings as _strings
 
 globals().update(_functions_of(_strings))

@@ -13,12 +13,12 @@ import numpy as np
 
 from ..dtypes import as_dtype
 from ..errors import of_python
+from ..recording import wrap
 from ..records import as_path
 from ..seeds import SeedSource, draws, get_seed
 from ..specs import DatasetSpec, TensorSpec
 from ..structure import LEAF, flatten, pack
 from ..tensor import EagerTensor, convert_to_tensor
-from ..trace import wrap
 from . import flow as _flow
 from .chaining import AUTOTUNE, Chain
 from .iterating import DatasetIterator, as_numpy, checked, signature_of

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 import functools
 import itertools
 import os
@@ -14,13 +15,15 @@ from typing import Any
 import numpy as np
 
 from ..branching import Branches
-from ..columns import Variants, rows_of
+from ..columns import Variants, column_of, rows_of
 from ..errors import InvalidArgumentError, OpError, OutOfRangeError
+from ..ops import Block as Given
+from ..recording import Called, Mistake, calling, raw_of, wrap
 from ..seeds import kept_for_run, looking_ahead, running
 from ..specs import TypeSpec
 from ..structure import LEAF, flatten, pack
 from ..tensor import EagerTensor, Tensor, convert_to_tensor
-from ..trace import Called, Draw, Trace, calling, raw_of, traced, wrap
+from ..trace import Trace, traced
 from .explaining import explain, explaining
 from .native import with_fallback
 from .pipeline import Node, loose_spec, lowering
@@ -35,6 +38,7 @@ from .streams import (
     first,
     flattened,
     in_blocks,
+    steps,
     to_blocks,
 )
 from .threads import in_order
@@ -147,7 +151,7 @@ class Function:
         """
         try:
             return self._traced(specs)
-        except (NameError, ImportError, Unsupported):
+        except (NameError, ImportError, Mistake):
             raise
         except AttributeError as error:
             if isinstance(error.obj, types.ModuleType):
@@ -191,8 +195,9 @@ class Function:
         found = Branches(lambda answers: self._traced(specs, answers))
         return found if found.possible() else None
 
-    def _traced(self, specs: Sequence[TypeSpec], answers: Sequence[bool] = ()) -> tuple[Trace, Any]:
-
+    def _traced(
+        self, specs: Sequence[TypeSpec], answers: Sequence[bool] | None = None
+    ) -> tuple[Trace, Any]:
         def results(value: Any) -> tuple[Any, list[Any]]:
             structure, leaves = flatten(_unlisted(value))
             if any(hasattr(leaf, "_node") for leaf in leaves):
@@ -217,7 +222,7 @@ def _is_mistake(error: Exception) -> bool:
     )
 
 
-class Unsupported(TypeError):
+class Unsupported(Mistake):
     """A function returns what no element consists of."""
 
 
@@ -264,47 +269,71 @@ def mapped(node: Node, function: Callable[..., Any], parallel: int | None) -> No
     if found is None:
         return EagerMap(node, call, parallel)
     trace, structure = found
-    return Map(Drawn(node, trace.draws) if trace.draws else node, trace, structure, parallel)
+    return Map(Drawn(node, trace) if trace.draws else node, trace, structure, parallel)
 
 
 class Drawn(Node):
     """Elements, and after their parts the random numbers that a function draws for each."""
 
-    def __init__(self, node: Node, draws: Sequence[Draw]) -> None:
+    def __init__(self, node: Node, trace: Trace) -> None:
         super().__init__(node)
-        self._draws = draws
+        self._trace = trace
         # The time of a draw is not visible: draw several at a time, unless they are large.
-        most = max(draw.spec.shape.num_elements() or 0 for draw in draws)
+        most = max(draw.spec.shape.num_elements() or 0 for draw in trace.draws)
         self._ahead = max(1, min(AHEAD, _MOST_AHEAD // max(most, 1)))
 
     @property
     def specs(self) -> list[TypeSpec]:
-        return [*self.inputs[0].specs, *(draw.spec for draw in self._draws)]
-
-    def _started(self) -> list[Callable[[int], Any]]:
-        return [functools.partial(draw.many, draw.start()) for draw in self._draws]
-
-    def _rows(self) -> Values:
-        started = self._started()
-        while True:
-            yield from zip(*[rows_of(draw(self._ahead)) for draw in started], strict=True)
+        return [*self.inputs[0].specs, *(draw.spec for draw in self._trace.draws)]
 
     def values(self, fast: bool = True) -> Values:
-        drawn = kept_for_run((self, "rows"), self._rows)
+        return map(self._with_draws(), self.inputs[0].stream(fast))
+
+    def _with_draws(self) -> Callable[[Value], Value]:
+        if not self._trace.draws_need:
+            drawn = kept_for_run((self, "rows"), self._rows)
+            return lambda value: (*value, *next(drawn))
+        states: dict[Any, Any] = kept_for_run((self, "states"), dict)
 
         def with_draws(value: Value) -> Value:
-            return (*value, *next(drawn))
+            _, columns = self._of_block(states, 1, [column_of([part]) for part in value])
+            return (*value, *next(zip(*map(rows_of, columns[len(value) :]), strict=True)))
 
-        return map(with_draws, self.inputs[0].stream(fast))
+        return with_draws
+
+    def _rows(self) -> Values:
+        states: dict[Any, Any] = {}
+        nothing = [None] * len(self._trace.values)
+
+        def some() -> Values:
+            columns = self._trace.draws_of(self._ahead, nothing, states)
+            return zip(*map(rows_of, columns), strict=True)
+
+        return flattened(steps(some))
 
     def blocks(self, count: int) -> Blocks | None:
-        blocks = self.inputs[0].blocks(count)
-        return None if blocks is None else map(self._of_block, blocks)
+        if (blocks := self.inputs[0].blocks(count)) is None:
+            return None
+        states: dict[Any, Any] = kept_for_run((self, "columns"), dict)
+        of_block = functools.partial(self._of_block, states)
+        if not self._trace.draws_need:
+            return itertools.starmap(of_block, blocks)
 
-    def _of_block(self, block: Block) -> Block:
-        count, columns = block
-        started = kept_for_run((self, "columns"), self._started)
-        return count, [*columns, *(draw(count) for draw in started)]
+        def with_draws(value: Value) -> Value:
+            columns = of_block(1, [column_of([part]) for part in value])[1]
+            return next(elements((1, columns)))
+
+        return in_blocks(blocks, of_block, functools.partial(map, with_draws))
+
+    def _of_block(self, states: dict[Any, Any], count: int, columns: list[Any]) -> Block:
+        before = {key: copy.copy(state) for key, state in states.items()}
+        try:
+            given = [Given(column, True) for column in columns]
+            return count, [*columns, *self._trace.draws_of(count, given, states)]
+        except Exception:  # as nothing came of it, it is drawn again
+            states.clear()
+            states.update(before)
+            raise
 
 
 class Parsable(Node):

@@ -14,11 +14,11 @@ from fastrec.errors import FastrecError
 
 from .. import errors as _errors
 from ..columns import Variants, rows_of
+from ..recording import wrap
 from ..records import as_path, compression_of, data_error
 from ..specs import TensorSpec, TypeSpec, unbatched
 from ..structure import LEAF
 from ..tensor import convert_to_tensor
-from ..trace import wrap
 from .pipeline import INFINITE, UNKNOWN, Node, loose_spec
 from .streams import Block, Blocks, Values, steps
 

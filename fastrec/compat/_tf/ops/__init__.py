@@ -63,6 +63,10 @@ class Op:
         Whether it takes next to no time, whatever the size of what it gets.
     parsing : Parsing, optional
         How records are parsed natively, where that is what it does.
+    large : bool
+        Whether its parts work on images of some size.
+    draws : Choosing, optional
+        What its parts draw, where only some elements come to each.
     kinds : str
         The kinds of types that it takes, as NumPy's letters; all of them for the empty string.
     """
@@ -74,6 +78,8 @@ class Op:
     pure: bool = True
     cheap: bool = False
     parsing: Parsing | None = None
+    large: bool = False
+    draws: Choosing | None = None
     kinds: str = ""
 
 
@@ -84,6 +90,22 @@ class Parsing(Protocol):
 
     def columns(self, found: dict[Any, Any]) -> tuple[Any, ...]:
         """Outputs of the operation, from the columns of the features."""
+        ...
+
+
+class Choosing(Protocol):
+    """What the parts of an operation draw, each for the elements that come to it.
+
+    Attributes
+    ----------
+    needs : tuple of int
+        The inputs that decide it, by their place.
+    """
+
+    needs: tuple[int, ...]
+
+    def __call__(self, count: int, blocks: Sequence[Any], states: Any) -> dict[int, NDArray[Any]]:
+        """Columns of what is drawn for `count` elements, by the place of the input."""
         ...
 
 

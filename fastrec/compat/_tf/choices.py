@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Choices of traced functions: elements of a block that come to the same part are run together."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from . import nest
+from .columns import joined, taken
+from .ops import Block, Op, invalid
+from .parts import Part, noted, tracing
+from .recording import Mistake, Symbol, raw_of
+from .specs import TypeSpec, common
+from .trace import Trace, as_column
+
+__all__ = ["chosen"]
+
+
+class _Choice:
+    """Parts of a function, of which an element comes to one.
+
+    Parameters
+    ----------
+    parts : list of Trace
+    numbers : dict
+        From the value of the first input to the part; the last one for any other value.
+    """
+
+    def __init__(self, parts: Sequence[Trace], numbers: dict[int, int]) -> None:
+        self._parts, self._numbers = parts, numbers
+        ends = np.cumsum([1, *[len(part.given) for part in parts]]).tolist()
+        self._places = [range(*pair) for pair in itertools.pairwise(ends)]
+        self.needs = (0, *[
+            at
+            for part, places in zip(parts, self._places, strict=True)
+            for slot, at in zip(part.given, places, strict=True)
+            if slot in part.draws_need
+        ])  # fmt: skip
+
+    def kernel(self, value: Any, *inputs: Any) -> tuple[Any, ...]:
+        if np.ndim(value):
+            raise invalid(f"pred must be a scalar, but it has shape {list(np.shape(value))}")
+        at = self._numbers.get(int(value), len(self._parts) - 1)
+        given = [inputs[place - 1] for place in self._places[at]]
+        return self._parts[at](given, together=True)
+
+    def infer(self, *_: Any) -> list[TypeSpec]:
+        first, *others = [part.specs for part in self._parts]
+        for other in others:
+            first = [common(a, b) for a, b in zip(first, other, strict=True)]
+        return first
+
+    def _rows(self, count: int, value: Block) -> list[np.ndarray[Any, Any]]:
+        """The elements that come to each part."""
+        last = len(self._parts) - 1
+        values = np.asarray(as_column(value, count)).reshape(count).tolist()
+        numbers = np.array([self._numbers.get(int(each), last) for each in values])
+        return [np.flatnonzero(numbers == at) for at in range(last + 1)]
+
+    def block(self, count: int, *blocks: Block) -> tuple[Block, ...]:
+        all_rows = self._rows(count, blocks[0])
+        found, order = [], []
+        for part, places, rows in zip(self._parts, self._places, all_rows, strict=True):
+            if len(rows) == count:
+                return tuple(part.run_blocks(count, [blocks[at] for at in places]))
+            if len(rows):
+                given = [_taken(blocks[at], rows) for at in places]
+                found.append([as_column(b, len(rows)) for b in part.run_blocks(len(rows), given)])
+                order.append(rows)
+        places_of = np.argsort(np.concatenate(order))
+        return tuple(
+            Block(taken(joined(each), places_of), True) for each in zip(*found, strict=True)
+        )
+
+    def __call__(self, count: int, blocks: Sequence[Any], states: Any) -> dict[int, Any]:
+        """What the parts draw, each for the elements that come to it."""
+        found = {}
+        all_rows = self._rows(count, blocks[0])
+        for part, places, rows in zip(self._parts, self._places, all_rows, strict=True):
+            own = dict(zip(part.given, places, strict=True))
+            needed = set(part.draws_need)
+            given = [
+                _taken(blocks[own[slot]], rows) if slot in needed else None for slot in part.values
+            ]
+            drawn = part.draws_of(len(rows), given, states) if part.draws and len(rows) else None
+            for number, (slot, draw) in enumerate(zip(part.drawn, part.draws, strict=True)):
+                sizes = draw.spec.shape.as_list()
+                column = np.zeros((count, *map(int, sizes)), draw.spec.dtype.numpy)
+                if drawn is not None:
+                    column[rows] = drawn[number]
+                found[own[slot]] = column
+        return found
+
+
+def _taken(block: Block, rows: np.ndarray[Any, Any]) -> Block:
+    return Block(taken(block.value, rows), True) if block.many else block
+
+
+def chosen(
+    value: Symbol,
+    functions: Sequence[Callable[[], Any]],
+    numbers: dict[int, int],
+    names: str = "true_fn and false_fn arguments to tf.cond",
+) -> Any:
+    """The result of one of several functions.
+
+    Parameters
+    ----------
+    value : Symbol
+        A whole number, or a truth value.
+    functions : sequence of callable
+    numbers : dict
+        From a value to the number of the function; the last one for any other value.
+    names : str
+        What the functions are, in errors.
+
+    Raises
+    ------
+    Unfit
+        When they cannot be parts of an operation.
+    Mistake
+        When what they return is not alike.
+    """
+    parent = tracing()
+    parts = [Part(function, draws=not parent.is_asking) for function in functions]
+    traces = [part.trace for part in parts]
+    _check_alike(parts, names)
+    inputs = [raw_of(value), *[each for part in parts for each in part.inputs(parent)]]
+    choice = _Choice(traces, numbers)
+    op = Op(
+        "Case",
+        choice.kernel,
+        choice.infer,
+        choice.block,
+        pure=all(trace.is_pure for trace in traces),
+        large=any(trace.is_large for trace in traces),
+        draws=choice if any(trace.draws for trace in traces) else None,
+    )
+    return parts[-1].packed(noted(parent, op, inputs))
+
+
+def _check_alike(parts: Sequence[Part], names: str) -> None:
+    kinds = [[(type(s), s.dtype) for s in part.trace.specs] for part in parts]
+    try:
+        for part in parts[1:]:
+            nest.assert_same_structure(parts[0].returned, part.returned)
+        alike = all(kind == kinds[0] for kind in kinds)
+    except ValueError:
+        alike = False
+    if not alike:
+        raise Mistake(
+            f"{names} must have the same number, type, and overall structure of return values."
+        )

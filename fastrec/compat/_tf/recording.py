@@ -1,0 +1,397 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Operations, run on tensors or noted down.
+
+A function that is called with symbols instead of values calls operations with symbols, which a
+:class:`Recording` notes down, as ``tf.data`` does with the function of a ``map``.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import contextvars
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import numpy as np
+
+import fastrec
+
+from .columns import Variants
+from .dtypes import DType
+from .ops import Draw, Op, refused
+from .specs import TensorSpec, TypeSpec, sample
+from .tensor import EagerTensor, Tensor, TensorShape
+
+__all__ = [
+    "Called",
+    "DrawOfPart",
+    "Mistake",
+    "Node",
+    "Recording",
+    "Symbol",
+    "Undecided",
+    "Unfit",
+    "calling",
+    "current_call",
+    "raw_of",
+    "reference",
+    "run",
+    "spec_of",
+    "wrap",
+]
+
+T = TypeVar("T")
+
+
+class Symbol(Tensor):
+    """Symbolic result of an operation, while a function is traced."""
+
+    __slots__ = ("recording", "slot", "spec")
+
+    def __init__(self, recording: Recording, slot: int, spec: TypeSpec) -> None:
+        self.recording, self.slot, self.spec = recording, slot, spec
+
+    @property
+    def dtype(self) -> DType:
+        return self.spec.dtype
+
+    @property
+    def shape(self) -> TensorShape:
+        return self.spec.shape
+
+    def set_shape(self, shape: Any) -> None:
+        """Say what is known about the shape."""
+        self.spec = self.spec.reshaped(self.shape.merge_with(shape))
+
+    def known(self) -> None:
+        """Return None: it has no value."""
+
+    def known_sizes(self) -> list[int | None] | None:
+        """Elements that are known, where it is a vector of sizes."""
+        maker = self.recording.makers.get(self.slot)
+        if maker is not None and maker.op.name == "Pack":
+            parts = [None if is_slot else int(value) for is_slot, value in maker.inputs]
+            return [None if part == -1 else part for part in parts]
+        count = self.shape.num_elements()
+        return None if count is None else [None] * count
+
+    def known_rows(self) -> list[list[int | None] | None]:
+        """Rows of a matrix of sizes, as far as they are known."""
+        makers = self.recording.makers
+        maker = makers.get(self.slot)
+        if maker is None or maker.op.name != "Pack":
+            return []
+        rows: list[list[int | None] | None] = []
+        for is_slot, value in maker.inputs:
+            inner = makers.get(value) if is_slot else None
+            if not is_slot:
+                rows.append(np.asarray(value).tolist())
+            elif inner is not None and inner.op.name == "Pack":
+                rows.append([None if late else int(size) for late, size in inner.inputs])
+            else:
+                rows.append(None)
+        return rows
+
+    def __array__(self, *_: Any, **__: Any) -> Any:
+        raise NotImplementedError("Cannot convert a symbolic tf.Tensor to a numpy array.")
+
+    def __bool__(self) -> bool:
+        return self.recording.decide(self)
+
+    def __len__(self) -> int:
+        sizes = self.shape.sizes
+        if not sizes or sizes[0] is None:
+            raise TypeError("len is not well defined for a symbolic Tensor.")
+        return sizes[0]
+
+    def __iter__(self) -> Iterator[Any]:
+        return (self[i] for i in range(len(self)))
+
+    def __repr__(self) -> str:
+        return f"<tf.Tensor: shape={self.shape}, dtype={self.dtype.name}>"
+
+
+class Mistake(TypeError):
+    """Raised for what TensorFlow refuses before it runs anything."""
+
+
+class Unfit(TypeError):
+    """Raised when a part of a function cannot be an operation."""
+
+
+class Undecided(TypeError):
+    """Raised when a function uses a symbol as a Python bool."""
+
+    def __init__(self, symbol: Symbol) -> None:
+        super().__init__("Using a symbolic `tf.Tensor` as a Python `bool` is not allowed.")
+        self.symbol = symbol
+
+
+@dataclass(frozen=True)
+class DrawOfPart:
+    """Random numbers that a part of a function draws, for the elements that come to it."""
+
+    spec: TypeSpec
+
+
+@dataclass(frozen=True)
+class Node:
+    """An operation of a function: its inputs are slots, or values that do not change."""
+
+    op: Op
+    inputs: tuple[tuple[bool, Any], ...]  # whether it is a slot; slot or value
+    attributes: dict[str, Any]
+    slots: tuple[int, ...]
+    specs: tuple[TypeSpec, ...] = ()
+
+
+def raw_of(value: Any) -> Any:
+    """Raw value of a tensor, sparse tensor or ragged tensor, or the symbol for one."""
+    if isinstance(value, Symbol):
+        return value
+    return value.raw if isinstance(value, EagerTensor) else value._raw
+
+
+# How Sparse and Ragged are shown to programs; their module adds them.
+WRAPPERS: dict[type, Callable[[Any], Any]] = {Variants: lambda several: several}
+
+
+def wrap(value: Any) -> Any:
+    """A value, as programs see it."""
+    if type(value) is np.ndarray:
+        return EagerTensor(value)
+    maker = WRAPPERS.get(type(value))
+    if maker is not None:
+        return maker(value)
+    if not isinstance(value, (np.ndarray, bytes, fastrec.Bytes)):
+        value = np.asarray(value)
+    return EagerTensor(value)
+
+
+# How symbols of composite values are shown to programs.
+SYMBOL_WRAPPERS: dict[type, Callable[[Symbol], Any]] = {}
+
+
+def _wrap_symbol(symbol: Symbol) -> Any:
+    maker = SYMBOL_WRAPPERS.get(type(symbol.spec))
+    return symbol if maker is None else maker(symbol)
+
+
+def run(
+    op: Op,
+    inputs: Sequence[Any],
+    name: str | None = None,
+    type: str | None = None,
+    /,
+    **attributes: Any,
+) -> Any:
+    """Run an operation on tensors, or note it down when one of them is a symbol.
+
+    The name and the type of a node of a graph are nothing here.
+    """
+    raws = [raw_of(each) for each in inputs]
+    if (recording := _noting(raws)) is not None:
+        return recording.add(op, raws, attributes)
+    try:
+        with np.errstate(all="ignore"):
+            result = op.kernel(*raws, **attributes)
+    except (IndexError, ValueError) as error:
+        raise refused(error) from error
+    return tuple(map(wrap, result)) if isinstance(result, tuple) else wrap(result)
+
+
+def _noting(raws: Sequence[Any]) -> Recording | None:
+    """What an operation on these is noted down in, if one of them is a symbol."""
+    for raw in raws:
+        if isinstance(raw, Symbol):
+            call = _CURRENT.get(None)
+            return call if isinstance(call, Recording) else raw.recording
+    return None
+
+
+class Recording:
+    """The operations that a function calls, in order.
+
+    Parameters
+    ----------
+    specs : sequence of TypeSpec
+        Of what it is given.
+    answers : sequence of bool, optional
+        To the questions whether a symbol is true; without them there is no answer to any.
+    parent : Recording, optional
+        Of the function that it is a part of, whose symbols it may use.
+
+    Attributes
+    ----------
+    nodes : list of Node
+    inputs : list
+        What the function is called with.
+    given : list of int
+        The slots of what it is run on: what it is given, and then what it captures and draws.
+    drawn : list of int
+        The slots of what it draws.
+    captures : dict
+        Its own symbols, by their slots in `parent`.
+    unseeded : int
+        How many of its draws have no seed of their own.
+    """
+
+    def __init__(
+        self,
+        specs: Sequence[TypeSpec],
+        answers: Sequence[bool] | None = None,
+        parent: Recording | None = None,
+    ) -> None:
+        self.is_asking = answers is not None
+        self._answers = list(answers or ())[::-1]
+        self._parent = parent
+        self.symbols: list[Symbol] = []
+        self.nodes: list[Node] = []
+        self.makers: dict[int, Node] = {}
+        self.inputs = [_wrap_symbol(self._symbol(spec)) for spec in specs]
+        self.given = list(range(len(self.symbols)))
+        self.captures: dict[int, Symbol] = {}
+        self.draws: list[Any] = []  # Draw or DrawOfPart
+        self.drawn: list[int] = []
+        self.unseeded = 0
+
+    def _symbol(self, spec: TypeSpec) -> Symbol:
+        self.symbols.append(Symbol(self, len(self.symbols), spec.reshaped(spec.shape)))
+        return self.symbols[-1]
+
+    def decide(self, symbol: Symbol) -> bool:
+        """Whether a symbol is true, as the answers to the function's questions have it."""
+        if self._parent is not None:
+            raise Unfit("a part of a function decides by values")
+        if not self._answers:
+            raise Undecided(symbol)
+        return self._answers.pop()
+
+    def draw(self, draw: Draw | DrawOfPart) -> Any:
+        """Note down random numbers: they are given after the parts of an element."""
+        symbol = self._symbol(draw.spec)
+        self.given.append(symbol.slot)
+        self.drawn.append(symbol.slot)
+        self.draws.append(draw)
+        return symbol
+
+    def own(self, raw: Any) -> Any:
+        """A value, or the symbol here for one of the function that it is a part of.
+
+        Raises
+        ------
+        TypeError
+            For a symbol of another function.
+        """
+        if not isinstance(raw, Symbol) or raw.recording is self:
+            return raw
+        if self._parent is None:
+            raise TypeError("a symbol of another function")
+        outer = self._parent.own(raw)
+        if outer.slot not in self.captures:
+            self.captures[outer.slot] = symbol = self._symbol(outer.spec)
+            self.given.append(symbol.slot)
+        return self.captures[outer.slot]
+
+    def add(self, op: Op, raws: Sequence[Any], attributes: dict[str, Any]) -> Any:
+        """Note down an operation; the symbols of what it will give."""
+        own = [self.own(raw) for raw in raws]
+        specs = (op.infer or _tried(op))([spec_of(raw) for raw in raws], raws, **attributes)
+        symbols = [self._symbol(spec) for spec in specs]
+        inputs = tuple(reference(raw) for raw in own)
+        slots = tuple(symbol.slot for symbol in symbols)
+        node = Node(op, inputs, attributes, slots, tuple(specs))
+        self.nodes.append(node)
+        self.makers.update(dict.fromkeys(node.slots, node))
+        shown = [_wrap_symbol(symbol) for symbol in symbols]
+        return shown[0] if len(shown) == 1 else tuple(shown)
+
+
+class Called:
+    """A call of a function with values.
+
+    Parameters
+    ----------
+    states : dict
+        What each of its draws has come to in earlier calls.
+    """
+
+    def __init__(self, states: dict[Any, Any]) -> None:
+        self._states, self._at, self.unseeded = states, 0, 0
+
+    def state(self, make: Callable[[], T]) -> T:
+        """Random state of the next draw of this call; `make` returns the initial one."""
+        self._at += 1
+        found: T | None = self._states.get(self._at)
+        return self._states.setdefault(self._at, make()) if found is None else found
+
+
+# The function that a data set calls now.
+_CURRENT: contextvars.ContextVar[Recording | Called | None] = contextvars.ContextVar("call")
+
+
+def current_call() -> Recording | Called | None:
+    """The call of a function of a data set that is going on: with symbols, or with values."""
+    return _CURRENT.get(None)
+
+
+@contextlib.contextmanager
+def calling(call: Recording | Called) -> Iterator[None]:
+    """While a data set calls a function."""
+    before = _CURRENT.set(call)
+    try:
+        yield
+    finally:
+        _CURRENT.reset(before)
+
+
+def reference(raw: Any) -> tuple[bool, Any]:
+    """How a node refers to a value, or to the symbol for one."""
+    return (True, raw.slot) if isinstance(raw, Symbol) else (False, raw)
+
+
+def spec_of(raw: Any) -> TypeSpec:
+    """The spec of a value, or of the symbol for one."""
+    if isinstance(raw, Symbol):
+        return raw.spec
+    wrapped = wrap(raw)
+    return (
+        TensorSpec(wrapped.shape, wrapped.dtype) if isinstance(wrapped, Tensor) else wrapped._spec
+    )
+
+
+# Unknown sizes and numbers to try; the first two have to work, the others may show more.
+_TRIALS = ((2, 1), (3, 1), (0, 1), (1, 1), (2, 0), (2, 2))
+
+
+def _tried(op: Op) -> Callable[..., list[TypeSpec]]:
+    """Return a function that infers specs by running the kernel on samples of several sizes."""
+
+    def infer(specs: list[TypeSpec], raws: list[Any], **attributes: Any) -> list[TypeSpec]:
+        trials: list[list[Any]] = []
+        for unknown, number in _TRIALS:
+            values = [
+                sample(spec, unknown, number) if isinstance(raw, Symbol) else raw
+                for spec, raw in zip(specs, raws, strict=True)
+            ]
+            try:
+                result = op.kernel(*values, **attributes)
+            except Exception:
+                if len(trials) < 2:
+                    raise
+                continue
+            trials.append([wrap(x) for x in (result if isinstance(result, tuple) else (result,))])
+        ranks_known = all(spec.shape.sizes is not None for spec in specs)
+        return [
+            TensorSpec(_agreed(found) if ranks_known else None, found[0].dtype)
+            for found in zip(*trials, strict=True)
+        ]
+
+    return infer
+
+
+def _agreed(found: Sequence[Any]) -> list[int | None] | None:
+    if len({each.shape.ndims for each in found}) > 1:
+        return None
+    return [n[0] if len(set(n)) == 1 else None for n in zip(*(v.shape for v in found), strict=True)]

@@ -1,0 +1,304 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Loops of traced functions: over the rows of tensors, and while something holds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+import fastrec
+
+from .columns import arrays_of, column_of, flat_values, refilled, rows_of
+from .ops import Block, Op, invalid
+from .parts import Part, noted, tracing
+from .recording import Unfit, raw_of, spec_of
+from .specs import TensorSpec, TypeSpec, batched, common, unbatched
+from .tensor import as_array, convert_to_tensor
+from .trace import Trace, as_column
+
+__all__ = ["folded_rows", "looped", "mapped_rows"]
+
+
+def _stacked(rows: Any, spec: TypeSpec) -> Any:
+    """Values one below the other."""
+    if isinstance(rows, (np.ndarray, fastrec.Bytes)):
+        return rows
+    if len(rows):
+        shapes = {np.shape(as_array(row)) for row in rows}
+        if len(shapes) > 1:
+            raise invalid(f"Tried to stack tensors with unequal shapes: {sorted(shapes)}")
+        return as_array(column_of(list(rows)))
+    sizes = spec.shape.sizes
+    if sizes is None or None in sizes:
+        raise invalid("Tried to stack elements of an empty list with non-fully-defined shape")
+    return np.zeros((0, *sizes), spec.dtype.numpy)
+
+
+def _length(columns: Sequence[Any]) -> int:
+    """The number of rows that all columns have."""
+    sizes = [np.shape(column) for column in columns]
+    if not all(sizes):
+        raise invalid("elements in elems must be 1+ dimensional Tensors, not scalars")
+    if len({size[0] for size in sizes}) > 1:
+        raise invalid(f"elems have {[size[0] for size in sizes]} rows, which have to be the same")
+    return int(sizes[0][0])
+
+
+def _row_specs(columns: Sequence[Any]) -> list[TypeSpec]:
+    """Specs of the rows of tensors.
+
+    Raises
+    ------
+    Unfit
+        For others.
+    """
+    specs = [spec_of(raw_of(column)) for column in columns]
+    if not all(type(spec) is TensorSpec for spec in specs):
+        raise Unfit("rows of what is no tensor")
+    if any(spec.shape.ndims == 0 for spec in specs):
+        raise ValueError("elements in elems must be 1+ dimensional Tensors, not scalars")
+    return [unbatched(spec) for spec in specs]
+
+
+def _rows_known(columns: Sequence[Any]) -> int | None:
+    sizes = [column.shape.sizes for column in columns]
+    return next((each[0] for each in sizes if each and each[0] is not None), None)
+
+
+def _all_rows(blocks: Sequence[Block]) -> tuple[list[Any], Callable[[Any], Any]] | None:
+    """The rows of all elements, one after the other, and how what is made of them is kept.
+
+    None where they are not to be had.
+    """
+    columns = [block.value for block in blocks]
+    first = columns[0]
+    if not all(block.many for block in blocks):
+        return None
+    if all(isinstance(each, fastrec.Ragged) for each in columns):
+        lengths = [each.row_lengths for each in columns]
+        if not all(np.array_equal(each, lengths[0]) for each in lengths[1:]):
+            return None
+        splits = first.row_splits - first.row_splits[0]
+
+        def kept(made: Any) -> Any:
+            return refilled(first, made) if made.ndim == 1 else arrays_of(made, splits)
+
+        return [flat_values(each) for each in columns], kept
+    if not all(isinstance(each, np.ndarray) and each.ndim > 1 for each in columns):
+        return None
+    if len({each.shape[:2] for each in columns}) > 1:
+        return None
+    rows = [each.reshape(-1, *each.shape[2:]) for each in columns]
+    return rows, lambda made: made.reshape(*first.shape[:2], *made.shape[1:])
+
+
+class _Rows:
+    """A part that is run on each row of some tensors."""
+
+    def __init__(self, part: Trace, count: int, size: int | None) -> None:
+        self._part, self._count, self._size = part, count, size
+        self._alone = part.is_large or not part.is_pure
+
+    def kernel(self, *values: Any) -> tuple[Any, ...]:
+        columns, outer = values[: self._count], values[self._count :]
+        count, specs = _length(columns), self._part.specs
+        if self._alone or not count:
+            rows = zip(*map(rows_of, columns), strict=True)
+            made = [self._part([*row, *outer], together=True) for row in rows]
+            found = list(zip(*made, strict=True)) if made else [()] * len(specs)
+        else:
+            given = [*[Block(each, True) for each in columns], *[Block(v, False) for v in outer]]
+            found = [as_column(each, count) for each in self._part.run_blocks(count, given)]
+        return tuple(_stacked(*each) for each in zip(found, specs, strict=True))
+
+    def infer(self, *_: Any) -> list[TypeSpec]:
+        return [batched(spec, self._size) for spec in self._part.specs]
+
+    def block(self, _: int, *blocks: Block) -> tuple[Block, ...] | None:
+        """All rows of all elements at once."""
+        outer = blocks[self._count :]
+        if self._alone or any(block.many for block in outer):
+            return None
+        if (found := _all_rows(blocks[: self._count])) is None or not len(found[0][0]):
+            return None
+        columns, kept = found
+        count = len(columns[0])
+        made = self._part.run_blocks(count, [*[Block(each, True) for each in columns], *outer])
+        results = [as_column(each, count) for each in made]
+        if not all(isinstance(each, np.ndarray) for each in results):
+            return None
+        return tuple(Block(kept(each), True) for each in results)
+
+
+def mapped_rows(function: Callable[..., Any], columns: Sequence[Any]) -> Any:
+    """What a function gives for each row of some tensors, one below the other.
+
+    Raises
+    ------
+    Unfit
+        When it cannot be a part of an operation.
+    """
+    parent = tracing()
+    part = Part(lambda given: function(*given), _row_specs(columns))
+    rows = _Rows(part.trace, len(columns), _rows_known(columns))
+    op = _loop("MapFn", rows, [part])
+    return part.packed(noted(parent, op, [*map(raw_of, columns), *part.inputs(parent)]))
+
+
+def _loop(name: str, how: Any, parts: Sequence[Part]) -> Op:
+    return Op(
+        name,
+        how.kernel,
+        how.infer,
+        getattr(how, "block", None),
+        pure=all(part.trace.is_pure for part in parts),
+        large=any(part.trace.is_large for part in parts),
+    )
+
+
+class _While:
+    """A part that is run again and again, while another holds."""
+
+    def __init__(self, test: Part, body: Part, specs: Sequence[TypeSpec]) -> None:
+        self._test, self._body, self._specs = test, body, specs
+
+    def kernel(self, most: Any, *values: Any) -> tuple[Any, ...]:
+        count = len(self._specs)
+        state, outer = values[:count], values[count:]
+        of_test = len(self._test.trace.given) - count
+        left = int(most)
+        while left and bool(self._test.trace([*state, *outer[:of_test]])[0]):
+            state = self._body.trace([*state, *outer[of_test:]], together=True)
+            left -= 1
+        return tuple(state)
+
+    def infer(self, *_: Any) -> list[TypeSpec]:
+        return list(self._specs)
+
+
+def looped(
+    test: Callable[..., Any],
+    body: Callable[..., Any],
+    values: Sequence[Any],
+    shapes: Sequence[Any] | None,
+    most: Any,
+) -> Any:
+    """What is left of some values when a body was applied to them while a test held.
+
+    Parameters
+    ----------
+    test, body : callable
+        Of the values.
+    values : sequence of Tensor
+    shapes : sequence, optional
+        What their shapes always are, where the body changes them.
+    most : int or Tensor
+        How often the body is applied; any number of times below 0.
+
+    Raises
+    ------
+    Unfit
+        When they cannot be parts of an operation.
+    """
+    parent = tracing()
+    specs = [spec_of(raw_of(value)) for value in values]
+    if not all(type(spec) is TensorSpec for spec in specs):
+        raise Unfit("a loop over what is no tensor")
+    if shapes is not None:
+        specs = [spec.reshaped(shape) for spec, shape in zip(specs, shapes, strict=True)]
+    step = Part(lambda given: body(*given), specs)
+    if [spec.dtype for spec in step.trace.specs] != [spec.dtype for spec in specs]:
+        raise Unfit("a body that gives other types")
+    wider = [common(a, b) for a, b in zip(specs, step.trace.specs, strict=True)]
+    if wider != specs:
+        specs = wider
+        step = Part(lambda given: body(*given), specs)
+        if [common(a, b) for a, b in zip(specs, step.trace.specs, strict=True)] != specs:
+            raise Unfit("a body that gives other shapes")
+    holds = Part(lambda given: test(*given), specs)
+    op = _loop("While", _While(holds, step, specs), [holds, step])
+    raws = [raw_of(value) for value in values]
+    limit = raw_of(convert_to_tensor(most))
+    inputs = [limit, *raws, *holds.inputs(parent), *step.inputs(parent)]
+    return step.packed(noted(parent, op, inputs))
+
+
+class _Fold:
+    """A part that is run on what it gave before and each row, in order."""
+
+    def __init__(
+        self, part: Part, rows: int, first: bool, reverse: bool, every: bool, size: int | None
+    ) -> None:
+        self._part, self._rows, self._first, self._reverse = part, rows, first, reverse
+        self._every, self._size = every, size
+
+    def kernel(self, *values: Any) -> tuple[Any, ...]:
+        part, columns = self._part.trace, values[: self._rows]
+        width = len(part.specs)
+        begins = 0 if self._first else width
+        state = values[self._rows : self._rows + begins]
+        outer = values[self._rows + begins :]
+        _length(columns)
+        rows = list(zip(*map(rows_of, columns), strict=True))
+        made = []
+        for row in reversed(rows) if self._reverse else rows:
+            state = part([*state, *row, *outer], together=True) if state else row
+            made.append(state)
+        if not self._every:
+            if not state:
+                raise invalid("elems must have an element where there is no initializer")
+            return tuple(state)
+        if self._reverse:
+            made.reverse()
+        found = list(zip(*made, strict=True)) if made else [()] * width
+        return tuple(_stacked(*each) for each in zip(found, part.specs, strict=True))
+
+    def infer(self, *_: Any) -> list[TypeSpec]:
+        specs = self._part.trace.specs
+        return [batched(spec, self._size) for spec in specs] if self._every else list(specs)
+
+
+def folded_rows(
+    function: Callable[..., Any],
+    columns: Sequence[Any],
+    begin: Sequence[Any] | None,
+    reverse: bool,
+    every: bool,
+) -> Any:
+    """What a function of what it gave before and a row comes to.
+
+    Parameters
+    ----------
+    function : callable
+        Of the parts of what it gave before, and those of a row.
+    columns : sequence of Tensor
+    begin : sequence of Tensor, optional
+        Before the first row; without it that is the first row.
+    reverse : bool
+        Whether to begin with the last row.
+    every : bool
+        Whether to stack all that it gave.
+
+    Raises
+    ------
+    Unfit
+        When it cannot be a part of an operation.
+    """
+    parent = tracing()
+    rows = _row_specs(columns)
+    before = rows if begin is None else [spec_of(raw_of(each)) for each in begin]
+
+    def of_both(given: Sequence[Any]) -> Any:
+        return function(given[: len(before)], given[len(before) :])
+
+    part = Part(of_both, [*before, *rows])
+    if [spec.dtype for spec in part.trace.specs] != [spec.dtype for spec in before]:
+        raise Unfit("a function that gives other types")
+    wider = [common(a, b) for a, b in zip(before, part.trace.specs, strict=True)]
+    if wider != before:
+        part = Part(of_both, [*wider, *rows])
+    fold = _Fold(part, len(columns), begin is None, reverse, every, _rows_known(columns))
+    inputs = [*columns, *(begin or ()), *part.inputs(parent)]
+    return part.packed(noted(parent, _loop("Fold", fold, [part]), list(map(raw_of, inputs))))

@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Choices and loops in functions of data sets, under TensorFlow and ``fastrec.compat.v2``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import fastrec.compat.v2 as ours
+
+
+def _drawn(tf: Any, x: Any) -> Any:
+    def inner() -> Any:
+        number = tf.random.normal([2], seed=3)
+        return tf.cond(tf.random.uniform([], seed=9) < 0.5, lambda: number, lambda: tf.zeros(2))
+
+    chance = tf.random.uniform([])
+    return tf.cond(chance < 0.7, inner, lambda: 5 + tf.random.uniform([2], seed=4)), chance
+
+
+def _distorted(tf: Any, x: Any) -> Any:
+    """Distortions of an image, in an order that is drawn, each with the chance that it is made."""
+    image = tf.reshape(
+        tf.cast(tf.range(192), tf.float32) / 192 * tf.cast(x + 1, tf.float32), [8, 8, 3]
+    )
+    functions = [
+        lambda image: tf.image.random_brightness(image, 0.8, seed=21),
+        lambda image: tf.image.random_saturation(image, 0.2, 1.8, seed=23),
+        lambda image: tf.image.random_hue(image, 0.2, seed=24),
+    ]
+    order = tf.random.shuffle(tf.range(3), seed=5)
+    for i in range(3):
+        now = image
+        image = tf.switch_case(order[i], [lambda f=f, now=now: f(now) for f in functions])
+        image = tf.clip_by_value(image, 0.0, 1.0)
+    grey = tf.random.uniform([], seed=7) < 0.2
+    return tf.cond(
+        grey, lambda: tf.tile(tf.image.rgb_to_grayscale(image), [1, 1, 3]), lambda: image
+    )
+
+
+def _total(tf: Any, x: Any) -> Any:
+    begin = [tf.constant(0, tf.int64), tf.constant(0, tf.int64)]
+    return tf.while_loop(lambda i, s: i < x, lambda i, s: (i + 1, s + i), begin)
+
+
+def _padded(tf: Any, x: Any) -> Any:
+    """A vector that grows in a loop."""
+    begin = (tf.zeros([0], tf.int64), x)
+    shapes = (tf.TensorShape([None]), tf.TensorShape([]))
+    body = lambda row, left: (tf.concat([row, [left]], 0), left - 2)  # noqa: E731
+    return tf.while_loop(lambda row, left: left > 0, body, begin, shapes)[0]
+
+
+FUNCTIONS: dict[str, Callable[[Any, Any], Any]] = {
+    "cond": lambda tf, x: tf.cond(x % 2 == 0, lambda: (x * 10, x), lambda: (-x, x + 1)),
+    "sizes": lambda tf, x: tf.cond(x > 2, lambda: tf.range(x), lambda: tf.range(x * 2)),
+    "strings": lambda tf, x: tf.cond(x > 2, lambda: tf.strings.as_string(x), lambda: "few"),
+    "drawn": _drawn,
+    "of the element": lambda tf, x: tf.cond(
+        x % 3 == 0, lambda: tf.random.uniform([], seed=5), lambda: 0.0
+    ),
+    "distorted": _distorted,
+    "case": lambda tf, x: tf.case([(x < 2, lambda: 1), (x < 4, lambda: 2)], default=lambda: 3),
+    "map_fn": lambda tf, x: tf.map_fn(lambda y: y * x, tf.range(x + 1)),
+    "several": lambda tf, x: tf.map_fn(
+        lambda y: (y, tf.cast(y, tf.float32) / 2),
+        tf.range(x, x + 3),
+        fn_output_signature=(tf.int64, tf.float32),
+    ),
+    "while": _total,
+    "growing": _padded,
+    "scan": lambda tf, x: tf.scan(lambda a, b: a + b, tf.range(x, x + 5)),
+    "foldl": lambda tf, x: tf.foldl(lambda a, b: a * 2 + b, tf.range(x, x + 5), x),
+    "foldr": lambda tf, x: tf.foldr(lambda a, b: a - b, tf.range(x, x + 5)),
+}
+
+
+@pytest.mark.parametrize("batch", [0, 3])
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_a_choice_or_a_loop_is_that_of_tensorflow(name: str, batch: int) -> None:
+    tensorflow = pytest.importorskip("tensorflow")
+    found = []
+    for tf in (tensorflow, ours):
+        tf.random.set_seed(7)
+        elements = tf.data.Dataset.range(1, 13).map(lambda x, tf=tf: FUNCTIONS[name](tf, x))
+        specs = tf.nest.flatten(elements.element_spec)
+        sizes = [tuple(spec.shape.as_list()) for spec in specs]
+        if batch and not any(None in each for each in sizes):
+            elements = elements.batch(batch)
+        values = [tf.nest.flatten(each) for each in elements]
+        found.append((sizes, [[each.numpy() for each in value] for value in values]))
+    assert found[0][0] == found[1][0]
+    for theirs, mine in zip(found[0][1], found[1][1], strict=True):
+        for one, other in zip(theirs, mine, strict=True):
+            if name == "distorted":  # whose colours may differ in the last bit
+                np.testing.assert_allclose(one, other, rtol=0, atol=1e-6)
+            else:
+                np.testing.assert_array_equal(one, other)
