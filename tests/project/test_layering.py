@@ -274,6 +274,28 @@ def test_importing_the_package_loads_little_but_numpy() -> None:
     assert others <= {"__future__", "errno", "atexit"}
 
 
+# What the import of a drop-in module leaves to the functions that need it.
+LATE_OF_V1 = {"logging", "queue", "random"}
+LATE_OF_V2 = LATE_OF_V1 | {"bisect", "dataclasses", "glob", "zlib", "fastrec.features"}
+
+
+@pytest.mark.parametrize(("version", "late"), [("v1", LATE_OF_V1), ("v2", LATE_OF_V2)])
+def test_importing_a_drop_in_module_leaves_to_functions_what_few_programs_need(
+    version: str, late: set[str]
+) -> None:
+    own = loaded_by(f"import fastrec.compat.{version}")
+    assert f"fastrec.compat.{version}" in own
+    assert not late.intersection(own - loaded_by("import numpy, threading, importlib"))
+
+
+def test_importing_version_2_loads_under_half_of_its_modules() -> None:
+    loaded = loaded_by("import fastrec.compat.v2")
+    whole = {"_tf", "v2"}
+    shared = [name for name in loaded if set(name.split(".")[2:3]) & whole]
+    modules = [file for part in whole for file in (PACKAGE / "compat" / part).rglob("*.py")]
+    assert len(shared) < len(modules) / 2
+
+
 def test_a_name_is_imported_from_where_the_type_checker_finds_it() -> None:
     init = PACKAGE / "__init__.py"
     typed = {

@@ -9,7 +9,6 @@ by itself, so that results are equal to the bit.
 from __future__ import annotations
 
 import collections
-import dataclasses
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -305,7 +304,7 @@ def fused(
             kernel = _Kernel(chain)
             name = "+".join(each.op.name for each in chain.nodes)
             op, inputs = Op(name, kernel), tuple(kernel.inputs)
-            found.append(dataclasses.replace(node, op=op, inputs=inputs, attributes={}))
+            found.append(node._replace(op=op, inputs=inputs, attributes={}))
         elif id(node) not in gone:
             found.append(node)
     return found

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import os
-import zlib
 from typing import Any, ClassVar
 
 __all__ = [
@@ -82,6 +81,8 @@ class TFRecordOptions:
         kind = self.get_compression_type_string(self.compression_type)
         if not kind:
             return None
+        import zlib
+
         default_bits = zlib.MAX_WBITS + (_GZIP_BITS if kind == "GZIP" else 0)
         return zlib.compressobj(
             or_default(self.compression_level, zlib.Z_DEFAULT_COMPRESSION),

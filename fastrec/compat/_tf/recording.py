@@ -10,8 +10,7 @@ from __future__ import annotations
 import contextlib
 import contextvars
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -128,15 +127,13 @@ class Undecided(TypeError):
         self.symbol = symbol
 
 
-@dataclass(frozen=True)
-class DrawOfPart:
+class DrawOfPart(NamedTuple):
     """Random numbers that a part of a function draws, for the elements that come to it."""
 
     spec: TypeSpec
 
 
-@dataclass(frozen=True)
-class Node:
+class Node(NamedTuple):
     """An operation of a function: its inputs are slots, or values that do not change."""
 
     op: Op

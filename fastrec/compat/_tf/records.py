@@ -8,9 +8,10 @@ from collections.abc import Iterator
 from typing import Any
 
 import fastrec
-from fastrec.errors import CorruptRecordError, FastrecError, LimitExceededError
+from fastrec.errors import FastrecError
 
 from . import errors as _errors
+from .record_errors import data_error
 from .record_options import TFRecordCompressionType, TFRecordOptions, as_path, compression_of
 from .record_writer import TFRecordWriter
 
@@ -20,47 +21,11 @@ __all__ = [
     "TFRecordWriter",
     "as_path",
     "compression_of",
-    "data_error",
     "tf_record_iterator",
     "tf_record_random_reader",
 ]
 
-_HEADER = 12
 _FRAMING = 16
-
-
-def data_error(error: Exception, *, at: int = 0, compressed: bool = False) -> _errors.OpError:
-    """Return TensorFlow's error, and its text, for an error of :class:`fastrec.Reader`.
-
-    Parameters
-    ----------
-    error : Exception
-    at : int
-        Where in the file reading began.
-    compressed : bool
-        Whether the bytes came out of a compressed stream.
-    """
-    if not isinstance(error, FastrecError):
-        return _errors.translated(error)
-    kind = getattr(error, "kind", "")
-    place = at + (error.offset or 0)
-    if isinstance(error, LimitExceededError):
-        text = "record size too large"
-    elif kind == "compression":
-        text = f"inflate() failed with error -3: {error}"
-    elif kind.startswith("torn"):
-        why = "EOF reached" if compressed else "Read less bytes than requested"
-        text = f"truncated record at {place}' failed with {why}"
-    elif kind == "data-crc":
-        text = f"corrupted record at {place + _HEADER}"
-    elif isinstance(error, CorruptRecordError):
-        text = f"corrupted record at {place}"
-        text += "" if place else " (Is this even a TFRecord file?)"
-    else:
-        return _errors.translated(error)
-    found = _errors.translated(error, text)
-    found.offset = place  # type: ignore[attr-defined]
-    return found
 
 
 class RecordIterator:

@@ -7,13 +7,15 @@ import contextlib
 import contextvars
 import itertools
 import os
-import random
 from collections.abc import Callable, Iterator
-from typing import Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import numpy as np
 
 from .kernels import philox
+
+if TYPE_CHECKING:
+    import random
 
 __all__ = [
     "SeedSource",
@@ -42,12 +44,14 @@ class _Global:
 
     seed: int | None = None
     looking = False
-    generator = random.Random()
+    generator: random.Random  # of the seeds of operations, once `seed` is given
     started: ClassVar[dict[Any, philox.Philox]] = {}
 
 
 def set_seed(seed: int | None) -> None:
     """Seed what has no seed of its own; operations that are made after it count from here."""
+    import random  # which takes as long as many of these modules
+
     _Global.seed = None if seed is None else int(seed)
     _Global.generator = random.Random(_Global.seed)
     _Global.started.clear()

@@ -4,16 +4,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 import fastrec
 
 from . import errors as _errors
 from .dtypes import DType, as_dtype, float32, int32, short_name
 from .shape import TensorShape as _TensorShape
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 __all__ = ["EagerTensor", "Tensor", "TensorShape", "as_array", "convert_to_tensor"]
 

@@ -7,7 +7,6 @@ it gives apart.
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -118,7 +117,7 @@ def _of_tensors(op: Op, given: Sequence[Any], found: Sequence[Any]) -> Op:
         return _columns_of(found, results if isinstance(results, tuple) else (results,))
 
     parsing = None if op.parsing is None else _Parsing(op.parsing, found)
-    return dataclasses.replace(op, kernel=kernel, infer=infer, block=block, parsing=parsing)
+    return op.but(kernel=kernel, infer=infer, block=block, parsing=parsing)
 
 
 def _raw(spec: Any, parts: Sequence[Any]) -> Any:

@@ -14,7 +14,7 @@ from fastrec.errors import FastrecError
 from fastrec.records.inflated import Inflated
 
 from .._tf.errors import DataLossError, translated
-from .._tf.records import data_error
+from .._tf.record_errors import data_error
 from ._rows import Array
 
 __all__ = [

@@ -4,21 +4,28 @@
 from __future__ import annotations
 
 import contextlib
-import logging
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .._tf.errors import OutOfRangeError
 
-__all__ = ["Coordinator", "LooperThread"]
+if TYPE_CHECKING:
+    import logging
 
-_log = logging.getLogger("fastrec.compat")
+__all__ = ["Coordinator", "LooperThread", "log"]
 
 ExcInfo = tuple[type[BaseException], BaseException, TracebackType | None]
+
+
+def log() -> logging.Logger:
+    """The logger of threads that feed queues."""
+    import logging  # which takes as long as many of these modules
+
+    return logging.getLogger("fastrec.compat")
 
 
 class Coordinator:
@@ -62,7 +69,7 @@ class Coordinator:
                 return
             if found is not None:
                 self._exc_info_to_raise = found
-                _log.info("Error reported to Coordinator: %s", found[1])
+                log().info("Error reported to Coordinator: %s", found[1])
             self._stop_event.set()
 
     def clear_stop(self) -> None:
@@ -116,7 +123,7 @@ class Coordinator:
             names = " ".join(left)
             raise RuntimeError(f"Coordinator stopped with threads still running: {names}")
         if left:
-            _log.info("Coordinator stopped with threads still running: %s", " ".join(left))
+            log().info("Coordinator stopped with threads still running: %s", " ".join(left))
 
     def _pause(self, threads: Sequence[threading.Thread]) -> None:
         """Until a stop is requested or one of the threads has ended, or for a moment."""

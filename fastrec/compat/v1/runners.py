@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import atexit
-import logging
 import threading
 import weakref
 from collections.abc import Callable, Iterable, Sequence
@@ -13,14 +12,13 @@ from typing import Any
 from .._tf.errors import CancelledError, OpError, OutOfRangeError
 from ._nodes import Operation
 from ._queueing import Queue
-from .coordinator import Coordinator
+from .coordinator import Coordinator, log
 from .graph import GraphKeys, get_default_graph
 from .queues import QueueBase
 from .session import BaseSession, get_default_session
 
 __all__ = ["QueueRunner", "add_queue_runner", "start_queue_runners"]
 
-_log = logging.getLogger("fastrec.compat")
 _LOOK_UP_SECONDS = 0.05  # between two looks at whether the session is still there
 
 
@@ -203,14 +201,14 @@ class QueueRunner:
             try:
                 sess.run(self._close_op)
             except Exception as error:
-                _log.debug("Ignored exception: %s", error)
+                log().debug("Ignored exception: %s", error)
 
     def _failed(self, sess: Any, error: Exception) -> None:
         with self._lock:
             self._exceptions_raised.append(error)
         if isinstance(error, (CancelledError, RuntimeError)) and getattr(sess, "closed", False):
             return  # as was to be expected
-        _log.error("Exception in QueueRunner: %s", error)
+        log().error("Exception in QueueRunner: %s", error)
         raise error
 
     def _close_on_stop(self, session: weakref.ref[Any], coord: Coordinator) -> None:
@@ -227,7 +225,7 @@ class QueueRunner:
         try:
             sess.run(self._cancel_op)
         except Exception as error:
-            _log.debug("Ignored exception: %s", error)
+            log().debug("Ignored exception: %s", error)
 
 
 def _blame(queue: Queue | None, cause: BaseException | None) -> None:
@@ -263,7 +261,7 @@ def start_queue_runners(
         raise TypeError(f"sess must be a `tf.Session` object. Given class: {sess.__class__}")
     runners: Iterable[QueueRunner] = sess.graph.get_collection(collection)
     if not runners:
-        _log.warning(
+        log().warning(
             "`tf.train.start_queue_runners()` was called when no queue runners were defined."
         )
     with sess.graph.as_default():

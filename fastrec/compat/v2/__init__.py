@@ -26,7 +26,6 @@ from .._tf.tensor import TensorShape as TensorShape
 from .._tf.tensor import convert_to_tensor as convert_to_tensor
 from . import data as data
 from . import functions as functions
-from . import io as io
 from . import math_ops as math
 from ._around import autograph as autograph
 from ._around import config as config
@@ -48,6 +47,7 @@ if TYPE_CHECKING:
     from . import compat as compat
     from . import debugging as debugging
     from . import image as image
+    from . import io as io
     from . import lookup as lookup
     from . import ragged as ragged
     from . import random as random
@@ -94,7 +94,7 @@ double = dtypes.float64
 newaxis = None
 _OF_GRAPHS = ("Graph",)
 # What is imported when it is first asked for.
-_MODULES = {"compat", "debugging", "image", "lookup", "ragged", "random", "sparse", "strings"}
+_MODULES = {"compat", "debugging", "image", "io", "lookup", "ragged", "random", "sparse", "strings"}
 _MODULES |= {"train"}
 _HOMES = {
     "control": "Assert assert_equal assert_greater assert_less assert_rank case "

@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+import importlib
+from typing import TYPE_CHECKING, Any
 
 from .._tf.data.dataset import AUTOTUNE, Dataset
 from .._tf.data.file_datasets import FixedLengthRecordDataset, TextLineDataset, TFRecordDataset
@@ -12,7 +13,9 @@ from .._tf.data.options import Options, ThreadingOptions
 from .._tf.data.pipeline import INFINITE, UNKNOWN, set_lowering
 from .._tf.specs import DatasetSpec, RaggedTensorSpec, SparseTensorSpec, TensorSpec, TypeSpec
 from .._tf.uncovered import uncovered
-from . import experimental
+
+if TYPE_CHECKING:
+    from . import data_experimental as experimental
 
 __all__ = [
     "AUTOTUNE",
@@ -40,4 +43,6 @@ Iterator = DatasetIterator
 
 
 def __getattr__(name: str) -> Any:
+    if name == "experimental":  # imported when it is first asked for
+        return importlib.import_module(".data_experimental", __package__)
     raise uncovered("v2", "data", name)

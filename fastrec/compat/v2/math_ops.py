@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable
 from typing import Any
 
@@ -39,7 +38,7 @@ def _broadcast_or(op: Op, otherwise: bool) -> Op:
         except InvalidArgumentError:
             return np.asarray(otherwise)
 
-    return dataclasses.replace(op, kernel=kernel)
+    return op.but(kernel=kernel)
 
 
 def _logical(

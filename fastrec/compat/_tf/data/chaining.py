@@ -17,10 +17,7 @@ from ..record_options import as_path
 from ..tensor import convert_to_tensor
 from . import flow as _flow
 from . import portions as _portions
-from . import resampling as _resampling
-from .ahead import Prefetch
 from .batching import Batch, PaddedBatch, RaggedBatch, Unbatch
-from .buckets import Bucketed, Grouped
 from .filtering import Filter, Predicate
 from .interleaving import Interleave
 from .iterating import padding_of, tensors
@@ -28,11 +25,7 @@ from .joining import Concatenate, check_alike
 from .mapping import Scalar, mapped, shown
 from .options import Options, merged
 from .pipeline import Node, Once, invalid
-from .rebatching import Rebatch, SparseBatch
-from .reordering import Shuffle
-from .scanning import Scan
 from .streams import Values
-from .windows import Window
 
 if TYPE_CHECKING:
     from .dataset import Dataset
@@ -177,6 +170,8 @@ class Chain:
         name: str | None = None,
     ) -> Dataset:
         """Elements with others of similar length as one, filled up to the longest."""
+        from .buckets import Bucketed
+
         shapes, padding = (
             (None, []) if no_padding else padding_of(self._node, padded_shapes, padding_values)
         )
@@ -200,11 +195,15 @@ class Chain:
         self, batch_size: Any, drop_remainder: bool = False, name: str | None = None
     ) -> Dataset:
         """The rows of the elements in batches of another size, or of several in turn."""
+        from .rebatching import Rebatch
+
         sizes = np.asarray(convert_to_tensor(batch_size, "int64")).reshape(-1).tolist()
         return self._of(Rebatch(self._node, sizes, bool(drop_remainder)))
 
     def sparse_batch(self, batch_size: Any, row_shape: Any, name: str | None = None) -> Dataset:
         """So many elements, of any sizes up to `row_shape`, as one sparse tensor."""
+        from .rebatching import SparseBatch
+
         return self._of(SparseBatch(self._node, _whole("batch_size", batch_size), row_shape))
 
     def window(
@@ -216,6 +215,8 @@ class Chain:
         name: str | None = None,
     ) -> Dataset:
         """Data sets of so many elements each."""
+        from .windows import Window
+
         shift = size if shift is None else shift
         for what, value in (("size", size), ("shift", shift), ("stride", stride)):
             if _whole(what, value) < 1:
@@ -231,6 +232,8 @@ class Chain:
         name: str | None = None,
     ) -> Dataset:
         """Elements drawn from a buffer of that size: for a seed, TensorFlow's own draws."""
+        from .reordering import Shuffle
+
         reshuffle = True if reshuffle_each_iteration is None else bool(reshuffle_each_iteration)
         return self._of(Shuffle(self._node, _whole("buffer_size", buffer_size), seed, reshuffle))
 
@@ -256,6 +259,8 @@ class Chain:
 
     def prefetch(self, buffer_size: Any, name: str | None = None) -> Dataset:
         """So many elements made ahead of time, by a thread."""
+        from .ahead import Prefetch
+
         size = _parallel(buffer_size)
         if size is not None and size < AUTOTUNE:
             raise invalid("buffer_size must be >= 0 or set buffer_size to be -1 for auto-tuning")
@@ -341,6 +346,8 @@ class Chain:
         self, initial_state: Any, scan_func: Callable[..., Any], name: str | None = None
     ) -> Dataset:
         """A function of a state and each element, which gives the next state and an element."""
+        from .scanning import Scan
+
         return self._of(Scan(self._node, initial_state, scan_func))
 
     def reduce(
@@ -365,6 +372,8 @@ class Chain:
         name: str | None = None,
     ) -> Dataset:
         """Elements of one key together: what `reduce_func` makes of so many of them at a time."""
+        from .buckets import Grouped
+
         if (window_size is None) == (window_size_func is None):
             raise ValueError(
                 "Either the `window_size` argument or the `window_size_func` argument must be "
@@ -393,6 +402,8 @@ class Chain:
         name: str | None = None,
     ) -> Dataset:
         """Pairs of a class and an element, whose classes are distributed as `target_dist` says."""
+        from .resampling import Rejected, mixed, shares, static_share
+
         target = np.asarray(convert_to_tensor(target_dist)).astype(np.float32)
         initial = None
         if initial_dist is not None:
@@ -402,12 +413,12 @@ class Chain:
             return class_func(*parts), parts[0] if len(parts) == 1 else parts
 
         classed = self.map(with_class)
-        chances = _resampling.shares(classed._node, initial, target)
-        rejected = _resampling.Rejected(classed._node, chances, seed)
-        share = None if initial is None else _resampling.static_share(initial, target)
+        chances = shares(classed._node, initial, target)
+        rejected = Rejected(classed._node, chances, seed)
+        share = None if initial is None else static_share(initial, target)
         if share in (0, 1):
             return classed if share else self._of(rejected)
-        return self._of(_resampling.mixed([classed._node, rejected], chances, seed))
+        return self._of(mixed([classed._node, rejected], chances, seed))
 
     def apply(self, transformation_func: Callable[[Dataset], Any], name: str | None = None) -> Any:
         """Return the result of a function of the data set, which must be a data set, too."""

@@ -16,7 +16,7 @@ from fastrec.records.inflated import Inflated
 from ..dtypes import as_dtype
 from ..errors import translated
 from ..kernels.csv import Field, column_of_texts, value_of
-from ..records import compression_of
+from ..record_options import compression_of
 from ..specs import TensorSpec, TypeSpec
 from ..structure import LEAF
 from ..tensor import convert_to_tensor

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import functools
-import glob
 import itertools
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -13,8 +12,8 @@ import numpy as np
 
 from ..dtypes import as_dtype
 from ..errors import of_python
+from ..record_options import as_path
 from ..recording import wrap
-from ..records import as_path
 from ..seeds import SeedSource, draws, get_seed
 from ..specs import DatasetSpec, TensorSpec
 from ..structure import LEAF, flatten, pack
@@ -157,6 +156,8 @@ class Dataset(Chain):
         InvalidArgumentError
             When there is none.
         """
+        import glob
+
         patterns = names_of(file_pattern)
         names = sorted(name for pattern in patterns for name in glob.glob(pattern))
         if not names:

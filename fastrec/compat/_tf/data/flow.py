@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import bisect
 import itertools
 import warnings
 from collections.abc import Callable, Iterator, Sequence
@@ -299,6 +298,8 @@ class Sample(Node):
 
 def by_weight(weights: Sequence[float] | None, count: int, numbers: Iterator[int]) -> Iterator[int]:
     """Numbers below `count`, each as often as its weight says; from pairs of `numbers`."""
+    import bisect
+
     with np.errstate(divide="ignore"):
         logits = np.zeros(count) if weights is None else np.log(np.asarray(weights, np.float32))
     ends = np.cumsum(np.exp(logits.astype(np.float64) - logits.max())).tolist()

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import contextlib
-import copy
 import functools
 import itertools
 import os
@@ -326,13 +325,15 @@ class Drawn(Node):
         return in_blocks(blocks, of_block, functools.partial(map, with_draws))
 
     def _of_block(self, states: dict[Any, Any], count: int, columns: list[Any]) -> Block:
-        before = {key: copy.copy(state) for key, state in states.items()}
+        before = {key: state.position for key, state in states.items()}
         try:
             given = [Given(column, True) for column in columns]
             return count, [*columns, *self._trace.draws_of(count, given, states)]
         except Exception:  # as nothing came of it, it is drawn again
-            states.clear()
-            states.update(before)
+            for key in states.keys() - before.keys():
+                del states[key]
+            for key, position in before.items():
+                states[key].position = position
             raise
 
 

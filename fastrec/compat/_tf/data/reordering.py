@@ -14,7 +14,7 @@ import fastrec
 from fastrec.batches.shuffle_buffer import ring_shuffled
 from fastrec.errors import FastrecError
 
-from ..records import data_error
+from ..record_errors import data_error
 from ..seeds import SeedSource
 from .mapping import Map
 from .native import plain_files

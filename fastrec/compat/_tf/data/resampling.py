@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..kernels import philox
 from ..seeds import draws, get_seed, graph_seed
@@ -24,7 +23,7 @@ __all__ = ["Rejected", "mixed", "shares", "static_share"]
 
 _BATCH, _SMOOTHING = 32, 10  # elements that an estimate is made anew for; of each class before
 _FLOAT = np.dtype(np.float32)
-Array = NDArray[Any]
+Array = np.ndarray[Any, Any]
 Shares = Callable[[bool], Iterator[tuple[Array, float]]]
 
 

@@ -26,7 +26,8 @@ from fastrec.threads import usable_cpus
 
 from .. import errors as _errors
 from ..dtypes import as_dtype
-from ..records import compression_of, data_error
+from ..record_errors import data_error
+from ..record_options import compression_of
 from ..specs import NoneTensorSpec, RaggedTensorSpec, SparseTensorSpec, TensorSpec, TypeSpec
 from ..structure import flatten, pack
 from ..tensor import TensorShape, as_array

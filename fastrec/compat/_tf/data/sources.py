@@ -14,8 +14,9 @@ from fastrec.errors import FastrecError
 
 from .. import errors as _errors
 from ..columns import Variants, rows_of
+from ..record_errors import data_error
+from ..record_options import as_path, compression_of
 from ..recording import wrap
-from ..records import as_path, compression_of, data_error
 from ..specs import TensorSpec, TypeSpec, unbatched
 from ..structure import LEAF
 from ..tensor import convert_to_tensor

@@ -9,8 +9,7 @@ functions. What a version calls by other arguments is a function of the version'
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from ..dtypes import DType, bool_
 from ..ops import Op
@@ -34,8 +33,7 @@ class Apply(Protocol):
         ...
 
 
-@dataclass(frozen=True)
-class Version:
+class Version(NamedTuple):
     """How one version makes tensors, applies operations and refuses arguments.
 
     Attributes

@@ -4,10 +4,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
-from numpy.typing import NDArray
+import numpy as np
 
 from fastrec.errors import FastrecError
 
@@ -31,18 +30,26 @@ __all__ = [
     "same_spec",
 ]
 
-Array = NDArray[Any]
+Array = np.ndarray[Any, Any]
+Self = TypeVar("Self", bound="Op")
 
 
-@dataclass(frozen=True)
 class Block:
-    """Input of an operation that works on many elements at once."""
+    """Input of an operation that works on many elements at once.
 
-    value: Any  # a column, or the one value that all elements have
-    many: bool
+    Attributes
+    ----------
+    value
+        A column, or the one value that all elements have.
+    many : bool
+    """
+
+    __slots__ = ("many", "value")
+
+    def __init__(self, value: Any, many: bool) -> None:
+        self.value, self.many = value, many
 
 
-@dataclass(frozen=True)
 class Op:
     """An operation.
 
@@ -71,16 +78,28 @@ class Op:
         The kinds of types that it takes, as NumPy's letters; all of them for the empty string.
     """
 
-    name: str
-    kernel: Callable[..., Any]
-    infer: Callable[..., list[TypeSpec]] | None = None
-    block: Callable[..., Any] | None = None
-    pure: bool = True
-    cheap: bool = False
-    parsing: Parsing | None = None
-    large: bool = False
-    draws: Choosing | None = None
-    kinds: str = ""
+    def __init__(
+        self,
+        name: str,
+        kernel: Callable[..., Any],
+        infer: Callable[..., list[TypeSpec]] | None = None,
+        block: Callable[..., Any] | None = None,
+        pure: bool = True,
+        cheap: bool = False,
+        parsing: Parsing | None = None,
+        large: bool = False,
+        draws: Choosing | None = None,
+        kinds: str = "",
+    ) -> None:
+        self.name, self.kernel, self.infer, self.block = name, kernel, infer, block
+        self.pure, self.cheap, self.parsing = pure, cheap, parsing
+        self.large, self.draws, self.kinds = large, draws, kinds
+
+    def but(self: Self, **changes: Any) -> Self:
+        """The same operation with other attributes."""
+        made = object.__new__(type(self))
+        vars(made).update(vars(self), **changes)
+        return made
 
 
 class Parsing(Protocol):
@@ -104,7 +123,7 @@ class Choosing(Protocol):
 
     needs: tuple[int, ...]
 
-    def __call__(self, count: int, blocks: Sequence[Any], states: Any) -> dict[int, NDArray[Any]]:
+    def __call__(self, count: int, blocks: Sequence[Any], states: Any) -> dict[int, Array]:
         """Columns of what is drawn for `count` elements, by the place of the input."""
         ...
 
@@ -121,11 +140,11 @@ class Draw(Protocol):
         """A generator of them, before its first draw."""
         ...
 
-    def one(self, state: Any) -> NDArray[Any]:
+    def one(self, state: Any) -> Array:
         """The next draw."""
         ...
 
-    def many(self, state: Any, count: int) -> NDArray[Any]:
+    def many(self, state: Any, count: int) -> Array:
         """A column of the next draws."""
         ...
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -40,7 +39,6 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True)
 class Drawing(Op):
     """An operation on a start and what else it is given.
 
@@ -51,10 +49,18 @@ class Drawing(Op):
         aside for a draw; None where that is not known before it is run.
     """
 
-    blocks: Callable[..., int | None] = lambda *_, **__: None
+    def __init__(
+        self,
+        name: str,
+        kernel: Callable[..., Any],
+        *how: Any,
+        blocks: Callable[..., int | None] = lambda *_, **__: None,
+        **also: Any,
+    ) -> None:
+        super().__init__(name, kernel, *how, **also)
+        self.blocks = blocks
 
 
-@dataclass(frozen=True)
 class Starts:
     """The starts of a function's draws, one for each element.
 
@@ -66,9 +72,10 @@ class Starts:
         What each draw sets aside.
     """
 
-    begin: Callable[[], philox.Philox]
-    blocks: int
     spec: ClassVar[TypeSpec] = TensorSpec([3], "uint64")
+
+    def __init__(self, begin: Callable[[], philox.Philox], blocks: int) -> None:
+        self.begin, self.blocks = begin, blocks
 
     def start(self) -> philox.Philox:
         """The state before the first draw."""

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -114,7 +113,7 @@ def _fitted(count: int, x: Block, *sizes: Block) -> Any:
     return column
 
 
-CROP_OR_PAD = dataclasses.replace(_ALIKE, block=_fitted)
+CROP_OR_PAD = _ALIKE.but(block=_fitted)
 
 
 def _margins(sizes: Sequence[Any], fraction: float) -> list[Any]:
@@ -219,7 +218,7 @@ def _resize_spec(
     return _sized(specs, new_size(shape, raws[1], keep), dtype)
 
 
-RESIZE = dataclasses.replace(changed("Resize", _resize, _resize_spec, each=False), kinds="iuf")
+RESIZE = changed("Resize", _resize, _resize_spec, each=False).but(kinds="iuf")
 
 
 def _with_pad(x: Array, height: Any, width: Any, *, method: str, antialias: bool) -> Array:

@@ -34,8 +34,8 @@ from .._tf.data.transformations import (
     unbatch,
     unique,
 )
-from .._tf.records import TFRecordWriter as _Writer
-from .._tf.records import as_path
+from .._tf.record_options import as_path
+from .._tf.record_writer import TFRecordWriter as _Writer
 from .._tf.specs import TensorSpec
 from .._tf.uncovered import uncovered
 
