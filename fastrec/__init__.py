@@ -117,11 +117,12 @@ if TYPE_CHECKING:
     from . import torch as torch
     from . import train as train
     from .batches.batcher import Batcher
+    from .batches.block_shuffle import BlockShuffle
     from .batches.buckets import Buckets, pad
     from .batches.iterator import Batches
     from .batches.mixture import Mixture
     from .batches.shard import find_shard
-    from .batches.shuffle_buffer import BlockShuffle, ShuffleBuffer
+    from .batches.shuffle_buffer import ShuffleBuffer
     from .columns import Arrays, Bytes, Ragged, Sparse
     from .encoding.encode import encode_example, encode_examples, encode_sequence_example
     from .encoding.writer import Writer
@@ -192,7 +193,8 @@ _HOMES: dict[str, tuple[str, ...]] = {
     "records.reader": ("Reader",),
     "parsing.sequence": ("parse_sequence_example", "parse_single_sequence_example"),
     "batches.shard": ("find_shard",),
-    "batches.shuffle_buffer": ("BlockShuffle", "ShuffleBuffer"),
+    "batches.block_shuffle": ("BlockShuffle",),
+    "batches.shuffle_buffer": ("ShuffleBuffer",),
     "encoding.encode": ("encode_example", "encode_examples", "encode_sequence_example"),
     "encoding.writer": ("Writer",),
 }

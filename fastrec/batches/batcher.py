@@ -19,6 +19,7 @@ from ..records.record_files import Source
 from ..records.recovery import OnError, Skipped
 from ..records.remote_dataset import RemoteDataset
 from ..storage.options import StorageOptions
+from .block_shuffle import Shuffle
 from .buckets import Buckets
 from .checkpoint import Start
 from .iterator import Batches
@@ -30,7 +31,6 @@ from .postprocess import NativeFeed, Stage, Steps
 from .progress import Progress
 from .remote_feed import RemoteFeed
 from .shard import find_rank, shard_within, torch_worker
-from .shuffle_buffer import Shuffle
 from .stream import stream
 from .thread_map import Pipeline
 

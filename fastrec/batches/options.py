@@ -20,9 +20,9 @@ from ..records.paths import PathLike
 from ..records.recovery import OnError
 from ..storage.options import StorageOptions
 from ..threads import usable_cpus
+from .block_shuffle import Shuffle, order_fields
 from .buckets import Buckets
 from .order import OrderSpec
-from .shuffle_buffer import Shuffle, order_fields
 
 __all__ = ["Options"]
 
