@@ -100,6 +100,17 @@ def test_what_is_drawn_may_depend_on_the_element() -> None:
     assert found[1::4] == [float(x) for x in drawn]
 
 
+def test_how_much_is_drawn_may_depend_on_the_element() -> None:
+    tf.random.set_seed(11)
+    found = tf.data.Dataset.range(1, 9).map(lambda x: tf.random.shuffle(tf.range(x), seed=3))
+    assert isinstance(found._node, Map)
+    assert [sorted(x.numpy().tolist()) for x in found] == [list(range(n)) for n in range(1, 9)]
+    wrong = tf.data.Dataset.range(-1, 3).map(lambda x: tf.random.uniform([x], seed=3))
+    with pytest.raises(tf.errors.InvalidArgumentError, match="must be >= 0"):
+        list(wrong)
+    assert [x.shape[0] for x in wrong.ignore_errors()] == [0, 1, 2]
+
+
 def test_a_value_that_has_no_function_comes_to_the_last_one() -> None:
     functions = [lambda: 0, lambda: 10, lambda: 20]
     found = both_ways(lambda x: tf.switch_case(tf.cast(x, tf.int32) - 1, functions))

@@ -64,6 +64,14 @@ FUNCTIONS: dict[str, Callable[[Any, Any], Any]] = {
         x % 3 == 0, lambda: tf.random.uniform([], seed=5), lambda: 0.0
     ),
     "distorted": _distorted,
+    "sizes of the element": lambda tf, x: (
+        tf.random.uniform([x + 1], seed=3),
+        tf.random.shuffle(tf.range(x + 2)),
+        tf.random.categorical(tf.zeros([x, 3]), 4, seed=1),
+    ),
+    "sizes of a side": lambda tf, x: tf.cond(
+        x % 2 == 0, lambda: tf.random.uniform([x], seed=3), lambda: tf.random.normal([1], seed=4)
+    ),
     "case": lambda tf, x: tf.case([(x < 2, lambda: 1), (x < 4, lambda: 2)], default=lambda: 3),
     "map_fn": lambda tf, x: tf.map_fn(lambda y: y * x, tf.range(x + 1)),
     "several": lambda tf, x: tf.map_fn(

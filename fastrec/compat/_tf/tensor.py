@@ -325,10 +325,10 @@ def _of_sequence(value: Any, array: NDArray[Any]) -> NDArray[Any]:
     return array
 
 
-def _first_tensor(value: Any) -> EagerTensor | None:
+def _first_tensor(value: Any) -> Any:
     if isinstance(value, (list, tuple)):
         return next((t for t in map(_first_tensor, value) if t is not None), None)
-    return value if isinstance(value, EagerTensor) else None
+    return value if isinstance(value, Tensor) else None
 
 
 def convert_to_tensor(
@@ -360,7 +360,8 @@ def convert_to_tensor(
             )
         return value
     if isinstance(value, (list, tuple)) and _holds_symbol(value):
-        return OPERATORS["stack"]([convert_to_tensor(each, dtype) for each in value])
+        each_dtype = wanted or _first_tensor(value).dtype
+        return OPERATORS["stack"]([convert_to_tensor(each, each_dtype) for each in value])
     if isinstance(value, fastrec.Bytes):
         return EagerTensor(value)
     if value is None:

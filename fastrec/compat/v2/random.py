@@ -18,9 +18,9 @@ import numpy as np
 from .._tf.faces.draws import Draws
 from .._tf.faces.image_draws import functions
 from .._tf.kernels import philox
-from .._tf.ops.draws import NORMAL, TRUNCATED_NORMAL, Drawing, Starts
+from .._tf.ops.draws import NORMAL, TRUNCATED_NORMAL, CountedStarts, Drawing, Starts
 from .._tf.ops.joining import PACK
-from .._tf.recording import Called, Symbol, current_call, raw_of, run
+from .._tf.recording import Called, DrawOfPart, Recording, Symbol, current_call, raw_of, run
 from .._tf.seeds import generator, graph_seed, set_seed
 from .._tf.tensor import convert_to_tensor
 from .._tf.uncovered import uncovered
@@ -56,9 +56,12 @@ def drawn(
     """What an operation draws from a state; in a function of a data set, for each element."""
     raws = [raw_of(each) for each in inputs]
     blocks = op.blocks(*raws, **how)
-    if blocks is None:
-        raise TypeError(f"{op.name} of a shape that is not known yet")
     call = current_call()
+    if blocks is None:
+        if not isinstance(call, Recording) or call.is_asking:
+            raise TypeError(f"{op.name} of a shape that is not known yet")
+        counted = op.but(draws=CountedStarts(op, begin, len(inputs), how))
+        return run(counted, [call.draw(DrawOfPart(Starts.spec)), *inputs], **how)
     draws = Starts(begin, blocks)
     if call is None:
         start: Any = draws.one(begin())

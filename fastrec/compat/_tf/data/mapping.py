@@ -17,6 +17,7 @@ from ..branching import Branches
 from ..columns import Variants, column_of, rows_of
 from ..errors import InvalidArgumentError, OpError, OutOfRangeError
 from ..ops import Block as Given
+from ..ops import refused
 from ..recording import Called, Mistake, calling, raw_of, wrap
 from ..seeds import kept_for_run, looking_ahead, running
 from ..specs import TypeSpec
@@ -286,27 +287,24 @@ class Drawn(Node):
         return [*self.inputs[0].specs, *(draw.spec for draw in self._trace.draws)]
 
     def values(self, fast: bool = True) -> Values:
-        return map(self._with_draws(), self.inputs[0].stream(fast))
-
-    def _with_draws(self) -> Callable[[Value], Value]:
-        if not self._trace.draws_need:
-            drawn = kept_for_run((self, "rows"), self._rows)
-            return lambda value: (*value, *next(drawn))
-        states: dict[Any, Any] = kept_for_run((self, "states"), dict)
+        values = self.inputs[0].stream(fast)
+        if self._trace.draws_need:
+            states: dict[Any, Any] = kept_for_run((self, "states"), dict)
+            return map(functools.partial(self._of_one, states), values)
+        drawn = kept_for_run((self, "rows"), self._rows)
 
         def with_draws(value: Value) -> Value:
-            _, columns = self._of_block(states, 1, [column_of([part]) for part in value])
-            return (*value, *next(zip(*map(rows_of, columns[len(value) :]), strict=True)))
+            return (*value, *next(drawn))
 
-        return with_draws
+        return map(with_draws, values)
 
     def _rows(self) -> Values:
         states: dict[Any, Any] = {}
         nothing = [None] * len(self._trace.values)
 
         def some() -> Values:
-            columns = self._trace.draws_of(self._ahead, nothing, states)
-            return zip(*map(rows_of, columns), strict=True)
+            _, columns = self._of_block(states, self._ahead, nothing)
+            return zip(*map(rows_of, columns[len(nothing) :]), strict=True)
 
         return flattened(steps(some))
 
@@ -314,27 +312,28 @@ class Drawn(Node):
         if (blocks := self.inputs[0].blocks(count)) is None:
             return None
         states: dict[Any, Any] = kept_for_run((self, "columns"), dict)
-        of_block = functools.partial(self._of_block, states)
-        if not self._trace.draws_need:
-            return itertools.starmap(of_block, blocks)
+        each = functools.partial(self._of_one, states)
+        return in_blocks(
+            blocks, functools.partial(self._of_block, states), functools.partial(map, each)
+        )
 
-        def with_draws(value: Value) -> Value:
-            columns = of_block(1, [column_of([part]) for part in value])[1]
-            return next(elements((1, columns)))
-
-        return in_blocks(blocks, of_block, functools.partial(map, with_draws))
+    def _of_one(self, states: dict[Any, Any], value: Value) -> Value:
+        _, columns = self._of_block(states, 1, [column_of([part]) for part in value])
+        return (*value, *next(zip(*map(rows_of, columns[len(value) :]), strict=True)))
 
     def _of_block(self, states: dict[Any, Any], count: int, columns: list[Any]) -> Block:
         before = {key: state.position for key, state in states.items()}
         try:
             given = [Given(column, True) for column in columns]
             return count, [*columns, *self._trace.draws_of(count, given, states)]
-        except Exception:  # as nothing came of it, it is drawn again
+        except Exception as error:  # as nothing came of it, it is drawn again
             for key in states.keys() - before.keys():
                 del states[key]
             for key, position in before.items():
                 states[key].position = position
-            raise
+            if isinstance(error, (IndexError, ValueError)):
+                error = refused(error)
+            raise failed(error, "Map") if isinstance(error, OpError) else error from error.__cause__
 
 
 class Parsable(Node):

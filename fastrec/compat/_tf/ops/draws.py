@@ -8,12 +8,14 @@ and sets as many blocks aside as :attr:`Drawing.blocks` says; a stateless one th
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
 
+from ..columns import rows_of
 from ..dtypes import DType
 from ..kernels import philox
 from ..specs import TensorSpec, TypeSpec
@@ -33,6 +35,7 @@ __all__ = [
     "START",
     "TRUNCATED_NORMAL",
     "UNIFORM",
+    "CountedStarts",
     "Drawing",
     "Starts",
     "crop_begins",
@@ -88,6 +91,37 @@ class Starts:
     def many(self, state: philox.Philox, count: int) -> Array:
         """A column of the next starts."""
         return state.starts(self.blocks, count)
+
+
+class CountedStarts:
+    """The starts of an operation's draws, where its other inputs say what each sets aside.
+
+    Parameters
+    ----------
+    op : Drawing
+    begin : callable
+        Gives the state before the first.
+    inputs : int
+        How many other inputs there are.
+    how : dict
+        The attributes of the operation.
+    """
+
+    def __init__(
+        self, op: Drawing, begin: Callable[[], philox.Philox], inputs: int, how: dict[str, Any]
+    ) -> None:
+        self._op, self._begin, self._how = op, begin, how
+        self.needs = tuple(range(1, inputs + 1))
+
+    def __call__(self, count: int, blocks: Sequence[Any], states: Any) -> dict[int, Array]:
+        """A column of the starts of `count` elements."""
+        if (state := states.get(id(self))) is None:
+            state = states[id(self)] = self._begin()
+        rows = [rows_of(b.value) if b.many else itertools.repeat(b.value) for b in blocks[1:]]
+        found = np.empty((count, 3), np.uint64)
+        for start, values in zip(found, zip(*rows, strict=False), strict=False):
+            start[:] = state.start(max(0, self._op.blocks(*values, **self._how) or 0))
+        return {0: found}
 
 
 def _start(seed: Array) -> Array:
