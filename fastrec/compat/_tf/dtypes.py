@@ -199,6 +199,11 @@ _ALIASES: dict[Any, DType] = {
     bytes: string,
     object: string,
 }
+#: What is looked up most: the types of arrays in the byte order of the machine.
+OF_ARRAYS: dict[Any, DType] = {
+    **{t.numpy: t for t in DType.by_name.values() if t.numpy.kind != "O"},
+    np.dtype(object): string,
+}
 _BY_NUMPY = {t.numpy: t for t in DType.by_name.values() if t.numpy.kind != "O"}
 _BY_ENUM = {t.as_datatype_enum: t for t in DType.by_name.values()}
 

@@ -11,7 +11,7 @@ import numpy as np
 import fastrec
 
 from . import errors as _errors
-from .dtypes import DType, as_dtype, float32, int32, short_name
+from .dtypes import OF_ARRAYS, DType, as_dtype, float32, int32, short_name, string
 from .shape import TensorShape as _TensorShape
 
 if TYPE_CHECKING:
@@ -144,13 +144,18 @@ class EagerTensor(Tensor):
 
     @property
     def dtype(self) -> DType:
-        if isinstance(self._value, np.ndarray):
-            return as_dtype(self._value.dtype)
-        return as_dtype("string")
+        value = self._value
+        if isinstance(value, np.ndarray):
+            return OF_ARRAYS.get(value.dtype) or as_dtype(value.dtype)
+        return string
 
     @property
     def shape(self) -> TensorShape:
         return TensorShape(() if isinstance(self._value, bytes) else self._value.shape)
+
+    @property
+    def ndim(self) -> int:
+        return self.array.ndim
 
     def numpy(self) -> Any:
         """The elements as an ndarray; a NumPy scalar, or bytes, of a scalar."""
@@ -189,7 +194,7 @@ class EagerTensor(Tensor):
         return float(self.array)
 
     def __index__(self) -> int:
-        if not self.dtype.is_integer or self.shape.ndims:
+        if not self.dtype.is_integer or self.array.ndim:
             raise TypeError("only integer scalar tensors can be converted to a scalar index")
         return int(self.array)
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._tf.dtypes import bool_
+from .._tf.dtypes import bool_, int16, int32, int64
 from .._tf.errors import InvalidArgumentError
 from .._tf.faces import functions_of
 from .._tf.ops import Op
@@ -57,12 +57,19 @@ def ensure_shape(x: Any, shape: Any, name: str | None = None) -> Any:
 
 def _is_mask(key: Any) -> bool:
     if isinstance(key, Tensor):
-        return key.dtype.is_bool
+        return key.dtype is bool_
     return isinstance(key, bool) or (isinstance(key, np.ndarray) and key.dtype == bool)
 
 
+_PLACES = (int16, int32, int64)
+
+
 def _number(part: Any) -> Any:
-    if isinstance(part, Tensor) and part.dtype.name not in ("int16", "int32", "int64"):
+    if type(part) is int:
+        return part
+    if type(part) is EagerTensor and not part.ndim and part.dtype in _PLACES:
+        return int(part.array)
+    if isinstance(part, Tensor) and part.dtype not in _PLACES:
         raise TypeError(f"{rows.INVALID_INDEX}, got {part!r}")
     if isinstance(part, Symbol):
         return part
@@ -72,7 +79,7 @@ def _number(part: Any) -> Any:
 
 
 def _getitem(tensor: Any, key: Any) -> Any:
-    if not isinstance(key, (tuple, list)) and _is_mask(key):
+    if type(key) is not int and not isinstance(key, (tuple, list)) and _is_mask(key):
         return picking.boolean_mask(tensor, key)
     index, tensors = rows.index_of(key, _number)
     return run(rows.STRIDED_SLICE, [tensor, *tensors], index=index)

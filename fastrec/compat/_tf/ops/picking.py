@@ -43,6 +43,8 @@ def index_of(key: Any, number: Callable[[Any], Any]) -> tuple[tuple[Any, ...], l
     number : callable
         From a part to an int, None, or a tensor.
     """
+    if type(key) is int:  # what most are
+        return (key,), []
     tensors: list[Any] = []
 
     def one(part: Any) -> Any:
@@ -74,8 +76,8 @@ def python_number(item: Any) -> int:
     TypeError
         For anything else.
     """
-    bad = isinstance(item, (bool, np.bool_)) or not hasattr(item, "__index__") or np.ndim(item)
-    if bad:
+    bad = isinstance(item, (bool, np.bool_)) or not hasattr(item, "__index__")
+    if bad or getattr(item, "ndim", False):
         raise TypeError(f"{INVALID_INDEX}, got {item!r}")
     return int(item.__index__())
 
