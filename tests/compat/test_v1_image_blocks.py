@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ import pytest
 import fastrec.compat.v1 as tf
 import fastrec.compat.v2 as v2
 from fastrec.compat._tf.kernels import pixels
-from fastrec.compat.v1.lowering import set_lowering
+from fastrec.compat.v1.lowering import BlockPlan, set_lowering
 
 HEIGHT, WIDTH, RECORDS = 9, 8, 60
 
@@ -61,7 +62,9 @@ def distorted(image: tf.Tensor) -> list[tf.Tensor]:
     ]
 
 
-def batches(path: str, lower: bool) -> list[Any]:
+def batches(
+    path: str, lower: bool, changed: Callable[[tf.Tensor], list[tf.Tensor]] = distorted
+) -> list[Any]:
     before = set_lowering(lower)
     try:
         with tf.Graph().as_default(), tf.Session() as session:
@@ -69,8 +72,9 @@ def batches(path: str, lower: bool) -> list[Any]:
             reader = tf.FixedLengthRecordReader(record_bytes=HEIGHT * WIDTH * 3 + 1)
             _, value = reader.read(files)
             raw = tf.decode_raw(value, tf.uint8)
+            tf.set_random_seed(5)
             image = tf.reshape(tf.strided_slice(raw, [1], [217]), [HEIGHT, WIDTH, 3])
-            outputs = [tf.cast(raw[0], tf.int32), *distorted(image)]
+            outputs = [tf.cast(raw[0], tf.int32), *changed(image)]
             batch = tf.train.batch(outputs, 20, num_threads=1)
             session.run(tf.local_variables_initializer())
             coord = tf.train.Coordinator()
@@ -81,6 +85,32 @@ def batches(path: str, lower: bool) -> list[Any]:
             return [np.concatenate(column) for column in zip(*found, strict=True)]
     finally:
         set_lowering(before)
+
+
+def views(image: tf.Tensor) -> list[tf.Tensor]:
+    """What is done to photographs, after a check."""
+    with tf.control_dependencies([tf.Assert(tf.shape(image)[0] > 0, [image])]):
+        single = tf.image.convert_image_dtype(image, tf.float32)
+    cut = tf.random_crop(tf.image.resize_images(single, [150, 140]), [130, 135, 3], seed=1)
+    lit = tf.image.random_brightness(tf.image.random_flip_left_right(cut, seed=2), 0.3, seed=3)
+    return [tf.clip_by_value(lit, 0.0, 1.0) - 0.5, tf.reduce_mean(lit), tf.random_uniform([2])]
+
+
+def test_large_images_are_the_same_on_blocks_and_on_single_records(
+    path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counts: list[int] = []
+    real = BlockPlan._late
+
+    def counted(self: Any, count: int, columns: Any) -> Any:
+        counts.append(count)
+        return real(self, count, columns)
+
+    monkeypatch.setattr(BlockPlan, "_late", counted)
+    quick, slow = batches(path, True, views), batches(path, False, views)
+    assert sum(counts) >= RECORDS > len(counts)
+    for a, b in zip(quick, slow, strict=True):
+        np.testing.assert_array_equal(a, b)
 
 
 def test_a_crop_that_does_not_fit_is_the_same_error_on_blocks(path: str) -> None:

@@ -13,6 +13,7 @@ from queue_programs import drained
 
 import fastrec
 import fastrec.compat.v1 as tf
+import fastrec.compat.v2 as v2
 from fastrec.compat.v1 import lowering
 
 COUNT = 60
@@ -172,6 +173,51 @@ def test_images_are_those_of_the_long_way(
     assert error is None
     assert bool(sum(parsed_images)) == (way in RECOGNISED)
     equal(fast, slow)
+
+
+def in_a_graph(path: Path, way: str) -> list[Any]:
+    """The images of each record, by a data set of a graph."""
+    build = (RECOGNISED | OTHERS)[way]
+    with tf.Graph().as_default():
+        made = tf.data.TFRecordDataset(str(path)).map(lambda x: tuple(build(Example(x))), 2)
+        return drained(tf, list(made.batch(1).make_one_shot_iterator().get_next()))[0]
+
+
+def at_once(path: Path, _: str) -> list[Any]:
+    """The same images, by a data set of version 2."""
+    kinds = {name: v2.io.FixedLenFeature([], v2.int64) for name in ("height", "width")}
+    kinds["image"] = v2.io.FixedLenFeature([], v2.string)
+
+    def parsed(record: Any) -> Any:
+        found = v2.io.parse_single_example(record, kinds)
+        sizes = v2.stack([v2.cast(found[name], v2.int32) for name in ("height", "width")] + [3])
+        image = v2.reshape(v2.io.decode_raw(found["image"], v2.uint8), sizes)
+        return v2.image.resize_with_crop_or_pad(image, SIZE, SIZE), found["height"]
+
+    return [[x.numpy() for x in parts] for parts in v2.data.TFRecordDataset(str(path)).map(parsed)]
+
+
+@pytest.mark.parametrize(
+    ("read", "way"),
+    [
+        *[(in_a_graph, way) for way in (*RECOGNISED, "reshaped twice", "wanted as it is")],
+        (at_once, "an image and its mask"),
+    ],
+)
+def test_images_of_a_data_set_come_out_of_the_parser_too(
+    tmp_path: Path, read: Any, way: str, parsed_images: list[int]
+) -> None:
+    path = write(tmp_path / "a")
+    found = []
+    for fast in (True, False):
+        before = v2.data.set_lowering(fast)
+        try:
+            found.append(read(path, way))
+        finally:
+            v2.data.set_lowering(before)
+        assert bool(sum(parsed_images)) == (way in RECOGNISED)
+    assert len(found[0]) == COUNT
+    equal(*found)
 
 
 def test_what_is_cut_to_a_fixed_length_is_no_whole_image(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ import pytest
 import fastrec
 import fastrec.compat.v2 as tf
 from fastrec import _core
+from fastrec.compat._tf import fusing
 from fastrec.compat._tf.data.mapping import Map
 
 MEANS = [0.485, 0.456, 0.406]
@@ -188,6 +189,63 @@ def test_batches_go_on_after_an_element_that_failed() -> None:
     assert len(one) == len(other) > 2
     for a, b in zip(one, other, strict=True):
         np.testing.assert_array_equal(a, b)
+
+
+def small_views(x: Any) -> list[Any]:
+    """Distortions of CIFAR's classic program, and others, which are of other orders and numbers."""
+    x = as_float(x)
+    cut = tf.image.random_crop(x, [6, 5, 3], seed=1)
+    flipped = tf.image.random_flip_left_right(cut, seed=2)
+    lit = tf.image.random_brightness(flipped, 63, seed=3)
+    sharp = tf.image.random_contrast(lit, 0.2, 1.8, seed=4)
+    return [
+        tf.image.per_image_standardization(sharp),
+        tf.image.random_brightness(tf.image.random_contrast(x, 0.5, 2.0, seed=5), 9, seed=6),
+        tf.slice(tf.image.adjust_brightness(x, 4.0), [1, 2, 0], [3, -1, 2]),
+        tf.image.random_flip_left_right(tf.slice(x, [1, 0, 1], [2, 3, 2]), seed=7),
+        tf.image.random_flip_left_right(tf.image.random_flip_left_right(x, seed=8), seed=9),
+        lit * 2.0 - flipped,
+    ]
+
+
+@pytest.mark.parametrize("number", range(6))
+def test_small_images_are_distorted_many_at_once(
+    number: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counts: list[int] = []
+    real = fusing.distort
+
+    def counted(images: Any, **steps: Any) -> Any:
+        counts.append(len(images))
+        return real(images, **steps)
+
+    monkeypatch.setattr(fusing, "distort", counted)
+    images = np.random.default_rng(2).integers(0, 256, (50, 9, 8, 3), np.uint8)
+
+    def batches() -> Any:
+        return (
+            tf.data.Dataset.from_tensor_slices(images)
+            .map(lambda x: small_views(x)[number])
+            .batch(20)
+        )
+
+    one, other = both(batches)
+    assert max(counts) > 1
+    for a, b in zip(one, other, strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+def test_a_cut_that_does_not_fit_is_an_error_of_its_image() -> None:
+    def cut(row: Any) -> Any:
+        return tf.slice(tf.zeros([9, 8, 3]) + 1.0, [row, 0, 0], [4, 4, 3])
+
+    for fast in (True, False):
+        before = tf.data.set_lowering(fast)
+        rows = iter(tf.data.Dataset.range(9).map(lambda n: cut(tf.cast(n, tf.int32))).batch(1))
+        assert len([next(rows) for _ in range(6)]) == 6
+        with pytest.raises(tf.errors.InvalidArgumentError, match=r"Expected size\[0\] in \[0, 3\]"):
+            next(rows)
+        tf.data.set_lowering(before)
 
 
 def test_what_cannot_be_changed_is_refused() -> None:

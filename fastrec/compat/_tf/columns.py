@@ -38,6 +38,7 @@ __all__ = [
     "refilled",
     "rows_of",
     "shape_of",
+    "size_of",
     "taken",
 ]
 
@@ -164,6 +165,15 @@ def shape_of(value: Any) -> tuple[int, ...]:
         return value.dense_shape
     found: tuple[int, ...] = getattr(value, "shape", ())
     return found
+
+
+def size_of(column: Any) -> int:
+    """The bytes of a column, where they are in arrays."""
+    if isinstance(column, list):
+        return sum(map(size_of, column))
+    if type(column) in (fastrec.Ragged, Arrays):  # others may make them when they are asked
+        return size_of(column.values)
+    return getattr(column, "nbytes", 0)
 
 
 def column_of(values: Sequence[Any]) -> Any:

@@ -16,14 +16,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fastrec import _core
+from fastrec.images.augment import distort
 
-from .ops import Op
+from .ops import Block, Op
+from .ops.draws import crop_begins
 from .specs import TypeSpec
+from .trace import columns_of
 
 if TYPE_CHECKING:
     from .recording import Node
 
-__all__ = ["fused"]
+__all__ = ["Chain", "Distortion", "Pixels", "fused"]
 
 Array = np.ndarray[Any, Any]
 
@@ -37,6 +40,16 @@ _BYTES = {
     "ConvertImage": float(np.float32(1.0 / 255)),
 }  # what pixels are multiplied by
 _CUTS = {"CentralCrop", "CropToBoundingBox", "RandomCrop"}
+_ORDER = ("cast", "size", "mirror", "brightness", "contrast", "standardize")  # of `distort`
+_DISTORTIONS = {
+    "Cast": "cast",
+    "RandomCrop": "size",
+    "Slice": "size",
+    "RandomFlipLeftRight": "mirror",
+    "AdjustBrightness": "brightness",
+    "AdjustContrast": "contrast",
+    "Standardize": "standardize",
+}
 _SINGLE = np.dtype(np.float32)
 _CHANNELS = 64  # at most
 _CODES = {name: code for code, name in enumerate(_core.PIXEL_CHANGES)}
@@ -82,11 +95,30 @@ def _resizing(node: Node) -> dict[str, Any] | None:
 
 
 @dataclass
-class _Chain:
+class Chain:
     """Operations, each of the result of the one before it."""
 
     source: tuple[bool, Any]
     nodes: list[Node] = field(default_factory=list)
+
+    @property
+    def is_worth_it(self) -> bool:
+        """Whether as one they take less time."""
+        return len(self.nodes) > 1
+
+    def take(self, node: Node, at: int, specs: Sequence[TypeSpec]) -> bool:
+        """Add an operation whose input `at` is what there is so far; False where that is not it."""
+        raise NotImplementedError
+
+    def joined(self) -> _One:
+        """The operation that does all of it."""
+        raise NotImplementedError
+
+
+@dataclass
+class Pixels(Chain):
+    """Operations on an image of any size."""
+
     cuts: list[Node] = field(default_factory=list)
     scale: float | None = None  # of bytes
     resize: dict[str, Any] | None = None
@@ -96,11 +128,12 @@ class _Chain:
 
     @property
     def is_worth_it(self) -> bool:
-        """Whether as one they take less time."""
-        return len(self.nodes) > 1 or any(name in _NUMBERS.values() for name, *_ in self.changes)
+        return super().is_worth_it or any(name in _NUMBERS.values() for name, *_ in self.changes)
+
+    def joined(self) -> _One:
+        return _OneOfPixels(self)
 
     def take(self, node: Node, at: int, specs: Sequence[TypeSpec]) -> bool:
-        """Add an operation whose input `at` is what there is so far; False where that is not it."""
         if node.op.name in ("ExpandDims", "Squeeze"):
             return self._take_stack(node, specs[at], node.specs[0])
         if not _is_image(node.specs[0], self.stacked):
@@ -164,11 +197,11 @@ class _Chain:
         return True
 
 
-class _Kernel:
+class _One:
     """A chain of operations as one, of all that they take."""
 
-    def __init__(self, chain: _Chain) -> None:
-        self._chain = chain
+    def __init__(self, chain: Chain) -> None:
+        self._nodes = chain.nodes
         self.inputs: list[tuple[bool, Any]] = [chain.source]
         self._places: dict[tuple[int, int], int] = {}
         before = chain.source
@@ -178,6 +211,29 @@ class _Kernel:
                     self._places[id(node), at] = len(self.inputs)
                     self.inputs.append(reference)
             before = (True, node.slots[0])
+
+    def __call__(self, *values: Any) -> Any:
+        image = values[0]
+        for node in self._nodes:
+            image = self._run(node, image, values)
+        return image
+
+    def others(self, node: Node, image: Any, values: Sequence[Any]) -> list[Any]:
+        """The inputs of a node."""
+        places = [self._places.get((id(node), at)) for at in range(len(node.inputs))]
+        return [image if place is None else values[place] for place in places]
+
+    def _run(self, node: Node, image: Any, values: Sequence[Any]) -> Any:
+        found = node.op.kernel(*self.others(node, image, values), **node.attributes)
+        return found[0] if isinstance(found, tuple) else found
+
+
+class _OneOfPixels(_One):
+    """Operations on an image, in a native pass."""
+
+    def __init__(self, chain: Pixels) -> None:
+        super().__init__(chain)
+        self._chain = chain
         scaled = chain.scale not in (None, 1.0) and chain.resize is None
         names = ["multiply"] * scaled + [name for name, *_ in chain.changes]
         self._changes = bytes(_CODES[name] for name in names)
@@ -188,22 +244,7 @@ class _Kernel:
 
     def __call__(self, *values: Any) -> Any:
         found = self._natively(values)
-        return self._one_by_one(values) if found is None else found
-
-    def _others(self, node: Node, image: Any, values: Sequence[Any]) -> list[Any]:
-        """What a node is given."""
-        places = [self._places.get((id(node), at)) for at in range(len(node.inputs))]
-        return [image if place is None else values[place] for place in places]
-
-    def _run(self, node: Node, image: Any, values: Sequence[Any]) -> Any:
-        found = node.op.kernel(*self._others(node, image, values), **node.attributes)
-        return found[0] if isinstance(found, tuple) else found
-
-    def _one_by_one(self, values: Sequence[Any]) -> Any:
-        image = values[0]
-        for node in self._chain.nodes:
-            image = self._run(node, image, values)
-        return image
+        return super().__call__(*values) if found is None else found
 
     def _natively(self, values: Sequence[Any]) -> Any:
         """None for values that are not what they were to be."""
@@ -249,13 +290,89 @@ class _Kernel:
         return found
 
 
+class Distortion(Chain):
+    """Operations on many images of one size, in the order of :func:`distort`."""
+
+    def joined(self) -> _One:
+        return _OneOfMany(self)
+
+    def take(self, node: Node, at: int, specs: Sequence[TypeSpec]) -> bool:
+        name = _DISTORTIONS.get(node.op.name)
+        if name is None or at or not _is_image(node.specs[0], False):
+            return False
+        if self.nodes:
+            taken = _ORDER.index(name) > _ORDER.index(_DISTORTIONS[self.nodes[-1].op.name])
+        else:
+            bytes_too = name in ("cast", "standardize") and _is_image(specs[0], False, "uint8")
+            taken = bytes_too or _is_image(specs[0], False)
+        if taken:
+            self.nodes.append(node)
+        return taken
+
+
+class _OneOfMany(_One):
+    """Operations on many images, in a native pass over each."""
+
+    def block(self, count: int, *blocks: Block) -> Any:
+        """The images, changed."""
+        image, steps = blocks[0], self._steps(count, blocks)
+        if steps is not None:
+            return distort(image.value, **steps)
+        for node in self._nodes:
+            (image,) = columns_of(node, count, self.others(node, image, blocks))
+        return image
+
+    def _steps(self, count: int, blocks: Sequence[Block]) -> dict[str, Any] | None:
+        """The arguments of :func:`distort`; None where it cannot do it."""
+        images, steps = blocks[0].value, dict[str, Any]()
+        if not blocks[0].many or type(images) is not np.ndarray or images.ndim != 4:
+            return None
+        if images.dtype not in (np.uint8, np.float32) or not images.size:
+            return None
+        for node in self._nodes:
+            name, others = _DISTORTIONS[node.op.name], self.others(node, None, blocks)[1:]
+            if name == "size":
+                step = _part(node.op.name, images.shape[1:], *others)
+            elif not others:
+                step = {"standardize": True} if name == "standardize" else {}
+            else:
+                step = _numbers(name, count, others[0])
+            if step is None:
+                return None
+            steps |= step
+        return steps
+
+
+def _part(name: str, whole: tuple[int, ...], second: Block, third: Block) -> Any:
+    """Where parts of images are; None where they are not of one size."""
+    size, numbers = (second, third) if name == "RandomCrop" else (third, second)
+    if size.many or size.value.shape != (3,) or (size.value < 1).any():
+        return None
+    sizes, starts = size.value.tolist(), np.asarray(numbers.value)
+    if name == "RandomCrop":
+        starts = crop_begins(whole, sizes, starts)
+    fits = starts.shape[-1:] == (3,) and (starts >= 0).all()
+    if not fits or (starts > np.subtract(whole, sizes)).any():
+        return None  # an error of some of them
+    return {"size": tuple(sizes), "starts": starts}
+
+
+def _numbers(name: str, count: int, numbers: Block) -> Any:
+    """A number for each image; None where there are others."""
+    value = numbers.value
+    if type(value) is not np.ndarray or value.shape != ((count,) if numbers.many else ()):
+        return None
+    return {name: value < 0.5 if name == "mirror" else value}
+
+
 def _chains(
     nodes: Sequence[Node],
     uses: dict[int, int],
     specs: Sequence[TypeSpec],
     spec_of: Callable[[Any], TypeSpec],
-) -> list[_Chain]:
-    open_at: dict[int, _Chain] = {}  # by the slot of the result
+    kind: type[Chain],
+) -> list[Chain]:
+    open_at: dict[int, Chain] = {}  # by the slot of the result
     for node in nodes:
         if len(node.slots) != 1 or not node.op.pure:
             continue
@@ -267,7 +384,7 @@ def _chains(
             if chain is not None and chain.take(node, at, given):
                 del open_at[slot]
             else:
-                chain = _Chain((True, slot))
+                chain = kind((True, slot))
                 if not chain.take(node, at, given):
                     continue
             open_at[node.slots[0]] = chain
@@ -280,6 +397,7 @@ def fused(
     outputs: Sequence[tuple[bool, Any]],
     specs: Sequence[TypeSpec],
     spec_of: Callable[[Any], TypeSpec],
+    kind: type[Chain],
 ) -> list[Node]:
     """The same operations, of which some are one; each after all that it needs.
 
@@ -292,19 +410,21 @@ def fused(
         Of each slot.
     spec_of : callable
         Of a value.
+    kind : type
+        :class:`Pixels` or :class:`Distortion`.
     """
     references = [ref for node in nodes for ref in node.inputs] + list(outputs)
     uses = collections.Counter(slot for is_slot, slot in references if is_slot)
-    chains = _chains(nodes, uses, specs, spec_of)
+    chains = _chains(nodes, uses, specs, spec_of, kind)
     last = {id(chain.nodes[-1]): chain for chain in chains}
     gone = {id(node) for chain in chains for node in chain.nodes}
     found = []
     for node in nodes:
         if (chain := last.get(id(node))) is not None:
-            kernel = _Kernel(chain)
+            one = chain.joined()
             name = "+".join(each.op.name for each in chain.nodes)
-            op, inputs = Op(name, kernel), tuple(kernel.inputs)
-            found.append(node._replace(op=op, inputs=inputs, attributes={}))
+            op = Op(name, one, block=getattr(one, "block", None))
+            found.append(node._replace(op=op, inputs=tuple(one.inputs), attributes={}))
         elif id(node) not in gone:
             found.append(node)
     return found

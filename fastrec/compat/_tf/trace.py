@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from .columns import column_of, rows_of
+from .columns import column_of, rows_of, size_of
 from .ops import Block, Parsing, refused
 from .recording import DrawOfPart, Node, Recording, Unfit, calling, raw_of, reference, spec_of
 from .specs import TypeSpec
 
-__all__ = ["Trace", "as_column", "traced"]
+__all__ = ["Trace", "as_column", "columns_of", "live", "traced"]
 
 _LARGE_PIXELS = 1 << 14
 
@@ -41,6 +41,8 @@ class Trace:
     draws : list of Draw
     draws_need : list of int
         The slots of the values that its draws depend on.
+    made : int
+        The bytes of the last columns, and of what they were made of.
 
     Raises
     ------
@@ -54,23 +56,30 @@ class Trace:
         self.specs = [spec_of(raw) for raw in raws]
         self._count = len(recording.symbols)
         self.captures = recording.captures
-        needed = {slot for is_slot, slot in self.outputs if is_slot}
-        kept = []
-        for node in reversed(recording.nodes):
-            if not (node.op.pure and node.slots) or needed.intersection(node.slots):
-                needed.update(slot for is_slot, slot in node.inputs if is_slot)
-                kept.append(node)
-        self.nodes = kept[::-1]
-        self._find_draws(recording, needed)
-        self._steps = self._fused = self._late = _steps(self.nodes, self.outputs)
+        self.made = 0
+        self.nodes = live(recording.nodes, self.outputs)
+        references = [ref for node in self.nodes for ref in node.inputs] + self.outputs
+        self._find_draws(recording, {slot for is_slot, slot in references if is_slot})
+        self._steps = self._fused = self._columns = _steps(self.nodes, self.outputs)
+        self._late = _steps([], [])
         self._early: list[Node] = []
-        if self.is_large and self.is_pure:
-            from .fusing import fused  # which others do without
+        specs = [symbol.spec for symbol in recording.symbols]
+        if self.is_large or any(spec.shape.ndims == 3 for spec in specs):
+            self._fuse(specs)
 
-            specs = [symbol.spec for symbol in recording.symbols]
-            self._fused = _steps(fused(self.nodes, self.outputs, specs, spec_of), self.outputs)
-            late = self._divide(specs)
-            self._late = _steps(fused(late, self.outputs, specs, spec_of), self.outputs)
+    def _fuse(self, specs: Sequence[TypeSpec]) -> None:
+        """Make one of operations on images that follow each other."""
+        from .fusing import Distortion, Pixels, fused  # which others do without
+        from .raw_images import with_images
+
+        def steps(nodes: Sequence[Node], kind: type[Any]) -> list[tuple[Node, list[int]]]:
+            return _steps(fused(nodes, self.outputs, specs, spec_of, kind), self.outputs)
+
+        nodes = with_images(self.nodes, self.outputs)
+        self._columns = steps(nodes, Distortion)
+        if self.is_large and self.is_pure:
+            self._fused = steps(self.nodes, Pixels)
+            self._late = steps(self._divide(nodes, specs), Pixels)
 
     def _find_draws(self, recording: Recording, needed: set[int]) -> None:
         """Tell apart what decides which of its parts draw."""
@@ -120,25 +129,25 @@ class Trace:
                         blocks[at] = slots[node.inputs[at][1]] = Block(column, True)
                 if runs:
                     for slot, block in zip(
-                        node.slots, _of_blocks(node, count, blocks), strict=True
+                        node.slots, columns_of(node, count, blocks), strict=True
                     ):
                         slots[slot] = block
         return [slots[slot].value for slot in self.drawn]
 
-    def _divide(self, specs: Sequence[TypeSpec]) -> list[Node]:
+    def _divide(self, nodes: Sequence[Node], specs: Sequence[TypeSpec]) -> list[Node]:
         """Tell what does not come to images apart, to do it for many elements at once.
 
         Returns the rest.
         """
         ready = set(self.given)
-        for node in self.nodes:
+        for node in nodes:
             needs = {slot for is_slot, slot in node.inputs if is_slot}
             small = not any(map(_is_image, [*node.specs, *(specs[slot] for slot in needs)]))
             if node.op.block is not None and small and needs and needs <= ready:
                 self._early.append(node)
                 ready.update(node.slots)
         done = {id(node) for node in self._early}
-        late = [node for node in self.nodes if id(node) not in done]
+        late = [node for node in nodes if id(node) not in done]
         references = [ref for node in late for ref in node.inputs] + self.outputs
         self._carried = sorted(ready.intersection(slot for is_slot, slot in references if is_slot))
         self._early_steps = _steps(self._early, [(True, slot) for slot in self._carried])
@@ -148,6 +157,11 @@ class Trace:
     def is_divided(self) -> bool:
         """Whether part of it is done for many elements at once, and the rest one by one."""
         return bool(self._early)
+
+    @property
+    def has_late(self) -> bool:
+        """Whether anything is left to be done one by one."""
+        return bool(self._late)
 
     def early(self, count: int, columns: Sequence[Any]) -> list[Any]:
         """Columns of what :meth:`late` takes, from columns of `count` elements."""
@@ -231,14 +245,14 @@ class Trace:
         if parsed:
             steps, given = self._steps[1:], self.nodes[0].slots
         else:
-            steps, given = self._steps, tuple(self.given)
+            steps, given = self._columns, tuple(self.given)
         blocks = [Block(column, True) for column in columns]
         found = self._run_blocks(steps, given, self.outputs, count, blocks)
         return [as_column(block, count) for block in found]
 
     def run_blocks(self, count: int, given: Sequence[Block]) -> list[Block]:
         """The same of Blocks, and to Blocks."""
-        return self._run_blocks(self._steps, self.given, self.outputs, count, given)
+        return self._run_blocks(self._columns, self.given, self.outputs, count, given)
 
     def _run_blocks(
         self,
@@ -249,16 +263,20 @@ class Trace:
         blocks: Sequence[Block],
     ) -> list[Block]:
         slots: list[Any] = [None] * self._count
+        made = sum(size_of(block.value) for block in blocks)
         for slot, block in zip(given, blocks, strict=True):
             slots[slot] = block
         with np.errstate(all="ignore"):
             for node, done in steps:
-                found = _of_blocks(node, count, _blocks_of(node, slots))
+                found = columns_of(node, count, _blocks_of(node, slots))
                 for slot, each in zip(node.slots, found, strict=True):
                     slots[slot] = each
+                if not node.op.cheap:
+                    made += sum(size_of(each.value) for each in found)
                 for slot in done:
                     slots[slot] = None
                 del found
+        self.made = made
         return [slots[ref] if is_slot else Block(ref, False) for is_slot, ref in wanted]
 
 
@@ -266,8 +284,19 @@ def _blocks_of(node: Node, slots: Sequence[Any]) -> list[Any]:
     return [slots[ref] if is_slot else Block(ref, False) for is_slot, ref in node.inputs]
 
 
-def _of_blocks(node: Node, count: int, blocks: Sequence[Block]) -> list[Block]:
-    """What an operation gives for `count` elements."""
+def live(nodes: Sequence[Node], outputs: Sequence[tuple[bool, Any]]) -> list[Node]:
+    """The operations whose outputs are needed, or that do more than to give these."""
+    needed = {slot for is_slot, slot in outputs if is_slot}
+    kept = []
+    for node in reversed(nodes):
+        if not (node.op.pure and node.slots) or needed.intersection(node.slots):
+            needed.update(slot for is_slot, slot in node.inputs if is_slot)
+            kept.append(node)
+    return kept[::-1]
+
+
+def columns_of(node: Node, count: int, blocks: Sequence[Block]) -> list[Block]:
+    """The columns that an operation gives for `count` elements."""
     result = None
     if node.op.block is not None:
         result = node.op.block(count, *blocks, **node.attributes)

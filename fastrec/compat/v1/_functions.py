@@ -9,22 +9,19 @@ many, as it does with operations of version 2.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
-from typing import Any
-
-import numpy as np
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
 
 import fastrec
-from fastrec.columns import Arrays
 
 from .._tf import recording as _calls
+from .._tf.kernels.philox import Philox
 from .._tf.ops import Block, Op
 from .._tf.ops.draws import Drawing, Starts
 from .._tf.seeds import running
 from .._tf.specs import TensorSpec, TypeSpec
 from .._tf.structure import flatten, pack
 from .._tf.tensor import as_array, convert_to_tensor
-from ._blocks import Same, run_block
 from ._composites import (
     COMPOSITES,
     SparseTensor,
@@ -43,7 +40,10 @@ from .constants import convert_to_tensor as as_graph_tensor
 from .constants import of_array, placeholder
 from .graph import FunctionGraph, get_default_graph
 
-__all__ = ["GraphFunction", "captured_values"]
+__all__ = ["GraphFunction", "Way", "captured_values", "dependent", "drawing", "emit"]
+
+#: Besides draws, stateful operations that may be run for many records before the next one is.
+_INDEPENDENT = ("Assert", "LoopVariable", "MapElement", "NoOp", "ReadFile")
 
 
 def captured_values() -> dict[Tensor, Any]:
@@ -56,24 +56,54 @@ def _step() -> Any:
     return (running.get() or {}).get("step")
 
 
-def _column(block: Block) -> Any:
-    """A column of the trace as one of a graph; None where that is not to be had."""
-    if not block.many:
-        return Same(as_array(block.value))
-    column = block.value
-    if isinstance(column, (np.ndarray, fastrec.Bytes, fastrec.Ragged, Arrays)):
-        return column
-    if isinstance(column, list) and all(isinstance(row, np.ndarray) for row in column):
-        return column
-    return None
+class Way(NamedTuple):
+    """How operations of a graph are run by a trace.
+
+    Attributes
+    ----------
+    step : callable
+        Gives the step of a session that they are run in.
+    start : callable
+        Of an operation that draws: gives the state that the first draw of a block begins with.
+    """
+
+    step: Callable[[], Any]
+    start: Callable[[Operation], Philox]
 
 
-def _as_op(op: Operation) -> Op:
-    """An operation of a graph, for the trace of a data set."""
+_OF_DATA_SET = Way(_step, first_state)
+
+
+def _within(ops: Iterable[Operation]) -> Iterator[Operation]:
+    """Operations, and those that their kernels run."""
+    for op in ops:
+        yield op
+        yield from _within(op.inner or ())
+
+
+def dependent(op: Operation) -> Operation | None:
+    """The part of it that may not be run for many records before the next operation is."""
+    return next((each for each in _within([op]) if not _independent(each)), None)
+
+
+def _independent(op: Operation) -> bool:
+    if op.blocking:
+        return False
+    inner = op.inner is not None
+    return inner or not op.stateful or isinstance(op.row, Drawing) or op.type in _INDEPENDENT
+
+
+def drawing(ops: Iterable[Operation]) -> list[Operation]:
+    """Those that draw random numbers, also within others."""
+    return [op for op in _within(ops) if isinstance(op.row, Drawing)]
+
+
+def _as_op(op: Operation, way: Way) -> Op:
+    """An operation of a graph, for the trace of a data set, or of a queue runner."""
 
     def kernel(*values: Any, **_: Any) -> tuple[Any, ...]:
         try:
-            found = op.kernel(_step(), *map(as_array, values))
+            found = op.kernel(way.step(), *map(as_array, values))
         except Exception as error:
             changed = raised(error, op)
             if changed is error:
@@ -84,33 +114,9 @@ def _as_op(op: Operation) -> Op:
     def infer(*_: Any, **__: Any) -> list[TypeSpec]:
         return [TensorSpec(out.shape.sizes, out.dtype) for out in op.outputs]
 
-    def block(count: int, *blocks: Block, **_: Any) -> Any:
-        own = None if op.row is None else op.row.block
-        made = None if own is None else own(count, *blocks, **op.attrs)
-        if made is not None:
-            return made
-        columns = [_column(block) for block in blocks]
-        if any(column is None for column in columns) or all(not block.many for block in blocks):
-            return None
-        with np.errstate(all="ignore"):
-            found = run_block(op, _step(), columns, count)
-        return tuple(
-            Block(c.value, False) if isinstance(c, Same) else Block(_whole(c), True) for c in found
-        )
-
-    return Op(
-        op.type,
-        kernel,
-        infer,
-        block,
-        pure=not (op.stateful or op.blocking),
-        cheap=op.type in ("Identity", "Reshape", "DecodeRaw", "Cast"),
-        parsing=None if op.row is None else op.row.parsing,
-    )
-
-
-def _whole(column: Any) -> Any:
-    return column.array() if hasattr(column, "array") else column
+    if op.row is not None and not isinstance(op.row, Drawing):
+        return op.row.but(name=op.type, kernel=kernel, infer=infer)
+    return Op(op.type, kernel, infer, pure=dependent(op) is None and not drawing([op]))
 
 
 class GraphFunction:
@@ -244,7 +250,7 @@ def _emitted(found: Sequence[Any], values: dict[Tensor, Any]) -> list[Any]:
     wanted = [tensor for each in found for tensor in pieces(each)]
     for op in needed([tensor.op for tensor in wanted if tensor not in values], frozenset(values)):
         if not all(out in values for out in op.outputs) or not op.outputs:
-            _emit(op, values)
+            emit(op, values, _OF_DATA_SET)
     left = iter([values[tensor] for tensor in wanted])
     return [
         _calls.run(make_op(each), [next(left) for _ in pieces(each)])
@@ -254,31 +260,37 @@ def _emitted(found: Sequence[Any], values: dict[Tensor, Any]) -> list[Any]:
     ]
 
 
-def _emit(op: Operation, values: dict[Tensor, Any]) -> None:
+def emit(op: Operation, values: dict[Tensor, Any], way: Way) -> None:
+    """Run an operation on the values that its inputs have, or note it down.
+
+    The values of its outputs are added.
+    """
     inputs = [values[tensor] for tensor in op.inputs]
     known = not any(isinstance(_calls.raw_of(value), _calls.Symbol) for value in inputs)
     call = _calls.current_call()
     if isinstance(op.row, Drawing) and isinstance(call, _calls.Recording):
-        made = _drawn(op, op.row, inputs, call)
+        made = _drawn(op, op.row, inputs, call, way)
     elif known and isinstance(call, _calls.Recording) and (op.stateful or op.blocking):
-        made = call.add(_as_op(op), [_calls.raw_of(value) for value in inputs], {})
+        made = call.add(_as_op(op, way), [_calls.raw_of(value) for value in inputs], {})
     elif known:
-        results = op.kernel(_step(), *[as_array(_calls.raw_of(value)) for value in inputs])
+        results = op.kernel(way.step(), *[as_array(_calls.raw_of(value)) for value in inputs])
         made = tuple(map(convert_to_tensor, results))
     else:
-        shown = op.attrs if op.type == "Resize" else {}  # to those who run operations together
-        made = _calls.run(_as_op(op), inputs, **shown)
+        shown = {} if op.row is None else op.attrs
+        made = _calls.run(_as_op(op, way), inputs, **shown)
     outputs = made if isinstance(made, tuple) else (made,)
     values.update(zip(op.outputs, outputs, strict=False))
 
 
-def _drawn(op: Operation, row: Drawing, inputs: Sequence[Any], call: _calls.Recording) -> Any:
+def _drawn(
+    op: Operation, row: Drawing, inputs: Sequence[Any], call: _calls.Recording, way: Way
+) -> Any:
     """What an operation draws for each element."""
     raws, how = [_calls.raw_of(value) for value in inputs], attributes_of(op)
     blocks = row.blocks(*raws, **how)
     if blocks is None:
-        return call.add(_as_op(op), raws, {})
-    start = call.draw(Starts(functools.partial(first_state, op), blocks))
+        return call.add(_as_op(op, way), raws, {})
+    start = call.draw(Starts(functools.partial(way.start, op), blocks))
     return call.add(row, [start, *raws], how)
 
 

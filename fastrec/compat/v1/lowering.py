@@ -10,42 +10,49 @@ TensorFlow everywhere.
 
 from __future__ import annotations
 
+import functools
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, Protocol
+import time
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
 import fastrec
-from fastrec.columns import Arrays
+from fastrec.threads import usable_cpus
 
+from .._tf.columns import column_of, size_of
 from .._tf.data.explaining import explain_step, explaining
-from .._tf.ops.draws import Drawing
+from .._tf.data.rooms import Place, Room, block_of, places
+from .._tf.data.streams import elements
+from .._tf.ops import Block as Columns
+from .._tf.recording import Recording, calling
 from .._tf.shape import TensorShape
+from .._tf.specs import TensorSpec
+from .._tf.tensor import as_array
+from .._tf.trace import Trace
 from ._attempts import Cancellation
-from ._blocks import Column, Same, as_rows, column_of, row_of, run_block, whole
+from ._draws import state_of
+from ._functions import Way, dependent, drawing, emit
 from ._nodes import Operation, Tensor
 from ._plan import needed, raised
 from ._queueing import Queue
-from ._raw_images import with_images
 from ._reading import ReaderState
 from ._runtime import Runtime
 from ._sources import Block
+
+if TYPE_CHECKING:
+    import concurrent.futures
 
 __all__ = ["BlockPlan", "enqueuer", "set_lowering"]
 
 _FIRST_RECORDS, _MOST_RECORDS = 16, 512
 _BLOCK_BYTES = 1 << 23  # of all that is made of a block
+_LONG_S = 2e-4  # below which threads gain nothing
 
 _QUEUES = ("FIFOQueueV2", "RandomShuffleQueueV2", "PaddingFIFOQueueV2", "PriorityQueueV2")
 _READERS = ("TFRecordReaderV2", "FixedLengthRecordReaderV2", "TextLineReaderV2")
-#: Besides draws, stateful operations that may be run for many records before the next one is.
-_INDEPENDENT = ("Assert", "LoopVariable", "MapElement", "NoOp", "ReadFile")
-
 _PARSES = ("ParseSingleExample", "ParseSequenceExampleV2")
-
-#: Operations that move no bytes.
-_VIEWS = ("DecodeRaw", "Identity", "Reshape", "StridedSlice", "Transpose")
 
 _enabled = os.environ.get("FASTREC_COMPAT_LOWERING", "1") != "0"
 
@@ -83,7 +90,7 @@ class _Source(Protocol):
 
     op: Operation
 
-    def take(self, step: Any, count: int, wanted: Sequence[bool]) -> tuple[list[Column], int]:
+    def take(self, step: Any, count: int, wanted: Sequence[bool]) -> tuple[list[Any], int]:
         """Columns for the outputs of the operation that are wanted, and how many records."""
 
     def rows(self) -> list[tuple[Any, ...]]:
@@ -108,7 +115,7 @@ class _Reader:
         self.handles = (self._reader, self._files)
         self._block: Block | None = None
 
-    def take(self, step: Any, count: int, wanted: Sequence[bool]) -> tuple[list[Column], int]:
+    def take(self, step: Any, count: int, wanted: Sequence[bool]) -> tuple[list[Any], int]:
         self._state: ReaderState = self._reader.kernel(step)[0]
         files = self._files.kernel(step)[0]
         block = self._block = self._state.read_block(files, count, step.cancellation)
@@ -136,11 +143,11 @@ class _Elements:
         self.handles = (self._queue,)
         self._rows: list[tuple[Any, ...]] = []
 
-    def take(self, step: Any, count: int, wanted: Sequence[bool]) -> tuple[list[Column], int]:
+    def take(self, step: Any, count: int, wanted: Sequence[bool]) -> tuple[list[Any], int]:
         self._state: Queue = self._queue.kernel(step)[0]
         self._rows = self._state.dequeue_ready(count, step.cancellation)
-        columns = zip(*self._rows, strict=True)
-        return [column_of(list(column)) for column in columns], len(self._rows)
+        columns = [[_scalar(value) for value in c] for c in zip(*self._rows, strict=True)]
+        return [column_of(column) for column in columns], len(self._rows)
 
     def rows(self) -> list[tuple[Any, ...]]:
         return self._rows
@@ -152,20 +159,9 @@ class _Elements:
         self._rows = []
 
 
-def _within(ops: Iterable[Operation]) -> Iterator[Operation]:
-    """Operations, and those that their kernels run."""
-    for op in ops:
-        yield op
-        yield from _within(op.inner or ())
-
-
-def _independent(op: Operation) -> bool:
-    """Whether it may be run for many records before the next operation is."""
-    if op.blocking:
-        return False
-    if op.inner is not None:
-        return all(map(_independent, op.inner))
-    return not op.stateful or isinstance(op.row, Drawing) or op.type in _INDEPENDENT
+def _scalar(value: Any) -> Any:
+    """A value, as columns have it: a string as bytes."""
+    return value[()] if value.dtype.kind == "O" and not value.ndim else value
 
 
 def _source_of(enqueue: Operation, ops: Sequence[Operation]) -> _Reader | _Elements:
@@ -201,32 +197,31 @@ class BlockPlan:
         if enqueue.type != "QueueEnqueueV2" or enqueue.inputs[0].op.type not in _QUEUES:
             raise _NotLowered("it is not the enqueue of an element", enqueue)
         self.enqueue, self._queue = enqueue, enqueue.inputs[0].op
-        self._same: dict[Tensor, Same] = {}
-        self._code: list[Operation] = []
-        known = (enqueue, self._queue, self.source.op, *self.source.handles)
-        for op in ops:
-            if op not in known:
-                self._add(op)
-        self._code = with_images(self._code, enqueue.inputs, self._same)
-        used = {tensor for op in (enqueue, *self._code) for tensor in op.inputs}
-        self._wanted = [tensor in used for tensor in self.source.op.outputs]
-        self._drawing = [op for op in _within(self._code) if isinstance(op.row, Drawing)]
+        known = {enqueue, self._queue, self.source.op, *self.source.handles}
+        outputs = self.source.op.outputs
+        self._step: Any = None
+        recording = Recording([TensorSpec(tensor.shape, tensor.dtype) for tensor in outputs])
+        values: dict[Tensor, Any] = dict(zip(outputs, recording.inputs, strict=True))
+        code = [op for op in ops if op not in known and op.type != "NoOp"]
+        with calling(recording), np.errstate(all="ignore"):
+            for op in code:
+                self._add(op, values)
+        self._trace = Trace(recording, [values[tensor] for tensor in enqueue.inputs[1:]])
+        references = [ref for node in self._trace.nodes for ref in node.inputs]
+        used = {slot for is_slot, slot in references + self._trace.outputs if is_slot}
+        self._wanted = [slot in used for slot in range(len(outputs))]
+        self._drawing = drawing(code)
         self._count = _FIRST_RECORDS
+        self._is_long = False  # whether what is done for each record by itself takes long
 
-    def _add(self, op: Operation) -> None:
-        if not _independent(op):
-            inner = next((each for each in _within([op]) if not _independent(each)), op)
-            raise _NotLowered(f"{inner.type} has effects that each record may see", inner)
-        ahead = [*op.inputs, *[t for other in op.control_inputs for t in other.outputs]]
-        if op.stateful or not all(tensor in self._same for tensor in ahead):
-            self._code.append(op)
-            return
+    def _add(self, op: Operation, values: dict[Tensor, Any]) -> None:
+        if (cause := dependent(op)) is not None:
+            raise _NotLowered(f"{cause.type} has effects that each record may see", cause)
+        way = Way(lambda: self._step, lambda op: state_of(op, self._step))
         try:
-            with np.errstate(all="ignore"):
-                values = op.kernel(None, *[self._same[tensor].value for tensor in op.inputs])
+            emit(op, values, way)
         except Exception as error:  # which it will raise again, in its place
             raise _NotLowered(f"it fails: {error}", op) from None
-        self._same.update(zip(op.outputs, map(Same, values), strict=True))
 
     # What a session executes.
 
@@ -254,45 +249,71 @@ class BlockPlan:
         self.source.forget()
         return []
 
-    def _columns(self, step: Any, taken: list[Column], count: int) -> list[Column]:
-        values: dict[Tensor, Column] = dict(self._same)
-        values.update(zip(self.source.op.outputs, taken, strict=True))
-        made = sum(map(_size, taken))
-        for op in self._code:
-            outputs = run_block(op, step, [values[tensor] for tensor in op.inputs], count)
-            values.update(zip(op.outputs, outputs, strict=True))
-            if op.type not in _VIEWS:
-                made += sum(map(_size, outputs))
-        columns = [whole(values[tensor]) for tensor in self.enqueue.inputs[1:]]
-        made += sum(map(_size, columns))
+    def _columns(self, step: Any, taken: list[Any], count: int) -> list[Any]:
+        self._step, trace = step, self._trace
+        blocks = [Columns(column, True) for column in taken]
+        given = [*taken, *trace.draws_of(count, blocks, {})]
+        if trace.has_late:
+            columns = self._late(count, trace.early(count, given))
+        else:
+            columns = trace.run_block(count, given)
+        made = trace.made + sum(map(size_of, columns))
         most = _BLOCK_BYTES * count // max(made, 1)
         self._count = max(1, min(_MOST_RECORDS, 4 * self._count, most))
         return columns
 
+    def _late(self, count: int, columns: list[Any]) -> list[Any]:
+        """Columns of what is left to be done for each record; in threads, if that takes long."""
 
-def _check(queue: Queue, columns: Sequence[Column]) -> None:
+        def put(job: tuple[Any, tuple[Room, int]]) -> Place:
+            values, (room, row) = job
+            return room, row, room.put(row, self._trace.late(values))
+
+        jobs = zip(elements((count, columns)), places(count), strict=False)
+        found: list[Place] = []
+        if not self._is_long:
+            begin = time.perf_counter()
+            found.append(put(next(jobs)))
+            self._is_long = time.perf_counter() - begin > _LONG_S
+        # Most of what takes long, as decoding an image, holds no lock.
+        found += _pool().map(put, jobs) if self._is_long else map(put, jobs)
+        return block_of(found)[1]
+
+
+@functools.cache
+def _pool() -> concurrent.futures.ThreadPoolExecutor:
+    """Threads that help those of queue runners, in this process."""
+    import concurrent.futures  # which takes as long as all of this package
+
+    return concurrent.futures.ThreadPoolExecutor(usable_cpus(), "fastrec-rows")
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_pool.cache_clear)  # which has none of the threads
+
+
+def _check(queue: Queue, columns: Sequence[Any]) -> None:
     """Refuse rows of a shape that the queue does not take, which has its own text for one row."""
     for column, shape in zip(columns, queue.shapes or (), strict=False):
         if isinstance(column, np.ndarray):
             TensorShape(shape).assert_is_compatible_with(column.shape[1:])
 
 
-def _size(column: Column) -> int:
-    if isinstance(column, list):
-        return sum(row.nbytes for row in column)
-    if isinstance(column, (fastrec.Ragged, Arrays)):
-        return _size(column.values)
-    return getattr(column, "nbytes", 0)
+def _rows(column: Any) -> Any:
+    """A column as an array, or a list of arrays where shapes differ."""
+    if isinstance(column, fastrec.Bytes):
+        return column.to_numpy()
+    return column if isinstance(column, np.ndarray) else [as_array(row) for row in column]
 
 
-def _put(queue: Queue, columns: list[Column], count: int, step: Cancellation) -> None:
-    rows = [as_rows(column, count) for column in columns]
+def _put(queue: Queue, columns: list[Any], count: int, step: Cancellation) -> None:
+    rows = [_rows(column) for column in columns]
     whole = [row for row in rows if isinstance(row, np.ndarray)]
     if len(whole) == len(rows):
         queue.enqueue_many(tuple(whole), step, given=True)
         return
     for i in range(count):
-        queue.enqueue(tuple([row_of(column, i) for column in rows]), step)
+        queue.enqueue(tuple([r[i] if isinstance(r, list) else r[i, ...] for r in rows]), step)
 
 
 def enqueuer(sess: Any, op: Any) -> Callable[[], Any]:
