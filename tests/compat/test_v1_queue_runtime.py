@@ -409,6 +409,16 @@ def test_a_queue_that_is_fed_is_waited_for_in_silence(monkeypatch: pytest.Monkey
     assert waiting.result() == 1
 
 
+def test_a_large_element_that_is_given_is_kept_unless_it_is_a_part_of_something_larger() -> None:
+    queue = make("fifo", shape=(300, 300))
+    whole, part = np.ones((300, 300), np.int64), np.ones((4, 300, 300), np.int64)[2]
+    for given in (False, True):
+        for value in (whole, part):
+            queue.enqueue((value,), ALWAYS, given=given)
+    shared = [np.shares_memory(row, whole) for (row,) in queue.order.take(4)]
+    assert shared == [False, False, True, False]
+
+
 def test_many_threads_lose_and_double_nothing(kind: str) -> None:
     queue = make(kind, capacity=5)
 

@@ -100,7 +100,7 @@ class Enqueue(Attempt):
         if room <= 0:
             return BLOCKED
         if self.row is not None:
-            queue.insert(self.row)
+            queue.insert(self.row, self.given)
             return DONE
         count = min(room, self.count - self.position)
         queue.insert_many(self.columns, self.position, self.position + count, self.given)

@@ -74,8 +74,8 @@ class PriorityQueue(Queue):
                 f"Expected the priority element to be a scalar, but received shape: {inner}",
             )
 
-    def insert(self, row: Row) -> None:
-        self._heap.put(self._heap.rank([int(row[0])], [self.rows.put(row)]))
+    def insert(self, row: Row, given: bool = False) -> None:
+        self._heap.put(self._heap.rank([int(row[0])], [self.rows.put(row, given)]))
         self.fed += 1
 
     def insert_many(self, columns: Row, start: int, stop: int, given: bool = False) -> None:

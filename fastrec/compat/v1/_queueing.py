@@ -133,8 +133,8 @@ class Queue:
 
     # Elements in and out, under the lock.
 
-    def insert(self, row: Row) -> None:
-        self.order.put((self.rows.put(row),))
+    def insert(self, row: Row, given: bool = False) -> None:
+        self.order.put((self.rows.put(row, given),))
         self.fed += 1
 
     def insert_many(self, columns: Row, start: int, stop: int, given: bool = False) -> None:
@@ -147,8 +147,10 @@ class Queue:
 
     # Operations.
 
-    def enqueue(self, row: Row, step: Cancellation) -> None:
+    def enqueue(self, row: Row, step: Cancellation, *, given: bool = False) -> None:
         """Put one element in, when there is room.
+
+        `given`: it will not be written to any more, so that it may be kept without a copy.
 
         Raises
         ------
@@ -158,13 +160,10 @@ class Queue:
             When a component has another shape than it should.
         """
         self._check(row)
-        self._attempt(Enqueue((), 1, row), self.enqueues, step)
+        self._attempt(Enqueue((), 1, row, given), self.enqueues, step)
 
     def enqueue_many(self, columns: Row, step: Cancellation, *, given: bool = False) -> None:
-        """Put a batch of elements in, one by one, as there is room. Raises as `enqueue` does.
-
-        `given`: it will not be written to any more, so that it may be kept without a copy.
-        """
+        """Put a batch of elements in, one by one, as there is room, as :meth:`enqueue` does."""
         count = self._count(columns)
         if count:
             self._attempt(Enqueue(columns, count, given=given), self.enqueues, step)

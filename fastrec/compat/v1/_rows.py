@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import heapq
 import math
+import sys
 from collections import deque
 from collections.abc import Iterable, Sequence
 from typing import Any, Protocol
@@ -51,14 +52,14 @@ def row_bytes(dtypes: Sequence[np.dtype[Any]], shapes: Sequence[Sequence[int]]) 
 class Rows(Protocol):
     """Elements, in no order. Not for several threads at once, `gather` and `copy` aside."""
 
-    def put(self, row: Row) -> Any:
-        """Keep a copy of an element, under the token that is returned."""
-
-    def put_many(self, columns: Row, start: int, stop: int, given: bool = False) -> Sequence[Any]:
-        """Keep copies of elements `start` to `stop` of a batch.
+    def put(self, row: Row, given: bool = False) -> Any:
+        """Keep a copy of an element, under the token that is returned.
 
         `given`: it will not be written to any more, so that it may be kept without a copy.
         """
+
+    def put_many(self, columns: Row, start: int, stop: int, given: bool = False) -> Sequence[Any]:
+        """Keep copies of elements `start` to `stop` of a batch, with `given` as :meth:`put`."""
 
     def copy(self, token: Any) -> Row:
         """An element that is still kept."""
@@ -113,7 +114,7 @@ class Slabs:
         self._free[:0] = range(slots - 1, self._slots - 1, -1)
         self._slabs, self._slots = larger, slots
 
-    def put(self, row: Row) -> int:
+    def put(self, row: Row, given: bool = False) -> int:
         if not self._free:
             self._grow(1)
         slot = self._free.pop()
@@ -148,7 +149,7 @@ class Loose:
     def __init__(self, dtypes: Sequence[np.dtype[Any]]) -> None:
         self._dtypes = dtypes
 
-    def put(self, row: Row) -> Row:
+    def put(self, row: Row, given: bool = False) -> Row:
         return tuple([np.array(v, dtype) for v, dtype in zip(row, self._dtypes, strict=True)])
 
     def put_many(self, columns: Row, start: int, stop: int, given: bool = False) -> list[Row]:
@@ -172,6 +173,12 @@ class Apart(Loose):
         self._shapes = shapes
         self._spares = [_core.Spares(_SPARE) for _ in shapes]
 
+    def put(self, row: Row, given: bool = False) -> Row:
+        if not given:
+            return super().put(row)
+        parts = zip(row, self._dtypes, strict=True)
+        return tuple([v if _is_whole(v, dtype) else np.array(v, dtype) for v, dtype in parts])
+
     def put_many(self, columns: Row, start: int, stop: int, given: bool = False) -> list[Row]:
         # One row of a batch keeps all of it in memory.
         if not given or len(columns[0]) > _FEW_ROWS:
@@ -190,6 +197,12 @@ class Apart(Loose):
             for places, value in zip(batch, row, strict=True):
                 places[i] = value
         return batch
+
+
+def _is_whole(value: Array, dtype: np.dtype[Any]) -> bool:
+    """Whether an array of that type keeps hardly anything else in memory."""
+    memory = value if value.base is None else value.base
+    return value.dtype == dtype and getattr(memory, "nbytes", sys.maxsize) <= value.nbytes * 1.01
 
 
 def _room(shape: tuple[int, ...], dtype: np.dtype[Any], spares: _core.Spares) -> Array:

@@ -23,7 +23,6 @@ from fastrec.threads import usable_cpus
 
 from .._tf.columns import column_of, size_of
 from .._tf.data.explaining import explain_step, explaining
-from .._tf.data.rooms import Place, Room, block_of, places
 from .._tf.data.streams import elements
 from .._tf.ops import Block as Columns
 from .._tf.recording import Recording, calling
@@ -235,7 +234,7 @@ class BlockPlan:
             raise raised(error, self.source.op) from error.__cause__
         drawn = [getattr(step.session.kept(op), "position", None) for op in self._drawing]
         try:
-            columns = self._columns(step, taken, count)
+            columns = list(map(_rows, self._columns(step, taken, count)))
             _check(queue, columns)
         except Exception as error:
             for op, number in zip(self._drawing, drawn, strict=True):
@@ -264,20 +263,15 @@ class BlockPlan:
 
     def _late(self, count: int, columns: list[Any]) -> list[Any]:
         """Columns of what is left to be done for each record; in threads, if that takes long."""
-
-        def put(job: tuple[Any, tuple[Room, int]]) -> Place:
-            values, (room, row) = job
-            return room, row, room.put(row, self._trace.late(values))
-
-        jobs = zip(elements((count, columns)), places(count), strict=False)
-        found: list[Place] = []
+        each, values = self._trace.late, elements((count, columns))
+        rows: list[tuple[Any, ...]] = []
         if not self._is_long:
             begin = time.perf_counter()
-            found.append(put(next(jobs)))
+            rows.append(each(next(values)))
             self._is_long = time.perf_counter() - begin > _LONG_S
         # Most of what takes long, as decoding an image, holds no lock.
-        found += _pool().map(put, jobs) if self._is_long else map(put, jobs)
-        return block_of(found)[1]
+        rows += _pool().map(each, values) if self._is_long else map(each, values)
+        return [list(column) for column in zip(*rows, strict=True)]
 
 
 @functools.cache
@@ -292,13 +286,6 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_pool.cache_clear)  # which has none of the threads
 
 
-def _check(queue: Queue, columns: Sequence[Any]) -> None:
-    """Refuse rows of a shape that the queue does not take, which has its own text for one row."""
-    for column, shape in zip(columns, queue.shapes or (), strict=False):
-        if isinstance(column, np.ndarray):
-            TensorShape(shape).assert_is_compatible_with(column.shape[1:])
-
-
 def _rows(column: Any) -> Any:
     """A column as an array, or a list of arrays where shapes differ."""
     if isinstance(column, fastrec.Bytes):
@@ -306,14 +293,21 @@ def _rows(column: Any) -> Any:
     return column if isinstance(column, np.ndarray) else [as_array(row) for row in column]
 
 
+def _check(queue: Queue, columns: Sequence[Any]) -> None:
+    """Refuse rows of a shape that the queue does not take, which has its own text for one row."""
+    for column, shape in zip(columns, queue.shapes or (), strict=False):
+        rows = isinstance(column, list)
+        for found in {row.shape for row in column} if rows else (column.shape[1:],):
+            TensorShape(shape).assert_is_compatible_with(found)
+
+
 def _put(queue: Queue, columns: list[Any], count: int, step: Cancellation) -> None:
-    rows = [_rows(column) for column in columns]
-    whole = [row for row in rows if isinstance(row, np.ndarray)]
-    if len(whole) == len(rows):
-        queue.enqueue_many(tuple(whole), step, given=True)
+    if all(isinstance(column, np.ndarray) for column in columns):
+        queue.enqueue_many(tuple(columns), step, given=True)
         return
     for i in range(count):
-        queue.enqueue(tuple([r[i] if isinstance(r, list) else r[i, ...] for r in rows]), step)
+        row = [column[i] if isinstance(column, list) else column[i, ...] for column in columns]
+        queue.enqueue(tuple(row), step, given=True)
 
 
 def enqueuer(sess: Any, op: Any) -> Callable[[], Any]:
