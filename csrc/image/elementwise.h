@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Functions of each number of an array of floats.
- *
- * They are calculated in double precision and rounded once, so that a result is the nearest float
- * but for one in some thousands, which is the second nearest; and the same on every machine with
- * the exception of numbers that are left to libm: angles above 2^20, and powers of what is negative
- * or not finite. `out` may be `x`.
+ * Functions of each number of an array of floats, as TensorFlow approximates them in single
+ * precision: on x86 its numbers to the bit, up to 6 floats beside the nearest. They are the same on
+ * every machine with three exceptions: what is left to libm, subnormal numbers, which are zeros on
+ * x86, and reciprocal roots, which begin with the processor's own estimate where it has AVX2.
  */
 #ifndef FASTREC_ELEMENTWISE_H
 #define FASTREC_ELEMENTWISE_H
@@ -20,14 +18,13 @@ typedef enum {
     FR_ELEMENTWISE_SIGMOID,
     FR_ELEMENTWISE_SIN,
     FR_ELEMENTWISE_COS,
+    FR_ELEMENTWISE_RSQRT,
     FR_ELEMENTWISE_COUNT
 } fr_elementwise;
 
-/* `function` is one of those above. */
-void fr_elementwise_apply(fr_elementwise function, const float *x, size_t count, float *out);
-
-/* Each number to the power of the one at its place, or all to that of one, as pow() has it. */
-void fr_elementwise_power(const float *x, const float *powers, bool one_power, size_t count,
+/* `function` is one of those above. `count` is a multiple of `row`, the numbers of one tensor;
+   those that are left over from its packets of eight are calculated by libm. `out` may be `x`. */
+void fr_elementwise_apply(fr_elementwise function, const float *x, size_t count, size_t row,
                           float *out);
 
 #endif

@@ -896,8 +896,11 @@ cdef extern from "image/elementwise.h" nogil:
         FR_ELEMENTWISE_COUNT
 
     void fr_elementwise_apply(
-        fr_elementwise function, const float *x, size_t count, float *out) noexcept
-    void fr_elementwise_power(
+        fr_elementwise function, const float *x, size_t count, size_t row, float *out) noexcept
+
+
+cdef extern from "image/power.h" nogil:
+    void fr_power(
         const float *x, const float *powers, bint one_power, size_t count, float *out) noexcept
 
 

@@ -1,15 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 
-cdef tuple ELEMENTWISE = ("exp", "log", "log1p", "tanh", "sigmoid", "sin", "cos")
+cdef tuple ELEMENTWISE = ("exp", "log", "log1p", "tanh", "sigmoid", "sin", "cos", "rsqrt")
 
 
-def elementwise(str function, x):
+def elementwise(str function, x, Py_ssize_t row=0):
     """Calculate a function of each number.
 
     Parameters
     ----------
-    function : {"exp", "log", "log1p", "tanh", "sigmoid", "sin", "cos"}
+    function : {"exp", "log", "log1p", "tanh", "sigmoid", "sin", "cos", "rsqrt"}
     x : ndarray of float32
+    row : int, optional
+        The size of each of several tensors that `x` has one after the other.
 
     Returns
     -------
@@ -20,12 +22,15 @@ def elementwise(str function, x):
     cdef float[::1] out
     if x.dtype != np.float32:
         raise TypeError(f"x must be float32, got {x.dtype}")
+    if row < 0 or (row and x.size % row):
+        raise ValueError(f"row must divide the {x.size} numbers, got {row}")
     result = empty(x.shape, np.float32)
     if result.size:
         source, out = np.ascontiguousarray(x).reshape(-1), result.reshape(-1)
         with nogil:
             c.fr_elementwise_apply(
-                <c.fr_elementwise>code, &source[0], <size_t>source.shape[0], &out[0])
+                <c.fr_elementwise>code, &source[0], <size_t>source.shape[0],
+                <size_t>(row or source.shape[0]), &out[0])
     return result
 
 
@@ -53,7 +58,7 @@ def power(x, powers):
         source, out = np.ascontiguousarray(x).reshape(-1), result.reshape(-1)
         by = np.ascontiguousarray(powers).reshape(-1)
         with nogil:
-            c.fr_elementwise_power(
+            c.fr_power(
                 &source[0], &by[0], by.shape[0] == 1, <size_t>source.shape[0], &out[0])
     return result
 

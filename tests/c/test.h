@@ -7,6 +7,7 @@
 #define FASTREC_TEST_H
 
 #include <fcntl.h>
+#include <math.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -99,6 +100,17 @@ static inline uint64_t test_random(uint64_t *seed) {
     z = (z ^ z >> 30) * UINT64_C(0xBF58476D1CE4E5B9);
     z = (z ^ z >> 27) * UINT64_C(0x94D049BB133111EB);
     return z ^ z >> 31;
+}
+
+/* Any float but one that signals. */
+static inline float test_random_float(uint64_t *random) {
+    const uint64_t kind = test_random(random) % 4;
+    const uint32_t bits = (uint32_t)test_random(random);
+    float x;
+    if (kind == 0) return (float)(bits % 1000) / 250 - 2;
+    if (kind == 1) return (float)(bits % 16) / 4 - 2;
+    memcpy(&x, &bits, sizeof x);
+    return isnan(x) ? NAN : x;
 }
 
 static inline void test_fill(uint8_t *data, size_t size, uint64_t seed) {

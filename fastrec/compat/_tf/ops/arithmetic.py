@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -256,15 +257,24 @@ def _real(specs: Sequence[Any], *_: Any) -> list[TypeSpec]:
     return [TensorSpec(specs[0].shape, specs[0].dtype.real_dtype)]
 
 
-def _single(name: str, function: Callable[[Array], Any]) -> Callable[[Array], Any]:
-    """`function`, of many single-precision numbers natively."""
+def _float_function(name: str, function: Callable[[Array], Any]) -> Op:
+    """A function of floats; of those of single precision TensorFlow's approximation."""
+    native = name.lower()
 
-    def of_each(x: Array) -> Any:
-        if x.dtype == np.float32 and x.size >= _WORTH:
-            return _core.elementwise(name, x)
+    def of_rows(x: Array, row: int) -> Array:
+        if x.dtype == np.float32:
+            return _core.elementwise(native, x, row)
         return np.asarray(function(x), x.dtype)
 
-    return of_each
+    def block(_: int, x: Block) -> Any:
+        if isinstance(x.value, np.ndarray):
+            return of_rows(x.value, math.prod(x.value.shape[x.many :]))
+        return _of_rows(kernel, [x], {})
+
+    def kernel(x: Any) -> Array:
+        return of_rows(as_array(x), 0)
+
+    return Op(name, kernel, same_spec, block, kinds="fc")
 
 
 def _reciprocal_root(x: Array) -> Any:
@@ -278,14 +288,14 @@ NEG = unary("Neg", np.negative, "fic")
 SIGN = unary("Sign", np.sign, "fic")
 SQUARE = unary("Square", np.square, "fiuc")
 SQRT = unary("Sqrt", np.sqrt, "fc")
-RSQRT = unary("Rsqrt", _reciprocal_root, "fc")
-EXP = unary("Exp", np.exp, "fc")
-LOG = unary("Log", np.log, "fc")
-LOG1P = unary("Log1p", _single("log1p", np.log1p), "fc")
-SIN = unary("Sin", np.sin, "fc")
-COS = unary("Cos", _single("cos", np.cos), "fc")
-TANH = unary("Tanh", _single("tanh", np.tanh), "fc")
-SIGMOID = unary("Sigmoid", _single("sigmoid", lambda x: 1 / (1 + np.exp(-x))), "fc")
+RSQRT = _float_function("Rsqrt", _reciprocal_root)
+EXP = _float_function("Exp", np.exp)
+LOG = _float_function("Log", np.log)
+LOG1P = _float_function("Log1p", np.log1p)
+SIN = _float_function("Sin", np.sin)
+COS = _float_function("Cos", np.cos)
+TANH = _float_function("Tanh", np.tanh)
+SIGMOID = _float_function("Sigmoid", lambda x: 1 / (1 + np.exp(-x)))
 FLOOR = unary("Floor", np.floor, "f")
 CEIL = unary("Ceil", np.ceil, "f")
 RINT = unary("Rint", np.rint, "f")

@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The functions of elementwise.c, LANES numbers at a time, without branches. Included once for each
+ * kind of processor, with
+ *
+ *     TIER(name)    the name of a function
+ *     TARGET        the attribute of a function that uses the processor's vectors
+ *     LANES         floats in a vector
+ *
+ * and, where the processor has instructions for them, LESSER, GREATER, ROUNDED_DOWN, SCALED and
+ * GUESSED_ROOT.
+ */
+#define INLINE TARGET __attribute__((always_inline)) static inline
+#define packet TIER(packet)
+#define integers TIER(integers)
+
+typedef float packet __attribute__((vector_size(4 * LANES)));
+typedef int32_t integers __attribute__((vector_size(4 * LANES)));
+
+#define EVERY(x) ((packet){0} + (x))
+#define CHOOSE(where, a, b) ((packet)(((where) & (integers)(a)) | (~(where) & (integers)(b))))
+#define MAGNITUDE(x) ((packet)((integers)(x) & INT32_MAX))
+#if !defined(LESSER) /* where one of them is no number it is the first */
+#define LESSER(a, b) CHOOSE((b) < (a), b, a)
+#define GREATER(a, b) CHOOSE((b) > (a), b, a)
+#endif
+
+/* Numbers beyond 2^22 are not looked at. */
+INLINE packet TIER(rounded_down)(packet x) {
+#if defined(ROUNDED_DOWN)
+    return ROUNDED_DOWN(x);
+#else
+    const packet near = (x + ROUNDER) - ROUNDER;
+    return near - CHOOSE(near > x, EVERY(1), EVERY(0));
+#endif
+}
+
+/* Times a power of two, in two steps since it may be no normal number. */
+INLINE packet TIER(scaled)(packet x, packet power) {
+#if defined(SCALED)
+    return SCALED(x, power);
+#else
+    const integers whole = (integers)(power + ROUNDER) - (integers)EVERY(ROUNDER);
+    const integers half = whole >> 1, rest = whole - half;
+    return x * (packet)((half + 127) << 23) * (packet)((rest + 127) << 23);
+#endif
+}
+
+/* The integer that is nearest to x / ln 2, and what is left of x. */
+INLINE packet TIER(halved)(packet x, packet *rest) {
+    const packet power = TIER(rounded_down)(x * LOG2_E + 0.5f);
+    *rest = (x - power * LN2_FRONT) + power * LN2_REST;
+    return power;
+}
+
+INLINE packet TIER(exp)(packet given) {
+    packet r, x = LESSER(given, EVERY(EXP_HIGHEST));
+    const packet power = TIER(halved)(GREATER(x, EVERY(EXP_LOWEST - 1)), &r), z = r * r;
+    const packet odd = z * 0.008368945f + 0.16666518f;
+    packet even = z * 0.0013744964f + 0.041669652f;
+    even = z * even + 0.49999988f;
+    const packet found = TIER(scaled)(z * (r * odd + even) + (r + 1), power);
+    return CHOOSE(given < EXP_LOWEST, EVERY(0), GREATER(found, given));
+}
+
+/* By the square of the root of e to the power of x, which is normal. */
+INLINE packet TIER(sigmoid)(packet given) {
+    packet r, x = LESSER(given, EVERY(SIGMOID_HIGHEST));
+    const packet power = TIER(halved)(GREATER(x, EVERY(EXP_LOWEST - 1)) * 0.5f, &r), z = r * r;
+    const packet odd = z * 0.008334713f + 0.16666877f;
+    const packet even = z * 0.041898668f + 0.49999142f;
+    const integers whole = (integers)(power + ROUNDER) - (integers)EVERY(ROUNDER);
+    x = (z * (r * odd + even) + (r + 1)) * (packet)((whole + 127) << 23);
+    x *= x;
+    return CHOOSE(given < EXP_LOWEST, EVERY(0), x / (1 + x));
+}
+
+/* By the logarithm of the fraction, which is between the roots of 1/2 and of 2. */
+INLINE packet TIER(log)(packet given) {
+    const integers tiny = MAGNITUDE(given) < FLT_MIN;
+    const integers bits = (integers)CHOOSE(tiny, given * 0x1p24f, given);
+    packet e = __builtin_convertvector(bits >> 23 & 255, packet) - 126;
+    e -= CHOOSE(tiny, EVERY(24), EVERY(0));
+    packet m = (packet)((bits & 0x007fffff) | 0x3f000000);
+    const integers low = m < 0.70710677f;
+    e -= CHOOSE(low, EVERY(1), EVERY(0));
+    m = (m - 1) + CHOOSE(low, m, EVERY(0));
+    const packet p = m * ((m * 0.18256296f + 1) * m + 1);
+    const packet q = ((m * 0.049616247f + 0.5992325f) * m + 1.5f) * m + 1;
+    const packet found = e * 0.6931472f + p / q;
+    const packet large = CHOOSE(given < INFINITY, found, given);
+    return CHOOSE(given > 0, large, CHOOSE(given == 0, EVERY(-INFINITY), EVERY(NAN)));
+}
+
+/* By W. Kahan's formula. */
+INLINE packet TIER(log1p)(packet x) {
+    const packet more = x + 1, log = TIER(log)(more), found = x * (log / (more - 1));
+    const packet flushed = (packet)((integers)x & (INT32_MIN | (MAGNITUDE(x) >= FLT_MIN)));
+    return CHOOSE((more == 1) | (more == log), flushed, found);
+}
+
+INLINE packet TIER(tanh)(packet x) {
+    x = GREATER(LESSER(x, EVERY(TANH_HIGHEST)), EVERY(-TANH_HIGHEST));
+    const packet z = x * x, cube = z * x;
+    const packet p = ((z * 1.3945536e-08f + 2.1027336e-05f) * z + 0.0035207567f) * z + 0.13402161f;
+    packet q = (z * 8.015777e-07f + 0.00033269514f) * z + 0.025972545f;
+    q = (q * z + 0.46735483f) * z + 1;
+    return (cube * p + x) / q;
+}
+
+/* The sine, or cosine; `are_large` where some angle may be `most` or more. */
+INLINE packet TIER(wave)(packet given, bool cosine, bool are_large, float most) {
+    const packet size = MAGNITUDE(given);
+    const packet shifted = size * 0.63661975f + ROUNDER, turns = shifted - ROUNDER;
+    integers quadrant = (integers)shifted;
+    packet x = size - turns * 1.5703125f; /* half of pi in four parts */
+    x = x - turns * 0.00048398972f;
+    x = x + turns * 1.6286504e-07f;
+    x = x + turns * 5.5644315e-11f;
+    for (int i = 0; are_large && i < LANES; i++)
+        if (size[i] >= most && size[i] < INFINITY) {
+            int32_t found;
+            x[i] = reduced(size[i], &found), quadrant[i] = found;
+        }
+    const packet z = x * x;
+    packet even = (z * 2.4372266e-05f - 0.001388652f) * z + 0.04166662f;
+    even = (even * z - 0.5f) * z + 1;
+    packet odd = (z * -0.00019592341f + 0.0083326874f) * z - 0.16666662f;
+    odd = (odd * z) * x + x;
+    const integers is_even = (quadrant & 1) == (cosine ? 0 : 1);
+    const integers sign = cosine ? (quadrant + 1) << 30 : (integers)given ^ quadrant << 30;
+    return (packet)((integers)CHOOSE(is_even, even, odd) ^ (sign & INT32_MIN));
+}
+
+/* In runs, which stay in the nearest cache. */
+INLINE void TIER(waves)(const float *x, size_t count, bool cosine, float most, float *out) {
+    for (size_t end = 0, i = 0; i < count;) {
+        int are_large = 0; /* as wide as the numbers, for which it vectorises */
+        end = count - i < RUN ? count : i + RUN;
+        for (size_t j = i; j < end; j++)
+            are_large |= fabsf(x[j]) >= most;
+        for (; i < end; i += LANES) {
+            packet a;
+            memcpy(&a, x + i, sizeof a);
+            a = are_large ? TIER(wave)(a, cosine, true, most) : TIER(wave)(a, cosine, false, most);
+            memcpy(out + i, &a, sizeof a);
+        }
+    }
+}
+
+/* From the processor's estimate, where there is one, by one step of Newton's. */
+INLINE packet TIER(rsqrt)(packet x) {
+#if defined(GUESSED_ROOT)
+    const packet guess = GUESSED_ROOT(x);
+    const packet found = (guess * -0.5f) * ((x * guess) * guess - 1) + guess;
+    return CHOOSE(found == found, found, guess);
+#else
+    for (int i = 0; i < LANES; i++)
+        x[i] = 1 / sqrtf(x[i]);
+    return x;
+#endif
+}
+
+#define EACH(function)                                                                             \
+    for (size_t i = 0; i < count; i += LANES) {                                                    \
+        packet a;                                                                                  \
+        memcpy(&a, x + i, sizeof a);                                                               \
+        a = TIER(function)(a);                                                                     \
+        memcpy(out + i, &a, sizeof a);                                                             \
+    }                                                                                              \
+    break
+
+/* `count` is a multiple of LANES. */
+TARGET static void TIER(apply)(fr_elementwise function, const float *x, size_t count, float *out) {
+    switch (function) {
+        case FR_ELEMENTWISE_EXP:
+            EACH(exp);
+        case FR_ELEMENTWISE_LOG:
+            EACH(log);
+        case FR_ELEMENTWISE_LOG1P:
+            EACH(log1p);
+        case FR_ELEMENTWISE_TANH:
+            EACH(tanh);
+        case FR_ELEMENTWISE_SIGMOID:
+            EACH(sigmoid);
+        case FR_ELEMENTWISE_SIN:
+            TIER(waves)(x, count, false, 25966, out);
+            break;
+        case FR_ELEMENTWISE_COS:
+            TIER(waves)(x, count, true, 18838, out);
+            break;
+        case FR_ELEMENTWISE_RSQRT:
+            EACH(rsqrt);
+        default:
+            break;
+    }
+}
+
+#undef TIER
+#undef TARGET
+#undef LANES
+#undef INLINE
+#undef packet
+#undef integers
+#undef EVERY
+#undef CHOOSE
+#undef MAGNITUDE
+#undef LESSER
+#undef GREATER
+#undef ROUNDED_DOWN
+#undef SCALED
+#undef GUESSED_ROOT
+#undef EACH
