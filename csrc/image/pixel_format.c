@@ -38,6 +38,13 @@ static inline uint16_t to_half(float x) {
     return (uint16_t)(sign | found);
 }
 
+/* The product moves the exponent, of subnormal numbers too; all ones stay so. */
+static inline float from_half(uint16_t half) {
+    const uint32_t u = half & 0x7fffu, sign = (half & 0x8000u) << 16;
+    const uint32_t finite = bits_of(float_of(u << 13) * 0x1p112f);
+    return float_of(sign | (u < 0x7c00 ? finite : u << 13 | 0x7f800000));
+}
+
 static inline uint16_t to_bfloat(float x) {
     const uint32_t u = bits_of(x);
     const uint32_t rounded = (u + 0x7fff + (u >> 16 & 1)) >> 16;
@@ -143,6 +150,16 @@ AVX2 static size_t store_wide(fr_pixel_type type, const float *row, size_t count
     }
 }
 
+AVX2 static size_t load_wide(const uint16_t *halves, size_t count, float *out) {
+    size_t i = 0;
+    if (!(fr_cpu_features() & FR_CPU_AVX2)) return 0;
+    for (; count - i >= 8; i += 8) {
+        const __m128i eight = _mm_loadu_si128((const void *)(halves + i));
+        _mm256_storeu_ps(out + i, _mm256_cvtph_ps(eight));
+    }
+    return i;
+}
+
 AVX2 static size_t store_pixels_wide(const fr_pixel_format *f, const float *row, uint8_t *out,
                                      size_t step) {
     if (f->channels != 3 || !(fr_cpu_features() & FR_CPU_AVX2)) return 0;
@@ -160,6 +177,11 @@ AVX2 static size_t store_pixels_wide(const fr_pixel_format *f, const float *row,
 #else
 static size_t store_wide(fr_pixel_type type, const float *row, size_t count, uint8_t *out) {
     (void)type, (void)row, (void)count, (void)out;
+    return 0;
+}
+
+static size_t load_wide(const uint16_t *halves, size_t count, float *out) {
+    (void)halves, (void)count, (void)out;
     return 0;
 }
 
@@ -189,6 +211,11 @@ void fr_pixel_format_store(fr_pixel_type type, const float *row, size_t count, u
         default:
             memcpy(out, row, count * sizeof *row);
     }
+}
+
+void fr_pixel_format_load_halves(const uint16_t *halves, size_t count, float *out) {
+    for (size_t i = load_wide(halves, count, out); i < count; i++)
+        out[i] = from_half(halves[i]);
 }
 
 #define PLANE 64 /* numbers of one channel that are brought together */

@@ -33,6 +33,9 @@ size_t fr_pixel_format_size(const fr_pixel_format *format);
 /* Writes numbers one after the other, as they are. */
 void fr_pixel_format_store(fr_pixel_type type, const float *row, size_t count, uint8_t *out);
 
+/* Writes `count` numbers of 16 bits in single precision. */
+void fr_pixel_format_load_halves(const uint16_t *halves, size_t count, float *out);
+
 /* Writes row `y` of the image at `out`. `row` may be changed. */
 void fr_pixel_format_row(const fr_pixel_format *format, float *row, size_t y, uint8_t *out);
 

@@ -21,7 +21,7 @@ from cpython.long cimport PyLong_AsLongLongAndOverflow
 from cpython.unicode cimport PyUnicode_AsUTF8AndSize
 from cpython.memoryview cimport PyMemoryView_FromObject
 from cpython.number cimport PyNumber_AsSsize_t
-from libc.stdint cimport INT64_MAX, int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdint cimport INT64_MAX, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcpy, memset
 
@@ -61,6 +61,7 @@ if hasattr(os, "register_at_fork"):  # Windows has no forks
 include "errors.pxi"
 include "checksum.pxi"
 include "buffers.pxi"
+include "hashes.pxi"
 include "index.pxi"
 include "deflate.pxi"
 include "reader.pxi"

@@ -512,6 +512,13 @@ cdef extern from "example/parallel_encode.h" nogil:
                       fr_buffer *out, fr_buffer *offsets, fr_error *err) noexcept
 
 
+cdef extern from "base/hashes.h" nogil:
+    ctypedef enum fr_hash:
+        FR_HASH_COUNT
+
+    uint64_t fr_hash_of(fr_hash hash, const uint64_t *key, fr_span text) noexcept
+
+
 cdef extern from "base/philox.h" nogil:
     ctypedef struct fr_philox:
         unsigned used
@@ -889,6 +896,8 @@ cdef extern from "image/pixel_format.h" nogil:
     size_t fr_pixel_format_size(const fr_pixel_format *format) noexcept
     void fr_pixel_format_store(
         fr_pixel_type type, const float *row, size_t count, uint8_t *out) noexcept
+    void fr_pixel_format_load_halves(
+        const uint16_t *halves, size_t count, float *out) noexcept
 
 
 cdef extern from "image/elementwise.h" nogil:

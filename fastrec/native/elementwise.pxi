@@ -77,3 +77,18 @@ def to_halves(x):
             c.fr_pixel_format_store(
                 c.FR_PIXEL_FLOAT16, &source[0], <size_t>source.shape[0], &out[0])
     return result
+
+
+def from_halves(x):
+    """Convert float16 to float32."""
+    cdef const uint16_t[::1] source
+    cdef float[::1] out
+    if x.dtype != np.float16:
+        raise TypeError(f"x must be float16, got {x.dtype}")
+    result = empty(x.shape, np.float32)
+    if result.size:
+        source = np.ascontiguousarray(x).reshape(-1).view(np.uint16)
+        out = result.reshape(-1)
+        with nogil:
+            c.fr_pixel_format_load_halves(&source[0], <size_t>source.shape[0], &out[0])
+    return result

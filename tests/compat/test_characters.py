@@ -3,10 +3,13 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
+import fastrec
 import fastrec.compat.v1 as v1
 import fastrec.compat.v2 as v2
+from fastrec import _core
 
 DAMAGED = b"a\xc3\xa9\xff\xf0\x9f\x98\x80z\xe2\x82"
 
@@ -65,9 +68,21 @@ def test_hashes_are_those_of_version_1(size: int) -> None:
     assert strong.tolist() == found.numpy().tolist()
 
 
-def test_hashes_as_published() -> None:
-    from fastrec.compat._tf.kernels.fingerprint import siphash
+def test_hashes_of_columns_are_those_of_strings() -> None:
+    texts = [bytes(range(size)) for size in range(70)]
+    column = fastrec.Bytes.from_list([b"before", *texts])[1:]
+    for function in ("farm", "murmur", "sip"):
+        expected = [int(_core.hashes(function, [text], (3, 5))[0]) for text in texts]
+        assert _core.hashes(function, texts, (3, 5)).tolist() == expected
+        assert _core.hashes(function, column, (3, 5)).tolist() == expected
+    with pytest.raises(TypeError, match="bytes"):
+        _core.hashes("farm", ["text"])  # type: ignore[list-item]
+    damaged = fastrec.Bytes(np.zeros(3, np.uint8), np.array([0, 2, 1]))
+    with pytest.raises(ValueError, match="descend"):
+        _core.hashes("farm", damaged)
 
+
+def test_hashes_as_published() -> None:
     # The vector of SipHash's authors: key 00..0f, message 00..0e.
     key = (0x0706050403020100, 0x0F0E0D0C0B0A0908)
-    assert siphash(bytes(range(15)), *key) == 0xA129CA6149BE45E5
+    assert _core.hashes("sip", [bytes(range(15))], key)[0] == 0xA129CA6149BE45E5

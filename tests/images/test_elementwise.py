@@ -53,7 +53,7 @@ def test_rows_are_those_of_one_by_one(name: str) -> None:
 
 
 def test_arrays_may_have_gaps() -> None:
-    x = numbers((20, 30, 3))
+    x = numbers((20, 32, 3))
     assert np.array_equal(
         _core.elementwise("exp", x[::2, ::-1]), _core.elementwise("exp", x)[::2, ::-1]
     )
@@ -80,12 +80,22 @@ def test_halves_are_those_of_numpy() -> None:
     assert np.array_equal(np.signbit(found), np.signbit(expected))
 
 
+def test_every_half_is_converted() -> None:
+    x = np.arange(1 << 16, dtype=np.uint16).view(np.float16)
+    for each in (x, x[3:8], x[:1].reshape(()), x[:0], x[::3]):
+        found, expected = _core.from_halves(each), each.astype(np.float32)
+        np.testing.assert_array_equal(found, expected)
+        assert np.array_equal(np.signbit(found), np.signbit(expected))
+
+
 def test_other_arrays_are_refused() -> None:
     double = np.zeros(3)
     with pytest.raises(TypeError, match="must be float32, got float64"):
         _core.elementwise("exp", double)  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="must be float32, got float64"):
         _core.to_halves(double)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="must be float16, got float64"):
+        _core.from_halves(double)  # type: ignore[arg-type]
     single = np.zeros((2, 3), np.float32)
     with pytest.raises(ValueError, match=r"one or of shape \(2, 3\), got shape \(3,\)"):
         _core.power(single, single[0])

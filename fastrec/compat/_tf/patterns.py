@@ -11,7 +11,7 @@ from __future__ import annotations
 import functools
 import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby
 from typing import Any
 
@@ -152,25 +152,30 @@ class Pattern:
         except (re.error, OverflowError, RecursionError) as error:
             raise _error(pattern, error) from error
 
-    def full_match(self, data: bytes) -> bool:
-        """Whether the whole of `data` matches."""
-        if self._bytes is not None and data.isascii():
-            return self._bytes.fullmatch(data) is not None
-        return self._text.fullmatch(data.decode("utf-8", "surrogateescape")) is not None
+    def full_matches(self, texts: Sequence[bytes]) -> list[bool]:
+        """Whether the whole of each text matches."""
+        if self._bytes is not None and b"".join(texts).isascii():
+            of_bytes = self._bytes.fullmatch
+            return [of_bytes(text) is not None for text in texts]
+        of_text = self._text.fullmatch
+        return [of_text(text.decode("utf-8", "surrogateescape")) is not None for text in texts]
 
-    def replaced(self, data: bytes, rewrite: bytes, everywhere: bool = True) -> bytes:
-        """`data` with what matches as `rewrite` says, in which ``\\1`` is the first group."""
+    def replaced(
+        self, texts: Sequence[bytes], rewrite: bytes, everywhere: bool = True
+    ) -> list[bytes]:
+        """Texts with what matches as `rewrite` says, in which ``\\1`` is the first group."""
         made = _rewriter(self._text.groups, rewrite)
         if made is None:
-            return data
-        if self._bytes is not None and data.isascii():
-            if self._takes and not any(isinstance(part, int) for part in made[0]):
-                literal = b"".join(made[0]).replace(b"\\", b"\\\\")
-                return self._bytes.sub(literal, data, 0 if everywhere else 1)
-            return b"".join(_changed(self._bytes, data, made[0], everywhere))
-        text = data.decode("utf-8", "surrogateescape")
-        found = _changed(self._text, text, made[1], everywhere)
-        return "".join(found).encode("utf-8", "surrogateescape")
+            return list(texts)
+        if self._bytes is None or not b"".join(texts).isascii():
+            spelled = [text.decode("utf-8", "surrogateescape") for text in texts]
+            found = ["".join(_changed(self._text, text, made[1], everywhere)) for text in spelled]
+            return [text.encode("utf-8", "surrogateescape") for text in found]
+        if not self._takes or any(isinstance(part, int) for part in made[0]):
+            return [b"".join(_changed(self._bytes, text, made[0], everywhere)) for text in texts]
+        literal = b"".join(made[0]).replace(b"\\", b"\\\\")
+        change, most = self._bytes.sub, 0 if everywhere else 1
+        return [change(literal, text, most) for text in texts]
 
 
 def _changed(compiled: re.Pattern[Any], text: Any, parts: Any, everywhere: bool) -> list[Any]:

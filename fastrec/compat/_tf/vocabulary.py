@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from fastrec import _core
+
 from .dtypes import as_dtype
-from .kernels.fingerprint import fingerprint64
 from .ops import Array, invalid
 from .tensor import as_array
 
@@ -75,8 +76,9 @@ def numbered(table: dict[Any, Any], keys: Any, buckets: int) -> Array:
     texts = as_array(keys)
     numbers = values_of(table, texts, -1, np.dtype(np.int64))
     flat, words = numbers.reshape(-1), texts.reshape(-1).tolist()
-    for place in np.flatnonzero(flat < 0).tolist():
-        word = words[place]
-        text = word if isinstance(word, bytes) else str(word).encode()
-        flat[place] = len(table) + fingerprint64(text) % buckets
+    others = np.flatnonzero(flat < 0)
+    if others.size:
+        given = [words[place] for place in others.tolist()]
+        spelled = [word if isinstance(word, bytes) else str(word).encode() for word in given]
+        flat[others] = _core.hashes("farm", spelled) % np.uint64(buckets) + np.uint64(len(table))
     return numbers

@@ -15,7 +15,7 @@ from ..errors import DataLossError
 from ..json_examples import example_of_json
 from ..ops import Op, invalid, same_spec
 from ..ops import strings as rows
-from ..ops.segments import HASH_BUCKET
+from ..ops.unicode import HASH_BUCKET_FAST
 from ..tensor import as_array
 from . import Faces
 
@@ -154,7 +154,7 @@ class Strings(_OnStrings):
         """The remainder of the fingerprints of strings, as FarmHash computes them."""
         if num_buckets < 1:
             raise ValueError(f"num_buckets must be >= 1, got {num_buckets}")
-        return self._run(HASH_BUCKET, input, name=name, count=int(num_buckets))
+        return self._run(HASH_BUCKET_FAST, input, name=name, count=int(num_buckets))
 
 
 def _inflated(data: bytes, bits: int) -> bytes:

@@ -321,7 +321,9 @@ def _cast(x: Any, *, DstT: DType) -> Array:
         array = array.real
     if target == np.float16 and array.dtype in (np.float32, np.uint8) and array.size >= _WORTH:
         return _core.to_halves(array.astype(np.float32, copy=False))
-    return array.astype(target)
+    if array.dtype == np.float16 != target and array.size >= _WORTH:
+        array = _core.from_halves(array)
+    return array.astype(target, copy=False)
 
 
 CAST = elementwise("Cast", _cast, "", _to_type)

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 import fastrec
+from fastrec import _core
 
 from ..columns import VarLen
 from ..dtypes import DType
-from ..kernels.fingerprint import fingerprint64
 from ..specs import SparseTensorSpec, TypeSpec
 from ..tensor import as_array
 from . import Op
@@ -37,7 +37,9 @@ def _joined_prints(one: int, other: int) -> int:
 
 
 def _print_of(value: Any) -> int:
-    return fingerprint64(value) if isinstance(value, bytes) else int(value) & _MASK
+    if isinstance(value, bytes):
+        return int(_core.hashes("farm", [value])[0])
+    return int(value) & _MASK
 
 
 def _hashed(prints: Sequence[int], buckets: int, key: int) -> int:

@@ -8,12 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from ..dtypes import DType, as_dtype
-from ..kernels.fingerprint import fingerprint64
+from ..dtypes import DType
 from ..shape import in_messages
 from ..specs import TensorSpec, TypeSpec
 from ..tensor import as_array
-from . import Array, Op, constant_of, invalid, of_type, same_spec
+from . import Array, Op, constant_of, invalid, same_spec
 
 
 def _rest(spec: Any, gone: int) -> tuple[int | None, ...] | None:
@@ -250,19 +249,6 @@ def _inverted(x: Array) -> Array:
 
 
 INVERT_PERMUTATION = Op("InvertPermutation", _inverted, same_spec)
-
-
-def _hash_buckets(x: Any, *, count: int) -> Array:
-    texts = as_array(x)
-    found = [fingerprint64(each) % count for each in texts.reshape(-1).tolist()]
-    return np.array(found, np.int64).reshape(texts.shape)
-
-
-def _hash_block(_: int, x: Any, *, count: int) -> Any:
-    return _hash_buckets(x.value, count=count) if x.many else None
-
-
-HASH_BUCKET = Op("StringToHashBucketFast", _hash_buckets, of_type(as_dtype("int64")), _hash_block)
 
 
 def _to_depth(x: Array, *, size: int) -> Array:

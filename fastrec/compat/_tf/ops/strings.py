@@ -38,14 +38,14 @@ def of_rows(kernel: Callable[..., Any], x: Block, attributes: dict[str, Any]) ->
     return fastrec.Ragged(found, x.value.row_splits - begin)
 
 
-def _each(x: Any, function: Callable[[bytes], Any], numpy: np.dtype[Any]) -> Any:
-    """`function` of one string, or of all of an array."""
+def _each(x: Any, function: Callable[[list[bytes]], Any], numpy: np.dtype[Any]) -> Any:
+    """`function`, which is of a list, of one string or of all of an array."""
     if type(x) is bytes:
-        found = function(x)
+        (found,) = function([x])
         return found if type(found) is bytes else np.asarray(found, numpy)
     array = as_array(x)
     result = np.empty(array.size, numpy)
-    result[:] = list(map(function, array.reshape(-1).tolist()))
+    result[:] = function(array.reshape(-1).tolist())
     return result.reshape(array.shape)
 
 
@@ -74,7 +74,8 @@ def mapped(
         if at_once is not None:
             return at_once.reshape(x.shape)
         one = functools.partial(function, **attributes) if attributes else function
-        return _each(x, one, attributes.get("out_type", wanted).numpy)
+        numpy = attributes.get("out_type", wanted).numpy
+        return _each(x, lambda texts: [one(text) for text in texts], numpy)
 
     def infer(specs: Sequence[Any], *_: Any, **attributes: Any) -> list[TypeSpec]:
         return [TensorSpec(specs[0].shape, attributes.get("out_type", wanted))]
@@ -120,8 +121,8 @@ def _decoded(value: bytes) -> bytes:
     return base64.urlsafe_b64decode(bare + b"=" * (-len(bare) % 4))
 
 
-def _matched(name: str, prepare: Callable[..., Callable[[bytes], Any]], dtype: Any) -> Op:
-    """An operation of each string by patterns, which are attributes or further inputs."""
+def _matched(name: str, function: Callable[..., list[Any]], dtype: Any) -> Op:
+    """An operation of a list of strings by patterns, which are attributes or further inputs."""
     wanted = as_dtype(dtype)
 
     def kernel(x: Any, *patterns: Any, **attributes: Any) -> Any:
@@ -129,7 +130,8 @@ def _matched(name: str, prepare: Callable[..., Callable[[bytes], Any]], dtype: A
         for what, text in zip(("Pattern", "Rewrite"), texts, strict=False):
             if text.ndim:
                 raise invalid(f"{what} must be scalar, but received {in_messages(text.shape)}")
-        return _each(x, prepare(*[text.item() for text in texts], **attributes), wanted.numpy)
+        given = [text.item() for text in texts]
+        return _each(x, lambda rows: function(rows, *given, **attributes), wanted.numpy)
 
     def block(_: int, x: Block, *patterns: Block, **attributes: Any) -> Any:
         if any(each.many for each in patterns):
@@ -140,9 +142,14 @@ def _matched(name: str, prepare: Callable[..., Callable[[bytes], Any]], dtype: A
     return Op(name, kernel, of_type(wanted), block, kinds="O")
 
 
-def _replacing(pattern: bytes, rewrite: bytes, replace_global: bool) -> Callable[[bytes], bytes]:
-    found = compiled(pattern)
-    return lambda text: found.replaced(text, rewrite, replace_global)
+def _replaced(
+    texts: list[bytes], pattern: bytes, rewrite: bytes, replace_global: bool
+) -> list[bytes]:
+    return compiled(pattern).replaced(texts, rewrite, replace_global)
+
+
+def _full_matches(texts: list[bytes], pattern: bytes) -> list[bool]:
+    return compiled(pattern).full_matches(texts)
 
 
 LOWER = mapped("StringLower", _cased(bytes.lower, str.lower))
@@ -151,8 +158,8 @@ STRIP = mapped("StringStrip", lambda value: value.strip(_SPACE))
 LENGTH = mapped("StringLength", _length, "int32")
 ENCODE_BASE64 = mapped("EncodeBase64", _encoded)
 DECODE_BASE64 = mapped("DecodeBase64", _decoded)
-REGEX_REPLACE = _matched("RegexReplace", _replacing, string)
-REGEX_FULL_MATCH = _matched("RegexFullMatch", lambda pattern: compiled(pattern).full_match, "bool")
+REGEX_REPLACE = _matched("RegexReplace", _replaced, string)
+REGEX_FULL_MATCH = _matched("RegexFullMatch", _full_matches, "bool")
 
 
 def pattern_of(value: Any) -> bytes | None:
@@ -293,6 +300,10 @@ def _substr(x: Any, pos: Array, length: Array, *, unit: str) -> Array:
     values = as_array(x)
     if pos.shape != length.shape:
         raise invalid("pos and len should have the same shape")
+    if not pos.ndim and unit == "BYTE":
+        found = _parts(values, int(pos), int(length))
+        if found is not None:
+            return found
     try:
         whole = np.broadcast_arrays(values, pos, length)
     except ValueError:
@@ -305,6 +316,18 @@ def _substr(x: Any, pos: Array, length: Array, *, unit: str) -> Array:
     result = np.empty(whole[0].size, object)
     result[:] = [_part(v, p, n, i, unit) for i, (v, p, n) in enumerate(flat)]
     return result.reshape(whole[0].shape)
+
+
+def _parts(values: Array, start: int, length: int) -> Array | None:
+    """The same part of each string; None where one of them has no such place."""
+    texts = values.reshape(-1).tolist()
+    if min(map(len, texts), default=abs(start)) < abs(start):
+        return None
+    end = None if length < 0 or start < 0 <= start + length else start + length
+    part = slice(start, end)
+    result = np.empty(len(texts), object)
+    result[:] = [text[part] for text in texts]
+    return result.reshape(values.shape)
 
 
 def _part(value: bytes, start: int, length: int, index: int, unit: str) -> bytes:

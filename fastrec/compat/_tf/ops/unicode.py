@@ -10,9 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from ..dtypes import as_dtype, int32, int64, string
+import fastrec
+from fastrec import _core
+
+from ..dtypes import int32, int64, string
 from ..kernels import unicode
-from ..kernels.fingerprint import murmur64, siphash
 from ..kernels.unicode import Errors
 from ..specs import TensorSpec, TypeSpec
 from ..tensor import as_array
@@ -174,14 +176,25 @@ NGRAMS = Op(
     _ngrams,
     lambda specs, *_, **__: [TensorSpec([None], string), TensorSpec(specs[1].shape, int64)],
 )
-HASH_BUCKET = mapped(
-    "StringToHashBucket", lambda text, *, count: murmur64(text) % count, as_dtype("int64")
-)
-HASH_BUCKET_STRONG = mapped(
-    "StringToHashBucketStrong",
-    lambda text, *, count, key: siphash(text, *key) % count,
-    as_dtype("int64"),
-)
+
+
+def _hashed(name: str, function: str) -> Op:
+    """The number of a bucket for each string, by its hash."""
+
+    def many(texts: Any, *, count: int, key: Sequence[int] = (0, 0)) -> Array:
+        given = texts if isinstance(texts, fastrec.Bytes) else texts.reshape(-1).tolist()
+        found = _core.hashes(function, given, key) % np.uint64(count)
+        return found.astype(np.int64)
+
+    def one(text: bytes, **how: Any) -> int:
+        return int(many(fastrec.Bytes.from_list([text]), **how)[0])
+
+    return mapped(name, one, "int64", many)
+
+
+HASH_BUCKET = _hashed("StringToHashBucket", "murmur")
+HASH_BUCKET_FAST = _hashed("StringToHashBucketFast", "farm")
+HASH_BUCKET_STRONG = _hashed("StringToHashBucketStrong", "sip")
 
 
 def _segments_joined(x: Any, ids: Array, count: Array, *, separator: bytes) -> Array:
