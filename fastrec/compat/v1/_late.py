@@ -9,7 +9,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from .._tf import specs
-from .._tf.faces import functions_of
+from .._tf.faces import composites, functions_of
 from .._tf.faces.late import Late
 from .._tf.uncovered import uncovered
 from ._composites import RaggedTensor
@@ -148,6 +148,8 @@ def found(where: str, name: str) -> Any:
     """
     if not where and name in _NAMESPACES:
         return _namespace(name)
+    if not where and name == "IndexedSlices":
+        return composites.IndexedSlices
     if not where and name in _SPECS:
         return getattr(specs, name)
     place = where or _AT_TOP.get(name, "")

@@ -37,6 +37,7 @@ SPARSE = {
         "add",
         "concat",
         "fill_empty_rows",
+        "mask",
         "maximum",
         "minimum",
         "reduce_max",

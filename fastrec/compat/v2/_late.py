@@ -7,6 +7,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from .._tf.composite import RaggedTensor
+from .._tf.faces.composites import IndexedSlices
 from .._tf.faces.late import Late
 from .._tf.uncovered import uncovered
 from ._eager import EAGER
@@ -26,6 +27,8 @@ def found(where: str, name: str) -> Any:
     """
     if not where and name == "audio":
         return SimpleNamespace(decode_wav=_LATE.find("audio", "decode_wav"))
+    if not where and name == "IndexedSlices":
+        return IndexedSlices
     if not where and name == "as_string":
         from . import strings
 

@@ -11,6 +11,7 @@ from ..errors import InvalidArgumentError
 from ..kernels.unicode import Errors
 from ..ops import Op
 from ..ops import unicode as rows
+from ..ops.formatting import FORMAT
 from ..texts import as_bytes
 from . import Faces, Version
 
@@ -229,6 +230,34 @@ class Characters(Faces):
         flat = self._apply(rows.FLAT, [x], None)
         found = self._version.apply_all(rows.NGRAMS, [flat, inner], name, **how)
         return self._within(self._row(*found), outer).to_tensor()
+
+    def unicode_script(self, input: Any, name: str | None = None) -> Any:
+        """The numbers of the scripts that code points belong to; -1 for what is no code point."""
+        if isinstance(input, self._ragged):
+            return input.with_flat_values(self.unicode_script(input.flat_values, name))
+        return self._apply(rows.SCRIPT, [self._version.of_type(rows.SCRIPT, input, int32)], name)
+
+    def format(
+        self,
+        template: str,
+        inputs: Any,
+        placeholder: str = "{}",
+        summarize: int = 3,
+        name: str | None = None,
+    ) -> Any:
+        """A text with tensors in it, of each dimension the first and last `summarize` elements."""
+        given = [inputs] if self._version.is_tensor(inputs) else list(inputs)
+        if template.count(placeholder) != len(given):
+            raise ValueError(
+                f"The template expects {template.count(placeholder)} tensors, but the inputs only "
+                f"has {len(given)}. Please ensure the number of placeholders in template matches "
+                "inputs length."
+            )
+        if any(isinstance(each, self._ragged) for each in given):
+            raise NotImplementedError("format covers dense tensors")
+        how = {"template": as_bytes(template), "placeholder": as_bytes(placeholder)}
+        tensors = [self._tensor(each) for each in given]
+        return self._apply(FORMAT, tensors, name, **how, summarize=int(summarize))
 
     def to_hash_bucket(self, input: Any, num_buckets: int, name: str | None = None) -> Any:
         """The remainder of the hashes of strings, of a kind that is kept for old programs."""

@@ -4,19 +4,35 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..composite import Methods, RaggedMethods, SparseMethods, integers
-from ..dtypes import as_dtype
+from ..dtypes import DType, as_dtype, int32
 from ..ops import Op, crosses
 from ..ops import ragged as of_ragged
 from ..ops import ragged_rows as of_rows
 from ..ops import sparse as of_sparse
+from ..ops.picking import GATHER
+from ..ops.segments import LIST_DIFF
 from ..tensor import convert_to_tensor, mismatch
 
-__all__ = ["RaggedFunctions", "SparseFunctions", "parts_of_lists"]
+__all__ = ["IndexedSlices", "RaggedFunctions", "SparseFunctions", "parts_of_lists"]
+
+
+class IndexedSlices(NamedTuple):
+    """Rows of a large tensor, and their numbers in it."""
+
+    values: Any
+    indices: Any
+    dense_shape: Any = None
+
+    @property
+    def dtype(self) -> DType:
+        """Of the rows."""
+        found: DType = self.values.dtype
+        return found
 
 
 class _Functions:
@@ -249,6 +265,14 @@ class SparseFunctions(_Functions):
         parts = self._features(inputs, "SparseTensors")
         how = {"buckets": int(num_buckets), "key": 0xDECAFCAFFE if hash_key is None else hash_key}
         return self._call(crosses.CROSS_HASHED, parts, name, **how)
+
+    def mask(self, a: IndexedSlices, mask_indices: Any, name: str | None = None) -> IndexedSlices:
+        """Slices without those of some numbers."""
+        numbers = self._tensor(a.indices)
+        gone = self._tensor(mask_indices, numbers.dtype)
+        kept, places = self._call(LIST_DIFF, [numbers, gone], None, dtype=int32)
+        inputs = [self._tensor(a.values), places, self._tensor(np.array(0, np.int32))]
+        return IndexedSlices(self._call(GATHER, inputs, name, batch_dims=0), kept, a.dense_shape)
 
     def map_values(self, op: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         """Apply a function to the values of sparse tensors, which are at the places of the first.

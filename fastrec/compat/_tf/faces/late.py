@@ -15,12 +15,14 @@ NAMES: dict[str, frozenset[str]] = {
     "strings": frozenset(
         [
             "bytes_split",
+            "format",
             "ngrams",
             "to_hash_bucket",
             "to_hash_bucket_strong",
             "unicode_decode",
             "unicode_decode_with_offsets",
             "unicode_encode",
+            "unicode_script",
             "unicode_split",
             "unicode_split_with_offsets",
             "unicode_transcode",

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ from ..dtypes import as_dtype, int64
 from ..ops import Op
 from ..ops import arithmetic as elements
 from ..ops import reductions as rows
+from ..ops.shaping import SQUEEZE
 from . import Faces, Version, one_of
 
 __all__ = ["Reductions"]
@@ -29,6 +30,15 @@ _REDUCTIONS = {
     "reduce_sum": rows.SUM,
     "reduce_variance": rows.VARIANCE,
 }
+
+_AXIS = "'axis' must be None, an integer, or a tuple of 2 unique integers"
+
+
+def _check_matrix_norm(ord: Any, axis: Sequence[Any]) -> None:
+    if not all(isinstance(each, int) for each in axis) or axis[0] == axis[1]:
+        raise ValueError(f"{_AXIS}, got {axis}")
+    if ord not in (known := ["euclidean", "fro", 1, 2, np.inf]):
+        raise ValueError(f"'ord' must be a supported matrix norm in {known}, got {ord}")
 
 
 class Reductions(Faces):
@@ -141,15 +151,33 @@ class Reductions(Faces):
         name: str | None = None,
         keep_dims: bool | None = None,
     ) -> Any:
-        """Lengths of vectors: the root of the sum of squares, the sum, or the largest."""
-        if ord not in ("euclidean", "fro", 1, 2, np.inf):
-            raise NotImplementedError(f"norm covers ord='euclidean', 1, 2 and inf, got {ord!r}")
-        kinds = {1: (rows.SUM, elements.ABS), np.inf: (rows.MAX, elements.ABS)}
-        reduce, before = kinds.get(ord, (rows.SUM, elements.SQUARE))
-        changed = self._apply(before, [self._operand(before, tensor)], None)
+        """Lengths of vectors or, along two dimensions, of matrices."""
+        matrix = isinstance(axis, (list, tuple)) and len(axis) == 2
+        if matrix:
+            _check_matrix_norm(ord, axis)
+        elif not (axis is None or isinstance(axis, int)):
+            raise ValueError(f"{_AXIS}, got {axis}")
+        elif ord != "euclidean" and (isinstance(ord, str) or ord <= 0):
+            raise ValueError(f"'ord' must be a supported vector norm, got {ord}")
         keep = bool(one_of("keep_dims", keep_dims, "keepdims", keepdims))
-        total = self._apply(reduce, [changed, *self._axes(axis)], None, keep_dims=keep)
-        return total if ord in (1, np.inf) else self._apply(elements.SQRT, [total], name)
+        how, axes, x = {"keep_dims": keep}, self._axes(axis), self._tensor(tensor)
+        if matrix and ord == 2:
+            return self._apply(rows.MATRIX_NORM, [x, *axes], name, **how)
+        if ord in ("euclidean", "fro", 2):
+            squares = self._apply(elements.MUL, [x, self._apply(elements.CONJ, [x])])
+            total = self._apply(rows.SUM, [squares, *axes], None, **how)
+            return self._apply(elements.SQRT, [self._operand(elements.SQRT, total)], name)
+        sizes = self._apply(elements.ABS, [self._operand(elements.ABS, x)])
+        if matrix:
+            along, across = axis if ord == 1 else (axis[1], axis[0])
+            sums = self._apply(rows.SUM, [sizes, *self._axes(along)], None, keep_dims=True)
+            most = self._apply(rows.MAX, [sums, *self._axes(across)], None, keep_dims=True)
+            return most if keep else self._apply(SQUEEZE, [most], name, squeeze_dims=tuple(axis))
+        if ord in (1, np.inf):
+            return self._apply(rows.SUM if ord == 1 else rows.MAX, [sizes, *axes], name, **how)
+        powers = self._apply(elements.POW, [sizes, self._tensor(ord, sizes.dtype)])
+        total = self._apply(rows.SUM, [powers, *axes], None, **how)
+        return self._apply(elements.POW, [total, self._tensor(1.0 / ord, sizes.dtype)], name)
 
     def l2_normalize(
         self,

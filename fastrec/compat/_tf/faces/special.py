@@ -59,7 +59,7 @@ class Special(Faces):
 
     def conj(self, x: Any, name: str | None = None) -> Any:
         """The numbers with the other imaginary parts."""
-        return self._apply(rows.CONJ, [self._tensor(x)], name)
+        return self._apply(arithmetic.CONJ, [self._tensor(x)], name)
 
     def complex(self, real: Any, imag: Any, name: str | None = None) -> Any:
         """Complex numbers of their parts."""

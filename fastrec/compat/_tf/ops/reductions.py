@@ -156,6 +156,8 @@ ALL = reduction("All", lambda x, a, k: along(np.logical_and, x, a, k), "b")
 ANY = reduction("Any", lambda x, a, k: along(np.logical_or, x, a, k), "b")
 LOG_SUM_EXP = reduction("LogSumExp", _logsumexp, "f")
 STD = reduction("Std", lambda x, a, k: np.std(x, a, keepdims=k), "fc")
+# The largest singular value.
+MATRIX_NORM = reduction("Svd", lambda x, a, k: np.linalg.norm(x, 2, a, k), "fc")
 VARIANCE = reduction("Variance", lambda x, a, k: np.var(x, a, keepdims=k), "fc")
 
 

@@ -120,7 +120,6 @@ def _of_complex(name: str, function: Callable[[Array], Any]) -> Op:
 REAL = _of_complex("Real", np.real)
 IMAG = _of_complex("Imag", np.imag)
 ANGLE = _of_complex("Angle", np.angle)
-CONJ = unary("Conj", np.conj)
 
 
 def _complex_spec(specs: Sequence[Any], *_: Any) -> list[TypeSpec]:

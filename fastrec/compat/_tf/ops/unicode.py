@@ -15,10 +15,12 @@ from fastrec import _core
 
 from ..dtypes import int32, int64, string
 from ..kernels import unicode
+from ..kernels.scripts import scripts_of
 from ..kernels.unicode import Errors
 from ..specs import TensorSpec, TypeSpec
 from ..tensor import as_array
 from . import Array, Op, invalid
+from .arithmetic import unary
 from .strings import in_rows, mapped
 
 ENCODINGS = ("UTF-8", "UTF-16-BE", "UTF-32-BE")
@@ -176,6 +178,7 @@ NGRAMS = Op(
     _ngrams,
     lambda specs, *_, **__: [TensorSpec([None], string), TensorSpec(specs[1].shape, int64)],
 )
+SCRIPT = unary("UnicodeScript", scripts_of, "i")
 
 
 def _hashed(name: str, function: str) -> Op:
