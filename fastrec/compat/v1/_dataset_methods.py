@@ -66,7 +66,7 @@ for _name in (
     "batch", "bucket_by_sequence_length", "cache", "concatenate", "enumerate", "filter",
     "flat_map", "group_by_window", "ignore_errors", "interleave", "map", "padded_batch",
     "prefetch", "ragged_batch", "rebatch", "rejection_resample", "repeat", "scan", "shard",
-    "shuffle", "skip",
+    "shuffle", "skip", "sparse_batch",
     "take", "take_while", "unbatch", "unique", "window",
 ):  # fmt: skip
     setattr(Dataset, _name, _method(_name))

@@ -10,7 +10,10 @@ from .._tf.data.csv_plan import CsvPlan
 from .._tf.data.dataset import Dataset as _Base
 from .._tf.data.options import (
     AutoShardPolicy,
+    AutotuneAlgorithm,
+    AutotuneOptions,
     DistributeOptions,
+    ExternalStatePolicy,
     OptimizationOptions,
     ThreadingOptions,
 )
@@ -19,13 +22,17 @@ from .._tf.data.reducing import Reduced, Reducer
 from .._tf.data.transformations import (
     Transformation,
     bucket_by_sequence_length,
+    copy_to_device,
     dense_to_ragged_batch,
+    dense_to_sparse_batch,
     enumerate_dataset,
+    get_structure,
     group_by_window,
     ignore_errors,
     map_and_batch,
     pad_to_cardinality,
     parallel_interleave,
+    prefetch_to_device,
     rejection_resample,
     scan,
     shuffle_and_repeat,
@@ -43,22 +50,30 @@ from .optional import Optional, get_next_as_optional
 __all__ = [
     "AUTOTUNE",
     "INFINITE_CARDINALITY",
+    "SHARD_HINT",
     "UNKNOWN_CARDINALITY",
     "AutoShardPolicy",
+    "AutotuneAlgorithm",
+    "AutotuneOptions",
     "Counter",
     "CsvDataset",
     "DistributeOptions",
+    "ExternalStatePolicy",
     "OptimizationOptions",
     "Optional",
+    "RandomDataset",
     "Reducer",
     "ThreadingOptions",
     "assert_cardinality",
     "bucket_by_sequence_length",
     "choose_from_datasets",
+    "copy_to_device",
     "dense_to_ragged_batch",
+    "dense_to_sparse_batch",
     "enumerate_dataset",
     "get_next_as_optional",
     "get_single_element",
+    "get_structure",
     "group_by_reducer",
     "group_by_window",
     "ignore_errors",
@@ -68,6 +83,7 @@ __all__ = [
     "pad_to_cardinality",
     "parallel_interleave",
     "parse_example_dataset",
+    "prefetch_to_device",
     "rejection_resample",
     "sample_from_datasets",
     "scan",
@@ -80,6 +96,7 @@ __all__ = [
 
 INFINITE_CARDINALITY = INFINITE
 UNKNOWN_CARDINALITY = UNKNOWN
+SHARD_HINT = -1
 
 sample_from_datasets = Dataset.sample_from_datasets  # type: ignore[attr-defined]
 
@@ -91,6 +108,11 @@ def choose_from_datasets(
     return Dataset.choose_from_datasets(  # type: ignore[attr-defined]
         datasets, choice_dataset, stop_on_empty_dataset
     )
+
+
+def RandomDataset(seed: Any = None) -> Any:
+    """Integers of 32 bits, without end."""
+    return Dataset.random(seed)  # type: ignore[attr-defined]
 
 
 def Counter(start: Any = 0, step: Any = 1, dtype: Any = "int64") -> Any:

@@ -19,13 +19,17 @@ from .._tf.data.reducing import Reducer
 from .._tf.data.transformations import (
     Transformation,
     bucket_by_sequence_length,
+    copy_to_device,
     dense_to_ragged_batch,
+    dense_to_sparse_batch,
     enumerate_dataset,
+    get_structure,
     group_by_window,
     ignore_errors,
     map_and_batch,
     pad_to_cardinality,
     parallel_interleave,
+    prefetch_to_device,
     rejection_resample,
     scan,
     shuffle_and_repeat,
@@ -42,6 +46,7 @@ from .._tf.uncovered import uncovered
 __all__ = [
     "AUTOTUNE",
     "INFINITE_CARDINALITY",
+    "SHARD_HINT",
     "UNKNOWN_CARDINALITY",
     "AutoShardPolicy",
     "AutotuneAlgorithm",
@@ -50,6 +55,7 @@ __all__ = [
     "DistributeOptions",
     "ExternalStatePolicy",
     "OptimizationOptions",
+    "RandomDataset",
     "Reducer",
     "TFRecordWriter",
     "ThreadingOptions",
@@ -57,11 +63,13 @@ __all__ = [
     "bucket_by_sequence_length",
     "cardinality",
     "choose_from_datasets",
+    "copy_to_device",
     "dense_to_ragged_batch",
     "dense_to_sparse_batch",
     "enumerate_dataset",
     "from_list",
     "get_single_element",
+    "get_structure",
     "group_by_reducer",
     "group_by_window",
     "ignore_errors",
@@ -72,6 +80,7 @@ __all__ = [
     "pad_to_cardinality",
     "parallel_interleave",
     "parse_example_dataset",
+    "prefetch_to_device",
     "rejection_resample",
     "sample_from_datasets",
     "save",
@@ -86,6 +95,7 @@ __all__ = [
 AUTOTUNE = -1
 INFINITE_CARDINALITY = INFINITE
 UNKNOWN_CARDINALITY = UNKNOWN
+SHARD_HINT = -1
 
 
 def parse_example_dataset(
@@ -218,11 +228,6 @@ class TFRecordWriter:
                 writer.write(record)
 
 
-def dense_to_sparse_batch(batch_size: int, row_shape: Any) -> Transformation:
-    """For ``apply``: sparse batches of dense elements."""
-    return lambda dataset: dataset.sparse_batch(batch_size, row_shape)
-
-
 def from_list(elements: Any, name: str | None = None) -> Any:
     """The elements of a list, which are alike."""
     from .._tf.data.dataset import Dataset
@@ -294,6 +299,13 @@ def sample_from_datasets(
     from .._tf.data.dataset import Dataset
 
     return Dataset.sample_from_datasets(datasets, weights, seed, stop_on_empty_dataset)
+
+
+def RandomDataset(seed: int | None = None) -> Any:
+    """Integers of 32 bits, without end."""
+    from .._tf.data.dataset import Dataset
+
+    return Dataset.random(seed)
 
 
 def Counter(start: int = 0, step: int = 1, dtype: Any = "int64") -> Any:

@@ -14,13 +14,17 @@ from ..structure import flatten, pack
 __all__ = [
     "Transformation",
     "bucket_by_sequence_length",
+    "copy_to_device",
     "dense_to_ragged_batch",
+    "dense_to_sparse_batch",
     "enumerate_dataset",
+    "get_structure",
     "group_by_window",
     "ignore_errors",
     "map_and_batch",
     "pad_to_cardinality",
     "parallel_interleave",
+    "prefetch_to_device",
     "rejection_resample",
     "scan",
     "shuffle_and_repeat",
@@ -55,6 +59,26 @@ def dense_to_ragged_batch(
 ) -> Transformation:
     """For ``apply``: batches, of ragged tensors where elements differ in length."""
     return lambda dataset: dataset.ragged_batch(batch_size, drop_remainder, row_splits_dtype)
+
+
+def dense_to_sparse_batch(batch_size: int, row_shape: Any) -> Transformation:
+    """For ``apply``: sparse batches of dense elements."""
+    return lambda dataset: dataset.sparse_batch(batch_size, row_shape)
+
+
+def prefetch_to_device(device: Any, buffer_size: int | None = None) -> Transformation:
+    """For ``apply``: elements made ahead of time, which stay where all are."""
+    return lambda dataset: dataset.prefetch(-1 if buffer_size is None else buffer_size)
+
+
+def copy_to_device(target_device: Any, source_device: Any = "/cpu:0") -> Transformation:
+    """For ``apply``: the same elements, which stay where all are."""
+    return lambda dataset: dataset
+
+
+def get_structure(dataset_or_iterator: Any) -> Any:
+    """The specs of the parts of an element."""
+    return dataset_or_iterator.element_spec
 
 
 def shuffle_and_repeat(

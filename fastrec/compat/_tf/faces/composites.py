@@ -341,6 +341,14 @@ def parts_of_lists(
     return convert_to_tensor(values, dtype).array, splits
 
 
+def _dimension(what: str, number: Any, rank: int, of: str, end: int) -> int:
+    """The number of a dimension, which may count from the last one, below `end`."""
+    found = int(np.asarray(number))
+    if not -rank <= found < end:
+        raise ValueError(f"{what}={found} out of bounds: expected {-rank}<={what}<rank({of})")
+    return found + rank if found < 0 else found
+
+
 class RaggedFunctions(_Functions):
     """``tf.ragged``."""
 
@@ -423,10 +431,24 @@ class RaggedFunctions(_Functions):
         """A dimension of 1 more."""
         return self._call(of_rows.EXPAND_DIMS, [input], name, axis=input._axis(axis, 1))
 
-    def gather(self, params: Any, indices: Any, name: str | None = None) -> Any:
-        """The rows that `indices` name."""
-        inputs = [self._either(params), self._either(indices)]
-        return self._call(of_rows.GATHER, inputs, name)
+    def gather(
+        self,
+        params: Any,
+        indices: Any,
+        axis: Any = None,
+        batch_dims: int = 0,
+        name: str | None = None,
+    ) -> Any:
+        """The parts of `params` that `indices` name, along one dimension."""
+        x, places = self._either(params), self._either(indices)
+        rank, count = x.shape.ndims, places.shape.ndims
+        batch = _dimension("batch_dims", batch_dims, count, "indices", count + 1)
+        if batch >= rank:
+            raise ValueError("batch_dims must be less than rank(params)")
+        along = batch if axis is None else _dimension("axis", axis, rank, "params", rank)
+        if along < batch:
+            raise ValueError("axis must be greater than or equal to batch_dims")
+        return self._call(of_rows.GATHER, [x, places], name, axis=along, batch_dims=batch)
 
     def range(
         self,

@@ -63,11 +63,7 @@ class Picking(Faces):
         With `batch_dims`, that many first dimensions of both go together.
         """
         if self._of_ragged.among([params, indices]):
-            if axis or batch_dims:
-                raise NotImplementedError(
-                    "gather of ragged tensors covers axis=0 without batch_dims"
-                )
-            return self._of_ragged.gather(params, indices)
+            return self._of_ragged.gather(params, indices, axis, batch_dims, name)
         chosen = batch_dims if axis is None else axis
         along = self._version.integers(chosen, "axis", "Taxis", 0)
         inputs = self._tensor(params), self._places(indices), along

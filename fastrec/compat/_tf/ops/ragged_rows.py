@@ -120,6 +120,8 @@ def _gather(params: Any, indices: Any) -> Any:
         raise invalid(text.replace("indices[]", "indices"))
     if not places.ndim:
         return _picked(params, [int(places)])
+    if not isinstance(params, Ragged):
+        return as_array(params)[places]
     if places.ndim == 1:
         return take(params, places)
     width = places.shape[1]
@@ -127,7 +129,48 @@ def _gather(params: Any, indices: Any) -> Any:
     return Ragged(inner, np.arange(len(places) + 1, dtype=np.int64) * width)
 
 
-GATHER = Op("RaggedGather", _gather, tried(_gather))
+def _among_rows(places: Any, starts: Array, sizes: Array) -> Any:
+    """Numbers of elements of rows, as numbers of elements of all rows."""
+    if isinstance(places, Ragged):
+        inner = normal(places)
+        lengths = inner.row_lengths
+        found = _among_rows(inner.values, np.repeat(starts, lengths), np.repeat(sizes, lengths))
+        return Ragged(found, inner.row_splits)
+    wide = (-1, *(1,) * (places.ndim - 1))
+    if ((places < 0) | (places >= sizes.reshape(wide))).any():
+        raise invalid("indices are not in the rows of params")
+    return places + starts.reshape(wide)
+
+
+def _gather_along(params: Any, indices: Any, *, axis: int, batch_dims: int) -> Any:
+    """Elements of rows: dimensions before `axis` are rows, which have their indices."""
+    if not axis:
+        return _gather(params, indices)
+    rows, splits = params, []
+    for _ in range(axis):
+        level = normal(as_ragged(rows, max(1, depth_of(rows))))
+        splits.append(level.row_splits)
+        rows = level.values
+    whole = indices if isinstance(indices, Ragged) else as_array(indices)
+    for _ in range(batch_dims - 1):
+        whole = normal(as_ragged(whole, max(1, depth_of(whole)))).values
+    count = len(splits[max(batch_dims, 1) - 1]) - 1  # of rows for each of which there are indices
+    if batch_dims and len(whole) != count:
+        raise invalid("batch shape from indices does not match params shape")
+    batch = np.arange(count) if batch_dims else np.zeros(count, np.int64)
+    for inner in splits[max(batch_dims, 1) - 1 : -1]:
+        batch = np.repeat(batch, np.diff(inner))
+    if not batch_dims:
+        alone = isinstance(whole, Ragged)
+        whole = Ragged(whole, np.array([0, len(whole)])) if alone else whole[np.newaxis]
+    starts, sizes = splits[-1][:-1], np.diff(splits[-1])
+    found = _gather(rows, _among_rows(take(whole, batch), starts, sizes))
+    for outer in reversed(splits[:-1]):
+        found = Ragged(found, outer)
+    return found
+
+
+GATHER = Op("RaggedGather", _gather_along, tried(_gather_along))
 
 
 def _joined(*values: Any, axis: int) -> Any:
