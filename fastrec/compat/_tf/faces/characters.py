@@ -246,7 +246,8 @@ class Characters(Faces):
         name: str | None = None,
     ) -> Any:
         """A text with tensors in it, of each dimension the first and last `summarize` elements."""
-        given = [inputs] if self._version.is_tensor(inputs) else list(inputs)
+        alone = self._version.is_tensor(inputs) or isinstance(inputs, self._ragged)
+        given = [inputs] if alone else list(inputs)
         if template.count(placeholder) != len(given):
             raise ValueError(
                 f"The template expects {template.count(placeholder)} tensors, but the inputs only "

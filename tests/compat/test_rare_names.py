@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Names that few input programs use, in functions of data sets and in both versions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import fastrec.compat.v1 as v1
+import fastrec.compat.v2 as v2
+from fastrec.compat._tf.ops.formatting import FORMAT
+
+
+def of_v1(dataset: Any) -> list[Any]:
+    """The elements of a data set of version 1, which the open graph has made."""
+    element = v1.data.make_one_shot_iterator(dataset).get_next()
+    found = []
+    with v1.Session() as session:
+        while True:
+            try:
+                found.append(session.run(element))
+            except v1.errors.OutOfRangeError:
+                return found
+
+
+def test_scripts_of_characters_are_those_of_each_element_of_a_batch() -> None:
+    letters = v2.data.Dataset.from_tensor_slices(np.array([[65, 0x3B1], [0x4E00, -1]], np.int32))
+    found = letters.map(v2.strings.unicode_script).batch(2)
+    assert np.array_equal(next(iter(found)), [[25, 14], [17, -1]])
+
+
+def test_a_text_of_tensors_is_made_of_each_element() -> None:
+    pairs = v2.data.Dataset.range(2).map(lambda x: v2.strings.format("{} of {}", (x, [x, x + 1])))
+    assert [text.numpy() for text in pairs] == [b"0 of [0 1]", b"1 of [1 2]"]
+
+
+def test_a_text_of_ragged_tensors_is_refused() -> None:
+    with pytest.raises(NotImplementedError, match="format covers dense tensors"):
+        v2.strings.format("{}", v2.ragged.constant([[1]]))
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+def test_numbers_are_written_with_the_digits_that_give_them_again(dtype: Any) -> None:
+    numbers = np.random.RandomState(0).standard_normal(50).astype(dtype)
+    how = {"template": b"{}", "placeholder": b"{}", "summarize": -1}
+    text = FORMAT.kernel(numbers, **how).item().decode()
+    assert np.array_equal(np.array(text.strip("[]").split(), dtype), numbers)
+
+
+def test_slices_without_some_rows_have_the_others() -> None:
+    slices = v2.IndexedSlices(v2.constant([[1], [2], [3]]), v2.constant([5, 7, 9]))
+    left = v2.sparse.mask(slices, [7])
+    assert left.dtype is v2.int32
+    assert left.indices.numpy().tolist() == [5, 9]
+    assert left.values.numpy().tolist() == [[1], [3]]
+
+
+def test_random_data_sets_of_a_seed_are_the_same_in_both_versions() -> None:
+    mine = [int(number) for number in v2.data.experimental.RandomDataset(7).take(3)]
+    with v1.Graph().as_default():
+        theirs = of_v1(v1.data.experimental.RandomDataset(7).take(3))
+    assert mine == theirs == [1992159687, 3200305987, 237021325]
+
+
+def test_devices_are_taken_and_change_nothing() -> None:
+    with v1.Graph().as_default():
+        e = v1.data.experimental
+        dataset = v1.data.Dataset.range(3).apply(e.prefetch_to_device("/gpu:0"))
+        assert e.get_structure(dataset) == v1.TensorSpec([], v1.int64)
+        assert of_v1(dataset.apply(e.copy_to_device("/gpu:0"))) == [0, 1, 2]
+
+
+def test_sparse_batches_of_version_1_have_the_size_of_their_rows() -> None:
+    with v1.Graph().as_default():
+        rows = v1.data.Dataset.range(3).map(lambda x: v1.fill([x], x))
+        batches = of_v1(rows.apply(v1.data.experimental.dense_to_sparse_batch(2, [4])))
+    assert [batch.dense_shape.tolist() for batch in batches] == [[2, 4], [1, 4]]
+    assert batches[1].values.tolist() == [2, 2]
+
+
+def test_rows_of_ragged_tensors_give_the_elements_of_an_index() -> None:
+    ragged = v2.ragged.constant([[[1, 2], [3]], [[4]]])
+    found = v2.data.Dataset.from_tensors(ragged).map(lambda x: v2.gather(x, [0], axis=1))
+    assert next(iter(found)).to_list() == [[[1, 2]], [[4]]]
+    picked = v2.data.Dataset.from_tensor_slices((ragged, v2.ragged.constant([[1, 0], [0]])))
+    rows = [row.to_list() for row in picked.map(lambda x, at: v2.gather(x, at))]
+    assert rows == [[[3], [1, 2]], [[4]]]
+
+
+def test_an_index_that_a_row_has_not_is_an_error() -> None:
+    ragged = v2.ragged.constant([[1, 2], [3]])
+    with pytest.raises(v2.errors.InvalidArgumentError, match="not in the rows"):
+        v2.gather(ragged, [1], axis=1)
+    with pytest.raises(v2.errors.InvalidArgumentError, match="batch shape"):
+        v2.gather(ragged, [[0], [0], [0]], batch_dims=1)
