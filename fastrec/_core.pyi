@@ -295,6 +295,17 @@ class Loader:
     def __next__(self) -> Any: ...
     def stats(self) -> dict[str, int] | None: ...
 
+def take_strings(
+    data: npt.NDArray[np.uint8], offsets: npt.NDArray[np.int64], order: npt.NDArray[np.int64]
+) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]: ...
+def cut_strings(
+    data: npt.NDArray[np.uint8],
+    offsets: npt.NDArray[np.int64],
+    marks: bytes,
+    skip_empty: bool,
+    skip_nothing: bool,
+) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64], npt.NDArray[np.int64]]: ...
+
 PIECE: np.dtype[Any]
 
 def read_pieces(

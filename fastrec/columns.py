@@ -108,13 +108,15 @@ class Bytes(_ArrowArray, Sequence[bytes]):
 
     def take(self, order: Any) -> Bytes:
         """The strings with these numbers, counted through all dimensions, in one dimension."""
-        order = np.asarray(order, np.int64)
-        begins = self.offsets[:-1][order]
-        sizes = np.diff(self.offsets)[order]
-        offsets = np.zeros(len(order) + 1, np.int64)
-        np.cumsum(sizes, out=offsets[1:])
-        where = np.arange(offsets[-1]) + np.repeat(begins - offsets[:-1], sizes)
-        return Bytes(self.data[where], offsets)
+        from . import _core
+
+        return Bytes(
+            *_core.take_strings(
+                np.ascontiguousarray(self.data, np.uint8),
+                np.ascontiguousarray(self.offsets, np.int64),
+                np.ascontiguousarray(order, np.int64),
+            )
+        )
 
     def _flat(self) -> list[bytes]:
         begin, whole = int(self.offsets[0]), self.data[self.offsets[0] : self.offsets[-1]].tobytes()

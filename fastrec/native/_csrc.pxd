@@ -375,6 +375,19 @@ cdef extern from "example/columns.h" nogil:
     bint fr_feature_is_dense(const fr_feature *feature) noexcept
 
 
+cdef extern from "base/strings.h" nogil:
+    ctypedef struct fr_cut:
+        bint is_mark[256]
+        bint skip_empty
+        bint skip_nothing
+
+    bint fr_strings_valid(const int64_t *offsets, size_t count, size_t size) noexcept
+    void fr_strings_take(const uint8_t *data, const int64_t *offsets, const int64_t *order,
+                         size_t count, const int64_t *begins, uint8_t *out) noexcept
+    void fr_strings_cut(const uint8_t *data, const int64_t *offsets, size_t count,
+                        const fr_cut *cut, uint8_t *out, int64_t *begins,
+                        int64_t *splits) noexcept
+
 cdef extern from "example/sparse_indices.h" nogil:
     int64_t fr_sparse_indices(const int64_t *splits, size_t rows, int64_t *indices) noexcept
     void fr_sparse_nested_indices(const int64_t *records, size_t count, const int64_t *splits,

@@ -224,3 +224,23 @@ def test_mistakes_are_errors_of_map(tf: Any, name: str) -> None:
     for module in (tf, ours2, ours1):
         with pytest.raises(kind):
             make(module.data.Dataset.range(3))
+
+
+@pytest.mark.parametrize("most", [3, 1])
+def test_numbers_of_lines(tf: Any, tmp_path: Path, most: int) -> None:
+    draw = np.random.default_rng(4)
+    pairs = [[f"{n}:{draw.random():g}" for n in range(1 + row % most)] for row in range(300)]
+    path = tmp_path / "lines.txt"
+    path.write_text("".join(f"{row % 2} {' '.join(each)}\n" for row, each in enumerate(pairs)))
+
+    def make(tf: Any) -> Any:
+        def numbers(line: Any) -> Any:
+            columns = tf.string_split([line], " ")
+            pairs = tf.string_split(columns.values[1:], ":")
+            ids, values = tf.split(tf.reshape(pairs.values, pairs.dense_shape), 2, axis=1)
+            label = tf.string_to_number(columns.values[0])
+            return label, tf.string_to_number(ids, tf.int32), tf.string_to_number(values)
+
+        return tf.data.TextLineDataset(str(path)).map(numbers, 4).prefetch(9)
+
+    same_in_graphs(tf, make)

@@ -113,3 +113,20 @@ def test_ragged_rows_may_nest_and_may_hold_bytes() -> None:
 def test_columns_can_be_pickled_and_copied(column: Any) -> None:
     assert pickle.loads(pickle.dumps(column)) == column
     assert copy.deepcopy(column) == column
+
+
+@given(some_strings, st.lists(st.integers(-9, 9)))
+def test_strings_are_taken_by_their_numbers(strings: list[bytes], order: list[int]) -> None:
+    try:
+        expected = [strings[place] for place in order]
+    except IndexError:
+        with pytest.raises(IndexError):
+            Bytes.from_list(strings).take(order)
+    else:
+        assert Bytes.from_list(strings).take(order).to_list() == expected
+
+
+@pytest.mark.parametrize("offsets", [[0, 9], [2, 1], [-1, 1], [0, 3, 1, 2]])
+def test_strings_that_lie_outside_of_their_data_are_not_taken(offsets: list[int]) -> None:
+    with pytest.raises(ValueError, match="offsets must ascend"):
+        Bytes(np.zeros(3, np.uint8), np.array(offsets, np.int64)).take([0])

@@ -31,6 +31,7 @@ from . import queue as queue
 from . import random as random
 from . import train as train
 from .around_ops import check_numerics as check_numerics
+from .around_ops import get_static_value as get_static_value
 from .around_ops import identity_n as identity_n
 from .around_ops import py_function as py_function
 from .around_ops import switch_case as switch_case

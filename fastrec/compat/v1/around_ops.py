@@ -21,6 +21,7 @@ from .variables import Variable
 __all__ = [
     "check_numerics",
     "get_or_create_global_step",
+    "get_static_value",
     "identity_n",
     "py_function",
     "switch_case",
@@ -30,6 +31,11 @@ __all__ = [
 def identity_n(input: Sequence[Any], name: str | None = None) -> list[Tensor]:
     """The same tensors."""
     return [identity(each) for each in input]
+
+
+def get_static_value(tensor: Any, partial: bool = False) -> Any:
+    """The value of a tensor that depends on constants alone; None when it does not."""
+    return constant_value(tensor) if isinstance(tensor, Tensor) else tensor
 
 
 def check_numerics(tensor: Any, message: str, name: str | None = None) -> Tensor:

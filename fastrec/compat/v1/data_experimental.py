@@ -80,6 +80,7 @@ __all__ = [
     "make_batched_features_dataset",
     "make_csv_dataset",
     "map_and_batch",
+    "map_and_batch_with_legacy_function",
     "pad_to_cardinality",
     "parallel_interleave",
     "parse_example_dataset",

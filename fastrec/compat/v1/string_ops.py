@@ -3,9 +3,6 @@
 
 from __future__ import annotations
 
-import functools
-import re
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -13,7 +10,7 @@ import numpy as np
 from .._tf.dtypes import float32, int64, string
 from .._tf.faces import one_of
 from .._tf.faces.strings import Encodings, Strings
-from .._tf.ops import strings as rows
+from .._tf.ops.cutting import SPLIT, Cut
 from .._tf.ops.ragged import SPARSE_PARTS
 from ._composites import RaggedTensor, SparseTensor
 from ._nodes import Tensor, operators
@@ -98,7 +95,7 @@ class _Strings(Strings):
         if strings.shape.ndims == 0:
             strings = operators["stack"]([strings], string, None)
         marks = convert_to_tensor("" if sep is None else sep, string)
-        split = functools.partial(rows.parts, most=maxsplit)
+        split = Cut(most=maxsplit)
         return _of_result_type(_split_all(strings, marks, split, name), result_type)
 
 
@@ -121,18 +118,12 @@ def string_split(
             f"delimiter must be a scalar. Received: rank {marks.shape.ndims} for 'StringSplit'"
         )
 
-    def split(value: bytes, between: bytes) -> list[bytes]:
-        if not between:
-            return [value[i : i + 1] for i in range(len(value))]
-        cut = re.compile(b"[" + re.escape(between) + b"]")
-        found = cut.split(value) if value else []
-        return [part for part in found if part] if skip_empty else found
-
+    split = Cut(any_of=True, skip_empty=skip_empty)
     found = _split("StringSplit", convert_to_tensor(source, string), marks, split, name)
     return _of_result_type(found, result_type)
 
 
-def _split_all(strings: Any, marks: Tensor, split: _Parts, name: str | None) -> RaggedTensor:
+def _split_all(strings: Any, marks: Tensor, split: Cut, name: str | None) -> RaggedTensor:
     """The parts of each string, in rows of one dimension more."""
     if isinstance(strings, RaggedTensor):
         return strings.with_flat_values(_split_all(strings.flat_values, marks, split, name))
@@ -151,15 +142,10 @@ def _split_all(strings: Any, marks: Tensor, split: _Parts, name: str | None) -> 
     return RaggedTensor(_split_all(inner, marks, split, name), splits)
 
 
-_Parts = Callable[[bytes, bytes], list[bytes]]
-
-
-def _split(
-    type: str, strings: Tensor, marks: Tensor, parts: _Parts, name: str | None
-) -> RaggedTensor:
+def _split(type: str, strings: Tensor, marks: Tensor, cut: Cut, name: str | None) -> RaggedTensor:
     if strings.shape.ndims not in (1, None):
         raise ValueError(f"Shape must be rank 1 but is rank {strings.shape.ndims} for '{type}'")
-    return RaggedTensor(*record_all(rows.SPLIT, (strings, marks), name, type, cut=parts))
+    return RaggedTensor(*record_all(SPLIT, (strings, marks), name, type, cut=cut))
 
 
 def _of_result_type(rows: RaggedTensor, wanted: str) -> Any:

@@ -12,26 +12,19 @@ import fastrec
 from .._tf.composite import RaggedTensor
 from .._tf.faces import functions_of as _functions_of
 from .._tf.ops import Op
-from .._tf.ops import strings as rows
+from .._tf.ops.cutting import SPLIT_ONE, Cut
 from .._tf.recording import run
-from .._tf.specs import RaggedTensorSpec, TensorSpec, TypeSpec
+from .._tf.specs import RaggedTensorSpec, TypeSpec
 from .._tf.tensor import as_array, convert_to_tensor
 from ._faces import strings as _strings
 
 globals().update(_functions_of(_strings))
 
 
-def _row_of_parts(text: Any, *, sep: bytes, most: int) -> Any:
-    found = rows.parts(text if isinstance(text, bytes) else as_array(text).item(), sep, most)
-    out = np.empty(len(found), object)
-    out[:] = found
-    return out
-
-
-def _rows_of_parts(texts: Any, *, sep: bytes, most: int) -> fastrec.Ragged:
+def _rows_of_parts(texts: Any, *, sep: bytes, cut: Cut) -> fastrec.Ragged:
     array = as_array(texts)
-    parts = [rows.parts(text, sep, most) for text in array.reshape(-1).tolist()]
-    found = fastrec.Ragged(*rows.in_rows(parts))
+    flat, splits = cut.many(array, sep)
+    found = fastrec.Ragged(as_array(flat), splits)
     for axis in range(array.ndim - 1, 0, -1):
         count = int(np.prod(array.shape[:axis]))
         found = fastrec.Ragged(found, np.arange(count + 1, dtype=np.int64) * array.shape[axis])
@@ -43,7 +36,6 @@ def _parts_spec(specs: Any, *_: Any, **__: Any) -> list[TypeSpec]:
     return [RaggedTensorSpec([*sizes[:1], *[None] * len(sizes)], "string", len(sizes))]
 
 
-_SPLIT_ONE = Op("StringSplitV2", _row_of_parts, lambda *_, **__: [TensorSpec([None], "string")])
 _SPLIT = Op("StringSplitV2", _rows_of_parts, _parts_spec)
 
 
@@ -56,7 +48,7 @@ def split(input: Any, sep: Any = None, maxsplit: int = -1, name: str | None = No
     rank = tensor.shape.ndims
     if rank is None:
         raise ValueError("Rank of input must be known.")
-    return run(_SPLIT if rank else _SPLIT_ONE, [tensor], sep=between, most=maxsplit)
+    return run(_SPLIT if rank else SPLIT_ONE, [tensor], sep=between, cut=Cut(most=maxsplit))
 
 
 def _of_values(found: RaggedTensor, outer: RaggedTensor) -> RaggedTensor:

@@ -8,6 +8,9 @@ from typing import Any
 
 import numpy as np
 
+import fastrec
+from fastrec import _core
+
 from ..specs import TensorSpec
 from .dataset import AUTOTUNE, Dataset
 from .interleaving import Interleave
@@ -16,6 +19,8 @@ from .sources import Files, Records, names_of
 from .streams import Value, flattened
 
 __all__ = ["FixedLengthRecordDataset", "TFRecordDataset", "TextLineDataset"]
+
+_READ = 1 << 16  # bytes of text at a time
 
 
 def _paths(filenames: Any) -> Callable[[], Iterator[str]]:
@@ -94,9 +99,30 @@ class TextLineDataset(Dataset):
         name: str | None = None,
     ) -> None:
         def lines(file: Any, _: str) -> Iterator[bytes]:
-            return (line.removesuffix(b"\n").replace(b"\r", b"") for line in file)
+            texts = (line.replace(b"\r", b"") for line in file)
+            return (text.removesuffix(b"\n") for text in texts if text)
 
-        super().__init__(Files(list(_paths(filenames)()), compression_type, lines))
+        super().__init__(Files(list(_paths(filenames)()), compression_type, lines, _in_blocks))
+
+
+def _in_blocks(file: Any) -> Iterator[fastrec.Bytes]:
+    """The lines of a file, those of some bytes at a time."""
+    begun: list[bytes] = []  # of a line whose end has not been read
+    while data := file.read(_READ):
+        end = data.rfind(b"\n") + 1
+        if end:
+            yield _lines(b"".join([*begun, data[: end - 1]]))
+            begun = []
+        begun.append(data[end:])
+    if rest := b"".join(begun).replace(b"\r", b""):
+        yield _lines(rest)
+
+
+def _lines(data: bytes) -> fastrec.Bytes:
+    text = np.frombuffer(data.replace(b"\r", b""), np.uint8)
+    bounds = np.array([0, len(text)], np.int64)
+    parts, begins, _ = _core.cut_strings(text, bounds, b"\n", False, False)
+    return fastrec.Bytes(parts, begins)
 
 
 class FixedLengthRecordDataset(Dataset):

@@ -221,15 +221,30 @@ def _as_block(records: fastrec.Bytes) -> Block:
 
 
 class Files(Node):
-    """Values that a function reads from each of several files: lines or fixed-length records."""
+    """Values that a function reads from each of several files: lines or fixed-length records.
+
+    Parameters
+    ----------
+    paths : sequence of str
+    compression : str, optional
+    read : callable
+        Of a file and its path; gives its values.
+    read_blocks : callable, optional
+        Of a file that is not compressed; gives some values at a time.
+    """
 
     structure = LEAF
 
     def __init__(
-        self, paths: Sequence[str], compression: Any, read: Callable[[Any, str], Iterator[bytes]]
+        self,
+        paths: Sequence[str],
+        compression: Any,
+        read: Callable[[Any, str], Iterator[bytes]],
+        read_blocks: Callable[[Any], Iterator[fastrec.Bytes]] | None = None,
     ) -> None:
         super().__init__()
         self._paths, self._compression, self._read = list(paths), compression_of(compression), read
+        self._read_blocks = None if self._compression else read_blocks
 
     @property
     def specs(self) -> list[TypeSpec]:
@@ -242,6 +257,19 @@ class Files(Node):
         def of_file(path: str) -> Values:
             with self._open(path) as file:
                 yield from zip(self._read(file, path), strict=True)
+
+        return each_of_files(iter(self._paths), of_file, _errors.translated)
+
+    def blocks(self, count: int) -> Blocks | None:
+        read = self._read_blocks
+        if read is None:
+            return None
+
+        def of_file(path: str) -> Blocks:
+            with self._open(path) as file:
+                for block in read(file):
+                    parts = (block[at : at + count] for at in range(0, len(block), count))
+                    yield from map(_as_block, parts)
 
         return each_of_files(iter(self._paths), of_file, _errors.translated)
 

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import itertools
+import operator
 from collections.abc import Sequence
 from typing import Any
 
@@ -26,7 +28,7 @@ from ..specs import TensorSpec, TypeSpec
 from ..tensor import TensorShape, as_array
 from . import Array, Block, Op, constant_of, invalid
 from .reductions import one_number
-from .shaping import is_column
+from .shaping import is_column, moved
 
 
 def _columns(count: int, blocks: Sequence[Block]) -> list[Array] | None:
@@ -294,13 +296,18 @@ def _split_spec(specs: Sequence[Any], raws: Sequence[Any], *, num: int) -> list[
 
 
 def _split_block(_: int, x: Block, dim: Block, *lengths: Block, num: int) -> Any:
-    if not is_column(x) or dim.many or any(each.many for each in lengths):
+    if not x.many or not isinstance(x.value, (np.ndarray, fastrec.Bytes)):
         return None
-    axis, rank = one_number(dim.value, "split_dim"), x.value.ndim - 1
+    if dim.many or any(each.many for each in lengths):
+        return None
+    axis, rank = one_number(dim.value, "split_dim"), len(x.value.shape) - 1
     if not -rank <= axis < rank:
         return None
-    values = [each.value for each in lengths]
-    return _split(x.value, np.asarray(axis % rank + 1), *values, num=num)
+    given = lengths[0].value if lengths else None
+    bounds = np.cumsum([0, *part_sizes(given, num, x.value.shape[axis % rank + 1], axis % rank)])
+    inside = (slice(None),) * (axis % rank + 1)
+    places = [(*inside, slice(a, b)) for a, b in itertools.pairwise(bounds.tolist())]
+    return tuple(moved(x.value, operator.itemgetter(place)) for place in places)
 
 
 SPLIT = Op("Split", _split, _split_spec, _split_block)

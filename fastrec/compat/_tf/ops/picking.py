@@ -18,9 +18,10 @@ from ..specs import TensorSpec, TypeSpec
 from ..tensor import TensorShape, as_array
 from . import Array, Block, Op, constant_of, invalid, known_sizes
 from .reductions import one_number
-from .shaping import is_column
+from .shaping import is_column, moved
 
 _WORTH = 1 << 12  # numbers
+_LONG = 1 << 7  # numbers of a row, which are copied faster as a whole
 INVALID_INDEX = (
     "Only integers, slices (`:`), ellipsis (`...`), tf.newaxis (`None`) and scalar "
     "tf.int32/tf.int64 tensors are valid indices"
@@ -151,13 +152,26 @@ def _strided_block(_: int, x: Block, *values: Block, index: tuple[Any, ...]) -> 
         parts = [part for part in index if part is not Ellipsis]
         if len(parts) == 1 and isinstance(parts[0], slice):
             return _part_of_rows(x.value, parts[0])
-        return None
-    if not is_column(x) or values:
+        return _one_of_rows(x.value, parts)
+    if not x.many or not isinstance(x.value, (np.ndarray, fastrec.Bytes)) or values:
         return None
     try:
-        return x.value[(slice(None), *index)]
+        return moved(x.value, lambda column: column[(slice(None), *index)])
     except (IndexError, ValueError):
         return None  # one element after the other says what is wrong
+
+
+def _one_of_rows(rows: Any, parts: Sequence[Any]) -> Any:
+    """The value at one place of each row."""
+    if len(parts) != 1 or not isinstance(parts[0], int) or isinstance(rows, Arrays):
+        return None
+    place, lengths = parts[0], rows.row_lengths
+    if not isinstance(rows.values, (np.ndarray, fastrec.Bytes)) or len(rows.values.shape) != 1:
+        return None
+    if (lengths <= place if place >= 0 else lengths < -place).any():
+        return None  # one element after the other says what is wrong
+    where = (rows.row_splits[:-1] if place >= 0 else rows.row_splits[1:]) + place
+    return moved(rows.values, lambda values: values[where])
 
 
 def _part_of_rows(rows: Any, part: slice) -> Any:
@@ -165,7 +179,7 @@ def _part_of_rows(rows: Any, part: slice) -> Any:
     begin, end = part.start or 0, part.stop
     if begin < 0 or part.step not in (None, 1) or (end is not None and end < 0):
         return None
-    if not isinstance(rows.values, np.ndarray):
+    if not isinstance(rows.values, (np.ndarray, fastrec.Bytes)):
         return None
     arrays = isinstance(rows, Arrays)
     lengths = rows.shapes[:, 0] if arrays else rows.row_lengths
@@ -176,11 +190,20 @@ def _part_of_rows(rows: Any, part: slice) -> Any:
     first = rows.row_splits[:-1] + begin * widths
     splits = np.zeros(len(kept) + 1, np.int64)
     np.cumsum(kept * widths, out=splits[1:])
-    parts = zip(first.tolist(), (first + kept * widths).tolist(), strict=True)
-    values = np.concatenate([rows.values[:0], *(rows.values[a:b] for a, b in parts)])
+    values = _pieces(rows.values, first, kept * widths)
     if not arrays:
         return fastrec.Ragged(values, splits)
     return Arrays(values, splits, np.hstack([kept[:, np.newaxis], rows.shapes[:, 1:]]))
+
+
+def _pieces(values: Any, first: Array, lengths: Array) -> Any:
+    """So many values from each of these places on, one after the other."""
+    if isinstance(values, fastrec.Bytes) or lengths.sum() < _LONG * len(lengths):
+        at = lengths.cumsum()
+        where = np.arange(at[-1] if len(at) else 0) + np.repeat(first - at + lengths, lengths)
+        return moved(values, lambda flat: flat[where])
+    parts = zip(first.tolist(), (first + lengths).tolist(), strict=True)
+    return np.concatenate([values[:0], *(values[a:b] for a, b in parts)])
 
 
 STRIDED_SLICE = Op("StridedSlice", _strided_slice, _strided_spec, _strided_block, cheap=True)

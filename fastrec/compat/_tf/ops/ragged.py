@@ -10,6 +10,7 @@ import numpy as np
 
 import fastrec
 
+from ..columns import arrays_of, flat_values
 from ..dtypes import DType, as_dtype
 from ..errors import InvalidArgumentError
 from ..shape import in_messages
@@ -570,18 +571,29 @@ def _sparse_parts_spec(specs: Sequence[Any], _: Any) -> list[TypeSpec]:
 
 
 def _sparse_parts_block(count: int, flat: Block, splits: Block) -> Any:
-    """Of vectors that are one row each, as the parts of a string are."""
+    """Of elements whose values are vectors."""
     rows = flat.value
     if not (flat.many and splits.many and isinstance(rows, Ragged)):
         return None
-    if np.shape(splits.value) != (count, 2):
-        return None
-    lengths = rows.row_lengths
-    begins = lengths.cumsum() - lengths
-    indices = np.zeros((int(lengths.sum()), 2), np.int64)
-    indices[:, 1] = np.arange(len(indices)) - np.repeat(begins, lengths)
-    shapes = np.stack([np.ones_like(lengths), lengths], axis=1)
-    return np.split(indices, begins[1:]), rows, shapes
+    bounds = splits.value if isinstance(splits.value, Ragged) else as_array(splits.value)
+    if isinstance(bounds, Ragged):
+        first = bounds.row_splits - bounds.row_splits[0]
+        begins = first[:-1] - np.arange(count)  # of the rows of each element
+        lengths = np.delete(np.diff(flat_values(bounds)), first[1:-1] - 1)
+        counts = bounds.row_lengths - 1
+    else:
+        lengths = np.diff(bounds, axis=1).reshape(-1)
+        counts = np.full(count, bounds.shape[1] - 1)
+        begins = np.arange(count) * counts
+    indices = np.empty((len(flat_values(rows)), 2), np.int64)
+    indices[:, 0] = np.repeat(np.arange(len(lengths)) - np.repeat(begins, counts), lengths)
+    indices[:, 1] = np.arange(len(indices)) - np.repeat(lengths.cumsum() - lengths, lengths)
+    widest = np.zeros(count, np.int64)
+    np.maximum.at(widest, np.repeat(np.arange(count), counts), lengths)
+    of_each = arrays_of(indices, rows.row_splits - rows.row_splits[0])
+    alike = (of_each.shapes == of_each.shapes[0]).all()
+    placed = indices.reshape(count, *of_each.shapes[0]) if alike else of_each
+    return placed, rows, np.stack([counts, widest], axis=1)
 
 
 # The indices, values and sizes, where the rows have no rows themselves.

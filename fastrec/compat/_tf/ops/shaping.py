@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -26,6 +26,15 @@ from .reductions import one_number
 def is_column(block: Block) -> bool:
     """Whether it is of elements of one shape, in an array."""
     return block.many and isinstance(block.value, np.ndarray)
+
+
+def moved(column: Any, move: Callable[[Array], Array]) -> Any:
+    """A column, an array or a Bytes, with its elements where `move` puts those of an array."""
+    if not isinstance(column, fastrec.Bytes):
+        return move(column)
+    places = move(np.arange(len(column.offsets) - 1).reshape(column.shape))
+    taken = column.take(places.reshape(-1))
+    return fastrec.Bytes(taken.data, taken.offsets, places.shape)
 
 
 def _shape(x: Any, *, out_type: DType) -> Array:
@@ -100,24 +109,29 @@ def _reshape_spec(specs: Sequence[Any], raws: Sequence[Any]) -> list[TypeSpec]:
 
 
 def _reshape_block(count: int, x: Block, sizes: Block) -> Any:
-    if not x.many or sizes.many:
+    shapes = sizes.value
+    if not x.many or (sizes.many and (not is_column(sizes) or (shapes != shapes[:1]).any())):
         return None
-    wanted = sizes.value.reshape(-1).tolist()
-    if isinstance(x.value, fastrec.Bytes) and x.value.shape == (count,) and not wanted:
-        return x.value
+    wanted = (shapes[0] if sizes.many else shapes).reshape(-1).tolist()
     if isinstance(x.value, (fastrec.Ragged, Arrays)):
         return _reshape_rows(x.value, wanted)
-    if not isinstance(x.value, np.ndarray):
+    if not isinstance(x.value, (np.ndarray, fastrec.Bytes)):
         return None
     try:
-        return x.value.reshape(count, *new_sizes(x.value.shape[1:], wanted))
+        return _in_shape(x.value, (count, *new_sizes(x.value.shape[1:], wanted)))
     except InvalidArgumentError:
         return None  # one element after the other says what is wrong
 
 
+def _in_shape(values: Any, shape: tuple[int, ...]) -> Any:
+    if isinstance(values, fastrec.Bytes):
+        return fastrec.Bytes(values.data, values.offsets, shape)
+    return values.reshape(shape)
+
+
 def _reshape_rows(rows: Any, wanted: Sequence[int]) -> Any:
     """Arrays of differing shape in another one, of which one size may be open."""
-    if not isinstance(rows.values, np.ndarray) or min(wanted, default=0) < -1:
+    if not isinstance(rows.values, (np.ndarray, fastrec.Bytes)) or min(wanted, default=0) < -1:
         return None
     totals, open_at = np.diff(rows.row_splits), [i for i, n in enumerate(wanted) if n == -1]
     known = math.prod(n for n in wanted if n != -1)
@@ -125,9 +139,11 @@ def _reshape_rows(rows: Any, wanted: Sequence[int]) -> Any:
         return None  # one element after the other says what is wrong
     if not open_at:
         alike = bool((totals == known).all())
-        return flat_values(rows).reshape(len(rows), *wanted) if alike else None
+        return _in_shape(flat_values(rows), (len(rows), *wanted)) if alike else None
     if len(wanted) == 1:
         return fastrec.Ragged(rows.values, rows.row_splits)
+    if not isinstance(rows.values, np.ndarray):
+        return None
     shapes = np.tile(np.array(wanted, np.int64), (len(rows), 1))
     shapes[:, open_at[0]] = totals // known
     return Arrays(rows.values, rows.row_splits, shapes)

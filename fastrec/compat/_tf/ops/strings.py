@@ -21,10 +21,10 @@ from ..specs import TensorSpec, TypeSpec
 from ..tensor import TensorShape, as_array
 from . import Array, Block, Op, constant_of, invalid, of_type
 from .arithmetic import aligned, broadcast_sizes
+from .cutting import SPACE
 from .reductions import sizes_left
 
 UNITS = ("BYTE", "UTF8_CHAR")
-_SPACE = b" \t\n\v\f\r"
 
 
 def of_rows(kernel: Callable[..., Any], x: Block, attributes: dict[str, Any]) -> Any:
@@ -154,7 +154,7 @@ def _full_matches(texts: list[bytes], pattern: bytes) -> list[bool]:
 
 LOWER = mapped("StringLower", _cased(bytes.lower, str.lower))
 UPPER = mapped("StringUpper", _cased(bytes.upper, str.upper))
-STRIP = mapped("StringStrip", lambda value: value.strip(_SPACE))
+STRIP = mapped("StringStrip", lambda value: value.strip(SPACE))
 LENGTH = mapped("StringLength", _length, "int32")
 ENCODE_BASE64 = mapped("EncodeBase64", _encoded)
 DECODE_BASE64 = mapped("DecodeBase64", _decoded)
@@ -167,58 +167,6 @@ def pattern_of(value: Any) -> bytes | None:
     if isinstance(value, str):
         return value.encode("utf-8", "surrogateescape")
     return value if isinstance(value, bytes) else None
-
-
-def parts(text: bytes, sep: bytes, most: int) -> list[bytes]:
-    """As TensorFlow splits: what is left after `most` parts is one more, even if it is empty."""
-    if most == 0:
-        return [text]
-    if sep:
-        return text.split(sep, most)
-    found = text.lstrip(_SPACE).split(None, most)
-    return [*found, b""] if len(found) == most else found
-
-
-def in_rows(rows: Sequence[Sequence[bytes]]) -> tuple[Array, Array]:
-    """The parts of all strings, and where those of each begin."""
-    flat = np.empty(sum(map(len, rows)), object)
-    flat[:] = [part for row in rows for part in row]
-    return flat, np.cumsum([0, *map(len, rows)], dtype=np.int64)
-
-
-def _split(values: Array, mark: Array, *, cut: Callable[[bytes, bytes], Any]) -> Any:
-    if values.ndim != 1:
-        raise invalid(f"input must be a vector, got shape: {in_messages(values.shape)}")
-    if mark.ndim:
-        raise invalid(f"delimiter must be a scalar, got shape: {in_messages(mark.shape)}")
-    between: Any = mark[()]
-    return in_rows([cut(value, between) for value in values.tolist()])
-
-
-def _split_spec(specs: Sequence[Any], *_: Any, **__: Any) -> list[TypeSpec]:
-    count = specs[0].shape.num_elements()
-    return [
-        TensorSpec([None], string),
-        TensorSpec([None if count is None else count + 1], "int64"),
-    ]
-
-
-def _split_block(
-    count: int, values: Block, mark: Block, *, cut: Callable[[bytes, bytes], Any]
-) -> Any:
-    if mark.many or not values.many or not isinstance(values.value, (np.ndarray, fastrec.Bytes)):
-        return None
-    texts = as_array(values.value)
-    if texts.ndim != 2:
-        return None
-    flat, splits = _split(texts.reshape(-1), as_array(mark.value), cut=cut)
-    width = texts.shape[1]
-    own = splits[np.arange(count)[:, np.newaxis] * width + np.arange(width + 1)]
-    return fastrec.Ragged(flat, np.append(own[:, 0], splits[-1])), own - own[:, :1]
-
-
-# The parts of several strings, one after the other, and where those of each begin.
-SPLIT = Op("StringSplit", _split, _split_spec, _split_block)
 
 
 def _number(value: bytes, *, out_type: DType) -> Any:

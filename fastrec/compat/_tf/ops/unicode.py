@@ -21,7 +21,8 @@ from ..specs import TensorSpec, TypeSpec
 from ..tensor import as_array
 from . import Array, Op, invalid
 from .arithmetic import unary
-from .strings import in_rows, mapped
+from .cutting import in_rows
+from .strings import mapped
 
 ENCODINGS = ("UTF-8", "UTF-16-BE", "UTF-32-BE")
 ERRORS = ("strict", "replace", "ignore")

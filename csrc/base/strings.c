@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/strings.h"
+
+#include <string.h>
+
+bool fr_strings_valid(const int64_t *offsets, size_t count, size_t size) {
+    if (offsets[0] < 0 || (uint64_t)offsets[count] > size) return false;
+    for (size_t i = 0; i < count; i++)
+        if (offsets[i] > offsets[i + 1]) return false;
+    return true;
+}
+
+void fr_strings_take(const uint8_t *data, const int64_t *offsets, const int64_t *order,
+                     size_t count, const int64_t *begins, uint8_t *out) {
+    for (size_t i = 0; i < count; i++) {
+        const size_t size = (size_t)(begins[i + 1] - begins[i]);
+        if (size) memcpy(out + begins[i], data + offsets[order[i]], size);
+    }
+}
+
+void fr_strings_cut(const uint8_t *data, const int64_t *offsets, size_t count, const fr_cut *cut,
+                    uint8_t *out, int64_t *begins, int64_t *splits) {
+    int64_t parts = 0, at = 0;
+    begins[0] = splits[0] = 0;
+    for (size_t i = 0; i < count; i++) {
+        for (int64_t place = offsets[i]; place < offsets[i + 1]; place++) {
+            const uint8_t byte = data[place];
+            if (!cut->is_mark[byte])
+                out[at++] = byte;
+            else if (!cut->skip_empty || at > begins[parts])
+                begins[++parts] = at;
+        }
+        const bool nothing = offsets[i] == offsets[i + 1];
+        if (nothing ? !cut->skip_nothing && !cut->skip_empty
+                    : !cut->skip_empty || at > begins[parts])
+            begins[++parts] = at;
+        splits[i + 1] = parts;
+    }
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Strings that lie one after the other: string i is data[offsets[i]..offsets[i + 1]). */
+#ifndef FASTREC_STRINGS_H
+#define FASTREC_STRINGS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Whether `offsets`, `count` + 1 of them, do not descend and lie within `size` bytes. */
+bool fr_strings_valid(const int64_t *offsets, size_t count, size_t size);
+
+/*
+ * Copies strings `order[0..count)`, each less than the number of strings. `begins` are where they
+ * go in `out`, `begins[count]` their size altogether.
+ */
+void fr_strings_take(const uint8_t *data, const int64_t *offsets, const int64_t *order,
+                     size_t count, const int64_t *begins, uint8_t *out);
+
+typedef struct {
+    bool is_mark[256]; /* the bytes between parts */
+    bool skip_empty;   /* no parts without bytes */
+    bool skip_nothing; /* no part of a string without bytes */
+} fr_cut;
+
+/*
+ * Cuts `count` strings into parts. `out` has room for all their bytes but the marks; `begins` for
+ * as many parts as there are strings and marks, and one more; `splits` for `count` + 1. String i
+ * then has the parts splits[i]..splits[i + 1], part k the bytes out[begins[k]..begins[k + 1]).
+ */
+void fr_strings_cut(const uint8_t *data, const int64_t *offsets, size_t count, const fr_cut *cut,
+                    uint8_t *out, int64_t *begins, int64_t *splits);
+
+#endif

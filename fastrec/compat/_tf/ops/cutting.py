@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Strings cut into parts."""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import fastrec
+from fastrec import _core
+
+from ..columns import flat_values
+from ..dtypes import string
+from ..shape import in_messages
+from ..specs import TensorSpec, TypeSpec
+from ..tensor import as_array
+from . import Array, Block, Op, invalid
+
+SPACE = b" \t\n\v\f\r"
+_WORTH = 16  # strings
+
+
+class Cut(NamedTuple):
+    """How strings are cut.
+
+    Attributes
+    ----------
+    any_of : bool
+        At any of the characters of a separator, not at the whole of it.
+    skip_empty : bool
+        Whether parts without characters are left out.
+    most : int
+        Number of cuts; all of them if it is negative.
+    """
+
+    any_of: bool = False
+    skip_empty: bool = False
+    most: int = -1
+
+    def one(self, text: bytes, sep: bytes) -> list[bytes]:
+        """The parts of one string, as TensorFlow cuts it."""
+        if not self.any_of:
+            return _at_whole(text, sep, self.most)
+        if not sep:
+            return [text[i : i + 1] for i in range(len(text))]
+        found = _any_of(sep).split(text) if text else []
+        return [part for part in found if part] if self.skip_empty else found
+
+    def many(self, texts: Any, sep: bytes) -> tuple[Any, Array]:
+        """The parts of all strings of an array or a Bytes, and where those of each begin."""
+        marks = sep if self.any_of or len(sep) == 1 else b"" if sep else SPACE
+        few = not isinstance(texts, fastrec.Bytes) and texts.size < _WORTH
+        if few or not marks or self.most >= 0:
+            return in_rows([self.one(text, sep) for text in as_array(texts).reshape(-1).tolist()])
+        if not isinstance(texts, fastrec.Bytes):
+            texts = fastrec.Bytes.from_list(texts.reshape(-1).tolist())
+        how = marks, self.skip_empty or not sep, self.any_of
+        data, offsets, splits = _core.cut_strings(texts.data, texts.offsets, *how)
+        return fastrec.Bytes(data, offsets), splits
+
+
+@functools.lru_cache
+def _any_of(marks: bytes) -> re.Pattern[bytes]:
+    return re.compile(b"[" + re.escape(marks) + b"]")
+
+
+def _at_whole(text: bytes, sep: bytes, most: int) -> list[bytes]:
+    """The rest after `most` cuts is one part more, even if it is empty."""
+    if most == 0:
+        return [text]
+    if sep:
+        return text.split(sep, most)
+    found = text.lstrip(SPACE).split(None, most)
+    return [*found, b""] if len(found) == most else found
+
+
+def in_rows(rows: Sequence[Sequence[bytes]]) -> tuple[Array, Array]:
+    """The parts of all strings, and where those of each begin."""
+    flat = np.empty(sum(map(len, rows)), object)
+    flat[:] = [part for row in rows for part in row]
+    return flat, np.cumsum([0, *map(len, rows)], dtype=np.int64)
+
+
+def _split(values: Array, mark: Array, *, cut: Cut) -> Any:
+    if values.ndim != 1:
+        raise invalid(f"input must be a vector, got shape: {in_messages(values.shape)}")
+    if mark.ndim:
+        raise invalid(f"delimiter must be a scalar, got shape: {in_messages(mark.shape)}")
+    flat, splits = cut.many(values, mark.item())
+    return as_array(flat), splits
+
+
+def _split_spec(specs: Sequence[Any], *_: Any, **__: Any) -> list[TypeSpec]:
+    count = specs[0].shape.num_elements()
+    return [
+        TensorSpec([None], string),
+        TensorSpec([None if count is None else count + 1], "int64"),
+    ]
+
+
+def _vectors(column: Any) -> tuple[Any, Array] | None:
+    """The strings of a column of vectors, and where those of each begin."""
+    if isinstance(column, fastrec.Ragged):
+        return flat_values(column), column.row_splits - column.row_splits[0]
+    if not isinstance(column, (np.ndarray, fastrec.Bytes)) or len(column.shape) != 2:
+        return None
+    count, width = column.shape
+    splits = np.arange(count + 1) * width
+    if isinstance(column, np.ndarray):
+        return column.reshape(-1), splits
+    return fastrec.Bytes(column.data, column.offsets), splits
+
+
+def _split_block(_: int, values: Block, mark: Block, *, cut: Cut) -> Any:
+    found = None if mark.many or not values.many else _vectors(values.value)
+    if found is None or not isinstance(found[0], (np.ndarray, fastrec.Bytes)):
+        return None
+    texts, outer = found
+    flat, splits = cut.many(texts, as_array(mark.value).item())
+    return fastrec.Ragged(flat, splits[outer]), _own(splits, outer)
+
+
+def _own(splits: Array, outer: Array) -> Any:
+    """For each element where its rows begin, counted from its first one."""
+    lengths = np.diff(outer) + 1
+    if (lengths == lengths[0]).all():
+        rows = splits[outer[:-1, np.newaxis] + np.arange(lengths[0])]
+        return rows - rows[:, :1]
+    bounds = outer + np.arange(len(outer))
+    where = np.arange(bounds[-1]) - np.repeat(np.arange(len(lengths)), lengths)
+    return fastrec.Ragged(splits[where] - np.repeat(splits[outer[:-1]], lengths), bounds)
+
+
+# The parts of several strings, one after the other, and where those of each begin.
+SPLIT = Op("StringSplit", _split, _split_spec, _split_block)
+
+
+def _parts_of_one(text: Any, *, sep: bytes, cut: Cut) -> Array:
+    found: Array = in_rows([cut.one(as_array(text).item(), sep)])[0]
+    return found
+
+
+def _parts_of_each(_: int, texts: Block, *, sep: bytes, cut: Cut) -> Any:
+    column = texts.value
+    if not texts.many or not isinstance(column, (np.ndarray, fastrec.Bytes)):
+        return None
+    return fastrec.Ragged(*cut.many(column, sep))
+
+
+# The parts of one string.
+SPLIT_ONE = Op(
+    "StringSplitV2", _parts_of_one, lambda *_, **__: [TensorSpec([None], string)], _parts_of_each
+)

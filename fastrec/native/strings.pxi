@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: Apache-2.0
+
+
+cdef int check_strings(const uint8_t[::1] data, const int64_t[::1] offsets) except -1:
+    if offsets.shape[0] == 0:
+        raise ValueError("offsets must have at least one element, got none")
+    if not c.fr_strings_valid(
+            &offsets[0], <size_t>(offsets.shape[0] - 1), <size_t>data.shape[0]):
+        raise ValueError("offsets must ascend, and lie within the data")
+    return 0
+
+
+def take_strings(const uint8_t[::1] data, const int64_t[::1] offsets, const int64_t[::1] order):
+    """Return the strings with these numbers, one after the other, and where each begins."""
+    cdef const int64_t[::1] places
+    cdef uint8_t[::1] out
+    cdef size_t count = <size_t>order.shape[0]
+    check_strings(data, offsets)
+    sizes = np.diff(offsets)[order]  # which looks at the bounds of the numbers
+    begins = np.zeros(count + 1, np.int64)
+    np.cumsum(sizes, out=begins[1:])
+    found = np.empty(begins[count], np.uint8)
+    if found.size:
+        places, out = begins, found
+        order = np.asarray(order) % (offsets.shape[0] - 1)  # numbers below 0 count from the end
+        with nogil:
+            c.fr_strings_take(&data[0], &offsets[0], &order[0], count, &places[0], &out[0])
+    return found, begins
+
+
+def cut_strings(
+        const uint8_t[::1] data, const int64_t[::1] offsets, bytes marks, bint skip_empty,
+        bint skip_nothing):
+    """Cut strings at single bytes.
+
+    Parameters
+    ----------
+    data : ndarray of uint8
+    offsets : ndarray of int64, shape (n + 1,)
+    marks : bytes
+        Each of which is between two parts.
+    skip_empty : bool
+        Whether parts without bytes are left out.
+    skip_nothing : bool
+        Whether strings without bytes have no part.
+
+    Returns
+    -------
+    parts : ndarray of uint8
+        One after the other.
+    begins : ndarray of int64
+        Where each part begins, and where the last ends.
+    splits : ndarray of int64, shape (n + 1,)
+        The number of the first part of each string, and how many there are.
+    """
+    cdef c.fr_cut how
+    cdef size_t count = <size_t>offsets.shape[0] - 1, marked = 0, size
+    cdef int64_t place, first, last
+    cdef uint8_t[::1] out
+    cdef int64_t[::1] places, numbers
+    check_strings(data, offsets)
+    for place in range(256):
+        how.is_mark[place] = False
+    for place in marks:
+        how.is_mark[place] = True
+    how.skip_empty, how.skip_nothing = skip_empty, skip_nothing
+    first, last = offsets[0], offsets[count]
+    with nogil:
+        for place in range(first, last):
+            marked += how.is_mark[data[place]]
+    size = <size_t>(last - first) - marked
+    parts, begins = np.empty(size, np.uint8), np.empty(marked + count + 1, np.int64)
+    splits = np.empty(count + 1, np.int64)
+    out, places, numbers = parts, begins, splits
+    with nogil:
+        c.fr_strings_cut(
+            &data[0] if last > first else NULL, &offsets[0], count, &how,
+            &out[0] if size else NULL, &places[0], &numbers[0])
+    return parts, begins[:numbers[count] + 1], splits
