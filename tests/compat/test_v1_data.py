@@ -337,3 +337,10 @@ def test_draws_begin_anew_with_each_iteration() -> None:
     orders, again = ([order.tolist() for _, order in each] for each in found)
     assert orders == again
     assert [order[0] for order in orders] == [1, 1, 2, 1, 1, 2, 0, 3]
+
+
+def test_functions_of_old_programs_are_mapped_and_batched() -> None:
+    both = tf.data.experimental.map_and_batch_with_legacy_function(lambda x: x + 1, 2)
+    with tf.Graph().as_default(), tf.Session() as session:
+        row = tf.data.make_one_shot_iterator(tf.data.Dataset.range(4).apply(both)).get_next()
+        assert [session.run(row).tolist() for _ in range(2)] == [[1, 2], [3, 4]]

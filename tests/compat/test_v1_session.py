@@ -291,3 +291,10 @@ def test_a_tensor_is_not_taken_for_its_value() -> None:
         len(c)
     with tf.Session() as session:
         assert session.run(np.array([1, 2], np.int32) + c).tolist() == [2, 4]
+
+
+def test_values_that_are_known_before_a_graph_runs() -> None:
+    sizes = tf.shape(tf.zeros([2, 3]))
+    assert tf.get_static_value(sizes).tolist() == [2, 3]
+    assert tf.get_static_value(tf.placeholder(tf.int32)) is None
+    assert tf.get_static_value([4]) == [4]

@@ -323,3 +323,11 @@ def test_patterns_of_regular_expressions_are_scalars_under_both_faces(known: boo
         assert session.run(first).tolist() == [b"a#b22", b"", b"#"]
     with pytest.raises(tf.errors.InvalidArgumentError, match="must be scalar"):
         tf.strings.regex_full_match(texts, tf.constant([pattern] * 3))
+
+
+def test_values_that_are_known_in_functions() -> None:
+    def function(number: Any) -> Any:
+        assert tf.get_static_value(number) is None
+        return number + tf.get_static_value(tf.constant(2, tf.int64))
+
+    assert list(tf.data.Dataset.range(2).map(function).as_numpy_iterator()) == [2, 3]

@@ -95,6 +95,7 @@ __all__ = [
     "unique",
 ]
 
+map_and_batch_with_legacy_function = map_and_batch
 INFINITE_CARDINALITY = INFINITE
 UNKNOWN_CARDINALITY = UNKNOWN
 SHARD_HINT = -1

@@ -39,6 +39,7 @@ from .array_ops import ensure_shape as ensure_shape
 from .functions import cond as cond
 from .functions import executing_eagerly as executing_eagerly
 from .functions import function as function
+from .functions import get_static_value as get_static_value
 from .functions import is_tensor as is_tensor
 from .functions import numpy_function as numpy_function
 from .functions import py_function as py_function

@@ -21,6 +21,7 @@ __all__ = [
     "cond",
     "executing_eagerly",
     "function",
+    "get_static_value",
     "is_tensor",
     "numpy_function",
     "print_",
@@ -127,6 +128,13 @@ def executing_eagerly() -> bool:
 def is_tensor(x: Any) -> bool:
     """Whether it is a tensor, dense, sparse or ragged."""
     return isinstance(x, Tensor) or hasattr(x, "_raw")
+
+
+def get_static_value(tensor: Any, partial: bool = False) -> Any:
+    """The value of a tensor; None in a function, where it depends on elements."""
+    if isinstance(tensor, EagerTensor):
+        return tensor.numpy()
+    return None if isinstance(tensor, Symbol) else tensor
 
 
 def print_(*inputs: Any, output_stream: Any = None, end: str = "\n", **_: Any) -> None:
