@@ -344,3 +344,23 @@ def test_functions_of_old_programs_are_mapped_and_batched() -> None:
     with tf.Graph().as_default(), tf.Session() as session:
         row = tf.data.make_one_shot_iterator(tf.data.Dataset.range(4).apply(both)).get_next()
         assert [session.run(row).tolist() for _ in range(2)] == [[1, 2], [3, 4]]
+
+
+def test_what_is_drawn_where_an_image_decides_is_drawn_in_threads_too(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("fastrec.compat._tf.data.threads._LONG_S", 0.0)
+
+    def change(i: Any) -> Any:
+        image = tf.zeros([140, 130, 3]) + tf.cast(i, tf.float32)
+        bright = tf.reduce_mean(image) > 9.5
+        return tf.cond(bright, lambda: tf.random_uniform([], seed=1), lambda: 2.0)
+
+    found = []
+    for threads in (None, 3):
+        following = Dataset.range(40).map(change, threads).batch(40).make_one_shot_iterator()
+        with tf.Session() as session:
+            found.append(session.run(following.get_next()).tolist())
+    assert found[0][:10] == found[1][:10] == [2.0] * 10
+    assert sorted(found[0][10:]) == sorted(found[1][10:])
+    assert len(set(found[0][10:])) == 30

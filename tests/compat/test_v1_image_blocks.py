@@ -92,7 +92,12 @@ def views(image: tf.Tensor) -> list[tf.Tensor]:
     with tf.control_dependencies([tf.Assert(tf.shape(image)[0] > 0, [image])]):
         single = tf.image.convert_image_dtype(image, tf.float32)
     cut = tf.random_crop(tf.image.resize_images(single, [150, 140]), [130, 135, 3], seed=1)
-    lit = tf.image.random_brightness(tf.image.random_flip_left_right(cut, seed=2), 0.3, seed=3)
+    flipped = tf.image.random_flip_left_right(cut, seed=2)
+    lit = tf.cond(
+        tf.random_uniform([], seed=6) < 0.4,
+        lambda: tf.image.random_brightness(tf.image.random_contrast(flipped, 0.5, 2.0, 8), 0.3, 3),
+        lambda: tf.image.random_saturation(flipped, 0.5, 2.0, seed=7),
+    )
     return [tf.clip_by_value(lit, 0.0, 1.0) - 0.5, tf.reduce_mean(lit), tf.random_uniform([2])]
 
 

@@ -96,6 +96,12 @@ def either(pair: Any) -> Any:
     ]
 
 
+def where_an_image_decides(pair: Any) -> Any:
+    image = tf.cast(fitted(pair)[0].op.inputs[0], tf.float32)
+    bright = tf.reduce_mean(image) > 100
+    return [tf.cond(bright, lambda: tf.random_uniform([], seed=1), lambda: 2.0)]
+
+
 def padded(pair: Any) -> Any:
     """Texts of all sizes, and images at several places, padded to one size."""
     flat = tf.decode_raw(parsed(pair[1], "text"), tf.uint8)
@@ -150,6 +156,7 @@ WAYS: dict[str, Build] = {
     "bytes of all sizes": lambda pair: [tf.decode_raw(parsed(pair[1], "text"), tf.uint8)],
     "images of all sizes": fitted,
     "a branch by chance": either,
+    "a branch of an image": where_an_image_decides,
     "a box by chance": boxed,
     "padded to one size": padded,
     "a loop as long as the record says": counted,

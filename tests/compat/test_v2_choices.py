@@ -100,6 +100,18 @@ def test_what_is_drawn_may_depend_on_the_element() -> None:
     assert found[1::4] == [float(x) for x in drawn]
 
 
+def test_a_function_of_python_that_decides_what_is_drawn_is_called_once() -> None:
+    calls = []
+
+    def function(x: Any) -> Any:
+        chosen = tf.py_function(lambda n: calls.append(int(n)) or n % 3, [x], tf.int64)
+        return tf.cond(chosen > 0, lambda: tf.random.uniform([], seed=5), lambda: 0.0)
+
+    found = [float(x) > 0 for x in tf.data.Dataset.range(6).map(function)]
+    assert found == [False, True, True] * 2
+    assert calls == list(range(6))
+
+
 def test_how_much_is_drawn_may_depend_on_the_element() -> None:
     tf.random.set_seed(11)
     found = tf.data.Dataset.range(1, 9).map(lambda x: tf.random.shuffle(tf.range(x), seed=3))

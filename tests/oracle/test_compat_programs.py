@@ -90,6 +90,20 @@ def test_orders_of_graphs(tf: Any, name: str) -> None:
     same_in_graphs(tf, SHUFFLED[name], passes=2)
 
 
+def test_parts_of_a_choice_draw_for_the_elements_that_come_to_them(tf: Any) -> None:
+    def make(tf: Any) -> Any:
+        def change(i: Any) -> Any:
+            def side() -> Any:
+                chance = tf.random_uniform([], seed=3) < 0.5
+                return tf.cond(chance, lambda: tf.random_uniform([2]), lambda: tf.zeros([2]))
+
+            return i, tf.cond(i % 3 > 0, side, lambda: tf.ones([2]))
+
+        return tf.data.Dataset.range(40).map(change).batch(7)
+
+    same_in_graphs(tf, make, passes=2)
+
+
 def test_translation_in_buckets(tf: Any, text: str, words: str) -> None:
     def make(tf: Any) -> Any:
         initializer = tf.lookup.TextFileInitializer(words, tf.string, -2, tf.int64, -1)

@@ -119,9 +119,7 @@ def kept_for_run(key: Any, make: Callable[[], T]) -> T:
     run = running.get()
     if run is None:
         return make()
-    if key not in run:
-        run[key] = make()
-    found: T = run[key]
+    found: T = run[key] if key in run else run.setdefault(key, make())  # by threads, too
     return found
 
 

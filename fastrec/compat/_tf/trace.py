@@ -47,7 +47,8 @@ class Trace:
     Raises
     ------
     Unfit
-        When what a part of it draws comes to images, on which nothing else should wait.
+        When what a part of it draws comes to images, on which nothing else should wait, or to what
+        may be run only once.
     """
 
     def __init__(self, recording: Recording, results: Sequence[Any]) -> None:
@@ -93,8 +94,8 @@ class Trace:
         for node in reversed(self.nodes):
             runs = not wanted.isdisjoint(node.slots)
             draws = node.op.draws
-            if runs and any(map(_is_image, node.specs)):
-                raise Unfit("what a part of a function draws depends on an image")
+            if runs and (not node.op.pure or any(map(_is_image, node.specs))):
+                raise Unfit("what a part of a function draws depends on an image, or on effects")
             if runs or draws is not None:
                 self._deciding.append((node, runs))
                 places = range(len(node.inputs)) if runs or draws is None else draws.needs

@@ -22,7 +22,7 @@ def first_state(op: Operation) -> philox.Philox:
 
 def state_of(op: Operation, step: Any) -> philox.Philox:
     """The state that it draws from: one for each session, and iteration over a data set."""
-    if running.get() is not None:
+    if step is None or running.get() is not None:
         return kept_for_run(op, lambda: first_state(op))
     found: philox.Philox = step.resource(op, lambda: first_state(op))
     return found

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import fastrec
 
 from .._tf import recording as _calls
+from .._tf.choices import chosen
 from .._tf.kernels.philox import Philox
 from .._tf.ops import Block, Op
 from .._tf.ops.draws import Drawing, Starts
@@ -34,7 +35,7 @@ from ._composites import (
     take_op,
 )
 from ._draws import attributes_of, first_state
-from ._nodes import Operation, Tensor
+from ._nodes import Inner, Operation, Tensor
 from ._plan import needed, raised
 from .constants import convert_to_tensor as as_graph_tensor
 from .constants import of_array, placeholder
@@ -78,7 +79,8 @@ def _within(ops: Iterable[Operation]) -> Iterator[Operation]:
     """Operations, and those that their kernels run."""
     for op in ops:
         yield op
-        yield from _within(op.inner or ())
+        for part in op.inner:
+            yield from _within(part.inside)
 
 
 def dependent(op: Operation) -> Operation | None:
@@ -87,10 +89,8 @@ def dependent(op: Operation) -> Operation | None:
 
 
 def _independent(op: Operation) -> bool:
-    if op.blocking:
-        return False
-    inner = op.inner is not None
-    return inner or not op.stateful or isinstance(op.row, Drawing) or op.type in _INDEPENDENT
+    known = op.inner or isinstance(op.row, Drawing) or op.type in _INDEPENDENT
+    return not op.blocking and (not op.stateful or bool(known))
 
 
 def drawing(ops: Iterable[Operation]) -> list[Operation]:
@@ -265,11 +265,15 @@ def emit(op: Operation, values: dict[Tensor, Any], way: Way) -> None:
 
     The values of its outputs are added.
     """
+    if op.type == "NoOp":
+        return
     inputs = [values[tensor] for tensor in op.inputs]
     known = not any(isinstance(_calls.raw_of(value), _calls.Symbol) for value in inputs)
     call = _calls.current_call()
     if isinstance(op.row, Drawing) and isinstance(call, _calls.Recording):
         made = _drawn(op, op.row, inputs, call, way)
+    elif isinstance(call, _calls.Recording) and (found := _choice(op, values, way)) is not None:
+        made = tuple(found)
     elif known and isinstance(call, _calls.Recording) and (op.stateful or op.blocking):
         made = call.add(_as_op(op, way), [_calls.raw_of(value) for value in inputs], {})
     elif known:
@@ -280,6 +284,27 @@ def emit(op: Operation, values: dict[Tensor, Any], way: Way) -> None:
         made = _calls.run(_as_op(op, way), inputs, **shown)
     outputs = made if isinstance(made, tuple) else (made,)
     values.update(zip(op.outputs, outputs, strict=False))
+
+
+def _choice(op: Operation, values: dict[Tensor, Any], way: Way) -> list[Any] | None:
+    """The results of an operation that runs one of two parts; None for any other."""
+    if op.type != "Cond" or op.inputs[0].shape.ndims != 0:
+        return None
+
+    def made(part: Inner) -> list[Any]:
+        own = dict(values)
+        for each in part.inside:
+            emit(each, own, way)
+        return [own[tensor] for tensor in part.tensors if isinstance(tensor, Tensor)]
+
+    parts = [functools.partial(made, part) for part in op.inner]
+    try:
+        found: list[Any] = chosen(values[op.inputs[0]], parts, {1: 0})
+    except _calls.Unfit:
+        return None
+    for symbol, tensor in zip(found, op.outputs, strict=True):
+        symbol.set_shape(tensor.shape)
+    return found
 
 
 def _drawn(

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from .._tf.dtypes import DType
 from .._tf.ops import Op
@@ -24,6 +24,24 @@ a resource, any object. Kernels leave their inputs as they are.
 
 #: What Python's operators on tensors do: filled in by the modules that define the operations.
 operators: dict[str, Callable[..., Any]] = {}
+
+
+class Inner(Protocol):
+    """Part of a graph that the kernel of an operation runs.
+
+    Attributes
+    ----------
+    inside : tuple of Operation
+        In an order in which they can run.
+    arguments : tuple of Tensor
+        Given by the kernel.
+    tensors : list of Tensor or Operation
+        Its results.
+    """
+
+    inside: tuple[Operation, ...]
+    arguments: tuple[Tensor, ...]
+    tensors: list[Any]
 
 
 class Operation:
@@ -56,7 +74,7 @@ class Operation:
         self.attrs: dict[str, Any] = {}
         self.blocking = False
         self.stateful = False
-        self.inner: tuple[Operation, ...] | None = None  # which its kernel runs, if it runs any
+        self.inner: tuple[Inner, ...] = ()  # that its kernel runs
         self.row: Op | None = None  # of the registry, where it is one of these
         self.kernel: Kernel
         self.origin: tuple[str, int] | None = None

@@ -169,7 +169,7 @@ class _Branch:
         made = set(inside)
         outer = [t for op in inside for t in op.inputs if t.op not in made]
         outer += [t for t in self.tensors if isinstance(t, Tensor) and t.op not in made]
-        self.inside = tuple(inside)
+        self.inside, self.arguments = tuple(inside), tuple(arguments)
         self.captured = [t for t in dict.fromkeys(outer) if t not in arguments]
         self.blocking = any(op.blocking for op in inside)
         self.after = [op for one in inside for op in one.control_inputs if op not in made]
@@ -263,7 +263,7 @@ def _conditional(pred: Tensor, yes: _Branch, no: _Branch, strict: bool) -> Any:
             blocking=blocking,
             stateful=True,
         )
-        op.inner = (*yes.inside, *no.inside)
+        op.inner = (yes, no)
     if not outputs:
         return op
     alone = type(yes.result) in (list, tuple) and len(op.outputs) == 1 and not strict
@@ -352,7 +352,7 @@ def _mapping(given: list[Tensor], branch: _Branch, like: Any) -> Any:
         blocking=branch.blocking,
         stateful=True,
     )
-    op.inner = branch.inside
+    op.inner = (branch,)
     return _as_given(like if isinstance(like, (list, tuple)) else branch.result, op.outputs)
 
 

@@ -144,7 +144,7 @@ def _loop(
         blocking=test.blocking or step.blocking,
         stateful=True,
     )
-    op.inner = (*test.inside, *step.inside)
+    op.inner = (test, step)
     return op.outputs
 
 
@@ -240,6 +240,6 @@ def _folded(
             blocking=branch.blocking,
             stateful=True,
         )
-        op.inner = branch.inside
+        op.inner = (branch,)
         found = pack(kind, op.outputs)
         return list(found) if isinstance(elems if from_first else initial, list) else found

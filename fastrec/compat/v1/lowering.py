@@ -25,7 +25,7 @@ from .._tf.columns import column_of, size_of
 from .._tf.data.explaining import explain_step, explaining
 from .._tf.data.streams import elements
 from .._tf.ops import Block as Columns
-from .._tf.recording import Recording, calling
+from .._tf.recording import Recording, Unfit, calling
 from .._tf.shape import TensorShape
 from .._tf.specs import TensorSpec
 from .._tf.tensor import as_array
@@ -197,30 +197,34 @@ class BlockPlan:
             raise _NotLowered("it is not the enqueue of an element", enqueue)
         self.enqueue, self._queue = enqueue, enqueue.inputs[0].op
         known = {enqueue, self._queue, self.source.op, *self.source.handles}
-        outputs = self.source.op.outputs
+        code = [op for op in ops if op not in known]
         self._step: Any = None
-        recording = Recording([TensorSpec(tensor.shape, tensor.dtype) for tensor in outputs])
-        values: dict[Tensor, Any] = dict(zip(outputs, recording.inputs, strict=True))
-        code = [op for op in ops if op not in known and op.type != "NoOp"]
-        with calling(recording), np.errstate(all="ignore"):
-            for op in code:
-                self._add(op, values)
-        self._trace = Trace(recording, [values[tensor] for tensor in enqueue.inputs[1:]])
+        try:
+            self._trace = self._traced(code)
+        except Unfit:  # what is drawn in some part of it cannot be drawn ahead
+            self._trace = self._traced(code, ())
         references = [ref for node in self._trace.nodes for ref in node.inputs]
         used = {slot for is_slot, slot in references + self._trace.outputs if is_slot}
-        self._wanted = [slot in used for slot in range(len(outputs))]
+        self._wanted = [slot in used for slot in range(len(self.source.op.outputs))]
         self._drawing = drawing(code)
         self._count = _FIRST_RECORDS
         self._is_long = False  # whether what is done for each record by itself takes long
 
-    def _add(self, op: Operation, values: dict[Tensor, Any]) -> None:
-        if (cause := dependent(op)) is not None:
-            raise _NotLowered(f"{cause.type} has effects that each record may see", cause)
+    def _traced(self, code: Sequence[Operation], answers: Any = None) -> Trace:
+        outputs = self.source.op.outputs
         way = Way(lambda: self._step, lambda op: state_of(op, self._step))
-        try:
-            emit(op, values, way)
-        except Exception as error:  # which it will raise again, in its place
-            raise _NotLowered(f"it fails: {error}", op) from None
+        specs = [TensorSpec(tensor.shape, tensor.dtype) for tensor in outputs]
+        recording = Recording(specs, answers)
+        values: dict[Tensor, Any] = dict(zip(outputs, recording.inputs, strict=True))
+        with calling(recording), np.errstate(all="ignore"):
+            for op in code:
+                if (cause := dependent(op)) is not None:
+                    raise _NotLowered(f"{cause.type} has effects that each record may see", cause)
+                try:
+                    emit(op, values, way)
+                except Exception as error:  # which it will raise again, in its place
+                    raise _NotLowered(f"it fails: {error}", op) from None
+        return Trace(recording, [values[tensor] for tensor in self.enqueue.inputs[1:]])
 
     # What a session executes.
 

@@ -18,7 +18,7 @@ from ..columns import Variants, column_of, rows_of
 from ..errors import InvalidArgumentError, OpError, OutOfRangeError
 from ..ops import Block as Given
 from ..ops import refused
-from ..recording import Called, Mistake, calling, raw_of, wrap
+from ..recording import Called, Mistake, Unfit, calling, raw_of, wrap
 from ..seeds import kept_for_run, looking_ahead, running
 from ..specs import TypeSpec
 from ..structure import LEAF, flatten, pack
@@ -153,6 +153,10 @@ class Function:
             return self._traced(specs)
         except (NameError, ImportError, Mistake):
             raise
+        except Unfit as error:
+            with contextlib.suppress(Exception):
+                return self._traced(specs, ())  # without what cannot be drawn ahead
+            self._untraced(error)
         except AttributeError as error:
             if isinstance(error.obj, types.ModuleType):
                 raise

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import collections
+import contextvars
 import time
 import weakref
 from collections.abc import Callable, Iterator
@@ -60,7 +61,9 @@ class _InOrder(Generic[S, T]):
 
     def _submit(self, pool: concurrent.futures.ThreadPoolExecutor) -> None:
         try:
-            self._pending.append(pool.submit(self._function, next(self._values)))
+            value = next(self._values)  # whose iteration is also that of the thread
+            call = contextvars.copy_context().run
+            self._pending.append(pool.submit(call, self._function, value))
         except StopIteration:
             self._ended = True
             pool.shutdown(wait=False)
