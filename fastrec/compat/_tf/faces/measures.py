@@ -174,13 +174,17 @@ class Measures(Faces):
         tile_size: int = 512,
     ) -> Any:
         """The numbers of the best boxes, filled up with zeros, and how many there are."""
-        if self._tensor(boxes).shape.ndims not in (2, None):
-            raise NotImplementedError(
-                "non_max_suppression_padded covers the boxes of one image; for a batch use "
-                "combined_non_max_suppression"
+        given = self._tensor(boxes)
+        if not pad_to_max_output_size and given.shape.ndims not in (2, None):
+            raise ValueError(
+                f"'pad_to_max_output_size' (value {pad_to_max_output_size}) must be True for "
+                "batched input"
             )
-        values = (boxes, scores, max_output_size, iou_threshold, score_threshold)
-        return tuple(self._boxes(rows.PADDED, values, name, pad=bool(pad_to_max_output_size)))
+        values = (given, scores, max_output_size, iou_threshold, score_threshold)
+        ways = {"ordered": sorted_input, "canonical": canonicalized_coordinates}
+        how = {"pad": bool(pad_to_max_output_size), "tile": int(tile_size)}
+        how |= {key: bool(value) for key, value in ways.items()}
+        return tuple(self._boxes(rows.PADDED, values, name, **how))
 
     def combined_non_max_suppression(
         self,

@@ -16,6 +16,7 @@ __all__ = [
     "distorted_box",
     "drawn",
     "suppressed",
+    "suppressed_by_tiles",
 ]
 
 Array = np.ndarray[Any, Any]
@@ -291,3 +292,86 @@ def suppressed(
         if not (ratios > overlap).any():
             kept.append(number)
     return np.array(kept, np.int32)
+
+
+def _shares(ones: Array, others: Array) -> Array:
+    """What boxes have in common with others, of what both cover."""
+    low = np.maximum(ones[:, :, None, :2], others[:, None, :, :2])
+    sides = np.maximum(np.minimum(ones[:, :, None, 2:], others[:, None, :, 2:]) - low, 0)
+    areas = [(each[:, :, 2:] - each[:, :, :2]).prod(axis=2) for each in (ones, others)]
+    common = sides.prod(axis=3)
+    found: Array = common / (areas[0][:, :, None] + areas[1][:, None, :] - common + _SINGLE(1e-8))
+    return found
+
+
+def _kept_in_tile(tile: Array, limit: Any) -> Array:
+    """A tile of boxes, in order, without those that overlap one before that stays."""
+    shares = _shares(tile, tile)
+    after = np.triu(np.ones(shares.shape[1:], bool), 1)
+    shares = np.where(after & (shares >= limit), shares, _SINGLE(0))
+    total, goes_on = shares.sum(axis=(1, 2)), True
+    while goes_on:
+        stay = (shares.max(axis=1) < limit)[:, :, None] * shares
+        shares = (stay.max(axis=1) < limit)[:, :, None] * shares
+        before, total = total, shares.sum(axis=(1, 2))
+        goes_on = bool((before - total > limit).any())
+    return np.where(shares.sum(axis=1)[:, :, None] > 0, _SINGLE(0), tile)
+
+
+def suppressed_by_tiles(
+    boxes: Array,
+    scores: Array,
+    most: int,
+    overlap: float,
+    score: float,
+    *,
+    ordered: bool,
+    canonical: bool,
+    tile: int,
+) -> tuple[Array, Array]:
+    """The numbers of the best boxes of images, filled up with zeros, and how many there are.
+
+    It is TensorFlow's way for several images: a box that is gone is all zeros, and so is one
+    without a coordinate above 0.
+
+    Parameters
+    ----------
+    boxes, scores : ndarray
+        Of shapes (images, count, 4) and (images, count).
+    ordered, canonical : bool
+        Whether scores are in order, and whether boxes begin with their lower corner.
+    tile : int
+        Boxes that are looked at together.
+    """
+    if tile < 1:
+        raise _invalid(f"tile_size must be at least 1, got {tile}")
+    limit, (images, count) = _SINGLE(overlap), scores.shape
+    if score != float("-inf"):
+        good = scores > _SINGLE(score)
+        scores, boxes = scores * good, boxes * good[:, :, None]
+    if not canonical and boxes.size:
+        y, x = (0, 2) if boxes[0, 0, 0] <= boxes[0, 0, 2] else (2, 0), (1, 3)
+        x = x if boxes[0, 0, 1] <= boxes[0, 0, 3] else (3, 1)
+        boxes = boxes[:, :, [y[0], x[0], y[1], x[1]]]
+    order = np.zeros((images, count), np.int32)
+    if not ordered:
+        order = np.argsort(-scores, axis=1, kind="stable").astype(np.int32)
+        boxes = np.take_along_axis(boxes, order[:, :, None], axis=1)
+    tiles = -(-max(count, most) // tile)
+    left = np.zeros((images, tiles * tile, 4), _SINGLE)
+    left[:, :count] = boxes
+    sizes, number = np.zeros(images, np.int32), 0
+    while number < tiles and (sizes < most).any():
+        now = left[:, number * tile : (number + 1) * tile]
+        for before in range(number):
+            shares = _shares(left[:, before * tile : (before + 1) * tile], now)
+            now = np.all(shares < limit, axis=1)[:, :, None] * now
+        left[:, number * tile : (number + 1) * tile] = now = _kept_in_tile(now, limit)
+        sizes += (now > 0).any(axis=2).sum(axis=1, dtype=np.int32)
+        number += 1
+    kept = np.argsort(~(left > 0).any(axis=2), axis=1, kind="stable")[:, :most]
+    kept = np.minimum(kept, count - 1).astype(np.int32)
+    if not ordered and count:
+        kept = np.take_along_axis(order, kept, axis=1)
+    sizes = np.minimum(sizes, most)
+    return np.where(np.arange(most) < sizes[:, None], kept, 0).astype(np.int32), sizes

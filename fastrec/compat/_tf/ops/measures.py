@@ -152,11 +152,23 @@ def _of_overlaps(overlaps: Array, scores: Array, most: Array, limit: Array, leas
 
 
 def _padded(
-    boxes: Array, scores: Array, most: Array, limit: Array, least: Array, *, pad: bool
+    boxes: Array, scores: Array, most: Array, *limits: Array, pad: bool, **how: Any
 ) -> tuple[Array, Array]:
-    numbers, _ = _with_scores(boxes, scores, most, limit, least, np.zeros((), np.float32))
-    count = np.asarray(len(numbers), np.int32)
-    return (np.pad(numbers, (0, int(most) - len(numbers))) if pad else numbers), count
+    from ..kernels.boxes import suppressed_by_tiles
+
+    outer, count = boxes.shape[:-2], boxes.shape[-2]
+    if boxes.shape[-1:] != (4,) or scores.shape != (*outer, count):
+        raise invalid(f"scores of {list(boxes.shape)} boxes have shape {list(scores.shape)}")
+    found, sizes = suppressed_by_tiles(
+        boxes.reshape(-1, count, 4),
+        scores.reshape(-1, count),
+        max(int(most), 0),
+        *map(float, limits),
+        **how,
+    )
+    if not pad:
+        return found[0, : sizes[0]], sizes.reshape(outer)
+    return found.reshape(*outer, found.shape[1]), sizes.reshape(outer)
 
 
 _SOME = TensorSpec([None], int32)
@@ -166,12 +178,15 @@ WITH_SCORES = Op(
 OF_OVERLAPS = Op("NonMaxSuppressionWithOverlaps", _of_overlaps, lambda *_: [_SOME])
 
 
-def _padded_spec(_: Any, raws: Sequence[Any], *, pad: bool) -> list[TypeSpec]:
-    most = constant_of(raws[2]) if pad else None
-    return [TensorSpec([None if most is None else int(most)], int32), TensorSpec([], int32)]
+def _padded_spec(specs: Sequence[Any], raws: Any, *, pad: bool, **_: Any) -> list[TypeSpec]:
+    most, sizes = constant_of(raws[2]) if pad else None, specs[0].shape.sizes
+    if sizes is None:
+        return [TensorSpec(None, int32)] * 2
+    chosen = [*sizes[:-2], None if most is None else int(most)]
+    return [TensorSpec(chosen, int32), TensorSpec(sizes[:-2], int32)]
 
 
-PADDED = Op("NonMaxSuppressionV4", _padded, _padded_spec)
+PADDED = Op("NonMaxSuppressionPadded", _padded, _padded_spec)
 
 
 def _by_class(boxes: Array, scores: Array, *rest: Array, **how: bool) -> tuple[Array, ...]:
