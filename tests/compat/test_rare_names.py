@@ -95,3 +95,53 @@ def test_an_index_that_a_row_has_not_is_an_error() -> None:
         v2.gather(ragged, [1], axis=1)
     with pytest.raises(v2.errors.InvalidArgumentError, match="batch shape"):
         v2.gather(ragged, [[0], [0], [0]], batch_dims=1)
+
+
+def test_functions_of_python_without_arguments_are_called_with_each_element() -> None:
+    numbers = iter(range(10))
+    drawn = v2.data.Dataset.range(3).map(
+        lambda x: x + v2.numpy_function(lambda: np.int64(next(numbers)), [], v2.int64)
+    )
+    assert [int(x) for x in drawn] == [0, 2, 4]
+
+
+def test_tables_change_with_each_element_and_keep_what_they_have() -> None:
+    table = v2.lookup.experimental.MutableHashTable(v2.int64, v2.int64, 0)
+
+    def counted(x: Any) -> Any:
+        before = table.lookup(x % 2)
+        table.insert(x % 2, before + 1)
+        return before, table.size()
+
+    pairs = v2.data.Dataset.range(5).map(counted)
+    assert [(int(a), int(b)) for a, b in pairs] == [(0, 1), (0, 2), (1, 2), (1, 2), (2, 2)]
+    assert [int(a) for a, _ in pairs] == [3, 2, 4, 3, 5]
+    seen = v2.data.Dataset.range(4).filter(lambda x: table.lookup(x) > 0)
+    assert [int(x) for x in seen] == [0, 1]
+
+
+def test_tables_change_when_a_session_runs_what_changes_them() -> None:
+    with v1.Graph().as_default(), v1.Session() as session:
+        table = v1.lookup.experimental.MutableHashTable(v1.string, v1.int64, -1)
+        found, insert = table.lookup(v1.constant(["a", "z"])), table.insert(["a", "b"], [1, 2])
+        assert session.run(found).tolist() == [-1, -1]
+        assert session.run(insert) is None
+        assert session.run(found).tolist() == [1, -1]
+        with v1.control_dependencies([table.remove(["a", "none"])]):
+            left = table.size()
+        assert session.run(left) == 1
+        assert session.run(table.export())[0].tolist() == [b"b"]
+
+
+def test_dense_tables_refuse_their_own_keys() -> None:
+    table = v2.lookup.experimental.DenseHashTable(v2.string, v2.int64, -1, "$e", "$d")
+    table.insert_or_assign(["a"], [1])
+    with pytest.raises(v2.errors.InvalidArgumentError, match="empty_key as a table key"):
+        table.lookup(["$e"])
+    with pytest.raises(NotImplementedError, match="keys of one element"):
+        v2.lookup.experimental.DenseHashTable(v2.int64, v2.int64, 0, [0, 0], [1, 1])
+
+
+def test_names_that_tables_do_not_have_say_where_to_look() -> None:
+    with pytest.raises(AttributeError, match=r"has no 'no_such_thing'.*docs/compat-v2\.md"):
+        _ = v2.lookup.no_such_thing

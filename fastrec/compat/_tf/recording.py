@@ -185,10 +185,11 @@ def run(
 ) -> Any:
     """Run an operation on tensors, or note it down when one of them is a symbol.
 
+    One whose results are others with each run is noted down in every function that is traced.
     The name and the type of a node of a graph are nothing here.
     """
     raws = [raw_of(each) for each in inputs]
-    if (recording := _noting(raws)) is not None:
+    if (recording := _noting(op, raws)) is not None:
         return recording.add(op, raws, attributes)
     try:
         with np.errstate(all="ignore"):
@@ -198,8 +199,12 @@ def run(
     return tuple(map(wrap, result)) if isinstance(result, tuple) else wrap(result)
 
 
-def _noting(raws: Sequence[Any]) -> Recording | None:
-    """What an operation on these is noted down in, if one of them is a symbol."""
+def _noting(op: Op, raws: Sequence[Any]) -> Recording | None:
+    """What an operation on these is noted down in; None where it is run."""
+    if not op.pure:
+        call = _CURRENT.get(None)
+        if isinstance(call, Recording):
+            return call
     for raw in raws:
         if isinstance(raw, Symbol):
             call = _CURRENT.get(None)

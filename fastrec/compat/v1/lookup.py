@@ -1,14 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``tf.lookup`` and ``tf.contrib.lookup``: tables that do not change."""
+"""``tf.lookup`` and ``tf.contrib.lookup``: tables that do not change, and those that do."""
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
 from .._tf.dtypes import int64, string
 from .._tf.faces import lookup as _tables
+from .._tf.faces import mutable_tables as _mutable
 from .._tf.faces.lookup import (
     KeyValueTensorInitializer,
     Table,
@@ -25,12 +27,15 @@ from .graph import get_default_graph
 __all__ = [
     "HashTable",
     "KeyValueTensorInitializer",
+    "MutableDenseHashTable",
+    "MutableHashTable",
     "StaticHashTable",
     "StaticVocabularyTable",
     "TextFileIdTableInitializer",
     "TextFileIndex",
     "TextFileInitializer",
     "TextFileStringTableInitializer",
+    "experimental",
     "index_table_from_file",
     "index_table_from_tensor",
     "index_to_string_table_from_file",
@@ -69,6 +74,25 @@ class StaticVocabularyTable(_tables.StaticVocabularyTable):
 
 
 HashTable = StaticHashTable
+
+
+class MutableHashTable(_mutable.MutableHashTable):
+    """Values by key, to which keys are added by runs."""
+
+    _version = GRAPHS
+    _done = staticmethod(lambda count: count.op)
+
+
+class MutableDenseHashTable(_mutable.DenseHashTable):
+    """Values by key, but for two keys that are TensorFlow's own."""
+
+    _version = GRAPHS
+    _done = staticmethod(lambda count: count.op)
+
+
+experimental = SimpleNamespace(
+    MutableHashTable=MutableHashTable, DenseHashTable=MutableDenseHashTable
+)
 
 
 def TextFileIdTableInitializer(

@@ -1,10 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``tf.lookup``: tables that do not change."""
+"""``tf.lookup``: tables that do not change, and those that do."""
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+from typing import Any
+
 from .._tf.faces import lookup as _tables
+from .._tf.faces import mutable_tables as _mutable
 from .._tf.faces.lookup import KeyValueTensorInitializer, TextFileIndex, TextFileInitializer
+from .._tf.uncovered import uncovered
 from ._eager import EAGER
 
 __all__ = [
@@ -13,6 +18,7 @@ __all__ = [
     "StaticVocabularyTable",
     "TextFileIndex",
     "TextFileInitializer",
+    "experimental",
 ]
 
 
@@ -26,3 +32,20 @@ class StaticVocabularyTable(_tables.StaticVocabularyTable):
     """Numbers of words; words that are not there share some numbers more."""
 
     _version = EAGER
+
+
+class _MutableHashTable(_mutable.MutableHashTable):
+    _version = EAGER
+    _done = staticmethod(lambda _: None)
+
+
+class _DenseHashTable(_mutable.DenseHashTable):
+    _version = EAGER
+    _done = staticmethod(lambda _: None)
+
+
+experimental = SimpleNamespace(MutableHashTable=_MutableHashTable, DenseHashTable=_DenseHashTable)
+
+
+def __getattr__(name: str) -> Any:
+    raise uncovered("v2", "lookup", name)

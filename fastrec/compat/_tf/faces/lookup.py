@@ -24,6 +24,7 @@ __all__ = [
     "Table",
     "TextFileIndex",
     "TextFileInitializer",
+    "in_array",
     "known",
 ]
 
@@ -175,12 +176,13 @@ class StaticHashTable(Table):
 
     def export(self, name: str | None = None) -> tuple[Any, Any]:
         """All keys, and their values."""
-        keys = _array(list(self.values), self.key_dtype)
-        values = _array(list(self.values.values()), self.value_dtype)
+        keys = in_array(list(self.values), self.key_dtype)
+        values = in_array(list(self.values.values()), self.value_dtype)
         return self._version.tensor(keys), self._version.tensor(values)
 
 
-def _array(values: list[Any], dtype: DType) -> Array:
+def in_array(values: list[Any], dtype: DType) -> Array:
+    """Keys or values of a table as a vector."""
     found = np.empty(len(values), dtype.numpy)
     found[:] = values
     return found
