@@ -374,6 +374,25 @@ def change_pixels(
 def elementwise(
     function: str, x: npt.NDArray[np.float32], row: int = 0
 ) -> npt.NDArray[np.float32]: ...
+def warp(
+    images: npt.NDArray[Any],
+    transforms: npt.NDArray[np.float32],
+    height: int,
+    width: int,
+    mode: str,
+    fill: npt.NDArray[Any],
+    *,
+    bilinear: bool = False,
+) -> npt.NDArray[Any]: ...
+def depthwise(
+    images: npt.NDArray[np.float32],
+    weights: npt.NDArray[np.float32],
+    size: tuple[int, int],
+    *,
+    strides: tuple[int, int] = (1, 1),
+    steps: tuple[int, int] = (1, 1),
+    corner: tuple[int, int] = (0, 0),
+) -> npt.NDArray[np.float32]: ...
 def power(
     x: npt.NDArray[np.float32], powers: npt.NDArray[np.float32]
 ) -> npt.NDArray[np.float32]: ...

@@ -959,3 +959,38 @@ cdef extern from "image/preprocess.h" nogil:
     int fr_preprocessor_pixels(fr_preprocessor *preprocessor, const uint8_t *pixels, size_t height,
                                size_t width, uint64_t key, uint8_t *out, fr_error *err) noexcept
     void fr_preprocessor_free(fr_preprocessor *preprocessor) noexcept
+
+
+cdef extern from "image/warp.h" nogil:
+    ctypedef enum fr_warp_mode:
+        FR_WARP_MODES
+
+    ctypedef struct fr_warp:
+        const float *transform
+        size_t height
+        size_t width
+        size_t out_height
+        size_t out_width
+        fr_warp_mode mode
+
+    void fr_warp_nearest(const fr_warp *warp, const uint8_t *source, size_t size,
+                         const uint8_t *fill, uint8_t *out) noexcept
+    void fr_warp_bilinear(const fr_warp *warp, const float *source, size_t channels, float fill,
+                          float *out) noexcept
+
+    ctypedef struct fr_depthwise:
+        const float *weights
+        size_t rows
+        size_t columns
+        size_t channels
+        size_t multiplier
+        size_t stride_y
+        size_t stride_x
+        size_t step_y
+        size_t step_x
+        size_t top
+        size_t left
+
+    void fr_depthwise_filter(const fr_depthwise *filter, const float *source, size_t height,
+                             size_t width, size_t out_height, size_t out_width, float *scratch,
+                             float *out) noexcept

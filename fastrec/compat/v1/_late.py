@@ -10,7 +10,7 @@ from typing import Any
 
 from .._tf import specs
 from .._tf.faces import composites, functions_of
-from .._tf.faces.late import Late
+from .._tf.faces.late import NAMES, Late
 from .._tf.uncovered import uncovered
 from ._composites import RaggedTensor
 from ._ops import GRAPHS
@@ -94,7 +94,7 @@ _OTHERWISE = {
 
 
 _SPECS = frozenset({"RaggedTensorSpec", "SparseTensorSpec", "TensorSpec", "TypeSpec"})
-_NAMESPACES = frozenset({"audio", "bitwise", "debugging"})
+_NAMESPACES = frozenset({"audio", "bitwise", "debugging", "raw_ops"})
 _CHECKS = (
     "Assert",
     "assert_equal",
@@ -128,8 +128,8 @@ class _Names(SimpleNamespace):
 @functools.cache
 def _namespace(name: str) -> _Names:
     """Name spaces that have functions of others."""
-    if name == "audio":
-        return _Names(name, decode_wav=_LATE.find("audio", "decode_wav"))
+    if name in ("audio", "raw_ops"):
+        return _Names(name, **{each: _LATE.find(name, each) for each in NAMES[name]})
     if name == "bitwise":
         from .math_ops import bitwise
 

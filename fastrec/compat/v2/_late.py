@@ -12,7 +12,7 @@ from .._tf.faces.late import Late
 from .._tf.uncovered import uncovered
 from ._eager import EAGER
 
-__all__ = ["found"]
+__all__ = ["Names", "found"]
 
 _LATE = Late(EAGER, RaggedTensor)
 
@@ -25,8 +25,8 @@ def found(where: str, name: str) -> Any:
     AttributeError
         When there is none.
     """
-    if not where and name == "audio":
-        return SimpleNamespace(decode_wav=_LATE.find("audio", "decode_wav"))
+    if not where and name in ("audio", "raw_ops"):
+        return Names(name)
     if not where and name == "IndexedSlices":
         return IndexedSlices
     if not where and name == "as_string":
@@ -37,3 +37,21 @@ def found(where: str, name: str) -> Any:
     if function is None:
         raise uncovered("v2", where, name)
     return function
+
+
+class Names(SimpleNamespace):
+    """A name space, with the functions of it that few programs use.
+
+    Parameters
+    ----------
+    where : str
+    functions : keywords
+        Those that are there from the beginning.
+    """
+
+    def __init__(self, where: str, **functions: Any) -> None:
+        super().__init__(**functions)
+        self._where = where
+
+    def __getattr__(self, name: str) -> Any:
+        return found(self._where, name)

@@ -9,6 +9,7 @@ from typing import Any
 from .._tf.faces import functions_of
 from ._faces import activations, math, matrices, ordering, pixels, products, reductions
 from ._faces import bitwise as _bitwise
+from ._late import Names
 
 __all__ = ["bitwise", "linalg", "nn"]
 
@@ -32,16 +33,8 @@ def matvec(a: Any, b: Any, transpose_a: bool = False, name: str | None = None, *
 bitwise = SimpleNamespace(**functions_of(_bitwise))
 
 
-class _Nn(SimpleNamespace):
-    """With the functions that few programs use."""
-
-    def __getattr__(self, name: str) -> Any:
-        from ._late import found
-
-        return found("nn", name)
-
-
-nn = _Nn(
+nn = Names(
+    "nn",
     **functions_of(activations, pixels),
     sigmoid=math.sigmoid,
     tanh=math.tanh,

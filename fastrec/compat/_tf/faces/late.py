@@ -63,6 +63,7 @@ NAMES: dict[str, frozenset[str]] = {
     ),
     "nn": frozenset(
         [
+            "depthwise_conv2d",
             "elu",
             "gelu",
             "in_top_k",
@@ -94,6 +95,7 @@ NAMES: dict[str, frozenset[str]] = {
             "yuv_to_rgb",
         ]
     ),
+    "raw_ops": frozenset(["ImageProjectiveTransformV2", "ImageProjectiveTransformV3"]),
     "": frozenset(["acosh", "asinh", "atanh", "bitcast", "complex", "scalar_mul", "unravel_index"]),
 }
 
@@ -116,9 +118,10 @@ class Late:
         """The function ``tf.where.name``; None where there is none."""
         if name not in NAMES.get(where, ()):
             return None
-        if where not in self._topics:
-            self._topics[where] = self._made(where)
-        return getattr(self._topics[where], name)
+        topic = "raw_ops" if name == "depthwise_conv2d" else where
+        if topic not in self._topics:
+            self._topics[topic] = self._made(topic)
+        return getattr(self._topics[topic], name)
 
     def _made(self, where: str) -> Any:
         if where == "strings":
@@ -133,6 +136,10 @@ class Late:
             from .measures import Measures
 
             return Measures(self._version)
+        if where == "raw_ops":
+            from .warps import Warps
+
+            return Warps(self._version)
         from .special import Special
 
         return Special(self._version)
