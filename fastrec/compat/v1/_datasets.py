@@ -20,7 +20,7 @@ import numpy as np
 from .._tf.arrays import make_array
 from .._tf.data import dataset as _base
 from .._tf.data.chaining import AUTOTUNE
-from .._tf.data.mapping import Function
+from .._tf.data.functions import Function
 from .._tf.data.options import Options
 from .._tf.data.pipeline import Node
 from .._tf.data.streams import Values

@@ -24,11 +24,12 @@ from ..specs import (
 )
 from ..tensor import as_array
 from ..trace import Trace
-from .mapping import EagerMap, Map, Parsable
+from .mapping import Map, Parsable
 from .native import parsed_batches, with_fallback
 from .pipeline import UNKNOWN, Node, invalid
 from .rooms import block_of
 from .streams import Block, Blocks, Value, Values, flattened, in_blocks, rechunked, steps, taken
+from .untraced import EagerMap
 
 __all__ = ["Batch", "PaddedBatch", "RaggedBatch", "Unbatch", "ragged_rows"]
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from ..specs import TypeSpec
 from .batching import Batch, PaddedBatch
-from .mapping import Scalar
+from .functions import Scalar
 from .pipeline import INFINITE, UNKNOWN, Node, invalid
 from .streams import Value, Values, flattened, steps
 

@@ -19,10 +19,11 @@ from . import flow as _flow
 from . import portions as _portions
 from .batching import Batch, PaddedBatch, RaggedBatch, Unbatch
 from .filtering import Filter, Predicate
+from .functions import Scalar, shown
 from .interleaving import Interleave
 from .iterating import padding_of, tensors
 from .joining import Concatenate, check_alike
-from .mapping import Scalar, mapped, shown
+from .mapping import mapped
 from .options import Options, merged
 from .pipeline import Node, Once, invalid
 from .streams import Values

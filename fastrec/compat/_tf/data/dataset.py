@@ -20,9 +20,9 @@ from ..structure import LEAF, flatten, pack
 from ..tensor import EagerTensor, convert_to_tensor
 from . import flow as _flow
 from .chaining import AUTOTUNE, Chain
+from .functions import Scalar, hidden, shown
 from .iterating import DatasetIterator, as_numpy, checked, signature_of
 from .joining import check_alike
-from .mapping import Scalar, hidden, shown
 from .pipeline import INFINITE, UNKNOWN, Node, Once, invalid, spec_of
 from .sources import Numbers, Slices, Tensors, names_of
 from .streams import Value, Values, steps

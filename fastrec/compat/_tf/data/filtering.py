@@ -13,7 +13,7 @@ from ..dtypes import as_dtype
 from ..errors import OpError
 from ..specs import TypeSpec
 from ..structure import LEAF, pack
-from .mapping import Function, failed
+from .functions import Function, failed
 from .pipeline import INFINITE, UNKNOWN, Node, loose_spec
 from .streams import Block, Blocks, Value, Values, in_blocks
 

@@ -10,7 +10,7 @@ from ..errors import OpError
 from ..seeds import looking_ahead
 from ..specs import DatasetSpec, TypeSpec, sample
 from ..structure import LEAF, flatten
-from .mapping import Function, failed
+from .functions import Function, failed
 from .pipeline import UNKNOWN, Node, Once
 from .streams import Blocks, Value, Values, first, flattened, steps, to_blocks
 

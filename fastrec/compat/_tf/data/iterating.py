@@ -15,7 +15,7 @@ from ..seeds import running
 from ..specs import DatasetSpec, TensorSpec, TypeSpec
 from ..structure import LEAF, flatten, pack, packer, parts_along
 from ..tensor import TensorShape, convert_to_tensor
-from .mapping import hidden, shown
+from .functions import hidden, shown
 from .pipeline import Node, spec_of
 from .streams import Value
 

@@ -11,9 +11,10 @@ import numpy as np
 from ..dtypes import as_dtype
 from ..specs import TensorSpec, TypeSpec
 from ..structure import LEAF, flatten
-from .mapping import Function, Scalar, Untraced, hidden, shown
+from .functions import Function, Scalar, hidden, shown
 from .pipeline import UNKNOWN, Node
 from .streams import Value, Values, steps
+from .untraced import Untraced
 
 __all__ = ["Reduced", "Reducer"]
 

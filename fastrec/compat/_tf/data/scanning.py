@@ -9,10 +9,11 @@ from typing import Any
 from ..errors import OpError
 from ..specs import TensorSpec, TypeSpec
 from ..structure import flatten, pack
+from .functions import Function, Unsupported, failed, hidden, shown
 from .iterating import tensors
-from .mapping import Function, Unsupported, Untraced, failed, hidden, shown
 from .pipeline import Node
 from .streams import Value, Values, steps
+from .untraced import Untraced
 
 __all__ = ["Scan"]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import collections
 import contextvars
+import os
 import time
 import weakref
 from collections.abc import Callable, Iterator
@@ -13,13 +14,21 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 if TYPE_CHECKING:
     import concurrent.futures
 
-__all__ = ["in_order"]
+__all__ = ["in_order", "workers"]
 
 S = TypeVar("S")
 T = TypeVar("T")
 
 _LONG_S = 2e-4  # threads that share a lock gain nothing by shorter calls, and lose some
 _TIMES = 2  # the first call is long where something is made for all of them
+
+
+def workers(parallel: int | None) -> int:
+    """How many threads are meant by the ``num_parallel_calls`` of a program."""
+    if parallel is None:
+        return 0
+    cpus = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return cpus if parallel < 1 else min(parallel, 4 * cpus)
 
 
 def in_order(function: Callable[[S], T], values: Iterator[S], workers: int) -> Iterator[T]:

@@ -1,0 +1,242 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Functions of elements, as programs give them: traced, or called with an element."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import types
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..branching import Branches
+from ..columns import Variants
+from ..errors import InvalidArgumentError, OpError, OutOfRangeError
+from ..recording import Called, Mistake, Unfit, calling, raw_of, wrap
+from ..seeds import kept_for_run, running
+from ..specs import TypeSpec
+from ..structure import LEAF, flatten, pack
+from ..tensor import EagerTensor, Tensor, convert_to_tensor
+from ..trace import Trace, traced
+from .explaining import explain, explaining
+from .pipeline import Node, lowering
+from .streams import (
+    AHEAD,
+    Block,
+    Value,
+    Values,
+    elements,
+    flattened,
+)
+
+__all__ = ["Function", "Scalar", "Unsupported", "failed", "hidden", "shown"]
+
+
+def shown(raw: Any) -> Any:
+    """A value, as programs see it."""
+    if type(raw) is np.ndarray:
+        return EagerTensor(raw)
+    return raw.dataset if isinstance(raw, Node) else wrap(raw)
+
+
+def hidden(value: Any) -> Any:
+    """A value that a program has given, as it is kept."""
+    if hasattr(value, "_node"):
+        return value._node
+    if isinstance(value, (list, tuple)) and any(hasattr(each, "_node") for each in value):
+        return Variants([hidden(each) for each in value])
+    if isinstance(value, Tensor) or hasattr(value, "_raw"):
+        return raw_of(value)
+    return raw_of(convert_to_tensor(value))
+
+
+class Function:
+    """A function of a program, and how it is called with an element."""
+
+    def __init__(self, function: Callable[..., Any], structure: Any) -> None:
+        self.function, self.structure = function, structure
+        self._states: dict[Any, Any] = {}  # where no iteration has its own
+
+    def arguments(self, parts: Sequence[Any]) -> tuple[Any, ...]:
+        """A tuple is given as one argument for each of its parts."""
+        value = pack(self.structure, parts)
+        plain = isinstance(value, tuple) and not hasattr(value, "_fields")
+        return value if plain else (value,)
+
+    def states(self) -> dict[Any, Any]:
+        """Random states that the calls of this iteration draw from."""
+        return self._states if running.get() is None else kept_for_run(self, dict)
+
+    def __call__(self, parts: Sequence[Any], states: Any = None) -> tuple[Any, list[Any]]:
+        """The structure and the parts of what it returns.
+
+        Threads that call it have to be given its `states`.
+        """
+        with calling(Called(self.states() if states is None else states)):
+            returned = self.function(*self.arguments([shown(part) for part in parts]))
+        structure, leaves = flatten(_unlisted(returned))
+        return structure, [hidden(leaf) for leaf in leaves]
+
+    def trace(self, specs: Sequence[TypeSpec]) -> tuple[Trace, Any] | None:
+        """The operations that it consists of; None when it is not made of operations.
+
+        Raises
+        ------
+        AttributeError, NameError, ImportError, KeyError, TypeError
+            For a name or a key that there is not, or another number of arguments, which no element
+            would change.
+        """
+        try:
+            return self._traced(specs)
+        except (NameError, ImportError, Mistake):
+            raise
+        except Unfit as error:
+            with contextlib.suppress(Exception):
+                return self._traced(specs, ())  # without what cannot be drawn ahead
+            self._untraced(error)
+        except AttributeError as error:
+            if isinstance(error.obj, types.ModuleType):
+                raise
+            self._untraced(error)
+        except Exception as error:
+            if _is_mistake(error):
+                raise
+            self._untraced(error)
+        return None
+
+    def check_dataset(self, specs: Sequence[Any]) -> None:
+        """That it returns a data set, as far as can be seen without an element.
+
+        Raises
+        ------
+        TypeError
+        """
+        if not all(isinstance(spec, TypeSpec) for spec in specs):
+            return
+        returned: list[Any] = []
+
+        def results(value: Any) -> tuple[Any, list[Any]]:
+            returned.append(value)
+            return LEAF, []
+
+        with contextlib.suppress(Exception):  # which comes again with an element
+            traced(self.function, specs, self.arguments, results)
+        if returned and not hasattr(returned[0], "_node"):
+            raise TypeError(
+                f"The `map_func` argument must return a `Dataset` object. Got {type(returned[0])}."
+            )
+
+    def _untraced(self, error: Exception) -> None:
+        """Say why a function is called with each element, to those who ask."""
+        if explaining():
+            explain(self.function, error)
+
+    def branches(self, specs: Sequence[TypeSpec]) -> Branches | None:
+        """The ways through it, where what it does depends on values."""
+        found = Branches(lambda answers: self._traced(specs, answers))
+        return found if found.possible() else None
+
+    def _traced(
+        self, specs: Sequence[TypeSpec], answers: Sequence[bool] | None = None
+    ) -> tuple[Trace, Any]:
+        def results(value: Any) -> tuple[Any, list[Any]]:
+            structure, leaves = flatten(_unlisted(value))
+            if any(hasattr(leaf, "_node") for leaf in leaves):
+                raise TypeError("not tensors")
+            return structure, [_as_result(leaf) for leaf in leaves]
+
+        return traced(self.function, specs, self.arguments, results, answers)
+
+
+def _is_mistake(error: Exception) -> bool:
+    """Whether a program looks up a key that there is not, or calls what cannot be called so."""
+    if isinstance(error, TypeError):
+        wrong = ("positional argument", "unexpected keyword argument")
+        return any(text in str(error) for text in wrong)
+    at = error.__traceback__
+    while at is not None and at.tb_next is not None:
+        at = at.tb_next
+    return (
+        isinstance(error, KeyError)
+        and at is not None
+        and not str(at.tb_frame.f_globals.get("__name__")).startswith("fastrec.")
+    )
+
+
+class Unsupported(Mistake):
+    """A function returns what no element consists of."""
+
+
+def _as_result(value: Any) -> Any:
+    if isinstance(value, Tensor) or hasattr(value, "_raw"):
+        return value
+    if isinstance(value, type):
+        raise Unsupported(
+            f"Unsupported return value from function passed to Dataset.map(): {value}."
+        )
+    return convert_to_tensor(value)
+
+
+def failed(error: OpError, name: str) -> OpError:
+    """An error of a program's function, as TensorFlow tells it.
+
+    An end that the function comes to is none of the data set.
+    """
+    if isinstance(error, OutOfRangeError):
+        text = f"Function invocation produced OutOfRangeError: {error.message}"
+        return InvalidArgumentError(None, None, text)
+    return error.within(
+        f"Error in user-defined function passed to {name} transformation with iterator: "
+        f"Iterator::Root::{name}: "
+    )
+
+
+def _unlisted(value: Any) -> Any:
+    """A list that a function returns is several tensors, which need not be alike."""
+    return tuple(value) if type(value) is list else value
+
+
+class Scalar:
+    """A function of elements that gives one whole number: traced where it can be.
+
+    Parameters
+    ----------
+    function : callable
+    node : Node
+        Whose elements it is given.
+    """
+
+    def __init__(self, function: Callable[..., Any], node: Node) -> None:
+        self._call = Function(function, node.structure)
+        known = all(isinstance(spec, TypeSpec) for spec in node.specs)
+        found = self._call.trace(node.specs) if known else None
+        self._trace = found[0] if found is not None and not found[0].draws else None
+
+    def __call__(self, value: Value) -> int:
+        if self._trace is not None and lowering():
+            return int(np.asarray(self._trace(value)[0]))
+        return int(np.asarray(self._call(value)[1][0]))
+
+    def beside(self, node: Node, fast: bool) -> Iterator[tuple[int, Value]]:
+        """The number and the element, for each element of `node`."""
+        trace = self._trace if fast and lowering() else None
+        if trace is None or trace.is_large or not trace.is_pure:
+            return self._each(node.stream(fast))
+        if (blocks := node.fast_blocks(AHEAD)) is None:
+            return self._each(node.stream(fast))
+        return flattened(map(functools.partial(self._of_block, trace), blocks))
+
+    def _each(self, values: Values) -> Iterator[tuple[int, Value]]:
+        def with_number(value: Value) -> tuple[int, Value]:
+            return self(value), value
+
+        return map(with_number, values)
+
+    def _of_block(self, trace: Trace, block: Block) -> Iterator[tuple[int, Value]]:
+        try:
+            numbers = np.asarray(trace.run_block(*block)[0]).reshape(block[0]).tolist()
+        except Exception:  # which one it is of, the elements tell
+            return self._each(elements(block))
+        return zip(map(int, numbers), elements(block), strict=True)

@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Functions that are called with each element."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from typing import Any
+
+from ..errors import OpError
+from ..recording import Called
+from ..seeds import looking_ahead
+from ..specs import TypeSpec
+from ..structure import LEAF
+from .functions import Function, failed
+from .pipeline import Node, loose_spec, lowering
+from .streams import (
+    Block,
+    Blocks,
+    Value,
+    Values,
+    elements,
+    first,
+    in_blocks,
+)
+from .threads import in_order, workers
+
+__all__ = ["EagerMap", "Untraced"]
+
+
+class Untraced(Node):
+    """A node of which only an element tells what its elements are."""
+
+    _found: tuple[Any, list[TypeSpec]] | None = None
+
+    def _known(self) -> tuple[Any, list[TypeSpec]]:
+        if self._found is None:
+            with looking_ahead():
+                first(self._tried())
+        return self._found or (LEAF, [])
+
+    def _tried(self) -> Values:
+        """Elements that are only passed to `_learn`, and then dropped."""
+        return self.values(False)
+
+    def _learn(self, structure: Any, parts: Sequence[Any]) -> None:
+        if self._found is None:
+            self._found = structure, list(map(loose_spec, parts))
+
+    @property
+    def structure(self) -> Any:
+        return self._known()[0]
+
+    @property
+    def specs(self) -> list[TypeSpec]:
+        return self._known()[1]
+
+    @property
+    def pure(self) -> bool:
+        return False
+
+
+class EagerMap(Untraced):
+    """A function that is called with each element."""
+
+    def __init__(self, node: Node, function: Function, parallel: int | None = None) -> None:
+        super().__init__(node)
+        self._function, self._parallel = function, parallel
+        known = all(isinstance(spec, TypeSpec) for spec in node.specs)
+        self._branches = function.branches(node.specs) if known else None
+
+    def _known(self) -> tuple[Any, list[TypeSpec]]:
+        if self._found is None and self._branches is not None:
+            self._found = self._branches.signature()
+        return super()._known()
+
+    def _tried(self) -> Values:
+        return map(functools.partial(self._call, {}), self.inputs[0].stream(False))
+
+    def _call(self, states: dict[Any, Any], value: Value) -> Value:
+        try:
+            structure, parts = self._made(states, value)
+        except OpError as error:
+            raise failed(error, "Map") from error.__cause__
+        self._learn(structure, parts)
+        return tuple(parts)
+
+    def _made(self, states: dict[Any, Any], value: Value) -> tuple[Any, list[Any]]:
+        if self._branches is not None and lowering():
+            try:
+                return self._branches(value, Called(states))
+            except OpError:
+                raise
+            except Exception:  # called with values it says what is wrong, if anything is
+                self._branches = None
+        return self._function(value, states)
+
+    def values(self, fast: bool = True) -> Values:
+        count = workers(self._parallel) if fast else 0
+        call = functools.partial(self._call, self._function.states())
+        return in_order(call, self.inputs[0].stream(fast), count)
+
+    def blocks(self, count: int) -> Blocks | None:
+        ways, node = self._branches, self.inputs[0]
+        if ways is None or not node.pure or not ways.are_small():
+            return None
+        if (blocks := node.blocks(count)) is None:
+            return None
+        call = functools.partial(self._call, self._function.states())
+
+        def of_block(count: int, columns: list[Any]) -> Block:
+            structure, found = ways.run_block(count, columns)
+            self._learn(structure, next(elements((count, found))))
+            return count, found
+
+        return in_blocks(blocks, of_block, functools.partial(map, call))
