@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import functools
-import math
 import numbers
 from collections.abc import Callable
 from typing import Any
@@ -14,12 +13,11 @@ import numpy as np
 from .dtypes import DType, as_dtype, bool_, string
 from .shape import Dimension, TensorShape
 
-__all__ = ["as_typed", "by_channel", "by_line", "make_array", "strings_of"]
+__all__ = ["as_typed", "by_channel", "make_array", "strings_of"]
 
 _Array = np.ndarray[Any, Any]
 _CHANNELS = 16
 _WORTH = 1 << 12  # numbers
-_LINE = 64
 
 
 def _fits(value: Any, dtype: DType) -> bool:
@@ -175,22 +173,6 @@ def by_channel(function: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]
             line = np.tile(y.reshape(-1), x.shape[-2])
             return function(x.reshape(-1, line.size), line).reshape(x.shape)
         return function(x, y)
-
-    return of_two
-
-
-def by_line(function: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
-    """:func:`by_channel` of a function whose loops are slow with a single number, too."""
-    of_channels = by_channel(function)
-
-    @functools.wraps(function)
-    def of_two(x: Any, y: Any) -> Any:
-        if y.size == 1 and x.ndim >= y.ndim and x.size >= _WORTH and x.flags.c_contiguous:
-            width = math.prod(x.shape[-2:])
-            if width < _LINE:
-                return function(x, y)
-            return function(x.reshape(-1, width), np.full(width, y.reshape(()))).reshape(x.shape)
-        return of_channels(x, y)
 
     return of_two
 

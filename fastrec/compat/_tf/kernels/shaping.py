@@ -13,11 +13,12 @@ from fastrec import _core
 
 from ..errors import InvalidArgumentError
 
-__all__ = ["joined", "new_sizes", "reduced", "summed"]
+__all__ = ["joined", "new_sizes", "reduced", "room", "summed"]
 
 Array = np.ndarray[Any, Any]
 _WORTH = 1 << 12  # numbers
 _FOLDED = 1 << 8
+_LARGE = 1 << 17  # numbers
 _SHORT = 8  # numbers that NumPy adds up one after the other
 
 
@@ -68,7 +69,16 @@ def joined(arrays: Sequence[Array], axis: int) -> Array:
         and all(each.shape[:2] == first.shape[:2] for each in arrays)
     ):
         return _core.join_channels(list(arrays))
-    return np.concatenate(arrays, axis)
+    shape = list(first.shape)
+    shape[axis] = sum([each.shape[axis] for each in arrays])
+    return np.concatenate(arrays, axis, room(shape, first.dtype))
+
+
+def room(shape: Sequence[int], dtype: np.dtype[Any]) -> Array:
+    """An array to be filled; a large one has memory that was used before, which is quicker."""
+    if dtype.kind == "O" or math.prod(shape) < _LARGE:
+        return np.empty(shape, dtype)
+    return _core.empty(tuple(shape), dtype)
 
 
 def reduced(

@@ -13,10 +13,11 @@ import fastrec
 from fastrec import _core
 from fastrec.columns import Arrays
 
-from ..arrays import by_channel, by_line
+from ..arrays import by_channel
 from ..columns import are_alike, common_size, flat_values, refilled
 from ..dtypes import DType, as_dtype, short_name
 from ..errors import UnimplementedError
+from ..kernels.shaping import room
 from ..shape import in_messages
 from ..specs import TensorSpec, TypeSpec
 from ..tensor import as_array
@@ -219,8 +220,33 @@ def _power(x: Array, y: Array) -> Any:
 
 
 POW = binary("Pow", _power, "fic")
-MAXIMUM = binary("Maximum", by_line(np.maximum), "fiu")
-MINIMUM = binary("Minimum", by_line(np.minimum), "fiu")
+
+
+def _limited(function: np.ufunc, place: int) -> Callable[[Array, Array], Any]:
+    """`function` of images and a number by the loops of np.clip, which are the quicker ones."""
+    of_channels = by_channel(function)
+
+    def of_two(x: Array, y: Array) -> Any:
+        if y.size != 1 or x.size < _WORTH or y.ndim > x.ndim or x.dtype.kind not in "fiu":
+            return of_channels(x, y)
+        limits = _whole_range(x.dtype)
+        limits[place] = y.reshape(-1)[0]
+        if limits[place] != limits[place]:
+            return of_channels(x, y)
+        return x.clip(*limits, out=room(x.shape, x.dtype))
+
+    return of_two
+
+
+def _whole_range(dtype: np.dtype[Any]) -> list[Any]:
+    if dtype.kind == "f":
+        return [dtype.type(-np.inf), dtype.type(np.inf)]
+    limits = np.iinfo(dtype)
+    return [dtype.type(limits.min), dtype.type(limits.max)]
+
+
+MAXIMUM = binary("Maximum", _limited(np.maximum, 0), "fiu")
+MINIMUM = binary("Minimum", _limited(np.minimum, 1), "fiu")
 SQUARED_DIFFERENCE = binary("SquaredDifference", lambda x, y: (x - y) ** 2, "fic")
 EQUAL = _compared("Equal", np.equal, "")
 NOT_EQUAL = _compared("NotEqual", np.not_equal, "")
@@ -323,7 +349,11 @@ def _cast(x: Any, *, DstT: DType) -> Array:
         return _core.to_halves(array.astype(np.float32, copy=False))
     if array.dtype == np.float16 != target and array.size >= _WORTH:
         array = _core.from_halves(array)
-    return array.astype(target, copy=False)
+    if array.dtype == target:
+        return array if array is not x else array.copy()
+    found = room(array.shape, target)
+    np.copyto(found, array, casting="unsafe")
+    return found
 
 
 CAST = elementwise("Cast", _cast, "", _to_type)
