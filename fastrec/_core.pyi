@@ -480,6 +480,9 @@ def philox_draw(
     low: int = 0,
     size: int = 0,
 ) -> npt.NDArray[Any]: ...
+def philox_classes(
+    starts: npt.NDArray[np.uint64], logits: npt.NDArray[np.floating[Any]], count: int
+) -> npt.NDArray[np.int64]: ...
 
 @final
 class ShuffleQueue:

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/draws.h"
 
+#include <float.h>
 #include <math.h>
 #include <string.h>
+
+#include "base/cpu.h"
 
 #define BLOCK_SIZE 16
 #define AT_ONCE 64 /* blocks, which are in the nearest cache when they are used */
@@ -175,4 +178,117 @@ void fr_draw_numbers(const fr_draw *draw, const fr_philox *philox, size_t count,
         fill_order(*philox, count, out);
     else
         fill(draw, *philox, converters[draw->distribution][draw->wide], size, out);
+}
+
+#define LANES 4
+#define ROUNDER                                                                                    \
+    0x1.8p52 /* added to a number below 2^51 it leaves the integer in the lowest bits              \
+              */
+#define LOG2_E 1.4426950408889634074
+#define LN2_FRONT 0.693145751953125
+#define LN2_REST 1.42860682030941723212e-6
+#define EXP_LOWEST (-708.0) /* less is no normal number, and too little to be drawn */
+#define INLINE __attribute__((always_inline)) static inline
+
+/* Passed by pointers: how vectors are passed by value depends on the processor. */
+typedef double reals __attribute__((vector_size(8 * LANES)));
+typedef int64_t words __attribute__((vector_size(8 * LANES)));
+
+/* TensorFlow's approximation of exponentials, of numbers up to 0. */
+INLINE void to_exp(reals *value) {
+    const reals given = *value, shifted = given * LOG2_E + 0.5;
+    const reals near = (shifted + ROUNDER) - ROUNDER;
+    const reals power = near - (reals)((near > shifted) & (words)((reals){0} + 1));
+    const reals x = (given - power * LN2_FRONT) - power * LN2_REST, z = x * x;
+    reals p = z * 1.26177193074810590878e-4 + 3.02994407707441961300e-2;
+    p = (p * z + 9.99999999999999999910e-1) * x;
+    reals q = z * 3.00198505138664455042e-6 + 2.52448340349684104192e-3;
+    q = (q * z + 2.27265548208155028766e-1) * z + 2;
+    const reals found = p / (q - p) * 2 + 1;
+    const reals scaled = found * (reals)(((words)(power + ROUNDER) + 1023) << 52);
+    *value = (reals)((words)scaled & (given >= EXP_LOWEST));
+}
+
+#define FINITE(x) ((x) - (x) == 0)
+
+INLINE void to_larger(const double *x, reals *most) {
+    reals few;
+    memcpy(&few, x, sizeof few);
+    const words larger = FINITE(few) & (few > *most);
+    *most = (reals)(((words)few & larger) | ((words)*most & ~larger));
+}
+
+/* 0 of what is not finite. */
+INLINE void to_probability(double *x, double most) {
+    reals few;
+    memcpy(&few, x, sizeof few);
+    const words finite = FINITE(few);
+    few -= most;
+    to_exp(&few);
+    few = (reals)((words)few & finite);
+    memcpy(x, &few, sizeof few);
+}
+
+INLINE void to_probabilities(double *x, size_t count) {
+    const size_t whole = count / LANES * LANES;
+    reals larger = (reals){0} - DBL_MAX;
+    double most = -DBL_MAX, rest[LANES];
+    for (size_t i = 0; i < LANES; i++)
+        rest[i] = whole + i < count ? x[whole + i] : -DBL_MAX;
+    for (size_t i = 0; i < whole; i += LANES)
+        to_larger(x + i, &larger);
+    to_larger(rest, &larger);
+    for (int i = 0; i < LANES; i++)
+        most = larger[i] > most ? larger[i] : most;
+    for (size_t i = 0; i < whole; i += LANES)
+        to_probability(x + i, most);
+    to_probability(rest, most);
+    memcpy(x + whole, rest, (count - whole) * sizeof *x);
+}
+
+#if defined(__x86_64__)
+__attribute__((target("avx2"))) static void to_probabilities_wide(double *x, size_t count) {
+    to_probabilities(x, count);
+}
+#else
+#define to_probabilities_wide to_probabilities
+#endif
+
+void fr_draw_edges(double *edges, size_t classes) {
+    double sum = 0;
+    if (fr_cpu_features() & FR_CPU_AVX2)
+        to_probabilities_wide(edges, classes);
+    else
+        to_probabilities(edges, classes);
+    for (size_t i = 0; i < classes; i++)
+        edges[i] = sum += edges[i];
+}
+
+/* The first edge above `wanted`. */
+static size_t class_of(const double *edges, size_t classes, double wanted) {
+    const double *at = edges;
+    while (classes > 1) {
+        const size_t half = classes / 2;
+        at += half & -(size_t)(at[half - 1] <= wanted); /* without a branch */
+        classes -= half;
+    }
+    return (size_t)(at - edges) + (classes == 1 && at[0] <= wanted);
+}
+
+void fr_draw_classes(const double *edges, size_t rows, size_t classes, size_t count,
+                     const fr_philox *philox, int64_t *out) {
+    const fr_draw uniform = {.distribution = FR_DRAW_UNIFORM, .wide = true};
+    const size_t total = rows * count;
+    fr_philox at = *philox;
+    double shares[2 * AT_ONCE];
+    for (size_t done = 0, drawn = 0, row = 0, in_row = 0; done < total; done += drawn) {
+        drawn = total - done < 2 * AT_ONCE ? total - done : 2 * AT_ONCE;
+        fr_draw_numbers(&uniform, &at, drawn, shares);
+        fr_philox_skip(&at, AT_ONCE);
+        for (size_t i = 0; i < drawn; i++) {
+            const double *own = edges + row * classes;
+            *out++ = (int64_t)class_of(own, classes, shares[i] * own[classes - 1]);
+            if (++in_row == count) in_row = 0, row++;
+        }
+    }
 }

@@ -32,4 +32,12 @@ typedef struct {
 /* Draws `count` numbers into `out`, from the block on at which the counter of `philox` stands. */
 void fr_draw_numbers(const fr_draw *draw, const fr_philox *philox, size_t count, void *out);
 
+/* Turns logarithms of the probabilities of classes into their sums, one after the other and times
+   some factor. Classes whose logarithms are not finite have none. */
+void fr_draw_edges(double *edges, size_t classes);
+
+/* Draws `count` classes for each of `rows` rows of edges. */
+void fr_draw_classes(const double *edges, size_t rows, size_t classes, size_t count,
+                     const fr_philox *philox, int64_t *out);
+
 #endif

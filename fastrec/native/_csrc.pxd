@@ -553,6 +553,9 @@ cdef extern from "base/draws.h" nogil:
 
     void fr_draw_numbers(const fr_draw *draw, const fr_philox *philox, size_t count,
                          void *out) noexcept
+    void fr_draw_edges(double *edges, size_t classes) noexcept
+    void fr_draw_classes(const double *edges, size_t rows, size_t classes, size_t count,
+                         const fr_philox *philox, int64_t *out) noexcept
 
 
 cdef extern from "image/augment.h" nogil:

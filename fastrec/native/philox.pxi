@@ -42,6 +42,42 @@ def philox_draw(
     return numbers
 
 
+ctypedef fused logit:
+    float
+    double
+
+
+def philox_classes(const uint64_t[:, ::1] starts, const logit[:, :, ::1] logits, Py_ssize_t count):
+    """Draw `count` classes for each start and row of its logits; the first logits may be for all.
+
+    Returns
+    -------
+    ndarray of int64, shape (starts, rows, count)
+    """
+    cdef Py_ssize_t n = starts.shape[0], rows = logits.shape[1], classes = logits.shape[2]
+    cdef Py_ssize_t i, j, k
+    cdef bint own = logits.shape[0] != 1
+    if starts.shape[1] != 3 or classes < 1 or count < 0 or (own and logits.shape[0] != n):
+        raise ValueError(f"{n} starts, {count} draws of {logits.shape[0]} times {classes} classes")
+    result = np.empty((n, rows, count), np.int64)
+    if result.size == 0:
+        return result
+    cdef int64_t[:, :, ::1] out = result
+    cdef double[:, ::1] edges = np.empty((rows, classes))
+    cdef c.fr_philox philox
+    with nogil:
+        for i in range(n):
+            for j in range(rows if own or i == 0 else 0):
+                for k in range(classes):
+                    edges[j, k] = logits[i, j, k]
+                c.fr_draw_edges(&edges[j, 0], <size_t>classes)
+            c.fr_philox_init(&philox, starts[i, 0], starts[i, 2])
+            c.fr_philox_seek(&philox, starts[i, 1])
+            c.fr_draw_classes(&edges[0, 0], <size_t>rows, <size_t>classes, <size_t>count, &philox,
+                              &out[i, 0, 0])
+    return result
+
+
 @cython.final
 cdef class ShuffleQueue:
     """A bag of objects from which TensorFlow's RandomShuffleQueue would draw the same ones."""

@@ -131,7 +131,51 @@ static void check_blocks(uint64_t first, uint64_t upper, uint64_t stride) {
     CHECK(philox.counter[3] == (uint32_t)((upper + carried) >> 32));
 }
 
+static void check_edges(const double *logarithms, size_t classes, double *edges) {
+    double most = -INFINITY, sum = 0;
+    for (size_t i = 0; i < classes; i++)
+        if (isfinite(logarithms[i])) most = fmax(most, logarithms[i]);
+    memcpy(edges, logarithms, classes * sizeof *edges);
+    fr_draw_edges(edges, classes);
+    for (size_t i = 0; i < classes; i++) {
+        if (isfinite(logarithms[i])) sum += exp(logarithms[i] - most);
+        CHECK(fabs(edges[i] - sum) <= 1e-15 * sum);
+    }
+}
+
+/* Classes by a search from the first edge on. */
+static void classes_are_those_of_a_search(void) {
+    enum { CLASSES = 9 };
+    uint64_t random = 5;
+    static int64_t out[3 * MOST];
+    for (int trial = 0; trial < 300; trial++) {
+        const size_t rows = test_random(&random) % 4, count = test_random(&random) % MOST;
+        const size_t classes = 1 + test_random(&random) % CLASSES;
+        double edges[3 * CLASSES], logarithms[CLASSES];
+        for (size_t row = 0; row < rows; row++) {
+            for (size_t i = 0; i < classes; i++) {
+                const uint64_t kind = test_random(&random) % 6;
+                logarithms[i] = kind ? (double)kind : kind % 2 ? (double)INFINITY : (double)NAN;
+            }
+            check_edges(logarithms, classes, edges + row * classes);
+        }
+        const fr_philox begin = at(test_random(&random), 3);
+        fr_philox philox = begin;
+        fr_draw_classes(edges, rows, classes, count, &begin, out);
+        for (size_t i = 0; i < rows * count; i++) {
+            const double *own = edges + i / count * classes;
+            const uint32_t high = fr_philox_next(&philox);
+            const double wanted = wide_share(high, fr_philox_next(&philox)) * own[classes - 1];
+            size_t found = 0;
+            while (found < classes && own[found] <= wanted)
+                found++;
+            CHECK(out[i] == (int64_t)found);
+        }
+    }
+}
+
 int main(void) {
+    classes_are_those_of_a_search();
     const uint64_t ranges[] = {0, 1, 10, 0x7FFFFFFF, 0xFFFFFFFF};
     for (size_t count = 0; count < MOST; count += count < 20 ? 1 : 31)
         for (int k = FR_DRAW_UNIFORM; k <= FR_DRAW_ORDER; k++)

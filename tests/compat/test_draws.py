@@ -53,6 +53,39 @@ def test_draws_of_many_elements_are_those_of_each(
     assert one.position == other.position
 
 
+@pytest.mark.parametrize("rows", [0, 1, 3])
+@pytest.mark.parametrize("count", [0, 1, 300])
+@pytest.mark.parametrize("classes", [1, 2, 7, 100])
+def test_classes_of_many_elements_are_those_of_each(rows: int, count: int, classes: int) -> None:
+    how: dict[str, Any] = {"count": count, "dtype": as_dtype("int32")}
+    logits = np.random.default_rng(rows).normal(0, 3, (20, rows, classes)).astype(np.float32)
+    logits[1:4, :, :1], logits[5:7] = [[[-np.inf]], [[np.inf]], [[np.nan]]], -np.inf
+    starts = Philox(3, 4).starts(256, 20)
+    assert draws.CATEGORICAL.block is not None
+    for own_starts, own_logits in ((True, False), (True, True), (False, True)):
+        given = starts if own_starts else starts[0], logits if own_logits else logits[8]
+        blocks = Block(given[0], own_starts), Block(given[1], own_logits)
+        column = draws.CATEGORICAL.block(20, *blocks, **how)
+        pairs = zip(
+            np.broadcast_to(given[0], starts.shape),
+            np.broadcast_to(given[1], logits.shape),
+            strict=True,
+        )
+        each = [draws.CATEGORICAL.kernel(*pair, **how) for pair in pairs]
+        np.testing.assert_array_equal(column, np.stack(each))
+        assert column.dtype == each[0].dtype == np.int32
+
+
+def test_classes_are_drawn_by_their_probabilities() -> None:
+    shares = np.array([0.5, 0.0, 0.2, 0.3])
+    with np.errstate(divide="ignore"):
+        logits = np.log(shares)[np.newaxis]
+    start = np.array([1, 2, 3], np.uint64)
+    how: dict[str, Any] = {"count": 100_000, "dtype": as_dtype("int64")}
+    found = draws.CATEGORICAL.kernel(start, logits, **how)
+    np.testing.assert_allclose(np.bincount(found[0]) / 100_000, shares, atol=0.01)
+
+
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize(
     ("low", "high"),

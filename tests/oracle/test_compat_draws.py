@@ -55,6 +55,9 @@ def test_whole_numbers_and_orders_are_those_of_tensorflow(tf: Any, dtype: str) -
             generator.normal([99]),
             generator.state,
             each.random.categorical([[0.1, 0.5, 0.2]], 999, dtype, seed=9),
+            each.random.categorical([np.sin(np.arange(100.0))], 999, dtype, seed=11),
+            each.random.categorical([[-np.inf, 1.0, np.nan, np.inf, 1.5]], 999, dtype, seed=12),
+            each.random.stateless_categorical([[-np.inf, -np.inf]], 9, [1, 2], dtype),
             each.random.fold_in([1, 2], each.constant(7, dtype)),
         ]
         found.append([x.numpy().tolist() for x in drawn])

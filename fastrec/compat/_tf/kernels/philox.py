@@ -117,16 +117,13 @@ def normal(kind: str, starts: Array, shape: Shape, dtype: np.dtype[Any]) -> Arra
     return single.astype(dtype, copy=False)
 
 
-def classes(start: Array, logits: Array, count: int, dtype: np.dtype[Any]) -> Array:
-    """Numbers of classes for each row of logits, as TensorFlow's loop over the rows draws them."""
-    numbers = drawn("uniform", start, (len(logits), count), np.float64)
-    wide = logits.astype(np.float64)
-    most = wide.max(axis=1, keepdims=True, initial=-np.inf)
-    if not np.isfinite(most).all():  # classes that are certain, or no numbers, are left out
-        wide[~np.isfinite(wide)] = -np.inf
-        most = np.maximum(wide.max(axis=1, keepdims=True, initial=-np.inf), np.finfo(float).min)
-    sums = np.cumsum(np.exp(wide - most), axis=1)
-    found = np.empty((len(logits), count), dtype)
-    for row, edges, each in zip(found, sums, numbers, strict=True):
-        row[:] = np.searchsorted(edges, each * edges[-1], side="right")
-    return found
+def classes(starts: Array, logits: Array, count: int, dtype: np.dtype[Any]) -> Array:
+    """Numbers of classes for each row of logits, as TensorFlow's loop over the rows draws them.
+
+    Several starts have logits of their own, of one dimension more, or all the same.
+    """
+    wide = np.ascontiguousarray(logits, None if logits.dtype == _SINGLE else np.float64)
+    wide = wide if wide.ndim == 3 else wide[np.newaxis]
+    rows = np.ascontiguousarray(starts).reshape(-1, 3)
+    found = _core.philox_classes(rows, wide, count).astype(dtype, copy=False)
+    return found.reshape(*starts.shape[:-1], *found.shape[1:])

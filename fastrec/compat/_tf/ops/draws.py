@@ -244,7 +244,22 @@ SHUFFLE = Drawing(
 def _classes(start: Array, logits: Array, *, count: int, dtype: DType) -> Array:
     if logits.ndim != 2:
         raise invalid(f"logits should be a matrix, got shape {list(logits.shape)}")
+    if count < 0:
+        raise invalid(f"num_samples should be nonnegative, got {count}")
+    if not logits.shape[1]:
+        raise invalid("num_classes should be positive, got 0")
     return philox.classes(start, logits, count, dtype.numpy)
+
+
+def _classes_of_many(
+    elements: int, start: Block, logits: Block, *, count: int, dtype: DType
+) -> Any:
+    if not isinstance(logits.value, np.ndarray) or logits.value.ndim != 2 + logits.many:
+        return None
+    if not logits.value.shape[-1] or count < 0:
+        return None
+    starts = start.value if start.many else np.tile(start.value, (elements, 1))
+    return philox.classes(starts, logits.value, count, dtype.numpy)
 
 
 def _classes_spec(specs: Sequence[Any], *_: Any, count: int, dtype: DType) -> list[TypeSpec]:
@@ -256,7 +271,9 @@ def _class_blocks(logits: Any, *, count: int, dtype: DType) -> int | None:
     return None if rows is None else 2 * rows * (-(-count // 4) * 4) * philox.PER_OUTPUT
 
 
-CATEGORICAL = Drawing("Multinomial", _classes, _classes_spec, blocks=_class_blocks)
+CATEGORICAL = Drawing(
+    "Multinomial", _classes, _classes_spec, _classes_of_many, blocks=_class_blocks
+)
 
 
 # Images changed by numbers that were drawn.
