@@ -13,6 +13,7 @@ import pytest
 import fastrec.compat.v1 as tf
 import fastrec.compat.v2 as v2
 from fastrec.compat._tf.kernels import pixels
+from fastrec.compat.v1 import lowering
 from fastrec.compat.v1.lowering import BlockPlan, set_lowering
 
 HEIGHT, WIDTH, RECORDS = 9, 8, 60
@@ -101,9 +102,11 @@ def views(image: tf.Tensor) -> list[tf.Tensor]:
     return [tf.clip_by_value(lit, 0.0, 1.0) - 0.5, tf.reduce_mean(lit), tf.random_uniform([2])]
 
 
+@pytest.mark.parametrize("limit", [0.0, float("inf")])
 def test_large_images_are_the_same_on_blocks_and_on_single_records(
-    path: str, monkeypatch: pytest.MonkeyPatch
+    path: str, limit: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """They are processed by threads; in columns, if none takes longer than `limit`."""
     counts: list[int] = []
     real = BlockPlan._late
 
@@ -112,8 +115,9 @@ def test_large_images_are_the_same_on_blocks_and_on_single_records(
         return real(self, count, columns)
 
     monkeypatch.setattr(BlockPlan, "_late", counted)
+    monkeypatch.setattr(lowering, "_LONG_S", limit)
     quick, slow = batches(path, True, views), batches(path, False, views)
-    assert sum(counts) >= RECORDS > len(counts)
+    assert len(counts) == 1 if limit else sum(counts) >= RECORDS > len(counts)
     for a, b in zip(quick, slow, strict=True):
         np.testing.assert_array_equal(a, b)
 

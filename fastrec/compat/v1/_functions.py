@@ -66,13 +66,16 @@ class Way(NamedTuple):
         Gives the step of a session that they are run in.
     start : callable
         Of an operation that draws: gives the state that the first draw of a block begins with.
+    names_errors : bool
+        Whether errors say which operation has raised them.
     """
 
     step: Callable[[], Any]
     start: Callable[[Operation], Philox]
+    names_errors: bool
 
 
-_OF_DATA_SET = Way(_step, first_state)
+_OF_DATA_SET = Way(_step, first_state, True)
 
 
 def _within(ops: Iterable[Operation]) -> Iterator[Operation]:
@@ -115,7 +118,8 @@ def _as_op(op: Operation, way: Way) -> Op:
         return [TensorSpec(out.shape.sizes, out.dtype) for out in op.outputs]
 
     if op.row is not None and not isinstance(op.row, Drawing):
-        return op.row.but(name=op.type, kernel=kernel, infer=infer)
+        named = {"kernel": kernel} if way.names_errors else {}
+        return op.row.but(name=op.type, infer=infer, **named)
     return Op(op.type, kernel, infer, pure=dependent(op) is None and not drawing([op]))
 
 

@@ -11,6 +11,7 @@ TensorFlow everywhere.
 from __future__ import annotations
 
 import functools
+import itertools
 import os
 import time
 from collections.abc import Callable, Sequence
@@ -47,7 +48,8 @@ __all__ = ["BlockPlan", "enqueuer", "set_lowering"]
 
 _FIRST_RECORDS, _MOST_RECORDS = 16, 512
 _BLOCK_BYTES = 1 << 23  # of all that is made of a block
-_LONG_S = 2e-4  # below which threads gain nothing
+_LONG_S = 2e-4  # below which threads gain nothing, and columns are better
+_TRIED = 3  # records; the first takes long where something is made for all of them
 
 _QUEUES = ("FIFOQueueV2", "RandomShuffleQueueV2", "PaddingFIFOQueueV2", "PriorityQueueV2")
 _READERS = ("TFRecordReaderV2", "FixedLengthRecordReaderV2", "TextLineReaderV2")
@@ -208,11 +210,11 @@ class BlockPlan:
         self._wanted = [slot in used for slot in range(len(self.source.op.outputs))]
         self._drawing = drawing(code)
         self._count = _FIRST_RECORDS
-        self._is_long = False  # whether what is done for each record by itself takes long
+        self._is_long: bool | None = None  # whether what is done for one record takes long
 
     def _traced(self, code: Sequence[Operation], answers: Any = None) -> Trace:
         outputs = self.source.op.outputs
-        way = Way(lambda: self._step, lambda op: state_of(op, self._step))
+        way = Way(lambda: self._step, lambda op: state_of(op, self._step), False)
         specs = [TensorSpec(tensor.shape, tensor.dtype) for tensor in outputs]
         recording = Recording(specs, answers)
         values: dict[Tensor, Any] = dict(zip(outputs, recording.inputs, strict=True))
@@ -256,7 +258,7 @@ class BlockPlan:
         self._step, trace = step, self._trace
         blocks = [Columns(column, True) for column in taken]
         given = [*taken, *trace.draws_of(count, blocks, {})]
-        if trace.has_late:
+        if trace.has_late and self._is_long is not False:
             columns = self._late(count, trace.early(count, given))
         else:
             columns = trace.run_block(count, given)
@@ -269,10 +271,12 @@ class BlockPlan:
         """Columns of what is left to be done for each record; in threads, if that takes long."""
         each, values = self._trace.late, elements((count, columns))
         rows: list[tuple[Any, ...]] = []
-        if not self._is_long:
-            begin = time.perf_counter()
-            rows.append(each(next(values)))
-            self._is_long = time.perf_counter() - begin > _LONG_S
+        if self._is_long is None:
+            times = [time.perf_counter()]
+            for value in itertools.islice(values, _TRIED):
+                rows.append(each(value))
+                times.append(time.perf_counter())
+            self._is_long = bool(np.diff(times).min() > _LONG_S)
         # Most of what takes long, as decoding an image, holds no lock.
         rows += _pool().map(each, values) if self._is_long else map(each, values)
         return [list(column) for column in zip(*rows, strict=True)]
