@@ -145,3 +145,65 @@ def test_dense_tables_refuse_their_own_keys() -> None:
 def test_names_that_tables_do_not_have_say_where_to_look() -> None:
     with pytest.raises(AttributeError, match=r"has no 'no_such_thing'.*docs/compat-v2\.md"):
         _ = v2.lookup.no_such_thing
+
+
+def test_checks_of_values_are_made_of_each_element() -> None:
+    def checked(x: Any) -> Any:
+        v2.debugging.assert_near(x, 1.0, atol=0.5)
+        v2.debugging.assert_shapes([(x, ("N",)), (x, (2,))])
+        return v2.ensure_shape(x, [2])
+
+    rows = v2.data.Dataset.from_generator(
+        lambda: iter([np.ones(2, np.float32), np.zeros(2, np.float32), np.ones(3, np.float32)]),
+        v2.float32,
+        [None],
+    )
+    made = rows.map(checked)
+    assert made.element_spec.shape.as_list() == [2]
+    found = iter(made)
+    assert next(found).numpy().tolist() == [1, 1]
+    with pytest.raises(v2.errors.InvalidArgumentError, match="not equal to tolerance"):
+        next(found)
+    with pytest.raises(v2.errors.InvalidArgumentError, match="Specified by the shapes"):
+        next(found)
+
+
+def test_checks_of_a_graph_are_made_when_it_runs() -> None:
+    with v1.Graph().as_default(), v1.Session() as session:
+        x = v1.placeholder(v1.int32)
+        with v1.control_dependencies([v1.assert_negative(x), v1.assert_rank_at_least(x, 1)]):
+            found = v1.identity(v1.ensure_shape(x, [None]))
+        assert session.run(found, {x: [-1]}).tolist() == [-1]
+        for value, text in (([0], "x < 0"), (-1, "rank at least 1"), ([[-1]], "not compatible")):
+            with pytest.raises(v1.errors.InvalidArgumentError, match=text):
+                session.run(found, {x: value})
+
+
+@pytest.mark.parametrize("where", ["linalg", "audio", "bitwise", "nn", "debugging", "dtypes"])
+@pytest.mark.parametrize("tf", [v1, v2])
+def test_names_that_name_spaces_do_not_have_say_where_to_look(tf: Any, where: str) -> None:
+    with pytest.raises(AttributeError, match=rf"{where} has no 'no_such_thing'.*docs/compat-v"):
+        _ = getattr(tf, where).no_such_thing
+
+
+@pytest.mark.parametrize("tf", [v1, v2])
+def test_settings_are_taken_and_change_nothing(tf: Any) -> None:
+    tf.config.set_soft_device_placement(True)
+    tf.config.set_logical_device_configuration("cpu", [tf.config.LogicalDeviceConfiguration()])
+    assert tf.config.get_visible_devices() == []
+    assert tf.config.threading.get_intra_op_parallelism_threads() == 0
+    tf.autograph.experimental.set_loop_options(shape_invariants=[])
+    tf.debugging.enable_check_numerics()
+    assert tf.get_logger().name == "tensorflow"
+    assert tf.compat.forward_compatible(2020, 1, 1) is False
+
+
+def test_version_1_has_decorators_and_knows_tensors() -> None:
+    v1.enable_resource_variables()
+    assert not v1.resource_variables_enabled()
+    assert v1.function(len) is v1.function()(len) is len
+    with v1.Graph().as_default():
+        assert v1.is_tensor(v1.constant(1))
+        assert v1.is_tensor(v1.Variable(1))
+        assert not v1.is_tensor(np.ones(1))
+        assert v1.print is v1.print_v2

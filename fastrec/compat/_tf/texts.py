@@ -3,10 +3,31 @@
 
 from __future__ import annotations
 
+import numbers
 import os
 from typing import Any
 
-__all__ = ["as_bytes", "as_str", "as_str_any", "as_text", "path_to_str"]
+import numpy as np
+
+__all__ = [
+    "as_bytes",
+    "as_str",
+    "as_str_any",
+    "as_text",
+    "bytes_or_text_types",
+    "complex_types",
+    "dimension_at_index",
+    "dimension_value",
+    "forward_compatible",
+    "integral_types",
+    "path_to_str",
+    "real_types",
+]
+
+integral_types = (numbers.Integral, np.integer)
+real_types = (numbers.Real, np.integer, np.floating)
+complex_types = (numbers.Complex, np.number)
+bytes_or_text_types = (bytes, str)
 
 
 def as_bytes(bytes_or_text: Any, encoding: str = "utf-8") -> bytes:
@@ -52,3 +73,19 @@ def as_str_any(value: Any, encoding: str = "utf-8") -> str:
 def path_to_str(path: Any) -> Any:
     """A path as text; anything else as it is."""
     return os.fspath(path) if hasattr(path, "__fspath__") else path
+
+
+def dimension_value(dimension: Any) -> int | None:
+    """The size of a dimension, as a number."""
+    found: int | None = getattr(dimension, "value", dimension)
+    return found
+
+
+def dimension_at_index(shape: Any, index: int) -> Any:
+    """A dimension of a shape."""
+    return None if shape.rank is None else shape[index]
+
+
+def forward_compatible(year: int, month: int, day: int) -> bool:
+    """Whether what is written may be newer than that day: never."""
+    return False

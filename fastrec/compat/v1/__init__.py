@@ -81,6 +81,7 @@ tuple = control_flow.tuple_
 half = _dtypes.float16
 double = _dtypes.float64
 initialize_all_tables = tables_initializer
+print = control_flow.print_v2
 # What is imported when it is first asked for.
 _MODULES = {"contrib", "data", "image", "logging", "strings", "summary"}
 

@@ -5,12 +5,11 @@ from __future__ import annotations
 
 import functools
 import sys
-from types import SimpleNamespace
 from typing import Any
 
-from .._tf import specs
+from .._tf import around, specs
 from .._tf.faces import composites, functions_of
-from .._tf.faces.late import NAMES, Late
+from .._tf.faces.late import Late, Names
 from .._tf.uncovered import uncovered
 from ._composites import RaggedTensor
 from ._ops import GRAPHS
@@ -38,7 +37,29 @@ _AT_TOP = {
         },
         "math",
     ),
+    **dict.fromkeys(
+        {
+            "assert_integer",
+            "assert_near",
+            "assert_negative",
+            "assert_non_positive",
+            "assert_proper_iterable",
+            "assert_rank_at_least",
+            "assert_rank_in",
+            "assert_same_float_dtype",
+            "assert_scalar",
+            "assert_type",
+            "ensure_shape",
+            "is_numeric_tensor",
+        },
+        "debugging",
+    ),
+    "cholesky": "linalg",
+    "cross": "linalg",
     "extract_image_patches": "image",
+    "matrix_set_diag": "linalg",
+    "matrix_solve": "linalg",
+    "matrix_transpose": "linalg",
     "string_to_hash_bucket": "strings",
     "string_to_hash_bucket_strong": "strings",
 }
@@ -94,7 +115,11 @@ _OTHERWISE = {
 
 
 _SPECS = frozenset({"RaggedTensorSpec", "SparseTensorSpec", "TensorSpec", "TypeSpec"})
-_NAMESPACES = frozenset({"audio", "bitwise", "debugging", "raw_ops"})
+_NAMESPACES = frozenset(
+    {"audio", "autograph", "bitwise", "config", "debugging", "linalg", "raw_ops"}
+)
+_OF_LINALG = ("einsum", "eye", "matmul", "norm", "tensordot")
+_METHODS = {"matrix_set_diag": "set_diag", "matrix_solve": "solve"}
 _CHECKS = (
     "Assert",
     "assert_equal",
@@ -114,28 +139,24 @@ _CHECKS = (
 )
 
 
-class _Names(SimpleNamespace):
-    """Names; those that are not there are errors that say where to look."""
-
-    def __init__(self, where: str, **names: Any) -> None:
-        super().__init__(**names)
-        self.__name__ = where
-
-    def __getattr__(self, name: str) -> Any:
-        raise uncovered("v1", self.__name__, name)
-
-
 @functools.cache
-def _namespace(name: str) -> _Names:
+def _namespace(name: str) -> Names:
     """Name spaces that have functions of others."""
     if name in ("audio", "raw_ops"):
-        return _Names(name, **{each: _LATE.find(name, each) for each in NAMES[name]})
+        return Names(found, name)
     if name == "bitwise":
         from .math_ops import bitwise
 
-        return _Names(name, **functions_of(bitwise))
+        return Names(found, name, **functions_of(bitwise))
+    if name == "linalg":
+        from .math_ops import matrices
+
+        shared = {each: getattr(sys.modules[__package__], each) for each in _OF_LINALG}
+        return Names(found, name, **functions_of(matrices), **shared)
+    if name in ("autograph", "config"):
+        return Names(found, name, **vars(getattr(around, name)))
     top = sys.modules[__package__]
-    return _Names(name, **{each: getattr(top, each) for each in _CHECKS})
+    return Names(found, name, **{each: getattr(top, each) for each in _CHECKS})
 
 
 def found(where: str, name: str) -> Any:
@@ -150,10 +171,12 @@ def found(where: str, name: str) -> Any:
         return _namespace(name)
     if not where and name == "IndexedSlices":
         return composites.IndexedSlices
+    if not where and name == "get_logger":
+        return around.get_logger
     if not where and name in _SPECS:
         return getattr(specs, name)
     place = where or _AT_TOP.get(name, "")
-    method = name.removeprefix("string_") if place == "strings" else name
+    method = name.removeprefix("string_") if place == "strings" else _METHODS.get(name, name)
     function = _LATE.find(place, method)
     if function is None and (place, name) != ("image", "extract_image_patches"):
         raise uncovered("v1", where, name)

@@ -3,22 +3,21 @@
 
 from __future__ import annotations
 
-import numbers
 from typing import Any
-
-import numpy as np
 
 from .._tf.texts import as_bytes as as_bytes
 from .._tf.texts import as_str as as_str
 from .._tf.texts import as_str_any as as_str_any
 from .._tf.texts import as_text as as_text
+from .._tf.texts import bytes_or_text_types as bytes_or_text_types
+from .._tf.texts import complex_types as complex_types
+from .._tf.texts import dimension_at_index as dimension_at_index
+from .._tf.texts import dimension_value as dimension_value
+from .._tf.texts import forward_compatible as forward_compatible
+from .._tf.texts import integral_types as integral_types
 from .._tf.texts import path_to_str as path_to_str
+from .._tf.texts import real_types as real_types
 from .._tf.uncovered import uncovered
-
-integral_types = (numbers.Integral, np.integer)
-real_types = (numbers.Real, np.integer, np.floating)
-complex_types = (numbers.Complex, np.number)
-bytes_or_text_types = (bytes, str)
 
 
 def __getattr__(name: str) -> Any:

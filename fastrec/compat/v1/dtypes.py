@@ -9,7 +9,7 @@ from typing import Any
 from .._tf import dtypes as _dtypes
 from .._tf.dtypes import *
 from .._tf.uncovered import uncovered
-from . import math_ops, string_ops
+from . import _late, math_ops, string_ops
 
 bool = _dtypes.bool_
 double = _dtypes.float64
@@ -17,6 +17,7 @@ half = _dtypes.float16
 cast = math_ops.cast
 saturate_cast = math_ops.saturate_cast
 as_string = string_ops.as_string
+complex = _late.found("", "complex")
 
 
 def __getattr__(name: str) -> Any:

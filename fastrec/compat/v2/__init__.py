@@ -11,9 +11,15 @@ import importlib
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
-from .._tf import dtypes as dtypes
+from .._tf import dtypes as _dtypes
 from .._tf import errors as errors
 from .._tf import nest as nest
+from .._tf.around import autograph as autograph
+from .._tf.around import config as config
+from .._tf.around import device as device
+from .._tf.around import get_logger as get_logger
+from .._tf.around import name_scope as name_scope
+from .._tf.around import version as version
 from .._tf.composite import RaggedTensor as RaggedTensor
 from .._tf.composite import SparseTensor as SparseTensor
 from .._tf.dtypes import *
@@ -27,15 +33,8 @@ from .._tf.tensor import convert_to_tensor as convert_to_tensor
 from . import data as data
 from . import functions as functions
 from . import math_ops as math
-from ._around import autograph as autograph
-from ._around import config as config
-from ._around import device as device
-from ._around import get_logger as get_logger
-from ._around import name_scope as name_scope
-from ._around import version as version
 from .array_ops import FUNCTIONS as _FUNCTIONS
 from .array_ops import constant as constant
-from .array_ops import ensure_shape as ensure_shape
 from .functions import cond as cond
 from .functions import executing_eagerly as executing_eagerly
 from .functions import function as function
@@ -47,6 +46,7 @@ from .functions import py_function as py_function
 if TYPE_CHECKING:
     from . import compat as compat
     from . import debugging as debugging
+    from . import dtypes as dtypes
     from . import image as image
     from . import io as io
     from . import lookup as lookup
@@ -89,14 +89,14 @@ globals().update(_FUNCTIONS)
 globals().update({name: math.FUNCTIONS[name] for name in _OF_MATH.split()})
 stop_gradient = math.FUNCTIONS["identity"]
 
-bool = dtypes.bool_
-half = dtypes.float16
-double = dtypes.float64
+bool = _dtypes.bool_
+half = _dtypes.float16
+double = _dtypes.float64
 newaxis = None
 _OF_GRAPHS = ("Graph",)
 # What is imported when it is first asked for.
 _MODULES = {"compat", "debugging", "image", "io", "lookup", "ragged", "random", "sparse", "strings"}
-_MODULES |= {"train"}
+_MODULES |= {"dtypes", "train"}
 _HOMES = {
     "control": "Assert assert_equal assert_greater assert_less assert_rank case "
     "control_dependencies group no_op switch_case",
@@ -128,7 +128,7 @@ def __getattr__(name: str) -> Any:
     if name.startswith("__"):
         raise AttributeError(name)
     if name == "bfloat16":
-        return dtypes.bfloat16()
+        return _dtypes.bfloat16()
     if name == "experimental":
         return SimpleNamespace(Optional=data.experimental.Optional)
     if name in _OF_GRAPHS:

@@ -8,12 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._tf.dtypes import bool_, int16, int32, int64
-from .._tf.errors import InvalidArgumentError
 from .._tf.faces import functions_of
-from .._tf.ops import Op
 from .._tf.ops import picking as rows
 from .._tf.recording import Symbol, run
-from .._tf.shape import in_messages
 from .._tf.tensor import OPERATORS, EagerTensor, Tensor, TensorShape, convert_to_tensor
 from ._eager import refused_type
 from ._faces import arrays, picking, products
@@ -35,24 +32,6 @@ def constant(value: Any, dtype: Any = None, shape: Any = None, name: str | None 
     if tensor.array.size == 1:
         return EagerTensor(np.full(sizes, tensor.array.reshape(()), tensor.array.dtype))
     return arrays.reshape(tensor, sizes)
-
-
-def ensure_shape(x: Any, shape: Any, name: str | None = None) -> Any:
-    """The tensor, which has to be of that shape."""
-    wanted = TensorShape(shape)
-
-    def check(value: Any) -> Any:
-        found = () if isinstance(value, bytes) else value.shape
-        if not wanted.is_compatible_with(found):
-            text = (
-                f"Shape of tensor {in_messages(found)} is not compatible with expected shape "
-                f"{in_messages(wanted)}."
-            )
-            raise InvalidArgumentError(None, None, text)
-        return value
-
-    op = Op("EnsureShape", check, lambda s, _: [s[0].reshaped(s[0].shape.merge_with(wanted))])
-    return run(op, [convert_to_tensor(x)])
 
 
 def _is_mask(key: Any) -> bool:

@@ -3,13 +3,13 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
 from typing import Any
 
 from .._tf.faces import functions_of
+from .._tf.faces.late import Names
 from ._faces import activations, math, matrices, ordering, pixels, products, reductions
 from ._faces import bitwise as _bitwise
-from ._late import Names
+from ._late import found
 
 __all__ = ["bitwise", "linalg", "nn"]
 
@@ -30,10 +30,11 @@ def matvec(a: Any, b: Any, transpose_a: bool = False, name: str | None = None, *
     return products.einsum(letters, a, b)
 
 
-bitwise = SimpleNamespace(**functions_of(_bitwise))
+bitwise = Names(found, "bitwise", **functions_of(_bitwise))
 
 
 nn = Names(
+    found,
     "nn",
     **functions_of(activations, pixels),
     sigmoid=math.sigmoid,
@@ -42,7 +43,9 @@ nn = Names(
     moments=moments,
     top_k=ordering.top_k,
 )
-linalg = SimpleNamespace(
+linalg = Names(
+    found,
+    "linalg",
     **functions_of(matrices),
     norm=reductions.norm,
     l2_normalize=reductions.l2_normalize,

@@ -3,11 +3,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 from . import Version
 
-__all__ = ["Late"]
+__all__ = ["Late", "Names"]
 
 #: By name space: the names of functions, which are methods of :func:`_made`'s objects.
 NAMES: dict[str, frozenset[str]] = {
@@ -96,7 +98,64 @@ NAMES: dict[str, frozenset[str]] = {
         ]
     ),
     "raw_ops": frozenset(["ImageProjectiveTransformV2", "ImageProjectiveTransformV3"]),
-    "": frozenset(["acosh", "asinh", "atanh", "bitcast", "complex", "scalar_mul", "unravel_index"]),
+    "debugging": frozenset(
+        [
+            "assert_all_finite",
+            "assert_integer",
+            "assert_near",
+            "assert_negative",
+            "assert_non_positive",
+            "assert_proper_iterable",
+            "assert_rank_at_least",
+            "assert_rank_in",
+            "assert_same_float_dtype",
+            "assert_scalar",
+            "assert_shapes",
+            "assert_type",
+            "disable_check_numerics",
+            "disable_traceback_filtering",
+            "enable_check_numerics",
+            "enable_traceback_filtering",
+            "ensure_shape",
+            "is_numeric_tensor",
+            "set_log_device_placement",
+        ]
+    ),
+    "linalg": frozenset(
+        [
+            "adjoint",
+            "cholesky",
+            "cross",
+            "logdet",
+            "matrix_transpose",
+            "normalize",
+            "pinv",
+            "set_diag",
+            "solve",
+        ]
+    ),
+    "": frozenset(
+        [
+            "acosh",
+            "asinh",
+            "atanh",
+            "bitcast",
+            "broadcast_dynamic_shape",
+            "broadcast_static_shape",
+            "clip_by_norm",
+            "complex",
+            "identity_n",
+            "realdiv",
+            "scalar_mul",
+            "shape_n",
+            "tensor_scatter_nd_max",
+            "tensor_scatter_nd_min",
+            "tensor_scatter_nd_sub",
+            "timestamp",
+            "truncatemod",
+            "unravel_index",
+        ]
+    ),
 }
 
 
@@ -140,6 +199,38 @@ class Late:
             from .warps import Warps
 
             return Warps(self._version)
+        if where == "debugging":
+            from .checks import Checks
+
+            return Checks(self._version)
+        if where == "linalg":
+            from .matrices import RareMatrices
+
+            return RareMatrices(self._version)
+        if not where:
+            from .various import Various
+
+            return Various(self._version)
         from .special import Special
 
         return Special(self._version)
+
+
+class Names(SimpleNamespace):
+    """A name space: some names, and what `found` gives for the others.
+
+    Parameters
+    ----------
+    found : callable
+        Of the name of the name space and the name in it; raises an AttributeError.
+    where : str
+    """
+
+    def __init__(self, found: Callable[[str, str], Any], where: str, **names: Any) -> None:
+        super().__init__(**names)
+        self._found, self._where = found, where
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return self._found(self._where, name)

@@ -14,7 +14,7 @@ from ..ops import picking as rows
 from ..ops.arithmetic import CAST
 from . import Faces
 
-__all__ = ["Picking"]
+__all__ = ["Picking", "scattered"]
 
 _PLACES = ("int16", "int32", "int64")
 
@@ -26,7 +26,9 @@ class Unique(NamedTuple):
     idx: Any
 
 
-def _scattered(name: str, change: Any) -> Op:
+def scattered(name: str, change: Any) -> Op:
+    """An operation that changes a tensor at the places that rows of indices spell out."""
+
     def kernel(x: Any, indices: Any, updates: Any) -> Any:
         result = x.copy()
         change(result, tuple(np.moveaxis(indices, -1, 0)), updates)
@@ -39,8 +41,8 @@ def _set(result: Any, where: Any, updates: Any) -> None:
     result[where] = updates
 
 
-_SET = _scattered("TensorScatterUpdate", _set)
-_ADD = _scattered("TensorScatterAdd", np.add.at)
+_SET = scattered("TensorScatterUpdate", _set)
+_ADD = scattered("TensorScatterAdd", np.add.at)
 
 
 class Picking(Faces):

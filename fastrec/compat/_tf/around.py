@@ -39,29 +39,61 @@ def _none(*_: Any, **__: Any) -> list[Any]:
     return []
 
 
+def _no(*_: Any, **__: Any) -> bool:
+    """It is not so."""
+    return False
+
+
+def _zero() -> int:
+    """As many as there are."""
+    return 0
+
+
 def _same(func: Any = None) -> Any:
     """The function as it is."""
     return (lambda f: f) if func is None else func
 
 
 _threads = SimpleNamespace(
-    set_intra_op_parallelism_threads=_nothing, set_inter_op_parallelism_threads=_nothing
+    get_intra_op_parallelism_threads=_zero,
+    get_inter_op_parallelism_threads=_zero,
+    set_intra_op_parallelism_threads=_nothing,
+    set_inter_op_parallelism_threads=_nothing,
 )
 config = SimpleNamespace(
     list_physical_devices=_none,
     list_logical_devices=_none,
+    get_visible_devices=_none,
     set_visible_devices=_nothing,
+    set_soft_device_placement=_nothing,
+    get_soft_device_placement=_no,
+    LogicalDeviceConfiguration=SimpleNamespace,
+    set_logical_device_configuration=_nothing,
+    get_logical_device_configuration=_nothing,
     run_functions_eagerly=_nothing,
+    functions_run_eagerly=_no,
+    experimental_run_functions_eagerly=_nothing,
+    experimental_functions_run_eagerly=_no,
     threading=_threads,
-    optimizer=SimpleNamespace(set_jit=_nothing),
+    optimizer=SimpleNamespace(
+        set_jit=_nothing,
+        get_jit=_no,
+        set_experimental_options=_nothing,
+        get_experimental_options=dict,
+    ),
     experimental=SimpleNamespace(
         list_physical_devices=_none,
+        get_memory_growth=_no,
         set_memory_growth=_nothing,
+        VirtualDeviceConfiguration=SimpleNamespace,
+        set_virtual_device_configuration=_nothing,
+        get_visible_devices=_none,
         set_visible_devices=_nothing,
         enable_op_determinism=_nothing,
     ),
 )
 autograph = SimpleNamespace(
-    experimental=SimpleNamespace(do_not_convert=_same), set_verbosity=_nothing
+    experimental=SimpleNamespace(do_not_convert=_same, set_loop_options=_nothing),
+    set_verbosity=_nothing,
 )
 version = SimpleNamespace(VERSION="2.21.0", GIT_VERSION="", COMPILER_VERSION="")
