@@ -364,3 +364,32 @@ def test_what_is_drawn_where_an_image_decides_is_drawn_in_threads_too(
     assert found[0][:10] == found[1][:10] == [2.0] * 10
     assert sorted(found[0][10:]) == sorted(found[1][10:])
     assert len(set(found[0][10:])) == 30
+
+
+def test_choices_by_constants_are_made_once() -> None:
+    training = tf.constant(True)
+
+    def function(x: Any) -> Any:
+        known = tf.cond(training, lambda: tf.fill([2], x), lambda: tf.fill([3], x))
+        other = tf.cond(tf.logical_not(training), lambda: [x], lambda: [x + tf.ones_like(x)])
+        assert known.shape.as_list() == [None]
+        assert isinstance(other, list)
+        return {"known": known, "other": other[0]}
+
+    data = Dataset.range(3).map(function).batch(3)
+    row = tf.data.make_one_shot_iterator(data).get_next()
+    with tf.Session() as session:
+        found = session.run(row)
+    assert found["known"].tolist() == [[0, 0], [1, 1], [2, 2]]
+    assert found["other"].tolist() == [1, 2, 3]
+
+
+@pytest.mark.parametrize("mode", ["REFLECT", "SYMMETRIC"])
+def test_mirrored_edges_of_many_elements(mode: str) -> None:
+    values = np.arange(24, dtype=np.float32).reshape(4, 2, 3)
+    around = [[1, 0], [1, 2]]
+    data = Dataset.from_tensor_slices(values).map(lambda x: tf.pad(x, around, mode)).batch(4)
+    row = tf.data.make_one_shot_iterator(data).get_next()
+    with tf.Session() as session:
+        expected = [np.pad(value, around, mode.lower()).tolist() for value in values]
+        assert session.run(row).tolist() == expected

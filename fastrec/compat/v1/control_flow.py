@@ -15,7 +15,13 @@ from ._nodes import Operation, Tensor
 from ._ops import invalid
 from ._plan import Plan, needed
 from .constants import constant_value, convert_to_tensor
-from .graph import control_dependencies, create_op, get_default_graph, name_scope
+from .graph import (
+    FunctionGraph,
+    control_dependencies,
+    create_op,
+    get_default_graph,
+    name_scope,
+)
 from .math_ops import identity
 
 __all__ = [
@@ -224,16 +230,45 @@ def cond(
             raise TypeError(f"Input 'pred' has type {chosen.dtype.name}, which is not bool.")
         if chosen.shape.ndims not in (0, None):
             raise ValueError(f"Shape must be rank 0 but is rank {chosen.shape.ndims} for 'Switch'")
-        return _conditional(chosen, _Branch(on_true), _Branch(on_false), strict)
+        yes, no = _Branch(on_true), _Branch(on_false)
+        in_function = isinstance(get_default_graph(), FunctionGraph)
+        strict = strict or in_function  # as TensorFlow has it since version 2
+        known = constant_value(chosen) if in_function else None
+        if known is not None:
+            _check_alike(yes, no)
+            with control_dependencies([*yes.after, *no.after]):
+                outputs = _taken(bool(known), yes, no)
+            if outputs and len(outputs) == len(yes.tensors):  # no operations among them
+                return _in_structure(yes, outputs, strict)
+        return _conditional(chosen, yes, no, strict)
 
 
-def _conditional(pred: Tensor, yes: _Branch, no: _Branch, strict: bool) -> Any:
+def _taken(holds: bool, yes: _Branch, no: _Branch) -> list[Tensor]:
+    """The results of the branch that is always taken, of which no more is known than of both."""
+    found: list[Tensor] = []
+    for a, b in zip(yes.tensors, no.tensors, strict=True):
+        if isinstance(a, Tensor) and isinstance(b, Tensor):
+            found.append(identity(a if holds else b))
+            found[-1]._shape = _merged(a.shape, b.shape)
+    return found
+
+
+def _check_alike(yes: _Branch, no: _Branch) -> None:
     if len(yes.tensors) != len(no.tensors):
         raise TypeError("true_fn and false_fn must return the same number of values")
     if yes.types() != no.types():
         raise TypeError(
             f"Outputs of true_fn and false_fn must have the same type: {yes.types()}, {no.types()}"
         )
+
+
+def _in_structure(yes: _Branch, outputs: Sequence[Tensor], strict: bool) -> Any:
+    alone = type(yes.result) in (list, tuple) and len(outputs) == 1 and not strict
+    return outputs[0] if alone else _as_given(yes.result, outputs)
+
+
+def _conditional(pred: Tensor, yes: _Branch, no: _Branch, strict: bool) -> Any:
+    _check_alike(yes, no)
     captured = list(dict.fromkeys([*yes.captured, *no.captured]))
     at = {tensor: i for i, tensor in enumerate(captured)}
     places = {b: [at[tensor] for tensor in b.captured] for b in (yes, no)}
@@ -266,8 +301,7 @@ def _conditional(pred: Tensor, yes: _Branch, no: _Branch, strict: bool) -> Any:
         op.inner = (yes, no)
     if not outputs:
         return op
-    alone = type(yes.result) in (list, tuple) and len(op.outputs) == 1 and not strict
-    return op.outputs[0] if alone else _as_given(yes.result, op.outputs)
+    return _in_structure(yes, op.outputs, strict)
 
 
 def smart_value(pred: Any) -> bool | None:

@@ -142,10 +142,14 @@ def _pad_spec(specs: Sequence[Any], raws: Sequence[Any], *, mode: str) -> list[T
 
 def _pad_block(count: int, x: Block, paddings: Block, *filler: Block, mode: str) -> Any:
     around = paddings.value
-    if mode != "CONSTANT" or any(each.many for each in filler):
+    if any(each.many for each in filler):
         return None
     if paddings.many or (x.many and are_numbers(x.value)):
-        return _padded_alike(count, x, paddings, *[each.value for each in filler])
+        return (
+            None
+            if mode != "CONSTANT"
+            else _padded_alike(count, x, paddings, *[each.value for each in filler])
+        )
     if not is_column(x) or around.shape != (x.value.ndim - 1, 2):
         return None
     return _pad(x.value, np.vstack([[[0, 0]], around]), *[f.value for f in filler], mode=mode)
