@@ -124,15 +124,13 @@ def column_of_texts(texts: Sequence[bytes], field: Field, missing: bytes) -> np.
     InvalidArgumentError
         When one of them is wrong; :func:`value_of` says which.
     """
-    found = np.empty(len(texts), field.dtype)
     if all(texts) and (not missing or missing not in texts):
         if field.dtype.hasobject:
-            found[:] = texts
-            return found
+            return np.fromiter(texts, object, len(texts))
         if (numbers := numbers_of(list(texts), field.dtype)) is not None:
             return numbers
-    found[:] = [value_of(text, field, missing, 0, "") for text in texts]
-    return found
+    values = (value_of(text, field, missing, 0, "") for text in texts)
+    return np.fromiter(values, field.dtype, len(texts))
 
 
 def value_of(part: bytes, field: Field, missing: bytes, number: int, row: str) -> Any:
