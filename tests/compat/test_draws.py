@@ -206,3 +206,32 @@ def test_draws_that_there_are_none_of_are_refused(tf: Any) -> None:
         text = r"Need value.shape >= size, got \] \[2 2\] \[3 1\]"
         with pytest.raises(tf.errors.InvalidArgumentError, match=text):
             run(tf.image.random_crop(tf.zeros([2, 2]), [3, 1]))
+
+
+def test_gammas_are_of_their_means_and_variances_and_the_same_one_by_one() -> None:
+    tf2.random.set_seed(1)
+    alphas = np.array([0.3, 1.0, 4.0], np.float32)
+    found = tf2.random.gamma([20000], alphas, beta=2.0, seed=7).numpy()
+    np.testing.assert_allclose(found.mean(0), alphas / 2, rtol=0.05)
+    np.testing.assert_allclose(found.var(0), alphas / 4, rtol=0.1)
+    start = Philox(3, 4).start(6 * 256)
+    whole = draws.GAMMA.kernel(start, np.array([2], np.int32), alphas)
+    one = draws.GAMMA.kernel(start, np.array([2], np.int32), alphas[:1])
+    np.testing.assert_array_equal(whole[:, 0], one[:, 0])
+    assert np.isnan(draws.GAMMA.kernel(start, np.array([], np.int32), np.float32([-1.0]))).all()
+
+
+def test_a_gamma_is_drawn_for_each_element() -> None:
+    def weight(_: tf2.Tensor) -> tf2.Tensor:
+        return tf2.random.gamma([1], [0.25])
+
+    dataset = tf2.data.Dataset.range(50).map(weight)
+    assert dataset.element_spec.shape.as_list() == [1, 1]
+    assert len({float(found[0, 0]) for found in dataset}) == 50
+    with tf1.Graph().as_default(), tf1.Session() as session:
+        node = tf1.random_gamma([3], 2.0, seed=1)
+        assert session.run(node).shape == (3,)
+
+
+def test_sizes_may_be_calculated_with_fractions() -> None:
+    assert tf2.zeros([1, tf2.constant(2.9), 3]).shape.as_list() == [1, 2, 3]

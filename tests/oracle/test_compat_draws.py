@@ -64,6 +64,26 @@ def test_whole_numbers_and_orders_are_those_of_tensorflow(tf: Any, dtype: str) -
     assert found[0] == found[1]
 
 
+def gammas(tf: Any) -> list[Any]:
+    tf.random.set_seed(5)
+    found = [
+        tf.random.gamma(shape, alpha, beta, seed=seed)
+        for alpha in (0.2, 1.0, 3.0, [0.3, 1.0, 7.0], [[0.25]])
+        for shape, beta in (([], None), ([3], 2.0), ([50, 2], [[0.5], [3.0]]), ([0], None))
+        for seed in (3, None)
+    ]
+
+    def beta(_: Any) -> Any:
+        one, other = (tf.random.gamma(shape=[2], alpha=[0.25]) for _ in range(2))
+        return one / (one + other)
+
+    return [x.numpy().tolist() for x in [*found, *tf.data.Dataset.range(40).map(beta)]]
+
+
+def test_numbers_of_gamma_distributions_are_those_of_tensorflow(tf: Any) -> None:
+    assert gammas(tf) == gammas(ours2)
+
+
 def drawn_in_a_data_set(tf: Any) -> list[Any]:
     """What an initializable iterator gives, twice, each time over two passes."""
 

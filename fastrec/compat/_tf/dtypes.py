@@ -251,6 +251,8 @@ def as_dtype(value: Any) -> DType:
             return string
         if (found := _BY_NUMPY.get(numpy.newbyteorder("="))) is not None:
             return found
+    if isinstance(value, str) and value == "bfloat16":
+        return bfloat16()
     raise TypeError(f"Cannot convert the argument `type_value`: {value!r} to a TensorFlow DType.")
 
 

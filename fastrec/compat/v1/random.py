@@ -12,6 +12,7 @@ set_random_seed = graph.set_random_seed
 get_seed = graph.get_seed
 categorical = random_ops.draws.categorical
 fold_in = random_ops.draws.fold_in
+gamma = random_ops.random_gamma
 multinomial = random_ops.multinomial
 normal = random_ops.random_normal
 shuffle = random_ops.random_shuffle

@@ -16,6 +16,7 @@ from .graph import name_scope
 __all__ = [
     "multinomial",
     "random_crop",
+    "random_gamma",
     "random_normal",
     "random_shuffle",
     "random_uniform",
@@ -29,6 +30,7 @@ image_functions = functions(GRAPHS, draws)
 random_uniform = draws.uniform
 random_normal = draws.normal
 truncated_normal = draws.truncated_normal
+random_gamma = draws.gamma
 random_shuffle = draws.shuffle
 stateless_random_uniform = draws.stateless_uniform
 random_crop = image_functions["random_crop"]

@@ -6,7 +6,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from .._tf.dtypes import as_dtype
+from .._tf.dtypes import as_dtype, int32
 from .._tf.faces.arrays import Arrays
 from .._tf.faces.math import Bitwise, Math, Products
 from .._tf.faces.picking import Picking
@@ -14,6 +14,7 @@ from .._tf.faces.reductions import Reductions
 from .._tf.ops import picking as rows
 from .._tf.ops.arithmetic import SELECT
 from .._tf.recording import run
+from .._tf.tensor import Tensor
 from ._eager import EAGER, checked, pair
 
 if TYPE_CHECKING:
@@ -41,6 +42,10 @@ class _Arrays(Arrays):
     def _uniform(self, shape: Any, value: int, dtype: Any) -> Any:
         element = as_dtype(dtype)
         filler = bool(value) if element.is_bool else self._filler(value, element)
+        if isinstance(shape, (list, tuple)):  # sizes may have been calculated with fractions
+            floating = (isinstance(each, Tensor) and each.dtype.is_floating for each in shape)
+            pairs = zip(shape, floating, strict=True)
+            shape = [self._cast(each, int32) if cast else each for each, cast in pairs]
         return self.fill(shape, self._tensor(filler, element))
 
 

@@ -31,6 +31,7 @@ __all__ = [
     "categorical",
     "experimental",
     "fold_in",
+    "gamma",
     "get_global_generator",
     "normal",
     "set_global_generator",
@@ -108,6 +109,7 @@ image_functions = functions(EAGER, draws)
 
 categorical = draws.categorical
 fold_in = draws.fold_in
+gamma = draws.gamma
 normal = draws.normal
 shuffle = draws.shuffle
 split = draws.split

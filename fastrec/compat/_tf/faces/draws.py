@@ -13,6 +13,7 @@ from ..dtypes import DType, as_dtype, float32
 from ..ops import arithmetic as rows
 from ..ops import draws
 from ..ops.boxes import DISTORTED_BOX, options
+from ..ops.filling import FILLED_LIKE
 from ..ops.joining import PACK
 from . import Faces, Version
 
@@ -273,6 +274,26 @@ class Draws(Faces):
         kind = as_dtype("int64" if dtype is None else dtype)
         given = {"count": int(np.asarray(count)), "dtype": kind}
         return draw(draws.CATEGORICAL, [self._tensor(logits)], **given, **how)
+
+    def gamma(
+        self,
+        shape: Any,
+        alpha: Any,
+        beta: Any = None,
+        dtype: Any = float32,
+        seed: int | None = None,
+        name: str | None = None,
+    ) -> Any:
+        """Numbers of gamma distributions of the parameters `alpha` and `beta`, `shape` of each."""
+        element = as_dtype(dtype)
+        alphas = self._tensor(alpha, element)
+        rate = self._tensor(1 if beta is None else beta, element)
+        if beta is not None:
+            ones = self._apply(FILLED_LIKE, [rate], value=1, dtype=element)
+            alphas = self._apply(rows.MUL, [alphas, ones])
+        found = self._draw(draws.GAMMA, [self._sizes(shape), alphas], seed)
+        least = self._tensor(np.finfo(element.numpy).tiny, element)
+        return self._apply(rows.MAXIMUM, [least, self._apply(rows.DIV, [found, rate])], name)
 
     # Parts of images.
 

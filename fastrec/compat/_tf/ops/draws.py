@@ -29,6 +29,7 @@ __all__ = [
     "FLIP_LEFT_RIGHT",
     "FLIP_UP_DOWN",
     "FULL_INTEGER",
+    "GAMMA",
     "INTEGER",
     "NORMAL",
     "SHUFFLE",
@@ -274,6 +275,28 @@ def _class_blocks(logits: Any, *, count: int, dtype: DType) -> int | None:
 CATEGORICAL = Drawing(
     "Multinomial", _classes, _classes_spec, _classes_of_many, blocks=_class_blocks
 )
+
+
+def _gammas(start: Array, shape: Array, alphas: Array) -> Array:
+    from ..kernels.gammas import gammas  # which few programs draw
+
+    sizes = _sizes(shape)
+    found = gammas(start, alphas.reshape(-1), math.prod(sizes))
+    return found.T.reshape((*sizes, *alphas.shape)).astype(alphas.dtype)
+
+
+def _gammas_spec(specs: Sequence[Any], raws: Sequence[Any]) -> list[TypeSpec]:
+    sizes, more = known_sizes(raws[1]), specs[2].shape.sizes
+    return [TensorSpec(None if sizes is None or more is None else [*sizes, *more], specs[2].dtype)]
+
+
+def _gamma_blocks(shape: Any, alphas: Any) -> int | None:
+    count, sizes = _outputs(shape), alphas.shape
+    each = sizes if isinstance(alphas, np.ndarray) else sizes.sizes
+    return None if count is None or each is None or None in each else count * math.prod(each)
+
+
+GAMMA = Drawing("RandomGamma", _gammas, _gammas_spec, blocks=_gamma_blocks)
 
 
 # Images changed by numbers that were drawn.
