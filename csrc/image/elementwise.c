@@ -96,6 +96,8 @@ __attribute__((noinline)) static void apply_packets(fr_elementwise function, con
 #endif
 }
 
+static float (*const OF_LIBM[])(float) = {acoshf, asinhf, coshf, sinhf, tanf};
+
 /* What fills no packet. TensorFlow leaves all but the tangents to libm. */
 __attribute__((noinline)) static float apply_alone(fr_elementwise function, float x) {
     switch (function) {
@@ -145,6 +147,11 @@ static void keep_subnormals(unsigned mode) {
 
 void fr_elementwise_apply(fr_elementwise function, const float *x, size_t count, size_t row,
                           float *out) {
+    if (function >= FR_ELEMENTWISE_ACOSH) {
+        for (size_t i = 0; i < count; i++)
+            out[i] = OF_LIBM[function - FR_ELEMENTWISE_ACOSH](x[i]);
+        return;
+    }
     const unsigned mode = flush_subnormals();
     const size_t rest = row % PACKET;
     if (rest == 0) row = count;

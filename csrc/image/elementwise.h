@@ -19,6 +19,12 @@ typedef enum {
     FR_ELEMENTWISE_SIN,
     FR_ELEMENTWISE_COS,
     FR_ELEMENTWISE_RSQRT,
+    /* Those that TensorFlow leaves to libm. */
+    FR_ELEMENTWISE_ACOSH,
+    FR_ELEMENTWISE_ASINH,
+    FR_ELEMENTWISE_COSH,
+    FR_ELEMENTWISE_SINH,
+    FR_ELEMENTWISE_TAN,
     FR_ELEMENTWISE_COUNT
 } fr_elementwise;
 

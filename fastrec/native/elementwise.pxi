@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 
-cdef tuple ELEMENTWISE = ("exp", "log", "log1p", "tanh", "sigmoid", "sin", "cos", "rsqrt")
+cdef tuple ELEMENTWISE = (
+    "exp", "log", "log1p", "tanh", "sigmoid", "sin", "cos", "rsqrt",
+    "acosh", "asinh", "cosh", "sinh", "tan",
+)
 
 
 def elementwise(str function, x, Py_ssize_t row=0):
@@ -8,7 +11,8 @@ def elementwise(str function, x, Py_ssize_t row=0):
 
     Parameters
     ----------
-    function : {"exp", "log", "log1p", "tanh", "sigmoid", "sin", "cos", "rsqrt"}
+    function : str
+        One of ``exp log log1p tanh sigmoid sin cos rsqrt``, or of ``acosh asinh cosh sinh tan``.
     x : ndarray of float32
     row : int, optional
         The size of each of several tensors that `x` has one after the other.

@@ -38,7 +38,7 @@ _UNARY = {
     "atan": unary("Atan", np.arctan, "fc"),
     "ceil": rows.CEIL,
     "cos": rows.COS,
-    "cosh": unary("Cosh", np.cosh, "fc"),
+    "cosh": rows.float_function("Cosh", np.cosh),
     "erf": unary("Erf", lambda x: np.asarray(_ERF(x)).astype(x.dtype), "f"),
     "exp": rows.EXP,
     "expm1": unary("Expm1", np.expm1, "fc"),
@@ -58,10 +58,10 @@ _UNARY = {
     "sigmoid": rows.SIGMOID,
     "sign": rows.SIGN,
     "sin": rows.SIN,
-    "sinh": unary("Sinh", np.sinh, "fc"),
+    "sinh": rows.float_function("Sinh", np.sinh),
     "sqrt": rows.SQRT,
     "square": rows.SQUARE,
-    "tan": unary("Tan", np.tan, "fc"),
+    "tan": rows.float_function("Tan", np.tan),
     "tanh": rows.TANH,
 }
 _BINARY = {

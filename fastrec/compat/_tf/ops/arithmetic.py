@@ -283,8 +283,8 @@ def _real(specs: Sequence[Any], *_: Any) -> list[TypeSpec]:
     return [TensorSpec(specs[0].shape, specs[0].dtype.real_dtype)]
 
 
-def _float_function(name: str, function: Callable[[Array], Any]) -> Op:
-    """A function of floats; of those of single precision TensorFlow's approximation."""
+def float_function(name: str, function: Callable[[Array], Any]) -> Op:
+    """A function of floats; those of single precision have TensorFlow's bits."""
     native = name.lower()
 
     def of_rows(x: Array, row: int) -> Array:
@@ -314,14 +314,14 @@ NEG = unary("Neg", np.negative, "fic")
 SIGN = unary("Sign", np.sign, "fic")
 SQUARE = unary("Square", np.square, "fiuc")
 SQRT = unary("Sqrt", np.sqrt, "fc")
-RSQRT = _float_function("Rsqrt", _reciprocal_root)
-EXP = _float_function("Exp", np.exp)
-LOG = _float_function("Log", np.log)
-LOG1P = _float_function("Log1p", np.log1p)
-SIN = _float_function("Sin", np.sin)
-COS = _float_function("Cos", np.cos)
-TANH = _float_function("Tanh", np.tanh)
-SIGMOID = _float_function("Sigmoid", lambda x: 1 / (1 + np.exp(-x)))
+RSQRT = float_function("Rsqrt", _reciprocal_root)
+EXP = float_function("Exp", np.exp)
+LOG = float_function("Log", np.log)
+LOG1P = float_function("Log1p", np.log1p)
+SIN = float_function("Sin", np.sin)
+COS = float_function("Cos", np.cos)
+TANH = float_function("Tanh", np.tanh)
+SIGMOID = float_function("Sigmoid", lambda x: 1 / (1 + np.exp(-x)))
 FLOOR = unary("Floor", np.floor, "f")
 CEIL = unary("Ceil", np.ceil, "f")
 RINT = unary("Rint", np.rint, "f")

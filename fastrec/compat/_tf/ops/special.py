@@ -13,7 +13,7 @@ from ..dtypes import DType, as_dtype, float32
 from ..specs import TensorSpec, TypeSpec
 from ..tensor import as_array
 from . import Array, Op, constant_of, invalid, same_spec
-from .arithmetic import binary, broadcast_sizes, unary
+from .arithmetic import binary, broadcast_sizes, float_function, unary
 from .reductions import one_number
 
 _SELU_SCALE, _SELU_ALPHA = 1.0507009873554804934193349852946, 1.6732632423543772848170429916717
@@ -69,8 +69,8 @@ def _inverse_or_zero(x: Array) -> Array:
 
 
 UNARY = {
-    "acosh": unary("Acosh", np.arccosh, "fc"),
-    "asinh": unary("Asinh", np.arcsinh, "fc"),
+    "acosh": float_function("Acosh", np.arccosh),
+    "asinh": float_function("Asinh", np.arcsinh),
     "atanh": unary("Atanh", np.arctanh, "fc"),
     "elu": unary("Elu", _elu, "f"),
     "erfc": unary("Erfc", _by_math(math.erfc), "f"),
