@@ -235,6 +235,23 @@ def test_small_images_are_distorted_many_at_once(
         np.testing.assert_array_equal(a, b)
 
 
+def test_images_that_are_said_to_be_small_are_processed_many_at_once() -> None:
+    images = np.random.default_rng(2).integers(0, 256, (30, 9, 8, 3), np.uint8)
+    files = [tf.io.encode_png(image).numpy() for image in images]
+
+    def view(file: Any) -> Any:
+        image = tf.io.decode_png(file, channels=3)
+        image.set_shape([9, 8, 3])
+        return tf.image.random_flip_left_right(as_float(image), seed=2) / 255.0
+
+    def mapped() -> Any:
+        return tf.data.Dataset.from_tensor_slices(files).map(view, 2)
+
+    assert not mapped()._node.trace.is_large
+    for a, b in zip(*both(lambda: mapped().batch(8)), strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
 def test_a_cut_that_does_not_fit_is_an_error_of_its_image() -> None:
     def cut(row: Any) -> Any:
         return tf.slice(tf.zeros([9, 8, 3]) + 1.0, [row, 0, 0], [4, 4, 3])

@@ -58,13 +58,17 @@ class Trace:
         self._count = len(recording.symbols)
         self.captures = recording.captures
         self.made = 0
-        self.nodes = live(recording.nodes, self.outputs)
+        specs = [symbol.spec for symbol in recording.symbols]  # with what set_shape has said
+        known = [
+            node._replace(specs=tuple([specs[slot] for slot in node.slots]))
+            for node in recording.nodes
+        ]
+        self.nodes = live(known, self.outputs)
         references = [ref for node in self.nodes for ref in node.inputs] + self.outputs
         self._find_draws(recording, {slot for is_slot, slot in references if is_slot})
         self._steps = self._fused = self._columns = _steps(self.nodes, self.outputs)
         self._late = _steps([], [])
         self._early: list[Node] = []
-        specs = [symbol.spec for symbol in recording.symbols]
         if self.is_large or any(spec.shape.ndims == 3 for spec in specs):
             self._fuse(specs)
 
