@@ -136,9 +136,8 @@ class Bytes(_ArrowArray, Sequence[bytes]):
 
     def to_numpy(self) -> NDArray[np.object_]:
         """An object array of bytes."""
-        array = np.empty(len(self.offsets) - 1, object)
-        array[:] = self._flat()
-        return array.reshape(self.shape)
+        strings = self._flat()
+        return np.fromiter(strings, object, len(strings)).reshape(self.shape)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
         if copy is False:

@@ -123,3 +123,16 @@ def test_lines_of_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: 
         assert list(data.as_numpy_iterator()) == [*lines, *lines]
         in_columns = [row for batch in data.batch(2).as_numpy_iterator() for row in batch.tolist()]
         assert in_columns == [*lines, *lines]
+
+
+def test_lines_with_and_without_quotes_have_the_same_columns() -> None:
+    def columns(line: Any) -> Any:
+        return v1.decode_csv(line, [["x"], [7], [0.5], [""]], na_value="NA")
+
+    plain = [b"a,1,2,b", b",,,", b"c,0007,1e2,NA"] * 8
+    expected = [[b"a", 1, 2.0, b"b"], [b"x", 7, 0.5, b""], [b"c", 7, 100.0, b""]] * 8
+    assert both_ways(plain, columns) == expected
+    assert both_ways([*plain, b'"q,""r""",1,1,'], columns) == [*expected, [b'q,"r"', 1, 1.0, b""]]
+    for wrong in (b"a,1,2", b"", b"a,b,2,c"):
+        with pytest.raises(v1.errors.InvalidArgumentError):
+            mapped([*plain, wrong], columns)

@@ -258,3 +258,24 @@ def test_numbers_of_lines(tf: Any, tmp_path: Path, most: int) -> None:
         return tf.data.TextLineDataset(str(path)).map(numbers, 4).prefetch(9)
 
     same_in_graphs(tf, make)
+
+
+@pytest.mark.parametrize("batched", [False, True])
+def test_columns_of_lines(tf: Any, tmp_path: Path, batched: bool) -> None:
+    cells = ["", "1", "22", "-3", "0007", "123456789", "2147483647"]
+    draw = np.random.default_rng(5)
+    rows = [",".join(draw.choice(cells, 4).tolist()) for _ in range(200)]
+    rows[150] = '"a,""b""",1,2.5e3,'
+    path = tmp_path / "lines.csv"
+    path.write_text("\n".join(rows))
+
+    def make(tf: Any) -> Any:
+        def columns(lines: Any) -> Any:
+            return tuple(tf.decode_csv(lines, [["x"], [7], [0.5], [""]]))
+
+        lines = tf.data.TextLineDataset(str(path))
+        if batched:
+            return lines.batch(32).map(columns, 2)
+        return lines.map(columns).batch(32)
+
+    same_in_graphs(tf, make)

@@ -9,13 +9,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from fastrec import Bytes, _core
+
 from ..errors import InvalidArgumentError
-from .numbers import NotANumber, number_of, numbers_of
+from .numbers import NotANumber, digits_of, number_of, numbers_of
 
 __all__ = ["Field", "column_of_texts", "fields_of", "read_lines", "value_of"]
 
 
 _SPECIAL = re.compile(rb'["\n\r]')  # what makes a line more than text between delimiters
+_WORTH = 4  # lines
 
 
 class Field(NamedTuple):
@@ -78,20 +81,27 @@ def _quoted(line: bytes, at: int, delimiter: bytes) -> tuple[bytes, int]:
 
 
 def read_lines(
-    lines: Sequence[bytes],
+    lines: Bytes,
     fields: Sequence[Field],
     delimiter: bytes,
     quoted: bool,
     missing: bytes,
     columns: Sequence[int] | None,
-) -> list[np.ndarray[Any, Any]]:
-    """One array for each of `fields`, which are all columns or those numbered in `columns`.
+) -> list[Any]:
+    """An array or a Bytes for each of `fields`: of all columns, or of those in `columns`.
 
     Raises
     ------
     InvalidArgumentError
         For a line with another number of fields, or a field of another type.
     """
+    chosen = range(len(fields)) if columns is None else columns
+    plain = _plain_columns(lines, delimiter, chosen, len(fields) if columns is None else None)
+    if plain is not None:
+        try:
+            return [_column_of(t, f, missing) for t, f in zip(plain, fields, strict=True)]
+        except InvalidArgumentError:
+            pass  # one line after the other says what is wrong
     rows: list[list[bytes]] = []
     for row, line in enumerate(lines):
         parts = fields_of(line, delimiter, quoted)
@@ -107,6 +117,46 @@ def read_lines(
     except InvalidArgumentError:
         _check(rows, fields, missing)
         raise
+
+
+def _plain_columns(
+    lines: Bytes, delimiter: bytes, columns: Sequence[int], count: int | None
+) -> list[Bytes] | None:
+    """The texts of columns; None where lines have more in them than text between delimiters."""
+    data = lines.data[lines.offsets[0] : lines.offsets[-1]]
+    if len(lines) < _WORTH or _SPECIAL.search(memoryview(data)):
+        return None
+    if not np.diff(lines.offsets).all():
+        return None
+    cut, offsets, splits = _core.cut_strings(lines.data, lines.offsets, delimiter, False, False)
+    widths = np.diff(splits)
+    width = int(widths[0])
+    if (widths != width).any() or width != (width if count is None else count):
+        return None
+    if max(columns, default=0) >= width:
+        return None
+    order = np.add.outer(np.array(columns, np.int64), np.arange(len(lines)) * width)
+    texts = Bytes(cut, offsets).take(order.reshape(-1))
+    return [texts[at : at + len(lines)] for at in range(0, order.size, len(lines))]
+
+
+def _column_of(texts: Bytes, field: Field, missing: bytes) -> Any:
+    """What the texts of a column spell, without Python objects where that can be."""
+    filled = np.diff(texts.offsets) > 0
+    if missing:
+        return column_of_texts(texts.to_list(), field, missing)
+    if field.dtype.hasobject:
+        whole = filled.all() or field.default == b""
+        return texts if whole else column_of_texts(texts.to_list(), field, missing)
+    if filled.all():
+        found = digits_of(texts.data, texts.offsets, field.dtype)
+        return column_of_texts(texts.to_list(), field, missing) if found is None else found
+    if field.default is None:
+        raise _invalid("a field is required but missing")
+    found = np.full(len(texts), field.default, field.dtype)
+    if filled.any():
+        found[filled] = _column_of(texts.take(np.flatnonzero(filled)), field, missing)
+    return found
 
 
 def _check(rows: Sequence[Sequence[bytes]], fields: Sequence[Field], missing: bytes) -> None:

@@ -335,14 +335,18 @@ def decode_csv(fields: Sequence[Field], options: Any) -> Op:
 
     def kernel(lines: Any) -> tuple[Any, ...]:
         array = as_array(lines)
-        columns = read_lines(array.reshape(-1).tolist(), fields, *options)
+        texts = fastrec.Bytes.from_list(array.reshape(-1).tolist())
+        columns = map(as_array, read_lines(texts, fields, *options))
         return tuple([column.reshape(array.shape) for column in columns])
 
     def block(_: int, lines: Block) -> Any:
         alone = isinstance(lines.value, list) or len(lines.value.shape) == 1
         if not lines.many or not alone:
             return None
-        return tuple(read_lines(list(lines.value), fields, *options))
+        texts = lines.value
+        if not isinstance(texts, fastrec.Bytes):
+            texts = fastrec.Bytes.from_list(list(texts))
+        return tuple(read_lines(texts, fields, *options))
 
     def infer(specs: Sequence[Any], *_: Any) -> list[TypeSpec]:
         return [TensorSpec(specs[0].shape, as_dtype(field.dtype)) for field in fields]
