@@ -235,3 +235,19 @@ def test_a_gamma_is_drawn_for_each_element() -> None:
 
 def test_sizes_may_be_calculated_with_fractions() -> None:
     assert tf2.zeros([1, tf2.constant(2.9), 3]).shape.as_list() == [1, 2, 3]
+
+
+def test_a_function_counts_its_seeds_for_itself() -> None:
+    @tf2.function
+    def draw(x: tf2.Tensor) -> tf2.Tensor:
+        """Add a number."""
+        return x + tf2.random.uniform([])
+
+    def change(_: tf2.Tensor) -> tuple[tf2.Tensor, ...]:
+        return tf2.random.uniform([]), draw(0.0), tf2.random.uniform([]), draw(0.0)
+
+    tf2.random.set_seed(1)
+    for first, one, second, other in tf2.data.Dataset.range(5).map(change):
+        assert first == one == other != second
+    assert draw.__doc__ == "Add a number."
+    assert draw(0.0) != draw(0.0)

@@ -84,6 +84,33 @@ def test_numbers_of_gamma_distributions_are_those_of_tensorflow(tf: Any) -> None
     assert gammas(tf) == gammas(ours2)
 
 
+def functions_that_draw(tf: Any) -> list[Any]:
+    tf.random.set_seed(5)
+
+    @tf.function
+    def inner(x: Any) -> Any:
+        return x + tf.random.uniform([]), tf.random.uniform([])
+
+    @tf.function(autograph=False)
+    def outer(x: Any) -> Any:
+        return inner(x)[0] + tf.random.uniform([]), tf.random.normal([])
+
+    class Shift:
+        @tf.function
+        def __call__(self, x: Any) -> Any:
+            return x + tf.random.uniform([])
+
+    def change(_: Any) -> Any:
+        first, one, second = tf.random.uniform([]), inner(1.0), tf.random.uniform([])
+        return [first, *one, second, *outer(2.0), *inner(1.0), Shift()(3.0), tf.random.uniform([])]
+
+    return [[float(x) for x in row] for row in tf.data.Dataset.range(9).map(change)]
+
+
+def test_functions_count_their_seeds_as_those_of_tensorflow(tf: Any) -> None:
+    assert functions_that_draw(tf) == functions_that_draw(ours2)
+
+
 def drawn_in_a_data_set(tf: Any) -> list[Any]:
     """What an initializable iterator gives, twice, each time over two passes."""
 

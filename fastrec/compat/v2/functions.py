@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import builtins
 import contextlib
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -13,7 +14,7 @@ import numpy as np
 from .._tf.dtypes import as_dtype, short_name
 from .._tf.errors import of_python
 from .._tf.ops import Op
-from .._tf.recording import Symbol, Unfit, run, wrap
+from .._tf.recording import Symbol, Unfit, current_call, run, wrap
 from .._tf.specs import TensorSpec, TypeSpec
 from .._tf.tensor import EagerTensor, Tensor, convert_to_tensor
 
@@ -104,8 +105,22 @@ def numpy_function(
 
 
 def function(func: Callable[..., Any] | None = None, **_: Any) -> Any:
-    """The function as it is: everything is eager."""
-    return (lambda f: f) if func is None else func
+    """The function, whose draws in a data set count their seeds for themselves."""
+    if func is None:
+        return function
+    wrapped = func
+
+    @functools.wraps(wrapped)
+    def called(*args: Any, **named: Any) -> Any:
+        if (call := current_call()) is None:
+            return wrapped(*args, **named)
+        outer, call.unseeded = call.unseeded, 0
+        try:
+            return wrapped(*args, **named)
+        finally:
+            call.unseeded = outer
+
+    return called
 
 
 def cond(
