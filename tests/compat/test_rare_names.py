@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 
 import fastrec.compat.v1 as v1
 import fastrec.compat.v2 as v2
+from fastrec.compat._tf.kernels import functions
 from fastrec.compat._tf.ops.formatting import FORMAT
 
 
@@ -207,3 +209,40 @@ def test_version_1_has_decorators_and_knows_tensors() -> None:
         assert v1.is_tensor(v1.Variable(1))
         assert not v1.is_tensor(np.ones(1))
         assert v1.print is v1.print_v2
+
+
+def test_special_functions_are_what_their_equations_say() -> None:
+    x = np.linspace(0.1, 9, 50)
+    assert np.allclose(functions.digamma(x + 1), functions.digamma(x) + 1 / x, 1e-12)
+    assert np.allclose(functions.zeta(np.array(2.0), np.array(1.0)), np.pi**2 / 6, 1e-14)
+    assert np.allclose(functions.igamma(np.array(1.0), x), -np.expm1(-x), 1e-13)
+    assert np.allclose(functions.igammac(np.array(1.0), x), np.exp(-x), 1e-13)
+    assert np.allclose(functions.betainc(np.array(1.0), x, np.array(0.3)), 1 - 0.7**x, 1e-13)
+    parts = np.linspace(-0.999, 0.999, 51)
+    assert np.allclose(v2.math.erf(v2.constant(functions.erfinv(parts))), parts, 1e-13)
+    assert np.allclose(functions.ndtri(np.array([0.5, 0.975])), [0, 1.959963984540054], 1e-14)
+
+
+def test_special_functions_end_for_any_numbers() -> None:
+    edges = np.array([0, -0.0, 1, -1, 0.5, 1e300, -1e300, 1e-300, np.inf, -np.inf, np.nan])
+    ones, others = (each.reshape(-1) for each in np.meshgrid(edges, edges))
+    with np.errstate(all="ignore"):
+        for two in (functions.zeta, functions.polygamma, functions.igamma, functions.igammac):
+            assert two(ones, others).shape == ones.shape
+        assert functions.betainc(ones, others, ones[::-1]).shape == ones.shape
+        for one in (functions.digamma, functions.erfinv, functions.ndtri, functions.bessel_i1e):
+            assert one(edges).shape == edges.shape
+
+
+def test_special_functions_are_those_of_each_element_of_a_data_set() -> None:
+    numbers = v2.data.Dataset.from_tensor_slices(np.array([1.0, 2.0, 3.0], np.float32))
+    found = numbers.map(lambda x: v2.math.igamma(x, 2.0)).batch(3)
+    assert np.allclose(next(iter(found)), v2.math.igamma([1.0, 2.0, 3.0], 2.0))
+
+
+def test_saving_takes_what_says_how_to_checkpoint(tmp_path: Path) -> None:
+    numbers = v2.data.Dataset.range(3)
+    numbers.save(str(tmp_path / "kept"), checkpoint_args={"checkpoint_interval": 1})
+    assert [int(x) for x in v2.data.Dataset.load(str(tmp_path / "kept"))] == [0, 1, 2]
+    with pytest.raises(ValueError, match="not allowed to include 'checkpoint'"):
+        numbers.save(str(tmp_path / "again"), checkpoint_args={"checkpoint": None})

@@ -23,6 +23,13 @@ _AT_TOP = {
         {
             "accumulate_n",
             "angle",
+            "betainc",
+            "digamma",
+            "igamma",
+            "igammac",
+            "lbeta",
+            "polygamma",
+            "zeta",
             "confusion_matrix",
             "conj",
             "cumprod",

@@ -280,11 +280,17 @@ class Dataset(Chain):
         shard_func: Callable[..., Any] | None = None,
         checkpoint_args: Any = None,
     ) -> None:
-        """Write the elements to a folder, from which :meth:`load` of TensorFlow, too, has them."""
+        """Write the elements to a folder, from which :meth:`load` of TensorFlow, too, has them.
+
+        With `checkpoint_args` too it is the whole data set: saving that was cut off begins anew.
+        """
         from .saving import save
 
-        if checkpoint_args is not None:
-            raise NotImplementedError("saving is not checkpointed: `checkpoint_args` must be None")
+        if checkpoint_args and "checkpoint" in checkpoint_args:
+            raise ValueError(
+                "'Invalid `checkpoint_args`. `checkpoint_args` are not allowed to include "
+                "'checkpoint'."
+            )
         of = None if shard_func is None else Scalar(shard_func, self._node)
         save(self._node, as_path(path), compression, of)
 

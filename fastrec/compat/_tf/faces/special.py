@@ -45,6 +45,17 @@ class Special(Faces):
         function.__doc__ = f"TensorFlow's ``{op.name}`` of each two elements."
         return function
 
+    def betainc(self, a: Any, b: Any, x: Any, name: str | None = None) -> Any:
+        """The share of the beta function's integral that is below `x`."""
+        first, second = self._version.pair(rows.BETAINC.name, a, b)
+        self._version.checked(rows.BETAINC, first)
+        third = self._version.pair(rows.BETAINC.name, first, x)[1]
+        return self._apply(rows.BETAINC, [first, second, third], name)
+
+    def lbeta(self, x: Any, name: str | None = None) -> Any:
+        """Logarithms of the beta function of rows."""
+        return self._of(rows.LOG_BETA, x, name)
+
     def real(self, input: Any, name: str | None = None) -> Any:
         """The real parts of numbers."""
         return self._of(rows.REAL, input, name)

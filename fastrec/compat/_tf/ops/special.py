@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 
 from ..dtypes import DType, as_dtype, float32
+from ..kernels import functions
 from ..specs import TensorSpec, TypeSpec
 from ..tensor import as_array
 from . import Array, Op, constant_of, invalid, same_spec
-from .arithmetic import binary, broadcast_sizes, float_function, unary
+from .arithmetic import binary, broadcast_sizes, elementwise, float_function, unary
 from .reductions import one_number
 
 _SELU_SCALE, _SELU_ALPHA = 1.0507009873554804934193349852946, 1.6732632423543772848170429916717
@@ -68,7 +69,35 @@ def _inverse_or_zero(x: Array) -> Array:
     return found
 
 
+def _in_double(function: Callable[..., Array]) -> Callable[..., Array]:
+    """A function of doubles, whose result has the type of its operands."""
+
+    def of_type(*values: Array) -> Array:
+        found: Array = function(*values).astype(values[0].dtype)
+        return found
+
+    return of_type
+
+
+def _i0(x: Array) -> Array:
+    found: Array = functions.bessel_i0e(x) * np.exp(np.abs(x.astype(float)))
+    return found
+
+
+def _i1(x: Array) -> Array:
+    found: Array = functions.bessel_i1e(x) * np.exp(np.abs(x.astype(float)))
+    return found
+
+
 UNARY = {
+    "bessel_i0": unary("BesselI0", _in_double(_i0), "f"),
+    "bessel_i0e": unary("BesselI0e", _in_double(functions.bessel_i0e), "f"),
+    "bessel_i1": unary("BesselI1", _in_double(_i1), "f"),
+    "bessel_i1e": unary("BesselI1e", _in_double(functions.bessel_i1e), "f"),
+    "digamma": unary("Digamma", _in_double(functions.digamma), "f"),
+    "erfcinv": unary("Erfcinv", _in_double(functions.erfcinv), "f"),
+    "erfinv": unary("Erfinv", _in_double(functions.erfinv), "f"),
+    "ndtri": unary("Ndtri", _in_double(functions.ndtri), "f"),
     "acosh": float_function("Acosh", np.arccosh),
     "asinh": float_function("Asinh", np.arcsinh),
     "atanh": unary("Atanh", np.arctanh, "fc"),
@@ -96,6 +125,10 @@ def _unless_zero(function: Callable[[Array, Array], Any]) -> Callable[[Array, Ar
 
 
 BINARY = {
+    "igamma": binary("Igamma", _in_double(functions.igamma), "f"),
+    "igammac": binary("Igammac", _in_double(functions.igammac), "f"),
+    "polygamma": binary("Polygamma", _in_double(functions.polygamma), "f"),
+    "zeta": binary("Zeta", _in_double(functions.zeta), "f"),
     "nextafter": binary("NextAfter", np.nextafter, "f"),
     "xdivy": binary("Xdivy", _unless_zero(np.true_divide), "fc"),
     "xlog1py": binary("Xlog1py", _unless_zero(lambda x, y: x * np.log1p(y)), "fc"),
@@ -268,3 +301,26 @@ def _over_root(total: Array, ids: Array) -> Array:
 
 
 OVER_ROOT_OF_COUNT = Op("OverRootOfCount", _over_root, same_spec, kinds="f")
+
+
+def _beta_spec(specs: Sequence[Any], *_: Any) -> list[TypeSpec]:
+    sizes = broadcast_sizes("Betainc", specs[:2])
+    joint = TensorSpec(sizes, specs[0].dtype)
+    return [TensorSpec(broadcast_sizes("Betainc", [joint, specs[2]]), specs[0].dtype)]
+
+
+BETAINC = elementwise("Betainc", _in_double(functions.betainc), "f", _beta_spec)
+
+
+def _log_beta(x: Array) -> Array:
+    wide = x.astype(float)
+    sums = functions.log_gamma(wide).sum(axis=-1) - functions.log_gamma(wide.sum(axis=-1))
+    return np.asarray(sums, x.dtype)
+
+
+LOG_BETA = Op(
+    "Lbeta",
+    _log_beta,
+    lambda specs, *_: [TensorSpec((specs[0].shape.sizes or (None,))[:-1], specs[0].dtype)],
+    kinds="f",
+)
