@@ -124,7 +124,7 @@ def _plain_columns(
 ) -> list[Bytes] | None:
     """The texts of columns; None where lines have more in them than text between delimiters."""
     data = lines.data[lines.offsets[0] : lines.offsets[-1]]
-    if len(lines) < _WORTH or _SPECIAL.search(memoryview(data)):
+    if len(lines) < _WORTH or _SPECIAL.search(data.data):
         return None
     if not np.diff(lines.offsets).all():
         return None
