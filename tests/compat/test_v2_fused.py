@@ -205,10 +205,14 @@ def small_views(x: Any) -> list[Any]:
         tf.image.random_flip_left_right(tf.slice(x, [1, 0, 1], [2, 3, 2]), seed=7),
         tf.image.random_flip_left_right(tf.image.random_flip_left_right(x, seed=8), seed=9),
         lit * 2.0 - flipped,
+        tf.image.per_image_standardization(tf.image.resize_with_crop_or_pad(x, 6, 3)),
+        tf.image.random_brightness(
+            tf.image.random_flip_left_right(tf.image.resize_with_crop_or_pad(x, 11, 3), 10), 9, 11
+        ),
     ]
 
 
-@pytest.mark.parametrize("number", range(6))
+@pytest.mark.parametrize("number", range(8))
 def test_small_images_are_distorted_many_at_once(
     number: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

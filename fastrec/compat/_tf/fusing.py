@@ -43,6 +43,7 @@ _CUTS = {"CentralCrop", "CropToBoundingBox", "RandomCrop"}
 _ORDER = ("cast", "size", "mirror", "brightness", "contrast", "standardize")  # of `distort`
 _DISTORTIONS = {
     "Cast": "cast",
+    "CropOrPad": "size",
     "RandomCrop": "size",
     "Slice": "size",
     "RandomFlipLeftRight": "mirror",
@@ -64,6 +65,12 @@ def _is_stack(spec: TypeSpec, image: TypeSpec) -> bool:
     """Whether it is an image with a dimension more in front."""
     sizes = image.shape.sizes
     return sizes is not None and spec.shape.sizes == (1, *sizes) and image.shape.ndims == 3
+
+
+def _is_smaller(spec: TypeSpec, other: TypeSpec) -> bool:
+    """Whether an image is known to be no larger than another."""
+    pairs = zip(spec.shape.sizes or (None,), other.shape.sizes or (None,), strict=False)
+    return all(size is not None and most is not None and size <= most for size, most in pairs)
 
 
 def _is_number(spec: TypeSpec) -> bool:
@@ -300,6 +307,8 @@ class Distortion(Chain):
         name = _DISTORTIONS.get(node.op.name)
         if name is None or at or not _is_image(node.specs[0], False):
             return False
+        if node.op.name == "CropOrPad" and not _is_smaller(node.specs[0], specs[0]):
+            return False
         if self.nodes:
             taken = _ORDER.index(name) > _ORDER.index(_DISTORTIONS[self.nodes[-1].op.name])
         else:
@@ -345,12 +354,18 @@ class _OneOfMany(_One):
 
 def _part(name: str, whole: tuple[int, ...], second: Block, third: Block) -> Any:
     """Where parts of images are; None where they are not of one size."""
-    size, numbers = (second, third) if name == "RandomCrop" else (third, second)
+    if name == "CropOrPad":
+        middle = [second.value, third.value, whole[2]]
+        size, numbers = Block(np.array(middle), second.many or third.many), second
+    else:
+        size, numbers = (second, third) if name == "RandomCrop" else (third, second)
     if size.many or size.value.shape != (3,) or (size.value < 1).any():
         return None
     sizes, starts = size.value.tolist(), np.asarray(numbers.value)
     if name == "RandomCrop":
         starts = crop_begins(whole, sizes, starts)
+    elif name == "CropOrPad":
+        starts = np.subtract(whole, sizes) // 2
     fits = starts.shape[-1:] == (3,) and (starts >= 0).all()
     if not fits or (starts > np.subtract(whole, sizes)).any():
         return None  # an error of some of them
