@@ -95,3 +95,30 @@ def test_arguments_that_cannot_be() -> None:
             training.bucket([], number, 1, 1)
         with pytest.raises(AttributeError, match=r"contrib\.training has no 'HParams'"):
             _ = training.HParams
+
+
+@pytest.mark.parametrize("shares", [None, [0.9, 0.1]])
+def test_batches_of_stratified_samples_have_their_classes_as_often_as_wished(shares: Any) -> None:
+    numbers = np.random.RandomState(0).permutation(6000)
+
+    def make(number: Any) -> Any:
+        drawn = tf.gather(tf.constant(numbers), number)
+        label = tf.cast(tf.equal(drawn % 10, 0), tf.int64)
+        tf.set_random_seed(1)
+        return training.stratified_sample([drawn], label, [0.5, 0.5], 50, shares)
+
+    found = batches_of(make, 6000)
+    assert len(found) > 5
+    for (drawn,), label in found:
+        assert ((drawn % 10 == 0) == label).all()
+    assert 0.4 < np.mean([label for _, label in found[2:]]) < 0.6
+
+
+def test_examples_are_kept_with_the_chance_that_a_function_says() -> None:
+    def make(number: Any) -> Any:
+        return training.rejection_sample(
+            [number], lambda example: tf.cast(example[0] % 2, tf.float32), 10
+        )
+
+    found = batches_of(make, 100)
+    assert [batch.tolist() for (batch,) in found] == np.arange(1, 100, 2).reshape(5, 10).tolist()
