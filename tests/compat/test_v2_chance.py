@@ -11,6 +11,8 @@ from v2_image_programs import PROGRAMS
 from v2_programs import results
 
 import fastrec.compat.v2 as tf
+from fastrec.compat._tf.ops import Op
+from fastrec.compat._tf.recording import run
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
@@ -174,3 +176,24 @@ def test_bytes_cast_to_floats_before_a_resize_give_the_same(
         assert smaller.dtype == tf.float32
         assert np.array_equal(smaller, expected)
         assert np.array_equal(beside, image) if keeps_the_cast else list(beside) == [5, 7, 3]
+
+
+def test_what_comes_before_a_question_is_done_once() -> None:
+    calls: list[float] = []
+
+    def counted(x: np.ndarray) -> np.ndarray:
+        calls.append(float(x))
+        return x * 2
+
+    op = Op("Counted", counted, lambda specs, _: [specs[0]])
+
+    def change(x: tf.Tensor) -> tf.Tensor:
+        doubled = run(op, [tf.cast(x, tf.float32)]) + tf.random.uniform([])
+        if doubled > 4:
+            doubled = doubled + tf.random.uniform([])
+        return -doubled if doubled > 8 else doubled
+
+    found = [float(x) for x in tf.data.Dataset.range(8).map(change)]
+    assert calls == [float(n) for n in range(8)]
+    assert [0 <= x < 4 for x in found[:2]] == [True, True]
+    assert all(x < -8 for x in found[4:])

@@ -113,11 +113,12 @@ class Branches:
         """The structure and the parts of what the function returns for an element."""
         path: Path = ()
         drawn: list[Any] = []
+        slots: list[Any] = []
         while True:
             trace, structure = self._way(path)
             more: Sequence[Draw] = trace.draws[len(drawn) :]
             drawn += [draw.one(called.state(draw.start)) for draw in more]
-            found = trace((*values, *drawn), together=True)
+            found = trace.resumed((*values, *drawn), slots)
             if structure is not _Question:
                 return structure, list(found)
             path = (*path, bool(found[0]))

@@ -22,6 +22,19 @@ __all__ = ["Trace", "as_column", "columns_of", "live", "traced"]
 _LARGE_PIXELS = 1 << 14
 
 
+def _run_node(node: Node, slots: list[Any]) -> None:
+    arguments = [slots[ref] if is_slot else ref for is_slot, ref in node.inputs]
+    try:
+        result = node.op.kernel(*arguments, **node.attributes)
+    except (IndexError, ValueError) as error:
+        raise refused(error) from error
+    if isinstance(result, tuple):
+        for slot, each in zip(node.slots, result, strict=True):
+            slots[slot] = each
+    else:
+        slots[node.slots[0]] = result
+
+
 class Trace:
     """The operations of a function, and what it returns.
 
@@ -230,19 +243,23 @@ class Trace:
             slots[slot] = value
         with np.errstate(all="ignore"):
             for node, done in steps:
-                arguments = [slots[ref] if is_slot else ref for is_slot, ref in node.inputs]
-                try:
-                    result = node.op.kernel(*arguments, **node.attributes)
-                except (IndexError, ValueError) as error:
-                    raise refused(error) from error
-                if isinstance(result, tuple):
-                    for slot, each in zip(node.slots, result, strict=True):
-                        slots[slot] = each
-                else:
-                    slots[node.slots[0]] = result
+                _run_node(node, slots)
                 for slot in done:  # whose memory is the next operation's, which has it in a cache
                     slots[slot] = None
-                del arguments, result
+        return tuple(slots[ref] if is_slot else ref for is_slot, ref in self.outputs)
+
+    def resumed(self, values: Sequence[Any], slots: list[Any]) -> tuple[Any, ...]:
+        """Run it on the values of one element, but for what is in `slots`, and add what it makes.
+
+        These are what a function has made that began as this one.
+        """
+        slots.extend([None] * (self._count - len(slots)))
+        for slot, value in zip(self.given, values, strict=True):
+            slots[slot] = value
+        with np.errstate(all="ignore"):
+            for node, _ in self._fused:
+                if slots[node.slots[0]] is None:
+                    _run_node(node, slots)
         return tuple(slots[ref] if is_slot else ref for is_slot, ref in self.outputs)
 
     def run_block(self, count: int, columns: Sequence[Any], parsed: bool = False) -> list[Any]:
