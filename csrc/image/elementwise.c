@@ -98,7 +98,7 @@ __attribute__((noinline)) static void apply_packets(fr_elementwise function, con
 
 static float (*const OF_LIBM[])(float) = {acoshf, asinhf, coshf, sinhf, tanf};
 
-/* What fills no packet. TensorFlow leaves all but the tangents to libm. */
+/* What fills no packet. TensorFlow leaves all but tangents and signs to libm. */
 __attribute__((noinline)) static float apply_alone(fr_elementwise function, float x) {
     switch (function) {
         case FR_ELEMENTWISE_EXP:

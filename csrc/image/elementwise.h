@@ -19,6 +19,7 @@ typedef enum {
     FR_ELEMENTWISE_SIN,
     FR_ELEMENTWISE_COS,
     FR_ELEMENTWISE_RSQRT,
+    FR_ELEMENTWISE_SIGN,
     /* Those that TensorFlow leaves to libm. */
     FR_ELEMENTWISE_ACOSH,
     FR_ELEMENTWISE_ASINH,

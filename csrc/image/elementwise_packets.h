@@ -161,6 +161,12 @@ INLINE packet TIER(rsqrt)(packet x) {
 #endif
 }
 
+INLINE packet TIER(sign)(packet x) {
+    const packet size = MAGNITUDE(x);
+    const packet one = (packet)(((integers)x & INT32_MIN) | (integers)EVERY(1));
+    return CHOOSE(size > 0, one, size);
+}
+
 #define EACH(function)                                                                             \
     for (size_t i = 0; i < count; i += LANES) {                                                    \
         packet a;                                                                                  \
@@ -191,6 +197,8 @@ TARGET static void TIER(apply)(fr_elementwise function, const float *x, size_t c
             break;
         case FR_ELEMENTWISE_RSQRT:
             EACH(rsqrt);
+        case FR_ELEMENTWISE_SIGN:
+            EACH(sign);
         default:
             break;
     }

@@ -924,6 +924,11 @@ cdef extern from "image/elementwise.h" nogil:
         fr_elementwise function, const float *x, size_t count, size_t row, float *out) noexcept
 
 
+cdef extern from "image/select.h" nogil:
+    void fr_select(const uint8_t *conditions, const void *x, size_t x_step, const void *y,
+                   size_t y_step, size_t width, size_t count, void *out) noexcept
+
+
 cdef extern from "image/power.h" nogil:
     void fr_power(
         const float *x, const float *powers, bint one_power, size_t count, float *out) noexcept

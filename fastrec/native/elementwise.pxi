@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 
 cdef tuple ELEMENTWISE = (
-    "exp", "log", "log1p", "tanh", "sigmoid", "sin", "cos", "rsqrt",
+    "exp", "log", "log1p", "tanh", "sigmoid", "sin", "cos", "rsqrt", "sign",
     "acosh", "asinh", "cosh", "sinh", "tan",
 )
 
@@ -12,7 +12,7 @@ def elementwise(str function, x, Py_ssize_t row=0):
     Parameters
     ----------
     function : str
-        One of ``exp log log1p tanh sigmoid sin cos rsqrt``, or of ``acosh asinh cosh sinh tan``.
+        One of ``exp log log1p tanh sigmoid sin cos rsqrt sign``, or of ``acosh asinh cosh sinh tan``.
     x : ndarray of float32
     row : int, optional
         The size of each of several tensors that `x` has one after the other.
@@ -95,4 +95,34 @@ def from_halves(x):
         out = result.reshape(-1)
         with nogil:
             c.fr_pixel_format_load_halves(&source[0], <size_t>source.shape[0], &out[0])
+    return result
+
+
+def select(conditions, x, y):
+    """Take each number of `x` where its condition holds, and of `y` elsewhere.
+
+    Parameters
+    ----------
+    conditions : ndarray of bool
+    x, y : ndarray
+        Of one type of 1, 2, 4 or 8 bytes without objects, of the shape of `conditions` or one
+        number each.
+    """
+    cdef size_t width = x.dtype.itemsize, count = conditions.size, size
+    cdef size_t x_step = x.size != 1 or count == 1, y_step = y.size != 1 or count == 1
+    cdef list keep = []
+    if conditions.dtype != np.bool_ or x.dtype != y.dtype or x.dtype.hasobject or \
+            width not in (1, 2, 4, 8):
+        raise TypeError(f"select of {x.dtype} and {y.dtype} by {conditions.dtype}")
+    if any(each.size != 1 and each.shape != conditions.shape for each in (x, y)):
+        raise ValueError(f"shapes {x.shape} and {y.shape} do not fit {conditions.shape}")
+    result = empty(conditions.shape, x.dtype)
+    if count == 0:
+        return result
+    cdef const uint8_t *where = memory_of(np.ascontiguousarray(conditions), keep, &size)
+    cdef const uint8_t *one = memory_of(np.ascontiguousarray(x), keep, &size)
+    cdef const uint8_t *other = memory_of(np.ascontiguousarray(y), keep, &size)
+    cdef uint8_t[::1] out = result.reshape(-1).view(np.uint8)
+    with nogil:
+        c.fr_select(where, one, x_step, other, y_step, width, count, &out[0])
     return result

@@ -13,6 +13,10 @@ static double sigmoid(double x) {
     return 1 / (1 + exp(-x));
 }
 
+static double sign(double x) {
+    return x > 0 ? 1 : x < 0 ? -1 : x;
+}
+
 static double reciprocal_root(double x) {
     return 1 / sqrt(x);
 }
@@ -23,8 +27,8 @@ static const struct {
     int most;
 } FUNCTIONS[FR_ELEMENTWISE_COUNT] = {{exp, 1},     {log, 3},   {log1p, 4}, {tanh, 6},
                                      {sigmoid, 6}, {sin, 2},   {cos, 2},   {reciprocal_root, 3},
-                                     {acosh, 2},   {asinh, 2}, {cosh, 2},  {sinh, 2},
-                                     {tan, 2}};
+                                     {sign, 0},    {acosh, 2}, {asinh, 2}, {cosh, 2},
+                                     {sinh, 2},    {tan, 2}};
 
 /* Subnormal numbers are zeros on x86 and themselves elsewhere, so that both are taken here. */
 static float flushed(float x) {

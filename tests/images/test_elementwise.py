@@ -30,6 +30,7 @@ FUNCTIONS: dict[str, tuple[Callable[[Any], Any], int]] = {
     "cosh": (np.cosh, 2),
     "sinh": (np.sinh, 2),
     "tan": (np.tan, 2),
+    "sign": (np.sign, 0),
 }
 EDGES = np.array([0, -0.0, 1, -1, np.inf, -np.inf, np.nan, 1e-37, 3e38, -3e38, 1e6], np.float32)
 
@@ -91,6 +92,22 @@ def test_every_half_is_converted() -> None:
         found, expected = _core.from_halves(each), each.astype(np.float32)
         np.testing.assert_array_equal(found, expected)
         assert np.array_equal(np.signbit(found), np.signbit(expected))
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "bool", "float16", "float32", "int64"])
+def test_numbers_are_selected(dtype: str) -> None:
+    conditions = RNG.integers(0, 2, (19, 31)).astype(bool)
+    x, y = (RNG.integers(0, 100, (19, 31)).astype(dtype) for _ in range(2))
+    for one in (x, x[:1, :1], x.T.copy().T, x[0, 0].reshape(())):
+        for other in (y, y[0, 1].reshape(())):
+            found = _core.select(conditions, one, other)
+            assert found.dtype == dtype
+            assert np.array_equal(found, np.where(conditions, one, other))
+    assert _core.select(conditions[:0], x[:0], y[:0]).shape == (0, 31)
+    with pytest.raises(TypeError, match="select of complex128 and complex128 by bool"):
+        _core.select(conditions, x.astype(complex), y.astype(complex))
+    with pytest.raises(ValueError, match="do not fit"):
+        _core.select(conditions, x[:3], y)
 
 
 def test_other_arrays_are_refused() -> None:

@@ -230,7 +230,7 @@ def test_expressions(tf: Any, name: str) -> None:
     assert plain(EXPRESSIONS[name](ours)) == plain(EXPRESSIONS[name](tf))
 
 
-FUNCTIONS = ("exp", "log", "log1p", "tanh", "sigmoid", "sin", "cos", "rsqrt")
+FUNCTIONS = ("exp", "log", "log1p", "tanh", "sigmoid", "sin", "cos", "rsqrt", "sign")
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)

@@ -16,6 +16,7 @@ from .._tf.faces.math import Products
 from .._tf.faces.picking import Picking
 from .._tf.ops import Op, joining
 from .._tf.ops import picking as rows
+from .._tf.ops.arithmetic import SELECT
 from .._tf.shape import as_shape, in_messages
 from .._tf.specs import TensorSpec
 from ._nodes import Tensor, operators
@@ -194,7 +195,8 @@ def _by_rows(c: Array, a: Array, b: Array) -> Array:
         _not_alike(c if c.shape != a.shape else a, b, 2)
     if c.shape != (a.shape[: c.ndim] if c.ndim < 2 else a.shape):
         _not_alike(c, a, 1)
-    return np.where(c.reshape(c.shape + (1,) * (a.ndim - c.ndim)), a, b)
+    found: Array = SELECT.kernel(c.reshape(c.shape + (1,) * (a.ndim - c.ndim)), a, b)
+    return found
 
 
 def _not_alike(first: Array, other: Array, number: int) -> None:

@@ -177,7 +177,10 @@ def _divided(function: Callable[..., Any]) -> Callable[..., Any]:
 def _floored(x: Array, y: Array) -> Any:
     # np.floor_divide of floats subtracts the remainder first, and may give less than the floor of
     # the rounded quotient.
-    return np.floor(np.true_divide(x, y)) if x.dtype.kind == "f" else np.floor_divide(x, y)
+    if x.dtype.kind != "f":
+        return np.floor_divide(x, y)
+    found = np.asarray(np.true_divide(x, y))
+    return np.floor(found, out=found)
 
 
 def _truncated(x: Array, y: Array) -> Any:
@@ -266,6 +269,15 @@ RIGHT_SHIFT = binary("RightShift", np.right_shift, "iu")
 
 def _selected(condition: Array, x: Any, y: Any) -> Array:
     x, y = as_array(x), as_array(y)
+    if (
+        condition.size >= _WORTH
+        and x.dtype == y.dtype
+        and x.dtype.itemsize in (1, 2, 4, 8)
+        and x.dtype != object
+        and x.shape in (condition.shape, ())
+        and y.shape in (condition.shape, ())
+    ):
+        return _core.select(condition, x, y)
     try:
         return np.asarray(np.where(condition, x, y))
     except ValueError as error:
@@ -308,10 +320,14 @@ def _reciprocal_root(x: Array) -> Any:
     return np.divide(x.dtype.type(1), root, out=root)
 
 
+def _sign(x: Array) -> Any:
+    return _core.elementwise("sign", x) if x.dtype == np.float32 else np.sign(x)
+
+
 IDENTITY = Op("Identity", lambda x: x, same_spec, lambda _, x: x, cheap=True)
 ABS = unary("Abs", np.abs, "fic", _real)
 NEG = unary("Neg", np.negative, "fic")
-SIGN = unary("Sign", np.sign, "fic")
+SIGN = unary("Sign", _sign, "fic")
 SQUARE = unary("Square", np.square, "fiuc")
 SQRT = unary("Sqrt", np.sqrt, "fc")
 RSQRT = float_function("Rsqrt", _reciprocal_root)

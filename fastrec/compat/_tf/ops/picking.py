@@ -13,6 +13,7 @@ from fastrec.columns import Arrays
 
 from ..dtypes import DType
 from ..kernels import slicing
+from ..kernels.shaping import room
 from ..shape import in_messages
 from ..specs import TensorSpec, TypeSpec
 from ..tensor import TensorShape, as_array
@@ -309,10 +310,12 @@ def _one_hot(indices: Array, depth: Array, on: Any, off: Any, *, axis: int) -> A
         if given.ndim:
             shape = in_messages(given.shape)
             raise invalid(f"{what}_value must be a scalar, but got: {shape}")
-    result = np.full((indices.size, count), values[1])
+    result = room((indices.size * count,), values[1].dtype)
+    result.fill(values[1][()])
     places = indices.reshape(-1)
-    rows = np.flatnonzero((places >= 0) & (places < count))
-    result[rows, places[rows]] = values[0]
+    known = (places >= 0) & (places < count)
+    where = np.arange(indices.size) * count + places
+    result[where if known.all() else where[known]] = values[0]
     codes = result.reshape(*indices.shape, count)
     return codes if axis == -1 else np.moveaxis(codes, -1, axis)
 

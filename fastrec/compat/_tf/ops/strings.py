@@ -101,6 +101,14 @@ def _length(value: bytes, *, unit: str) -> int:
     return len(value) if unit == "BYTE" else sum(byte & 0xC0 != 0x80 for byte in value)
 
 
+def _many_lengths(x: Any, *, unit: str) -> Array | None:
+    if unit != "BYTE":
+        return None
+    if isinstance(x, fastrec.Bytes):
+        return np.diff(x.offsets).astype(np.int32)
+    return np.array(list(map(len, x.reshape(-1).tolist())), np.int32)
+
+
 def _encoded(value: bytes, *, pad: bool) -> bytes:
     import base64
 
@@ -155,7 +163,7 @@ def _full_matches(texts: list[bytes], pattern: bytes) -> list[bool]:
 LOWER = mapped("StringLower", _cased(bytes.lower, str.lower))
 UPPER = mapped("StringUpper", _cased(bytes.upper, str.upper))
 STRIP = mapped("StringStrip", lambda value: value.strip(SPACE))
-LENGTH = mapped("StringLength", _length, "int32")
+LENGTH = mapped("StringLength", _length, "int32", _many_lengths)
 ENCODE_BASE64 = mapped("EncodeBase64", _encoded)
 DECODE_BASE64 = mapped("DecodeBase64", _decoded)
 REGEX_REPLACE = _matched("RegexReplace", _replaced, string)
