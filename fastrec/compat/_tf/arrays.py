@@ -3,9 +3,7 @@
 
 from __future__ import annotations
 
-import functools
 import numbers
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -13,11 +11,9 @@ import numpy as np
 from .dtypes import DType, as_dtype, bool_, string
 from .shape import Dimension, TensorShape
 
-__all__ = ["as_typed", "by_channel", "make_array", "strings_of"]
+__all__ = ["as_typed", "make_array", "strings_of"]
 
 _Array = np.ndarray[Any, Any]
-_CHANNELS = 16
-_WORTH = 1 << 12  # numbers
 
 
 def _fits(value: Any, dtype: DType) -> bool:
@@ -159,30 +155,3 @@ def _bytes_of(item: Any) -> bytes:
     if isinstance(item, (bytes, bytearray, memoryview)):
         return bytes(item)
     raise TypeError(f"Expected string, but got {item!r} of type {type(item).__name__!r}.")
-
-
-def by_channel(function: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
-    """`function`, element by element, of images and a number for each channel in loops over rows.
-
-    NumPy's loops would be as long as the last dimension.
-    """
-
-    @functools.wraps(function)
-    def of_two(x: Any, y: Any) -> Any:
-        if _is_image(x, y):
-            line = np.tile(y.reshape(-1), x.shape[-2])
-            return function(x.reshape(-1, line.size), line).reshape(x.shape)
-        return function(x, y)
-
-    return of_two
-
-
-def _is_image(x: Any, y: Any) -> bool:
-    return bool(
-        x.ndim > 2
-        and 0 < y.ndim <= x.ndim
-        and x.size >= _WORTH
-        and 1 < y.shape[-1] == y.size == x.shape[-1] <= _CHANNELS
-        and x.flags.c_contiguous
-        and y.dtype != object
-    )

@@ -13,7 +13,6 @@ import fastrec
 from fastrec import _core
 from fastrec.columns import Arrays
 
-from ..arrays import by_channel
 from ..columns import are_alike, common_size, flat_values, refilled
 from ..dtypes import DType, as_dtype, short_name
 from ..errors import UnimplementedError
@@ -25,6 +24,7 @@ from . import Array, Block, Op, invalid, of_type, same_spec
 
 _BOOL = as_dtype("bool")
 _WORTH = 1 << 9  # numbers
+_CHANNELS = 16  # at most
 
 
 def broadcast_sizes(name: str, specs: Sequence[Any]) -> Sequence[int | None] | None:
@@ -192,6 +192,37 @@ def _truncated(x: Array, y: Array) -> Any:
 
 def _quotient(dtype: DType) -> DType:
     return as_dtype("float32" if dtype.size < 4 else "float64") if dtype.is_integer else dtype
+
+
+def by_channel(function: np.ufunc) -> Callable[[Array, Array], Any]:
+    """`function` of two arrays, into memory that was used before where they are large.
+
+    Images and a number for each channel are gone through in loops over rows: NumPy's would be as
+    long as the last dimension.
+    """
+
+    def of_two(x: Array, y: Array) -> Any:
+        if _is_image(x, y):
+            line = np.tile(y.reshape(-1), x.shape[-2])
+            rows = x.reshape(-1, line.size)
+            return function(rows, line, room(rows.shape, x.dtype)).reshape(x.shape)
+        same = y.shape == x.shape or (y.size == 1 and y.ndim <= x.ndim)
+        if same and x.size >= _WORTH and x.dtype.kind != "O":
+            return function(x, y, room(x.shape, x.dtype))
+        return function(x, y)
+
+    return of_two
+
+
+def _is_image(x: Array, y: Array) -> bool:
+    return bool(
+        x.ndim > 2
+        and 0 < y.ndim <= x.ndim
+        and x.size >= _WORTH
+        and 1 < y.shape[-1] == y.size == x.shape[-1] <= _CHANNELS
+        and x.flags.c_contiguous
+        and y.dtype.kind != "O"
+    )
 
 
 _true_divide = by_channel(np.true_divide)
