@@ -150,6 +150,37 @@ def test_one_channel_that_becomes_three() -> None:
         np.testing.assert_array_equal(a, b)
 
 
+def standard_pixels(x: Any) -> Any:
+    return tf.maximum((scaled(x) - MEANS) / [0.2, 0.3, 0.4], -1.0)
+
+
+def other_colours(x: Any) -> Any:
+    return tf.image.adjust_saturation(tf.image.adjust_hue(scaled(x), 0.1), 1.5) * 2.0
+
+
+@pytest.mark.parametrize("function", [standard_pixels, one_less, used_twice, other_colours])
+def test_the_pixels_of_a_batch_are_gone_through_once(function: Function) -> None:
+    images = np.random.default_rng(3).integers(0, 256, (7, 31, 33, 3), np.uint8)
+
+    def made() -> Any:
+        return tf.data.Dataset.from_tensor_slices(images).batch(3).map(function)
+
+    assert is_fused(made())
+    one, other = both(made)
+    assert [x.shape for x in one] == [(3, 31, 33, 3), (3, 31, 33, 3), (1, 31, 33, 3)]
+    assert [x.tobytes() for x in one] == [x.tobytes() for x in other]
+
+
+def test_what_is_about_each_image_of_a_batch_is_not_run_with_the_pixels() -> None:
+    images = np.random.default_rng(3).integers(0, 256, (4, 31, 33, 3), np.uint8)
+
+    def contrast(x: Any) -> Any:
+        return tf.image.adjust_contrast(scaled(x) * 2.0, 0.5) + 1.0
+
+    one, other = both(lambda: tf.data.Dataset.from_tensor_slices(images).batch(4).map(contrast))
+    assert one[0].tobytes() == other[0].tobytes()
+
+
 @pytest.mark.parametrize("size", [2, 5])
 def test_batches_hold_what_threads_have_put_there(size: int) -> None:
     def view(x: Any) -> Any:

@@ -56,9 +56,9 @@ _CHANNELS = 64  # at most
 _CODES = {name: code for code, name in enumerate(_core.PIXEL_CHANGES)}
 
 
-def _is_image(spec: TypeSpec, stacked: bool, dtype: str = "float32") -> bool:
-    """Whether it is an image, or a stack of one."""
-    return spec.dtype.name == dtype and spec.shape.ndims == 3 + stacked
+def _is_image(spec: TypeSpec, rank: int = 3, dtype: str = "float32") -> bool:
+    """Whether it is an image, or of rank 4 several."""
+    return spec.dtype.name == dtype and spec.shape.ndims == rank
 
 
 def _is_stack(spec: TypeSpec, image: TypeSpec) -> bool:
@@ -124,9 +124,10 @@ class Chain:
 
 @dataclass
 class Pixels(Chain):
-    """Operations on an image of any size."""
+    """Operations on an image of any size, or on the pixels of a batch of images."""
 
     cuts: list[Node] = field(default_factory=list)
+    rank: int = 3
     scale: float | None = None  # of bytes
     resize: dict[str, Any] | None = None
     stacked: bool = False  # the image has a dimension more in front
@@ -141,14 +142,17 @@ class Pixels(Chain):
         return _OneOfPixels(self)
 
     def take(self, node: Node, at: int, specs: Sequence[TypeSpec]) -> bool:
+        if not self.nodes and specs[at].shape.ndims == 4:
+            self.rank = 4
         if node.op.name in ("ExpandDims", "Squeeze"):
-            return self._take_stack(node, specs[at], node.specs[0])
-        if not _is_image(node.specs[0], self.stacked):
+            return self.rank == 3 and self._take_stack(node, specs[at], node.specs[0])
+        rank = self.rank + self.stacked
+        if not _is_image(node.specs[0], rank):
             return False
         others = [spec for n, spec in enumerate(specs) if n != at]
-        if _is_image(specs[at], self.stacked, "uint8"):
+        if _is_image(specs[at], rank, "uint8"):
             taken = not at and self._take_bytes(node, others)
-        elif not _is_image(specs[at], self.stacked):
+        elif not _is_image(specs[at], rank):
             taken = False
         elif len(others) == 1 and node.op.name in _EITHER and _is_channels(others[0]):
             self.changes.append((_EITHER[node.op.name], node, 1 - at))
@@ -172,7 +176,7 @@ class Pixels(Chain):
     def _take_bytes(self, node: Node, others: Sequence[TypeSpec]) -> bool:
         if self.nodes:
             return False
-        if (how := _resizing(node)) is not None:
+        if self.rank == 3 and (how := _resizing(node)) is not None:
             self.scale, self.resize = 1.0, how
         elif node.op.name in _BYTES and not others:
             self.scale = _BYTES[node.op.name]
@@ -188,7 +192,11 @@ class Pixels(Chain):
         elif other is not None and name in _NUMBERS and _is_number(other):
             if name in _COLOURS and node.specs[0].shape.as_list()[-1] != 3:
                 return False
+            if name not in _COLOURS and self.rank == 4:  # which is about each image
+                return False
             self.changes.append((_NUMBERS[name], node, 1))
+        elif self.rank == 4:
+            return False
         elif name in _CUTS and self.resize is None and not (contrast or self.flips or self.stacked):
             self.cuts.append(node)
         elif other is not None and name == "RandomFlipLeftRight" and _is_number(other):
@@ -256,8 +264,11 @@ class _OneOfPixels(_One):
     def _natively(self, values: Sequence[Any]) -> Any:
         """None for values that are not what they were to be."""
         chain, image = self._chain, values[0]
-        if type(image) is not np.ndarray or image.dtype != self._dtype or image.ndim != 3:
+        if type(image) is not np.ndarray or image.dtype != self._dtype or image.ndim != chain.rank:
             return None
+        shape = image.shape
+        if chain.rank == 4:  # the rows of all images
+            image = image.reshape(-1, *shape[2:])
         for node in chain.cuts:
             image = self._run(node, image, values)
         if not image.size or image.shape[2] > _CHANNELS or (self._coloured and image.shape[2] != 3):
@@ -279,6 +290,8 @@ class _OneOfPixels(_One):
                 changes=self._changes,
                 values=numbers,
             )[0]
+        if chain.rank == 4:
+            return found.reshape(shape)
         return found[np.newaxis] if chain.stacked else found
 
     def _values(self, values: Sequence[Any], channels: int) -> Array | None:
@@ -305,15 +318,15 @@ class Distortion(Chain):
 
     def take(self, node: Node, at: int, specs: Sequence[TypeSpec]) -> bool:
         name = _DISTORTIONS.get(node.op.name)
-        if name is None or at or not _is_image(node.specs[0], False):
+        if name is None or at or not _is_image(node.specs[0]):
             return False
         if node.op.name == "CropOrPad" and not _is_smaller(node.specs[0], specs[0]):
             return False
         if self.nodes:
             taken = _ORDER.index(name) > _ORDER.index(_DISTORTIONS[self.nodes[-1].op.name])
         else:
-            bytes_too = name in ("cast", "standardize") and _is_image(specs[0], False, "uint8")
-            taken = bytes_too or _is_image(specs[0], False)
+            bytes_too = name in ("cast", "standardize") and _is_image(specs[0], dtype="uint8")
+            taken = bytes_too or _is_image(specs[0])
         if taken:
             self.nodes.append(node)
         return taken

@@ -82,7 +82,7 @@ class Trace:
         self._steps = self._fused = self._columns = _steps(self.nodes, self.outputs)
         self._late = _steps([], [])
         self._early: list[Node] = []
-        if self.is_large or any(spec.shape.ndims == 3 for spec in specs):
+        if self.is_large or any(spec.shape.ndims in (3, 4) for spec in specs):
             self._fuse(specs)
 
     def _fuse(self, specs: Sequence[TypeSpec]) -> None:
@@ -95,8 +95,9 @@ class Trace:
 
         nodes = with_images(self.nodes, self.outputs)
         self._columns = steps(nodes, Distortion)
-        if self.is_large and self.is_pure:
+        if self.is_pure:
             self._fused = steps(self.nodes, Pixels)
+        if self.is_large and self.is_pure:
             self._late = steps(self._divide(nodes, specs), Pixels)
 
     def _find_draws(self, recording: Recording, needed: set[int]) -> None:
