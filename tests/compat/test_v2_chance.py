@@ -187,7 +187,7 @@ def test_what_comes_before_a_question_is_done_once() -> None:
 
     op = Op("Counted", counted, lambda specs, _: [specs[0]])
 
-    def change(x: tf.Tensor) -> tf.Tensor:
+    def change(x: Any) -> Any:
         doubled = run(op, [tf.cast(x, tf.float32)]) + tf.random.uniform([])
         if doubled > 4:
             doubled = doubled + tf.random.uniform([])

@@ -104,7 +104,11 @@ def test_a_function_of_python_that_decides_what_is_drawn_is_called_once() -> Non
     calls = []
 
     def function(x: Any) -> Any:
-        chosen = tf.py_function(lambda n: calls.append(int(n)) or n % 3, [x], tf.int64)
+        def rest(n: Any) -> Any:
+            calls.append(int(n))
+            return n % 3
+
+        chosen = tf.py_function(rest, [x], tf.int64)
         return tf.cond(chosen > 0, lambda: tf.random.uniform([], seed=5), lambda: 0.0)
 
     found = [float(x) > 0 for x in tf.data.Dataset.range(6).map(function)]

@@ -14,6 +14,7 @@ import fastrec.compat.v2 as tf
 from fastrec import _core
 from fastrec.compat._tf import fusing
 from fastrec.compat._tf.data.mapping import Map
+from fastrec.images import augment
 
 MEANS = [0.485, 0.456, 0.406]
 SIZES = [(150, 170), (201, 140), (160, 160)]
@@ -248,7 +249,7 @@ def test_small_images_are_distorted_many_at_once(
     number: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     counts: list[int] = []
-    real = fusing.distort
+    real = augment.distort
 
     def counted(images: Any, **steps: Any) -> Any:
         counts.append(len(images))

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -14,7 +16,7 @@ IMAGES = RNG.integers(0, 256, (2, 6, 7, 3), np.uint8)
 LEFT = [1.0, 0.0, 2.0, 0.0, 1.0, 0.0, 0.0, 0.0]  # each pixel is of two columns further on
 
 
-def moved(fill_mode: str, **how: object) -> np.ndarray:
+def moved(fill_mode: str, **how: Any) -> Any:
     return v2.raw_ops.ImageProjectiveTransformV3(
         images=IMAGES,
         transforms=[LEFT],
@@ -62,7 +64,7 @@ def test_a_transform_that_is_none_is_refused() -> None:
         )
 
 
-def by_definition(images: np.ndarray, weights: np.ndarray) -> np.ndarray:
+def by_definition(images: Any, weights: Any) -> Any:
     rows, columns = weights.shape[:2]
     windows = np.lib.stride_tricks.sliding_window_view(images, (rows, columns), (1, 2))
     return np.einsum("nhwcyx,yxcm->nhwcm", windows, weights).reshape(
@@ -95,7 +97,7 @@ def test_filters_that_do_not_fit_are_refused() -> None:
 
 
 def test_a_sharpened_image_of_a_data_set_has_its_static_shape() -> None:
-    def sharpen(image: v2.Tensor) -> v2.Tensor:
+    def sharpen(image: Any) -> Any:
         kernel = v2.constant([1.0, 1, 1, 1, 5, 1, 1, 1, 1], shape=[3, 3, 1, 1]) / 13
         kernel = v2.tile(kernel, [1, 1, 3, 1])
         given = v2.cast(image, v2.float32)[v2.newaxis]
