@@ -331,3 +331,15 @@ def test_values_that_are_known_in_functions() -> None:
         return number + tf.get_static_value(tf.constant(2, tf.int64))
 
     assert list(tf.data.Dataset.range(2).map(function).as_numpy_iterator()) == [2, 3]
+
+
+def test_pixels_are_worked_on_in_long_loops_as_one_by_one() -> None:
+    for count in (1, 4_999, 5_040, 50_001):
+        pixels = np.random.default_rng(count).random((count, 3), np.float32)
+        scale, turn = np.float32([2, 3, 5]), np.arange(9, dtype=np.float32).reshape(3, 3)
+        assert np.array_equal(tf.constant(pixels) * scale, pixels * scale)
+        assert np.array_equal(scale - tf.constant(pixels), scale - pixels)
+        assert np.array_equal(1 - tf.constant(pixels), 1 - pixels)
+        parts = [row @ turn for row in np.array_split(pixels, max(count // 64, 1))]
+        assert np.allclose(tf.matmul(pixels, turn), np.concatenate(parts))
+        assert np.array_equal(tf.matmul(pixels.astype(int), turn.astype(int)), np.zeros((count, 3)))

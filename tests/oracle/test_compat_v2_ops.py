@@ -16,6 +16,10 @@ import fastrec
 import fastrec.compat.v2 as ours
 
 
+def _pixels(tf: Any, count: int) -> Any:
+    return tf.reshape(tf.cast(tf.range(count * 3), tf.float32) % 251 / 251, [-1, 3])
+
+
 @pytest.fixture(scope="module")
 def path(tmp_path_factory: pytest.TempPathFactory) -> str:
     return write(tmp_path_factory.mktemp("v2") / "rows.tfrecord")
@@ -36,6 +40,13 @@ EXPRESSIONS: dict[str, Callable[[Any], Any]] = {
         2 - tf.constant([1.5]),
         -tf.constant(3),
         tf.constant([1, 2]) ** 2,
+    ],
+    "channels of a long list of pixels": lambda tf: [
+        tf.matmul(_pixels(tf, 50_001), [[0.4, 0.2, 0.01], [0.3, 0.7, 0.1], [0.2, 0.07, 0.9]]),
+        _pixels(tf, 5_040) * [1 / 0.95, 1.0, 1 / 1.08],
+        1.0 - _pixels(tf, 50_001) / [12.92, 3.0, 7.0],
+        tf.maximum(_pixels(tf, 4_999), [0.25, 0.5, 0.75]),
+        _pixels(tf, 50_001) - _pixels(tf, 50_001)[0],
     ],
     "uint8 wraps": lambda tf: tf.constant([200], tf.uint8) + tf.constant([100], tf.uint8),
     "casts": lambda tf: [

@@ -25,6 +25,7 @@ from . import Array, Block, Op, invalid, of_type, same_spec
 _BOOL = as_dtype("bool")
 _WORTH = 1 << 9  # numbers
 _CHANNELS = 16  # at most
+_SMOOTH = 2**10 * 3**2 * 5 * 7  # of which most numbers of pixels share a large factor
 
 
 def broadcast_sizes(name: str, specs: Sequence[Any]) -> Sequence[int | None] | None:
@@ -197,26 +198,27 @@ def _quotient(dtype: DType) -> DType:
 def by_channel(function: np.ufunc) -> Callable[[Array, Array], Any]:
     """`function` of two arrays, into memory that was used before where they are large.
 
-    Images and a number for each channel are gone through in loops over rows: NumPy's would be as
-    long as the last dimension.
+    Pixels and a number for each channel are gone through in loops over rows of an image, or over
+    parts of a list: NumPy's would be as long as the last dimension.
     """
 
     def of_two(x: Array, y: Array) -> Any:
-        if _is_image(x, y):
-            line = np.tile(y.reshape(-1), x.shape[-2])
+        if _are_pixels(x, y):
+            width = x.shape[-2] if x.ndim > 2 else math.gcd(len(x), _SMOOTH)
+            line = np.tile(y.reshape(-1), width)
             rows = x.reshape(-1, line.size)
-            return function(rows, line, room(rows.shape, x.dtype)).reshape(x.shape)
+            return function(rows, line, out=room(rows.shape, x.dtype)).reshape(x.shape)
         same = y.shape == x.shape or (y.size == 1 and y.ndim <= x.ndim)
         if same and x.size >= _WORTH and x.dtype.kind != "O":
-            return function(x, y, room(x.shape, x.dtype))
+            return function(x, y, out=room(x.shape, x.dtype))
         return function(x, y)
 
     return of_two
 
 
-def _is_image(x: Array, y: Array) -> bool:
+def _are_pixels(x: Array, y: Array) -> bool:
     return bool(
-        x.ndim > 2
+        x.ndim > 1
         and 0 < y.ndim <= x.ndim
         and x.size >= _WORTH
         and 1 < y.shape[-1] == y.size == x.shape[-1] <= _CHANNELS
@@ -242,6 +244,8 @@ DIV = binary("RealDiv", _quotients, "fiuc", _quotient)
 FLOOR_DIV = binary("FloorDiv", _divided(_floored), "fiuc")
 FLOOR_MOD = binary("FloorMod", _divided(np.mod), "fiu")
 TRUNCATE_DIV = binary("TruncateDiv", _divided(_truncated), "fiuc")
+_NARROW = 256  # numbers of a matrix
+_ALONE = 1 << 17  # products, for which BLAS wakes no other thread
 _QUICK_POWERS = (-1, 0, 0.5, 1, 2)  # which NumPy knows
 
 
@@ -452,7 +456,23 @@ def _matmul(x: Array, y: Array, *, transpose_a: bool, transpose_b: bool) -> Arra
             f"Matrix size-incompatible: In[0]: {in_messages(x.shape)}, In[1]: "
             f"{in_messages(y.shape)}"
         )
-    return np.asarray(np.matmul(left, right))
+    return np.asarray(_product(left, right))
+
+
+def _product(left: Array, right: Array) -> Any:
+    """A list of pixels and a matrix of their channels are multiplied in parts.
+
+    For them BLAS would wake threads, and wait for these, which takes longer.
+    """
+    if left.ndim != 2 or right.ndim != 2 or not 0 < right.size <= _NARROW:
+        return np.matmul(left, right)
+    rows = _ALONE // right.size
+    if len(left) <= rows:
+        return np.matmul(left, right)
+    found = room((len(left), right.shape[1]), left.dtype)
+    for at in range(0, len(left), rows):
+        np.matmul(left[at : at + rows], right, out=found[at : at + rows])
+    return found
 
 
 def _matmul_spec(
