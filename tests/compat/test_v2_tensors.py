@@ -336,7 +336,7 @@ def test_values_that_are_known_in_functions() -> None:
 def test_pixels_are_worked_on_in_long_loops_as_one_by_one() -> None:
     for count in (1, 4_999, 5_040, 50_001):
         pixels = np.random.default_rng(count).random((count, 3), np.float32)
-        scale, turn = np.float32([2, 3, 5]), np.arange(9, dtype=np.float32).reshape(3, 3)
+        scale, turn = np.array([2, 3, 5], np.float32), np.arange(9, dtype=np.float32).reshape(3, 3)
         assert np.array_equal(tf.constant(pixels) * scale, pixels * scale)
         assert np.array_equal(scale - tf.constant(pixels), scale - pixels)
         assert np.array_equal(1 - tf.constant(pixels), 1 - pixels)
