@@ -246,3 +246,34 @@ def test_saving_takes_what_says_how_to_checkpoint(tmp_path: Path) -> None:
     assert [int(x) for x in v2.data.Dataset.load(str(tmp_path / "kept"))] == [0, 1, 2]
     with pytest.raises(ValueError, match="not allowed to include 'checkpoint'"):
         numbers.save(str(tmp_path / "again"), checkpoint_args={"checkpoint": None})
+
+
+@pytest.mark.parametrize("tf", [v1, v2])
+def test_messages_of_tensors_have_the_bytes_of_tensorflow(tf: Any) -> None:
+    expected = {
+        b"\x08\x03\x12\x00:\x01\x03": tf.make_tensor_proto(3),
+        b'\x08\x01\x12\x04\x12\x02\x08\x02"\x08\x00\x00\xc0?\x00\x00\x00@': tf.make_tensor_proto(
+            [1.5, 2]
+        ),
+        b"\x08\x07\x12\x04\x12\x02\x08\x02B\x01aB\x02bc": tf.make_tensor_proto(["a", b"bc"]),
+        b"\x08\x11\x12\x04\x12\x02\x08\x02:\x02\x01\x02": tf.make_tensor_proto([1, 2], "uint16"),
+        b"\x08\x03\x12\x08\x12\x02\x08\x02\x12\x02\x08\x02:\x01\x05": tf.make_tensor_proto(
+            5, shape=[2, 2]
+        ),
+    }
+    for data, message in expected.items():
+        assert message.SerializeToString() == data
+        assert [each.size for each in message.tensor_shape.dim] == list(
+            tf.make_ndarray(message).shape
+        )
+
+
+def test_a_message_of_a_tensor_says_its_type_and_its_shape() -> None:
+    given = np.arange(6, dtype=np.int64).reshape(2, 3)
+    message = v2.make_tensor_proto([])
+    message.ParseFromString(v2.io.serialize_tensor(given).numpy())
+    assert v2.dtypes.as_dtype(message.dtype) is v2.int64
+    assert np.array_equal(v2.make_ndarray(message), given)
+    message.tensor_content = b"few"
+    with pytest.raises(TypeError, match="Unsupported tensor type"):
+        v2.make_ndarray(message)

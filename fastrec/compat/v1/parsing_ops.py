@@ -6,9 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from .._tf import tensor_proto as _tensor_proto
-from .._tf.arrays import make_array
-from .._tf.dtypes import as_dtype, string
+from .._tf.dtypes import string
 from .._tf.faces.parsing import Parsers
 from .._tf.features import (
     FixedLenFeature,
@@ -18,10 +16,9 @@ from .._tf.features import (
     VarLenFeature,
 )
 from .._tf.ops import Op
-from .._tf.shape import TensorShape
 from ._composites import applied
 from ._nodes import Tensor
-from ._ops import GRAPHS, Array
+from ._ops import GRAPHS
 from .constants import convert_to_tensor
 
 __all__ = [
@@ -31,8 +28,6 @@ __all__ = [
     "SparseFeature",
     "VarLenFeature",
     "decode_json_example",
-    "make_ndarray",
-    "make_tensor_proto",
     "parse_example",
     "parse_sequence_example",
     "parse_single_example",
@@ -78,43 +73,3 @@ def parse_example(
 ) -> dict[Any, Any]:
     """A batch of Examples as tensors, by feature."""
     return parsers.parse_example(serialized, features, example_names, name)
-
-
-class TensorProto:
-    """A tensor as a message, of which there are only the bytes."""
-
-    def __init__(self, data: bytes = b"") -> None:
-        self._data = data
-
-    def SerializeToString(self) -> bytes:
-        """Return its bytes."""
-        return self._data
-
-    def ParseFromString(self, serialized: bytes) -> int:
-        """Take other bytes; return how many."""
-        self._data = bytes(serialized)
-        return len(self._data)
-
-    @classmethod
-    def FromString(cls, serialized: bytes) -> TensorProto:
-        """One with these bytes."""
-        return cls(bytes(serialized))
-
-
-def make_tensor_proto(
-    values: Any,
-    dtype: Any = None,
-    shape: Any = None,
-    verify_shape: bool = False,
-    allow_broadcast: bool = False,
-) -> TensorProto:
-    """An array as a ``TensorProto``."""
-    array = make_array(values, None if dtype is None else as_dtype(dtype))
-    if shape is not None:
-        array = array.reshape(TensorShape(shape).as_list())
-    return TensorProto(_tensor_proto.serialize(array, as_dtype(array.dtype)))
-
-
-def make_ndarray(tensor: TensorProto) -> Array:
-    """Return the array in a ``TensorProto``."""
-    return _tensor_proto.decode(tensor.SerializeToString())

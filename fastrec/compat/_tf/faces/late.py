@@ -189,6 +189,10 @@ class Late:
 
     def find(self, where: str, name: str) -> Any:
         """The function ``tf.where.name``; None where there is none."""
+        if not where and name in ("make_ndarray", "make_tensor_proto"):
+            from .. import tensor_messages  # which needs protobuf
+
+            return getattr(tensor_messages, name)
         if name not in NAMES.get(where, ()):
             return None
         topic = "raw_ops" if name == "depthwise_conv2d" else where
