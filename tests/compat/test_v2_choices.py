@@ -195,3 +195,22 @@ def test_a_choice_within_an_if_is_made_for_each_element() -> None:
 
     elements = tf.data.Dataset.range(6).map(function)
     assert [float(x) for x in elements] == [0, 2, 0, 2, 1, 2]
+
+
+def test_rows_are_mapped_with_what_is_made_of_the_element_alone() -> None:
+    def function(x: Any) -> Any:
+        outer = lambda: tf.reduce_sum(tf.ones([2]) * tf.cast(x, tf.float32))  # noqa: E731
+        return tf.map_fn(lambda row: tf.cond(x > 1, lambda: row + outer(), lambda: row), tf.ones(3))
+
+    assert both_ways(function) == [[1.0 + (2 * x if x > 1 else 0)] * 3 for x in range(40)]
+
+
+def test_rows_are_mapped_within_a_loop() -> None:
+    def function(x: Any) -> Any:
+        def body(i: Any, rows: Any) -> Any:
+            return i + 1, tf.map_fn(lambda row: row + tf.cast(x, tf.float32), rows)
+
+        begin = (tf.constant(0, tf.int64), tf.zeros(2))
+        return tf.while_loop(lambda i, _: i < x, body, begin)[1]
+
+    assert both_ways(function) == [[float(x * x)] * 2 for x in range(40)]

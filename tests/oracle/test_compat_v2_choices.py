@@ -81,6 +81,11 @@ FUNCTIONS: dict[str, Callable[[Any, Any], Any]] = {
     ),
     "while": _total,
     "growing": _padded,
+    "rows in a loop": lambda tf, x: tf.while_loop(
+        lambda i, _: i < x,
+        lambda i, rows: (i + 1, tf.map_fn(lambda y: y + tf.cast(x, tf.float32), rows)),
+        (tf.constant(0, tf.int64), tf.zeros(3)),
+    ),
     "scan": lambda tf, x: tf.scan(lambda a, b: a + b, tf.range(x, x + 5)),
     "foldl": lambda tf, x: tf.foldl(lambda a, b: a * 2 + b, tf.range(x, x + 5), x),
     "foldr": lambda tf, x: tf.foldr(lambda a, b: a - b, tf.range(x, x + 5)),

@@ -320,6 +320,9 @@ def live(nodes: Sequence[Node], outputs: Sequence[tuple[bool, Any]]) -> list[Nod
 
 def columns_of(node: Node, count: int, blocks: Sequence[Block]) -> list[Block]:
     """The columns that an operation gives for `count` elements."""
+    if blocks and node.op.pure and not any(block.many for block in blocks):
+        once = node.op.kernel(*[block.value for block in blocks], **node.attributes)
+        return [Block(each, False) for each in (once if isinstance(once, tuple) else (once,))]
     result = None
     if node.op.block is not None:
         result = node.op.block(count, *blocks, **node.attributes)
