@@ -214,3 +214,59 @@ def test_rows_are_mapped_within_a_loop() -> None:
         return tf.while_loop(lambda i, _: i < x, body, begin)[1]
 
     assert both_ways(function) == [[float(x * x)] * 2 for x in range(40)]
+
+
+def _drawn(function: Callable[..., Any], count: int = 12) -> list[Any]:
+    elements = tf.data.Dataset.range(count).map(function)
+    found = [np.asarray(each).tolist() for each in elements]
+    assert found == [np.asarray(each).tolist() for each in elements]
+    return found
+
+
+def _numbers(seed: int, count: int) -> list[float]:
+    return _drawn(lambda _: tf.random.uniform([], seed=seed), count)
+
+
+def test_what_a_loop_draws_goes_on_with_each_row() -> None:
+    found = _drawn(
+        lambda _: tf.map_fn(lambda row: row + tf.random.uniform([], seed=1), tf.zeros(3))
+    )
+    assert np.ravel(found).tolist() == _numbers(1, 36)
+
+
+def test_what_a_loop_draws_goes_on_while_its_test_holds() -> None:
+    def function(x: Any) -> Any:
+        begin = (tf.constant(0, tf.int64), tf.zeros([0]))
+        row = lambda i, found: (i + 1, tf.concat([found, tf.random.uniform([1], seed=1)], 0))  # noqa: E731
+        return tf.while_loop(lambda i, _: i < x % 3, row, begin)[1]
+
+    found = [each for row in _drawn(function) for each in row]
+    assert found == _numbers(1, 12)
+
+
+def test_draws_after_an_if_do_not_depend_on_its_answer() -> None:
+    def function(x: Any) -> Any:
+        first = tf.random.uniform([], seed=1) if x % 3 == 0 else tf.constant(0.0)
+        return first, tf.random.uniform([], seed=2)
+
+    first, second = zip(*_drawn(function), strict=True)
+    assert list(second) == _numbers(2, 12)
+    assert list(first[::3]) == _numbers(1, 4)
+
+
+def test_a_filter_draws_on_the_side_of_each_element() -> None:
+    def keeps(x: Any) -> Any:
+        draw = lambda seed: lambda: tf.random.uniform([], seed=seed) < 0.5  # noqa: E731
+        return tf.cond(x % 2 == 0, draw(1), draw(2))
+
+    found = [int(x) for x in tf.data.Dataset.range(40).filter(keeps)]
+    sides = [_numbers(1, 20), _numbers(2, 20)]
+    assert found == [x for x in range(40) if sides[x % 2][x // 2] < 0.5]
+
+
+def test_a_scan_draws_anew_with_each_iteration() -> None:
+    def step(state: Any, x: Any) -> Any:
+        return state + x, tf.random.uniform([], seed=1)
+
+    elements = tf.data.Dataset.range(5).scan(tf.constant(0, tf.int64), step)
+    assert [float(x) for x in elements] == [float(x) for x in elements] == _numbers(1, 5)

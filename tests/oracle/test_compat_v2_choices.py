@@ -81,6 +81,15 @@ FUNCTIONS: dict[str, Callable[[Any, Any], Any]] = {
     ),
     "while": _total,
     "growing": _padded,
+    "drawn in a loop": lambda tf, x: tf.while_loop(
+        lambda i, _: i < x,
+        lambda i, s: (i + 1, tf.cond(i % 2 == 0, lambda: s + tf.random.uniform([]), lambda: s * 2)),
+        (tf.constant(0, tf.int64), tf.random.uniform([])),
+    ),
+    "drawn by rows": lambda tf, x: (
+        tf.scan(lambda a, b: a + tf.random.uniform([]), tf.zeros(3)),
+        tf.random.uniform([]),
+    ),
     "rows in a loop": lambda tf, x: tf.while_loop(
         lambda i, _: i < x,
         lambda i, rows: (i + 1, tf.map_fn(lambda y: y + tf.cast(x, tf.float32), rows)),

@@ -116,8 +116,9 @@ class Branches:
         slots: list[Any] = []
         while True:
             trace, structure = self._way(path)
-            more: Sequence[Draw] = trace.draws[len(drawn) :]
-            drawn += [draw.one(called.state(draw.start)) for draw in more]
+            for at in range(len(drawn), len(trace.draws)):
+                draw: Draw = trace.draws[at]
+                drawn.append(draw.one(called.state(draw.start, trace.places[at])))
             found = trace.resumed((*values, *drawn), slots)
             if structure is not _Question:
                 return structure, list(found)

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import contextlib
 import contextvars
+import functools
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple, TypeVar
 
@@ -23,6 +25,7 @@ from .specs import TensorSpec, TypeSpec, sample
 from .tensor import EagerTensor, Tensor, TensorShape
 
 __all__ = [
+    "CALLERS",
     "Called",
     "DrawOfPart",
     "Mistake",
@@ -35,6 +38,7 @@ __all__ = [
     "current_call",
     "raw_of",
     "reference",
+    "repeated",
     "run",
     "spec_of",
     "wrap",
@@ -212,7 +216,40 @@ def _noting(op: Op, raws: Sequence[Any]) -> Recording | None:
     return None
 
 
-class Recording:
+# The code that calls functions of programs: what is above it says nothing about their draws.
+CALLERS: set[Any] = set()
+
+
+class _Draws:
+    """The draws of a call of a function, told apart by where the program makes them.
+
+    So they keep their states whichever way the function takes, as each operation of TensorFlow's
+    graph of it does.
+
+    Attributes
+    ----------
+    visits : dict
+        How many draws each place has made.
+    unseeded : int
+        How many of its draws have no seed of their own.
+    """
+
+    def __init__(self) -> None:
+        self.visits: dict[Any, int] = {}
+        self.unseeded = 0
+
+    def _place(self) -> Any:
+        """That of a draw: what its operation, which calls the caller of this, is called from."""
+        found, frame = [], sys._getframe(3)
+        while frame.f_back is not None and frame.f_code not in CALLERS:
+            found.append((id(frame.f_code), frame.f_lasti))
+            frame = frame.f_back
+        at = tuple(found)
+        self.visits[at] = number = self.visits.get(at, 0) + 1
+        return at, number
+
+
+class Recording(_Draws):
     """The operations that a function calls, in order.
 
     Parameters
@@ -233,10 +270,10 @@ class Recording:
         The slots of what it is run on: what it is given, and then what it captures and draws.
     drawn : list of int
         The slots of what it draws.
+    places : dict
+        Of its draws, by their slots.
     captures : dict
         Its own symbols, by their slots in `parent`.
-    unseeded : int
-        How many of its draws have no seed of their own.
     """
 
     def __init__(
@@ -245,6 +282,7 @@ class Recording:
         answers: Sequence[bool] | None = None,
         parent: Recording | None = None,
     ) -> None:
+        super().__init__()
         self.is_asking = answers is not None
         self._answers = list(answers or ())[::-1]
         self._parent = parent
@@ -256,7 +294,8 @@ class Recording:
         self.captures: dict[int, Symbol] = {}
         self.draws: list[Any] = []  # Draw or DrawOfPart
         self.drawn: list[int] = []
-        self.unseeded = 0
+        self.places: dict[int, Any] = {}
+        self._known: dict[Any, Any] = {}
 
     def _symbol(self, spec: TypeSpec) -> Symbol:
         self.symbols.append(Symbol(self, len(self.symbols), spec.reshaped(spec.shape)))
@@ -271,8 +310,22 @@ class Recording:
         return self._answers.pop()
 
     def draw(self, draw: Draw | DrawOfPart) -> Any:
-        """Note down random numbers: they are given after the parts of an element."""
+        """Note down random numbers: they are given after the parts of an element.
+
+        Those of one place are one draw, made several times.
+
+        Raises
+        ------
+        Unfit
+            When they are not alike.
+        """
         symbol = self._symbol(draw.spec)
+        if not isinstance(draw, DrawOfPart):
+            self.places[symbol.slot] = place = self._place()
+            first = self._known.setdefault(place, draw)
+            if first.blocks != draw.blocks:
+                raise Unfit("a loop draws more numbers for some rows")
+            draw = first
         self.given.append(symbol.slot)
         self.drawn.append(symbol.slot)
         self.draws.append(draw)
@@ -310,7 +363,7 @@ class Recording:
         return shown[0] if len(shown) == 1 else tuple(shown)
 
 
-class Called:
+class Called(_Draws):
     """A call of a function with values.
 
     Parameters
@@ -320,13 +373,17 @@ class Called:
     """
 
     def __init__(self, states: dict[Any, Any]) -> None:
-        self._states, self._at, self.unseeded = states, 0, 0
+        super().__init__()
+        self._states = states
 
-    def state(self, make: Callable[[], T]) -> T:
-        """Random state of the next draw of this call; `make` returns the initial one."""
-        self._at += 1
-        found: T | None = self._states.get(self._at)
-        return self._states.setdefault(self._at, make()) if found is None else found
+    def state(self, make: Callable[[], T], place: Any = None) -> T:
+        """Random state of a draw of this call; `make` returns the initial one.
+
+        The place is that of a draw that was noted down.
+        """
+        at = place or self._place()
+        found: T | None = self._states.get(at)
+        return self._states.setdefault(at, make()) if found is None else found
 
 
 # The function that a data set calls now.
@@ -346,6 +403,38 @@ def calling(call: Recording | Called) -> Iterator[None]:
         yield
     finally:
         _CURRENT.reset(before)
+
+
+def repeated(function: Callable[..., T]) -> Callable[..., T]:
+    """The body of a loop, whose draws go on from one call to the next.
+
+    Raises
+    ------
+    Unfit
+        When a part of it draws, which would not.
+    """
+    visits: dict[Any, int] | None = None
+
+    @functools.wraps(function)
+    def called(*arguments: Any) -> T:
+        nonlocal visits
+        call = current_call()
+        if call is None:
+            return function(*arguments)
+        visits = dict(call.visits) if visits is None else visits
+        call.visits, outer, call.unseeded = dict(visits), call.unseeded, 0
+        drawn = len(call.draws) if isinstance(call, Recording) else 0
+        try:
+            found = function(*arguments)
+        finally:
+            call.unseeded = outer
+        if isinstance(call, Recording) and any(
+            isinstance(each, DrawOfPart) for each in call.draws[drawn:]
+        ):
+            raise Unfit("a part of a loop draws numbers")
+        return found
+
+    return called
 
 
 def reference(raw: Any) -> tuple[bool, Any]:

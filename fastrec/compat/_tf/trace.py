@@ -13,8 +13,18 @@ from typing import Any
 import numpy as np
 
 from .columns import column_of, rows_of, size_of
-from .ops import Block, Parsing, refused
-from .recording import DrawOfPart, Node, Recording, Unfit, calling, raw_of, reference, spec_of
+from .ops import Block, Draw, Parsing, refused
+from .recording import (
+    CALLERS,
+    DrawOfPart,
+    Node,
+    Recording,
+    Unfit,
+    calling,
+    raw_of,
+    reference,
+    spec_of,
+)
 from .specs import TypeSpec
 
 __all__ = ["Trace", "as_column", "columns_of", "live", "traced"]
@@ -52,6 +62,9 @@ class Trace:
     values, drawn : list of int
         Of these the slots of what it is given or captures, and of what it draws.
     draws : list of Draw
+        Some of them several times, one after the other.
+    places : list
+        Where the program makes each draw.
     draws_need : list of int
         The slots of the values that its draws depend on.
     made : int
@@ -105,6 +118,11 @@ class Trace:
         pairs = zip(recording.drawn, recording.draws, strict=True)
         drawn = {s: d for s, d in pairs if s in needed or not isinstance(d, DrawOfPart)}
         self.drawn, self.draws = list(drawn), list(drawn.values())
+        self.places = [recording.places.get(slot) for slot in drawn]
+        self._own_draws: dict[int, tuple[Draw, list[int]]] = {}  # and the slots of each
+        for slot, draw in drawn.items():
+            if not isinstance(draw, DrawOfPart):
+                self._own_draws.setdefault(id(draw), (draw, []))[1].append(slot)
         self.values = [slot for slot in recording.given if slot not in recording.drawn]
         self.given = [s for s in recording.given if s in drawn or s not in recording.drawn]
         self._deciding: list[tuple[Node, bool]] = []  # and whether what it gives does so
@@ -135,11 +153,12 @@ class Trace:
         slots: list[Any] = [None] * self._count
         for slot, block in zip(self.values, columns, strict=True):
             slots[slot] = block
-        for slot, draw in zip(self.drawn, self.draws, strict=True):
-            if not isinstance(draw, DrawOfPart):
-                if (state := states.get(id(draw))) is None:
-                    state = states[id(draw)] = draw.start()
-                slots[slot] = Block(draw.many(state, count), True)
+        for draw, own in self._own_draws.values():
+            if (state := states.get(id(draw))) is None:
+                state = states[id(draw)] = draw.start()
+            many = draw.many(state, count * len(own))
+            for turn, slot in enumerate(own):
+                slots[slot] = Block(np.ascontiguousarray(many[turn :: len(own)]), True)
         with np.errstate(all="ignore"):
             for node, runs in self._deciding:
                 blocks = _blocks_of(node, slots)
@@ -396,3 +415,6 @@ def traced(
     with calling(recording):
         structure, tensors = results(function(*arguments(recording.inputs)))
     return Trace(recording, tensors), structure
+
+
+CALLERS.add(traced.__code__)

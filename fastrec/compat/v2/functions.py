@@ -132,7 +132,7 @@ def cond(
 
         with contextlib.suppress(Unfit):
             return chosen(pred, [false_fn, true_fn], {0: 0, 1: 1})
-    return true_fn() if pred else false_fn()
+    return function(true_fn)() if pred else function(false_fn)()
 
 
 def executing_eagerly() -> bool:

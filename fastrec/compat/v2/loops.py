@@ -13,7 +13,7 @@ from .._tf import nest
 from .._tf.dtypes import as_dtype
 from .._tf.errors import OutOfRangeError
 from .._tf.ops import invalid
-from .._tf.recording import Recording, Symbol, Unfit, current_call
+from .._tf.recording import Recording, Symbol, Unfit, current_call, repeated
 from .._tf.structure import flatten, pack
 from .._tf.tensor import EagerTensor, TensorShape, convert_to_tensor
 from .array_ops import concat, split, stack
@@ -48,6 +48,7 @@ def map_fn(
         with contextlib.suppress(Unfit):
             return mapped_rows(of_row, list(map(convert_to_tensor, leaves)))
     columns = [_rows(convert_to_tensor(leaf)) for leaf in leaves]
+    fn = repeated(fn)
     made = [flatten(fn(pack(structure, row)), lists=True) for row in zip(*columns, strict=True)]
     if not made:
         kinds = flatten(wanted, lists=True) if wanted is not None else (structure, leaves)
@@ -82,6 +83,7 @@ def _folded(fn: Callable[..., Any], elems: Any, initial: Any, reverse: bool) -> 
     rows = list(zip(*columns, strict=True))[:: -1 if reverse else 1]
     kind, held = (structure, None) if initial is None else flatten(initial, lists=True)
     made = [] if held is None else [[convert_to_tensor(each) for each in held]]
+    fn = repeated(fn)
     for row in rows:
         if not made:
             made.append(list(row))
@@ -168,6 +170,7 @@ def while_loop(
         return _looped_symbols(cond, body, values, shape_invariants, maximum_iterations)
     most = None if maximum_iterations is None else int(np.asarray(maximum_iterations))
     count, alone = 0, False
+    cond, body = repeated(cond), repeated(body)
     while (most is None or count < most) and cond(*values):
         values = body(*values)
         alone = not isinstance(values, (list, tuple))

@@ -14,7 +14,7 @@ import numpy as np
 from ..branching import Branches
 from ..columns import Variants
 from ..errors import InvalidArgumentError, OpError, OutOfRangeError
-from ..recording import Called, Mistake, Unfit, calling, raw_of, wrap
+from ..recording import CALLERS, Called, Mistake, Unfit, calling, raw_of, wrap
 from ..seeds import kept_for_run, running
 from ..specs import TypeSpec
 from ..structure import LEAF, flatten, pack
@@ -148,6 +148,9 @@ class Function:
             return structure, [_as_result(leaf) for leaf in leaves]
 
         return traced(self.function, specs, self.arguments, results, answers)
+
+
+CALLERS.add(Function.__call__.__code__)
 
 
 def _is_mistake(error: Exception) -> bool:

@@ -9,7 +9,7 @@ from typing import Any
 from ..errors import OpError
 from ..specs import TensorSpec, TypeSpec
 from ..structure import flatten, pack
-from .functions import Function, Unsupported, failed, hidden, shown
+from .functions import Function, Unsupported, failed, hidden
 from .iterating import tensors
 from .pipeline import Node
 from .streams import Value, Values, steps
@@ -32,13 +32,13 @@ class Scan(Untraced):
     def __init__(self, node: Node, initial_state: Any, function: Callable[..., Any]) -> None:
         super().__init__(node)
         self._state, self._function = tensors(initial_state), function
+        self._call = Function(self._pair, (flatten(self._state)[0], self.inputs[0].structure))
         self._found = self._traced()
 
     def _traced(self) -> tuple[Any, list[TypeSpec]] | None:
         structure, leaves = flatten(self._state)
         specs: list[Any] = [TensorSpec(leaf.shape, leaf.dtype) for leaf in leaves]
-        call = Function(self._pair, (structure, self.inputs[0].structure))
-        traced = call.trace([*specs, *self.inputs[0].specs])
+        traced = self._call.trace([*specs, *self.inputs[0].specs])
         if traced is None:
             return None
         (state, made), found = traced[1], traced[0].specs
@@ -64,19 +64,17 @@ class Scan(Untraced):
         return found
 
     def values(self, fast: bool = True) -> Values:
-        stream, state = self.inputs[0].stream(fast), self._state
-        structure = self.inputs[0].structure
+        stream = self.inputs[0].stream(fast)
+        state: list[Any] = list(map(hidden, flatten(self._state)[1]))
 
         def step() -> Value:
             nonlocal state
-            element = pack(structure, list(map(shown, next(stream))))
+            element = next(stream)
             try:
-                following, made = self._function(state, element)
+                (_, kind), parts = self._call([*state, *element])
             except OpError as error:
                 raise failed(error, "Scan") from error.__cause__
-            kind, leaves = flatten(made)
-            value = tuple(map(hidden, leaves))
-            state = tensors(following)
+            state, value = parts[: len(state)], tuple(parts[len(state) :])
             self._learn(kind, value)
             return value
 

@@ -129,7 +129,15 @@ class Choosing(Protocol):
 
 
 class Draw(Protocol):
-    """Random numbers that a function draws once for each element."""
+    """Random numbers that a function draws for each element.
+
+    Attributes
+    ----------
+    blocks : int
+        What each draw sets aside.
+    """
+
+    blocks: int
 
     @property
     def spec(self) -> TypeSpec:
