@@ -199,8 +199,10 @@ def test_a_choice_within_an_if_is_made_for_each_element() -> None:
 
 def test_rows_are_mapped_with_what_is_made_of_the_element_alone() -> None:
     def function(x: Any) -> Any:
-        outer = lambda: tf.reduce_sum(tf.ones([2]) * tf.cast(x, tf.float32))  # noqa: E731
-        return tf.map_fn(lambda row: tf.cond(x > 1, lambda: row + outer(), lambda: row), tf.ones(3))
+        def more(row: Any) -> Any:
+            return row + tf.reduce_sum(tf.ones([2]) * tf.cast(x, tf.float32))
+
+        return tf.map_fn(lambda row: tf.cond(x > 1, lambda: more(row), lambda: row), tf.ones(3))
 
     assert both_ways(function) == [[1.0 + (2 * x if x > 1 else 0)] * 3 for x in range(40)]
 
@@ -256,8 +258,11 @@ def test_draws_after_an_if_do_not_depend_on_its_answer() -> None:
 
 def test_a_filter_draws_on_the_side_of_each_element() -> None:
     def keeps(x: Any) -> Any:
-        draw = lambda seed: lambda: tf.random.uniform([], seed=seed) < 0.5  # noqa: E731
-        return tf.cond(x % 2 == 0, draw(1), draw(2))
+        return tf.cond(
+            x % 2 == 0,
+            lambda: tf.random.uniform([], seed=1) < 0.5,
+            lambda: tf.random.uniform([], seed=2) < 0.5,
+        )
 
     found = [int(x) for x in tf.data.Dataset.range(40).filter(keeps)]
     sides = [_numbers(1, 20), _numbers(2, 20)]
