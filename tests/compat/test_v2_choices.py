@@ -275,3 +275,14 @@ def test_a_scan_draws_anew_with_each_iteration() -> None:
 
     elements = tf.data.Dataset.range(5).scan(tf.constant(0, tf.int64), step)
     assert [float(x) for x in elements] == [float(x) for x in elements] == _numbers(1, 5)
+
+
+def test_of_conditions_that_exclude_each_other_two_are_refused() -> None:
+    def function(x: Any) -> Any:
+        pairs = [(x < 6, lambda: x), (x > 3, lambda: -x)]
+        return tf.case(pairs, default=lambda: x * 100, exclusive=True)
+
+    elements = tf.data.Dataset.range(8).map(function).ignore_errors()
+    assert [int(x) for x in elements] == [0, 1, 2, 3, -6, -7]
+    with pytest.raises(tf.errors.InvalidArgumentError, match="more than 1 conditions"):
+        function(tf.constant(4))

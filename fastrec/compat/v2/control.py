@@ -132,11 +132,19 @@ def case(
 ) -> Any:
     """Return the result of the function of the first condition that holds."""
     pairs = list(pred_fn_pairs.items() if isinstance(pred_fn_pairs, dict) else pred_fn_pairs)
+    if exclusive:
+        text = "Input error: exclusive=True: more than 1 conditions evaluated as True:"
+        _check("Assert", lambda *holds: np.sum(holds) < 2, text, *[pred for pred, _ in pairs])
     if default is None:
         last, function = pairs.pop()
 
         def default() -> Any:
-            _check("Assert", lambda holds: holds, "None of the conditions evaluated as True", last)
+            _check(
+                "Assert",
+                lambda holds: holds,
+                "Input error: None of conditions evaluated as True:",
+                last,
+            )
             return function()
 
     return _first(pairs, default)
