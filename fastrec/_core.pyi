@@ -486,6 +486,9 @@ def philox_draw(
 def philox_classes(
     starts: npt.NDArray[np.uint64], logits: npt.NDArray[np.floating[Any]], count: int
 ) -> npt.NDArray[np.int64]: ...
+def philox_gammas(
+    starts: npt.NDArray[np.uint64], shapes: npt.NDArray[np.float64], count: int
+) -> npt.NDArray[np.float64]: ...
 
 @final
 class ShuffleQueue:

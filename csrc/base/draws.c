@@ -292,3 +292,57 @@ void fr_draw_classes(const double *edges, size_t rows, size_t classes, size_t co
         }
     }
 }
+
+/* Where one number of a gamma distribution is drawn from: each kind takes a block, whose two
+   numbers it uses up, the second of them first, before it takes the next. */
+typedef struct {
+    fr_philox at;
+    numbers uniform, normal;
+    unsigned uniforms, normals; /* that are left */
+} gamma_source;
+
+static void take_block(fr_philox *at, converter *convert, numbers *out) {
+    uint32_t words[4];
+    fr_philox_blocks(at, 1, 1, words);
+    fr_philox_skip(at, 1);
+    convert(words, 1, NULL, out);
+}
+
+static double next_uniform(gamma_source *source) {
+    if (source->uniforms == 0) {
+        take_block(&source->at, uniform_double, &source->uniform);
+        source->uniforms = 2;
+    }
+    return source->uniform.doubles[--source->uniforms];
+}
+
+static double next_normal(gamma_source *source) {
+    if (source->normals == 0) {
+        take_block(&source->at, normal_double, &source->normal);
+        source->normals = 2;
+    }
+    return source->normal.doubles[--source->normals];
+}
+
+static double gamma_of(double shape, gamma_source *source) {
+    const double d = shape + (shape < 1 ? 2.0 / 3 : -1.0 / 3), c = 1.0 / 3 / sqrt(d);
+    if (shape == 1) return -log1p(-next_uniform(source));
+    if (!(d > 0)) return NAN;
+    for (;;) {
+        const double x = next_normal(source), root = 1 + c * x, v = root * root * root;
+        if (!(root > 0)) continue;
+        const double u = next_uniform(source);
+        if (u < 1 - 0.0331 * (x * x) * (x * x) || log(u) < 0.5 * x * x + d * (1 - v + log(v)))
+            return d * v * (shape < 1 ? pow(next_uniform(source), 1 / shape) : 1);
+    }
+}
+
+void fr_draw_gammas(const double *shapes, size_t sets, size_t count, const fr_philox *philox,
+                    double *out) {
+    fr_philox at = *philox;
+    for (size_t set = 0; set < sets; set++)
+        for (size_t i = 0; i < count; i++, fr_philox_skip(&at, FR_DRAW_BLOCKS)) {
+            gamma_source source = {.at = at};
+            out[i * sets + set] = gamma_of(shapes[set], &source);
+        }
+}

@@ -40,4 +40,9 @@ void fr_draw_edges(double *edges, size_t classes);
 void fr_draw_classes(const double *edges, size_t rows, size_t classes, size_t count,
                      const fr_philox *philox, int64_t *out);
 
+/* Draws `count` numbers of each of `sets` gamma distributions of these shapes and of scale 1, by
+   Marsaglia and Tsang. Those of a set are `sets` numbers apart; NaN where the shape is none. */
+void fr_draw_gammas(const double *shapes, size_t sets, size_t count, const fr_philox *philox,
+                    double *out);
+
 #endif

@@ -556,6 +556,8 @@ cdef extern from "base/draws.h" nogil:
     void fr_draw_edges(double *edges, size_t classes) noexcept
     void fr_draw_classes(const double *edges, size_t rows, size_t classes, size_t count,
                          const fr_philox *philox, int64_t *out) noexcept
+    void fr_draw_gammas(const double *shapes, size_t sets, size_t count, const fr_philox *philox,
+                        double *out) noexcept
 
 
 cdef extern from "image/augment.h" nogil:

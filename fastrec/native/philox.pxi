@@ -78,6 +78,31 @@ def philox_classes(const uint64_t[:, ::1] starts, const logit[:, :, ::1] logits,
     return result
 
 
+def philox_gammas(const uint64_t[:, ::1] starts, const double[:, ::1] shapes, Py_ssize_t count):
+    """Draw `count` numbers for each start and its shape parameters; the first may be for all.
+
+    Returns
+    -------
+    ndarray of float64, shape (starts, count, shapes)
+    """
+    cdef Py_ssize_t n = starts.shape[0], sets = shapes.shape[1], i
+    cdef bint own = shapes.shape[0] != 1
+    if starts.shape[1] != 3 or count < 0 or (own and shapes.shape[0] != n):
+        raise ValueError(f"{n} starts, {count} draws of {shapes.shape[0]} times {sets} shapes")
+    result = np.empty((n, count, sets), np.float64)
+    if result.size == 0:
+        return result
+    cdef double[:, :, ::1] out = result
+    cdef c.fr_philox philox
+    with nogil:
+        for i in range(n):
+            c.fr_philox_init(&philox, starts[i, 0], starts[i, 2])
+            c.fr_philox_seek(&philox, starts[i, 1])
+            c.fr_draw_gammas(&shapes[i if own else 0, 0], <size_t>sets, <size_t>count, &philox,
+                             &out[i, 0, 0])
+    return result
+
+
 @cython.final
 cdef class ShuffleQueue:
     """A bag of objects from which TensorFlow's RandomShuffleQueue would draw the same ones."""

@@ -174,8 +174,29 @@ static void classes_are_those_of_a_search(void) {
     }
 }
 
+/* Of a source of its own each, whatever others there are, and of the mean that they are to have. */
+static void gammas_are_drawn_one_by_one(void) {
+    const double shapes[] = {0.25, 1, 4, -1, NAN};
+    double out[5 * MOST], alone, sums[3] = {0};
+    const fr_philox first = at(UINT64_MAX - 3 * MOST * FR_DRAW_BLOCKS, 7);
+    fr_draw_gammas(shapes, 5, MOST, &first, out);
+    for (size_t set = 0; set < 5; set++)
+        for (size_t i = 0; i < MOST; i++) {
+            fr_philox philox = first;
+            fr_philox_skip(&philox, (set * MOST + i) * FR_DRAW_BLOCKS);
+            fr_draw_gammas(&shapes[set], 1, 1, &philox, &alone);
+            CHECK(set > 2 ? isnan(alone) && isnan(out[5 * i + set]) : alone == out[5 * i + set]);
+            if (set < 3) sums[set] += alone;
+        }
+    for (size_t set = 0; set < 3; set++)
+        CHECK(fabs(sums[set] / MOST - shapes[set]) < 0.2 * shapes[set]);
+    fr_draw_gammas(shapes, 0, MOST, &first, out);
+    fr_draw_gammas(shapes, 5, 0, &first, out);
+}
+
 int main(void) {
     classes_are_those_of_a_search();
+    gammas_are_drawn_one_by_one();
     const uint64_t ranges[] = {0, 1, 10, 0x7FFFFFFF, 0xFFFFFFFF};
     for (size_t count = 0; count < MOST; count += count < 20 ? 1 : 31)
         for (int k = FR_DRAW_UNIFORM; k <= FR_DRAW_ORDER; k++)

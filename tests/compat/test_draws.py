@@ -10,6 +10,7 @@ import pytest
 
 import fastrec.compat.v1 as tf1
 import fastrec.compat.v2 as tf2
+from fastrec import _core
 from fastrec.compat._tf.dtypes import as_dtype
 from fastrec.compat._tf.kernels.philox import Philox
 from fastrec.compat._tf.ops import Block, draws
@@ -221,6 +222,20 @@ def test_gammas_are_of_their_means_and_variances_and_the_same_one_by_one() -> No
     assert np.isnan(
         draws.GAMMA.kernel(start, np.array([], np.int32), np.array([-1.0], np.float32))
     ).all()
+
+
+@pytest.mark.parametrize("own", [False, True])
+def test_gammas_of_many_elements_are_those_of_each(own: bool) -> None:
+    starts = Philox(3, 4).starts(6 * 256, 5)
+    alphas = np.linspace(0.2, 3, 15 if own else 3).reshape((5, 3) if own else 3).astype(np.float32)
+    shape = Block(np.array([2], np.int32), False)
+    assert draws.GAMMA.block is not None
+    found = draws.GAMMA.block(5, Block(starts, True), shape, Block(alphas, own))
+    for i, start in enumerate(starts):
+        one = draws.GAMMA.kernel(start, shape.value, alphas[i] if own else alphas)
+        np.testing.assert_array_equal(found[i], one)
+    with pytest.raises(ValueError, match="5 starts, 2 draws of 3 times 1 shapes"):
+        _core.philox_gammas(starts, np.ones((3, 1)), 2)
 
 
 def test_a_gamma_is_drawn_for_each_element() -> None:

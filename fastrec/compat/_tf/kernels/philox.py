@@ -25,6 +25,7 @@ __all__ = [
     "blocks",
     "classes",
     "drawn",
+    "gammas",
     "normal",
     "scrambled",
     "uniform",
@@ -127,3 +128,15 @@ def classes(starts: Array, logits: Array, count: int, dtype: np.dtype[Any]) -> A
     rows = np.ascontiguousarray(starts).reshape(-1, 3)
     found = _core.philox_classes(rows, wide, count).astype(dtype, copy=False)
     return found.reshape(*starts.shape[:-1], *found.shape[1:])
+
+
+def gammas(starts: Array, sizes: Shape, alphas: Array, own: bool = False) -> Array:
+    """Numbers of gamma distributions: for each start `sizes` of each of the shape parameters.
+
+    Each start has shape parameters of its own where `own`.
+    """
+    rows = np.ascontiguousarray(starts).reshape(-1, 3)
+    each = alphas.shape[own:]
+    wide = alphas.astype(np.float64).reshape(len(rows) if own else 1, math.prod(each))
+    found = _core.philox_gammas(rows, wide, math.prod(sizes))
+    return found.reshape((*starts.shape[:-1], *sizes, *each)).astype(alphas.dtype)

@@ -278,11 +278,14 @@ CATEGORICAL = Drawing(
 
 
 def _gammas(start: Array, shape: Array, alphas: Array) -> Array:
-    from ..kernels.gammas import gammas  # which few programs draw
+    return philox.gammas(start, _sizes(shape), alphas)
 
-    sizes = _sizes(shape)
-    found = gammas(start, alphas.reshape(-1), math.prod(sizes))
-    return found.T.reshape((*sizes, *alphas.shape)).astype(alphas.dtype)
+
+def _gammas_of_many(elements: int, start: Block, shape: Block, alphas: Block) -> Any:
+    if shape.many or not isinstance(alphas.value, np.ndarray):
+        return None
+    starts = start.value if start.many else np.tile(start.value, (elements, 1))
+    return philox.gammas(starts, _sizes(shape.value), alphas.value, alphas.many)
 
 
 def _gammas_spec(specs: Sequence[Any], raws: Sequence[Any]) -> list[TypeSpec]:
@@ -296,7 +299,7 @@ def _gamma_blocks(shape: Any, alphas: Any) -> int | None:
     return None if count is None or each is None or None in each else count * math.prod(each)
 
 
-GAMMA = Drawing("RandomGamma", _gammas, _gammas_spec, blocks=_gamma_blocks)
+GAMMA = Drawing("RandomGamma", _gammas, _gammas_spec, _gammas_of_many, blocks=_gamma_blocks)
 
 
 # Images changed by numbers that were drawn.
