@@ -197,3 +197,23 @@ def test_what_comes_before_a_question_is_done_once() -> None:
     assert calls == [float(n) for n in range(8)]
     assert [0 <= x < 4 for x in found[:2]] == [True, True]
     assert all(x < -8 for x in found[4:])
+
+
+@pytest.mark.parametrize("late", [None, "for any", "for some"])
+def test_ways_draw_the_same_in_blocks_and_one_by_one(late: str | None) -> None:
+    def change(x: tf.Tensor) -> tf.Tensor:
+        chance = tf.random.uniform([], seed=3) + tf.random.gamma([], 0.5, seed=4)
+        if chance > 0.7:
+            chance = -chance * tf.cast(x, tf.float32)
+            if late == "for any":
+                chance -= tf.random.uniform([], seed=5)
+        elif late == "for some" and x == 40:
+            chance += tf.random.uniform([], seed=5)
+        return chance
+
+    numbers = tf.data.Dataset.range(70).map(change)
+    assert (numbers._node.blocks(16) is None) == (late == "for any")
+    blocks = [float(x) for batch in numbers.batch(16) for x in batch]
+    assert blocks == [float(x) for x in numbers]
+    assert len(set(blocks)) == 70
+    assert min(blocks) < 0 < max(blocks)

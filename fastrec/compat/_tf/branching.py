@@ -69,29 +69,45 @@ class Branches:
         return found
 
     def are_small(self) -> bool:
-        """Whether one of them, to its end, can be run for many elements at once."""
-        path: Path = ()
+        """Whether two of them, to their ends, can be run for many elements at once.
+
+        These have to draw all that they do before the first question.
+        """
         try:
-            while self._way(path)[1] is _Question:
-                path = (*path, False)
+            ends = [self._all_answered(answer)[0] for answer in (False, True)]
         except Exception:
             return False
-        trace = self._way(path)[0]
-        return not trace.draws and not trace.is_large
+        return not any(end.is_large or len(end.draws) > self._count_draws() for end in ends)
 
-    def run_block(self, count: int, columns: Sequence[Any]) -> tuple[Any, list[Any]]:
+    def _count_draws(self) -> int:
+        """How much is drawn before the first question."""
+        return len(self._way(())[0].draws)
+
+    def run_block(
+        self, count: int, columns: Sequence[Any], called: Called
+    ) -> tuple[Any, list[Any]]:
         """The structure of what the function returns, and columns of it, for `count` elements.
 
         Raises
         ------
         TypeError
-            When it draws numbers, or returns other types in other cases.
+            When it draws numbers after a question, or returns other types in other cases; nothing
+            is drawn then.
         """
-        return self._of_block((), count, columns)
+        draws = self._way(())[0].draws
+        states = [called.state(draw.start) for draw in draws]
+        before = [state.position for state in states]
+        drawn = [draw.many(state, count) for draw, state in zip(draws, states, strict=True)]
+        try:
+            return self._of_block((), count, [*columns, *drawn])
+        except Exception:
+            for state, position in zip(states, before, strict=True):
+                state.position = position
+            raise
 
     def _of_block(self, path: Path, count: int, columns: Sequence[Any]) -> tuple[Any, list[Any]]:
         trace, structure = self._way(path)
-        if trace.draws:
+        if len(trace.draws) != self._count_draws():
             raise TypeError("numbers are drawn for one element after the other")
         found = trace.run_block(count, columns)
         if structure is not _Question:
@@ -130,22 +146,21 @@ class Branches:
         None where they are not known.
         """
         try:
-            (structure, specs), (other, others) = map(self._all_answered, (True, False))
+            (one, structure), (two, other) = map(self._all_answered, (True, False))
         except Exception:  # which a call with values raises, if it comes to that
             return None
+        specs, others = one.specs, two.specs
         pairs = list(zip(specs, others, strict=False))
         alike = all(type(a) is type(b) and a.dtype is b.dtype for a, b in pairs)
         if structure != other or not alike or len(specs) != len(others):
             return None
         return structure, [common(*pair) for pair in pairs]
 
-    def _all_answered(self, answer: bool) -> tuple[Any, list[TypeSpec]]:
+    def _all_answered(self, answer: bool) -> tuple[Trace, Any]:
         path: Path = ()
-        while True:
-            trace, structure = self._way(path)
-            if structure is not _Question:
-                return structure, trace.specs
+        while (found := self._way(path))[1] is _Question:
             path = (*path, answer)
+        return found
 
 
 def _differ(one: Any, other: Any) -> bool:

@@ -106,10 +106,11 @@ class EagerMap(Untraced):
             return None
         if (blocks := node.blocks(count)) is None:
             return None
-        call = functools.partial(self._call, self._function.states())
+        states = self._function.states()
+        call = functools.partial(self._call, states)
 
         def of_block(count: int, columns: list[Any]) -> Block:
-            structure, found = ways.run_block(count, columns)
+            structure, found = ways.run_block(count, columns, Called(states))
             self._learn(structure, next(elements((count, found))))
             return count, found
 
