@@ -229,10 +229,10 @@ def as_array(value: Any) -> NDArray[Any]:
     """Strings, however they are kept, as an object array of bytes; numbers as they are."""
     if isinstance(value, np.ndarray):
         return value
-    if isinstance(value, fastrec.Bytes):
-        return value.to_numpy()
     if isinstance(value, np.generic) and not isinstance(value, bytes):
         return np.asarray(value)
+    if isinstance(value, fastrec.Bytes):
+        return value.to_numpy()
     return _string_array(value)
 
 
