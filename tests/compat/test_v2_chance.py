@@ -201,7 +201,7 @@ def test_what_comes_before_a_question_is_done_once() -> None:
 
 @pytest.mark.parametrize("late", [None, "for any", "for some"])
 def test_ways_draw_the_same_in_blocks_and_one_by_one(late: str | None) -> None:
-    def change(x: tf.Tensor) -> tf.Tensor:
+    def change(x: Any) -> Any:
         chance = tf.random.uniform([], seed=3) + tf.random.gamma([], 0.5, seed=4)
         if chance > 0.7:
             chance = -chance * tf.cast(x, tf.float32)

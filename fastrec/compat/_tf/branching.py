@@ -22,6 +22,7 @@ from .trace import Trace
 __all__ = ["Branches"]
 
 _MOST_WAYS = 64  # more are those of a loop, or of a function that never does the same
+_MOST_QUESTIONS = 16  # of which all are answered alike
 
 Path = tuple[bool, ...]
 
@@ -94,16 +95,13 @@ class Branches:
             When it draws numbers after a question, or returns other types in other cases; nothing
             is drawn then.
         """
-        draws = self._way(())[0].draws
-        states = [called.state(draw.start) for draw in draws]
-        before = [state.position for state in states]
-        drawn = [draw.many(state, count) for draw, state in zip(draws, states, strict=True)]
-        try:
+        trace = self._way(())[0]
+        with called.drawing():
+            drawn = [
+                draw.many(called.state(draw.start, place), count)
+                for draw, place in zip(trace.draws, trace.places, strict=True)
+            ]
             return self._of_block((), count, [*columns, *drawn])
-        except Exception:
-            for state, position in zip(states, before, strict=True):
-                state.position = position
-            raise
 
     def _of_block(self, path: Path, count: int, columns: Sequence[Any]) -> tuple[Any, list[Any]]:
         trace, structure = self._way(path)
@@ -160,6 +158,8 @@ class Branches:
         path: Path = ()
         while (found := self._way(path))[1] is _Question:
             path = (*path, answer)
+            if len(path) > _MOST_QUESTIONS:  # the other ways are for elements
+                raise TypeError("too many questions")
         return found
 
 

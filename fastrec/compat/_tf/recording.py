@@ -36,6 +36,7 @@ __all__ = [
     "Unfit",
     "calling",
     "current_call",
+    "drawing",
     "raw_of",
     "reference",
     "repeated",
@@ -384,6 +385,24 @@ class Called(_Draws):
         at = place or self._place()
         found: T | None = self._states.get(at)
         return self._states.setdefault(at, make()) if found is None else found
+
+    def drawing(self) -> contextlib.AbstractContextManager[None]:
+        """While it draws what is drawn again if it fails."""
+        return drawing(self._states)
+
+
+@contextlib.contextmanager
+def drawing(states: dict[Any, Any]) -> Iterator[None]:
+    """While numbers are drawn from states, which are as they were if that fails."""
+    before = {key: state.position for key, state in states.items()}
+    try:
+        yield
+    except Exception:
+        for key in states.keys() - before.keys():
+            del states[key]
+        for key, position in before.items():
+            states[key].position = position
+        raise
 
 
 # The function that a data set calls now.

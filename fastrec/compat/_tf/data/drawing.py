@@ -10,6 +10,7 @@ from ..columns import column_of, rows_of
 from ..errors import OpError
 from ..ops import Block as Given
 from ..ops import refused
+from ..recording import drawing
 from ..seeds import kept_for_run
 from ..specs import TypeSpec
 from ..trace import Trace
@@ -81,15 +82,11 @@ class Drawn(Node):
         return (*value, *next(zip(*map(rows_of, columns[len(value) :]), strict=True)))
 
     def _of_block(self, states: dict[Any, Any], count: int, columns: list[Any]) -> Block:
-        before = {key: state.position for key, state in states.items()}
+        given = [Given(column, True) for column in columns]
         try:
-            given = [Given(column, True) for column in columns]
-            return count, [*columns, *self._trace.draws_of(count, given, states)]
-        except Exception as error:  # as nothing came of it, it is drawn again
-            for key in states.keys() - before.keys():
-                del states[key]
-            for key, position in before.items():
-                states[key].position = position
+            with drawing(states):
+                return count, [*columns, *self._trace.draws_of(count, given, states)]
+        except Exception as error:
             if isinstance(error, (IndexError, ValueError)):
                 error = refused(error)
             raise failed(error, "Map") if isinstance(error, OpError) else error from error.__cause__

@@ -87,12 +87,18 @@ class EagerMap(Untraced):
 
     def _made(self, states: dict[Any, Any], value: Value) -> tuple[Any, list[Any]]:
         if self._branches is not None and lowering():
+            called = Called(states)
+            failure = None
             try:
-                return self._branches(value, Called(states))
-            except OpError:
-                raise
+                with called.drawing():
+                    try:
+                        return self._branches(value, called)
+                    except OpError as error:  # of this element, which has drawn
+                        failure = error
             except Exception:  # called with values it says what is wrong, if anything is
                 self._branches = None
+            if failure is not None:
+                raise failure
         return self._function(value, states)
 
     def values(self, fast: bool = True) -> Values:
