@@ -12,7 +12,7 @@ from v2_programs import results
 
 import fastrec.compat.v2 as tf
 from fastrec.compat._tf.ops import Op
-from fastrec.compat._tf.recording import run
+from fastrec.compat._tf.tracing.recording import run
 
 
 @pytest.mark.parametrize("name", PROGRAMS)

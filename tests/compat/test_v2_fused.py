@@ -12,8 +12,8 @@ import pytest
 import fastrec
 import fastrec.compat.v2 as tf
 from fastrec import _core
-from fastrec.compat._tf import fusing
 from fastrec.compat._tf.data.mapping import Map
+from fastrec.compat._tf.tracing import fusing
 from fastrec.images import augment
 
 MEANS = [0.485, 0.456, 0.406]

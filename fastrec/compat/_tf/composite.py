@@ -17,9 +17,9 @@ from .ops import ragged_rows as of_rows
 from .ops import sparse as of_sparse
 from .ops.picking import index_of, python_number
 from .ops.ragged import normal
-from .recording import SYMBOL_WRAPPERS, WRAPPERS, Symbol, run, wrap
 from .specs import RaggedTensorSpec, SparseTensorSpec, TypeSpec
 from .tensor import OPERATORS, TensorShape, as_array, convert_to_tensor
+from .tracing.recording import SYMBOL_WRAPPERS, WRAPPERS, Symbol, run, wrap
 
 __all__ = [
     "Methods",

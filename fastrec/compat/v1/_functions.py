@@ -14,8 +14,6 @@ from typing import Any, NamedTuple
 
 import fastrec
 
-from .._tf import recording as _calls
-from .._tf.choices import chosen
 from .._tf.kernels.philox import Philox
 from .._tf.ops import Block, Op
 from .._tf.ops.draws import Drawing, Starts
@@ -23,6 +21,8 @@ from .._tf.seeds import running
 from .._tf.specs import TensorSpec, TypeSpec
 from .._tf.structure import flatten, pack
 from .._tf.tensor import as_array, convert_to_tensor
+from .._tf.tracing import recording as _calls
+from .._tf.tracing.choices import chosen
 from ._composites import (
     COMPOSITES,
     SparseTensor,

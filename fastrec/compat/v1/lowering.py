@@ -26,11 +26,11 @@ from .._tf.columns import column_of, size_of
 from .._tf.data.explaining import explain_step, explaining
 from .._tf.data.streams import elements
 from .._tf.ops import Block as Columns
-from .._tf.recording import Recording, Unfit, calling
 from .._tf.shape import TensorShape
 from .._tf.specs import TensorSpec
 from .._tf.tensor import as_array
-from .._tf.trace import Trace
+from .._tf.tracing.recording import Recording, Unfit, calling
+from .._tf.tracing.trace import Trace
 from ._attempts import Cancellation
 from ._draws import state_of
 from ._functions import Way, dependent, drawing, emit

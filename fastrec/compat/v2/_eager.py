@@ -14,8 +14,8 @@ from .._tf.dtypes import DType, as_dtype, bool_, short_name
 from .._tf.errors import InvalidArgumentError, OpError
 from .._tf.faces import Version
 from .._tf.ops import Op, geometry, invalid
-from .._tf.recording import run
 from .._tf.tensor import EagerTensor, Tensor, convert_to_tensor, mismatch
+from .._tf.tracing.recording import run
 
 __all__ = ["EAGER", "alike", "checked", "integers", "pair", "refused_type"]
 

@@ -13,8 +13,8 @@ from .._tf.faces.picking import Picking
 from .._tf.faces.reductions import Reductions
 from .._tf.ops import picking as rows
 from .._tf.ops.arithmetic import SELECT
-from .._tf.recording import run
 from .._tf.tensor import Tensor
+from .._tf.tracing.recording import run
 from ._eager import EAGER, checked, pair
 
 if TYPE_CHECKING:

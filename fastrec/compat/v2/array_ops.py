@@ -10,8 +10,8 @@ import numpy as np
 from .._tf.dtypes import bool_, int16, int32, int64
 from .._tf.faces import functions_of
 from .._tf.ops import picking as rows
-from .._tf.recording import Symbol, run
 from .._tf.tensor import OPERATORS, EagerTensor, Tensor, TensorShape, convert_to_tensor
+from .._tf.tracing.recording import Symbol, run
 from ._eager import refused_type
 from ._faces import arrays, picking, products
 

@@ -11,8 +11,8 @@ import numpy as np
 
 from .._tf import errors as _errors
 from .._tf.ops import Op
-from .._tf.recording import Symbol, Unfit, run
 from .._tf.tensor import as_array, convert_to_tensor
+from .._tf.tracing.recording import Symbol, Unfit, run
 from .functions import cond
 
 __all__ = [
@@ -167,7 +167,7 @@ def switch_case(
     pairs = dict(branch_fns if isinstance(branch_fns, dict) else _numbered(branch_fns))
     last = max(pairs)
     if isinstance(branch_index, Symbol):
-        from .._tf.choices import chosen  # which other functions do without
+        from .._tf.tracing.choices import chosen  # which other functions do without
 
         numbers = sorted(pairs)
         functions = [*[pairs[number] for number in numbers], *([default] if default else [])]

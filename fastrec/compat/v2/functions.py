@@ -14,9 +14,9 @@ import numpy as np
 from .._tf.dtypes import as_dtype, short_name
 from .._tf.errors import of_python
 from .._tf.ops import Op
-from .._tf.recording import Symbol, Unfit, current_call, run, wrap
 from .._tf.specs import TensorSpec, TypeSpec
 from .._tf.tensor import EagerTensor, Tensor, convert_to_tensor
+from .._tf.tracing.recording import Symbol, Unfit, current_call, run, wrap
 
 __all__ = [
     "cond",
@@ -128,7 +128,7 @@ def cond(
 ) -> Any:
     """Return the result of one of two functions."""
     if isinstance(pred, Symbol):
-        from .._tf.choices import chosen  # which other functions do without
+        from .._tf.tracing.choices import chosen  # which other functions do without
 
         with contextlib.suppress(Unfit):
             return chosen(pred, [false_fn, true_fn], {0: 0, 1: 1})

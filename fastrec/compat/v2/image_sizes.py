@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from .._tf.ops import geometry
-from .._tf.recording import Symbol, run
 from .._tf.tensor import _holds_symbol, convert_to_tensor
+from .._tf.tracing.recording import Symbol, run
 from ._eager import EAGER
 
 __all__ = ["ResizeMethod", "resize", "resize_with_pad"]

@@ -18,10 +18,10 @@ from .._tf.composite import SparseTensor
 from .._tf.dtypes import as_dtype, short_name
 from .._tf.faces import functions_of as _functions_of
 from .._tf.ops import Op
-from .._tf.recording import run
 from .._tf.records import TFRecordOptions, TFRecordWriter
 from .._tf.specs import TensorSpec
 from .._tf.tensor import as_array, convert_to_tensor
+from .._tf.tracing.recording import run
 from .._tf.uncovered import uncovered
 from ._faces import codecs as _codecs
 from ._faces import parsers as _parsers
@@ -137,7 +137,7 @@ def deserialize_many_sparse(
 ) -> Any:
     """Rows of what :func:`serialize_sparse` makes, as one sparse tensor of a dimension more."""
     from .._tf.columns import batch_of
-    from .._tf.recording import wrap
+    from .._tf.tracing.recording import wrap
 
     rows = []
     for indices, values, shape in convert_to_tensor(serialized_sparse, "string").array.tolist():

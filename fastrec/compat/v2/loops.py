@@ -13,9 +13,9 @@ from .._tf import nest
 from .._tf.dtypes import as_dtype
 from .._tf.errors import OutOfRangeError
 from .._tf.ops import invalid
-from .._tf.recording import Recording, Symbol, Unfit, current_call, repeated
 from .._tf.structure import flatten, pack
 from .._tf.tensor import EagerTensor, TensorShape, convert_to_tensor
+from .._tf.tracing.recording import Recording, Symbol, Unfit, current_call, repeated
 from .array_ops import concat, split, stack
 
 __all__ = ["TensorArray", "foldl", "foldr", "map_fn", "scan", "vectorized_map", "while_loop"]
@@ -40,7 +40,7 @@ def map_fn(
     structure, leaves = flatten(elems, lists=True)
     wanted = dtype if fn_output_signature is None else fn_output_signature
     if any(isinstance(leaf, Symbol) for leaf in leaves):
-        from .._tf.row_loops import mapped_rows  # which other functions do without
+        from .._tf.tracing.loops import mapped_rows  # which other functions do without
 
         def of_row(*row: Any) -> Any:
             return _of_type(fn(pack(structure, row)), wanted)
@@ -101,7 +101,7 @@ def _folded_symbols(
     kind, held = (structure, None) if initial is None else flatten(initial, lists=True)
     if not any(isinstance(leaf, Symbol) for leaf in [*leaves, *(held or ())]):
         raise Unfit("values that are there")
-    from .._tf.row_loops import folded_rows  # which other functions do without
+    from .._tf.tracing.loops import folded_rows  # which other functions do without
 
     def of_parts(before: Any, row: Any) -> Any:
         return fn(pack(kind, before), pack(structure, row))
@@ -187,7 +187,7 @@ def _looped_symbols(
     structure, leaves = flatten(tuple(values), lists=True)
     if not isinstance(current_call(), Recording) or any(isinstance(x, TensorArray) for x in leaves):
         raise Unfit("values that are there")
-    from .._tf.row_loops import looped  # which other functions do without
+    from .._tf.tracing.loops import looped  # which other functions do without
 
     def step(*parts: Any) -> Any:
         return body(*pack(structure, parts))

@@ -12,8 +12,8 @@ from .._tf.errors import InvalidArgumentError
 from .._tf.faces import functions_of
 from .._tf.ops import Op
 from .._tf.ops import arithmetic as rows
-from .._tf.recording import run
 from .._tf.tensor import OPERATORS, Tensor
+from .._tf.tracing.recording import run
 from ._eager import pair
 from ._faces import bitwise, math, reductions
 

@@ -20,9 +20,9 @@ from .._tf.faces.image_draws import functions
 from .._tf.kernels import philox
 from .._tf.ops.draws import NORMAL, TRUNCATED_NORMAL, CountedStarts, Drawing, Starts
 from .._tf.ops.joining import PACK
-from .._tf.recording import Called, DrawOfPart, Recording, Symbol, current_call, raw_of, run
 from .._tf.seeds import generator, graph_seed, set_seed
 from .._tf.tensor import convert_to_tensor
+from .._tf.tracing.recording import Called, DrawOfPart, Recording, Symbol, current_call, raw_of, run
 from .._tf.uncovered import uncovered
 from ._eager import EAGER, integers
 

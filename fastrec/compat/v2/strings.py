@@ -13,9 +13,9 @@ from .._tf.composite import RaggedTensor
 from .._tf.faces import functions_of as _functions_of
 from .._tf.ops import Op
 from .._tf.ops.cutting import SPLIT_ONE, Cut
-from .._tf.recording import run
 from .._tf.specs import RaggedTensorSpec, TypeSpec
 from .._tf.tensor import as_array, convert_to_tensor
+from .._tf.tracing.recording import run
 from ._faces import strings as _strings
 
 globals().update(_functions_of(_strings))

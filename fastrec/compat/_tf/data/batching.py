@@ -23,7 +23,7 @@ from ..specs import (
     unbatched,
 )
 from ..tensor import as_array
-from ..trace import Trace
+from ..tracing.trace import Trace
 from .mapping import Map, Parsable
 from .native import parsed_batches, with_fallback
 from .pipeline import UNKNOWN, Node, invalid

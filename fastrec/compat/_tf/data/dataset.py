@@ -13,11 +13,11 @@ import numpy as np
 from ..dtypes import as_dtype
 from ..errors import of_python
 from ..record_options import as_path
-from ..recording import wrap
 from ..seeds import SeedSource, draws, get_seed
 from ..specs import DatasetSpec, TensorSpec
 from ..structure import LEAF, flatten, pack
 from ..tensor import EagerTensor, convert_to_tensor
+from ..tracing.recording import wrap
 from . import flow as _flow
 from .chaining import AUTOTUNE, Chain
 from .functions import Scalar, hidden, shown

@@ -10,10 +10,10 @@ from ..columns import column_of, rows_of
 from ..errors import OpError
 from ..ops import Block as Given
 from ..ops import refused
-from ..recording import drawing
 from ..seeds import kept_for_run
 from ..specs import TypeSpec
-from ..trace import Trace
+from ..tracing.recording import drawing
+from ..tracing.trace import Trace
 from .functions import failed
 from .pipeline import Node
 from .streams import (

@@ -11,15 +11,15 @@ from typing import Any
 
 import numpy as np
 
-from ..branching import Branches
 from ..columns import Variants
 from ..errors import InvalidArgumentError, OpError, OutOfRangeError
-from ..recording import CALLERS, Called, Mistake, Unfit, calling, raw_of, wrap
 from ..seeds import kept_for_run, running
 from ..specs import TypeSpec
 from ..structure import LEAF, flatten, pack
 from ..tensor import EagerTensor, Tensor, convert_to_tensor
-from ..trace import Trace, traced
+from ..tracing.branching import Branches
+from ..tracing.recording import CALLERS, Called, Mistake, Unfit, calling, raw_of, wrap
+from ..tracing.trace import Trace, traced
 from .explaining import explain, explaining
 from .pipeline import Node, lowering
 from .streams import (

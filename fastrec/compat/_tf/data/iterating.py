@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 
 from .. import errors as _errors
-from ..recording import wrap
 from ..seeds import running
 from ..specs import DatasetSpec, TensorSpec, TypeSpec
 from ..structure import LEAF, flatten, pack, packer, parts_along
 from ..tensor import TensorShape, convert_to_tensor
+from ..tracing.recording import wrap
 from .functions import hidden, shown
 from .pipeline import Node, spec_of
 from .streams import Value

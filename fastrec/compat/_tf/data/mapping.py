@@ -9,7 +9,7 @@ from typing import Any
 
 from ..errors import OpError
 from ..specs import TypeSpec
-from ..trace import Trace
+from ..tracing.trace import Trace
 from .drawing import Drawn
 from .functions import Function, failed
 from .native import with_fallback

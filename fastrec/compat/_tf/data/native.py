@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 import fastrec
 
-from ..trace import Trace
+from ..tracing.trace import Trace
 from .pipeline import Node, lowering
 from .sources import Records
 from .streams import Blocks, passed_over, steps

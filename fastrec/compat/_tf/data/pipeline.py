@@ -16,9 +16,9 @@ from typing import Any
 
 from .. import errors as _errors
 from ..columns import Variants
-from ..recording import wrap
 from ..specs import DatasetSpec, NoneTensorSpec, TensorSpec, TypeSpec
 from ..structure import pack
+from ..tracing.recording import wrap
 from .streams import AHEAD, Blocks, Values, to_blocks, to_values
 
 __all__ = [

@@ -16,10 +16,10 @@ from .. import errors as _errors
 from ..columns import Variants, rows_of
 from ..record_errors import data_error
 from ..record_options import as_path, compression_of
-from ..recording import wrap
 from ..specs import TensorSpec, TypeSpec, unbatched
 from ..structure import LEAF
 from ..tensor import convert_to_tensor
+from ..tracing.recording import wrap
 from .pipeline import INFINITE, UNKNOWN, Node, loose_spec
 from .streams import Block, Blocks, Values, steps
 

@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..errors import OpError
-from ..recording import Called
 from ..seeds import looking_ahead
 from ..specs import TypeSpec
 from ..structure import LEAF
+from ..tracing.recording import Called
 from .functions import Function, failed
 from .pipeline import Node, loose_spec, lowering
 from .streams import (

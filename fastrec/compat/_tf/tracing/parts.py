@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from . import nest
-from .ops import Op
+from .. import nest
+from ..ops import Op
+from ..specs import TypeSpec
+from ..structure import LEAF
+from ..tensor import Tensor, convert_to_tensor
 from .recording import DrawOfPart, Recording, Unfit, current_call
-from .specs import TypeSpec
-from .structure import LEAF
-from .tensor import Tensor, convert_to_tensor
 from .trace import traced
 
 __all__ = ["Part", "noted", "tracing"]

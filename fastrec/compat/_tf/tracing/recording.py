@@ -18,11 +18,11 @@ import numpy as np
 
 import fastrec
 
-from .columns import Variants
-from .dtypes import DType
-from .ops import Draw, Op, refused
-from .specs import TensorSpec, TypeSpec, sample
-from .tensor import EagerTensor, Tensor, TensorShape
+from ..columns import Variants
+from ..dtypes import DType
+from ..ops import Draw, Op, refused
+from ..specs import TensorSpec, TypeSpec, sample
+from ..tensor import EagerTensor, Tensor, TensorShape
 
 __all__ = [
     "CALLERS",

@@ -18,9 +18,9 @@ import numpy as np
 from fastrec import _core
 from fastrec.images.augment import distort
 
-from .ops import Block, Op
-from .ops.draws import crop_begins
-from .specs import TypeSpec
+from ..ops import Block, Op
+from ..ops.draws import crop_begins
+from ..specs import TypeSpec
 from .trace import columns_of
 
 if TYPE_CHECKING:

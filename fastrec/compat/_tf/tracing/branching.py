@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from .columns import joined, taken
-from .ops import Draw
+from ..columns import joined, taken
+from ..ops import Draw
+from ..specs import TypeSpec, common
 from .recording import Called, Undecided
-from .specs import TypeSpec, common
 from .trace import Trace
 
 __all__ = ["Branches"]

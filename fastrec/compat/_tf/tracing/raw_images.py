@@ -17,7 +17,7 @@ import numpy as np
 import fastrec
 from fastrec import FixedLenFeature, RawFeature
 
-from .ops import Block, Op
+from ..ops import Block, Op
 from .recording import Node
 from .trace import live
 

@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from . import nest
-from .columns import joined, taken
-from .ops import Block, Op, invalid
+from .. import nest
+from ..columns import joined, taken
+from ..ops import Block, Op, invalid
+from ..specs import TypeSpec, common
 from .parts import Part, noted, tracing
 from .recording import Mistake, Symbol, raw_of
-from .specs import TypeSpec, common
 from .trace import Trace, as_column
 
 __all__ = ["chosen"]

@@ -12,8 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from .columns import column_of, rows_of, size_of
-from .ops import Block, Draw, Parsing, refused
+from ..columns import column_of, rows_of, size_of
+from ..ops import Block, Draw, Parsing, refused
+from ..specs import TypeSpec
 from .recording import (
     CALLERS,
     DrawOfPart,
@@ -25,7 +26,6 @@ from .recording import (
     reference,
     spec_of,
 )
-from .specs import TypeSpec
 
 __all__ = ["Trace", "as_column", "columns_of", "live", "traced"]
 

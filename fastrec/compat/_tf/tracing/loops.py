@@ -10,12 +10,12 @@ import numpy as np
 
 import fastrec
 
-from .columns import arrays_of, column_of, flat_values, refilled, rows_of
-from .ops import Block, Op, invalid
+from ..columns import arrays_of, column_of, flat_values, refilled, rows_of
+from ..ops import Block, Op, invalid
+from ..specs import TensorSpec, TypeSpec, batched, common, unbatched
+from ..tensor import as_array, convert_to_tensor
 from .parts import Part, noted, tracing
 from .recording import Unfit, raw_of, spec_of
-from .specs import TensorSpec, TypeSpec, batched, common, unbatched
-from .tensor import as_array, convert_to_tensor
 from .trace import Trace, as_column
 
 __all__ = ["folded_rows", "looped", "mapped_rows"]
