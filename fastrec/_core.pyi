@@ -305,6 +305,13 @@ def cut_strings(
     skip_empty: bool,
     skip_nothing: bool,
 ) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64], npt.NDArray[np.int64]]: ...
+def read_numbers(
+    data: npt.NDArray[np.uint8],
+    offsets: npt.NDArray[np.int64],
+    dtype: np.dtype[Any],
+    first: int = 0,
+    step: int = 1,
+) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64]]: ...
 
 PIECE: np.dtype[Any]
 

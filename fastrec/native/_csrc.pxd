@@ -388,6 +388,14 @@ cdef extern from "base/strings.h" nogil:
                         const fr_cut *cut, uint8_t *out, int64_t *begins,
                         int64_t *splits) noexcept
 
+
+cdef extern from "base/numbers.h" nogil:
+    ctypedef enum fr_number_type:
+        FR_NUMBER_FLOAT32
+
+    size_t fr_numbers_read(const uint8_t *data, const int64_t *offsets, size_t step, size_t count,
+                           fr_number_type type, void *out, int64_t *left) noexcept
+
 cdef extern from "example/sparse_indices.h" nogil:
     int64_t fr_sparse_indices(const int64_t *splits, size_t rows, int64_t *indices) noexcept
     void fr_sparse_nested_indices(const int64_t *records, size_t count, const int64_t *splits,

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 
+cdef tuple NUMBER_TYPES = ("float32", "float64", "int32", "int64", "uint32", "uint64")
+
 
 cdef int check_strings(const uint8_t[::1] data, const int64_t[::1] offsets) except -1:
     if offsets.shape[0] == 0:
@@ -77,3 +79,40 @@ def cut_strings(
             &data[0] if last > first else NULL, &offsets[0], count, &how,
             &out[0] if size else NULL, &places[0], &numbers[0])
     return parts, begins[:numbers[count] + 1], splits
+
+
+def read_numbers(
+        const uint8_t[::1] data, const int64_t[::1] offsets, dtype, size_t first=0, size_t step=1):
+    """Read the numbers that strings spell in decimal digits, rounded once.
+
+    Parameters
+    ----------
+    data : ndarray of uint8
+    offsets : ndarray of int64, shape (n + 1,)
+    dtype : numpy.dtype
+        ``float32``, ``float64``, or an integer of as many bits.
+    first, step : int, optional
+        The number of the first string to read, and how far the next one is from it.
+
+    Returns
+    -------
+    numbers : ndarray of `dtype`
+    left : ndarray of int64
+        Places of the strings that were not read, which are wrong or take long to round.
+    """
+    cdef int code = NUMBER_TYPES.index(dtype.name)
+    cdef size_t count, others
+    cdef uint8_t[::1] out
+    cdef int64_t[::1] places
+    check_strings(data, offsets)
+    if step < 1:
+        raise ValueError("step must be at least 1, got 0")
+    count = len(range(first, offsets.shape[0] - 1, step))
+    if count == 0 or data.shape[0] == 0:
+        return np.zeros(count, dtype.name), np.arange(count)
+    numbers, left = np.empty(count, dtype.name), np.empty(count, np.int64)
+    out, places = numbers.view(np.uint8), left
+    with nogil:
+        others = c.fr_numbers_read(
+            &data[0], &offsets[first], step, count, <c.fr_number_type>code, &out[0], &places[0])
+    return numbers, left[:others]

@@ -12,7 +12,7 @@ import numpy as np
 from fastrec import Bytes, _core
 
 from ..errors import InvalidArgumentError
-from .numbers import NotANumber, digits_of, number_of, numbers_of
+from .numbers import NotANumber, number_of
 
 __all__ = ["Field", "column_of_texts", "fields_of", "read_lines", "value_of"]
 
@@ -96,10 +96,13 @@ def read_lines(
         For a line with another number of fields, or a field of another type.
     """
     chosen = range(len(fields)) if columns is None else columns
-    plain = _plain_columns(lines, delimiter, chosen, len(fields) if columns is None else None)
+    plain = _plain_texts(lines, delimiter, chosen, len(fields) if columns is None else None)
     if plain is not None:
+        found, width = plain
         try:
-            return [_column_of(t, f, missing) for t, f in zip(plain, fields, strict=True)]
+            return [
+                _column_of(found, n, width, f, missing) for n, f in zip(chosen, fields, strict=True)
+            ]
         except InvalidArgumentError:
             pass  # one line after the other says what is wrong
     rows: list[list[bytes]] = []
@@ -119,10 +122,13 @@ def read_lines(
         raise
 
 
-def _plain_columns(
+def _plain_texts(
     lines: Bytes, delimiter: bytes, columns: Sequence[int], count: int | None
-) -> list[Bytes] | None:
-    """The texts of columns; None where lines have more in them than text between delimiters."""
+) -> tuple[Bytes, int] | None:
+    """The texts of lines, one line after the other, and how many each has.
+
+    None where lines have more in them than text between delimiters, or other columns.
+    """
     data = lines.data[lines.offsets[0] : lines.offsets[-1]]
     if len(lines) < _WORTH or _SPECIAL.search(data.data):
         return None
@@ -135,28 +141,42 @@ def _plain_columns(
         return None
     if max(columns, default=0) >= width:
         return None
-    order = np.add.outer(np.array(columns, np.int64), np.arange(len(lines)) * width)
-    texts = Bytes(cut, offsets).take(order.reshape(-1))
-    return [texts[at : at + len(lines)] for at in range(0, order.size, len(lines))]
+    return Bytes(cut, offsets), width
 
 
-def _column_of(texts: Bytes, field: Field, missing: bytes) -> Any:
-    """What the texts of a column spell, without Python objects where that can be."""
-    filled = np.diff(texts.offsets) > 0
-    if missing:
-        return column_of_texts(texts.to_list(), field, missing)
+def _column_of(texts: Bytes, first: int, step: int, field: Field, missing: bytes) -> Any:
+    """What every text spells that is `step` behind the one before, beginning with `first`.
+
+    Raises
+    ------
+    InvalidArgumentError
+        When one of them is wrong; :func:`value_of` says which.
+    """
     if field.dtype.hasobject:
-        whole = filled.all() or field.default == b""
-        return texts if whole else column_of_texts(texts.to_list(), field, missing)
-    if filled.all():
-        found = digits_of(texts.data, texts.offsets, field.dtype)
-        return column_of_texts(texts.to_list(), field, missing) if found is None else found
-    if field.default is None:
-        raise _invalid("a field is required but missing")
-    found = np.full(len(texts), field.default, field.dtype)
-    if filled.any():
-        found[filled] = _column_of(texts.take(np.flatnonzero(filled)), field, missing)
-    return found
+        found = texts.take(np.arange(first, len(texts), step))
+        if not missing and (field.default == b"" or np.diff(found.offsets).all()):
+            return found
+        values = [value_of(text, field, missing, 0, "") for text in found]
+        return np.fromiter(values, object, len(values))
+    numbers, left = _core.read_numbers(texts.data, texts.offsets, field.dtype, first, step)
+    if _spells(missing, field.dtype):
+        left = np.arange(len(numbers))  # any of them may stand for nothing
+    begins, ends = (texts.offsets[first + n :: step][left] for n in range(2))
+    nothing = begins == ends
+    if nothing.any():
+        numbers[left[nothing]] = value_of(b"", field, missing, 0, "")
+    for n in np.flatnonzero(~nothing).tolist():
+        text = texts.data[begins[n] : ends[n]].tobytes()
+        numbers[left[n]] = value_of(text, field, missing, 0, "")
+    return numbers
+
+
+def _spells(text: bytes, dtype: np.dtype[Any]) -> bool:
+    try:
+        number_of(text, dtype)
+    except NotANumber:
+        return False
+    return True
 
 
 def _check(rows: Sequence[Sequence[bytes]], fields: Sequence[Field], missing: bytes) -> None:
@@ -174,13 +194,13 @@ def column_of_texts(texts: Sequence[bytes], field: Field, missing: bytes) -> np.
     InvalidArgumentError
         When one of them is wrong; :func:`value_of` says which.
     """
-    if all(texts) and (not missing or missing not in texts):
-        if field.dtype.hasobject:
-            return np.fromiter(texts, object, len(texts))
-        if (numbers := numbers_of(list(texts), field.dtype)) is not None:
-            return numbers
-    values = (value_of(text, field, missing, 0, "") for text in texts)
-    return np.fromiter(values, field.dtype, len(texts))
+    if field.dtype.hasobject:
+        values = texts
+        if not all(texts) or missing in texts:
+            values = [value_of(text, field, missing, 0, "") for text in texts]
+        return np.fromiter(values, object, len(texts))
+    found: np.ndarray[Any, Any] = _column_of(Bytes.from_list(texts), 0, 1, field, missing)
+    return found
 
 
 def value_of(part: bytes, field: Field, missing: bytes, number: int, row: str) -> Any:

@@ -3,24 +3,31 @@
 
 from __future__ import annotations
 
+import decimal
 import functools
+import math
 import re
+from collections.abc import Callable
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
-__all__ = ["NotANumber", "digits_of", "number_of", "numbers_of"]
+from fastrec import Bytes, _core
 
-_FITTING_DIGITS = 9  # which are a number of every type
-_TENS = 10 ** np.arange(_FITTING_DIGITS)
+__all__ = ["NotANumber", "number_of", "numbers_of"]
 
-_WHOLE = re.compile(rb"\s*[+-]?\d+\s*\Z")
+_WHOLE = re.compile(rb"\s*([+-]?)(\d+)\s*\Z")
+_MOST_DIGITS = 20  # of an integer
 _REAL = re.compile(
-    rb"\s*[+-]?(?:\d+\.?\d*(?:[eE][+-]?\d+)?|\.\d+(?:[eE][+-]?\d+)?|inf(?:inity)?|nan)\s*\Z",
+    rb"\s*([+-]?(?:(?:\d+(?:\.\d*)?|\.\d+)(?:e[+-]?\d+)?|inf(?:inity)?|nan))\s*\Z",
     re.IGNORECASE,
 )
-
-_HEX = re.compile(rb"\s*[+-]?0x[0-9a-f]+(?:\.[0-9a-f]*)?(?:p[+-]?\d{1,5})?\s*\Z", re.IGNORECASE)
+_NAN = re.compile(rb"\s*([+-]?nan)\(\w*\)\s*\Z", re.IGNORECASE)
+_HEX = re.compile(
+    rb"\s*([+-]?)0x(?=\.?[0-9a-f])([0-9a-f]*)(?:\.([0-9a-f]*))?(?:p([+-]?\d+))?\s*\Z",
+    re.IGNORECASE,
+)
 
 
 @functools.cache
@@ -33,47 +40,19 @@ class NotANumber(ValueError):
     """The text is none, or not one of the type."""
 
 
-def numbers_of(texts: list[bytes], dtype: np.dtype[Any]) -> np.ndarray[Any, Any] | None:
-    """The numbers that texts spell; None unless each is plain, and there are some."""
-    whole = b" ".join(texts)
-    if not texts or not all(texts):
-        return None
-    if dtype.kind in "iu":
-        plain = not whole.translate(None, b"0123456789 ") and whole.count(b" ") == len(texts) - 1
-        fits = max(map(len, texts)) <= _FITTING_DIGITS
-        return np.array(list(map(int, texts)), dtype) if plain and fits else None
-    if dtype.kind != "f" or whole.translate(None, b"0123456789+-.eE "):
-        return None
-    try:
-        with np.errstate(over="ignore"):
-            return np.array(list(map(float, texts)), dtype)
-    except ValueError:
-        return None
+def numbers_of(texts: Bytes, dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
+    """The numbers that texts spell, of type `dtype`, in one dimension.
 
-
-def digits_of(
-    data: np.ndarray[Any, Any], offsets: np.ndarray[Any, Any], dtype: np.dtype[Any]
-) -> np.ndarray[Any, Any] | None:
-    """The integers that texts spell; None unless each has digits and nothing else, and not many.
-
-    Parameters
-    ----------
-    data : ndarray of uint8
-        The texts, one after the other.
-    offsets : ndarray of int64
-        Where each begins, and where the last ends.
+    Raises
+    ------
+    NotANumber
+        For the first that spells none, or none that the type has.
     """
-    sizes = np.diff(offsets)
-    if dtype.kind not in "iu" or not sizes.size:
-        return None
-    if sizes.min() < 1 or sizes.max() > _FITTING_DIGITS:
-        return None
-    digits = data[offsets[0] : offsets[-1]] - np.uint8(ord("0"))
-    if digits.max() > 9:
-        return None
-    begins = offsets[:-1] - offsets[0]
-    place = np.repeat(begins + sizes - 1, sizes) - np.arange(len(digits))
-    return np.add.reduceat(digits * _TENS[place], begins).astype(dtype)
+    numbers, left = _core.read_numbers(texts.data, texts.offsets, dtype)
+    for place in left.tolist():
+        begin, end = texts.offsets[place : place + 2]
+        numbers[place] = number_of(texts.data[begin:end].tobytes(), dtype)
+    return numbers
 
 
 def number_of(text: bytes, dtype: np.dtype[Any]) -> Any:
@@ -85,22 +64,51 @@ def number_of(text: bytes, dtype: np.dtype[Any]) -> Any:
         When it spells none, or none that the type has.
     """
     if dtype.kind in "iu":
-        if not _WHOLE.match(text):
-            raise NotANumber(text)
-        number = int(text)
+        found = _WHOLE.match(text)
         least, most = _limits(dtype)
-        if not least <= number <= most:
+        if not found or (found[1] == b"-" and not least):
+            raise NotANumber(text)
+        digits = found[2].lstrip(b"0") or b"0"
+        if len(digits) > _MOST_DIGITS or not least <= (number := int(found[1] + digits)) <= most:
             raise NotANumber(text)
         return dtype.type(number)
-    if not _REAL.match(text):
-        if _HEX.match(text):
-            return _of_hex(text, dtype)
-        raise NotANumber(text)
-    return dtype.type(float(text))
+    if found := _REAL.match(text):
+        digits = found[1].decode()
+        return _rounded(float(digits), lambda: decimal.Decimal(digits), dtype)
+    if found := _NAN.match(text):
+        return dtype.type(float(found[1]))
+    if found := _HEX.match(text):
+        return _of_hex(found, dtype)
+    raise NotANumber(text)
 
 
-def _of_hex(text: bytes, dtype: np.dtype[Any]) -> Any:
+def _rounded(known: float, exact: Callable[[], Any], dtype: np.dtype[Any]) -> Any:
+    """The number of a type that is nearest to one of which `known` is the nearest float64."""
+    if dtype.itemsize == 8 or not math.isfinite(known):
+        return dtype.type(known)
+    with np.errstate(over="ignore", under="ignore"):
+        number = dtype.type(known)
+        higher = known > _edge(number)
+        other = np.nextafter(number, dtype.type(math.inf if higher else -math.inf))
+    if known != (_edge(number) + _edge(other)) / 2:
+        return number
+    more = exact()  # halfway, what `known` has lost tells
+    return other if more != known and (more > known) == higher else number
+
+
+def _edge(number: Any) -> float:
+    return float(number) if np.isfinite(number) else math.copysign(2.0**128, number)
+
+
+def _of_hex(found: re.Match[bytes], dtype: np.dtype[Any]) -> Any:
+    sign, whole, part, power = found.groups(b"")
+
+    def exact() -> Fraction:
+        size = Fraction(2) ** (int(power or 0) - 4 * len(part)) * int(whole + part, 16)
+        return -size if sign == b"-" else size
+
     try:
-        return dtype.type(float.fromhex(text.decode()))
+        known = float.fromhex(found[0].decode())
     except OverflowError:
-        return dtype.type(-np.inf if b"-" in text.partition(b"0")[0] else np.inf)
+        known = -math.inf if sign == b"-" else math.inf
+    return _rounded(known, exact, dtype)

@@ -14,7 +14,7 @@ import fastrec
 
 from ..dtypes import DType, as_dtype, string
 from ..errors import OutOfRangeError, UnimplementedError
-from ..kernels.numbers import NotANumber, digits_of, number_of, numbers_of
+from ..kernels.numbers import NotANumber, number_of, numbers_of
 from ..patterns import compiled
 from ..shape import in_messages
 from ..specs import TensorSpec, TypeSpec
@@ -186,11 +186,13 @@ def _number(value: bytes, *, out_type: DType) -> Any:
 
 
 def _many_numbers(x: Any, *, out_type: DType) -> Array | None:
-    if isinstance(x, fastrec.Bytes):
-        found = digits_of(x.data, x.offsets, out_type.numpy)
-        if found is not None:
-            return found
-    return numbers_of(as_array(x).reshape(-1).tolist(), out_type.numpy)
+    texts = x
+    if not isinstance(x, fastrec.Bytes):
+        texts = fastrec.Bytes.from_list(as_array(x).reshape(-1).tolist())
+    try:
+        return numbers_of(texts, out_type.numpy)
+    except NotANumber:
+        return None  # one element after the other says which
 
 
 TO_NUMBER = mapped("StringToNumber", _number, many=_many_numbers)
