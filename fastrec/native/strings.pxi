@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 
-cdef tuple NUMBER_TYPES = ("float32", "float64", "int32", "int64", "uint32", "uint64")
+cdef dict NUMBER_TYPES = {
+    np.dtype(name): code
+    for code, name in enumerate(("float32", "float64", "int32", "int64", "uint32", "uint64"))
+}
 
 
 cdef int check_strings(const uint8_t[::1] data, const int64_t[::1] offsets) except -1:
@@ -100,17 +103,20 @@ def read_numbers(
     left : ndarray of int64
         Places of the strings that were not read, which are wrong or take long to round.
     """
-    cdef int code = NUMBER_TYPES.index(dtype.name)
+    cdef int code
     cdef size_t count, others
     cdef uint8_t[::1] out
     cdef int64_t[::1] places
+    if dtype not in NUMBER_TYPES:
+        dtype = dtype.newbyteorder("=")
+    code = NUMBER_TYPES[dtype]
     check_strings(data, offsets)
     if step < 1:
         raise ValueError("step must be at least 1, got 0")
     count = len(range(first, offsets.shape[0] - 1, step))
     if count == 0 or data.shape[0] == 0:
-        return np.zeros(count, dtype.name), np.arange(count)
-    numbers, left = np.empty(count, dtype.name), np.empty(count, np.int64)
+        return np.zeros(count, dtype), np.arange(count)
+    numbers, left = np.empty(count, dtype), np.empty(count, np.int64)
     out, places = numbers.view(np.uint8), left
     with nogil:
         others = c.fr_numbers_read(

@@ -258,6 +258,7 @@ class BlockPlan:
         self._step, trace = step, self._trace
         blocks = [Columns(column, True) for column in taken]
         given = [*taken, *trace.draws_of(count, blocks, {})]
+        trace.made = sum(map(size_of, given))
         if trace.has_late and self._is_long is not False:
             columns = self._late(count, trace.early(count, given))
         else:

@@ -13,7 +13,7 @@ import fastrec
 from fastrec.errors import FastrecError
 
 from .. import errors as _errors
-from ..columns import Variants, rows_of
+from ..columns import Variants, joined, rows_of
 from ..record_errors import data_error
 from ..record_options import as_path, compression_of
 from ..specs import TensorSpec, TypeSpec, unbatched
@@ -266,10 +266,19 @@ class Files(Node):
             return None
 
         def of_file(path: str) -> Blocks:
+            rest: list[fastrec.Bytes] = []  # fewer than `count`, which are not cut again later
             with self._open(path) as file:
-                for block in read(file):
-                    parts = (block[at : at + count] for at in range(0, len(block), count))
-                    yield from map(_as_block, parts)
+                try:
+                    for found in read(file):
+                        block = joined([*rest, found])
+                        whole = len(block) - len(block) % count
+                        parts = (block[at : at + count] for at in range(0, whole, count))
+                        yield from map(_as_block, parts)
+                        rest = [block[whole:]]
+                except Exception:  # which comes after what was read before it
+                    yield from map(_as_block, filter(len, rest))
+                    raise
+            yield from map(_as_block, filter(len, rest))
 
         return each_of_files(iter(self._paths), of_file, _errors.translated)
 

@@ -159,8 +159,10 @@ def _column_of(texts: Bytes, first: int, step: int, field: Field, missing: bytes
         values = [value_of(text, field, missing, 0, "") for text in found]
         return np.fromiter(values, object, len(values))
     numbers, left = _core.read_numbers(texts.data, texts.offsets, field.dtype, first, step)
-    if _spells(missing, field.dtype):
+    if missing and _spells(missing, field.dtype):
         left = np.arange(len(numbers))  # any of them may stand for nothing
+    if not left.size:
+        return numbers
     begins, ends = (texts.offsets[first + n :: step][left] for n in range(2))
     nothing = begins == ends
     if nothing.any():

@@ -67,8 +67,8 @@ class Trace:
         Where the program makes each draw.
     draws_need : list of int
         The slots of the values that its draws depend on.
-    made : int
-        The bytes of the last columns, and of what they were made of.
+    made : int, optional
+        Those who set it find the bytes of columns added that were made since, but for views.
 
     Raises
     ------
@@ -83,7 +83,7 @@ class Trace:
         self.specs = [spec_of(raw) for raw in raws]
         self._count = len(recording.symbols)
         self.captures = recording.captures
-        self.made = 0
+        self.made: int | None = None
         specs = [symbol.spec for symbol in recording.symbols]  # with what set_shape has said
         known = [
             node._replace(specs=tuple([specs[slot] for slot in node.slots]))
@@ -305,7 +305,6 @@ class Trace:
         blocks: Sequence[Block],
     ) -> list[Block]:
         slots: list[Any] = [None] * self._count
-        made = sum(size_of(block.value) for block in blocks)
         for slot, block in zip(given, blocks, strict=True):
             slots[slot] = block
         with np.errstate(all="ignore"):
@@ -313,12 +312,11 @@ class Trace:
                 found = columns_of(node, count, _blocks_of(node, slots))
                 for slot, each in zip(node.slots, found, strict=True):
                     slots[slot] = each
-                if not node.op.cheap:
-                    made += sum(size_of(each.value) for each in found)
+                if self.made is not None and not node.op.cheap:
+                    self.made += sum(size_of(each.value) for each in found)
                 for slot in done:
                     slots[slot] = None
                 del found
-        self.made = made
         return [slots[ref] if is_slot else Block(ref, False) for is_slot, ref in wanted]
 
 
