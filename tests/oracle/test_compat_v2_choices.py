@@ -85,9 +85,10 @@ FUNCTIONS: dict[str, Callable[[Any, Any], Any]] = {
         lambda i, _: i < x,
         lambda i, s: (i + 1, tf.cond(i % 2 == 0, lambda: s + tf.random.uniform([]), lambda: s * 2)),
         (tf.constant(0, tf.int64), tf.random.uniform([])),
+        parallel_iterations=1,  # or TensorFlow may draw in another order
     ),
     "drawn by rows": lambda tf, x: (
-        tf.scan(lambda a, b: a + tf.random.uniform([]), tf.zeros(3)),
+        tf.scan(lambda a, b: a + tf.random.uniform([]), tf.zeros(3), parallel_iterations=1),
         tf.random.uniform([]),
     ),
     "rows in a loop": lambda tf, x: tf.while_loop(
