@@ -106,6 +106,21 @@ def test_an_assertion_that_does_not_hold_says_what_was_there(session: tf.Session
         session.run(checked, {p: [1, 0, 3, 4]})
 
 
+def test_checks_take_their_arguments_in_the_order_of_version_1(session: tf.Session) -> None:
+    p = tf.placeholder(tf.int32, None)
+    checks = [
+        tf.assert_less(p, [5], ["data", p], 1, "message"),
+        tf.assert_positive(p, ["data", p], 1, "message"),
+        tf.assert_rank(tf.constant([1]), 1),
+    ]
+    with tf.control_dependencies(checks):
+        checked = tf.identity(p)
+    assert session.run(checked, {p: [1, 2]}).tolist() == [1, 2]
+    text = r"assertion failed: \[message\] \[data\] \[1\.\.\.\]"
+    with pytest.raises(tf.errors.InvalidArgumentError, match=text):
+        session.run(checked, {p: [1, 7]})
+
+
 def test_only_the_chosen_branch_runs(session: tf.Session) -> None:
     count = tf.Variable(0)
     session.run(count.initializer)

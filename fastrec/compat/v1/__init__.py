@@ -30,11 +30,9 @@ from . import python_io as python_io
 from . import queue as queue
 from . import random as random
 from . import train as train
-from .around_ops import check_numerics as check_numerics
 from .around_ops import get_static_value as get_static_value
 from .around_ops import identity_n as identity_n
 from .around_ops import py_function as py_function
-from .around_ops import switch_case as switch_case
 from .behaviour import *
 from .constants import *
 from .control_flow import *
@@ -46,7 +44,6 @@ from .graph import *
 from .indexing import *
 from .lookup import tables_initializer as tables_initializer
 from .loops import *
-from .more_math import *
 from .parsing_ops import *
 from .queue_base import QueueBase as QueueBase
 from .queues import *

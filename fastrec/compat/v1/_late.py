@@ -4,12 +4,14 @@
 from __future__ import annotations
 
 import functools
+import inspect
 import sys
+from collections.abc import Callable
 from typing import Any
 
 from .._tf import around, specs
 from .._tf.faces import composites, functions_of
-from .._tf.faces.late import Late, Names
+from .._tf.faces.late import NAMES, Late, Names
 from .._tf.uncovered import uncovered
 from ._composites import RaggedTensor
 from ._ops import GRAPHS
@@ -44,23 +46,12 @@ _AT_TOP = {
         },
         "math",
     ),
-    **dict.fromkeys(
-        {
-            "assert_integer",
-            "assert_near",
-            "assert_negative",
-            "assert_non_positive",
-            "assert_proper_iterable",
-            "assert_rank_at_least",
-            "assert_rank_in",
-            "assert_same_float_dtype",
-            "assert_scalar",
-            "assert_type",
-            "ensure_shape",
-            "is_numeric_tensor",
-        },
-        "debugging",
-    ),
+    **{
+        name: "debugging"
+        for name in NAMES["debugging"]
+        if not name.startswith(("disable_", "enable_", "set_"))
+        and name not in ("assert_all_finite", "assert_shapes")
+    },
     "cholesky": "linalg",
     "cross": "linalg",
     "extract_image_patches": "image",
@@ -127,23 +118,29 @@ _NAMESPACES = frozenset(
 )
 _OF_LINALG = ("einsum", "eye", "matmul", "norm", "tensordot")
 _METHODS = {"matrix_set_diag": "set_diag", "matrix_solve": "solve"}
-_CHECKS = (
-    "Assert",
-    "assert_equal",
-    "assert_greater",
-    "assert_greater_equal",
-    "assert_less",
-    "assert_less_equal",
-    "assert_non_negative",
-    "assert_positive",
-    "assert_rank",
-    "check_numerics",
+_OF_DEBUGGING = (
     "is_finite",
     "is_inf",
     "is_nan",
     "is_non_decreasing",
     "is_strictly_increasing",
 )
+_REST = ("data", "summarize", "message", "name")
+
+
+@functools.cache
+def _in_old_order(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A check whose last parameters are in the order of version 1."""
+    known = inspect.signature(function).parameters
+    if not set(_REST) <= set(known):
+        return function
+    names = [name for name in known if name not in _REST]
+
+    @functools.wraps(function)
+    def check(*arguments: Any, **named: Any) -> Any:
+        return function(**dict(zip([*names, *_REST], arguments, strict=False)), **named)
+
+    return check
 
 
 @functools.cache
@@ -163,7 +160,7 @@ def _namespace(name: str) -> Names:
     if name in ("autograph", "config"):
         return Names(found, name, **vars(getattr(around, name)))
     top = sys.modules[__package__]
-    return Names(found, name, **{each: getattr(top, each) for each in _CHECKS})
+    return Names(found, name, **{each: getattr(top, each) for each in _OF_DEBUGGING})
 
 
 def found(where: str, name: str) -> Any:
@@ -187,4 +184,6 @@ def found(where: str, name: str) -> Any:
     function = _LATE.find(place, method)
     if function is None and (place, name) != ("image", "extract_image_patches"):
         raise uncovered("v1", where, name)
+    if place == "debugging":
+        return _in_old_order(function)
     return _OTHERWISE.get(method, function)

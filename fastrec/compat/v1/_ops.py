@@ -16,7 +16,7 @@ from .._tf.faces import Version
 from .._tf.ops import Array, Op, invalid
 from .._tf.shape import TensorShape
 from .._tf.tensor import as_array
-from ._nodes import Kernel, Tensor
+from ._nodes import Kernel, Operation, Tensor
 from .constants import convert_to_tensor
 from .graph import create_op
 
@@ -95,6 +95,17 @@ def record_all(
     **attributes: Any,
 ) -> list[Tensor]:
     """The outputs of an operation that has several. Raises as :func:`record` does."""
+    return list(_recorded(op, inputs, name, type, **attributes).outputs)
+
+
+def _recorded(
+    op: Op,
+    inputs: Sequence[Tensor],
+    name: str | None = None,
+    type: str | None = None,
+    /,
+    **attributes: Any,
+) -> Operation:
     assert op.infer is not None
     try:
         specs = op.infer(inputs, inputs, **attributes)
@@ -103,8 +114,8 @@ def record_all(
     outputs = [(spec.dtype, spec.shape) for spec in specs]
     kernel = _kernel_of(op, attributes)
     made = create_op(type or op.name, inputs, outputs, kernel, name=name, attrs=attributes)
-    made.row, made.stateful = op, not op.pure
-    return list(made.outputs)
+    made.row, made.stateful = op, not (op.pure and outputs)
+    return made
 
 
 def same_types(type: str, x: Any, y: Any) -> tuple[Tensor, Tensor]:
@@ -228,6 +239,7 @@ GRAPHS = Version(
     is_tensor=_typed,
     apply=record,
     apply_all=record_all,
+    done=_recorded,
     apply_asserted=record,
     checked=checked_kind,
     pair=same_types,

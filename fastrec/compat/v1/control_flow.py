@@ -10,9 +10,11 @@ from typing import Any
 import numpy as np
 
 from .._tf.dtypes import DType, bool_
+from .._tf.faces.checks import Checks, summary
+from .._tf.faces.choosing import Choosing
 from .._tf.shape import TensorShape, in_messages
 from ._nodes import Operation, Tensor
-from ._ops import invalid
+from ._ops import GRAPHS, invalid
 from ._plan import Plan, needed
 from .constants import constant_value, convert_to_tensor
 from .graph import (
@@ -22,20 +24,24 @@ from .graph import (
     get_default_graph,
     name_scope,
 )
-from .math_ops import identity
+from .math_ops import equal, identity
 
 __all__ = [
     "Assert",
     "Print",
+    "case",
     "cond",
     "device",
     "group",
     "map_fn",
     "no_op",
     "print_v2",
+    "switch_case",
     "tuple_",
     "with_dependencies",
 ]
+
+Assert = Checks(GRAPHS).Assert
 
 
 def no_op(name: str | None = None) -> Operation:
@@ -82,40 +88,6 @@ def device(name: Any) -> Iterator[None]:
     yield
 
 
-def _summary(value: Any, limit: int) -> str:
-    flat = np.asarray(value).reshape(-1)
-    limit = flat.size if limit < 0 else limit
-    shown = [_shown(item) for item in flat[:limit].tolist()]
-    if np.ndim(value) == 0:
-        return shown[0]
-    return " ".join(shown) + ("..." if flat.size > limit else "")
-
-
-def _shown(item: Any) -> str:
-    if isinstance(item, bytes):
-        return item.decode("utf-8", "backslashreplace")
-    if isinstance(item, bool):
-        return str(int(item))
-    return f"{item:.6g}" if isinstance(item, float) else str(item)
-
-
-def Assert(
-    condition: Any, data: Sequence[Any], summarize: int | None = None, name: str | None = None
-) -> Operation:
-    """An operation that fails unless `condition` is true."""
-    with name_scope(name, "Assert"):
-        tensors = [convert_to_tensor(condition, bool_), *[convert_to_tensor(d) for d in data]]
-        limit = 3 if summarize is None else summarize
-
-        def kernel(step: Any, holds: Any, *values: Any) -> tuple[()]:
-            if not holds:
-                texts = [f"[{_summary(value, limit)}]" for value in values]
-                raise invalid(f"assertion failed: {' '.join(texts)}")
-            return ()
-
-        return create_op("Assert", tensors, [], kernel, name="Assert", stateful=True)
-
-
 def Print(
     input_: Any,
     data: Sequence[Any],
@@ -128,10 +100,9 @@ def Print(
     import sys
 
     tensors = [convert_to_tensor(input_), *[convert_to_tensor(d) for d in data]]
-    limit = 3 if summarize is None else summarize
 
     def kernel(step: Any, value: Any, *shown: Any) -> tuple[Any]:
-        texts = "".join(f"[{_summary(each, limit)}]" for each in shown)
+        texts = "".join(f"[{summary(each, summarize)}]" for each in shown)
         print(f"{message or ''}{texts}", file=sys.stderr)
         return (value,)
 
@@ -304,12 +275,26 @@ def _conditional(pred: Tensor, yes: _Branch, no: _Branch, strict: bool) -> Any:
     return _in_structure(yes, op.outputs, strict)
 
 
-def smart_value(pred: Any) -> bool | None:
-    """Whether `pred` is known to be true; None when it is not known."""
-    if isinstance(pred, (bool, np.bool_)):
-        return bool(pred)
-    value = constant_value(pred)
-    return None if value is None else bool(value)
+def _either(pred: Any, true_fn: Callable[[], Any], false_fn: Callable[[], Any]) -> Any:
+    known = constant_value(convert_to_tensor(pred))
+    if known is not None:
+        return true_fn() if known else false_fn()
+    return cond(pred, true_fn, false_fn)
+
+
+def _numbered(number: Any, functions: Sequence[Callable[[], Any]]) -> Any:
+    index, last = convert_to_tensor(number), len(functions) - 1
+
+    def from_(place: int) -> Any:
+        if place == last:
+            return functions[last]()
+        return _either(equal(index, place), functions[place], lambda: from_(place + 1))
+
+    return from_(0)
+
+
+_choosing = Choosing(GRAPHS, _either, _numbered, control_dependencies)
+case, switch_case = _choosing.case, _choosing.switch_case
 
 
 def map_fn(

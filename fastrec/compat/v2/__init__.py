@@ -45,7 +45,6 @@ from .functions import py_function as py_function
 
 if TYPE_CHECKING:
     from . import compat as compat
-    from . import debugging as debugging
     from . import dtypes as dtypes
     from . import image as image
     from . import io as io
@@ -55,11 +54,6 @@ if TYPE_CHECKING:
     from . import sparse as sparse
     from . import strings as strings
     from . import train as train
-    from .control import Assert as Assert
-    from .control import assert_equal as assert_equal
-    from .control import assert_greater as assert_greater
-    from .control import assert_less as assert_less
-    from .control import assert_rank as assert_rank
     from .control import case as case
     from .control import control_dependencies as control_dependencies
     from .control import group as group
@@ -95,11 +89,10 @@ double = _dtypes.float64
 newaxis = None
 _OF_GRAPHS = ("Graph",)
 # What is imported when it is first asked for.
-_MODULES = {"compat", "debugging", "image", "io", "lookup", "ragged", "random", "sparse", "strings"}
+_MODULES = {"compat", "image", "io", "lookup", "ragged", "random", "sparse", "strings"}
 _MODULES |= {"dtypes", "train"}
 _HOMES = {
-    "control": "Assert assert_equal assert_greater assert_less assert_rank case "
-    "control_dependencies group no_op switch_case",
+    "control": "case control_dependencies group no_op switch_case",
     "loops": "TensorArray foldl foldr map_fn scan vectorized_map while_loop",
     "math_ops": "argsort dynamic_partition dynamic_stitch repeat reverse_sequence roll scatter_nd "
     "searchsorted sort unique_with_counts",

@@ -137,6 +137,17 @@ def _apply_all(
     return list(found) if isinstance(found, tuple) else [found]
 
 
+def _done(
+    op: Op,
+    inputs: Sequence[Any],
+    name: str | None = None,
+    type: str | None = None,
+    /,
+    **attributes: Any,
+) -> None:
+    run(op, inputs, **attributes)
+
+
 def _apply_asserted(
     op: Op,
     inputs: Sequence[Any],
@@ -161,6 +172,7 @@ EAGER = Version(
     is_tensor=lambda value: isinstance(value, Tensor),
     apply=run,
     apply_all=_apply_all,
+    done=_done,
     apply_asserted=_apply_asserted,
     checked=checked,
     pair=pair,

@@ -14,6 +14,7 @@ from ._eager import EAGER
 __all__ = ["found"]
 
 _LATE = Late(EAGER, RaggedTensor)
+_CHECKS = ("Assert", "assert_equal", "assert_greater", "assert_less", "assert_rank", "ensure_shape")
 
 
 def found(where: str, name: str) -> Any:
@@ -24,7 +25,7 @@ def found(where: str, name: str) -> Any:
     AttributeError
         When there is none.
     """
-    if not where and name in ("audio", "raw_ops"):
+    if not where and name in ("audio", "debugging", "raw_ops"):
         return Names(found, name)
     if not where and name == "IndexedSlices":
         return IndexedSlices
@@ -32,7 +33,7 @@ def found(where: str, name: str) -> Any:
         from . import strings
 
         return strings.as_string
-    function = _LATE.find("debugging" if name == "ensure_shape" else where, name)
+    function = _LATE.find("debugging" if not where and name in _CHECKS else where, name)
     if function is None:
         raise uncovered("v2", where, name)
     return function

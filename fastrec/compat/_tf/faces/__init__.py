@@ -46,6 +46,8 @@ class Version(NamedTuple):
         The output of an operation of one output.
     apply_all : Apply
         The outputs of an operation, as a list.
+    done : Apply
+        What a graph runs for an operation without outputs; None where that is done.
     apply_asserted : Apply
         As `apply`, for operations whose checks TensorFlow makes before it runs anything.
     checked : callable
@@ -73,6 +75,7 @@ class Version(NamedTuple):
     is_tensor: Callable[[Any], bool]
     apply: Apply
     apply_all: Apply
+    done: Apply
     apply_asserted: Apply
     checked: Callable[[Op, Any], Any]
     pair: Callable[[str, Any, Any], tuple[Any, Any]]

@@ -8,61 +8,150 @@ from typing import Any
 
 import numpy as np
 
-from ..dtypes import DType, as_dtype, bool_
-from ..errors import InvalidArgumentError
-from ..ops import Op
+from ..dtypes import DType, as_dtype, bool_, int32
+from ..ops import Block, Op, invalid, same_spec, shaping
+from ..ops import arithmetic as rows
+from ..ops.joining import PACK
 from ..shape import in_messages
 from ..specs import TensorSpec
 from ..tensor import TensorShape, as_array
-from . import Faces
+from . import Faces, Version
 
-__all__ = ["Checks"]
+__all__ = ["Checks", "summary"]
 
 
 def _lines(*parts: str | None) -> str:
     return " ".join(part for part in parts if part)
 
 
+def summary(value: Any, limit: int | None) -> str:
+    """The first elements of a value, 3 by default, as TensorFlow prints them; all below 0."""
+    flat = np.asarray(value).reshape(-1)
+    limit = 3 if limit is None else flat.size if limit < 0 else limit
+    shown = [_shown(item) for item in flat[:limit].tolist()]
+    if np.ndim(value) == 0:
+        return shown[0]
+    return " ".join(shown) + ("..." if flat.size > limit else "")
+
+
+def _shown(item: Any) -> str:
+    if isinstance(item, bytes):
+        return item.decode("utf-8", "backslashreplace")
+    if isinstance(item, bool):
+        return str(int(item))
+    return f"{item:.6g}" if isinstance(item, float) else str(item)
+
+
+def _assert(holds: Any, *data: Any, summarize: int | None) -> tuple[()]:
+    if not np.all(holds):
+        texts = [f"[{summary(as_array(each), summarize)}]" for each in data]
+        raise invalid(f"assertion failed: {' '.join(texts)}")
+    return ()
+
+
+def _assert_all(_: int, holds: Block, *data: Block, **how: Any) -> tuple[()] | None:
+    return () if isinstance(holds.value, np.ndarray) and holds.value.all() else None
+
+
+_ASSERT = Op("Assert", _assert, lambda *_, **__: [], _assert_all)
+_SIGNS = {
+    "equal": ("==", rows.EQUAL),
+    "greater": (">", rows.GREATER),
+    "greater_equal": (">=", rows.GREATER_EQUAL),
+    "less": ("<", rows.LESS),
+    "less_equal": ("<=", rows.LESS_EQUAL),
+    "none_equal": ("!=", rows.NOT_EQUAL),
+}
+_OF_ZERO = {
+    "negative": "less",
+    "non_negative": "greater_equal",
+    "non_positive": "less_equal",
+    "positive": "greater",
+}
+
+
+def _holds(unless: Callable[..., Any]) -> Op:
+    def kernel(*values: Any) -> Any:
+        return np.asarray(np.all(unless(*map(as_array, values))))
+
+    return Op("Holds", kernel, lambda *_: [TensorSpec([], bool_)])
+
+
+def _before(message: str | None) -> str:
+    return f"{message}.  " if message else ""
+
+
+def _name_of(tensor: Any) -> str:
+    return str(getattr(tensor, "name", "x:0"))
+
+
+def _named(what: str, tensor: Any) -> list[Any]:
+    return [f"{what} ({_name_of(tensor)}) = ", tensor]
+
+
 class Checks(Faces):
     """Functions that refuse what does not hold, before anything runs where that is known."""
 
+    def __init__(self, version: Version) -> None:
+        super().__init__(version)
+        for name, (sign, op) in _SIGNS.items():
+            setattr(self, f"assert_{name}", self._comparison(sign, op))
+        for name, comparison in _OF_ZERO.items():
+            setattr(self, f"assert_{name}", self._comparison_with_zero(*_SIGNS[comparison]))
+
+    def Assert(
+        self, condition: Any, data: Any, summarize: int | None = None, name: str | None = None
+    ) -> Any:
+        """Refuse what does not hold."""
+        tensors = [self._given(condition, bool_), *map(self._tensor, data)]
+        return self._version.done(_ASSERT, tensors, name, summarize=summarize)
+
+    def at_most_one(self, conditions: Sequence[Any]) -> Any:
+        """Refuse several conditions that hold."""
+        names = ", ".join(map(_name_of, conditions))
+        text = f"Input error: exclusive=True: more than 1 conditions ({names}) evaluated as True:"
+        return self._refuse(
+            lambda holds: holds.sum() < 2, text, self._apply(PACK, conditions, axis=0)
+        )
+
+    def _comparison(self, sign: str, op: Op) -> Callable[..., Any]:
+        def check(
+            x: Any,
+            y: Any,
+            message: str | None = None,
+            summarize: int | None = None,
+            name: str | None = None,
+            data: Any = None,
+        ) -> Any:
+            first, second = self._version.pair(op.name, x, y)
+            text = f"Condition x {sign} y did not hold element-wise:"
+            shown = data or [text, *_named("x", first), *_named("y", second)]
+            shown = shown if message is None else [message, *shown]
+            return self.Assert(self._apply(op, (first, second)), shown, summarize, name)
+
+        check.__doc__ = f"Refuse elements for which ``x {sign} y`` does not hold."
+        return check
+
+    def _comparison_with_zero(self, sign: str, op: Op) -> Callable[..., Any]:
+        def check(
+            x: Any,
+            message: str | None = None,
+            summarize: int | None = None,
+            name: str | None = None,
+            data: Any = None,
+        ) -> Any:
+            tensor = self._tensor(x)
+            text = f"Condition x {sign} 0 did not hold element-wise:"
+            holds = self._apply(op, (tensor, self._tensor(0, tensor.dtype)))
+            shown = data or [_before(message), text, *_named("x", tensor)]
+            return self.Assert(holds, shown, summarize, name)
+
+        check.__doc__ = f"Refuse elements for which ``x {sign} 0`` does not hold."
+        return check
+
     def _refuse(self, unless: Callable[..., Any], text: str, *tensors: Any) -> Any:
         """Refuse values, once they are there; what a graph runs, or nothing where that is done."""
-
-        def kernel(*values: Any) -> Any:
-            given = [as_array(value) for value in values]
-            if not np.all(unless(*given)):
-                shown = ", ".join(np.array2string(each, threshold=6) for each in given)
-                raise InvalidArgumentError(None, None, f"{text} {shown}")
-            return np.asarray(True)
-
-        op = Op("Assert", kernel, lambda *_: [TensorSpec([], bool_)], pure=False)
-        return getattr(self._apply(op, tensors), "op", None)
-
-    def _sign(self, holds: Callable[[Any], Any], sign: str, x: Any, message: str | None) -> Any:
-        return self._refuse(holds, _lines(message, f"Condition x {sign} 0 did not hold."), x)
-
-    def assert_negative(
-        self,
-        x: Any,
-        message: str | None = None,
-        summarize: int | None = None,
-        name: str | None = None,
-        data: Any = None,
-    ) -> Any:
-        """Refuse elements that are not below 0."""
-        return self._sign(lambda a: a < 0, "<", self._tensor(x), message)
-
-    def assert_non_positive(
-        self,
-        x: Any,
-        message: str | None = None,
-        summarize: int | None = None,
-        name: str | None = None,
-        data: Any = None,
-    ) -> Any:
-        """Refuse elements above 0."""
-        return self._sign(lambda a: a <= 0, "<=", self._tensor(x), message)
+        return self.Assert(self._apply(_holds(unless), tensors), [text, *tensors])
 
     def assert_near(
         self,
@@ -88,15 +177,19 @@ class Checks(Faces):
 
     def assert_all_finite(self, x: Any, message: str, name: str | None = None) -> Any:
         """The tensor, whose elements have to be finite numbers."""
+        return self.check_numerics(x, message, name)
+
+    def check_numerics(self, tensor: Any, message: str, name: str | None = None) -> Any:
+        """The tensor, whose elements have to be finite numbers."""
 
         def finite(value: Any) -> Any:
             for found, text in ((np.isnan(value), "NaN"), (np.isinf(value), "Inf")):
                 if found.any():
-                    raise InvalidArgumentError(None, None, f"{message} : Tensor had {text} values")
+                    raise invalid(f"{message} : Tensor had {text} values")
             return value
 
-        op = Op("CheckNumerics", finite, lambda s, *_: [TensorSpec(s[0].shape, s[0].dtype)])
-        return self._apply(op, [self._tensor(x)], name)
+        op = Op("CheckNumerics", finite, same_spec)
+        return self._apply(op, [self._tensor(tensor)], name)
 
     def assert_type(
         self, tensor: Any, tf_type: Any, message: str | None = None, name: str | None = None
@@ -142,22 +235,48 @@ class Checks(Faces):
             raise TypeError(f'Expected argument "values" to be iterable, got {values!r}')
 
     def _rank(
-        self, x: Any, holds: Callable[[int], bool], wanted: str, message: str | None
+        self,
+        x: Any,
+        holds: Callable[[int], bool],
+        wanted: tuple[str, Sequence[int]],
+        message: str | None,
+        data: Any = None,
+        summarize: int | None = None,
     ) -> tuple[Any, Any]:
-        tensor = self._tensor(x)
+        tensor, (which, ranks) = self._tensor(x), wanted
         known = tensor.shape.ndims
-        text = _lines(message, f"Tensor must have rank {wanted}.")
+        text = f"Tensor {_name_of(tensor)} must have rank{which}"
         if known is None:
-            return tensor, self._refuse(lambda a: holds(a.ndim), text, tensor)
+            found = self._apply(shaping.RANK, (tensor,))
+            right = self._apply(_holds(lambda rank: holds(int(rank))), (found,))
+            sizes = self._apply(shaping.SHAPE, (tensor,), out_type=int32)
+            shown = [_before(message), text, *ranks, "Received shape: ", sizes]
+            return tensor, self.Assert(right, data or shown, summarize)
         if not holds(known):
-            raise ValueError(f"{text} Received rank {known}, shape {tensor.shape}")
-        return tensor, None
+            numbers = ", ".join(map(str, ranks))
+            raise ValueError(
+                f"{_before(message)}{text} {numbers}. Received rank {known}, shape {tensor.shape}"
+            )
+        return tensor, self.Assert(True, [])
+
+    def assert_rank(
+        self,
+        x: Any,
+        rank: Any,
+        message: str | None = None,
+        summarize: int | None = None,
+        name: str | None = None,
+        data: Any = None,
+    ) -> Any:
+        """Refuse a tensor of another number of dimensions."""
+        wanted = int(np.asarray(rank))
+        return self._rank(x, wanted.__eq__, ("", [wanted]), message, data, summarize)[1]
 
     def assert_scalar(
         self, tensor: Any, name: str | None = None, message: str | None = None
     ) -> Any:
         """The tensor, which has to have no dimensions."""
-        return self._rank(tensor, lambda rank: not rank, "0", message)[0]
+        return self._rank(tensor, (0).__eq__, ("", [0]), message)[0]
 
     def assert_rank_at_least(
         self,
@@ -170,7 +289,7 @@ class Checks(Faces):
     ) -> Any:
         """Refuse a tensor of fewer dimensions."""
         least = int(np.asarray(rank))
-        return self._rank(x, lambda found: found >= least, f"at least {least}", message)[1]
+        return self._rank(x, least.__le__, (" at least", [least]), message, data, summarize)[1]
 
     def assert_rank_in(
         self,
@@ -183,7 +302,7 @@ class Checks(Faces):
     ) -> Any:
         """Refuse a tensor of another number of dimensions than some."""
         known = [int(np.asarray(rank)) for rank in ranks]
-        return self._rank(x, lambda found: found in known, f"in {known}", message)[1]
+        return self._rank(x, known.__contains__, (" in", known), message, data, summarize)[1]
 
     def assert_shapes(
         self,
@@ -209,7 +328,7 @@ class Checks(Faces):
         if (problem := _mismatch(known, wanted)) is not None:
             raise ValueError(_lines(message, problem))
         if all(sizes is not None and None not in sizes for sizes in known):
-            return None
+            return self.Assert(True, [])
 
         def fit(*arrays: Any) -> bool:
             return _mismatch([array.shape for array in arrays], wanted) is None
@@ -227,7 +346,7 @@ class Checks(Faces):
                     f"Shape of tensor {in_messages(found)} is not compatible with expected shape "
                     f"{in_messages(wanted)}."
                 )
-                raise InvalidArgumentError(None, None, text)
+                raise invalid(text)
             return value
 
         def infer(specs: Any, *_: Any) -> list[Any]:
