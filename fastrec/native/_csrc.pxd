@@ -939,6 +939,25 @@ cdef extern from "image/select.h" nogil:
                    size_t y_step, size_t width, size_t count, void *out) noexcept
 
 
+cdef extern from "image/extremes.h" nogil:
+    ctypedef enum fr_extreme_type:
+        FR_EXTREME_FLOAT32
+        FR_EXTREME_FLOAT64
+        FR_EXTREME_INT32
+        FR_EXTREME_INT64
+        FR_EXTREME_UINT8
+
+    ctypedef struct fr_extreme_source:
+        const void *numbers
+        fr_extreme_type type
+        size_t outer, count, inner
+
+    void fr_extreme_values(
+        const fr_extreme_source *source, bint greatest, void *out) noexcept
+    void fr_extreme_places(
+        const fr_extreme_source *source, bint greatest, int64_t *out) noexcept
+
+
 cdef extern from "image/power.h" nogil:
     void fr_power(
         const float *x, const float *powers, bint one_power, size_t count, float *out) noexcept

@@ -126,3 +126,56 @@ def select(conditions, x, y):
     with nogil:
         c.fr_select(where, one, x_step, other, y_step, width, count, &out[0])
     return result
+
+
+cdef dict EXTREMES = {
+    "float32": c.FR_EXTREME_FLOAT32,
+    "float64": c.FR_EXTREME_FLOAT64,
+    "int32": c.FR_EXTREME_INT32,
+    "int64": c.FR_EXTREME_INT64,
+    "uint8": c.FR_EXTREME_UINT8,
+    "bool": c.FR_EXTREME_UINT8,
+}
+
+
+def extremes(x, Py_ssize_t begin, Py_ssize_t end, *, bint greatest, bint places=False):
+    """Find the largest or least number along dimensions that follow each other.
+
+    Parameters
+    ----------
+    x : ndarray of float32, float64, int32, int64, uint8 or bool
+    begin, end : int
+        The first of the dimensions, and the one after the last.
+    greatest : bool
+    places : bool, optional
+        Give where it is instead, counted through these dimensions.
+
+    Returns
+    -------
+    ndarray of the type of `x`, or of int64
+        NaN is an extreme, but it is never the place of one. Of equals the first counts.
+    """
+    cdef c.fr_extreme_source source
+    cdef list keep = []
+    cdef size_t size
+    cdef uint8_t[::1] out
+    code = EXTREMES.get(x.dtype.name) if x.dtype.isnative else None
+    if code is None:
+        raise TypeError(f"extremes of {x.dtype}")
+    if not 0 <= begin < end <= x.ndim:
+        raise ValueError(f"dimensions {begin} to {end} are out of range (0 to {x.ndim})")
+    source.type = code
+    source.outer, source.inner = math.prod(x.shape[:begin]), math.prod(x.shape[end:])
+    source.count = math.prod(x.shape[begin:end])
+    if not 0 < source.count < 1 << 31:
+        raise ValueError(f"extremes of {source.count} numbers")
+    result = empty(x.shape[:begin] + x.shape[end:], np.int64 if places else x.dtype)
+    if result.size:
+        source.numbers = memory_of(np.ascontiguousarray(x), keep, &size)
+        out = result.reshape(-1).view(np.uint8)
+        with nogil:
+            if places:
+                c.fr_extreme_places(&source, greatest, <int64_t *>&out[0])
+            else:
+                c.fr_extreme_values(&source, greatest, &out[0])
+    return result

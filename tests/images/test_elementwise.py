@@ -110,6 +110,35 @@ def test_numbers_are_selected(dtype: str) -> None:
         _core.select(conditions, x[:3], y)
 
 
+@pytest.mark.parametrize("dtype", ["uint8", "bool", "int32", "int64", "float32", "float64"])
+@pytest.mark.parametrize("shape", [(40, 9), (3, 70, 5), (1, 300), (700, 20), (2, 5, 33)])
+def test_extremes_are_numpys(dtype: str, shape: tuple[int, ...]) -> None:
+    x = RNG.integers(0, 2 if dtype == "bool" else 12, shape).astype(dtype)
+    for axis in range(x.ndim):
+        for greatest, values, places in ((True, np.max, np.argmax), (False, np.min, np.argmin)):
+            found = _core.extremes(x, axis, axis + 1, greatest=greatest)
+            assert found.dtype == dtype
+            assert np.array_equal(found, values(x, axis))
+            where = _core.extremes(x, axis, axis + 1, greatest=greatest, places=True)
+            assert where.dtype == np.int64
+            assert np.array_equal(where, places(x, axis))
+            assert np.array_equal(
+                _core.extremes(x.T.copy().T, axis, x.ndim, greatest=greatest),
+                values(x, tuple(range(axis, x.ndim))),
+            )
+
+
+def test_extremes_that_cannot_be_are_refused() -> None:
+    x = np.zeros((3, 0, 2))
+    with pytest.raises(ValueError, match="extremes of 0 numbers"):
+        _core.extremes(x, 1, 2, greatest=True)
+    with pytest.raises(ValueError, match=r"dimensions 1 to 4 are out of range \(0 to 3\)"):
+        _core.extremes(x, 1, 4, greatest=True)
+    with pytest.raises(TypeError, match="extremes of complex128"):
+        _core.extremes(x.astype(complex), 0, 1, greatest=True)
+    assert _core.extremes(x, 0, 1, greatest=True).shape == (0, 2)
+
+
 def test_other_arrays_are_refused() -> None:
     double = np.zeros(3)
     with pytest.raises(TypeError, match="must be float32, got float64"):

@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from fastrec import _core
+
 from ..dtypes import DType
 from ..kernels.shaping import reduced as along
 from ..kernels.shaping import summed
@@ -18,6 +20,8 @@ from ..tensor import as_array
 from . import Array, Block, Op, constant_of, invalid, same_spec
 
 _LINE = 64  # numbers that are worth a call
+_WORTH = 1 << 9  # numbers
+_NATIVE = {"float32", "float64", "int32", "int64", "uint8", "bool"}
 
 
 def one_number(value: Any, parameter: str) -> int:
@@ -135,6 +139,28 @@ def _limit(dtype: np.dtype[Any], greatest: bool) -> Any:
     return np.iinfo(dtype).max if greatest else np.iinfo(dtype).min
 
 
+def _are_native(x: Array, begin: int, end: int) -> bool:
+    """Whether an extreme along these dimensions is found natively: NumPy's loops are shorter."""
+    count = math.prod(x.shape[begin:end])
+    if x.size < _WORTH or x.dtype.name not in _NATIVE or not 0 < count < 1 << 31:
+        return False
+    return count < _LINE or bool(math.prod(x.shape[end:]) > 1)
+
+
+def _extreme(greatest: bool, other: Callable[..., Any]) -> Callable[..., Any]:
+    """The largest or least number, or what `other` gives where it is the quicker one."""
+
+    def extreme(x: Array, axes: tuple[int, ...] | None, keep: bool) -> Any:
+        if axes:
+            begin, end = min(axes), max(axes) + 1
+            if end - begin == len(axes) and _are_native(x, begin, end):
+                found = _core.extremes(x, begin, end, greatest=greatest)
+                return np.expand_dims(found, axes) if keep else found
+        return other(x, axes, keep)
+
+    return extreme
+
+
 def _logsumexp(x: Array, axes: Any, keep: bool) -> Any:
     wide = x.astype(np.float32) if x.dtype == np.float16 else x
     most = np.max(wide, axis=axes, keepdims=True, initial=-np.inf)
@@ -146,14 +172,20 @@ def _logsumexp(x: Array, axes: Any, keep: bool) -> Any:
 SUM = reduction("Sum", summed, "fiuc")
 PROD = reduction("Prod", lambda x, a, k: along(np.multiply, x, a, k, dtype=x.dtype), "fiuc")
 MEAN = reduction("Mean", _mean, "fiuc")
-MAX = reduction(
-    "Max", lambda x, a, k: along(np.maximum, x, a, k, initial=_limit(x.dtype, False)), "fiu"
-)
-MIN = reduction(
-    "Min", lambda x, a, k: along(np.minimum, x, a, k, initial=_limit(x.dtype, True)), "fiu"
-)
-ALL = reduction("All", lambda x, a, k: along(np.logical_and, x, a, k), "b")
-ANY = reduction("Any", lambda x, a, k: along(np.logical_or, x, a, k), "b")
+
+
+def _most(x: Array, axes: Any, keep: bool) -> Any:
+    return along(np.maximum, x, axes, keep, initial=_limit(x.dtype, False))
+
+
+def _least(x: Array, axes: Any, keep: bool) -> Any:
+    return along(np.minimum, x, axes, keep, initial=_limit(x.dtype, True))
+
+
+MAX = reduction("Max", _extreme(True, _most), "fiu")
+MIN = reduction("Min", _extreme(False, _least), "fiu")
+ALL = reduction("All", _extreme(False, lambda x, a, k: along(np.logical_and, x, a, k)), "b")
+ANY = reduction("Any", _extreme(True, lambda x, a, k: along(np.logical_or, x, a, k)), "b")
 LOG_SUM_EXP = reduction("LogSumExp", _logsumexp, "f")
 STD = reduction("Std", lambda x, a, k: np.std(x, a, keepdims=k), "fc")
 # The largest singular value.
@@ -173,6 +205,10 @@ def _place_of(name: str, function: Callable[..., Any], greatest: bool) -> Op:
             raise invalid(
                 f"Reduction axis {axis % array.ndim} is empty in shape {in_messages(array.shape)}"
             )
+        if _are_native(array, axis % array.ndim, axis % array.ndim + 1):
+            begin = axis % array.ndim
+            found = _core.extremes(array, begin, begin + 1, greatest=greatest, places=True)
+            return found.astype(output_type.numpy, copy=False)
         if array.dtype.kind == "f" and np.isnan(array).any():  # which is never the one
             array = np.where(np.isnan(array), _limit(array.dtype, not greatest), array)
         return np.asarray(function(array, axis=axis), output_type.numpy)
