@@ -11,6 +11,7 @@ from v2_image_programs import PROGRAMS
 from v2_programs import results
 
 import fastrec.compat.v2 as tf
+from fastrec.compat._tf.data.untraced import EagerMap
 from fastrec.compat._tf.ops import Op
 from fastrec.compat._tf.tracing.recording import run
 
@@ -55,6 +56,33 @@ def test_an_if_on_what_was_drawn_is_decided_for_each_element(threads: int | None
         assert found == [1, -2, -3, 4, 5, 6, 7, -8, -9, -10, -11, 12]
     else:  # who draws first is not decided, as in TensorFlow
         assert sum(i < 0 for i in found) == 6
+
+
+def pasted(i: Any) -> Any:
+    """An image of its number, of which a box of any size is another's."""
+    size = tf.random.uniform([], 0, 5, tf.int32, seed=4)
+    if size == 0:
+        size += 1
+    begin = size // 2
+    image = tf.fill([8, 8, 3], tf.cast(i, tf.float32))
+    part = tf.image.crop_to_bounding_box(image + 1.0, begin, 0, size, size)
+    return image + tf.image.pad_to_bounding_box(part, begin, 0, 8, 8)
+
+
+def test_elements_of_a_batch_are_decided_at_once_after_a_shuffle() -> None:
+    found = []
+    for fast in (True, False):
+        before = tf.data.set_lowering(fast)
+        try:
+            tf.random.set_seed(3)
+            numbers = tf.data.Dataset.range(50).shuffle(20, seed=1)
+            elements = numbers.map(pasted, 2 if fast else None)
+            assert isinstance(elements._node, EagerMap)
+            assert (elements._node.chunks(8) is not None) == fast
+            found.append([x.tolist() for x in elements.batch(8).as_numpy_iterator()])
+        finally:
+            tf.data.set_lowering(before)
+    assert found[0] == found[1]
 
 
 def test_ways_through_a_function_are_traced_once_each() -> None:

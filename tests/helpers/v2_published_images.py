@@ -60,6 +60,38 @@ def mixup_and_cutmix(tf: Any, path: str) -> Any:
     return both.map(mix).batch(3, drop_remainder=True)
 
 
+def cutmix_with_an_if(tf: Any, path: str) -> Any:
+    """keras's CutMix: a box of one image in the other, at least one pixel wide."""
+    images = np.stack([photo[:12, :12] for photo in photos_of(12)]).astype(np.float32) / 255
+    d = tf.data.Dataset.from_tensor_slices((images, np.eye(12, dtype=np.float32)))
+    both = tf.data.Dataset.zip((d.shuffle(12, seed=1), d.shuffle(12, seed=2))).shuffle(5, seed=3)
+
+    def mix(one: Any, other: Any) -> Any:
+        (a, p), (b, q) = one, other
+        gammas = [tf.random.gamma([1], [0.25], seed=seed) for seed in (7, 8)]
+        share = (gammas[0] / (gammas[0] + gammas[1]))[0][0]
+        cut = tf.cast(12 * tf.sqrt(1.0 - share), tf.int32)
+        x, y = (tf.random.uniform((1,), 0, 12, tf.int32, seed=seed)[0] for seed in (5, 6))
+        left, right = (tf.clip_by_value(x + cut // 2 * sign, 0, 12) for sign in (-1, 1))
+        top, bottom = (tf.clip_by_value(y + cut // 2 * sign, 0, 12) for sign in (-1, 1))
+        width, height = right - left, bottom - top
+        if height == 0:
+            height += 1
+        if width == 0:
+            width += 1
+        left, top = tf.minimum(left, 11), tf.minimum(top, 11)
+        box, hole = (
+            tf.image.pad_to_bounding_box(
+                tf.image.crop_to_bounding_box(image, top, left, height, width), top, left, 12, 12
+            )
+            for image in (b, a)
+        )
+        share = 1 - tf.cast(width * height, tf.float32) / 144
+        return a - hole + box, share * p + (1 - share) * q
+
+    return both.map(mix).batch(4)
+
+
 def petals_on_tpu(tf: Any, path: str) -> Any:
     """Kaggle's notebooks: names with counts, options, labelled and not, unbatched for a look."""
     photos = [photo[:16, :16] for photo in photos_of(6)]
@@ -141,6 +173,39 @@ def detection(tf: Any, path: str) -> Any:
         return image / 255, boxes, target
 
     return tf.data.TFRecordDataset(file).map(parse).map(on_a_grid).batch(3)
+
+
+def anchors_and_boxes(tf: Any, path: str) -> Any:
+    """RetinaNet's and Mask R-CNN's targets: how much each of many anchors has of each box."""
+    draw = np.random.default_rng(2)
+    low, boxes = (draw.random((count, 2), np.float32) * 0.8 for count in (12_000, 5 * 6))
+    anchors = np.concatenate([low, low + draw.random(low.shape, np.float32) * 0.2], 1)
+    rows = np.concatenate([boxes, boxes + 0.1], 1).reshape(5, 6, 4)
+    rows[3, 2] = np.nan
+
+    def targets(boxes: Any) -> Any:
+        all_anchors = tf.constant(anchors)
+        top, left, bottom, right = tf.split(all_anchors, 4, axis=1)
+        tops, lefts, bottoms, rights = tf.unstack(tf.transpose(boxes))
+        height = tf.maximum(0.0, tf.minimum(bottom, bottoms) - tf.maximum(top, tops))
+        width = tf.maximum(0.0, tf.minimum(right, rights) - tf.maximum(left, lefts))
+        both = height * width
+        sizes = (bottom - top) * (right - left) + (bottoms - tops) * (rights - lefts)
+        shared = tf.where(both > 0.0, both / (sizes - both), tf.zeros_like(both))
+        best = tf.argmax(shared, axis=1, output_type=tf.int32)
+        most = tf.reduce_max(shared, axis=1)
+        found = tf.gather(boxes, best)
+        return {
+            "class": tf.where(most > 0.3, best, -tf.ones_like(best)),
+            "offsets": tf.stack([found[:, i] - all_anchors[:, i] for i in range(4)], axis=1),
+            "anchor": tf.argmax(shared, axis=0),
+            "least": tf.reduce_min(shared, axis=0, keepdims=True),
+            "any": tf.reduce_any(shared > 0.3, axis=1),
+            "all": tf.reduce_all(shared > 0.3, axis=[0, 1]),
+        }
+
+    d = tf.data.Dataset.from_tensor_slices(rows)
+    return d.map(targets, num_parallel_calls=2).batch(2)
 
 
 def segmentation(tf: Any, path: str) -> Any:
@@ -261,8 +326,10 @@ PROGRAMS: dict[str, Program] = {
     for function in (
         augmented_by_a_generator,
         mixup_and_cutmix,
+        cutmix_with_an_if,
         petals_on_tpu,
         detection,
+        anchors_and_boxes,
         segmentation,
         stylegan_pyramid,
         self_supervised_views,

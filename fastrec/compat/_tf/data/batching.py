@@ -60,9 +60,11 @@ class _Grouped(Node):
         """The elements as columns, where these are not asked for before their batch is."""
         node = self.inputs[0]
         blocks = node.fast_blocks(self._size * max(1, _LEAST // self._size))
-        if blocks is not None or not isinstance(node, Map):
+        if blocks is not None or not isinstance(node, (Map, EagerMap)):
             return blocks
-        return self._placed(node) if node.trace.is_large else node.chunks(self._size)
+        if isinstance(node, Map) and node.trace.is_large:
+            return self._placed(node)
+        return node.chunks(self._size)
 
     def _placed(self, node: Map) -> Blocks | None:
         """Columns of large elements, which were put there one by one."""

@@ -22,6 +22,7 @@ from .streams import (
     elements,
     first,
     in_blocks,
+    to_blocks,
 )
 from .threads import in_order, workers
 
@@ -107,10 +108,18 @@ class EagerMap(Untraced):
         return in_order(call, self.inputs[0].stream(fast), count)
 
     def blocks(self, count: int) -> Blocks | None:
-        ways, node = self._branches, self.inputs[0]
-        if ways is None or not node.pure or not ways.are_small():
+        node = self.inputs[0]
+        if not node.pure or (blocks := node.blocks(count)) is None:
             return None
-        if (blocks := node.blocks(count)) is None:
+        return self._in_blocks(blocks)
+
+    def chunks(self, count: int) -> Blocks | None:
+        """Columns of exactly `count` elements, whatever makes what the function is given."""
+        return self._in_blocks(to_blocks(self.inputs[0].stream(), count)) if lowering() else None
+
+    def _in_blocks(self, blocks: Blocks) -> Blocks | None:
+        ways = self._branches
+        if ways is None or not ways.are_small():
             return None
         states = self._function.states()
         call = functools.partial(self._call, states)

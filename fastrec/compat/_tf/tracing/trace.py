@@ -30,6 +30,8 @@ from .recording import (
 __all__ = ["Trace", "as_column", "columns_of", "live", "traced"]
 
 _LARGE_PIXELS = 1 << 14
+_LARGE = 1 << 16  # numbers
+_PARTS = {"CentralCrop", "CropToBoundingBox", "RandomCrop", "Slice", "StridedSlice"}  # of images
 
 
 def _run_node(node: Node, slots: list[Any]) -> None:
@@ -67,6 +69,9 @@ class Trace:
         Where the program makes each draw.
     draws_need : list of int
         The slots of the values that its draws depend on.
+    is_large : bool
+        Whether elements are images or others of some size, which are best worked on one by one:
+        what a block of them takes fits in no cache, and each takes longer than a call.
     made : int, optional
         Those who set it find the bytes of columns added that were made since, but for views.
 
@@ -92,6 +97,7 @@ class Trace:
         self.nodes = live(known, self.outputs)
         references = [ref for node in self.nodes for ref in node.inputs] + self.outputs
         self._find_draws(recording, {slot for is_slot, slot in references if is_slot})
+        self.is_large = self._makes_large(specs)
         self._steps = self._fused = self._columns = _steps(self.nodes, self.outputs)
         self._late = _steps([], [])
         self._early: list[Node] = []
@@ -180,7 +186,7 @@ class Trace:
         ready = set(self.given)
         for node in nodes:
             needs = {slot for is_slot, slot in node.inputs if is_slot}
-            small = not any(map(_is_image, [*node.specs, *(specs[slot] for slot in needs)]))
+            small = not any(map(_is_large, [*node.specs, *(specs[slot] for slot in needs)]))
             if node.op.block is not None and small and needs and needs <= ready:
                 self._early.append(node)
                 ready.update(node.slots)
@@ -217,16 +223,18 @@ class Trace:
         """Whether it may be run ahead of time, and again."""
         return all(node.op.pure for node in self.nodes)
 
-    @property
-    def is_large(self) -> bool:
-        """Whether elements are images of some size, which are best worked on one by one.
-
-        What a block of them takes fits in no cache, and each takes longer than a call.
-        """
-        specs = [spec for node in self.nodes for spec in node.specs]
-        return any(_is_image(spec) for spec in [*specs, *self.specs]) or any(
-            node.op.large for node in self.nodes
-        )
+    def _makes_large(self, specs: Sequence[TypeSpec]) -> bool:
+        """Whether any of what it makes is large. Arrays that are parsed natively come in blocks."""
+        large = _is_image if self.parsing is not None else _is_large
+        found = {slot for slot in self.values if large(specs[slot])}
+        for node in self.nodes:
+            if node.op.large:
+                return True
+            is_slot, whole = node.inputs[0] if node.inputs else (False, None)
+            small = is_slot and whole not in found and node.op.name in _PARTS
+            found.update(slot for slot in node.slots if large(specs[slot]) and not small)
+        returned = {slot for is_slot, slot in self.outputs if is_slot}
+        return any(slot in returned or slot not in self.values for slot in found)
 
     @property
     def parsing(self) -> Parsing | None:
@@ -365,6 +373,11 @@ def _steps(
         found.append((node, sorted(touched - needed)))
         needed |= touched
     return found[::-1]
+
+
+def _is_large(spec: TypeSpec) -> bool:
+    count = None if spec.dtype.name == "string" else spec.shape.num_elements()
+    return _is_image(spec) or (count is not None and count >= _LARGE)
 
 
 def _is_image(spec: TypeSpec) -> bool:
