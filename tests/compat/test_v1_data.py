@@ -115,6 +115,22 @@ def test_functions_of_interleave_make_data_sets_of_their_own(files: list[str]) -
     assert found[1][1].decode() == files[1]
 
 
+def test_data_sets_are_given_by_name() -> None:
+    both = Dataset.range(2).concatenate(dataset=Dataset.range(5, 7))
+    assert run_all(both) == [0, 1, 5, 6]
+
+
+def test_data_sets_of_computed_tensors_are_not_made_one_by_one() -> None:
+    calls = []
+
+    def rows(x: Any) -> Any:
+        calls.append(x)
+        return Dataset.from_tensor_slices(tf.range(x))
+
+    assert run_all(Dataset.range(30).flat_map(rows).batch(500))[0].shape == (435,)
+    assert len(calls) < 5
+
+
 def test_sparse_parts_come_as_sparse_tensors(files: list[str]) -> None:
     dataset = tf.data.TFRecordDataset(files[:1]).map(parse).batch(3)
     assert dataset.output_classes == (tf.Tensor, tf.SparseTensor)

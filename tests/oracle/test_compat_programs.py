@@ -225,6 +225,86 @@ def test_arrays_that_nothing_was_written_to(tf: Any, how: dict[str, Any]) -> Non
         assert told(ours2, ask) == told(tf, ask)
 
 
+def _rows(tf: Any) -> Any:
+    """Of elements whose number of rows differs."""
+    return tf.data.Dataset.range(8).map(lambda x: (x, tf.range(x % 4)))
+
+
+FLATTENED: dict[str, Callable[[Any], Any]] = {
+    "one element": lambda tf: _rows(tf).flat_map(
+        lambda x, rows: tf.data.Dataset.from_tensors((x + 1, rows * 2))
+    ),
+    "rows": lambda tf: _rows(tf).flat_map(
+        lambda x, rows: tf.data.Dataset.from_tensor_slices((rows, tf.fill([tf.size(rows)], x)))
+    ),
+    "rows of constants": lambda tf: _rows(tf).flat_map(
+        lambda x, rows: tf.data.Dataset.from_tensor_slices((tf.add(x, [1, 2]), [5.0, 6.0]))
+    ),
+    "in turns": lambda tf: _rows(tf).interleave(
+        lambda x, rows: tf.data.Dataset.from_tensors((x, rows)), cycle_length=3, block_length=2
+    ),
+    "rows in turns": lambda tf: _rows(tf).interleave(
+        lambda x, rows: tf.data.Dataset.from_tensor_slices((rows, rows + 1)), cycle_length=3
+    ),
+    "and batched": lambda tf: (
+        _rows(tf)
+        .flat_map(lambda x, rows: tf.data.Dataset.from_tensor_slices((rows, rows)))
+        .repeat(2)
+        .batch(5)
+    ),
+    "changed": lambda tf: _rows(tf).flat_map(
+        lambda x, rows: tf.data.Dataset.from_tensor_slices((rows, rows)).map(lambda a, b: (a, x))
+    ),
+    "draws": lambda tf: _rows(tf).flat_map(
+        lambda x, rows: tf.data.Dataset.from_tensor_slices(
+            (tf.random.uniform([3], seed=5), x + tf.zeros([3], tf.int64))
+        )
+    ),
+}
+
+
+@pytest.mark.parametrize("name", FLATTENED)
+def test_data_sets_of_what_functions_compute(tf: Any, name: str) -> None:
+    same_in_graphs(tf, FLATTENED[name])
+    if name != "draws":  # whose seeds depend on what was drawn before, in version 2
+        same_at_once(tf, FLATTENED[name])
+
+
+def test_words_as_bytes_by_map_fn(tf: Any, text: str) -> None:
+    def make(tf: Any) -> Any:
+        def as_bytes(word: Any) -> Any:
+            found = tf.to_int32(tf.decode_raw(word, tf.uint8))[:4]
+            filler = tf.fill([4 - tf.shape(found)[0]], 260)
+            return tf.reshape(tf.concat([[258], found, filler], 0), [5]) + 1
+
+        def of_line(line: Any) -> Any:
+            words = tf.string_split([line]).values
+            return tf.reshape(tf.map_fn(as_bytes, words, tf.int32), [-1]), tf.size(words)
+
+        lines = tf.data.TextLineDataset(text).filter(lambda line: tf.strings.length(line) > 0)
+        return lines.map(of_line).padded_batch(16, ([None], []), (261, 0))
+
+    same_in_graphs(tf, make)
+
+
+def test_functions_of_rows_that_differ_in_shape_fail(tf: Any) -> None:
+    def told(tf: Any) -> Any:
+        def rows(x: Any) -> Any:
+            return tf.map_fn(lambda n: tf.range(n), tf.range(x))
+
+        with tf.Graph().as_default():
+            following = tf.data.make_one_shot_iterator(
+                tf.data.Dataset.range(1, 4).map(rows)
+            ).get_next()
+            with tf.Session() as session:
+                found = [session.run(following).tolist()]
+                with pytest.raises(tf.errors.InvalidArgumentError):
+                    session.run(following)
+        return found
+
+    assert told(ours1) == told(tf.compat.v1)
+
+
 MISTAKES: dict[str, tuple[type[Exception], Callable[[Any], Any]]] = {
     "key": (KeyError, lambda ds: ds.map(lambda x: {"a": x}).map(lambda row: row["b"])),
     "arguments": (TypeError, lambda ds: ds.map(lambda x, y: x)),

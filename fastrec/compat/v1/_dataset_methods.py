@@ -42,7 +42,7 @@ def _method(name: str) -> Callable[..., Dataset]:
         bound.pop("self")
         given = {k: adapted(v) if k in _FUNCTIONS else v for k, v in bound.items()}
 
-        def make(dataset: _base.Dataset, **resolved: Any) -> _base.Dataset:
+        def make(dataset: _base.Dataset, /, **resolved: Any) -> _base.Dataset:
             made: _base.Dataset = getattr(dataset, name)(**resolved)
             if isinstance(made._node, Interleave):
                 _sample(made._node, dataset._node, given["map_func"])

@@ -144,9 +144,15 @@ def _built(dataset: Dataset) -> _base.Dataset:
 
 
 class Dataset:
-    """Elements of tensors, which an iterator gives one after the other."""
+    """Elements of tensors, which an iterator gives one after the other.
 
-    _make: Callable[..., _base.Dataset]
+    Attributes
+    ----------
+    of_tensors : tuple, optional
+        Of what is made of tensors: how, and of which, with their structure.
+    """
+
+    of_tensors: tuple[Callable[[Any], _base.Dataset], Any, list[Any]] | None = None
 
     @classmethod
     def _made(cls, make: Callable[..., Any], *arguments: Any, **named: Any) -> Dataset:
@@ -406,7 +412,9 @@ def _of_values(tensors: Any, make: Callable[[Any], Any], row: Callable[[Any], An
         whole: _base.Dataset = make(pack(structure, values))
         return whole
 
-    return Dataset._made(made, list(_tensors(given)))
+    dataset = Dataset._made(made, list(_tensors(given)))
+    dataset.of_tensors = make, structure, given
+    return dataset
 
 
 def _tensors(given: Iterable[Any]) -> Iterable[Tensor]:

@@ -23,6 +23,7 @@ from .._tf.structure import flatten, pack
 from .._tf.tensor import as_array, convert_to_tensor
 from .._tf.tracing import recording as _calls
 from .._tf.tracing.choices import chosen
+from .._tf.tracing.loops import mapped_rows
 from ._composites import (
     COMPOSITES,
     SparseTensor,
@@ -159,9 +160,7 @@ class GraphFunction:
         returned = self._function(*pack(structure, leaves))
         kind, found = flatten(tuple(returned) if isinstance(returned, list) else returned)
         if not any(_is_dataset(leaf) for leaf in found):
-            found = [
-                leaf if isinstance(leaf, COMPOSITES) else as_graph_tensor(leaf) for leaf in found
-            ]
+            found = _tensors(found)
         return kind, found
 
     def sampled(self, structure: Any, specs: Sequence[TypeSpec]) -> Any:
@@ -216,13 +215,21 @@ class GraphFunction:
         with graph.as_default():
             given = self._placeholders(specs)
             kind, found = self._called(graph, structure, given)
+            make = None
             if any(_is_dataset(leaf) for leaf in found):
-                raise TypeError("not tensors")
+                if len(found) > 1 or found[0].of_tensors is None:
+                    raise TypeError("not tensors")
+                make, kind, found = found[0].of_tensors
+                found = [
+                    leaf if isinstance(leaf, COMPOSITES) else as_graph_tensor(leaf)
+                    for leaf in found
+                ]
             found = [
                 each if isinstance(each, COMPOSITES) else graph.captured(each) for each in found
             ]
         self._note(graph)
-        self._traced = structure, graph, given, kind, found
+        if make is None:
+            self._traced = structure, graph, given, kind, found
         values: dict[Tensor, Any] = {}
         for inner, leaf in zip(given, leaves, strict=True):
             if isinstance(inner, COMPOSITES):
@@ -233,7 +240,12 @@ class GraphFunction:
         for outer, inner in graph.captures.items():
             if inner.op.type == "Captured":
                 values[inner] = _captured(outer)
-        return pack(kind, _emitted(found, values))
+        whole = pack(kind, _emitted(found, values))
+        return whole if make is None else make(whole)
+
+
+def _tensors(leaves: Iterable[Any]) -> list[Any]:
+    return [leaf if isinstance(leaf, COMPOSITES) else as_graph_tensor(leaf) for leaf in leaves]
 
 
 def _captured(tensor: Tensor) -> Any:
@@ -276,7 +288,7 @@ def emit(op: Operation, values: dict[Tensor, Any], way: Way) -> None:
     call = _calls.current_call()
     if isinstance(op.row, Drawing) and isinstance(call, _calls.Recording):
         made = _drawn(op, op.row, inputs, call, way)
-    elif isinstance(call, _calls.Recording) and (found := _choice(op, values, way)) is not None:
+    elif isinstance(call, _calls.Recording) and (found := _of_parts(op, values, way)) is not None:
         made = tuple(found)
     elif known and isinstance(call, _calls.Recording) and (op.stateful or op.blocking):
         made = call.add(_as_op(op, way), [_calls.raw_of(value) for value in inputs], {})
@@ -290,20 +302,24 @@ def emit(op: Operation, values: dict[Tensor, Any], way: Way) -> None:
     values.update(zip(op.outputs, outputs, strict=False))
 
 
-def _choice(op: Operation, values: dict[Tensor, Any], way: Way) -> list[Any] | None:
-    """The results of an operation that runs one of two parts; None for any other."""
-    if op.type != "Cond" or op.inputs[0].shape.ndims != 0:
-        return None
+def _of_parts(op: Operation, values: dict[Tensor, Any], way: Way) -> list[Any] | None:
+    """The results of an operation that runs one of two parts, or one on each row; or None."""
 
-    def made(part: Inner) -> list[Any]:
-        own = dict(values)
+    def made(part: Inner, *given: Any) -> list[Any]:
+        own = {**values, **dict(zip(part.arguments, given, strict=True))}
         for each in part.inside:
             emit(each, own, way)
         return [own[tensor] for tensor in part.tensors if isinstance(tensor, Tensor)]
 
     parts = [functools.partial(made, part) for part in op.inner]
     try:
-        found: list[Any] = chosen(values[op.inputs[0]], parts, {1: 0})
+        if op.type == "Cond" and op.inputs[0].shape.ndims == 0:
+            found: list[Any] = chosen(values[op.inputs[0]], parts, {1: 0})
+        elif op.type == "Map":
+            count = len(op.inner[0].arguments)
+            found = mapped_rows(parts[0], [values[tensor] for tensor in op.inputs[:count]])
+        else:
+            return None
     except _calls.Unfit:
         return None
     for symbol, tensor in zip(found, op.outputs, strict=True):

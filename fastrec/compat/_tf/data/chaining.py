@@ -20,7 +20,7 @@ from . import portions as _portions
 from .batching import Batch, PaddedBatch, RaggedBatch, Unbatch
 from .filtering import Filter, Predicate
 from .functions import Scalar, shown
-from .interleaving import Interleave
+from .interleaving import interleaved
 from .iterating import padding_of, tensors
 from .joining import Concatenate, check_alike
 from .mapping import mapped
@@ -99,7 +99,7 @@ class Chain:
 
     def flat_map(self, map_func: Callable[..., Dataset], name: str | None = None) -> Dataset:
         """The elements of the data set of each element, one data set after the other."""
-        return self._of(Interleave(self._node, map_func))
+        return self._of(interleaved(self._node, map_func))
 
     def interleave(
         self,
@@ -119,7 +119,7 @@ class Chain:
         for what, value in (("cycle_length", cycle), ("block_length", block)):
             if value < 1:
                 raise invalid(f"`{what}` must be > 0")
-        return self._of(Interleave(self._node, map_func, cycle, block, parallel is not None))
+        return self._of(interleaved(self._node, map_func, cycle, block, parallel is not None))
 
     def batch(
         self,

@@ -13,7 +13,7 @@ from fastrec import _core
 
 from ..specs import TensorSpec
 from .dataset import AUTOTUNE, Dataset
-from .interleaving import Interleave
+from .interleaving import interleaved
 from .pipeline import Node, invalid
 from .sources import Files, Records, names_of
 from .streams import Value, flattened
@@ -83,7 +83,7 @@ class TFRecordDataset(Dataset):
                 else Dataset.from_tensor_slices(names_of(filenames) or np.empty(0, object))
             )
             one = lambda path: TFRecordDataset(path, compression_type)  # noqa: E731
-            node = Interleave(names._node, one, int(num_parallel_reads))
+            node = interleaved(names._node, one, int(num_parallel_reads))
         super().__init__(node)
 
 

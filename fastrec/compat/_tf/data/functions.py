@@ -106,27 +106,32 @@ class Function:
             self._untraced(error)
         return None
 
-    def check_dataset(self, specs: Sequence[Any]) -> None:
-        """That it returns a data set, as far as can be seen without an element.
+    def trace_dataset(self, specs: Sequence[Any]) -> tuple[Trace, Node] | None:
+        """What it gives as a data set of tensors, and that data set; None where it is another.
 
         Raises
         ------
         TypeError
+            When it does not return a data set, as far as can be seen without an element.
         """
         if not all(isinstance(spec, TypeSpec) for spec in specs):
-            return
+            return None
         returned: list[Any] = []
 
         def results(value: Any) -> tuple[Any, list[Any]]:
             returned.append(value)
-            return LEAF, []
+            return LEAF, list(value._node.columns)
 
-        with contextlib.suppress(Exception):  # which comes again with an element
-            traced(self.function, specs, self.arguments, results)
-        if returned and not hasattr(returned[0], "_node"):
-            raise TypeError(
-                f"The `map_func` argument must return a `Dataset` object. Got {type(returned[0])}."
-            )
+        try:
+            trace, _ = traced(self.function, specs, self.arguments, results)
+        except Exception:  # which comes again with an element
+            if returned and not hasattr(returned[0], "_node"):
+                raise TypeError(
+                    "The `map_func` argument must return a `Dataset` object. "
+                    f"Got {type(returned[0])}."
+                ) from None
+            return None
+        return trace, returned[0]._node
 
     def _untraced(self, error: Exception) -> None:
         """Say why a function is called with each element, to those who ask."""

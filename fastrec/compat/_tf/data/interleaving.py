@@ -10,11 +10,54 @@ from ..errors import OpError
 from ..seeds import looking_ahead
 from ..specs import DatasetSpec, TypeSpec, sample
 from ..structure import LEAF, flatten
+from .batching import Unbatch
+from .drawing import Drawn
 from .functions import Function, failed
+from .mapping import Map
 from .pipeline import UNKNOWN, Node, Once
+from .sources import Slices, Tensors
 from .streams import Blocks, Value, Values, first, flattened, steps, to_blocks
 
-__all__ = ["Interleave", "in_turns"]
+__all__ = ["Interleave", "in_turns", "interleaved"]
+
+
+def interleaved(
+    node: Node,
+    function: Callable[..., Any],
+    cycle: int = 1,
+    block: int = 1,
+    parallel: bool = False,
+) -> Node:
+    """A node for ``interleave`` and ``flat_map``, with what :class:`Interleave` takes.
+
+    Data sets of tensors that the function computes are not made where it can be traced: their
+    elements come one data set after the other, or each has only one.
+    """
+    call = Function(function, node.structure)
+    found = call.trace_dataset(node.specs)
+    if found is not None:
+        trace, source = found
+        alone = type(source) is Tensors
+        if alone or (cycle == 1 and type(source) is Slices):
+            name = "FlatMap" if cycle == 1 else "Interleave"
+            made = Map(
+                Drawn(node, trace) if trace.draws else node, trace, source.structure, name=name
+            )
+            return Flattened(made if alone else Unbatch(made))
+    return Interleave(node, call, cycle, block, parallel)
+
+
+class Flattened(Node):
+    """Elements of data sets that were computed as columns; nobody says how many."""
+
+    def cardinality(self) -> int:
+        return UNKNOWN
+
+    def values(self, fast: bool = True) -> Values:
+        return self.inputs[0].stream(fast)
+
+    def blocks(self, count: int) -> Blocks | None:
+        return self.inputs[0].blocks(count)
 
 
 class Interleave(Node):
@@ -23,7 +66,7 @@ class Interleave(Node):
     Parameters
     ----------
     node : Node
-    function : callable
+    call : Function
     cycle : int
         Data sets to take elements of at a time.
     block : int
@@ -35,16 +78,15 @@ class Interleave(Node):
     def __init__(
         self,
         node: Node,
-        function: Callable[..., Any],
+        call: Function,
         cycle: int = 1,
         block: int = 1,
         parallel: bool = False,
     ) -> None:
         super().__init__(node)
-        self._function = Function(function, node.structure)
+        self._function = call
         self._cycle, self._block, self._parallel = cycle, block, parallel
         self._sample: Node | None = None
-        self._function.check_dataset(node.specs)
 
     def _of(self, value: Value) -> Node:
         try:

@@ -61,10 +61,16 @@ class Map(Node):
     """A function that consists of operations."""
 
     def __init__(
-        self, node: Node, trace: Trace, structure: Any, parallel: int | None = None
+        self,
+        node: Node,
+        trace: Trace,
+        structure: Any,
+        parallel: int | None = None,
+        name: str = "Map",
     ) -> None:
         super().__init__(node)
         self.trace, self._structure, self.parallel = trace, structure, parallel
+        self._name = name  # in messages
 
     structure = property(lambda self: self._structure)
 
@@ -82,7 +88,7 @@ class Map(Node):
 
     def over(self, node: Node) -> Map:
         """The same function of the elements of another node."""
-        return Map(node, self.trace, self._structure, self.parallel)
+        return Map(node, self.trace, self._structure, self.parallel, self._name)
 
     def values(self, fast: bool = True) -> Values:
         parsed = self._parsed() if fast else None
@@ -118,7 +124,7 @@ class Map(Node):
         try:
             return self.trace.late(value)
         except OpError as error:
-            raise failed(error, "Map") from error.__cause__
+            raise failed(error, self._name) from error.__cause__
 
     def placed(self, size: int) -> Iterator[Place] | None:
         """The elements, each in its place of a batch of `size`; None where they are small."""
@@ -141,7 +147,7 @@ class Map(Node):
         try:
             return self.trace(value, together=lowering())
         except OpError as error:
-            raise failed(error, "Map") from error.__cause__
+            raise failed(error, self._name) from error.__cause__
 
     def _parsed(self) -> Values | None:
         """Batches of records, parsed natively as this would do."""

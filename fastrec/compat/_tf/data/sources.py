@@ -19,7 +19,7 @@ from ..record_options import as_path, compression_of
 from ..specs import TensorSpec, TypeSpec, unbatched
 from ..structure import LEAF
 from ..tensor import convert_to_tensor
-from ..tracing.recording import wrap
+from ..tracing.recording import Symbol, spec_of
 from .pipeline import INFINITE, UNKNOWN, Node, loose_spec
 from .streams import Block, Blocks, Values, steps
 
@@ -35,35 +35,35 @@ class Tensors(Node):
 
     def __init__(self, structure: Any, values: Sequence[Any]) -> None:
         super().__init__()
-        self._structure, self._value = structure, tuple(values)
+        self._structure, self.columns = structure, tuple(values)
 
     structure = property(lambda self: self._structure)
 
     @property
     def specs(self) -> list[TypeSpec]:
-        return [_spec_of(value) for value in self._value]
+        return [_spec_of(value) for value in self.columns]
 
     def cardinality(self) -> int:
         return 1
 
     def values(self, fast: bool = True) -> Values:
-        return iter([self._value])
+        return iter([self.columns])
 
 
 def _spec_of(value: Any) -> TypeSpec:
-    if isinstance(value, (Node, Variants)):
-        found: TypeSpec = loose_spec(value)
-        return found
-    shown = wrap(value)
-    return getattr(shown, "_spec", None) or TensorSpec(shown.shape, shown.dtype)
+    found: TypeSpec = loose_spec(value) if isinstance(value, (Node, Variants)) else spec_of(value)
+    return found
 
 
 class Slices(Node):
-    """The rows of arrays."""
+    """The rows of arrays, of which a function that is being traced only knows the specs."""
 
     def __init__(self, structure: Any, columns: Sequence[Any]) -> None:
         super().__init__()
         self._structure, self.columns = structure, list(columns)
+        if any(isinstance(column, Symbol) for column in columns):
+            self.count = UNKNOWN
+            return
         sizes = {_length(column) for column in columns}
         if len(sizes) != 1:
             raise ValueError(

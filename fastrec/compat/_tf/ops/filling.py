@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..columns import are_numbers, shapes_of
+from ..columns import are_numbers, rows_of_shapes, shapes_of
 from ..dtypes import DType
 from ..shape import in_messages
 from ..specs import TensorSpec, TypeSpec
@@ -34,7 +34,18 @@ def _fill_spec(specs: Sequence[Any], raws: Sequence[Any]) -> list[TypeSpec]:
     return [TensorSpec(known_sizes(raws[0]), specs[1].dtype)]
 
 
-FILL = Op("Fill", _fill, _fill_spec)
+def _fill_block(_: int, dims: Block, value: Block) -> Any:
+    sizes = dims.value
+    if not is_column(dims) or sizes.ndim != 2 or not sizes.shape[1] or value.many:
+        return None
+    if np.ndim(value.value) or (sizes < 0).any():
+        return None  # one element after the other says what is wrong
+    if len(sizes) and (sizes == sizes[0]).all():
+        return np.full((len(sizes), *sizes[0].tolist()), value.value)
+    return rows_of_shapes(np.repeat(value.value, sizes.prod(1).sum()), sizes.astype(np.int64))
+
+
+FILL = Op("Fill", _fill, _fill_spec, _fill_block)
 
 
 def _like(x: Any, *, value: Any, dtype: DType) -> Array:

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import itertools
 import sys
 from collections.abc import Sequence
 from typing import Any
@@ -104,8 +103,9 @@ def _block(
         return fastrec.decode_raw(strings, dtype, little_endian, fixed_length)
     if strings.shape != (len(strings),) or dtype.kind == "b" or little_endian is not _LITTLE:
         return None
-    ends = strings.offsets.tolist()
-    return [strings.data[a:b].view(dtype) for a, b in itertools.pairwise(ends)]
+    begin, end = strings.offsets[[0, -1]].tolist()
+    values = np.require(strings.data[begin:end].view(dtype), requirements="A")
+    return fastrec.Ragged(values, (strings.offsets - begin) // dtype.itemsize)
 
 
 def _of_rows(
