@@ -305,6 +305,14 @@ def cut_strings(
     skip_empty: bool,
     skip_nothing: bool,
 ) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64], npt.NDArray[np.int64]]: ...
+def pad_rows(
+    values: npt.NDArray[Any],
+    begins: npt.NDArray[np.int64],
+    shapes: npt.NDArray[np.int64],
+    sizes: Sequence[int],
+    fill: Any,
+    spares: Spares | None = None,
+) -> npt.NDArray[Any]: ...
 def read_numbers(
     data: npt.NDArray[np.uint8],
     offsets: npt.NDArray[np.int64],

@@ -205,11 +205,13 @@ class Ragged(_ArrowArray, Sequence[Any]):
         return self.values[self.row_splits[rows] : self.row_splits[rows + 1]]
 
     def _take(self, rows: NDArray[np.int64]) -> Ragged:
+        values = self.values
+        if isinstance(values, np.ndarray) and values.nbytes and values.dtype != object:
+            return Ragged(*_taken(values, self.row_splits, rows))
         lengths = self.row_lengths[rows]
         splits = np.zeros(len(rows) + 1, self.row_splits.dtype)
         np.cumsum(lengths, out=splits[1:])
         where = np.arange(splits[-1]) + np.repeat(self.row_splits[rows] - splits[:-1], lengths)
-        values = self.values
         if isinstance(values, Ragged):
             return Ragged(values._take(where), splits)
         return Ragged(values.take(where) if isinstance(values, Bytes) else values[where], splits)
@@ -349,13 +351,24 @@ class Arrays(_ArrowArray, Sequence[Any]):
 
     def take(self, rows: NDArray[np.int64]) -> Arrays:
         """The arrays with these numbers."""
-        splits = np.zeros(len(rows) + 1, np.int64)
-        np.cumsum(np.diff(self.row_splits)[rows], out=splits[1:])
-        values = np.empty(splits[-1], self.values.dtype)
-        for number, row in enumerate(rows):
-            begin, end = self.row_splits[row : row + 2]
-            values[splits[number] : splits[number + 1]] = self.values[begin:end]
-        return Arrays(values, splits, self.shapes[rows])
+        return Arrays(*_taken(self.values, self.row_splits, rows), self.shapes[rows])
+
+
+def _taken(
+    values: NDArray[Any], row_splits: NDArray[np.int64], rows: NDArray[np.int64]
+) -> tuple[NDArray[Any], NDArray[np.int64]]:
+    """The elements of the rows with these numbers, and where each row begins."""
+    from . import _core
+
+    size = values.itemsize * math.prod(values.shape[1:])
+    data, offsets = _core.take_strings(
+        np.ascontiguousarray(values).reshape(-1).view(np.uint8),
+        np.multiply(row_splits, size, dtype=np.int64),
+        np.ascontiguousarray(rows, np.int64),
+    )
+    shape = (-1, *values.shape[1:])
+    splits = (offsets // size).astype(row_splits.dtype, copy=False)
+    return data.view(values.dtype).reshape(shape), splits
 
 
 def take_rows(column: Any, rows: NDArray[np.int64]) -> Any:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -44,15 +45,12 @@ def pad(ragged: Ragged, length: int | None = None, value: Any = 0) -> NDArray[An
     lengths = ragged.row_lengths
     if length is None:
         length = int(lengths.max(initial=0))
-    padded = _core.empty((len(ragged), length, *values.shape[1:]), values.dtype)
-    padded[...] = value
-    places = np.arange(length)
-    kept = np.minimum(lengths, length)
-    begins = ragged.row_splits[:-1]
-    padded[places < kept[:, None]] = values[
-        np.arange(kept.sum()) + np.repeat(begins - np.cumsum(kept) + kept, kept)
-    ]
-    return padded
+    shapes = np.empty((len(ragged), values.ndim), np.int64)
+    shapes[:] = (0, *values.shape[1:])
+    np.minimum(lengths, length, out=shapes[:, 0])
+    begins = ragged.row_splits[:-1] * math.prod(values.shape[1:])
+    sizes = (length, *values.shape[1:])
+    return _core.pad_rows(values.reshape(-1), begins, shapes, sizes, value)
 
 
 @dataclass(frozen=True)

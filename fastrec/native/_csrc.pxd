@@ -389,6 +389,20 @@ cdef extern from "base/strings.h" nogil:
                         int64_t *splits) noexcept
 
 
+cdef extern from "base/padding.h" nogil:
+    ctypedef struct fr_padding:
+        size_t rank
+        const int64_t *sizes
+        const size_t *steps
+        const uint8_t *fill
+        size_t item
+
+    bint fr_padding_valid(const fr_padding *padding, const int64_t *begins, const int64_t *shapes,
+                          size_t rows, size_t count) noexcept
+    void fr_padding_fill(const fr_padding *padding, const uint8_t *src, const int64_t *begins,
+                         const int64_t *shapes, size_t rows, uint8_t *out) noexcept
+
+
 cdef extern from "base/numbers.h" nogil:
     ctypedef enum fr_number_type:
         FR_NUMBER_FLOAT32

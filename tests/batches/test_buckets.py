@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from verbs import gzipped, write_examples
 
 import fastrec
-from fastrec import Batcher, Buckets, Ragged
+from fastrec import Batcher, Buckets, Ragged, _core
 
 FEATURES = {
     "i": fastrec.FixedLenFeature((), np.int64),
@@ -151,9 +151,37 @@ def test_padding_is_what_plain_python_does(rows: list[list[int]], length: int | 
     assert padded.tolist() == [(row + [9] * width)[:width] for row in rows]
 
 
+@given(
+    shapes=st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), max_size=5),
+    more=st.tuples(st.integers(0, 2), st.integers(0, 2)),
+    cut=st.booleans(),
+)
+def test_arrays_are_padded_as_in_numpy(
+    shapes: list[tuple[int, int]], more: tuple[int, int], cut: bool
+) -> None:
+    arrays = [np.arange(a * b, dtype=np.float64).reshape(a, b) + 1 for a, b in shapes]
+    sizes = [int(n) for n in np.max([(0, 0), *shapes], axis=0) + more]
+    expected = np.full((len(shapes), *sizes), -1.0)
+    for row, array in zip(expected, arrays, strict=True):
+        row[: array.shape[0], : array.shape[1]] = array
+    values = np.concatenate([np.zeros(0), *[array.reshape(-1) for array in arrays]])
+    begins = np.cumsum([0, *[array.size for array in arrays]])[:-1]
+    table = np.array(shapes, np.int64).reshape(-1, 2)
+    if cut and values.size:
+        with pytest.raises(ValueError, match="must lie within the values"):
+            _core.pad_rows(values[:-1], begins, table, sizes, -1)
+    else:
+        assert np.array_equal(_core.pad_rows(values, begins, table, sizes, -1), expected)
+
+
 def test_what_cannot_be_padded_or_measured_says_so(path: Path) -> None:
     with pytest.raises(TypeError, match="numbers"):
         fastrec.pad(Ragged(fastrec.Bytes.from_list([b"a"]), np.array([0, 1])))
+    no: Any = np.zeros(0, np.int64)
+    with pytest.raises(TypeError, match="vector of numbers"):
+        _core.pad_rows(np.zeros((1, 1)), no, no.reshape(0, 1), [1], 0)
+    with pytest.raises(ValueError, match="rank at least 1"):
+        _core.pad_rows(np.zeros(1), no, no.reshape(0, 0), [], 0)
     with pytest.raises(TypeError, match="'i' must be a ragged"):
         list(Batcher(path, FEATURES, 4, buckets=Buckets("i")))
     for bounds in ([3, 2], [0], [2, 2]):

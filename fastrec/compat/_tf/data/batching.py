@@ -3,16 +3,13 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 import fastrec
-from fastrec import _core
 
-from .. import errors as _errors
 from ..columns import batch_of, column_of, rows_of, shape_of
 from ..specs import (
     RaggedTensorSpec,
@@ -31,13 +28,12 @@ from .rooms import block_of
 from .streams import Block, Blocks, Value, Values, flattened, in_blocks, rechunked, steps, taken
 from .untraced import EagerMap
 
-__all__ = ["Batch", "PaddedBatch", "RaggedBatch", "Unbatch", "ragged_rows"]
+__all__ = ["Batch", "Grouped", "RaggedBatch", "Unbatch", "ragged_rows"]
 
-_SPARE = 2  # batches whose memory is used again
-_LEAST = 24  # elements of a block, for which its operations are called once
+_LEAST = 64  # elements of a block, for which its operations are called once
 
 
-class _Grouped(Node):
+class Grouped(Node):
     """So many elements as one."""
 
     def __init__(self, node: Node, size: int, drop_remainder: bool) -> None:
@@ -102,7 +98,7 @@ class _Grouped(Node):
         return steps(step)
 
 
-class Batch(_Grouped, Parsable):
+class Batch(Grouped, Parsable):
     """Elements of one shape, along a new dimension."""
 
     @property
@@ -158,132 +154,7 @@ class Batch(_Grouped, Parsable):
         return (tuple(block[1]) for block in blocks if self._wanted(block))
 
 
-class PaddedBatch(_Grouped):
-    """Elements filled up to one shape, along a new dimension.
-
-    Parameters
-    ----------
-    node, size, drop_remainder
-    shapes : list of tuple
-        Of each part, with None or -1 for as large as the largest; None for all of that.
-    padding : list of value
-        What each part is filled up with; None for 0 or ``b""``.
-    """
-
-    def __init__(
-        self,
-        node: Node,
-        size: int,
-        drop_remainder: bool,
-        shapes: Sequence[Any],
-        padding: Sequence[Any],
-    ) -> None:
-        super().__init__(node, size, drop_remainder)
-        self._shapes, self._padding = list(shapes), list(padding)
-        self._spares = [_core.Spares(_SPARE) for _ in self._shapes]
-
-    @property
-    def specs(self) -> list[TypeSpec]:
-        found: list[TypeSpec] = []
-        for spec, shape in zip(self.inputs[0].specs, self._shapes, strict=True):
-            sizes = spec.shape.sizes
-            if shape is not None:
-                sizes = tuple(None if d in (None, -1) else int(d) for d in shape)
-            rows = None if sizes is None else (self._known_size, *sizes)
-            found.append(TensorSpec(rows, spec.dtype))
-        return found
-
-    def values(self, fast: bool = True) -> Values:
-        blocks = self._chunks() if fast else None
-        if blocks is None:
-            return super().values(fast)
-
-        def batch(block: Block) -> Value:
-            return self._filled(block[1])
-
-        return map(batch, filter(self._wanted, rechunked(blocks, self._size)))
-
-    def _group(self, chunk: Sequence[Value]) -> Value:
-        return self._filled(list(zip(*chunk, strict=True)))
-
-    def _filled(self, columns: Sequence[Any]) -> Value:
-        options = zip(columns, self._shapes, self._padding, self._spares, strict=True)
-        return tuple(itertools.starmap(_padded, options))
-
-
-def _in_line(column: Any) -> fastrec.Ragged | None:
-    """Vectors of numbers as rows; None for others."""
-    if isinstance(column, fastrec.Ragged):
-        return column if isinstance(column.values, np.ndarray) else None
-    if not isinstance(column, (list, tuple)) or not all(
-        isinstance(v, np.ndarray) and v.ndim == 1 and v.dtype != object for v in column
-    ):
-        return None
-    splits = np.zeros(len(column) + 1, np.int64)
-    np.cumsum([len(value) for value in column], out=splits[1:])
-    return fastrec.Ragged(np.concatenate(column), splits)
-
-
-def _padded(values: Any, shape: Any, padding: Any, spares: _core.Spares) -> Any:
-    if isinstance(values, (np.ndarray, fastrec.Bytes)) and _is_filled(values.shape[1:], shape):
-        return values
-    rows = _in_line(values) if shape is None or len(shape) == 1 else None
-    if rows is not None:
-        most = int(rows.row_lengths.max())
-        size = most if shape is None or shape[0] in (None, -1) else int(shape[0])
-        if size < most:
-            raise _too_small()
-        return fastrec.pad(rows, size, 0 if padding is None else padding)
-    values = list(rows_of(values))
-    if isinstance(values[0], (fastrec.Sparse, fastrec.Ragged)):
-        raise TypeError("Padding of components that are not dense tensors is not supported")
-    arrays = [as_array(value) for value in values]
-    if shape is not None and len(shape) != arrays[0].ndim:
-        raise ValueError(
-            f"The padded shape {tuple(shape)} is not compatible with the shape "
-            f"{arrays[0].shape} of the corresponding input component."
-        )
-    most = np.max([array.shape for array in arrays], axis=0).tolist() if arrays[0].ndim else []
-    wanted = (
-        [m if d in (None, -1) else int(d) for d, m in zip(shape, most, strict=True)]
-        if shape is not None
-        else most
-    )
-    for array in arrays:
-        if array.ndim != len(wanted) or any(
-            a > w for a, w in zip(array.shape, wanted, strict=True)
-        ):
-            raise _too_small()
-    dtype = arrays[0].dtype
-    filler = (b"" if dtype.hasobject else 0) if padding is None else padding
-    sizes = (len(arrays), *wanted)
-    out = np.empty(sizes, dtype) if dtype.hasobject else _core.empty(sizes, dtype, spares)
-    for number, array in enumerate(arrays):
-        if array.ndim and array.shape[1:] == out.shape[2:]:
-            out[number, : len(array)] = array
-            out[number, len(array) :] = filler
-        else:
-            out[number] = filler
-            place: tuple[Any, ...] = (number, *map(slice, array.shape))
-            out[place] = array[()]
-    return out
-
-
-def _is_filled(sizes: Sequence[int], shape: Any) -> bool:
-    """Whether elements of one shape are of the shape that they are to have."""
-    if shape is None:
-        return True
-    pairs = zip(sizes, shape, strict=False)
-    return len(shape) == len(sizes) and all(d in (None, -1) or d == n for n, d in pairs)
-
-
-def _too_small() -> Exception:
-    return _errors.DataLossError(
-        None, None, "Attempted to pad to a smaller size than the input element."
-    )
-
-
-class RaggedBatch(_Grouped):
+class RaggedBatch(Grouped):
     """Elements that differ in length, as rows of a ragged tensor."""
 
     def __init__(self, node: Node, size: int, drop_remainder: bool, splits: Any) -> None:

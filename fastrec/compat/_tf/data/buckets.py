@@ -8,8 +8,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..specs import TypeSpec
-from .batching import Batch, PaddedBatch
+from .batching import Batch
 from .functions import Scalar
+from .padding import PaddedBatch
 from .pipeline import INFINITE, UNKNOWN, Node, invalid
 from .streams import Value, Values, flattened, steps
 

@@ -17,7 +17,7 @@ from ..record_options import as_path
 from ..tensor import convert_to_tensor
 from . import flow as _flow
 from . import portions as _portions
-from .batching import Batch, PaddedBatch, RaggedBatch, Unbatch
+from .batching import Batch, RaggedBatch, Unbatch
 from .filtering import Filter, Predicate
 from .functions import Scalar, shown
 from .interleaving import interleaved
@@ -25,6 +25,7 @@ from .iterating import padding_of, tensors
 from .joining import Concatenate, check_alike
 from .mapping import mapped
 from .options import Options, merged
+from .padding import PaddedBatch
 from .pipeline import Node, Once, invalid
 from .streams import Values
 

@@ -1,0 +1,185 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Elements of differing shape together, filled up to one."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+import fastrec
+from fastrec import _core
+from fastrec.columns import Arrays
+
+from .. import errors as _errors
+from ..columns import flat_values, joined, rows_of, rows_of_shapes, shapes_of
+from ..specs import TensorSpec, TypeSpec
+from ..tensor import as_array
+from .batching import Grouped
+from .pipeline import Node
+from .streams import Block, Value, Values, rechunked
+
+__all__ = ["PaddedBatch"]
+
+_SPARE = 2  # batches whose memory is used again
+_SMALL = 1 << 14  # bytes of an array that is copied once more, to be put in its place natively
+
+
+class PaddedBatch(Grouped):
+    """Elements filled up to one shape, along a new dimension.
+
+    Parameters
+    ----------
+    node, size, drop_remainder
+    shapes : list of tuple
+        Of each part, with None or -1 for as large as the largest; None for all of that.
+    padding : list of value
+        What each part is filled up with; None for 0 or ``b""``.
+    """
+
+    def __init__(
+        self,
+        node: Node,
+        size: int,
+        drop_remainder: bool,
+        shapes: Sequence[Any],
+        padding: Sequence[Any],
+    ) -> None:
+        super().__init__(node, size, drop_remainder)
+        self._shapes, self._padding = list(shapes), list(padding)
+        self._spares = [_core.Spares(_SPARE) for _ in self._shapes]
+
+    @property
+    def specs(self) -> list[TypeSpec]:
+        found: list[TypeSpec] = []
+        for spec, shape in zip(self.inputs[0].specs, self._shapes, strict=True):
+            sizes = spec.shape.sizes
+            if shape is not None:
+                sizes = tuple(None if d in (None, -1) else int(d) for d in shape)
+            rows = None if sizes is None else (self._known_size, *sizes)
+            found.append(TensorSpec(rows, spec.dtype))
+        return found
+
+    def values(self, fast: bool = True) -> Values:
+        blocks = self._chunks() if fast else None
+        if blocks is None:
+            return super().values(fast)
+        return map(self._of_block, filter(self._wanted, rechunked(blocks, self._size)))
+
+    def _of_block(self, block: Block) -> Value:
+        return self._filled(block[1])
+
+    def _group(self, chunk: Sequence[Value]) -> Value:
+        return self._filled(list(zip(*chunk, strict=True)))
+
+    def _filled(self, columns: Sequence[Any]) -> Value:
+        options = zip(columns, self._shapes, self._padding, self._spares, strict=True)
+        return tuple(itertools.starmap(_padded, options))
+
+
+def _padded(column: Any, shape: Any, padding: Any, spares: _core.Spares) -> Any:
+    if isinstance(column, (np.ndarray, fastrec.Bytes)) and _is_filled(column.shape[1:], shape):
+        return column
+    rows = _in_line(column)
+    if rows is not None:
+        shapes, values = shapes_of(rows), flat_values(rows)
+        sizes = _wanted(shapes, shape)
+        if isinstance(values, fastrec.Bytes):
+            return _padded_strings(values, shapes[:, 0], sizes[0], padding or b"")
+        begins = rows.row_splits[:-1] - rows.row_splits[0]
+        return _core.pad_rows(values, begins, shapes, sizes, padding or 0, spares)
+    values = list(rows_of(column))
+    if isinstance(values[0], (fastrec.Sparse, fastrec.Ragged)):
+        raise TypeError("Padding of components that are not dense tensors is not supported")
+    arrays = [as_array(value) for value in values]
+    if any(array.ndim != arrays[0].ndim for array in arrays):
+        raise _too_small()
+    wanted = _wanted(np.array([array.shape for array in arrays]), shape)
+    dtype = arrays[0].dtype
+    filler = (b"" if dtype.hasobject else 0) if padding is None else padding
+    whole = (len(arrays), *wanted)
+    out = np.empty(whole, dtype) if dtype.hasobject else _core.empty(whole, dtype, spares)
+    for number, array in enumerate(arrays):
+        if array.ndim and array.shape[1:] == out.shape[2:]:
+            out[number, : len(array)] = array
+            out[number, len(array) :] = filler
+        else:
+            out[number] = filler
+            place: tuple[Any, ...] = (number, *map(slice, array.shape))
+            out[place] = array[()]
+    return out
+
+
+def _in_line(column: Any) -> Any:
+    """Rows, of numbers or strings that follow each other; None where they cannot be had cheaply."""
+    if isinstance(column, (fastrec.Ragged, Arrays)):
+        return None if isinstance(column.values, fastrec.Ragged) else column
+    if isinstance(column, list):
+        if not all(map(_is_small, column)) or len({len(row.shape) for row in column}) > 1:
+            return None
+        shapes = np.array([row.shape for row in column])
+        flat = joined([row if len(row.shape) == 1 else row.reshape(-1) for row in column])
+    elif isinstance(column, fastrec.Bytes) and len(column.shape) == 2:
+        shapes = np.full((len(column), 1), column.shape[1])
+        flat = fastrec.Bytes(column.data, column.offsets)
+    elif isinstance(column, np.ndarray) and column.dtype != object and column.ndim > 1:
+        shapes = np.tile(column.shape[1:], (len(column), 1))
+        flat = column.reshape(-1)
+    else:
+        return None
+    return rows_of_shapes(flat, shapes)
+
+
+def _is_small(row: Any) -> bool:
+    """Whether it is an array of numbers, or a vector of strings, that is soon copied."""
+    if isinstance(row, fastrec.Bytes):
+        return len(row.shape) == 1
+    known = isinstance(row, np.ndarray) and row.dtype != object
+    return known and row.ndim > 0 and row.nbytes <= _SMALL
+
+
+def _padded_strings(
+    strings: fastrec.Bytes, lengths: np.ndarray[Any, Any], width: int, filler: bytes
+) -> fastrec.Bytes:
+    """Rows of strings in one of `width` each; what they leave is in no need of memory if empty."""
+    ends = np.cumsum(lengths)
+    places = (ends - lengths)[:, np.newaxis] + np.arange(width)
+    if filler:
+        places[places >= ends[:, np.newaxis]] = len(strings)
+        found = joined([strings, fastrec.Bytes.from_list([filler])]).take(places.reshape(-1))
+        return fastrec.Bytes(found.data, found.offsets, places.shape)
+    places = np.minimum(places, ends[:, np.newaxis])
+    offsets = strings.offsets[np.append(places.reshape(-1), len(strings))]
+    return fastrec.Bytes(strings.data, offsets, places.shape)
+
+
+def _wanted(shapes: np.ndarray[Any, Any], shape: Any) -> list[int]:
+    """The shape that elements are filled up to."""
+    if shape is not None and len(shape) != shapes.shape[1]:
+        raise ValueError(
+            f"The padded shape {tuple(shape)} is not compatible with the shape "
+            f"{tuple(shapes[0].tolist())} of the corresponding input component."
+        )
+    most = shapes.max(axis=0).tolist() if shapes.shape[1] else []
+    if shape is None:
+        return most
+    sizes = [m if d in (None, -1) else int(d) for d, m in zip(shape, most, strict=True)]
+    if any(m > size for m, size in zip(most, sizes, strict=True)):
+        raise _too_small()
+    return sizes
+
+
+def _is_filled(sizes: Sequence[int], shape: Any) -> bool:
+    """Whether elements of one shape are of the shape that they are to have."""
+    if shape is None:
+        return True
+    pairs = zip(sizes, shape, strict=False)
+    return len(shape) == len(sizes) and all(d in (None, -1) or d == n for n, d in pairs)
+
+
+def _too_small() -> Exception:
+    return _errors.DataLossError(
+        None, None, "Attempted to pad to a smaller size than the input element."
+    )
