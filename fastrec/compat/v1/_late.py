@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .._tf import around, specs
+from .._tf.distribute import Distribute
 from .._tf.faces import composites, functions_of
 from .._tf.faces.late import NAMES, Late, Names
 from .._tf.uncovered import uncovered
@@ -173,6 +174,8 @@ def found(where: str, name: str) -> Any:
     """
     if not where and name in _NAMESPACES:
         return _namespace(name)
+    if not where and name == "distribute":
+        return Distribute("v1")
     if not where and name == "IndexedSlices":
         return composites.IndexedSlices
     if not where and name == "get_logger":

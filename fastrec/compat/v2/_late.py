@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from .._tf.composite import RaggedTensor
+from .._tf.distribute import Distribute
 from .._tf.faces.composites import IndexedSlices
 from .._tf.faces.late import Late, Names
 from .._tf.uncovered import uncovered
@@ -27,6 +28,8 @@ def found(where: str, name: str) -> Any:
     """
     if not where and name in ("audio", "debugging", "raw_ops"):
         return Names(found, name)
+    if not where and name == "distribute":
+        return Distribute("v2")
     if not where and name == "IndexedSlices":
         return IndexedSlices
     if not where and name == "as_string":

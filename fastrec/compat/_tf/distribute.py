@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``tf.distribute`` of one process without accelerators: what input pipelines ask of it."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+from .uncovered import uncovered
+
+__all__ = ["Distribute", "InputContext", "Strategy"]
+
+
+class InputContext:
+    """Which of several input pipelines this is, and for how many replicas.
+
+    Parameters
+    ----------
+    num_input_pipelines, input_pipeline_id, num_replicas_in_sync : int
+    """
+
+    def __init__(
+        self,
+        num_input_pipelines: int = 1,
+        input_pipeline_id: int = 0,
+        num_replicas_in_sync: int = 1,
+    ) -> None:
+        self._pipelines, self._id = num_input_pipelines, input_pipeline_id
+        self._replicas = num_replicas_in_sync
+
+    @property
+    def num_input_pipelines(self) -> int:
+        """How many input pipelines there are."""
+        return self._pipelines
+
+    @property
+    def input_pipeline_id(self) -> int:
+        """The number of this one."""
+        return self._id
+
+    @property
+    def num_replicas_in_sync(self) -> int:
+        """How many replicas take batches together."""
+        return self._replicas
+
+    def get_per_replica_batch_size(self, global_batch_size: int) -> int:
+        """The part of a batch that one replica takes.
+
+        Raises
+        ------
+        ValueError
+            If `global_batch_size` is not divisible by the number of replicas.
+        """
+        if global_batch_size % self._replicas:
+            raise ValueError(
+                f"The `global_batch_size` {global_batch_size!r} is not divisible by "
+                f"`num_replicas_in_sync` {self._replicas!r} "
+            )
+        return global_batch_size // self._replicas
+
+    def __str__(self) -> str:
+        return f"tf.distribute.InputContext(input pipeline id {self._id}, total: {self._pipelines})"
+
+
+class Strategy:
+    """The default strategy: one replica, which has every batch as it is."""
+
+    num_replicas_in_sync = 1
+
+    def scope(self) -> contextlib.AbstractContextManager[Strategy]:
+        """Has no effect."""
+        return contextlib.nullcontext(self)
+
+    def run(self, fn: Callable[..., Any], args: Any = (), kwargs: Any = None) -> Any:
+        """Call `fn`."""
+        return fn(*args, **kwargs or {})
+
+    def experimental_distribute_dataset(self, dataset: Any, options: Any = None) -> Any:
+        """The data set itself."""
+        return dataset
+
+    def distribute_datasets_from_function(
+        self, dataset_fn: Callable[[InputContext], Any], options: Any = None
+    ) -> Any:
+        """The data set that `dataset_fn` makes for the only pipeline."""
+        return dataset_fn(InputContext())
+
+
+_DEFAULT = Strategy()
+
+
+def _get_strategy() -> Strategy:
+    """The default strategy."""
+    return _DEFAULT
+
+
+def _has_strategy() -> bool:
+    """No scope of another strategy is ever entered."""
+    return False
+
+
+def _no_tpu(*_: Any, **__: Any) -> Any:
+    """There is no TPU, of which TensorFlow says this, too."""
+    raise ValueError("Please provide a TPU Name to connect to.")
+
+
+_no_tpu.connect = _no_tpu  # type: ignore[attr-defined]
+
+
+class Distribute:
+    """``tf.distribute``.
+
+    Parameters
+    ----------
+    version : {"v1", "v2"}
+    """
+
+    InputContext, Strategy = InputContext, Strategy
+    get_strategy, has_strategy = staticmethod(_get_strategy), staticmethod(_has_strategy)
+    cluster_resolver = SimpleNamespace(TPUClusterResolver=_no_tpu)
+
+    def __init__(self, version: str) -> None:
+        self._version = version
+
+    def __getattr__(self, name: str) -> Any:
+        raise uncovered(self._version, "distribute", name)
