@@ -14,12 +14,12 @@ import numpy as np
 from ..columns import Variants
 from ..errors import InvalidArgumentError, OpError, OutOfRangeError
 from ..seeds import kept_for_run, running
-from ..specs import TypeSpec
+from ..specs import TypeSpec, common
 from ..structure import LEAF, flatten, pack
 from ..tensor import EagerTensor, Tensor, convert_to_tensor
 from ..tracing.branching import Branches
 from ..tracing.recording import CALLERS, Called, Mistake, Unfit, calling, raw_of, wrap
-from ..tracing.trace import Trace, traced
+from ..tracing.trace import Trace, sketched, traced
 from .explaining import explain, explaining
 from .pipeline import Node, lowering
 from .streams import (
@@ -143,16 +143,28 @@ class Function:
         found = Branches(lambda answers: self._traced(specs, answers))
         return found if found.possible() else None
 
+    def signature(self, specs: Sequence[TypeSpec]) -> tuple[Any, list[TypeSpec]] | None:
+        """The structure of what it returns, and specs that hold whether its answers are yes or no.
+
+        None where they are not known.
+        """
+        try:
+            (structure, found), (other, others) = (
+                sketched(self.function, specs, self.arguments, _as_results, answer)
+                for answer in (True, False)
+            )
+        except Exception:  # which a call with values raises, if it comes to that
+            return None
+        pairs = list(zip(found, others, strict=False))
+        alike = all(type(a) is type(b) and a.dtype is b.dtype for a, b in pairs)
+        if structure != other or not alike or len(found) != len(others):
+            return None
+        return structure, [common(*pair) for pair in pairs]
+
     def _traced(
         self, specs: Sequence[TypeSpec], answers: Sequence[bool] | None = None
     ) -> tuple[Trace, Any]:
-        def results(value: Any) -> tuple[Any, list[Any]]:
-            structure, leaves = flatten(_unlisted(value))
-            if any(hasattr(leaf, "_node") for leaf in leaves):
-                raise TypeError("not tensors")
-            return structure, [_as_result(leaf) for leaf in leaves]
-
-        return traced(self.function, specs, self.arguments, results, answers)
+        return traced(self.function, specs, self.arguments, _as_results, answers)
 
 
 CALLERS.add(Function.__call__.__code__)
@@ -175,6 +187,13 @@ def _is_mistake(error: Exception) -> bool:
 
 class Unsupported(Mistake):
     """A function returns what no element consists of."""
+
+
+def _as_results(value: Any) -> tuple[Any, list[Any]]:
+    structure, leaves = flatten(_unlisted(value))
+    if any(hasattr(leaf, "_node") for leaf in leaves):
+        raise TypeError("not tensors")
+    return structure, [_as_result(leaf) for leaf in leaves]
 
 
 def _as_result(value: Any) -> Any:

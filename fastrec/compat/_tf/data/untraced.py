@@ -71,8 +71,8 @@ class EagerMap(Untraced):
         self._branches = function.branches(node.specs) if known else None
 
     def _known(self) -> tuple[Any, list[TypeSpec]]:
-        if self._found is None and self._branches is not None:
-            self._found = self._branches.signature()
+        if self._found is None and all(isinstance(s, TypeSpec) for s in self.inputs[0].specs):
+            self._found = self._function.signature(self.inputs[0].specs)
         return super()._known()
 
     def _tried(self) -> Values:

@@ -523,11 +523,14 @@ def _grid(*arrays: Array, indexing: Any) -> tuple[Array, ...]:
     return tuple(np.meshgrid(*arrays, indexing=indexing))
 
 
-MESHGRID = Op(
-    "Meshgrid",
-    _grid,
-    lambda specs, *_, **__: [TensorSpec([None] * len(specs), spec.dtype) for spec in specs],
-)
+def _grid_specs(specs: Sequence[Any], *_: Any, indexing: Any) -> list[TypeSpec]:
+    sizes = [spec.shape.num_elements() for spec in specs]
+    if indexing == "xy":
+        sizes[:2] = sizes[1::-1]
+    return [TensorSpec(sizes, spec.dtype) for spec in specs]
+
+
+MESHGRID = Op("Meshgrid", _grid, _grid_specs)
 
 
 def _histogram(values: Array, limits: Array, *, nbins: int, dtype: DType) -> Array:

@@ -15,7 +15,6 @@ import numpy as np
 
 from ..columns import joined, taken
 from ..ops import Draw
-from ..specs import TypeSpec, common
 from .recording import Called, Undecided
 from .trace import Trace
 
@@ -137,22 +136,6 @@ class Branches:
             if structure is not _Question:
                 return structure, list(found)
             path = (*path, bool(found[0]))
-
-    def signature(self) -> tuple[Any, list[TypeSpec]] | None:
-        """The structure of what it returns, and specs that hold whether its answers are yes or no.
-
-        None where they are not known.
-        """
-        try:
-            (one, structure), (two, other) = map(self._all_answered, (True, False))
-        except Exception:  # which a call with values raises, if it comes to that
-            return None
-        specs, others = one.specs, two.specs
-        pairs = list(zip(specs, others, strict=False))
-        alike = all(type(a) is type(b) and a.dtype is b.dtype for a, b in pairs)
-        if structure != other or not alike or len(specs) != len(others):
-            return None
-        return structure, [common(*pair) for pair in pairs]
 
     def _all_answered(self, answer: bool) -> tuple[Trace, Any]:
         path: Path = ()

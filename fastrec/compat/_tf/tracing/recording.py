@@ -68,15 +68,35 @@ class Symbol(Tensor):
         """Say what is known about the shape."""
         self.spec = self.spec.reshaped(self.shape.merge_with(shape))
 
-    def known(self) -> None:
-        """Return None: it has no value."""
+    def known(self) -> np.ndarray[Any, Any] | None:
+        """The value, where it is a size that is known; otherwise None."""
+        maker = self.recording.makers.get(self.slot)
+        if maker is None or maker.op.name not in ("StridedSlice", "Unpack"):
+            return None
+        (late, of), *more = maker.inputs
+        sizes = self.recording.symbols[of].known_sizes() if late and not more else None
+        at = maker.attributes.get("index", (maker.slots.index(self.slot),))
+        if sizes is None or len(at) != 1 or type(at[0]) is not int:
+            return None
+        found = sizes[at[0]] if -len(sizes) <= at[0] < len(sizes) else None
+        return None if found is None else np.asarray(found, self.dtype.numpy)
 
     def known_sizes(self) -> list[int | None] | None:
         """Elements that are known, where it is a vector of sizes."""
-        maker = self.recording.makers.get(self.slot)
-        if maker is not None and maker.op.name == "Pack":
-            parts = [None if is_slot else int(value) for is_slot, value in maker.inputs]
+        maker, symbols = self.recording.makers.get(self.slot), self.recording.symbols
+        name = "" if maker is None else maker.op.name
+        if maker is not None and name == "Pack":
+            values = [symbols[v].known() if late else v for late, v in maker.inputs]
+            parts = [None if value is None else int(value) for value in values]
             return [None if part == -1 else part for part in parts]
+        if maker is not None and name in ("Shape", "Cast", "StridedSlice") and maker.inputs[0][0]:
+            of = symbols[maker.inputs[0][1]]
+            if name == "Shape":
+                return None if of.shape.sizes is None else list(of.shape.sizes)
+            sizes, at = of.known_sizes(), maker.attributes.get("index", (slice(None),))
+            if sizes is not None and len(maker.inputs) == len(at) == 1 and type(at[0]) is slice:
+                part: list[int | None] = sizes[at[0]]
+                return part
         count = self.shape.num_elements()
         return None if count is None else [None] * count
 

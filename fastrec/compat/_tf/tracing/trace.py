@@ -27,11 +27,12 @@ from .recording import (
     spec_of,
 )
 
-__all__ = ["Trace", "as_column", "columns_of", "live", "traced"]
+__all__ = ["Trace", "as_column", "columns_of", "live", "sketched", "traced"]
 
 _LARGE_PIXELS = 1 << 14
 _LARGE = 1 << 16  # numbers
 _PARTS = {"CentralCrop", "CropToBoundingBox", "RandomCrop", "Slice", "StridedSlice"}  # of images
+_MOST_QUESTIONS = 64  # of which all are answered alike; more are those of a loop
 
 
 def _run_node(node: Node, slots: list[Any]) -> None:
@@ -428,4 +429,22 @@ def traced(
     return Trace(recording, tensors), structure
 
 
-CALLERS.add(traced.__code__)
+def sketched(
+    function: Callable[..., Any],
+    specs: Sequence[TypeSpec],
+    arguments: Callable[[list[Any]], Any],
+    results: Callable[[Any], tuple[Any, list[Any]]],
+    answer: bool,
+) -> tuple[Any, list[TypeSpec]]:
+    """The structure and the specs of what a function returns that answers all questions alike.
+
+    As :func:`traced`, but for what is not run, and may draw what only elements tell.
+    """
+    recording = Recording(specs, [answer] * _MOST_QUESTIONS)
+    recording.is_asking = False
+    with calling(recording):
+        structure, tensors = results(function(*arguments(recording.inputs)))
+    return structure, [spec_of(raw_of(each)) for each in tensors]
+
+
+CALLERS.update([traced.__code__, sketched.__code__])

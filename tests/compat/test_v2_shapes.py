@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Shapes of elements that are known before any is made."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import fastrec.compat.v2 as tf
+
+ROWS = tf.data.Dataset.from_generator(
+    lambda: iter([]), output_signature=tf.TensorSpec([1, None], tf.float32)
+)
+
+
+def shape_of(function: Callable[[Any], Any], data: Any = ROWS) -> Any:
+    return data.map(function).element_spec.shape
+
+
+@pytest.mark.parametrize(
+    ("function", "shape"),
+    [
+        (lambda x: tf.zeros(tf.shape(x)), [1, None]),
+        (lambda x: tf.zeros([tf.shape(x)[0], 2]), [1, 2]),
+        (lambda x: tf.zeros([tf.shape(x)[1], 2]), [None, 2]),
+        (lambda x: tf.zeros(tf.shape(x)[:1]), [1]),
+        (lambda x: tf.zeros(tf.cast(tf.shape(x), tf.int64)[:1]), [1]),
+        (lambda x: tf.zeros(tf.unstack(tf.shape(x))[:1]), [1]),
+        (lambda x: tf.range(tf.shape(x)[0]), [1]),
+        (lambda x: tf.random.uniform([tf.shape(x)[0]]), [1]),
+        (lambda x: tf.meshgrid(x[0], tf.range(3))[0], [3, None]),
+        (lambda x: tf.meshgrid(x[0], tf.range(3), [1], indexing="ij")[0], [None, 3, 1]),
+    ],
+)
+def test_a_size_that_is_known_is_known_in_what_is_made_of_it(function: Any, shape: Any) -> None:
+    assert shape_of(function).as_list() == shape
+
+
+def shuffled_if_long(x: Any) -> Any:
+    if tf.size(x) > 3:
+        x = tf.random.shuffle(x[0])[tf.newaxis]
+    return tf.concat([x, x], 0)
+
+
+def test_shapes_hold_whichever_way_a_function_takes_although_it_draws() -> None:
+    assert shape_of(shuffled_if_long).as_list() == [2, None]
+
+
+def test_the_shape_of_a_function_that_fails_for_every_element_is_known() -> None:
+    def function(x: Any) -> Any:
+        if x > 5:
+            x = -x
+        return tf.io.parse_tensor(tf.strings.as_string(x), tf.float32)
+
+    elements = tf.data.Dataset.range(3).map(function)
+    assert elements.element_spec == tf.TensorSpec(None, tf.float32)
+    with pytest.raises(tf.errors.InvalidArgumentError):
+        next(iter(elements))
