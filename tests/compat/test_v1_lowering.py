@@ -448,23 +448,23 @@ def test_lines_and_records_of_one_length_are_lowered_too(tmp_path: Path, blocks:
     assert sum(blocks) >= 200
 
 
-@pytest.mark.parametrize("why", ["two readers", "a variable", "many at once", "no reader"])
+@pytest.mark.parametrize("why", ["one reader twice", "a variable", "another reader", "itself"])
 def test_what_is_not_recognised_runs_record_by_record(why: str, blocks: list[int]) -> None:
     with tf.Graph().as_default():
         files = tf.train.string_input_producer(["a", "b"], shuffle=False)
         reader = tf.IdentityReader()
         first = reader.read(files)[1]
         queue = tf.FIFOQueue(9, tf.string, [[]])
-        if why == "two readers":
+        if why == "one reader twice":
             first = tf.string_join([first, reader.read(files)[1]])
         elif why == "a variable":
             variable = tf.Variable(["x", "y"])
             first = tf.gather(variable, 0)
-        elif why == "no reader":
-            first = files.dequeue()
-        put = queue.enqueue_many([[first]]) if why == "many at once" else queue.enqueue(first)
+        puts = [queue.enqueue(first)]
+        if why == "itself":
+            puts += [queue.enqueue(queue.dequeue())]
         taken = queue.dequeue()
-        tf.train.add_queue_runner(tf.train.QueueRunner(queue, [put]))
+        tf.train.add_queue_runner(tf.train.QueueRunner(queue, puts))
         with tf.Session() as session:
             session.run(tf.global_variables_initializer())
             coord = tf.train.Coordinator()
@@ -473,3 +473,93 @@ def test_what_is_not_recognised_runs_record_by_record(why: str, blocks: list[int
             coord.request_stop()
             coord.join(threads)
     assert blocks == []
+
+
+def of_files(paths: list[str], lowered: bool, build: Build) -> Any:
+    """What a queue holds at the end, and what has ended its runner."""
+    before = lowering.set_lowering(lowered)
+    try:
+        with tf.Graph().as_default():
+            names, other = tf.FIFOQueue(99, tf.string, [[]]), tf.FIFOQueue(99, tf.int32, [[2]])
+            puts = [names.enqueue_many([paths]), other.enqueue_many([[[i, -i] for i in range(9)]])]
+            closes = [names.close(), other.close()]
+            queue, put = build((names, other))
+            runner, size = tf.train.QueueRunner(queue, [put]), queue.size()
+            left = [names.size(), other.size()]
+            with tf.Session() as session:
+                session.run(puts)
+                session.run(closes)
+                found = []
+                for _ in range(2):  # an error ends the first threads
+                    for thread in runner.create_threads(session, start=True):
+                        thread.join()
+                    found.append([type(error) for error in runner.exceptions_raised])
+                taken = queue.dequeue()
+                each = taken if isinstance(taken, list) else [taken]
+                count = session.run(size)
+                rows = [[np.asarray(v) for v in session.run(each)] for _ in range(count)]
+                return rows, found, session.run(left)
+    finally:
+        lowering.set_lowering(before)
+
+
+def whole_files(queues: Any) -> Any:
+    key, value = tf.WholeFileReader().read(queues[0])
+    queue = tf.FIFOQueue(99, [tf.string, tf.string, tf.uint8])
+    return queue, queue.enqueue([key, value, tf.decode_raw(value, tf.uint8)])
+
+
+def files_beside_numbers(queues: Any) -> Any:
+    _, value = tf.WholeFileReader().read(queues[0])
+    queue = tf.FIFOQueue(99, [tf.string, tf.int32])
+    return queue, queue.enqueue([value, queues[1].dequeue() * 2])
+
+
+def named_by_elements(queues: Any) -> Any:
+    queue = tf.FIFOQueue(99, [tf.string, tf.int32], [[], [2]])
+    pair = tf.stack([tf.read_file(queues[0].dequeue()), "x"])
+    numbers = tf.add(tf.reshape(queues[1].dequeue(), [1, 2]), [[0], [1]])
+    return queue, queue.enqueue_many([pair, numbers])
+
+
+def as_many_as_it_says(queues: Any) -> Any:
+    queue = tf.FIFOQueue(99, tf.int32, [[]])
+    number = queues[1].dequeue()[0]
+    return queue, queue.enqueue_many([tf.fill([number % 3], number)])
+
+
+def differing_sizes(queues: Any) -> Any:
+    queue = tf.FIFOQueue(99, [tf.int32, tf.int32], [[], []])
+    number = queues[1].dequeue()[0]
+    return queue, queue.enqueue_many([tf.fill([number % 5], number), tf.range(number)])
+
+
+@pytest.mark.parametrize(
+    "build",
+    [whole_files, files_beside_numbers, named_by_elements, as_many_as_it_says, differing_sizes],
+)
+@pytest.mark.parametrize("missing", [None, 0, 5])
+def test_elements_of_queues_and_whole_files_are_taken_ahead(
+    tmp_path: Path,
+    build: Build,
+    missing: int | None,
+    blocks: list[int],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("threading.excepthook", lambda args: None)
+    paths = [tmp_path / str(i) for i in range(7)]
+    for number, path in enumerate(paths):
+        if number != missing:
+            path.write_bytes(b"%d" % number * number)
+    slow = of_files([str(path) for path in paths], False, build)
+    assert not blocks
+    fast = of_files([str(path) for path in paths], True, build)
+    assert max(blocks) > 1
+    assert slow[1] == fast[1]
+    if build is files_beside_numbers and missing is not None:  # one by one, a number may be lost
+        assert len(fast[0]) == 6
+        return
+    for a, b in zip(slow[0], fast[0], strict=True):
+        same(a, b)
+    if build not in (files_beside_numbers, named_by_elements):  # where the end may cost an element
+        assert slow[2] == fast[2]

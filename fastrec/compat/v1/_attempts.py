@@ -10,7 +10,8 @@ threads; each waiting thread sleeps on a lock of its own.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Protocol
 
 from .._tf.errors import CancelledError
@@ -31,7 +32,10 @@ __all__ = [
     "Never",
     "TakeReady",
     "called_off",
+    "held",
 ]
+
+_SLICE_SECONDS = 0.2
 
 
 class Cancellation(Protocol):
@@ -172,3 +176,21 @@ class TakeReady(Dequeue):
 
 def called_off(attempt: Attempt) -> CancelledError:
     return CancelledError(None, None, f"{attempt.action} operation was cancelled")
+
+
+@contextmanager
+def held(lock: threading.Lock, step: Cancellation, text: str) -> Iterator[None]:
+    """Hold a lock, which a thread that waits for a queue may hold.
+
+    Raises
+    ------
+    CancelledError
+        With that text, when the step is cancelled.
+    """
+    while not lock.acquire(timeout=_SLICE_SECONDS):
+        if step.cancelled:
+            raise CancelledError(None, None, text)
+    try:
+        yield
+    finally:
+        lock.release()

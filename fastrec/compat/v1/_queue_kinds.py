@@ -64,8 +64,8 @@ class PriorityQueue(Queue):
         self._heap = Heap()
         return self._heap
 
-    def _check(self, values: Row, outer: Shape = ()) -> None:
-        super()._check(values, outer)
+    def check(self, values: Row, outer: Shape = ()) -> None:
+        super().check(values, outer)
         if self.shapes is None and values[0].ndim != len(outer):
             inner = shape_text(values[0].shape[len(outer) :])
             raise InvalidArgumentError(

@@ -100,7 +100,8 @@ class Queue:
 
     # What a component may look like.
 
-    def _check(self, values: Row, outer: Shape = ()) -> None:
+    def check(self, values: Row, outer: Shape = ()) -> None:
+        """Refuse the components of an element, or of a batch, that have another shape."""
         if self.shapes is None:
             return
         for i, (value, inner) in enumerate(zip(values, self.shapes, strict=True)):
@@ -113,9 +114,10 @@ class Queue:
                     f"Shape mismatch in tuple component {i}. Expected {wanted}, got {got}",
                 )
 
-    def _count(self, columns: Row) -> int:
+    def count_of(self, columns: Row) -> int:
+        """Number of the elements of a batch, which is checked."""
         if columns[0].ndim:
-            self._check(columns, columns[0].shape[:1])
+            self.check(columns, columns[0].shape[:1])
         sizes = [column.shape[0] if column.ndim else None for column in columns]
         for i, size in enumerate(sizes):
             if size is None:
@@ -159,12 +161,12 @@ class Queue:
         InvalidArgumentError
             When a component has another shape than it should.
         """
-        self._check(row)
+        self.check(row)
         self._attempt(Enqueue((), 1, row, given), self.enqueues, step)
 
     def enqueue_many(self, columns: Row, step: Cancellation, *, given: bool = False) -> None:
         """Put a batch of elements in, one by one, as there is room, as :meth:`enqueue` does."""
-        count = self._count(columns)
+        count = self.count_of(columns)
         if count:
             self._attempt(Enqueue(columns, count, given=given), self.enqueues, step)
 
@@ -215,6 +217,22 @@ class Queue:
         with self.lock:
             self.rows.drop(tokens)
         return found
+
+    def take_waiting(self, count: int) -> list[Row]:
+        """Take out up to `count` elements that lie ready, if nobody else waits for them."""
+        with self.lock:
+            left = 0 if self.closed else self.min_after_dequeue
+            count = 0 if self.dequeues else min(count, len(self.order) - left)
+            tokens = self.tokens_of(self.order.take(max(count, 0)))
+            found = [self.rows.copy(token) for token in tokens]
+            self.rows.drop(tokens)
+            self._flush()
+        return found
+
+    @property
+    def in_order(self) -> bool:
+        """Whether elements leave it as they came, also those that were given back."""
+        return isinstance(self.order, Fifo)
 
     def give_back(self, found: Sequence[Row]) -> None:
         """Take back elements that were taken out, and not used, to where they came from."""

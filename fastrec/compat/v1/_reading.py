@@ -5,22 +5,22 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 
 import numpy as np
 
 import fastrec
 
-from .._tf.errors import CancelledError, InvalidArgumentError, UnimplementedError
-from ._attempts import Cancellation
+from .._tf.errors import InvalidArgumentError, UnimplementedError
+from ._attempts import Cancellation, held
 from ._queueing import Queue
-from ._rows import Array
+from ._rows import Array, Row
 from ._sources import Block, Source, strings
 
 __all__ = ["ReaderState"]
 
-_SLICE_SECONDS = 0.2
+_BLOCK_BYTES = 1 << 21  # of records that are work items themselves
 
 
 class ReaderState:
@@ -52,23 +52,19 @@ class ReaderState:
         """Number of work items whose end has been read."""
         return self._finished
 
-    @contextmanager
-    def _alone(self, step: Cancellation) -> Iterator[None]:
+    def _alone(self, step: Cancellation) -> AbstractContextManager[None]:
         """Hold the lock, which a thread that waits for the next work item may hold."""
-        while not self._lock.acquire(timeout=_SLICE_SECONDS):
-            if step.cancelled:
-                raise CancelledError(None, None, "Read operation was cancelled")
-        try:
-            yield
-        finally:
-            self._lock.release()
+        return held(self._lock, step, "Read operation was cancelled")
 
     def _next_work(self, queue: Queue, step: Cancellation) -> Source:
         if len(queue.dtypes) != 1:
             raise InvalidArgumentError(None, None, "Expected single component queue")
         if queue.dtypes[0] != np.dtype(object):
             raise InvalidArgumentError(None, None, "Expected queue with single string component")
-        (value,) = queue.dequeue(step)
+        return self._begun(queue.dequeue(step))
+
+    def _begun(self, item: Row) -> Source:
+        (value,) = item
         if value.size != 1:
             raise InvalidArgumentError(
                 None, None, "Expected to dequeue a one-element string tensor"
@@ -137,21 +133,42 @@ class ReaderState:
         """Up to `count` records that are ready, at least one. Raises as :meth:`read` does."""
         with self._alone(step):
             if self._returned:
-                pairs = list(self._returned)
-                self._returned.clear()
-                self.produced += len(pairs)
-                values = fastrec.Bytes.from_list([value for _, value in pairs])
-                return Block(values, lambda: strings([key for key, _ in pairs]))
+                some = range(min(count, len(self._returned)))
+                return self._of([self._returned.popleft() for _ in some])
             while True:
                 source = self._source or self._next_work(queue, step)
-                block = source.block(1 if self._serializable else count)
-                if block is None:
-                    self._finish()
-                    continue
-                self.produced += len(block.values)
                 if self._serializable:
-                    self._finish()
-                return block
+                    return self._of(self._whole_items(source, queue, count))
+                block = source.block(count)
+                if block is not None:
+                    self.produced += len(block.values)
+                    return block
+                self._finish()
+
+    def _of(self, pairs: list[tuple[bytes, bytes]]) -> Block:
+        self.produced += len(pairs)
+        values = fastrec.Bytes.from_list([value for _, value in pairs])
+        return Block(values, lambda: strings([key for key, _ in pairs]))
+
+    def _whole_items(self, source: Source, queue: Queue, count: int) -> list[tuple[bytes, bytes]]:
+        """The records of `source` and of the work items that are ready, each of which is one."""
+        pairs: list[tuple[bytes, bytes]] = []
+        size, ahead = 0, iter([*queue.take_waiting(count - 1)] if queue.in_order else [])
+        while True:
+            if (pair := source.read()) is not None:
+                pairs.append(pair)
+                size += len(pair[1])
+            self._finish()
+            if (item := next(ahead, None)) is None:
+                return pairs
+            try:
+                if size <= _BLOCK_BYTES:
+                    source = self._begun(item)
+                    continue
+            except Exception:  # which comes again, in its place
+                pass
+            queue.give_back([item, *ahead])
+            return pairs
 
     def give_back(self, pairs: Sequence[tuple[bytes, bytes]]) -> None:
         """Take back keys and values that were read, and not used: they are read again first."""

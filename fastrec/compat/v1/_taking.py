@@ -1,0 +1,195 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a block of a queue runner is made of: records of readers, and elements of queues."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+from .._tf.columns import column_of
+from ._attempts import held
+from ._nodes import Operation
+from ._plan import raised
+from ._queueing import Queue
+from ._reading import ReaderState
+from ._sources import Block
+
+__all__ = ["QUEUES", "READS", "Elements", "Records", "Several", "Taken"]
+
+QUEUES = ("FIFOQueueV2", "RandomShuffleQueueV2", "PaddingFIFOQueueV2", "PriorityQueueV2")
+READS = ("ReaderReadV2", "QueueDequeueV2")
+_READERS = (
+    "TFRecordReaderV2",
+    "FixedLengthRecordReaderV2",
+    "TextLineReaderV2",
+    "WholeFileReaderV2",
+)
+_IN_ORDER = ("FIFOQueueV2", "PaddingFIFOQueueV2")
+
+
+class Taken(Protocol):
+    """Rows that were taken last, and where they are from.
+
+    Attributes
+    ----------
+    ops : list of Operation
+        Those that take one row of them.
+    handles : list of Operation
+        The readers and queues that they take it from.
+    """
+
+    ops: list[Operation]
+    handles: list[Operation]
+
+    def take(self, step: Any, count: int) -> int:
+        """Take up to `count` rows that are ready, at least one; how many they are."""
+
+    def columns(self, wanted: Sequence[bool]) -> list[Any]:
+        """The rows as columns: one for each output of the operations that is wanted."""
+
+    def rows(self) -> list[tuple[Any, ...]]:
+        """The rows: values for the outputs of the operations."""
+
+    def give_back(self, start: int) -> None:
+        """Give those back that begin with number `start`: there are no more, then."""
+
+    def forget(self) -> None:
+        """Release them."""
+
+
+class Records:
+    """Records that a reader reads.
+
+    Raises
+    ------
+    ValueError
+        For readers that are not read ahead.
+    """
+
+    def __init__(self, op: Operation) -> None:
+        self.ops = [op]
+        self._reader, self._files = self.handles = [tensor.op for tensor in op.inputs]
+        for handle, known in ((self._reader, _READERS), (self._files, QUEUES)):
+            if handle.type not in known:
+                raise ValueError(f"a {handle.type} is not read ahead")
+        self._block: Block | None = None
+
+    def take(self, step: Any, count: int) -> int:
+        self._state: ReaderState = self._reader.kernel(step)[0]
+        files = self._files.kernel(step)[0]
+        self._block = self._state.read_block(files, count, step.cancellation)
+        return len(self._block.values)
+
+    def columns(self, wanted: Sequence[bool]) -> list[Any]:
+        assert self._block is not None
+        return [self._block.keys() if wanted[0] else None, self._block.values]
+
+    def rows(self) -> list[tuple[Any, ...]]:
+        assert self._block is not None
+        return list(zip(self._block.keys().tolist(), self._block.values, strict=True))
+
+    def give_back(self, start: int) -> None:
+        assert self._block is not None
+        self._state.give_back(self.rows()[start:])
+        values, keys = self._block
+        self._block = Block(values[:start], lambda: keys()[:start])
+
+    def forget(self) -> None:
+        self._block = None  # whose memory the next one may use
+
+
+class Elements:
+    """Elements that another queue holds.
+
+    Raises
+    ------
+    ValueError
+        When it is not known which queue that is.
+    """
+
+    def __init__(self, op: Operation) -> None:
+        self.ops = [op]
+        self.handles = [op.inputs[0].op]
+        if self.handles[0].type not in QUEUES:
+            raise ValueError(f"a {self.handles[0].type} is not read ahead")
+        self._rows: list[tuple[Any, ...]] = []
+
+    def take(self, step: Any, count: int) -> int:
+        self._state: Queue = self.handles[0].kernel(step)[0]
+        self._rows = self._state.dequeue_ready(count, step.cancellation)
+        return len(self._rows)
+
+    def columns(self, wanted: Sequence[bool]) -> list[Any]:
+        columns = zip(*self._rows, strict=True)
+        return [column_of([_scalar(value) for value in column]) for column in columns]
+
+    def rows(self) -> list[tuple[Any, ...]]:
+        return self._rows
+
+    def give_back(self, start: int) -> None:
+        self._state.give_back(self._rows[start:])
+        del self._rows[start:]
+
+    def forget(self) -> None:
+        self._rows = []
+
+
+def _scalar(value: Any) -> Any:
+    """A value, as columns have it: a string as bytes."""
+    return value[()] if value.dtype.kind == "O" and not value.ndim else value
+
+
+class Several:
+    """A row of each of several sources, which are taken from together.
+
+    Raises
+    ------
+    ValueError
+        When two of them are not apart, or one of them cannot take back what is left over.
+    """
+
+    def __init__(self, parts: Sequence[Records | Elements]) -> None:
+        self._parts = parts
+        self.ops = [op for part in parts for op in part.ops]
+        self.handles = [handle for part in parts for handle in part.handles]
+        if len(set(self.handles)) < len(self.handles):
+            raise ValueError("it takes from one reader or queue several times")
+        for part in parts:
+            if part.handles[-1].type not in _IN_ORDER:
+                raise ValueError(f"a {part.handles[-1].type} is not read ahead with others")
+
+    def take(self, step: Any, count: int) -> int:
+        # One thread at a time: rows that belong together come to the same one.
+        lock = step.resource(self.ops[0], threading.Lock)
+        with held(lock, step.cancellation, "Dequeue operation was cancelled"):
+            for number, part in enumerate(self._parts):
+                try:
+                    count = part.take(step, count)
+                except Exception as error:
+                    for other in self._parts[:number]:
+                        other.give_back(0)
+                    raise raised(error, part.ops[0]) from error.__cause__
+            for part in self._parts:
+                part.give_back(count)
+        return count
+
+    def columns(self, wanted: Sequence[bool]) -> list[Any]:
+        left = iter(wanted)
+        return [
+            column
+            for part in self._parts
+            for column in part.columns([next(left) for _ in part.ops[0].outputs])
+        ]
+
+    def rows(self) -> list[tuple[Any, ...]]:
+        parts = zip(*[part.rows() for part in self._parts], strict=True)
+        return [tuple(value for part in row for value in part) for row in parts]
+
+    def give_back(self, start: int) -> None:
+        for part in self._parts:
+            part.give_back(start)
+
+    def forget(self) -> None:
+        for part in self._parts:
+            part.forget()
