@@ -12,70 +12,32 @@ from ._datasets import Dataset
 __all__ = ["CsvDataset", "FixedLengthRecordDataset", "TFRecordDataset", "TextLineDataset"]
 
 
-class TFRecordDataset(Dataset):
+class _OfFiles(Dataset):
+    _below: Any
+
+    def __init__(self, *arguments: Any, **named: Any) -> None:
+        self._set(self._below, arguments, named)
+
+
+class TFRecordDataset(_OfFiles):
     """The records of files, as strings."""
 
-    def __init__(
-        self,
-        filenames: Any,
-        compression_type: Any = None,
-        buffer_size: Any = None,
-        num_parallel_reads: Any = None,
-        name: str | None = None,
-    ) -> None:
-        self._set(
-            _files.TFRecordDataset, (filenames, compression_type, None, num_parallel_reads), {}
-        )
+    _below = _files.TFRecordDataset
 
 
-class TextLineDataset(Dataset):
+class TextLineDataset(_OfFiles):
     """The lines of files, without their ends."""
 
-    def __init__(
-        self,
-        filenames: Any,
-        compression_type: Any = None,
-        buffer_size: Any = None,
-        num_parallel_reads: Any = None,
-        name: str | None = None,
-    ) -> None:
-        self._set(_files.TextLineDataset, (filenames, compression_type), {})
+    _below = _files.TextLineDataset
 
 
-class FixedLengthRecordDataset(Dataset):
+class FixedLengthRecordDataset(_OfFiles):
     """Strings of one length, one after the other, of files."""
 
-    def __init__(
-        self,
-        filenames: Any,
-        record_bytes: Any,
-        header_bytes: Any = None,
-        footer_bytes: Any = None,
-        buffer_size: Any = None,
-        compression_type: Any = None,
-        num_parallel_reads: Any = None,
-        name: str | None = None,
-    ) -> None:
-        given = (filenames, record_bytes, header_bytes, footer_bytes, None, compression_type)
-        self._set(_files.FixedLengthRecordDataset, given, {})
+    _below = _files.FixedLengthRecordDataset
 
 
-class CsvDataset(Dataset):
+class CsvDataset(_OfFiles):
     """The rows of files of comma-separated values, each a tuple of scalars."""
 
-    def __init__(
-        self,
-        filenames: Any,
-        record_defaults: Any,
-        compression_type: Any = None,
-        buffer_size: Any = None,
-        header: bool = False,
-        field_delim: str = ",",
-        use_quote_delim: bool = True,
-        na_value: str = "",
-        select_cols: Any = None,
-        exclude_cols: Any = None,
-    ) -> None:
-        given = (filenames, record_defaults, compression_type, buffer_size, header, field_delim)
-        rest = (use_quote_delim, na_value, select_cols, exclude_cols)
-        self._set(_csv.CsvDataset, (*given, *rest), {})
+    _below = _csv.CsvDataset

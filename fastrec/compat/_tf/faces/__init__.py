@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from ..dtypes import DType, bool_
 from ..ops import Op
 
-__all__ = ["Apply", "Faces", "Version", "functions_of", "one_of"]
+__all__ = ["Apply", "Faces", "Functions", "Version", "functions_of", "one_of"]
 
 
 class Apply(Protocol):
@@ -88,15 +88,22 @@ class Version(NamedTuple):
     refused_count: Callable[[str, str, int], Exception]
 
 
-class Faces:
+class Functions:
+    """Functions of one topic, each the same object under all of its names."""
+
+    def __init__(self) -> None:
+        for name in dir(type(self)):
+            if not name.startswith("_"):
+                setattr(self, name, getattr(self, name))
+
+
+class Faces(Functions):
     """Functions of one topic, for one of the versions."""
 
     def __init__(self, version: Version) -> None:
+        super().__init__()
         self._version = version
         self._tensor, self._apply = version.tensor, version.apply
-        for name in dir(type(self)):  # a function is the same object under all of its names
-            if not name.startswith("_"):
-                setattr(self, name, getattr(self, name))
 
     if TYPE_CHECKING:  # functions that are made of tables
 
@@ -117,7 +124,7 @@ class Faces:
         return self._tensor(value, None if self._version.is_tensor(value) else dtype)
 
 
-def functions_of(*faces: Faces) -> dict[str, Callable[..., Any]]:
+def functions_of(*faces: Functions) -> dict[str, Callable[..., Any]]:
     """The functions of some topics, by name."""
     found = {name: function for each in faces for name, function in vars(each).items()}
     return {name: function for name, function in found.items() if not name.startswith("_")}

@@ -6,53 +6,21 @@ from __future__ import annotations
 from typing import Any
 
 from ..._tf.uncovered import uncovered
-from ..data_experimental import (
-    AUTOTUNE,
-    Counter,
-    CsvDataset,
-    assert_cardinality,
-    bucket_by_sequence_length,
-    choose_from_datasets,
-    enumerate_dataset,
-    get_single_element,
-    group_by_window,
-    ignore_errors,
-    make_batched_features_dataset,
-    make_csv_dataset,
-    map_and_batch,
-    parallel_interleave,
-    sample_from_datasets,
-    scan,
-    shuffle_and_repeat,
-    unbatch,
-    unique,
-)
+from .. import data_experimental as _later
 
 __all__ = [
-    "AUTOTUNE",
-    "Counter",
-    "CsvDataset",
-    "assert_cardinality",
     "batch_and_drop_remainder",
-    "bucket_by_sequence_length",
-    "choose_from_datasets",
-    "enumerate_dataset",
-    "get_single_element",
-    "group_by_window",
-    "ignore_errors",
-    "make_batched_features_dataset",
-    "make_csv_dataset",
-    "map_and_batch",
     "padded_batch_and_drop_remainder",
-    "parallel_interleave",
     "read_batch_features",
-    "sample_from_datasets",
-    "scan",
-    "shuffle_and_repeat",
     "sliding_window_batch",
-    "unbatch",
-    "unique",
 ]
+
+_SAME = """
+    AUTOTUNE Counter CsvDataset assert_cardinality bucket_by_sequence_length choose_from_datasets
+    enumerate_dataset get_single_element group_by_window ignore_errors
+    make_batched_features_dataset make_csv_dataset map_and_batch parallel_interleave
+    sample_from_datasets scan shuffle_and_repeat unbatch unique
+"""
 
 
 def batch_and_drop_remainder(batch_size: Any) -> Any:
@@ -98,7 +66,7 @@ def read_batch_features(
     capacity: int = 10000,
 ) -> Any:
     """Tensors of the next batch of parsed Examples of the files of a pattern."""
-    dataset = make_batched_features_dataset(
+    dataset = _later.make_batched_features_dataset(
         file_pattern,
         batch_size,
         features,
@@ -113,4 +81,6 @@ def read_batch_features(
 
 
 def __getattr__(name: str) -> Any:
+    if name in _SAME.split():
+        return getattr(_later, name)
     raise uncovered("v1", "contrib.data", name)
