@@ -55,7 +55,46 @@ def _padded(tf: Any, x: Any) -> Any:
     return tf.while_loop(lambda row, left: left > 0, body, begin, shapes)[0]
 
 
+def _decided(tf: Any, x: Any) -> Any:
+    """Draws without a seed of their own, of which each way counts its own."""
+    first = tf.random.uniform([])
+    if x % 3 == 0:
+        return tf.random.uniform([])
+    if x % 3 == 1 and first < 0.5:
+        return tf.random.uniform([]) + 1
+    return tf.random.uniform([]) + 2
+
+
+def _tried(tf: Any, x: Any) -> Any:
+    """A few trials, up to the first that is good."""
+    done = False
+    for _ in range(4):
+        if not done:
+            number = tf.random.uniform([])
+            if number < 0.4 or number > 0.9:
+                more = int(number * 100) * tf.random.uniform([], maxval=10, dtype=tf.int32)
+                x += tf.cast(more, tf.int64)
+                done = True
+    return x, done
+
+
+def _summed(tf: Any, x: Any) -> Any:
+    total = tf.constant(0, tf.int64)
+    for i in tf.range(x):
+        if i % 2 == 0:
+            continue
+        if i > 8:
+            break
+        total += i
+    while total > 5:
+        total -= 4
+    return total, len(tf.range(x)), float(x)
+
+
 FUNCTIONS: dict[str, Callable[[Any, Any], Any]] = {
+    "if": _decided,
+    "trials": _tried,
+    "loops": _summed,
     "cond": lambda tf, x: tf.cond(x % 2 == 0, lambda: (x * 10, x), lambda: (-x, x + 1)),
     "sizes": lambda tf, x: tf.cond(x > 2, lambda: tf.range(x), lambda: tf.range(x * 2)),
     "strings": lambda tf, x: tf.cond(x > 2, lambda: tf.strings.as_string(x), lambda: "few"),

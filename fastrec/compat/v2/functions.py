@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import builtins
 import contextlib
-import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -16,7 +15,7 @@ from .._tf.errors import of_python
 from .._tf.ops import Op
 from .._tf.specs import TensorSpec, TypeSpec
 from .._tf.tensor import EagerTensor, Tensor, convert_to_tensor
-from .._tf.tracing.recording import Symbol, Unfit, current_call, run, wrap
+from .._tf.tracing.recording import Symbol, Unfit, apart, run, wrap
 
 __all__ = [
     "cond",
@@ -106,21 +105,7 @@ def numpy_function(
 
 def function(func: Callable[..., Any] | None = None, **_: Any) -> Any:
     """The function, whose draws in a data set count their seeds for themselves."""
-    if func is None:
-        return function
-    wrapped = func
-
-    @functools.wraps(wrapped)
-    def called(*args: Any, **named: Any) -> Any:
-        if (call := current_call()) is None:
-            return wrapped(*args, **named)
-        outer, call.unseeded = call.unseeded, 0
-        try:
-            return wrapped(*args, **named)
-        finally:
-            call.unseeded = outer
-
-    return called
+    return function if func is None else apart(func)
 
 
 def cond(
@@ -132,7 +117,7 @@ def cond(
 
         with contextlib.suppress(Unfit):
             return chosen(pred, [false_fn, true_fn], {0: 0, 1: 1})
-    return function(true_fn)() if pred else function(false_fn)()
+    return apart(true_fn if pred else false_fn)()
 
 
 def executing_eagerly() -> bool:

@@ -18,7 +18,16 @@ from ..specs import TypeSpec, common
 from ..structure import LEAF, flatten, pack
 from ..tensor import EagerTensor, Tensor, convert_to_tensor
 from ..tracing.branching import Branches
-from ..tracing.recording import CALLERS, Called, Mistake, Unfit, calling, raw_of, wrap
+from ..tracing.recording import (
+    CALLERS,
+    Called,
+    Mistake,
+    Undecided,
+    Unfit,
+    calling,
+    raw_of,
+    wrap,
+)
 from ..tracing.trace import Trace, sketched, traced
 from .explaining import explain, explaining
 from .pipeline import Node, lowering
@@ -95,15 +104,24 @@ class Function:
         except Unfit as error:
             with contextlib.suppress(Exception):
                 return self._traced(specs, ())  # without what cannot be drawn ahead
-            self._untraced(error)
+            return self._rewritten(specs, error)
         except AttributeError as error:
             if isinstance(error.obj, types.ModuleType):
                 raise
-            self._untraced(error)
+            return self._rewritten(specs, error)
         except Exception as error:
             if _is_mistake(error):
                 raise
-            self._untraced(error)
+            return self._rewritten(specs, error)
+
+    def _rewritten(self, specs: Sequence[TypeSpec], error: Exception) -> tuple[Trace, Any] | None:
+        """The operations that it consists of where its statements are written anew."""
+        from ..tracing.statements import converted  # which other functions do without
+
+        try:
+            return self._traced(specs, function=converted(self.function))
+        except Exception as again:
+            self._untraced(again if isinstance(error, Undecided) else error)
         return None
 
     def trace_dataset(self, specs: Sequence[Any]) -> tuple[Trace, Node] | None:
@@ -162,9 +180,12 @@ class Function:
         return structure, [common(*pair) for pair in pairs]
 
     def _traced(
-        self, specs: Sequence[TypeSpec], answers: Sequence[bool] | None = None
+        self,
+        specs: Sequence[TypeSpec],
+        answers: Sequence[bool] | None = None,
+        function: Callable[..., Any] | None = None,
     ) -> tuple[Trace, Any]:
-        return traced(self.function, specs, self.arguments, _as_results, answers)
+        return traced(function or self.function, specs, self.arguments, _as_results, answers)
 
 
 CALLERS.add(Function.__call__.__code__)

@@ -276,6 +276,11 @@ def _limited(function: np.ufunc, place: int) -> Callable[[Array, Array], Any]:
     return of_two
 
 
+def _shifted(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A shift by as many bits as there are, but for one, where it is by more."""
+    return lambda x, y: function(x, np.clip(y, 0, x.dtype.itemsize * 8 - 1))
+
+
 def _whole_range(dtype: np.dtype[Any]) -> list[Any]:
     if dtype.kind == "f":
         return [dtype.type(-np.inf), dtype.type(np.inf)]
@@ -298,8 +303,8 @@ LOGICAL_XOR = binary("LogicalXor", np.logical_xor, "b")
 BITWISE_AND = binary("BitwiseAnd", np.bitwise_and, "iu")
 BITWISE_OR = binary("BitwiseOr", np.bitwise_or, "iu")
 BITWISE_XOR = binary("BitwiseXor", np.bitwise_xor, "iu")
-LEFT_SHIFT = binary("LeftShift", np.left_shift, "iu")
-RIGHT_SHIFT = binary("RightShift", np.right_shift, "iu")
+LEFT_SHIFT = binary("LeftShift", _shifted(np.left_shift), "iu")
+RIGHT_SHIFT = binary("RightShift", _shifted(np.right_shift), "iu")
 
 
 def _selected(condition: Array, x: Any, y: Any) -> Array:

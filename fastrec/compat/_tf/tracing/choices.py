@@ -17,7 +17,7 @@ from .parts import Part, noted, tracing
 from .recording import Mistake, Symbol, raw_of
 from .trace import Trace, as_column
 
-__all__ = ["chosen"]
+__all__ = ["chosen", "chosen_part"]
 
 
 class _Choice:
@@ -125,8 +125,15 @@ def chosen(
     Mistake
         When what they return is not alike.
     """
+    draws = not tracing().is_asking
+    return chosen_part(value, [Part(each, draws=draws) for each in functions], numbers, names)
+
+
+def chosen_part(
+    value: Symbol, parts: Sequence[Part], numbers: dict[int, int], names: str = "sides"
+) -> Any:
+    """The same, of parts that there are."""
     parent = tracing()
-    parts = [Part(function, draws=not parent.is_asking) for function in functions]
     traces = [part.trace for part in parts]
     _check_alike(parts, names)
     inputs = [raw_of(value), *[each for part in parts for each in part.inputs(parent)]]

@@ -13,12 +13,11 @@ from typing import Any
 from .. import nest
 from ..ops import Op
 from ..specs import TypeSpec
-from ..structure import LEAF
 from ..tensor import Tensor, convert_to_tensor
-from .recording import DrawOfPart, Recording, Unfit, current_call
-from .trace import traced
+from .recording import CALLERS, DrawOfPart, Recording, Unfit, calling, current_call
+from .trace import Trace
 
-__all__ = ["Part", "noted", "tracing"]
+__all__ = ["Draft", "Part", "noted", "tracing"]
 
 
 def tracing() -> Recording:
@@ -43,6 +42,31 @@ def _tensor(value: Any) -> Any:
     )
 
 
+class Draft:
+    """A function that has been called for a part, before it is known what of it is needed.
+
+    Attributes
+    ----------
+    returned : object
+        What it returns, nested as the program has it.
+    """
+
+    def __init__(self, function: Callable[..., Any], specs: Sequence[TypeSpec] = ()) -> None:
+        self.count = len(specs)
+        self._recording = Recording(specs, None, tracing())
+        with calling(self._recording):
+            self.returned = function(self._recording.inputs) if specs else function()
+
+    def part(self, returned: Any, draws: bool = False) -> Part:
+        """The part that returns this of it."""
+        found = object.__new__(Part)
+        found._finish(self, returned, draws)
+        return found
+
+
+CALLERS.add(Draft.__init__.__code__)
+
+
 class Part:
     """A part of a function.
 
@@ -56,18 +80,16 @@ class Part:
     def __init__(
         self, function: Callable[..., Any], specs: Sequence[TypeSpec] = (), draws: bool = False
     ) -> None:
-        def results(value: Any) -> tuple[Any, list[Any]]:
-            self.returned = value
-            leaves = [leaf for leaf in nest.flatten(value) if leaf is not None]
-            return LEAF, [_tensor(leaf) for leaf in leaves]
+        draft = Draft(function, specs)
+        self._finish(draft, draft.returned, draws)
 
-        parent = tracing()
-        self.trace, _ = traced(
-            function, specs, lambda given: (given,) if specs else (), results, None, parent
-        )
+    def _finish(self, draft: Draft, returned: Any, draws: bool) -> None:
+        self.returned, self.count = returned, draft.count
+        leaves = [leaf for leaf in nest.flatten(returned) if leaf is not None]
+        with calling(draft._recording):
+            self.trace = Trace(draft._recording, [_tensor(leaf) for leaf in leaves])
         if self.trace.draws and not draws:
             raise Unfit("a loop draws numbers")
-        self.count = len(specs)
         outer = {own.slot: slot for slot, own in self.trace.captures.items()}
         self._outer = [outer.get(slot) for slot in self.trace.given[self.count :]]
 

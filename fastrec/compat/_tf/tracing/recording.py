@@ -34,6 +34,7 @@ __all__ = [
     "Symbol",
     "Undecided",
     "Unfit",
+    "apart",
     "calling",
     "current_call",
     "drawing",
@@ -442,6 +443,22 @@ def calling(call: Recording | Called) -> Iterator[None]:
         yield
     finally:
         _CURRENT.reset(before)
+
+
+def apart(function: Callable[..., T]) -> Callable[..., T]:
+    """A function whose draws in a data set count their seeds for themselves."""
+
+    @functools.wraps(function)
+    def called(*args: Any, **named: Any) -> T:
+        if (call := current_call()) is None:
+            return function(*args, **named)
+        outer, call.unseeded = call.unseeded, 0
+        try:
+            return function(*args, **named)
+        finally:
+            call.unseeded = outer
+
+    return called
 
 
 def repeated(function: Callable[..., T]) -> Callable[..., T]:

@@ -1,0 +1,391 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Functions of Python, written anew so that what they decide and repeat can be operations.
+
+The bodies of each ``if``, ``for`` and ``while`` become functions of the variables that they
+assign, which :mod:`.statements` calls, or traces. What follows a ``return``, ``continue`` or
+``break`` that only some ways come to is moved to the other ways, as AutoGraph does.
+"""
+
+from __future__ import annotations
+import __future__
+
+import ast
+import copy
+import functools
+import itertools
+import linecache
+import types
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+__all__ = ["RUNTIME", "converted_code"]
+
+RUNTIME = "_of_fastrec"  # the name under which functions find what their statements call
+
+_SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
+_INNER = (*_SCOPES, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+_REFUSED = (
+    ast.Yield, ast.YieldFrom, ast.Await, ast.Global, ast.Nonlocal, ast.Delete, ast.NamedExpr,
+    ast.AsyncFor, ast.AsyncWith, ast.AsyncFunctionDef, ast.ClassDef,
+)  # fmt: skip
+_OWN_NAMES = {"super", "locals", "globals", "vars", "eval", "exec", "dir"}
+_MOST_NODES = 20_000  # of a function that is written anew
+
+
+class _Unknown(Exception):
+    """Raised for what is not written anew."""
+
+
+class _Ends(NamedTuple):
+    """What ends the function, or the body of a loop, that is being written."""
+
+    values: Callable[[bool], ast.Return]  # with what; and whether a loop ends with its body
+    loops: bool
+
+
+def _within(nodes: Sequence[ast.AST], stop: tuple[type, ...]) -> Iterator[ast.AST]:
+    """All nodes of some, without what is within those of `stop`."""
+    left = list(nodes)
+    while left:
+        node = left.pop()
+        yield node
+        if not isinstance(node, stop):
+            left.extend(ast.iter_child_nodes(node))
+
+
+def _stored(nodes: Sequence[ast.AST]) -> set[str]:
+    """The variables that some statements assign."""
+    found = set()
+    for node in _within(nodes, _INNER):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            found.add(node.id)
+        elif isinstance(node, ast.FunctionDef):
+            found.add(node.name)
+        elif isinstance(node, ast.alias):
+            found.add((node.asname or node.name).split(".")[0])
+        elif isinstance(node, ast.ExceptHandler) and node.name:
+            found.add(node.name)
+    return found
+
+
+def _writes(nodes: Sequence[ast.AST]) -> bool:
+    """Whether some statements change what other functions see, too."""
+    return any(
+        isinstance(node, (ast.Attribute, ast.Subscript)) and isinstance(node.ctx, ast.Store)
+        for node in _within(nodes, _INNER)
+    )
+
+
+def _returns(nodes: Sequence[ast.AST]) -> bool:
+    return any(isinstance(node, ast.Return) for node in _within(nodes, _SCOPES))
+
+
+def _jumps(nodes: Sequence[ast.stmt], loops: bool) -> bool:
+    """Whether some statements may end the function, or the body of a loop, that they are in."""
+    for node in nodes:
+        if isinstance(node, _SCOPES):
+            continue
+        if isinstance(node, ast.Return) or (loops and isinstance(node, (ast.Break, ast.Continue))):
+            return True
+        inner = loops and not isinstance(node, (ast.For, ast.While))
+        if _jumps([n for n in ast.iter_child_nodes(node) if isinstance(n, ast.stmt)], inner):
+            return True
+    return False
+
+
+def _always_jumps(nodes: Sequence[ast.stmt]) -> bool:
+    if not nodes:
+        return False
+    last = nodes[-1]
+    if isinstance(last, ast.If):
+        return _always_jumps(last.body) and _always_jumps(last.orelse)
+    if isinstance(last, ast.With):
+        return _always_jumps(last.body)
+    return isinstance(last, (ast.Return, ast.Raise, ast.Continue, ast.Break))
+
+
+def _name(name: str, store: bool = False) -> ast.Name:
+    return ast.Name(name, ast.Store() if store else ast.Load())
+
+
+def _tuple(names: Sequence[str], store: bool = False) -> ast.Tuple:
+    return ast.Tuple([_name(each, store) for each in names], ast.Store() if store else ast.Load())
+
+
+def _call(name: str, *arguments: ast.expr) -> ast.Call:
+    function = ast.Attribute(_name(RUNTIME), name, ast.Load())
+    return ast.Call(function, list(arguments), [])
+
+
+def _parameters(names: Sequence[str]) -> ast.arguments:
+    return ast.arguments([], [ast.arg(each) for each in names], None, [], [], None, [])
+
+
+def _defined(name: str, arguments: ast.arguments, body: list[ast.stmt]) -> ast.FunctionDef:
+    found = ast.FunctionDef(name, arguments, body, [], None)
+    if "type_params" in found._fields:
+        found.type_params = []  # type: ignore[attr-defined]
+    return found
+
+
+def _deferred(value: ast.expr) -> ast.Lambda:
+    return ast.Lambda(_parameters([]), value)
+
+
+class _Expressions(ast.NodeTransformer):
+    """Calls, and what decides within an expression."""
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        self.generic_visit(node)
+        node.func = ast.copy_location(_call("function", node.func), node.func)
+        return node
+
+    def visit_BoolOp(self, node: ast.BoolOp) -> ast.AST:
+        self.generic_visit(node)
+        how = "both" if isinstance(node.op, ast.And) else "either"
+        first, *others = node.values
+        for other in others:
+            first = _call(how, first, _deferred(other))
+        return ast.copy_location(first, node)
+
+    def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.AST:
+        self.generic_visit(node)
+        if not isinstance(node.op, ast.Not):
+            return node
+        return ast.copy_location(_call("contrary", node.operand), node)
+
+    def visit_IfExp(self, node: ast.IfExp) -> ast.AST:
+        self.generic_visit(node)
+        sides = [_deferred(node.body), _deferred(node.orelse)]
+        return ast.copy_location(_call("chosen", node.test, *sides), node)
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
+        _Function(node)
+        return node
+
+
+class _Function:
+    """A function whose statements are written anew, in its place."""
+
+    def __init__(self, node: ast.FunctionDef) -> None:
+        self._numbers = itertools.count()
+        arguments = node.args
+        given = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
+        given += [each for each in (arguments.vararg, arguments.kwarg) if each]
+        self._unset: set[str] = set()
+        body = self._block(node.body, _Ends(lambda _: ast.Return(ast.Constant(None)), False))
+        unset = sorted(self._unset - {each.arg for each in given})
+        first = [
+            ast.Assign([_name(each, True)], _call("Unset", ast.Constant(each))) for each in unset
+        ]
+        at = 1 if ast.get_docstring(node, clean=False) is not None else 0
+        node.body = [*body[:at], *first, *body[at:]]
+
+    def _block(
+        self, statements: Sequence[ast.stmt], ends: _Ends, tail: bool = False
+    ) -> list[ast.stmt]:
+        """Statements anew; with a value at their end, if they are the `tail` of a function."""
+        found: list[ast.stmt] = []
+        for at, node in enumerate(statements):
+            rest = statements[at + 1 :]
+            if isinstance(node, (ast.Continue, ast.Break)) and ends.loops:
+                return [*found, ends.values(isinstance(node, ast.Break))]
+            if isinstance(node, (ast.Return, ast.Raise)):
+                return [*found, _Expressions().visit(node)]
+            if isinstance(node, ast.If) and _jumps([node], ends.loops):
+                return [*found, *self._last_if(node, rest, ends)]
+            if isinstance(node, ast.With) and _jumps([node], ends.loops):
+                if not _always_jumps(node.body) and rest:
+                    raise _Unknown
+                node.items = [_Expressions().visit(each) for each in node.items]
+                node.body = self._block(node.body, ends, True)
+                return [*found, node]
+            found.extend(self._statement(node, ends))
+        return [*found, ends.values(False)] if tail else found
+
+    def _statement(self, node: ast.stmt, ends: _Ends) -> list[ast.stmt]:
+        if isinstance(node, ast.If):
+            return self._if(node, ends)
+        if isinstance(node, (ast.For, ast.While)) and not node.orelse and not _returns([node]):
+            return self._loop(node)
+        if isinstance(node, ast.With):
+            node.items = [_Expressions().visit(each) for each in node.items]
+            node.body = self._block(node.body, ends)
+            return [node]
+        if ends.loops and _jumps([node], True):
+            raise _Unknown
+        return [_Expressions().visit(node)]
+
+    def _part(
+        self, kind: str, names: Sequence[str], body: list[ast.stmt], node: ast.stmt
+    ) -> ast.FunctionDef:
+        name = f"_{kind}_{next(self._numbers)}"
+        return ast.copy_location(_defined(name, _parameters(names), body), node)
+
+    def _assigned(self, nodes: Sequence[ast.AST]) -> list[str]:
+        names = sorted(_stored(nodes))
+        self._unset.update(names)
+        return names
+
+    def _sides(self, node: ast.If, ends: Sequence[tuple[list[ast.stmt], _Ends]]) -> Any:
+        names = self._assigned([*ends[0][0], *ends[1][0]])
+        writes = ast.Constant(_writes([*ends[0][0], *ends[1][0]]))
+        parts = [
+            self._part(kind, names, self._block(body, end, True), node)
+            for kind, (body, end) in zip(("then", "otherwise"), ends, strict=True)
+        ]
+        test = _Expressions().visit(node.test)
+        functions = [_name(part.name) for part in parts]
+        return names, parts, [test, *functions, _tuple(names), writes]
+
+    def _if(self, node: ast.If, ends: _Ends) -> list[ast.stmt]:
+        """One after which the statements go on."""
+        names = sorted(_stored([*node.body, *node.orelse]))
+        inner = _Ends(lambda _: ast.Return(_tuple(names)), False)
+        names, parts, arguments = self._sides(node, [(node.body, inner), (node.orelse, inner)])
+        call = _call("assigned", *arguments)
+        done = ast.Assign([_tuple(names, True)], call) if names else ast.Expr(call)
+        return [*parts, ast.copy_location(done, node)]
+
+    def _last_if(self, node: ast.If, rest: Sequence[ast.stmt], ends: _Ends) -> list[ast.stmt]:
+        """One of which some ways end the function, or the body of the loop."""
+        bodies = [
+            (body if _always_jumps(body) else [*body, *_copied(rest)], ends)
+            for body in (node.body, node.orelse)
+        ]
+        _, parts, arguments = self._sides(node, bodies)
+        return [*parts, ast.copy_location(ast.Return(_call("returned", *arguments)), node)]
+
+    def _loop(self, node: ast.For | ast.While) -> list[ast.stmt]:
+        targets = [node.target] if isinstance(node, ast.For) else []
+        names = self._assigned([*targets, *node.body])
+        ends = _Ends(
+            lambda broken: ast.Return(ast.Tuple([_tuple(names), ast.Constant(broken)], ast.Load())),
+            True,
+        )
+        inner = _within(node.body, (*_SCOPES, ast.For, ast.While))
+        breaks = any(isinstance(each, ast.Break) for each in inner)
+        writes = ast.Constant(_writes([*targets, *node.body]))
+        body = self._block(node.body, ends, True)
+        if isinstance(node, ast.For):
+            value = f"_each_{next(self._numbers)}"
+            body = [ast.copy_location(ast.Assign([node.target], _name(value)), node), *body]
+            parts = [self._part("body", [value, *names], body, node)]
+            begin, how = _Expressions().visit(node.iter), "each"
+        else:
+            test: list[ast.stmt] = [ast.Return(_Expressions().visit(node.test))]
+            parts = [
+                self._part("test", names, test, node),
+                self._part("body", names, body, node),
+            ]
+            begin, how = _name(parts[0].name), "while_"
+        rest = [_name(parts[-1].name), _tuple(names), writes, ast.Constant(breaks)]
+        call = _call(how, begin, *rest)
+        done = ast.Assign([_tuple(names, True)], call) if names else ast.Expr(call)
+        return [*parts, ast.copy_location(done, node)]
+
+
+def _copied(nodes: Sequence[Any]) -> list[Any]:
+    return copy.deepcopy(list(nodes))
+
+
+@functools.lru_cache(maxsize=64)
+def _functions_of(filename: str) -> dict[int, list[Any]]:
+    """The functions of a file, by the lines on which they begin."""
+    found: dict[int, list[Any]] = {}
+    try:
+        tree = ast.parse("".join(linecache.getlines(filename)))
+    except SyntaxError:
+        return found
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.FunctionDef, ast.Lambda)):
+            decorators = getattr(node, "decorator_list", [])
+            first = min([node.lineno, *[each.lineno for each in decorators]])
+            found.setdefault(first, []).append(node)
+    return found
+
+
+def _source(code: types.CodeType) -> ast.FunctionDef:
+    """The function that a code object was made of.
+
+    Raises
+    ------
+    _Unknown
+        When that is not known.
+    """
+    nodes = [
+        node
+        for node in _functions_of(code.co_filename).get(code.co_firstlineno, [])
+        if getattr(node, "name", "<lambda>") == code.co_name and _arguments(node) == _given(code)
+    ]
+    if len(nodes) > 1 and hasattr(code, "co_positions"):
+        nodes = [node for node in nodes if _holds(node, code)]
+    if len(nodes) != 1:
+        raise _Unknown
+    node: Any = _copied(nodes)[0]
+    if isinstance(node, ast.Lambda):
+        result = ast.copy_location(ast.Return(node.body), node)
+        node = ast.copy_location(_defined("_lambda", node.args, [result]), node)
+    found: ast.FunctionDef = node
+    return found
+
+
+def _arguments(node: Any) -> list[str]:
+    a = node.args
+    given = [*a.posonlyargs, *a.args, *a.kwonlyargs, *[x for x in (a.vararg, a.kwarg) if x]]
+    return [each.arg for each in given]
+
+
+def _given(code: types.CodeType) -> list[str]:
+    more = bool(code.co_flags & 4) + bool(code.co_flags & 8)
+    return list(code.co_varnames[: code.co_argcount + code.co_kwonlyargcount + more])
+
+
+def _holds(node: ast.Lambda, code: types.CodeType) -> bool:
+    """Whether all that a code object does is written within a function."""
+    begin, end = (node.lineno, node.col_offset), (node.end_lineno, node.end_col_offset)
+    places = [at for at in code.co_positions() if None not in at and at[3]]
+    return all(begin <= (at[0], at[2]) and (at[1], at[3]) <= end for at in places)
+
+
+@functools.lru_cache(maxsize=1024)
+def converted_code(code: types.CodeType) -> types.CodeType | None:
+    """The code of a function that was written anew; None where it cannot be.
+
+    Its free variables are those of `code`, and :data:`RUNTIME`.
+    """
+    try:
+        node = _source(code)
+        inner = list(_within(node.body, ()))
+        if any(isinstance(each, _REFUSED) for each in inner) or any(
+            name in _OWN_NAMES or (name.startswith("__") and not name.endswith("__"))
+            for name in _names(inner)
+        ):
+            return None
+        _Function(node)
+        node.decorator_list, node.returns = [], None
+        node.args.defaults, node.args.kw_defaults = [], [None] * len(node.args.kwonlyargs)
+        name = node.name
+        outer = _defined("_outer", _parameters([*code.co_freevars, RUNTIME]), [node])
+        module = ast.fix_missing_locations(ast.Module([outer], []))
+        if sum(1 for _ in ast.walk(module)) > _MOST_NODES:
+            return None
+        flags = code.co_flags & __future__.annotations.compiler_flag
+        made = compile(module, code.co_filename, "exec", flags, dont_inherit=True)
+    except (_Unknown, SyntaxError, ValueError, RecursionError):
+        return None
+    return _code_within(_code_within(made, "_outer"), name)
+
+
+def _names(nodes: Sequence[ast.AST]) -> Iterator[str]:
+    for node in nodes:
+        if isinstance(node, ast.Name):
+            yield node.id
+        elif isinstance(node, ast.Attribute):
+            yield node.attr
+
+
+def _code_within(code: types.CodeType, name: str) -> types.CodeType:
+    return next(
+        each for each in code.co_consts if isinstance(each, types.CodeType) and each.co_name == name
+    )
