@@ -37,6 +37,7 @@ from .behaviour import *
 from .constants import *
 from .control_flow import *
 from .coordinator import Coordinator as Coordinator  # as lecture notes have it
+from .decode_ops import *
 from .file_ops import matching_files as matching_files
 from .file_ops import read_file as read_file
 from .file_ops import write_file as write_file
@@ -49,7 +50,6 @@ from .queue_base import QueueBase as QueueBase
 from .queues import *
 from .ragged import *
 from .random_ops import *
-from .raw_ops import *
 from .readers import *
 from .scopes import *
 from .script_ops import *

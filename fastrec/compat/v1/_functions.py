@@ -276,12 +276,22 @@ def _emitted(found: Sequence[Any], values: dict[Tensor, Any]) -> list[Any]:
     ]
 
 
-def emit(op: Operation, values: dict[Tensor, Any], way: Way) -> None:
+def emit(op: Operation, values: dict[Tensor, Any], way: Way, depth: int = 0) -> None:
     """Run an operation on the values that its inputs have, or note it down.
 
-    The values of its outputs are added.
+    The values of its outputs are added. What more than `depth` switches decide on is left to the
+    merges.
     """
-    if op.type == "NoOp":
+    if op.type == "NoOp" or op.switched > depth:
+        return
+    if op.type == "Switch":  # one side of it is used where it has a value
+        values.update(dict.fromkeys(op.outputs, values[op.inputs[0]]))
+        return
+    if op.type == "Merge":
+        from .control_flow_ops import merged_values  # which few programs have
+
+        if op.outputs[0] not in values:
+            merged_values(op, values, lambda each, own, depth: emit(each, own, way, depth))
         return
     inputs = [values[tensor] for tensor in op.inputs]
     known = not any(isinstance(_calls.raw_of(value), _calls.Symbol) for value in inputs)
@@ -308,7 +318,7 @@ def _of_parts(op: Operation, values: dict[Tensor, Any], way: Way) -> list[Any] |
     def made(part: Inner, *given: Any) -> list[Any]:
         own = {**values, **dict(zip(part.arguments, given, strict=True))}
         for each in part.inside:
-            emit(each, own, way)
+            emit(each, own, way, op.switched)
         return [own[tensor] for tensor in part.tensors if isinstance(tensor, Tensor)]
 
     parts = [functools.partial(made, part) for part in op.inner]

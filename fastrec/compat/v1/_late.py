@@ -147,8 +147,12 @@ def _in_old_order(function: Callable[..., Any]) -> Callable[..., Any]:
 @functools.cache
 def _namespace(name: str) -> Names:
     """Name spaces that have functions of others."""
-    if name in ("audio", "raw_ops"):
+    if name == "audio":
         return Names(found, name)
+    if name == "raw_ops":
+        from .control_flow_ops import merge, switch
+
+        return Names(found, name, Merge=merge, Switch=switch)
     if name == "bitwise":
         from .math_ops import bitwise
 

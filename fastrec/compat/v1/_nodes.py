@@ -13,7 +13,7 @@ from .._tf.shape import TensorShape
 if TYPE_CHECKING:
     from ._graph import Graph
 
-__all__ = ["Arithmetic", "Kernel", "Operation", "OperatorNotAllowedInGraphError", "Tensor"]
+__all__ = ["DEAD", "Arithmetic", "Kernel", "Operation", "OperatorNotAllowedInGraphError", "Tensor"]
 
 Kernel = Callable[..., "tuple[Any, ...]"]
 """``kernel(step, *input_values)`` gives one value for each output.
@@ -21,6 +21,9 @@ Kernel = Callable[..., "tuple[Any, ...]"]
 A value is an ndarray, with 0 dimensions for a scalar; of strings, an object array of ``bytes``; of
 a resource, any object. Kernels leave their inputs as they are.
 """
+
+#: Stands for the value of a tensor that has none, on the side of a switch that is not taken.
+DEAD: Any = type("Dead", (), {"__repr__": lambda self: "no value"})()
 
 #: What Python's operators on tensors do: filled in by the modules that define the operations.
 operators: dict[str, Callable[..., Any]] = {}
@@ -61,6 +64,7 @@ class Operation:
         "outputs",
         "row",
         "stateful",
+        "switched",
         "type",
     )
 
@@ -74,6 +78,7 @@ class Operation:
         self.attrs: dict[str, Any] = {}
         self.blocking = False
         self.stateful = False
+        self.switched = 0  # how many switches decide whether it runs
         self.inner: tuple[Inner, ...] = ()  # that its kernel runs
         self.row: Op | None = None  # of the registry, where it is one of these
         self.kernel: Kernel

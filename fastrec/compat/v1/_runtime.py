@@ -13,10 +13,10 @@ from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
-from .._tf.errors import CancelledError, DeadlineExceededError
+from .._tf.errors import CancelledError, DeadlineExceededError, InvalidArgumentError
 from ._fetches import fed_array, feeds_of, fetched
 from ._graph import Graph
-from ._nodes import Operation, Tensor
+from ._nodes import DEAD, Operation, Tensor
 from ._plan import Plan
 
 __all__ = ["Cancellation", "Runtime", "Step", "plain"]
@@ -245,4 +245,6 @@ def plain(value: Any) -> Any:
             return value[()]
         if not value.flags.writeable:
             return value.copy()
+    elif value is DEAD:
+        raise InvalidArgumentError(None, None, "Retval[0] does not have value")
     return value

@@ -16,7 +16,7 @@ from typing import Any
 from .._tf.dtypes import DType
 from .._tf.shape import TensorShape
 from ._graph import Graph, GraphKeys, inside
-from ._nodes import Arithmetic, Kernel, Operation, Tensor, operators
+from ._nodes import DEAD, Arithmetic, Kernel, Operation, Tensor, operators
 
 __all__ = [
     "Arithmetic",
@@ -192,6 +192,15 @@ def _caller() -> tuple[str, int] | None:
     return None if frame is None else (frame.f_code.co_filename, frame.f_lineno)
 
 
+def _if_alive(kernel: Kernel, count: int) -> Kernel:
+    """A kernel that is not called where an input has no value."""
+
+    def alive(step: Any, *values: Any) -> tuple[Any, ...]:
+        return (DEAD,) * count if any(each is DEAD for each in values) else kernel(step, *values)
+
+    return alive
+
+
 def create_op(
     type: str,
     inputs: Sequence[Tensor],
@@ -234,6 +243,9 @@ def create_op(
     full = chosen[:-1] if chosen.endswith("/") else where.unique_name(chosen)
     op = Operation(where, type, full, tuple(inputs))
     op.kernel, op.blocking, op.stateful = kernel, blocking, stateful
+    op.switched = max([tensor.op.switched for tensor in op.inputs], default=0)
+    if op.switched:
+        op.kernel = _if_alive(kernel, len(outputs))
     op.attrs = attrs or {}
     op.origin = _caller()
     op.outputs = tuple(

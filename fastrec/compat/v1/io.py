@@ -14,6 +14,8 @@ from .._tf.records import TFRecordWriter as TFRecordWriter
 from .._tf.records import tf_record_iterator as tf_record_iterator
 from .._tf.uncovered import uncovered
 from ._ops import GRAPHS as _GRAPHS
+from .decode_ops import decode_csv as decode_csv
+from .decode_ops import decode_raw as decode_raw
 from .file_ops import match_filenames_once as match_filenames_once
 from .file_ops import matching_files as matching_files
 from .file_ops import read_file as read_file
@@ -35,8 +37,6 @@ from .queues import FIFOQueue as FIFOQueue
 from .queues import PaddingFIFOQueue as PaddingFIFOQueue
 from .queues import PriorityQueue as PriorityQueue
 from .queues import RandomShuffleQueue as RandomShuffleQueue
-from .raw_ops import decode_csv as decode_csv
-from .raw_ops import decode_raw as decode_raw
 from .string_ops import decode_base64 as decode_base64
 from .string_ops import decode_compressed as decode_compressed
 from .string_ops import encode_base64 as encode_base64
