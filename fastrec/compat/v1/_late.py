@@ -12,7 +12,7 @@ from typing import Any
 from .._tf import around, specs
 from .._tf.distribute import Distribute
 from .._tf.faces import composites, functions_of
-from .._tf.faces.late import NAMES, Late, Names
+from .._tf.faces.late import Late, Names
 from .._tf.uncovered import uncovered
 from ._composites import RaggedTensor
 from ._ops import GRAPHS
@@ -47,12 +47,9 @@ _AT_TOP = {
         },
         "math",
     ),
-    **{
-        name: "debugging"
-        for name in NAMES["debugging"]
-        if not name.startswith(("disable_", "enable_", "set_"))
-        and name not in ("assert_all_finite", "assert_shapes")
-    },
+    "ensure_shape": "debugging",
+    "is_numeric_tensor": "debugging",
+    "check_numerics": "debugging",
     "cholesky": "linalg",
     "cross": "linalg",
     "extract_image_patches": "image",
@@ -117,6 +114,7 @@ _SPECS = frozenset({"RaggedTensorSpec", "SparseTensorSpec", "TensorSpec", "TypeS
 _NAMESPACES = frozenset(
     {"audio", "autograph", "bitwise", "config", "debugging", "linalg", "raw_ops"}
 )
+_ELSEWHERE = ("assert_all_finite", "assert_shapes")  # only in ``tf.debugging``
 _OF_LINALG = ("einsum", "eye", "matmul", "norm", "tensordot")
 _METHODS = {"matrix_set_diag": "set_diag", "matrix_solve": "solve"}
 _OF_DEBUGGING = (
@@ -186,7 +184,8 @@ def found(where: str, name: str) -> Any:
         return around.get_logger
     if not where and name in _SPECS:
         return getattr(specs, name)
-    place = where or _AT_TOP.get(name, "")
+    check = name.startswith("assert_") and name not in _ELSEWHERE
+    place = where or ("debugging" if check else _AT_TOP.get(name, ""))
     method = name.removeprefix("string_") if place == "strings" else _METHODS.get(name, name)
     function = _LATE.find(place, method)
     if function is None and (place, name) != ("image", "extract_image_patches"):

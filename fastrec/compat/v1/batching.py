@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Callable
 from typing import Any
 
 from ._batched import all_alike, at_random, batched, in_order
@@ -19,32 +21,18 @@ __all__ = [
 ]
 
 
-def batch(
-    tensors: Any,
-    batch_size: Any,
-    num_threads: int = 1,
-    capacity: int = 32,
-    enqueue_many: bool = False,
-    shapes: Any = None,
-    dynamic_pad: bool = False,
-    allow_smaller_final_batch: bool = False,
-    shared_name: str | None = None,
-    name: str | None = None,
-) -> Any:
-    """Batches of examples, in the order in which they come."""
-    return maybe_batch(
-        tensors,
-        True,
-        batch_size,
-        num_threads,
-        capacity,
-        enqueue_many,
-        shapes,
-        dynamic_pad,
-        allow_smaller_final_batch,
-        shared_name,
-        name,
-    )
+def _of_all(maybe: Callable[..., Any]) -> Callable[..., Any]:
+    """The same function of all examples, without the parameter `keep_input`."""
+    signature = inspect.signature(maybe)
+    others = [each for each in signature.parameters.values() if each.name != "keep_input"]
+    without = signature.replace(parameters=others)
+
+    def function(*arguments: Any, **named: Any) -> Any:
+        return maybe(keep_input=True, **without.bind(*arguments, **named).arguments)
+
+    function.__name__ = maybe.__name__.removeprefix("maybe_")
+    function.__doc__ = f"As :func:`{maybe.__name__}`, of all examples."
+    return function
 
 
 def maybe_batch(
@@ -60,7 +48,7 @@ def maybe_batch(
     shared_name: str | None = None,
     name: str | None = None,
 ) -> Any:
-    """As :func:`batch`, of those examples for which `keep_input` holds."""
+    """Batches of examples for which `keep_input` holds, in the order in which they come."""
     return batched(
         "batch",
         in_order(capacity, dynamic_pad, shared_name),
@@ -72,32 +60,6 @@ def maybe_batch(
         shapes=shapes,
         allow_smaller_final_batch=allow_smaller_final_batch,
         name=name,
-    )
-
-
-def batch_join(
-    tensors_list: Any,
-    batch_size: Any,
-    capacity: int = 32,
-    enqueue_many: bool = False,
-    shapes: Any = None,
-    dynamic_pad: bool = False,
-    allow_smaller_final_batch: bool = False,
-    shared_name: str | None = None,
-    name: str | None = None,
-) -> Any:
-    """As :func:`batch`, with a thread for each of several lists of tensors."""
-    return maybe_batch_join(
-        tensors_list,
-        True,
-        batch_size,
-        capacity,
-        enqueue_many,
-        shapes,
-        dynamic_pad,
-        allow_smaller_final_batch,
-        shared_name,
-        name,
     )
 
 
@@ -113,7 +75,7 @@ def maybe_batch_join(
     shared_name: str | None = None,
     name: str | None = None,
 ) -> Any:
-    """As :func:`batch_join`, of those examples for which `keep_input` holds."""
+    """As :func:`maybe_batch`, with a thread for each of several lists of tensors."""
     return batched(
         "batch_join",
         in_order(capacity, dynamic_pad, shared_name),
@@ -125,36 +87,6 @@ def maybe_batch_join(
         shapes=shapes,
         allow_smaller_final_batch=allow_smaller_final_batch,
         name=name,
-    )
-
-
-def shuffle_batch(
-    tensors: Any,
-    batch_size: Any,
-    capacity: int,
-    min_after_dequeue: int,
-    num_threads: int = 1,
-    seed: int | None = None,
-    enqueue_many: bool = False,
-    shapes: Any = None,
-    allow_smaller_final_batch: bool = False,
-    shared_name: str | None = None,
-    name: str | None = None,
-) -> Any:
-    """As :func:`batch`, of examples drawn at random from those that are there."""
-    return maybe_shuffle_batch(
-        tensors,
-        batch_size,
-        capacity,
-        min_after_dequeue,
-        True,
-        num_threads,
-        seed,
-        enqueue_many,
-        shapes,
-        allow_smaller_final_batch,
-        shared_name,
-        name,
     )
 
 
@@ -172,7 +104,7 @@ def maybe_shuffle_batch(
     shared_name: str | None = None,
     name: str | None = None,
 ) -> Any:
-    """As :func:`shuffle_batch`, of those examples for which `keep_input` holds."""
+    """As :func:`maybe_batch`, of examples drawn at random from those that are there."""
     return batched(
         "shuffle_batch",
         at_random(capacity, min_after_dequeue, seed, shared_name),
@@ -184,34 +116,6 @@ def maybe_shuffle_batch(
         shapes=shapes,
         allow_smaller_final_batch=allow_smaller_final_batch,
         name=name,
-    )
-
-
-def shuffle_batch_join(
-    tensors_list: Any,
-    batch_size: Any,
-    capacity: int,
-    min_after_dequeue: int,
-    seed: int | None = None,
-    enqueue_many: bool = False,
-    shapes: Any = None,
-    allow_smaller_final_batch: bool = False,
-    shared_name: str | None = None,
-    name: str | None = None,
-) -> Any:
-    """As :func:`shuffle_batch`, with a thread for each of several lists of tensors."""
-    return maybe_shuffle_batch_join(
-        tensors_list,
-        batch_size,
-        capacity,
-        min_after_dequeue,
-        True,
-        seed,
-        enqueue_many,
-        shapes,
-        allow_smaller_final_batch,
-        shared_name,
-        name,
     )
 
 
@@ -228,7 +132,7 @@ def maybe_shuffle_batch_join(
     shared_name: str | None = None,
     name: str | None = None,
 ) -> Any:
-    """As :func:`shuffle_batch_join`, of those examples for which `keep_input` holds."""
+    """As :func:`maybe_shuffle_batch`, with a thread for each of several lists of tensors."""
     return batched(
         "shuffle_batch_join",
         at_random(capacity, min_after_dequeue, seed, shared_name),
@@ -241,3 +145,8 @@ def maybe_shuffle_batch_join(
         allow_smaller_final_batch=allow_smaller_final_batch,
         name=name,
     )
+
+
+batch, batch_join = _of_all(maybe_batch), _of_all(maybe_batch_join)
+shuffle_batch = _of_all(maybe_shuffle_batch)
+shuffle_batch_join = _of_all(maybe_shuffle_batch_join)

@@ -106,7 +106,7 @@ class Checks(Faces):
         tensors = [self._given(condition, bool_), *map(self._tensor, data)]
         return self._version.done(_ASSERT, tensors, name, summarize=summarize)
 
-    def at_most_one(self, conditions: Sequence[Any]) -> Any:
+    def _at_most_one(self, conditions: Sequence[Any]) -> Any:
         """Refuse several conditions that hold."""
         names = ", ".join(map(_name_of, conditions))
         text = f"Input error: exclusive=True: more than 1 conditions ({names}) evaluated as True:"
@@ -354,12 +354,12 @@ class Checks(Faces):
 
         return self._apply(Op("EnsureShape", check, infer), [self._tensor(x)], name)
 
-    def nothing(self, *_: Any, **__: Any) -> None:
+    def _nothing(self, *_: Any, **__: Any) -> None:
         """Taken, and without effect."""
 
-    enable_check_numerics = disable_check_numerics = nothing
-    enable_traceback_filtering = disable_traceback_filtering = nothing
-    set_log_device_placement = nothing
+    enable_check_numerics = disable_check_numerics = _nothing
+    enable_traceback_filtering = disable_traceback_filtering = _nothing
+    set_log_device_placement = _nothing
 
 
 _MANY = (..., "...", "*")

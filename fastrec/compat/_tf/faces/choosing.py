@@ -57,7 +57,7 @@ class Choosing(Faces):
                     return function()
 
         held = [self._tensor(pred) for pred, _ in pairs] if exclusive else []
-        with self._dependencies([checks.at_most_one(held)] if len(held) > 1 else []):
+        with self._dependencies([checks._at_most_one(held)] if len(held) > 1 else []):
             return self._first(pairs, default)
 
     def _first(self, pairs: Sequence[Any], default: Callable[[], Any]) -> Any:
