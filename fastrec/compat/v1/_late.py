@@ -11,7 +11,7 @@ from typing import Any
 
 from .._tf import around, specs
 from .._tf.distribute import Distribute
-from .._tf.faces import composites, functions_of
+from .._tf.faces import composites, functions_of, in_order
 from .._tf.faces.late import Late, Names
 from .._tf.uncovered import uncovered
 from ._composites import RaggedTensor
@@ -61,52 +61,12 @@ _AT_TOP = {
 }
 
 
-def _to_hash_bucket(
-    string_tensor: Any = None, num_buckets: Any = None, name: str | None = None, input: Any = None
-) -> Any:
-    """The remainder of the hashes of strings, of a kind that is kept for old programs."""
-    given = string_tensor if input is None else input
-    return _LATE.find("strings", "to_hash_bucket")(given, num_buckets, name)
-
-
-def _in_top_k(predictions: Any, targets: Any, k: Any, name: str | None = None) -> Any:
-    """Whether the prediction of the target is among the `k` greatest of its row."""
-    return _LATE.find("nn", "in_top_k")(targets, predictions, k, name)
-
-
-def _confusion_matrix(
-    labels: Any,
-    predictions: Any,
-    num_classes: Any = None,
-    dtype: Any = "int32",
-    name: str | None = None,
-    weights: Any = None,
-) -> Any:
-    """How often each label has got each prediction."""
-    function = _LATE.find("math", "confusion_matrix")
-    return function(labels, predictions, num_classes, weights, dtype, name)
-
-
-def _extract_image_patches(
-    images: Any,
-    ksizes: Any = None,
-    strides: Any = None,
-    rates: Any = None,
-    padding: Any = None,
-    name: str | None = None,
-    sizes: Any = None,
-) -> Any:
-    """Windows of images, each as the channels of a pixel."""
-    size = ksizes if sizes is None else sizes
-    return _LATE.find("image", "extract_patches")(images, size, strides, rates, padding, name)
-
-
-#: What has other arguments than in version 2.
+#: What has other parameters than in version 2.
 _OTHERWISE = {
-    "confusion_matrix": _confusion_matrix,
-    "extract_image_patches": _extract_image_patches,
-    "in_top_k": _in_top_k,
-    "to_hash_bucket": _to_hash_bucket,
+    "confusion_matrix": "labels predictions num_classes dtype name weights",
+    "extract_patches": "images ksizes=sizes strides rates padding name",
+    "in_top_k": "predictions targets k name",
+    "to_hash_bucket": "string_tensor=input num_buckets name",
 }
 
 
@@ -116,7 +76,11 @@ _NAMESPACES = frozenset(
 )
 _ELSEWHERE = ("assert_all_finite", "assert_shapes")  # only in ``tf.debugging``
 _OF_LINALG = ("einsum", "eye", "matmul", "norm", "tensordot")
-_METHODS = {"matrix_set_diag": "set_diag", "matrix_solve": "solve"}
+_METHODS = {
+    "extract_image_patches": "extract_patches",
+    "matrix_set_diag": "set_diag",
+    "matrix_solve": "solve",
+}
 _OF_DEBUGGING = (
     "is_finite",
     "is_inf",
@@ -128,18 +92,12 @@ _REST = ("data", "summarize", "message", "name")
 
 
 @functools.cache
-def _in_old_order(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A check whose last parameters are in the order of version 1."""
-    known = inspect.signature(function).parameters
-    if not set(_REST) <= set(known):
-        return function
-    names = [name for name in known if name not in _REST]
-
-    @functools.wraps(function)
-    def check(*arguments: Any, **named: Any) -> Any:
-        return function(**dict(zip([*names, *_REST], arguments, strict=False)), **named)
-
-    return check
+def _as_before(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function with the parameters of version 1."""
+    order, known = _OTHERWISE.get(function.__name__), inspect.signature(function).parameters
+    if order is None and set(_REST) <= set(known):  # a check
+        order = " ".join([*(name for name in known if name not in _REST), *_REST])
+    return function if order is None else in_order(function, order)
 
 
 @functools.cache
@@ -188,8 +146,6 @@ def found(where: str, name: str) -> Any:
     place = where or ("debugging" if check else _AT_TOP.get(name, ""))
     method = name.removeprefix("string_") if place == "strings" else _METHODS.get(name, name)
     function = _LATE.find(place, method)
-    if function is None and (place, name) != ("image", "extract_image_patches"):
+    if function is None:
         raise uncovered("v1", where, name)
-    if place == "debugging":
-        return _in_old_order(function)
-    return _OTHERWISE.get(method, function)
+    return _as_before(function)

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -33,29 +33,20 @@ def _shape_tensor(value: Any) -> Tensor:
 class _Arrays(Arrays):
     """With version 1's arguments, and constants where TensorFlow makes them."""
 
-    def shape(  # type: ignore[override]
-        self, input: Any, name: str | None = None, out_type: Any = int32
-    ) -> Any:
-        """The sizes, as a vector."""
-        return super().shape(input, out_type, name)
+    _orders: ClassVar[dict[str, str]] = {
+        "ones_like": "tensor=input dtype name -optimize",
+        "pad": "tensor paddings mode name constant_values",
+        "shape": "input name out_type",
+        "size": "input name out_type",
+        "transpose": "a perm name conjugate",
+        "zeros_like": "tensor=input dtype name -optimize",
+    }
 
     def shape_n(
         self, input: Sequence[Any], out_type: Any = int32, name: str | None = None
     ) -> list[Any]:
         """The sizes of each of several tensors."""
         return [self.shape(each, name, out_type) for each in input]
-
-    def size(  # type: ignore[override]
-        self, input: Any, name: str | None = None, out_type: Any = int32
-    ) -> Any:
-        """The number of elements."""
-        return super().size(input, out_type, name)
-
-    def transpose(  # type: ignore[override]
-        self, a: Any, perm: Any = None, name: str | None = None, conjugate: bool = False
-    ) -> Any:
-        """The dimensions in another order; in the opposite one, if none is given."""
-        return super().transpose(a, perm, conjugate, name)
 
     def stack(self, values: Any, axis: int = 0, name: str | None = "stack") -> Any:
         """Tensors of one shape, side by side along a new dimension."""
@@ -99,29 +90,6 @@ class _Arrays(Arrays):
                 return of_array(np.full(whole, filler, dtype=element.numpy), name)
         return self.fill(sizes, convert_to_tensor(filler, element), name)
 
-    def zeros_like(
-        self, tensor: Any, dtype: Any = None, name: str | None = None, optimize: bool = True
-    ) -> Any:
-        """Zeros in the shape of another tensor."""
-        return super().zeros_like(tensor, dtype, name)
-
-    def ones_like(
-        self, tensor: Any, dtype: Any = None, name: str | None = None, optimize: bool = True
-    ) -> Any:
-        """Ones in the shape of another tensor."""
-        return super().ones_like(tensor, dtype, name)
-
-    def pad(  # type: ignore[override]
-        self,
-        tensor: Any,
-        paddings: Any,
-        mode: str = "CONSTANT",
-        name: str | None = None,
-        constant_values: Any = 0,
-    ) -> Any:
-        """More elements before and after, as many along each dimension as `paddings` say."""
-        return super().pad(tensor, paddings, mode, constant_values, name)
-
 
 def _stack(
     values: Any, dtype: DType | None = None, name: str | None = None, axis: int = 0
@@ -149,29 +117,11 @@ def _type_within(values: Any) -> DType | None:
 class _Picking(Picking):
     """With version 1's arguments, and its choice between rows."""
 
-    def gather(  # type: ignore[override]
-        self,
-        params: Any,
-        indices: Any,
-        validate_indices: Any = None,
-        name: str | None = None,
-        axis: Any = None,
-        batch_dims: int = 0,
-    ) -> Any:
-        """The parts of `params` that `indices` name, along one dimension."""
-        return super().gather(params, indices, validate_indices, axis, batch_dims, name)
-
-    def gather_nd(  # type: ignore[override]
-        self, params: Any, indices: Any, name: str | None = None, batch_dims: int = 0
-    ) -> Any:
-        """The parts of `params` at the places that the last dimension of `indices` spells out."""
-        return super().gather_nd(params, indices, batch_dims, name)
-
-    def boolean_mask(  # type: ignore[override]
-        self, tensor: Any, mask: Any, name: str = "boolean_mask", axis: int | None = None
-    ) -> Any:
-        """The elements at the places where `mask` is true, in a row."""
-        return super().boolean_mask(tensor, mask, axis, name)
+    _orders: ClassVar[dict[str, str]] = {
+        "boolean_mask": "tensor mask name axis",
+        "gather": "params indices validate_indices name axis batch_dims",
+        "gather_nd": "params indices name batch_dims",
+    }
 
     def where(self, condition: Any, x: Any = None, y: Any = None, name: str | None = None) -> Any:
         """The places where `condition` holds; or elements of `x` there, and of `y` elsewhere.

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from .._tf.dtypes import string
 from .._tf.faces.parsing import Parsers
@@ -40,6 +40,11 @@ __all__ = [
 class _GraphParsers(Parsers):
     """The functions, for graphs, where composite tensors consist of several."""
 
+    _orders: ClassVar[dict[str, str]] = {
+        "parse_example": "serialized features name example_names",
+        "parse_single_example": "serialized features name example_names",
+    }
+
     def _outputs(self, op: Op, inputs: Sequence[Any], name: str | None) -> Sequence[Any]:
         return applied(op, inputs, name or op.name)
 
@@ -55,21 +60,9 @@ class _GraphParsers(Parsers):
 
 parsers = _GraphParsers(GRAPHS)
 decode_json_example = parsers.decode_json_example
+parse_example = parsers.parse_example
 parse_sequence_example = parsers.parse_sequence_example
+parse_single_example = parsers.parse_single_example
 parse_single_sequence_example = parsers.parse_single_sequence_example
 parse_tensor = parsers.parse_tensor
 serialize_tensor = parsers.serialize_tensor
-
-
-def parse_single_example(
-    serialized: Any, features: Any, name: str | None = None, example_names: Any = None
-) -> dict[Any, Any]:
-    """One Example as tensors, by feature."""
-    return parsers.parse_single_example(serialized, features, example_names, name)
-
-
-def parse_example(
-    serialized: Any, features: Any, name: str | None = None, example_names: Any = None
-) -> dict[Any, Any]:
-    """A batch of Examples as tensors, by feature."""
-    return parsers.parse_example(serialized, features, example_names, name)

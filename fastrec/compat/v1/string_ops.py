@@ -3,12 +3,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
-from .._tf.dtypes import float32, int64, string
-from .._tf.faces import one_of
+from .._tf.dtypes import int64, string
 from .._tf.faces.strings import Encodings, Strings
 from .._tf.ops.cutting import SPLIT, Cut
 from .._tf.ops.ragged import SPARSE_PARTS
@@ -40,43 +39,12 @@ __all__ = [
 class _Strings(Strings):
     """With version 1's arguments."""
 
-    def length(  # type: ignore[override]
-        self, input: Any, name: str | None = None, unit: str = "BYTE"
-    ) -> Any:
-        """Bytes, or characters if `unit` is ``UTF8_CHAR``."""
-        return super().length(input, unit, name)
-
-    def substr(  # type: ignore[override]
-        self, input: Any, pos: Any, len: Any, name: str | None = None, unit: str = "BYTE"
-    ) -> Any:
-        """`len` bytes from `pos` on; negative positions count from the end."""
-        return super().substr(input, pos, len, unit, name)
-
-    def reduce_join(  # type: ignore[override]
-        self,
-        inputs: Any,
-        axis: Any = None,
-        keep_dims: bool | None = None,
-        separator: str = "",
-        name: str | None = None,
-        reduction_indices: Any = None,
-        keepdims: bool | None = None,
-    ) -> Any:
-        """The strings along some dimensions, one after the other."""
-        along = one_of("reduction_indices", reduction_indices, "axis", axis)
-        keep = bool(one_of("keep_dims", keep_dims, "keepdims", keepdims))
-        return super().reduce_join(inputs, along, keep, separator, name)
-
-    def to_number(  # type: ignore[override]
-        self,
-        string_tensor: Any = None,
-        out_type: Any = float32,
-        name: str | None = None,
-        input: Any = None,
-    ) -> Any:
-        """The numbers that strings spell."""
-        given = one_of("string_tensor", string_tensor, "input", input)
-        return super().to_number(given, out_type, name)
+    _orders: ClassVar[dict[str, str]] = {
+        "length": "input name unit",
+        "reduce_join": "inputs axis keep_dims=keepdims separator name reduction_indices=axis",
+        "substr": "input pos len name unit",
+        "to_number": "string_tensor=input out_type name",
+    }
 
     def split(
         self,

@@ -8,13 +8,14 @@ functions. What a version calls by other arguments is a function of the version'
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
 
 from ..dtypes import DType, bool_
 from ..ops import Op
 
-__all__ = ["Apply", "Faces", "Functions", "Version", "functions_of", "one_of"]
+__all__ = ["Apply", "Faces", "Functions", "Version", "functions_of", "in_order", "one_of"]
 
 
 class Apply(Protocol):
@@ -91,10 +92,13 @@ class Version(NamedTuple):
 class Functions:
     """Functions of one topic, each the same object under all of its names."""
 
+    _orders: ClassVar[dict[str, str]] = {}  # of parameters, where they are not those of the method
+
     def __init__(self) -> None:
         for name in dir(type(self)):
             if not name.startswith("_"):
-                setattr(self, name, getattr(self, name))
+                function, order = getattr(self, name), self._orders.get(name)
+                setattr(self, name, function if order is None else in_order(function, order))
 
 
 class Faces(Functions):
@@ -128,6 +132,38 @@ def functions_of(*faces: Functions) -> dict[str, Callable[..., Any]]:
     """The functions of some topics, by name."""
     found = {name: function for each in faces for name, function in vars(each).items()}
     return {name: function for name, function in found.items() if not name.startswith("_")}
+
+
+def in_order(function: Callable[..., Any], order: str) -> Callable[..., Any]:
+    """The same function with other parameters.
+
+    Parameters
+    ----------
+    function : callable
+    order : str
+        The names of its parameters; ``old=new`` for one of another name, and ``-name`` for one
+        that it has not, and that has no effect.
+    """
+    import inspect  # which functions of version 2 do without
+
+    pairs = [each.strip("-").partition("=") for each in order.split()]
+    renamed = {old: new for old, _, new in pairs if new}
+    unused = {each[1:] for each in order.split() if each.startswith("-")}
+    positional = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    own = [inspect.Parameter(old, positional, default=None) for old, _, _ in pairs]
+    others = set(inspect.signature(function).parameters) - {parameter.name for parameter in own}
+    extra = [inspect.Parameter(each, inspect.Parameter.KEYWORD_ONLY) for each in sorted(others)]
+    signature = inspect.Signature([*own, *extra])
+
+    @functools.wraps(function)
+    def called(*arguments: Any, **named: Any) -> Any:
+        given = signature.bind_partial(*arguments, **named).arguments
+        for old in renamed.keys() & given.keys():
+            new = renamed[old]
+            given[new] = one_of(old, given.pop(old), new, given.get(new))
+        return function(**{name: value for name, value in given.items() if name not in unused})
+
+    return called
 
 
 def one_of(old: str, value: Any, new: str, other: Any) -> Any:
