@@ -19,7 +19,7 @@ from fastrec.columns import Arrays
 from .._tf import composite as _eager
 from .._tf.arrays import make_array
 from .._tf.columns import VarLen, flat_values
-from .._tf.composite import RaggedMethods, SparseMethods
+from .._tf.composite import Methods, RaggedMethods, SparseMethods
 from .._tf.dtypes import DType, as_dtype, int64
 from .._tf.errors import InvalidArgumentError
 from .._tf.ops import Block, Op
@@ -194,7 +194,24 @@ class SparseTensorValue(NamedTuple):
     dense_shape: Any
 
 
-class SparseTensor(SparseMethods):
+class _Composite(Methods):
+    """What tensors of a graph have that consist of several."""
+
+    graph: Any
+
+    _call, _tensor, _operators = staticmethod(_applied), staticmethod(_tensor), operators
+
+    def get_shape(self) -> TensorShape:
+        """Return the static shape, as far as it is known."""
+        found: TensorShape = self.shape
+        return found
+
+    def eval(self, feed_dict: Any = None, session: Any = None) -> Any:
+        """Its value, from `session` or from the default one."""
+        return operators["session"]("eval", session, self.graph).run(self, feed_dict)
+
+
+class SparseTensor(_Composite, SparseMethods):
     """A tensor of which most elements are not there.
 
     Parameters
@@ -206,8 +223,6 @@ class SparseTensor(SparseMethods):
     dense_shape : Tensor of int64, shape (rank,)
         The sizes of the whole.
     """
-
-    _call, _tensor, _operators = staticmethod(_applied), staticmethod(_tensor), operators
 
     def __init__(self, indices: Any, values: Any, dense_shape: Any) -> None:
         self.indices = convert_to_tensor(indices, int64, "indices")
@@ -251,14 +266,6 @@ class SparseTensor(SparseMethods):
     def shape(self) -> TensorShape:
         """Static shape of the dense tensor."""
         return shape_value(self.dense_shape).merge_with(self._sizes)
-
-    def get_shape(self) -> TensorShape:
-        """Return the static shape of the dense tensor."""
-        return self.shape
-
-    def eval(self, feed_dict: Any = None, session: Any = None) -> Any:
-        """Its value, from `session` or from the default one."""
-        return operators["session"]("eval", session, self.graph).run(self, feed_dict)
 
     def with_values(self, new_values: Any) -> SparseTensor:
         """Other values at the same places."""
@@ -329,7 +336,7 @@ class RaggedTensorValue:
         return f"tf.RaggedTensorValue(values={self.values!r}, row_splits={self.row_splits!r})"
 
 
-class RaggedTensor(RaggedMethods):
+class RaggedTensor(_Composite, RaggedMethods):
     """A tensor whose rows have different lengths.
 
     Parameters
@@ -339,8 +346,6 @@ class RaggedTensor(RaggedMethods):
     row_splits : Tensor
         Where each begins, and where the last ends.
     """
-
-    _call, _tensor, _operators = staticmethod(_applied), staticmethod(_tensor), operators
 
     def __init__(self, values: Any, row_splits: Any) -> None:
         self.values = values if isinstance(values, RaggedTensor) else convert_to_tensor(values)
@@ -370,10 +375,6 @@ class RaggedTensor(RaggedMethods):
         count = None if not rows or rows[0] is None else rows[0] - 1
         return TensorShape([count, None]).concatenate(self.values.shape[1:])
 
-    def get_shape(self) -> TensorShape:
-        """Return the static shape; the size of a ragged dimension is unknown."""
-        return self.shape
-
     def _made(self, values: Any) -> RaggedTensor:
         return RaggedTensor(values, self.row_splits)
 
@@ -396,10 +397,6 @@ class RaggedTensor(RaggedMethods):
             )
         found: list[Any] = rebuild(*values).to_list()
         return found
-
-    def eval(self, feed_dict: Any = None, session: Any = None) -> Any:
-        """Its value, from `session` or from the default one."""
-        return operators["session"]("eval", session, self.graph).run(self, feed_dict)
 
     def _fetch_parts(self) -> tuple[list[Tensor], Any]:
         def rebuild(values: Any, *splits: Any) -> Any:

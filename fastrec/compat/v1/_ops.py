@@ -29,6 +29,7 @@ __all__ = [
     "pure",
     "record",
     "record_all",
+    "recorded",
     "same_types",
     "tensors_of",
 ]
@@ -68,37 +69,7 @@ def _kernel_of(op: Op, attributes: dict[str, Any]) -> Kernel:
     return kernel
 
 
-def record(
-    op: Op,
-    inputs: Sequence[Tensor],
-    name: str | None = None,
-    type: str | None = None,
-    /,
-    **attributes: Any,
-) -> Tensor:
-    """The output of an operation of the registry, which is added to the graph.
-
-    Raises
-    ------
-    ValueError
-        When what is known of the inputs does not go together.
-    """
-    return record_all(op, inputs, name, type, **attributes)[0]
-
-
-def record_all(
-    op: Op,
-    inputs: Sequence[Tensor],
-    name: str | None = None,
-    type: str | None = None,
-    /,
-    **attributes: Any,
-) -> list[Tensor]:
-    """The outputs of an operation that has several. Raises as :func:`record` does."""
-    return list(_recorded(op, inputs, name, type, **attributes).outputs)
-
-
-def _recorded(
+def recorded(
     op: Op,
     inputs: Sequence[Tensor],
     name: str | None = None,
@@ -106,6 +77,13 @@ def _recorded(
     /,
     **attributes: Any,
 ) -> Operation:
+    """An operation of the registry, which is added to the graph.
+
+    Raises
+    ------
+    ValueError
+        When what is known of the inputs does not go together.
+    """
     assert op.infer is not None
     try:
         specs = op.infer(inputs, inputs, **attributes)
@@ -116,6 +94,16 @@ def _recorded(
     made = create_op(type or op.name, inputs, outputs, kernel, name=name, attrs=attributes)
     made.row, made.stateful = op, not (op.pure and outputs)
     return made
+
+
+def record(*how: Any, **attributes: Any) -> Tensor:
+    """The output of an operation that :func:`recorded` adds."""
+    return recorded(*how, **attributes).outputs[0]
+
+
+def record_all(*how: Any, **attributes: Any) -> list[Tensor]:
+    """The outputs of an operation that :func:`recorded` adds."""
+    return list(recorded(*how, **attributes).outputs)
 
 
 def same_types(type: str, x: Any, y: Any) -> tuple[Tensor, Tensor]:
@@ -239,7 +227,7 @@ GRAPHS = Version(
     is_tensor=_typed,
     apply=record,
     apply_all=record_all,
-    done=_recorded,
+    done=recorded,
     apply_asserted=record,
     checked=checked_kind,
     pair=same_types,

@@ -3,9 +3,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from .._tf.dtypes import int32
+from .._tf.faces import in_order
 from .._tf.ops.geometry import RESIZE, new_size
 from ._nodes import Tensor
 from ._ops import checked_kind, record
@@ -43,6 +45,13 @@ _METHODS = {
 }
 
 
+def _size(size: Any) -> Tensor:
+    wanted = convert_to_tensor(size, int32, "size")
+    if not wanted.shape.is_compatible_with([2]):
+        raise ValueError("'size' must be a 1-D Tensor of 2 elements: new_height, new_width")
+    return wanted
+
+
 def _resized(
     image: Any,
     size: Any,
@@ -53,9 +62,7 @@ def _resized(
     keep: bool = False,
 ) -> Tensor:
     tensor = checked_kind(RESIZE, convert_to_tensor(image))
-    wanted = convert_to_tensor(size, int32, "size")
-    if not wanted.shape.is_compatible_with([2]):
-        raise ValueError("'size' must be a 1-D Tensor of 2 elements: new_height, new_width")
+    wanted = _size(size)
     if half_pixel and align:
         raise ValueError("If half_pixel_centers is True, align_corners must be False.")
     return record(
@@ -84,9 +91,7 @@ def resize_images(
         raise ValueError("'images' contains no shape.")
     if tensor.shape.ndims not in (3, 4):
         raise ValueError("'images' must have either 3 or 4 dimensions.")
-    wanted = convert_to_tensor(size, int32, "size")
-    if not wanted.shape.is_compatible_with([2]):
-        raise ValueError("'size' must be a 1-D Tensor of 2 elements: new_height, new_width")
+    wanted = _size(size)
     if method not in _METHODS:
         raise ValueError("Resize method is not implemented.")
     found = new_size(tensor.shape, wanted, preserve_aspect_ratio)
@@ -107,41 +112,23 @@ def _stacked(images: Any) -> Tensor:
     return tensor
 
 
-def resize_nearest_neighbor(
-    images: Any,
-    size: Any,
-    align_corners: bool = False,
-    half_pixel_centers: bool = False,
-    name: str | None = None,
-) -> Tensor:
-    """Scaled to ``[height, width]``, each pixel the nearest of those that there were."""
-    return _resized(_stacked(images), size, "nearest", align_corners, half_pixel_centers, name)
+def _resizing(method: str, doc: str) -> Callable[..., Tensor]:
+    def resize(
+        images: Any,
+        size: Any,
+        align_corners: bool = False,
+        half_pixel_centers: bool = False,
+        name: str | None = None,
+    ) -> Tensor:
+        return _resized(_stacked(images), size, method, align_corners, half_pixel_centers, name)
+
+    resize.__doc__ = f"Scaled to ``[height, width]``, each pixel {doc}."
+    return resize
 
 
-def resize_bilinear(
-    images: Any,
-    size: Any,
-    align_corners: bool = False,
-    half_pixel_centers: bool = False,
-    name: str | None = None,
-) -> Tensor:
-    """Scaled to ``[height, width]``, each pixel between the four that are nearest."""
-    return _resized(_stacked(images), size, "bilinear", align_corners, half_pixel_centers, name)
-
-
-def resize_bicubic(
-    images: Any,
-    size: Any,
-    align_corners: bool = False,
-    half_pixel_centers: bool = False,
-    name: str | None = None,
-) -> Tensor:
-    """Scaled to ``[height, width]``, each pixel of the sixteen that are nearest."""
-    return _resized(_stacked(images), size, "bicubic", align_corners, half_pixel_centers, name)
-
-
-def resize_area(
-    images: Any, size: Any, align_corners: bool = False, name: str | None = None
-) -> Tensor:
-    """Scaled to ``[height, width]``, each pixel the mean of what it covers."""
-    return _resized(_stacked(images), size, "area", align_corners, False, name)
+resize_nearest_neighbor = _resizing("nearest", "the nearest of those that there were")
+resize_bilinear = _resizing("bilinear", "between the four that are nearest")
+resize_bicubic = _resizing("bicubic", "of the sixteen that are nearest")
+resize_area = in_order(
+    _resizing("area", "the mean of what it covers"), "images size align_corners name"
+)

@@ -41,6 +41,8 @@ class _GraphParsers(Parsers):
     """The functions, for graphs, where composite tensors consist of several."""
 
     _orders: ClassVar[dict[str, str]] = {
+        "decode_csv": "records record_defaults field_delim use_quote_delim name na_value "
+        "select_cols",
         "parse_example": "serialized features name example_names",
         "parse_single_example": "serialized features name example_names",
     }

@@ -125,39 +125,18 @@ def _of_type(op: Op, value: Any, dtype: DType, number: int = 0) -> Any:
     return tensor
 
 
-def _apply_all(
-    op: Op,
-    inputs: Sequence[Any],
-    name: str | None = None,
-    type: str | None = None,
-    /,
-    **attributes: Any,
-) -> list[Any]:
-    found = run(op, inputs, **attributes)
+def _apply_all(*how: Any, **attributes: Any) -> list[Any]:
+    found = run(*how, **attributes)
     return list(found) if isinstance(found, tuple) else [found]
 
 
-def _done(
-    op: Op,
-    inputs: Sequence[Any],
-    name: str | None = None,
-    type: str | None = None,
-    /,
-    **attributes: Any,
-) -> None:
-    run(op, inputs, **attributes)
+def _done(*how: Any, **attributes: Any) -> None:
+    run(*how, **attributes)
 
 
-def _apply_asserted(
-    op: Op,
-    inputs: Sequence[Any],
-    name: str | None = None,
-    type: str | None = None,
-    /,
-    **attributes: Any,
-) -> Any:
+def _apply_asserted(*how: Any, **attributes: Any) -> Any:
     try:
-        return run(op, inputs, **attributes)
+        return run(*how, **attributes)
     except InvalidArgumentError as error:  # as of a graph that cannot be built
         raise geometry.known(error) from None
 

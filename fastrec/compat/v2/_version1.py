@@ -15,6 +15,7 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
+from .._tf.faces.late import Names
 from .._tf.structure import flatten, pack
 from .._tf.tensor import Tensor
 
@@ -220,7 +221,7 @@ class Version1(ModuleType):
             if path in _ADAPTED:
                 return _ADAPTED[path]
             found = self._of_version_2(path)
-            if isinstance(found, ModuleType):
+            if isinstance(found, (ModuleType, Names)):
                 return Version1(path)
             if found is not None:
                 return _either(found, path) if _is_function(found) else found
