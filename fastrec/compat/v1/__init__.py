@@ -20,15 +20,10 @@ from . import compat as compat
 from . import dtypes as dtypes
 from . import flags as flags
 from . import gfile as gfile
-from . import initializers as initializers
 from . import io as io
 from . import lookup as lookup
-from . import math as math
 from . import math_ops as _math_ops
-from . import nn as nn
 from . import python_io as python_io
-from . import queue as queue
-from . import random as random
 from . import train as train
 from .around_ops import get_static_value as get_static_value
 from .around_ops import identity_n as identity_n
@@ -65,7 +60,6 @@ if TYPE_CHECKING:
     from . import data as data
     from . import image as image
     from . import logging as logging
-    from . import strings as strings
     from . import summary as summary
 
 globals().update(_array_ops.FUNCTIONS | _math_ops.FUNCTIONS)
@@ -80,7 +74,7 @@ double = _dtypes.float64
 initialize_all_tables = tables_initializer
 print = control_flow.print_v2
 # What is imported when it is first asked for.
-_MODULES = {"contrib", "data", "image", "logging", "strings", "summary"}
+_MODULES = {"contrib", "data", "image", "logging", "summary"}
 
 
 def __getattr__(name: str) -> Any:

@@ -5,13 +5,12 @@ from __future__ import annotations
 
 import functools
 import inspect
-import sys
 from collections.abc import Callable
 from typing import Any
 
 from .._tf import around, specs
 from .._tf.distribute import Distribute
-from .._tf.faces import composites, functions_of, in_order
+from .._tf.faces import composites, in_order
 from .._tf.faces.late import Late, Names
 from .._tf.uncovered import uncovered
 from ._composites import RaggedTensor
@@ -71,23 +70,12 @@ _OTHERWISE = {
 
 
 _SPECS = frozenset({"RaggedTensorSpec", "SparseTensorSpec", "TensorSpec", "TypeSpec"})
-_NAMESPACES = frozenset(
-    {"audio", "autograph", "bitwise", "config", "debugging", "linalg", "raw_ops"}
-)
 _ELSEWHERE = ("assert_all_finite", "assert_shapes")  # only in ``tf.debugging``
-_OF_LINALG = ("einsum", "eye", "matmul", "norm", "tensordot")
 _METHODS = {
     "extract_image_patches": "extract_patches",
     "matrix_set_diag": "set_diag",
     "matrix_solve": "solve",
 }
-_OF_DEBUGGING = (
-    "is_finite",
-    "is_inf",
-    "is_nan",
-    "is_non_decreasing",
-    "is_strictly_increasing",
-)
 _REST = ("data", "summarize", "message", "name")
 
 
@@ -101,27 +89,10 @@ def _as_before(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 @functools.cache
-def _namespace(name: str) -> Names:
-    """Name spaces that have functions of others."""
-    if name == "audio":
-        return Names(found, name)
-    if name == "raw_ops":
-        from .control_flow_ops import merge, switch
+def _namespace(name: str) -> Names | None:
+    from ._namespaces import MADE  # which is built on the others
 
-        return Names(found, name, Merge=merge, Switch=switch)
-    if name == "bitwise":
-        from .math_ops import bitwise
-
-        return Names(found, name, **functions_of(bitwise))
-    if name == "linalg":
-        from .math_ops import matrices
-
-        shared = {each: getattr(sys.modules[__package__], each) for each in _OF_LINALG}
-        return Names(found, name, **functions_of(matrices), **shared)
-    if name in ("autograph", "config"):
-        return Names(found, name, **vars(getattr(around, name)))
-    top = sys.modules[__package__]
-    return Names(found, name, **{each: getattr(top, each) for each in _OF_DEBUGGING})
+    return Names(found, name, **MADE[name]()) if name in MADE else None
 
 
 def found(where: str, name: str) -> Any:
@@ -132,8 +103,8 @@ def found(where: str, name: str) -> Any:
     AttributeError
         When there is none.
     """
-    if not where and name in _NAMESPACES:
-        return _namespace(name)
+    if not where and (space := _namespace(name)) is not None:
+        return space
     if not where and name == "distribute":
         return Distribute("v1")
     if not where and name == "IndexedSlices":

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+# ruff: noqa: F403
 """``tf.train``: messages, queue runners, coordinators, producers and batches."""
 
 from __future__ import annotations
@@ -7,22 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from .._tf.uncovered import uncovered
 from . import runners
-from .batching import batch as batch
-from .batching import batch_join as batch_join
-from .batching import maybe_batch as maybe_batch
-from .batching import maybe_batch_join as maybe_batch_join
-from .batching import maybe_shuffle_batch as maybe_shuffle_batch
-from .batching import maybe_shuffle_batch_join as maybe_shuffle_batch_join
-from .batching import shuffle_batch as shuffle_batch
-from .batching import shuffle_batch_join as shuffle_batch_join
+from .batching import *
 from .coordinator import Coordinator as Coordinator
 from .coordinator import LooperThread as LooperThread
 from .file_ops import match_filenames_once as match_filenames_once
-from .producers import input_producer as input_producer
-from .producers import limit_epochs as limit_epochs
-from .producers import range_input_producer as range_input_producer
-from .producers import slice_input_producer as slice_input_producer
-from .producers import string_input_producer as string_input_producer
+from .producers import *
 from .runners import QueueRunner as QueueRunner
 from .runners import add_queue_runner as add_queue_runner
 from .runners import start_queue_runners as start_queue_runners
