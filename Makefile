@@ -31,10 +31,6 @@ PNG ?= $(shell pkg-config --exists 'libpng >= 1.6' 2>/dev/null && echo 1)
 ifneq ($(PNG),)
 IMAGE_CFLAGS += -DFASTREC_HAVE_PNG $(shell pkg-config --cflags libpng)
 LDLIBS_CORE += $(shell pkg-config --libs libpng)
-ifneq ($(shell pkg-config --exists zlib 2>/dev/null && echo 1),)
-IMAGE_CFLAGS += -DFASTREC_HAVE_ZLIB $(shell pkg-config --cflags zlib)
-LDLIBS_CORE += $(shell pkg-config --libs zlib)
-endif
 else
 WITHOUT_PNG := benchmarks/decode_ceiling.c
 endif

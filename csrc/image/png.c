@@ -45,8 +45,6 @@ int fr_png_read_header(fr_span data, uint64_t limit, fr_png_header *header, fr_e
 
 #include <png.h>
 
-#include "image/png_whole.h"
-
 /* Their parts in grey, in 1/100000. */
 enum { RED = 29900, GREEN = 58700 };
 
@@ -140,7 +138,6 @@ const char *fr_png_version(void) {
 
 int fr_png_decode(fr_span data, const fr_png_header *header, const fr_png_format *format,
                   uint8_t *out, size_t row_step, fr_error *err) {
-    if (fr_png_whole(data, header, format, out, row_step)) return FR_OK;
     decoder d = {
         .data = data, .header = header, .format = format, .out = out, .row_step = row_step};
     d.png = png_create_read_struct(PNG_LIBPNG_VER_STRING, &d, leave, stay_silent);

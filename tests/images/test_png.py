@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import contextlib
 import io
-import itertools
 import struct
 import zlib
 from typing import Any
@@ -138,94 +137,6 @@ def test_a_file_that_is_cut_off_is_refused(name: str) -> None:
         with pytest.raises(fastrec.ExampleParseError, match="cannot be decoded") as caught:
             feature.decode([data[:size]])
         assert caught.value.kind == "image"
-
-
-KINDS = {1: 0, 2: 4, 3: 2, 4: 6}  # by the number of channels
-
-
-def filtered(samples: Any, rng: Any) -> bytes:
-    """The rows of an image, each by one of the filters."""
-    rows, above = [], np.zeros(samples.shape[1:], int)
-    for row in samples.astype(int):
-        left, corner = np.zeros_like(row), np.zeros_like(row)
-        left[1:], corner[1:] = row[:-1], above[:-1]
-        to = [np.abs(above - corner), np.abs(left - corner), np.abs(left + above - 2 * corner)]
-        is_left = (to[0] <= to[1]) & (to[0] <= to[2])
-        paeth = np.where(is_left, left, np.where(to[1] <= to[2], above, corner))
-        kind = int(rng.integers(5))
-        foretold = [0, left, above, (left + above) // 2, paeth][kind]
-        rows.append(bytes([kind]) + (row - foretold).astype(np.uint8).tobytes())
-        above = row
-    return b"".join(rows)
-
-
-def drawn_chunks(samples: Any, rng: Any) -> list[tuple[bytes, bytes]]:
-    """The chunks of an image, its rows in several and others between them."""
-    height, width, channels = samples.shape
-    packed = zlib.compress(filtered(samples, rng), int(rng.integers(10)))
-    cuts = [0, *sorted(rng.integers(0, len(packed), 2).tolist()), len(packed)]
-    header = struct.pack(">IIBBBBB", width, height, 8, KINDS[channels], 0, 0, 0)
-    return [
-        (b"IHDR", header),
-        (b"tEXt", b"a\0b"),
-        *[(b"IDAT", packed[a:b]) for a, b in itertools.pairwise(cuts)],
-        (b"tIME", bytes(7)),
-        (b"IEND", b""),
-    ]
-
-
-def of_chunks(chunks: list[tuple[bytes, bytes]]) -> bytes:
-    return b"\x89PNG\r\n\x1a\n" + b"".join(chunk(*each) for each in chunks)
-
-
-def decoded(data: bytes, channels: int) -> Any:
-    """The pixels, or what is said against the file."""
-    try:
-        return _core.decode_png(data, channels, max_pixels=1 << 20)
-    except (fastrec.ExampleParseError, fastrec.LimitExceededError) as error:
-        return str(error)
-
-
-def damaged(chunks: list[tuple[bytes, bytes]], rng: Any) -> bytes:
-    """The file with one fault, of which most are in what the checksums say."""
-    kind, at = int(rng.integers(4)), int(rng.integers(len(chunks)))
-    chunks, other = list(chunks), int(rng.integers(len(chunks)))
-    name, body = chunks[at]
-    if kind == 0:
-        chunks[at], chunks[other] = chunks[other], chunks[at]
-    elif kind == 1 and body:
-        changed = bytearray(body)
-        changed[rng.integers(len(body))] ^= 1 << rng.integers(8)
-        chunks[at] = name, bytes(changed)
-    elif kind == 2:
-        chunks[at] = name, body + bytes(int(rng.integers(1, 9)))
-    data = bytearray(of_chunks(chunks))
-    if kind == 3:
-        data[rng.integers(8, len(data))] ^= 1 << rng.integers(8)
-    return bytes(data)
-
-
-@pytest.mark.parametrize("channels", KINDS)
-def test_images_that_are_inflated_at_once_are_those_of_libpng(channels: int) -> None:
-    rng = np.random.default_rng(channels)
-    other = {1: 3, 2: 4, 3: 4, 4: 3}[channels]  # which needs a conversion, so that libpng decodes
-    common = [0, 3][:channels]
-    for number in range(400):
-        shape = (*rng.integers(1, 24, 2).tolist(), channels)
-        samples = rng.integers(0, 256, shape, np.uint8)
-        if number % 2:
-            samples = np.cumsum(samples % 5, axis=1, dtype=np.uint8)
-        chunks = drawn_chunks(samples, rng)
-        assert np.array_equal(decoded(of_chunks(chunks), channels), samples)
-        for _ in range(4):
-            data = damaged(chunks, rng)
-            found, wanted = decoded(data, channels), decoded(data, other)
-            if isinstance(wanted, str):
-                assert found == wanted
-            elif channels < 3:
-                assert np.array_equal(found, wanted[..., common])
-            else:
-                assert np.array_equal(found[..., :3], wanted[..., :3])
 
 
 def test_damage_is_refused_or_decodes() -> None:

@@ -140,7 +140,7 @@ PLATFORM |= {"thread.h", "cpu.c"}
 STANDARD = {"errno", "float", "inttypes", "limits", "math", "setjmp", "stdarg", "stdatomic"}
 STANDARD |= {"stdbool", "stddef", "stdint", "stdio", "stdlib", "string"}
 LIBRARIES = {"jpeglib", "jerror", "png", "cpuid", "immintrin", "nmmintrin", "wmmintrin", "arm_acle"}
-LIBRARIES |= {"zlib", "arm_neon", "sanitizer/asan_interface"}
+LIBRARIES |= {"arm_neon", "sanitizer/asan_interface"}
 
 
 @pytest.mark.parametrize("file", C_FILES, ids=name_of)
