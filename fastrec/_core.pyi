@@ -379,6 +379,18 @@ class PixelSteps:
         self, changes: bytes, values: npt.NDArray[np.float32] | None, channels: int
     ) -> None: ...
 
+@final
+class Formula:
+    def __init__(
+        self,
+        types: Sequence[str],
+        steps: Sequence[tuple[Any, ...]],
+        results: Sequence[tuple[int, bool]],
+    ) -> None: ...
+    def __call__(self, arrays: list[npt.NDArray[Any]]) -> tuple[npt.NDArray[Any], ...] | None: ...
+
+FORMULA_STEPS: dict[str, int]
+
 def change_pixels(
     image: npt.NDArray[Any],
     changes: bytes,

@@ -972,6 +972,40 @@ cdef extern from "image/extremes.h" nogil:
         const fr_extreme_source *source, bint greatest, int64_t *out) noexcept
 
 
+cdef extern from "image/formula.h" nogil:
+    enum:
+        FR_FORMULA_REGISTERS
+        FR_FORMULA_RANK
+
+    ctypedef enum fr_formula_type:
+        FR_FORMULA_FLOAT32
+        FR_FORMULA_BOOL
+
+    ctypedef struct fr_formula_step:
+        uint8_t code, a, b, c, out
+
+    ctypedef struct fr_formula_input:
+        const void *data
+        fr_formula_type type
+        ptrdiff_t strides[FR_FORMULA_RANK]
+
+    ctypedef struct fr_formula_result:
+        void *data
+        fr_formula_type type
+        uint8_t place
+
+    ctypedef struct fr_formula:
+        const fr_formula_step *steps
+        const fr_formula_input *inputs
+        const fr_formula_result *results
+        size_t step_count, input_count, result_count
+        size_t rank
+        size_t sizes[FR_FORMULA_RANK]
+
+    int fr_formula_check(const fr_formula *self, fr_error *err) noexcept
+    int fr_formula_run(const fr_formula *self, fr_error *err) noexcept
+
+
 cdef extern from "image/power.h" nogil:
     void fr_power(
         const float *x, const float *powers, bint one_power, size_t count, float *out) noexcept

@@ -107,11 +107,13 @@ class Trace:
 
     def _fuse(self, specs: Sequence[TypeSpec]) -> None:
         """Make one of operations on images that follow each other."""
+        from .formulas import with_formulas
         from .fusing import Distortion, Pixels, fused  # which others do without
         from .raw_images import with_images
 
         def steps(nodes: Sequence[Node], kind: type[Any]) -> list[tuple[Node, list[int]]]:
-            return _steps(fused(nodes, self.outputs, specs, spec_of, kind), self.outputs)
+            found = fused(nodes, self.outputs, specs, spec_of, kind)
+            return _steps(with_formulas(found, self.outputs, specs, spec_of), self.outputs)
 
         nodes = with_images(self.nodes, self.outputs)
         self._columns = steps(nodes, Distortion)
@@ -287,7 +289,7 @@ class Trace:
             slots[slot] = value
         with np.errstate(all="ignore"):
             for node, _ in self._fused:
-                if slots[node.slots[0]] is None:
+                if any(slots[slot] is None for slot in node.slots):
                     _run_node(node, slots)
         return tuple(slots[ref] if is_slot else ref for is_slot, ref in self.outputs)
 

@@ -1,0 +1,261 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Arithmetic on floats and comparisons of them, run as one, in a single native pass.
+
+One by one, each operation reads arrays from memory and writes another: that takes longer than what
+it calculates. Operations that give arrays of one shape to each other are a formula, of which only
+what others need is made. Each step rounds as it would by itself, so results are equal to the bit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from fastrec import _core
+
+from ..ops import Block, Op
+from ..ops.arithmetic import aligned
+from ..specs import TypeSpec
+from .recording import Node
+from .trace import columns_of
+
+__all__ = ["with_formulas"]
+
+_NUMBERS = {
+    "Add": "add",
+    "AddV2": "add",
+    "Sub": "subtract",
+    "Mul": "multiply",
+    "RealDiv": "divide",
+    "Maximum": "maximum",
+    "Minimum": "minimum",
+    "Neg": "negate",
+    "Abs": "absolute",
+    "Less": "less",
+    "LessEqual": "less_equal",
+    "Equal": "equal",
+    "NotEqual": "not_equal",
+}
+_TURNED = {"Greater": "less", "GreaterEqual": "less_equal"}  # of operands in the other order
+_SQUARES = {"Square", "SquaredDifference"}
+_TRUTHS = {"LogicalAnd": "and", "LogicalOr": "or", "LogicalNot": "not"}
+_NAMES = {**_NUMBERS, **_TURNED, **_TRUTHS, "SelectV2": "select", "Cast": "number"}
+_MOST = 64  # registers
+
+Reference = tuple[bool, Any]
+Steps = list[tuple[Any, ...]]
+
+
+def _is_step(node: Node, given: Sequence[TypeSpec]) -> bool:
+    """Whether an operation is one of those that a formula has."""
+    name, types = node.op.name, [spec.dtype.name for spec in given]
+    if len(node.specs) != 1 or node.specs[0].shape.sizes is None or not node.op.pure:
+        return False
+    if name == "Cast":
+        return types[0] in ("bool", "uint8") and node.specs[0].dtype.name == "float32"
+    if node.attributes:
+        return False
+    if name == "SelectV2":
+        return types[0] == "bool" and types[1] == types[2] in ("bool", "float32")
+    if name in _TRUTHS:
+        return set(types) == {"bool"}
+    known = name in _NUMBERS or name in _TURNED or name in _SQUARES
+    return known and set(types) == {"float32"}
+
+
+class _Formula:
+    """Operations as one, of all that they take.
+
+    Parameters
+    ----------
+    nodes : list of Node
+    wanted : set of int
+        The slots that others need.
+    spec_of : callable
+        Of a reference.
+    """
+
+    def __init__(
+        self, nodes: Sequence[Node], wanted: set[int], spec_of: Callable[[Reference], TypeSpec]
+    ) -> None:
+        self.nodes = nodes
+        made = {node.slots[0] for node in nodes}
+        self.inputs: list[Reference] = []
+        places: dict[Any, int] = {}
+        for node in nodes:
+            for is_slot, value in node.inputs:
+                key = (is_slot, value if is_slot else id(value))
+                if not (is_slot and value in made) and key not in places:
+                    places[key] = len(self.inputs)
+                    self.inputs.append((is_slot, value))
+        self._registers, steps = len(self.inputs), Steps()
+        for node in nodes:
+            given = [places[late, each if late else id(each)] for late, each in node.inputs]
+            types = [spec_of(each).dtype.name for each in node.inputs]
+            places[True, node.slots[0]] = self._put(steps, node.op.name, given, types)
+        self.slots = tuple([node.slots[0] for node in nodes if node.slots[0] in wanted])
+        specs = {node.slots[0]: node.specs[0] for node in nodes}
+        self.specs = tuple([specs[slot] for slot in self.slots])
+        results = [
+            (places[True, slot], spec.dtype.name == "bool")
+            for slot, spec in zip(self.slots, self.specs, strict=True)
+        ]
+        self._types = [spec_of(each).dtype.name for each in self.inputs]
+        self._parts = steps, results
+
+    def _put(self, steps: Steps, name: str, given: Sequence[int], types: Sequence[str]) -> int:
+        """Add an operation; the register that has its result."""
+        if name == "SquaredDifference":
+            given = [self._put(steps, "Sub", given, types)]
+        if name in ("Square", "SquaredDifference"):
+            given, name = [given[0], given[0]], "Mul"
+        if name in _TURNED:
+            given = [given[1], given[0]]
+        register, self._registers = self._registers, self._registers + 1
+        # Bytes are floats as soon as they are read.
+        kind = "absolute" if name == "Cast" and types[0] == "uint8" else _NAMES[name]
+        steps.append((kind, *given, register))
+        return register
+
+    @property
+    def is_worth_it(self) -> bool:
+        """Whether as one they take less time, and are not too many."""
+        return len(self.nodes) > 1 and self._registers <= _MOST
+
+    def joined(self) -> Node:
+        """The operation that does all of it."""
+        self._formula = _core.Formula(self._types, *self._parts)
+        op = Op("+".join(node.op.name for node in self.nodes), self._one, block=self._block)
+        return Node(op, tuple(self.inputs), {}, self.slots, self.specs)
+
+    def _one(self, *values: Any) -> Any:
+        found = None
+        if all(type(value) is np.ndarray for value in values):
+            found = self._formula(list(values))
+        if found is None:
+            found = self._apart(values, _kernel_of)
+        return found if len(found) > 1 else found[0]
+
+    def _block(self, count: int, *blocks: Block) -> Any:
+        arrays = aligned(blocks)
+        found = None if arrays is None else self._formula(arrays)
+        if found is None:
+            return self._apart(blocks, lambda node, given: columns_of(node, count, given)[0])
+        return found
+
+    def _apart(
+        self, values: Sequence[Any], run: Callable[[Node, Sequence[Any]], Any]
+    ) -> tuple[Any, ...]:
+        """One operation after the other, for what is not of one shape."""
+        known = {
+            (late, each if late else id(each)): value
+            for (late, each), value in zip(self.inputs, values, strict=True)
+        }
+        for node in self.nodes:
+            given = [known[late, each if late else id(each)] for late, each in node.inputs]
+            known[True, node.slots[0]] = run(node, given)
+        return tuple([known[True, slot] for slot in self.slots])
+
+
+def _kernel_of(node: Node, given: Sequence[Any]) -> Any:
+    return node.op.kernel(*given, **node.attributes)
+
+
+def _groups(
+    nodes: Sequence[Node],
+    outputs: Sequence[Reference],
+    spec_of: Callable[[Reference], TypeSpec],
+) -> list[list[Node]]:
+    """Operations that give arrays of one shape to each other, with nothing else between them."""
+    level: dict[int, int] = {}  # of a slot: how often another operation or shape came before it
+    of_slot: dict[int, list[Node]] = {}  # each of one level
+    for node in nodes:
+        slots = [value for late, value in node.inputs if late]
+        if not _is_step(node, [spec_of(each) for each in node.inputs]):
+            own = 1 + max([level.get(slot, 0) for slot in slots], default=0)
+            level.update(dict.fromkeys(node.slots, own))
+            continue
+        sizes = node.specs[0].shape.sizes
+        near = {s for s in slots if s in of_slot and of_slot[s][0].specs[0].shape.sizes == sizes}
+        own = max([level.get(slot, 0) + (slot not in near) for slot in slots], default=0)
+        group = [node]
+        for slot in near:
+            if level[slot] == own and (other := of_slot[slot]) is not group:
+                group = [*other, *group]
+                of_slot.update((each.slots[0], group) for each in group)
+        group.sort(key=lambda each: each.slots)
+        level[node.slots[0]], of_slot[node.slots[0]] = own, group
+    users: dict[int, list[Node | None]] = {}
+    for reference, user in [(ref, node) for node in nodes for ref in node.inputs] + [
+        (ref, None) for ref in outputs
+    ]:
+        if reference[0]:
+            users.setdefault(reference[1], []).append(user)
+
+    def group_of(node: Node | None) -> list[Node] | None:
+        return of_slot.get(node.slots[0]) if node is not None and node.slots else None
+
+    for first in sorted(of_slot, key=lambda slot: -level[slot]):  # what only another needs is its
+        group = of_slot[first]
+        others = [group_of(user) for node in group for user in users.get(node.slots[0], [None])]
+        outside = {id(each): each for each in others if each is not group}
+        if len(outside) != 1 or (only := outside.popitem()[1]) is None:
+            continue
+        if only[0].specs[0].shape.sizes == group[0].specs[0].shape.sizes:
+            only.extend(group)
+            only.sort(key=lambda each: each.slots)
+            of_slot.update((each.slots[0], only) for each in group)
+    return list({id(group): group for group in of_slot.values()}.values())
+
+
+def with_formulas(
+    nodes: Sequence[Node],
+    outputs: Sequence[Reference],
+    specs: Sequence[TypeSpec],
+    spec_of: Callable[[Any], TypeSpec],
+) -> list[Node]:
+    """The same operations, of which some are one; each after all that it needs.
+
+    Parameters
+    ----------
+    nodes : list of Node
+    outputs : list
+        Of what is returned, whether it is a slot, and which.
+    specs : list
+        Of each slot.
+    spec_of : callable
+        Of a value.
+    """
+
+    def spec(reference: Reference) -> TypeSpec:
+        return specs[reference[1]] if reference[0] else spec_of(reference[1])
+
+    makers = {slot: node for node in nodes for slot in node.slots}
+    fused: dict[int, Node] = {}  # by the operations that they have
+    for group in _groups(nodes, outputs, spec):
+        inside = {id(node) for node in group}
+        needs = [ref for node in nodes if id(node) not in inside for ref in node.inputs]
+        formula = _Formula(group, {slot for late, slot in [*needs, *outputs] if late}, spec)
+        if formula.is_worth_it:
+            joined = formula.joined()
+            fused.update(dict.fromkeys(inside, joined))
+            makers.update(dict.fromkeys(joined.slots, joined))
+    if not fused:
+        return list(nodes)
+    found: dict[int, Node] = {}
+
+    def place(node: Node) -> None:
+        if id(node) not in found:
+            for late, slot in node.inputs:
+                if late and slot in makers:
+                    place(makers[slot])
+            found[id(node)] = node
+
+    last = {id(fused[id(node)]): id(node) for node in nodes if id(node) in fused}
+    for node in nodes:
+        joined = fused.get(id(node), node)
+        if last.get(id(joined), id(node)) == id(node):
+            place(joined)
+    return list(found.values())
