@@ -61,19 +61,29 @@ NAMES = {
     "audio": "decode_wav",
     "bitwise": "bitwise_and bitwise_or invert left_shift",
     "debugging": "Assert assert_equal assert_rank check_numerics is_finite",
+    "estimator": "ModeKeys",
+    "raw_ops": "ImageProjectiveTransformV2 Merge Switch",
+    "contrib.data": "Dataset TFRecordDataset TextLineDataset map_and_batch rejection_resample",
+    "contrib.framework": "argsort nest sort",
+    "contrib.learn": "read_batch_examples read_batch_features",
+    "contrib.slim": "dataset one_hot_encoding tfexample_decoder",
 }
+
+
+def named(where: str) -> Any:
+    return functools.reduce(getattr, filter(None, where.split(".")), tf)
 
 
 @pytest.mark.parametrize("where", NAMES)
 def test_the_names_are_there(where: str) -> None:
-    owner: Any = getattr(tf, where) if where else tf
+    owner = named(where)
     missing = [name for name in NAMES[where].split() if not hasattr(owner, name)]
     assert not missing
 
 
 @pytest.mark.parametrize("where", [name for name in NAMES if name not in ("", "errors", "train")])
 def test_a_name_that_is_not_there_says_where_to_look(where: str) -> None:
-    owner: Any = getattr(tf, where)
+    owner = named(where)
     with pytest.raises(AttributeError, match=r"has no 'no_such_thing'.*docs/compat-v1\.md"):
         owner.no_such_thing()
 
@@ -163,6 +173,13 @@ def test_summaries_are_collected_and_say_nothing() -> None:
         assert session.run(merged) == b""
         with tf.summary.FileWriter("nowhere", session.graph) as writer:
             writer.add_summary(session.run(merged), 1)
+
+
+def test_labels_become_rows_with_a_one() -> None:
+    with tf.Graph().as_default(), tf.Session() as session:
+        rows = tf.contrib.slim.one_hot_encoding(tf.constant([2, 0]), 3)
+        assert rows.dtype is tf.float32
+        assert session.run(rows).tolist() == [[0, 0, 1], [1, 0, 0]]
 
 
 def test_text_and_bytes_are_made_of_each_other() -> None:

@@ -4,11 +4,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 from waiting import Started, until
 
+import fastrec
 import fastrec.compat.v1 as tf
 
 
@@ -186,3 +188,30 @@ def test_a_program_that_starts_no_runners_is_told(
         waiting.result()
     assert "queue 'input_producer', which nothing feeds" in str(recwarn[0].message)
     assert len(recwarn) == 1
+
+
+@pytest.mark.parametrize("at_once", [1, 4])
+def test_examples_of_files_come_in_parsed_batches(tmp_path: Path, at_once: int) -> None:
+    for shard in range(2):
+        with fastrec.Writer(tmp_path / f"{shard}.tfrecord") as writer:
+            for number in range(5):
+                writer.write({"x": [10 * shard + number], "v": [0.5] * number})
+    features = {"x": tf.FixedLenFeature([], tf.int64), "v": tf.VarLenFeature(tf.float32)}
+    for random in (False, True):
+        with tf.Graph().as_default():
+            batch = tf.contrib.learn.read_batch_features(
+                str(tmp_path / "*.tfrecord"),
+                4,
+                features,
+                tf.TFRecordReader,
+                randomize_input=random,
+                num_epochs=1,
+                queue_capacity=8,
+                read_batch_size=at_once,
+            )
+            found = epochs(batch)
+        numbers = [number for each in found for number in each["x"].tolist()]
+        assert sorted(numbers) == [0, 1, 2, 3, 4, 10, 11, 12, 13, 14]
+        assert [len(each["x"]) for each in found] == [4, 4, 2]
+        assert random or numbers == sorted(numbers)
+        assert sum(len(each["v"].values) for each in found) == 20

@@ -58,6 +58,7 @@ from .variables import *
 if TYPE_CHECKING:
     from . import contrib as contrib
     from . import data as data
+    from . import estimator as estimator
     from . import image as image
     from . import logging as logging
     from . import summary as summary
@@ -74,7 +75,7 @@ double = _dtypes.float64
 initialize_all_tables = tables_initializer
 print = control_flow.print_v2
 # What is imported when it is first asked for.
-_MODULES = {"contrib", "data", "image", "logging", "summary"}
+_MODULES = {"contrib", "data", "estimator", "image", "logging", "summary"}
 
 
 def __getattr__(name: str) -> Any:

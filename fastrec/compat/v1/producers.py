@@ -94,7 +94,7 @@ def string_input_producer(
 ) -> QueueBase:
     """A queue of strings, as of the names of files for a reader; see :func:`input_producer`."""
     none = "string_input_producer requires a non-null input tensor"
-    if not isinstance(string_tensor, Tensor) and not len(string_tensor):
+    if not isinstance(string_tensor, (Tensor, Variable)) and not len(string_tensor):
         raise ValueError(none)
     with name_scope(name, "input_producer", [string_tensor]) as scope:
         tensor = convert_to_tensor(string_tensor, string)

@@ -11,11 +11,13 @@ from .. import lookup as lookup
 
 if TYPE_CHECKING:
     from . import data as data
+    from . import framework as framework
+    from . import learn as learn
     from . import slim as slim
     from . import training as training
 
 
 def __getattr__(name: str) -> Any:
-    if name in ("data", "slim", "training"):
+    if name in ("data", "framework", "learn", "slim", "training"):
         return importlib.import_module(f".{name}", __name__)
     raise uncovered("v1", "contrib", name)

@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..._tf.uncovered import uncovered
+from .. import data as _data
 from .. import data_experimental as _later
 
 __all__ = [
@@ -19,8 +20,9 @@ _SAME = """
     AUTOTUNE Counter CsvDataset assert_cardinality bucket_by_sequence_length choose_from_datasets
     enumerate_dataset get_single_element group_by_window ignore_errors
     make_batched_features_dataset make_csv_dataset map_and_batch parallel_interleave
-    sample_from_datasets scan shuffle_and_repeat unbatch unique
+    rejection_resample sample_from_datasets scan shuffle_and_repeat unbatch unique
 """
+_CLASSES = ("Dataset", "FixedLengthRecordDataset", "Iterator", "TFRecordDataset", "TextLineDataset")
 
 
 def batch_and_drop_remainder(batch_size: Any) -> Any:
@@ -83,4 +85,6 @@ def read_batch_features(
 def __getattr__(name: str) -> Any:
     if name in _SAME.split():
         return getattr(_later, name)
+    if name in _CLASSES:
+        return getattr(_data, name)
     raise uncovered("v1", "contrib.data", name)

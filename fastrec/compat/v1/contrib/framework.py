@@ -1,0 +1,16 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``tf.contrib.framework``: nested structures, and what became names of ``tf`` itself."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+from ..._tf import nest as nest
+from ..._tf.uncovered import uncovered
+
+
+def __getattr__(name: str) -> Any:
+    if name in ("argsort", "sort"):
+        return getattr(sys.modules[__name__.partition(".contrib")[0]], name)
+    raise uncovered("v1", "contrib.framework", name)

@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``tf.contrib.learn``: of it, batches of Examples that queue runners read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ..._tf.uncovered import uncovered
+from ..batching import batch_join, shuffle_batch_join
+from ..file_ops import match_filenames_once
+from ..parsing_ops import parse_example
+from ..producers import string_input_producer
+
+__all__ = ["read_batch_examples", "read_batch_features"]
+
+
+def read_batch_examples(
+    file_pattern: Any,
+    batch_size: int,
+    reader: Callable[[], Any],
+    randomize_input: bool = True,
+    num_epochs: int | None = None,
+    queue_capacity: int = 10000,
+    num_threads: int = 1,
+    read_batch_size: int = 1,
+    parse_fn: Callable[[Any], Any] | None = None,
+    name: str | None = None,
+    seed: int | None = None,
+) -> Any:
+    """Strings, or what `parse_fn` gives for them, of the records of files, so many at a time."""
+    names = string_input_producer(
+        match_filenames_once(file_pattern),
+        num_epochs=num_epochs,
+        shuffle=randomize_input,
+        seed=seed,
+        name="input",
+    )
+
+    def read() -> list[Any]:
+        if read_batch_size > 1:
+            found = reader().read_up_to(names, read_batch_size)[1]
+        else:
+            found = reader().read(names)[1]
+        return [found if parse_fn is None else parse_fn(found)]
+
+    read_lists = [read() for _ in range(num_threads)]
+    how: dict[str, Any] = {
+        "batch_size": batch_size,
+        "capacity": queue_capacity,
+        "enqueue_many": read_batch_size > 1,
+        "allow_smaller_final_batch": num_epochs is not None,
+        "name": name,
+    }
+    if randomize_input:
+        least = int(queue_capacity * 0.4)
+        return shuffle_batch_join(read_lists, min_after_dequeue=least, seed=seed, **how)
+    return batch_join(read_lists, **how)
+
+
+def read_batch_features(
+    file_pattern: Any,
+    batch_size: int,
+    features: Any,
+    reader: Callable[[], Any],
+    randomize_input: bool = True,
+    num_epochs: int | None = None,
+    queue_capacity: int = 10000,
+    reader_num_threads: int = 1,
+    read_batch_size: int = 1,
+    parse_fn: Callable[[Any], Any] | None = None,
+    name: str | None = None,
+) -> Any:
+    """The features of the Examples of files, so many at a time."""
+    records = read_batch_examples(
+        file_pattern,
+        batch_size,
+        reader,
+        randomize_input,
+        num_epochs,
+        queue_capacity,
+        reader_num_threads,
+        read_batch_size,
+        parse_fn,
+        name,
+    )
+    return parse_example(records, features)
+
+
+def __getattr__(name: str) -> Any:
+    raise uncovered("v1", "contrib.learn", name)
