@@ -15,6 +15,7 @@ __all__ = [
     "NoneTensorSpec",
     "RaggedTensorSpec",
     "SparseTensorSpec",
+    "TensorArraySpec",
     "TensorSpec",
     "TypeSpec",
     "batched",
@@ -187,6 +188,52 @@ class RaggedTensorSpec(TypeSpec):
         )
 
 
+class TensorArraySpec(TypeSpec):
+    """Type of an array of tensors.
+
+    Parameters
+    ----------
+    element_shape : TensorShape or what makes one
+        Of the tensors.
+    dtype : dtype-like
+    dynamic_size : bool
+        Whether it grows when it is written to.
+    infer_shape : bool
+        Whether all tensors have the shape of the first that is written.
+    """
+
+    def __init__(
+        self,
+        element_shape: Any = None,
+        dtype: Any = "float32",
+        dynamic_size: bool = False,
+        infer_shape: bool = True,
+    ) -> None:
+        super().__init__((), dtype)
+        self.element_shape = TensorShape(element_shape)
+        self.dynamic_size, self.infer_shape = dynamic_size, infer_shape
+
+    def reshaped(self, shape: Any) -> TensorArraySpec:
+        return self
+
+    def written(self, shape: Any) -> TensorArraySpec:
+        """That of an array to which a tensor of this shape was written."""
+        merged = self.element_shape.merge_with(shape) if self.infer_shape else self.element_shape
+        if merged.sizes == self.element_shape.sizes:
+            return self
+        return TensorArraySpec(merged, self.dtype, self.dynamic_size, self.infer_shape)
+
+    def _key(self) -> tuple[Any, ...]:
+        kind = self.dynamic_size, self.infer_shape
+        return (*super()._key(), self.element_shape.sizes, *kind)
+
+    def __repr__(self) -> str:
+        return (
+            f"TensorArraySpec({self.element_shape!r}, {self.dtype!r}, {self.dynamic_size}, "
+            f"{self.infer_shape})"
+        )
+
+
 def batched(spec: TypeSpec, size: int | None) -> TypeSpec:
     """Spec of a batch of such elements."""
     sizes = spec.shape.sizes
@@ -209,6 +256,8 @@ def unbatched(spec: TypeSpec) -> TypeSpec:
 
 def common(one: TypeSpec, other: TypeSpec) -> TypeSpec:
     """The spec of what is like one or like the other, of the same type."""
+    if isinstance(one, TensorArraySpec) and isinstance(other, TensorArraySpec):
+        return one.written(other.element_shape)  # of which one may have been written to
     first, second = one.shape.sizes, other.shape.sizes
     if first is None or second is None or len(first) != len(second):
         return one.reshaped(None)

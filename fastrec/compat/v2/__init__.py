@@ -25,6 +25,7 @@ from .._tf.composite import SparseTensor as SparseTensor
 from .._tf.dtypes import *
 from .._tf.specs import RaggedTensorSpec as RaggedTensorSpec
 from .._tf.specs import SparseTensorSpec as SparseTensorSpec
+from .._tf.specs import TensorArraySpec as TensorArraySpec
 from .._tf.specs import TensorSpec as TensorSpec
 from .._tf.specs import TypeSpec as TypeSpec
 from .._tf.tensor import Tensor as Tensor
@@ -59,7 +60,6 @@ if TYPE_CHECKING:
     from .control import group as group
     from .control import no_op as no_op
     from .control import switch_case as switch_case
-    from .loops import TensorArray as TensorArray
     from .loops import foldl as foldl
     from .loops import foldr as foldr
     from .loops import map_fn as map_fn
@@ -69,6 +69,7 @@ if TYPE_CHECKING:
     from .shared import bitwise as bitwise
     from .shared import linalg as linalg
     from .shared import nn as nn
+    from .tensor_array import TensorArray as TensorArray
 
 # What ``tf`` has of ``tf.math``.
 _OF_MATH = """
@@ -93,10 +94,11 @@ _MODULES = {"compat", "image", "io", "lookup", "ragged", "random", "sparse", "st
 _MODULES |= {"dtypes", "train"}
 _HOMES = {
     "control": "case control_dependencies group no_op switch_case",
-    "loops": "TensorArray foldl foldr map_fn scan vectorized_map while_loop",
+    "loops": "foldl foldr map_fn scan vectorized_map while_loop",
     "math_ops": "argsort dynamic_partition dynamic_stitch repeat reverse_sequence roll scatter_nd "
     "searchsorted sort unique_with_counts",
     "shared": "bitwise linalg nn",
+    "tensor_array": "TensorArray",
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split()}
 print = functions.print_

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Loops over rows and while something holds, and the arrays of tensors that they write."""
+"""Loops over rows and while something holds."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ import numpy as np
 
 from .._tf import nest
 from .._tf.dtypes import as_dtype
-from .._tf.errors import OutOfRangeError
 from .._tf.ops import invalid
 from .._tf.structure import flatten, pack
-from .._tf.tensor import EagerTensor, TensorShape, convert_to_tensor
+from .._tf.tensor import EagerTensor, convert_to_tensor
+from .._tf.tracing.parts import as_part
 from .._tf.tracing.recording import Recording, Symbol, Unfit, current_call, repeated
-from .array_ops import concat, split, stack
+from .array_ops import stack
 
-__all__ = ["TensorArray", "foldl", "foldr", "map_fn", "scan", "vectorized_map", "while_loop"]
+__all__ = ["foldl", "foldr", "map_fn", "scan", "vectorized_map", "while_loop"]
 
 
 def _rows(value: Any) -> list[Any]:
@@ -82,14 +82,14 @@ def _folded(fn: Callable[..., Any], elems: Any, initial: Any, reverse: bool) -> 
     columns = [_rows(convert_to_tensor(leaf)) for leaf in leaves]
     rows = list(zip(*columns, strict=True))[:: -1 if reverse else 1]
     kind, held = (structure, None) if initial is None else flatten(initial, lists=True)
-    made = [] if held is None else [[convert_to_tensor(each) for each in held]]
+    made = [] if held is None else [list(map(as_part, held))]
     fn = repeated(fn)
     for row in rows:
         if not made:
             made.append(list(row))
             continue
         found = flatten(fn(pack(kind, made[-1]), pack(structure, row)), lists=True)[1]
-        made.append([convert_to_tensor(each) for each in found])
+        made.append(list(map(as_part, found)))
     return made if held is None else made[1:], kind
 
 
@@ -106,7 +106,7 @@ def _folded_symbols(
     def of_parts(before: Any, row: Any) -> Any:
         return fn(pack(kind, before), pack(structure, row))
 
-    begin = None if held is None else list(map(convert_to_tensor, held))
+    begin = None if held is None else list(map(as_part, held))
     columns = list(map(convert_to_tensor, leaves))
     return folded_rows(of_parts, columns, begin, reverse, every)
 
@@ -185,7 +185,7 @@ def _looped_symbols(
 ) -> Any:
     """The same, as an operation of a function that is traced; Unfit where it cannot be one."""
     structure, leaves = flatten(tuple(values), lists=True)
-    if not isinstance(current_call(), Recording) or any(isinstance(x, TensorArray) for x in leaves):
+    if not isinstance(current_call(), Recording):
         raise Unfit("values that are there")
     from .._tf.tracing.loops import looped  # which other functions do without
 
@@ -196,7 +196,7 @@ def _looped_symbols(
     return looped(
         lambda *parts: cond(*pack(structure, parts)),
         step,
-        list(map(convert_to_tensor, leaves)),
+        list(map(as_part, leaves)),
         sizes,
         -1 if most is None else most,
     )
@@ -205,118 +205,3 @@ def _looped_symbols(
 def _as_tensor(value: Any) -> Any:
     plain = (bool, int, float, str, bytes, np.ndarray, np.generic)
     return convert_to_tensor(value) if isinstance(value, plain) else value
-
-
-class TensorArray:
-    """Tensors by number, as a loop writes them."""
-
-    def __init__(
-        self,
-        dtype: Any,
-        size: Any = None,
-        dynamic_size: bool | None = None,
-        clear_after_read: bool | None = None,
-        tensor_array_name: str | None = None,
-        handle: Any = None,
-        flow: Any = None,
-        infer_shape: bool = True,
-        element_shape: Any = None,
-        colocate_with_first_write_call: bool = True,
-        name: str | None = None,
-    ) -> None:
-        self.dtype, self.dynamic_size = as_dtype(dtype), bool(dynamic_size)
-        self.element_shape, self._infers = TensorShape(element_shape), infer_shape
-        self._values: dict[int, Any] = {}
-        self._size = 0 if size is None else int(np.asarray(size))
-
-    def size(self, name: str | None = None) -> Any:
-        """Return the number of tensors."""
-        return EagerTensor(np.asarray(self._size, np.int32))
-
-    def identity(self) -> TensorArray:
-        """The same array."""
-        return self
-
-    def close(self, name: str | None = None) -> None:
-        """Nothing: the tensors go when nothing holds them."""
-
-    def write(self, index: Any, value: Any, name: str | None = None) -> TensorArray:
-        """Put a tensor at a number."""
-        at, tensor = int(np.asarray(index)), convert_to_tensor(value)
-        if at < 0:
-            raise OutOfRangeError(None, None, f"Writing to negative indices (index {at}) is not "
-                                  "allowed.")  # fmt: skip
-        if at >= self._size and not self.dynamic_size:
-            text = f"Tried to write to index {at} but array is not resizeable and size is: "
-            raise OutOfRangeError(None, None, f"{text}{self._size} ")
-        if tensor.dtype != self.dtype:
-            raise invalid(
-                f"TensorArray dtype is {self.dtype.name} but Op is trying to write dtype "
-                f"{tensor.dtype.name} "
-            )
-        if not self.element_shape.is_compatible_with(tensor.shape):
-            raise ValueError(
-                f"Incompatible shape for value ({tensor.shape}), expected ({self.element_shape})"
-            )
-        if self._infers:
-            self.element_shape = TensorShape(self.element_shape.merge_with(tensor.shape))
-        self._values[at] = tensor
-        self._size = max(self._size, at + 1)
-        return self
-
-    def read(self, index: Any, name: str | None = None) -> Any:
-        """The tensor at a number."""
-        at = int(np.asarray(index))
-        if at < 0:
-            raise OutOfRangeError(None, None, f"Tried to read from negative index {at}")
-        if at >= self._size:
-            what = f"index {at} but array size is: {self._size} "
-            raise OutOfRangeError(None, None, f"Tried to read from {what}")
-        return self._values[at] if at in self._values else self._nothing()
-
-    def _nothing(self) -> Any:
-        shape = self.element_shape
-        if not shape.is_fully_defined():
-            raise ValueError(f"Cannot convert a partially known TensorShape {shape} to a Tensor.")
-        filler = b"" if self.dtype.name == "string" else 0
-        return EagerTensor(np.full(shape.as_list(), filler, self.dtype.numpy))
-
-    def stack(self, name: str | None = None) -> Any:
-        """All of them, one below the other."""
-        return self.gather(range(self._size))
-
-    def gather(self, indices: Any, name: str | None = None) -> Any:
-        """Some of them, one below the other."""
-        places = np.asarray(indices, np.int64).tolist()
-        if places:
-            return stack([self.read(at) for at in places])
-        sizes = self.element_shape.sizes or ()
-        return EagerTensor(np.zeros((0, *[size or 0 for size in sizes]), self.dtype.numpy))
-
-    def concat(self, name: str | None = None) -> Any:
-        """All of them, one after the other along their first dimension."""
-        return concat([self.read(at) for at in range(self._size)], 0)
-
-    def unstack(self, value: Any, name: str | None = None) -> TensorArray:
-        """Take the rows of a tensor."""
-        rows = _rows(convert_to_tensor(value))
-        if len(rows) != self._size and not self.dynamic_size:
-            raise ValueError(
-                f"Cannot unstack {len(rows)} tensors into a TensorArray of static size "
-                f"{self._size} "
-            )
-        return self.scatter(range(len(rows)), rows)
-
-    def scatter(self, indices: Any, value: Any, name: str | None = None) -> TensorArray:
-        """Take the rows of a tensor, each at its number."""
-        rows = value if isinstance(value, list) else _rows(convert_to_tensor(value))
-        for at, row in zip(np.asarray(indices).tolist(), rows, strict=True):
-            self.write(at, row)
-        return self
-
-    def split(self, value: Any, lengths: Any, name: str | None = None) -> TensorArray:
-        """Take the parts of a tensor, of these lengths."""
-        parts = split(convert_to_tensor(value), np.asarray(lengths).tolist())
-        for at, part in enumerate(parts):
-            self._values[at] = part
-        return self

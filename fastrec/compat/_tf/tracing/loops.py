@@ -12,7 +12,7 @@ import fastrec
 
 from ..columns import arrays_of, column_of, flat_values, refilled, rows_of
 from ..ops import Block, Op, invalid
-from ..specs import TensorSpec, TypeSpec, batched, common, unbatched
+from ..specs import TensorArraySpec, TensorSpec, TypeSpec, batched, common, unbatched
 from ..tensor import as_array, convert_to_tensor
 from .parts import Part, noted, tracing
 from .recording import Unfit, raw_of, spec_of
@@ -204,7 +204,7 @@ def looped(
     """
     parent = tracing()
     specs = [spec_of(raw_of(value)) for value in values]
-    if not all(type(spec) is TensorSpec for spec in specs):
+    if not all(type(spec) in (TensorSpec, TensorArraySpec) for spec in specs):
         raise Unfit("a loop over what is no tensor")
     if shapes is not None:
         specs = [spec.reshaped(shape) for spec, shape in zip(specs, shapes, strict=True)]

@@ -17,7 +17,7 @@ from ..tensor import Tensor, convert_to_tensor
 from .recording import CALLERS, DrawOfPart, Recording, Unfit, calling, current_call
 from .trace import Trace
 
-__all__ = ["Draft", "Part", "noted", "tracing"]
+__all__ = ["Draft", "Part", "as_part", "noted", "tracing"]
 
 
 def tracing() -> Recording:
@@ -34,7 +34,8 @@ def tracing() -> Recording:
     return call
 
 
-def _tensor(value: Any) -> Any:
+def as_part(value: Any) -> Any:
+    """A value as a part of an element: a tensor, or an array of them."""
     if hasattr(value, "_node"):
         raise Unfit("a data set")
     return (
@@ -87,7 +88,7 @@ class Part:
         self.returned, self.count = returned, draft.count
         leaves = [leaf for leaf in nest.flatten(returned) if leaf is not None]
         with calling(draft._recording):
-            self.trace = Trace(draft._recording, [_tensor(leaf) for leaf in leaves])
+            self.trace = Trace(draft._recording, [as_part(leaf) for leaf in leaves])
         if self.trace.draws and not draws:
             raise Unfit("a loop draws numbers")
         outer = {own.slot: slot for slot, own in self.trace.captures.items()}

@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Arrays of tensors in functions of data sets."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import fastrec.compat.v2 as tf
+from fastrec.compat._tf.data.mapping import Map
+
+
+def of_both(function: Any, count: int = 5) -> list[Any]:
+    """The elements of a map, traced and not; they are the same."""
+    elements = tf.data.Dataset.range(count).map(function)
+    assert isinstance(elements._node, Map)
+    found = [tf.nest.map_structure(lambda t: t.numpy().tolist(), each) for each in elements]
+    before = tf.data.set_lowering(False)
+    try:
+        eager = [
+            tf.nest.map_structure(lambda t: t.numpy().tolist(), function(tf.constant(i, tf.int64)))
+            for i in range(count)
+        ]
+    finally:
+        tf.data.set_lowering(before)
+    assert found == eager
+    return found
+
+
+def squares(x: Any) -> Any:
+    array = tf.TensorArray(tf.int64, size=x)
+    one = tf.constant(1, tf.int64)
+    loop = tf.while_loop(lambda i, _: i < x, lambda i, a: (i + 1, a.write(i, [i, i * i])), (
+        one * 0, array
+    ))  # fmt: skip
+    return loop[1].stack()
+
+
+def test_a_loop_that_writes_an_array_is_an_operation() -> None:
+    assert of_both(squares)[3] == [[0, 0], [1, 1], [2, 4]]
+    spec = tf.data.Dataset.range(2).map(squares).element_spec
+    assert spec == tf.TensorSpec([None, 2], tf.int64)
+
+
+def test_an_array_grows_on_one_side_of_a_choice() -> None:
+    def evens(x: Any) -> Any:
+        array = tf.TensorArray(tf.int64, size=0, dynamic_size=True, element_shape=[])
+
+        def step(i: Any, a: Any) -> Any:
+            return i + 1, tf.cond(i % 2 == 0, lambda: a.write(a.size(), i), lambda: a)
+
+        begin = tf.constant(0, tf.int64)
+        _, array = tf.while_loop(lambda *_: True, step, (begin, array), maximum_iterations=x)
+        return array.stack(), array.size()
+
+    assert of_both(evens)[4] == ([0, 2], 2)
+
+
+def test_arrays_give_what_they_hold() -> None:
+    def function(x: Any) -> Any:
+        array = tf.TensorArray(tf.int64, size=3).unstack([x, x, x + 1]).write(0, x * 5)
+        parts = tf.TensorArray(tf.int64, size=2, infer_shape=False).split(tf.range(x + 2), [x, 2])
+        rows = tf.TensorArray(tf.int64, size=2).scatter([1, 0], [x, x * x])
+        return array.stack(), array.read(2), array.gather([2, 0]), parts.concat(), rows.stack()
+
+    assert of_both(function)[2] == ([10, 2, 3], 3, [3, 10], [0, 1, 2, 3], [4, 2])
+    specs = tf.data.Dataset.range(2).map(function).element_spec
+    assert [spec.shape.sizes for spec in specs] == [(3,), (), (2,), None, (2,)]
+
+
+def test_an_array_that_another_was_written_from_is_as_it_was() -> None:
+    def function(x: Any) -> Any:
+        first = tf.TensorArray(tf.int64, size=0, dynamic_size=True).write(0, x)
+        one, other = first.write(1, x + 1), first.write(1, x + 2)
+        return first.stack(), one.stack(), other.write(0, x + 9).stack(), other.stack()
+
+    found = list(tf.data.Dataset.range(1).map(function).as_numpy_iterator())
+    assert [each.tolist() for each in found[0]] == [[0], [0, 1], [9, 2], [0, 2]]
+
+
+def test_what_an_array_does_not_take_is_refused() -> None:
+    def beyond(x: Any) -> Any:
+        return tf.TensorArray(tf.int64, size=2).write(x, x).stack()
+
+    with pytest.raises(tf.errors.OutOfRangeError, match="index 2 but array is not resizeable"):
+        beyond(tf.constant(2, tf.int64))
+    kept = tf.data.Dataset.range(4).map(beyond).ignore_errors()
+    assert [np.asarray(each).tolist() for each in kept] == [[0, 0], [0, 1]]
+    with pytest.raises(ValueError, match="Incompatible shape"):
+        tf.TensorArray(tf.int64, size=2, element_shape=[3]).write(0, tf.range(1, dtype=tf.int64))
+
+
+def test_an_array_is_an_element() -> None:
+    def function(x: Any) -> Any:
+        return tf.TensorArray(tf.int64, size=2).unstack([x, x + 1])
+
+    elements = tf.data.Dataset.range(2).map(function)
+    assert elements.element_spec == tf.TensorArraySpec([], tf.int64, False, True)
+    assert [each.stack().numpy().tolist() for each in elements] == [[0, 1], [1, 2]]
+    assert [int(x) for x in elements.map(lambda array: array.read(1))] == [1, 2]
