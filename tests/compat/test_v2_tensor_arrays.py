@@ -58,6 +58,50 @@ def test_an_array_grows_on_one_side_of_a_choice() -> None:
     assert of_both(evens)[4] == ([0, 2], 2)
 
 
+def test_a_for_over_rows_that_writes_an_array_is_an_operation() -> None:
+    def function(x: Any) -> Any:
+        array = tf.TensorArray(tf.int64, size=0, dynamic_size=True, element_shape=[])
+        for i in tf.range(x):
+            if i != 1:
+                array = array.write(array.size(), i * i)
+        return array.stack()
+
+    assert [each.tolist() for each in tf.data.Dataset.range(5).map(function).as_numpy_iterator()][
+        4
+    ] == [0, 4, 9]
+    assert tf.data.Dataset.range(5).map(function).element_spec == tf.TensorSpec([None], tf.int64)
+
+
+def test_a_loop_may_fill_dicts_of_its_own() -> None:
+    def function(x: Any) -> Any:
+        state = {"sum": x * 0, "last": x}
+        for i in tf.range(x):
+            new = {}
+            for key in ("sum", "last"):
+                new[key] = state[key] + i
+            state = new
+        return state
+
+    assert of_both(function)[4] == {"sum": 6, "last": 10}
+
+
+def test_a_loop_that_fills_a_dict_of_others_is_run_for_each_element() -> None:
+    def function(x: Any) -> Any:
+        state = {"sum": x * 0}
+        for i in tf.range(x):
+            state["sum"] = state["sum"] + i
+        other = {}
+        if x > 2:
+            other = {"a": x}
+            kept = other
+        else:
+            kept = {"a": x * 0}
+        return state["sum"], kept["a"]
+
+    found = list(tf.data.Dataset.range(5).map(function).as_numpy_iterator())
+    assert found == [(0, 0), (0, 0), (1, 0), (3, 3), (6, 4)]
+
+
 def test_arrays_give_what_they_hold() -> None:
     def function(x: Any) -> Any:
         array = tf.TensorArray(tf.int64, size=3).unstack([x, x, x + 1]).write(0, x * 5)

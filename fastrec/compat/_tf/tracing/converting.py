@@ -24,6 +24,7 @@ RUNTIME = "_of_fastrec"  # the name under which functions find what their statem
 
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
 _INNER = (*_SCOPES, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+_NEW = (ast.Dict, ast.List, ast.DictComp, ast.ListComp)
 _REFUSED = (
     ast.Yield, ast.YieldFrom, ast.Await, ast.Global, ast.Nonlocal, ast.Delete, ast.NamedExpr,
     ast.AsyncFor, ast.AsyncWith, ast.AsyncFunctionDef, ast.ClassDef,
@@ -68,10 +69,31 @@ def _stored(nodes: Sequence[ast.AST]) -> set[str]:
     return found
 
 
+def _made(nodes: Sequence[ast.AST]) -> set[str]:
+    """The variables that some statements first of all bind to new dicts or lists, and only so."""
+    new: set[str] = set()
+    other: set[str] = set()
+    seen: set[str] = set()
+    for node in nodes:
+        found = node.targets if isinstance(node, ast.Assign) else []
+        target = found[0] if len(found) == 1 else None
+        if isinstance(target, ast.Name) and isinstance(node.value, _NEW):  # type: ignore[attr-defined]
+            names = {target.id}
+            new |= names - seen
+            other |= names & seen - new
+        else:
+            other |= _stored([node])
+        seen |= {each.id for each in ast.walk(node) if isinstance(each, ast.Name)}
+    return new - other
+
+
 def _writes(nodes: Sequence[ast.AST]) -> bool:
     """Whether some statements change what other functions see, too."""
+    own = _made(nodes)
     return any(
-        isinstance(node, (ast.Attribute, ast.Subscript)) and isinstance(node.ctx, ast.Store)
+        isinstance(node, (ast.Attribute, ast.Subscript))
+        and isinstance(node.ctx, ast.Store)
+        and not (isinstance(node.value, ast.Name) and node.value.id in own)
         for node in _within(nodes, _INNER)
     )
 
@@ -229,7 +251,7 @@ class _Function:
 
     def _sides(self, node: ast.If, ends: Sequence[tuple[list[ast.stmt], _Ends]]) -> Any:
         names = self._assigned([*ends[0][0], *ends[1][0]])
-        writes = ast.Constant(_writes([*ends[0][0], *ends[1][0]]))
+        writes = ast.Constant(any(_writes(body) for body, _ in ends))
         parts = [
             self._part(kind, names, self._block(body, end, True), node)
             for kind, (body, end) in zip(("then", "otherwise"), ends, strict=True)

@@ -24,7 +24,7 @@ from ..tensor import EagerTensor, Tensor, convert_to_tensor
 from .choices import chosen, chosen_part
 from .converting import RUNTIME, converted_code
 from .loops import looped
-from .parts import Draft, tracing
+from .parts import Draft, as_part, tracing
 from .recording import Symbol, Unfit, apart, repeated, run
 
 __all__ = ["converted"]
@@ -236,9 +236,9 @@ def _repeated(
                 raise Unfit("a loop changes what is no tensor")
         new = [found[at] for at in late]
         nest.assert_same_structure(state, new)
-        return convert_to_tensor(broken), *map(convert_to_tensor, nest.flatten(new))
+        return convert_to_tensor(broken), *map(as_part, nest.flatten(new))
 
-    begin = [convert_to_tensor(False), *map(convert_to_tensor, nest.flatten(state))]
+    begin = [convert_to_tensor(False), *map(as_part, nest.flatten(state))]
     return tuple(packed(looped(holds, step, begin, None, -1)[1:]))
 
 
