@@ -24,6 +24,7 @@ from . import io as io
 from . import lookup as lookup
 from . import math_ops as _math_ops
 from . import python_io as python_io
+from . import string_ops as _string_ops
 from . import train as train
 from .around_ops import get_static_value as get_static_value
 from .around_ops import identity_n as identity_n
@@ -51,7 +52,6 @@ from .script_ops import *
 from .session import *
 from .sparse import *
 from .sparse import SPARSE as _SPARSE
-from .string_ops import *
 from .tensor_array import TensorArray as TensorArray
 from .variables import *
 
@@ -63,7 +63,7 @@ if TYPE_CHECKING:
     from . import logging as logging
     from . import summary as summary
 
-globals().update(_array_ops.FUNCTIONS | _math_ops.FUNCTIONS)
+globals().update(_array_ops.FUNCTIONS | _math_ops.FUNCTIONS | _string_ops.FUNCTIONS)
 
 __version__ = VERSION = "1.15.0"
 

@@ -16,7 +16,7 @@ double = _dtypes.float64
 half = _dtypes.float16
 cast = math_ops.cast
 saturate_cast = math_ops.saturate_cast
-as_string = string_ops.as_string
+as_string = string_ops.strings.as_string
 complex = _late.found("", "complex")
 
 

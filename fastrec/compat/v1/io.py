@@ -20,12 +20,10 @@ from .decode_ops import decode_raw as decode_raw
 from .file_ops import *
 from .parsing_ops import *
 from .queues import *
-from .string_ops import decode_base64 as decode_base64
-from .string_ops import decode_compressed as decode_compressed
-from .string_ops import encode_base64 as encode_base64
+from .string_ops import encodings as _encodings
 
 _IMAGES = _functions_of(_ImageCodecs(_GRAPHS))
-globals().update(_IMAGES)
+globals().update(_IMAGES | _functions_of(_encodings))
 
 
 def __getattr__(name: str) -> Any:

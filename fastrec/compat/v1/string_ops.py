@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from .._tf.dtypes import int64, string
+from .._tf.faces import functions_of
 from .._tf.faces.strings import Encodings, Strings
 from .._tf.ops.cutting import SPLIT, Cut
 from .._tf.ops.ragged import SPARSE_PARTS
@@ -15,25 +16,6 @@ from ._composites import RaggedTensor, SparseTensor
 from ._nodes import Tensor, operators
 from ._ops import GRAPHS, Array, pure, record_all
 from .constants import convert_to_tensor
-
-__all__ = [
-    "as_string",
-    "decode_base64",
-    "decode_compressed",
-    "encode_base64",
-    "reduce_join",
-    "regex_full_match",
-    "regex_replace",
-    "string_join",
-    "string_length",
-    "string_lower",
-    "string_split",
-    "string_strip",
-    "string_to_hash_bucket_fast",
-    "string_to_number",
-    "string_upper",
-    "substr",
-]
 
 
 class _Strings(Strings):
@@ -127,18 +109,14 @@ def _of_result_type(rows: RaggedTensor, wanted: str) -> Any:
 
 
 strings, encodings = _Strings(GRAPHS), Encodings(GRAPHS)
-decode_base64 = encodings.decode_base64
-encode_base64 = encodings.encode_base64
-decode_compressed = encodings.decode_compressed
-as_string = strings.as_string
-reduce_join = strings.reduce_join
-regex_full_match = strings.regex_full_match
-regex_replace = strings.regex_replace
-string_join = strings.join
-string_length = strings.length
-string_lower = strings.lower
-string_strip = strings.strip
-string_to_hash_bucket_fast = strings.to_hash_bucket_fast
-string_to_number = strings.to_number
-string_upper = strings.upper
-substr = strings.substr
+#: Those of ``tf``.
+FUNCTIONS = functions_of(encodings) | {
+    "as_string": strings.as_string,
+    "reduce_join": strings.reduce_join,
+    "regex_full_match": strings.regex_full_match,
+    "regex_replace": strings.regex_replace,
+    "string_split": string_split,
+    "substr": strings.substr,
+}
+_NAMED = ("join", "length", "lower", "strip", "to_hash_bucket_fast", "to_number", "upper")
+FUNCTIONS |= {f"string_{name}": getattr(strings, name) for name in _NAMED}

@@ -16,10 +16,10 @@ from .._tf.record_options import as_path
 from .._tf.record_writer import TFRecordWriter as _Writer
 from .._tf.specs import TensorSpec
 from .._tf.uncovered import uncovered
-from .parsing import parse_example
+from ._faces import parsers
 
 globals().update(
-    functions_of(_shared.Experimental(Dataset, TFRecordDataset, CsvDataset, parse_example))
+    functions_of(_shared.Experimental(Dataset, TFRecordDataset, CsvDataset, parsers.parse_example))
 )
 
 

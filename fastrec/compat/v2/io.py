@@ -12,62 +12,27 @@ import numpy as np
 import fastrec
 
 from .._tf import errors as _errors
-from .._tf import gfile
+from .._tf import gfile as gfile
 from .._tf import tensor_proto as _tensor_proto
 from .._tf.composite import SparseTensor
-from .._tf.dtypes import as_dtype, short_name
+from .._tf.dtypes import as_dtype
 from .._tf.faces import functions_of as _functions_of
+from .._tf.features import FixedLenFeature as FixedLenFeature
+from .._tf.features import FixedLenSequenceFeature as FixedLenSequenceFeature
+from .._tf.features import RaggedFeature as RaggedFeature
+from .._tf.features import SparseFeature as SparseFeature
+from .._tf.features import VarLenFeature as VarLenFeature
 from .._tf.ops import Op
-from .._tf.records import TFRecordOptions, TFRecordWriter
+from .._tf.records import TFRecordOptions as TFRecordOptions
+from .._tf.records import TFRecordWriter as TFRecordWriter
 from .._tf.specs import TensorSpec
 from .._tf.tensor import as_array, convert_to_tensor
 from .._tf.tracing.recording import run
 from .._tf.uncovered import uncovered
 from ._faces import codecs as _codecs
 from ._faces import parsers as _parsers
-from .parsing import (
-    FixedLenFeature,
-    FixedLenSequenceFeature,
-    RaggedFeature,
-    SparseFeature,
-    VarLenFeature,
-    parse_example,
-    parse_sequence_example,
-    parse_single_example,
-    parse_single_sequence_example,
-)
 
-__all__ = [
-    "FixedLenFeature",
-    "FixedLenSequenceFeature",
-    "RaggedFeature",
-    "SparseFeature",
-    "TFRecordOptions",
-    "TFRecordWriter",
-    "VarLenFeature",
-    "decode_csv",
-    "decode_raw",
-    "deserialize_many_sparse",
-    "gfile",
-    "match_filenames_once",
-    "matching_files",
-    "parse_example",
-    "parse_sequence_example",
-    "parse_single_example",
-    "parse_single_sequence_example",
-    "parse_tensor",
-    "read_file",
-    "serialize_sparse",
-    "serialize_tensor",
-    "write_file",
-]
-
-globals().update(_functions_of(_codecs))
-decode_csv = _parsers.decode_csv
-decode_json_example = _parsers.decode_json_example
-decode_raw = _parsers.decode_raw
-parse_tensor = _parsers.parse_tensor
-serialize_tensor = _parsers.serialize_tensor
+globals().update(_functions_of(_codecs, _parsers))
 
 
 def __getattr__(name: str) -> Any:
@@ -129,7 +94,7 @@ def serialize_sparse(
 ) -> Any:
     """A sparse tensor as three strings: indices, values and shape."""
     parts = [sp_input.indices, sp_input.values, sp_input.dense_shape]
-    return convert_to_tensor([serialize_tensor(part).numpy() for part in parts], "string")
+    return convert_to_tensor([_parsers.serialize_tensor(part).numpy() for part in parts], "string")
 
 
 def deserialize_many_sparse(
@@ -146,6 +111,3 @@ def deserialize_many_sparse(
         where = _tensor_proto.parse(indices, as_dtype("int64")).reshape(-1, len(sizes))
         rows.append(fastrec.Sparse(where, found, tuple(sizes)))
     return wrap(batch_of(rows))
-
-
-__all__ += ["deserialize_many_sparse", "short_name"]

@@ -12,7 +12,6 @@ import numpy as np
 from ..composite import RaggedMethods
 from ..dtypes import as_dtype, float32, string
 from ..errors import DataLossError
-from ..json_examples import example_of_json
 from ..ops import Op, invalid, same_spec
 from ..ops import strings as rows
 from ..ops.unicode import HASH_BUCKET_FAST
@@ -182,7 +181,6 @@ def _inflate(x: Any, *, kind: str) -> Any:
 
 _MOST_BYTES = 2**31 - 1
 _INFLATE = Op("DecodeCompressed", _inflate, same_spec)
-_OF_JSON = rows.mapped("DecodeJSONExample", example_of_json)
 
 
 class Encodings(_OnStrings):
@@ -205,7 +203,3 @@ class Encodings(_OnStrings):
                 f"compression_type must be '', 'ZLIB' or 'GZIP', got {compression_type!r}"
             )
         return self._run(_INFLATE, bytes, name=name, kind=compression_type)
-
-    def decode_json_example(self, json_examples: Any, name: str | None = None) -> Any:
-        """Examples as JSON into serialized ones."""
-        return self._run(_OF_JSON, json_examples, name=name)
