@@ -140,16 +140,6 @@ def test_interleaved_files_take_turns(sources: list[Any]) -> None:
 # --- shards -------------------------------------------------------------------------------------
 
 
-@pytest.fixture
-def alone(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
-    for pair in VARIABLES:
-        for name in pair:
-            monkeypatch.delenv(name, raising=False)
-    for name in ("torch.distributed", "torch.utils.data", "ray.train", "jax"):
-        monkeypatch.delitem(sys.modules, name, raising=False)
-    return monkeypatch
-
-
 def test_a_process_that_nobody_says_anything_to_is_alone(alone: Any) -> None:
     assert fastrec.find_shard() == (0, 1)
 

@@ -16,7 +16,6 @@ from verbs import write_examples
 
 import fastrec
 from fastrec import Batcher, Mixture
-from fastrec.batches.shard import VARIABLES
 
 FEATURES = {"i": fastrec.FixedLenFeature((), np.int64)}
 COUNT = 403
@@ -26,16 +25,6 @@ COUNT = 403
 def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("shares")
     return write_examples(folder / "file", ({"i": i} for i in range(COUNT)))
-
-
-@pytest.fixture
-def alone(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
-    for pair in VARIABLES:
-        for name in pair:
-            monkeypatch.delenv(name, raising=False)
-    for name in ("torch.distributed", "torch.utils.data", "ray.train", "jax"):
-        monkeypatch.delitem(sys.modules, name, raising=False)
-    return monkeypatch
 
 
 def be_worker(patch: pytest.MonkeyPatch, worker: int, workers: int) -> None:

@@ -26,9 +26,6 @@ from . import math_ops as _math_ops
 from . import python_io as python_io
 from . import string_ops as _string_ops
 from . import train as train
-from .around_ops import get_static_value as get_static_value
-from .around_ops import identity_n as identity_n
-from .around_ops import py_function as py_function
 from .behaviour import *
 from .constants import *
 from .control_flow import *

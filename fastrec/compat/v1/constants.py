@@ -19,6 +19,7 @@ __all__ = [
     "constant",
     "constant_value",
     "convert_to_tensor",
+    "get_static_value",
     "holds_tensor",
     "make_array",
     "placeholder",
@@ -137,6 +138,11 @@ def constant_value(tensor: Any) -> _Array | None:
         values.update(zip(op.outputs, outputs, strict=True))
     value = values[tensor]
     return value if isinstance(value, np.ndarray) else None
+
+
+def get_static_value(tensor: Any, partial: bool = False) -> Any:
+    """The value of a tensor that depends on constants alone; None when it does not."""
+    return constant_value(tensor) if isinstance(tensor, Tensor) else tensor
 
 
 def shape_value(tensor: Tensor) -> TensorShape:

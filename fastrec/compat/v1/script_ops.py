@@ -19,12 +19,13 @@ from .._tf.errors import (
     UnimplementedError,
     UnknownError,
 )
+from .._tf.tensor import EagerTensor
 from ._nodes import Operation, Tensor
 from ._ops import Array, invalid
 from .constants import convert_to_tensor
 from .graph import create_op
 
-__all__ = ["numpy_function", "py_func"]
+__all__ = ["numpy_function", "py_func", "py_function"]
 
 _KINDS: list[tuple[tuple[type[Exception], ...], type[OpError]]] = [
     ((ValueError, TypeError), InvalidArgumentError),
@@ -130,3 +131,21 @@ def numpy_function(
 ) -> Any:
     """The same as :func:`py_func`."""
     return py_func(func, inp, Tout, stateful, name)
+
+
+def py_function(
+    func: Callable[..., Any], inp: Sequence[Any], Tout: Any, name: str | None = None
+) -> Any:
+    """`func` of tensors that have their values, with ``numpy()``."""
+
+    def call(*values: Any) -> Any:
+        found = func(*[EagerTensor(np.asarray(value)) for value in values])
+        if isinstance(found, (list, tuple)):
+            return type(found)(_plain(each) for each in found)
+        return _plain(found)
+
+    return py_func(call, inp, Tout, name=name)
+
+
+def _plain(value: Any) -> Any:
+    return value.numpy() if hasattr(value, "numpy") else value

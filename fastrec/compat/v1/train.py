@@ -16,6 +16,7 @@ from .producers import *
 from .runners import QueueRunner as QueueRunner
 from .runners import add_queue_runner as add_queue_runner
 from .runners import start_queue_runners as start_queue_runners
+from .variables import get_or_create_global_step as get_or_create_global_step
 
 if TYPE_CHECKING:
     from fastrec.train import BytesList as BytesList
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from fastrec.train import Int64List as Int64List
     from fastrec.train import SequenceExample as SequenceExample
 
+create_global_step = get_or_create_global_step
 queue_runner = runners  # as in tf.train.queue_runner.QueueRunner
 
 _MESSAGES = {
@@ -44,10 +46,6 @@ _MESSAGES = {
 
 
 def __getattr__(name: str) -> Any:
-    if name in ("get_or_create_global_step", "create_global_step"):
-        from .around_ops import get_or_create_global_step
-
-        return get_or_create_global_step
     if name in _MESSAGES:  # protobuf is imported when one is used
         from fastrec import train
 

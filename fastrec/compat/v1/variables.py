@@ -381,3 +381,15 @@ def assert_variables_initialized(var_list: Sequence[Any] | None = None) -> Opera
     """An operation that fails unless the variables have values."""
     chosen = global_variables() + local_variables() if var_list is None else list(var_list)
     return group(*[variable._read("read") for variable in chosen]) if chosen else None
+
+
+def get_or_create_global_step(graph: Any = None) -> Variable:
+    """The variable that counts steps, which is 0 at first."""
+    chosen = graph or get_default_graph()
+    found: list[Variable] = chosen.get_collection("global_step")
+    if found:
+        return found[0]
+    with chosen.as_default():
+        made = Variable(np.int64(0), trainable=False, name="global_step")
+    chosen.add_to_collection("global_step", made)
+    return made
