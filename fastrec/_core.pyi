@@ -305,6 +305,14 @@ def cut_strings(
     skip_empty: bool,
     skip_nothing: bool,
 ) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64], npt.NDArray[np.int64]]: ...
+def cut_csv(
+    data: npt.NDArray[np.uint8],
+    offsets: npt.NDArray[np.int64],
+    delimiter: int,
+    quoted: bool,
+    lines: bool,
+    last: bool = True,
+) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64], npt.NDArray[np.int64], int]: ...
 def pad_rows(
     values: npt.NDArray[Any],
     begins: npt.NDArray[np.int64],

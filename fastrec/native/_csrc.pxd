@@ -389,6 +389,23 @@ cdef extern from "base/strings.h" nogil:
                         int64_t *splits) noexcept
 
 
+cdef extern from "base/csv.h" nogil:
+    ctypedef struct fr_csv:
+        bint stops[256]
+        uint8_t delimiter
+        bint quoted
+
+    ctypedef struct fr_csv_fields:
+        uint8_t *out
+        int64_t *begins
+        int64_t *splits
+        size_t rows
+
+    void fr_csv_init(fr_csv *csv, uint8_t delimiter, bint quoted) noexcept
+    size_t fr_csv_row(const fr_csv *csv, const uint8_t *data, size_t size, bint last,
+                      fr_csv_fields *fields) noexcept
+
+
 cdef extern from "base/padding.h" nogil:
     ctypedef struct fr_padding:
         size_t rank

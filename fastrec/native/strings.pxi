@@ -84,6 +84,73 @@ def cut_strings(
     return parts, begins[:numbers[count] + 1], splits
 
 
+def cut_csv(
+        const uint8_t[::1] data, const int64_t[::1] offsets, uint8_t delimiter, bint quoted,
+        bint lines, bint last=True):
+    """Cut rows of comma-separated values into fields, up to the first that is not plain.
+
+    Parameters
+    ----------
+    data : ndarray of uint8
+    offsets : ndarray of int64, shape (n + 1,)
+    delimiter : int
+        No quote, line feed or carriage return.
+    quoted : bool
+        Whether fields may stand in quotes.
+    lines : bool
+        Whether each string is one row; otherwise there may be many in each.
+    last : bool, optional
+        Whether the end of a string is that of a row.
+
+    Returns
+    -------
+    parts : ndarray of uint8
+        The fields, one after the other.
+    begins : ndarray of int64
+        Where each field begins, and where the last ends.
+    splits : ndarray of int64
+        The number of the first field of each row, and how many there are.
+    used : int
+        Bytes up to the first row that is not plain: that is not there wholly, or whose quotes do
+        not go together, or that is another than the line.
+    """
+    cdef c.fr_csv csv
+    cdef c.fr_csv_fields fields
+    cdef size_t i, stops = 0, count = <size_t>offsets.shape[0] - 1, size
+    cdef int64_t place, end
+    cdef uint8_t[::1] out
+    cdef int64_t[::1] places, numbers
+    check_strings(data, offsets)
+    if delimiter in b'"\n\r':
+        raise ValueError("the delimiter must not be a quote or an end of a line")
+    c.fr_csv_init(&csv, delimiter, quoted)
+    with nogil:
+        for place in range(offsets[0], offsets[count]):
+            stops += csv.stops[data[place]]
+    size = <size_t>(offsets[count] - offsets[0])
+    parts, begins = np.empty(size, np.uint8), np.empty(stops + count + 1, np.int64)
+    splits = np.empty(stops + count + 1, np.int64)
+    out, places, numbers = parts, begins, splits
+    fields.out = &out[0] if size else NULL
+    fields.begins, fields.splits, fields.rows = &places[0], &numbers[0], 0
+    places[0] = numbers[0] = 0
+    place = offsets[0]
+    with nogil:
+        for i in range(count):
+            end = offsets[i + 1]
+            if lines and (place == end or data[end - 1] == 10 or data[end - 1] == 13):
+                break
+            while place < end:
+                size = c.fr_csv_row(&csv, &data[place], <size_t>(end - place), last, &fields)
+                place += <int64_t>size
+                if lines or size == 0:
+                    break
+            if place < end:
+                break
+    return (parts, begins[:numbers[fields.rows] + 1], splits[:fields.rows + 1],
+            place - offsets[0])
+
+
 def read_numbers(
         const uint8_t[::1] data, const int64_t[::1] offsets, dtype, size_t first=0, size_t step=1):
     """Read the numbers that strings spell in decimal digits, rounded once.

@@ -9,6 +9,7 @@ something. What RE2 does not have, such as ``(?=...)``, is refused as there.
 from __future__ import annotations
 
 import functools
+import itertools
 import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -35,6 +36,7 @@ _CLASSES = {
     "word": "0-9A-Za-z_",
     "xdigit": "0-9A-Fa-f",
 }
+_EDGES = frozenset(["^", "$", r"\A", r"\Z", r"\b", r"\B"])  # what says where a match may be
 _SPACE = r"\t\n\f\r "
 _NO_SPACE = "\\x00-\\x08\\x0b\\x0e-\\x1f!-\U0010ffff"
 _PIECES = re.compile(
@@ -142,7 +144,12 @@ class Pattern:
     """
 
     def __init__(self, pattern: str) -> None:
-        known = "".join(_pieces(pattern))
+        pieces = list(_pieces(pattern))
+        known = "".join(pieces)
+        self._anywhere = not any(
+            piece in _EDGES and (piece, before) != ("^", "[")
+            for before, piece in itertools.pairwise(["", *pieces])
+        )
         try:
             self._text = re.compile(known, re.ASCII)
             plain = known.isascii() and "\\U" not in known
@@ -151,6 +158,12 @@ class Pattern:
             self._bytes = re.compile(known.encode()) if plain else None
         except (re.error, OverflowError, RecursionError) as error:
             raise _error(pattern, error) from error
+
+    def may_match(self, texts: bytes) -> bool:
+        """Whether it may match in one of the texts that are these bytes, one after the other."""
+        if self._bytes is None or not self._anywhere or not texts.isascii():
+            return True
+        return self._bytes.search(texts) is not None
 
     def full_matches(self, texts: Sequence[bytes]) -> list[bool]:
         """Whether the whole of each text matches."""

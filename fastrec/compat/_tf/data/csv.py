@@ -11,11 +11,13 @@ from typing import IO, Any
 
 import numpy as np
 
+from fastrec import Bytes, Ragged, _core
 from fastrec.records.inflated import Inflated
 
+from ..columns import flat_values
 from ..dtypes import as_dtype
 from ..errors import translated
-from ..kernels.csv import Field, column_of_texts, value_of
+from ..kernels.csv import Field, column_of, value_of
 from ..record_options import compression_of
 from ..specs import TensorSpec, TypeSpec
 from ..structure import LEAF
@@ -23,12 +25,11 @@ from ..tensor import convert_to_tensor
 from .dataset import Dataset
 from .pipeline import UNKNOWN, Node, invalid
 from .sources import each_of_files, existing, names_of
-from .streams import Block, Blocks, Value, Values, in_blocks, steps
+from .streams import Block, Blocks, Value, Values, flattened, in_blocks, steps
 
 __all__ = ["CsvDataset", "defaults_of", "opened"]
 
-_CHUNK = 1 << 18
-_ROWS = 1024
+_CHUNK = 1 << 16
 _QUOTE = b'"'
 
 
@@ -37,6 +38,7 @@ class _Damaged(list[Any]):
 
 
 Row = list[bytes] | _Damaged
+Rows = Ragged | list[Row]  # plain ones, or one of another kind
 
 
 class _Rows:
@@ -58,32 +60,27 @@ class _Rows:
         self._buffer, self._at = rest + data, 0
         return not self._ended
 
-    def take(self, count: int) -> list[Row]:
-        """Up to `count` rows that lie ready, and one at least; none at the end."""
+    def take(self) -> Rows:
+        """The rows that lie ready, and one at least; none at the end."""
         if self._at == len(self._buffer) and not self._more():
             return []
-        if (plain := self._plain(count)) is not None:
+        if (plain := self._plain()) is not None:
             return plain
         while (row := self._row()) is None:
             self._more()
         return [row]
 
-    def _plain(self, count: int) -> list[Row] | None:
-        """Whole lines without quotes or carriage returns; None where there is no such line."""
-        end = self._buffer.rfind(b"\n", self._at)
-        if end < 0:
+    def _plain(self) -> Ragged | None:
+        """Whole rows whose quotes go together; None where there is no such row."""
+        if self._delimiter in b'"\n\r':
             return None
-        ends = [self._buffer.find(b"\r", self._at, end)]
-        if self._quoted:
-            ends.append(self._buffer.find(_QUOTE, self._at, end))
-        first = min((each for each in ends if each >= 0), default=-1)
-        if first >= 0 and (end := self._buffer.rfind(b"\n", self._at, first)) < 0:
-            return None
-        lines = self._buffer[self._at : end].split(b"\n", count)
-        if len(lines) > count:
-            end -= len(lines.pop()) + 1
-        self._at = end + 1
-        return [line.split(self._delimiter) for line in lines]
+        data = np.frombuffer(self._buffer, np.uint8)
+        ends = np.array([self._at, len(data)])
+        parts, begins, splits, used = _core.cut_csv(
+            data, ends, self._delimiter[0], self._quoted, False, self._ended
+        )
+        self._at += used
+        return Ragged(Bytes(parts, begins), splits) if used else None
 
     def _row(self) -> Row | None:
         """The next row; None where more has to be read first."""
@@ -174,50 +171,57 @@ class _Csv(Node):
     def cardinality(self) -> int:
         return UNKNOWN
 
-    def _of_file(self, path: str, count: int) -> Iterator[list[Row]]:
+    def _of_file(self, path: str) -> Iterator[Rows]:
         with opened(path, self._compression) as read:
             rows = _Rows(read, self._delimiter, self._quoted)
-            if self._header and type(next(iter(rows.take(1)), None)) is not list:
-                yield [_Damaged([invalid("Can't read header of file")])]
-            yield from iter(lambda: rows.take(count), [])
+            if self._header:
+                first = rows.take()
+                if isinstance(first, Ragged):
+                    yield first[1:]
+                elif not first or isinstance(first[0], _Damaged):
+                    yield [_Damaged([invalid("Can't read header of file")])]
+            while len(found := rows.take()):
+                yield found
 
-    def _rows(self, count: int) -> Iterator[list[Row]]:
-        read = lambda path: self._of_file(path, count)  # noqa: E731
-        return each_of_files(iter(self._paths), read, translated)
+    def _rows(self) -> Iterator[Rows]:
+        return each_of_files(iter(self._paths), self._of_file, translated)
 
     def values(self, fast: bool = True) -> Values:
-        rows = self._rows(1)
-        return steps(lambda: self._value(next(rows)[0]))
+        return map(self._value, flattened(map(iter, self._rows())))
 
     def blocks(self, count: int) -> Blocks | None:
-        rows = self._rows(min(count, _ROWS))
+        rows, at = self._rows(), 0
+        ready: Rows = []
 
         def block() -> Block:
-            found = next(rows)
+            nonlocal ready, at
+            while at >= len(ready):
+                ready, at = next(rows), 0
+            found = ready[at : at + count]
+            at += count
             return len(found), [found]
 
         return in_blocks(steps(block), self._columns, self._each)
 
     def _each(self, values: Values) -> Values:
-        def of_row(value: Value) -> Value:
-            return self._value(value[0])
-
-        return map(of_row, values)
+        return map(self._value, (row for (row,) in values))
 
     def _columns(self, count: int, columns: list[Any]) -> Block:
         """Columns of rows that are all alike, and right."""
         (rows,) = columns
-        width = len(rows[0])
-        if any(type(row) is not list or len(row) != width for row in rows):
+        if not isinstance(rows, Ragged):
+            raise ValueError("rows that are not plain")
+        width = int(rows.row_lengths[0])
+        if (rows.row_lengths != width).any():
             raise ValueError("rows that differ")
         chosen = self._chosen(width)
         if len(chosen) != len(self._fields):
             raise ValueError("rows of other columns")
-        texts = list(zip(*rows, strict=True))
+        texts = flat_values(rows)
         pairs = zip(chosen, self._fields, strict=True)
-        return count, [column_of_texts(texts[n], field, self._missing) for n, field in pairs]
+        return count, [column_of(texts, n, width, field, self._missing) for n, field in pairs]
 
-    def _value(self, row: Row) -> Value:
+    def _value(self, row: Sequence[Any]) -> Value:
         chosen, wanted = set(self._chosen(len(row))), len(self._fields)
         parts: list[Any] = []
         for number, text in enumerate(row):

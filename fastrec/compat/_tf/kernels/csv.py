@@ -14,11 +14,11 @@ from fastrec import Bytes, _core
 from ..errors import InvalidArgumentError
 from .numbers import NotANumber, number_of
 
-__all__ = ["Field", "column_of_texts", "fields_of", "read_lines", "value_of"]
+__all__ = ["Field", "column_of", "column_of_texts", "fields_of", "read_lines", "value_of"]
 
 
 _SPECIAL = re.compile(rb'["\n\r]')  # what makes a line more than text between delimiters
-_WORTH = 4  # lines
+_ENDS = b'"\n\r'
 
 
 class Field(NamedTuple):
@@ -96,12 +96,13 @@ def read_lines(
         For a line with another number of fields, or a field of another type.
     """
     chosen = range(len(fields)) if columns is None else columns
-    plain = _plain_texts(lines, delimiter, chosen, len(fields) if columns is None else None)
+    count = len(fields) if columns is None else None
+    plain = _plain_texts(lines, delimiter, quoted, chosen, count)
     if plain is not None:
         found, width = plain
         try:
             return [
-                _column_of(found, n, width, f, missing) for n, f in zip(chosen, fields, strict=True)
+                column_of(found, n, width, f, missing) for n, f in zip(chosen, fields, strict=True)
             ]
         except InvalidArgumentError:
             pass  # one line after the other says what is wrong
@@ -123,28 +124,27 @@ def read_lines(
 
 
 def _plain_texts(
-    lines: Bytes, delimiter: bytes, columns: Sequence[int], count: int | None
+    lines: Bytes, delimiter: bytes, quoted: bool, columns: Sequence[int], count: int | None
 ) -> tuple[Bytes, int] | None:
     """The texts of lines, one line after the other, and how many each has.
 
-    None where lines have more in them than text between delimiters, or other columns.
+    None where lines are not plain, or have other columns.
     """
-    data = lines.data[lines.offsets[0] : lines.offsets[-1]]
-    if len(lines) < _WORTH or _SPECIAL.search(data.data):
+    if not len(lines) or delimiter in _ENDS:
         return None
-    if not np.diff(lines.offsets).all():
+    data, places = lines.data, lines.offsets
+    cut, offsets, splits, used = _core.cut_csv(data, places, delimiter[0], quoted, True)
+    if len(splits) <= len(lines) or used < places[-1] - places[0]:
         return None
-    cut, offsets, splits = _core.cut_strings(lines.data, lines.offsets, delimiter, False, False)
-    widths = np.diff(splits)
-    width = int(widths[0])
-    if (widths != width).any() or width != (width if count is None else count):
+    width = int(splits[1])
+    if (np.diff(splits) != width).any() or max(columns, default=0) >= width:
         return None
-    if max(columns, default=0) >= width:
+    if count is not None and width != count:
         return None
     return Bytes(cut, offsets), width
 
 
-def _column_of(texts: Bytes, first: int, step: int, field: Field, missing: bytes) -> Any:
+def column_of(texts: Bytes, first: int, step: int, field: Field, missing: bytes) -> Any:
     """What every text spells that is `step` behind the one before, beginning with `first`.
 
     Raises
@@ -154,10 +154,7 @@ def _column_of(texts: Bytes, first: int, step: int, field: Field, missing: bytes
     """
     if field.dtype.hasobject:
         found = texts.take(np.arange(first, len(texts), step))
-        if not missing and (field.default == b"" or np.diff(found.offsets).all()):
-            return found
-        values = [value_of(text, field, missing, 0, "") for text in found]
-        return np.fromiter(values, object, len(values))
+        return found if not missing and field.default == b"" else _filled(found, field, missing)
     numbers, left = _core.read_numbers(texts.data, texts.offsets, field.dtype, first, step)
     if missing and _spells(missing, field.dtype):
         left = np.arange(len(numbers))  # any of them may stand for nothing
@@ -171,6 +168,23 @@ def _column_of(texts: Bytes, first: int, step: int, field: Field, missing: bytes
         text = texts.data[begins[n] : ends[n]].tobytes()
         numbers[left[n]] = value_of(text, field, missing, 0, "")
     return numbers
+
+
+def _filled(texts: Bytes, field: Field, missing: bytes) -> Bytes:
+    """Texts with the default in the places of those that are missing."""
+    sizes = np.diff(texts.offsets)
+    left = np.flatnonzero((sizes == 0) | (sizes == len(missing)))
+    left = left[[not text or text == missing for text in texts.take(left)]]
+    if not left.size:
+        return texts
+    default = value_of(b"", field, missing, 0, "")
+    order = np.arange(len(texts))
+    order[left] = len(texts)
+    whole = Bytes(
+        np.append(texts.data, np.frombuffer(default, np.uint8)), np.append(texts.offsets, 0)
+    )
+    whole.offsets[-1] = len(whole.data)
+    return whole.take(order)
 
 
 def _spells(text: bytes, dtype: np.dtype[Any]) -> bool:
@@ -188,7 +202,7 @@ def _check(rows: Sequence[Sequence[bytes]], fields: Sequence[Field], missing: by
             value_of(part, field, missing, number, f" {row}")
 
 
-def column_of_texts(texts: Sequence[bytes], field: Field, missing: bytes) -> np.ndarray[Any, Any]:
+def column_of_texts(texts: Sequence[bytes], field: Field, missing: bytes) -> Any:
     """What the texts of a column spell.
 
     Raises
@@ -196,13 +210,7 @@ def column_of_texts(texts: Sequence[bytes], field: Field, missing: bytes) -> np.
     InvalidArgumentError
         When one of them is wrong; :func:`value_of` says which.
     """
-    if field.dtype.hasobject:
-        values = texts
-        if not all(texts) or missing in texts:
-            values = [value_of(text, field, missing, 0, "") for text in texts]
-        return np.fromiter(values, object, len(texts))
-    found: np.ndarray[Any, Any] = _column_of(Bytes.from_list(texts), 0, 1, field, missing)
-    return found
+    return column_of(Bytes.from_list(texts), 0, 1, field, missing)
 
 
 def value_of(part: bytes, field: Field, missing: bytes, number: int, row: str) -> Any:

@@ -334,6 +334,8 @@ def decode_csv(fields: Sequence[Field], options: Any) -> Op:
     from ..kernels.csv import read_lines
 
     def kernel(lines: Any) -> tuple[Any, ...]:
+        if isinstance(lines, fastrec.Bytes) and len(lines.shape) == 1:
+            return tuple(read_lines(lines, fields, *options))
         array = as_array(lines)
         texts = fastrec.Bytes.from_list(array.reshape(-1).tolist())
         columns = map(as_array, read_lines(texts, fields, *options))

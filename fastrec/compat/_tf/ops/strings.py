@@ -43,6 +43,9 @@ def _each(x: Any, function: Callable[[list[bytes]], Any], numpy: np.dtype[Any]) 
     if type(x) is bytes:
         (found,) = function([x])
         return found if type(found) is bytes else np.asarray(found, numpy)
+    if isinstance(x, fastrec.Bytes) and numpy.hasobject:
+        texts = fastrec.Bytes.from_list(function(list(fastrec.Bytes(x.data, x.offsets))))
+        return fastrec.Bytes(texts.data, texts.offsets, x.shape)
     array = as_array(x)
     result = np.empty(array.size, numpy)
     result[:] = function(array.reshape(-1).tolist())
@@ -53,7 +56,7 @@ def mapped(
     name: str,
     function: Callable[..., Any],
     dtype: Any = string,
-    many: Callable[..., Array | None] | None = None,
+    many: Callable[..., Array | fastrec.Bytes | None] | None = None,
 ) -> Op:
     """A function of each string.
 
@@ -72,7 +75,7 @@ def mapped(
     def kernel(x: Any, **attributes: Any) -> Any:
         at_once = None if many is None or type(x) is bytes else many(x, **attributes)
         if at_once is not None:
-            return at_once.reshape(x.shape)
+            return at_once if isinstance(at_once, fastrec.Bytes) else at_once.reshape(x.shape)
         one = functools.partial(function, **attributes) if attributes else function
         numpy = attributes.get("out_type", wanted).numpy
         return _each(x, lambda texts: [one(text) for text in texts], numpy)
@@ -93,6 +96,17 @@ def _cased(plain: Callable[[bytes], bytes], wide: Callable[[str], str]) -> Calla
         if encoding != "utf-8":
             raise invalid(f"only utf-8 or '' (no encoding) is supported, received {encoding}")
         return wide(value.decode("utf-8", "replace")).encode()
+
+    return change
+
+
+def _many_cased(plain: Callable[[bytes], bytes]) -> Callable[..., fastrec.Bytes | None]:
+    def change(x: Any, *, encoding: str) -> fastrec.Bytes | None:
+        if encoding or not isinstance(x, fastrec.Bytes):
+            return None
+        begin, end = int(x.offsets[0]), int(x.offsets[-1])
+        data = np.frombuffer(plain(x.data[begin:end].tobytes()), np.uint8)
+        return fastrec.Bytes(data, x.offsets - begin, x.shape)
 
     return change
 
@@ -132,6 +146,7 @@ def _decoded(value: bytes) -> bytes:
 def _matched(name: str, function: Callable[..., list[Any]], dtype: Any) -> Op:
     """An operation of a list of strings by patterns, which are attributes or further inputs."""
     wanted = as_dtype(dtype)
+    changes = wanted is string  # and leaves strings that do not match as they are
 
     def kernel(x: Any, *patterns: Any, **attributes: Any) -> Any:
         texts = [as_array(each) for each in patterns]
@@ -139,6 +154,10 @@ def _matched(name: str, function: Callable[..., list[Any]], dtype: Any) -> Op:
             if text.ndim:
                 raise invalid(f"{what} must be scalar, but received {in_messages(text.shape)}")
         given = [text.item() for text in texts]
+        if changes and isinstance(x, fastrec.Bytes):
+            data = x.data[x.offsets[0] : x.offsets[-1]]
+            if not compiled(given[0]).may_match(data.tobytes()):
+                return x
         return _each(x, lambda rows: function(rows, *given, **attributes), wanted.numpy)
 
     def block(_: int, x: Block, *patterns: Block, **attributes: Any) -> Any:
@@ -160,8 +179,8 @@ def _full_matches(texts: list[bytes], pattern: bytes) -> list[bool]:
     return compiled(pattern).full_matches(texts)
 
 
-LOWER = mapped("StringLower", _cased(bytes.lower, str.lower))
-UPPER = mapped("StringUpper", _cased(bytes.upper, str.upper))
+LOWER = mapped("StringLower", _cased(bytes.lower, str.lower), many=_many_cased(bytes.lower))
+UPPER = mapped("StringUpper", _cased(bytes.upper, str.upper), many=_many_cased(bytes.upper))
 STRIP = mapped("StringStrip", lambda value: value.strip(SPACE))
 LENGTH = mapped("StringLength", _length, "int32", _many_lengths)
 ENCODE_BASE64 = mapped("EncodeBase64", _encoded)

@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Text in columns: rows cut into fields, letters changed, patterns replaced, as one by one."""
+
+from __future__ import annotations
+
+import random
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import fastrec.compat.v2 as tf
+from fastrec import Bytes, _core
+from fastrec.compat._tf.data import csv
+from fastrec.compat._tf.kernels.csv import Field, fields_of, read_lines
+
+ROWS = [b"a,b,c\n", b'"x,""y",,"z\n"\r\n', b",,\n", b'p,"q",r\r', b'"",\xc3\xa4,"\r"\n']
+WRONG = [b'a"b,c,d\n', b'"a"b,c,d\n', b"e,f\n", b"g,h,i,j\n"]
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_rows_of_files_are_cut_natively_as_one_by_one(
+    seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    draw = random.Random(seed)
+    rows = [draw.choice(ROWS if seed % 2 else [*ROWS, *WRONG]) for _ in range(300)]
+    path = tmp_path / "rows.csv"
+    path.write_bytes(b"one,two,three\n" + b"".join(rows) + b"last,row")
+    monkeypatch.setattr(csv, "_CHUNK", draw.choice([7, 50, 1000]))
+
+    def found(options: dict[str, Any]) -> list[Any]:
+        defaults = [[""], ["none"], ["none"]]
+        dataset = tf.data.experimental.CsvDataset(str(path), defaults, header=True, **options)
+        values = iter(dataset)
+        outcome: list[Any] = []
+        while len(outcome) < 2000:
+            try:
+                outcome.append([column.numpy() for column in next(values)])
+            except StopIteration:
+                return outcome
+            except tf.errors.InvalidArgumentError as error:
+                outcome.append(error.message)
+        raise AssertionError("no end")
+
+    for options in ({}, {"na_value": "b"}, {"use_quote_delim": False}, {"field_delim": "a"}):
+        quick = found(options)
+        with monkeypatch.context() as patch:
+            patch.setattr(csv._Rows, "_plain", lambda self: None)
+            assert quick == found(options)
+
+
+@pytest.mark.parametrize("quoted", [True, False])
+def test_lines_are_cut_natively_as_one_by_one(quoted: bool) -> None:
+    draw = random.Random(5)
+    fields = [Field(np.dtype(object), b""), Field(np.dtype(object), b"none")] * 2
+    for turn in range(400):
+        lines = [
+            b",".join(draw.choices([b"", b"a", b'"b"', b'"c,""d"', b"NA", b'"\n"'], k=4))
+            for _ in range(draw.randrange(1, 5))
+        ]
+        lines += draw.choices([b'x"y', b"", b"a,b,c,d\n", b"\na,b,c,d", b'"a"b,c,d,e'], k=turn % 2)
+        try:
+            rows = [fields_of(line, b",", quoted) for line in lines]
+            wrong = any(len(row) != 4 for row in rows)
+        except tf.errors.InvalidArgumentError:
+            wrong = True
+        if wrong:
+            with pytest.raises(tf.errors.InvalidArgumentError):
+                read_lines(Bytes.from_list(lines), fields, b",", quoted, b"NA", None)
+            continue
+        columns = read_lines(Bytes.from_list(lines), fields, b",", quoted, b"NA", None)
+        for number, texts in enumerate(zip(*rows, strict=True)):
+            default = (b"", b"none")[number % 2]
+            expected = [default if text in (b"", b"NA") else text for text in texts]
+            assert list(columns[number]) == expected
+
+
+def test_rows_that_are_cut_have_a_delimiter_of_their_own() -> None:
+    with pytest.raises(ValueError, match="must not be a quote"):
+        _core.cut_csv(np.zeros(1, np.uint8), np.array([0, 1]), 10, True, False)
+
+
+def test_patterns_that_match_nowhere_leave_strings_as_they_are() -> None:
+    texts = ["a b", "", "cd", "[x"]
+    for pattern in (" ", "^c", "d$", r"\bb", "[^a]", r"\[^x", "z", "zz|y", "\u00e4", "bc"):
+        dataset = tf.data.Dataset.from_tensor_slices(texts).batch(4)
+        (batch,) = dataset.map(lambda x, p=pattern: tf.strings.regex_replace(x, p, "-"))
+        known = re.compile(pattern)
+        assert batch.numpy().tolist() == [known.sub("-", text).encode() for text in texts]
+
+
+def test_letters_of_columns_are_changed_at_once() -> None:
+    texts = [b"aB", b"", b"\xc3\x84z"]
+    dataset = tf.data.Dataset.from_tensor_slices(texts).map(lambda x: x + "Q").batch(3)
+    (low,) = dataset.map(tf.strings.lower)
+    (up,) = dataset.map(tf.strings.upper)
+    assert low.numpy().tolist() == [b"abq", b"q", b"\xc3\x84zq"]
+    assert up.numpy().tolist() == [b"ABQ", b"Q", b"\xc3\x84ZQ"]
