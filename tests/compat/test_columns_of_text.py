@@ -82,19 +82,36 @@ def test_rows_that_are_cut_have_a_delimiter_of_their_own() -> None:
         _core.cut_csv(np.zeros(1, np.uint8), np.array([0, 1]), 10, True, False)
 
 
-def test_patterns_that_match_nowhere_leave_strings_as_they_are() -> None:
-    texts = ["a b", "", "cd", "[x"]
-    for pattern in (" ", "^c", "d$", r"\bb", "[^a]", r"\[^x", "z", "zz|y", "\u00e4", "bc"):
-        dataset = tf.data.Dataset.from_tensor_slices(texts).batch(4)
-        (batch,) = dataset.map(lambda x, p=pattern: tf.strings.regex_replace(x, p, "-"))
-        known = re.compile(pattern)
-        assert batch.numpy().tolist() == [known.sub("-", text).encode() for text in texts]
+@pytest.fixture
+def lines(tmp_path: Path) -> list[str]:
+    texts = ["aB d", "", "c\u00c4z", "[x", "ab"]
+    (tmp_path / "lines.txt").write_text("\n".join(texts) + "\n", "utf-8")
+    return texts
 
 
-def test_letters_of_columns_are_changed_at_once() -> None:
-    texts = [b"aB", b"", b"\xc3\x84z"]
-    dataset = tf.data.Dataset.from_tensor_slices(texts).map(lambda x: x + "Q").batch(3)
-    (low,) = dataset.map(tf.strings.lower)
-    (up,) = dataset.map(tf.strings.upper)
-    assert low.numpy().tolist() == [b"abq", b"q", b"\xc3\x84zq"]
-    assert up.numpy().tolist() == [b"ABQ", b"Q", b"\xc3\x84ZQ"]
+@pytest.mark.parametrize(
+    "pattern", [" ", "^c", "d$", "\\bd", "[^aB]", "\\[^x", "z", "zz|y", "Ä", "ba", "q", "[^q]q"]
+)
+@pytest.mark.parametrize("known", [True, False])
+def test_patterns_leave_strings_that_do_not_match_as_they_are(
+    pattern: str, known: bool, lines: list[str], tmp_path: Path
+) -> None:
+    dataset = tf.data.TextLineDataset(str(tmp_path / "lines.txt")).batch(3)
+
+    def changed(batch: Any) -> Any:
+        given = pattern if known else tf.constant(pattern)
+        return batch, tf.strings.regex_replace(batch, given, "-")
+
+    for texts, found in dataset.map(changed):
+        expected = [re.sub(pattern, "-", text.decode()).encode() for text in texts.numpy()]
+        assert found.numpy().tolist() == expected
+
+
+def test_letters_of_columns_are_changed_at_once(lines: list[str], tmp_path: Path) -> None:
+    dataset = tf.data.TextLineDataset(str(tmp_path / "lines.txt")).batch(3).skip(1)
+    for change, one in ((tf.strings.lower, bytes.lower), (tf.strings.upper, bytes.upper)):
+        (found,) = dataset.map(change)
+        assert found.numpy().tolist() == [one(text.encode()) for text in lines[3:]]
+    for change, wide in ((tf.strings.lower, str.lower), (tf.strings.upper, str.upper)):
+        (found,) = dataset.map(lambda x, change=change: change(x, encoding="utf-8"))
+        assert found.numpy().tolist() == [wide(text).encode() for text in lines[3:]]

@@ -156,7 +156,8 @@ def _matched(name: str, function: Callable[..., list[Any]], dtype: Any) -> Op:
         given = [text.item() for text in texts]
         if changes and isinstance(x, fastrec.Bytes):
             data = x.data[x.offsets[0] : x.offsets[-1]]
-            if not compiled(given[0]).may_match(data.tobytes()):
+            pattern = given[0] if given else attributes["pattern"]
+            if not compiled(pattern).may_match(data.tobytes()):
                 return x
         return _each(x, lambda rows: function(rows, *given, **attributes), wanted.numpy)
 
