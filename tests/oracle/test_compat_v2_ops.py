@@ -268,6 +268,30 @@ def test_functions_of_floats_are_to_the_bit(tf: Any, name: str, rows: int) -> No
         assert not (different & ~(np.isnan(mine) & np.isnan(theirs))).any()
 
 
+@pytest.mark.parametrize("periodic", [True, False])
+@pytest.mark.parametrize("length", [1, 2, 255, 256])
+def test_sound_has_the_frequencies_that_tensorflow_finds(
+    tf: Any, length: int, periodic: bool
+) -> None:
+    sound = np.random.default_rng(length).normal(size=(3, 1000)).astype(np.float32)
+
+    def program(tf: Any) -> list[Any]:
+        signal = tf.signal
+        window = lambda n, dtype: signal.hamming_window(n, periodic, dtype)  # noqa: E731
+        found = [signal.hann_window(length, periodic), signal.frame(sound, length, 7, True, 3.0)]
+        found += [signal.stft(sound, length, 100, pad_end=periodic), signal.rfft(sound)]
+        found += [signal.stft(sound, length, 100, 300, window), signal.fft(sound)]
+        found += [signal.dct(sound), signal.dct(sound, norm="ortho"), signal.irfft(found[2], [6])]
+        found += [signal.mfccs_from_log_mel_spectrograms(sound)]
+        found += [signal.linear_to_mel_weight_matrix(80, 513, 16000, 80.0, 7600.0)]
+        return [each.numpy() for each in found]
+
+    for mine, theirs in zip(program(ours), program(tf), strict=True):
+        assert (mine.dtype, mine.shape) == (theirs.dtype, theirs.shape)
+        scale = np.abs(theirs).max(initial=1)
+        np.testing.assert_allclose(mine, theirs, rtol=0, atol=2e-5 * scale)
+
+
 def edges() -> list[str]:
     lines = Path(__file__).with_name("v2_expressions.txt").read_text().splitlines()
     return [line for line in lines if line and not line.startswith("#")]

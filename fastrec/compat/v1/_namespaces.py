@@ -96,5 +96,6 @@ MADE: dict[str, Callable[[], dict[str, Any]]] = {
     "queue": lambda: {name: getattr(queues, name) for name in queues.__all__},
     "random": _random,
     "raw_ops": lambda: {"Merge": control_flow_ops.merge, "Switch": control_flow_ops.switch},
+    "signal": dict,
     "strings": lambda: functions_of(strings),
 }

@@ -26,7 +26,7 @@ def found(where: str, name: str) -> Any:
     AttributeError
         When there is none.
     """
-    if not where and name in ("audio", "debugging", "raw_ops"):
+    if not where and name in ("audio", "debugging", "raw_ops", "signal"):
         return Names(found, name)
     if not where and name == "distribute":
         return Distribute("v2")

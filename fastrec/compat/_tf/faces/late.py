@@ -38,6 +38,7 @@ _TOPICS: dict[str, tuple[str, str, str]] = {
     "math": ("special", "Special", _IN_MATH),
     "nn": ("special", "Special", _IN_NN),
     "raw_ops": ("warps", "Warps", _IN_RAW_OPS),
+    "signal": ("signals", "Signals", ""),
     "strings": ("characters", "Characters", ""),
 }
 

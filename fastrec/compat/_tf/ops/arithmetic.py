@@ -514,11 +514,16 @@ def _tensordot(x: Array, y: Array, *, axes: Any) -> Array:
 
 
 def _tensordot_spec(specs: Sequence[Any], *_: Any, axes: Any) -> list[TypeSpec]:
-    ranks = [spec.shape.ndims for spec in specs]
-    if None in ranks:
+    one, other = (spec.shape.sizes for spec in specs)
+    if one is None or other is None:
         return [TensorSpec(None, specs[0].dtype)]
-    along = axes if isinstance(axes, int) else np.size(axes[0])
-    return [TensorSpec([None] * (sum(ranks) - 2 * along), specs[0].dtype)]
+    if isinstance(axes, int):
+        return [TensorSpec([*one[: len(one) - axes], *other[axes:]], specs[0].dtype)]
+    found = []
+    for sizes, along in zip((one, other), axes, strict=True):
+        gone = {at % len(sizes) for at in np.ravel(along).tolist()}
+        found += [size for at, size in enumerate(sizes) if at not in gone]
+    return [TensorSpec(found, specs[0].dtype)]
 
 
 TENSORDOT = Op("Tensordot", _tensordot, _tensordot_spec)
