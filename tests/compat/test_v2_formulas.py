@@ -100,6 +100,20 @@ def test_shapes_that_do_not_go_together_are_an_error_of_the_element() -> None:
         list(found)
 
 
+def test_numbers_and_vectors_are_calculated_so_too() -> None:
+    def function(x: Any, i: Any) -> Any:
+        scaled = (x - 0.5) / 2.0
+        weight = tf.cast(i, tf.float32) / 3.0 - 1.0
+        return scaled * weight + x, weight, tf.where(x > weight, x, -x)
+
+    data = tf.data.Dataset.from_tensor_slices((ROWS[:, 0, :, 0], np.arange(6)))
+    made = data.map(function)
+    assert isinstance(made._node, Map)
+    assert any("+" in node.op.name for node, _ in made._node.trace._columns)
+    compare(lambda: data.map(function))
+    compare(lambda: data.shuffle(3, seed=1).map(function).batch(4))
+
+
 def test_long_formulas_are_run() -> None:
     def function(x: Any) -> Any:
         for number in range(150):

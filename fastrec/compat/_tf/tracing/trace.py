@@ -102,25 +102,31 @@ class Trace:
         self._steps = self._fused = self._columns = _steps(self.nodes, self.outputs)
         self._late = _steps([], [])
         self._early: list[Node] = []
-        if self.is_large or any(spec.shape.ndims in (3, 4) for spec in specs):
-            self._fuse(specs)
+        self._fuse(specs)
 
     def _fuse(self, specs: Sequence[TypeSpec]) -> None:
-        """Make one of operations on images that follow each other."""
+        """Make one of operations that follow each other."""
         from .formulas import with_formulas
+
+        def steps(nodes: Sequence[Node]) -> list[tuple[Node, list[int]]]:
+            return _steps(with_formulas(nodes, self.outputs, specs, spec_of), self.outputs)
+
+        if not self.is_large and all(spec.shape.ndims not in (3, 4) for spec in specs):
+            if self.is_pure and len(self.nodes) > 1:
+                self._fused = self._columns = steps(self.nodes)
+            return
         from .fusing import Distortion, Pixels, fused  # which others do without
         from .raw_images import with_images
 
-        def steps(nodes: Sequence[Node], kind: type[Any]) -> list[tuple[Node, list[int]]]:
-            found = fused(nodes, self.outputs, specs, spec_of, kind)
-            return _steps(with_formulas(found, self.outputs, specs, spec_of), self.outputs)
+        def chained(nodes: Sequence[Node], kind: type[Any]) -> list[tuple[Node, list[int]]]:
+            return steps(fused(nodes, self.outputs, specs, spec_of, kind))
 
-        nodes = with_images(self.nodes, self.outputs)
-        self._columns = steps(nodes, Distortion)
+        self._columns = chained(with_images(self.nodes, self.outputs), Distortion)
         if self.is_pure:
-            self._fused = steps(self.nodes, Pixels)
+            self._fused = chained(self.nodes, Pixels)
         if self.is_large and self.is_pure:
-            self._late = steps(self._divide(nodes, specs), Pixels)
+            nodes = with_images(self.nodes, self.outputs)
+            self._late = chained(self._divide(nodes, specs), Pixels)
 
     def _find_draws(self, recording: Recording, needed: set[int]) -> None:
         """Tell apart what decides which of its parts draw."""
