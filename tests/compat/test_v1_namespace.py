@@ -175,6 +175,39 @@ def test_summaries_are_collected_and_say_nothing() -> None:
             writer.add_summary(session.run(merged), 1)
 
 
+def test_settings_have_the_types_that_they_began_with() -> None:
+    settings: Any = tf.contrib.training.HParams(rate=0.1, size=3, on=True, name="x", sides=[1, 2])
+    assert settings.parse("rate=1,size=7,on=false,sides=[4,5,6],name=a b") is settings
+    assert settings.values() == {
+        "rate": 1.0, "size": 7, "on": False, "name": "a b", "sides": [4, 5, 6],
+    }  # fmt: skip
+    assert type(settings.rate) is float
+    settings.parse_json('{"size": 2}').override_from_dict({"rate": 2})
+    assert (settings.size, settings.rate, settings.get("no", 5)) == (2, 2.0, 5)
+    settings.add_hparam("more", None)
+    settings.more = 3
+    assert "more" in settings
+    settings.del_hparam("more")
+    assert "more" not in settings
+    assert '"size": 2' in settings.to_json()
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("other=1", "Unknown hyperparameter: other"),
+        ("size=a", "Could not parse hparam 'size' of type 'int' from 'a'"),
+        ("size=1.5", "Could not parse hparam 'size'"),
+        ("on=2", "Could not parse hparam 'on'"),
+        ("size=[1]", "size has to be one value"),
+        ("size", "Malformed hyperparameter value: size"),
+    ],
+)
+def test_settings_of_other_types_are_refused(text: str, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        tf.contrib.training.HParams(size=3, on=True).parse(text)
+
+
 def test_labels_become_rows_with_a_one() -> None:
     with tf.Graph().as_default(), tf.Session() as session:
         rows = tf.contrib.slim.one_hot_encoding(tf.constant([2, 0]), 3)

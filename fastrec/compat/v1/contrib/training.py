@@ -18,9 +18,16 @@ from ..graph import name_scope
 from ..math_ops import math, reductions
 from ..queues import PaddingFIFOQueue
 from ..runners import QueueRunner, add_queue_runner
+from .hparams import HParams
 from .stratified import rejection_sample, stratified_sample
 
-__all__ = ["bucket", "bucket_by_sequence_length", "rejection_sample", "stratified_sample"]
+__all__ = [
+    "HParams",
+    "bucket",
+    "bucket_by_sequence_length",
+    "rejection_sample",
+    "stratified_sample",
+]
 
 
 def bucket(
