@@ -181,6 +181,22 @@ def test_checks_of_a_graph_are_made_when_it_runs() -> None:
                 session.run(found, {x: value})
 
 
+def test_checks_of_a_data_set_are_made_of_each_element() -> None:
+    def checked(x: Any) -> Any:
+        v2.debugging.assert_less(x, v2.constant(7, v2.int64), message="no")
+        v2.compat.v1.debugging.assert_positive(x + 1, data=[x])
+        return x * 2
+
+    passed = v2.data.Dataset.range(7).map(checked)
+    assert list(passed.as_numpy_iterator()) == [0, 2, 4, 6, 8, 10, 12]
+    found: list[int] = []
+    elements = v2.data.Dataset.range(20).map(checked)
+    text = r"assertion failed: \[no\] \[Condition x < y did not hold element-wise:\] .* \[7\]"
+    with pytest.raises(v2.errors.InvalidArgumentError, match=text):
+        found.extend(map(int, elements))
+    assert found == [0, 2, 4, 6, 8, 10, 12]
+
+
 @pytest.mark.parametrize("where", ["linalg", "audio", "bitwise", "nn", "debugging", "dtypes"])
 @pytest.mark.parametrize("tf", [v1, v2])
 def test_names_that_name_spaces_do_not_have_say_where_to_look(tf: Any, where: str) -> None:

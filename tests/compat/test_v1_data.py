@@ -204,6 +204,7 @@ def test_a_handle_chooses_the_iterator() -> None:
         ),
         (lambda: Dataset.zip((Dataset.range(2), Dataset.range(5, 9))), [(0, 5), (1, 6)]),
         (lambda: Dataset.range(5).shuffle(5, seed=1), [0, 4, 3, 1, 2]),
+        (lambda: tf.data.experimental.from_list([1, 2]), [1, 2]),
         (
             lambda: Dataset.range(6).apply(tf.contrib.data.batch_and_drop_remainder(4)),
             [[0, 1, 2, 3]],

@@ -81,12 +81,12 @@ def _before(message: str | None) -> str:
     return f"{message}.  " if message else ""
 
 
-def _name_of(tensor: Any) -> str:
-    return str(getattr(tensor, "name", "x:0"))
+def _name_of(tensor: Any, otherwise: str = "x") -> str:
+    return str(getattr(tensor, "name", f"{otherwise}:0"))
 
 
 def _named(what: str, tensor: Any) -> list[Any]:
-    return [f"{what} ({_name_of(tensor)}) = ", tensor]
+    return [f"{what} ({_name_of(tensor, what)}) = ", tensor]
 
 
 class Checks(Faces):
