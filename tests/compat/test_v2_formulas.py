@@ -114,10 +114,14 @@ def test_numbers_and_vectors_are_calculated_so_too() -> None:
     compare(lambda: data.shuffle(3, seed=1).map(function).batch(4))
 
 
-def test_long_formulas_are_run() -> None:
+def test_long_formulas_are_run_in_parts() -> None:
     def function(x: Any) -> Any:
+        one, other = x, x + 1.0
         for number in range(150):
-            x = x * 0.5 + float(number)
-        return x
+            one, other = other * 0.5 + float(number), one - other
+        return one
 
+    made = rows(8, 9, 3).map(function)
+    assert isinstance(made._node, Map)
+    assert 10 < len(made._node.trace._columns) < 40
     compare(lambda: rows(8, 9, 3).map(function))

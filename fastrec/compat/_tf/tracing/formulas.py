@@ -8,6 +8,7 @@ what others need is made. Each step rounds as it would by itself, so results are
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -43,6 +44,7 @@ _SQUARES = {"Square", "SquaredDifference"}
 _TRUTHS = {"LogicalAnd": "and", "LogicalOr": "or", "LogicalNot": "not"}
 _NAMES = {**_NUMBERS, **_TURNED, **_TRUTHS, "SelectV2": "select", "Cast": "number"}
 _MOST = 64  # registers
+_LONGEST = 30  # operations
 
 Reference = tuple[bool, Any]
 Steps = list[tuple[Any, ...]]
@@ -180,13 +182,13 @@ def _groups(
         sizes = node.specs[0].shape.sizes
         near = {s for s in slots if s in of_slot and of_slot[s][0].specs[0].shape.sizes == sizes}
         own = max([level.get(slot, 0) + (slot not in near) for slot in slots], default=0)
-        group = [node]
-        for slot in near:
-            if level[slot] == own and (other := of_slot[slot]) is not group:
-                group = [*other, *group]
-                of_slot.update((each.slots[0], group) for each in group)
+        joined = {id(of_slot[slot]): of_slot[slot] for slot in near if level[slot] == own}
+        group = [node, *itertools.chain.from_iterable(joined.values())]
+        if len(group) > _LONGEST:
+            own, group = own + 1, [node]
         group.sort(key=lambda each: each.slots)
-        level[node.slots[0]], of_slot[node.slots[0]] = own, group
+        level[node.slots[0]] = own
+        of_slot.update((each.slots[0], group) for each in group)
     users: dict[int, list[Node | None]] = {}
     for reference, user in [(ref, node) for node in nodes for ref in node.inputs] + [
         (ref, None) for ref in outputs
@@ -203,7 +205,8 @@ def _groups(
         outside = {id(each): each for each in others if each is not group}
         if len(outside) != 1 or (only := outside.popitem()[1]) is None:
             continue
-        if only[0].specs[0].shape.sizes == group[0].specs[0].shape.sizes:
+        alike = only[0].specs[0].shape.sizes == group[0].specs[0].shape.sizes
+        if alike and len(only) + len(group) <= _LONGEST:
             only.extend(group)
             only.sort(key=lambda each: each.slots)
             of_slot.update((each.slots[0], only) for each in group)
