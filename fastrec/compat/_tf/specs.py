@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from .dtypes import DType, as_dtype, int64
-from .tensor import Tensor, TensorShape
+from .structure import flatten
+from .tensor import Tensor, TensorShape, convert_to_tensor
 
 __all__ = [
     "DatasetSpec",
@@ -52,9 +53,49 @@ class TypeSpec:
         """The same of another shape."""
         return type(self)(shape, self._dtype)
 
+    def _kind(self) -> tuple[Any, ...]:
+        """What is the same in specs that differ in shapes."""
+        return type(self), self._dtype
+
     def is_compatible_with(self, value: Any) -> bool:
         """Whether a tensor, or another spec, is of this type and shape."""
-        return value.dtype == self._dtype and self._shape.is_compatible_with(value.shape)
+        spec = _spec_of(value)
+        return self._kind() == spec._kind() and self._shape.is_compatible_with(spec._shape)
+
+    def is_subtype_of(self, other: Any) -> bool:
+        """Whether all such values are of another spec, too."""
+        if not isinstance(other, TypeSpec) or self._kind() != other._kind():
+            return False
+        return common(self, other).shape.sizes == other.shape.sizes
+
+    def most_specific_common_supertype(self, others: Any) -> TypeSpec | None:
+        """The spec of what is like this or like one of some others; None where there is none."""
+        found = self
+        for other in others:
+            if not isinstance(other, TypeSpec) or found._kind() != other._kind():
+                return None
+            if getattr(found, "name", None) != getattr(other, "name", None):
+                return None
+            found = common(found, other)
+        return found
+
+    def most_specific_compatible_type(self, other: TypeSpec) -> TypeSpec:
+        """The spec of what is like this or like another.
+
+        Raises
+        ------
+        ValueError
+            When there is none.
+        """
+        found = self.most_specific_common_supertype([other])
+        if found is None:
+            raise ValueError(f"No TypeSpec is compatible with both {self} and {other}")
+        return found
+
+    @classmethod
+    def from_value(cls, value: Any) -> TypeSpec:
+        """Spec of a value."""
+        return _spec_of(value)
 
     def _key(self) -> tuple[Any, ...]:
         return type(self), self._shape.sizes, self._dtype
@@ -84,6 +125,11 @@ class TensorSpec(TypeSpec):
     def from_tensor(cls, tensor: Tensor, name: str | None = None) -> TensorSpec:
         """Spec of `tensor`."""
         return cls(tensor.shape, tensor.dtype, name)
+
+    @classmethod
+    def from_spec(cls, spec: Any, name: str | None = None) -> TensorSpec:
+        """Another spec, by another name."""
+        return cls(spec.shape, spec.dtype, name or spec.name)
 
     def __repr__(self) -> str:
         return f"TensorSpec(shape={self.shape}, dtype={self.dtype!r}, name={self.name!r})"
@@ -131,6 +177,13 @@ class DatasetSpec:
         """Spec of a data set."""
         return DatasetSpec(value.element_spec)
 
+    def is_compatible_with(self, value: Any) -> bool:
+        """Whether a data set, or another spec, has such elements."""
+        spec = value if isinstance(value, DatasetSpec) else self.from_value(value)
+        (one, own), (other, theirs) = flatten(self.element_spec), flatten(spec.element_spec)
+        pairs = zip(own, theirs, strict=False)
+        return one == other and all(mine.is_compatible_with(each) for mine, each in pairs)
+
     def __eq__(self, other: object) -> bool:
         return (
             isinstance(other, DatasetSpec)
@@ -177,6 +230,9 @@ class RaggedTensorSpec(TypeSpec):
 
     def reshaped(self, shape: Any) -> TypeSpec:
         return RaggedTensorSpec(shape, self.dtype, self.ragged_rank, self.row_splits_dtype)
+
+    def _kind(self) -> tuple[Any, ...]:
+        return (*super()._kind(), self.ragged_rank, self.row_splits_dtype)
 
     def _key(self) -> tuple[Any, ...]:
         return (*super()._key(), self.ragged_rank, self.row_splits_dtype)
@@ -232,6 +288,16 @@ class TensorArraySpec(TypeSpec):
             f"TensorArraySpec({self.element_shape!r}, {self.dtype!r}, {self.dynamic_size}, "
             f"{self.infer_shape})"
         )
+
+
+def _spec_of(value: Any) -> TypeSpec:
+    if isinstance(value, TypeSpec):
+        return value
+    if hasattr(value, "_spec"):
+        found: TypeSpec = value._spec
+        return found
+    tensor = convert_to_tensor(value)
+    return TensorSpec(tensor.shape, tensor.dtype)
 
 
 def batched(spec: TypeSpec, size: int | None) -> TypeSpec:

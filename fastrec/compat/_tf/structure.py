@@ -7,6 +7,7 @@ A structure has `LEAF` where a value has a part. None is no part, and stands for
 from __future__ import annotations
 
 import enum
+from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -20,6 +21,15 @@ class _Leaf(enum.Enum):
 
 
 LEAF = _Leaf.LEAF
+
+
+def _alike(value: Any, parts: Mapping[Any, Any]) -> dict[Any, Any]:
+    """A dict of the same class and order as another; a plain one for what is none."""
+    ordered = ((key, parts[key]) for key in value)
+    kind = type(value)
+    if kind is defaultdict:
+        return defaultdict(value.default_factory, ordered)
+    return kind(ordered) if kind is OrderedDict else dict(ordered)
 
 
 def _is_named(value: Any) -> bool:
@@ -53,7 +63,7 @@ def flatten(value: Any, lists: bool = False, nones: bool = False) -> tuple[Any, 
         except TypeError:
             keys = list(value)
         inside = {key: inner(value[key]) for key in keys}
-        return {key: inside[key] for key in value}, leaves
+        return _alike(value, inside), leaves
     parts = [inner(each) for each in value]
     if _is_named(value):
         return type(value)(*parts), leaves
@@ -74,8 +84,7 @@ def pack(structure: Any, leaves: Sequence[Any], none: Any = None) -> Any:
                 keys = sorted(part)
             except TypeError:
                 keys = list(part)
-            found = {key: build(part[key]) for key in keys}
-            return {key: found[key] for key in part}
+            return _alike(part, {key: build(part[key]) for key in keys})
         if _is_named(part):
             return type(part)(*[build(each) for each in part])
         return tuple(build(each) for each in part)
@@ -89,7 +98,7 @@ def packer(structure: Any) -> Callable[[Sequence[Any]], Any]:
         return lambda leaves: leaves[0]
     if type(structure) is tuple and all(part is LEAF for part in structure):
         return tuple
-    if isinstance(structure, dict) and all(part is LEAF for part in structure.values()):
+    if type(structure) is dict and all(part is LEAF for part in structure.values()):
         keys = flatten({key: key for key in structure})[1]
         if keys == list(structure):
             return lambda leaves: dict(zip(keys, leaves, strict=True))

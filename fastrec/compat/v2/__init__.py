@@ -23,6 +23,7 @@ from .._tf.around import version as version
 from .._tf.composite import RaggedTensor as RaggedTensor
 from .._tf.composite import SparseTensor as SparseTensor
 from .._tf.dtypes import *
+from .._tf.specs import NoneTensorSpec as NoneTensorSpec
 from .._tf.specs import RaggedTensorSpec as RaggedTensorSpec
 from .._tf.specs import SparseTensorSpec as SparseTensorSpec
 from .._tf.specs import TensorArraySpec as TensorArraySpec
@@ -106,12 +107,11 @@ print = functions.print_
 __version__ = "2.21.0"  # whose names and results these are
 
 
-def type_spec_from_value(value: Any) -> TypeSpec:
+def type_spec_from_value(value: Any) -> Any:
     """Return the spec of a value."""
-    if hasattr(value, "_spec"):
-        found: TypeSpec = value._spec
-        return found
-    return TensorSpec.from_tensor(convert_to_tensor(value))
+    if isinstance(value, data.Dataset):
+        return data.DatasetSpec.from_value(value)
+    return TypeSpec.from_value(value)
 
 
 def __getattr__(name: str) -> Any:

@@ -152,7 +152,7 @@ def convert(image: Array, dtype: np.dtype[Any], saturate: bool = False) -> Array
         return image
     if source.kind in "iu" and dtype.kind in "iu":
         return _convert_whole(image, dtype, saturate)
-    if source.kind == "f" and dtype.kind == "f":
+    if source.kind in "fV" and dtype.kind in "fV":
         return image.astype(dtype)
     if source.kind in "iu":
         scale = np.asarray(1.0 / np.iinfo(source).max, dtype=dtype)

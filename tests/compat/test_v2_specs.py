@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Specs of elements, and the kinds of dicts that elements are."""
+
+from __future__ import annotations
+
+from collections import OrderedDict, defaultdict
+from typing import Any
+
+import numpy as np
+import pytest
+
+import fastrec.compat.v2 as tf
+
+ROWS, PAIR = tf.TensorSpec([None, 3]), tf.TensorSpec([2, 3])
+RAGGED = tf.RaggedTensorSpec([2, None], tf.int32)
+
+
+def test_the_spec_of_what_is_like_one_or_another_leaves_out_where_they_differ() -> None:
+    assert PAIR.most_specific_compatible_type(tf.TensorSpec([2, 4])) == tf.TensorSpec([2, None])
+    assert PAIR.most_specific_compatible_type(tf.TensorSpec([2])) == tf.TensorSpec(None)
+    wider = RAGGED.most_specific_compatible_type(tf.RaggedTensorSpec([3, None], tf.int32))
+    assert wider == tf.RaggedTensorSpec([None, None], tf.int32)
+    assert PAIR.most_specific_common_supertype([tf.TensorSpec([2, 3], tf.int32)]) is None
+    with pytest.raises(ValueError, match="No TypeSpec is compatible with both"):
+        PAIR.most_specific_compatible_type(RAGGED)
+
+
+def test_a_spec_tells_whether_a_value_is_of_it() -> None:
+    assert ROWS.is_compatible_with(tf.zeros([5, 3]))
+    assert not PAIR.is_compatible_with(np.zeros([5, 3], np.float32))
+    assert not tf.RaggedTensorSpec([2, None]).is_compatible_with(PAIR)
+    assert not RAGGED.is_compatible_with(
+        tf.RaggedTensorSpec([2, None], tf.int32, row_splits_dtype=tf.int32)
+    )
+    assert RAGGED.is_compatible_with(tf.ragged.constant([[1], [2, 3]]))
+    assert PAIR.is_subtype_of(ROWS)
+    assert not ROWS.is_subtype_of(PAIR)
+
+
+def test_a_spec_is_that_of_a_value_or_of_another_spec() -> None:
+    rows = tf.ragged.constant([[1], [2, 3]])
+    assert tf.RaggedTensorSpec.from_value(rows) == RAGGED
+    named = tf.TensorSpec.from_spec(PAIR, name="pair")
+    assert (named.name, named.shape.as_list()) == ("pair", [2, 3])
+    numbers = tf.data.Dataset.range(3)
+    spec = tf.data.DatasetSpec(tf.TensorSpec([], tf.int64))
+    assert tf.type_spec_from_value(numbers) == spec
+    assert spec.is_compatible_with(numbers)
+    assert not spec.is_compatible_with(numbers.batch(2))
+
+
+@pytest.mark.parametrize("kind", [OrderedDict, lambda parts: defaultdict(list, parts)])
+def test_an_element_is_a_dict_of_the_kind_that_a_function_gives(kind: Any) -> None:
+    elements = tf.data.Dataset.range(4).map(lambda x: kind({"b": x, "a": {"c": x}}))
+    for each in (elements, elements.batch(2), elements.map(lambda found: found)):
+        first = next(iter(each))
+        assert type(first) is type(each.element_spec) is type(kind({}))
+        assert (list(first), type(first["a"])) == (["b", "a"], dict)
+
+
+def test_images_are_scaled_to_halves_of_the_range_of_floats() -> None:
+    pytest.importorskip("ml_dtypes")
+    numbers = tf.data.Dataset.range(3).map(lambda x: tf.cast(x, tf.float32)[None, None, None] / 3)
+    found = numbers.map(lambda image: tf.image.convert_image_dtype(image, tf.bfloat16))
+    assert [float(tf.cast(x, tf.float32)[0, 0, 0]) for x in found] == [0.0, 0.333984375, 0.66796875]
