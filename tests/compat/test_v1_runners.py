@@ -18,6 +18,7 @@ import pytest
 from waiting import until
 
 import fastrec.compat.v1 as tf
+from fastrec.compat.v1 import lowering
 from fastrec.compat.v1.graph import create_op
 
 
@@ -321,3 +322,49 @@ def test_the_interpreter_ends_with_runners_that_nobody_stopped(
         tmp_path,
     )
     assert said == "2\n"
+
+
+@pytest.mark.parametrize("from_row", [None, 90])
+def test_rows_come_in_blocks_until_one_takes_a_side_with_effects(
+    from_row: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[int] = []
+    blocks: list[int] = []
+    real = lowering.BlockPlan._columns
+
+    def counted(self: Any, step: Any, taken: Any, count: int) -> Any:
+        blocks.append(count)
+        return real(self, step, taken, count)
+
+    monkeypatch.setattr(lowering.BlockPlan, "_columns", counted)
+
+    def noted(value: Any) -> Any:
+        seen.append(int(value))
+        return np.int32(-value)
+
+    def run(lowered: bool) -> Any:
+        before = lowering.set_lowering(lowered)
+        try:
+            with tf.Graph().as_default():
+                source, queue = (
+                    tf.FIFOQueue(200, tf.int32, [[]]),
+                    tf.FIFOQueue(200, tf.float32, [[]]),
+                )
+                put, close = source.enqueue_many([list(range(150))]), source.close()
+                row = source.dequeue()
+                told = row >= (999 if from_row is None else from_row)
+                row = tf.cond(told, lambda: tf.py_func(noted, [row], tf.int32), lambda: row)
+                drawn = tf.cast(row, tf.float32) + tf.random_uniform([], seed=3)
+                runner = tf.train.QueueRunner(queue, [queue.enqueue(drawn)])
+                with tf.Session() as session:
+                    session.run(put)
+                    session.run(close)
+                    for thread in runner.create_threads(session, start=True):
+                        thread.join()
+                    return session.run(queue.dequeue_many(150))
+        finally:
+            lowering.set_lowering(before)
+
+    assert run(False).tolist() == run(True).tolist()
+    assert seen == ([] if from_row is None else [*range(from_row, 150)] * 2)
+    assert sum(blocks) == 150 if from_row is None else max(blocks) > 1

@@ -42,7 +42,16 @@ from .constants import convert_to_tensor as as_graph_tensor
 from .constants import of_array, placeholder
 from .graph import FunctionGraph, get_default_graph
 
-__all__ = ["GraphFunction", "Way", "captured_values", "dependent", "drawing", "emit"]
+__all__ = [
+    "Effects",
+    "GraphFunction",
+    "Way",
+    "captured_values",
+    "dependent",
+    "drawing",
+    "emit",
+    "is_avoidable",
+]
 
 #: Besides draws, stateful operations that may be run for many records before the next one is.
 _INDEPENDENT = ("Assert", "LoopVariable", "MapElement", "NoOp", "ReadFile")
@@ -69,11 +78,18 @@ class Way(NamedTuple):
         Of an operation that draws: gives the state that the first draw of a block begins with.
     names_errors : bool
         Whether errors say which operation has raised them.
+    refuses : bool
+        Whether elements that come to a part of a choice with effects are refused.
     """
 
     step: Callable[[], Any]
     start: Callable[[Operation], Philox]
     names_errors: bool
+    refuses: bool = False
+
+
+class Effects(Exception):
+    """An element comes to an operation that each element may see the effects of."""
 
 
 _OF_DATA_SET = Way(_step, first_state, True)
@@ -90,6 +106,18 @@ def _within(ops: Iterable[Operation]) -> Iterator[Operation]:
 def dependent(op: Operation) -> Operation | None:
     """The part of it that may not be run for many records before the next operation is."""
     return next((each for each in _within([op]) if not _independent(each)), None)
+
+
+def is_avoidable(op: Operation) -> bool:
+    """Whether it is dependent by parts of a choice alone, where nothing but their values counts."""
+    inside = list(_within([op]))[1:]
+    controls = {each for one in inside for each in one.control_inputs}
+    needed_for_values = all(_independent(e) or (e.outputs and e not in controls) for e in inside)
+    return _is_choice(op) and not op.blocking and needed_for_values
+
+
+def _is_choice(op: Operation) -> bool:
+    return op.type == "Cond" and op.inputs[0].shape.ndims == 0
 
 
 def _independent(op: Operation) -> bool:
@@ -300,6 +328,8 @@ def emit(op: Operation, values: dict[Tensor, Any], way: Way, depth: int = 0) -> 
         made = _drawn(op, op.row, inputs, call, way)
     elif isinstance(call, _calls.Recording) and (found := _of_parts(op, values, way)) is not None:
         made = tuple(found)
+    elif isinstance(call, _calls.Recording) and way.refuses and dependent(op) is not None:
+        made = call.add(_refused(op), [_calls.raw_of(value) for value in inputs], {})
     elif known and isinstance(call, _calls.Recording) and (op.stateful or op.blocking):
         made = call.add(_as_op(op, way), [_calls.raw_of(value) for value in inputs], {})
     elif known:
@@ -310,6 +340,16 @@ def emit(op: Operation, values: dict[Tensor, Any], way: Way, depth: int = 0) -> 
         made = _calls.run(_as_op(op, way), inputs, **shown)
     outputs = made if isinstance(made, tuple) else (made,)
     values.update(zip(op.outputs, outputs, strict=False))
+
+
+def _refused(op: Operation) -> Op:
+    def kernel(*_: Any, **__: Any) -> Any:
+        raise Effects(op.name)
+
+    def infer(*_: Any, **__: Any) -> list[TypeSpec]:
+        return [TensorSpec(out.shape.sizes, out.dtype) for out in op.outputs]
+
+    return Op(op.type, kernel, infer)
 
 
 def _of_parts(op: Operation, values: dict[Tensor, Any], way: Way) -> list[Any] | None:
@@ -323,7 +363,7 @@ def _of_parts(op: Operation, values: dict[Tensor, Any], way: Way) -> list[Any] |
 
     parts = [functools.partial(made, part) for part in op.inner]
     try:
-        if op.type == "Cond" and op.inputs[0].shape.ndims == 0:
+        if _is_choice(op):
             found: list[Any] = chosen(values[op.inputs[0]], parts, {1: 0})
         elif op.type == "Map":
             count = len(op.inner[0].arguments)

@@ -31,7 +31,7 @@ from .._tf.tensor import as_array
 from .._tf.tracing.recording import Recording, Unfit, calling
 from .._tf.tracing.trace import Trace
 from ._draws import state_of
-from ._functions import Way, dependent, drawing, emit
+from ._functions import Effects, Way, dependent, drawing, emit, is_avoidable
 from ._nodes import Operation, Tensor
 from ._plan import needed, raised
 from ._queueing import Queue
@@ -130,13 +130,13 @@ class BlockPlan:
         self._seconds: float | None = None  # what is done for one record takes
 
     def _traced(self, code: Sequence[Operation], answers: Any = None) -> Trace:
-        way = Way(lambda: self._step, lambda op: state_of(op, self._step), False)
+        way = Way(lambda: self._step, lambda op: state_of(op, self._step), False, True)
         specs = [TensorSpec(tensor.shape, tensor.dtype) for tensor in self.outputs]
         recording = Recording(specs, answers)
         values: dict[Tensor, Any] = dict(zip(self.outputs, recording.inputs, strict=True))
         with calling(recording), np.errstate(all="ignore"):
             for op in code:
-                if (cause := dependent(op)) is not None:
+                if (cause := dependent(op)) is not None and not is_avoidable(op):
                     raise _NotLowered(f"{cause.type} has effects that each record may see", cause)
                 try:
                     emit(op, values, way)
@@ -253,10 +253,17 @@ def enqueuer(sess: Any, op: Any) -> Callable[[], Any]:
         return plain
     one = sess.make_callable(op, feed_list=plan.outputs)
 
+    alone = False
+
     def step() -> None:
+        nonlocal alone
+        if alone:
+            plain()
+            return
         try:
             sess.execute(plan, [], 0)
-        except _Again:
+        except _Again as again:
+            alone = isinstance(again.__cause__, Effects)
             _one_by_one(plan.source, one)
 
     return step
