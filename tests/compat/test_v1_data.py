@@ -13,7 +13,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+import fastrec
 import fastrec.compat.v1 as tf
+from fastrec.compat._tf.data.pipeline import set_lowering
 
 Dataset = tf.data.Dataset
 
@@ -72,6 +74,37 @@ def test_records_are_parsed_padded_and_repeated(files: list[str]) -> None:
     assert [len(x) for x, _ in batches] == [4, 4, 4, 3] * 2
     assert batches[1][0].tolist() == [8.0, 20.0, 22.0, 24.0]
     assert batches[0][1].tolist()[3] == [0.5, 0.5, 0.5]
+
+
+@pytest.mark.parametrize("again", [True, False])
+def test_sparse_values_stay_in_columns(
+    again: bool, files: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def change(_: Any, found: Any) -> Any:
+        return found, tf.SparseTensor(found.indices, found.values * 2.0, found.dense_shape)
+
+    def batches() -> Any:
+        dataset = tf.data.TFRecordDataset(files).map(parse)
+        dataset = dataset.map(change) if again else dataset
+        return run_all(dataset.shuffle(5, seed=3).batch(4))
+
+    before = set_lowering(False)
+    one_by_one = batches()
+    set_lowering(before)
+    made: list[Any] = []
+    inner = fastrec.Sparse.__init__
+
+    def counted(self: Any, *parts: Any) -> None:
+        made.append(parts)
+        inner(self, *parts)
+
+    monkeypatch.setattr(fastrec.Sparse, "__init__", counted)
+    found = batches()
+    assert len(made) <= 3 * len(found)  # none for each record
+    for ours, theirs in zip(found, one_by_one, strict=True):
+        for a, b in zip(ours, theirs, strict=True):
+            parts = zip(a, b, strict=True) if isinstance(a, tuple) else [(a, b)]
+            assert all(np.array_equal(x, y) for x, y in parts)
 
 
 def test_names_sizes_and_captured_tensors_are_fed(files: list[str]) -> None:

@@ -130,7 +130,11 @@ def _raw_block(spec: Any, parts: Sequence[Block]) -> Block | None:
     """A column of values of their tensors' columns; None where it is no plain one."""
     if not _is_composite(spec):
         return parts[0]
-    if isinstance(spec, RaggedTensorSpec) or not all(part.many for part in parts):
+    return None if isinstance(spec, RaggedTensorSpec) else _sparse_block(parts)
+
+
+def _sparse_block(parts: Sequence[Block]) -> Block | None:
+    if not all(part.many for part in parts):
         return None
     indices, rows, sizes = [part.value for part in parts]
     if isinstance(indices, _Indices) and indices.rows is rows and indices.sizes is sizes:
@@ -176,7 +180,7 @@ def _columns_of(specs: Sequence[TypeSpec], columns: Sequence[Any]) -> tuple[Any,
     return tuple([part for spec, column in pairs for part in _column_parts(spec, column)])
 
 
-def _column_parts(spec: TypeSpec, column: Any) -> list[Any]:
+def _column_parts(spec: TypeSpec | None, column: Any) -> list[Any]:
     """Columns of the tensors that the values of a column consist of."""
     if isinstance(column, VarLen):
         indices = _Indices(column.rows)
@@ -499,16 +503,23 @@ def eager(value: Any, parts: Sequence[Any]) -> Any:
     return parts[0]
 
 
+def _parts_block(_: int, whole: Block) -> Any:
+    plain = whole.many and isinstance(whole.value, VarLen)
+    return tuple(_column_parts(None, whole.value)) if plain else None
+
+
 _TAKE = Op(
     "Parts",
     lambda raw: tuple(parts_of(raw)),
     lambda specs, _: [TensorSpec(shape, dtype) for dtype, shape in specs_of(specs[0])],
+    _parts_block,
 )
+_MAKE_SPARSE = of_sparse.MAKE.but(block=lambda _, *parts: _sparse_block(parts))
 
 
 def make_op(value: SparseTensor | RaggedTensor) -> Op:
     """The operation of a data set that puts together what is like `value`."""
-    return of_sparse.MAKE if isinstance(value, SparseTensor) else of_ragged.MAKE
+    return _MAKE_SPARSE if isinstance(value, SparseTensor) else of_ragged.MAKE
 
 
 def take_op() -> Op:
