@@ -102,6 +102,17 @@ def where_an_image_decides(pair: Any) -> Any:
     return [tf.cond(bright, lambda: tf.random_uniform([], seed=1), lambda: 2.0)]
 
 
+def merged(pair: Any) -> Any:
+    chosen = tf.random_uniform([], maxval=3, dtype=tf.int32, seed=2)
+    made = []
+    for number in range(3):
+        here = tf.equal(chosen, number)
+        side = tf.raw_ops.Switch(data=tf.cast(image(pair[1]), tf.float32), pred=here)[1]
+        drawn = tf.random_uniform([], maxval=tf.reduce_max(side) + 1.0, seed=number)
+        made.append(side * number + drawn)
+    return [tf.raw_ops.Merge(inputs=made)[0], chosen]
+
+
 def padded(pair: Any) -> Any:
     """Texts of all sizes, and images at several places, padded to one size."""
     flat = tf.decode_raw(parsed(pair[1], "text"), tf.uint8)
@@ -158,6 +169,7 @@ WAYS: dict[str, Build] = {
     "a branch by chance": either,
     "a branch of an image": where_an_image_decides,
     "a box by chance": boxed,
+    "one of several by chance": merged,
     "padded to one size": padded,
     "a loop as long as the record says": counted,
     "a function of each row": lambda pair: [

@@ -54,7 +54,7 @@ __all__ = [
 ]
 
 #: Besides draws, stateful operations that may be run for many records before the next one is.
-_INDEPENDENT = ("Assert", "LoopVariable", "MapElement", "NoOp", "ReadFile")
+_INDEPENDENT = ("Assert", "LoopVariable", "MapElement", "Merge", "NoOp", "ReadFile", "Switch")
 
 
 def captured_values() -> dict[Tensor, Any]:
