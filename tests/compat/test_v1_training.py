@@ -93,8 +93,8 @@ def test_arguments_that_cannot_be() -> None:
             training.bucket_by_sequence_length(number, [number], 1, [3, 3])
         with pytest.raises(ValueError, match="at least one tensor"):
             training.bucket([], number, 1, 1)
-        with pytest.raises(AttributeError, match=r"contrib\.training has no 'HParams'"):
-            _ = training.HParams
+        with pytest.raises(AttributeError, match=r"contrib\.training has no 'train'"):
+            _ = training.train
 
 
 @pytest.mark.parametrize("shares", [None, [0.9, 0.1]])

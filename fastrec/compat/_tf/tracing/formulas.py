@@ -162,7 +162,8 @@ class _Formula:
 
 
 def _kernel_of(node: Node, given: Sequence[Any]) -> Any:
-    return node.op.kernel(*given, **node.attributes)
+    found = node.op.kernel(*given, **node.attributes)
+    return found[0] if isinstance(found, tuple) else found
 
 
 def _groups(
