@@ -125,6 +125,17 @@ def test_statements_give_what_they_give_in_python(name: str) -> None:
     assert mapped(FUNCTIONS[name]) == of_python(FUNCTIONS[name])
 
 
+def test_functions_that_a_loop_keeps_see_its_last_values() -> None:
+    def function(x: Any) -> Any:
+        kept, others = [], []
+        for number in (1, 2, 3):
+            kept.append(lambda: x * number)  # noqa: B023
+            others.append(lambda number=number: x * number)
+        return kept[0]() if x > 2 else others[0]()
+
+    assert [int(x) for x in tf.data.Dataset.range(5).map(function)] == [0, 1, 2, 9, 12]
+
+
 def test_numbers_and_lengths_of_python_are_those_of_tensors() -> None:
     def function(x: Any) -> Any:
         numbers = tf.range(x)

@@ -10,13 +10,13 @@ from __future__ import annotations
 import __future__
 
 import ast
-import copy
 import functools
 import itertools
-import linecache
 import types
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
+
+from .written import Unknown, arguments_of, copied, defined, source_of
 
 __all__ = ["RUNTIME", "converted_code"]
 
@@ -31,10 +31,6 @@ _REFUSED = (
 )  # fmt: skip
 _OWN_NAMES = {"super", "locals", "globals", "vars", "eval", "exec", "dir"}
 _MOST_NODES = 20_000  # of a function that is written anew
-
-
-class _Unknown(Exception):
-    """Raised for what is not written anew."""
 
 
 class _Ends(NamedTuple):
@@ -126,6 +122,25 @@ def _always_jumps(nodes: Sequence[ast.stmt]) -> bool:
     return isinstance(last, (ast.Return, ast.Raise, ast.Continue, ast.Break))
 
 
+def _keeps_variables(body: Sequence[ast.AST], names: Sequence[str]) -> bool:
+    """Whether functions that a loop makes, and keeps, would find other values of its variables."""
+    inner = list(_within(body, (ast.For, ast.While, ast.FunctionDef, ast.Lambda)))
+    calls = [node for node in inner if isinstance(node, ast.Call)]
+    done = {
+        id(value)
+        for call in calls
+        if getattr(call.func, "attr", "") != "append"
+        for value in [*call.args, *[each.value for each in call.keywords]]
+    }
+    for node in inner:
+        if isinstance(node, (ast.Lambda, ast.FunctionDef)) and id(node) not in done:
+            content = node.body if isinstance(node, ast.FunctionDef) else [node.body]
+            used = {each.id for each in _within(content, ()) if isinstance(each, ast.Name)}
+            if used.difference(arguments_of(node)).intersection(names):
+                return True
+    return False
+
+
 def _name(name: str, store: bool = False) -> ast.Name:
     return ast.Name(name, ast.Store() if store else ast.Load())
 
@@ -141,13 +156,6 @@ def _call(name: str, *arguments: ast.expr) -> ast.Call:
 
 def _parameters(names: Sequence[str]) -> ast.arguments:
     return ast.arguments([], [ast.arg(each) for each in names], None, [], [], None, [])
-
-
-def _defined(name: str, arguments: ast.arguments, body: list[ast.stmt]) -> ast.FunctionDef:
-    found = ast.FunctionDef(name, arguments, body, [], None)
-    if "type_params" in found._fields:
-        found.type_params = []  # type: ignore[attr-defined]
-    return found
 
 
 def _deferred(value: ast.expr) -> ast.Lambda:
@@ -218,7 +226,7 @@ class _Function:
                 return [*found, *self._last_if(node, rest, ends)]
             if isinstance(node, ast.With) and _jumps([node], ends.loops):
                 if not _always_jumps(node.body) and rest:
-                    raise _Unknown
+                    raise Unknown
                 node.items = [_Expressions().visit(each) for each in node.items]
                 node.body = self._block(node.body, ends, True)
                 return [*found, node]
@@ -235,14 +243,14 @@ class _Function:
             node.body = self._block(node.body, ends)
             return [node]
         if ends.loops and _jumps([node], True):
-            raise _Unknown
+            raise Unknown
         return [_Expressions().visit(node)]
 
     def _part(
         self, kind: str, names: Sequence[str], body: list[ast.stmt], node: ast.stmt
     ) -> ast.FunctionDef:
         name = f"_{kind}_{next(self._numbers)}"
-        return ast.copy_location(_defined(name, _parameters(names), body), node)
+        return ast.copy_location(defined(name, _parameters(names), body), node)
 
     def _assigned(self, nodes: Sequence[ast.AST]) -> list[str]:
         names = sorted(_stored(nodes))
@@ -272,7 +280,7 @@ class _Function:
     def _last_if(self, node: ast.If, rest: Sequence[ast.stmt], ends: _Ends) -> list[ast.stmt]:
         """One of which some ways end the function, or the body of the loop."""
         bodies = [
-            (body if _always_jumps(body) else [*body, *_copied(rest)], ends)
+            (body if _always_jumps(body) else [*body, *copied(rest)], ends)
             for body in (node.body, node.orelse)
         ]
         _, parts, arguments = self._sides(node, bodies)
@@ -281,6 +289,8 @@ class _Function:
     def _loop(self, node: ast.For | ast.While) -> list[ast.stmt]:
         targets = [node.target] if isinstance(node, ast.For) else []
         names = self._assigned([*targets, *node.body])
+        if _keeps_variables(node.body, names):
+            raise Unknown
         ends = _Ends(
             lambda broken: ast.Return(ast.Tuple([_tuple(names), ast.Constant(broken)], ast.Load())),
             True,
@@ -307,69 +317,6 @@ class _Function:
         return [*parts, ast.copy_location(done, node)]
 
 
-def _copied(nodes: Sequence[Any]) -> list[Any]:
-    return copy.deepcopy(list(nodes))
-
-
-@functools.lru_cache(maxsize=64)
-def _functions_of(filename: str) -> dict[int, list[Any]]:
-    """The functions of a file, by the lines on which they begin."""
-    found: dict[int, list[Any]] = {}
-    try:
-        tree = ast.parse("".join(linecache.getlines(filename)))
-    except SyntaxError:
-        return found
-    for node in ast.walk(tree):
-        if isinstance(node, (ast.FunctionDef, ast.Lambda)):
-            decorators = getattr(node, "decorator_list", [])
-            first = min([node.lineno, *[each.lineno for each in decorators]])
-            found.setdefault(first, []).append(node)
-    return found
-
-
-def _source(code: types.CodeType) -> ast.FunctionDef:
-    """The function that a code object was made of.
-
-    Raises
-    ------
-    _Unknown
-        When that is not known.
-    """
-    nodes = [
-        node
-        for node in _functions_of(code.co_filename).get(code.co_firstlineno, [])
-        if getattr(node, "name", "<lambda>") == code.co_name and _arguments(node) == _given(code)
-    ]
-    if len(nodes) > 1 and hasattr(code, "co_positions"):
-        nodes = [node for node in nodes if _holds(node, code)]
-    if len(nodes) != 1:
-        raise _Unknown
-    node: Any = _copied(nodes)[0]
-    if isinstance(node, ast.Lambda):
-        result = ast.copy_location(ast.Return(node.body), node)
-        node = ast.copy_location(_defined("_lambda", node.args, [result]), node)
-    found: ast.FunctionDef = node
-    return found
-
-
-def _arguments(node: Any) -> list[str]:
-    a = node.args
-    given = [*a.posonlyargs, *a.args, *a.kwonlyargs, *[x for x in (a.vararg, a.kwarg) if x]]
-    return [each.arg for each in given]
-
-
-def _given(code: types.CodeType) -> list[str]:
-    more = bool(code.co_flags & 4) + bool(code.co_flags & 8)
-    return list(code.co_varnames[: code.co_argcount + code.co_kwonlyargcount + more])
-
-
-def _holds(node: ast.Lambda, code: types.CodeType) -> bool:
-    """Whether all that a code object does is written within a function."""
-    begin, end = (node.lineno, node.col_offset), (node.end_lineno, node.end_col_offset)
-    places = [at for at in code.co_positions() if None not in at and at[3]]
-    return all(begin <= (at[0], at[2]) and (at[1], at[3]) <= end for at in places)
-
-
 @functools.lru_cache(maxsize=1024)
 def converted_code(code: types.CodeType) -> types.CodeType | None:
     """The code of a function that was written anew; None where it cannot be.
@@ -377,7 +324,7 @@ def converted_code(code: types.CodeType) -> types.CodeType | None:
     Its free variables are those of `code`, and :data:`RUNTIME`.
     """
     try:
-        node = _source(code)
+        node = source_of(code)
         inner = list(_within(node.body, ()))
         if any(isinstance(each, _REFUSED) for each in inner) or any(
             name in _OWN_NAMES or (name.startswith("__") and not name.endswith("__"))
@@ -388,13 +335,13 @@ def converted_code(code: types.CodeType) -> types.CodeType | None:
         node.decorator_list, node.returns = [], None
         node.args.defaults, node.args.kw_defaults = [], [None] * len(node.args.kwonlyargs)
         name = node.name
-        outer = _defined("_outer", _parameters([*code.co_freevars, RUNTIME]), [node])
+        outer = defined("_outer", _parameters([*code.co_freevars, RUNTIME]), [node])
         module = ast.fix_missing_locations(ast.Module([outer], []))
         if sum(1 for _ in ast.walk(module)) > _MOST_NODES:
             return None
         flags = code.co_flags & __future__.annotations.compiler_flag
         made = compile(module, code.co_filename, "exec", flags, dont_inherit=True)
-    except (_Unknown, SyntaxError, ValueError, RecursionError):
+    except (Unknown, SyntaxError, ValueError, RecursionError):
         return None
     return _code_within(_code_within(made, "_outer"), name)
 
