@@ -29,6 +29,8 @@ def shape_of(function: Callable[[Any], Any], data: Any = ROWS) -> Any:
         (lambda x: tf.zeros(tf.cast(tf.shape(x), tf.int64)[:1]), [1]),
         (lambda x: tf.zeros(tf.unstack(tf.shape(x))[:1]), [1]),
         (lambda x: tf.range(tf.shape(x)[0]), [1]),
+        (lambda x: tf.zeros(tf.shape(x)[0]), [1]),
+        (lambda x: tf.ones(tf.shape(x, tf.int64)[1]), [None]),
         (lambda x: tf.random.uniform([tf.shape(x)[0]]), [1]),
         (lambda x: tf.meshgrid(x[0], tf.range(3))[0], [3, None]),
         (lambda x: tf.meshgrid(x[0], tf.range(3), [1], indexing="ij")[0], [None, 3, 1]),

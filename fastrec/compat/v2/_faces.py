@@ -42,7 +42,9 @@ class _Arrays(Arrays):
     def _uniform(self, shape: Any, value: int, dtype: Any) -> Any:
         element = as_dtype(dtype)
         filler = bool(value) if element.is_bool else self._filler(value, element)
-        if isinstance(shape, (list, tuple)):  # sizes may have been calculated with fractions
+        if isinstance(shape, Tensor) and shape.shape.ndims == 0:
+            shape = [shape]
+        elif isinstance(shape, (list, tuple)):  # sizes may have been calculated with fractions
             floating = (isinstance(each, Tensor) and each.dtype.is_floating for each in shape)
             pairs = zip(shape, floating, strict=True)
             shape = [self._cast(each, int32) if cast else each for each, cast in pairs]
