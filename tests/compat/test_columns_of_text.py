@@ -115,3 +115,20 @@ def test_letters_of_columns_are_changed_at_once(lines: list[str], tmp_path: Path
     for change, wide in ((tf.strings.lower, str.lower), (tf.strings.upper, str.upper)):
         (found,) = dataset.map(lambda x, change=change: change(x, encoding="utf-8"))
         assert found.numpy().tolist() == [wide(text).encode() for text in lines[3:]]
+
+
+@pytest.mark.parametrize("splits", ["int32", "int64"])
+@pytest.mark.parametrize("shape", [None, [None, 2], [None, 5], [3, None], [5, None], [2, 3]])
+def test_rows_become_dense_as_in_plain_python(shape: Any, splits: str) -> None:
+    lists = [[1, 2], [], [3, 4, 5], [6]]
+    texts = [[b"%d" % n * n for n in row] for row in lists]
+    height, width = shape or [None, None]
+    height, width = height or len(lists), width or 3
+    for rows, filler in ((lists, 0), (lists, -1), (texts, b""), (texts, b"--")):
+        expected = [(row + [filler] * width)[:width] for row in rows]
+        expected = (expected + [[filler] * width] * height)[:height]
+        ragged = tf.ragged.constant([[], *rows], row_splits_dtype=splits)[1:]
+        assert ragged.to_tensor(filler, shape=shape).numpy().tolist() == expected
+        inner = tf.ragged.constant([rows, [], rows[:1]], row_splits_dtype=splits)
+        assert inner.to_tensor(filler).shape == [3, 4, 3]
+        assert inner.to_tensor(filler)[2, 0].numpy().tolist() == (rows[0] + [filler] * 3)[:3]

@@ -35,6 +35,7 @@ __all__ = [
     "common_size",
     "flat_values",
     "joined",
+    "padded_strings",
     "refilled",
     "rows_of",
     "shape_of",
@@ -251,6 +252,21 @@ def _joined_rows(columns: Sequence[Any]) -> fastrec.Ragged:
         splits.append(column.row_splits[1:] - begin + end)
         end += stop - begin
     return fastrec.Ragged(joined(values), np.concatenate(splits))
+
+
+def padded_strings(
+    strings: fastrec.Bytes, lengths: np.ndarray[Any, Any], width: int, filler: bytes
+) -> fastrec.Bytes:
+    """Rows of strings in one of `width` each; what they leave is in no need of memory if empty."""
+    ends = np.cumsum(lengths)
+    places = (ends - lengths)[:, np.newaxis] + np.arange(width)
+    if filler:
+        places[places >= ends[:, np.newaxis]] = len(strings)
+        found = joined([strings, fastrec.Bytes.from_list([filler])]).take(places.reshape(-1))
+        return fastrec.Bytes(found.data, found.offsets, places.shape)
+    places = np.minimum(places, ends[:, np.newaxis])
+    offsets = strings.offsets[np.append(places.reshape(-1), len(strings))]
+    return fastrec.Bytes(strings.data, offsets, places.shape)
 
 
 def batch_of(column: Any, component: int = 0, fused: bool = False) -> Any:

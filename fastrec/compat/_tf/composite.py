@@ -342,7 +342,7 @@ class RaggedMethods(Methods):
             default_value = b"" if dtype.name == "string" else np.zeros((), dtype.numpy)
         inputs = [self, self._tensor(default_value, dtype)]
         sizes = None if shape is None else TensorShape(shape).sizes
-        return self._call(of_ragged.TO_TENSOR, inputs, name, shape=sizes)
+        return self._call(of_rows.TO_TENSOR, inputs, name, shape=sizes)
 
     def to_sparse(self, name: str | None = None) -> Any:
         """The values, and where they are."""

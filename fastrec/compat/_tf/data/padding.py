@@ -14,7 +14,7 @@ from fastrec import _core
 from fastrec.columns import Arrays
 
 from .. import errors as _errors
-from ..columns import flat_values, joined, rows_of, rows_of_shapes, shapes_of
+from ..columns import flat_values, joined, padded_strings, rows_of, rows_of_shapes, shapes_of
 from ..specs import TensorSpec, TypeSpec
 from ..tensor import as_array
 from .batching import Grouped
@@ -87,7 +87,7 @@ def _padded(column: Any, shape: Any, padding: Any, spares: _core.Spares) -> Any:
         shapes, values = shapes_of(rows), flat_values(rows)
         sizes = _wanted(shapes, shape)
         if isinstance(values, fastrec.Bytes):
-            return _padded_strings(values, shapes[:, 0], sizes[0], padding or b"")
+            return padded_strings(values, shapes[:, 0], sizes[0], padding or b"")
         begins = rows.row_splits[:-1] - rows.row_splits[0]
         return _core.pad_rows(values, begins, shapes, sizes, padding or 0, spares)
     values = list(rows_of(column))
@@ -138,21 +138,6 @@ def _is_small(row: Any) -> bool:
         return len(row.shape) == 1
     known = isinstance(row, np.ndarray) and row.dtype != object
     return known and row.ndim > 0 and row.nbytes <= _SMALL
-
-
-def _padded_strings(
-    strings: fastrec.Bytes, lengths: np.ndarray[Any, Any], width: int, filler: bytes
-) -> fastrec.Bytes:
-    """Rows of strings in one of `width` each; what they leave is in no need of memory if empty."""
-    ends = np.cumsum(lengths)
-    places = (ends - lengths)[:, np.newaxis] + np.arange(width)
-    if filler:
-        places[places >= ends[:, np.newaxis]] = len(strings)
-        found = joined([strings, fastrec.Bytes.from_list([filler])]).take(places.reshape(-1))
-        return fastrec.Bytes(found.data, found.offsets, places.shape)
-    places = np.minimum(places, ends[:, np.newaxis])
-    offsets = strings.offsets[np.append(places.reshape(-1), len(strings))]
-    return fastrec.Bytes(strings.data, offsets, places.shape)
 
 
 def _wanted(shapes: np.ndarray[Any, Any], shape: Any) -> list[int]:

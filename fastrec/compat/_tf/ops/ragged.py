@@ -13,7 +13,6 @@ import fastrec
 from ..columns import arrays_of, flat_values
 from ..dtypes import DType, as_dtype
 from ..errors import InvalidArgumentError
-from ..shape import in_messages
 from ..specs import RaggedTensorSpec, SparseTensorSpec, TensorSpec, TypeSpec
 from ..tensor import as_array
 from . import Array, Block, Mismatch, Op, constant_of, invalid
@@ -31,7 +30,6 @@ __all__ = [
     "SEGMENT_IDS",
     "SPARSE_PARTS",
     "TO_SPARSE",
-    "TO_TENSOR",
     "VALUES",
     "WITH_FLAT_VALUES",
     "OutOfRows",
@@ -108,7 +106,9 @@ def depth_of(value: Any) -> int:
 
 
 def rank_of(value: Any) -> int:
-    return 1 + rank_of(value.values) if isinstance(value, Ragged) else as_array(value).ndim
+    if isinstance(value, (Ragged, fastrec.Bytes)):
+        return 1 + rank_of(value.values) if isinstance(value, Ragged) else len(value.shape)
+    return as_array(value).ndim
 
 
 # Specs.
@@ -464,55 +464,6 @@ FROM_SPARSE = Op(
         RaggedTensorSpec([(specs[0].shape.sizes or (None,))[0], None], specs[0].dtype, 1, dtype)
     ],
 )
-
-
-def _padded(ragged: Ragged, default: Any, *, shape: Sequence[int | None] | None) -> Array:
-    """The rows in one array, as long as the longest, or as `shape` says."""
-    filler = as_array(default)
-    sizes = list(shape) if shape else [None] * rank_of(ragged)
-    flat = as_array(ragged.flat_values)
-    if filler.ndim >= flat.ndim and filler.ndim:
-        raise invalid(
-            f"default_value.shape={in_messages(filler.shape)} and rt_input.flat_values.shape="
-            f"{in_messages(flat.shape)} are incompatible: default_value.rank = {filler.ndim}  must "
-            f"be less than rt_input.flat_values.rank = {flat.ndim}"
-        )
-    return _filled(ragged, filler[()], sizes)
-
-
-def _filled(value: Any, filler: Any, sizes: Sequence[int | None]) -> Array:
-    if not isinstance(value, Ragged):
-        array = as_array(value)
-        wanted = [n if size is None else size for size, n in zip(sizes, array.shape, strict=True)]
-        if wanted[1:] == list(array.shape[1:]):
-            return array
-        out = np.empty((len(array), *wanted[1:]), array.dtype)
-        out[...] = filler
-        both = tuple(slice(min(m, n)) for m, n in zip(out.shape, array.shape, strict=True))
-        out[both] = array[both]
-        return out
-    flat = _filled(value.values, filler, [None, *sizes[2:]])
-    lengths = value.row_lengths
-    width = int(lengths.max(initial=0)) if sizes[1] is None else sizes[1]
-    rows = len(lengths) if sizes[0] is None else sizes[0]
-    out = np.empty((rows, width, *flat.shape[1:]), flat.dtype)
-    out[...] = filler
-    taken = np.minimum(lengths, width)[:rows]
-    row = np.repeat(np.arange(len(taken)), taken)
-    place = np.arange(len(row)) - np.repeat(np.cumsum(taken) - taken, taken)
-    out[row, place] = flat[np.repeat(value.row_splits[:-1][:rows], taken) + place]
-    return out
-
-
-def _padded_spec(specs: Sequence[Any], _: Any, *, shape: Any) -> list[TypeSpec]:
-    sizes = specs[0].shape.sizes
-    if shape is not None:
-        known = sizes or [None] * len(shape)
-        sizes = [n if size is None else size for size, n in zip(shape, known, strict=True)]
-    return [TensorSpec(sizes, specs[0].dtype)]
-
-
-TO_TENSOR = Op("RaggedTensorToTensor", _padded, _padded_spec)
 
 
 def _bounds(value: Any) -> list[int]:
