@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -193,6 +194,17 @@ def test_sides_of_other_types_are_run_with_each_element() -> None:
     elements = tf.data.Dataset.range(4).map(lambda x: x if x > 2 else tf.cast(x, tf.int32))
     assert isinstance(elements._node, EagerMap)
     assert [int(x) for x in elements] == [0, 1, 2, 3]
+
+
+def test_a_function_whose_file_has_changed_since_is_run_as_it_was(tmp_path: Path) -> None:
+    path = tmp_path / "program.py"
+    source = "def function(x):\n    if x > 2:\n        x = x * 10\n    return x\n"
+    names: dict[str, Any] = {}
+    exec(compile(source, path, "exec"), names)
+    path.write_text(source.replace("10", "20"))
+    elements = tf.data.Dataset.range(5).map(names["function"])
+    assert isinstance(elements._node, EagerMap)
+    assert [int(x) for x in elements] == [0, 1, 2, 30, 40]
 
 
 def test_a_side_may_do_nothing_but_check() -> None:

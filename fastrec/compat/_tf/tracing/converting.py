@@ -7,7 +7,6 @@ assign, which :mod:`.statements` calls, or traces. What follows a ``return``, ``
 """
 
 from __future__ import annotations
-import __future__
 
 import ast
 import functools
@@ -16,7 +15,7 @@ import types
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from .written import Unknown, arguments_of, copied, defined, source_of
+from .written import Unknown, arguments_of, compiled, copied, defined, parameters, source_of
 
 __all__ = ["RUNTIME", "converted_code"]
 
@@ -154,12 +153,8 @@ def _call(name: str, *arguments: ast.expr) -> ast.Call:
     return ast.Call(function, list(arguments), [])
 
 
-def _parameters(names: Sequence[str]) -> ast.arguments:
-    return ast.arguments([], [ast.arg(each) for each in names], None, [], [], None, [])
-
-
 def _deferred(value: ast.expr) -> ast.Lambda:
-    return ast.Lambda(_parameters([]), value)
+    return ast.Lambda(parameters([]), value)
 
 
 class _Expressions(ast.NodeTransformer):
@@ -250,7 +245,7 @@ class _Function:
         self, kind: str, names: Sequence[str], body: list[ast.stmt], node: ast.stmt
     ) -> ast.FunctionDef:
         name = f"_{kind}_{next(self._numbers)}"
-        return ast.copy_location(defined(name, _parameters(names), body), node)
+        return ast.copy_location(defined(name, parameters(names), body), node)
 
     def _assigned(self, nodes: Sequence[ast.AST]) -> list[str]:
         names = sorted(_stored(nodes))
@@ -332,18 +327,11 @@ def converted_code(code: types.CodeType) -> types.CodeType | None:
         ):
             return None
         _Function(node)
-        node.decorator_list, node.returns = [], None
-        node.args.defaults, node.args.kw_defaults = [], [None] * len(node.args.kwonlyargs)
-        name = node.name
-        outer = defined("_outer", _parameters([*code.co_freevars, RUNTIME]), [node])
-        module = ast.fix_missing_locations(ast.Module([outer], []))
-        if sum(1 for _ in ast.walk(module)) > _MOST_NODES:
+        if sum(1 for _ in ast.walk(node)) > _MOST_NODES:
             return None
-        flags = code.co_flags & __future__.annotations.compiler_flag
-        made = compile(module, code.co_filename, "exec", flags, dont_inherit=True)
+        return compiled(node, node.name, [*code.co_freevars, RUNTIME], code)
     except (Unknown, SyntaxError, ValueError, RecursionError):
         return None
-    return _code_within(_code_within(made, "_outer"), name)
 
 
 def _names(nodes: Sequence[ast.AST]) -> Iterator[str]:
@@ -352,9 +340,3 @@ def _names(nodes: Sequence[ast.AST]) -> Iterator[str]:
             yield node.id
         elif isinstance(node, ast.Attribute):
             yield node.attr
-
-
-def _code_within(code: types.CodeType, name: str) -> types.CodeType:
-    return next(
-        each for each in code.co_consts if isinstance(each, types.CodeType) and each.co_name == name
-    )

@@ -2,6 +2,7 @@
 """How functions are written: the part of a file that a code object was made of."""
 
 from __future__ import annotations
+import __future__
 
 import ast
 import copy
@@ -11,11 +12,15 @@ import types
 from collections.abc import Sequence
 from typing import Any
 
-__all__ = ["Unknown", "arguments_of", "copied", "defined", "source_of"]
+__all__ = ["Unknown", "arguments_of", "compiled", "copied", "defined", "parameters", "source_of"]
 
 
 class Unknown(Exception):
     """Raised for what is not written anew."""
+
+
+def parameters(names: Sequence[str]) -> ast.arguments:
+    return ast.arguments([], [ast.arg(each) for each in names], None, [], [], None, [])
 
 
 def defined(name: str, arguments: ast.arguments, body: list[ast.stmt]) -> ast.FunctionDef:
@@ -32,18 +37,26 @@ def copied(nodes: Sequence[Any]) -> list[Any]:
 
 
 @functools.lru_cache(maxsize=64)
-def _functions_of(filename: str) -> dict[int, list[Any]]:
-    """The functions of a file, by the lines on which they begin."""
-    found: dict[int, list[Any]] = {}
+def _functions_of(filename: str, flags: int) -> dict[int, tuple[list[Any], list[Any]]]:
+    """The functions of a file, and their code, by the lines on which they begin."""
+    found: dict[int, tuple[list[Any], list[Any]]] = {}
     try:
         tree = ast.parse("".join(linecache.getlines(filename)))
-    except SyntaxError:
+        # Statements may have been run one by one, as in a notebook: imports are not known, then.
+        parts = [tree, *[ast.Module([each], []) for each in tree.body]]
+        made = [compile(part, filename, "exec", flags, dont_inherit=True) for part in parts]
+    except (SyntaxError, ValueError, RecursionError):
         return found
     for node in ast.walk(tree):
         if isinstance(node, (ast.FunctionDef, ast.Lambda)):
             decorators = getattr(node, "decorator_list", [])
             first = min([node.lineno, *[each.lineno for each in decorators]])
-            found.setdefault(first, []).append(node)
+            found.setdefault(first, ([], []))[0].append(node)
+    while made:
+        code = made.pop()
+        made.extend(each for each in code.co_consts if isinstance(each, types.CodeType))
+        if code.co_firstlineno in found:
+            found[code.co_firstlineno][1].append(code)
     return found
 
 
@@ -53,11 +66,15 @@ def source_of(code: types.CodeType) -> ast.FunctionDef:
     Raises
     ------
     Unknown
-        When that is not known.
+        When that is not known, as where the file has changed since.
     """
+    flags = code.co_flags & __future__.annotations.compiler_flag
+    known = _functions_of(code.co_filename, flags).get(code.co_firstlineno, ([], []))
+    if code not in known[1]:
+        raise Unknown
     nodes = [
         node
-        for node in _functions_of(code.co_filename).get(code.co_firstlineno, [])
+        for node in known[0]
         if getattr(node, "name", "<lambda>") == code.co_name and arguments_of(node) == _given(code)
     ]
     if len(nodes) > 1 and hasattr(code, "co_positions"):
@@ -65,11 +82,31 @@ def source_of(code: types.CodeType) -> ast.FunctionDef:
     if len(nodes) != 1:
         raise Unknown
     node: Any = copied(nodes)[0]
+    node.decorator_list, node.returns = [], None
+    node.args.defaults, node.args.kw_defaults = [], [None] * len(node.args.kwonlyargs)
     if isinstance(node, ast.Lambda):
         result = ast.copy_location(ast.Return(node.body), node)
         node = ast.copy_location(defined("_lambda", node.args, [result]), node)
     found: ast.FunctionDef = node
     return found
+
+
+def compiled(node: ast.stmt, name: str, free: Sequence[str], code: types.CodeType) -> Any:
+    """The code of a function in a statement, in which some variables are those of a closure.
+
+    `code` is that of the file and its ``__future__``.
+    """
+    outer = defined("_outer", parameters(free), [node])
+    module = ast.fix_missing_locations(ast.Module([outer], []))
+    flags = code.co_flags & __future__.annotations.compiler_flag
+    made = compile(module, code.co_filename, "exec", flags, dont_inherit=True)
+    return _code_within(_code_within(made, "_outer"), name)
+
+
+def _code_within(code: types.CodeType, name: str) -> types.CodeType:
+    return next(
+        each for each in code.co_consts if isinstance(each, types.CodeType) and each.co_name == name
+    )
 
 
 def arguments_of(node: Any) -> list[str]:
