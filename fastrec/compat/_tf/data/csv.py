@@ -30,6 +30,7 @@ from .streams import Block, Blocks, Value, Values, flattened, in_blocks, steps
 __all__ = ["CsvDataset", "defaults_of", "opened"]
 
 _CHUNK = 1 << 16
+_LEAST = 1 << 12  # bytes that are looked through for plain rows, after one that was not
 _QUOTE = b'"'
 
 
@@ -51,6 +52,7 @@ class _Rows:
         self._read, self._delimiter, self._quoted = read, delimiter, quoted
         self._stop = re.compile(b"[\n\r" + re.escape(delimiter) + b"]")
         self._buffer, self._at, self._ended = b"", 0, False
+        self._ahead = _LEAST
 
     def _more(self) -> bool:
         """Read on; twice as much for a row that takes long, so that it is read once or twice."""
@@ -75,11 +77,12 @@ class _Rows:
         if self._delimiter in b'"\n\r':
             return None
         data = np.frombuffer(self._buffer, np.uint8)
-        ends = np.array([self._at, len(data)])
+        end = min(self._at + self._ahead, len(data))
+        last = self._ended and end == len(data)
         parts, begins, splits, used = _core.cut_csv(
-            data, ends, self._delimiter[0], self._quoted, False, self._ended
+            data, np.array([self._at, end]), self._delimiter[0], self._quoted, False, last
         )
-        self._at += used
+        self._at, self._ahead = self._at + used, max(_LEAST, 2 * used)
         return Ragged(Bytes(parts, begins), splits) if used else None
 
     def _row(self) -> Row | None:
