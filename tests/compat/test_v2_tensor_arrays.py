@@ -72,6 +72,43 @@ def test_a_for_over_rows_that_writes_an_array_is_an_operation() -> None:
     assert tf.data.Dataset.range(5).map(function).element_spec == tf.TensorSpec([None], tf.int64)
 
 
+def test_a_loop_that_passes_rows_over_may_have_variables_of_its_own() -> None:
+    def function(x: Any) -> Any:
+        array = tf.TensorArray(tf.int64, 1, dynamic_size=True)
+        count = 0
+        for i in tf.range(x):
+            for j in tf.range(x):
+                if i == j:
+                    continue
+                total = i * j
+                if total > 5:
+                    array = array.write(count, [i, j])
+                    count += 1
+        return array.stack(), count
+
+    elements = tf.data.Dataset.range(5).map(function)
+    assert isinstance(elements._node, Map)
+    assert elements.element_spec[0] == tf.TensorSpec([None, 2], tf.int64)
+    found = [each[0].tolist() for each in elements.as_numpy_iterator()]
+    assert found == [[[0, 0]]] * 4 + [[[2, 3], [3, 2]]]
+
+
+def test_a_tensor_that_no_step_has_written_has_the_shape_that_is_known() -> None:
+    def function(x: Any) -> Any:
+        array = tf.TensorArray(tf.float32, 2)
+        if x > 1:
+            array = array.write(0, [1.0, 2.0])
+        return array.stack(), array.read(1), array.gather([1])
+
+    found = [
+        [v.tolist() for v in each]
+        for each in tf.data.Dataset.range(3).map(function).as_numpy_iterator()
+    ]
+    none = [0.0, 0.0]
+    assert found[0] == found[1] == [[none, none], none, [none]]
+    assert found[2] == [[[1.0, 2.0], none], none, [none]]
+
+
 def test_a_loop_may_fill_dicts_of_its_own() -> None:
     def function(x: Any) -> Any:
         state = {"sum": x * 0, "last": x}

@@ -91,10 +91,40 @@ def _summed(tf: Any, x: Any) -> Any:
     return total, len(tf.range(x)), float(x)
 
 
+def _targets(tf: Any, x: Any) -> Any:
+    """Arrays that nested loops write where some rows are passed over, in places all of them."""
+    rows = tf.reshape(tf.range(12, dtype=tf.int64) * x % 7, [3, 4])
+    places = tf.TensorArray(tf.int32, 1, dynamic_size=True)
+    values = tf.TensorArray(tf.int64, 1, dynamic_size=True)
+    count = 0
+    for i in tf.range(tf.shape(rows)[0]):
+        for j in tf.range(tf.shape(rows)[1]):
+            if tf.equal(rows[i][j], 0):
+                continue
+            fits = tf.equal(rows[i][j], [3, 8, 5])
+            if tf.reduce_any(fits):
+                at = tf.cast(tf.where(fits), tf.int32)
+                places = places.write(count, [i, j, at[0][0]])
+                values = values.write(count, rows[i][j] + x)
+                count += 1
+    found = tf.zeros([3, 4, 3], tf.int64)
+    return tf.tensor_scatter_nd_update(found, places.stack(), values.stack()), count
+
+
+def _not_written(tf: Any, x: Any) -> Any:
+    array = tf.TensorArray(tf.int64, 2, dynamic_size=True)
+    for i in tf.range(x % 3):
+        if i > 0:
+            array = array.write(0, [i, x])
+    return array.stack(), array.read(1), array.gather([0])
+
+
 FUNCTIONS: dict[str, Callable[[Any, Any], Any]] = {
     "if": _decided,
     "trials": _tried,
     "loops": _summed,
+    "targets": _targets,
+    "not written": _not_written,
     "cond": lambda tf, x: tf.cond(x % 2 == 0, lambda: (x * 10, x), lambda: (-x, x + 1)),
     "sizes": lambda tf, x: tf.cond(x > 2, lambda: tf.range(x), lambda: tf.range(x * 2)),
     "strings": lambda tf, x: tf.cond(x > 2, lambda: tf.strings.as_string(x), lambda: "few"),

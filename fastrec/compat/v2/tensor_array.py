@@ -88,6 +88,10 @@ class TensorArray:
         self._raw = found._raw
         return self
 
+    def _given(self, op: Op, *inputs: Any, **how: Any) -> Any:
+        """What it holds; tensors that were not written have the shape that is known here."""
+        return _checked(op, [self, *inputs], shape=self.element_shape, **how)
+
     def size(self, name: str | None = None) -> Any:
         """Return the number of tensors."""
         return run(ops.SIZE, [self])
@@ -115,15 +119,15 @@ class TensorArray:
 
     def read(self, index: Any, name: str | None = None) -> Any:
         """The tensor at a number."""
-        return _checked(ops.READ, [self, convert_to_tensor(index)])
+        return self._given(ops.READ, convert_to_tensor(index))
 
     def stack(self, name: str | None = None) -> Any:
         """All of them, one below the other."""
-        return _checked(ops.STACK, [self], size=self._size)
+        return self._given(ops.STACK, size=self._size)
 
     def gather(self, indices: Any, name: str | None = None) -> Any:
         """Some of them, one below the other."""
-        return _checked(ops.GATHER, [self, convert_to_tensor(indices)])
+        return self._given(ops.GATHER, convert_to_tensor(indices))
 
     def concat(self, name: str | None = None) -> Any:
         """All of them, one after the other along their first dimension."""

@@ -71,18 +71,18 @@ class Tensors:
         held[at] = value
         return Tensors(self.spec.written(shape), max(self.size, at + 1), held)
 
-    def at(self, at: int) -> Any:
-        """The value at a number."""
+    def at(self, at: int, shape: TensorShape | None = None) -> Any:
+        """The value at a number; where there is none, zeros of the shape as far as it is known."""
         if at < 0:
             raise OutOfRangeError(None, None, f"Tried to read from negative index {at}")
         if at >= self.size:
             what = f"index {at} but array size is: {self.size} "
             raise OutOfRangeError(None, None, f"Tried to read from {what}")
         found = self._held[at]
-        return self._nothing() if found is None else found
+        return self._nothing(shape) if found is None else found
 
-    def _nothing(self) -> Array:
-        shape, dtype = self.spec.element_shape, self.spec.dtype
+    def _nothing(self, shape: TensorShape | None) -> Array:
+        shape, dtype = self.spec.element_shape.merge_with(shape), self.spec.dtype
         if not shape.is_fully_defined():
             raise Mismatch(f"Cannot convert a partially known TensorShape {shape} to a Tensor.")
         return np.full(shape.as_list(), b"" if dtype.name == "string" else 0, dtype.numpy)
@@ -102,8 +102,8 @@ def _write(tensors: Tensors, at: Array, value: Any) -> Tensors:
 WRITE = Op("TensorArrayWrite", _write, lambda specs, *_: [specs[0].written(specs[2].shape)])
 READ = Op(
     "TensorArrayRead",
-    lambda tensors, at: tensors.at(int(at)),
-    lambda specs, *_: [TensorSpec(specs[0].element_shape, specs[0].dtype)],
+    lambda tensors, at, *, shape: tensors.at(int(at), shape),
+    lambda specs, *_, **__: [TensorSpec(specs[0].element_shape, specs[0].dtype)],
 )
 SIZE = Op(
     "TensorArraySize",
@@ -112,16 +112,16 @@ SIZE = Op(
 )
 
 
-def _gather(tensors: Tensors, places: Array) -> Any:
-    found = [tensors.at(at) for at in places.reshape(-1).tolist()]
+def _gather(tensors: Tensors, places: Array, *, shape: TensorShape) -> Any:
+    found = [tensors.at(at, shape) for at in places.reshape(-1).tolist()]
     if found:
         return PACK.kernel(*found, axis=0)
-    sizes = tensors.spec.element_shape.sizes or ()
+    sizes = tensors.spec.element_shape.merge_with(shape).sizes or ()
     return np.zeros((0, *[size or 0 for size in sizes]), tensors.spec.dtype.numpy)
 
 
-def _stack(tensors: Tensors, *, size: int | None) -> Any:
-    return _gather(tensors, np.arange(tensors.size))
+def _stack(tensors: Tensors, *, size: int | None, shape: TensorShape) -> Any:
+    return _gather(tensors, np.arange(tensors.size), shape=shape)
 
 
 def _rows_spec(spec: Any, size: int | None) -> list[TypeSpec]:
@@ -131,9 +131,9 @@ def _rows_spec(spec: Any, size: int | None) -> list[TypeSpec]:
 GATHER = Op(
     "TensorArrayGather",
     _gather,
-    lambda specs, *_: _rows_spec(specs[0], specs[1].shape.num_elements()),
+    lambda specs, *_, **__: _rows_spec(specs[0], specs[1].shape.num_elements()),
 )
-STACK = Op("TensorArrayStack", _stack, lambda specs, *_, size: _rows_spec(specs[0], size))
+STACK = Op("TensorArrayStack", _stack, lambda specs, *_, size, **__: _rows_spec(specs[0], size))
 
 
 def _concat(tensors: Tensors) -> Any:

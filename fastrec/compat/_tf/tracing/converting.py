@@ -279,7 +279,8 @@ class _Function:
             for body in (node.body, node.orelse)
         ]
         _, parts, arguments = self._sides(node, bodies)
-        return [*parts, ast.copy_location(ast.Return(_call("returned", *arguments)), node)]
+        how = "ended" if ends.loops else "returned"
+        return [*parts, ast.copy_location(ast.Return(_call(how, *arguments)), node)]
 
     def _loop(self, node: ast.For | ast.While) -> list[ast.stmt]:
         targets = [node.target] if isinstance(node, ast.For) else []

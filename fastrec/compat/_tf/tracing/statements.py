@@ -126,6 +126,22 @@ def _returned(
     return _chosen(test, functools.partial(then, *values), functools.partial(otherwise, *values))
 
 
+def _ended(
+    test: Any, then: Callable[..., Any], otherwise: Callable[..., Any], values: Values, writes: bool
+) -> tuple[Values, Any]:
+    """What the body of a loop returns that ends with an ``if``: the variables, and the jump."""
+
+    def flat(side: Callable[..., Any]) -> Callable[..., Values]:
+        def called(*given: Any) -> Values:
+            found, broken = side(*given)
+            return (*found, broken)
+
+        return called
+
+    *found, broken = _assigned(test, flat(then), flat(otherwise), values, writes)
+    return tuple(found), broken
+
+
 def _chosen(test: Any, then: Callable[[], Any], otherwise: Callable[[], Any]) -> Any:
     if not isinstance(test, Symbol):
         return then() if test else otherwise()
@@ -286,6 +302,7 @@ _CELL = types.CellType(
         contrary=_contrary,
         each=_each,
         either=_either,
+        ended=_ended,
         function=_called,
         returned=_returned,
         while_=_while,
