@@ -13,6 +13,7 @@ from queue_programs import until_the_end
 
 import fastrec
 import fastrec.compat.v1 as tf
+from fastrec.compat._tf.tracing.trace import Trace
 from fastrec.compat.v1 import lowering
 
 COUNT = 700
@@ -234,6 +235,28 @@ def test_blocks_give_what_single_records_give(records: Path, way: str, blocks: l
     assert sum(blocks) == 2 * COUNT
     assert max(blocks) > 1
     assert len(slow) == len(fast) == -(-2 * COUNT // 64)
+    for a, b in zip(slow, fast, strict=True):
+        same(a, b)
+
+
+@pytest.mark.parametrize("way", list(WAYS))
+def test_few_records_give_what_single_records_give(
+    records: Path, way: str, blocks: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slow = all_batches(records, WAYS[way], lowered=False)
+    monkeypatch.setattr(lowering, "_MOST_RECORDS", 3)
+    columns: list[int] = []
+    real = Trace.run_block
+
+    def run_block(self: Trace, count: int, *how: Any) -> Any:
+        columns.append(count)
+        return real(self, count, *how)
+
+    monkeypatch.setattr(Trace, "run_block", run_block)
+    fast = all_batches(records, WAYS[way], lowered=True)
+    assert blocks[0] == 16
+    assert 3 in blocks[1:]
+    assert len(columns) < 10
     for a, b in zip(slow, fast, strict=True):
         same(a, b)
 

@@ -101,7 +101,7 @@ def _of_tensors(op: Op, given: Sequence[Any], found: Sequence[Any]) -> Op:
         raws = [_raw(spec, [next(left) for _ in specs_of(spec)]) for spec in given]
         result = op.kernel(*raws, **attributes)
         results = result if isinstance(result, tuple) else (result,)
-        return tuple([part for each in results for part in parts_of(each)])
+        return tuple([part for each in results for part in _parts(each)])
 
     def infer(*_: Any, **__: Any) -> list[TypeSpec]:
         return [TensorSpec(shape, dtype) for spec in found for dtype, shape in specs_of(spec)]
@@ -118,6 +118,11 @@ def _of_tensors(op: Op, given: Sequence[Any], found: Sequence[Any]) -> Op:
 
     parsing = None if op.parsing is None else _Parsing(op.parsing, found)
     return op.but(kernel=kernel, infer=infer, block=block, parsing=parsing)
+
+
+def _parts(raw: Any) -> list[Any]:
+    """As :func:`parts_of`, but strings stay as they are kept."""
+    return parts_of(raw) if isinstance(raw, (fastrec.Sparse, fastrec.Ragged)) else [raw]
 
 
 def _raw(spec: Any, parts: Sequence[Any]) -> Any:

@@ -22,7 +22,7 @@ import numpy as np
 import fastrec
 from fastrec.threads import usable_cpus
 
-from .._tf.columns import size_of
+from .._tf.columns import rows_of, size_of
 from .._tf.data.explaining import explain_step, explaining
 from .._tf.data.streams import elements
 from .._tf.ops import Block as Columns
@@ -44,9 +44,11 @@ if TYPE_CHECKING:
 __all__ = ["BlockPlan", "enqueuer", "set_lowering"]
 
 _FIRST_RECORDS, _MOST_RECORDS = 16, 512
+_FEW_RECORDS = 8  # which take less time one after the other than in columns
 _BLOCK_BYTES = 1 << 23  # of all that is made of a block
 _BLOCK_S = 0.05
 _LONG_S = 2e-4  # below which threads gain nothing, and columns are better
+_LONGER_S = 2e-3  # below which threads gain nothing for few records
 _TRIED = 3  # records; the first takes long where something is made for all of them
 
 _ENQUEUES = ("QueueEnqueueV2", "QueueEnqueueManyV2")
@@ -128,6 +130,7 @@ class BlockPlan:
         self._drawing = drawing(code)
         self._count = _FIRST_RECORDS
         self._seconds: float | None = None  # what is done for one record takes
+        self._share: float | None = None  # bytes that are made for each that is enqueued
 
     def _traced(self, code: Sequence[Operation], answers: Any = None) -> Trace:
         way = Way(lambda: self._step, lambda op: state_of(op, self._step), False, True)
@@ -176,12 +179,21 @@ class BlockPlan:
         blocks = [Columns(column, True) for column in taken]
         given = [*taken, *trace.draws_of(count, blocks, {})]
         trace.made = sum(map(size_of, given))
-        if trace.has_late and (self._seconds is None or self._seconds > _LONG_S):
+        seconds = self._seconds or 0.0
+        few = self._share is not None and count <= _FEW_RECORDS and seconds < _LONGER_S
+        if few:
+            parts = [[None] * count if column is None else rows_of(column) for column in given]
+            values = zip(*parts, strict=True)
+            rows = [trace(row, together=True) for row in values]
+            columns = [list(column) for column in zip(*rows, strict=True)]
+        elif trace.has_late and (self._seconds is None or seconds > _LONG_S):
             columns = self._late(count, trace.early(count, given))
         else:
             columns = trace.run_block(count, given)
-        made = trace.made + sum(map(size_of, columns))
-        most = _BLOCK_BYTES * count // max(made, 1)
+        size = sum(map(size_of, columns))
+        if not few or self._share is None:
+            self._share = (trace.made + size) / max(size, 1)
+        most = int(_BLOCK_BYTES * count / max(size * self._share, 1))
         if self._seconds is not None and self._seconds > _LONG_S:  # others wait for all of them
             most = min(most, max(2 * usable_cpus(), int(_BLOCK_S / self._seconds)))
         self._count = max(1, min(_MOST_RECORDS, 4 * self._count, most))

@@ -53,7 +53,8 @@ def _pack(*values: Any, axis: int) -> Array:
     rank = parts[0].ndim + 1
     if not -rank <= axis < rank:
         raise invalid(f"axis = {axis} not in [{-rank}, {rank})")
-    return np.stack(parts, axis)
+    place = (slice(None),) * (axis % rank) + (np.newaxis,)
+    return np.concatenate([part[place] for part in parts], axis)
 
 
 def _pack_spec(specs: Sequence[Any], *_: Any, axis: int) -> list[TypeSpec]:
@@ -101,7 +102,8 @@ def _unpack(x: Any, *, num: int, axis: int) -> tuple[Array, ...]:
         raise invalid(
             f"Input shape axis {axis} must equal {num}, got shape {in_messages(array.shape)}"
         )
-    return tuple([np.asarray(part, array.dtype) for part in np.moveaxis(array, axis, 0)])
+    parts = array if not axis else np.moveaxis(array, axis, 0)
+    return tuple([parts[i, ...] for i in range(num)])
 
 
 def _unpack_spec(specs: Sequence[Any], *_: Any, num: int, axis: int) -> list[TypeSpec]:

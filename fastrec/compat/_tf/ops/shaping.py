@@ -156,7 +156,7 @@ def _expand_dims(x: Any, dim: Array) -> Array:
     array, at = as_array(x), one_number(dim, "'dim' input")
     if not -array.ndim - 1 <= at <= array.ndim:
         raise invalid(f"Tried to expand dim index {at} for tensor with {array.ndim} dimensions.")
-    return np.expand_dims(array, at)
+    return array[(slice(None),) * (at % (array.ndim + 1)) + (np.newaxis,)]
 
 
 def _expand_spec(specs: Sequence[Any], raws: Sequence[Any]) -> list[TypeSpec]:
