@@ -132,3 +132,14 @@ def test_rows_become_dense_as_in_plain_python(shape: Any, splits: str) -> None:
         inner = tf.ragged.constant([rows, [], rows[:1]], row_splits_dtype=splits)
         assert inner.to_tensor(filler).shape == [3, 4, 3]
         assert inner.to_tensor(filler)[2, 0].numpy().tolist() == (rows[0] + [filler] * 3)[:3]
+
+
+@pytest.mark.parametrize("pattern", ["(?L)a", "(?L:a)", "(?iL:a)", "(?u)a", r"\u0061", "(a"])
+def test_flags_and_escapes_of_one_kind_of_text_alone_are_no_patterns(pattern: str) -> None:
+    with pytest.raises(tf.errors.InvalidArgumentError, match="Invalid pattern"):
+        tf.strings.regex_replace("a", pattern, "b")
+
+
+def test_a_pattern_is_used_on_texts_of_either_kind() -> None:
+    for text, expected in [("ab a", b"1b 1"), ("\u00e9a", b"\xc3\xa91"), ("a", b"1")]:
+        assert tf.strings.regex_replace(text, r"[a]+", "1").numpy() == expected

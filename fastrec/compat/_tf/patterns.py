@@ -151,13 +151,17 @@ class Pattern:
             for before, piece in itertools.pairwise(["", *pieces])
         )
         try:
-            self._text = re.compile(known, re.ASCII)
             plain = known.isascii() and "\\U" not in known
-            # Nothing but an edge of a word matches nothing in a text, and not in an empty one.
-            self._takes = not self._text.fullmatch("") and not re.search(r"\\[bB]", known)
             self._bytes = re.compile(known.encode()) if plain else None
+            if self._bytes is None or re.search(r"\(\?[a-z]*L", known):  # a flag of bytes alone
+                self._text = re.compile(known, re.ASCII)
         except (re.error, OverflowError, RecursionError) as error:
             raise _error(pattern, error) from error
+        self._known = known
+
+    @functools.cached_property
+    def _text(self) -> re.Pattern[str]:
+        return re.compile(self._known, re.ASCII)
 
     def may_match(self, texts: bytes) -> bool:
         """Whether it may match in one of the texts that are these bytes, one after the other."""
@@ -177,14 +181,16 @@ class Pattern:
         self, texts: Sequence[bytes], rewrite: bytes, everywhere: bool = True
     ) -> list[bytes]:
         """Texts with what matches as `rewrite` says, in which ``\\1`` is the first group."""
-        made = _rewriter(self._text.groups, rewrite)
+        made = _rewriter((self._bytes or self._text).groups, rewrite)
         if made is None:
             return list(texts)
         if self._bytes is None or not b"".join(texts).isascii():
             spelled = [text.decode("utf-8", "surrogateescape") for text in texts]
             found = ["".join(_changed(self._text, text, made[1], everywhere)) for text in spelled]
             return [text.encode("utf-8", "surrogateescape") for text in found]
-        if not self._takes or any(isinstance(part, int) for part in made[0]):
+        # Nothing but an edge of a word matches nothing in a text, and not in an empty one.
+        edges = re.search(rb"\\[bB]", self._bytes.pattern)
+        if edges or self._bytes.fullmatch(b"") or any(isinstance(part, int) for part in made[0]):
             return [b"".join(_changed(self._bytes, text, made[0], everywhere)) for text in texts]
         literal = b"".join(made[0]).replace(b"\\", b"\\\\")
         change, most = self._bytes.sub, 0 if everywhere else 1
