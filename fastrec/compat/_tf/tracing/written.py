@@ -91,7 +91,9 @@ def source_of(code: types.CodeType) -> ast.FunctionDef:
     return found
 
 
-def compiled(node: ast.stmt, name: str, free: Sequence[str], code: types.CodeType) -> Any:
+def compiled(
+    node: ast.stmt, name: str, free: Sequence[str], code: types.CodeType
+) -> types.CodeType:
     """The code of a function in a statement, in which some variables are those of a closure.
 
     `code` is that of the file and its ``__future__``.
