@@ -18,6 +18,8 @@ from fastrec.cli.grammar import VERBS, verb_parser
 DOCS = Path(__file__).parents[2] / "docs"
 PAGE = DOCS / "command-line.md"
 BLOCK = re.compile(r"```console\n(.*?)```", re.DOTALL)
+# What a command says after a second, which few machines need for these.
+PROGRESS = re.compile(r".+: \d+ of \d+ \(\d+%\)")
 # With this in the environment the page is written anew.
 UPDATE = "FASTREC_UPDATE_PAGE"
 
@@ -32,7 +34,8 @@ def run(block: str, directory: Path) -> str:
             ["bash", "-c", shell], cwd=directory, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
             text=True, timeout=120, check=False, env={**os.environ, "COLUMNS": "100"},
         )  # fmt: skip
-        found += [f"$ {command}", *done.stdout.splitlines()]
+        lines = done.stdout.splitlines()
+        found += [f"$ {command}", *[line for line in lines if not PROGRESS.fullmatch(line)]]
     return "\n".join(found) + "\n"
 
 
