@@ -1,14 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """``Dataset.save`` and ``Dataset.load``: TensorFlow's directories of saved elements.
 
-A run of saving has a folder with one of records for each shard. A record is a ``TensorProto``, and
-an element as many of them as it has parts. Beside the folder are the nested specs of an element,
-as a ``StructuredValue``, and, written last, a ``SnapshotMetadataRecord`` that names the folder.
+A run of saving has a folder with one of records for each shard. Beside the folder are the nested
+specs of an element, and, written last, a ``SnapshotMetadataRecord`` that names the folder.
 """
 
 from __future__ import annotations
 
-import collections
 import contextlib
 import os
 import random
@@ -19,209 +17,24 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 import fastrec
 from fastrec.threads import usable_cpus
 
 from .. import errors as _errors
-from ..dtypes import as_dtype
 from ..record_errors import data_error
 from ..record_options import compression_of
-from ..specs import NoneTensorSpec, RaggedTensorSpec, SparseTensorSpec, TensorSpec, TypeSpec
 from ..structure import flatten, pack
-from ..tensor import TensorShape, as_array
-from ..tensor_proto import (
-    Malformed,
-    content_of,
-    decode,
-    field,
-    fields,
-    shape_field,
-    shape_sizes,
-    signed,
-    varint,
-)
+from ..tensor_proto import Malformed, field, fields, signed, varint
 from .interleaving import in_turns
 from .pipeline import UNKNOWN, Node, spec_of
+from .saved_format import decoded, encoded, kind_of, structure_of, structured
 from .sources import each_of_files
 from .streams import Value, Values, steps
 
 __all__ = ["Kept", "Saved", "Saving", "save"]
 
 _SPEC, _METADATA = "dataset_spec.pb", "snapshot.metadata"
-_VARIANT, _VERSION = 21, 2
-_TENSOR, _RAGGED = b"tensorflow::Tensor", b"RaggedTensorVariant"
-_SPARSE_SPEC, _RAGGED_SPEC = (1, b"SparseTensorSpec"), (3, b"RaggedTensorSpec")
-_DEEPEST = 64  # structures in structures
-
-# Values as parts of records.
-
-
-def _tensor(value: Any) -> bytes:
-    array = as_array(value)
-    return content_of(array, as_dtype(array.dtype))
-
-
-def _variant(kind: bytes, tensors: Sequence[Any]) -> bytes:
-    return field(1, kind) + b"".join(field(3, _tensor(each)) for each in tensors)
-
-
-def _encoded(value: Any) -> bytes:
-    """A part of an element, as a ``TensorProto``."""
-    if isinstance(value, fastrec.Sparse):
-        shape = np.array(value.dense_shape, np.int64)
-        parts = [_variant(_TENSOR, [each]) for each in (value.indices, value.values, shape)]
-        sizes: list[int] = [3]
-    elif isinstance(value, fastrec.Ragged):
-        splits: list[Any] = []
-        while isinstance(value, fastrec.Ragged):
-            splits.append(value.row_splits)
-            value = value.values
-        parts, sizes = [_variant(_RAGGED, [*splits, value])], []
-    else:
-        return _tensor(value)
-    content = b"".join(varint(len(part)) for part in parts) + b"".join(parts)
-    return b"\x08" + varint(_VARIANT) + field(2, shape_field(sizes)) + field(4, content)
-
-
-def _variants(data: bytes) -> list[list[Any]]:
-    """The tensors of each variant in a ``TensorProto``."""
-    last = dict(fields(data))
-    content, at, lengths = last.get(4, b""), 0, []
-    for _ in range(int(np.prod(shape_sizes(last.get(2, b""))))):
-        size = shift = 0
-        while True:
-            if at >= len(content) or shift > 35:
-                raise Malformed
-            size |= (content[at] & 0x7F) << shift
-            at, shift = at + 1, shift + 7
-            if content[at - 1] < 0x80:
-                break
-        lengths.append(size)
-    found = []
-    for size in lengths:
-        part = content[at : at + size]
-        found.append([decode(value) for number, value in fields(part) if number == 3])
-        at += size
-    return found
-
-
-def _decoded(data: bytes, spec: Any) -> Any:
-    """The part of an element that a record holds.
-
-    Raises
-    ------
-    DataLossError
-        When it holds none of that type.
-    """
-    try:
-        if isinstance(spec, SparseTensorSpec):
-            (indices,), (values,), (shape,) = _variants(data)
-            return fastrec.Sparse(indices, values, tuple(shape.tolist()))
-        if isinstance(spec, RaggedTensorSpec):
-            ((*splits, value),) = _variants(data)
-            for each in reversed(splits):
-                value = fastrec.Ragged(value, each)
-            return value
-        array = decode(data)
-    except (Malformed, ValueError, TypeError, KeyError, OverflowError, MemoryError) as error:
-        raise _errors.DataLossError(None, None, "a saved element is damaged") from error
-    if as_dtype(array.dtype) != spec.dtype or not spec.shape.is_compatible_with(array.shape):
-        raise _errors.DataLossError(
-            None, None, f"a saved element is of {array.dtype} and shape {array.shape}, not {spec}"
-        )
-    return array
-
-
-# Specs.
-
-
-def _shape_value(shape: TensorShape) -> bytes:
-    return b"\x18\x01" if shape.sizes is None else shape_field(shape.sizes)
-
-
-def _leaf_spec(spec: Any) -> bytes:
-    if isinstance(spec, NoneTensorSpec):
-        raise TypeError("None in elements cannot be saved")
-    kind = varint(int(spec.dtype))
-    if isinstance(spec, TensorSpec):
-        return field(33, field(2, _shape_value(spec.shape)) + b"\x18" + kind)
-    if not isinstance(spec, (SparseTensorSpec, RaggedTensorSpec)):
-        raise TypeError(f"elements of {spec} cannot be saved")
-    state = [field(31, _shape_value(spec.shape)), varint(32 << 3) + kind]
-    number, name, parts = *_SPARSE_SPEC, 3
-    if isinstance(spec, RaggedTensorSpec):
-        number, name, parts = *_RAGGED_SPEC, spec.ragged_rank + 1
-        state.append(varint(12 << 3) + varint(2 * spec.ragged_rank))
-        state.append(varint(32 << 3) + varint(int(spec.row_splits_dtype)))
-    inside = field(52, b"".join(field(1, each) for each in state))
-    head = b"\x08" + varint(number) + field(2, inside) + field(3, name)
-    return field(34, head + b"\x20" + varint(parts))
-
-
-def _structured(spec: Any) -> bytes:
-    """A structure of specs, as a ``StructuredValue``."""
-
-    def pairs(items: Any) -> bytes:
-        made = ((field(1, key.encode()), field(2, _structured(each))) for key, each in items)
-        return b"".join(field(1, key + value) for key, value in made)
-
-    if isinstance(spec, dict):
-        return field(53, pairs(sorted(spec.items())))
-    if isinstance(spec, tuple) and hasattr(spec, "_fields"):
-        items = zip(spec._fields, spec, strict=True)
-        made = ((field(1, key.encode()), field(2, _structured(each))) for key, each in items)
-        values = b"".join(field(2, key + value) for key, value in made)
-        return field(54, field(1, type(spec).__name__.encode()) + values)
-    if isinstance(spec, tuple):
-        return field(52, b"".join(field(1, _structured(each)) for each in spec))
-    return _leaf_spec(spec)
-
-
-def _shape_of(data: bytes) -> TensorShape:
-    unknown = any(number == 3 and value for number, value in fields(data))
-    if unknown:
-        return TensorShape(None)
-    return TensorShape([None if size < 0 else size for size in shape_sizes(data, True)])
-
-
-def _type_spec(data: bytes) -> TypeSpec:
-    parts = dict(fields(data))
-    ((_, state),) = fields(parts[2])
-    values = [next(iter(fields(each))) for number, each in fields(state) if number == 1]
-    shape, dtype = _shape_of(values[0][1]), as_dtype(values[1][1])
-    if parts[1] == _SPARSE_SPEC[0]:
-        return SparseTensorSpec(shape, dtype)
-    if parts[1] == _RAGGED_SPEC[0]:
-        return RaggedTensorSpec(shape, dtype, values[2][1] // 2, as_dtype(values[3][1]))
-    raise Malformed
-
-
-def _of_structured(data: bytes, depth: int = 0) -> Any:
-    """The structure of specs that a ``StructuredValue`` is."""
-    if depth > _DEEPEST:
-        raise Malformed
-
-    def pair(data: bytes) -> tuple[str, Any]:
-        parts = dict(fields(data))
-        return parts[1].decode(), _of_structured(parts[2], depth + 1)
-
-    ((number, value),) = fields(data)
-    if number == 33:
-        parts = dict(fields(value))
-        return TensorSpec(_shape_of(parts.get(2, b"")), as_dtype(parts[3]))
-    if number == 34:
-        return _type_spec(value)
-    if number in (51, 52):
-        return tuple(_of_structured(each, depth + 1) for n, each in fields(value) if n == 1)
-    if number == 53:
-        return dict(pair(each) for n, each in fields(value) if n == 1)
-    if number == 54:
-        named = [pair(each) for n, each in fields(value) if n == 2]
-        name = dict(fields(value))[1].decode()
-        return collections.namedtuple(name, [key for key, _ in named])(*[each for _, each in named])
-    raise Malformed
+_VERSION = 2
 
 
 class Saving:
@@ -250,8 +63,8 @@ class Saving:
         shard_of: Callable[[Value], int] | None = None,
     ) -> None:
         self._folder, self._kind = Path(path), compression_of(compression)
-        self._spec, self._shard_of = _structured(spec_of(node)), shard_of
-        self._kinds = b"".join(varint(_kind(each)) for each in node.specs)
+        self._spec, self._shard_of = structured(spec_of(node)), shard_of
+        self._kinds = b"".join(varint(kind_of(each)) for each in node.specs)
         self._run = str(random.SystemRandom().getrandbits(63))
         self._writers: dict[int, fastrec.Writer] = {}
         self._open = contextlib.ExitStack()
@@ -267,7 +80,7 @@ class Saving:
             writer = fastrec.Writer(place / "00000000.snapshot", compression=self._kind)
             self._writers[shard] = self._open.enter_context(writer)
         for part in value:
-            self._writers[shard].write(_encoded(part))
+            self._writers[shard].write(encoded(part))
         self.count += 1
 
     def finish(self) -> None:
@@ -339,7 +152,7 @@ class Kept(Node):
         super().__init__(node)
         self._how = path, compression, shard_of
         self._read = read
-        _structured(spec_of(node))  # which refuses what cannot be saved
+        structured(spec_of(node))  # which refuses what cannot be saved
 
     def values(self, fast: bool = True) -> Values:
         path, compression, _ = self._how
@@ -411,10 +224,6 @@ def _translating() -> Iterator[None]:
         raise _errors.translated(error) from error
 
 
-def _kind(spec: Any) -> int:
-    return int(spec.dtype) if isinstance(spec, TensorSpec) else _VARIANT
-
-
 class Saved(Node):
     """The shards of a folder of saved elements, or the elements of one shard.
 
@@ -431,7 +240,7 @@ class Saved(Node):
             metadata = dict(fields((folder / _METADATA).read_bytes()))
             run, self._count = metadata[2].decode(), signed(metadata.get(6, UNKNOWN))
             if element_spec is None:
-                element_spec = _of_structured((folder / _SPEC).read_bytes())
+                element_spec = structure_of((folder / _SPEC).read_bytes())
             self._structure, self._specs = flatten(element_spec)
         except OSError as error:
             raise _errors.translated(error) from error
@@ -480,6 +289,6 @@ class Saved(Node):
             first = next(records)
             rest = [next(records, b"") for _ in self._specs[1:]]
             pairs = zip([first, *rest], self._specs, strict=True)
-            return tuple(_decoded(bytes(part), spec) for part, spec in pairs)
+            return tuple(decoded(bytes(part), spec) for part, spec in pairs)
 
         return steps(step)
