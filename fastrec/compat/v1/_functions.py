@@ -21,7 +21,8 @@ from .._tf.seeds import running
 from .._tf.specs import TensorSpec, TypeSpec
 from .._tf.structure import flatten, pack
 from .._tf.tensor import as_array, convert_to_tensor
-from .._tf.tracing import recording as _calls
+from .._tf.tracing import recording
+from .._tf.tracing.calls import Unfit, current_call
 from .._tf.tracing.choices import chosen
 from .._tf.tracing.loops import mapped_rows
 from ._composites import (
@@ -179,8 +180,8 @@ class GraphFunction:
 
     def __call__(self, *arguments: Any) -> Any:
         structure, leaves = flatten(arguments)
-        raws = [leaf if hasattr(leaf, "_node") else _calls.raw_of(leaf) for leaf in leaves]
-        if any(isinstance(raw, _calls.Symbol) for raw in raws):
+        raws = [leaf if hasattr(leaf, "_node") else recording.raw_of(leaf) for leaf in leaves]
+        if any(isinstance(raw, recording.Symbol) for raw in raws):
             return self._of_symbols(structure, leaves, [raw.spec for raw in raws])
         return self._of_values(structure, raws)
 
@@ -261,7 +262,7 @@ class GraphFunction:
         values: dict[Tensor, Any] = {}
         for inner, leaf in zip(given, leaves, strict=True):
             if isinstance(inner, COMPOSITES):
-                parts = _calls.run(take_op(), [leaf])
+                parts = recording.run(take_op(), [leaf])
                 values.update(zip(pieces(inner), parts, strict=True))
             else:
                 values[inner] = leaf
@@ -277,8 +278,8 @@ def _tensors(leaves: Iterable[Any]) -> list[Any]:
 
 
 def _captured(tensor: Tensor) -> Any:
-    call = _calls.current_call()
-    assert isinstance(call, _calls.Recording)
+    call = current_call()
+    assert isinstance(call, recording.Recording)
     spec = TensorSpec(tensor.shape.sizes, tensor.dtype)
     op = Op(
         "Captured",
@@ -297,7 +298,7 @@ def _emitted(found: Sequence[Any], values: dict[Tensor, Any]) -> list[Any]:
             emit(op, values, _OF_DATA_SET)
     left = iter([values[tensor] for tensor in wanted])
     return [
-        _calls.run(make_op(each), [next(left) for _ in pieces(each)])
+        recording.run(make_op(each), [next(left) for _ in pieces(each)])
         if isinstance(each, COMPOSITES)
         else next(left)
         for each in found
@@ -322,22 +323,24 @@ def emit(op: Operation, values: dict[Tensor, Any], way: Way, depth: int = 0) -> 
             merged_values(op, values, lambda each, own, depth: emit(each, own, way, depth))
         return
     inputs = [values[tensor] for tensor in op.inputs]
-    known = not any(isinstance(_calls.raw_of(value), _calls.Symbol) for value in inputs)
-    call = _calls.current_call()
-    if isinstance(op.row, Drawing) and isinstance(call, _calls.Recording):
+    known = not any(isinstance(recording.raw_of(value), recording.Symbol) for value in inputs)
+    call = current_call()
+    if isinstance(op.row, Drawing) and isinstance(call, recording.Recording):
         made = _drawn(op, op.row, inputs, call, way)
-    elif isinstance(call, _calls.Recording) and (found := _of_parts(op, values, way)) is not None:
+    elif (
+        isinstance(call, recording.Recording) and (found := _of_parts(op, values, way)) is not None
+    ):
         made = tuple(found)
-    elif isinstance(call, _calls.Recording) and way.refuses and dependent(op) is not None:
-        made = call.add(_refused(op), [_calls.raw_of(value) for value in inputs], {})
-    elif known and isinstance(call, _calls.Recording) and (op.stateful or op.blocking):
-        made = call.add(_as_op(op, way), [_calls.raw_of(value) for value in inputs], {})
+    elif isinstance(call, recording.Recording) and way.refuses and dependent(op) is not None:
+        made = call.add(_refused(op), [recording.raw_of(value) for value in inputs], {})
+    elif known and isinstance(call, recording.Recording) and (op.stateful or op.blocking):
+        made = call.add(_as_op(op, way), [recording.raw_of(value) for value in inputs], {})
     elif known:
-        results = op.kernel(way.step(), *[as_array(_calls.raw_of(value)) for value in inputs])
+        results = op.kernel(way.step(), *[as_array(recording.raw_of(value)) for value in inputs])
         made = tuple(map(convert_to_tensor, results))
     else:
         shown = {} if op.row is None else op.attrs
-        made = _calls.run(_as_op(op, way), inputs, **shown)
+        made = recording.run(_as_op(op, way), inputs, **shown)
     outputs = made if isinstance(made, tuple) else (made,)
     values.update(zip(op.outputs, outputs, strict=False))
 
@@ -370,7 +373,7 @@ def _of_parts(op: Operation, values: dict[Tensor, Any], way: Way) -> list[Any] |
             found = mapped_rows(parts[0], [values[tensor] for tensor in op.inputs[:count]])
         else:
             return None
-    except _calls.Unfit:
+    except Unfit:
         return None
     for symbol, tensor in zip(found, op.outputs, strict=True):
         symbol.set_shape(tensor.shape)
@@ -378,10 +381,10 @@ def _of_parts(op: Operation, values: dict[Tensor, Any], way: Way) -> list[Any] |
 
 
 def _drawn(
-    op: Operation, row: Drawing, inputs: Sequence[Any], call: _calls.Recording, way: Way
+    op: Operation, row: Drawing, inputs: Sequence[Any], call: recording.Recording, way: Way
 ) -> Any:
     """What an operation draws for each element."""
-    raws, how = [_calls.raw_of(value) for value in inputs], attributes_of(op)
+    raws, how = [recording.raw_of(value) for value in inputs], attributes_of(op)
     blocks = row.blocks(*raws, **how)
     if blocks is None:
         return call.add(_as_op(op, way), raws, {})

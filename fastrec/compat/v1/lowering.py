@@ -28,7 +28,8 @@ from .._tf.data.streams import elements
 from .._tf.ops import Block as Columns
 from .._tf.specs import TensorSpec
 from .._tf.tensor import as_array
-from .._tf.tracing.recording import Recording, Unfit, calling
+from .._tf.tracing.calls import Unfit, calling
+from .._tf.tracing.recording import Recording
 from .._tf.tracing.trace import Trace
 from ._draws import state_of
 from ._functions import Effects, Way, dependent, drawing, emit, is_avoidable

@@ -8,7 +8,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from .._tf.faces.choosing import Choosing
-from .._tf.tracing.recording import Symbol, Unfit
+from .._tf.tracing.calls import Unfit
+from .._tf.tracing.recording import Symbol
 from ._eager import EAGER
 from .functions import cond
 

@@ -15,7 +15,8 @@ from .._tf.errors import of_python
 from .._tf.ops import Op
 from .._tf.specs import TensorSpec, TypeSpec
 from .._tf.tensor import EagerTensor, Tensor, convert_to_tensor
-from .._tf.tracing.recording import Symbol, Unfit, apart, run, wrap
+from .._tf.tracing.calls import Unfit, apart
+from .._tf.tracing.recording import Symbol, run, wrap
 
 __all__ = [
     "cond",

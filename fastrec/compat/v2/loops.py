@@ -14,8 +14,9 @@ from .._tf.dtypes import as_dtype
 from .._tf.ops import invalid
 from .._tf.structure import flatten, pack
 from .._tf.tensor import EagerTensor, convert_to_tensor
+from .._tf.tracing.calls import Unfit, current_call, repeated
 from .._tf.tracing.parts import as_part
-from .._tf.tracing.recording import Recording, Symbol, Unfit, current_call, repeated
+from .._tf.tracing.recording import Recording, Symbol
 from .array_ops import stack
 
 __all__ = ["foldl", "foldr", "map_fn", "scan", "vectorized_map", "while_loop"]

@@ -22,7 +22,8 @@ from .._tf.ops.draws import NORMAL, TRUNCATED_NORMAL, CountedStarts, Drawing, St
 from .._tf.ops.joining import PACK
 from .._tf.seeds import generator, graph_seed, set_seed
 from .._tf.tensor import convert_to_tensor
-from .._tf.tracing.recording import Called, DrawOfPart, Recording, Symbol, current_call, raw_of, run
+from .._tf.tracing.calls import Called, DrawOfPart, current_call
+from .._tf.tracing.recording import Recording, Symbol, raw_of, run
 from .._tf.uncovered import uncovered
 from ._eager import EAGER, integers
 

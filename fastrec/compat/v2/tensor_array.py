@@ -11,7 +11,8 @@ from .._tf.ops import Mismatch, Op, invalid
 from .._tf.ops import tensor_arrays as ops
 from .._tf.specs import TensorArraySpec
 from .._tf.tensor import TensorShape, convert_to_tensor
-from .._tf.tracing.recording import SYMBOL_WRAPPERS, WRAPPERS, Recording, Symbol, current_call, run
+from .._tf.tracing.calls import current_call
+from .._tf.tracing.recording import SYMBOL_WRAPPERS, WRAPPERS, Recording, Symbol, run
 
 __all__ = ["TensorArray"]
 

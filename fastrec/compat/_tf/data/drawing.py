@@ -12,7 +12,7 @@ from ..ops import Block as Given
 from ..ops import refused
 from ..seeds import kept_for_run
 from ..specs import TypeSpec
-from ..tracing.recording import drawing
+from ..tracing.calls import drawing
 from ..tracing.trace import Trace
 from .functions import failed
 from .pipeline import Node

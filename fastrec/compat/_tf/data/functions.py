@@ -18,16 +18,8 @@ from ..specs import TypeSpec, common
 from ..structure import LEAF, flatten, pack
 from ..tensor import EagerTensor, Tensor, convert_to_tensor
 from ..tracing.branching import Branches
-from ..tracing.recording import (
-    CALLERS,
-    Called,
-    Mistake,
-    Undecided,
-    Unfit,
-    calling,
-    raw_of,
-    wrap,
-)
+from ..tracing.calls import CALLERS, Called, Unfit, calling
+from ..tracing.recording import Mistake, Undecided, raw_of, wrap
 from ..tracing.trace import Trace, sketched, traced
 from .explaining import explain, explaining
 from .pipeline import Node, lowering

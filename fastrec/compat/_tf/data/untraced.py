@@ -11,7 +11,7 @@ from ..errors import OpError
 from ..seeds import looking_ahead
 from ..specs import TypeSpec
 from ..structure import LEAF
-from ..tracing.recording import Called
+from ..tracing.calls import Called
 from .functions import Function, failed
 from .pipeline import Node, loose_spec, lowering
 from .streams import (

@@ -15,7 +15,8 @@ import numpy as np
 
 from ..columns import joined, taken
 from ..ops import Draw
-from .recording import Called, Undecided
+from .calls import Called
+from .recording import Undecided
 from .trace import Trace
 
 __all__ = ["Branches"]

@@ -14,8 +14,9 @@ from ..columns import arrays_of, column_of, flat_values, refilled, rows_of
 from ..ops import Block, Op, invalid
 from ..specs import TensorArraySpec, TensorSpec, TypeSpec, batched, common, unbatched
 from ..tensor import as_array, convert_to_tensor
+from .calls import Unfit
 from .parts import Part, noted, tracing
-from .recording import Unfit, raw_of, spec_of
+from .recording import raw_of, spec_of
 from .trace import Trace, as_column
 
 __all__ = ["folded_rows", "looped", "mapped_rows"]

@@ -14,7 +14,8 @@ from .. import nest
 from ..ops import Op
 from ..specs import TypeSpec
 from ..tensor import Tensor, convert_to_tensor
-from .recording import CALLERS, DrawOfPart, Recording, Unfit, calling, current_call
+from .calls import CALLERS, DrawOfPart, Unfit, calling, current_call
+from .recording import Recording
 from .trace import Trace
 
 __all__ = ["Draft", "Part", "as_part", "noted", "tracing"]

@@ -7,12 +7,8 @@ A function that is called with symbols instead of values calls operations with s
 
 from __future__ import annotations
 
-import contextlib
-import contextvars
-import functools
-import sys
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -23,30 +19,20 @@ from ..dtypes import DType
 from ..ops import Draw, Op, refused
 from ..specs import TensorSpec, TypeSpec, sample
 from ..tensor import EagerTensor, Tensor, TensorShape
+from .calls import DrawOfPart, Draws, Unfit, current_call
 
 __all__ = [
-    "CALLERS",
-    "Called",
-    "DrawOfPart",
     "Mistake",
     "Node",
     "Recording",
     "Symbol",
     "Undecided",
-    "Unfit",
-    "apart",
-    "calling",
-    "current_call",
-    "drawing",
     "raw_of",
     "reference",
-    "repeated",
     "run",
     "spec_of",
     "wrap",
 ]
-
-T = TypeVar("T")
 
 
 class Symbol(Tensor):
@@ -141,22 +127,12 @@ class Mistake(TypeError):
     """Raised for what TensorFlow refuses before it runs anything."""
 
 
-class Unfit(TypeError):
-    """Raised when a part of a function cannot be an operation."""
-
-
 class Undecided(TypeError):
     """Raised when a function uses a symbol as a Python bool."""
 
     def __init__(self, symbol: Symbol) -> None:
         super().__init__("Using a symbolic `tf.Tensor` as a Python `bool` is not allowed.")
         self.symbol = symbol
-
-
-class DrawOfPart(NamedTuple):
-    """Random numbers that a part of a function draws, for the elements that come to it."""
-
-    spec: TypeSpec
 
 
 class Node(NamedTuple):
@@ -228,50 +204,17 @@ def run(
 def _noting(op: Op, raws: Sequence[Any]) -> Recording | None:
     """What an operation on these is noted down in; None where it is run."""
     if not op.pure:
-        call = _CURRENT.get(None)
+        call = current_call()
         if isinstance(call, Recording):
             return call
     for raw in raws:
         if isinstance(raw, Symbol):
-            call = _CURRENT.get(None)
+            call = current_call()
             return call if isinstance(call, Recording) else raw.recording
     return None
 
 
-# The code that calls functions of programs: what is above it says nothing about their draws.
-CALLERS: set[Any] = set()
-
-
-class _Draws:
-    """The draws of a call of a function, told apart by where the program makes them.
-
-    So they keep their states whichever way the function takes, as each operation of TensorFlow's
-    graph of it does.
-
-    Attributes
-    ----------
-    visits : dict
-        How many draws each place has made.
-    unseeded : int
-        How many of its draws have no seed of their own.
-    """
-
-    def __init__(self) -> None:
-        self.visits: dict[Any, int] = {}
-        self.unseeded = 0
-
-    def _place(self) -> Any:
-        """That of a draw: what its operation, which calls the caller of this, is called from."""
-        found, frame = [], sys._getframe(3)
-        while frame.f_back is not None and frame.f_code not in CALLERS:
-            found.append((id(frame.f_code), frame.f_lasti))
-            frame = frame.f_back
-        at = tuple(found)
-        self.visits[at] = number = self.visits.get(at, 0) + 1
-        return at, number
-
-
-class Recording(_Draws):
+class Recording(Draws):
     """The operations that a function calls, in order.
 
     Parameters
@@ -314,7 +257,6 @@ class Recording(_Draws):
         self.inputs = [_wrap_symbol(self._symbol(spec)) for spec in specs]
         self.given = list(range(len(self.symbols)))
         self.captures: dict[int, Symbol] = {}
-        self.draws: list[Any] = []  # Draw or DrawOfPart
         self.drawn: list[int] = []
         self.places: dict[int, Any] = {}
         self._known: dict[Any, Any] = {}
@@ -383,114 +325,6 @@ class Recording(_Draws):
         self.makers.update(dict.fromkeys(node.slots, node))
         shown = [_wrap_symbol(symbol) for symbol in symbols]
         return shown[0] if len(shown) == 1 else tuple(shown)
-
-
-class Called(_Draws):
-    """A call of a function with values.
-
-    Parameters
-    ----------
-    states : dict
-        What each of its draws has come to in earlier calls.
-    """
-
-    def __init__(self, states: dict[Any, Any]) -> None:
-        super().__init__()
-        self._states = states
-
-    def state(self, make: Callable[[], T], place: Any = None) -> T:
-        """Random state of a draw of this call; `make` returns the initial one.
-
-        The place is that of a draw that was noted down.
-        """
-        at = place or self._place()
-        found: T | None = self._states.get(at)
-        return self._states.setdefault(at, make()) if found is None else found
-
-    def drawing(self) -> contextlib.AbstractContextManager[None]:
-        """While it draws what is drawn again if it fails."""
-        return drawing(self._states)
-
-
-@contextlib.contextmanager
-def drawing(states: dict[Any, Any]) -> Iterator[None]:
-    """While numbers are drawn from states, which are as they were if that fails."""
-    before = {key: state.position for key, state in states.items()}
-    try:
-        yield
-    except Exception:
-        for key in states.keys() - before.keys():
-            del states[key]
-        for key, position in before.items():
-            states[key].position = position
-        raise
-
-
-# The function that a data set calls now.
-_CURRENT: contextvars.ContextVar[Recording | Called | None] = contextvars.ContextVar("call")
-
-
-def current_call() -> Recording | Called | None:
-    """The call of a function of a data set that is going on: with symbols, or with values."""
-    return _CURRENT.get(None)
-
-
-@contextlib.contextmanager
-def calling(call: Recording | Called) -> Iterator[None]:
-    """While a data set calls a function."""
-    before = _CURRENT.set(call)
-    try:
-        yield
-    finally:
-        _CURRENT.reset(before)
-
-
-def apart(function: Callable[..., T]) -> Callable[..., T]:
-    """A function whose draws in a data set count their seeds for themselves."""
-
-    @functools.wraps(function)
-    def called(*args: Any, **named: Any) -> T:
-        if (call := current_call()) is None:
-            return function(*args, **named)
-        outer, call.unseeded = call.unseeded, 0
-        try:
-            return function(*args, **named)
-        finally:
-            call.unseeded = outer
-
-    return called
-
-
-def repeated(function: Callable[..., T]) -> Callable[..., T]:
-    """The body of a loop, whose draws go on from one call to the next.
-
-    Raises
-    ------
-    Unfit
-        When a part of it draws, which would not.
-    """
-    visits: dict[Any, int] | None = None
-
-    @functools.wraps(function)
-    def called(*arguments: Any) -> T:
-        nonlocal visits
-        call = current_call()
-        if call is None:
-            return function(*arguments)
-        visits = dict(call.visits) if visits is None else visits
-        call.visits, outer, call.unseeded = dict(visits), call.unseeded, 0
-        drawn = len(call.draws) if isinstance(call, Recording) else 0
-        try:
-            found = function(*arguments)
-        finally:
-            call.unseeded = outer
-        if isinstance(call, Recording) and any(
-            isinstance(each, DrawOfPart) for each in call.draws[drawn:]
-        ):
-            raise Unfit("a part of a loop draws numbers")
-        return found
-
-    return called
 
 
 def reference(raw: Any) -> tuple[bool, Any]:

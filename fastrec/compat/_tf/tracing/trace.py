@@ -15,17 +15,8 @@ import numpy as np
 from ..columns import column_of, rows_of, size_of
 from ..ops import Block, Draw, Parsing, refused
 from ..specs import TypeSpec
-from .recording import (
-    CALLERS,
-    DrawOfPart,
-    Node,
-    Recording,
-    Unfit,
-    calling,
-    raw_of,
-    reference,
-    spec_of,
-)
+from .calls import CALLERS, DrawOfPart, Unfit, calling
+from .recording import Node, Recording, raw_of, reference, spec_of
 
 __all__ = ["Trace", "as_column", "columns_of", "live", "sketched", "traced"]
 
