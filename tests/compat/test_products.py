@@ -11,7 +11,7 @@ import pytest
 
 import fastrec.compat.v2 as tf
 from fastrec.compat._tf.ops import Block
-from fastrec.compat._tf.ops.arithmetic import MATMUL, TENSORDOT
+from fastrec.compat._tf.ops.matrices import MATMUL, TENSORDOT
 
 PLAIN = {"transpose_a": False, "transpose_b": False}
 

@@ -19,9 +19,9 @@ from fastrec.columns import Arrays
 from .._tf import composite as _eager
 from .._tf.arrays import make_array
 from .._tf.columns import VarLen, flat_values
-from .._tf.composite import Methods, RaggedMethods, SparseMethods
 from .._tf.dtypes import DType, as_dtype, int64
 from .._tf.errors import InvalidArgumentError
+from .._tf.methods import Methods, RaggedMethods, SparseMethods
 from .._tf.ops import Block, Op
 from .._tf.ops import ragged as of_ragged
 from .._tf.ops import sparse as of_sparse

@@ -10,7 +10,7 @@ from typing import Any
 
 from .._tf import around, specs
 from .._tf.distribute import Distribute
-from .._tf.faces import composites, in_order
+from .._tf.faces import in_order, sparse
 from .._tf.faces.late import Late, Names
 from .._tf.uncovered import uncovered
 from ._composites import RaggedTensor
@@ -108,7 +108,7 @@ def found(where: str, name: str) -> Any:
     if not where and name == "distribute":
         return Distribute("v1")
     if not where and name == "IndexedSlices":
-        return composites.IndexedSlices
+        return sparse.IndexedSlices
     if not where and name == "get_logger":
         return around.get_logger
     if not where and name in _SPECS:

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from .._tf.composite import Methods
+from .._tf.methods import Methods
 from ._nodes import Tensor
 
 __all__ = [

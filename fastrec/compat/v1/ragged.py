@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from .._tf.dtypes import int64
-from .._tf.faces.composites import RaggedFunctions, parts_of_lists
+from .._tf.faces.ragged import RaggedFunctions, parts_of_lists
 from .._tf.shape import TensorShape
 from .._tf.uncovered import uncovered
 from ._composites import RaggedTensor, RaggedTensorValue, ragged_of

@@ -11,7 +11,7 @@ from .._tf.dtypes import int64, string
 from .._tf.faces import functions_of
 from .._tf.faces.strings import Encodings, Strings
 from .._tf.ops.cutting import SPLIT, Cut
-from .._tf.ops.ragged import SPARSE_PARTS
+from .._tf.ops.ragged_forms import SPARSE_PARTS
 from ._composites import RaggedTensor, SparseTensor
 from ._nodes import Tensor, operators
 from ._ops import GRAPHS, Array, pure, record_all

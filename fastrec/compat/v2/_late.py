@@ -7,8 +7,8 @@ from typing import Any
 
 from .._tf.composite import RaggedTensor
 from .._tf.distribute import Distribute
-from .._tf.faces.composites import IndexedSlices
 from .._tf.faces.late import Late, Names
+from .._tf.faces.sparse import IndexedSlices
 from .._tf.uncovered import uncovered
 from ._eager import EAGER
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from .._tf.composite import RaggedTensor
-from .._tf.faces.composites import RaggedFunctions
+from .._tf.faces.ragged import RaggedFunctions
 from .._tf.uncovered import uncovered
 
 __all__ = ["RaggedTensor"]

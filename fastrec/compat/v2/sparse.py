@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from .._tf.composite import SparseTensor
-from .._tf.faces.composites import SparseFunctions
+from .._tf.faces.sparse import SparseFunctions
 from .._tf.uncovered import uncovered
 
 __all__ = ["SparseTensor"]

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from ..composite import Methods, RaggedMethods, of_values
 from ..dtypes import DType, as_dtype, float32, float64, int32, int64, string
+from ..methods import Methods, RaggedMethods, of_values
 from ..ops import Op, filling, joining, shaping
 from ..ops.arithmetic import CAST, CONJ, IDENTITY
 from ..ops.reductions import PROD

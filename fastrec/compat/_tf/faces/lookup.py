@@ -8,9 +8,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ..composite import Methods, of_values
 from ..dtypes import DType, as_dtype
 from ..errors import FailedPreconditionError
+from ..methods import Methods, of_values
 from ..ops import Array, Block, Op, invalid, of_type
 from ..ops.strings import of_rows
 from ..tensor import convert_to_tensor

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from ..composite import Methods, RaggedMethods, SparseMethods, of_values
 from ..dtypes import as_dtype, float32
 from ..kernels.shaping import reduced
-from ..ops import Op
+from ..methods import Methods, RaggedMethods, SparseMethods, of_values
+from ..ops import Op, filling, matrices
 from ..ops import arithmetic as rows
 from ..ops.arithmetic import binary, unary
 from . import Faces, Version
@@ -203,9 +203,9 @@ class Math(_Elementwise):
     ) -> Any:
         """The product of matrices."""
         first, second = self._version.pair("MatMul", a, b)
-        inputs = self._version.checked(rows.MATMUL, first), second
+        inputs = self._version.checked(matrices.MATMUL, first), second
         turned = {"transpose_a": bool(transpose_a), "transpose_b": bool(transpose_b)}
-        return self._apply(rows.MATMUL, inputs, name, **turned)
+        return self._apply(matrices.MATMUL, inputs, name, **turned)
 
 
 class Products(Faces):
@@ -213,20 +213,22 @@ class Products(Faces):
 
     def einsum(self, equation: str, *inputs: Any, **_: Any) -> Any:
         """The sum that an equation of indices says."""
-        return self._apply(rows.EINSUM, [self._tensor(x) for x in inputs], equation=equation)
+        return self._apply(matrices.EINSUM, [self._tensor(x) for x in inputs], equation=equation)
 
     def tensordot(self, a: Any, b: Any, axes: Any, name: str | None = None) -> Any:
         """The sums of products along dimensions of both."""
         along: Any = axes if isinstance(axes, int) else np.asarray(axes).tolist()
         inputs = self._version.pair("Tensordot", a, b)
-        return self._apply(rows.TENSORDOT, inputs, name, axes=along)
+        return self._apply(matrices.TENSORDOT, inputs, name, axes=along)
 
     def meshgrid(self, *args: Any, indexing: str = "xy", name: str | None = None) -> list[Any]:
         """Coordinates of a grid, a tensor for each dimension."""
         if indexing not in ("xy", "ij"):
             raise ValueError("Argument `indexing` parameter must be either 'xy' or 'ij'")
         tensors = [self._tensor(each) for each in args]
-        found: list[Any] = self._version.apply_all(rows.MESHGRID, tensors, name, indexing=indexing)
+        found: list[Any] = self._version.apply_all(
+            filling.MESHGRID, tensors, name, indexing=indexing
+        )
         return found
 
     def eye(

@@ -3,15 +3,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
-
-from ..ops import Array, Op, invalid, same_spec, segments
+from ..ops import matrices as rows
 from ..ops.arithmetic import DIV
-from ..specs import TensorSpec, TypeSpec
-from ..tensor import as_array
 from . import Faces
 from .reductions import Reductions
 
@@ -24,81 +19,27 @@ class Matrices(Faces):
     def band_part(self, input: Any, num_lower: Any, num_upper: Any, name: str | None = None) -> Any:
         """The matrix with zeros outside of a band around its diagonal."""
         inputs = [self._tensor(each) for each in (input, num_lower, num_upper)]
-        return self._apply(segments.BAND_PART, inputs, name)
+        return self._apply(rows.BAND_PART, inputs, name)
 
     def diag(self, diagonal: Any, name: str = "diag") -> Any:
         """Matrices with these diagonals."""
-        return self._apply(segments.DIAG, [self._tensor(diagonal)], name)
+        return self._apply(rows.DIAG, [self._tensor(diagonal)], name)
 
     def diag_part(self, input: Any, name: str = "diag_part") -> Any:
         """The diagonals of square matrices."""
-        return self._apply(segments.DIAG_PART, [self._tensor(input)], name)
+        return self._apply(rows.DIAG_PART, [self._tensor(input)], name)
 
     def trace(self, x: Any, name: str | None = None) -> Any:
         """The sums of diagonals."""
-        return self._apply(segments.TRACE, [self._tensor(x)], name)
+        return self._apply(rows.TRACE, [self._tensor(x)], name)
 
     def inv(self, input: Any, name: str | None = None) -> Any:
         """The inverses of square matrices."""
-        return self._apply(segments.INVERSE, [self._operand(segments.INVERSE, input)], name)
+        return self._apply(rows.INVERSE, [self._operand(rows.INVERSE, input)], name)
 
     def det(self, input: Any, name: str | None = None) -> Any:
         """The determinants of square matrices."""
-        return self._apply(segments.DETERMINANT, [self._operand(segments.DETERMINANT, input)], name)
-
-
-def _solved(matrix: Array, rhs: Array, *, adjoint: bool) -> Array:
-    given = np.conj(np.swapaxes(matrix, -1, -2)) if adjoint else matrix
-    return _of_matrices(lambda: np.linalg.solve(given, rhs), "Input matrix is not invertible.")
-
-
-def _of_matrices(function: Callable[[], Any], problem: str) -> Array:
-    try:
-        return np.asarray(function())
-    except np.linalg.LinAlgError:
-        raise invalid(problem) from None
-
-
-def _with_diagonal(x: Array, diagonal: Array) -> Array:
-    found = x.copy()
-    count = min(x.shape[-2:])
-    found[..., range(count), range(count)] = diagonal
-    return found
-
-
-def _turned(specs: Sequence[Any], *_: Any, **__: Any) -> list[TypeSpec]:
-    sizes = specs[0].shape.sizes
-    whole = None if sizes is None else [*sizes[:-2], sizes[-1], sizes[-2]]
-    return [TensorSpec(whole, specs[0].dtype)]
-
-
-_NOT_DEFINITE = "Cholesky decomposition was not successful. The input might not be valid."
-_CHOLESKY = Op(
-    "Cholesky", lambda x: _of_matrices(lambda: np.linalg.cholesky(x), _NOT_DEFINITE), same_spec
-)
-_CROSS = Op("Cross", lambda a, b: np.cross(a, b).astype(a.dtype), same_spec)
-_LOG_DET = Op(
-    "LogMatrixDeterminant",
-    lambda x: np.asarray(np.linalg.slogdet(x)[1], x.dtype),
-    lambda specs, *_: [TensorSpec((specs[0].shape.sizes or ())[:-2], specs[0].dtype)],
-)
-_PINV = Op("Pinv", lambda x: np.linalg.pinv(x).astype(x.dtype), _turned)
-_SET_DIAG = Op("MatrixSetDiagV3", _with_diagonal, same_spec)
-_SOLVE = Op(
-    "MatrixSolve",
-    _solved,
-    lambda specs, *_, **__: [TensorSpec(specs[1].shape.sizes, specs[1].dtype)],
-    kinds="fc",
-)
-
-
-def _swapped(x: Any, *, conjugate: bool) -> Array:
-    array = as_array(x)
-    found = np.ascontiguousarray(np.swapaxes(array, -1, -2))
-    return np.conj(found) if conjugate and found.dtype.kind == "c" else found
-
-
-_SWAP = Op("MatrixTranspose", _swapped, _turned)
+        return self._apply(rows.DETERMINANT, [self._operand(rows.DETERMINANT, input)], name)
 
 
 class RareMatrices(Faces):
@@ -120,19 +61,19 @@ class RareMatrices(Faces):
             raise ValueError(
                 f"Argument `a` should be a (batch) matrix with rank >= 2. Received {x}"
             )
-        return self._apply(_SWAP, [x], name, conjugate=bool(conjugate))
+        return self._apply(rows.SWAP, [x], name, conjugate=bool(conjugate))
 
     def cholesky(self, input: Any, name: str | None = None) -> Any:
         """The lower triangles whose products with themselves are the matrices."""
-        return self._apply(_CHOLESKY, [self._tensor(input)], name)
+        return self._apply(rows.CHOLESKY, [self._tensor(input)], name)
 
     def cross(self, a: Any, b: Any, name: str | None = None) -> Any:
         """Products of vectors of three elements."""
-        return self._apply(_CROSS, self._version.pair("Cross", a, b), name)
+        return self._apply(rows.CROSS, self._version.pair("Cross", a, b), name)
 
     def logdet(self, matrix: Any, name: str | None = None) -> Any:
         """The logarithms of determinants of positive definite matrices."""
-        return self._apply(_LOG_DET, [self._tensor(matrix)], name)
+        return self._apply(rows.LOG_DET, [self._tensor(matrix)], name)
 
     def pinv(
         self, a: Any, rcond: Any = None, validate_args: bool = False, name: str | None = None
@@ -140,7 +81,7 @@ class RareMatrices(Faces):
         """The pseudo-inverses of matrices."""
         if rcond is not None:
             raise NotImplementedError("pinv covers rcond=None")
-        return self._apply(_PINV, [self._tensor(a)], name)
+        return self._apply(rows.PINV, [self._tensor(a)], name)
 
     def set_diag(
         self, input: Any, diagonal: Any, name: str = "set_diag", k: int = 0, align: Any = None
@@ -149,13 +90,13 @@ class RareMatrices(Faces):
         if k:
             raise NotImplementedError("set_diag covers k=0")
         x = self._tensor(input)
-        return self._apply(_SET_DIAG, [x, self._tensor(diagonal, x.dtype)], name)
+        return self._apply(rows.SET_DIAG, [x, self._tensor(diagonal, x.dtype)], name)
 
     def solve(self, matrix: Any, rhs: Any, adjoint: bool = False, name: str | None = None) -> Any:
         """What gives `rhs` when it is multiplied by the matrices."""
         first, second = self._version.pair("MatrixSolve", matrix, rhs)
-        self._version.checked(_SOLVE, first)
-        return self._apply(_SOLVE, [first, second], name, adjoint=bool(adjoint))
+        self._version.checked(rows.SOLVE, first)
+        return self._apply(rows.SOLVE, [first, second], name, adjoint=bool(adjoint))
 
     def normalize(
         self, tensor: Any, ord: Any = "euclidean", axis: Any = None, name: str | None = None

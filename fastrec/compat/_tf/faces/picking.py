@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..composite import Methods, of_values
 from ..dtypes import DType, as_dtype, bool_, float32, int32
+from ..methods import Methods, of_values
 from ..ops import Op, same_spec
 from ..ops import picking as rows
 from ..ops.arithmetic import CAST

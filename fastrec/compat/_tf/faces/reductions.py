@@ -8,11 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from ..composite import RaggedMethods
 from ..dtypes import as_dtype, int64
+from ..methods import RaggedMethods
 from ..ops import Op
 from ..ops import arithmetic as elements
 from ..ops import reductions as rows
+from ..ops.segments import HISTOGRAM
 from ..ops.shaping import SQUEEZE
 from . import Faces, Version, one_of
 
@@ -140,7 +141,7 @@ class Reductions(Faces):
         tensor = self._tensor(values)
         inputs = tensor, self._tensor(value_range, tensor.dtype)
         how = {"nbins": int(np.asarray(nbins)), "dtype": as_dtype(dtype)}
-        return self._apply(elements.HISTOGRAM, inputs, name, **how)
+        return self._apply(HISTOGRAM, inputs, name, **how)
 
     def norm(
         self,

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from ..composite import RaggedMethods
 from ..dtypes import as_dtype, float32, string
 from ..errors import DataLossError
+from ..methods import RaggedMethods
 from ..ops import Op, invalid, same_spec
 from ..ops import strings as rows
 from ..ops.unicode import HASH_BUCKET_FAST

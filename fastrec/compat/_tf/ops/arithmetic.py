@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arithmetic, comparisons, casts and products of matrices."""
+"""Arithmetic, comparisons and casts."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from fastrec.columns import Arrays
 
 from ..columns import are_alike, common_size, flat_values, refilled
 from ..dtypes import DType, as_dtype, short_name
-from ..errors import InvalidArgumentError, UnimplementedError
+from ..errors import UnimplementedError
 from ..kernels.shaping import room
 from ..shape import in_messages
 from ..specs import TensorSpec, TypeSpec
@@ -244,8 +244,6 @@ DIV = binary("RealDiv", _quotients, "fiuc", _quotient)
 FLOOR_DIV = binary("FloorDiv", _divided(_floored), "fiuc")
 FLOOR_MOD = binary("FloorMod", _divided(np.mod), "fiu")
 TRUNCATE_DIV = binary("TruncateDiv", _divided(_truncated), "fiuc")
-_NARROW = 1 << 17  # numbers of a matrix
-_ALONE = 1 << 18  # products, for which BLAS wakes no other thread
 _QUICK_POWERS = (-1, 0, 0.5, 1, 2)  # which NumPy knows
 
 
@@ -448,147 +446,3 @@ def _add_n_block(_: int, *blocks: Block) -> Any:
 
 
 ADD_N = Op("AddN", _add_n, _merged, _add_n_block, kinds="fiuc")
-
-
-def _matmul(x: Array, y: Array, *, transpose_a: bool, transpose_b: bool) -> Array:
-    for number, each in enumerate((x, y)):
-        if each.ndim < 2:
-            raise invalid(f"In[{number}] ndims must be >= 2: {each.ndim}")
-    left = np.swapaxes(x, -1, -2) if transpose_a else x
-    right = np.swapaxes(y, -1, -2) if transpose_b else y
-    if left.shape[-1] != right.shape[-2]:
-        raise _unfit(x, y)
-    return np.asarray(_product(left, right))
-
-
-def _unfit(x: Array, y: Array) -> Exception:
-    sizes = f"In[0]: {in_messages(x.shape)}, In[1]: {in_messages(y.shape)}"
-    return invalid(f"Matrix size-incompatible: {sizes}")
-
-
-def _product(left: Array, right: Array) -> Any:
-    """Products of matrices, large ones in parts.
-
-    For these BLAS would wake threads, and wait for them, which takes longer. Each matrix of several
-    is multiplied by itself, so that it does not matter how many there are.
-    """
-    count, size = left.shape[-2], right.size and right.shape[-2] * right.shape[-1]
-    if not 0 < size <= _NARROW or count * size <= _ALONE:
-        return np.matmul(left, right)
-    rows = _ALONE // size
-    outer = np.broadcast_shapes(left.shape[:-2], right.shape[:-2])
-    found = room((*outer, count, right.shape[-1]), left.dtype)
-    for at in range(0, count, rows):
-        np.matmul(left[..., at : at + rows, :], right, out=found[..., at : at + rows, :])
-    return found
-
-
-def _matmul_block(_: int, *blocks: Block, **turned: Any) -> Any:
-    arrays = aligned(blocks)
-    if arrays is None or any(np.ndim(each.value) - each.many < 2 for each in blocks):
-        return None
-    try:
-        return _matmul(*arrays, **turned)
-    except (ValueError, InvalidArgumentError):
-        return None  # what does not fit together is told of an element
-
-
-def _matmul_spec(
-    specs: Sequence[Any], *_: Any, transpose_a: bool, transpose_b: bool
-) -> list[TypeSpec]:
-    m, n = specs[0].shape.sizes, specs[1].shape.sizes
-    for sizes in (m, n):
-        if sizes is not None and len(sizes) < 2:
-            raise ValueError(f"Shape must be rank 2 but is rank {len(sizes)} for 'MatMul'")
-    if m is None or n is None:
-        return [TensorSpec(None, specs[0].dtype)]
-    outer = broadcast_sizes("MatMul", [TensorSpec(each[:-2], specs[0].dtype) for each in (m, n)])
-    inner = [m[-1 - (not transpose_a)], n[-1 - transpose_b]]
-    return [TensorSpec([*(outer or ()), *inner], specs[0].dtype)]
-
-
-MATMUL = Op("MatMul", _matmul, _matmul_spec, _matmul_block, kinds="fiuc")
-
-
-def _einsum(*arrays: Array, equation: str) -> Array:
-    return np.asarray(np.einsum(equation, *arrays)).astype(arrays[0].dtype)
-
-
-def _einsum_spec(specs: Sequence[Any], *_: Any, equation: str) -> list[TypeSpec]:
-    _before, arrow, after = equation.replace(" ", "").partition("->")
-    known = [None] * len(after) if arrow and "." not in after else None
-    return [TensorSpec(known, specs[0].dtype)]
-
-
-EINSUM = Op("Einsum", _einsum, _einsum_spec)
-
-
-def _tensordot(x: Array, y: Array, *, axes: Any, many: int = 0) -> Array:
-    """A sum of products along axes; the first `many` of `x` are those of its elements."""
-    if isinstance(axes, int):
-        axes = range(x.ndim - many - axes, x.ndim - many), range(axes)
-    gone = [many + at % (x.ndim - many) for at in np.ravel(axes[0]).tolist()]
-    kept = [at for at in range(x.ndim) if at not in gone]
-    first = [at % y.ndim for at in np.ravel(axes[1]).tolist()]
-    last = [at for at in range(y.ndim) if at not in first]
-    x, y = x.transpose(*kept, *gone), y.transpose(*first, *last)
-    outer, inner = x.shape[: len(kept)], y.shape[len(first) :]
-    if x.shape[len(kept) :] != y.shape[: len(first)]:
-        raise _unfit(x, y)
-    size = math.prod(y.shape[: len(first)])
-    left = x.reshape(*outer[:many], math.prod(outer[many:]), size)
-    found: Array = _product(left, y.reshape(size, math.prod(inner)))
-    return found.reshape(outer + inner)
-
-
-def _tensordot_block(_: int, x: Block, y: Block, *, axes: Any) -> Any:
-    if not x.many or y.many or not isinstance(x.value, np.ndarray):
-        return None
-    try:
-        return _tensordot(x.value, as_array(y.value), axes=axes, many=1)
-    except (ValueError, InvalidArgumentError):
-        return None
-
-
-def _tensordot_spec(specs: Sequence[Any], *_: Any, axes: Any) -> list[TypeSpec]:
-    one, other = (spec.shape.sizes for spec in specs)
-    if one is None or other is None:
-        return [TensorSpec(None, specs[0].dtype)]
-    if isinstance(axes, int):
-        return [TensorSpec([*one[: len(one) - axes], *other[axes:]], specs[0].dtype)]
-    found = []
-    for sizes, along in zip((one, other), axes, strict=True):
-        gone = {at % len(sizes) for at in np.ravel(along).tolist()}
-        found += [size for at, size in enumerate(sizes) if at not in gone]
-    return [TensorSpec(found, specs[0].dtype)]
-
-
-TENSORDOT = Op("Tensordot", _tensordot, _tensordot_spec, _tensordot_block)
-
-
-def _grid(*arrays: Array, indexing: Any) -> tuple[Array, ...]:
-    return tuple(np.meshgrid(*arrays, indexing=indexing))
-
-
-def _grid_specs(specs: Sequence[Any], *_: Any, indexing: Any) -> list[TypeSpec]:
-    sizes = [spec.shape.num_elements() for spec in specs]
-    if indexing == "xy":
-        sizes[:2] = sizes[1::-1]
-    return [TensorSpec(sizes, spec.dtype) for spec in specs]
-
-
-MESHGRID = Op("Meshgrid", _grid, _grid_specs)
-
-
-def _histogram(values: Array, limits: Array, *, nbins: int, dtype: DType) -> Array:
-    low, high = limits.astype(np.float64)
-    places = np.floor((values.astype(np.float64) - low) / (high - low) * nbins)
-    numbers = np.clip(places, 0, nbins - 1).astype(np.int64).reshape(-1)
-    return np.bincount(numbers, minlength=nbins).astype(dtype.numpy)
-
-
-HISTOGRAM = Op(
-    "HistogramFixedWidth",
-    _histogram,
-    lambda *_, nbins, dtype: [TensorSpec([nbins], dtype)],
-)

@@ -272,3 +272,17 @@ def _linspace_spec(specs: Sequence[Any], raws: Sequence[Any], *, axis: int) -> l
 
 
 LINSPACE = Op("LinSpace", _linspace, _linspace_spec)
+
+
+def _grid(*arrays: Array, indexing: Any) -> tuple[Array, ...]:
+    return tuple(np.meshgrid(*arrays, indexing=indexing))
+
+
+def _grid_specs(specs: Sequence[Any], *_: Any, indexing: Any) -> list[TypeSpec]:
+    sizes = [spec.shape.num_elements() for spec in specs]
+    if indexing == "xy":
+        sizes[:2] = sizes[1::-1]
+    return [TensorSpec(sizes, spec.dtype) for spec in specs]
+
+
+MESHGRID = Op("Meshgrid", _grid, _grid_specs)

@@ -9,10 +9,6 @@ from typing import Any
 
 import numpy as np
 
-import fastrec
-from fastrec import _core
-
-from ..columns import flat_values, padded_strings
 from ..dtypes import DType
 from ..shape import in_messages
 from ..specs import RaggedTensorSpec, TensorSpec, TypeSpec
@@ -44,7 +40,6 @@ __all__ = [
     "RANGE",
     "REDUCE",
     "STACK",
-    "TO_TENSOR",
 ]
 
 
@@ -443,60 +438,3 @@ def _reduce(ragged: Ragged, *, kind: str, axes: Sequence[int], keepdims: bool) -
 
 
 REDUCE = Op("RaggedReduce", _reduce, tried(_reduce))
-
-
-def _padded(ragged: Ragged, default: Any, *, shape: Sequence[int | None] | None) -> Any:
-    """The rows in one array, as long as the longest, or as `shape` says."""
-    filler = as_array(default)
-    sizes = list(shape) if shape else [None] * rank_of(ragged)
-    inner = ragged.flat_values.shape
-    if filler.ndim >= len(inner) and filler.ndim:
-        raise invalid(
-            f"default_value.shape={in_messages(filler.shape)} and rt_input.flat_values.shape="
-            f"{in_messages(inner)} are incompatible: default_value.rank = {filler.ndim}  must "
-            f"be less than rt_input.flat_values.rank = {len(inner)}"
-        )
-    return _filled(ragged, filler[()], sizes)
-
-
-def _filled(value: Any, filler: Any, sizes: Sequence[int | None]) -> Any:
-    if not isinstance(value, Ragged):
-        array = as_array(value)
-        wanted = [n if size is None else size for size, n in zip(sizes, array.shape, strict=True)]
-        if wanted[1:] == list(array.shape[1:]):
-            return array
-        out = np.empty((len(array), *wanted[1:]), array.dtype)
-        out[...] = filler
-        both = tuple(slice(min(m, n)) for m, n in zip(out.shape, array.shape, strict=True))
-        out[both] = array[both]
-        return out
-    lengths = value.row_lengths
-    most = int(lengths.max(initial=0))
-    width = most if sizes[1] is None else sizes[1]
-    rows = len(lengths) if sizes[0] is None else sizes[0]
-    flat = flat_values(value)
-    if rows == len(lengths) and not isinstance(flat, Ragged) and len(flat.shape) == 1:
-        if isinstance(flat, fastrec.Bytes) and width >= most:
-            return padded_strings(flat, lengths, width, filler)
-        if isinstance(flat, np.ndarray) and flat.dtype != object:
-            begins, shapes = np.cumsum(lengths) - lengths, np.minimum(lengths, width)
-            return _core.pad_rows(flat, begins, shapes[:, np.newaxis], [width], filler)
-    flat = as_array(_filled(value.values, filler, [None, *sizes[2:]]))
-    out = np.empty((rows, width, *flat.shape[1:]), flat.dtype)
-    out[...] = filler
-    taken = np.minimum(lengths, width)[:rows]
-    row = np.repeat(np.arange(len(taken)), taken)
-    place = np.arange(len(row)) - np.repeat(np.cumsum(taken) - taken, taken)
-    out[row, place] = flat[np.repeat(value.row_splits[:-1][:rows], taken) + place]
-    return out
-
-
-def _padded_spec(specs: Sequence[Any], _: Any, *, shape: Any) -> list[TypeSpec]:
-    sizes = specs[0].shape.sizes
-    if shape is not None:
-        known = sizes or [None] * len(shape)
-        sizes = [n if size is None else size for size, n in zip(shape, known, strict=True)]
-    return [TensorSpec(sizes, specs[0].dtype)]
-
-
-TO_TENSOR = Op("RaggedTensorToTensor", _padded, _padded_spec)

@@ -240,6 +240,20 @@ BINCOUNT = Op(
 )
 
 
+def _histogram(values: Array, limits: Array, *, nbins: int, dtype: DType) -> Array:
+    low, high = limits.astype(np.float64)
+    places = np.floor((values.astype(np.float64) - low) / (high - low) * nbins)
+    numbers = np.clip(places, 0, nbins - 1).astype(np.int64).reshape(-1)
+    return np.bincount(numbers, minlength=nbins).astype(dtype.numpy)
+
+
+HISTOGRAM = Op(
+    "HistogramFixedWidth",
+    _histogram,
+    lambda *_, nbins, dtype: [TensorSpec([nbins], dtype)],
+)
+
+
 def _inverted(x: Array) -> Array:
     if sorted(x.tolist()) != list(range(len(x))):
         raise invalid("x is not a permutation of 0 to its size")
@@ -285,37 +299,3 @@ def _tiled(forth: bool) -> Callable[..., list[TypeSpec]]:
 
 SPACE_TO_DEPTH = Op("SpaceToDepth", _to_depth, _tiled(True))
 DEPTH_TO_SPACE = Op("DepthToSpace", _from_depth, _tiled(False))
-
-
-def _band(x: Array, lower: Array, upper: Array) -> Array:
-    rows, columns = np.indices(x.shape[-2:])
-    below, above = int(lower), int(upper)
-    kept = ((below < 0) | (rows - columns <= below)) & ((above < 0) | (columns - rows <= above))
-    return np.where(kept, x, x.dtype.type(0))
-
-
-def _diagonal(x: Array) -> Array:
-    found = np.zeros((*x.shape, x.shape[-1]), x.dtype)
-    np.einsum("...ii->...i", found)[...] = x
-    return found
-
-
-def _squared(specs: Sequence[Any], *_: Any) -> list[TypeSpec]:
-    sizes = specs[0].shape.sizes
-    return [TensorSpec(None if sizes is None else [*sizes, sizes[-1]], specs[0].dtype)]
-
-
-def _without(count: int) -> Callable[..., list[TypeSpec]]:
-    def infer(specs: Sequence[Any], *_: Any) -> list[TypeSpec]:
-        sizes = specs[0].shape.sizes
-        return [TensorSpec(None if sizes is None else sizes[:-count], specs[0].dtype)]
-
-    return infer
-
-
-BAND_PART = Op("MatrixBandPart", _band, same_spec)
-DIAG = Op("MatrixDiagV3", _diagonal, _squared)
-DIAG_PART = Op("MatrixDiagPartV3", lambda x: np.einsum("...ii->...i", x).copy(), _without(1))
-TRACE = Op("Trace", lambda x: np.trace(x, axis1=-2, axis2=-1, dtype=x.dtype), _without(2))
-INVERSE = Op("MatrixInverse", lambda x: np.linalg.inv(x).astype(x.dtype), same_spec)
-DETERMINANT = Op("MatrixDeterminant", lambda x: np.asarray(np.linalg.det(x), x.dtype), _without(2))

@@ -1,0 +1,173 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Arithmetic, products and reductions of sparse values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..shape import in_messages
+from ..specs import SparseTensorSpec, TensorSpec, TypeSpec
+from ..tensor import as_array
+from . import Array, Op, constant_of, invalid, same_spec
+from .sparse import Sparse, dense_array, picked
+
+__all__ = ["ADD", "ADD_DENSE", "DIVIDE", "MATMUL", "MAXIMUM", "MINIMUM", "MULTIPLY", "REDUCE"]
+
+
+def _check_shapes(one: Sparse, other: Sparse) -> None:
+    a, b = one.dense_shape, other.dense_shape
+    if len(a) != len(b):
+        raise invalid(f"Ranks of input tensors must match, but saw ranks: {len(a)} and {len(b)}")
+    for at, (m, n) in enumerate(zip(a, b, strict=True)):
+        if m != n:
+            raise invalid(f"Operands' shapes do not match: got {m} and {n} for dimension {at}")
+
+
+def _merged(one: Sparse, other: Sparse) -> tuple[Array, Array, Array, Array]:
+    """The places of either; at each the value of both, 0 where there is none, and their number."""
+    _check_shapes(one, other)
+    places, number = np.unique(
+        np.concatenate([one.indices, other.indices]), axis=0, return_inverse=True
+    )
+    number = number.reshape(-1)
+    both = np.zeros((2, len(places)), as_array(one.values).dtype)
+    both[0, number[: len(one.indices)]] = one.values
+    both[1, number[len(one.indices) :]] = other.values
+    return places, both[0], both[1], np.bincount(number, minlength=len(places))
+
+
+def _add(one: Sparse, other: Sparse, least: Array) -> Sparse:
+    places, a, b, count = _merged(one, other)
+    total = a + b
+    kept: Any = (np.abs(total) >= least) | (count == 1)
+    return picked(Sparse(places, total, one.dense_shape), kept, one.dense_shape)
+
+
+ADD = Op("SparseAdd", _add, same_spec)
+
+
+def _either(name: str, choose: Callable[..., Any]) -> Op:
+    def kernel(one: Sparse, other: Sparse) -> Sparse:
+        places, a, b, _ = _merged(one, other)
+        return Sparse(places, choose(a, b), one.dense_shape)
+
+    return Op(name, kernel, same_spec)
+
+
+MAXIMUM = _either("SparseSparseMaximum", np.maximum)
+MINIMUM = _either("SparseSparseMinimum", np.minimum)
+
+
+def _add_dense(sparse: Sparse, dense: Array) -> Array:
+    if len(sparse.dense_shape) != dense.ndim:
+        raise invalid(f"Dimensions do not match: sparse side {len(sparse.dense_shape)} vs dense "
+                      f"side {dense.ndim}")  # fmt: skip
+    for at, (m, n) in enumerate(zip(sparse.dense_shape, dense.shape, strict=True)):
+        if m != n:
+            raise invalid(
+                f"Dimension {at} does not equal (no broadcasting is supported): sparse side {m} vs "
+                f"dense side {n}"
+            )
+    whole = dense.copy()
+    np.add.at(whole, tuple(sparse.indices.T), sparse.values)
+    return whole
+
+
+ADD_DENSE = Op("SparseTensorDenseAdd", _add_dense, lambda specs, _: [specs[1]])
+
+
+def _scaled(name: str, function: Callable[..., Any]) -> Op:
+    def kernel(sparse: Sparse, dense: Array) -> Sparse:
+        at = np.broadcast_to(dense, sparse.dense_shape)[tuple(sparse.indices.T)]
+        return Sparse(sparse.indices, function(sparse.values, at), sparse.dense_shape)
+
+    def infer(specs: Sequence[Any], _: Any) -> list[TypeSpec]:
+        one = np.ones(0, specs[0].dtype.numpy)
+        return [SparseTensorSpec(specs[0].shape, function(one, one).dtype)]
+
+    return Op(name, kernel, infer)
+
+
+MULTIPLY = _scaled("SparseDenseCwiseMul", np.multiply)
+DIVIDE = _scaled("SparseDenseCwiseDiv", np.true_divide)
+
+
+def _matmul(sparse: Sparse, dense: Array, *, adjoint_a: bool, adjoint_b: bool) -> Array:
+    places, right = sparse.indices, dense.conj().T if adjoint_b else dense
+    row, column = (places[:, 1], places[:, 0]) if adjoint_a else (places[:, 0], places[:, 1])
+    rows, inner = sparse.dense_shape[::-1] if adjoint_a else sparse.dense_shape
+    if inner != len(right):
+        shown = ", ".join(map(str, sparse.dense_shape))
+        raise invalid(
+            f"Cannot multiply A and B because inner dimension does not match: {inner} vs. "
+            f"{len(right)}.  Did you forget a transpose?  Dimensions of A: [{shown}).  Dimensions "
+            f"of B: {in_messages(dense.shape)}"
+        )
+    values = sparse.values.conj() if adjoint_a else sparse.values
+    whole = np.zeros((rows, right.shape[1]), dense.dtype)
+    np.add.at(whole, row, values[:, np.newaxis] * right[column])
+    return whole
+
+
+def _matmul_spec(
+    specs: Sequence[Any], _: Any, *, adjoint_a: bool, adjoint_b: bool
+) -> list[TypeSpec]:
+    left, right = (specs[i].shape.sizes or (None, None) for i in (0, 1))
+    return [TensorSpec([left[int(adjoint_a)], right[int(not adjoint_b)]], specs[1].dtype)]
+
+
+MATMUL = Op("SparseTensorDenseMatMul", _matmul, _matmul_spec)
+
+
+_REDUCTIONS = {"Sum": np.add, "Max": np.maximum}
+
+
+def _reduce(sparse: Sparse, *along: Array, kind: str, keepdims: bool, as_sparse: bool) -> Any:
+    rank, values = len(sparse.dense_shape), as_array(sparse.values)
+    axes = along[0].reshape(-1).tolist() if along else list(range(rank))
+    for axis in axes:
+        if not -rank <= axis < rank:
+            raise invalid(f"Invalid reduction dimension {axis}, for input with {rank} dimensions.")
+    gone = {axis % rank for axis in axes}
+    left = [at for at in range(rank) if at not in gone]
+    places, group = np.unique(sparse.indices[:, left], axis=0, return_inverse=True)
+    found, group = np.zeros(len(places), values.dtype), group.reshape(-1)
+    first = np.unique(group, return_index=True)[1]
+    found[group[first]] = values[first]
+    rest = np.ones(len(values), bool)
+    rest[first] = False
+    _REDUCTIONS[kind].at(found, group[rest], values[rest])
+    sizes = [sparse.dense_shape[at] for at in left]
+    if keepdims:
+        whole = np.zeros((len(places), rank), np.int64)
+        whole[:, left], places = places, whole
+        sizes = [1 if at in gone else sparse.dense_shape[at] for at in range(rank)]
+    if as_sparse:
+        return Sparse(places, found, tuple(sizes))
+    if not sizes:
+        return found.sum(dtype=values.dtype).reshape(())
+    return dense_array(places, sizes, found, 0)
+
+
+def _numbers(raw: Any) -> list[int] | None:
+    value = constant_of(raw)
+    return None if value is None else value.reshape(-1).tolist()
+
+
+def _reduce_spec(
+    specs: Sequence[Any], raws: Sequence[Any], *, kind: str, keepdims: bool, as_sparse: bool
+) -> list[TypeSpec]:
+    rank, made = specs[0].shape.ndims, SparseTensorSpec if as_sparse else TensorSpec
+    axes = _numbers(raws[1]) if len(raws) > 1 else list(range(rank or 0))
+    if axes is None or rank is None:
+        return [made(None, specs[0].dtype)]
+    gone = {axis % rank for axis in axes}
+    sizes = specs[0].shape.sizes
+    kept = [1 if at in gone else sizes[at] for at in range(rank) if keepdims or at not in gone]
+    return [made(kept, specs[0].dtype)]
+
+
+REDUCE = Op("SparseReduce", _reduce, _reduce_spec)
