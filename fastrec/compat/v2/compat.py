@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+# ruff: noqa: F403
 """``tf.compat``: strings, and version 1."""
 
 from __future__ import annotations
@@ -6,36 +7,11 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-from .._tf.texts import (
-    as_bytes,
-    as_str,
-    as_str_any,
-    as_text,
-    bytes_or_text_types,
-    complex_types,
-    dimension_at_index,
-    dimension_value,
-    forward_compatible,
-    integral_types,
-    path_to_str,
-    real_types,
-)
+from .._tf import texts
+from .._tf.texts import *
 from .._tf.uncovered import uncovered
 
-__all__ = [
-    "as_bytes",
-    "as_str",
-    "as_str_any",
-    "as_text",
-    "bytes_or_text_types",
-    "complex_types",
-    "dimension_at_index",
-    "dimension_value",
-    "forward_compatible",
-    "integral_types",
-    "path_to_str",
-    "real_types",
-]
+__all__ = [*texts.__all__]
 
 
 def __getattr__(name: str) -> Any:

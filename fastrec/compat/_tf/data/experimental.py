@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+# ruff: noqa: F403
 """``tf.data.experimental`` of both versions."""
 
 from __future__ import annotations
@@ -7,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..faces import Functions
+from . import transformations
 from .counted import Counted
 from .csv_plan import CsvPlan
 from .dataset import AUTOTUNE, Dataset
@@ -21,28 +23,7 @@ from .options import (
 )
 from .pipeline import INFINITE, UNKNOWN
 from .reducing import Reduced, Reducer
-from .transformations import (
-    Transformation,
-    bucket_by_sequence_length,
-    copy_to_device,
-    dense_to_ragged_batch,
-    dense_to_sparse_batch,
-    enumerate_dataset,
-    get_structure,
-    group_by_window,
-    ignore_errors,
-    map_and_batch,
-    pad_to_cardinality,
-    parallel_interleave,
-    prefetch_to_device,
-    rejection_resample,
-    scan,
-    shuffle_and_repeat,
-    snapshot,
-    take_while,
-    unbatch,
-    unique,
-)
+from .transformations import *
 
 __all__ = [
     "AUTOTUNE",
@@ -58,25 +39,7 @@ __all__ = [
     "OptimizationOptions",
     "Reducer",
     "ThreadingOptions",
-    "bucket_by_sequence_length",
-    "copy_to_device",
-    "dense_to_ragged_batch",
-    "dense_to_sparse_batch",
-    "enumerate_dataset",
-    "get_structure",
-    "group_by_window",
-    "ignore_errors",
-    "map_and_batch",
-    "pad_to_cardinality",
-    "parallel_interleave",
-    "prefetch_to_device",
-    "rejection_resample",
-    "scan",
-    "shuffle_and_repeat",
-    "snapshot",
-    "take_while",
-    "unbatch",
-    "unique",
+    *transformations.__all__,
 ]
 
 INFINITE_CARDINALITY = INFINITE
@@ -152,7 +115,7 @@ class Experimental(Functions):
         """The one element of a data set."""
         return dataset.get_single_element()
 
-    def assert_cardinality(self, expected_cardinality: Any) -> Transformation:
+    def assert_cardinality(self, expected_cardinality: Any) -> transformations.Transformation:
         """For ``apply``: that many elements, or an error at the end."""
 
         def make(dataset: Dataset, expected: Any) -> Dataset:
@@ -160,7 +123,7 @@ class Experimental(Functions):
 
         return lambda dataset: self._made(make, dataset, expected_cardinality)
 
-    def group_by_reducer(self, key_func: Any, reducer: Reducer) -> Transformation:
+    def group_by_reducer(self, key_func: Any, reducer: Reducer) -> transformations.Transformation:
         """For ``apply``: for each key what a reducer makes of its elements."""
         parts = (reducer.init_func, reducer.reduce_func, reducer.finalize_func)
         adapted, key = Reducer(*map(self._adapted, parts)), self._adapted(key_func)
@@ -172,7 +135,7 @@ class Experimental(Functions):
 
     def parse_example_dataset(
         self, features: Any, num_parallel_calls: Any = 1, deterministic: bool | None = None
-    ) -> Transformation:
+    ) -> transformations.Transformation:
         """For ``apply``: batches of serialized Examples become dicts of tensors."""
         return lambda dataset: dataset.map(lambda records: self._parse(records, features))
 

@@ -130,17 +130,16 @@ class Function:
 
         def results(value: Any) -> tuple[Any, list[Any]]:
             returned.append(value)
-            return LEAF, list(value._node.columns)
+            return LEAF, list(value._node.columns) if hasattr(value, "_node") else []
 
         try:
             trace, _ = traced(self.function, specs, self.arguments, results)
         except Exception:  # which comes again with an element
-            if returned and not hasattr(returned[0], "_node"):
-                raise TypeError(
-                    "The `map_func` argument must return a `Dataset` object. "
-                    f"Got {type(returned[0])}."
-                ) from None
             return None
+        if not hasattr(returned[0], "_node"):
+            raise TypeError(
+                f"The `map_func` argument must return a `Dataset` object. Got {type(returned[0])}."
+            )
         return trace, returned[0]._node
 
     def _untraced(self, error: Exception) -> None:

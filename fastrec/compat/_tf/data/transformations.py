@@ -12,7 +12,6 @@ from ..specs import sample
 from ..structure import flatten, pack
 
 __all__ = [
-    "Transformation",
     "bucket_by_sequence_length",
     "copy_to_device",
     "dense_to_ragged_batch",

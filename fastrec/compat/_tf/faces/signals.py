@@ -25,6 +25,29 @@ def _mel(hertz: Any) -> Any:
     return kind(_HIGH_Q) * np.log(kind(1) + hertz / kind(_BREAK))
 
 
+def _window(text: str, share: float) -> Callable[..., Any]:
+    """A method that gives a raised cosine, of which `share` is constant."""
+
+    def window(
+        self: Signals,
+        window_length: Any,
+        periodic: bool = True,
+        dtype: Any = float32,
+        name: str | None = None,
+    ) -> Any:
+        count, kind = self._whole(window_length, "window_length"), as_dtype(dtype).numpy
+        if kind.kind != "f":
+            raise ValueError(f"dtype must be a floating point type. Found {as_dtype(dtype)!r}")
+        if count == 1:
+            return self._tensor(np.ones(1, kind))
+        turns = kind.type(2 * np.pi) * np.arange(count, dtype=kind)
+        turned = np.cos(turns / kind.type(count + (periodic and not count % 2) - 1))
+        return self._tensor(kind.type(share) - kind.type(1 - share) * turned)
+
+    window.__doc__ = text
+    return window
+
+
 class Signals(Faces):
     """The functions, for one of the versions."""
 
@@ -57,35 +80,8 @@ class Signals(Faces):
         filler = self._tensor(np.asarray(pad_value).astype(tensor.dtype.numpy))
         return self._apply(FRAME, [tensor, filler], name, **how)
 
-    def _window(self, length: Any, periodic: bool, dtype: Any, share: float) -> Any:
-        count, kind = self._whole(length, "window_length"), as_dtype(dtype).numpy
-        if kind.kind != "f":
-            raise ValueError(f"dtype must be a floating point type. Found {as_dtype(dtype)!r}")
-        if count == 1:
-            return self._tensor(np.ones(1, kind))
-        turns = kind.type(2 * np.pi) * np.arange(count, dtype=kind)
-        turned = np.cos(turns / kind.type(count + (periodic and not count % 2) - 1))
-        return self._tensor(kind.type(share) - kind.type(1 - share) * turned)
-
-    def hann_window(
-        self,
-        window_length: Any,
-        periodic: bool = True,
-        dtype: Any = float32,
-        name: str | None = None,
-    ) -> Any:
-        """A raised cosine from 0 to 1 and back."""
-        return self._window(window_length, periodic, dtype, 0.5)
-
-    def hamming_window(
-        self,
-        window_length: Any,
-        periodic: bool = True,
-        dtype: Any = float32,
-        name: str | None = None,
-    ) -> Any:
-        """A raised cosine from 0.08 to 1 and back."""
-        return self._window(window_length, periodic, dtype, 0.54)
+    hann_window = _window("A raised cosine from 0 to 1 and back.", 0.5)
+    hamming_window = _window("A raised cosine from 0.08 to 1 and back.", 0.54)
 
     def stft(
         self,

@@ -8,8 +8,9 @@ what others need is made. Each step rounds as it would by itself, so results are
 
 from __future__ import annotations
 
+import collections
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -166,9 +167,22 @@ def _kernel_of(node: Node, given: Sequence[Any]) -> Any:
     return found[0] if isinstance(found, tuple) else found
 
 
+def _users(nodes: Sequence[Node], outputs: Sequence[Reference]) -> dict[int, list[Node | None]]:
+    """The operations that take what is in a slot, and None where that is returned."""
+    found: dict[int, list[Node | None]] = collections.defaultdict(list)
+    for node in nodes:
+        for late, slot in node.inputs:
+            if late:
+                found[slot].append(node)
+    for late, slot in outputs:
+        if late:
+            found[slot].append(None)
+    return found
+
+
 def _groups(
     nodes: Sequence[Node],
-    outputs: Sequence[Reference],
+    users: Mapping[int, Sequence[Node | None]],
     spec_of: Callable[[Reference], TypeSpec],
 ) -> list[list[Node]]:
     """Operations that give arrays of one shape to each other, with nothing else between them."""
@@ -190,19 +204,13 @@ def _groups(
         group.sort(key=lambda each: each.slots)
         level[node.slots[0]] = own
         of_slot.update((each.slots[0], group) for each in group)
-    users: dict[int, list[Node | None]] = {}
-    for reference, user in [(ref, node) for node in nodes for ref in node.inputs] + [
-        (ref, None) for ref in outputs
-    ]:
-        if reference[0]:
-            users.setdefault(reference[1], []).append(user)
 
     def group_of(node: Node | None) -> list[Node] | None:
         return of_slot.get(node.slots[0]) if node is not None and node.slots else None
 
     for first in sorted(of_slot, key=lambda slot: -level[slot]):  # what only another needs is its
         group = of_slot[first]
-        others = [group_of(user) for node in group for user in users.get(node.slots[0], [None])]
+        others = [group_of(user) for node in group for user in users[node.slots[0]]]
         outside = {id(each): each for each in others if each is not group}
         if len(outside) != 1 or (only := outside.popitem()[1]) is None:
             continue
@@ -238,10 +246,12 @@ def with_formulas(
 
     makers = {slot: node for node in nodes for slot in node.slots}
     fused: dict[int, Node] = {}  # by the operations that they have
-    for group in _groups(nodes, outputs, spec):
+    users = _users(nodes, outputs)
+    for group in _groups(nodes, users, spec):
         inside = {id(node) for node in group}
-        needs = [ref for node in nodes if id(node) not in inside for ref in node.inputs]
-        formula = _Formula(group, {slot for late, slot in [*needs, *outputs] if late}, spec)
+        made = [node.slots[0] for node in group]
+        wanted = {slot for slot in made if any(id(user) not in inside for user in users[slot])}
+        formula = _Formula(group, wanted, spec)
         if formula.is_worth_it:
             joined = formula.joined()
             fused.update(dict.fromkeys(inside, joined))

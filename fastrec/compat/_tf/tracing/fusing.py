@@ -427,20 +427,7 @@ def fused(
     spec_of: Callable[[Any], TypeSpec],
     kind: type[Chain],
 ) -> list[Node]:
-    """The same operations, of which some are one; each after all that it needs.
-
-    Parameters
-    ----------
-    nodes : list of Node
-    outputs : list
-        Of what is returned, whether it is a slot, and which.
-    specs : list
-        Of each slot.
-    spec_of : callable
-        Of a value.
-    kind : type
-        :class:`Pixels` or :class:`Distortion`.
-    """
+    """As :func:`.formulas.with_formulas`, for chains of a `kind`: Pixels or Distortion."""
     references = [ref for node in nodes for ref in node.inputs] + list(outputs)
     uses = collections.Counter(slot for is_slot, slot in references if is_slot)
     chains = _chains(nodes, uses, specs, spec_of, kind)

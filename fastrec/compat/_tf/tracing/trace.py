@@ -112,12 +112,12 @@ class Trace:
         def chained(nodes: Sequence[Node], kind: type[Any]) -> list[tuple[Node, list[int]]]:
             return steps(fused(nodes, self.outputs, specs, spec_of, kind))
 
-        self._columns = chained(with_images(self.nodes, self.outputs), Distortion)
+        imaged = with_images(self.nodes, self.outputs)
+        self._columns = chained(imaged, Distortion)
         if self.is_pure:
             self._fused = chained(self.nodes, Pixels)
         if self.is_large and self.is_pure:
-            nodes = with_images(self.nodes, self.outputs)
-            self._late = chained(self._divide(nodes, specs), Pixels)
+            self._late = chained(self._divide(imaged, specs), Pixels)
 
     def _find_draws(self, recording: Recording, needed: set[int]) -> None:
         """Tell apart what decides which of its parts draw."""
