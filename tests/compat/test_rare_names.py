@@ -166,7 +166,9 @@ def test_checks_of_values_are_made_of_each_element() -> None:
     assert next(found).numpy().tolist() == [1, 1]
     with pytest.raises(v2.errors.InvalidArgumentError, match="not equal to tolerance"):
         next(found)
-    with pytest.raises(v2.errors.InvalidArgumentError, match="Specified by the shapes"):
+    with pytest.raises(
+        v2.errors.InvalidArgumentError, match=r"\[Specified explicitly\] .*\[must have size\] \[2\]"
+    ):
         next(found)
 
 

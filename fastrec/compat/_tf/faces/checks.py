@@ -11,6 +11,7 @@ import numpy as np
 from ..dtypes import DType, as_dtype, bool_, int32
 from ..ops import Block, Op, invalid, same_spec, shaping
 from ..ops import arithmetic as rows
+from ..ops.formatting import escaped
 from ..ops.joining import PACK
 from ..shape import in_messages
 from ..specs import TensorSpec
@@ -36,16 +37,20 @@ def summary(value: Any, limit: int | None) -> str:
 
 def _shown(item: Any) -> str:
     if isinstance(item, bytes):
-        return item.decode("utf-8", "backslashreplace")
+        return escaped(item).decode("utf-8", "backslashreplace")
     if isinstance(item, bool):
         return str(int(item))
     return f"{item:.6g}" if isinstance(item, float) else str(item)
 
 
+def _failed(data: Iterable[Any], summarize: int | None) -> Exception:
+    texts = [f"[{summary(as_array(each), summarize)}]" for each in data]
+    return invalid(f"assertion failed: {' '.join(texts)}")
+
+
 def _assert(holds: Any, *data: Any, summarize: int | None) -> tuple[()]:
     if not np.all(holds):
-        texts = [f"[{summary(as_array(each), summarize)}]" for each in data]
-        raise invalid(f"assertion failed: {' '.join(texts)}")
+        raise _failed(data, summarize)
     return ()
 
 
@@ -141,9 +146,11 @@ class Checks(Faces):
             data: Any = None,
         ) -> Any:
             tensor = self._tensor(x)
-            text = f"Condition x {sign} 0 did not hold element-wise:"
+            parts = [f"Condition x {sign} 0 did not hold element-wise:", *_named("x", tensor)]
+            if sign == "<=":  # for which TensorFlow has no comma
+                parts = ["".join(parts[:2]), parts[2]]
             holds = self._apply(op, (tensor, self._tensor(0, tensor.dtype)))
-            shown = data or [_before(message), text, *_named("x", tensor)]
+            shown = data or [_before(message), *parts]
             return self.Assert(holds, shown, summarize, name)
 
         check.__doc__ = f"Refuse elements for which ``x {sign} 0`` does not hold."
@@ -168,12 +175,19 @@ class Checks(Faces):
         first, second = self._version.pair("Sub", x, y)
         least = 10 * np.finfo(first.dtype.numpy).eps
         share, apart = (least if each is None else each for each in (rtol, atol))
-        text = _lines(message, "x and y not equal to tolerance")
+        limits = [
+            f'{each} = Tensor("{name or "assert_near"}/{each}:0", shape=(), '
+            f"dtype={first.dtype.name})"
+            for each in ("rtol", "atol")
+        ]
+        text = f"x and y not equal to tolerance {', '.join(limits)}"
+        shown = [_before(message), text, *_named("x", first), *_named("y", second)]
 
         def near(a: Any, b: Any) -> Any:
             return np.abs(a - b) < apart + share * np.abs(b)
 
-        return self._refuse(near, text, first, second)
+        holds = self._apply(_holds(near), (first, second))
+        return self.Assert(holds, data or shown, summarize, name)
 
     def assert_all_finite(self, x: Any, message: str, name: str | None = None) -> Any:
         """The tensor, whose elements have to be finite numbers."""
@@ -245,18 +259,15 @@ class Checks(Faces):
     ) -> tuple[Any, Any]:
         tensor, (which, ranks) = self._tensor(x), wanted
         known = tensor.shape.ndims
-        text = f"Tensor {_name_of(tensor)} must have rank{which}"
+        text, parts = _of_rank(_name_of(tensor), tensor.shape.sizes, which, ranks)
         if known is None:
             found = self._apply(shaping.RANK, (tensor,))
             right = self._apply(_holds(lambda rank: holds(int(rank))), (found,))
             sizes = self._apply(shaping.SHAPE, (tensor,), out_type=int32)
-            shown = [_before(message), text, *ranks, "Received shape: ", sizes]
+            shown = [_before(message), *parts, sizes]
             return tensor, self.Assert(right, data or shown, summarize)
         if not holds(known):
-            numbers = ", ".join(map(str, ranks))
-            raise ValueError(
-                f"{_before(message)}{text} {numbers}. Received rank {known}, shape {tensor.shape}"
-            )
+            raise ValueError(f"{_before(message)}{text}")
         return tensor, self.Assert(True, [])
 
     def assert_rank(
@@ -314,26 +325,41 @@ class Checks(Faces):
     ) -> Any:
         """Refuse tensors whose sizes are not those of their symbols.
 
-        A size is a number, a symbol that is one size in all shapes, or None for any; ``...`` or
-        ``*`` at the beginning is any number of dimensions.
+        A size is a number, a symbol that is one size in all shapes, or None or "." for any; ``...``
+        or ``*`` at the beginning is any number of dimensions. A scalar is as one of size 1.
         """
         pairs = list(shapes.items() if isinstance(shapes, dict) else shapes)
         tensors = [self._tensor(each) for each, _ in pairs]
-        if not all(isinstance(sizes, Iterable) for _, sizes in pairs):
-            raise ValueError(_lines(message, "Specified shape must be an iterable."))
+        names, before = [_name_of(tensor, "") for tensor in tensors], _before(message)
+        for tensor_name, (_, sizes) in zip(names, pairs, strict=True):
+            if not isinstance(sizes, Iterable):
+                raise ValueError(
+                    f"{before}Tensor {tensor_name}.  Specified shape must be an iterable.  An "
+                    "iterable has the attribute `__iter__` or `__getitem__`.  Received specified "
+                    f"shape: {sizes}"
+                )
         wanted = [tuple(sizes) for _, sizes in pairs]
-        if any(each in _MANY for sizes in wanted for each in sizes[1:]):
-            raise ValueError(_lines(message, "Symbol `...` or `*` must be the first."))
+        for tensor_name, symbols in zip(names, wanted, strict=True):
+            if (at := next((i for i, each in enumerate(symbols) if i and each in _MANY), 0)) > 0:
+                raise ValueError(
+                    f"{before}Tensor {tensor_name} specified shape index {at}.  Symbol `...` or "
+                    "`*` for a variable number of unspecified dimensions is only allowed as the "
+                    "first entry"
+                )
         known = [tensor.shape.sizes for tensor in tensors]
-        if (problem := _mismatch(known, wanted)) is not None:
-            raise ValueError(_lines(message, problem))
+        if (problem := _misfit(names, known, wanted)) is not None:
+            raise ValueError(f"{before}{problem[0]}")
         if all(sizes is not None and None not in sizes for sizes in known):
             return self.Assert(True, [])
 
         def fit(*arrays: Any) -> bool:
-            return _mismatch([array.shape for array in arrays], wanted) is None
+            problem = _misfit(names, [array.shape for array in arrays], wanted)
+            if problem is not None and data is None:
+                *parts, sizes = problem[1]
+                raise _failed([before, *parts, np.array(sizes)], summarize)
+            return problem is None
 
-        return self._refuse(fit, _lines(message, "Specified by the shapes:", str(wanted)), *tensors)
+        return self.Assert(self._apply(_holds(fit), tensors), data or [], summarize, name)
 
     def ensure_shape(self, x: Any, shape: Any, name: str | None = None) -> Any:
         """The tensor, which has to be of that shape."""
@@ -362,25 +388,48 @@ class Checks(Faces):
     set_log_device_placement = _nothing
 
 
-_MANY = (..., "...", "*")
+_MANY = (..., "*")  # dimensions
+_Problem = tuple[str, list[Any]]  # as a text, and in the parts that are shown of it
 
 
-def _mismatch(shapes: Sequence[Any], wanted: Sequence[tuple[Any, ...]]) -> str | None:
+def _of_rank(name: str, sizes: Any, which: str, ranks: Sequence[int]) -> _Problem:
+    text = f"Tensor {name} must have rank{which}"
+    number = tuple(ranks) if which == " in" else ranks[0]
+    found = f"Received rank {len(sizes or ())}, shape {TensorShape(sizes)}"
+    return f"{text} {number}.  {found}", [text, *ranks, "Received shape: "]
+
+
+def _misfit(
+    names: Sequence[str], shapes: Sequence[Any], wanted: Sequence[tuple[Any, ...]]
+) -> _Problem | None:
     """What does not go together, as far as sizes are known."""
-    symbols: dict[Any, int] = {}
-    for sizes, names in zip(shapes, wanted, strict=True):
+    many = [symbols[:1] in [(each,) for each in _MANY] for symbols in wanted]
+    every = [symbols[more:] or (1,) for symbols, more in zip(wanted, many, strict=True)]
+    for name, sizes, symbols, more in zip(names, shapes, every, many, strict=True):
         if sizes is None:
             continue
-        given, text = list(sizes), f"Tensor of shape {tuple(sizes)} has not the shape {names}."
-        if names and names[0] in _MANY:
-            names = names[1:]
-            given = given[max(0, len(given) - len(names)) :]
-        if len(given) != len(names):
-            return text
-        for size, symbol in zip(given, names, strict=True):
-            if symbol is None or symbol == "." or size is None:
+        count, rank = len(symbols), max(1, len(sizes))
+        if rank < count or (rank > count and not more):
+            which = " at least" if more else " in" if count == 1 else ""
+            text, parts = _of_rank(name, sizes, which, [0, 1] if count == 1 else [count])
+            return text, [*parts, sizes]
+    seen: dict[Any, tuple[int, str]] = {}
+    for name, sizes, symbols, more in zip(names, shapes, every, many, strict=True):
+        if sizes is None:
+            continue
+        begin = -len(symbols) if more else 0
+        for at, symbol in enumerate(symbols, begin):
+            own = (sizes or (1,))[at]
+            if symbol is None or symbol == "." or own is None:
                 continue
-            number = int(symbol) if str(symbol).isdigit() else symbols.setdefault(symbol, size)
-            if number != size:
-                return f"{text} {symbol} is {number} elsewhere." if symbol in symbols else text
+            try:
+                size, where = int(symbol), "Specified explicitly"
+            except ValueError:
+                by = f"Specified by tensor {name} dimension {at}"
+                size, where = seen.setdefault(symbol, (own, by))
+            if size != own:
+                what = f"Tensor {name} dimension"
+                parts = [where, what, at, "must have size", size, "Received shape: ", sizes]
+                found = f"Received size {own}, shape {TensorShape(sizes)}"
+                return f"{where}.  {what} {at} must have size {size}.  {found}", parts
     return None

@@ -12,27 +12,27 @@ from ..specs import TensorSpec
 from ..tensor import as_array
 from . import Array, Op
 
-__all__ = ["FORMAT"]
+__all__ = ["FORMAT", "escaped"]
 
 # As "%g" has too few digits to give the same number again, by the bytes of a number.
 _DIGITS = {4: ("%.6g", "%.9g"), 8: ("%.15g", "%.17g")}
 _ESCAPES = {ord(a): f"\\{b}".encode() for a, b in zip("\n\r\t\"'\\", "nrt\"'\\", strict=True)}
 
 
-def _escaped(text: bytes) -> bytes:
-    """A string between quotes."""
+def escaped(text: bytes) -> bytes:
+    """A string as TensorFlow shows it, without quotes."""
     found = [
         _ESCAPES.get(byte) or (b"\\%03o" % byte if byte < 0x20 or byte == 0x7F else bytes([byte]))
         for byte in text
     ]
-    return b'"%s"' % b"".join(found)
+    return b"".join(found)
 
 
 def _printer(array: Array) -> Callable[[Any], bytes]:
     """The text of an element."""
     kind = array.dtype.kind
     if kind == "O":
-        return _escaped
+        return lambda value: b'"%s"' % escaped(value)
     if kind in "iub":
         return lambda value: b"%d" % value
     if kind == "c":
