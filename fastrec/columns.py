@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Arrays", "Bytes", "Ragged", "Sparse"]
 
+_LARGE = 1 << 14  # bytes that take longer to copy than an object to make
+
 
 class _ArrowArray:
     """Arrow's C data interface for one column; fastrec.arrow has it for several."""
@@ -119,6 +121,8 @@ class Bytes(_ArrowArray, Sequence[bytes]):
         )
 
     def _flat(self) -> list[bytes]:
+        if self.nbytes > _LARGE * (len(self.offsets) - 1):  # which are not copied twice
+            return [self.data[a:b].tobytes() for a, b in itertools.pairwise(self.offsets.tolist())]
         begin, whole = int(self.offsets[0]), self.data[self.offsets[0] : self.offsets[-1]].tobytes()
         ends = (self.offsets - begin).tolist()
         return [whole[a:b] for a, b in itertools.pairwise(ends)]
@@ -266,6 +270,8 @@ class Sparse(_ArrowArray):
 
     def __getitem__(self, index: SupportsIndex) -> Sparse:
         row = range(len(self))[index]
+        if len(self) == 1:
+            return Sparse(self.indices[:, 1:], self.values, self.dense_shape[1:])
         which = (self.indices[:, 0] == row).nonzero()[0]
         values = self.values.take(which)
         return Sparse(self.indices[which, 1:], values, self.dense_shape[1:])

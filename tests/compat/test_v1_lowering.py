@@ -61,6 +61,10 @@ def parsed(serialized: Any, *names: str) -> Any:
     return found[names[0]] if len(names) == 1 else [found[name] for name in names]
 
 
+def some(serialized: Any) -> Any:
+    return tf.parse_single_example(serialized, {"some": tf.VarLenFeature(tf.int64)})["some"]
+
+
 def image(serialized: Any) -> Any:
     return tf.reshape(tf.decode_raw(parsed(serialized, "image"), tf.uint8), [4, 6, 3])
 
@@ -159,11 +163,8 @@ WAYS: dict[str, Build] = {
         tf.random_crop(image(pair[1]), [2, 2, 3], seed=5),
         parsed(pair[1], "label"),
     ],
-    "sparse to dense": lambda pair: [
-        tf.reduce_sum(
-            tf.parse_single_example(pair[1], {"some": tf.VarLenFeature(tf.int64)})["some"].values
-        )
-    ],
+    "sparse to dense": lambda pair: [tf.reduce_sum(some(pair[1]).values)],
+    "a sparse value as messages": lambda pair: [tf.serialize_sparse(some(pair[1]))],
     "shapes that vary": varying,
     "bytes of all sizes": lambda pair: [tf.decode_raw(parsed(pair[1], "text"), tf.uint8)],
     "images of all sizes": fitted,
@@ -219,9 +220,9 @@ def blocks(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     sizes: list[int] = []
     real = lowering.BlockPlan._columns
 
-    def counted(self: Any, step: Any, taken: Any, count: int) -> Any:
+    def counted(self: Any, step: Any, count: int) -> Any:
         sizes.append(count)
-        return real(self, step, taken, count)
+        return real(self, step, count)
 
     monkeypatch.setattr(lowering.BlockPlan, "_columns", counted)
     return sizes

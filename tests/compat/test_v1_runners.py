@@ -15,10 +15,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from queue_programs import until_the_end
 from waiting import until
 
 import fastrec.compat.v1 as tf
-from fastrec.compat.v1 import lowering
+from fastrec.compat.v1 import _taking, lowering
 from fastrec.compat.v1.graph import create_op
 
 
@@ -332,9 +333,9 @@ def test_rows_come_in_blocks_until_one_takes_a_side_with_effects(
     blocks: list[int] = []
     real = lowering.BlockPlan._columns
 
-    def counted(self: Any, step: Any, taken: Any, count: int) -> Any:
+    def counted(self: Any, step: Any, count: int) -> Any:
         blocks.append(count)
-        return real(self, step, taken, count)
+        return real(self, step, count)
 
     monkeypatch.setattr(lowering.BlockPlan, "_columns", counted)
 
@@ -368,3 +369,29 @@ def test_rows_come_in_blocks_until_one_takes_a_side_with_effects(
     assert run(False).tolist() == run(True).tolist()
     assert seen == ([] if from_row is None else [*range(from_row, 150)] * 2)
     assert sum(blocks) == 150 if from_row is None else max(blocks) > 1
+
+
+def test_few_elements_of_another_queue_are_taken_as_they_are(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    number = tf.train.range_input_producer(100, 1, shuffle=False).dequeue()
+    queue = tf.FIFOQueue(3, [tf.int32, tf.string, tf.float32], [[], [], [2]])
+    row = [number, tf.as_string(number), tf.fill([2], tf.to_float(number))]
+    tf.train.add_queue_runner(tf.train.QueueRunner(queue, [queue.enqueue(row)]))
+    number, text, pair = queue.dequeue()
+    fetches = tf.train.batch(
+        [number * 2, text + "x", tf.expand_dims(pair, 0)], 7, allow_smaller_final_batch=True
+    )
+    given: list[bool] = []
+    real = _taking.Elements.columns
+
+    def columns(self: _taking.Elements, wanted: Any, few: bool) -> Any:
+        given.append(few)
+        return real(self, wanted, few)
+
+    monkeypatch.setattr(_taking.Elements, "columns", columns)
+    found = [np.concatenate(parts) for parts in zip(*until_the_end(tf, fetches), strict=True)]
+    assert any(given)
+    assert found[0].tolist() == list(range(0, 200, 2))
+    assert found[1].tolist() == [b"%dx" % n for n in range(100)]
+    assert found[2][:, 0, 1].tolist() == list(range(100))

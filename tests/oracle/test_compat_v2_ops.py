@@ -135,7 +135,15 @@ EXPRESSIONS: dict[str, Callable[[Any], Any]] = {
             7,
         )
     ],
-    "sparse protos": lambda tf: tf.io.serialize_sparse(tf.SparseTensor([[0, 1]], [5], [2, 3])),
+    "sparse protos": lambda tf: [
+        tf.io.serialize_sparse(tf.SparseTensor([[0, 1]], [5], [2, 3])),
+        tf.io.serialize_many_sparse(tf.SparseTensor([[0, 1], [2, 0]], ["ab", "c"], [4, 2])),
+        tf.io.deserialize_many_sparse(
+            [tf.io.serialize_sparse(tf.SparseTensor([[n]], [n], [n + 1])) for n in range(3)],
+            tf.int32,
+            rank=2,
+        ),
+    ],
     "sparse": lambda tf: [
         tf.sparse.to_dense(tf.SparseTensor([[0, 1], [1, 0]], [5, 6], [2, 3]), -1),
         tf.sparse.from_dense([[0, 1], [2, 0]]),

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fastrec import Bytes, Ragged
+from fastrec import Bytes, Ragged, Sparse
 
 some_strings = st.lists(st.binary(max_size=6), max_size=8)
 some_rows = st.lists(st.lists(st.integers(0, 99), max_size=4), max_size=8)
@@ -37,6 +37,21 @@ def test_bytes_are_the_list_they_were_made_of(strings: list[bytes]) -> None:
     assert column.nbytes == sum(map(len, strings))
     assert [column[i] for i in range(-len(strings), len(strings))] == strings * 2
     assert np.asarray(column).dtype == object
+
+
+def test_large_strings_are_copied_one_by_one() -> None:
+    strings = [b"a" * 40_000, b"", b"b" * 30_000]
+    column = Bytes.from_list([b"before", *strings, b"after"])[1:4]
+    assert column.to_list() == strings
+
+
+def test_the_only_row_of_a_sparse_column_is_all_of_it() -> None:
+    column = Sparse(np.array([[0, 2], [0, 3]]), np.array([5, 6]), (1, 4))
+    (row,) = column
+    assert row.to_dense().tolist() == [0, 0, 5, 6]
+    assert row.dense_shape == (4,)
+    with pytest.raises(IndexError):
+        column[1]
 
 
 @given(some_strings, st.slices(8))

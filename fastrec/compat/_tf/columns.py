@@ -174,7 +174,7 @@ def size_of(column: Any) -> int:
         return sum(map(size_of, column))
     if type(column) in (fastrec.Ragged, Arrays):  # others may make them when they are asked
         return size_of(column.values)
-    return getattr(column, "nbytes", 0)
+    return len(column) if isinstance(column, bytes) else getattr(column, "nbytes", 0)
 
 
 def column_of(values: Sequence[Any]) -> Any:

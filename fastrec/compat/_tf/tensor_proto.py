@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 __all__ = [
+    "UNREADABLE",
     "Malformed",
     "content_of",
     "decode",
@@ -74,7 +75,8 @@ def content_of(array: NDArray[Any], dtype: DType) -> bytes:
     if dtype.name != "string":
         return serialize(array, dtype)
     texts = array.reshape(-1).tolist()
-    return head + field(4, b"".join(varint(len(each)) for each in texts) + b"".join(texts))
+    content = b"".join(varint(len(each)) for each in texts) + b"".join(texts)
+    return head + (field(4, content) if content else b"")
 
 
 def serialize(array: NDArray[Any], dtype: DType) -> bytes:
@@ -88,6 +90,9 @@ def serialize(array: NDArray[Any], dtype: DType) -> bytes:
 
 class Malformed(Exception):
     """Bytes that are not such a message."""
+
+
+UNREADABLE = (Malformed, KeyError, TypeError, ValueError, OverflowError, MemoryError)
 
 
 def _read_varint(data: bytes, at: int) -> tuple[int, int]:
@@ -186,7 +191,11 @@ def _array(found: list[tuple[int, Any]]) -> NDArray[Any]:
     count, content = math.prod(sizes), last.get(4, b"")
     if dtype.name == "string" and content:
         values: list[Any] = _strings(content, count)
-    elif content or not count:
+    elif not count:
+        if content:
+            raise Malformed
+        return np.empty(sizes, dtype.numpy)
+    elif content:
         flat = np.frombuffer(content, dtype.numpy.newbyteorder("<"))
         if flat.size != count:
             raise Malformed
@@ -211,7 +220,7 @@ def decode(data: bytes) -> NDArray[Any]:
 
     Raises
     ------
-    Malformed, KeyError, TypeError, ValueError, OverflowError
+    UNREADABLE
         When it is none.
     """
     return _array(list(fields(data)))
@@ -227,7 +236,7 @@ def parse(data: bytes, dtype: DType) -> NDArray[Any]:
     """
     try:
         array = decode(data)
-    except (Malformed, KeyError, TypeError, ValueError, OverflowError, MemoryError) as error:
+    except UNREADABLE as error:
         import base64
 
         shown = base64.b64encode(data).decode()

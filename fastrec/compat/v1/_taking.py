@@ -45,7 +45,7 @@ class Taken(Protocol):
     def take(self, step: Any, count: int) -> int:
         """Take up to `count` rows that are ready, at least one; how many they are."""
 
-    def columns(self, wanted: Sequence[bool]) -> list[Any]:
+    def columns(self, wanted: Sequence[bool], few: bool) -> list[Any]:
         """The rows as columns: one for each output of the operations that is wanted."""
 
     def rows(self) -> list[tuple[Any, ...]]:
@@ -81,7 +81,7 @@ class Records:
         self._block = self._state.read_block(files, count, step.cancellation)
         return len(self._block.values)
 
-    def columns(self, wanted: Sequence[bool]) -> list[Any]:
+    def columns(self, wanted: Sequence[bool], few: bool) -> list[Any]:
         assert self._block is not None
         return [self._block.keys() if wanted[0] else None, self._block.values]
 
@@ -120,9 +120,9 @@ class Elements:
         self._rows = self._state.dequeue_ready(count, step.cancellation)
         return len(self._rows)
 
-    def columns(self, wanted: Sequence[bool]) -> list[Any]:
-        columns = zip(*self._rows, strict=True)
-        return [column_of([_scalar(value) for value in column]) for column in columns]
+    def columns(self, wanted: Sequence[bool], few: bool) -> list[Any]:
+        lists = ([_scalar(value) for value in column] for column in zip(*self._rows, strict=True))
+        return list(lists) if few else [column_of(values) for values in lists]
 
     def rows(self) -> list[tuple[Any, ...]]:
         return self._rows
@@ -174,12 +174,12 @@ class Several:
                 part.give_back(count)
         return count
 
-    def columns(self, wanted: Sequence[bool]) -> list[Any]:
+    def columns(self, wanted: Sequence[bool], few: bool) -> list[Any]:
         left = iter(wanted)
         return [
             column
             for part in self._parts
-            for column in part.columns([next(left) for _ in part.ops[0].outputs])
+            for column in part.columns([next(left) for _ in part.ops[0].outputs], few)
         ]
 
     def rows(self) -> list[tuple[Any, ...]]:

@@ -160,7 +160,7 @@ class BlockPlan:
             raise raised(error, self.source.ops[0]) from error.__cause__
         drawn = [getattr(step.session.kept(op), "position", None) for op in self._drawing]
         try:
-            columns = self._columns(step, self.source.columns(self._wanted), count)
+            columns = self._columns(step, count)
             parts, put = self._parts(queue, list(map(_rows, columns)), count)
         except Exception as error:
             for op, number in zip(self._drawing, drawn, strict=True):
@@ -175,13 +175,14 @@ class BlockPlan:
         self.source.forget()
         return []
 
-    def _columns(self, step: Any, taken: list[Any], count: int) -> list[Any]:
+    def _columns(self, step: Any, count: int) -> list[Any]:
         self._step, trace = step, self._trace
+        seconds = self._seconds or 0.0
+        few = self._share is not None and count <= _FEW_RECORDS and seconds < _LONGER_S
+        taken = self.source.columns(self._wanted, few)
         blocks = [Columns(column, True) for column in taken]
         given = [*taken, *trace.draws_of(count, blocks, {})]
         trace.made = sum(map(size_of, given))
-        seconds = self._seconds or 0.0
-        few = self._share is not None and count <= _FEW_RECORDS and seconds < _LONGER_S
         if few:
             parts = [[None] * count if column is None else rows_of(column) for column in given]
             values = zip(*parts, strict=True)

@@ -28,11 +28,14 @@ __all__ = [
     "SparseFeature",
     "VarLenFeature",
     "decode_json_example",
+    "deserialize_many_sparse",
     "parse_example",
     "parse_sequence_example",
     "parse_single_example",
     "parse_single_sequence_example",
     "parse_tensor",
+    "serialize_many_sparse",
+    "serialize_sparse",
     "serialize_tensor",
 ]
 
@@ -47,8 +50,10 @@ class _GraphParsers(Parsers):
         "parse_single_example": "serialized features name example_names",
     }
 
-    def _outputs(self, op: Op, inputs: Sequence[Any], name: str | None) -> Sequence[Any]:
-        return applied(op, inputs, name or op.name)
+    def _outputs(
+        self, op: Op, inputs: Sequence[Any], name: str | None, **attributes: Any
+    ) -> Sequence[Any]:
+        return applied(op, inputs, name or op.name, **attributes)
 
     def _serialized(self, value: Any) -> Tensor:
         tensor = convert_to_tensor(value, name="serialized")
@@ -62,9 +67,12 @@ class _GraphParsers(Parsers):
 
 parsers = _GraphParsers(GRAPHS)
 decode_json_example = parsers.decode_json_example
+deserialize_many_sparse = parsers.deserialize_many_sparse
 parse_example = parsers.parse_example
 parse_sequence_example = parsers.parse_sequence_example
 parse_single_example = parsers.parse_single_example
 parse_single_sequence_example = parsers.parse_single_sequence_example
 parse_tensor = parsers.parse_tensor
+serialize_many_sparse = parsers.serialize_many_sparse
+serialize_sparse = parsers.serialize_sparse
 serialize_tensor = parsers.serialize_tensor

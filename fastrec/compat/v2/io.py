@@ -9,13 +9,8 @@ from typing import Any
 
 import numpy as np
 
-import fastrec
-
 from .._tf import errors as _errors
 from .._tf import gfile as gfile
-from .._tf import tensor_proto as _tensor_proto
-from .._tf.composite import SparseTensor
-from .._tf.dtypes import as_dtype
 from .._tf.faces import functions_of as _functions_of
 from .._tf.features import FixedLenFeature as FixedLenFeature
 from .._tf.features import FixedLenSequenceFeature as FixedLenSequenceFeature
@@ -87,27 +82,3 @@ def matching_files(pattern: Any, name: str | None = None) -> Any:
 
 
 match_filenames_once = matching_files
-
-
-def serialize_sparse(
-    sp_input: SparseTensor, name: str | None = None, out_type: Any = "string"
-) -> Any:
-    """A sparse tensor as three strings: indices, values and shape."""
-    parts = [sp_input.indices, sp_input.values, sp_input.dense_shape]
-    return convert_to_tensor([_parsers.serialize_tensor(part).numpy() for part in parts], "string")
-
-
-def deserialize_many_sparse(
-    serialized_sparse: Any, dtype: Any, rank: Any = None, name: str | None = None
-) -> Any:
-    """Rows of what :func:`serialize_sparse` makes, as one sparse tensor of a dimension more."""
-    from .._tf.columns import batch_of
-    from .._tf.tracing.recording import wrap
-
-    rows = []
-    for indices, values, shape in convert_to_tensor(serialized_sparse, "string").array.tolist():
-        sizes = _tensor_proto.parse(shape, as_dtype("int64")).tolist()
-        found = _tensor_proto.parse(values, as_dtype(dtype))
-        where = _tensor_proto.parse(indices, as_dtype("int64")).reshape(-1, len(sizes))
-        rows.append(fastrec.Sparse(where, found, tuple(sizes)))
-    return wrap(batch_of(rows))

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..composite import SparseMethods
 from ..dtypes import DType, as_dtype, string
 from ..features import Checked, checked_context, checked_example, checked_sequence
-from ..ops import Op, constant_of, parsing
+from ..ops import Op, constant_of, messages, parsing
 from ..ops.raw import DECODE_RAW, RAW_TYPES
 from . import Faces
 
@@ -53,9 +54,11 @@ def _keys(checked: Checked, frames: bool = False) -> list[Any]:
 class Parsers(Faces):
     """The functions of ``tf.io`` that parse messages."""
 
-    def _outputs(self, op: Op, inputs: Sequence[Any], name: str | None) -> Sequence[Any]:
+    def _outputs(
+        self, op: Op, inputs: Sequence[Any], name: str | None, **attributes: Any
+    ) -> Sequence[Any]:
         """The outputs of an operation, composite ones among them."""
-        found: Sequence[Any] = self._version.apply_all(op, inputs, name)
+        found: Sequence[Any] = self._version.apply_all(op, inputs, name, **attributes)
         return found
 
     def _serialized(self, value: Any) -> Any:
@@ -177,12 +180,39 @@ class Parsers(Faces):
     def serialize_tensor(self, tensor: Any, name: str | None = None) -> Any:
         """A tensor as the bytes of a ``TensorProto``."""
         value = self._tensor(tensor)
-        return self._apply(parsing.SERIALIZE_TENSOR, [value], name, T=value.dtype)
+        return self._apply(messages.SERIALIZE_TENSOR, [value], name, T=value.dtype)
 
     def parse_tensor(self, serialized: Any, out_type: Any, name: str | None = None) -> Any:
         """The tensor in the bytes of a ``TensorProto``."""
         inputs = [self._tensor(serialized, string)]
-        return self._apply(parsing.PARSE_TENSOR, inputs, name, out_type=as_dtype(out_type))
+        return self._apply(messages.PARSE_TENSOR, inputs, name, out_type=as_dtype(out_type))
+
+    def _sparse_message(self, op: Op, sparse: Any, name: str | None, out_type: Any) -> Any:
+        if not isinstance(sparse, SparseMethods):
+            raise TypeError("Input must be a SparseTensor.")
+        if as_dtype(out_type) is not string:
+            raise NotImplementedError("sparse tensors are serialized as strings")
+        return self._outputs(op, [sparse], name)[0]
+
+    def serialize_sparse(
+        self, sp_input: Any, name: str | None = None, out_type: Any = "string"
+    ) -> Any:
+        """A sparse tensor as three strings: indices, values and shape."""
+        return self._sparse_message(messages.SERIALIZE_SPARSE, sp_input, name, out_type)
+
+    def serialize_many_sparse(
+        self, sp_input: Any, name: str | None = None, out_type: Any = "string"
+    ) -> Any:
+        """Each row of a sparse tensor as three strings."""
+        return self._sparse_message(messages.SERIALIZE_MANY_SPARSE, sp_input, name, out_type)
+
+    def deserialize_many_sparse(
+        self, serialized_sparse: Any, dtype: Any, rank: int | None = None, name: str | None = None
+    ) -> Any:
+        """Rows of what :meth:`serialize_sparse` makes, as one sparse tensor of a dimension more."""
+        inputs = [self._tensor(serialized_sparse, string)]
+        op, how = messages.DESERIALIZE_SPARSE, {"dtype": as_dtype(dtype), "rank": rank}
+        return self._outputs(op, inputs, name, **how)[0]
 
     def decode_csv(
         self,

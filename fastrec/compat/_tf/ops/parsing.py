@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Examples, SequenceExamples, tensors and lines of text out of their serialized forms."""
+"""Examples, SequenceExamples and lines of text out of their serialized forms."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import fastrec
 from fastrec import ExampleParseError
 
 from ..columns import VarLen, arrays_of
-from ..dtypes import DType, as_dtype
+from ..dtypes import as_dtype
 from ..features import Checked, Dense, Sparse
 from ..shape import in_messages
 from ..specs import RaggedTensorSpec, SparseTensorSpec, TensorSpec, TypeSpec
@@ -30,8 +30,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "DECODE_JSON",
-    "PARSE_TENSOR",
-    "SERIALIZE_TENSOR",
     "Outputs",
     "Rows",
     "decode_csv",
@@ -309,24 +307,7 @@ def _of_json(text: bytes) -> bytes:
     return example_of_json(text)
 
 
-def _serialize(x: Any, *, T: DType) -> Any:
-    from .. import tensor_proto
-
-    return tensor_proto.serialize(as_array(x), T)
-
-
-def _parse_tensor(serialized: Any, *, out_type: DType) -> Any:
-    from .. import tensor_proto
-
-    data = as_array(serialized)
-    if data.ndim:
-        raise invalid(f"Expected `serialized` to be a scalar, got shape: {in_messages(data.shape)}")
-    return tensor_proto.parse(data.item(), out_type)
-
-
 DECODE_JSON = mapped("DecodeJSONExample", _of_json)
-SERIALIZE_TENSOR = Op("SerializeTensor", _serialize, lambda *_, T: [TensorSpec((), "string")])
-PARSE_TENSOR = Op("ParseTensor", _parse_tensor, lambda *_, out_type: [TensorSpec(None, out_type)])
 
 
 def decode_csv(fields: Sequence[Field], options: Any) -> Op:

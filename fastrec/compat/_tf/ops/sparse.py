@@ -40,6 +40,7 @@ __all__ = [
     "WITH_VALUES",
     "Sparse",
     "dense_array",
+    "flat_places",
     "picked",
 ]
 
@@ -123,42 +124,46 @@ def dense_array(
     Raises
     ------
     InvalidArgumentError
-        When an index is outside of the array; when one is repeated or out of order, if these are
-        validated.
+        As :func:`flat_places` says.
     """
     count, rank = (len(indices) if indices.ndim else 1), len(sizes)
     places = indices.reshape(count, rank if indices.size else 0)
     whole = np.full(tuple(int(n) for n in sizes), as_array(default)[()], dtype=values.dtype)
     if places.size:
-        _check_places(places, np.asarray(sizes), validate)
-        whole[tuple(places.T)] = values
+        whole.reshape(-1)[flat_places(places, np.asarray(sizes), validate)] = values
     return whole
 
 
-def _check_places(places: Array, sizes: Array, validate: bool) -> None:
-    outside = np.flatnonzero(((places < 0) | (places >= sizes)).any(axis=1))
-    if outside.size and not validate:
-        raise invalid(
-            f"Indices are not valid (out of bounds).  Shape: {in_messages(sizes.tolist())}"
-        )
-    if outside.size:
-        at = outside[0]
-        raise invalid(
-            f"indices[{at}] = {in_messages(places[at].tolist())} is out of bounds: need 0 <= index "
-            f"< {in_messages(sizes.tolist())}"
-        )
-    if not validate or len(places) < 2:
-        return
-    later, earlier = places[1:], places[:-1]
-    differ = later != earlier
-    first = differ.argmax(axis=1)
-    rows = np.arange(len(first))
-    same = ~differ.any(axis=1)
-    bad = np.flatnonzero(same | (later[rows, first] < earlier[rows, first]))
-    if bad.size:
-        at = bad[0] + 1
-        how = "is repeated" if same[bad[0]] else _UNSORTED
-        raise invalid(f"indices[{at}] = {in_messages(places[at].tolist())} {how}")
+def flat_places(places: Array, sizes: Array, validate: bool) -> Array:
+    """The index of each place in the array laid flat.
+
+    Raises
+    ------
+    InvalidArgumentError
+        When one is outside of the array; when one is repeated or out of order, if these are
+        validated.
+    """
+    flat = places[:, 0].astype(np.int64)
+    inside = True
+    for axis, size in enumerate(sizes.tolist()):
+        index = places[:, axis]
+        inside = inside and index.min() >= 0 and index.max() < size
+        if axis:
+            flat *= size
+            flat += index
+    rises = flat[1:] > flat[:-1]
+    if inside and (not validate or rises.all()):
+        return flat
+    whole = in_messages(sizes.tolist())
+    if not validate:
+        raise invalid(f"Indices are not valid (out of bounds).  Shape: {whole}")
+    if inside:
+        at = rises.argmin() + 1
+        how = "is repeated" if flat[at] == flat[at - 1] else _UNSORTED
+    else:
+        at = ((places < 0) | (places >= sizes)).any(axis=1).argmax()
+        how = f"is out of bounds: need 0 <= index < {whole}"
+    raise invalid(f"indices[{at}] = [{','.join(map(str, places[at].tolist()))}] {how}")
 
 
 def _dense(sparse: Sparse, default: Any, *, validate: bool = True) -> Array:
