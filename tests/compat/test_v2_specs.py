@@ -49,6 +49,41 @@ def test_a_spec_is_that_of_a_value_or_of_another_spec() -> None:
     assert not spec.is_compatible_with(numbers.batch(2))
 
 
+def test_specs_of_other_names_are_not_equal_and_go_together() -> None:
+    named = tf.TensorSpec([2, 3], name="pair")
+    assert named != PAIR
+    assert (named == tf.TensorSpec([2, 3], name="pair"), hash(named) == hash(PAIR)) == (True, True)
+    assert named.is_compatible_with(PAIR)
+    assert (PAIR.is_subtype_of(named), named.is_subtype_of(PAIR)) == (True, False)
+    found = named.most_specific_common_supertype([tf.TensorSpec([4, 3], name="pair")])
+    assert found == tf.TensorSpec([None, 3], name="pair")
+
+
+def test_all_but_the_first_dimension_of_a_ragged_spec_are_ragged() -> None:
+    spec = tf.RaggedTensorSpec([2, None, 3], tf.int32)
+    assert (spec.ragged_rank, spec.flat_values_spec) == (2, None)
+    with pytest.raises(ValueError, match="Must specify ragged_rank or a shape with a known rank"):
+        tf.RaggedTensorSpec(None, tf.int32)
+    with pytest.raises(ValueError, match=r"`ragged_rank` \(2\) must be less than rank \(2\)"):
+        tf.RaggedTensorSpec([2, None], ragged_rank=2)
+
+
+def test_specs_tell_the_classes_of_their_values() -> None:
+    assert PAIR.value_type is tf.Tensor
+    assert RAGGED.value_type is tf.RaggedTensor
+    assert tf.SparseTensorSpec([2]).value_type is tf.SparseTensor
+
+
+def test_optional_values_have_specs() -> None:
+    found = iter(tf.data.Dataset.range(3)).get_next_as_optional()
+    spec = tf.OptionalSpec(tf.TensorSpec([], tf.int64))
+    assert tf.OptionalSpec.from_value(found) == spec
+    assert isinstance(found, spec.value_type)
+    assert spec.is_compatible_with(found)
+    assert not tf.OptionalSpec(PAIR).is_compatible_with(found)
+    assert repr(spec) == "OptionalSpec(TensorSpec(shape=(), dtype=tf.int64, name=None),)"
+
+
 @pytest.mark.parametrize("kind", [OrderedDict, lambda parts: defaultdict(list, parts)])
 def test_an_element_is_a_dict_of_the_kind_that_a_function_gives(kind: Any) -> None:
     elements = tf.data.Dataset.range(4).map(lambda x: kind({"b": x, "a": {"c": x}}))

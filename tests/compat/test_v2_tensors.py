@@ -147,6 +147,18 @@ def test_files_images_and_messages_are_there(tmp_path: Path) -> None:
     assert fastrec.encode_example({"a": 1}) == example.SerializeToString()
 
 
+def test_a_function_of_a_data_set_writes_files(tmp_path: Path) -> None:
+    def written(x: Any) -> Any:
+        text = tf.strings.as_string(x)
+        tf.io.write_file(tf.strings.join([f"{tmp_path}/", text]), text)
+        return x
+
+    assert list(tf.data.Dataset.range(3).map(written).as_numpy_iterator()) == [0, 1, 2]
+    assert [path.read_text() for path in sorted(tmp_path.iterdir())] == ["0", "1", "2"]
+    with pytest.raises(tf.errors.InvalidArgumentError, match="must be scalar"):
+        tf.io.write_file([str(tmp_path)], "")
+
+
 @pytest.mark.parametrize(
     "data",
     [

@@ -184,6 +184,7 @@ class RaggedTensor(Composite, RaggedMethods):
         return f"<tf.RaggedTensor {self.to_list()}>"
 
 
+RaggedTensorSpec.value_type, SparseTensorSpec.value_type = RaggedTensor, SparseTensor
 WRAPPERS[fastrec.Ragged] = RaggedTensor._from
 SYMBOL_WRAPPERS[RaggedTensorSpec] = RaggedTensor._from
 WRAPPERS[fastrec.Sparse] = SparseTensor._from

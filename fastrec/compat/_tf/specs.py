@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from .tensor import Tensor, TensorShape, convert_to_tensor
 
 __all__ = [
     "DatasetSpec",
+    "ElementsSpec",
     "NoneTensorSpec",
     "RaggedTensorSpec",
     "SparseTensorSpec",
@@ -34,6 +35,8 @@ class TypeSpec:
     shape : TensorShape or what makes one
     dtype : dtype-like
     """
+
+    value_type: ClassVar[type]  # of such values; those of composites are told by their module
 
     def __init__(self, shape: Any = None, dtype: Any = "float32") -> None:
         self._shape = TensorShape(shape)
@@ -66,6 +69,8 @@ class TypeSpec:
         """Whether all such values are of another spec, too."""
         if not isinstance(other, TypeSpec) or self._kind() != other._kind():
             return False
+        if (name := getattr(self, "name", None)) and name != getattr(other, "name", None):
+            return False
         return common(self, other).shape.sizes == other.shape.sizes
 
     def most_specific_common_supertype(self, others: Any) -> TypeSpec | None:
@@ -74,10 +79,10 @@ class TypeSpec:
         for other in others:
             if not isinstance(other, TypeSpec) or found._kind() != other._kind():
                 return None
-            if getattr(found, "name", None) != getattr(other, "name", None):
+            if getattr(self, "name", None) != getattr(other, "name", None):
                 return None
             found = common(found, other)
-        return found
+        return TensorSpec.from_spec(found, self.name) if isinstance(self, TensorSpec) else found
 
     def most_specific_compatible_type(self, other: TypeSpec) -> TypeSpec:
         """The spec of what is like this or like another.
@@ -117,9 +122,16 @@ class TensorSpec(TypeSpec):
     name : str, optional
     """
 
+    value_type = Tensor
+
     def __init__(self, shape: Any, dtype: Any = "float32", name: str | None = None) -> None:
         super().__init__(shape, dtype)
         self.name = name
+
+    def __eq__(self, other: object) -> bool:
+        return super().__eq__(other) and self.name == getattr(other, "name", None)
+
+    __hash__ = TypeSpec.__hash__
 
     @classmethod
     def from_tensor(cls, tensor: Tensor, name: str | None = None) -> TensorSpec:
@@ -152,7 +164,38 @@ class NoneTensorSpec:
         return "NoneTensorSpec()"
 
 
-class DatasetSpec:
+class ElementsSpec:
+    """Of what has elements of a kind.
+
+    Parameters
+    ----------
+    element_spec : structure of TypeSpec
+        Of these.
+    """
+
+    def __init__(self, element_spec: Any) -> None:
+        self.element_spec = element_spec
+
+    @classmethod
+    def from_value(cls, value: Any) -> Any:
+        """Spec of a value."""
+        return cls(value.element_spec)
+
+    def is_compatible_with(self, value: Any) -> bool:
+        """Whether a value, or another spec, has such elements."""
+        spec = value if isinstance(value, type(self)) else self.from_value(value)
+        (one, own), (other, theirs) = flatten(self.element_spec), flatten(spec.element_spec)
+        pairs = zip(own, theirs, strict=False)
+        return one == other and all(mine.is_compatible_with(each) for mine, each in pairs)
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is type(self) and vars(self) == vars(other)
+
+    def __hash__(self) -> int:
+        return hash(type(self))
+
+
+class DatasetSpec(ElementsSpec):
     """Of data sets in a data set.
 
     Parameters
@@ -166,33 +209,12 @@ class DatasetSpec:
     dtype = None
 
     def __init__(self, element_spec: Any, dataset_shape: Any = ()) -> None:
-        self.element_spec, self.shape = element_spec, TensorShape(dataset_shape)
+        super().__init__(element_spec)
+        self.shape = TensorShape(dataset_shape)
 
     def reshaped(self, shape: Any) -> DatasetSpec:
         """The same in an array of another shape."""
         return DatasetSpec(self.element_spec, shape)
-
-    @staticmethod
-    def from_value(value: Any) -> DatasetSpec:
-        """Spec of a data set."""
-        return DatasetSpec(value.element_spec)
-
-    def is_compatible_with(self, value: Any) -> bool:
-        """Whether a data set, or another spec, has such elements."""
-        spec = value if isinstance(value, DatasetSpec) else self.from_value(value)
-        (one, own), (other, theirs) = flatten(self.element_spec), flatten(spec.element_spec)
-        pairs = zip(own, theirs, strict=False)
-        return one == other and all(mine.is_compatible_with(each) for mine, each in pairs)
-
-    def __eq__(self, other: object) -> bool:
-        return (
-            isinstance(other, DatasetSpec)
-            and self.element_spec == other.element_spec
-            and self.shape.sizes == other.shape.sizes
-        )
-
-    def __hash__(self) -> int:
-        return hash(DatasetSpec)
 
     def __repr__(self) -> str:
         return f"DatasetSpec({self.element_spec!r}, {self.shape!r})"
@@ -212,19 +234,32 @@ class RaggedTensorSpec(TypeSpec):
     ----------
     shape : TensorShape or what makes one
     dtype : dtype-like
-    ragged_rank : int
-        How many dimensions have rows of differing length.
+    ragged_rank : int, optional
+        How many dimensions have rows of differing length; all but the first by default.
     row_splits_dtype : dtype-like
     """
+
+    flat_values_spec = None  # of values that are no tensors
 
     def __init__(
         self,
         shape: Any = None,
         dtype: Any = "float32",
-        ragged_rank: int = 1,
+        ragged_rank: int | None = None,
         row_splits_dtype: Any = int64,
     ) -> None:
         super().__init__(shape, dtype)
+        rank = self.shape.ndims
+        if ragged_rank is None:
+            if rank is None:
+                raise ValueError("Must specify ragged_rank or a shape with a known rank.")
+            ragged_rank = rank - 1
+        if not isinstance(ragged_rank, int):
+            raise TypeError(f"Argument `ragged_rank` must be an int. Received {ragged_rank}.")
+        if rank is not None and ragged_rank >= rank:
+            raise ValueError(
+                f"Argument `ragged_rank` ({ragged_rank}) must be less than rank ({rank})."
+            )
         self.ragged_rank = ragged_rank
         self.row_splits_dtype = as_dtype(row_splits_dtype)
 

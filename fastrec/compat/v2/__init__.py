@@ -100,6 +100,7 @@ _HOMES = {
     "searchsorted sort unique_with_counts",
     "shared": "bitwise linalg nn",
     "tensor_array": "TensorArray",
+    "data_experimental": "OptionalSpec",
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split()}
 print = functions.print_

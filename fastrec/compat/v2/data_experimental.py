@@ -60,7 +60,7 @@ def cardinality(dataset: Any) -> Any:
 
 
 def __getattr__(name: str) -> Any:
-    if name in ("Optional", "get_next_as_optional"):
+    if name in ("Optional", "OptionalSpec", "get_next_as_optional"):
         from .._tf.data import optional
 
         return getattr(optional, name)

@@ -17,7 +17,7 @@ from .._tf.features import FixedLenSequenceFeature as FixedLenSequenceFeature
 from .._tf.features import RaggedFeature as RaggedFeature
 from .._tf.features import SparseFeature as SparseFeature
 from .._tf.features import VarLenFeature as VarLenFeature
-from .._tf.ops import Op
+from .._tf.ops import Op, invalid
 from .._tf.records import TFRecordOptions as TFRecordOptions
 from .._tf.records import TFRecordWriter as TFRecordWriter
 from .._tf.specs import TensorSpec
@@ -62,16 +62,27 @@ def read_file(filename: Any, name: str | None = None) -> Any:
     return run(_READ_FILE, [convert_to_tensor(filename, "string")])
 
 
-def write_file(filename: Any, contents: Any, name: str | None = None) -> None:
-    """Make a file, and the directories that it is in."""
-    path = _text(convert_to_tensor(filename, "string").array)
+def _write(name: Any, contents: Any) -> tuple[()]:
+    if np.ndim(as_array(name)):
+        shape = list(as_array(name).shape)
+        raise invalid(f"Input filename tensor must be scalar, but had shape: {shape}")
+    path = _text(name)
     try:
         if folder := os.path.dirname(path):
             os.makedirs(folder, exist_ok=True)
         with open(path, "wb") as file:
-            file.write(convert_to_tensor(contents, "string").numpy())
+            file.write(as_array(contents).item())
     except OSError as error:
         raise _errors.translated(error) from error
+    return ()
+
+
+_WRITE_FILE = Op("WriteFile", _write, lambda *_: [], pure=False)
+
+
+def write_file(filename: Any, contents: Any, name: str | None = None) -> None:
+    """Make a file, and the directories that it is in."""
+    run(_WRITE_FILE, [convert_to_tensor(each, "string") for each in (filename, contents)])
 
 
 def matching_files(pattern: Any, name: str | None = None) -> Any:

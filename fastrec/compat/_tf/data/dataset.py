@@ -67,6 +67,9 @@ def _sampled_by(
     return Dataset(_flow.Sample(nodes, choices, stop))
 
 
+_CHOICE = TensorSpec((), "int64")
+
+
 class Dataset(Chain):
     """Elements, one after the other, which are made when they are asked for.
 
@@ -259,10 +262,11 @@ class Dataset(Chain):
                 "Invalid `choice_dataset`. `choice_dataset` should be a `tf.data.Dataset` but is "
                 f"{type(choice_dataset)}."
             )
-        if choice_dataset.element_spec != TensorSpec((), "int64"):
+        spec = choice_dataset.element_spec
+        if not (isinstance(spec, TensorSpec) and _CHOICE.is_compatible_with(spec)):
             raise TypeError(
                 "Invalid `choice_dataset`. Elements of `choice_dataset` must be scalar `tf.int64` "
-                f"tensors but are {choice_dataset.element_spec}."
+                f"tensors but are {spec}."
             )
 
         def number(value: Value) -> int:

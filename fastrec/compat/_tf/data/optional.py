@@ -6,11 +6,11 @@ from __future__ import annotations
 from typing import Any
 
 from ..errors import InvalidArgumentError
-from ..specs import TensorSpec
+from ..specs import ElementsSpec, TensorSpec
 from ..structure import flatten, map_leaves, pack
 from ..tensor import convert_to_tensor
 
-__all__ = ["Optional", "get_next_as_optional"]
+__all__ = ["Optional", "OptionalSpec", "get_next_as_optional"]
 
 
 class Optional:
@@ -61,6 +61,15 @@ class Optional:
 
     def __repr__(self) -> str:
         return f"tf.experimental.Optional({self._spec!r})"
+
+
+class OptionalSpec(ElementsSpec):
+    """Of optional values."""
+
+    value_type = Optional
+
+    def __repr__(self) -> str:
+        return f"OptionalSpec({self.element_spec!r},)"
 
 
 def _tensor(value: Any) -> Any:

@@ -255,7 +255,7 @@ class Characters(Faces):
                 "inputs length."
             )
         if any(isinstance(each, self._ragged) for each in given):
-            raise NotImplementedError("format covers dense tensors")
+            raise NotImplementedError("format covers dense tensors: give it x.to_tensor()")
         how = {"template": as_bytes(template), "placeholder": as_bytes(placeholder)}
         tensors = [self._tensor(each) for each in given]
         return self._apply(FORMAT, tensors, name, **how, summarize=int(summarize))

@@ -79,16 +79,22 @@ class RareMatrices(Faces):
         self, a: Any, rcond: Any = None, validate_args: bool = False, name: str | None = None
     ) -> Any:
         """The pseudo-inverses of matrices."""
-        if rcond is not None:
-            raise NotImplementedError("pinv covers rcond=None")
-        return self._apply(rows.PINV, [self._tensor(a)], name)
+        x = self._tensor(a)
+        if not x.dtype.is_floating:
+            raise TypeError(f"Input `a` must have `float`-like `dtype` (saw {x.dtype.name}).")
+        if (rank := x.shape.ndims) is not None and rank < 2:
+            raise ValueError(f"Input `a` must have at least 2 dimensions (saw: {rank}).")
+        least = [] if rcond is None else [self._tensor(rcond, x.dtype)]
+        return self._apply(rows.PINV, [x, *least], name)
 
     def set_diag(
         self, input: Any, diagonal: Any, name: str = "set_diag", k: int = 0, align: Any = None
     ) -> Any:
         """Matrices with other diagonals."""
         if k:
-            raise NotImplementedError("set_diag covers k=0")
+            raise NotImplementedError(
+                "set_diag covers k=0: tf.where of band_part(ones, ...) sets other diagonals"
+            )
         x = self._tensor(input)
         return self._apply(rows.SET_DIAG, [x, self._tensor(diagonal, x.dtype)], name)
 

@@ -149,7 +149,9 @@ class DenseHashTable(MutableHashTable):
             convert_to_tensor(key, self.key_dtype).array for key in (empty_key, deleted_key)
         )
         if empty.ndim or deleted.ndim:
-            raise NotImplementedError("DenseHashTable covers keys of one element")
+            raise NotImplementedError(
+                "DenseHashTable covers keys of one element: join several, as by strings.reduce_join"
+            )
         if empty == deleted:
             raise invalid("Empty and deleted keys cannot be equal")
         self._kept = {"empty_key": empty.item(), "deleted_key": deleted.item()}

@@ -129,12 +129,21 @@ class Segments(Faces):
         axis: Any = None,
         binary_output: bool = False,
     ) -> Any:
-        """How often each number from 0 on occurs."""
-        if axis is not None or binary_output:
-            raise NotImplementedError("bincount covers axis=None without binary_output")
+        """How often each number from 0 on occurs, or whether; with axis=-1 in each row."""
+        if weights is not None and binary_output:
+            raise ValueError(
+                "Arguments `binary_output` and `weights` are mutually exclusive. Please specify "
+                "only one."
+            )
+        if axis not in (None, 0, -1):
+            raise ValueError(
+                f"Unsupported value for argument axis={axis}. Only 0 and -1 are currently "
+                "supported."
+            )
         inputs = [self._tensor(arr)] + ([] if weights is None else [self._tensor(weights)])
         how = {"least": minlength or 0, "most": maxlength, "dtype": as_dtype(dtype)}
-        return self._apply(segments.BINCOUNT, inputs, name, **how)
+        ways = {"by_row": axis == -1, "binary": bool(binary_output)}
+        return self._apply(segments.BINCOUNT, inputs, name, **how, **ways)
 
     def invert_permutation(self, x: Any, name: str | None = None) -> Any:
         """The permutation that undoes one."""

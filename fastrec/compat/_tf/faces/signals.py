@@ -147,7 +147,9 @@ class Signals(Faces):
     ) -> Any:
         """The cosine transform of the last axis, of type 2, without norm or orthonormal."""
         if type != 2 or n is not None or axis != -1 or norm not in (None, "ortho"):
-            raise NotImplementedError("signal.dct covers type 2 of the whole last axis")
+            raise NotImplementedError(
+                "signal.dct covers type 2 of the whole last axis: numpy_function takes scipy's"
+            )
         found = self._transformed(DCT, input, None, name)
         if norm is None:
             return found

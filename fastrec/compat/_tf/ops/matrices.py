@@ -190,6 +190,11 @@ def _with_diagonal(x: Array, diagonal: Array) -> Array:
     return found
 
 
+def _pseudo_inverse(x: Array, *rcond: Array) -> Array:
+    least = rcond[0] if rcond else 10 * max(x.shape[-2:]) * np.finfo(x.dtype).eps
+    return np.linalg.pinv(x, least).astype(x.dtype)
+
+
 def _turned(specs: Sequence[Any], *_: Any, **__: Any) -> list[TypeSpec]:
     sizes = specs[0].shape.sizes
     whole = None if sizes is None else [*sizes[:-2], sizes[-1], sizes[-2]]
@@ -206,7 +211,7 @@ LOG_DET = Op(
     lambda x: np.asarray(np.linalg.slogdet(x)[1], x.dtype),
     lambda specs, *_: [TensorSpec((specs[0].shape.sizes or ())[:-2], specs[0].dtype)],
 )
-PINV = Op("Pinv", lambda x: np.linalg.pinv(x).astype(x.dtype), _turned)
+PINV = Op("Pinv", _pseudo_inverse, _turned)
 SET_DIAG = Op("MatrixSetDiagV3", _with_diagonal, same_spec)
 SOLVE = Op(
     "MatrixSolve",

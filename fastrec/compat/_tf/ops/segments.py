@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -219,25 +220,38 @@ LIST_DIFF = Op(
 )
 
 
-def _bin_counts(x: Array, *weights: Array, least: int, most: int | None, dtype: DType) -> Array:
-    flat = x.reshape(-1)
-    if flat.size and flat.min() < 0:
-        raise invalid("Input arr must be non-negative!")
-    size = max(int(flat.max()) + 1 if flat.size else 0, least)
+def _bin_counts(
+    x: Array,
+    *weights: Array,
+    least: int,
+    most: int | None,
+    dtype: DType,
+    by_row: bool,
+    binary: bool,
+) -> Array:
+    if x.size and x.min() < 0:
+        raise invalid(f"Input 'in' must be non-negative! Negative input value found: {x.min()}")
+    if by_row and x.ndim > 2:
+        raise invalid(f"Shape must be at most rank 2 but is rank {x.ndim}")
+    size = max(int(x.max()) + 1 if x.size else 0, least)
     size = size if most is None else min(size, most)
-    kept = flat < size
-    given = weights[0].reshape(-1)[kept] if weights else None
-    found = np.bincount(flat[kept], given, size)
-    return found.astype(weights[0].dtype if weights else dtype.numpy)
+    outer = x.shape[:-1] if by_row else ()
+    rows = x.reshape(math.prod(outer), -1 if x.size else 0).astype(np.int64)
+    kept = rows < size
+    numbers = (rows + np.arange(len(rows))[:, np.newaxis] * size)[kept]
+    given = weights[0].reshape(rows.shape)[kept] if weights else None
+    found = np.bincount(numbers, given, len(rows) * size).reshape(*outer, size)
+    kind = weights[0].dtype if weights else dtype.numpy
+    return (found > 0 if binary else found).astype(kind)
 
 
-BINCOUNT = Op(
-    "Bincount",
-    _bin_counts,
-    lambda specs, *_, dtype, **__: [
-        TensorSpec([None], specs[1].dtype if len(specs) > 1 else dtype)
-    ],
-)
+def _bin_specs(specs: Sequence[Any], *_: Any, dtype: DType, by_row: bool, **__: Any) -> list[Any]:
+    rank = specs[0].shape.ndims if by_row else 1
+    kind = specs[1].dtype if len(specs) > 1 else dtype
+    return [TensorSpec(None if rank is None else [None] * max(rank, 1), kind)]
+
+
+BINCOUNT = Op("Bincount", _bin_counts, _bin_specs)
 
 
 def _histogram(values: Array, limits: Array, *, nbins: int, dtype: DType) -> Array:
