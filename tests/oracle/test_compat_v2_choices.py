@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from v2_loop_programs import FUNCTIONS as LOOPS
+from v2_loop_programs import LENGTHS, ROWS
 
 import fastrec.compat.v2 as ours
 
@@ -192,3 +194,19 @@ def test_a_choice_or_a_loop_is_that_of_tensorflow(name: str, batch: int) -> None
                 np.testing.assert_allclose(one, other, rtol=0, atol=1e-6)
             else:
                 np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.parametrize("batch", [0, 8])
+@pytest.mark.parametrize("name", LOOPS)
+def test_a_loop_over_a_row_is_that_of_tensorflow(name: str, batch: int) -> None:
+    tensorflow = pytest.importorskip("tensorflow")
+    found = []
+    for tf in (tensorflow, ours):
+        rows = tf.data.Dataset.from_tensor_slices((ROWS, LENGTHS))
+        elements = rows.map(lambda v, n, tf=tf: LOOPS[name](tf, v, n)).ignore_errors()
+        specs = tf.nest.flatten(elements.element_spec)
+        kinds = [(spec.shape.as_list(), spec.dtype.name) for spec in specs]
+        elements = elements.batch(batch) if batch else elements
+        values = [tf.nest.flatten(each) for each in elements]
+        found.append((kinds, [[np.asarray(each).tolist() for each in value] for value in values]))
+    assert found[0] == found[1]

@@ -74,6 +74,9 @@ class Op:
         Whether its parts work on images of some size.
     draws : Choosing, optional
         What its parts draw, where only some elements come to each.
+    passes : callable, optional
+        Of the value of the first input: of each output the place of the input that it is then, None
+        for one that is made.
     kinds : str
         The kinds of types that it takes, as NumPy's letters; all of them for the empty string.
     """
@@ -89,11 +92,12 @@ class Op:
         parsing: Parsing | None = None,
         large: bool = False,
         draws: Choosing | None = None,
+        passes: Callable[[Any], list[int | None]] | None = None,
         kinds: str = "",
     ) -> None:
         self.name, self.kernel, self.infer, self.block = name, kernel, infer, block
         self.pure, self.cheap, self.parsing = pure, cheap, parsing
-        self.large, self.draws, self.kinds = large, draws, kinds
+        self.large, self.draws, self.passes, self.kinds = large, draws, passes, kinds
 
     def but(self: Self, **changes: Any) -> Self:
         """The same operation with other attributes."""

@@ -253,7 +253,24 @@ def _range_spec(specs: Sequence[Any], raws: Sequence[Any]) -> list[TypeSpec]:
     return [TensorSpec([count], dtype)]
 
 
-RANGE = Op("Range", _range, _range_spec)
+def _range_block(count: int, *ends: Block) -> Any:
+    """Vectors of whole numbers, one after the other."""
+    values = [block.value for block in ends]
+    alike = all(
+        v.dtype.kind in "iu" and v.ndim == b.many for v, b in zip(values, ends, strict=True)
+    )
+    if not alike or ends[2].many or not values[2]:
+        return None
+    start, limit, delta = [np.broadcast_to(v.astype(np.int64), count) for v in values]
+    if ((limit - start) * np.sign(delta) < 0).any():
+        return None  # one element after the other says what is wrong
+    lengths = -((start - limit) // delta)
+    steps = np.arange(lengths.sum()) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+    found = np.repeat(start, lengths) + steps * int(values[2])
+    return rows_of_shapes(found.astype(values[0].dtype), lengths[:, np.newaxis])
+
+
+RANGE = Op("Range", _range, _range_spec, _range_block)
 
 
 def _linspace(start: Array, stop: Array, num: Array, *, axis: int) -> Array:

@@ -11,6 +11,7 @@ import numpy as np
 import fastrec
 from fastrec.columns import Arrays
 
+from ..columns import rows_of_shapes
 from ..dtypes import DType
 from ..kernels import slicing
 from ..kernels.shaping import room
@@ -154,12 +155,55 @@ def _strided_block(_: int, x: Block, *values: Block, index: tuple[Any, ...]) -> 
         if len(parts) == 1 and isinstance(parts[0], slice):
             return _part_of_rows(x.value, parts[0])
         return _one_of_rows(x.value, parts)
-    if not x.many or not isinstance(x.value, (np.ndarray, fastrec.Bytes)) or values:
+    if not isinstance(x.value, (np.ndarray, fastrec.Bytes)):
+        return None
+    if values:
+        return _places_block(x, values, index)
+    if not x.many:
         return None
     try:
         return moved(x.value, lambda column: column[(slice(None), *index)])
     except (IndexError, ValueError):
         return None  # one element after the other says what is wrong
+
+
+def _places_block(x: Block, values: Sequence[Block], index: tuple[Any, ...]) -> Any:
+    """Parts of one array, or of a column, at places that each element has for itself."""
+    if x.many and isinstance(index[0], slice) and x.value.ndim > 1:
+        return _parts_of_matrix(x.value, values, index)
+    late = [isinstance(part, Place) for part in index]
+    rest = index[sum(late) :]
+    if not all(late[: sum(late)]) or any(type(part) is not slice for part in rest):
+        return None
+    if any(isinstance(bound, Place) for s in rest for bound in (s.start, s.stop, s.step)):
+        return None
+    places = [values[part.number] for part in index[: sum(late)]]
+    if not any(place.many for place in places) or any(p.value.ndim != p.many for p in places):
+        return None
+    sizes = x.value.shape[x.many :]
+    if len(sizes) < len(index) or any(
+        (p.value < -size).any() or (p.value >= size).any()
+        for p, size in zip(places, sizes, strict=False)
+    ):
+        return None  # one element after the other says what is wrong
+    first = [np.arange(len(x.value))] if x.many else []
+    where = (*first, *[place.value for place in places], *rest)
+    return moved(x.value, lambda whole: whole[where])
+
+
+def _parts_of_matrix(column: Any, values: Sequence[Block], index: tuple[Any, ...]) -> Any:
+    """The rows of elements, from and up to places that each has for itself."""
+    bounds = [
+        values[bound.number] if isinstance(bound, Place) else Block(bound, False)
+        for bound in (index[0].start, index[0].stop)
+    ]
+    whole = len(index) == 1 and isinstance(column, np.ndarray)
+    if not whole or any(np.ndim(bound.value) != bound.many for bound in bounds):
+        return None
+    shapes = np.broadcast_to(column.shape[1:], (len(column), column.ndim - 1))
+    rows = rows_of_shapes(column.reshape(-1), shapes)
+    begin, end = [bound.value for bound in bounds]
+    return _part_of_rows(rows, slice(begin, end, index[0].step))
 
 
 def _one_of_rows(rows: Any, parts: Sequence[Any]) -> Any:
@@ -177,8 +221,8 @@ def _one_of_rows(rows: Any, parts: Sequence[Any]) -> Any:
 
 def _part_of_rows(rows: Any, part: slice) -> Any:
     """From the beginnings of rows, or from places after them, up to some length."""
-    begin, end = part.start or 0, part.stop
-    if begin < 0 or part.step not in (None, 1) or (end is not None and end < 0):
+    begin, end = 0 if part.start is None else part.start, part.stop
+    if part.step not in (None, 1) or np.any(begin < 0) or (end is not None and np.any(end < 0)):
         return None
     if not isinstance(rows.values, (np.ndarray, fastrec.Bytes)):
         return None

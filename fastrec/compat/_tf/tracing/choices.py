@@ -15,7 +15,7 @@ from ..ops import Block, Op, invalid
 from ..specs import TypeSpec, common
 from .parts import Part, noted, tracing
 from .recording import Mistake, Symbol, raw_of
-from .trace import Trace, as_column
+from .trace import Trace, as_column, part_of
 
 __all__ = ["chosen", "chosen_part"]
 
@@ -44,9 +44,18 @@ class _Choice:
     def kernel(self, value: Any, *inputs: Any) -> tuple[Any, ...]:
         if np.ndim(value):
             raise invalid(f"pred must be a scalar, but it has shape {list(np.shape(value))}")
-        at = self._numbers.get(int(value), len(self._parts) - 1)
+        at = self._at(value)
         given = [inputs[place - 1] for place in self._places[at]]
         return self._parts[at](given, together=True)
+
+    def _at(self, value: Any) -> int:
+        return self._numbers.get(int(value), len(self._parts) - 1)
+
+    def passes(self, value: Any) -> list[int | None]:
+        """What each output is of the inputs, as :class:`Op` says it."""
+        at = self._at(value)
+        places = dict(zip(self._parts[at].given, self._places[at], strict=True))
+        return [places.get(slot) if late else None for late, slot in self._parts[at].outputs]
 
     def infer(self, *_: Any) -> list[TypeSpec]:
         first, *others = [part.specs for part in self._parts]
@@ -68,7 +77,7 @@ class _Choice:
             if len(rows) == count:
                 return tuple(part.run_blocks(count, [blocks[at] for at in places]))
             if len(rows):
-                given = [_taken(blocks[at], rows) for at in places]
+                given = [part_of(blocks[at], rows) for at in places]
                 found.append([as_column(b, len(rows)) for b in part.run_blocks(len(rows), given)])
                 order.append(rows)
         places_of = np.argsort(np.concatenate(order))
@@ -84,7 +93,7 @@ class _Choice:
             own = dict(zip(part.given, places, strict=True))
             needed = set(part.draws_need)
             given = [
-                _taken(blocks[own[slot]], rows) if slot in needed else None for slot in part.values
+                part_of(blocks[own[slot]], rows) if slot in needed else None for slot in part.values
             ]
             drawn = part.draws_of(len(rows), given, states) if part.draws and len(rows) else None
             for number, (slot, draw) in enumerate(zip(part.drawn, part.draws, strict=True)):
@@ -94,10 +103,6 @@ class _Choice:
                     column[rows] = drawn[number]
                 found[own[slot]] = column
         return found
-
-
-def _taken(block: Block, rows: np.ndarray[Any, Any]) -> Block:
-    return Block(taken(block.value, rows), True) if block.many else block
 
 
 def chosen(
@@ -146,6 +151,7 @@ def chosen_part(
         pure=all(trace.is_pure for trace in traces),
         large=any(trace.is_large for trace in traces),
         draws=choice if any(trace.draws for trace in traces) else None,
+        passes=choice.passes,
     )
     return parts[-1].packed(noted(parent, op, inputs))
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -10,16 +11,20 @@ import numpy as np
 
 import fastrec
 
-from ..columns import arrays_of, column_of, flat_values, refilled, rows_of
+from ..columns import arrays_of, column_of, flat_values, joined, refilled, rows_of, taken
 from ..ops import Block, Op, invalid
 from ..specs import TensorArraySpec, TensorSpec, TypeSpec, batched, common, unbatched
 from ..tensor import as_array, convert_to_tensor
 from .calls import Unfit
+from .counting import counted
 from .parts import Part, noted, tracing
 from .recording import raw_of, spec_of
-from .trace import Trace, as_column
+from .trace import Trace, as_column, part_of
 
 __all__ = ["folded_rows", "looped", "mapped_rows"]
+
+_FEW = 4  # elements are not worked on at once
+_MANY = 32  # are, although rounds may be left out of each
 
 
 def _stacked(rows: Any, spec: TypeSpec) -> Any:
@@ -164,16 +169,48 @@ class _While:
 
     def __init__(self, test: Part, body: Part, specs: Sequence[TypeSpec]) -> None:
         self._test, self._body, self._specs = test, body, specs
+        self._counted = counted(test.trace, body.trace, len(specs))
+        skips = self._counted is not None and self._counted.skips
+        self._least = _MANY if skips else _FEW
+        self._alone = any(p.trace.is_large or not p.trace.is_pure for p in (test, body))
 
     def kernel(self, most: Any, *values: Any) -> tuple[Any, ...]:
         count = len(self._specs)
-        state, outer = values[:count], values[count:]
+        state: Sequence[Any] = values[:count]
+        outer = values[count:]
         of_test = len(self._test.trace.given) - count
         left = int(most)
+        if self._counted is not None:
+            left, state = self._counted.run(left, state, outer[:of_test], outer[of_test:])
         while left and bool(self._test.trace([*state, *outer[:of_test]])[0]):
             state = self._body.trace([*state, *outer[of_test:]], together=True)
             left -= 1
         return tuple(state)
+
+    def block(self, count: int, *blocks: Block) -> tuple[Block, ...] | None:
+        """Each round of those elements at once that come to it."""
+        if count < self._least or self._alone:
+            return None
+        width, test, body = len(self._specs), self._test.trace, self._body.trace
+        rows, left, of_body = np.arange(count), list(blocks), 1 + len(test.given)
+        done: list[tuple[Any, list[Any]]] = []
+        for turn in itertools.count():
+            held = test.run_blocks(len(rows), left[1:of_body])[0]
+            goes = as_column(held, len(rows)) & (left[0].value != turn)
+            if not goes.all():
+                over = np.flatnonzero(~goes)
+                ended = [part_of(block, over) for block in left[1 : 1 + width]]
+                done.append((rows[over], [as_column(block, len(over)) for block in ended]))
+                if len(over) == len(rows):
+                    break
+                rows, left = rows[goes], [part_of(b, np.flatnonzero(goes)) for b in left]
+            given = [*left[1 : 1 + width], *left[of_body:]]
+            left[1 : 1 + width] = body.run_blocks(len(rows), given)
+        if len(done) == 1:
+            return tuple(Block(each, True) for each in done[0][1])
+        order = np.argsort(np.concatenate([each for each, _ in done]))
+        found = zip(*[each for _, each in done], strict=True)
+        return tuple(Block(taken(joined(each), order), True) for each in found)
 
     def infer(self, *_: Any) -> list[TypeSpec]:
         return list(self._specs)

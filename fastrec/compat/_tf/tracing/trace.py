@@ -7,18 +7,19 @@ kernel then work on all of them at once.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from ..columns import column_of, rows_of, size_of
+from ..columns import column_of, rows_of, size_of, taken
 from ..ops import Block, Draw, Parsing, refused
 from ..specs import TypeSpec
 from .calls import CALLERS, DrawOfPart, Unfit, calling
 from .recording import Node, Recording, raw_of, reference, spec_of
 
-__all__ = ["Trace", "as_column", "columns_of", "live", "sketched", "traced"]
+__all__ = ["Trace", "as_column", "columns_of", "live", "part_of", "sketched", "traced"]
 
 _LARGE_PIXELS = 1 << 14
 _LARGE = 1 << 16  # numbers
@@ -90,14 +91,26 @@ class Trace:
         references = [ref for node in self.nodes for ref in node.inputs] + self.outputs
         self._find_draws(recording, {slot for is_slot, slot in references if is_slot})
         self.is_large = self._makes_large(specs)
+        self._specs = specs
+        self._fuse()
+
+    def over(
+        self, nodes: Sequence[Node], given: Sequence[int], outputs: Sequence[tuple[bool, Any]]
+    ) -> Trace:
+        """Some of its operations, which draw nothing, from these slots to others."""
+        found = copy.copy(self)
+        found.nodes, found.given, found.outputs = list(nodes), list(given), list(outputs)
+        found._fuse()
+        return found
+
+    def _fuse(self) -> None:
+        """Make one of operations that follow each other."""
+        from .formulas import with_formulas
+
+        specs = self._specs
         self._steps = self._fused = self._columns = _steps(self.nodes, self.outputs)
         self._late = _steps([], [])
         self._early: list[Node] = []
-        self._fuse(specs)
-
-    def _fuse(self, specs: Sequence[TypeSpec]) -> None:
-        """Make one of operations that follow each other."""
-        from .formulas import with_formulas
 
         def steps(nodes: Sequence[Node]) -> list[tuple[Node, list[int]]]:
             return _steps(with_formulas(nodes, self.outputs, specs, spec_of), self.outputs)
@@ -360,6 +373,11 @@ def columns_of(node: Node, count: int, blocks: Sequence[Block]) -> list[Block]:
 def as_column(block: Block, count: int) -> Any:
     """A Block as a column of `count` elements."""
     return block.value if block.many else column_of([block.value] * count)
+
+
+def part_of(block: Block, rows: np.ndarray[Any, Any]) -> Block:
+    """A Block of the elements with these numbers."""
+    return Block(taken(block.value, rows), True) if block.many else block
 
 
 def _steps(
