@@ -224,3 +224,24 @@ def test_a_filter_decides_by_statements() -> None:
         return x % 2 == 0
 
     assert [int(x) for x in tf.data.Dataset.range(9).filter(wanted)] == [4, 6, 8]
+
+
+def copied(value: Any) -> Any:
+    """A copy of a dict, with those in it."""
+    found = {}
+    for key, each in value.items():
+        if isinstance(each, dict):
+            found[key] = copied(each)
+        else:
+            found[key] = tf.identity(each)
+    return found
+
+
+def test_a_function_that_decides_may_call_another_that_calls_itself() -> None:
+    class Chosen:
+        def copied(self, value: Any) -> Any:  # has the name of what it calls
+            if value["x"] > 2:
+                return copied({**value, "inner": {"y": value["x"] * 10}})
+            return copied({**value, "inner": {"y": value["x"]}})
+
+    assert mapped(lambda x: Chosen().copied({"x": x})["inner"]["y"], 5) == [0, 1, 2, 30, 40]

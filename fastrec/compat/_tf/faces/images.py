@@ -175,7 +175,7 @@ class Images(Faces):
     ) -> Any:
         """An image as a JPEG of that quality would have it."""
         inputs = self._tensor(image), self._tensor(jpeg_quality, int32)
-        return self._apply(ADJUST_JPEG_QUALITY, inputs, name)
+        return self._apply(ADJUST_JPEG_QUALITY, inputs, name, dct_method=dct_method)
 
     # Boxes.
 

@@ -12,7 +12,7 @@ from ..dtypes import DType, as_dtype, float32, uint8
 from ..shape import in_messages
 from ..specs import TensorSpec, TypeSpec
 from ..tensor import as_array
-from . import Array, Op, constant_of, invalid, same_spec
+from . import Array, Op, constant_of, invalid
 
 PNG_TYPES = ("uint8", "uint16")
 JPEG_FORMATS = ("", "grayscale", "rgb")
@@ -211,12 +211,19 @@ def _encode_jpeg_spec(specs: Sequence[Any], *_: Any, **__: Any) -> list[TypeSpec
 ENCODE_JPEG = Op("EncodeJpeg", _encode_jpeg, _encode_jpeg_spec)
 
 
-def _as_jpeg(x: Array, quality: Any) -> Array:
+def _as_jpeg(x: Array, quality: Any, *, dct_method: str) -> Array:
     from ..kernels import pixels
 
+    _jpeg_options(1, dct_method)
     whole = pixels.convert(x, np.dtype(np.uint8), saturate=True)
     data = _codecs().encode_jpeg(whole, "", int(quality))
-    return pixels.convert(_decode(data, x.shape[-1]), x.dtype)
+    found = _decode(data, x.shape[-1], accurate=dct_method == "INTEGER_ACCURATE")
+    return pixels.convert(found, x.dtype)
 
 
-ADJUST_JPEG_QUALITY = Op("AdjustJpegQuality", _as_jpeg, same_spec)
+def _as_jpeg_spec(specs: Sequence[Any], *_: Any, **__: Any) -> list[TypeSpec]:
+    sizes = specs[0].shape.sizes  # TensorFlow knows of those of a decoded image no more
+    return [TensorSpec([None, None, sizes[-1] if sizes else None], specs[0].dtype)]
+
+
+ADJUST_JPEG_QUALITY = Op("AdjustJpegQuality", _as_jpeg, _as_jpeg_spec)

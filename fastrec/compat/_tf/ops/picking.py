@@ -23,6 +23,7 @@ from .reductions import one_number
 from .shaping import is_column, moved
 
 _WORTH = 1 << 12  # numbers
+_MANY = 1 << 8  # of them a table is quicker than a dict
 _LONG = 1 << 7  # numbers of a row, which are copied faster as a whole
 INVALID_INDEX = (
     "Only integers, slices (`:`), ellipsis (`...`), tf.newaxis (`None`) and scalar "
@@ -429,15 +430,31 @@ def _mask_spec(specs: Sequence[Any], *_: Any, axis: int) -> list[TypeSpec]:
 BOOLEAN_MASK = Op("BooleanMask", _boolean_mask, _mask_spec)
 
 
-def _unique(x: Any, *, out_idx: DType) -> tuple[Array, Array]:
-    values = as_array(x)
-    if values.ndim != 1:
-        raise invalid("unique expects a 1D vector.")
+def numbered(values: Array) -> tuple[Array, Array]:
+    """The different values of a vector, as they come, and the number of each value's."""
+    if values.dtype.kind in "iu" and values.size >= _MANY:
+        low = values.min()
+        span = int(values.max()) - int(low) + 1
+        if span <= 4 * values.size:
+            places = np.subtract(values, low, dtype=np.int64, casting="unsafe")
+            first = np.full(span, values.size)
+            first[places[::-1]] = np.arange(values.size)[::-1]  # the last that is written stays
+            begins = np.sort(first[first < values.size])
+            first[places[begins]] = np.arange(begins.size)
+            return values[begins], first[places]
     seen: dict[Any, int] = {}
     numbers = [seen.setdefault(value, len(seen)) for value in values.tolist()]
     found = np.empty(len(seen), values.dtype)
     found[:] = list(seen)
-    return found, np.array(numbers, out_idx.numpy)
+    return found, np.array(numbers, np.int64)
+
+
+def _unique(x: Any, *, out_idx: DType) -> tuple[Array, Array]:
+    values = as_array(x)
+    if values.ndim != 1:
+        raise invalid("unique expects a 1D vector.")
+    found, numbers = numbered(values)
+    return found, numbers.astype(out_idx.numpy)
 
 
 def _unique_spec(specs: Sequence[Any], *_: Any, out_idx: DType) -> list[TypeSpec]:

@@ -14,6 +14,7 @@ from ..shape import in_messages
 from ..specs import TensorSpec, TypeSpec
 from ..tensor import as_array
 from . import Array, Op, constant_of, invalid, same_spec
+from .picking import numbered
 
 
 def _rest(spec: Any, gone: int) -> tuple[int | None, ...] | None:
@@ -188,12 +189,9 @@ SEARCH_SORTED = Op(
 
 
 def _counted_unique(x: Array, *, dtype: DType) -> tuple[Array, ...]:
-    places: dict[Any, int] = {}
-    numbers = [places.setdefault(each, len(places)) for each in x.tolist()]
-    found = np.empty(len(places), x.dtype)
-    found[:] = list(places)
-    counts = np.bincount(np.array(numbers, np.int64), minlength=len(places))
-    return found, np.array(numbers, dtype.numpy), counts.astype(dtype.numpy)
+    found, numbers = numbered(x)
+    counts = np.bincount(numbers, minlength=len(found))
+    return found, numbers.astype(dtype.numpy), counts.astype(dtype.numpy)
 
 
 def _unique_specs(specs: Sequence[Any], _: Any, *, dtype: DType) -> list[TypeSpec]:

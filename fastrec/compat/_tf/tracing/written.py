@@ -98,7 +98,8 @@ def compiled(
 
     `code` is that of the file and its ``__future__``.
     """
-    outer = defined("_outer", parameters(free), [node])
+    itself = [] if name in free else [ast.Global([name])]  # which a function may call
+    outer = defined("_outer", parameters(free), [*itself, node])
     module = ast.fix_missing_locations(ast.Module([outer], []))
     flags = code.co_flags & __future__.annotations.compiler_flag
     made = compile(module, code.co_filename, "exec", flags, dont_inherit=True)
