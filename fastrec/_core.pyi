@@ -377,6 +377,7 @@ def resize(
     mirror: bool = False,
     changes: bytes = b"",
     values: npt.NDArray[np.float32] | None = None,
+    out: npt.NDArray[np.float32] | None = None,
 ) -> npt.NDArray[np.float32]: ...
 
 PIXEL_CHANGES: tuple[str, ...]
@@ -405,6 +406,7 @@ def change_pixels(
     values: npt.NDArray[np.float32] | None,
     *,
     mirror: bool = False,
+    out: npt.NDArray[np.float32] | None = None,
 ) -> npt.NDArray[np.float32]: ...
 def elementwise(
     function: str, x: npt.NDArray[np.float32], row: int = 0

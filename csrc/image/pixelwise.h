@@ -43,8 +43,7 @@ FR_NODISCARD int fr_pixel_steps_check(const fr_pixel_steps *steps, fr_error *err
 FR_NODISCARD int fr_pixelwise_change(const fr_pixel_steps *steps, const fr_pixel_source *source,
                                      float *out, fr_error *err);
 
-/* The image as `resampler` gives it into `out`, with FR_ROW_SLACK floats behind it that are written
-   to, too. `source` is as for fr_resampler_image(). */
+/* The image as `resampler` gives it into `out`. `source` is as for fr_resampler_image(). */
 FR_NODISCARD int fr_pixelwise_resize(const fr_pixel_steps *steps, fr_resampler *resampler,
                                      const fr_pixels *source, float *out, fr_error *err);
 

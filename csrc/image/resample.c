@@ -15,16 +15,18 @@
 
 typedef float four __attribute__((vector_size(16)));
 
-static void to_floats(const fr_resampler *r, const fr_pixels *source, size_t row, size_t count,
-                      float *restrict out) {
-    const float scale = r->scale;
-    const uint8_t *from = source->data + row * source->row_step;
-    if (source->is_float) {
-        memcpy(out, from, count * sizeof *out);
-        return;
-    }
+static void bytes_to_floats(const uint8_t *from, float scale, size_t count, float *restrict out) {
     for (size_t i = 0; i < count; i++)
         out[i] = (float)from[i] * scale;
+}
+
+static void to_floats(const fr_resampler *r, const fr_pixels *source, size_t row, size_t count,
+                      float *out) {
+    const uint8_t *from = source->data + row * source->row_step;
+    if (source->is_float)
+        memcpy(out, from, count * sizeof *out);
+    else
+        bytes_to_floats(from, r->scale, count, out);
 }
 
 #define STRIP 16 /* numbers whose sums stay in registers */
@@ -144,6 +146,25 @@ AVX2 static void lerp_pairs(const fr_pixel_pairs *p, const float *line, float *o
         store_pixels(out, _mm256_add_ps(a, _mm256_mul_ps(_mm256_sub_ps(b, a), share)));
     }
 }
+
+/* As lerp_pairs(), of bytes. Reads two bytes beyond the second pixel. */
+AVX2 static void lerp_bytes(const fr_pixel_pairs *p, const uint8_t *line, float scale, float *out) {
+    const __m128i firsts = _mm_setr_epi8(0, 1, 2, -1, 8, 9, 10, -1, -1, -1, -1, -1, -1, -1, -1, -1);
+    const __m128i seconds =
+        _mm_setr_epi8(3, 4, 5, -1, 11, 12, 13, -1, -1, -1, -1, -1, -1, -1, -1, -1);
+    const __m256 by = _mm256_set1_ps(scale);
+    for (size_t i = 0; i < p->count; i++, out += 6) {
+        const __m128i x = _mm_loadl_epi64((const void *)(line + p->places[2 * i]));
+        const __m128i y = _mm_loadl_epi64((const void *)(line + p->places[2 * i + 1]));
+        const __m128i both = _mm_unpacklo_epi64(x, y);
+        const __m256i first = _mm256_cvtepu8_epi32(_mm_shuffle_epi8(both, firsts));
+        const __m256i second = _mm256_cvtepu8_epi32(_mm_shuffle_epi8(both, seconds));
+        const __m256 a = _mm256_mul_ps(_mm256_cvtepi32_ps(first), by);
+        const __m256 b = _mm256_mul_ps(_mm256_cvtepi32_ps(second), by);
+        const __m256 share = _mm256_loadu_ps(p->weights + 16 * i + 8);
+        store_pixels(out, _mm256_add_ps(a, _mm256_mul_ps(_mm256_sub_ps(b, a), share)));
+    }
+}
 #else
 static void sum_pairs(const fr_pixel_pairs *p, const float *line, float *out) {
     (void)p, (void)line, (void)out;
@@ -151,6 +172,10 @@ static void sum_pairs(const fr_pixel_pairs *p, const float *line, float *out) {
 
 static void lerp_pairs(const fr_pixel_pairs *p, const float *line, float *out) {
     (void)p, (void)line, (void)out;
+}
+
+static void lerp_bytes(const fr_pixel_pairs *p, const uint8_t *line, float scale, float *out) {
+    (void)p, (void)line, (void)scale, (void)out;
 }
 #endif
 
@@ -223,10 +248,9 @@ static void sum_across(const fr_resampler *r, bool is_float, const float *line, 
         }
 }
 
-static void lerp_across(const fr_resampler *r, bool is_float, const float *line, float *out) {
+static void lerp_rest(const fr_resampler *r, size_t paired, const float *line, float *out) {
     const fr_taps *taps = &r->columns;
-    const size_t channels = r->channels, paired = is_float ? 0 : 2 * r->pairs.count;
-    if (paired) lerp_pairs(&r->pairs, line, out);
+    const size_t channels = r->channels;
     out += paired * channels;
     for (size_t x = paired; x < taps->count; x++, out += channels) {
         const float *a = line + taps->places[2 * x] * channels;
@@ -242,17 +266,36 @@ static void lerp_across(const fr_resampler *r, bool is_float, const float *line,
     }
 }
 
+static void lerp_across(const fr_resampler *r, const fr_pixels *source, size_t row, float *out) {
+    const size_t paired = source->is_float ? 0 : 2 * r->pairs.count;
+    const size_t size = r->width * r->channels;
+    if (paired && row + 1 < r->height) { /* there is more than a row to read */
+        const uint8_t *from = source->data + row * source->row_step;
+        lerp_bytes(&r->pairs, from, r->scale, out);
+        if (paired < r->columns.count) {
+            const size_t begin = r->columns.places[2 * paired] * r->channels;
+            const size_t count = size - begin < 6 ? size - begin : 6; /* two pixels */
+            bytes_to_floats(from + begin, r->scale, count, r->line + begin);
+        }
+    } else {
+        to_floats(r, source, row, size, r->line);
+        if (paired) lerp_pairs(&r->pairs, r->line, out);
+    }
+    lerp_rest(r, paired, r->line, out);
+}
+
 /* --- rows ------------------------------------------------------------------------------------- */
 
 /* A source row summed across, kept for the next row that needs it. */
 static const float *line_of(fr_resampler *r, const fr_pixels *source, size_t row) {
     float *line = r->lines[row & 1];
     if (r->held[row & 1] == row) return line;
-    to_floats(r, source, row, r->width * r->channels, r->line);
-    if (r->is_lerp)
-        lerp_across(r, source->is_float, r->line, line);
-    else
+    if (r->is_lerp) {
+        lerp_across(r, source, row, line);
+    } else {
+        to_floats(r, source, row, r->width * r->channels, r->line);
         sum_across(r, source->is_float, r->line, line);
+    }
     r->held[row & 1] = row;
     return line;
 }
@@ -281,8 +324,10 @@ void fr_resampler_row(fr_resampler *resampler, const fr_pixels *source, size_t r
     if (r->is_copy) {
         to_floats(r, source, r->rows.places[row * r->rows.reach], count, out);
     } else if (!r->across_first) {
+        float *to = row + 1 < r->rows.count ? out : r->lines[0];
         sum_down(r, source, row, r->width * r->channels, r->line);
-        sum_across(r, source->is_float, r->line, out);
+        sum_across(r, source->is_float, r->line, to);
+        if (to != out) memcpy(out, to, count * sizeof *out);
     } else if (r->is_lerp) {
         const float *a = line_of(r, source, r->rows.places[2 * row]);
         const float *b = line_of(r, source, r->rows.places[2 * row + 1]);

@@ -51,11 +51,11 @@ FR_NODISCARD int fr_resampler_init(fr_resampler *resampler, const fr_interpolati
 /* Begins another source of the same size. */
 void fr_resampler_restart(fr_resampler *resampler);
 
-/* Row `row` of the result, columns.count x channels floats and FR_ROW_SLACK more that are
-   undefined. Fastest from the first row to the last. */
+/* Row `row` of the result, columns.count x channels floats and, but for the last row, FR_ROW_SLACK
+   more that are undefined. Fastest from the first row to the last. */
 void fr_resampler_row(fr_resampler *resampler, const fr_pixels *source, size_t row, float *out);
 
-/* All rows, one after the other; FR_ROW_SLACK floats after the last are written, too. */
+/* All rows, one after the other. */
 void fr_resampler_image(fr_resampler *resampler, const fr_pixels *source, float *out);
 
 void fr_resampler_free(fr_resampler *resampler);

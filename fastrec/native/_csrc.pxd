@@ -796,9 +796,6 @@ cdef extern from "image/resample.h" nogil:
         size_t row_step
         bint is_float
 
-    enum:
-        FR_ROW_SLACK
-
     int fr_resampler_init(fr_resampler *resampler, const fr_interpolation *how,
                           const fr_sampling *rows, const fr_sampling *columns, size_t channels,
                           bint mirror, fr_error *err) noexcept

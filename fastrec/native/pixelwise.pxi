@@ -35,7 +35,17 @@ cdef class PixelSteps:
         check(c.fr_pixel_steps_check(&self.steps, &err), &err)
 
 
-def change_pixels(image, bytes changes, values, *, bint mirror=False):
+cdef object result_or(out, shape):
+    """`out`, which has to be floats of that shape; without it a new array of them."""
+    if out is None:
+        return empty(shape, np.float32)
+    if out.dtype != np.float32 or out.shape != shape or not out.flags.c_contiguous:
+        raise ValueError(f"out must be C-contiguous float32 of shape {shape}, "
+                         f"got {out.dtype} of shape {out.shape}")
+    return out
+
+
+def change_pixels(image, bytes changes, values, *, bint mirror=False, out=None):
     """Change the pixels of an image.
 
     Parameters
@@ -48,6 +58,8 @@ def change_pixels(image, bytes changes, values, *, bint mirror=False):
         the first of them counts, and the first two are of three channels.
     mirror : bool
         Reverse the columns.
+    out : ndarray, optional
+        Where the result goes, C-contiguous and of its type and shape.
 
     Returns
     -------
@@ -57,7 +69,7 @@ def change_pixels(image, bytes changes, values, *, bint mirror=False):
     cdef c.fr_error err
     cdef int status
     cdef PixelSteps how
-    cdef float[:, :, ::1] out
+    cdef float[:, :, ::1] target
     cdef const uint8_t[:, :, :] small
     cdef const float[:, :, :] large
     cdef bint is_float = image.dtype == np.float32
@@ -65,7 +77,7 @@ def change_pixels(image, bytes changes, values, *, bint mirror=False):
         raise TypeError("image must be uint8 or float32 of shape (height, width, channels), "
                         f"got {image.dtype} of shape {image.shape}")
     how = PixelSteps(changes, values, image.shape[2])
-    result = empty(image.shape, np.float32)
+    result = result_or(out, image.shape)
     if not result.size:
         return result
     if image.strides[1:] != (image.shape[2] * image.itemsize, image.itemsize) \
@@ -79,9 +91,9 @@ def change_pixels(image, bytes changes, values, *, bint mirror=False):
         source.pixels.data = &small[0, 0, 0]
     source.pixels.is_float, source.pixels.row_step = is_float, image.strides[0]
     source.height, source.width, source.mirror = image.shape[0], image.shape[1], mirror
-    out = result
+    target = result
     with nogil:
-        status = c.fr_pixelwise_change(&how.steps, &source, &out[0, 0, 0], &err)
+        status = c.fr_pixelwise_change(&how.steps, &source, &target[0, 0, 0], &err)
     check(status, &err)
     return result
 

@@ -15,7 +15,7 @@ cdef int find_interpolation(c.fr_interpolation *how, str method, bint antialias)
 
 def resize(images, size_t height, size_t width, str method="bilinear", *, bint antialias=False,
            bint align_corners=False, bint half_pixel_centers=True, float scale=1,
-           bint mirror=False, bytes changes=b"", values=None):
+           bint mirror=False, bytes changes=b"", values=None, out=None):
     """Resize images by the formulas of TensorFlow's kernels, in float32.
 
     Parameters
@@ -36,6 +36,8 @@ def resize(images, size_t height, size_t width, str method="bilinear", *, bint a
         Columns come from the last to the first.
     changes, values
         Of :func:`change_pixels`: what is done to the results.
+    out : ndarray, optional
+        Where the result goes, C-contiguous and of its type and shape.
 
     Returns
     -------
@@ -51,7 +53,7 @@ def resize(images, size_t height, size_t width, str method="bilinear", *, bint a
     cdef bint is_float = images.dtype == np.float32
     cdef size_t i, count, channels, step, size_of = 4 if is_float else 1
     cdef const uint8_t[::1] raw
-    cdef float[::1] out
+    cdef float[:, :, :, ::1] target
     if images.ndim != 4 or (not is_float and images.dtype != np.uint8):
         raise TypeError(
             "images must be uint8 or float32 of shape (n, height, width, channels), "
@@ -69,12 +71,10 @@ def resize(images, size_t height, size_t width, str method="bilinear", *, bint a
         check(status, &err)
         resampler.scale = scale
         then = PixelSteps(changes, values, channels)
-        size = count * height * width * channels
-        room = empty((size + c.FR_ROW_SLACK,), np.float32)
-        result = room[:size].reshape(count, height, width, channels)
+        result = result_or(out, (count, height, width, channels))
         if count:
             raw = np.ascontiguousarray(images).reshape(-1).view(np.uint8)
-            out = room
+            target = result
             step = raw.shape[0] // count
             source.is_float = is_float
             source.row_step = step // rows.size
@@ -83,7 +83,7 @@ def resize(images, size_t height, size_t width, str method="bilinear", *, bint a
                     source.data = &raw[i * step + resampler.first_row * source.row_step
                                        + resampler.first_column * channels * size_of]
                     status = c.fr_pixelwise_resize(
-                        &then.steps, &resampler, &source, &out[i * height * width * channels], &err)
+                        &then.steps, &resampler, &source, &target[i, 0, 0, 0], &err)
                     if status != c.FR_OK:
                         break
             check(status, &err)

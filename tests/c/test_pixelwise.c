@@ -118,7 +118,7 @@ static void resized_images_are_changed_row_by_row(void) {
     static uint8_t pixels[MOST];
     uint64_t random = 6;
     test_fill(pixels, sizeof pixels, 7);
-    test_guarded to = test_guarded_new((MOST + FR_ROW_SLACK) * sizeof(float));
+    test_guarded to = test_guarded_new(MOST * sizeof(float));
     for (int trial = 0; trial < 1000; trial++) {
         program p;
         random_program(&random, &p);
@@ -129,7 +129,7 @@ static void resized_images_are_changed_row_by_row(void) {
         const size_t channels = p.steps.channels, size = p.height * p.width * channels;
         fr_resampler r;
         CHECK(fr_resampler_init(&r, &how, &rows, &columns, channels, false, NULL) == FR_OK);
-        float *out = (float *)(void *)to.end - size - FR_ROW_SLACK;
+        float *out = (float *)(void *)to.end - size;
         const size_t step = columns.size * channels;
         fr_pixels source = {pixels + r.first_row * step + r.first_column * channels, step, false};
         fr_resampler_image(&r, &source, out);
@@ -146,7 +146,7 @@ static void resized_images_are_changed_row_by_row(void) {
 static void scaled_bytes_are_scaled_floats(void) {
     enum { SIZE = 48 * 48 * 3 };
     static uint8_t bytes[SIZE];
-    static float floats[SIZE], one[SIZE + FR_ROW_SLACK], other[SIZE + FR_ROW_SLACK];
+    static float floats[SIZE], one[SIZE], other[SIZE];
     test_fill(bytes, sizeof bytes, 8);
     for (size_t i = 0; i < SIZE; i++)
         floats[i] = (float)bytes[i] * (1.0f / 255);

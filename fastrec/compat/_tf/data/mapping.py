@@ -9,12 +9,12 @@ from typing import Any
 
 from ..errors import OpError
 from ..specs import TypeSpec
-from ..tracing.trace import Trace
+from ..tracing.trace import Into, Trace
 from .drawing import Drawn
 from .functions import Function, failed
 from .native import with_fallback
 from .pipeline import Node, lowering
-from .rooms import Place, Room, places
+from .rooms import Place, Row, places
 from .streams import (
     Block,
     Blocks,
@@ -117,12 +117,12 @@ class Map(Node):
             return zip(itertools.repeat(False), elements(block))
         return zip(itertools.repeat(True), done)
 
-    def _rest(self, part: _Part) -> Value:
+    def _rest(self, part: _Part, into: Into | None = None) -> Value:
         done, value = part
         if not done:
-            return self._of_one(value)
+            return self._of_one(value, into)
         try:
-            return self.trace.late(value)
+            return self.trace.late(value, into)
         except OpError as error:
             raise failed(error, self._name) from error.__cause__
 
@@ -134,18 +134,16 @@ class Map(Node):
         if (parts := self._divided()) is None:
             parts = map(_whole, self.inputs[0].stream())
 
-        def with_place(part: _Part) -> tuple[tuple[Room, int], _Part]:
-            return next(following), part
+        jobs = ((next(following), part) for part in parts)
+        return in_order(self._put, jobs, workers(self.parallel))
 
-        return in_order(self._put, map(with_place, parts), workers(self.parallel))
+    def _put(self, job: tuple[Row, _Part]) -> Place:
+        row, part = job
+        return row, row.put(self._rest(part, row.part))
 
-    def _put(self, job: tuple[tuple[Room, int], _Part]) -> Place:
-        (room, row), part = job
-        return room, row, room.put(row, self._rest(part))
-
-    def _of_one(self, value: Value) -> Value:
+    def _of_one(self, value: Value, into: Into | None = None) -> Value:
         try:
-            return self.trace(value, together=lowering())
+            return self.trace(value, together=lowering(), into=into)
         except OpError as error:
             raise failed(error, self._name) from error.__cause__
 

@@ -7,6 +7,7 @@ becomes that of the next.
 
 from __future__ import annotations
 
+import math
 import threading
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -18,16 +19,17 @@ from fastrec import _core
 from ..columns import column_of
 from .streams import Block, Value
 
-__all__ = ["Place", "Room", "block_of", "places"]
+__all__ = ["Place", "Row", "block_of", "places"]
 
 _WORTH = 1 << 14  # bytes
 _SPARE = 2  # batches
+_OBJECT = np.dtype(object)
 
-Place = tuple["Room", int, Value]  # where an element was put, and its parts
+Place = tuple["Row", Value]  # where an element was put, and its parts
 
 
 class Room:
-    """Memory of the large parts of one batch, made when its first element has been.
+    """Memory of the large parts of one batch, made when the first of them is.
 
     Parameters
     ----------
@@ -40,57 +42,80 @@ class Room:
     def __init__(self, size: int, spares: dict[int, _core.Spares]) -> None:
         self._size, self._spares = size, spares
         self._lock = threading.Lock()
-        self._arrays: list[Any] | None = None
+        self._arrays: dict[int, Any] = {}
 
-    def put(self, row: int, parts: Value) -> Value:
-        """Put an element in its place; its parts, of which those that fit are there now."""
+    def array(self, number: int, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
+        """Where a part of all elements goes; None if this one does not fit, or is small."""
         with self._lock:
-            if self._arrays is None:
-                self._arrays = [self._array(*each) for each in enumerate(parts)]
-        placed = []
-        for number, part in enumerate(parts):
+            if number not in self._arrays:
+                self._arrays[number] = self._made(number, shape, dtype)
             array = self._arrays[number]
-            if array is not None:
-                if type(part) is np.ndarray and (part.shape, part.dtype) == (
-                    array.shape[1:],
-                    array.dtype,
-                ):
-                    array[row] = part
-                    part = array[row]
-                else:
-                    self._arrays[number] = None
-            placed.append(part)
-        return tuple(placed)
+            if array is not None and (array.shape[1:], array.dtype) != (shape, dtype):
+                array = self._arrays[number] = None
+            return array
 
-    def _array(self, number: int, part: Any) -> Any:
-        if type(part) is not np.ndarray or part.dtype == object or part.nbytes < _WORTH:
+    def _made(self, number: int, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
+        if dtype == _OBJECT or math.prod(shape) * dtype.itemsize < _WORTH:
             return None
         spares = self._spares.setdefault(number, _core.Spares(_SPARE))
-        return _core.empty((self._size, *part.shape), part.dtype, spares)
+        return _core.empty((self._size, *shape), dtype, spares)
 
     def columns(self, values: Sequence[Value]) -> list[Any]:
         """The parts of the elements that were put into the first rows."""
         return [
-            column_of(column) if array is None else array[: len(values)]
-            for array, column in zip(
-                self._arrays or [None] * len(values[0]), zip(*values, strict=True), strict=True
-            )
+            column_of(column) if (array := self._arrays.get(number)) is None else array[: len(values)]
+            for number, column in enumerate(zip(*values, strict=True))
         ]
 
 
-def places(size: int) -> Iterator[tuple[Room, int]]:
+class Row:
+    """The place of one element in a batch.
+
+    Parameters
+    ----------
+    room : Room
+    at : int
+    """
+
+    def __init__(self, room: Room, at: int) -> None:
+        self.room, self.at = room, at
+        self._given: dict[int, Any] = {}
+
+    def part(self, number: int, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
+        """The memory of a part; None if it has none there."""
+        array = self.room.array(number, shape, dtype)
+        if array is not None:
+            array = self._given[number] = array[self.at]
+        return array
+
+    def put(self, parts: Value) -> Value:
+        """Put an element there; its parts, of which those that fit are there now."""
+        placed = []
+        for number, part in enumerate(parts):
+            is_array = type(part) is np.ndarray
+            shape, dtype = (part.shape, part.dtype) if is_array else ((), _OBJECT)
+            to = self._given.get(number)
+            if to is None or part is not to:
+                to = self.part(number, shape, dtype)
+                if to is not None:
+                    to[...] = part
+            placed.append(part if to is None else to)
+        return tuple(placed)
+
+
+def places(size: int) -> Iterator[Row]:
     """A place for each of a stream of elements, in batches of `size`."""
     spares: dict[int, _core.Spares] = {}
     while True:
         room = Room(size, spares)
-        for row in range(size):
-            yield room, row
+        for at in range(size):
+            yield Row(room, at)
 
 
 def block_of(placed: Sequence[Place]) -> Block:
     """Elements that follow each other, as columns."""
-    room = placed[0][0]
-    values = [value for _, _, value in placed]
-    if all(each is room and row == at for at, (each, row, _) in enumerate(placed)):
+    room = placed[0][0].room
+    values = [value for _, value in placed]
+    if all(row.room is room and row.at == at for at, (row, _) in enumerate(placed)):
         return len(values), room.columns(values)
     return len(values), [column_of(column) for column in zip(*values, strict=True)]

@@ -79,6 +79,8 @@ class Op:
         for one that is made.
     kinds : str
         The kinds of types that it takes, as NumPy's letters; all of them for the empty string.
+    into : callable, optional
+        The kernel, after an argument that gives memory for an array of a shape and type, or None.
     """
 
     def __init__(
@@ -94,10 +96,12 @@ class Op:
         draws: Choosing | None = None,
         passes: Callable[[Any], list[int | None]] | None = None,
         kinds: str = "",
+        into: Callable[..., Any] | None = None,
     ) -> None:
         self.name, self.kernel, self.infer, self.block = name, kernel, infer, block
         self.pure, self.cheap, self.parsing = pure, cheap, parsing
         self.large, self.draws, self.passes, self.kinds = large, draws, passes, kinds
+        self.into = into
 
     def but(self: Self, **changes: Any) -> Self:
         """The same operation with other attributes."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ from ..specs import TypeSpec
 from .calls import CALLERS, DrawOfPart, Unfit, calling
 from .recording import Node, Recording, raw_of, reference, spec_of
 
-__all__ = ["Trace", "as_column", "columns_of", "live", "part_of", "sketched", "traced"]
+__all__ = ["Into", "Trace", "as_column", "columns_of", "live", "part_of", "sketched", "traced"]
 
 _LARGE_PIXELS = 1 << 14
 _LARGE = 1 << 16  # numbers
@@ -27,10 +28,16 @@ _PARTS = {"CentralCrop", "CropToBoundingBox", "RandomCrop", "Slice", "StridedSli
 _MOST_QUESTIONS = 64  # of which all are answered alike; more are those of a loop
 
 
-def _run_node(node: Node, slots: list[Any]) -> None:
+Into = Callable[[int, tuple[int, ...], np.dtype[Any]], Any]
+
+
+def _run_node(node: Node, slots: list[Any], room: Callable[..., Any] | None = None) -> None:
     arguments = [slots[ref] if is_slot else ref for is_slot, ref in node.inputs]
     try:
-        result = node.op.kernel(*arguments, **node.attributes)
+        if room is not None and node.op.into is not None:
+            result = node.op.into(room, *arguments, **node.attributes)
+        else:
+            result = node.op.kernel(*arguments, **node.attributes)
     except (IndexError, ValueError) as error:
         raise refused(error) from error
     if isinstance(result, tuple):
@@ -79,6 +86,7 @@ class Trace:
         raws = [recording.own(raw_of(each)) for each in results]
         self.outputs = [reference(raw) for raw in raws]
         self.specs = [spec_of(raw) for raw in raws]
+        self._numbers = {slot: at for at, (is_slot, slot) in enumerate(self.outputs) if is_slot}
         self._count = len(recording.symbols)
         self.captures = recording.captures
         self.made: int | None = None
@@ -227,9 +235,9 @@ class Trace:
         found = self._run_blocks(self._early_steps, self.given, wanted, count, given)
         return [as_column(block, count) for block in found]
 
-    def late(self, values: Sequence[Any]) -> tuple[Any, ...]:
-        """Run the rest of it on the values of one element."""
-        return self._run(self._late, self._carried, values)
+    def late(self, values: Sequence[Any], into: Into | None = None) -> tuple[Any, ...]:
+        """Run the rest of it on the values of one element; see :meth:`__call__` for `into`."""
+        return self._run(self._late, self._carried, values, into)
 
     @property
     def is_pure(self) -> bool:
@@ -265,26 +273,38 @@ class Trace:
         return all(node.op.cheap or node.op.parsing is not None for node in self.nodes)
 
     def __call__(
-        self, values: Sequence[Any], parsed: bool = False, together: bool = False
+        self,
+        values: Sequence[Any],
+        parsed: bool = False,
+        together: bool = False,
+        into: Into | None = None,
     ) -> tuple[Any, ...]:
         """Run it on the values of one element; on what its first operation gives, if `parsed`.
 
-        Operations on images that follow each other are one, if `together`.
+        Operations on images that follow each other are one, if `together`. Some of what they give
+        is in the memory that `into` has for the number of a result, its shape and type.
         """
         steps = self._fused if together else self._steps
         if parsed:
             return self._run(steps[1:], self.nodes[0].slots, values)
-        return self._run(steps, self.given, values)
+        return self._run(steps, self.given, values, into)
 
     def _run(
-        self, steps: Sequence[tuple[Node, list[int]]], given: Sequence[int], values: Sequence[Any]
+        self,
+        steps: Sequence[tuple[Node, list[int]]],
+        given: Sequence[int],
+        values: Sequence[Any],
+        into: Into | None = None,
     ) -> tuple[Any, ...]:
         slots: list[Any] = [None] * self._count
         for slot, value in zip(given, values, strict=True):
             slots[slot] = value
         with np.errstate(all="ignore"):
             for node, done in steps:
-                _run_node(node, slots)
+                room = None
+                if into is not None and len(node.slots) == 1 and node.slots[0] in self._numbers:
+                    room = partial(into, self._numbers[node.slots[0]])
+                _run_node(node, slots, room)
                 for slot in done:  # whose memory is the next operation's, which has it in a cache
                     slots[slot] = None
         return tuple(slots[ref] if is_slot else ref for is_slot, ref in self.outputs)
