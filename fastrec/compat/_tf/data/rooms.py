@@ -62,10 +62,11 @@ class Room:
 
     def columns(self, values: Sequence[Value]) -> list[Any]:
         """The parts of the elements that were put into the first rows."""
-        return [
-            column_of(column) if (array := self._arrays.get(number)) is None else array[: len(values)]
-            for number, column in enumerate(zip(*values, strict=True))
-        ]
+        found = []
+        for number, column in enumerate(zip(*values, strict=True)):
+            array = self._arrays.get(number)
+            found.append(column_of(column) if array is None else array[: len(values)])
+        return found
 
 
 class Row:

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..composite import SparseMethods
 from ..dtypes import DType, as_dtype, string
 from ..features import Checked, checked_context, checked_example, checked_sequence
+from ..methods import SparseMethods
 from ..ops import Op, constant_of, messages, parsing
 from ..ops.raw import DECODE_RAW, RAW_TYPES
 from . import Faces
