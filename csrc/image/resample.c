@@ -147,7 +147,7 @@ AVX2 static void lerp_pairs(const fr_pixel_pairs *p, const float *line, float *o
     }
 }
 
-/* As lerp_pairs(), of bytes. Reads two bytes beyond the second pixel. */
+/* As lerp_pairs(), of bytes. Reads eight of them from the first pixel on. */
 AVX2 static void lerp_bytes(const fr_pixel_pairs *p, const uint8_t *line, float scale, float *out) {
     const __m128i firsts = _mm_setr_epi8(0, 1, 2, -1, 8, 9, 10, -1, -1, -1, -1, -1, -1, -1, -1, -1);
     const __m128i seconds =
@@ -269,7 +269,7 @@ static void lerp_rest(const fr_resampler *r, size_t paired, const float *line, f
 static void lerp_across(const fr_resampler *r, const fr_pixels *source, size_t row, float *out) {
     const size_t paired = source->is_float ? 0 : 2 * r->pairs.count;
     const size_t size = r->width * r->channels;
-    if (paired && row + 1 < r->height) { /* there is more than a row to read */
+    if (paired && r->width > 1 && row + 1 < r->height) { /* what follows a row can be read */
         const uint8_t *from = source->data + row * source->row_step;
         lerp_bytes(&r->pairs, from, r->scale, out);
         if (paired < r->columns.count) {
