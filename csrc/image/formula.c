@@ -117,6 +117,9 @@ INLINE void spread(const uint8_t *data, fr_formula_type type, ptrdiff_t stride, 
     } else if (type == FR_FORMULA_FLOAT32) {
         for (size_t i = 0; i < count; i++, data += stride)
             ((number *)out)[i] = *(const number *)data;
+    } else if (type == FR_FORMULA_UINT8 && stride == 1) {
+        for (size_t i = 0; i < count; i++)
+            ((number *)out)[i] = (float)data[i];
     } else if (type == FR_FORMULA_UINT8) {
         for (size_t i = 0; i < count; i++)
             ((number *)out)[i] = (float)data[(ptrdiff_t)i * stride];
@@ -180,6 +183,28 @@ static reading reading_of(const fr_formula *self, const fr_formula_input *input,
     return DENSE;
 }
 
+/* Numbers from place `begin` on from a register to where they belong. */
+INLINE void store(const fr_formula_result *result, size_t begin, size_t count, const void *from) {
+    if (result->type == FR_FORMULA_BOOL) {
+        uint8_t *to = (uint8_t *)result->data + begin;
+        for (size_t i = 0; i < count; i++)
+            to[i] = ((const lane *)from)[i] & 1;
+        return;
+    }
+    const size_t width = result->width;
+    size_t column = begin % width, done;
+    uint8_t *to = (uint8_t *)result->data + (ptrdiff_t)(begin / width) * result->pitch;
+    for (const number *at = from; count; at += done, count -= done) {
+        done = width - column < count ? width - column : count;
+        memcpy((number *)to + column, at, done * sizeof *at);
+        to += result->pitch, column = 0;
+    }
+}
+
+static bool is_dense(const fr_formula_result *result) {
+    return result->type == FR_FORMULA_FLOAT32 && !result->width;
+}
+
 INLINE void run(const fr_formula *self, registers *found) {
     size_t total = 1, period = 1, once = self->rank; /* from here on a run is a whole period */
     for (size_t d = self->rank; d-- > 0;) {
@@ -199,7 +224,7 @@ INLINE void run(const fr_formula *self, registers *found) {
                 load(self, &self->inputs[i], begin, count, found->at[i]);
         }
         for (size_t i = 0; i < self->result_count; i++)
-            if (self->results[i].type == FR_FORMULA_FLOAT32)
+            if (is_dense(&self->results[i]))
                 found->at[self->results[i].place] = (number *)self->results[i].data + begin;
         for (size_t i = 0; i < self->step_count; i++) {
             const fr_formula_step *step = &self->steps[i];
@@ -207,12 +232,8 @@ INLINE void run(const fr_formula *self, registers *found) {
                       found->at[step->out]);
         }
         for (size_t i = 0; i < self->result_count; i++)
-            if (self->results[i].type == FR_FORMULA_BOOL) {
-                const lane *from = found->at[self->results[i].place];
-                uint8_t *to = (uint8_t *)self->results[i].data + begin;
-                for (size_t j = 0; j < count; j++)
-                    to[j] = from[j] & 1;
-            }
+            if (!is_dense(&self->results[i]))
+                store(&self->results[i], begin, count, found->at[self->results[i].place]);
     }
 }
 

@@ -52,11 +52,14 @@ typedef struct {
     ptrdiff_t strides[FR_FORMULA_RANK];
 } fr_formula_input;
 
-/* A dense array of the register at `place`, in which nothing else is put. */
+/* An array of the register at `place`, in which nothing else is put. It is dense, but floats may be
+   in rows of `width`, each `pitch` bytes after the one before, unless `width` is 0. */
 typedef struct {
     void *data;
     fr_formula_type type;
     uint8_t place;
+    size_t width;
+    ptrdiff_t pitch;
 } fr_formula_result;
 
 typedef struct {

@@ -253,6 +253,30 @@ def video_frames(tf: Any, path: str) -> Any:
     return tf.data.TFRecordDataset(file).map(parse).batch(2)
 
 
+def frames_of_a_number(tf: Any, path: str) -> Any:
+    """Quantized frames, of which so many are kept or added; large enough to be made in place."""
+    rng = np.random.default_rng(3)
+    videos = [[rng.bytes(n * width) for width in (1024, 128)] for n in (7, 60, 90)]
+
+    def fitted(frames: Any, most: int = 60) -> Any:
+        n, width = tf.unstack(tf.shape(frames))
+        kept = tf.slice(frames, [0, 0], [tf.minimum(n, most), width])
+        added = tf.fill(tf.stack([tf.maximum(most - n, 0), width]), tf.cast(0, frames.dtype))
+        whole = tf.concat([kept, added], 0)
+        whole.set_shape([most, frames.shape[1]])
+        return whole
+
+    def one(video: Any) -> Any:
+        parts = []
+        for number, width in enumerate((1024, 128)):
+            frames = tf.cast(tf.io.decode_raw(video[number], tf.uint8), tf.float32)
+            frames = tf.reshape(frames, [-1, width])
+            parts.append(fitted(frames * (4.0 / 255.0) + (4.0 / 512.0 - 2.0)))
+        return tf.concat(parts, 1), tf.minimum(tf.shape(frames)[0], 60)
+
+    return tf.data.Dataset.from_tensor_slices(videos).map(one).batch(2)
+
+
 def points_of_a_scene(tf: Any, path: str) -> Any:
     """Waymo's and AlphaFold's: tensors as messages, compressed bytes, points by segment."""
     rng = np.random.default_rng(7)
@@ -365,6 +389,7 @@ PROGRAMS: dict[str, Program] = {
         sentence_pairs,
         sound_windows,
         video_frames,
+        frames_of_a_number,
         points_of_a_scene,
         tables_with_hashes,
         series,

@@ -10,6 +10,7 @@ import numpy as np
 
 from ..columns import are_numbers, rows_of_shapes, shapes_of
 from ..dtypes import DType
+from ..kernels.pieces import Filled, whole
 from ..shape import in_messages
 from ..specs import TensorSpec, TypeSpec
 from ..tensor import as_array
@@ -18,13 +19,18 @@ from .shaping import is_column
 
 
 def _fill(dims: Array, value: Any) -> Array:
+    sizes, filler = _filled(dims, value)
+    return np.full(sizes, filler[()], dtype=filler.dtype)
+
+
+def _filled(dims: Array, value: Any) -> tuple[list[int], Array]:
     filler, sizes = as_array(value), dims.reshape(-1).tolist()
     for size in sizes:
         if size < 0:
             raise invalid(f"Dimension {size} must be >= 0")
     if filler.size != 1:
         raise invalid(f"value must be a scalar, got shape {in_messages(filler.shape)}")
-    return np.full(sizes, filler.reshape(())[()], dtype=filler.dtype)
+    return sizes, filler.reshape(())
 
 
 def _fill_spec(specs: Sequence[Any], raws: Sequence[Any]) -> list[TypeSpec]:
@@ -45,7 +51,11 @@ def _fill_block(_: int, dims: Block, value: Block) -> Any:
     return rows_of_shapes(np.repeat(value.value, sizes.prod(1).sum()), sizes.astype(np.int64))
 
 
-FILL = Op("Fill", _fill, _fill_spec, _fill_block)
+def _fill_piece(*values: Any) -> Filled:
+    return Filled(*_filled(*map(whole, values)))
+
+
+FILL = Op("Fill", _fill, _fill_spec, _fill_block, piece=_fill_piece)
 
 
 def _like(x: Any, *, value: Any, dtype: DType) -> Array:

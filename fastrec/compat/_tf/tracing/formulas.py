@@ -17,6 +17,7 @@ import numpy as np
 
 from fastrec import _core
 
+from ..kernels.pieces import Calculated, whole
 from ..ops import Block, Op
 from ..ops.arithmetic import aligned
 from ..specs import TypeSpec
@@ -130,7 +131,11 @@ class _Formula:
     def joined(self) -> Node:
         """The operation that does all of it."""
         self._formula = _core.Formula(self._types, *self._parts)
-        op = Op("+".join(node.op.name for node in self.nodes), self._one, block=self._block)
+        name = "+".join(node.op.name for node in self.nodes)
+        alone = len(self.specs) == 1 and self.specs[0].dtype.name == "float32"
+        op = Op(name, self._one, block=self._block)
+        if alone:
+            op = op.but(piece=self._piece, into=self._into)
         return Node(op, tuple(self.inputs), {}, self.slots, self.specs)
 
     def _one(self, *values: Any) -> Any:
@@ -140,6 +145,15 @@ class _Formula:
         if found is None:
             found = self._apart(values, _kernel_of)
         return found if len(found) > 1 else found[0]
+
+    def _piece(self, *values: Any) -> Any:
+        arrays = list(map(whole, values))
+        known = all(type(array) is np.ndarray for array in arrays)
+        shape = self._formula.shape_of(arrays) if known else None
+        return self._one(*arrays) if shape is None else Calculated(self._formula, arrays, shape)
+
+    def _into(self, room: Callable[..., Any], *values: Any) -> Any:
+        return whole(self._piece(*values), room)
 
     def _block(self, count: int, *blocks: Block) -> Any:
         arrays = aligned(blocks)

@@ -18,6 +18,7 @@ from ..columns import column_of, rows_of, size_of, taken
 from ..ops import Block, Draw, Parsing, refused
 from ..specs import TypeSpec
 from .calls import CALLERS, DrawOfPart, Unfit, calling
+from .earlier import moved_to_front
 from .recording import Node, Recording, raw_of, reference, spec_of
 
 __all__ = ["Into", "Trace", "as_column", "columns_of", "live", "part_of", "sketched", "traced"]
@@ -87,7 +88,6 @@ class Trace:
         self.outputs = [reference(raw) for raw in raws]
         self.specs = [spec_of(raw) for raw in raws]
         self._numbers = {slot: at for at, (is_slot, slot) in enumerate(self.outputs) if is_slot}
-        self._count = len(recording.symbols)
         self.captures = recording.captures
         self.made: int | None = None
         specs = [symbol.spec for symbol in recording.symbols]  # with what set_shape has said
@@ -95,7 +95,11 @@ class Trace:
             node._replace(specs=tuple([specs[slot] for slot in node.slots]))
             for node in recording.nodes
         ]
-        self.nodes = live(known, self.outputs)
+        self._recorded = len(specs)
+        self.nodes = live(
+            moved_to_front(live(known, self.outputs), self.outputs, specs), self.outputs
+        )
+        self._count = len(specs)
         references = [ref for node in self.nodes for ref in node.inputs] + self.outputs
         self._find_draws(recording, {slot for is_slot, slot in references if is_slot})
         self.is_large = self._makes_large(specs)
@@ -120,25 +124,32 @@ class Trace:
         self._late = _steps([], [])
         self._early: list[Node] = []
 
+        def joined(nodes: Sequence[Node]) -> list[Node]:
+            return with_formulas(nodes, self.outputs, specs, spec_of)
+
         def steps(nodes: Sequence[Node]) -> list[tuple[Node, list[int]]]:
-            return _steps(with_formulas(nodes, self.outputs, specs, spec_of), self.outputs)
+            return _steps(nodes, self.outputs)
 
         if not self.is_large and all(spec.shape.ndims not in (3, 4) for spec in specs):
             if self.is_pure and len(self.nodes) > 1:
-                self._fused = self._columns = steps(self.nodes)
+                self._fused = self._columns = steps(joined(self.nodes))
             return
+        from .assembling import assembled
         from .fusing import Distortion, Pixels, fused  # which others do without
         from .raw_images import with_images
 
-        def chained(nodes: Sequence[Node], kind: type[Any]) -> list[tuple[Node, list[int]]]:
-            return steps(fused(nodes, self.outputs, specs, spec_of, kind))
+        def chained(nodes: Sequence[Node], kind: type[Any]) -> list[Node]:
+            return joined(fused(nodes, self.outputs, specs, spec_of, kind))
+
+        def alone(nodes: Sequence[Node]) -> list[tuple[Node, list[int]]]:
+            return steps(assembled(chained(nodes, Pixels), self.outputs))
 
         imaged = with_images(self.nodes, self.outputs)
-        self._columns = chained(imaged, Distortion)
+        self._columns = steps(chained(imaged, Distortion))
         if self.is_pure:
-            self._fused = chained(self.nodes, Pixels)
+            self._fused = alone(self.nodes)
         if self.is_large and self.is_pure:
-            self._late = chained(self._divide(imaged, specs), Pixels)
+            self._late = alone(self._divide(imaged, specs))
 
     def _find_draws(self, recording: Recording, needed: set[int]) -> None:
         """Tell apart what decides which of its parts draw."""
@@ -321,6 +332,7 @@ class Trace:
             for node, _ in self._fused:
                 if any(slots[slot] is None for slot in node.slots):
                     _run_node(node, slots)
+        del slots[self._recorded :]  # others have something else there
         return tuple(slots[ref] if is_slot else ref for is_slot, ref in self.outputs)
 
     def run_block(self, count: int, columns: Sequence[Any], parsed: bool = False) -> list[Any]:

@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Large arrays that are put together of cut, filled and calculated ones have the same values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import fastrec.compat.v2 as tf
+from fastrec.compat._tf.data.mapping import Map
+
+RNG = np.random.default_rng(8)
+MOST, WIDTHS = 80, (1000, 128)
+VIDEOS = [[RNG.bytes(count * width) for width in WIDTHS] for count in (3, 80, 1, 140)]
+
+
+def fitted(frames: Any, axis: int = 0) -> Any:
+    """Of a size along a dimension: cut, or filled up with zeros."""
+    sizes = tf.unstack(tf.shape(frames))
+    kept, missing = list(sizes), list(sizes)
+    kept[axis] = tf.minimum(sizes[axis], MOST)
+    missing[axis] = tf.maximum(MOST - sizes[axis], 0)
+    begin = [0] * len(sizes)
+    parts = [tf.slice(frames, begin, kept), tf.fill(tf.stack(missing), tf.cast(0, frames.dtype))]
+    whole = tf.concat(parts, axis)
+    shape = frames.shape.as_list()
+    shape[axis] = MOST
+    whole.set_shape(shape)
+    return whole
+
+
+def frames_of(data: Any, width: int) -> Any:
+    return tf.reshape(tf.cast(tf.io.decode_raw(data, tf.uint8), tf.float32), [-1, width])
+
+
+def video(rgb: Any, audio: Any) -> Any:
+    parts = [frames_of(part, width) for part, width in zip((rgb, audio), WIDTHS, strict=True)]
+    count = tf.minimum(tf.shape(parts[0])[0], MOST)
+    return tf.concat([fitted(part * (4.0 / 255.0) - 1.99) for part in parts], 1), count
+
+
+def unscaled(rgb: Any, audio: Any) -> Any:
+    return tf.concat([fitted(frames_of(rgb, 1000)), fitted(frames_of(audio, 128))], -1)
+
+
+def with_means(rgb: Any, audio: Any) -> Any:
+    frames = frames_of(rgb, 1000)
+    return fitted((frames - tf.reduce_mean(frames, axis=0)) * tf.reduce_max(frames)), audio
+
+
+def along_both(rgb: Any, _: Any) -> Any:
+    wide = tf.reshape(frames_of(rgb, 1000), [-1, 100, 10]) + 0.5
+    right = tf.concat([wide[:, :60], tf.zeros([tf.shape(wide)[0], 40, 10]) - wide[:, 60:]], 1)
+    return fitted(tf.concat([right, wide * 2.0], 2))
+
+
+def used_twice(rgb: Any, audio: Any) -> Any:
+    scaled = frames_of(rgb, 1000) / 255.0
+    return fitted(scaled), tf.reduce_sum(scaled, axis=1)[:1], tf.shape(scaled), audio
+
+
+def compare(function: Callable[..., Any]) -> None:
+    def values(made: Any) -> list[Any]:
+        return list(made.as_numpy_iterator())
+
+    data = tf.data.Dataset.from_tensor_slices(VIDEOS).map(lambda x: (x[0], x[1]))
+    apart = [function(*map(tf.constant, each)) for each in VIDEOS]
+    wanted = [
+        tuple([part.numpy() for part in each]) if isinstance(each, tuple) else each.numpy()
+        for each in apart
+    ]
+    for found in (values(data.map(function)), values(data.map(function, num_parallel_calls=2))):
+        for one, other in zip(found, wanted, strict=True):
+            pairs = zip(one, other, strict=True) if isinstance(one, tuple) else [(one, other)]
+            for a, b in pairs:
+                np.testing.assert_array_equal(a, b, strict=not isinstance(b, bytes))
+
+
+@pytest.mark.parametrize("function", [video, unscaled, with_means, along_both, used_twice])
+def test_values_are_those_of_one_operation_after_the_other(function: Callable[..., Any]) -> None:
+    compare(function)
+
+
+def test_frames_are_cast_scaled_and_joined_as_one() -> None:
+    data = tf.data.Dataset.from_tensor_slices(VIDEOS).map(lambda x: (x[0], x[1]))
+    made = data.map(video)
+    assert isinstance(made._node, Map)
+    names = [node.op.name for node, _ in made._node.trace._fused]
+    (joined,) = [name for name in names if "ConcatV2" in name]
+    assert joined.count("Cast+Mul+Sub") == 2
+    assert not {"Slice", "Fill"}.intersection(names)
+
+
+def test_what_does_not_fit_is_the_same_error() -> None:
+    def function(rgb: Any, audio: Any) -> Any:
+        frames = [frames_of(part, width) + 1.0 for part, width in ((rgb, 1000), (audio, 128))]
+        return tf.reshape(tf.concat([*frames, tf.fill([tf.shape(frames[0])[0], 5], 1.0)], 0), [-1])
+
+    def filled(rgb: Any, _: Any) -> Any:
+        frames = frames_of(rgb, 1000) + 1.0
+        return fitted(tf.concat([frames, tf.fill([1 - tf.shape(frames)[0], 1000], 0.0)], 0))
+
+    data = tf.data.Dataset.from_tensor_slices(VIDEOS).map(lambda x: (x[0], x[1]))
+    with pytest.raises((tf.errors.InvalidArgumentError, ValueError), match=r"[Dd]imension"):
+        list(data.map(function))
+    with pytest.raises(tf.errors.InvalidArgumentError, match="Dimension -2 must be >= 0"):
+        list(data.map(filled))
