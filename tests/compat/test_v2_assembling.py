@@ -108,3 +108,15 @@ def test_what_does_not_fit_is_the_same_error() -> None:
         list(data.map(function))
     with pytest.raises(tf.errors.InvalidArgumentError, match="Dimension -2 must be >= 0"):
         list(data.map(filled))
+
+
+def test_what_is_made_in_place_waits_for_its_element() -> None:
+    data = tf.data.Dataset.from_tensor_slices(VIDEOS).map(lambda x: (x[0], x[1]))
+    node = data.map(video)._node
+    assert isinstance(node, Map)
+    assert {each.op.name for each in node.trace._early} >= {"DecodeRaw", "Reshape", "Shape"}
+    assert not {"Cast", "Mul", "Slice", "Fill"}.intersection(e.op.name for e in node.trace._early)
+    compare_batches = [list(data.map(video).batch(size).as_numpy_iterator()) for size in (1, 4)]
+    for at, (frames, count) in enumerate(compare_batches[0]):
+        np.testing.assert_array_equal(frames[0], compare_batches[1][0][0][at], strict=True)
+        assert count[0] == compare_batches[1][0][1][at]

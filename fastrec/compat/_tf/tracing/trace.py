@@ -134,7 +134,7 @@ class Trace:
             if self.is_pure and len(self.nodes) > 1:
                 self._fused = self._columns = steps(joined(self.nodes))
             return
-        from .assembling import assembled
+        from .assembling import assembled, inside_of
         from .fusing import Distortion, Pixels, fused  # which others do without
         from .raw_images import with_images
 
@@ -149,7 +149,8 @@ class Trace:
         if self.is_pure:
             self._fused = alone(self.nodes)
         if self.is_large and self.is_pure:
-            self._late = alone(self._divide(imaged, specs))
+            joint = inside_of(assembled(chained(imaged, Pixels), self.outputs), imaged)
+            self._late = alone(self._divide(imaged, specs, joint))
 
     def _find_draws(self, recording: Recording, needed: set[int]) -> None:
         """Tell apart what decides which of its parts draw."""
@@ -210,15 +211,18 @@ class Trace:
                         slots[slot] = block
         return [slots[slot].value for slot in self.drawn]
 
-    def _divide(self, nodes: Sequence[Node], specs: Sequence[TypeSpec]) -> list[Node]:
+    def _divide(
+        self, nodes: Sequence[Node], specs: Sequence[TypeSpec], joint: set[int]
+    ) -> list[Node]:
         """Tell what does not come to images apart, to do it for many elements at once.
 
-        Returns the rest.
+        Returns the rest, with all that makes the slots in `joint`.
         """
         ready = set(self.given)
         for node in nodes:
             needs = {slot for is_slot, slot in node.inputs if is_slot}
             small = not any(map(_is_large, [*node.specs, *(specs[slot] for slot in needs)]))
+            small = small and joint.isdisjoint(node.slots)
             if node.op.block is not None and small and needs and needs <= ready:
                 self._early.append(node)
                 ready.update(node.slots)
