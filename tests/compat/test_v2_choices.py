@@ -127,6 +127,25 @@ def test_how_much_is_drawn_may_depend_on_the_element() -> None:
     assert [x.shape[0] for x in wrong.ignore_errors()] == [0, 1, 2]
 
 
+def test_what_is_drawn_may_depend_on_a_number_that_comes_with_an_image() -> None:
+    def function(x: Any) -> Any:
+        image = tf.zeros([130, 130, 1]) + tf.cast(x, tf.float32)
+        chance = tf.random.uniform([], seed=1)
+        image, done = tf.cond(
+            chance < 0.5,
+            lambda: (image + tf.random.uniform([], seed=2), True),
+            lambda: (image, False),
+        )
+        image = tf.cond(done, lambda: image, lambda: image - tf.random.uniform([], seed=3))
+        return tf.stack([tf.reduce_max(image), chance])
+
+    tf.random.set_seed(11)
+    chances = tf.data.Dataset.range(40).map(lambda x: tf.random.uniform([], seed=1))
+    found = both_ways(function)
+    assert [chance for _, chance in found] == [float(each) for each in chances]
+    assert all((most > x) == (chance < 0.5) for x, (most, chance) in enumerate(found))
+
+
 def test_a_value_that_has_no_function_comes_to_the_last_one() -> None:
     functions = [lambda: 0, lambda: 10, lambda: 20]
     found = both_ways(lambda x: tf.switch_case(tf.cast(x, tf.int32) - 1, functions))

@@ -44,6 +44,29 @@ def _distorted(tf: Any, x: Any) -> Any:
     )
 
 
+def _tried(tf: Any, x: Any) -> Any:
+    """An image that is changed by the first draw that fits, and with a chance."""
+    image = tf.ones([130, 140, 3]) * tf.cast(x, tf.float32)
+
+    def changed() -> Any:
+        found, done = image, False
+        for _ in range(4):
+            if not done:
+                half = tf.random.uniform([], 0, 80, tf.int32)
+                if 2 * half < 130:
+                    row = tf.random.uniform([], 0, 130 - 2 * half, tf.int32)
+                    mask = tf.pad(
+                        tf.zeros([2 * half, 140]),
+                        [[row, 130 - row - 2 * half], [0, 0]],
+                        constant_values=1,
+                    )
+                    found = tf.where(mask[..., None] == 0, tf.random.normal([130, 140, 3]), found)
+                    done = True
+        return found
+
+    return tf.cond(tf.random.uniform([]) < 0.8, changed, lambda: image), tf.random.uniform([])
+
+
 def _total(tf: Any, x: Any) -> Any:
     begin = [tf.constant(0, tf.int64), tf.constant(0, tf.int64)]
     return tf.while_loop(lambda i, s: i < x, lambda i, s: (i + 1, s + i), begin)
@@ -135,6 +158,7 @@ FUNCTIONS: dict[str, Callable[[Any, Any], Any]] = {
         x % 3 == 0, lambda: tf.random.uniform([], seed=5), lambda: 0.0
     ),
     "distorted": _distorted,
+    "tried": _tried,
     "sizes of the element": lambda tf, x: (
         tf.random.uniform([x + 1], seed=3),
         tf.random.shuffle(tf.range(x + 2)),

@@ -77,6 +77,8 @@ class Op:
     passes : callable, optional
         Of the value of the first input: of each output the place of the input that it is then, None
         for one that is made.
+    only : callable, optional
+        Of places of outputs: the operation that gives only these, and the places of its inputs.
     kinds : str
         The kinds of types that it takes, as NumPy's letters; all of them for the empty string.
     into : callable, optional
@@ -97,12 +99,13 @@ class Op:
         large: bool = False,
         draws: Choosing | None = None,
         passes: Callable[[Any], list[int | None]] | None = None,
+        only: Callable[[Sequence[int]], tuple[Op, list[int]]] | None = None,
         kinds: str = "",
         into: Callable[..., Any] | None = None,
         piece: Callable[..., Any] | None = None,
     ) -> None:
         self.name, self.kernel, self.infer, self.block = name, kernel, infer, block
-        self.pure, self.cheap, self.parsing = pure, cheap, parsing
+        self.pure, self.cheap, self.parsing, self.only = pure, cheap, parsing, only
         self.large, self.draws, self.passes, self.kinds = large, draws, passes, kinds
         self.into, self.piece = into, piece
 

@@ -41,6 +41,32 @@ class _Choice:
             if slot in part.draws_need
         ])  # fmt: skip
 
+    @property
+    def op(self) -> Op:
+        """The operation."""
+        return Op(
+            "Case",
+            self.kernel,
+            self.infer,
+            self.block,
+            pure=all(part.is_pure for part in self._parts),
+            large=any(part.is_large for part in self._parts),
+            draws=self if any(part.draws for part in self._parts) else None,
+            passes=self.passes,
+            only=self.only,
+        )
+
+    def only(self, places: Sequence[int]) -> tuple[Op, list[int]]:
+        """The operation that gives only some outputs, as :class:`Op` says it."""
+        parts = [part.only(places) for part in self._parts]
+        inputs = [
+            at
+            for part, whole, all_places in zip(parts, self._parts, self._places, strict=True)
+            for slot, at in zip(whole.given, all_places, strict=True)
+            if slot in part.given
+        ]
+        return _Choice(parts, self._numbers).op, [0, *inputs]
+
     def kernel(self, value: Any, *inputs: Any) -> tuple[Any, ...]:
         if np.ndim(value):
             raise invalid(f"pred must be a scalar, but it has shape {list(np.shape(value))}")
@@ -142,17 +168,7 @@ def chosen_part(
     traces = [part.trace for part in parts]
     _check_alike(parts, names)
     inputs = [raw_of(value), *[each for part in parts for each in part.inputs(parent)]]
-    choice = _Choice(traces, numbers)
-    op = Op(
-        "Case",
-        choice.kernel,
-        choice.infer,
-        choice.block,
-        pure=all(trace.is_pure for trace in traces),
-        large=any(trace.is_large for trace in traces),
-        draws=choice if any(trace.draws for trace in traces) else None,
-        passes=choice.passes,
-    )
+    op = _Choice(traces, numbers).op
     return parts[-1].packed(noted(parent, op, inputs))
 
 

@@ -8,7 +8,7 @@ kernel then work on all of them at once.
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from functools import partial
 from typing import Any
 
@@ -112,8 +112,20 @@ class Trace:
         """Some of its operations, which draw nothing, from these slots to others."""
         found = copy.copy(self)
         found.nodes, found.given, found.outputs = list(nodes), list(given), list(outputs)
+        found.specs = [self._specs[ref] if is_slot else spec_of(ref) for is_slot, ref in outputs]
         found._fuse()
         return found
+
+    def only(self, places: Sequence[int]) -> Trace:
+        """What makes some of its outputs, of the slots that this needs."""
+        outputs = [self.outputs[at] for at in places]
+        needed = {slot for is_slot, slot in outputs if is_slot}
+        nodes = []
+        for node in reversed(self.nodes):
+            if needed.intersection(node.slots):
+                nodes.append(_needed_of(node, needed))
+                needed.update(slot for is_slot, slot in nodes[-1].inputs if is_slot)
+        return self.over(nodes[::-1], [slot for slot in self.given if slot in needed], outputs)
 
     def _fuse(self) -> None:
         """Make one of operations that follow each other."""
@@ -164,17 +176,18 @@ class Trace:
                 self._own_draws.setdefault(id(draw), (draw, []))[1].append(slot)
         self.values = [slot for slot in recording.given if slot not in recording.drawn]
         self.given = [s for s in recording.given if s in drawn or s not in recording.drawn]
-        self._deciding: list[tuple[Node, bool]] = []  # and whether what it gives does so
+        self._deciding: list[tuple[Node, Node | None]] = []  # and what of it is run
         wanted: set[int] = set()
         for node in reversed(self.nodes):
-            runs = not wanted.isdisjoint(node.slots)
+            runs = None if wanted.isdisjoint(node.slots) else _needed_of(node, wanted)
             draws = node.op.draws
-            if runs and (not node.op.pure or any(map(_is_image, node.specs))):
+            if runs and (not node.op.pure or any(map(_is_image, runs.specs))):
                 raise Unfit("what a part of a function draws depends on an image, or on effects")
             if runs or draws is not None:
                 self._deciding.append((node, runs))
-                places = range(len(node.inputs)) if runs or draws is None else draws.needs
-                wanted.update(slot for at in places for late, slot in [node.inputs[at]] if late)
+                uses = [node.inputs[at] for at in draws.needs] if draws is not None else []
+                uses.extend(runs.inputs if runs is not None else ())
+                wanted.update(slot for late, slot in uses if late)
         self._deciding.reverse()
         self.draws_need = sorted(wanted.intersection(self.values))
 
@@ -200,14 +213,13 @@ class Trace:
                 slots[slot] = Block(np.ascontiguousarray(many[turn :: len(own)]), True)
         with np.errstate(all="ignore"):
             for node, runs in self._deciding:
-                blocks = _blocks_of(node, slots)
                 if node.op.draws is not None:
-                    for at, column in node.op.draws(count, blocks, states).items():
-                        blocks[at] = slots[node.inputs[at][1]] = Block(column, True)
-                if runs:
-                    for slot, block in zip(
-                        node.slots, columns_of(node, count, blocks), strict=True
-                    ):
+                    drawn = node.op.draws(count, _blocks_of(node, slots), states)
+                    for at, column in drawn.items():
+                        slots[node.inputs[at][1]] = Block(column, True)
+                if runs is not None:
+                    found = columns_of(runs, count, _blocks_of(runs, slots))
+                    for slot, block in zip(runs.slots, found, strict=True):
                         slots[slot] = block
         return [slots[slot].value for slot in self.drawn]
 
@@ -379,6 +391,21 @@ class Trace:
 
 def _blocks_of(node: Node, slots: Sequence[Any]) -> list[Any]:
     return [slots[ref] if is_slot else Block(ref, False) for is_slot, ref in node.inputs]
+
+
+def _needed_of(node: Node, wanted: Container[int]) -> Node:
+    """An operation without the parts of it that make what is not wanted."""
+    places = [at for at, slot in enumerate(node.slots) if slot in wanted]
+    if node.op.only is None or len(places) == len(node.slots):
+        return node
+    op, inputs = node.op.only(places)
+    return Node(
+        op,
+        tuple([node.inputs[at] for at in inputs]),
+        node.attributes,
+        tuple([node.slots[at] for at in places]),
+        tuple([node.specs[at] for at in places]),
+    )
 
 
 def live(nodes: Sequence[Node], outputs: Sequence[tuple[bool, Any]]) -> list[Node]:
