@@ -34,6 +34,22 @@ def test_shuffling_a_constant_draws_for_each_element(lowered: bool) -> None:
     assert orders == [[3, 2, 1, 0], [3, 0, 2, 1], [1, 3, 2, 0], [0, 3, 1, 2]]
 
 
+@pytest.mark.parametrize("lowered", [True, False])
+def test_each_use_of_a_data_set_draws_for_itself(lowered: bool) -> None:
+    before = tf.data.set_lowering(lowered)
+    try:
+        tf.random.set_seed(3)
+        drawn = Dataset.range(2).map(lambda _: tf.random.uniform([], seed=1))
+        pairs = elements(Dataset.zip((drawn, drawn)).repeat(2))
+        rows = elements(drawn.concatenate(drawn.map(lambda x: x)).repeat(2))
+        once = elements(drawn.repeat(2))
+    finally:
+        tf.data.set_lowering(before)
+    assert np.round(once, 3).tolist() == [0.778, 0.257, 0.598, 0.111]
+    assert pairs == [[x, x] for x in once]
+    assert rows == once[:2] * 2 + once[2:] * 2
+
+
 def test_shuffling_what_depends_on_the_element_draws_the_same() -> None:
     dataset = Dataset.range(4).map(lambda x: tf.random.shuffle(tf.stack([x, x + 1, x + 2]), 7))
     twice = [elements(dataset), elements(dataset)]

@@ -142,3 +142,33 @@ def test_draws_of_graphs_data_sets_are_those_of_tensorflow(tf: Any) -> None:
     theirs = drawn_in_a_data_set(tf.compat.v1)
     assert theirs[:8] == theirs[8:16]
     assert drawn_in_a_data_set(ours1) == theirs
+
+
+def uses_of_a_data_set(tf: Any, seed: int | None) -> list[Any]:
+    """What data sets give in which one that draws is used several times."""
+    of = tf.data.Dataset
+    tf.random.set_seed(3)
+    drawn = of.range(3).map(lambda x: tf.random.uniform([], seed=seed))
+    kept = of.range(9).filter(lambda x: tf.random.uniform([], seed=seed) < 0.5)
+    shuffled = of.range(6).shuffle(6, seed=seed)
+    every = [
+        of.zip((drawn, drawn)).repeat(2),
+        of.zip((drawn.repeat(2), drawn.map(lambda x: x + 1).batch(2).unbatch().repeat(2))),
+        drawn.concatenate(drawn).repeat(2),
+        of.choose_from_datasets([drawn, drawn, drawn], of.range(3).repeat(3)),
+        of.zip((drawn.cache(), drawn.prefetch(1))),
+        of.zip((of.zip((drawn, drawn)), drawn)),
+        of.zip((kept, kept)),
+        of.zip((shuffled, shuffled)),
+    ]
+    return [
+        [np.asarray(tf.nest.flatten(row)).tolist() for row in each.as_numpy_iterator()]
+        for each in every
+    ]
+
+
+@pytest.mark.parametrize("seed", [None, 1])
+def test_each_use_of_a_data_set_draws_for_itself_as_in_tensorflow(
+    tf: Any, seed: int | None
+) -> None:
+    assert uses_of_a_data_set(tf, seed) == uses_of_a_data_set(ours2, seed)

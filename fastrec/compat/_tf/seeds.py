@@ -23,6 +23,7 @@ __all__ = [
     "generator",
     "get_seed",
     "graph_seed",
+    "in_use",
     "is_looking_ahead",
     "kept_for_run",
     "looking_ahead",
@@ -114,11 +115,29 @@ Run = dict[Any, Any]
 running: contextvars.ContextVar[Run | None] = contextvars.ContextVar("running", default=None)
 
 
-def kept_for_run(key: Any, make: Callable[[], T]) -> T:
-    """Return the object that `make` made for `key` in this iteration."""
+# Which use of a data set this is, where it is used several times in an iteration.
+_use: contextvars.ContextVar[tuple[Any, ...]] = contextvars.ContextVar("use", default=())
+
+
+@contextlib.contextmanager
+def in_use(key: Any) -> Iterator[None]:
+    """Context in which what is kept for the iteration is kept for this use of it."""
+    token = _use.set((*_use.get(), key))
+    try:
+        yield
+    finally:
+        _use.reset(token)
+
+
+def kept_for_run(key: Any, make: Callable[[], T], shared: bool = False) -> T:
+    """The object that `make` made for `key` in this iteration.
+
+    Each use of a data set has its own, unless they are `shared`.
+    """
     run = running.get()
     if run is None:
         return make()
+    key = key if shared else (_use.get(), key)
     found: T = run[key] if key in run else run.setdefault(key, make())  # by threads, too
     return found
 
@@ -186,5 +205,5 @@ class SeedSource:
             return self._pair
         seeds = self._seeds
         if self._anew:
-            seeds = kept_for_run(self, lambda: draws(*self._pair))
+            seeds = kept_for_run(self, lambda: draws(*self._pair), shared=True)
         return next(seeds), next(seeds)

@@ -35,6 +35,8 @@ _MOST_AHEAD = 1 << 16  # random numbers
 class Drawn(Node):
     """Elements, and after their parts the random numbers that a function draws for each."""
 
+    draws = True
+
     def __init__(self, node: Node, trace: Trace) -> None:
         super().__init__(node)
         self._trace = trace

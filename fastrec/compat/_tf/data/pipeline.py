@@ -11,15 +11,16 @@ Either way, iterating goes on after an error, as :mod:`._streams` does.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, TypeVar
 
 from .. import errors as _errors
 from ..columns import Variants
+from ..seeds import in_use
 from ..specs import DatasetSpec, NoneTensorSpec, TensorSpec, TypeSpec
 from ..structure import pack
 from ..tracing.recording import wrap
-from .streams import AHEAD, Blocks, Values, to_blocks, to_values
+from .streams import AHEAD, Blocks, Values, steps, to_blocks, to_values
 
 __all__ = [
     "INFINITE",
@@ -32,6 +33,8 @@ __all__ = [
     "set_lowering",
     "spec_of",
 ]
+
+T = TypeVar("T")
 
 INFINITE = -1
 UNKNOWN = -2
@@ -67,9 +70,10 @@ class Node:
     """
 
     dataset: Any = None  # what shows it to programs
+    draws = False  # whether it draws for elements
 
     def __init__(self, *inputs: Node) -> None:
-        self.inputs = inputs
+        self.inputs = inputs if len(inputs) < 2 else _apart(inputs)
 
     @property
     def structure(self) -> Any:
@@ -128,6 +132,47 @@ class Node:
     def fast_blocks(self, count: int) -> Blocks | None:
         """The elements as columns, unless that is switched off."""
         return self.blocks(count) if _Switch.on else None
+
+
+class Use(Node):
+    """A node that is used elsewhere, too; here it draws for itself."""
+
+    def _as_here(self, stream: Iterator[T] | None) -> Iterator[T] | None:
+        if stream is None:
+            return None
+
+        def step() -> T:
+            with in_use(self):
+                return next(stream)
+
+        return steps(step)
+
+    def values(self, fast: bool = True) -> Values:
+        with in_use(self):
+            found = self._as_here(self.inputs[0].stream(fast))
+        assert found is not None
+        return found
+
+    def blocks(self, count: int) -> Blocks | None:
+        with in_use(self):
+            return self._as_here(self.inputs[0].blocks(count))
+
+
+def _apart(nodes: Sequence[Node]) -> tuple[Node, ...]:
+    """The nodes; those that have what draws in common with one before are uses of their own."""
+    found: list[Node] = []
+    before: set[int] = set()
+    for node in nodes:
+        own = {id(each) for each in _all_of(node) if each.draws or not each.pure}
+        found.append(node if own.isdisjoint(before) else Use(node))
+        before |= own
+    return tuple(found)
+
+
+def _all_of(node: Node) -> Iterator[Node]:
+    yield node
+    for each in node.inputs:
+        yield from _all_of(each)
 
 
 class Once(Node):
