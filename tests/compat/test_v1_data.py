@@ -186,6 +186,17 @@ def test_an_iterator_changes_its_data_set() -> None:
         assert every(session, following) == [10, 11, 12]
 
 
+def test_an_iterator_of_parts_whose_shapes_are_unknown_has_any() -> None:
+    types = [tf.int64, tf.int64]
+    rows = Dataset.range(3).map(lambda n: tuple(tf.py_func(lambda i: (i, [i]), [n], types)))
+    iterator = tf.data.Iterator.from_structure(rows.output_types, rows.output_shapes)
+    assert [part.shape.ndims for part in iterator.get_next()] == [None, None]
+    following, start = iterator.get_next(), iterator.make_initializer(rows)
+    with tf.Session() as session:
+        session.run(start)
+        assert every(session, following[1]) == [[0], [1], [2]]
+
+
 def test_a_handle_chooses_the_iterator() -> None:
     one = Dataset.range(3).make_one_shot_iterator()
     other = Dataset.range(10, 13).make_initializable_iterator()

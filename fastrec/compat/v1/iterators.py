@@ -230,8 +230,6 @@ class Iterator:
 
 
 def _signature(types: Any, shapes: Any, classes: Any) -> tuple[Any, list[TypeSpec]]:
-    if shapes is not None:
-        shapes = map_leaves(lambda s: s.as_list() if isinstance(s, TensorShape) else s, shapes)
     structure, specs = signature_of(types, shapes, None)
     if classes is not None:
         kinds = flatten(classes)[1]

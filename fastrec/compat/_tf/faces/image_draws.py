@@ -84,8 +84,11 @@ class _ImageDraws(Faces):
     def crop(self, value: Any, size: Any, seed: Any = None, name: str | None = None) -> Any:
         """A part of a tensor of some sizes, from anywhere in it."""
         wanted = self._tensor(size, int32)
-        numbers = self._uniform(seed, self._count(wanted), maxval=int32.max, dtype=int32)
-        inputs = self._tensor(value), wanted, numbers
+        whole = self._tensor(value)
+        rank = whole.shape.ndims  # as many as `size` has, or it is an error
+        count = [rank] if wanted.shape.sizes == (None,) and rank else self._count(wanted)
+        numbers = self._uniform(seed, count, maxval=int32.max, dtype=int32)
+        inputs = whole, wanted, numbers
         return self._apply(draws.CROP, inputs, name or "random_crop")
 
     def brightness(self, image: Any, max_delta: float, seed: Any = None) -> Any:

@@ -345,7 +345,9 @@ def _crop(x: Array, size: Array, numbers: Array) -> Array:
 
 
 def _crop_spec(specs: Sequence[Any], raws: Sequence[Any]) -> list[TypeSpec]:
-    return [TensorSpec(known_sizes(raws[1]), specs[0].dtype)]
+    rank = specs[0].shape.ndims
+    unknown = None if rank is None else [None] * rank
+    return [TensorSpec(known_sizes(raws[1]) or unknown, specs[0].dtype)]
 
 
 def _crops(count: int, x: Block, size: Block, numbers: Block) -> Any:

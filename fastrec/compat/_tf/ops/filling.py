@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import Any
 
@@ -140,13 +141,29 @@ def _pad(x: Any, paddings: Array, *filler: Any, mode: str) -> Array:
             raise invalid(
                 f"paddings must be less than the dimension size: {a}, {b} not less than {n}"
             )
-    return np.pad(array, around, mode.lower()) if array.ndim else array  # type: ignore[call-overload]
+    for axis, (n, (a, b)) in enumerate(zip(array.shape, around, strict=True)):
+        if a or b:
+            array = array.take(_mirrored(n, a, b, mode == "REFLECT"), axis)
+    return array
+
+
+@functools.lru_cache(64)
+def _mirrored(size: int, before: int, after: int, reflect: bool) -> Array:
+    """The rows of a mirrored array; its edges are there once, if it is a reflection."""
+    rows = np.arange(-before, size + after)
+    rows[:before] = -rows[:before] - (not reflect)
+    rows[before + size :] = 2 * size - 1 - reflect - rows[before + size :]
+    return rows
 
 
 def _pad_spec(specs: Sequence[Any], raws: Sequence[Any], *, mode: str) -> list[TypeSpec]:
     sizes, around = specs[0].shape.sizes, constant_of(raws[1])
     if specs[1].shape.ndims not in (2, None):
         raise ValueError(f"Shape must be rank 2 but is rank {specs[1].shape.ndims} for 'Pad'")
+    if sizes is None:
+        rank = specs[1].shape.sizes[0] if around is None and specs[1].shape.sizes else None
+        rank = len(around) if around is not None else rank
+        sizes = None if rank is None else (None,) * rank
     known = None if sizes is None else [None] * len(sizes)
     if around is not None and sizes is not None:
         if around.shape != (len(sizes), 2):
