@@ -107,6 +107,8 @@ __attribute__((noinline)) static float apply_alone(fr_elementwise function, floa
             return logf(x);
         case FR_ELEMENTWISE_LOG1P:
             return log1pf(x);
+        case FR_ELEMENTWISE_EXPM1:
+            return expm1f(x);
         case FR_ELEMENTWISE_SIGMOID:
             x = expf(x > SIGMOID_HIGHEST ? SIGMOID_HIGHEST : x);
             return x / (1 + x);

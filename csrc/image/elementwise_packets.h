@@ -99,6 +99,13 @@ INLINE packet TIER(log1p)(packet x) {
     return CHOOSE((more == 1) | (more == log), flushed, found);
 }
 
+/* By his formula, too. */
+INLINE packet TIER(expm1)(packet x) {
+    const packet power = TIER(exp)(x), less = power - 1, log = TIER(log)(power);
+    const packet found = CHOOSE(log == power, power, less * (x / log));
+    return CHOOSE(power == 1, x, CHOOSE(less == -1, EVERY(-1), found));
+}
+
 INLINE packet TIER(tanh)(packet x) {
     x = GREATER(LESSER(x, EVERY(TANH_HIGHEST)), EVERY(-TANH_HIGHEST));
     const packet z = x * x, cube = z * x;
@@ -185,6 +192,8 @@ TARGET static void TIER(apply)(fr_elementwise function, const float *x, size_t c
             EACH(log);
         case FR_ELEMENTWISE_LOG1P:
             EACH(log1p);
+        case FR_ELEMENTWISE_EXPM1:
+            EACH(expm1);
         case FR_ELEMENTWISE_TANH:
             EACH(tanh);
         case FR_ELEMENTWISE_SIGMOID:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 
 cdef tuple ELEMENTWISE = (
-    "exp", "log", "log1p", "tanh", "sigmoid", "sin", "cos", "rsqrt", "sign",
+    "exp", "log", "log1p", "expm1", "tanh", "sigmoid", "sin", "cos", "rsqrt", "sign",
     "acosh", "asinh", "cosh", "sinh", "tan",
 )
 
@@ -12,7 +12,8 @@ def elementwise(str function, x, Py_ssize_t row=0):
     Parameters
     ----------
     function : str
-        One of ``exp log log1p tanh sigmoid sin cos rsqrt sign``, or of ``acosh asinh cosh sinh tan``.
+        One of ``exp log log1p expm1 tanh sigmoid sin cos rsqrt sign``, or of
+        ``acosh asinh cosh sinh tan``.
     x : ndarray of float32
     row : int, optional
         The size of each of several tensors that `x` has one after the other.

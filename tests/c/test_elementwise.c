@@ -25,10 +25,11 @@ static double reciprocal_root(double x) {
 static const struct {
     double (*exact)(double);
     int most;
-} FUNCTIONS[FR_ELEMENTWISE_COUNT] = {{exp, 1},     {log, 3},   {log1p, 4}, {tanh, 6},
-                                     {sigmoid, 6}, {sin, 2},   {cos, 2},   {reciprocal_root, 3},
-                                     {sign, 0},    {acosh, 2}, {asinh, 2}, {cosh, 2},
-                                     {sinh, 2},    {tan, 2}};
+} FUNCTIONS[FR_ELEMENTWISE_COUNT] = {{exp, 1},   {log, 3},   {log1p, 4},
+                                     {expm1, 4}, {tanh, 6},  {sigmoid, 6},
+                                     {sin, 2},   {cos, 2},   {reciprocal_root, 3},
+                                     {sign, 0},  {acosh, 2}, {asinh, 2},
+                                     {cosh, 2},  {sinh, 2},  {tan, 2}};
 
 /* Subnormal numbers are zeros on x86 and themselves elsewhere, so that both are taken here. */
 static float flushed(float x) {

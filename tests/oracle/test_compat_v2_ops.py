@@ -249,7 +249,7 @@ def test_expressions(tf: Any, name: str) -> None:
     assert plain(EXPRESSIONS[name](ours)) == plain(EXPRESSIONS[name](tf))
 
 
-FUNCTIONS = ("exp", "log", "log1p", "tanh", "sigmoid", "sin", "cos", "rsqrt", "sign")
+FUNCTIONS = ("exp", "log", "log1p", "expm1", "tanh", "sigmoid", "sin", "cos", "rsqrt", "sign")
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)

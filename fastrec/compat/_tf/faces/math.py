@@ -41,7 +41,7 @@ _UNARY = {
     "cosh": rows.float_function("Cosh", np.cosh),
     "erf": unary("Erf", lambda x: np.asarray(_ERF(x)).astype(x.dtype), "f"),
     "exp": rows.EXP,
-    "expm1": unary("Expm1", np.expm1, "fc"),
+    "expm1": rows.float_function("Expm1", np.expm1),
     "floor": rows.FLOOR,
     "identity": rows.IDENTITY,
     "is_finite": rows.IS_FINITE,
