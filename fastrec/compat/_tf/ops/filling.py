@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Sequence
 from typing import Any
 
@@ -141,19 +140,23 @@ def _pad(x: Any, paddings: Array, *filler: Any, mode: str) -> Array:
             raise invalid(
                 f"paddings must be less than the dimension size: {a}, {b} not less than {n}"
             )
-    for axis, (n, (a, b)) in enumerate(zip(array.shape, around, strict=True)):
-        if a or b:
-            array = array.take(_mirrored(n, a, b, mode == "REFLECT"), axis)
-    return array
+    return _mirrored(array, around, int(mode == "REFLECT"))
 
 
-@functools.lru_cache(64)
-def _mirrored(size: int, before: int, after: int, reflect: bool) -> Array:
-    """The rows of a mirrored array; its edges are there once, if it is a reflection."""
-    rows = np.arange(-before, size + after)
-    rows[:before] = -rows[:before] - (not reflect)
-    rows[before + size :] = 2 * size - 1 - reflect - rows[before + size :]
-    return rows
+def _mirrored(array: Array, around: Sequence[Sequence[int]], without: int) -> Array:
+    """An array and its mirror images around it, `without` a row at the edge."""
+    pairs = list(zip(array.shape, around, strict=True))
+    result = np.empty([a + n + b for n, (a, b) in pairs], array.dtype)
+    inner = [slice(a, a + n) for n, (a, _) in pairs]
+    result[tuple(inner)] = array
+    for axis, (n, (a, b)) in enumerate(pairs):
+        if not a and not b:
+            continue
+        rows = result[(slice(None),) * (axis + 1) + tuple(inner[axis + 1 :])].swapaxes(0, axis)
+        first, last = a + without, a + n - without
+        rows[:a] = rows[first : first + a][::-1]
+        rows[a + n :] = rows[last - b : last][::-1]
+    return result
 
 
 def _pad_spec(specs: Sequence[Any], raws: Sequence[Any], *, mode: str) -> list[TypeSpec]:
