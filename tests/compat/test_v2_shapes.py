@@ -60,3 +60,23 @@ def test_the_shape_of_a_function_that_fails_for_every_element_is_known() -> None
     assert elements.element_spec == tf.TensorSpec(None, tf.float32)
     with pytest.raises(tf.errors.InvalidArgumentError):
         next(iter(elements))
+
+
+def test_sizes_in_a_list_may_be_floats_in_a_function_as_in_a_graph() -> None:
+    def sizes(i: Any) -> Any:
+        half = tf.math.ceil(i / 2)
+        tiled = tf.tile(tf.ones([1, 2]), [half, 1])
+        padded = tf.pad(tf.ones([1]), [[half, 1]])
+        resized = tf.image.resize(tf.ones([4, 4, 3]), [half, half + 1])
+        return tf.shape(tiled), tf.shape(padded), tf.shape(tf.fill([half, 1], 2)), tf.shape(resized)
+
+    elements = tf.data.Dataset.range(2, 4).map(sizes)
+    for lowered in (True, False):
+        before = tf.data.set_lowering(lowered)
+        try:
+            found = [[part.tolist() for part in each] for each in elements.as_numpy_iterator()]
+        finally:
+            tf.data.set_lowering(before)
+        assert found == [[[1, 2], [3], [1, 1], [1, 2, 3]], [[2, 2], [4], [2, 1], [2, 3, 3]]]
+    with pytest.raises(tf.errors.InvalidArgumentError, match="Tmultiples"):
+        tf.tile(tf.ones([1]), [tf.constant(2.0)])

@@ -10,14 +10,16 @@ from typing import Any
 
 import numpy as np
 
-from .._tf.dtypes import DType, as_dtype, bool_, short_name
+from .._tf.dtypes import DType, as_dtype, bool_, int32, short_name
 from .._tf.errors import InvalidArgumentError, OpError
 from .._tf.faces import Version
 from .._tf.ops import Op, geometry, invalid
+from .._tf.ops.arithmetic import CAST
 from .._tf.tensor import EagerTensor, Tensor, convert_to_tensor, mismatch
+from .._tf.tracing.calls import current_call
 from .._tf.tracing.recording import run
 
-__all__ = ["EAGER", "alike", "checked", "integers", "pair", "refused_type"]
+__all__ = ["EAGER", "alike", "checked", "in_integers", "integers", "pair", "refused_type"]
 
 # NumPy accepts more types than operations do, with other results.
 _NAMES = {
@@ -29,6 +31,8 @@ _NAMES = {
     "O": "string",
 }
 _PLACES = ("int32", "int64")
+# The attributes for types of sizes that are int32 where nothing says otherwise.
+_DEFAULTS = {"Tidx", "Tmultiples", "Tpaddings", "Tperm", "Tshape", "index_type"}
 
 
 def _not_allowed(attr: str, found: DType, names: str) -> OpError:
@@ -88,6 +92,21 @@ def alike(op: str, values: Sequence[Any]) -> list[Any]:
     return [convert_to_tensor(value, dtype) for value in values]
 
 
+def in_integers(value: Any) -> Any:
+    """Sizes; those in a list are cast to int32 while a data set calls a function.
+
+    There TensorFlow builds a graph, and packs a list as the type that it is wanted in.
+    """
+    if not isinstance(value, (list, tuple)) or current_call() is None:
+        return value
+    return [
+        run(CAST, [each], DstT=int32)
+        if isinstance(each, Tensor) and each.dtype.is_floating
+        else in_integers(each)
+        for each in value
+    ]
+
+
 def integers(
     value: Any,
     parameter: str,
@@ -108,7 +127,7 @@ def integers(
         type(number) is int and -(1 << 31) <= number < 1 << 31 for number in value
     ):
         return EagerTensor(np.array(value, np.int32))  # what most sizes are, and an empty list
-    tensor = convert_to_tensor(value)
+    tensor = convert_to_tensor(in_integers(value) if attr in _DEFAULTS else value)
     if not tensor.dtype.is_integer or (
         allowed is not _PLACES and attr is not None and tensor.dtype.name not in allowed
     ):

@@ -10,7 +10,7 @@ import numpy as np
 from .._tf.ops import geometry
 from .._tf.tensor import _holds_symbol, convert_to_tensor
 from .._tf.tracing.recording import Symbol, run
-from ._eager import EAGER
+from ._eager import EAGER, in_integers
 
 __all__ = ["ResizeMethod", "resize", "resize_with_pad"]
 
@@ -54,6 +54,7 @@ def resize(
     tensor, kind = convert_to_tensor(images), _method(method)
     if tensor.shape.ndims not in (None, 3, 4):
         raise ValueError("'images' must have either 3 or 4 dimensions.")
+    size = in_integers(size)
     wanted = convert_to_tensor(size if _holds_symbol(size) else np.asarray(size))
     if wanted.shape.sizes not in (None, (None,), (2,)):
         raise ValueError("'size' must be a 1-D Tensor of 2 elements: new_height, new_width")
