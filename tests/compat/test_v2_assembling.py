@@ -120,3 +120,19 @@ def test_what_is_made_in_place_waits_for_its_element() -> None:
     for at, (frames, count) in enumerate(compare_batches[0]):
         np.testing.assert_array_equal(frames[0], compare_batches[1][0][0][at], strict=True)
         assert count[0] == compare_batches[1][0][1][at]
+
+
+def test_blocks_of_large_elements_are_as_many_as_a_cache_has_room_for() -> None:
+    def wide(count: Any) -> Any:
+        return tf.ones([count, 40000]) * 2.0 + tf.cast(count, tf.float32)
+
+    counts = [2, 3, 5, 2, 4, 3, 2, 2, 6, 3] * 7
+    data = tf.data.Dataset.from_tensor_slices(np.array(counts, np.int32)).map(wide)
+    blocks = data._node.blocks(32)
+    assert blocks is not None
+    sizes = [size for size, _ in blocks]
+    assert sizes[0] == 32
+    assert sum(sizes) == len(counts)
+    assert max(sizes[1:]) < 16
+    for each, count in zip(data.as_numpy_iterator(), counts, strict=True):
+        np.testing.assert_array_equal(each[:, ::9999], np.full((count, 5), 2.0 + count, "f"))

@@ -7,6 +7,7 @@ import itertools
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from ..columns import size_of
 from ..errors import OpError
 from ..specs import TypeSpec
 from ..tracing.trace import Into, Trace
@@ -20,9 +21,11 @@ from .streams import (
     Blocks,
     Value,
     Values,
+    cut,
     elements,
     flattened,
     in_blocks,
+    steps,
     to_blocks,
 )
 from .threads import in_order, workers
@@ -31,6 +34,8 @@ from .untraced import EagerMap
 __all__ = ["Map", "Parsable", "mapped"]
 
 _FEW = 16  # elements, with encoded images
+_LARGE = 1 << 18  # bytes of an element
+_CACHED = 1 << 22
 
 _Part = tuple[bool, Value]  # an element, and whether its function has begun
 
@@ -71,6 +76,7 @@ class Map(Node):
         super().__init__(node)
         self.trace, self._structure, self.parallel = trace, structure, parallel
         self._name = name  # in messages
+        self._most: int | None = None  # elements at a time, if what was made of some is large
 
     structure = property(lambda self: self._structure)
 
@@ -160,7 +166,21 @@ class Map(Node):
             return None
         if (blocks := self.inputs[0].gathered(count)) is None:
             return None
-        return self._in_blocks(blocks)
+        return self._in_blocks(self._parts_of(blocks))
+
+    def _parts_of(self, blocks: Blocks) -> Blocks:
+        """The same elements, so many at a time that what is made of them stays in a cache."""
+        block: Block = (0, [])
+        begin = 0
+
+        def step() -> Block:
+            nonlocal block, begin
+            while begin >= block[0]:
+                block, begin = next(blocks), 0
+            first, begin = begin, min(block[0], begin + (self._most or block[0]))
+            return cut(block, first, begin)
+
+        return steps(step)
 
     def chunks(self, count: int) -> Blocks | None:
         """Columns of exactly `count` elements, whatever makes what the function is given."""
@@ -174,4 +194,7 @@ class Map(Node):
         return in_blocks(blocks, self._of_block, lambda values: map(self._of_one, values))
 
     def _of_block(self, count: int, columns: list[Any]) -> Block:
-        return count, self.trace.run_block(count, columns)
+        found = self.trace.run_block(count, columns)
+        size = sum(map(size_of, found)) // count
+        self._most = max(1, _CACHED // size) if size > _LARGE else None
+        return count, found
