@@ -142,6 +142,11 @@ def test_a_function_is_mapped_over_rows(session: tf.Session) -> None:
     assert session.run(tf.map_fn(lambda row: row * y, x)).tolist() == [[10, 20], [30, 40]]
     both = tf.map_fn(lambda rows: rows[0] + rows[1], (x, x), dtype=tf.int32)
     assert session.run(both).tolist() == [[2, 4], [6, 8]]
+    first, other = tf.placeholder(tf.int32, [None]), tf.placeholder(tf.int32, [None])
+    sums = tf.map_fn(lambda rows: rows[0] + rows[1], (first, other), dtype=tf.int32)
+    assert session.run(sums, {first: [1, 3], other: [2]}).tolist() == [3, 3]
+    with pytest.raises(tf.errors.InvalidArgumentError, match="not resizeable and size is: 1"):
+        session.run(sums, {first: [1], other: [2, 3]})
     strings = tf.map_fn(lambda s: s + "!", tf.constant(["a", "b"]))
     assert session.run(strings).tolist() == [b"a!", b"b!"]
 

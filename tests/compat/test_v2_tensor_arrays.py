@@ -181,3 +181,29 @@ def test_an_array_is_an_element() -> None:
     assert elements.element_spec == tf.TensorArraySpec([], tf.int64, False, True)
     assert [each.stack().numpy().tolist() for each in elements] == [[0, 1], [1, 2]]
     assert [int(x) for x in elements.map(lambda array: array.read(1))] == [1, 2]
+
+
+def test_a_size_that_never_changes_is_known_after_a_loop() -> None:
+    def filled(x: Any) -> Any:
+        array = tf.TensorArray(tf.int64, size=3)
+        for i in tf.range(x - x + 3):
+            array = array.write(tf.cast(i, tf.int32), [i, x])
+        return array.stack()
+
+    spec = tf.data.Dataset.range(2).map(filled).element_spec
+    assert spec == tf.TensorSpec([3, 2], tf.int64)
+    assert of_both(filled)[2] == [[0, 2], [1, 2], [2, 2]]
+
+
+def test_rows_are_as_many_as_the_first_tensor_has() -> None:
+    def function(x: Any) -> Any:
+        rows = tf.range(x), tf.range(x * 2) * 10
+        return tf.map_fn(lambda row: row[0] + row[1], rows, fn_output_signature=tf.int64)
+
+    found = tf.data.Dataset.range(4).map(function)
+    assert [each.numpy().tolist() for each in found] == [[], [0], [0, 11], [0, 11, 22]]
+    short = tf.data.Dataset.range(2, 4).map(
+        lambda x: tf.foldl(lambda a, row: a + row[0] + row[1], (tf.range(x), tf.range(x - 1)), x)
+    )
+    with pytest.raises(tf.errors.InvalidArgumentError, match="access element 1 in a list with 1"):
+        next(iter(short))

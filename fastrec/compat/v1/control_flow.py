@@ -344,8 +344,7 @@ def _mapping(given: list[Tensor], branch: _Branch, like: Any) -> Any:
     tensors = [t for t in branch.tensors if isinstance(t, Tensor)]
 
     def kernel(step: Any, *values: Any) -> tuple[Any, ...]:
-        rows, outer = values[: len(given)], list(values[len(given) :])
-        _check_elements(rows)
+        rows, outer = _elements(values[: len(given)]), list(values[len(given) :])
         results = [
             branch.plan.run(
                 step,
@@ -375,14 +374,20 @@ def _mapping(given: list[Tensor], branch: _Branch, like: Any) -> Any:
     return _as_given(like if isinstance(like, (list, tuple)) else branch.result, op.outputs)
 
 
-def _check_elements(rows: Sequence[Any]) -> None:
-    for column in rows:
-        if not column.ndim:
-            raise invalid("Input value must be at least a vector")
-        if len(column) != len(rows[0]):
+def _elements(columns: Sequence[Any]) -> list[Any]:
+    """As many rows of each column as the first has: zeros after those that there are."""
+    if not all(column.ndim for column in columns):
+        raise invalid("Input value must be at least a vector")
+    count, found = len(columns[0]), []
+    for column in columns:
+        if len(column) > count:
             raise invalid(
-                f"Tried to read from index {len(rows[0])} but array size is {len(column)}"
+                f"Tried to write to index {count} but array is not resizeable and size is: {count}"
             )
+        nothing = b"" if column.dtype == object else 0
+        rows = np.full((count - len(column), *column.shape[1:]), nothing, column.dtype)
+        found.append(np.concatenate([column, rows]) if len(rows) else column)
+    return found
 
 
 def _element(column: Any, i: int) -> Any:

@@ -13,7 +13,7 @@ from .._tf.structure import flatten, pack
 from ._nodes import Tensor
 from ._ops import invalid
 from .constants import convert_to_tensor
-from .control_flow import _Branch, _check_elements, _element, _merged, _not_alone, _stacked
+from .control_flow import _Branch, _element, _elements, _merged, _not_alone, _stacked
 from .graph import create_op, name_scope
 from .tensor_array import TensorArray
 
@@ -212,10 +212,9 @@ def _folded(
         count, width = len(rows), len(state)
 
         def kernel(run: Any, *values: Any) -> tuple[Any, ...]:
-            columns = values[:count]
+            columns = _elements(values[:count])
             held = list(values[count : count + len(first)])
             outer = list(values[count + len(first) :])
-            _check_elements(columns)
             order = range(len(columns[0]))[:: -1 if reverse else 1]
             made: list[list[Any]] = []
             for i in order:

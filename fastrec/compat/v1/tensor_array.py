@@ -230,7 +230,7 @@ class TensorArray:
             return self._together([elements[_place(elements, at, "access")] for at in places])
 
         given = convert_to_tensor(indices)
-        shape = TensorShape(given.shape[:1]).concatenate(self._shape[0])
+        shape = TensorShape([None]).concatenate(self._shape[0])
         return self._taken("TensorListGather", take, [given], shape, name)
 
     def concat(self, name: str | None = None) -> Tensor:
@@ -240,8 +240,11 @@ class TensorArray:
             found: Array = np.concatenate(self._filled(elements, "concat"))
             return found
 
-        rest = self._shape[0]
-        shape = None if rest.ndims is None else TensorShape([None]).concatenate(rest[1:])
+        sizes: Any = self._shape[0].sizes
+        shape = None
+        if sizes is not None:
+            known = self._infers and self._size is not None and sizes and sizes[0] is not None
+            shape = TensorShape([self._size * sizes[0] if known else None, *sizes[1:]])
         return self._taken("TensorListConcatV2", take, [], shape, name)
 
     def unstack(self, value: Any, name: str | None = None) -> TensorArray:

@@ -82,7 +82,8 @@ class TensorArray:
         found: TensorShape = self._spec.element_shape
         return found
 
-    def _changed(self, found: TensorArray) -> TensorArray:
+    def after(self, found: TensorArray) -> TensorArray:
+        """This array after operations that gave another one."""
         if isinstance(current_call(), Recording) or isinstance(found._raw, Symbol):
             found._size = self._size
             return found
@@ -116,7 +117,7 @@ class TensorArray:
             raise ValueError(
                 f"Incompatible shape for value ({tensor.shape}), expected ({self.element_shape})"
             )
-        return self._changed(run(ops.WRITE, [self, convert_to_tensor(index), tensor]))
+        return self.after(run(ops.WRITE, [self, convert_to_tensor(index), tensor]))
 
     def read(self, index: Any, name: str | None = None) -> Any:
         """The tensor at a number."""
@@ -136,17 +137,17 @@ class TensorArray:
 
     def unstack(self, value: Any, name: str | None = None) -> TensorArray:
         """Take the rows of a tensor."""
-        return self._changed(_checked(ops.UNSTACK, [self, convert_to_tensor(value)]))
+        return self.after(_checked(ops.UNSTACK, [self, convert_to_tensor(value)]))
 
     def scatter(self, indices: Any, value: Any, name: str | None = None) -> TensorArray:
         """Take the rows of a tensor, each at its number."""
         places, rows = convert_to_tensor(indices), convert_to_tensor(value)
-        return self._changed(run(ops.SCATTER, [self, places, rows]))
+        return self.after(run(ops.SCATTER, [self, places, rows]))
 
     def split(self, value: Any, lengths: Any, name: str | None = None) -> TensorArray:
         """Take the parts of a tensor, of these lengths."""
         rows = [convert_to_tensor(value), convert_to_tensor(lengths)]
-        return self._changed(run(ops.SPLIT, [self, *rows]))
+        return self.after(run(ops.SPLIT, [self, *rows]))
 
 
 WRAPPERS[ops.Tensors] = SYMBOL_WRAPPERS[TensorArraySpec] = TensorArray._from

@@ -43,13 +43,15 @@ def _stacked(rows: Any, spec: TypeSpec) -> Any:
 
 
 def _length(columns: Sequence[Any]) -> int:
-    """The number of rows that all columns have."""
+    """The number of rows of the first column, of which the others may have more."""
     sizes = [np.shape(column) for column in columns]
     if not all(sizes):
         raise invalid("elements in elems must be 1+ dimensional Tensors, not scalars")
-    if len({size[0] for size in sizes}) > 1:
-        raise invalid(f"elems have {[size[0] for size in sizes]} rows, which have to be the same")
-    return int(sizes[0][0])
+    count = int(sizes[0][0])
+    for size in sizes:
+        if size[0] < count:
+            raise invalid(f"Tried to access element {size[0]} in a list with {size[0]} elements.")
+    return count
 
 
 def _row_specs(columns: Sequence[Any]) -> list[TypeSpec]:
@@ -111,11 +113,12 @@ class _Rows:
         columns, outer = values[: self._count], values[self._count :]
         count, specs = _length(columns), self._part.specs
         if self._alone or not count:
-            rows = zip(*map(rows_of, columns), strict=True)
+            rows = zip(*map(rows_of, columns), strict=False)
             made = [self._part([*row, *outer], together=True) for row in rows]
             found = list(zip(*made, strict=True)) if made else [()] * len(specs)
         else:
-            given = [*[Block(each, True) for each in columns], *[Block(v, False) for v in outer]]
+            given = [Block(each[:count], True) for each in columns]
+            given.extend(Block(value, False) for value in outer)
             found = [as_column(each, count) for each in self._part.run_blocks(count, given)]
         return tuple(_stacked(*each) for each in zip(found, specs, strict=True))
 
@@ -260,7 +263,11 @@ def looped(
     raws = [raw_of(value) for value in values]
     limit = raw_of(convert_to_tensor(most))
     inputs = [limit, *raws, *holds.inputs(parent), *step.inputs(parent)]
-    return step.packed(noted(parent, op, inputs))
+    found = noted(parent, op, inputs)
+    for at, (value, spec) in enumerate(zip(values, specs, strict=True)):
+        if type(spec) is TensorArraySpec:
+            found[at] = value.after(found[at])
+    return step.packed(found)
 
 
 class _Fold:
@@ -279,7 +286,7 @@ class _Fold:
         state = values[self._rows : self._rows + begins]
         outer = values[self._rows + begins :]
         _length(columns)
-        rows = list(zip(*map(rows_of, columns), strict=True))
+        rows = list(zip(*map(rows_of, columns), strict=False))
         made = []
         for row in reversed(rows) if self._reverse else rows:
             state = part([*state, *row, *outer], together=True) if state else row
