@@ -71,6 +71,7 @@ class Node:
 
     dataset: Any = None  # what shows it to programs
     draws = False  # whether it draws for elements
+    _drawing: frozenset[int] | None = None
 
     def __init__(self, *inputs: Node) -> None:
         self.inputs = inputs if len(inputs) < 2 else _apart(inputs)
@@ -89,6 +90,13 @@ class Node:
     def pure(self) -> bool:
         """Whether elements may be made ahead of time, without a visible difference."""
         return all(node.pure for node in self.inputs)
+
+    def drawing(self) -> frozenset[int]:
+        """The ids of those of the steps up to this one that may draw for elements."""
+        if self._drawing is None:
+            every = {each for node in self.inputs for each in node.drawing()}
+            self._drawing = frozenset({id(self), *every} if self.draws or not self.pure else every)
+        return self._drawing
 
     def cardinality(self) -> int:
         """Number of elements; `INFINITE` or `UNKNOWN`."""
@@ -163,16 +171,10 @@ def _apart(nodes: Sequence[Node]) -> tuple[Node, ...]:
     found: list[Node] = []
     before: set[int] = set()
     for node in nodes:
-        own = {id(each) for each in _all_of(node) if each.draws or not each.pure}
+        own = node.drawing()
         found.append(node if own.isdisjoint(before) else Use(node))
         before |= own
     return tuple(found)
-
-
-def _all_of(node: Node) -> Iterator[Node]:
-    yield node
-    for each in node.inputs:
-        yield from _all_of(each)
 
 
 class Once(Node):
