@@ -80,3 +80,12 @@ def test_sizes_in_a_list_may_be_floats_in_a_function_as_in_a_graph() -> None:
         assert found == [[[1, 2], [3], [1, 1], [1, 2, 3]], [[2, 2], [4], [2, 1], [2, 3, 3]]]
     with pytest.raises(tf.errors.InvalidArgumentError, match="Tmultiples"):
         tf.tile(tf.ones([1]), [tf.constant(2.0)])
+
+
+def test_sums_of_products_have_the_sizes_that_are_known() -> None:
+    def product(i: Any) -> Any:
+        some = tf.ensure_shape(tf.ones(tf.stack([i, 4, 5])), [None, 4, 5])
+        return tf.einsum("chw,c->hw", some, tf.ones([i])), tf.einsum("chw,hk->ck", some, tf.eye(4))
+
+    one, other = tf.data.Dataset.range(3, output_type=tf.int32).map(product).element_spec
+    assert (one.shape.as_list(), other.shape.as_list()) == ([4, 5], [None, 4])

@@ -86,9 +86,14 @@ def _einsum(*arrays: Array, equation: str) -> Array:
 
 
 def _einsum_spec(specs: Sequence[Any], *_: Any, equation: str) -> list[TypeSpec]:
-    _before, arrow, after = equation.replace(" ", "").partition("->")
-    known = [None] * len(after) if arrow and "." not in after else None
-    return [TensorSpec(known, specs[0].dtype)]
+    before, arrow, after = equation.replace(" ", "").partition("->")
+    if not arrow or "." in equation:
+        return [TensorSpec(None, specs[0].dtype)]
+    known: dict[str, int | None] = {}
+    for letters, spec in zip(before.split(","), specs, strict=False):
+        for letter, size in zip(letters, spec.shape.sizes or (), strict=False):
+            known[letter] = size if known.get(letter) is None else known[letter]
+    return [TensorSpec([known.get(letter) for letter in after], specs[0].dtype)]
 
 
 EINSUM = Op("Einsum", _einsum, _einsum_spec)
