@@ -338,3 +338,18 @@ def test_after_a_damaged_file_of_lines_the_next_is_read(tmp_path: Path) -> None:
         Path(name).write_bytes(gzip.compress(name[-1].encode() + b"\n"))
     os.truncate(files[0], os.path.getsize(files[0]) - 8)
     assert caught(tf.data.TextLineDataset(files, compression_type="GZIP"))[-2:] == [None, b"b"]
+
+
+def test_a_mistake_of_a_function_itself_is_not_an_error_of_elements() -> None:
+    data = tf.data.Dataset.range(3).map(lambda x: x + tf.constant(1.5))
+    for use in (list, lambda data: list(data.ignore_errors()), lambda data: data.element_spec):
+        with pytest.raises(ValueError, match="was expected to be a int64 tensor"):
+            use(data)
+
+
+def test_what_no_element_tells_is_not_known() -> None:
+    def fails(x: Any) -> Any:
+        raise tf.errors.DataLossError(None, None, str(int(x)))
+
+    with pytest.raises(TypeError, match="what the elements are is not known"):
+        _ = tf.data.Dataset.range(3).map(fails).element_spec

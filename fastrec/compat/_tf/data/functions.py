@@ -58,6 +58,7 @@ class Function:
 
     def __init__(self, function: Callable[..., Any], structure: Any) -> None:
         self.function, self.structure = function, structure
+        self.refusal: str | None = None  # what was wrong before there was an element
         self._states: dict[Any, Any] = {}  # where no iteration has its own
 
     def arguments(self, parts: Sequence[Any]) -> tuple[Any, ...]:
@@ -104,6 +105,7 @@ class Function:
         except Exception as error:
             if _is_mistake(error):
                 raise
+            self.refusal = str(error) if isinstance(error, OpError) else None
             return self._rewritten(specs, error)
 
     def _rewritten(self, specs: Sequence[TypeSpec], error: Exception) -> tuple[Trace, Any] | None:

@@ -18,7 +18,7 @@ from .. import errors as _errors
 from ..columns import Variants
 from ..seeds import in_use
 from ..specs import DatasetSpec, NoneTensorSpec, TensorSpec, TypeSpec
-from ..structure import pack
+from ..structure import LEAF, pack
 from ..tracing.recording import wrap
 from .streams import AHEAD, Blocks, Values, steps, to_blocks, to_values
 
@@ -206,7 +206,15 @@ class Once(Node):
 
 
 def spec_of(node: Node) -> Any:
-    """The specs of the parts of an element, nested as these are."""
+    """The specs of the parts of an element, nested as these are.
+
+    Raises
+    ------
+    TypeError
+        When only an element could tell, and there is none.
+    """
+    if node.structure == LEAF and not node.specs:
+        raise TypeError("what the elements are is not known: the first of them cannot be made")
     return pack(node.structure, node.specs, NoneTensorSpec())
 
 

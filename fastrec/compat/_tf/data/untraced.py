@@ -82,6 +82,8 @@ class EagerMap(Untraced):
         try:
             structure, parts = self._made(states, value)
         except OpError as error:
+            if str(error) == self._function.refusal:  # nothing that an element could change
+                raise ValueError(self._function.refusal) from None
             raise failed(error, "Map") from error.__cause__
         self._learn(structure, parts)
         return tuple(parts)
