@@ -7,6 +7,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from .._tf import dotted as _dotted
 from .._tf import dtypes as _dtypes
 from .._tf import errors as _errors
 from .._tf import nest as nest
@@ -73,6 +74,8 @@ initialize_all_tables = tables_initializer
 print = control_flow.print_v2
 # What is imported when it is first asked for.
 _MODULES = {"contrib", "data", "estimator", "image", "logging", "summary"}
+
+_dotted.importable(__name__)
 
 
 def __getattr__(name: str) -> Any:

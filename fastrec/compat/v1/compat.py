@@ -19,6 +19,8 @@ from .._tf.texts import path_to_str as path_to_str
 from .._tf.texts import real_types as real_types
 from .._tf.uncovered import uncovered
 
+__path__: list[str] = []  # of what it has, no files
+
 
 def __getattr__(name: str) -> Any:
     if name == "v1":

@@ -15,6 +15,8 @@ from ._datasets import AUTOTUNE
 from ._file_datasets import FixedLengthRecordDataset, TextLineDataset, TFRecordDataset
 from .iterators import Iterator
 
+__path__: list[str] = []  # of what it has, no files
+
 __all__ = [
     "AUTOTUNE",
     "INFINITE_CARDINALITY",

@@ -22,6 +22,8 @@ from .parsing_ops import *
 from .queues import *
 from .string_ops import encodings as _encodings
 
+__path__: list[str] = []  # of what it has, no files
+
 _IMAGES = _functions_of(_ImageCodecs(_GRAPHS))
 globals().update(_IMAGES | _functions_of(_encodings))
 

@@ -24,6 +24,8 @@ from ._ops import GRAPHS
 from .control_flow import group, no_op
 from .graph import get_default_graph
 
+__path__: list[str] = []  # of what it has, no files
+
 __all__ = [
     "HashTable",
     "KeyValueTensorInitializer",

@@ -18,6 +18,8 @@ from .runners import add_queue_runner as add_queue_runner
 from .runners import start_queue_runners as start_queue_runners
 from .variables import get_or_create_global_step as get_or_create_global_step
 
+__path__: list[str] = []  # of what it has, no files
+
 if TYPE_CHECKING:
     from fastrec.train import BytesList as BytesList
     from fastrec.train import Example as Example

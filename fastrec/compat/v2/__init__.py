@@ -11,6 +11,7 @@ import importlib
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
+from .._tf import dotted as _dotted
 from .._tf import dtypes as _dtypes
 from .._tf import errors as errors
 from .._tf import nest as nest
@@ -104,6 +105,8 @@ _HOMES = {
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split()}
 print = functions.print_
+
+_dotted.importable(__name__)
 
 __version__ = "2.21.0"  # whose names and results these are
 

@@ -11,6 +11,8 @@ from .._tf import texts
 from .._tf.texts import *
 from .._tf.uncovered import uncovered
 
+__path__: list[str] = []  # of what it has, no files
+
 __all__ = [*texts.__all__]
 
 

@@ -14,6 +14,8 @@ from .._tf.data.pipeline import INFINITE, UNKNOWN, set_lowering
 from .._tf.specs import DatasetSpec, RaggedTensorSpec, SparseTensorSpec, TensorSpec, TypeSpec
 from .._tf.uncovered import uncovered
 
+__path__: list[str] = []  # of what it has, no files
+
 if TYPE_CHECKING:
     from . import data_experimental as experimental
 

@@ -13,6 +13,8 @@ from .image_sizes import *
 from .random import draws as _draws
 from .random import image_functions as _by_chance
 
+__path__: list[str] = []  # of what it has, no files
+
 globals().update(_functions_of(_images, _codecs) | _by_chance)
 stateless_sample_distorted_bounding_box = _draws.stateless_sample_distorted_bounding_box
 

@@ -27,6 +27,8 @@ from .._tf.uncovered import uncovered
 from ._faces import codecs as _codecs
 from ._faces import parsers as _parsers
 
+__path__: list[str] = []  # of what it has, no files
+
 globals().update(_functions_of(_codecs, _parsers))
 
 

@@ -12,6 +12,8 @@ from .._tf.faces.lookup import KeyValueTensorInitializer, TextFileIndex, TextFil
 from .._tf.uncovered import uncovered
 from ._eager import EAGER
 
+__path__: list[str] = []  # of what it has, no files
+
 __all__ = [
     "KeyValueTensorInitializer",
     "StaticHashTable",

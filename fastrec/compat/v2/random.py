@@ -27,6 +27,8 @@ from .._tf.tracing.recording import Recording, Symbol, raw_of, run
 from .._tf.uncovered import uncovered
 from ._eager import EAGER, integers
 
+__path__: list[str] = []  # of what it has, no files
+
 __all__ = [
     "Generator",
     "categorical",

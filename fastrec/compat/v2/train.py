@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from .._tf.uncovered import uncovered
 
+__path__: list[str] = []  # of what it has, no files
+
 if TYPE_CHECKING:
     from fastrec.train import BytesList as BytesList
     from fastrec.train import Example as Example
