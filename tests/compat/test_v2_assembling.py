@@ -136,3 +136,19 @@ def test_blocks_of_large_elements_are_as_many_as_a_cache_has_room_for() -> None:
     assert max(sizes[1:]) < 16
     for each, count in zip(data.as_numpy_iterator(), counts, strict=True):
         np.testing.assert_array_equal(each[:, ::9999], np.full((count, 5), 2.0 + count, "f"))
+
+
+@pytest.mark.parametrize("order", [(0, 1, 2), (1, 0), (2, 1), (1, 1, 0)], ids=str)
+def test_images_come_to_their_own_place_of_a_batch(order: tuple[int, ...]) -> None:
+    images = np.random.default_rng(0).random((8, 200, 200, 3)).astype(np.float32)
+
+    def changed(image: Any) -> Any:
+        small = tf.image.resize(image, [150, 150])
+        found = small, tf.image.resize(image, [150, 150]) * 2.0, tf.reduce_sum(image)
+        return tuple([found[at] for at in order])
+
+    batches = list(tf.data.Dataset.from_tensor_slices(images).map(changed).batch(3))
+    for part in range(len(order)):
+        got = np.concatenate([np.asarray(batch[part]) for batch in batches])
+        each = [np.asarray(changed(tf.constant(image))[part]) for image in images]
+        assert np.array_equal(got, np.stack(each))

@@ -87,7 +87,6 @@ class Trace:
         raws = [recording.own(raw_of(each)) for each in results]
         self.outputs = [reference(raw) for raw in raws]
         self.specs = [spec_of(raw) for raw in raws]
-        self._numbers = {slot: at for at, (is_slot, slot) in enumerate(self.outputs) if is_slot}
         self.captures = recording.captures
         self.made: int | None = None
         specs = [symbol.spec for symbol in recording.symbols]  # with what set_shape has said
@@ -132,6 +131,7 @@ class Trace:
         from .formulas import with_formulas
 
         specs = self._specs
+        self._numbers = {slot: at for at, (is_slot, slot) in enumerate(self.outputs) if is_slot}
         self._steps = self._fused = self._columns = _steps(self.nodes, self.outputs)
         self._late = _steps([], [])
         self._early: list[Node] = []
