@@ -15,7 +15,8 @@ from ..ops import Block, Op, invalid
 from ..specs import TypeSpec, common
 from .parts import Part, noted, tracing
 from .recording import Mistake, Symbol, raw_of
-from .trace import Trace, as_column, part_of
+from .running import as_column, part_of
+from .trace import Trace
 
 __all__ = ["chosen", "chosen_part"]
 

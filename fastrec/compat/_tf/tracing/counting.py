@@ -16,7 +16,8 @@ import numpy as np
 from ..columns import rows_of, taken
 from ..ops import Block
 from .recording import Node
-from .trace import Trace, as_column
+from .running import as_column
+from .trace import Trace
 
 __all__ = ["Counted", "counted"]
 

@@ -22,7 +22,7 @@ from ..ops import Block, Op
 from ..ops.arithmetic import aligned
 from ..specs import TypeSpec
 from .recording import Node
-from .trace import columns_of
+from .running import columns_of
 
 __all__ = ["with_formulas"]
 

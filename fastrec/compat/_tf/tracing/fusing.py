@@ -21,7 +21,7 @@ from fastrec.images.augment import distort
 from ..ops import Block, Op
 from ..ops.draws import crop_begins
 from ..specs import TypeSpec
-from .trace import columns_of
+from .running import columns_of
 
 if TYPE_CHECKING:
     from .recording import Node

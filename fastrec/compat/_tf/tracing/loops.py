@@ -19,7 +19,8 @@ from .calls import Unfit
 from .counting import counted
 from .parts import Part, noted, tracing
 from .recording import raw_of, spec_of
-from .trace import Trace, as_column, part_of
+from .running import as_column, part_of
+from .trace import Trace
 
 __all__ = ["folded_rows", "looped", "mapped_rows"]
 

@@ -1,27 +1,28 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions that were traced: the operations that they are made of, and how these are run.
+"""Functions that were traced: the operations that they are made of, run one after the other.
 
-They are run on the values of one element, or on columns of many: operations that have a block
-kernel then work on all of them at once.
+They are run on the values of one element, or on columns of many.
 """
 
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from ..columns import column_of, rows_of, size_of, taken
-from ..ops import Block, Draw, Parsing, refused
+from ..columns import size_of
+from ..ops import Block, Draw, Parsing
 from ..specs import TypeSpec
 from .calls import CALLERS, DrawOfPart, Unfit, calling
 from .earlier import moved_to_front
+from .needs import live, needed_of, with_last_uses
 from .recording import Node, Recording, raw_of, reference, spec_of
+from .running import as_column, blocks_of, columns_of, run_node
 
-__all__ = ["Into", "Trace", "as_column", "columns_of", "live", "part_of", "sketched", "traced"]
+__all__ = ["Into", "Trace", "sketched", "traced"]
 
 _LARGE_PIXELS = 1 << 14
 _LARGE = 1 << 16  # numbers
@@ -30,22 +31,6 @@ _MOST_QUESTIONS = 64  # of which all are answered alike; more are those of a loo
 
 
 Into = Callable[[int, tuple[int, ...], np.dtype[Any]], Any]
-
-
-def _run_node(node: Node, slots: list[Any], room: Callable[..., Any] | None = None) -> None:
-    arguments = [slots[ref] if is_slot else ref for is_slot, ref in node.inputs]
-    try:
-        if room is not None and node.op.into is not None:
-            result = node.op.into(room, *arguments, **node.attributes)
-        else:
-            result = node.op.kernel(*arguments, **node.attributes)
-    except (IndexError, ValueError) as error:
-        raise refused(error) from error
-    if isinstance(result, tuple):
-        for slot, each in zip(node.slots, result, strict=True):
-            slots[slot] = each
-    else:
-        slots[node.slots[0]] = result
 
 
 class Trace:
@@ -122,7 +107,7 @@ class Trace:
         nodes = []
         for node in reversed(self.nodes):
             if needed.intersection(node.slots):
-                nodes.append(_needed_of(node, needed))
+                nodes.append(needed_of(node, needed))
                 needed.update(slot for is_slot, slot in nodes[-1].inputs if is_slot)
         return self.over(nodes[::-1], [slot for slot in self.given if slot in needed], outputs)
 
@@ -132,15 +117,15 @@ class Trace:
 
         specs = self._specs
         self._numbers = {slot: at for at, (is_slot, slot) in enumerate(self.outputs) if is_slot}
-        self._steps = self._fused = self._columns = _steps(self.nodes, self.outputs)
-        self._late = _steps([], [])
+        self._steps = self._fused = self._columns = with_last_uses(self.nodes, self.outputs)
+        self._late = with_last_uses([], [])
         self._early: list[Node] = []
 
         def joined(nodes: Sequence[Node]) -> list[Node]:
             return with_formulas(nodes, self.outputs, specs, spec_of)
 
         def steps(nodes: Sequence[Node]) -> list[tuple[Node, list[int]]]:
-            return _steps(nodes, self.outputs)
+            return with_last_uses(nodes, self.outputs)
 
         if not self.is_large and all(spec.shape.ndims not in (3, 4) for spec in specs):
             if self.is_pure and len(self.nodes) > 1:
@@ -179,7 +164,7 @@ class Trace:
         self._deciding: list[tuple[Node, Node | None]] = []  # and what of it is run
         wanted: set[int] = set()
         for node in reversed(self.nodes):
-            runs = None if wanted.isdisjoint(node.slots) else _needed_of(node, wanted)
+            runs = None if wanted.isdisjoint(node.slots) else needed_of(node, wanted)
             draws = node.op.draws
             if runs and (not node.op.pure or any(map(_is_image, runs.specs))):
                 raise Unfit("what a part of a function draws depends on an image, or on effects")
@@ -214,11 +199,11 @@ class Trace:
         with np.errstate(all="ignore"):
             for node, runs in self._deciding:
                 if node.op.draws is not None:
-                    drawn = node.op.draws(count, _blocks_of(node, slots), states)
+                    drawn = node.op.draws(count, blocks_of(node, slots), states)
                     for at, column in drawn.items():
                         slots[node.inputs[at][1]] = Block(column, True)
                 if runs is not None:
-                    found = columns_of(runs, count, _blocks_of(runs, slots))
+                    found = columns_of(runs, count, blocks_of(runs, slots))
                     for slot, block in zip(runs.slots, found, strict=True):
                         slots[slot] = block
         return [slots[slot].value for slot in self.drawn]
@@ -242,7 +227,7 @@ class Trace:
         late = [node for node in nodes if id(node) not in done]
         references = [ref for node in late for ref in node.inputs] + self.outputs
         self._carried = sorted(ready.intersection(slot for is_slot, slot in references if is_slot))
-        self._early_steps = _steps(self._early, [(True, slot) for slot in self._carried])
+        self._early_steps = with_last_uses(self._early, [(True, slot) for slot in self._carried])
         return late
 
     @property
@@ -331,7 +316,7 @@ class Trace:
                 room = None
                 if into is not None and len(node.slots) == 1 and node.slots[0] in self._numbers:
                     room = partial(into, self._numbers[node.slots[0]])
-                _run_node(node, slots, room)
+                run_node(node, slots, room)
                 for slot in done:  # whose memory is the next operation's, which has it in a cache
                     slots[slot] = None
         return tuple(slots[ref] if is_slot else ref for is_slot, ref in self.outputs)
@@ -347,7 +332,7 @@ class Trace:
         with np.errstate(all="ignore"):
             for node, _ in self._fused:
                 if any(slots[slot] is None for slot in node.slots):
-                    _run_node(node, slots)
+                    run_node(node, slots)
         del slots[self._recorded :]  # others have something else there
         return tuple(slots[ref] if is_slot else ref for is_slot, ref in self.outputs)
 
@@ -378,7 +363,7 @@ class Trace:
             slots[slot] = block
         with np.errstate(all="ignore"):
             for node, done in steps:
-                found = columns_of(node, count, _blocks_of(node, slots))
+                found = columns_of(node, count, blocks_of(node, slots))
                 for slot, each in zip(node.slots, found, strict=True):
                     slots[slot] = each
                 if self.made is not None and not node.op.cheap:
@@ -387,73 +372,6 @@ class Trace:
                     slots[slot] = None
                 del found
         return [slots[ref] if is_slot else Block(ref, False) for is_slot, ref in wanted]
-
-
-def _blocks_of(node: Node, slots: Sequence[Any]) -> list[Any]:
-    return [slots[ref] if is_slot else Block(ref, False) for is_slot, ref in node.inputs]
-
-
-def _needed_of(node: Node, wanted: Container[int]) -> Node:
-    """An operation without the parts of it that make what is not wanted."""
-    places = [at for at, slot in enumerate(node.slots) if slot in wanted]
-    if node.op.only is None or len(places) == len(node.slots):
-        return node
-    op, inputs = node.op.only(places)
-    return Node(
-        op,
-        tuple([node.inputs[at] for at in inputs]),
-        node.attributes,
-        tuple([node.slots[at] for at in places]),
-        tuple([node.specs[at] for at in places]),
-    )
-
-
-def live(nodes: Sequence[Node], outputs: Sequence[tuple[bool, Any]]) -> list[Node]:
-    """The operations whose outputs are needed, or that do more than to give these."""
-    needed = {slot for is_slot, slot in outputs if is_slot}
-    kept = []
-    for node in reversed(nodes):
-        if not (node.op.pure and node.slots) or needed.intersection(node.slots):
-            needed.update(slot for is_slot, slot in node.inputs if is_slot)
-            kept.append(node)
-    return kept[::-1]
-
-
-def columns_of(node: Node, count: int, blocks: Sequence[Block]) -> list[Block]:
-    """The columns that an operation gives for `count` elements."""
-    if blocks and node.op.pure and not any(block.many for block in blocks):
-        once = node.op.kernel(*[block.value for block in blocks], **node.attributes)
-        return [Block(each, False) for each in (once if isinstance(once, tuple) else (once,))]
-    result = None
-    if node.op.block is not None:
-        result = node.op.block(count, *blocks, **node.attributes)
-    if result is None:
-        result = _one_by_one(node, count, blocks)
-    results = result if isinstance(result, tuple) else (result,)
-    return [each if isinstance(each, Block) else Block(each, True) for each in results]
-
-
-def as_column(block: Block, count: int) -> Any:
-    """A Block as a column of `count` elements."""
-    return block.value if block.many else column_of([block.value] * count)
-
-
-def part_of(block: Block, rows: np.ndarray[Any, Any]) -> Block:
-    """A Block of the elements with these numbers."""
-    return Block(taken(block.value, rows), True) if block.many else block
-
-
-def _steps(
-    nodes: Sequence[Node], outputs: Sequence[tuple[bool, Any]]
-) -> list[tuple[Node, list[int]]]:
-    """Operations, each with the slots that nothing needs after it."""
-    found = []
-    needed = {slot for is_slot, slot in outputs if is_slot}
-    for node in reversed(nodes):
-        touched = {slot for is_slot, slot in node.inputs if is_slot}.union(node.slots)
-        found.append((node, sorted(touched - needed)))
-        needed |= touched
-    return found[::-1]
 
 
 def _is_large(spec: TypeSpec) -> bool:
@@ -467,14 +385,6 @@ def _is_image(spec: TypeSpec) -> bool:
         return False
     rows, columns, _ = sizes
     return rows is None or columns is None or rows * columns >= _LARGE_PIXELS
-
-
-def _one_by_one(node: Node, count: int, blocks: Sequence[Block]) -> Any:
-    streams = [rows_of(b.value) if b.many else iter([b.value] * count) for b in blocks]
-    results = [node.op.kernel(*row, **node.attributes) for row in zip(*streams, strict=True)]
-    if results and isinstance(results[0], tuple):
-        return tuple(column_of(list(part)) for part in zip(*results, strict=True))
-    return column_of(results)
 
 
 def traced(

@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One operation run: on the values of an element, or on columns of many.
+
+Operations that have a block kernel work on all elements of a column at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..columns import column_of, rows_of, taken
+from ..ops import Block, refused
+from .recording import Node
+
+__all__ = ["as_column", "blocks_of", "columns_of", "part_of", "run_node"]
+
+
+def run_node(node: Node, slots: list[Any], room: Callable[..., Any] | None = None) -> None:
+    """Run an operation on what is in the slots of one element, and put what it gives there.
+
+    `room` has memory for the result, of a shape and type, if the operation can write there.
+    """
+    arguments = [slots[ref] if is_slot else ref for is_slot, ref in node.inputs]
+    try:
+        if room is not None and node.op.into is not None:
+            result = node.op.into(room, *arguments, **node.attributes)
+        else:
+            result = node.op.kernel(*arguments, **node.attributes)
+    except (IndexError, ValueError) as error:
+        raise refused(error) from error
+    if isinstance(result, tuple):
+        for slot, each in zip(node.slots, result, strict=True):
+            slots[slot] = each
+    else:
+        slots[node.slots[0]] = result
+
+
+def blocks_of(node: Node, slots: Sequence[Any]) -> list[Any]:
+    """What an operation is run on, as Blocks."""
+    return [slots[ref] if is_slot else Block(ref, False) for is_slot, ref in node.inputs]
+
+
+def columns_of(node: Node, count: int, blocks: Sequence[Block]) -> list[Block]:
+    """The columns that an operation gives for `count` elements."""
+    if blocks and node.op.pure and not any(block.many for block in blocks):
+        once = node.op.kernel(*[block.value for block in blocks], **node.attributes)
+        return [Block(each, False) for each in (once if isinstance(once, tuple) else (once,))]
+    result = None
+    if node.op.block is not None:
+        result = node.op.block(count, *blocks, **node.attributes)
+    if result is None:
+        result = _one_by_one(node, count, blocks)
+    results = result if isinstance(result, tuple) else (result,)
+    return [each if isinstance(each, Block) else Block(each, True) for each in results]
+
+
+def _one_by_one(node: Node, count: int, blocks: Sequence[Block]) -> Any:
+    streams = [rows_of(b.value) if b.many else iter([b.value] * count) for b in blocks]
+    results = [node.op.kernel(*row, **node.attributes) for row in zip(*streams, strict=True)]
+    if results and isinstance(results[0], tuple):
+        return tuple(column_of(list(part)) for part in zip(*results, strict=True))
+    return column_of(results)
+
+
+def as_column(block: Block, count: int) -> Any:
+    """A Block as a column of `count` elements."""
+    return block.value if block.many else column_of([block.value] * count)
+
+
+def part_of(block: Block, rows: np.ndarray[Any, Any]) -> Block:
+    """A Block of the elements with these numbers."""
+    return Block(taken(block.value, rows), True) if block.many else block
