@@ -9,7 +9,7 @@ from typing import Any
 
 from ..columns import size_of
 from ..errors import OpError
-from ..specs import TypeSpec
+from ..specs import TensorSpec, TypeSpec
 from ..tracing.trace import Into, Trace
 from .drawing import Drawn
 from .functions import Function, failed
@@ -17,6 +17,7 @@ from .native import with_fallback
 from .pipeline import Node, lowering
 from .rooms import Place, Row, places
 from .streams import (
+    AHEAD,
     Block,
     Blocks,
     Value,
@@ -33,7 +34,7 @@ from .untraced import EagerMap
 
 __all__ = ["Map", "Parsable", "mapped"]
 
-_FEW = 16  # elements, with encoded images
+_FEW = 16  # elements, which may have encoded images
 _LARGE = 1 << 18  # bytes of an element
 _CACHED = 1 << 22
 
@@ -56,6 +57,13 @@ class Parsable(Node):
     def parsed(self, trace: Trace) -> Values | None:
         """The elements, as the first operation of `trace` parses them; None if it cannot."""
         raise NotImplementedError
+
+
+def _bytes_of(spec: Any) -> int:
+    """Of a part of an element; as much as a cache has where that is not known."""
+    known = isinstance(spec, TensorSpec) and spec.dtype.name != "string"
+    count = spec.shape.num_elements() if known else None
+    return _CACHED if count is None else count * spec.dtype.size
 
 
 def _whole(value: Value) -> _Part:
@@ -104,16 +112,20 @@ class Map(Node):
         return with_fallback(found, lambda: self._values(fast))
 
     def _values(self, fast: bool) -> Values:
-        if fast and (parts := self._divided()) is not None:
+        if fast and (parts := self._divided(AHEAD)) is not None:
             return in_order(self._rest, parts, workers(self.parallel))
         count = workers(self.parallel) if fast else 0
         return in_order(self._of_one, self.inputs[0].stream(fast), count)
 
-    def _divided(self) -> Iterator[_Part] | None:
-        """Elements of which all but images is done, many at once; None where that cannot be."""
+    def _divided(self, most: int) -> Iterator[_Part] | None:
+        """Elements of which all but images is done, many at once; None where that cannot be.
+
+        Up to `most`, where what they are made of is known to stay in a cache.
+        """
         if not lowering() or not self.trace.is_divided:
             return None
-        blocks = self.inputs[0].fast_blocks(_FEW)
+        size = sum(map(_bytes_of, self.inputs[0].specs))
+        blocks = self.inputs[0].fast_blocks(max(_FEW, min(most, _CACHED // max(size, 1))))
         return None if blocks is None else flattened(map(self._early, blocks))
 
     def _early(self, block: Block) -> Iterator[_Part]:
@@ -137,7 +149,7 @@ class Map(Node):
         if not lowering() or not self.trace.is_large:
             return None
         following = places(size)
-        if (parts := self._divided()) is None:
+        if (parts := self._divided(size)) is None:
             parts = map(_whole, self.inputs[0].stream())
 
         jobs = ((next(following), part) for part in parts)
