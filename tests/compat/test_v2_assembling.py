@@ -11,6 +11,7 @@ import pytest
 
 import fastrec.compat.v2 as tf
 from fastrec.compat._tf.data.mapping import Map
+from fastrec.compat._tf.tracing.trace import Trace
 
 RNG = np.random.default_rng(8)
 MOST, WIDTHS = 80, (1000, 128)
@@ -136,6 +137,77 @@ def test_blocks_of_large_elements_are_as_many_as_a_cache_has_room_for() -> None:
     assert max(sizes[1:]) < 16
     for each, count in zip(data.as_numpy_iterator(), counts, strict=True):
         np.testing.assert_array_equal(each[:, ::9999], np.full((count, 5), 2.0 + count, "f"))
+
+
+@pytest.mark.parametrize("shuffled", [False, True])
+def test_images_whose_sizes_are_found_to_be_small_come_in_blocks(
+    shuffled: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    images = np.random.default_rng(0).integers(0, 256, (70, 12, 10, 3), np.uint8)
+    counts: list[int] = []
+    real = Trace.run_block
+
+    def counted(self: Trace, count: int, columns: Any, parsed: bool = False) -> Any:
+        counts.extend([count] if self.may_be_small else [])
+        return real(self, count, columns, parsed)
+
+    monkeypatch.setattr(Trace, "run_block", counted)
+
+    def decoded(file: Any) -> Any:
+        return tf.ensure_shape(tf.io.decode_raw(file, tf.uint8), [None])
+
+    def cropped(image: Any) -> Any:
+        image = tf.pad(tf.reshape(image, [-1, 10, 3]), [[2, 2], [2, 2], [0, 0]], "REFLECT")
+        return tf.image.random_crop(image, [tf.shape(image)[0] - 4, 10, 3], seed=4)
+
+    def rows() -> Any:
+        data = tf.data.Dataset.from_tensor_slices([image.tobytes() for image in images])
+        data = data.map(decoded)
+        return (data.repeat(2).shuffle(9, seed=1) if shuffled else data).map(cropped, 2)
+
+    both: list[list[Any]] = []
+    for fast in (True, False):
+        before = tf.data.set_lowering(fast)
+        both.append([*rows().batch(20).as_numpy_iterator(), *rows().take(25).as_numpy_iterator()])
+        tf.data.set_lowering(before)
+    for a, b in zip(*both, strict=True):
+        np.testing.assert_array_equal(a, b, strict=True)
+    assert max(counts) == 16
+
+
+def test_errors_of_images_that_are_found_to_be_small_come_in_their_places() -> None:
+    files = [bytes(360 if at != 21 else 361) for at in range(40)]
+    data = tf.data.Dataset.from_tensor_slices(files).map(lambda f: tf.io.decode_raw(f, tf.uint8))
+    shuffled = data.shuffle(1).map(
+        lambda image: tf.pad(tf.reshape(image, [-1, 10, 3]), [[1, 1]] * 3)
+    )
+    rows = iter(shuffled)
+    assert [next(rows).shape for _ in range(21)] == [(14, 12, 5)] * 21
+    with pytest.raises(tf.errors.InvalidArgumentError, match="reshape"):
+        next(rows)
+    assert [row.shape for row in rows] == [(14, 12, 5)] * 18
+
+
+def test_images_that_are_found_to_be_large_are_not_gathered(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    sizes = [(200, 210), (3, 4), (201, 190), (5, 6)] * 3
+
+    def refused(*_: Any) -> None:
+        raise AssertionError("large images in a block")
+
+    def made(size: Any) -> Any:
+        return tf.ones([size[0], size[1], 3])
+
+    def flipped(image: Any) -> Any:
+        return tf.reverse(tf.pad(image, [[1, 1], [1, 1], [0, 0]]), [1])
+
+    data = tf.data.Dataset.from_tensor_slices(sizes).map(made).map(flipped)
+    with monkeypatch.context() as patched:
+        patched.setattr(Map, "_of_block", refused)
+        found = [image.shape for image in data.take(1)]
+    assert found == [(202, 212, 3)]
+    assert [image.shape[:2] for image in data] == [(h + 2, w + 2) for h, w in sizes]
 
 
 @pytest.mark.parametrize("order", [(0, 1, 2), (1, 0), (2, 1), (1, 1, 0)], ids=str)

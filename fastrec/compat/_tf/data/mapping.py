@@ -35,10 +35,12 @@ from .untraced import EagerMap
 __all__ = ["Map", "Parsable", "mapped"]
 
 _FEW = 16  # elements, which may have encoded images
-_LARGE = 1 << 18  # bytes of an element
+_SMALL = 1 << 14  # bytes of an element
+_LARGE = 1 << 18
 _CACHED = 1 << 22
 
-_Part = tuple[bool, Value]  # an element, and whether its function has begun
+_Part = tuple[Any, Value]  # an element, and how far its function has come
+_BEGUN, _DONE = object(), object()
 
 
 def mapped(node: Node, function: Callable[..., Any], parallel: int | None) -> Node:
@@ -67,7 +69,7 @@ def _bytes_of(spec: Any) -> int:
 
 
 def _whole(value: Value) -> _Part:
-    return False, value
+    return None, value
 
 
 class Map(Node):
@@ -122,23 +124,46 @@ class Map(Node):
 
         Up to `most`, where what they are made of is known to stay in a cache.
         """
-        if not lowering() or not self.trace.is_divided:
+        node, trace = self.inputs[0], self.trace
+        if not lowering() or not (trace.is_divided or trace.may_be_small):
             return None
-        size = sum(map(_bytes_of, self.inputs[0].specs))
-        blocks = self.inputs[0].fast_blocks(max(_FEW, min(most, _CACHED // max(size, 1))))
-        return None if blocks is None else flattened(map(self._early, blocks))
+        size = sum(map(_bytes_of, node.specs))
+        blocks = node.fast_blocks(max(_FEW, min(most, _CACHED // max(size, 1))))
+        if blocks is not None:
+            return flattened(map(self._early, blocks))
+        return self._measured(node.stream()) if trace.may_be_small and node.pure else None
+
+    def _measured(self, values: Values) -> Iterator[_Part]:
+        """The elements, several at a time as soon as one of them is found to be small."""
+        small, blocks = False, to_blocks(values, _FEW)
+
+        def step() -> Iterator[_Part]:
+            nonlocal small
+            if small:
+                return self._early(next(blocks))
+            value = next(values)
+            small = sum(map(size_of, value)) <= _SMALL
+            return iter([_whole(value)])
+
+        return flattened(steps(step))
 
     def _early(self, block: Block) -> Iterator[_Part]:
+        count, columns = block
+        may_be_small = self.trace.may_be_small and self._most is None
         try:
-            done = elements((block[0], self.trace.early(*block)))
+            if may_be_small and sum(map(size_of, columns)) <= _SMALL * count:
+                return zip(itertools.repeat(_DONE), elements(self._of_block(count, columns)))
+            if self.trace.is_divided:
+                done = elements((count, self.trace.early(count, columns)))
+                return zip(itertools.repeat(_BEGUN), done)
         except Exception:  # which one it is of, the elements tell
-            return zip(itertools.repeat(False), elements(block))
-        return zip(itertools.repeat(True), done)
+            pass
+        return map(_whole, elements(block))
 
     def _rest(self, part: _Part, into: Into | None = None) -> Value:
         done, value = part
-        if not done:
-            return self._of_one(value, into)
+        if done is not _BEGUN:
+            return value if done is _DONE else self._of_one(value, into)
         try:
             return self.trace.late(value, into)
         except OpError as error:

@@ -58,6 +58,8 @@ class Trace:
     is_large : bool
         Whether elements are images or others of some size, which are best worked on one by one:
         what a block of them takes fits in no cache, and each takes longer than a call.
+    may_be_small : bool
+        Whether it is only said to be large since the sizes of arrays are not known.
     made : int, optional
         Those who set it find the bytes of columns added that were made since, but for views.
 
@@ -87,6 +89,7 @@ class Trace:
         references = [ref for node in self.nodes for ref in node.inputs] + self.outputs
         self._find_draws(recording, {slot for is_slot, slot in references if is_slot})
         self.is_large = self._makes_large(specs)
+        self.may_be_small = self._may_be_small(specs)
         self._specs = specs
         self._fuse()
 
@@ -268,6 +271,13 @@ class Trace:
             found.update(slot for slot in node.slots if large(specs[slot]) and not small)
         returned = {slot for is_slot, slot in self.outputs if is_slot}
         return any(slot in returned or slot not in self.values for slot in found)
+
+    def _may_be_small(self, specs: Sequence[TypeSpec]) -> bool:
+        numbers = all(specs[slot].dtype.name != "string" for slot in self.values)
+        made = [spec for node in self.nodes for spec in node.specs]
+        known = any(_is_large(spec) and spec.shape.num_elements() is not None for spec in made)
+        parts = any(node.op.large for node in self.nodes)
+        return self.is_large and self.is_pure and numbers and not known and not parts
 
     @property
     def parsing(self) -> Parsing | None:
