@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import pytest
@@ -135,6 +136,27 @@ def test_only_the_chosen_branch_runs(session: tf.Session) -> None:
     assert session.run(count) == 1
     with pytest.raises(TypeError, match="same type"):
         tf.cond(p, lambda: tf.constant(1), lambda: tf.constant(1.0))
+
+
+def test_branches_give_tensors_of_all_kinds_within_structures(session: tf.Session) -> None:
+    p = tf.placeholder(tf.bool, [])
+    array = tf.TensorArray(tf.int32, 0, dynamic_size=True)
+    sparse = tf.SparseTensor([[0, 1], [2, 0]], [5, 6], [3, 2])
+    ragged = tf.ragged.constant([[1], [2, 3]])
+
+    def changed() -> Any:
+        less = tf.sparse.slice(sparse, [0, 0], [1, 2])
+        return {"b": [array.write(0, 7), tf.constant(1)], "a": (less, ragged * 2)}
+
+    found = tf.cond(p, changed, lambda: {"b": [array, tf.constant(2)], "a": (sparse, ragged)})
+    assert list(found) == ["b", "a"]
+    assert isinstance(found["b"], list)
+    size = found["b"][0].size()
+    assert session.run([size, found["b"][1]], {p: True}) == [1, 1]
+    assert session.run([size, found["b"][1]], {p: False}) == [0, 2]
+    for chosen, shape, rows in ((True, [1, 2], [[2], [4, 6]]), (False, [3, 2], [[1], [2, 3]])):
+        one, other = session.run(found["a"], {p: chosen})
+        assert (one.dense_shape.tolist(), other.to_list()) == (shape, rows)
 
 
 def test_a_function_is_mapped_over_rows(session: tf.Session) -> None:

@@ -68,30 +68,42 @@ class Dimension:
         self.assert_is_compatible_with(other)
         return Dimension(dimension_value(other) if self.value is None else self.value)
 
-    def _with(self, other: Any, how: Any) -> Dimension:
-        size = dimension_value(other)
+    def _with(self, other: Any, how: Any) -> Any:
+        try:
+            size = dimension_value(other)
+        except (TypeError, ValueError):
+            return NotImplemented  # a list times a dimension is a longer list
         return Dimension(None if self.value is None or size is None else how(self.value, size))
 
-    def __add__(self, other: Any) -> Dimension:
+    def __add__(self, other: Any) -> Any:
         return self._with(other, lambda a, b: a + b)
 
-    def __radd__(self, other: Any) -> Dimension:
+    def __radd__(self, other: Any) -> Any:
         return self._with(other, lambda a, b: b + a)
 
-    def __sub__(self, other: Any) -> Dimension:
+    def __sub__(self, other: Any) -> Any:
         return self._with(other, lambda a, b: a - b)
 
-    def __mul__(self, other: Any) -> Dimension:
+    def __rsub__(self, other: Any) -> Any:
+        return self._with(other, lambda a, b: b - a)
+
+    def __mul__(self, other: Any) -> Any:
         return self._with(other, lambda a, b: a * b)
 
-    def __rmul__(self, other: Any) -> Dimension:
+    def __rmul__(self, other: Any) -> Any:
         return self._with(other, lambda a, b: b * a)
 
-    def __floordiv__(self, other: Any) -> Dimension:
+    def __floordiv__(self, other: Any) -> Any:
         return self._with(other, lambda a, b: a // b)
 
-    def __mod__(self, other: Any) -> Dimension:
+    def __rfloordiv__(self, other: Any) -> Any:
+        return self._with(other, lambda a, b: b // a)
+
+    def __mod__(self, other: Any) -> Any:
         return self._with(other, lambda a, b: a % b)
+
+    def __rmod__(self, other: Any) -> Any:
+        return self._with(other, lambda a, b: b % a)
 
     def __eq__(self, other: object) -> Any:
         try:

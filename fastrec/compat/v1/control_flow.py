@@ -13,6 +13,7 @@ from .._tf.dtypes import DType, bool_
 from .._tf.faces.checks import Checks, summary
 from .._tf.faces.choosing import Choosing
 from .._tf.shape import TensorShape, in_messages
+from ._composites import COMPOSITES, RaggedTensor, SparseTensor, pieces, ragged_of
 from ._nodes import Operation, Tensor
 from ._ops import GRAPHS, invalid
 from ._plan import Plan, needed
@@ -158,19 +159,31 @@ class _Branch:
 
 def _parts(result: Any) -> list[Any]:
     if isinstance(result, dict):
-        return [result[key] for key in sorted(result)]
-    return list(result) if isinstance(result, (list, tuple)) else [result]
+        return [part for key in sorted(result) for part in _parts(result[key])]
+    if isinstance(result, (list, tuple)):
+        return [part for each in result for part in _parts(each)]
+    return pieces(result)
 
 
 def _as_given(like: Any, parts: Sequence[Any]) -> Any:
     """`parts` in the structure of `like`."""
-    if isinstance(like, dict):
-        return dict(zip(sorted(like), parts, strict=True))
-    if hasattr(like, "_fields"):
-        return type(like)(*parts)
-    if isinstance(like, (list, tuple)):
-        return type(like)(parts)
-    return parts[0]
+    left = iter(parts)
+
+    def build(each: Any) -> Any:
+        if isinstance(each, dict):
+            made = {key: build(each[key]) for key in sorted(each)}
+            return {key: made[key] for key in each}
+        if hasattr(each, "_fields"):
+            return type(each)(*map(build, each))
+        if isinstance(each, (list, tuple)):
+            return type(each)(map(build, each))
+        if isinstance(each, COMPOSITES):
+            whole = [next(left) for _ in pieces(each)]
+            return ragged_of(*whole) if isinstance(each, RaggedTensor) else SparseTensor(*whole)
+        part = next(left)
+        return each.with_flow(part) if hasattr(each, "with_flow") else part
+
+    return build(like)
 
 
 def _merged(a: TensorShape, b: TensorShape) -> TensorShape:
