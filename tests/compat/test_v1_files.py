@@ -168,6 +168,26 @@ def test_a_function_of_arrays_is_an_operation(session: tf.Session) -> None:
         session.run(tf.py_func(lambda: 1.5, [], tf.float32))
 
 
+def test_a_function_of_tensors_may_use_operations(session: tf.Session) -> None:
+    def halves(x: Any) -> Any:
+        draw = tf.random_uniform([])
+        assert float(draw + 1) == float(draw) + 1
+        assert tf.reduce_sum(x) > 5
+        assert len(x) == 3
+        assert [int(each) for each in x] == list(np.array(x)) == [1, 2, 3]
+        assert "abc"[x[1] :] == "c"
+        assert tf.strings.join(["a", "b"]).numpy() == b"ab"
+        assert tf.cond(x[0] > 1, lambda: x, lambda: -x)[0].numpy() == -1
+        assert tf.while_loop(lambda i: i < 5, lambda i: i + 2, [0]).numpy() == 6
+        return [tf.convert_to_tensor(x.numpy()[:1]), tf.add(x, 1), x[1:] * 2]
+
+    before = session.graph.last_op_id
+    first, more, rest = tf.py_function(halves, [tf.constant([1, 2, 3])], [tf.int32] * 3)
+    found = session.run([first, more, rest])
+    assert [each.tolist() for each in found] == [[1], [2, 3, 4], [4, 6]]
+    assert session.graph.last_op_id == before + 2
+
+
 def test_what_a_function_does_to_its_arguments_stays_with_it(session: tf.Session) -> None:
     def spoil(a: Any) -> Any:
         a[:] = 0

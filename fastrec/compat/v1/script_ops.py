@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
+import operator
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,9 +20,11 @@ from .._tf.errors import (
     UnimplementedError,
     UnknownError,
 )
-from .._tf.tensor import EagerTensor
+from ._graph import Graph
 from ._nodes import Operation, Tensor
 from ._ops import Array, invalid
+from ._plan import needed
+from ._runtime import Runtime, Step, plain
 from .constants import convert_to_tensor
 from .graph import create_op
 
@@ -133,16 +136,77 @@ def numpy_function(
     return py_func(func, inp, Tout, stateful, name)
 
 
+class _Valued(Tensor):
+    """A tensor of a graph that finds values as they are asked for."""
+
+    __slots__ = ()
+
+    def numpy(self) -> Any:
+        """The value."""
+        return plain(self._found())
+
+    def _found(self) -> Array:
+        graph = self.graph
+        assert isinstance(graph, _Valuing)
+        return graph.value(self)
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+        return np.array(self._found(), dtype)
+
+    def __bool__(self) -> bool:
+        return bool(self._found())
+
+    def __int__(self) -> int:
+        return int(self._found())
+
+    def __float__(self) -> float:
+        return float(self._found())
+
+    def __index__(self) -> int:
+        return operator.index(self.numpy())
+
+    def __len__(self) -> int:
+        return len(self._found())
+
+    def __iter__(self) -> Iterator[Any]:
+        return (self[i] for i in range(len(self)))
+
+
+class _Valuing(Graph):
+    """What a function adds that is called with values; each operation runs once at most."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._values: dict[Tensor, Any] = {}
+        self._step = Step(Runtime(self))
+
+    def add(self, op: Operation, control: bool = True) -> None:
+        """Have a new operation."""
+        for tensor in op.outputs:
+            tensor.__class__ = _Valued
+        super().add(op, control)
+
+    def value(self, tensor: Tensor) -> Array:
+        """The value of a tensor."""
+        values = self._values
+        for op in needed([tensor.op], frozenset(values)) if tensor not in values else ():
+            if not op.outputs or op.outputs[0] not in values:
+                results = op.kernel(self._step, *[values[each] for each in op.inputs])
+                values.update(zip(op.outputs, results, strict=True))
+        return np.asarray(values[tensor])
+
+
 def py_function(
     func: Callable[..., Any], inp: Sequence[Any], Tout: Any, name: str | None = None
 ) -> Any:
-    """`func` of tensors that have their values, with ``numpy()``."""
+    """`func` of tensors that have their values, as those of its own operations have."""
 
     def call(*values: Any) -> Any:
-        found = func(*[EagerTensor(np.asarray(value)) for value in values])
-        if isinstance(found, (list, tuple)):
-            return type(found)(_plain(each) for each in found)
-        return _plain(found)
+        with _Valuing().as_default():
+            found = func(*map(convert_to_tensor, values))
+            if isinstance(found, (list, tuple)):
+                return [_plain(each) for each in found]
+            return _plain(found)
 
     return py_func(call, inp, Tout, name=name)
 
