@@ -283,6 +283,15 @@ def test_a_data_set_is_reduced_by_an_operation() -> None:
         assert [session.run(total), session.run(total)] == [10, 10]
 
 
+def test_windows_are_reduced_by_functions_of_data_sets() -> None:
+    def joined(window: Any) -> Any:
+        start = tf.zeros([0], tf.int64)
+        return window.reduce(start, lambda rows, x: tf.concat([rows, [x]], 0))
+
+    found = run_all(Dataset.range(5).window(2).map(joined))
+    assert [each.tolist() for each in found] == [[0, 1], [2, 3], [4]]
+
+
 def test_each_session_has_elements_of_its_own() -> None:
     following = Dataset.range(3).make_one_shot_iterator().get_next()
     with tf.Session() as one, tf.Session() as other:

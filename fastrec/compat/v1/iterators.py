@@ -35,8 +35,11 @@ _by_handle: weakref.WeakValueDictionary[bytes, Iterator] = weakref.WeakValueDict
 
 @contextlib.contextmanager
 def running_with(step: Any, captures: dict[Tensor, Any]) -> PythonIterator[dict[Any, Any]]:
-    """An iteration of its own, in which captured tensors have these values."""
-    run = {"captures": captures, "step": Step(step.session)}
+    """An iteration of its own, in which captured tensors have these values.
+
+    There is no step where a function of a data set is tried on example values.
+    """
+    run = {"captures": captures, "step": step and Step(step.session)}
     token = running.set(run)
     try:
         yield run
