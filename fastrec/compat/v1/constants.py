@@ -97,7 +97,10 @@ def convert_to_tensor(
             )
         return value
     if isinstance(value, (list, tuple)) and holds_tensor(value):
-        packed: Tensor = operators["stack"](list(value), wanted, name)
+        parts = list(value)
+        if wanted is not None and type_within(parts) is not wanted:
+            parts = _cast_within(parts, wanted)
+        packed: Tensor = operators["stack"](parts, wanted, name)
         return packed
     hint = preferred_dtype or dtype_hint
     if wanted is None and hint is not None:
@@ -116,6 +119,30 @@ def holds_tensor(value: Sequence[Any]) -> bool:
         or (isinstance(item, (list, tuple)) and holds_tensor(item))
         for item in value
     )
+
+
+def type_within(values: Any) -> DType | None:
+    """The type of the first tensor in lists of lists."""
+    for value in values:
+        if isinstance(value, (list, tuple)):
+            found = type_within(value)
+            if found is not None:
+                return found
+        elif holds_tensor([value]):
+            return convert_to_tensor(value).dtype
+    return None
+
+
+def _cast_within(values: Sequence[Any], dtype: DType) -> list[Any]:
+    """Lists of lists whose tensors are of one type, as TensorFlow makes them when it packs."""
+    return [
+        _cast_within(value, dtype)
+        if isinstance(value, (list, tuple))
+        else operators["cast"](value, dtype)
+        if holds_tensor([value])
+        else value
+        for value in values
+    ]
 
 
 def constant_value(tensor: Any) -> _Array | None:
