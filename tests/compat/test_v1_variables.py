@@ -136,6 +136,8 @@ def test_only_the_chosen_branch_runs(session: tf.Session) -> None:
     assert session.run(count) == 1
     with pytest.raises(TypeError, match="same type"):
         tf.cond(p, lambda: tf.constant(1), lambda: tf.constant(1.0))
+    with pytest.raises(TypeError, match="same structure"):
+        tf.cond(p, lambda: (1, (2,)), lambda: (3, 4))
 
 
 def test_branches_give_tensors_of_all_kinds_within_structures(session: tf.Session) -> None:

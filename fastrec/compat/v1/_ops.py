@@ -10,14 +10,14 @@ from typing import Any
 
 import numpy as np
 
-from .._tf.dtypes import DType
+from .._tf.dtypes import DType, int32
 from .._tf.errors import InvalidArgumentError
 from .._tf.faces import Version
 from .._tf.ops import Array, Op, invalid
 from .._tf.shape import TensorShape
 from .._tf.tensor import as_array
 from ._nodes import Kernel, Operation, Tensor
-from .constants import convert_to_tensor
+from .constants import convert_to_tensor, types_within
 from .graph import create_op
 
 __all__ = [
@@ -165,8 +165,10 @@ def integers(
     if isinstance(value, TensorShape):
         value.assert_is_fully_defined()
         value = value.as_list()
-    empty = isinstance(value, (list, tuple)) and not value
-    tensor = convert_to_tensor(np.zeros(0, np.int32) if empty else value)
+    listed = isinstance(value, (list, tuple))
+    # Sizes of several types are packed as the type that TensorFlow would like them to have.
+    wanted = int32 if listed and len(set(types_within(value))) > 1 else None
+    tensor = convert_to_tensor(np.zeros(0, np.int32) if listed and not value else value, wanted)
     if tensor.dtype.name not in allowed:
         raise _refused_type(parameter, "", tensor.dtype, allowed)
     if rank is not None and tensor.shape.ndims not in (rank, None):

@@ -21,7 +21,7 @@ from .._tf.shape import as_shape, in_messages
 from .._tf.specs import TensorSpec
 from ._nodes import Tensor, operators
 from ._ops import GRAPHS, Array, integers, invalid, record, tensors_of
-from .constants import convert_to_tensor, holds_tensor, of_array, type_within
+from .constants import convert_to_tensor, holds_tensor, of_array, types_within
 
 _SMALL = 1000  # elements, up to which an array of one value is a constant
 
@@ -96,7 +96,7 @@ def _stack(
 ) -> Tensor:
     if axis == 0 and not holds_tensor(values):
         return of_array(make_array(list(values), dtype), name or "stack")
-    tensors = tensors_of(list(values), dtype or type_within(values))
+    tensors = tensors_of(list(values), dtype or next(types_within(values), None))
     if not tensors:
         raise ValueError("stack() needs at least one tensor")
     return record(joining.PACK, tensors, name or "stack", axis=axis)

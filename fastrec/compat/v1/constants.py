@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -98,7 +98,7 @@ def convert_to_tensor(
         return value
     if isinstance(value, (list, tuple)) and holds_tensor(value):
         parts = list(value)
-        if wanted is not None and type_within(parts) is not wanted:
+        if wanted is not None and next(types_within(parts)) is not wanted:
             parts = _cast_within(parts, wanted)
         packed: Tensor = operators["stack"](parts, wanted, name)
         return packed
@@ -121,16 +121,13 @@ def holds_tensor(value: Sequence[Any]) -> bool:
     )
 
 
-def type_within(values: Any) -> DType | None:
-    """The type of the first tensor in lists of lists."""
+def types_within(values: Any) -> Iterator[DType]:
+    """The types of the tensors in lists of lists."""
     for value in values:
         if isinstance(value, (list, tuple)):
-            found = type_within(value)
-            if found is not None:
-                return found
+            yield from types_within(value)
         elif holds_tensor([value]):
-            return convert_to_tensor(value).dtype
-    return None
+            yield convert_to_tensor(value).dtype
 
 
 def _cast_within(values: Sequence[Any], dtype: DType) -> list[Any]:

@@ -13,6 +13,7 @@ from .._tf.dtypes import DType, bool_
 from .._tf.faces.checks import Checks, summary
 from .._tf.faces.choosing import Choosing
 from .._tf.shape import TensorShape, in_messages
+from .._tf.structure import LEAF, flatten
 from ._composites import COMPOSITES, RaggedTensor, SparseTensor, pieces, ragged_of
 from ._nodes import Operation, Tensor
 from ._ops import GRAPHS, invalid
@@ -240,10 +241,17 @@ def _taken(holds: bool, yes: _Branch, no: _Branch) -> list[Tensor]:
 def _check_alike(yes: _Branch, no: _Branch) -> None:
     if len(yes.tensors) != len(no.tensors):
         raise TypeError("true_fn and false_fn must return the same number of values")
+    if _nesting(yes.result) != _nesting(no.result):
+        raise TypeError("true_fn and false_fn must return values in the same structure")
     if yes.types() != no.types():
         raise TypeError(
             f"Outputs of true_fn and false_fn must have the same type: {yes.types()}, {no.types()}"
         )
+
+
+def _nesting(result: Any) -> Any:
+    structure = flatten(result, lists=True)[0]
+    return LEAF if structure == (LEAF,) else structure
 
 
 def _in_structure(yes: _Branch, outputs: Sequence[Tensor], strict: bool) -> Any:
