@@ -34,6 +34,37 @@ def test_many_errors_take_linear_time() -> None:
     assert found.numpy() == b""
 
 
+def test_characters_of_a_long_text_take_linear_time() -> None:
+    text = DAMAGED * 100_000
+    found, offsets = v2.strings.unicode_split_with_offsets(text, "UTF-8")
+    assert len(found) == len(offsets) == 600_000
+    wrong = "\ufffd".encode()
+    each = [b"a", b"\xc3\xa9", wrong, b"\xf0\x9f\x98\x80", b"z", wrong]
+    assert found.numpy()[:12].tolist() == each * 2
+    assert offsets.numpy()[-6:].tolist() == [len(text) - 11 + at for at in (0, 1, 3, 4, 8, 9)]
+    utf16 = v2.strings.unicode_split(b"\0a\xd8\x3d\xde\0\xd8", "UTF-16-BE", replacement_char=65)
+    assert utf16.numpy().tolist() == [b"\0a", b"\xd8\x3d\xde\0", b"\0A"]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "rewrite", "expected"),
+    [
+        ("[.?\xbf]", r" \0 ", ["a . b ? ", " \xbf qu\xe9", "x\\y", ""]),
+        ("[.?]", r"\\\0\0", ["a\\..b\\??", "\xbfqu\xe9", "x\\y", ""]),
+        ("[\xbfx]", r"\\", ["a.b?", "\\qu\xe9", "\\\\y", ""]),
+        ("(a)|(b)", r"<\1-\2>", ["<a->.<-b>?", "\xbfqu\xe9", "x\\y", ""]),
+        (r"\b", "|", ["|a|.|b|?", "\xbf|qu|\xe9", "|x|\\|y|", ""]),
+    ],
+)
+def test_what_matches_is_put_into_its_place(
+    pattern: str, rewrite: str, expected: list[str]
+) -> None:
+    for texts in ("a.b?", "\xbfqu\xe9", "x\\y", ""), ("a.b?",), ("x\\y",):
+        found = v2.strings.regex_replace(texts, pattern, rewrite).numpy().tolist()
+        places = ["a.b?", "\xbfqu\xe9", "x\\y", ""]
+        assert found == [expected[places.index(text)].encode() for text in texts]
+
+
 def test_characters_of_elements() -> None:
     texts = v2.data.Dataset.from_tensor_slices(["ab\xe9", "", "x"])
 

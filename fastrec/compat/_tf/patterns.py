@@ -186,15 +186,38 @@ class Pattern:
             return list(texts)
         if self._bytes is None or not b"".join(texts).isascii():
             spelled = [text.decode("utf-8", "surrogateescape") for text in texts]
-            found = ["".join(_changed(self._text, text, made[1], everywhere)) for text in spelled]
+            found = self._changed(self._text, spelled, made[1], everywhere)
             return [text.encode("utf-8", "surrogateescape") for text in found]
+        return self._changed(self._bytes, texts, made[0], everywhere)
+
+    def _changed(
+        self, compiled: re.Pattern[Any], texts: Sequence[Any], parts: Any, everywhere: bool
+    ) -> list[Any]:
         # Nothing but an edge of a word matches nothing in a text, and not in an empty one.
-        edges = re.search(rb"\\[bB]", self._bytes.pattern)
-        if edges or self._bytes.fullmatch(b"") or any(isinstance(part, int) for part in made[0]):
-            return [b"".join(_changed(self._bytes, text, made[0], everywhere)) for text in texts]
-        literal = b"".join(made[0]).replace(b"\\", b"\\\\")
-        change, most = self._bytes.sub, 0 if everywhere else 1
-        return [change(literal, text, most) for text in texts]
+        empty = compiled.pattern[:0]
+        if re.search(r"\\[bB]", self._known) or compiled.fullmatch(empty):
+            return [empty.join(_changed(compiled, text, parts, everywhere)) for text in texts]
+        change, instead, most = compiled.sub, _instead(parts, empty), 0 if everywhere else 1
+        return [change(instead, text, most) for text in texts]
+
+
+def _instead(parts: Sequence[Any], empty: Any) -> Any:
+    """What ``re.sub`` takes to put `parts` in the place of a match."""
+    numbers = {part for part in parts if isinstance(part, int)}
+    if not numbers:
+        slash = "\\" if isinstance(empty, str) else b"\\"
+        return empty.join(parts).replace(slash, slash * 2)
+    if numbers != {0}:
+        return lambda match: empty.join(
+            [match[part] or empty if isinstance(part, int) else part for part in parts]
+        )
+    around = [empty]  # what is before, between and after the whole match
+    for part in parts:
+        if part == 0:
+            around.append(empty)
+        else:
+            around[-1] += part
+    return lambda match: match[0].join(around)
 
 
 def _changed(compiled: re.Pattern[Any], text: Any, parts: Any, everywhere: bool) -> list[Any]:

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..errors import InvalidArgumentError
 
-__all__ = ["MALFORMED", "Errors", "decoded", "encoded"]
+__all__ = ["MALFORMED", "Errors", "characters", "decoded", "encoded"]
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -113,6 +113,17 @@ def decoded(
     return points[~wrong], None if offsets is None else offsets[~wrong]
 
 
+def _text(points: Array, errors: Errors) -> str:
+    wrong = (points < 0) | (points > _LARGEST) | ((points >= 0xD800) & (points <= 0xDFFF))
+    if wrong.any():
+        if errors.policy == "strict":
+            text = "Code point is out of range for Unicode, or is a surrogate."
+            raise InvalidArgumentError(None, None, text)
+        ignored = errors.policy == "ignore"
+        points = points[~wrong] if ignored else np.where(wrong, errors.replacement, points)
+    return points.astype("<u4").tobytes().decode("utf-32-le", "replace")
+
+
 def encoded(points: Array, encoding: str, errors: Errors) -> bytes:
     """Code points as a string.
 
@@ -121,12 +132,20 @@ def encoded(points: Array, encoding: str, errors: Errors) -> bytes:
     InvalidArgumentError
         For a surrogate, or what is out of range, if errors are ``"strict"``.
     """
-    wrong = (points < 0) | (points > _LARGEST) | ((points >= 0xD800) & (points <= 0xDFFF))
-    if wrong.any():
-        if errors.policy == "strict":
-            text = "Code point is out of range for Unicode, or is a surrogate."
-            raise InvalidArgumentError(None, None, text)
-        ignored = errors.policy == "ignore"
-        points = points[~wrong] if ignored else np.where(wrong, errors.replacement, points)
-    text = points.astype("<u4").tobytes().decode("utf-32-le", "replace")
-    return text.encode(encoding.lower(), "replace")
+    return _text(points, errors).encode(encoding.lower(), "replace")
+
+
+def characters(
+    data: bytes, encoding: str, errors: Errors, wants_offsets: bool = False
+) -> tuple[list[bytes], Array | None]:
+    """The characters of a string, each as a string, and where in it each begins.
+
+    Raises
+    ------
+    InvalidArgumentError
+        As `decoded` does.
+    """
+    points, offsets = decoded(data, encoding, errors, wants_offsets)
+    text, codec = _text(points, Errors("replace", errors.replacement, False)), encoding.lower()
+    known = {each: each.encode(codec, "replace") for each in set(text)}  # few, of a long text
+    return [known[each] for each in text], offsets

@@ -73,10 +73,7 @@ def _points(text: bytes, *, encoding: str, errors: Errors, wants_offsets: bool) 
 
 
 def _characters(text: bytes, *, encoding: str, errors: Errors, wants_offsets: bool) -> Any:
-    points, offsets = unicode.decoded(text, encoding, errors, wants_offsets)
-    plain = Errors("replace", errors.replacement, False)
-    whole = [unicode.encoded(points[i : i + 1], encoding, plain) for i in range(len(points))]
-    return whole, offsets
+    return unicode.characters(text, encoding, errors, wants_offsets)
 
 
 DECODE = in_parts("UnicodeDecode", _points, [int32])
