@@ -15,6 +15,7 @@ from fastrec.compat._tf.dtypes import as_dtype
 from fastrec.compat._tf.kernels.philox import Philox
 from fastrec.compat._tf.ops import Block, draws
 
+SAMPLERS = ["log_uniform_candidate_sampler", "uniform_candidate_sampler"]
 SHAPES = [(), (3,), (5, 2), (0,), (70, 7)]
 OF_A_SHAPE = {
     "uniform": (draws.UNIFORM, ("float16", "float32", "float64")),
@@ -268,3 +269,52 @@ def test_a_function_counts_its_seeds_for_itself() -> None:
         assert first == one == other != second
     assert draw.__doc__ == "Add a number."
     assert draw(0.0) != draw(0.0)
+
+
+@pytest.mark.parametrize("name", SAMPLERS)
+def test_candidates_are_as_many_as_wanted_and_below_their_bound(name: str) -> None:
+    tf2.random.set_seed(1)
+    found = getattr(tf2.random, name)([[0, 9]], 2, 10, True, 10, seed=2)
+    assert sorted(found.sampled_candidates.numpy().tolist()) == list(range(10))
+    assert found.true_expected_count.shape == (1, 2)
+    np.testing.assert_array_equal(
+        found.true_expected_count.numpy()[0],
+        [
+            found.sampled_expected_count.numpy()[found.sampled_candidates == each][0]
+            for each in (0, 9)
+        ],
+    )
+    same = getattr(tf2.random, name)([[0]], 1, 3, False, 1, seed=2)
+    assert same.sampled_candidates.numpy().tolist() == [0, 0, 0]
+    assert same.sampled_expected_count.numpy().tolist() == [3.0, 3.0, 3.0]
+
+
+@pytest.mark.parametrize("name", SAMPLERS)
+def test_a_graph_draws_the_candidates_of_a_data_set(name: str) -> None:
+    with tf1.Graph().as_default(), tf1.Session() as session:
+        tf1.set_random_seed(5)
+        drawn = getattr(tf1.nn, name)(tf1.constant([[3]], "int64"), 1, 5, True, 50, seed=7)
+        assert [each.shape.as_list() for each in drawn] == [[5], [1, 1], [5]]
+        graph = [session.run(drawn) for _ in range(4)]
+    tf2.random.set_seed(5)
+    data = tf2.data.Dataset.range(4).map(
+        lambda _: tuple(getattr(tf2.random, name)([[3]], 1, 5, True, 50, seed=7))
+    )
+    for one, other in zip(graph, data.as_numpy_iterator(), strict=True):
+        for part, same in zip(one, other, strict=True):
+            np.testing.assert_array_equal(part, same)
+
+
+@pytest.mark.parametrize("name", SAMPLERS)
+def test_candidates_that_cannot_be_drawn_are_refused(name: str) -> None:
+    draw = getattr(tf2.random, name)
+    for true, columns, count, message in (
+        ([[1]], 1, 4, "range is too small"),
+        ([1], 1, 2, "must be a matrix"),
+        ([[1, 2]], 1, 2, "must have num_true columns, expected: 2 was: 1"),
+        ([[0], [3]], 1, 2, r"out of range \[0, 3\), received 3"),
+    ):
+        with pytest.raises(tf2.errors.InvalidArgumentError, match=message):
+            draw(true, columns, count, True, 3)
+    with pytest.raises(ValueError, match="at least 1"):
+        draw([[1]], 1, 0, True, 3)

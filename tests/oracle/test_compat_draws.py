@@ -84,6 +84,38 @@ def test_numbers_of_gamma_distributions_are_those_of_tensorflow(tf: Any) -> None
     assert gammas(tf) == gammas(ours2)
 
 
+def candidates(tf: Any, name: str, unique: bool, count: int, span: int) -> list[Any]:
+    tf.random.set_seed(5)
+
+    def drawn(true: Any) -> Any:
+        return tuple(getattr(tf.random, name)(true, 2, count, unique, span, seed=42))
+
+    true = np.arange(20).reshape(5, 2, 2) % span
+    found = [drawn(true[0]) for _ in range(3)]
+    found += tf.data.Dataset.from_tensor_slices(true).map(drawn)
+    return [[part.numpy() for part in each] for each in found]
+
+
+@pytest.mark.parametrize("unique", [True, False])
+@pytest.mark.parametrize(
+    ("count", "span"), [(1, 1), (4, 18), (10, 10), (64, 4096), (3, 2**40 + 3), (200, 201)]
+)
+@pytest.mark.parametrize("name", ["log_uniform_candidate_sampler", "uniform_candidate_sampler"])
+def test_candidates_are_those_of_tensorflow(
+    tf: Any, name: str, count: int, span: int, unique: bool
+) -> None:
+    for theirs, mine in zip(
+        candidates(tf, name, unique, count, span),
+        candidates(ours2, name, unique, count, span),
+        strict=True,
+    ):
+        np.testing.assert_array_equal(mine[0], theirs[0])
+        for expected, found in zip(theirs[1:], mine[1:], strict=True):
+            # A function of C that rounds another way than NumPy's takes part.
+            np.testing.assert_allclose(found, expected, rtol=3e-7)
+            assert found.dtype == expected.dtype
+
+
 def functions_that_draw(tf: Any) -> list[Any]:
     tf.random.set_seed(5)
 

@@ -51,18 +51,21 @@ def _nn() -> dict[str, Any]:
     return {
         **functions_of(math_ops.activations, math_ops.pixels),
         "l2_normalize": reductions.l2_normalize,
+        "log_uniform_candidate_sampler": random_ops.draws.log_uniform_candidate_sampler,
         "moments": moments,
         "sigmoid": math.sigmoid,
         "tanh": math.tanh,
         "top_k": math_ops.ordering.top_k,
+        "uniform_candidate_sampler": random_ops.draws.uniform_candidate_sampler,
     }
 
 
 def _random() -> dict[str, Any]:
     draws = random_ops.draws
     names = """
-        categorical fold_in gamma normal shuffle split stateless_categorical stateless_normal
-        stateless_shuffle stateless_truncated_normal stateless_uniform truncated_normal uniform
+        categorical fold_in gamma log_uniform_candidate_sampler normal shuffle split
+        stateless_categorical stateless_normal stateless_shuffle stateless_truncated_normal
+        stateless_uniform truncated_normal uniform uniform_candidate_sampler
     """
     return {
         **{name: getattr(draws, name) for name in names.split()},

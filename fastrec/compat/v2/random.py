@@ -48,6 +48,7 @@ __all__ = [
     "stateless_uniform",
     "truncated_normal",
     "uniform",
+    "uniform_candidate_sampler",
 ]
 
 
@@ -113,6 +114,7 @@ image_functions = functions(EAGER, draws)
 categorical = draws.categorical
 fold_in = draws.fold_in
 gamma = draws.gamma
+log_uniform_candidate_sampler = draws.log_uniform_candidate_sampler
 normal = draws.normal
 shuffle = draws.shuffle
 split = draws.split
@@ -123,6 +125,7 @@ stateless_truncated_normal = draws.stateless_truncated_normal
 stateless_uniform = draws.stateless_uniform
 truncated_normal = draws.truncated_normal
 uniform = draws.uniform
+uniform_candidate_sampler = draws.uniform_candidate_sampler
 
 
 class Generator:

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..dtypes import DType, as_dtype, float32
 from ..ops import arithmetic as rows
-from ..ops import draws
+from ..ops import candidates, draws
 from ..ops.boxes import DISTORTED_BOX, options
 from ..ops.filling import FILLED_LIKE
 from ..ops.joining import PACK
@@ -19,6 +19,9 @@ from . import Faces, Version
 
 __all__ = ["Draws"]
 
+Candidates = namedtuple(
+    "Candidates", ["sampled_candidates", "true_expected_count", "sampled_expected_count"]
+)
 DistortedBox = namedtuple("DistortedBox", ["begin", "size", "bboxes"])
 
 _DRAWN = ("float16", "bfloat16", "float32", "float64", "int32", "int64")
@@ -36,6 +39,30 @@ def _accepted(dtype: DType, names: Sequence[str]) -> None:
 def _is_plain(low: Any, high: Any) -> bool:
     """Whether numbers are those of 0 to 1."""
     return type(low) is int and type(high) is int and (low, high) == (0, 1)
+
+
+def _sampler(op: draws.Drawing) -> Callable[..., Candidates]:
+    """A function that draws classes below a bound."""
+
+    def sampler(
+        self: Draws,
+        true_classes: Any,
+        num_true: int,
+        num_sampled: int,
+        unique: bool,
+        range_max: int,
+        seed: int | None = None,
+        name: str | None = None,
+    ) -> Candidates:
+        """Classes below `range_max`, and how often each, and each true one, is expected."""
+        for each in (num_true, num_sampled, range_max):
+            if each < 1:
+                raise ValueError(f"{op.name}: numbers must be at least 1, got {each}")
+        how = {"num_true": num_true, "count": num_sampled, "unique": unique, "span": range_max}
+        true = self._tensor(true_classes, "int64")
+        return Candidates(*self.of_seed(seed)(op, [true], name=name, **how))
+
+    return sampler
 
 
 class Draws(Faces):
@@ -294,6 +321,9 @@ class Draws(Faces):
         found = self._draw(draws.GAMMA, [self._sizes(shape), alphas], seed)
         least = self._tensor(np.finfo(element.numpy).tiny, element)
         return self._apply(rows.MAXIMUM, [least, self._apply(rows.DIV, [found, rate])], name)
+
+    log_uniform_candidate_sampler = _sampler(candidates.LOG_UNIFORM)
+    uniform_candidate_sampler = _sampler(candidates.UNIFORM)
 
     # Parts of images.
 
