@@ -116,3 +116,51 @@ def test_filters_are_run_in_a_session() -> None:
         node = v1.nn.depthwise_conv2d(images, ones, [1, 1, 1, 1], "VALID", rate=[1, 1])
         assert node.shape.as_list() == [2, 5, 6, 3]
         np.testing.assert_array_equal(session.run(node), by_definition(IMAGES, ones))
+
+
+def test_the_largest_of_windows() -> None:
+    images = IMAGES.astype(np.float32)
+    windows = np.lib.stride_tricks.sliding_window_view(images, (3, 2), (1, 2))
+    found = v2.nn.max_pool2d(images, (3, 2), 1, "VALID").numpy()
+    np.testing.assert_array_equal(found, windows.max((-2, -1)))
+    around = np.pad(images, ((0, 0), (1, 1), (1, 1), (0, 0)), constant_values=-1)
+    windows = np.lib.stride_tricks.sliding_window_view(around, (3, 3), (1, 2)).max((-2, -1))
+    whole = v2.nn.max_pool(images, 3, 1, "SAME").numpy()
+    np.testing.assert_array_equal(whole, windows)
+    sides = [[0, 0], [1, 1], [1, 1], [0, 0]]
+    found = v2.nn.max_pool(images, [1, 3, 3, 1], [1, 2, 2, 1], sides).numpy()
+    np.testing.assert_array_equal(found, windows[:, ::2, ::2])
+    with v1.Graph().as_default(), v1.Session() as session:
+        node = v1.nn.max_pool(v1.constant(images), [1, 3, 3, 1], [1, 1, 1, 1], "SAME")
+        assert node.shape.as_list() == list(whole.shape)
+        np.testing.assert_array_equal(session.run(node), whole)
+
+
+def test_what_is_no_number_is_never_the_largest() -> None:
+    least = np.finfo(np.float32).min
+    row = np.array([np.nan, np.nan, np.nan, 2, -np.inf, -np.inf, -np.inf], np.float32)
+    found = v2.nn.max_pool2d(row.reshape(1, 1, 7, 1), (1, 3), 1, "SAME").numpy().reshape(-1)
+    assert found.tolist() == [least, least, 2, 2, 2, least, least]
+
+
+def test_windows_that_do_not_fit_are_refused() -> None:
+    images = IMAGES.astype(np.float32)
+    for given, size, padding in (
+        (images, 9, "VALID"),
+        (images[0], 2, "VALID"),
+        (images, 1, [[0, 0], [1, 1], [0, 1], [0, 0]]),
+    ):
+        with pytest.raises(v2.errors.InvalidArgumentError):
+            v2.nn.max_pool2d(given, size, 1, padding)
+
+
+def test_masks_of_a_data_set_grow() -> None:
+    masks = IMAGES > 128
+
+    def grown(mask: Any) -> Any:
+        return v2.nn.max_pool2d(v2.cast(mask, v2.float32)[v2.newaxis], 3, 1, "SAME")[0]
+
+    dataset = v2.data.Dataset.from_tensor_slices(masks).map(grown)
+    assert dataset.element_spec.shape.as_list() == list(masks.shape[1:])
+    for mask, found in zip(masks, dataset.batch(2).unbatch(), strict=True):
+        np.testing.assert_array_equal(found, grown(v2.constant(mask)))

@@ -63,8 +63,8 @@ class Late:
             from .. import tensor_messages  # which needs protobuf
 
             return getattr(tensor_messages, name)
-        if name == "depthwise_conv2d" and where == "nn":
-            return self._topic("raw_ops").depthwise_conv2d
+        if where == "nn" and name in ("depthwise_conv2d", "max_pool", "max_pool2d"):
+            return getattr(self._topic("raw_ops"), name)
         if where not in _TOPICS or name.startswith("_"):
             return None
         if (names := _TOPICS[where][2].split()) and name not in names:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Images under projective transforms, and filters of their channels."""
+"""Images under projective transforms, filters of their channels, and maxima around pixels."""
 
 from __future__ import annotations
 
@@ -94,6 +94,28 @@ class Warps(Faces):
         return self._apply(
             rows.DEPTHWISE, [self._version.checked(rows.DEPTHWISE, images), weights], name, **how
         )
+
+    def max_pool(
+        self,
+        input: Any,
+        ksize: Any,
+        strides: Any,
+        padding: Any,
+        data_format: str | None = None,
+        name: str | None = None,
+    ) -> Any:
+        """The largest numbers of windows of images."""
+        if data_format not in (None, "NHWC"):
+            raise NotImplementedError(f"data_format {data_format}: channels are the last dimension")
+        how = {
+            "sizes": _two("ksize", ksize),
+            "strides": _two("strides", strides),
+            "padding": _padding(padding),
+        }
+        images = self._version.checked(rows.MAX_POOL, self._tensor(input))
+        return self._apply(rows.MAX_POOL, [images], name, **how)
+
+    max_pool2d = max_pool
 
 
 def _padding(padding: Any) -> rows.Padding:

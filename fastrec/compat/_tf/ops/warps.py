@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Images under projective transforms, and filters of their channels."""
+"""Images under projective transforms, filters of their channels, and maxima around pixels."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from fastrec import _core
 from ..specs import TensorSpec, TypeSpec
 from . import Array, Op, invalid, known_sizes
 
-__all__ = ["DEPTHWISE", "FILLS", "PROJECTED", "Padding"]
+__all__ = ["DEPTHWISE", "FILLS", "MAX_POOL", "PROJECTED", "Padding"]
 
 Padding = str | tuple[tuple[int, int], ...]  # "SAME", "VALID", or what is put around
 
@@ -71,6 +71,22 @@ def _line(
     return length, before
 
 
+def _lengths(
+    sizes: Sequence[int | None],
+    counts: Sequence[int | None],
+    strides: tuple[int, int],
+    steps: tuple[int, int],
+    padding: Padding,
+) -> list[int | None]:
+    """The height and the width of the result, as far as they are known."""
+    return [
+        None
+        if size is None or count is None
+        else _line(size, count, strides[n], steps[n], padding, n + 1)[0]
+        for n, (size, count) in enumerate(zip(sizes[1:3], counts, strict=False))
+    ]
+
+
 def _filtered(
     images: Array,
     weights: Array,
@@ -105,14 +121,48 @@ def _filtered_spec(
     padding: Padding,
 ) -> list[TypeSpec]:
     sizes, counts = (spec.shape.sizes or [None] * 4 for spec in specs)
-    size = [
-        None
-        if sizes[n + 1] is None or counts[n] is None
-        else _line(sizes[n + 1], counts[n], strides[n], steps[n], padding, n + 1)[0]
-        for n in range(2)
-    ]
+    size = _lengths(sizes, counts, strides, steps, padding)
     outputs = None if None in counts[2:] else counts[2] * counts[3]
     return [TensorSpec([sizes[0], *size, outputs], specs[0].dtype)]
 
 
 DEPTHWISE = Op("DepthwiseConv2dNative", _filtered, _filtered_spec, kinds="f")
+
+
+def _largest(
+    images: Array, *, sizes: tuple[int, int], strides: tuple[int, int], padding: Padding
+) -> Array:
+    if images.ndim != 4:
+        raise invalid(f"tensor_in must be 4-dimensional: {images.ndim}")
+    found, kind = images, images.dtype
+    least = np.finfo(kind).min if kind.kind == "f" else np.iinfo(kind).min
+    for axis in (1, 2):  # the largest of a window is that of its rows' largest
+        count, stride = sizes[axis - 1], strides[axis - 1]
+        if not isinstance(padding, str) and max(padding[axis]) >= count:
+            raise invalid(f"padding {max(padding[axis])} needs to be smaller than the window size")
+        given = np.moveaxis(found, axis, 0)
+        length, before = _line(len(given), count, stride, 1, padding, axis)
+        made = np.full((length, *given.shape[1:]), least, kind)
+        for place in range(count):
+            skipped = max(0, -((place - before) // stride))  # windows with zeros in this place
+            rows = given[skipped * stride + place - before :: stride][: max(0, length - skipped)]
+            part = made[skipped : skipped + len(rows)]
+            np.fmax(part, rows, out=part)  # TensorFlow passes over what is no number
+        found = np.moveaxis(made, 0, axis)
+    return np.ascontiguousarray(found)
+
+
+def _largest_spec(
+    specs: Sequence[Any],
+    _raws: Sequence[Any],
+    *,
+    sizes: tuple[int, int],
+    strides: tuple[int, int],
+    padding: Padding,
+) -> list[TypeSpec]:
+    given = specs[0].shape.sizes or [None] * 4
+    lines = _lengths(given, sizes, strides, (1, 1), padding)
+    return [TensorSpec([given[0], *lines, given[3]], specs[0].dtype)]
+
+
+MAX_POOL = Op("MaxPool", _largest, _largest_spec, kinds="uif")
