@@ -11,6 +11,7 @@ import pytest
 
 import fastrec.compat.v2 as tf
 from fastrec.compat._tf.data.mapping import Map
+from fastrec.compat._tf.data.padding import PaddedBatch
 from fastrec.compat._tf.tracing.trace import Trace
 
 RNG = np.random.default_rng(8)
@@ -121,6 +122,44 @@ def test_what_is_made_in_place_waits_for_its_element() -> None:
     for at, (frames, count) in enumerate(compare_batches[0]):
         np.testing.assert_array_equal(frames[0], compare_batches[1][0][0][at], strict=True)
         assert count[0] == compare_batches[1][0][1][at]
+
+
+def scaled(rgb: Any, audio: Any) -> Any:
+    parts = [frames_of(part, width) * 0.5 for part, width in zip((rgb, audio), WIDTHS, strict=True)]
+    joined = tf.concat(parts, 1)[:MOST]
+    return joined, tf.shape(joined)[0]
+
+
+@pytest.mark.parametrize("parallel", [None, 2])
+@pytest.mark.parametrize("shape", [[MOST, None], [MOST, 1128], [MOST + 1, 1130]])
+def test_large_elements_are_filled_up_where_their_batch_is(
+    shape: list[int | None], parallel: int | None
+) -> None:
+    data = tf.data.Dataset.from_tensor_slices(VIDEOS * 2).map(lambda x: (x[0], x[1]))
+    padded = data.map(scaled, parallel).padded_batch(3, (shape, []), (-2.0, 0))
+    node = padded._node
+    assert isinstance(node, PaddedBatch)
+    assert isinstance(node._source, Map)
+    assert node._source.trace.is_large
+    for _ in range(2):
+        rows = [row for batch, _ in padded.as_numpy_iterator() for row in batch]
+        for row, each in zip(rows, VIDEOS * 2, strict=True):
+            wanted = scaled(*map(tf.constant, each))[0].numpy()
+            height, width = wanted.shape
+            np.testing.assert_array_equal(row[:height, :width], wanted)
+            assert row.shape == (shape[0], shape[1] or 1128)
+            assert (row[height:] == -2.0).all()
+            assert (row[:, width:] == -2.0).all()
+
+
+@pytest.mark.parametrize("shape", [[139, None], [200, 1127], [200, 1128, 1]])
+def test_large_elements_that_are_too_large_for_their_batch_are_errors(shape: list[int]) -> None:
+    def whole(rgb: Any, audio: Any) -> Any:
+        return tf.concat([frames_of(rgb, 1000) + 0.0, frames_of(audio, 128) + 0.0], 1)
+
+    data = tf.data.Dataset.from_tensor_slices(VIDEOS).map(lambda x: (x[0], x[1])).map(whole, 2)
+    with pytest.raises((tf.errors.DataLossError, ValueError), match=r"pad to a smaller|compatible"):
+        list(data.padded_batch(4, shape))
 
 
 def test_blocks_of_large_elements_are_as_many_as_a_cache_has_room_for() -> None:

@@ -3,12 +3,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 import fastrec
+from fastrec import _core
 
 from ..columns import batch_of, column_of, rows_of, shape_of
 from ..specs import (
@@ -24,7 +25,7 @@ from ..tracing.trace import Trace
 from .mapping import Map, Parsable
 from .native import parsed_batches, with_fallback
 from .pipeline import UNKNOWN, Node, invalid
-from .rooms import block_of
+from .rooms import Padded, block_of
 from .streams import Block, Blocks, Value, Values, flattened, in_blocks, rechunked, steps, taken
 from .untraced import EagerMap
 
@@ -41,6 +42,7 @@ class Grouped(Node):
         if size < 1:
             raise invalid("Batch size must be greater than zero.")
         self._size, self._drop = size, drop_remainder
+        self._spares: dict[int, _core.Spares] = {}
 
     @property
     def _known_size(self) -> int | None:
@@ -52,9 +54,18 @@ class Grouped(Node):
             total if total < 0 else total // self._size if self._drop else -(-total // self._size)
         )
 
+    @property
+    def _source(self) -> Node:
+        return self.inputs[0]
+
+    @property
+    def _padded(self) -> Mapping[int, Padded]:
+        """What parts are filled up to, by their number, where that is known before."""
+        return {}
+
     def _chunks(self) -> Blocks | None:
         """The elements as columns, where these are not asked for before their batch is."""
-        node = self.inputs[0]
+        node = self._source
         blocks = node.fast_blocks(self._size * max(1, _LEAST // self._size))
         if blocks is not None or not isinstance(node, (Map, EagerMap)):
             return blocks
@@ -64,7 +75,7 @@ class Grouped(Node):
 
     def _placed(self, node: Map) -> Blocks | None:
         """Columns of large elements, which were put there one by one."""
-        stream = node.placed(self._size)
+        stream = node.placed(self._size, self._spares, self._padded)
         if stream is None:
             return None
 

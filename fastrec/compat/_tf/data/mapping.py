@@ -106,6 +106,11 @@ class Map(Node):
         """The same function of the elements of another node."""
         return Map(node, self.trace, self._structure, self.parallel, self._name)
 
+    def of_large(self) -> Map:
+        """The same function, of which it is known that what it makes is large."""
+        trace = self.trace.of_large()
+        return Map(self.inputs[0], trace, self._structure, self.parallel, self._name)
+
     def values(self, fast: bool = True) -> Values:
         parsed = self._parsed() if fast else None
         if parsed is None:
@@ -169,11 +174,14 @@ class Map(Node):
         except OpError as error:
             raise failed(error, self._name) from error.__cause__
 
-    def placed(self, size: int) -> Iterator[Place] | None:
-        """The elements, each in its place of a batch of `size`; None where they are small."""
+    def placed(self, size: int, *room: Any) -> Iterator[Place] | None:
+        """The elements, each in its place of a batch of `size`; None where they are small.
+
+        The other arguments are those of :func:`.rooms.places`.
+        """
         if not lowering() or not self.trace.is_large:
             return None
-        following = places(size)
+        following = places(size, *room)
         if (parts := self._divided(size)) is None:
             parts = map(_whole, self.inputs[0].stream())
 

@@ -3,9 +3,11 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
+import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -17,13 +19,15 @@ from .. import errors as _errors
 from ..columns import flat_values, joined, padded_strings, rows_of, rows_of_shapes, shapes_of
 from ..specs import TensorSpec, TypeSpec
 from ..tensor import as_array
+from ..tracing.trace import LARGE
 from .batching import Grouped
+from .mapping import Map
 from .pipeline import Node
+from .rooms import SPARE, Padded
 from .streams import Block, Value, Values, rechunked
 
 __all__ = ["PaddedBatch"]
 
-_SPARE = 2  # batches whose memory is used again
 _SMALL = 1 << 14  # bytes of an array that is copied once more, to be put in its place natively
 
 
@@ -49,7 +53,8 @@ class PaddedBatch(Grouped):
     ) -> None:
         super().__init__(node, size, drop_remainder)
         self._shapes, self._padding = list(shapes), list(padding)
-        self._spares = [_core.Spares(_SPARE) for _ in self._shapes]
+        for number in range(len(self._shapes)):
+            self._spares[number] = _core.Spares(SPARE)
 
     @property
     def specs(self) -> list[TypeSpec]:
@@ -61,6 +66,27 @@ class PaddedBatch(Grouped):
             rows = None if sizes is None else (self._known_size, *sizes)
             found.append(TensorSpec(rows, spec.dtype))
         return found
+
+    @functools.cached_property
+    def _padded(self) -> dict[int, Padded]:
+        found: dict[int, Padded] = {}
+        options = zip(self.inputs[0].specs, self._shapes, self._padding, strict=True)
+        for number, (spec, wanted, filler) in enumerate(options):
+            sizes = spec.shape.sizes
+            if isinstance(spec, TensorSpec) and sizes is not None and spec.dtype.name != "string":
+                pairs = zip(sizes, sizes if wanted is None else wanted, strict=False)
+                known = [size if d in (None, -1) else int(d) for size, d in pairs]
+                if None not in known and (wanted is None or len(wanted) == len(sizes)):
+                    found[number] = cast("tuple[int, ...]", tuple(known)), filler or 0
+        return found
+
+    @functools.cached_property
+    def _source(self) -> Node:
+        node = self.inputs[0]
+        largest = max((math.prod(sizes) for sizes, _ in self._padded.values()), default=0)
+        if largest < LARGE or not isinstance(node, Map) or node.trace.is_large or not node.pure:
+            return node
+        return node.of_large()
 
     def values(self, fast: bool = True) -> Values:
         blocks = self._chunks() if fast else None
@@ -75,7 +101,7 @@ class PaddedBatch(Grouped):
         return self._filled(list(zip(*chunk, strict=True)))
 
     def _filled(self, columns: Sequence[Any]) -> Value:
-        options = zip(columns, self._shapes, self._padding, self._spares, strict=True)
+        options = zip(columns, self._shapes, self._padding, self._spares.values(), strict=True)
         return tuple(itertools.starmap(_padded, options))
 
 

@@ -2,14 +2,15 @@
 """Memory of batches, into which threads put large elements as soon as they are made.
 
 So no element is copied when it is in no cache any more, and the memory of a batch that is gone
-becomes that of the next.
+becomes that of the next. Elements that differ in size are filled up there.
 """
 
 from __future__ import annotations
 
 import math
+import operator
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,13 +20,14 @@ from fastrec import _core
 from ..columns import column_of
 from .streams import Block, Value
 
-__all__ = ["Place", "Row", "block_of", "places"]
+__all__ = ["SPARE", "Padded", "Place", "Row", "block_of", "places"]
 
+SPARE = 2  # batches whose memory is used again
 _WORTH = 1 << 14  # bytes
-_SPARE = 2  # batches
 _OBJECT = np.dtype(object)
 
 Place = tuple["Row", Value]  # where an element was put, and its parts
+Padded = tuple[tuple[int, ...], Any]  # the shape that a part is filled up to, and with what
 
 
 class Room:
@@ -37,10 +39,14 @@ class Room:
         Elements of the batch.
     spares : dict
         Memory of earlier batches, by the number of a part.
+    padded : dict
+        What parts are filled up to, by their number; others are of one shape.
     """
 
-    def __init__(self, size: int, spares: dict[int, _core.Spares]) -> None:
-        self._size, self._spares = size, spares
+    def __init__(
+        self, size: int, spares: dict[int, _core.Spares], padded: Mapping[int, Padded]
+    ) -> None:
+        self._size, self._spares, self.padded = size, spares, padded
         self._lock = threading.Lock()
         self._arrays: dict[int, Any] = {}
 
@@ -57,7 +63,7 @@ class Room:
     def _made(self, number: int, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
         if dtype == _OBJECT or math.prod(shape) * dtype.itemsize < _WORTH:
             return None
-        spares = self._spares.setdefault(number, _core.Spares(_SPARE))
+        spares = self._spares.setdefault(number, _core.Spares(SPARE))
         return _core.empty((self._size, *shape), dtype, spares)
 
     def columns(self, values: Sequence[Value]) -> list[Any]:
@@ -83,11 +89,20 @@ class Row:
         self._given: dict[int, Any] = {}
 
     def part(self, number: int, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
-        """The memory of a part; None if it has none there."""
-        array = self.room.array(number, shape, dtype)
-        if array is not None:
-            array = self._given[number] = array[self.at]
-        return array
+        """The memory of a part, all in one; None if it has none there."""
+        place = self._given[number] = self._place(number, shape, dtype)
+        return place if place is not None and place.flags.c_contiguous else None
+
+    def _place(self, number: int, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
+        sizes, filler = self.room.padded.get(number, (shape, 0))
+        fits = len(shape) == len(sizes) and all(map(operator.le, shape, sizes))
+        array = self.room.array(number, sizes if fits else shape, dtype)
+        place = None if array is None else array[self.at]
+        if place is not None and shape != sizes:
+            for size in shape:
+                place[size:] = filler
+                place = np.moveaxis(place[:size], 0, -1)
+        return place
 
     def put(self, parts: Value) -> Value:
         """Put an element there; its parts, of which those that fit are there now."""
@@ -97,18 +112,19 @@ class Row:
             shape, dtype = (part.shape, part.dtype) if is_array else ((), _OBJECT)
             to = self._given.get(number)
             if to is None or part is not to:
-                to = self.part(number, shape, dtype)
+                to = self._place(number, shape, dtype)
                 if to is not None:
                     to[...] = part
             placed.append(part if to is None else to)
         return tuple(placed)
 
 
-def places(size: int) -> Iterator[Row]:
-    """A place for each of a stream of elements, in batches of `size`."""
-    spares: dict[int, _core.Spares] = {}
+def places(
+    size: int, spares: dict[int, _core.Spares], padded: Mapping[int, Padded]
+) -> Iterator[Row]:
+    """A place for each of a stream of elements, in batches of `size`; see :class:`Room`."""
     while True:
-        room = Room(size, spares)
+        room = Room(size, spares, padded)
         for at in range(size):
             yield Row(room, at)
 

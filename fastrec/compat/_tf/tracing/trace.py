@@ -22,10 +22,10 @@ from .needs import live, needed_of, with_last_uses
 from .recording import Node, Recording, raw_of, reference, spec_of
 from .running import as_column, blocks_of, columns_of, run_node
 
-__all__ = ["Into", "Trace", "sketched", "traced"]
+__all__ = ["LARGE", "Into", "Trace", "sketched", "traced"]
 
 _LARGE_PIXELS = 1 << 14
-_LARGE = 1 << 16  # numbers
+LARGE = 1 << 16  # numbers
 _PARTS = {"CentralCrop", "CropToBoundingBox", "RandomCrop", "Slice", "StridedSlice"}  # of images
 _MOST_QUESTIONS = 64  # of which all are answered alike; more are those of a loop
 
@@ -100,6 +100,13 @@ class Trace:
         found = copy.copy(self)
         found.nodes, found.given, found.outputs = list(nodes), list(given), list(outputs)
         found.specs = [self._specs[ref] if is_slot else spec_of(ref) for is_slot, ref in outputs]
+        found._fuse()
+        return found
+
+    def of_large(self) -> Trace:
+        """The same, where it is known from elsewhere that elements are large."""
+        found = copy.copy(self)
+        found.is_large, found.may_be_small = True, False
         found._fuse()
         return found
 
@@ -386,7 +393,7 @@ class Trace:
 
 def _is_large(spec: TypeSpec) -> bool:
     count = None if spec.dtype.name == "string" else spec.shape.num_elements()
-    return _is_image(spec) or (count is not None and count >= _LARGE)
+    return _is_image(spec) or (count is not None and count >= LARGE)
 
 
 def _is_image(spec: TypeSpec) -> bool:
