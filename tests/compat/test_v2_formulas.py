@@ -11,6 +11,7 @@ import pytest
 
 import fastrec.compat.v2 as tf
 from fastrec.compat._tf.data.mapping import Map
+from fastrec.compat._tf.tracing.formulas import _Formula
 
 RNG = np.random.default_rng(4)
 ROWS = RNG.standard_normal((6, 8, 9, 3)).astype(np.float32)
@@ -125,3 +126,26 @@ def test_long_formulas_are_run_in_parts() -> None:
     assert isinstance(made._node, Map)
     assert 10 < len(made._node.trace._columns) < 40
     compare(lambda: rows(8, 9, 3).map(function))
+
+
+@pytest.mark.parametrize("width", [1, 7])
+def test_arrays_that_differ_in_size_are_one_pass(
+    width: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counts = np.array([5, 1, 31, 2], np.int32)
+
+    def scaled(count: Any) -> Any:
+        x = tf.reshape(tf.cast(tf.range(count * width), tf.float32), [-1, width])
+        return x * (4.0 / 255.0) - 2.0, x < 9.0, x * tf.linspace(0.0, 1.0, width) + 1.0
+
+    apart: list[Any] = []  # what is run as one operation after the other
+    wanted = [[part.numpy() for part in scaled(tf.constant(count))] for count in counts]
+    with monkeypatch.context() as patch:
+        patch.setattr(_Formula, "_apart", lambda *given: apart.append(given))
+        blocks = tf.data.Dataset.from_tensor_slices(counts).map(scaled)._node.blocks(4)
+        assert blocks is not None
+        ((_, columns),) = blocks
+    assert not apart
+    for column, parts in zip(columns, zip(*wanted, strict=True), strict=True):
+        for row, part in zip(column, parts, strict=True):
+            np.testing.assert_array_equal(row, part, strict=True)

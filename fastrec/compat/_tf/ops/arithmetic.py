@@ -91,8 +91,11 @@ def aligned(blocks: Sequence[Block]) -> list[Array] | None:
     ]
 
 
-def _of_rows(kernel: Callable[..., Any], blocks: Sequence[Block], attributes: Any) -> Any:
-    """The same of arrays of differing shape, and what all elements have."""
+def of_rows(function: Callable[[list[Any]], Any], blocks: Sequence[Block]) -> Any:
+    """What a function gives, element by element, of arrays of differing shape and of numbers.
+
+    Its results are columns of arrays of these shapes; None where that cannot be.
+    """
     rows = [b.value for b in blocks if b.many]
     if not are_alike(rows):
         return None
@@ -102,10 +105,11 @@ def _of_rows(kernel: Callable[..., Any], blocks: Sequence[Block], attributes: An
     if inner is None or most > len(inner):
         return None
     values = [flat_values(b.value).reshape(-1, *inner) if b.many else b.value for b in blocks]
-    found = kernel(*values, **attributes)
-    if found.shape != values[[b.many for b in blocks].index(True)].shape:
+    found = function(values)
+    shape = values[[b.many for b in blocks].index(True)].shape
+    if found is None or any(each.shape != shape for each in found):
         return None  # what was brought together is larger
-    return refilled(first, found.reshape(-1))
+    return tuple([refilled(first, each.reshape(-1)) for each in found])
 
 
 def elementwise(
@@ -120,7 +124,7 @@ def elementwise(
         arrays = aligned(blocks)
         if arrays is not None:
             return kernel(*arrays, **attributes)
-        return _of_rows(kernel, blocks, attributes)
+        return of_rows(lambda values: (kernel(*values, **attributes),), blocks)
 
     return Op(name, kernel, infer, block, kinds=kinds)
 
@@ -337,18 +341,18 @@ def float_function(name: str, function: Callable[[Array], Any]) -> Op:
     """A function of floats; those of single precision have TensorFlow's bits."""
     native = name.lower()
 
-    def of_rows(x: Array, row: int) -> Array:
+    def in_rows(x: Array, row: int) -> Array:
         if x.dtype == np.float32:
             return _core.elementwise(native, x, row)
         return np.asarray(function(x), x.dtype)
 
     def block(_: int, x: Block) -> Any:
         if isinstance(x.value, np.ndarray):
-            return of_rows(x.value, math.prod(x.value.shape[x.many :]))
-        return _of_rows(kernel, [x], {})
+            return in_rows(x.value, math.prod(x.value.shape[x.many :]))
+        return of_rows(lambda values: (kernel(*values),), [x])
 
     def kernel(x: Any) -> Array:
-        return of_rows(as_array(x), 0)
+        return in_rows(as_array(x), 0)
 
     return Op(name, kernel, same_spec, block, kinds="fc")
 

@@ -19,7 +19,7 @@ from fastrec import _core
 
 from ..kernels.pieces import Calculated, whole
 from ..ops import Block, Op
-from ..ops.arithmetic import aligned
+from ..ops.arithmetic import aligned, of_rows
 from ..specs import TypeSpec
 from .recording import Node
 from .running import columns_of
@@ -157,7 +157,7 @@ class _Formula:
 
     def _block(self, count: int, *blocks: Block) -> Any:
         arrays = aligned(blocks)
-        found = None if arrays is None else self._formula(arrays)
+        found = of_rows(self._formula, blocks) if arrays is None else self._formula(arrays)
         if found is None:
             return self._apart(blocks, lambda node, given: columns_of(node, count, given)[0])
         return found
