@@ -162,6 +162,20 @@ def test_large_elements_that_are_too_large_for_their_batch_are_errors(shape: lis
         list(data.padded_batch(4, shape))
 
 
+def test_arrays_of_unknown_size_that_become_large_are_made_one_by_one() -> None:
+    def padded(rgb: Any, audio: Any) -> Any:
+        joined = tf.concat([frames_of(rgb, 1000), frames_of(audio, 128)], 1)[:MOST] / 255.0
+        whole = tf.pad(joined, [[0, MOST - tf.shape(joined)[0]], [0, 0]])
+        whole.set_shape([MOST, 1128])
+        return whole
+
+    data = tf.data.Dataset.from_tensor_slices(VIDEOS).map(lambda x: (x[0], x[1]))
+    node = data.map(padded)._node
+    assert isinstance(node, Map)
+    assert {each.op.name for each in node.trace._early} == {"DecodeRaw", "Reshape"}
+    compare(padded)
+
+
 def test_blocks_of_large_elements_are_as_many_as_a_cache_has_room_for() -> None:
     def wide(count: Any) -> Any:
         return tf.ones([count, 40000]) * 2.0 + tf.cast(count, tf.float32)

@@ -226,6 +226,9 @@ class Trace:
         Returns the rest, with all that makes the slots in `joint`.
         """
         ready = set(self.given)
+        joint = joint.union(
+            *[node.slots for node in _leading_to_large(nodes, specs) if not node.op.cheap]
+        )
         for node in nodes:
             needs = {slot for is_slot, slot in node.inputs if is_slot}
             small = not any(map(_is_large, [*node.specs, *(specs[slot] for slot in needs)]))
@@ -394,6 +397,21 @@ class Trace:
 def _is_large(spec: TypeSpec) -> bool:
     count = None if spec.dtype.name == "string" else spec.shape.num_elements()
     return _is_image(spec) or (count is not None and count >= LARGE)
+
+
+def _leading_to_large(nodes: Sequence[Node], specs: Sequence[TypeSpec]) -> list[Node]:
+    """What makes numbers, how many is not known, of which something large is made."""
+    found: list[Node] = []
+    leading: set[int] = set()
+    unclear = [spec.dtype.name != "string" and spec.shape.num_elements() is None for spec in specs]
+    for node in reversed(nodes):
+        leads = not leading.isdisjoint(node.slots)
+        if leads:
+            found.append(node)
+        if leads or any(map(_is_large, node.specs)):
+            taken = [slot for is_slot, slot in node.inputs if is_slot]
+            leading.update(slot for slot in taken if unclear[slot])
+    return found
 
 
 def _is_image(spec: TypeSpec) -> bool:
