@@ -7,7 +7,8 @@ JOBS ?= $(shell getconf _NPROCESSORS_ONLN)
 # What pyproject.toml's [build-system] requires; building without isolation makes re-runs quick.
 BUILD_REQUIRES = 'setuptools>=77' 'Cython>=3.1'
 
-SOURCES := $(wildcard pyproject.toml setup.py pyspark_fastrec.py README.md csrc/*/*.[ch] fastrec/*.p* fastrec/*/*.p* fastrec/*/*/*.py fastrec/viewer/*.[cj]s*)
+SOURCES := $(wildcard pyproject.toml setup.py pyspark_fastrec.py README.md) \
+           $(shell find csrc fastrec -type f ! -name '*.so' ! -name '*.pyc' ! -name _core.c)
 C_SOURCES := $(wildcard csrc/*/*.c)
 C_HEADERS := $(wildcard csrc/*/*.h tests/c/*.h tests/fuzz/*.h)
 C_TESTS := $(patsubst tests/c/%.c,%,$(wildcard tests/c/test_*.c))
