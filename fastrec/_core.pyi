@@ -298,6 +298,9 @@ class Loader:
 def take_strings(
     data: npt.NDArray[np.uint8], offsets: npt.NDArray[np.int64], order: npt.NDArray[np.int64]
 ) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]: ...
+def every_string(
+    data: npt.NDArray[np.uint8], offsets: npt.NDArray[np.int64], first: int, step: int
+) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]: ...
 def cut_strings(
     data: npt.NDArray[np.uint8],
     offsets: npt.NDArray[np.int64],

@@ -24,11 +24,15 @@ typedef struct {
 /* `delimiter` is no quote, line feed or carriage return. */
 void fr_csv_init(fr_csv *csv, uint8_t delimiter, bool quoted);
 
+/* How many bytes end fields, or stand in quotes and would. */
+size_t fr_csv_stops(const fr_csv *csv, const uint8_t *data, size_t size);
+
 /*
  * Adds the fields of the row at `data`, of which `size` bytes are there, and all if it is the
  * `last`. Returns its bytes with those that end it; 0, with nothing added, for a row that is not
- * there wholly or whose quotes do not go together. `fields` has room for as many bytes as the row,
- * and for one more field and row than the bytes that end fields.
+ * there wholly or whose quotes do not go together. `fields` has room for `size` bytes more, which
+ * are changed also behind those of the row, and for one more field and row than the bytes that end
+ * fields.
  */
 size_t fr_csv_row(const fr_csv *csv, const uint8_t *data, size_t size, bool last,
                   fr_csv_fields *fields);

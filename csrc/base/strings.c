@@ -3,11 +3,35 @@
 
 #include <string.h>
 
-bool fr_strings_valid(const int64_t *offsets, size_t count, size_t size) {
-    if (offsets[0] < 0 || (uint64_t)offsets[count] > size) return false;
+enum { SHORT = 16 }; /* bytes that are copied as one, whatever is behind a string */
+
+bool fr_strings_valid(const int64_t *offsets, size_t step, size_t count, size_t size) {
+    bool wrong = false;
+    for (size_t i = 0; i < count; i++) {
+        const int64_t begin = offsets[i * step], end = offsets[i * step + 1];
+        wrong |= (begin < 0) | (begin > end) | ((uint64_t)end > size);
+    }
+    return !wrong;
+}
+
+int64_t fr_strings_every(const int64_t *offsets, size_t step, size_t count, int64_t *begins) {
+    begins[0] = 0;
     for (size_t i = 0; i < count; i++)
-        if (offsets[i] > offsets[i + 1]) return false;
-    return true;
+        begins[i + 1] = begins[i] + offsets[i * step + 1] - offsets[i * step];
+    return begins[count];
+}
+
+void fr_strings_take_every(fr_span data, const int64_t *offsets, size_t step, size_t count,
+                           const int64_t *begins, uint8_t *out) {
+    const size_t whole = (size_t)begins[count];
+    for (size_t i = 0; i < count; i++) {
+        const size_t from = (size_t)offsets[i * step], to = (size_t)begins[i];
+        const size_t size = (size_t)begins[i + 1] - to;
+        if (size <= SHORT && data.size - from >= SHORT && whole - to >= SHORT)
+            memcpy(out + to, data.data + from, SHORT);
+        else if (size)
+            memcpy(out + to, data.data + from, size);
+    }
 }
 
 void fr_strings_take(const uint8_t *data, const int64_t *offsets, const int64_t *order,

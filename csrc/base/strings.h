@@ -7,8 +7,20 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Whether `offsets`, `count` + 1 of them, do not descend and lie within `size` bytes. */
-bool fr_strings_valid(const int64_t *offsets, size_t count, size_t size);
+#include "base/bytes.h"
+
+/* Whether strings 0, `step`, ..., `count` of them, do not descend and lie within `size` bytes. */
+bool fr_strings_valid(const int64_t *offsets, size_t step, size_t count, size_t size);
+
+/*
+ * Where strings 0, `step`, ..., `count` of them, begin once they lie one after the other, into
+ * `begins` of `count` + 1; their size altogether.
+ */
+int64_t fr_strings_every(const int64_t *offsets, size_t step, size_t count, int64_t *begins);
+
+/* Copies these to `out`, which has room for them alone. */
+void fr_strings_take_every(fr_span data, const int64_t *offsets, size_t step, size_t count,
+                           const int64_t *begins, uint8_t *out);
 
 /*
  * Copies strings `order[0..count)`, each less than the number of strings. `begins` are where they

@@ -381,7 +381,13 @@ cdef extern from "base/strings.h" nogil:
         bint skip_empty
         bint skip_nothing
 
-    bint fr_strings_valid(const int64_t *offsets, size_t count, size_t size) noexcept
+    bint fr_strings_valid(
+        const int64_t *offsets, size_t step, size_t count, size_t size) noexcept
+    int64_t fr_strings_every(
+        const int64_t *offsets, size_t step, size_t count, int64_t *begins) noexcept
+    void fr_strings_take_every(
+        fr_span data, const int64_t *offsets, size_t step, size_t count, const int64_t *begins,
+        uint8_t *out) noexcept
     void fr_strings_take(const uint8_t *data, const int64_t *offsets, const int64_t *order,
                          size_t count, const int64_t *begins, uint8_t *out) noexcept
     void fr_strings_cut(const uint8_t *data, const int64_t *offsets, size_t count,
@@ -402,6 +408,7 @@ cdef extern from "base/csv.h" nogil:
         size_t rows
 
     void fr_csv_init(fr_csv *csv, uint8_t delimiter, bint quoted) noexcept
+    size_t fr_csv_stops(const fr_csv *csv, const uint8_t *data, size_t size) noexcept
     size_t fr_csv_row(const fr_csv *csv, const uint8_t *data, size_t size, bint last,
                       fr_csv_fields *fields) noexcept
 

@@ -10,9 +10,42 @@ cdef int check_strings(const uint8_t[::1] data, const int64_t[::1] offsets) exce
     if offsets.shape[0] == 0:
         raise ValueError("offsets must have at least one element, got none")
     if not c.fr_strings_valid(
-            &offsets[0], <size_t>(offsets.shape[0] - 1), <size_t>data.shape[0]):
+            &offsets[0], 1, <size_t>(offsets.shape[0] - 1), <size_t>data.shape[0]):
         raise ValueError("offsets must ascend, and lie within the data")
     return 0
+
+
+cdef Py_ssize_t check_every(
+        const uint8_t[::1] data, const int64_t[::1] offsets, size_t first, size_t step) except -1:
+    """How many strings are `first`, `first` + `step` and so on, which alone are looked at."""
+    if offsets.shape[0] == 0:
+        raise ValueError("offsets must have at least one element, got none")
+    if step < 1:
+        raise ValueError("step must be at least 1, got 0")
+    cdef Py_ssize_t count = len(range(first, offsets.shape[0] - 1, step))
+    if count and not c.fr_strings_valid(
+            &offsets[first], step, <size_t>count, <size_t>data.shape[0]):
+        raise ValueError("offsets must ascend, and lie within the data")
+    return count
+
+
+def every_string(
+        const uint8_t[::1] data, const int64_t[::1] offsets, size_t first, size_t step):
+    """Return strings `first`, `first` + `step` and so on, one after the other, and their begins."""
+    cdef size_t count = <size_t>check_every(data, offsets, first, step)
+    cdef int64_t[::1] places
+    cdef uint8_t[::1] out
+    cdef c.fr_span all
+    begins = np.zeros(count + 1, np.int64)
+    places = begins
+    found = np.empty(
+        c.fr_strings_every(&offsets[first], step, count, &places[0]) if count else 0, np.uint8)
+    if found.size:
+        out = found
+        all.data, all.size = &data[0], <size_t>data.shape[0]
+        with nogil:
+            c.fr_strings_take_every(all, &offsets[first], step, count, &places[0], &out[0])
+    return found, begins
 
 
 def take_strings(const uint8_t[::1] data, const int64_t[::1] offsets, const int64_t[::1] order):
@@ -124,10 +157,10 @@ def cut_csv(
     if delimiter in b'"\n\r':
         raise ValueError("the delimiter must not be a quote or an end of a line")
     c.fr_csv_init(&csv, delimiter, quoted)
-    with nogil:
-        for place in range(offsets[0], offsets[count]):
-            stops += csv.stops[data[place]]
     size = <size_t>(offsets[count] - offsets[0])
+    if size:
+        with nogil:
+            stops = c.fr_csv_stops(&csv, &data[offsets[0]], size)
     parts, begins = np.empty(size, np.uint8), np.empty(stops + count + 1, np.int64)
     splits = np.empty(stops + count + 1, np.int64)
     out, places, numbers = parts, begins, splits
@@ -177,10 +210,7 @@ def read_numbers(
     if dtype not in NUMBER_TYPES:
         dtype = dtype.newbyteorder("=")
     code = NUMBER_TYPES[dtype]
-    check_strings(data, offsets)
-    if step < 1:
-        raise ValueError("step must be at least 1, got 0")
-    count = len(range(first, offsets.shape[0] - 1, step))
+    count = <size_t>check_every(data, offsets, first, step)
     if count == 0 or data.shape[0] == 0:
         return np.zeros(count, dtype), np.arange(count)
     numbers, left = np.empty(count, dtype), np.empty(count, np.int64)

@@ -4,7 +4,7 @@
 
 #include "test.h"
 
-enum { LONGEST = 12, TURNS = 200000, FIELDS = LONGEST + 2 };
+enum { LONGEST = 24, TURNS = 200000, FIELDS = LONGEST + 2 };
 
 typedef struct {
     uint8_t data[FIELDS][LONGEST];
@@ -44,14 +44,18 @@ static row expected(const uint8_t *data, size_t size, bool last, uint8_t delimit
 }
 
 static void check(uint64_t *random) {
-    static const uint8_t bytes[] = {'a', 'b', ',', ',', '"', '"', '\n', '\r'};
+    static const uint8_t few[] = {'a', 'b', ',', ',', '"', '"', '\n', '\r'};
+    static const uint8_t plain[] = {'a', '-', 0x80, 0xac, '+', 0x8a, 0x0b, '#',
+                                    'b', '!', 0xff, 0,    'c', ',',  '"',  '\r'};
+    const bool mixed = test_random(random) % 2;
+    const uint8_t *bytes = mixed ? few : plain;
     const size_t size = 1 + test_random(random) % LONGEST;
     const bool last = test_random(random) % 2, quoted = test_random(random) % 4;
     uint8_t *data = malloc(size), *out = malloc(size);
     size_t stops = 0;
     CHECK(data && out);
     for (size_t i = 0; i < size; i++) {
-        data[i] = bytes[test_random(random) % sizeof bytes];
+        data[i] = bytes[test_random(random) % (mixed ? sizeof few : sizeof plain)];
         stops += data[i] == ',' || data[i] == '\n' || data[i] == '\r';
     }
     int64_t *begins = calloc(stops + 2, sizeof *begins), splits[2] = {0};
@@ -60,6 +64,7 @@ static void check(uint64_t *random) {
     fr_csv_init(&csv, ',', quoted);
     fr_csv_fields fields = {out, begins, splits, 0};
     const row r = expected(data, size, last, ',', quoted);
+    CHECK(fr_csv_stops(&csv, data, size) == stops);
     CHECK(fr_csv_row(&csv, data, size, last, &fields) == r.used);
     CHECK(fields.rows == (r.used > 0));
     for (size_t i = 0; r.used && i < r.count; i++) {

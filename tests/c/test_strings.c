@@ -4,7 +4,7 @@
 
 #include "test.h"
 
-enum { STRINGS = 40, LONGEST = 9, TURNS = 2000 };
+enum { STRINGS = 40, LONGEST = 24, TURNS = 2000 };
 
 /* Blocks of exactly the size that is asked for, so that a byte too far is found. */
 static void *block(size_t size) {
@@ -56,6 +56,25 @@ static void check_take(const uint8_t *data, const int64_t *offsets, size_t count
     free(out);
 }
 
+static void check_every(const uint8_t *data, size_t size, const int64_t *offsets, size_t count,
+                        uint64_t *random) {
+    const size_t first = test_random(random) % count, step = 1 + test_random(random) % 5;
+    const size_t wanted = (count - first + step - 1) / step;
+    int64_t *begins = block((wanted + 1) * sizeof *begins);
+    CHECK(fr_strings_valid(offsets + first, step, wanted, size));
+    const int64_t whole = fr_strings_every(offsets + first, step, wanted, begins);
+    uint8_t *out = block((size_t)whole);
+    fr_strings_take_every((fr_span){data, size}, offsets + first, step, wanted, begins, out);
+    CHECK(begins[0] == 0 && begins[wanted] == whole);
+    for (size_t i = 0; i < wanted; i++) {
+        const int64_t *from = offsets + first + i * step;
+        CHECK(begins[i + 1] - begins[i] == from[1] - from[0]);
+        for (int64_t k = 0; k < from[1] - from[0]; k++)
+            CHECK(out[begins[i] + k] == data[from[0] + k]);
+    }
+    free(out), free(begins);
+}
+
 int main(void) {
     uint64_t random = 7;
     for (int turn = 0; turn < TURNS; turn++) {
@@ -69,12 +88,13 @@ int main(void) {
         fr_cut cut = {.skip_empty = turn & 1, .skip_nothing = turn & 2};
         cut.is_mark[0] = true;
         cut.is_mark[1] = turn & 4;
-        CHECK(fr_strings_valid(offsets, count, (size_t)offsets[count]));
+        CHECK(fr_strings_valid(offsets, 1, count, (size_t)offsets[count]));
         check_cut(data, offsets, count, &cut);
         check_take(data, offsets, count, &random);
-        CHECK(!offsets[count] || !fr_strings_valid(offsets, count, (size_t)offsets[count] - 1));
+        check_every(data, (size_t)offsets[count], offsets, count, &random);
+        CHECK(!offsets[count] || !fr_strings_valid(offsets, 1, count, (size_t)offsets[count] - 1));
         offsets[count / 2] = -1;
-        CHECK(!fr_strings_valid(offsets, count, (size_t)offsets[count]));
+        CHECK(!fr_strings_valid(offsets, 1, count, (size_t)offsets[count]));
         free(data);
     }
     return 0;

@@ -17,6 +17,7 @@ from fastrec.compat._tf.data import csv
 from fastrec.compat._tf.kernels.csv import Field, fields_of, read_lines
 
 ROWS = [b"a,b,c\n", b'"x,""y",,"z\n"\r\n', b",,\n", b'p,"q",r\r', b'"",\xc3\xa4,"\r"\n']
+LONG = b"a text of some words \xc3\xa4 - + # !"
 WRONG = [b'a"b,c,d\n', b'"a"b,c,d\n', b"e,f\n", b"g,h,i,j\n"]
 
 
@@ -57,7 +58,7 @@ def test_lines_are_cut_natively_as_one_by_one(quoted: bool) -> None:
     fields = [Field(np.dtype(object), b""), Field(np.dtype(object), b"none")] * 2
     for turn in range(400):
         lines = [
-            b",".join(draw.choices([b"", b"a", b'"b"', b'"c,""d"', b"NA", b'"\n"'], k=4))
+            b",".join(draw.choices([b"", b"a", LONG, b'"b"', b'"c,""d"', b"NA", b'"\n"'], k=4))
             for _ in range(draw.randrange(1, 5))
         ]
         lines += draw.choices([b'x"y', b"", b"a,b,c,d\n", b"\na,b,c,d", b'"a"b,c,d,e'], k=turn % 2)
@@ -80,6 +81,23 @@ def test_lines_are_cut_natively_as_one_by_one(quoted: bool) -> None:
 def test_rows_that_are_cut_have_a_delimiter_of_their_own() -> None:
     with pytest.raises(ValueError, match="must not be a quote"):
         _core.cut_csv(np.zeros(1, np.uint8), np.array([0, 1]), 10, True, False)
+
+
+def test_every_string_from_one_on_lies_within_the_data() -> None:
+    texts = Bytes.from_list([b"", LONG, b"c", b"d" * 16, b"", b"end"])
+    for first in range(8):
+        for step in (1, 2, 3, 9):
+            found = Bytes(*_core.every_string(texts.data, texts.offsets, first, step))
+            assert list(found) == list(texts)[first::step]
+    offsets = np.array([0, 9, 3, 4, 60])
+    assert list(Bytes(*_core.every_string(texts.data, offsets, 2, 2))) == [LONG[3:4]]
+    for first, step in ((1, 1), (3, 1), (0, 3)):
+        with pytest.raises(ValueError, match="offsets must"):
+            _core.every_string(texts.data, offsets, first, step)
+    with pytest.raises(ValueError, match="step must be at least 1"):
+        _core.every_string(texts.data, texts.offsets, 0, 0)
+    with pytest.raises(ValueError, match="offsets must"):
+        _core.every_string(texts.data, np.array([], np.int64), 0, 1)
 
 
 @pytest.fixture

@@ -153,7 +153,7 @@ def column_of(texts: Bytes, first: int, step: int, field: Field, missing: bytes)
         When one of them is wrong; :func:`value_of` says which.
     """
     if field.dtype.hasobject:
-        found = texts.take(np.arange(first, len(texts), step))
+        found = Bytes(*_core.every_string(texts.data, texts.offsets, first, step))
         return found if not missing and field.default == b"" else _filled(found, field, missing)
     numbers, left = _core.read_numbers(texts.data, texts.offsets, field.dtype, first, step)
     if missing and _spells(missing, field.dtype):
