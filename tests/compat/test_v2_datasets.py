@@ -6,6 +6,7 @@ tests/oracle holds the same programs against TensorFlow.
 
 from __future__ import annotations
 
+import os
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -17,6 +18,7 @@ from v2_programs import PROGRAMS, results, write
 
 import fastrec
 import fastrec.compat.v2 as tf
+from fastrec.compat._tf.data.mapping import Map
 
 
 @pytest.fixture(scope="module")
@@ -111,3 +113,32 @@ def test_threads_that_share_an_iterator_get_every_element_once(make: Any) -> Non
             parts: list[list[Any]] = list(pool.map(list, [iterator] * 6))
         assert sorted(x.numpy() for part in parts for x in part) == [*range(300)]
         assert next(iterator, None) is None
+
+
+def test_map_and_batch_uses_the_requested_number_of_parallel_calls() -> None:
+    ahead = tf.data.experimental.map_and_batch
+    data = tf.data.Dataset.range(9)
+    for given, wanted in (
+        ({}, 4),
+        ({"num_parallel_batches": 3}, 12),
+        ({"num_parallel_calls": 2}, 2),
+    ):
+        node = data.apply(ahead(lambda x: x + 1, 4, **given))._node.inputs[0]
+        assert isinstance(node, Map)
+        assert node.parallel == wanted
+    with pytest.raises(ValueError, match="only one of `num_parallel_batches` and"):
+        data.apply(ahead(lambda x: x, 4, num_parallel_batches=2, num_parallel_calls=2))
+    made = data.apply(ahead(lambda x: x * 2, tf.constant(4, tf.int64), drop_remainder=True))
+    assert [batch.tolist() for batch in made.as_numpy_iterator()] == [[0, 2, 4, 6], [8, 10, 12, 14]]
+
+
+def test_a_map_that_never_waits_uses_at_most_one_thread_per_processor(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: range(3), raising=False)
+    names = tf.data.Dataset.from_tensor_slices(["a", "b"])
+    found = [
+        names.map(function, num_parallel_calls=64)._node._workers()  # type: ignore[attr-defined]
+        for function in (tf.strings.length, tf.io.read_file)
+    ]
+    assert found == [3, 12]

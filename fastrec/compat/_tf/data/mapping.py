@@ -111,6 +111,9 @@ class Map(Node):
         trace = self.trace.of_large()
         return Map(self.inputs[0], trace, self._structure, self.parallel, self._name)
 
+    def _workers(self) -> int:
+        return workers(self.parallel, self.trace.is_waiting)
+
     def values(self, fast: bool = True) -> Values:
         parsed = self._parsed() if fast else None
         if parsed is None:
@@ -120,8 +123,8 @@ class Map(Node):
 
     def _values(self, fast: bool) -> Values:
         if fast and (parts := self._divided(AHEAD)) is not None:
-            return in_order(self._rest, parts, workers(self.parallel))
-        count = workers(self.parallel) if fast else 0
+            return in_order(self._rest, parts, self._workers())
+        count = self._workers() if fast else 0
         return in_order(self._of_one, self.inputs[0].stream(fast), count)
 
     def _divided(self, most: int) -> Iterator[_Part] | None:
@@ -186,7 +189,7 @@ class Map(Node):
             parts = map(_whole, self.inputs[0].stream())
 
         jobs = ((next(following), part) for part in parts)
-        return in_order(self._put, jobs, workers(self.parallel))
+        return in_order(self._put, jobs, self._workers())
 
     def _put(self, job: tuple[Row, _Part]) -> Place:
         row, part = job

@@ -23,12 +23,15 @@ _LONG_S = 2e-4  # threads that share a lock gain nothing by shorter calls, and l
 _TIMES = 2  # the first call is long where something is made for all of them
 
 
-def workers(parallel: int | None) -> int:
-    """How many threads are meant by the ``num_parallel_calls`` of a program."""
+def workers(parallel: int | None, waiting: bool = True) -> int:
+    """Return the number of threads for a program's ``num_parallel_calls``.
+
+    The number exceeds that of the processors only if the threads may be `waiting` for something.
+    """
     if parallel is None:
         return 0
     cpus = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return cpus if parallel < 1 else min(parallel, 4 * cpus)
+    return cpus if parallel < 1 else min(parallel, 4 * cpus if waiting else max(2, cpus))
 
 
 def in_order(function: Callable[[S], T], values: Iterator[S], workers: int) -> Iterator[T]:

@@ -94,7 +94,23 @@ def map_and_batch(
     drop_remainder: bool = False,
     num_parallel_calls: Any = None,
 ) -> Transformation:
-    """For ``apply``: what a function gives, in batches."""
+    """Return a transformation for ``apply`` that maps a function and batches its results.
+
+    By default a whole batch is mapped in parallel.
+
+    Raises
+    ------
+    ValueError
+        When both of `num_parallel_batches` and `num_parallel_calls` are given.
+    """
+    if num_parallel_calls is None:
+        batches = 1 if num_parallel_batches is None else num_parallel_batches
+        num_parallel_calls = batch_size * batches if isinstance(batch_size, int) else -1
+    elif num_parallel_batches is not None:
+        raise ValueError(
+            "`map_and_batch` allows only one of `num_parallel_batches` and `num_parallel_calls` to "
+            "be set, but both were set."
+        )
     return lambda dataset: dataset.map(map_func, num_parallel_calls).batch(
         batch_size, drop_remainder
     )

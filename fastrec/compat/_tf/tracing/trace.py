@@ -269,6 +269,11 @@ class Trace:
         """Whether it may be run ahead of time, and again."""
         return all(node.op.pure for node in self.nodes)
 
+    @property
+    def is_waiting(self) -> bool:
+        """Whether an operation may wait for a file or for Python code."""
+        return any(node.op.name == "ReadFile" or not node.op.pure for node in self.nodes)
+
     def _makes_large(self, specs: Sequence[TypeSpec]) -> bool:
         """Whether any of what it makes is large. Arrays that are parsed natively come in blocks."""
         large = _is_image if self.parsing is not None else _is_large
