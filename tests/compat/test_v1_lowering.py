@@ -144,6 +144,12 @@ def counted(pair: Any) -> Any:
     return list(tf.while_loop(lambda i, n: i < label % 5, body, [start, label]))
 
 
+def asserted(pair: Any) -> Any:
+    pixels = image(pair[1])
+    with tf.control_dependencies([tf.Assert(tf.equal(tf.rank(pixels), 3), ["rank"])]):
+        return [tf.random_crop(pixels, [2, 2, 3], seed=5)]
+
+
 WAYS: dict[str, Build] = {
     "records as they are": lambda pair: [pair[0], pair[1]],
     "every kind of feature": lambda pair: parsed(pair[1], *PARSED),
@@ -163,6 +169,7 @@ WAYS: dict[str, Build] = {
         tf.random_crop(image(pair[1]), [2, 2, 3], seed=5),
         parsed(pair[1], "label"),
     ],
+    "a crop at random after an assertion of the rank": asserted,
     "sparse": lambda p: [tf.reduce_sum(some(p[1]).values), tf.serialize_sparse(some(p[1]))],
     "shapes that vary": varying,
     "bytes of all sizes": lambda pair: [tf.decode_raw(parsed(pair[1], "text"), tf.uint8)],
@@ -322,11 +329,14 @@ def test_an_error_comes_after_the_rows_before_it_and_as_it_would(
         lowering.set_lowering(before)
 
 
-def test_the_draws_of_a_block_that_fails_are_drawn_again(tmp_path: Path, blocks: list[int]) -> None:
+@pytest.mark.parametrize("bad", [2, 40])
+def test_the_draws_of_a_block_that_fails_are_drawn_again(
+    tmp_path: Path, blocks: list[int], bad: int
+) -> None:
     path = tmp_path / "a"
     with fastrec.Writer(path) as writer:
         for i in range(60):
-            writer.write({} if i == 40 else {"label": i})
+            writer.write({} if i == bad else {"label": i})
 
     def drawn(lowered: bool) -> list[Any]:
         before = lowering.set_lowering(lowered)
@@ -346,7 +356,7 @@ def test_the_draws_of_a_block_that_fails_are_drawn_again(tmp_path: Path, blocks:
                     coord = tf.train.Coordinator()
                     for thread in tf.train.start_queue_runners(session, coord):
                         thread.join()
-                    return [session.run(taken) for _ in range(40)]
+                    return [session.run(taken) for _ in range(bad)]
         finally:
             lowering.set_lowering(before)
 

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import fastrec.compat.v2 as tf
+from fastrec.compat._tf.tracing.recording import Symbol
 
 ROWS, PAIR = tf.TensorSpec([None, 3]), tf.TensorSpec([2, 3])
 RAGGED = tf.RaggedTensorSpec([2, None], tf.int32)
@@ -98,3 +99,59 @@ def test_images_are_scaled_to_halves_of_the_range_of_floats() -> None:
     numbers = tf.data.Dataset.range(3).map(lambda x: tf.cast(x, tf.float32)[None, None, None] / 3)
     found = numbers.map(lambda image: tf.image.convert_image_dtype(image, tf.bfloat16))
     assert [float(tf.cast(x, tf.float32)[0, 0, 0]) for x in found] == [0.0, 0.333984375, 0.66796875]
+
+
+def _mean_as_in_bert(x: tf.Tensor) -> tf.Tensor:
+    size = x.shape[0] if x.shape[0] is not None else tf.shape(x)[0]
+    return tf.reduce_sum(x) / tf.cast(size, tf.int64)
+
+
+@pytest.mark.parametrize(
+    "inner",
+    [
+        lambda x: tf.data.Dataset.from_tensors(x).map(lambda y: y),
+        lambda x: tf.data.Dataset.from_tensors(x).repeat(1),
+        lambda x: tf.data.Dataset.from_tensors(tf.range(tf.size(x, tf.int64)) + x[0]),
+        lambda x: tf.data.Dataset.zip((tf.data.Dataset.from_tensors(x),)).map(lambda y: y),
+        lambda x: tf.data.Dataset.from_tensors(x).take(tf.size(x, tf.int64)),
+    ],
+)
+@pytest.mark.parametrize("method", ["flat_map", "interleave"])
+def test_inner_datasets_of_different_sizes_have_an_unknown_size(inner: Any, method: str) -> None:
+    batches = tf.data.Dataset.range(5).batch(3)
+    values = getattr(batches, method)(inner)
+    assert values.element_spec.shape.as_list() == [None]
+    assert [float(mean) for mean in values.map(_mean_as_in_bert)] == [1.0, 3.5]
+
+
+def test_a_batch_whose_size_depends_on_the_element_has_an_unknown_size() -> None:
+    def inner(count: tf.Tensor) -> tf.data.Dataset:
+        return tf.data.Dataset.range(6).batch(count, drop_remainder=True)
+
+    values = tf.data.Dataset.range(2, 4).flat_map(inner)
+    assert values.element_spec.shape.as_list() == [None]
+    assert [value.tolist() for value in values.as_numpy_iterator()] == [
+        *[[0, 1], [2, 3], [4, 5]],
+        *[[0, 1, 2], [3, 4, 5]],
+    ]
+
+
+def test_the_spec_of_an_interleaving_is_known_without_an_element() -> None:
+    calls: list[Any] = []
+
+    def inner(x: tf.Tensor) -> tf.data.Dataset:
+        calls.append(isinstance(x, Symbol))
+        return tf.data.Dataset.from_tensors(x).map(lambda y: y)
+
+    values = tf.data.Dataset.range(3).flat_map(inner)
+    assert values.element_spec.shape.as_list() == []
+    assert all(calls)
+
+
+def test_a_function_that_needs_a_value_shares_the_sizes_of_several_elements() -> None:
+    def inner(x: tf.Tensor) -> tf.data.Dataset:
+        rows = [row.numpy() for row in x]  # a symbol has no value
+        return tf.data.Dataset.from_tensors(tf.constant(rows, tf.int64))
+
+    values = tf.data.Dataset.range(5).batch(3).flat_map(inner)
+    assert values.element_spec.shape.as_list() == [None]

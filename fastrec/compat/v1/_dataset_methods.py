@@ -10,6 +10,7 @@ from typing import Any
 
 from .._tf.data import dataset as _base
 from .._tf.data.chaining import Chain
+from .._tf.data.functions import DatasetSignature
 from .._tf.data.interleaving import Interleave
 from .._tf.data.pipeline import Node
 from .._tf.specs import TypeSpec
@@ -45,7 +46,7 @@ def _method(name: str) -> Callable[..., Dataset]:
         def make(dataset: _base.Dataset, /, **resolved: Any) -> _base.Dataset:
             made: _base.Dataset = getattr(dataset, name)(**resolved)
             if isinstance(made._node, Interleave):
-                _sample(made._node, dataset._node, given["map_func"])
+                _declare(made._node, dataset._node, given["map_func"])
             return made
 
         return Dataset._made(make, self, **given)
@@ -53,13 +54,13 @@ def _method(name: str) -> Callable[..., Dataset]:
     return method
 
 
-def _sample(node: Interleave, before: Node, function: GraphFunction) -> None:
-    """Say what the elements are without looking at the first of them."""
-    if node._sample is None and all(isinstance(spec, TypeSpec) for spec in before.specs):
-        found = function.sampled(before.structure, before.specs)
-        if not isinstance(found, Dataset):
+def _declare(node: Interleave, before: Node, function: GraphFunction) -> None:
+    """Tell `node` the signature of the datasets that the graph of its function describes."""
+    if node.known is None and all(isinstance(spec, TypeSpec) for spec in before.specs):
+        dataset = function.sampled(before.structure, before.specs)
+        if not isinstance(dataset, Dataset):
             raise TypeError("`map_func` must return a `Dataset` object.")
-        node._sample = found._node
+        node.known = DatasetSignature.of(dataset._node)
 
 
 for _name in (

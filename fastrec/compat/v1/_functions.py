@@ -324,6 +324,7 @@ def emit(op: Operation, values: dict[Tensor, Any], way: Way, depth: int = 0) -> 
         return
     inputs = [values[tensor] for tensor in op.inputs]
     known = not any(isinstance(recording.raw_of(value), recording.Symbol) for value in inputs)
+    attributes = {} if op.row is None or isinstance(op.row, Drawing) else op.attrs
     call = current_call()
     if isinstance(op.row, Drawing) and isinstance(call, recording.Recording):
         made = _drawn(op, op.row, inputs, call, way)
@@ -334,13 +335,12 @@ def emit(op: Operation, values: dict[Tensor, Any], way: Way, depth: int = 0) -> 
     elif isinstance(call, recording.Recording) and way.refuses and dependent(op) is not None:
         made = call.add(_refused(op), [recording.raw_of(value) for value in inputs], {})
     elif known and isinstance(call, recording.Recording) and (op.stateful or op.blocking):
-        made = call.add(_as_op(op, way), [recording.raw_of(value) for value in inputs], {})
+        made = call.add(_as_op(op, way), [recording.raw_of(value) for value in inputs], attributes)
     elif known:
         results = op.kernel(way.step(), *[as_array(recording.raw_of(value)) for value in inputs])
         made = tuple(map(convert_to_tensor, results))
     else:
-        shown = {} if op.row is None else op.attrs
-        made = recording.run(_as_op(op, way), inputs, **shown)
+        made = recording.run(_as_op(op, way), inputs, **attributes)
     outputs = made if isinstance(made, tuple) else (made,)
     values.update(zip(op.outputs, outputs, strict=False))
 

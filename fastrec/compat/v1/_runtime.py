@@ -132,10 +132,6 @@ class Runtime:
                 made: T = self._resources[key]
                 return made
 
-    def kept(self, key: Operation | str) -> Any:
-        """Resource under `key`; None when there is none."""
-        return self._resources.get(key)
-
     def run(
         self, fetches: Any, feed_dict: Any = None, options: Any = None, run_metadata: Any = None
     ) -> Any:

@@ -158,14 +158,14 @@ class BlockPlan:
             count = self.source.take(step, count)
         except Exception as error:
             raise raised(error, self.source.ops[0]) from error.__cause__
-        drawn = [getattr(step.session.kept(op), "position", None) for op in self._drawing]
+        states = [state_of(op, step) for op in self._drawing]
+        positions = [state.position for state in states]
         try:
             columns = self._columns(step, count)
             parts, put = self._parts(queue, list(map(_rows, columns)), count)
         except Exception as error:
-            for op, number in zip(self._drawing, drawn, strict=True):
-                if (state := step.session.kept(op)) is not None:
-                    state.position = number  # the records will draw again
+            for state, position in zip(states, positions, strict=True):
+                state.position = position  # The records draw again, one by one.
             raise _Again from error
         try:
             for part in parts:

@@ -7,14 +7,14 @@ import contextlib
 import functools
 import types
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..columns import Variants
 from ..errors import InvalidArgumentError, OpError, OutOfRangeError
-from ..seeds import kept_for_run, running
-from ..specs import TypeSpec, common
+from ..seeds import kept_for_run, looking_ahead, running
+from ..specs import DatasetSpec, TypeSpec, common
 from ..structure import LEAF, flatten, pack
 from ..tensor import EagerTensor, Tensor, convert_to_tensor
 from ..tracing.branching import Branches
@@ -22,7 +22,7 @@ from ..tracing.calls import CALLERS, Called, Unfit, calling
 from ..tracing.recording import Mistake, Undecided, raw_of, wrap
 from ..tracing.trace import Trace, sketched, traced
 from .explaining import explain, explaining
-from .pipeline import Node, lowering
+from .pipeline import Node, Once, lowering
 from .streams import (
     AHEAD,
     Block,
@@ -144,6 +144,33 @@ class Function:
             )
         return trace, returned[0]._node
 
+    def signature_of_dataset(self, specs: Sequence[Any]) -> DatasetSignature | None:
+        """Return what is known without an element about the datasets that it returns.
+
+        The function is called with symbols twice, with other answers to the questions that it asks
+        about values, and what differs is unknown. Return None where it needs an element.
+        """
+        signatures: list[DatasetSignature] = []
+
+        def arguments(symbols: list[Any]) -> Any:
+            following = iter(symbols)
+            return self.arguments(
+                [dataset_of(s) if isinstance(s, DatasetSpec) else next(following) for s in specs]
+            )
+
+        def results(value: Any) -> tuple[Any, list[Any]]:
+            signatures.append(DatasetSignature.of(value._node))
+            return LEAF, []
+
+        tensors = [spec for spec in specs if not isinstance(spec, DatasetSpec)]
+        try:
+            with looking_ahead():
+                for answer, number in ((True, 2), (False, 3)):
+                    sketched(self.function, tensors, arguments, results, answer, number)
+        except Exception:  # A call with an element raises it again.
+            return None
+        return signatures[0].common(signatures[1])
+
     def _untraced(self, error: Exception) -> None:
         """Say why a function is called with each element, to those who ask."""
         if explaining():
@@ -166,11 +193,8 @@ class Function:
             )
         except Exception:  # which a call with values raises, if it comes to that
             return None
-        pairs = list(zip(found, others, strict=False))
-        alike = all(type(a) is type(b) and a.dtype is b.dtype for a, b in pairs)
-        if structure != other or not alike or len(found) != len(others):
-            return None
-        return structure, [common(*pair) for pair in pairs]
+        known = _common_specs(found, others)
+        return None if structure != other or known is None else (structure, known)
 
     def _traced(
         self,
@@ -182,6 +206,49 @@ class Function:
 
 
 CALLERS.add(Function.__call__.__code__)
+
+
+class DatasetSignature(NamedTuple):
+    """Structure, specs and purity of the datasets that a function returns."""
+
+    structure: Any
+    specs: list[TypeSpec]
+    pure: bool
+
+    @classmethod
+    def of(cls, node: Node) -> DatasetSignature:
+        """Return the signature of a node."""
+        return cls(node.structure, node.specs, node.pure)
+
+    def common(self, other: DatasetSignature) -> DatasetSignature | None:
+        """Return what holds for both; None where they differ in more than sizes."""
+        specs = _common_specs(self.specs, other.specs)
+        if self.structure != other.structure or specs is None:
+            return None
+        return DatasetSignature(self.structure, specs, self.pure and other.pure)
+
+
+def dataset_of(spec: DatasetSpec) -> Any:
+    """Return an empty dataset of that spec."""
+    from .dataset import Dataset
+
+    structure, specs = flatten(spec.element_spec)
+    return Dataset(Once(lambda: iter(()), structure, specs, 0))
+
+
+def _common_specs(one: Sequence[Any], other: Sequence[Any]) -> list[Any] | None:
+    """Return specs that hold for both; None where types differ."""
+    if len(one) != len(other):
+        return None
+    specs = []
+    for a, b in zip(one, other, strict=True):
+        if isinstance(a, TypeSpec) and type(a) is type(b) and a.dtype is b.dtype:
+            specs.append(common(a, b))
+        elif a == b:
+            specs.append(a)
+        else:
+            return None
+    return specs
 
 
 def _is_mistake(error: Exception) -> bool:

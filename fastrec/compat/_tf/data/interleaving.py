@@ -3,18 +3,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from ..errors import OpError
 from ..seeds import looking_ahead
 from ..specs import DatasetSpec, TypeSpec, sample
-from ..structure import LEAF, flatten
+from ..structure import LEAF
 from .batching import Unbatch
 from .drawing import Drawn
-from .functions import Function, failed
+from .functions import DatasetSignature, Function, dataset_of, failed
 from .mapping import Map
-from .pipeline import UNKNOWN, Node, Once
+from .pipeline import UNKNOWN, Node
 from .sources import Slices, Tensors
 from .streams import Blocks, Value, Values, first, flattened, steps, to_blocks
 
@@ -73,6 +74,11 @@ class Interleave(Node):
         Elements to take of each in its turn.
     parallel : bool
         Whether TensorFlow would run them in threads.
+
+    Attributes
+    ----------
+    known : DatasetSignature, optional
+        Signature of all inner datasets; None until it is first used.
     """
 
     def __init__(
@@ -86,7 +92,7 @@ class Interleave(Node):
         super().__init__(node)
         self._function = call
         self._cycle, self._block, self._parallel = cycle, block, parallel
-        self._sample: Node | None = None
+        self.known: DatasetSignature | None = None
 
     def _of(self, value: Value) -> Node:
         try:
@@ -97,31 +103,45 @@ class Interleave(Node):
             ) from error.__cause__
         if not isinstance(parts[0], Node):
             raise TypeError("`map_func` must return a `Dataset` object.")
-        self._sample = self._sample or parts[0]
         return parts[0]
 
-    def _known(self) -> Node | None:
-        if self._sample is None:
-            with looking_ahead():
-                first(map(self._of, self.inputs[0].stream(False)))  # errors come in their places
-                if self._sample is None:
-                    first(map(self._of, iter([tuple(map(_sample, self.inputs[0].specs))])))
-        return self._sample
+    def _signature(self) -> DatasetSignature:
+        """Return the signature of all inner datasets, from symbols if possible."""
+        if self.known is None:
+            specs = self.inputs[0].specs
+            self.known = self._function.signature_of_dataset(specs) or self._of_elements(specs)
+        return self.known
+
+    def _of_elements(self, specs: Sequence[Any]) -> DatasetSignature:
+        """Return what the inner datasets of the first element and of made-up elements share.
+
+        Made-up elements differ in the sizes that `specs` leave open, so sizes that depend on them
+        are unknown in the result.
+        """
+        known: DatasetSignature | None = None
+        with looking_ahead():
+            node = first(map(self._of, self.inputs[0].stream(False)))
+            if node is not None:
+                known = DatasetSignature.of(node)
+            for size in (1, 2):
+                # A function may refuse what no element of the pipeline is.
+                with contextlib.suppress(Exception):
+                    node = self._of(tuple(_sample(spec, size) for spec in specs))
+                    other = DatasetSignature.of(node)
+                    known = (known and known.common(other)) or known or other
+        return known or DatasetSignature(LEAF, [], False)
 
     @property
     def structure(self) -> Any:
-        known = self._known()
-        return LEAF if known is None else known.structure
+        return self._signature().structure
 
     @property
     def specs(self) -> list[TypeSpec]:
-        known = self._known()
-        return [] if known is None else known.specs
+        return self._signature().specs
 
     @property
     def pure(self) -> bool:
-        known = self._known()
-        return super().pure and known is not None and known.pure
+        return super().pure and self._signature().pure
 
     def cardinality(self) -> int:
         return UNKNOWN
@@ -136,20 +156,14 @@ class Interleave(Node):
         return in_turns(streams, self._cycle, self._block, self._parallel)
 
     def blocks(self, count: int) -> Blocks | None:
-        known = self._known() if super().pure else None
-        if known is None or not known.pure or [s.shape.sizes for s in known.specs] != [()]:
+        if not self.pure or [spec.shape.sizes for spec in self.specs] != [()]:
             return None
         return to_blocks(self.values(), count)
 
 
-def _sample(spec: Any) -> Any:
-    """An element of a spec, where there is none to be had."""
-    if not isinstance(spec, DatasetSpec):
-        return sample(spec, 1, 0)
-    from .dataset import Dataset
-
-    structure, specs = flatten(spec.element_spec)
-    return Dataset(Once(lambda: iter(()), structure, specs, 0))._node
+def _sample(spec: Any, size: int) -> Any:
+    """Return a made-up part of an element, of `size` in each unknown dimension."""
+    return dataset_of(spec)._node if isinstance(spec, DatasetSpec) else sample(spec, size, 0)
 
 
 def in_turns(streams: Iterator[Values], cycle: int, block: int, parallel: bool) -> Values:

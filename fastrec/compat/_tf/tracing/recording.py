@@ -110,6 +110,13 @@ class Symbol(Tensor):
     def __bool__(self) -> bool:
         return self.recording.decide(self)
 
+    def __int__(self) -> int:
+        if self.recording.number is None:
+            raise TypeError("Cannot convert a symbolic tf.Tensor to a Python int.")
+        return self.recording.number
+
+    __index__ = __int__
+
     def __len__(self) -> int:
         sizes = self.shape.sizes
         if not sizes or sizes[0] is None:
@@ -228,6 +235,8 @@ class Recording(Draws):
 
     Attributes
     ----------
+    number : int, optional
+        Value of every symbol that becomes a Python int; None if that is an error.
     nodes : list of Node
     inputs : list
         What the function is called with.
@@ -249,6 +258,7 @@ class Recording(Draws):
     ) -> None:
         super().__init__()
         self.is_asking = answers is not None
+        self.number: int | None = None
         self._answers = list(answers or ())[::-1]
         self._parent = parent
         self.symbols: list[Symbol] = []

@@ -465,13 +465,15 @@ def sketched(
     arguments: Callable[[list[Any]], Any],
     results: Callable[[Any], tuple[Any, list[Any]]],
     answer: bool,
+    number: int | None = None,
 ) -> tuple[Any, list[TypeSpec]]:
-    """The structure and the specs of what a function returns that answers all questions alike.
+    """Return the structure and the specs of the result if every question has that `answer`.
 
-    As :func:`traced`, but for what is not run, and may draw what only elements tell.
+    Like :func:`traced`, but the result is never run, so the function may draw random numbers whose
+    count depends on elements. Symbols that become a Python int have the value `number`.
     """
     recording = Recording(specs, [answer] * _MOST_QUESTIONS)
-    recording.is_asking = False
+    recording.is_asking, recording.number = False, number
     with calling(recording):
         structure, tensors = results(function(*arguments(recording.inputs)))
     return structure, [spec_of(raw_of(each)) for each in tensors]
