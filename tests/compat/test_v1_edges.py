@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from queue_programs import drained
+from queue_programs import drained, until_the_end
 
 import fastrec
 import fastrec.compat.v1 as tf
@@ -155,3 +155,28 @@ def test_an_error_leaves_what_record_by_record_leaves(
     assert slow == fast
     assert len(slow[0]) == (40 if build is with_chance else 0)
     assert slow[1]
+
+
+def test_an_assertion_of_a_rank_beside_a_draw_leaves_a_queue_runner_its_batches() -> None:
+    with tf.Graph().as_default():
+        numbers = tf.train.range_input_producer(6, num_epochs=1, shuffle=False).dequeue()
+        image = tf.fill([4, 6, 3], numbers)
+        with tf.control_dependencies([tf.Assert(tf.equal(tf.rank(image), 3), ["rank"])]):
+            crop = tf.random_crop(image, [2, 2, 3], seed=5)
+        batches = until_the_end(tf, tf.train.batch([crop], 2))
+    assert [batch[:, 0, 0, 0].tolist() for batch in batches] == [[0, 1], [2, 3], [4, 5]]
+
+
+def test_a_broken_record_in_the_first_block_raises_its_own_error_beside_a_draw() -> None:
+    with tf.Graph().as_default(), tf.Session() as session:
+        number = tf.train.range_input_producer(6, num_epochs=1, shuffle=False).dequeue()
+        image = tf.reshape(tf.range(12 + number // 4), [2, 2, 3])
+        batch = tf.train.batch([tf.random_crop(image, [1, 2, 3], seed=5)], 2)
+        session.run(tf.local_variables_initializer())
+        coordinator = tf.train.Coordinator()
+        threads = tf.train.start_queue_runners(session, coordinator)
+        assert [session.run(batch).shape for _ in range(2)] == [(2, 1, 2, 3)] * 2
+        with pytest.raises(tf.errors.OutOfRangeError):
+            session.run(batch)
+        with pytest.raises(tf.errors.InvalidArgumentError, match="reshape"):
+            coordinator.join(threads)

@@ -103,7 +103,8 @@ def test_images_are_scaled_to_halves_of_the_range_of_floats() -> None:
 
 def _mean_as_in_bert(x: tf.Tensor) -> tf.Tensor:
     size = x.shape[0] if x.shape[0] is not None else tf.shape(x)[0]
-    return tf.reduce_sum(x) / tf.cast(size, tf.int64)
+    mean: tf.Tensor = tf.reduce_sum(x) / tf.cast(size, tf.int64)
+    return mean
 
 
 @pytest.mark.parametrize(
@@ -149,7 +150,7 @@ def test_the_spec_of_an_interleaving_is_known_without_an_element() -> None:
 
 
 def test_a_function_that_needs_a_value_shares_the_sizes_of_several_elements() -> None:
-    def inner(x: tf.Tensor) -> tf.data.Dataset:
+    def inner(x: Any) -> tf.data.Dataset:
         rows = [row.numpy() for row in x]  # a symbol has no value
         return tf.data.Dataset.from_tensors(tf.constant(rows, tf.int64))
 
