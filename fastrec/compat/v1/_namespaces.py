@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .._tf import around
-from .._tf.faces import functions_of, one_of
+from .._tf.faces import functions_of, in_order, one_of
 from . import control_flow_ops, math_ops, queues, random_ops, scopes, variables
 from .graph import get_seed, set_random_seed
 from .math_ops import math, reductions
@@ -50,6 +50,8 @@ def moments(
 def _nn() -> dict[str, Any]:
     return {
         **functions_of(math_ops.activations, math_ops.pixels),
+        "log_softmax": in_order(math_ops.activations.log_softmax, "logits axis name dim=axis"),
+        "softmax": in_order(math_ops.activations.softmax, "logits axis name dim=axis"),
         "l2_normalize": reductions.l2_normalize,
         "log_uniform_candidate_sampler": random_ops.draws.log_uniform_candidate_sampler,
         "moments": moments,

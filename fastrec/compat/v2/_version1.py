@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``tf.compat.v1`` of programs that run at once.
+"""``tf.compat.v1`` in eager programs.
 
-A name is what version 2 has under it, with version 1's arguments where they differ, as long as no
-graph is being built; what belongs to graphs is that of :mod:`fastrec.compat.v1` always.
+Each name has the meaning of version 1. An object of version 2 is used where both versions share its
+code and parameters, and for classes, control flow and random numbers. Any other function of version
+1 builds a small graph per call, which is executed immediately. While a program builds graphs, all
+names come from :mod:`fastrec.compat.v1`.
 """
 
 from __future__ import annotations
@@ -12,10 +14,12 @@ import importlib
 import inspect
 import sys
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from types import ModuleType
 from typing import Any
 
 from .._tf.faces.late import Names
+from .._tf.seeds import get_seed
 from .._tf.structure import flatten, pack
 from .._tf.tensor import Tensor
 
@@ -24,35 +28,51 @@ __all__ = ["Version1"]
 _GRAPHS = "fastrec.compat.v1"
 _HERE = "fastrec.compat.v2"
 
-# Where version 2 has what version 1 calls otherwise.
+# Names of version 1 whose object is version 2's under another name.
 _RENAMED = {
     "FixedLenFeature": "io.FixedLenFeature",
     "FixedLenSequenceFeature": "io.FixedLenSequenceFeature",
     "SparseFeature": "io.SparseFeature",
     "VarLenFeature": "io.VarLenFeature",
-    "decode_csv": "io.decode_csv",
-    "decode_raw": "io.decode_raw",
-    "div": "math.divide",
-    "log": "math.log",
+    "image.resize_image_with_crop_or_pad": "image.resize_with_crop_or_pad",
+    "matching_files": "io.matching_files",
     "parse_example": "io.parse_example",
     "parse_single_example": "io.parse_single_example",
+    "python_io.TFRecordWriter": "io.TFRecordWriter",
+    "random.set_random_seed": "random.set_seed",
     "random_crop": "image.random_crop",
+    "random_gamma": "random.gamma",
     "random_normal": "random.normal",
     "random_shuffle": "random.shuffle",
     "random_uniform": "random.uniform",
     "read_file": "io.read_file",
-    "rint": "math.rint",
     "set_random_seed": "random.set_seed",
-    "random.set_random_seed": "random.set_seed",
-    "string_join": "strings.join",
-    "string_to_number": "strings.to_number",
     "truncated_normal": "random.truncated_normal",
     "write_file": "io.write_file",
-    "image.resize_images": "image.resize",
-    "image.resize_image_with_crop_or_pad": "image.resize_with_crop_or_pad",
-    "image.resize_image_with_pad": "image.resize_with_pad",
-    "python_io.TFRecordWriter": "io.TFRecordWriter",
-    "matching_files": "io.matching_files",
+}
+# Functions for which version 2 is used although the versions do not share their code.
+_EAGER = {
+    "case",
+    "cond",
+    "constant",
+    "control_dependencies",
+    "convert_to_tensor",
+    "device",
+    "executing_eagerly",
+    "foldl",
+    "foldr",
+    "function",
+    "get_static_value",
+    "group",
+    "is_tensor",
+    "map_fn",
+    "no_op",
+    "numpy_function",
+    "print",
+    "py_function",
+    "scan",
+    "while_loop",
+    *_RENAMED,
 }
 # What version 1's modules have, whatever is going on.
 _OF_GRAPHS = {
@@ -85,60 +105,65 @@ def _v1(path: str) -> Any:
     return found
 
 
-def _resize(
-    images: Any,
-    size: Any,
-    method: Any = 0,
-    align_corners: bool = False,
-    preserve_aspect_ratio: bool = False,
-    name: str | None = None,
-) -> Any:
-    """Scaled as version 1 does: a pixel is at its number, not half a pixel further."""
-    kinds = ("bilinear", "nearest", "bicubic", "area")
-    kind = kinds[method] if isinstance(method, int) else str(method).lower()
-    resized: Callable[..., Any] = _v2("image.resize")
-    return resized(
-        images, size, kind, preserve_aspect_ratio, name=name, _legacy=bool(align_corners)
-    )
-
-
-def _reduction(name: str) -> Callable[..., Any]:
-    def reduce(
-        input_tensor: Any,
-        axis: Any = None,
-        keepdims: bool | None = None,
-        name: str | None = None,
-        reduction_indices: Any = None,
-        keep_dims: bool | None = None,
-    ) -> Any:
-        where = reduction_indices if axis is None else axis
-        return _v2(path)(input_tensor, where, bool(keep_dims if keepdims is None else keepdims))
-
-    path = name
-    return reduce
-
-
-def _to(name: str) -> Callable[..., Any]:
-    return lambda x, name=None, _type=name: _v2("cast")(x, _type)
-
-
 def _iterator(dataset: Any, shared_name: str | None = None) -> Any:
-    """The elements of a data set; ``get_next`` gives the next one."""
+    """Return an iterator over a dataset, whose ``get_next`` gives the next element."""
     return iter(dataset)
 
 
+def _multinomial(
+    logits: Any,
+    num_samples: int,
+    seed: int | None = None,
+    name: str | None = None,
+    output_dtype: Any = None,
+) -> Any:
+    """Draw class numbers, as ``tf.random.categorical`` does."""
+    return _v2("random.draws").categorical(logits, num_samples, output_dtype, seed, name)
+
+
+def _distorted_box(
+    image_size: Any,
+    bounding_boxes: Any,
+    seed: int | None = None,
+    seed2: int | None = None,
+    *options: Any,
+    **named: Any,
+) -> Any:
+    """Draw a part of an image: its start, its size and its box. The seeds are used as given."""
+    draws = _v2("random.draws")
+    source = draws.of_seed((seed or 0, seed2 or 0))
+    return draws.distorted_box(source, image_size, bounding_boxes, *options, **named)
+
+
+def _get_seed(op_seed: int | None) -> tuple[int | None, int | None]:
+    """Return the two seeds of an operation; both None if neither seed was set."""
+    pair = get_seed(op_seed)
+    return pair if any(pair) else (None, None)
+
+
+def _name_scope(
+    name: str | None, default_name: str | None = None, values: Any = None
+) -> AbstractContextManager[Any]:
+    """Return a context that prefixes the names of operations."""
+    scope: AbstractContextManager[Any] = _v2("name_scope")(name or default_name or "")
+    return scope
+
+
+def _of_specs(attribute: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    return lambda dataset: _v2("nest.map_structure")(attribute, dataset.element_spec)
+
+
 _ADAPTED: dict[str, Callable[..., Any]] = {
-    "image.resize": _resize,
-    "image.resize_images": _resize,
+    "data.get_output_classes": _of_specs(lambda spec: spec.value_type),
+    "data.get_output_shapes": _of_specs(lambda spec: spec.shape),
+    "data.get_output_types": _of_specs(lambda spec: spec.dtype),
     "data.make_one_shot_iterator": _iterator,
-    "to_float": _to("float32"),
-    "to_double": _to("float64"),
-    "to_int32": _to("int32"),
-    "to_int64": _to("int64"),
-    **{
-        f"reduce_{kind}": _reduction(f"reduce_{kind}")
-        for kind in ("all", "any", "max", "mean", "min", "prod", "sum")
-    },
+    "get_seed": _get_seed,
+    "image.sample_distorted_bounding_box": _distorted_box,
+    "multinomial": _multinomial,
+    "name_scope": _name_scope,
+    "random.get_seed": _get_seed,
+    "random.multinomial": _multinomial,
 }
 
 
@@ -150,40 +175,57 @@ def _building() -> bool:
     return bool(module and module.inside.graphs)
 
 
-def _at_once(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A function that adds to graphs, for tensors that have values, or are traced."""
+def _executed(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function that executes the operations which `function` adds to a graph."""
 
     @functools.wraps(function)
     def called(*arguments: Any, **named: Any) -> Any:
         structure, leaves = flatten((arguments, named), lists=True)
         places = [i for i, leaf in enumerate(leaves) if _is_tensor(leaf)]
-        if not places:
-            return function(*arguments, **named)
+        operations: list[Any] = []
 
         def in_graph(*tensors: Any) -> Any:
             given = list(leaves)
             for place, tensor in zip(places, tensors, strict=True):
                 given[place] = tensor
             given_arguments, given_named = pack(structure, given)
-            return function(*given_arguments, **given_named)
+            result = function(*given_arguments, **given_named)
+            if not isinstance(result, _v1("Operation")):
+                return result
+            operations.append(result)
+            with _v1("control_dependencies")([result]):
+                return _v1("constant")(0)
 
         graphs = importlib.import_module(f"{_GRAPHS}._functions")
         run = graphs.GraphFunction(in_graph, lambda dataset: dataset, lambda dataset: dataset)
-        return run(*[leaves[place] for place in places])
+        returned = run(*[leaves[place] for place in places])
+        return None if operations else returned  # An operation without outputs returns None.
 
     return called
 
 
 def _either(function: Callable[..., Any], path: str) -> Callable[..., Any]:
-    """A function of version 2, or that of version 1 for arguments that only this one has."""
+    """Return version 2's function, which becomes version 1's for parameters of that one alone."""
 
     @functools.wraps(function)
     def called(*arguments: Any, **named: Any) -> Any:
         if not named or named.keys() <= inspect.signature(function).parameters.keys():
             return function(*arguments, **named)
-        return _at_once(_v1(path))(*arguments, **named)
+        return _executed(_v1(path))(*arguments, **named)
 
     return called
+
+
+def _is_shared(one: Any, other: Any) -> bool:
+    """Return whether two functions have the same code and the same parameters."""
+    codes = [
+        getattr(getattr(inner, "__func__", inner), "__code__", None)
+        for inner in map(inspect.unwrap, (one, other))
+    ]
+    if codes[0] is None or codes[0] is not codes[1]:
+        return False
+    first, second = (list(inspect.signature(each).parameters.values()) for each in (one, other))
+    return [(p.name, p.kind) for p in first] == [(p.name, p.kind) for p in second]
 
 
 def _is_function(value: Any) -> bool:
@@ -217,17 +259,21 @@ class Version1(ModuleType):
             return self._disable
         if path == "executing_eagerly":
             return lambda: not _building()
-        if not _building() and path.partition(".")[0] not in _OF_GRAPHS:
-            if path in _ADAPTED:
-                return _ADAPTED[path]
-            found = self._of_version_2(path)
-            if isinstance(found, (ModuleType, Names)):
-                return Version1(path)
-            if found is not None:
-                return _either(found, path) if _is_function(found) else found
-        found = _v1(path)
-        of_graphs = _building() or path.partition(".")[0] in _OF_GRAPHS
-        return _at_once(found) if not of_graphs and _is_function(found) else found
+        if _building() or path.partition(".")[0] in _OF_GRAPHS:
+            return _v1(path)
+        if path in _ADAPTED:
+            return _ADAPTED[path]
+        found = self._of_version_2(path)
+        if isinstance(found, (ModuleType, Names)):
+            return Version1(path)
+        if found is not None and not _is_function(found):
+            return found
+        if path in _EAGER and found is not None:
+            return _either(found, path)
+        function = _v1(path)
+        if found is not None and _is_shared(found, function):
+            return found
+        return _executed(function) if _is_function(function) else function
 
     @staticmethod
     def _of_version_2(path: str) -> Any:

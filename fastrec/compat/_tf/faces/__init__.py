@@ -163,6 +163,7 @@ def in_order(function: Callable[..., Any], order: str) -> Callable[..., Any]:
             given[new] = one_of(old, given.pop(old), new, given.get(new))
         return function(**{name: value for name, value in given.items() if name not in unused})
 
+    called.__signature__ = signature  # type: ignore[attr-defined]
     return called
 
 
