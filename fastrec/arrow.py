@@ -52,8 +52,10 @@ _OF_READING = {
     "compression",
     "max_bad",
     "max_record_bytes",
+    "shards",
     "storage_options",
 }
+_OF_INFERRING = ("on_error", "compression", "shards", "storage_options")
 
 
 class RecordBatch:
@@ -243,7 +245,7 @@ class Table:
         if isinstance(features, fastrec.SequenceFeatures):
             features, sequence = features.context, features.sequence
         if features is None:
-            inferring = {n: options[n] for n in ("on_error", "storage_options") if n in options}
+            inferring = {name: options[name] for name in _OF_INFERRING if name in options}
             described = fastrec.infer_features(source, None, **inferring)
             features = with_optional(described)
         self.description = dict(features)

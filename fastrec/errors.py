@@ -148,12 +148,15 @@ class IndexMismatchError(FastrecError, ValueError):
 
 
 class MissingRecordsError(FastrecError):
-    """Files that a manifest or the names of shards announce are missing or different.
+    """Files are not those that a manifest or the names of shards announce.
+
+    A file is missing or different, or files hold the same records twice: shards of two generations
+    of a set, or a file next to its repaired copy.
 
     Attributes
     ----------
     path : str
-        The first file that is missing or different.
+        The first file that is missing, different, or one too many.
 
     Examples
     --------

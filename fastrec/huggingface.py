@@ -6,6 +6,7 @@ Requires the extra ``hf``: ``pip install 'fastrec-io[hf]'``.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -22,6 +23,8 @@ import pyarrow
 from datasets.builder import Key
 
 from . import arrow
+from .records.shard_sets import Shards, check_shards, check_shards_option, lone_shards
+from .records.side_files import is_side_file
 
 __all__ = ["TFRecord", "TFRecordConfig", "load_dataset"]
 
@@ -38,11 +41,18 @@ class TFRecordConfig(datasets.BuilderConfig):  # type: ignore[misc]
         Types of the columns, to which they are cast.
     batch_size : int
         Records of an Arrow table.
+    shards : {"complete", "any"}
+        As for :class:`fastrec.Reader`; one shard that is named alone may be read.
     """
 
     description: Mapping[str, Any] | None = None
     features: datasets.Features | None = None
     batch_size: int = 1000
+    shards: Shards = "complete"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_shards_option(self.shards)
 
 
 class TFRecord(datasets.ArrowBasedBuilder):  # type: ignore[misc]
@@ -57,9 +67,12 @@ class TFRecord(datasets.ArrowBasedBuilder):  # type: ignore[misc]
         if not self.config.data_files:
             raise ValueError("data_files is missing: name the record files of each split")
         splits = []
-        for name, found in dl_manager.download(self.config.data_files).items():
-            files = list(found)
-            table = arrow.table(files, self.config.description, tensors=False)
+        for name, listed in self.config.data_files.items():
+            paths = [path for path in listed if not is_side_file(os.path.basename(path))]
+            if self.config.shards == "complete":  # datasets has expanded the patterns
+                check_shards(paths, lone_shards(paths))
+            files = [*dl_manager.download(paths)]
+            table = arrow.table(files, self.config.description, tensors=False, shards="any")
             if self.info.features is None:
                 schema = pyarrow.schema(table)
                 self.info.features = datasets.Features.from_arrow_schema(schema)

@@ -18,6 +18,7 @@ from ..records.paths import PathLike
 from ..records.record_files import Source
 from ..records.recovery import OnError, Skipped
 from ..records.remote_dataset import RemoteDataset
+from ..records.shard_sets import Shards
 from ..storage.options import StorageOptions
 from .block_shuffle import Shuffle
 from .buckets import Buckets
@@ -51,8 +52,8 @@ class Batcher:
 
     Parameters
     ----------
-    source : path, URL, glob pattern, list of these, binary file object, or Mixture
-        A file object is read from where it stands, once.
+    source : path, URL, glob pattern, directory, list of these, binary file object, or Mixture
+        As for :class:`Reader`. A file object is read from where it stands, once.
     features : mapping of str to feature, or SequenceFeatures, optional
         What to read from each record. None: batches are :class:`~fastrec.Bytes` of whole records.
         Of :class:`~fastrec.SequenceFeatures` a batch is what
@@ -119,6 +120,8 @@ class Batcher:
     manifest : Manifest or path, optional
         Sizes and counts of exactly these files, as for :class:`Reader`: of many files, each is
         opened when a record of it is wanted, not before.
+    compression, shards
+        As for :class:`Reader`.
 
     Raises
     ------
@@ -169,6 +172,8 @@ class Batcher:
         progress: bool = False,
         storage_options: StorageOptions | Mapping[str, Any] | None = None,
         manifest: Manifest | PathLike | None = None,
+        compression: str | None = "auto",
+        shards: Shards = "complete",
     ) -> None:
         options = Options(
             features,
@@ -194,6 +199,8 @@ class Batcher:
             progress=progress,
             storage=StorageOptions.of(storage_options),
             manifest=manifest,
+            compression=compression,
+            shards=shards,
         )
         self._begin(source, options, any_seed=seed is None, rank=(0, 1))
         self._check_seed(find_rank() if shard == "auto" else self._order.spec.shard)
@@ -225,6 +232,8 @@ class Batcher:
             on_error=options.on_error,
             storage=options.storage,
             manifest=options.manifest,
+            compression=options.compression,
+            shards=options.shards,
         )
         self._order.check_random_access()
         self._next = Start()

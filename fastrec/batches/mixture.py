@@ -9,6 +9,7 @@ from math import gcd, lcm
 from typing import Any
 
 from ..records.paths import expand
+from ..records.shard_sets import Shards
 from ..storage.options import StorageOptions
 from ..storage.remote import RemoteFile
 
@@ -77,6 +78,8 @@ class Mixture:
             )
         return whole
 
-    def paths(self, storage: StorageOptions | None = None) -> list[list[str | bytes | RemoteFile]]:
-        """The files of each source."""
-        return [expand(source, storage) for source in self.sources]
+    def paths(
+        self, storage: StorageOptions | None, shards: Shards
+    ) -> list[list[str | bytes | RemoteFile]]:
+        """Return the files of each source."""
+        return [expand(source, storage, shards=shards) for source in self.sources]

@@ -18,6 +18,7 @@ from ..images.augment import Augment
 from ..records.manifest import Manifest
 from ..records.paths import PathLike
 from ..records.recovery import OnError
+from ..records.shard_sets import Shards
 from ..storage.options import StorageOptions
 from ..threads import usable_cpus
 from .block_shuffle import Shuffle, order_fields
@@ -94,6 +95,8 @@ class Options:
     progress: bool = False
     storage: StorageOptions = field(default_factory=StorageOptions)
     manifest: Manifest | PathLike | None = None
+    compression: str | None = "auto"
+    shards: Shards = "complete"
 
     def __post_init__(self) -> None:
         self._check_kinds()

@@ -16,6 +16,7 @@ from ..records.paths import PathLike
 from ..records.record_files import RecordFiles, Source
 from ..records.recovery import OnError
 from ..records.remote_dataset import RemoteDataset
+from ..records.shard_sets import Shards
 from ..storage.options import StorageOptions
 from .buckets import Buckets
 from .checkpoint import Position, Start, make_state, read_state, source_identity
@@ -101,6 +102,8 @@ class Ordering:
         on_error: OnError,
         storage: StorageOptions | None = None,
         manifest: Manifest | PathLike | None = None,
+        compression: str | None = "auto",
+        shards: Shards = "complete",
     ) -> None:
         self.spec = spec
         self.buckets = buckets
@@ -108,15 +111,18 @@ class Ordering:
         self.may_skip = may_skip
         self.mixture = source if isinstance(source, Mixture) else None
         if isinstance(source, Mixture):
-            groups = source.paths(storage)
+            groups = source.paths(storage, shards if manifest is None else "any")
             self._groups = [len(group) for group in groups]
             source = [path for group in groups for path in group]
+            shards = "any"  # mixture.paths() has checked each source
         self.files = RecordFiles(
             source,
             verify=verify,
             on_error=on_error,
             storage_options=storage,
             manifest=manifest,
+            compression=compression,
+            shards=shards,
         )
         self._damage: dict[str, Any] = {"on_error": "raise"}
         if on_error != "raise":  # what is left out has no number

@@ -49,7 +49,7 @@ def line_of(found: Found, *, json: bool, number: bool) -> str:
 def run(arguments: argparse.Namespace, report: Report) -> int:
     """Print a line a record; 1 if there is damage."""
     selector = Selector.of(arguments, report)
-    files, missing = expand(arguments.paths)
+    files, missing = expand(arguments.paths, any_shards=arguments.any_shards)
     for found in selector.records(files, missing):
         report.write(line_of(found, json=arguments.json, number=arguments.number))
     return selector.status

@@ -7,17 +7,18 @@ import argparse
 from typing import Any
 
 import fastrec
-from fastrec.cli.files import STDIN
-from fastrec.cli.grammar import USAGE, add_threads, whole_number
+from fastrec.cli.files import STDIN, check_files, spooled, without_side_files
+from fastrec.cli.grammar import USAGE, add_paths, add_threads, whole_number
 from fastrec.cli.report import Failure, Report, counted, shown
 from fastrec.cli.reshard import Skip, Steps
-from fastrec.tables.formats import FORMATS, TFRECORD
+from fastrec.storage.options import StorageOptions
+from fastrec.tables.formats import FORMATS, TFRECORD, files_of
 
 __all__ = ["add_arguments", "run"]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("paths", nargs="+", metavar="FILE", help="a file, a directory or a pattern")
+    add_paths(parser)
     parser.add_argument(
         "-o", "--output", required=True, metavar="FILE",
         help="the new file; its name tells the format: .parquet, .arrow, .csv, .jsonl, or records",
@@ -60,16 +61,23 @@ def _names(text: str) -> list[str]:
 
 def run(arguments: argparse.Namespace, report: Report) -> int:
     """Write the file, or nothing, and print what it has; 1 if there is damage."""
-    if STDIN in (*arguments.paths, arguments.output):
-        raise Failure("convert reads and writes files that have names", USAGE)
+    if arguments.output == STDIN:
+        raise Failure("--output must be a file name, got standard output", USAGE)
+    words = without_side_files(arguments.paths)
+    files: list[str] = []
+    for word in words:
+        files += [word] if word == STDIN else files_of(word, StorageOptions(), "any")
+    if not arguments.any_shards:
+        check_files(files, {*words})
     options: dict[str, Any] = {}
     skip = Skip(report)
     if arguments.text:
         options["text"] = arguments.text
     try:
-        with Steps(report, "converting") as steps:
+        suffix = "" if arguments.from_format in (None, TFRECORD) else f".{arguments.from_format}"
+        with spooled(files, suffix) as paths, Steps(report, "converting") as steps:
             done = fastrec.convert(
-                arguments.paths,
+                paths,
                 arguments.output,
                 source_format=arguments.from_format,
                 target_format=arguments.to_format,
@@ -84,6 +92,7 @@ def run(arguments: argparse.Namespace, report: Report) -> int:
                 threads=arguments.threads,
                 on_error=skip if arguments.skip_damage else "raise",
                 progress=steps,
+                source_shards="any",
                 **options,
             )
     except (TypeError, ValueError) as error:

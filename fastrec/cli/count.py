@@ -27,7 +27,7 @@ def run(arguments: argparse.Namespace, report: Report) -> int:
 
     The first word of a line is a plain number. A file that cannot be counted has no line.
     """
-    files, missing = expand(arguments.paths)
+    files, missing = expand(arguments.paths, any_shards=arguments.any_shards)
     status = total = failed = 0
     failures: list[Exception] = [*missing]
     with report.progress("counting files", len(files)) as advance:

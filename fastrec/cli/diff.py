@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from fastrec.cli.files import expand, name_of
-from fastrec.cli.grammar import FINDING, USAGE, add_json
+from fastrec.cli.grammar import FINDING, USAGE, add_any_shards, add_json
 from fastrec.cli.report import Failure, Report, count_text, counted, json_text
 from fastrec.cli.rows import Frames, Row, rows_of
 from fastrec.cli.select import Found, Selector
@@ -42,6 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help=f"number of differences to print (default {_MOST})",
     )  # fmt: skip
     add_json(parser)
+    add_any_shards(parser)
 
 
 class _Differences:
@@ -102,7 +103,7 @@ def run(arguments: argparse.Namespace, report: Report) -> int:
     found = _Differences(arguments, report)
     sides = []
     for word in (arguments.a, arguments.b):
-        files, missing = expand([word])
+        files, missing = expand([word], any_shards=arguments.any_shards)
         if missing:
             raise missing[0]
         sides.append((Selector(report), files))

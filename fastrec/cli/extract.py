@@ -48,7 +48,7 @@ def run(arguments: argparse.Namespace, report: Report) -> int:
         raise Failure("extract requires --feature, got --features", USAGE)
     check_local([arguments.output], "--output")
     selector = Selector.of(arguments, report)
-    files, missing = expand(arguments.paths)
+    files, missing = expand(arguments.paths, any_shards=arguments.any_shards)
     feature = arguments.feature
     prefixes = _prefixes(files)
     count = 0

@@ -5,8 +5,10 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import sys
-from collections.abc import Iterable, Iterator
+import tempfile
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import fastrec
@@ -14,13 +16,16 @@ from fastrec import _core
 from fastrec.cli.grammar import USAGE
 from fastrec.cli.report import Failure, shown
 from fastrec.columns import Bytes
-from fastrec.records.paths import expand as meant_by
-from fastrec.records.paths import is_remote
+from fastrec.errors import MissingRecordsError
+from fastrec.records.paths import is_remote, resolve
+from fastrec.records.shard_sets import check_shards, lone_shards
+from fastrec.records.side_files import is_side_file
 from fastrec.storage.remote import RemoteFile
 from fastrec.storage.stores import public
 
 __all__ = [
     "STDIN",
+    "check_files",
     "check_local",
     "expand",
     "is_empty",
@@ -28,33 +33,78 @@ __all__ = [
     "open_output",
     "reader_of",
     "size_of",
+    "spooled",
+    "without_side_files",
 ]
 
 STDIN = "-"
 
 
-def expand(words: Iterable[str]) -> tuple[list[str], list[OSError]]:
-    """The files that `words` name, in that order, and what could not be found.
+def expand(
+    words: Sequence[str], *, any_shards: bool = False
+) -> tuple[list[str], list[OSError | MissingRecordsError]]:
+    """Return the files that `words` name, in that order, and an error for each missing file.
 
-    A word is ``-`` for standard input, a file, a directory (the files in it with ``.tfrecord`` in
-    their names; of a data set that TFDS has prepared those of its splits) or a pattern that the
-    shell left alone.
+    A word is ``-`` for standard input, or what :func:`fastrec.records.paths.expand` accepts; the
+    directory of a dataset that TFDS has prepared yields the files of its splits. Several words
+    may be a pattern that the shell has expanded, so side files among them are left out, and several
+    shards of a set have to be all of it, unless with `any_shards`.
     """
     files: list[str] = []
-    missing: list[OSError] = []
-    for word in words:
+    missing: list[OSError | MissingRecordsError] = []
+    chosen: set[str] = set()
+    for word in without_side_files(words):
         try:
-            files += [word] if word == STDIN else _meant_by(word)
+            files += [word] if word == STDIN else _meant_by(word, chosen)
         except OSError as error:
             missing.append(error)
-    return list(dict.fromkeys(files)), missing
+    files = list(dict.fromkeys(files))
+    if not any_shards:
+        try:
+            check_files(files, chosen)
+        except MissingRecordsError as error:
+            missing.append(error)
+    return files, missing
 
 
-def _meant_by(word: str) -> list[str]:
+def without_side_files(words: Sequence[str]) -> Sequence[str]:
+    """Leave out side files, unless no other file is named."""
+    kept = [word for word in words if not is_side_file(os.path.basename(word))]
+    return kept or words
+
+
+def check_files(files: Sequence[str], chosen: set[str]) -> None:
+    """Raise unless the files are complete sets of shards; one that is chosen may be alone.
+
+    Raises
+    ------
+    MissingRecordsError
+    """
+    names = [path for path in files if path != STDIN]
+    check_shards(names, chosen & lone_shards(names))
+
+
+@contextlib.contextmanager
+def spooled(files: Sequence[str], suffix: str = ".tfrecord") -> Iterator[list[str]]:
+    """Replace ``-`` by a temporary file with all of standard input, for what reads files twice."""
+    if STDIN not in files:
+        yield [*files]
+        return
+    with tempfile.TemporaryDirectory(prefix="fastrec-") as folder:
+        path = os.path.join(folder, f"stdin{suffix}")
+        with open(path, "wb") as copy:
+            shutil.copyfileobj(sys.stdin.buffer, copy, 1 << 20)
+        yield [path if each == STDIN else each for each in files]
+
+
+def _meant_by(word: str, chosen: set[str]) -> list[str]:
+    """Return the files of one word, and add those to `chosen` that it names exactly."""
     if os.path.isdir(word) and fastrec.tfds.is_prepared(word):
         word = fastrec.tfds.info(word).directory
-    found = meant_by(word)
+    found, exact = resolve(word)
+    chosen |= exact
     if len(found) == 1 and isinstance(found[0], RemoteFile) and public(word) != word:
+        chosen.add(word)
         return [word]  # with what its name in messages leaves out
     return [os.fsdecode(path) for path in found]
 
@@ -90,7 +140,7 @@ def name_of(path: str) -> str:
 
 def is_empty(path: str) -> bool:
     """Whether a file or an object has no bytes."""
-    (found,) = meant_by(path)
+    [found], _ = resolve(path)
     return found.size == 0 if isinstance(found, RemoteFile) else os.path.getsize(found) == 0
 
 

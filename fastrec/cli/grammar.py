@@ -21,6 +21,7 @@ __all__ = [
     "IO",
     "USAGE",
     "VERBS",
+    "add_any_shards",
     "add_json",
     "add_output",
     "add_paths",
@@ -152,11 +153,21 @@ def whole_number(least: int, most: int = 2**63 - 1) -> Callable[[str], int]:
     return number
 
 
-def add_paths(parser: argparse.ArgumentParser, *, stdin: bool = True) -> None:
-    text = "a record file, a directory or a pattern"
+def add_paths(parser: argparse.ArgumentParser, *, alone: bool = False) -> None:
+    """Add the input files; with `alone`, each is processed separately, without standard input."""
+    text = "a record file, a directory, a pattern or name@10"
+    if alone:
+        parser.add_argument("paths", nargs="+", metavar="FILE", help=text)
+        return
+    parser.add_argument("paths", nargs="+", metavar="FILE", help=f"{text}; '-' is standard input")
+    add_any_shards(parser)
+
+
+def add_any_shards(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "paths", nargs="+", metavar="FILE", help=text + ("; '-' is standard input" * stdin)
-    )
+        "--any-shards", action="store_true",
+        help="read sets of shards as they are: incomplete, or of two generations",
+    )  # fmt: skip
 
 
 def add_json(parser: argparse.ArgumentParser, what: str = "print JSON, one object a line") -> None:

@@ -48,7 +48,7 @@ def run(arguments: argparse.Namespace, report: Report) -> int:
     if arguments.sample is not None:
         raise Failure("grep and --sample are mutually exclusive; use cat --where", USAGE)
     selector = Selector.of(arguments, report)
-    files, missing = expand(arguments.paths)
+    files, missing = expand(arguments.paths, any_shards=arguments.any_shards)
     counts = dict.fromkeys(files, 0)
     number = arguments.number or len(files) > 1
     total = 0

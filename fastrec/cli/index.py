@@ -16,7 +16,7 @@ __all__ = ["add_arguments", "run"]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_paths(parser, stdin=False)
+    add_paths(parser, alone=True)
     parser.add_argument(
         "--text",
         action="store_true",
@@ -29,7 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace, report: Report) -> int:
     """Print a line a file."""
-    files, missing = expand(arguments.paths)
+    files, missing = expand(arguments.paths, any_shards=True)
     if arguments.output and len(files) + len(missing) > 1:
         raise Failure("--output and several files are mutually exclusive", USAGE)
 

@@ -27,7 +27,7 @@ def run(arguments: argparse.Namespace, report: Report) -> int:
     if arguments.features is not None:
         raise Failure("--features is an option of cat; merge writes whole records", USAGE)
     selector = Selector.of(arguments, report)
-    files, missing = expand(arguments.paths)
+    files, missing = expand(arguments.paths, any_shards=arguments.any_shards)
     if missing:
         raise missing[0]
     selector.strict = True

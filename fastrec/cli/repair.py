@@ -9,16 +9,14 @@ from typing import Any
 
 import fastrec
 from fastrec.cli.files import expand, size_of
-from fastrec.cli.grammar import FINDING, USAGE, add_json, status_of
+from fastrec.cli.grammar import FINDING, USAGE, add_json, add_paths, status_of
 from fastrec.cli.report import Failure, Report, bytes_text, counted, damage_text, explained, shown
 
 __all__ = ["add_arguments", "run"]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "paths", nargs="+", metavar="FILE", help="a damaged file, a directory or a pattern"
-    )
+    add_paths(parser, alone=True)
     parser.add_argument(
         "-o",
         "--output",
@@ -39,7 +37,7 @@ def run(arguments: argparse.Namespace, report: Report) -> int:
 
     Nothing is written for a sound file, and for one without a single record.
     """
-    files, missing = expand(arguments.paths)
+    files, missing = expand(arguments.paths, any_shards=True)
     if arguments.output and (arguments.in_place or len(files) + len(missing) > 1):
         other = "--in-place" if arguments.in_place else "several files"
         raise Failure(f"--output and {other} are mutually exclusive", USAGE)

@@ -295,6 +295,7 @@ def explained(error: BaseException) -> str:
     if isinstance(error, MemoryError):
         return "out of memory"
     text, hint, _ = str(error).partition("; on_error=")
+    text = text.replace("; shards='any' reads", "; --any-shards reads")
     path = getattr(error, "path", None)
     if hint and path and not os.fsdecode(path).startswith("<"):
         text += f"; `fastrec repair {shlex.quote(os.fsdecode(path))}` saves the rest"

@@ -8,7 +8,7 @@ import contextlib
 from collections.abc import Callable
 
 import fastrec
-from fastrec.cli.files import STDIN, expand
+from fastrec.cli.files import STDIN, expand, spooled
 from fastrec.cli.grammar import FINDING, USAGE, add_output, add_paths, whole_number
 from fastrec.cli.report import Failure, Report, counted, explained, shown
 from fastrec.cli.split import size_of
@@ -18,7 +18,7 @@ __all__ = ["Skip", "Steps", "add_arguments", "run"]
 
 
 def add_arguments(parser: argparse.ArgumentParser, *, shuffle: bool = False) -> None:
-    add_paths(parser, stdin=False)
+    add_paths(parser)
     add_output(parser, "train.tfrecord stands for train-00000-of-00004.tfrecord and so on")
     size = parser.add_mutually_exclusive_group()
     size.add_argument(
@@ -99,16 +99,18 @@ class Skip:
 
 def run(arguments: argparse.Namespace, report: Report) -> int:
     """Write the files, all of them or none, and print how many there are; 1 if there is damage."""
-    if STDIN in (*arguments.paths, arguments.output):
-        raise Failure("reshard reads and writes files that have names", USAGE)
-    files, missing = expand(arguments.paths)
+    if arguments.output == STDIN:
+        raise Failure("--output must be a file name, got standard output", USAGE)
+    if STDIN in arguments.paths and arguments.resume:
+        raise Failure("--resume and standard input are mutually exclusive", USAGE)
+    files, missing = expand(arguments.paths, any_shards=arguments.any_shards)
     if missing:
         raise missing[0]
     skip = Skip(report)
     try:
-        with Steps(report, "resharding") as steps:
+        with spooled(files) as paths, Steps(report, "resharding") as steps:
             done = fastrec.reshard(
-                files,
+                paths,
                 arguments.output,
                 shards=arguments.shards,
                 shard_records=arguments.records,
@@ -122,6 +124,7 @@ def run(arguments: argparse.Namespace, report: Report) -> int:
                 on_error=skip if arguments.skip_damage else "raise",
                 progress=steps,
                 work=arguments.work,
+                source_shards="any",
             )
     except ValueError as error:
         if type(error) is ValueError:

@@ -5,17 +5,17 @@ from __future__ import annotations
 
 import argparse
 import os
+import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 import fastrec
-from fastrec.cli.files import expand
-from fastrec.cli.grammar import add_json, add_paths, whole_number
+from fastrec.cli.files import STDIN, expand, name_of
+from fastrec.cli.grammar import USAGE, add_json, add_paths, whole_number
 from fastrec.cli.report import Failure, Report, shown
 from fastrec.parsing.infer import Features
-from fastrec.storage.stores import public
 
 __all__ = ["add_arguments", "feature_code", "feature_row", "features_code", "run"]
 
@@ -23,7 +23,7 @@ HEADERS = ("feature", "kind", "dtype", "shape")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_paths(parser, stdin=False)
+    add_paths(parser)
     parser.add_argument(
         "-n",
         "--limit",
@@ -43,12 +43,15 @@ def run(arguments: argparse.Namespace, report: Report) -> int:
             report.json(_prepared_json(fastrec.tfds.info(paths[0])))
             return 0
         return show_prepared(paths[0], report)
-    files, missing = expand(paths)
+    files, missing = expand(paths, any_shards=arguments.any_shards)
     if missing:
         raise missing[0]
+    if STDIN in files and len(files) > 1:
+        raise Failure("standard input and other files are mutually exclusive", USAGE)
     named = shown(paths[0]) if len(paths) == 1 else f"{len(files)} files"
     try:
-        features = fastrec.infer_features(files, limit=arguments.limit or None)
+        source: Any = sys.stdin.buffer if files == [STDIN] else files
+        features = fastrec.infer_features(source, limit=arguments.limit or None, shards="any")
     except fastrec.ExampleParseError as error:  # it numbers records through all files
         hint = "; `fastrec head` shows records of any kind"
         raise Failure(f"{named}: {shown(str(error))}{hint}") from error
@@ -60,13 +63,10 @@ def run(arguments: argparse.Namespace, report: Report) -> int:
     headers, *rows = features.rows()
     report.table(headers, rows, right=(2, 3), spare=(5, 4, 3))
     report.line()
-    reader = fastrec.Reader(files)
-    shuffle = not any(reader.is_compressed(each) for each in reader.paths)
-    names = [public(path) for path in paths]
-    source = names if len(names) > 1 else names[0]
-    if len(paths) == 1 and os.path.isdir(paths[0]):
-        source = os.path.join(paths[0], "*.tfrecord*")
-    for line in features_code(source, features, shuffle=shuffle):
+    reader = fastrec.Reader(source, shards="any")
+    shuffle = files != [STDIN] and not any(map(reader.is_compressed, reader.paths))
+    names = [name_of(path) for path in paths]
+    for line in features_code(names if len(names) > 1 else names[0], features, shuffle=shuffle):
         report.line(line)
     return 0
 

@@ -100,7 +100,7 @@ class Selector:
 
     # -- Records, with their values --------------------------------------------------------------
 
-    def records(self, files: Sequence[str], missing: Sequence[OSError] = ()) -> Iterator[Found]:
+    def records(self, files: Sequence[str], missing: Sequence[Exception] = ()) -> Iterator[Found]:
         """Yield the records in the order of the files, with the values that were asked for."""
         for error in missing:
             self.complain(error)
@@ -219,7 +219,7 @@ class Selector:
         draw = random.Random(self.seed)
         if self.where is None and not self.skip_damage and files and STDIN not in files:
             try:
-                dataset = RecordFiles(files).dataset()
+                dataset = RecordFiles(files, shards="any").dataset()
                 total = len(dataset)
                 for index in sorted(draw.sample(range(total), min(self.sample, total))):
                     path, number = dataset.place_of(index)

@@ -59,7 +59,7 @@ def run(arguments: argparse.Namespace, report: Report) -> int:
     if arguments.output == STDIN:
         raise Failure("--output must be a file name, got standard output", USAGE)
     selector = Selector.of(arguments, report)
-    files, missing = expand(arguments.paths)
+    files, missing = expand(arguments.paths, any_shards=arguments.any_shards)
     if missing:
         raise missing[0]
     selector.strict = True

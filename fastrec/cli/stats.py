@@ -38,7 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace, report: Report) -> int:
     """Print a row a feature, and the commonest values; 1 if there is damage."""
     selector = Selector.of(arguments, report)
-    files, missing = expand(arguments.paths)
+    files, missing = expand(arguments.paths, any_shards=arguments.any_shards)
     for error in missing:
         selector.complain(error)
     found = survey(selector, files, arguments.threads)

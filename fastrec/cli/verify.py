@@ -13,7 +13,7 @@ from fastrec.cli.files import STDIN, expand, is_empty, name_of, size_of
 from fastrec.cli.grammar import FINDING, USAGE, add_json, add_paths, add_threads, status_of
 from fastrec.cli.parallel import Check, in_order
 from fastrec.cli.report import Failure, Report, bytes_text, counted, damage_text, explained, shown
-from fastrec.records.manifest import Manifest, ManifestFile, check_shards
+from fastrec.records.manifest import Manifest, ManifestFile
 from fastrec.records.record_files import RecordFiles
 from fastrec.records.recovery import Skipped
 from fastrec.records.verify import FileReport, examined
@@ -37,7 +37,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace, report: Report) -> int:
     """Print a line a file, a line for each damaged region, and a total; 1 if there is damage."""
-    files, missing = expand(arguments.paths)
+    files, missing = expand(
+        arguments.paths, any_shards=arguments.any_shards or bool(arguments.manifest)
+    )
     if STDIN in files and (arguments.manifest or arguments.write_manifest):
         raise Failure("a manifest and standard input are mutually exclusive", USAGE)
     failures: list[Exception] = [*missing]
@@ -47,8 +49,6 @@ def run(arguments: argparse.Namespace, report: Report) -> int:
     try:
         if expected is not None:
             expected.check_names(files)
-        elif len(files) > 1:
-            check_shards([path for path in files if path != STDIN])
     except fastrec.FastrecError as error:
         failures.append(error)
 

@@ -17,6 +17,7 @@ from ..features.raw import RawFeature
 from ..features.spec import FixedLenFeature, RaggedFeature, plan_example
 from ..records.reader import Reader, Source
 from ..records.recovery import OnError
+from ..records.shard_sets import Shards
 from ..storage.options import StorageOptions
 from .feature_stats import KINDS, Features, FeatureStats, shape_sources
 
@@ -105,6 +106,8 @@ def infer_features(
     *,
     on_error: OnError = "raise",
     storage_options: StorageOptions | Mapping[str, Any] | None = None,
+    compression: str | None = "auto",
+    shards: Shards = "complete",
 ) -> Features:
     """Describe the Examples in record files, ready for :class:`Batcher` or :func:`parse_example`.
 
@@ -120,7 +123,7 @@ def infer_features(
     source : path, glob pattern, list of these, or binary file object
     limit : int or None
         Records to look at, from the first on; None for all.
-    on_error, storage_options
+    on_error, storage_options, compression, shards
         As for :class:`Reader`.
 
     Returns
@@ -153,7 +156,12 @@ def infer_features(
     """
     if limit is not None and limit < 1:
         raise ValueError(f"limit must be at least 1, got {limit}")
-    options = {"on_error": on_error, "storage_options": storage_options}
+    options = {
+        "on_error": on_error,
+        "storage_options": storage_options,
+        "compression": compression,
+        "shards": shards,
+    }
     seen, total = _survey(source, limit, options)
     found = {key: _feature(seen[key], total) for key in sorted(seen) if seen[key].kinds}
     return Features(found, {key: seen[key] for key in found}, total)

@@ -21,8 +21,9 @@ from ray.data.datasource import Datasource, ReadTask
 import fastrec
 
 from .. import arrow
-from ..records.paths import expand, is_path
+from ..records.paths import expand, is_path, is_record_name
 from ..records.record_files import RecordFiles
+from ..records.shard_sets import Shards, check_shards, check_shards_option
 from ..records.splitting import grouped
 from ..storage.options import StorageOptions
 from ..storage.remote import RemoteFile
@@ -108,6 +109,8 @@ class TFRecordDatasource(Datasource):  # type: ignore[misc]
         without reading, as it does with an index beside each file.
     verify, on_error
         As for :class:`fastrec.Reader`; a callable has to be one that can be pickled.
+    shards : {"complete", "any"}
+        As for :class:`fastrec.Reader`.
     """
 
     def __init__(
@@ -126,13 +129,16 @@ class TFRecordDatasource(Datasource):  # type: ignore[misc]
         manifest: fastrec.Manifest | Any = None,
         verify: bool = True,
         on_error: Any = "raise",
+        shards: Shards = "complete",
     ) -> None:
         super().__init__()
         if batch_size < 1:
             raise ValueError(f"batch_size must be at least 1, got {batch_size}")
         self._filesystem = filesystem
         self._storage = StorageOptions.of(storage_options)
-        self._paths = _located(paths, filesystem, self._storage)
+        self._paths = _located(
+            paths, filesystem, self._storage, shards if manifest is None else "any"
+        )
         self._files = self._ranges(_NEVER)
         self._exact, self._options = exact, {"verify": verify, "on_error": on_error}
         if any(isinstance(path, RemoteFile) for path in self._paths):
@@ -168,6 +174,7 @@ class TFRecordDatasource(Datasource):  # type: ignore[misc]
             size,
             exact=exact,
             filesystem=self._filesystem,
+            shards="any",
             storage_options=self._storage,
         )
 
@@ -302,13 +309,13 @@ class TFRecordDatasource(Datasource):  # type: ignore[misc]
 _NEVER = 1 << 62  # larger than a file: it is not cut
 
 
-def _located(paths: Any, filesystem: Any, storage: StorageOptions) -> list[Any]:
-    """The files that paths name, on a file system, or on this machine and in stores."""
+def _located(paths: Any, filesystem: Any, storage: StorageOptions, shards: Shards) -> list[Any]:
+    """Return the files that paths name, on a file system, or on this machine and in stores."""
     if filesystem is None:
         return [
             # Tasks have directories of their own.
             path if isinstance(path, RemoteFile) else os.path.abspath(path)
-            for path in expand(paths, storage)
+            for path in expand(paths, storage, shards=shards)
         ]
     listed = [paths] if is_path(paths) else list(paths)
     files: list[str] = []
@@ -318,9 +325,12 @@ def _located(paths: Any, filesystem: Any, storage: StorageOptions) -> list[Any]:
             raise FileNotFoundError(2, "no such file", path)
         if info.type is pyarrow.fs.FileType.Directory:
             inside = filesystem.get_file_info(pyarrow.fs.FileSelector(path))
-            files += sorted(i.path for i in inside if i.is_file and ".tfrecord" in i.base_name)
+            files += sorted(i.path for i in inside if i.is_file and is_record_name(i.base_name))
         else:
             files.append(path)
+    check_shards_option(shards)
+    if shards == "complete":
+        check_shards(files, {*map(os.fsdecode, listed)})
     return files
 
 

@@ -14,6 +14,7 @@ import fastrec
 
 from ..records.recovery import OnError
 from ..records.reshard_units import reshard_by
+from ..records.shard_sets import Shards
 
 __all__ = ["reshard"]
 
@@ -35,6 +36,7 @@ def reshard(
     progress: Callable[[int, int], object] | None = None,
     work: Any = None,
     storage_options: Any = None,
+    source_shards: Shards = "complete",
     ray_remote_args: Mapping[str, Any] | None = None,
 ) -> fastrec.Resharded:
     """Rewrite record files as others, in order or shuffled, by tasks of Ray.
@@ -68,6 +70,8 @@ def reshard(
         For a target that is a URL: a directory that all nodes see, for what is not uploaded yet.
     storage_options : StorageOptions or mapping, optional
         Of URLs, as for :func:`read_tfrecords`.
+    source_shards : {"complete", "any"}
+        As for :func:`fastrec.reshard`.
     ray_remote_args : mapping, optional
         Of the tasks, as for ``ray.remote``: ``num_cpus``, ``memory``, ``max_retries``, ...
 
@@ -107,6 +111,7 @@ def reshard(
         progress=progress,
         work=work,
         storage_options=storage_options,
+        source_shards=source_shards,
     )
 
 

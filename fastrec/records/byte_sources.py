@@ -16,6 +16,7 @@ from .paths import PathLike
 
 __all__ = [
     "NamedFile",
+    "NamedPipe",
     "Patience",
     "Stream",
     "Summed",
@@ -26,6 +27,7 @@ __all__ = [
 
 _POLL_S = 0.05
 _PIECE = 1 << 20
+_PIPE_SIZE = 1 << 16
 
 
 @contextlib.contextmanager
@@ -73,6 +75,17 @@ class NamedFile:
 
     def __exit__(self, *exc_info: object) -> None:
         self.close()
+
+
+class NamedPipe(NamedFile):
+    """A pipe, socket or device that a path names. A longer read would only allocate more."""
+
+    def read(self, size: int = -1) -> bytes:
+        return super().read(min(size, _PIPE_SIZE) if size > 0 else _PIPE_SIZE)
+
+    def __del__(self) -> None:
+        with contextlib.suppress(AttributeError):  # it could not be opened
+            self.close()
 
 
 class Stream:

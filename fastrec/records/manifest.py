@@ -13,18 +13,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ..errors import FastrecError, LimitExceededError, MissingRecordsError
 from ..storage.options import StorageOptions
 from .paths import PathLike, is_path
+from .shard_sets import Shards, missing_text
 from .targets import read_file, write_file
 
 if TYPE_CHECKING:
     from .record_files import Source
 
-__all__ = ["Manifest", "ManifestFile", "check_shards"]
+__all__ = ["Manifest", "ManifestFile"]
 
 _FORMAT = "fastrec manifest"
 _VERSION = 1
-_SHARD = re.compile(r"(?s)(.*)-(\d{5})-of-(\d{5})(.*)")
 _CRC32C = re.compile("[0-9a-f]{8}")
-_NAMED = 3  # missing files, in a message
 _LONGEST = 1 << 27  # a manifest in bytes: of about a million files
 _END = 1 << 63  # of sizes and counts
 
@@ -103,17 +102,22 @@ class Manifest(Sequence[ManifestFile]):
         source: Source,
         *,
         compression: str | None = "auto",
+        shards: Shards = "complete",
         storage_options: StorageOptions | Mapping[str, Any] | None = None,
     ) -> Manifest:
         """Build the manifest of files; every checksum in them is verified.
 
+        Parameters are those of :class:`Reader`.
+
         Raises
         ------
-        CorruptRecordError, TruncatedFileError, OSError
+        CorruptRecordError, TruncatedFileError, MissingRecordsError, OSError
         """
         from .record_files import RecordFiles
 
-        files = RecordFiles(source, compression=compression, storage_options=storage_options)
+        files = RecordFiles(
+            source, compression=compression, shards=shards, storage_options=storage_options
+        )
         return cls(
             ManifestFile.of(path, part.walk()[0], totals())
             for path, (part, totals) in zip(files.paths, files.summed_readers(), strict=True)
@@ -191,7 +195,7 @@ class Manifest(Sequence[ManifestFile]):
         """Raise unless the manifest lists exactly these files, by name."""
         names = Counter(os.path.basename(os.fsdecode(path)) for path in paths)
         if missing := [each.name for each in self._files if each.name not in names]:
-            raise _missing(missing)
+            raise _error(missing[0], missing_text(missing, len(missing)))
         for name, count in names.items():
             self.entry(name)
             if count > 1:
@@ -238,27 +242,6 @@ def _checked(file: dict[str, Any]) -> ManifestFile:
     if not (isinstance(crc32c, str) and _CRC32C.fullmatch(crc32c)):
         raise ValueError(f"{name!a:.100} has the crc32c {crc32c!a:.50}")
     return ManifestFile(name, records, size, int(crc32c, 16))
-
-
-def check_shards(paths: Iterable[str | bytes]) -> None:
-    """Raise if shards like ``train-00001-of-00004.tfrecord`` are missing."""
-    sets: dict[tuple[str, int, str], set[int]] = {}
-    for path in paths:
-        if match := _SHARD.fullmatch(os.fsdecode(path)):
-            head, number, count, tail = match.groups()
-            sets.setdefault((head, int(count), tail), set()).add(int(number))
-    for (head, count, tail), there in sets.items():
-        missing = [number for number in range(count) if number not in there]
-        if missing:
-            raise _missing([f"{head}-{each:05d}-of-{count:05d}{tail}" for each in missing])
-
-
-def _missing(names: list[str]) -> MissingRecordsError:
-    some = ", ".join(ascii(name) for name in names[:_NAMED])
-    if len(names) == 1:
-        return _error(names[0], f"{some} is missing")
-    more = "" if len(names) <= _NAMED else f" and {len(names) - _NAMED} more"
-    return _error(names[0], f"{some}{more} are missing")
 
 
 def _error(path: str, message: str) -> MissingRecordsError:

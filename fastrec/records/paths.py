@@ -1,18 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Expansion of paths, glob patterns, directories and lists of these to files."""
+"""The files that a source names: paths, patterns, directories, URLs, and lists of these."""
 
 from __future__ import annotations
 
 import errno
-import fnmatch
 import glob
 import os
 import re
 import stat
-from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING, Any, TypeVar, Union
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, Union
 
 from ..storage.remote import RemoteFile
+from .patterns import brace_words, matching_files
+from .shard_sets import Shards, check_shards, check_shards_option, shard_count
+from .side_files import is_side_file
 
 if TYPE_CHECKING:
     from ..storage.options import StorageOptions
@@ -25,63 +27,108 @@ __all__ = [
     "expand",
     "index_path",
     "is_path",
+    "is_record_name",
     "is_remote",
+    "resolve",
     "shard_paths",
 ]
 
 INDEX_SUFFIX = ".frindex"
 PACKED_SUFFIXES = {".gz": "gzip", ".zst": "zstd", ".bz2": "bz2", ".lz4": "lz4"}
 
+_RECORD_NAME = re.compile(
+    r"(?is).*\.tfrecord.*"
+    r"|(?:.*\.(?:tfrec|tfr|records?)|part-[^.]*)(?:\.(?:gz|gzip|zz|zlib|deflate|zst))?"
+)
+_SPEC = re.compile(r"(?s)(.+)@(\d{1,6}|\*)([^/@]*)")  # name@10, name@*, name@10.gz
 _NO_HOME = "no such file; ~ is not expanded: use os.path.expanduser()"
-_Place = TypeVar("_Place")
-_Seen = TypeVar("_Seen")
+_NO_VARIABLES = "no such file; variables are not expanded: use os.path.expandvars()"
+_NOT_THERE = (errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG)
+_NAMED = 3  # files of a directory, in a message
 
 PathLike = Union[str, bytes, "os.PathLike[Any]"]
+_File = str | bytes | RemoteFile
 
 
 def is_path(source: object) -> bool:
     return isinstance(source, (str, bytes, os.PathLike))
 
 
-def expand(
-    source: PathLike | Iterable[PathLike], storage: StorageOptions | None = None
-) -> list[str | bytes | RemoteFile]:
-    """The files that a path, a URL, a glob pattern, or a list of these names, in order.
+def is_record_name(name: str) -> bool:
+    """Return whether a file with this base name counts as a record file of its directory.
 
-    A name that exists is taken as it is, whatever characters are in it; otherwise one with
-    ``*``, ``?`` or ``[`` is a pattern, whose matches come sorted (``**`` goes through folders). A
-    directory stands for the files in it with ``.tfrecord`` in their names. Neither gives indexes.
+    Names with ``.tfrecord`` in them, names that end in ``.tfrec``, ``.tfr``, ``.record`` or
+    ``.records``, and ``part-00000`` without a suffix, in any case, also with ``.gz`` behind.
+    """
+    return name[0] != "." and not is_side_file(name) and _RECORD_NAME.fullmatch(name) is not None
+
+
+def expand(
+    source: PathLike | Iterable[PathLike],
+    storage: StorageOptions | None = None,
+    *,
+    shards: Shards = "complete",
+) -> list[str | bytes | RemoteFile]:
+    """Return the files that a path, a URL, a pattern, or a list of these names, in order.
+
+    A name that exists is taken as it is, whatever characters are in it. Otherwise
+
+    * a name with ``*``, ``?`` or ``[`` is a pattern, whose matches come sorted (``**`` goes through
+      directories);
+    * braces (``{a,b}``, ``{00..15}``) and commas separate names;
+    * ``name@10``, ``name@10.gz`` and ``name@*`` are the shards ``name-00000-of-00010`` and so on.
+
+    A directory yields its files whose names :func:`is_record_name` accepts. A pattern and a
+    directory leave out side files. `shards`: see :mod:`fastrec.records.shard_sets`.
 
     Raises
     ------
     FileNotFoundError
         When there is no such file, or a pattern matches nothing.
     IsADirectoryError
-        When there is no such file in a directory.
+        When a directory has no record files.
+    MissingRecordsError
+        When shards are missing or mixed.
     OSError
         When the system does not let us look: a directory that may not be listed, also one that a
         pattern leads into, is not passed over.
     """
+    check_shards_option(shards)
+    files, chosen = resolve(source, storage)
+    if shards == "complete":
+        check_shards(files, chosen)
+    return files
+
+
+def resolve(
+    source: PathLike | Iterable[PathLike], storage: StorageOptions | None = None
+) -> tuple[list[str | bytes | RemoteFile], set[str]]:
+    """Return the files that a source names, and which of them it names exactly.
+
+    Shard sets are not checked; see :func:`expand` for the rest.
+    """
     if is_path(source):
-        listed: list[Any] = [source]
+        entries: list[Any] = [source]
     elif isinstance(source, Iterable):
-        listed = list(source)
+        entries = list(source)
     else:
         raise TypeError(
             f"source must be a path, a pattern, a list of these or a binary file, got {source!r}"
         )
-    if not any(is_remote(each, storage) for each in listed):
-        return [path for each in listed for path in _expand_local(each)]
-    from ..storage.listing import expand_urls
-    from ..storage.options import StorageOptions
+    chosen: set[str] = set()
+    return _files_of(entries, storage, chosen), chosen
 
-    options = storage or StorageOptions()
-    urls = [each for each in listed if is_remote(each, storage)]
-    found = iter(expand_urls(urls, options, _is_record_name))
+
+def _files_of(entries: list[Any], storage: StorageOptions | None, chosen: set[str]) -> list[_File]:
+    """Return the files of all entries; those that are named exactly are added to `chosen`."""
+    remote = [each for each in entries if is_remote(each, storage)]
+    objects = iter(_objects_of(remote, storage, chosen) if remote else ())
     return [
         path
-        for each in listed
-        for path in (next(found) if is_remote(each, storage) else _expand_local(each))
+        for each in entries
+        for path in (
+            next(objects) if remote and is_remote(each, storage) else _local_files(each, chosen)
+        )
     ]
 
 
@@ -94,7 +141,8 @@ def is_remote(path: PathLike, storage: StorageOptions | None) -> bool:
     return bool(named) and not os.path.lexists(name)
 
 
-def _expand_local(source: PathLike) -> list[str | bytes | RemoteFile]:
+def _local_files(source: PathLike, chosen: set[str]) -> list[_File]:
+    """Return the local files that one entry names."""
     path: str | bytes = os.fspath(source)
     if isinstance(path, str) and path.startswith("file://") and not os.path.lexists(path):
         from urllib.parse import unquote
@@ -104,96 +152,141 @@ def _expand_local(source: PathLike) -> list[str | bytes | RemoteFile]:
             path = path.removeprefix("/")  # of file:///C:/folder/file
     try:
         mode = os.stat(path).st_mode
-    except OSError:
-        name = os.fsdecode(path)
-        if name.startswith("~") and not os.path.lexists(path):
-            raise FileNotFoundError(2, _NO_HOME, name) from None
-        if not glob.has_magic(path) or os.path.lexists(path):
-            raise
-        return [*_matches(path)]
-    return [*_record_files(path)] if stat.S_ISDIR(mode) else [path]
-
-
-def _matches(path: str | bytes) -> list[str | bytes]:
-    pattern = os.fsdecode(path)
-    drive, tail = os.path.splitdrive(pattern)
-    tail = tail.replace(os.sep, "/")
-    parts = [part for part in tail.split("/") if part]
-    root = drive + os.sep if tail[:1] == "/" else drive
-    found = sorted(set(_below(root, parts, ())))
-    matches = [name for name in found if not name.endswith(INDEX_SUFFIX)]
-    if not matches:
-        raise FileNotFoundError(2, "no file matches the pattern", pattern)
-    return [os.fsencode(name) for name in matches] if isinstance(path, bytes) else list(matches)
-
-
-def _below(root: str, parts: list[str], above: tuple[tuple[int, int], ...]) -> Iterator[str]:
-    """As ``glob.glob``, which passes over directories that may not be listed without a word.
-
-    `above`: the directories that a ``**`` came through, some of which a link may lead back to.
-    """
-    part, rest = parts[0], parts[1:]
-    if part == "**":
-        here = _if_there(os.stat, root or ".")
-        if here is None or (here.st_dev, here.st_ino) in above:
-            return
-        above = (*above, (here.st_dev, here.st_ino))
-        if rest:
-            yield from _below(root, rest, ())
-    elif not glob.has_magic(part):
-        path = os.path.join(root, part)
-        if rest:
-            yield from _below(path, rest, ())
-        elif _if_there(os.lstat, path):
-            yield path
-        return
-    matches = re.compile(fnmatch.translate("*" if part == "**" else part)).match
-    folder = os.path.join(root, "")  # there may be 100,000 entries
-    for entry in _listed(root or "."):
-        if not matches(entry.name) or (entry.name[0] == "." and part[0] != "."):
-            continue
-        path = folder + entry.name
-        if part == "**" and _if_there(os.DirEntry.is_dir, entry):
-            yield from _below(path, parts, above)
-        elif rest and part != "**":
-            yield from _below(path, rest, ())
-        elif not rest:
-            yield path
-
-
-def _listed(directory: str) -> list[os.DirEntry[str]]:
-    entries = _if_there(os.scandir, directory)
-    if entries is None:
-        return []
-    with entries:
-        return list(entries)
-
-
-def _if_there(look: Callable[[_Place], _Seen], place: _Place) -> _Seen | None:
-    """The result of a call on a path; None where there is no such path."""
-    try:
-        return look(place)
     except OSError as error:
-        if error.errno in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP):
-            return None
-        raise
+        name = os.fsdecode(path)
+        if os.path.lexists(path) or not (glob.has_magic(name) or error.errno in _NOT_THERE):
+            raise
+        files: list[Any] = matching_files(name) if glob.has_magic(name) else []
+        files = files or _files_by_other_names(name, None, chosen) or []
+        if not files:
+            raise _not_found(name, error) from None
+        return [os.fsencode(each) for each in files] if isinstance(path, bytes) else files
+    if stat.S_ISDIR(mode):
+        return [*_record_files(path)]
+    chosen.add(os.fsdecode(path))
+    return [path]
+
+
+def _objects_of(
+    urls: list[Any], storage: StorageOptions | None, chosen: set[str]
+) -> list[list[_File]]:
+    """Return the objects that each URL names."""
+    from ..storage.listing import expand_urls
+    from ..storage.options import StorageOptions
+
+    options = storage or StorageOptions()
+    # Plain URLs share one round of requests; URLs with braces, commas or @ are tried one by one.
+    plain = [url for url in urls if isinstance(url, RemoteFile) or not _other_names(_name(url))]
+    batch = iter(expand_urls(plain, options, is_record_name, is_side_file) if plain else ())
+    found: list[list[Any]] = []
+    for url in urls:
+        files: list[Any]
+        if isinstance(url, RemoteFile) or not _other_names(_name(url)):
+            files = next(batch)
+        else:
+            try:
+                [files] = expand_urls([url], options, is_record_name, is_side_file)
+            except FileNotFoundError:
+                files = _files_by_other_names(_name(url), storage, chosen) or []
+                if not files:
+                    raise
+                found.append(files)
+                continue
+        if len(files) == 1 and _base_name(_name(url)) == _base_name(files[0].name):
+            chosen.add(files[0].name)
+        found.append(files)
+    return found
+
+
+def _name(path: PathLike) -> str:
+    return os.fsdecode(path)
+
+
+def _base_name(url: str) -> str:
+    return url.partition("?")[0].rpartition("/")[2]
+
+
+def _other_names(name: str) -> list[tuple[list[str], int | None]]:
+    """Return the readings of a name that does not exist, the most likely first.
+
+    Each is a list of names, and the number of shards if these are patterns of shards.
+    """
+    found: list[tuple[list[str], int | None]] = []
+    if "{" in name and len(words := brace_words(name)) > 1:
+        found.append((words, None))
+    if "," in name and all(pieces := [piece.strip() for piece in name.split(",")]):
+        found.append((pieces, None))
+    if "@" in name and (match := _SPEC.fullmatch(name)) is not None:
+        base, count, suffix = match.groups()
+        root, kind = os.path.splitext(base)
+        for head, tail in ((base, suffix), (root, kind + suffix)):
+            pattern = f"{glob.escape(head)}-[0-9]*-of-[0-9]*{glob.escape(tail)}"
+            found.append(([pattern], -1 if count == "*" else int(count)))
+    return found
+
+
+def _files_by_other_names(
+    name: str, storage: StorageOptions | None, chosen: set[str]
+) -> list[_File] | None:
+    """Return the files by the first reading of a name that yields any; None without one."""
+    for names, count in _other_names(name):
+        try:
+            files = _files_of(names, storage, chosen)
+        except FileNotFoundError as error:
+            if count is None and error.filename != names[0]:
+                raise  # the first of the names exists, this one does not
+            continue
+        if count is not None and count >= 0:
+            files = [each for each in files if shard_count(_name(each)) == count]
+        if files:
+            return files
+    return None
+
+
+def _not_found(name: str, error: OSError) -> OSError:
+    """Make the error about a local name that yields no file, with a hint at the remedy."""
+    if glob.has_magic(name):
+        return FileNotFoundError(errno.ENOENT, "no file matches the pattern", name)
+    if name.startswith("~"):
+        return FileNotFoundError(errno.ENOENT, _NO_HOME, name)
+    if (match := _SPEC.fullmatch(name)) is not None:
+        text = (
+            f"no such file, and no shard named '{match[1]}-00000-of-{int(match[2]):05d}{match[3]}'"
+        )
+        return FileNotFoundError(errno.ENOENT, text, name)
+    if "$" in name:
+        return FileNotFoundError(errno.ENOENT, _NO_VARIABLES, name)
+    root, suffix = os.path.splitext(name)
+    for pattern in (f"{root}-*-of-*{suffix}", f"{name}-*-of-*"):
+        head, _, tail = map(glob.escape, pattern.partition("-*-of-*"))
+        shards = matching_files(f"{head}-[0-9]*-of-[0-9]*{tail}")
+        if shards:
+            text = f"no such file; {len(shards)} shards of it are there: {pattern!a} reads them"
+            return FileNotFoundError(errno.ENOENT, text, name)
+    return error
 
 
 def _record_files(directory: str | bytes) -> list[str | bytes]:
-    with os.scandir(os.fsdecode(directory)) as entries:
-        files = sorted(entry.path for entry in entries if _is_record_file(entry))
+    with os.scandir(os.fsdecode(directory)) as listed:
+        entries = sorted(listed, key=lambda entry: entry.name)
+    files = [each.path for each in entries if is_record_name(each.name) and each.is_file()]
     if not files:
-        name = os.fsdecode(directory)
-        raise IsADirectoryError(21, "a directory without a *.tfrecord* file in it", name)
-    return [os.fsencode(path) for path in files] if isinstance(directory, bytes) else list(files)
+        raise _no_records(os.fsdecode(directory), entries)
+    return [os.fsencode(path) for path in files] if isinstance(directory, bytes) else [*files]
 
 
-def _is_record_file(entry: os.DirEntry[str]) -> bool:
-    return _is_record_name(entry.name) and entry.is_file()
-
-
-def _is_record_name(name: str) -> bool:
-    return ".tfrecord" in name and name[0] != "." and not name.endswith(INDEX_SUFFIX)
+def _no_records(directory: str, entries: list[os.DirEntry[str]]) -> IsADirectoryError:
+    """Make the error about a directory without record files, with the pattern that may help."""
+    shown = [each for each in entries if each.name[0] != "." and not is_side_file(each.name)]
+    files = [each.name for each in shown if each.is_file()]
+    folders = [each.name for each in shown if each.is_dir()]
+    text = "no record files in this directory"
+    if names := files or [f"{name}/" for name in folders]:
+        some = ", ".join(ascii(name) for name in names[:_NAMED])
+        more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+        pattern = os.path.join(directory, "*" if files else "**/*.tfrecord*")
+        text += f", which has {some}{more}; a pattern names files of any name, such as {pattern!a}"
+    return IsADirectoryError(errno.EISDIR, text, directory)
 
 
 def index_path(path: PathLike) -> str | bytes:

@@ -17,6 +17,7 @@ from .manifest import Manifest
 from .paths import PathLike
 from .record_files import RecordFiles, Source
 from .recovery import OnError, Skipped
+from .shard_sets import Shards
 
 __all__ = ["Reader", "Source"]
 
@@ -32,8 +33,10 @@ class Reader(_core.Indexed, Sequence[bytes]):
 
     Parameters
     ----------
-    source : path, URL, glob pattern, directory, list of these, or binary file object
-        A file object is read from its current position, once, and is not closed.
+    source : path, URL, glob pattern, directory, ``name@10``, list of these, or binary file object
+        ``name@10`` and ``name@*`` are the shards ``name-00000-of-00010`` and so on. Braces
+        (``{00..15}``) and commas separate names. A file object is read from its current
+        position, once, and is not closed.
     compression : {"auto", None, "GZIP", "ZLIB"}
         ``"auto"`` detects it from each file's first bytes. ``len()`` and ``reader[i]`` inflate
         compressed files from end to end the first time, unless each has its index beside it, and
@@ -56,6 +59,10 @@ class Reader(_core.Indexed, Sequence[bytes]):
         Index for ``len()`` and random access. ``"auto"`` uses the index beside a file if it matches
         the file, and scans otherwise; True requires it; False ignores it. A path or an
         :class:`Index` requires a single file.
+    shards : {"complete", "any"}
+        ``"complete"`` raises an error if a pattern, a directory or ``name@10`` yields an
+        incomplete set of shards, or if the source mixes two generations of a set, or a file and
+        its repaired copy. ``"any"`` reads the files as they are.
     follow : bool or float, default False
         Wait at the end of a file for more records: forever, or until nothing was appended for that
         many seconds. Only for iteration over uncompressed local files.
@@ -75,7 +82,7 @@ class Reader(_core.Indexed, Sequence[bytes]):
     IndexMismatchError
         If an index is damaged or does not match its file.
     MissingRecordsError
-        If files are not those of the manifest.
+        If the files differ from the manifest, or shards are missing or mixed.
 
     Examples
     --------
@@ -101,6 +108,7 @@ class Reader(_core.Indexed, Sequence[bytes]):
         max_output_bytes: int | None = None,
         max_ratio: int | None = None,
         index: str | bool | PathLike | Index = "auto",
+        shards: Shards = "complete",
         follow: bool | float = False,
         storage_options: StorageOptions | Mapping[str, Any] | None = None,
         manifest: Manifest | PathLike | None = None,
@@ -115,6 +123,7 @@ class Reader(_core.Indexed, Sequence[bytes]):
             max_output_bytes=max_output_bytes,
             max_ratio=max_ratio,
             index=index,
+            shards=shards,
             follow=follow,
             storage_options=storage_options,
             manifest=manifest,

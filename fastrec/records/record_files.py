@@ -25,7 +25,7 @@ from ..storage.options import StorageOptions
 from ..storage.remote import RemoteFile, streams_of
 from ..storage.stores import public
 from . import compression as streams
-from .byte_sources import NamedFile, Patience, Stream, Summed, head_of
+from .byte_sources import NamedFile, NamedPipe, Patience, Stream, Summed, head_of, regular_head
 from .file_magic import HEADER_SIZE
 from .index import Index
 from .inflated import Inflated
@@ -36,6 +36,7 @@ from .paths import PathLike, expand, index_path, is_path
 from .recovery import Damage, OnError, Skipped, check_policy
 from .remote_dataset import RemoteDataset
 from .remote_indexes import save_index
+from .shard_sets import Shards
 from .splitting import FileRange, open_range, ranges_of
 
 if TYPE_CHECKING:
@@ -86,6 +87,7 @@ class RecordFiles:
         max_output_bytes: int | None = None,
         max_ratio: int | None = None,
         index: str | bool | PathLike | Index = "auto",
+        shards: Shards = "complete",
         follow: bool | float = False,
         storage_options: StorageOptions | Mapping[str, Any] | None = None,
         manifest: Manifest | PathLike | None = None,
@@ -102,7 +104,8 @@ class RecordFiles:
                 each.path if each.end is None else os.fspath(each.path) for each in self._ranges
             ]
         elif self.file is None:
-            found = expand(source, self.storage)  # type: ignore[arg-type]
+            named = shards if manifest is None else "any"  # the manifest has the names
+            found = expand(source, self.storage, shards=named)  # type: ignore[arg-type]
         if self.file is None and not found:
             raise FileNotFoundError(errno.ENOENT, "no files to read: the list of paths is empty")
         self.paths: list[str | bytes] = [os.fspath(path) for path in found]
@@ -189,7 +192,10 @@ class RecordFiles:
             return _core.RecordReader(path, wait=Patience(seconds, lambda: self.closed), **options)
         kind = self.compression
         if kind == "auto":
-            kind = streams.detect(head_of(place))
+            head = regular_head(place)
+            if head is None:  # a pipe or a device, which can be read only once
+                return self._open_stream(NamedPipe(place, path), path, options)
+            kind = streams.detect(head)
         if kind is not None:
             read = self._inflate_all(number, place, kind)
         return _core.RecordReader(path, read=read, **options)

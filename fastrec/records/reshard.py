@@ -41,6 +41,7 @@ from .shard_layout import (
     shard_sizes,
     upload,
 )
+from .shard_sets import Shards
 from .shard_writer import ShardWriter
 from .targets import are_there
 
@@ -74,6 +75,7 @@ def reshard(
     progress: Progress | None = None,
     work: PathLike | None = None,
     storage_options: StorageOptions | Mapping[str, Any] | None = None,
+    source_shards: Shards = "complete",
 ) -> Resharded:
     """Rewrite record files as others, in order or shuffled, in bounded memory.
 
@@ -114,6 +116,8 @@ def reshard(
         made, and removed at the end. A temporary one by default, with which there is no `resume`.
     storage_options : StorageOptions or mapping, optional
         Of URLs, as for :class:`fastrec.Reader`.
+    source_shards : {"complete", "any"}
+        The option `shards` of :class:`fastrec.Reader`, for the source.
 
     Returns
     -------
@@ -151,7 +155,7 @@ def reshard(
     )
     storage, name = StorageOptions.of(storage_options), os.fsdecode(target)
     job = _Work(
-        expand(source, storage),  # type: ignore[arg-type]
+        expand(source, storage, shards=source_shards),  # type: ignore[arg-type]
         name,
         _folder_of(name, work, storage, resume),
         {
@@ -337,6 +341,7 @@ class _Work:
             verify=verify,
             on_error=self._on_error,
             index="auto" if self._remote else False,
+            shards="any",
             storage_options=self._storage,
         )
 
@@ -468,7 +473,7 @@ class _Work:
             self._deal()
             self._offset = self._total
             return self._from_buckets(first)
-        reader = Reader(self._paths, index=False, storage_options=self._storage)
+        reader = Reader(self._paths, index=False, shards="any", storage_options=self._storage)
         return self._picked(reader, self._permuted, first, self._total)
 
     @cached_property

@@ -43,6 +43,7 @@ from .shard_layout import (
     shard_sizes,
     upload,
 )
+from .shard_sets import Shards
 from .shard_writer import ShardWriter
 from .splitting import FileRange, file_ranges
 
@@ -122,6 +123,7 @@ def reshard_by(
     progress: Progress | None = None,
     work: PathLike | None = None,
     storage_options: StorageOptions | Mapping[str, Any] | None = None,
+    source_shards: Shards = "complete",
 ) -> Resharded:
     """Rewrite record files by units that `run` calls; arguments as for :func:`reshard`."""
     files = {"shards": shards, "shard_bytes": shard_bytes, "shard_records": shard_records}
@@ -152,9 +154,11 @@ def reshard_by(
             seed = secrets.randbits(64)
         paths = [
             path if isinstance(path, RemoteFile) else os.path.abspath(os.fsdecode(path))
-            for path in expand(source, storage)  # type: ignore[arg-type]
+            for path in expand(source, storage, shards=source_shards)  # type: ignore[arg-type]
         ]
-        parts = file_ranges(paths, min(_RANGE_BYTES, memory // 2), storage_options=storage)
+        parts = file_ranges(
+            paths, min(_RANGE_BYTES, memory // 2), shards="any", storage_options=storage
+        )
         found = run(_count, (on_error, shard_bytes is not None), parts, lambda number: None)
         units = _units(parts, found)
         total = sum(each.records for each in found)

@@ -23,6 +23,7 @@ from .byte_sources import head_of, is_regular
 from .file_magic import HEADER_SIZE
 from .index import Index
 from .paths import expand, is_path
+from .shard_sets import Shards
 
 __all__ = ["FileRange", "file_ranges", "grouped", "open_range", "ranges_of"]
 
@@ -99,6 +100,7 @@ def file_ranges(
     exact: bool = False,
     compression: str | None = "auto",
     filesystem: Any = None,
+    shards: Shards = "complete",
     storage_options: StorageOptions | Mapping[str, Any] | None = None,
 ) -> list[FileRange]:
     """Split record files into byte ranges, each record in exactly one of them.
@@ -123,6 +125,8 @@ def file_ranges(
         As for :class:`Reader`. Compressed files are not cut.
     filesystem : object, optional
         Of pyarrow or fsspec; then `source` is a path or a list of paths there, which are cut.
+    shards : {"complete", "any"}
+        As for :class:`Reader`.
     storage_options : StorageOptions or mapping, optional
         How objects that URLs name are reached.
 
@@ -133,7 +137,7 @@ def file_ranges(
 
     Raises
     ------
-    OSError
+    OSError, MissingRecordsError
     CorruptRecordError, TruncatedFileError
         With `exact`.
 
@@ -153,7 +157,7 @@ def file_ranges(
         raise ValueError(f"size must be at least 1, got {size}")
     kind = compression if compression == "auto" else streams.normalize(compression)
     if filesystem is None:
-        paths: Sequence[Any] = expand(source, StorageOptions.of(storage_options))
+        paths: Sequence[Any] = expand(source, StorageOptions.of(storage_options), shards=shards)
     else:
         paths = [source] if is_path(source) else list(source)
     wholes = [FileRange(path, filesystem=filesystem) for path in paths]

@@ -11,10 +11,11 @@ from typing import Any
 
 from ..storage.options import StorageOptions
 from ..storage.stores import locate
-from .manifest import Manifest, ManifestFile, check_shards
-from .paths import PathLike, is_path, is_remote
+from .manifest import Manifest, ManifestFile
+from .paths import PathLike, is_remote
 from .record_files import RecordFiles, Source
 from .recovery import OnError, Skipped
+from .shard_sets import Shards
 from .shard_writer import ShardWriter
 
 __all__ = ["FileReport", "Repaired", "Verified", "count", "examined", "repair", "verify"]
@@ -86,7 +87,7 @@ def verify(
     compression: str | None = "auto",
     on_error: OnError = "raise",
     manifest: PathLike | Manifest | None = None,
-    complete: bool = True,
+    shards: Shards = "complete",
     progress: Callable[[str, int], object] | None = None,
     storage_options: StorageOptions | Mapping[str, Any] | None = None,
 ) -> Verified:
@@ -100,9 +101,8 @@ def verify(
         ``"skip"`` continues after damage, which the ``reports`` list.
     manifest : path or Manifest, optional
         Check that the files are exactly those of the manifest.
-    complete : bool, default True
-        Raise if shards are missing among files named ``name-00002-of-00008`` that a directory or a
-        pattern yields. A list of paths is not checked.
+    shards : {"complete", "any"}
+        As for :class:`Reader`.
     progress : callable, optional
         Called with a file's path and the position in its (decompressed) bytes, now and then.
     storage_options
@@ -126,12 +126,16 @@ def verify(
     Verified(records=1, bytes=4, files=1)
     """
     storage = StorageOptions.of(storage_options)
-    files = RecordFiles(source, compression=compression, on_error=on_error, storage_options=storage)
+    files = RecordFiles(
+        source,
+        compression=compression,
+        on_error=on_error,
+        shards=shards if manifest is None else "any",
+        storage_options=storage,
+    )
     expected = None if manifest is None else Manifest.of(manifest, storage)
     if expected is not None:
         expected.check_names(files.paths)
-    elif complete and is_path(source) and files.paths != [os.fspath(source)]:  # type: ignore[arg-type]
-        check_shards(files.paths)
     reports = []
     for report, entry in examined(files, progress, summed=expected is not None):
         if expected is not None and entry is not None:
@@ -164,6 +168,7 @@ def count(
     source: Source,
     *,
     compression: str | None = "auto",
+    shards: Shards = "complete",
     storage_options: StorageOptions | Mapping[str, Any] | None = None,
 ) -> int:
     """Count records by reading their headers; data is not verified.
@@ -174,6 +179,8 @@ def count(
     ------
     CorruptRecordError
         When a length is damaged, so that the records behind it cannot be found.
+    MissingRecordsError
+        When shards are missing or mixed.
 
     Examples
     --------
@@ -182,7 +189,11 @@ def count(
     0
     """
     files = RecordFiles(
-        source, compression=compression, verify=False, storage_options=storage_options
+        source,
+        compression=compression,
+        verify=False,
+        shards=shards,
+        storage_options=storage_options,
     )
     if not files.sequential:
         return len(files.dataset())

@@ -23,7 +23,7 @@ _BLOCK = 8192
 
 def inferred(paths: Sequence[Any], sample: int) -> Any:
     """A scalar where no record has several values, as spark-tfrecord has it; else an array."""
-    described = fastrec.infer_features(paths, sample)
+    described = fastrec.infer_features(paths, sample, shards="any")
     texts = [name for name in described if "bytes_list" in described.stats[name].kinds]
     binary = _binary(paths, texts, sample)
     fields = []
@@ -48,7 +48,7 @@ def _binary(paths: Sequence[Any], names: Iterable[str], sample: int) -> set[str]
     features = {name: fastrec.RaggedFeature(bytes) for name in names}
     found: set[str] = set()
     left = sample
-    for block in fastrec.Reader(paths).blocks(_BLOCK) if features else ():
+    for block in fastrec.Reader(paths, shards="any").blocks(_BLOCK) if features else ():
         part = block[:left]
         for name, column in fastrec.parse_example(part, features).items():
             try:
@@ -65,7 +65,7 @@ def inferred_sequence(paths: Sequence[Any], sample: int) -> Any:
     """The features of the context as those of an Example, and feature lists as arrays of arrays."""
     context: dict[str, tuple[str, int]] = {}
     lists: dict[str, tuple[str, int]] = {}
-    for record in itertools.islice(fastrec.Reader(paths), sample):
+    for record in itertools.islice(fastrec.Reader(paths, shards="any"), sample):
         message = fastrec.train.SequenceExample.FromString(record)
         for name, feature in message.context.feature.items():
             _note(context, name, feature)

@@ -26,8 +26,10 @@ from pyspark.sql.pandas.types import to_arrow_schema
 import fastrec
 
 from .. import arrow
-from ..records.paths import INDEX_SUFFIX, expand, is_remote
+from ..records.paths import expand, is_remote
 from ..records.record_files import RecordFiles
+from ..records.shard_sets import check_shards, check_shards_option
+from ..records.side_files import is_side_file
 from ..records.splitting import grouped
 from ..storage.remote import RemoteFile
 from ..threads import usable_cpus
@@ -59,6 +61,7 @@ class TFRecordSource(DataSource):  # type: ignore[misc]
                       many tasks as the driver has processors
     exact             ``true``: cut between records in any case, see :func:`fastrec.file_ranges`
     onError           ``raise`` (default), ``skip``, ``tolerate_tail``
+    shards            ``complete`` (default), ``any``, as for :class:`fastrec.Reader`
     storageOptions    of URLs: a JSON object, see :class:`fastrec.StorageOptions`
     ================= ============================================================================
 
@@ -92,7 +95,7 @@ class TFRecordSource(DataSource):  # type: ignore[misc]
 
     def schema(self) -> Any:
         """Infer the schema from the first records of the files."""
-        files = _found(self._roots(), self._storage())
+        files = _found(self._roots(), self._storage(), self._option("shards", "complete"))
         if self._kind == "ByteArray":
             found = types.StructType([types.StructField(RECORD, types.BinaryType())])
         else:
@@ -131,7 +134,10 @@ class TFRecordSource(DataSource):  # type: ignore[misc]
         options = {"on_error": self._option("onError", "raise")}
         exact = str(self._option("exact", "false")).lower() == "true"
         size = self._number("partitionBytes")
-        return _Reader(self._roots(), self._storage(), schema, self._kind, options, exact, size)
+        shards = self._option("shards", "complete")
+        return _Reader(
+            self._roots(), self._storage(), shards, schema, self._kind, options, exact, size
+        )
 
     def writer(self, schema: Any, overwrite: bool) -> Any:
         """Make the writer of rows into files of a directory."""
@@ -170,19 +176,28 @@ class _File(NamedTuple):
     values: dict[str, str | None]
 
 
-def _found(roots: Sequence[str], storage: fastrec.StorageOptions) -> list[_File]:
-    """The files below directories, but those that begin with _ or a dot, in a stable order."""
+def _found(roots: Sequence[str], storage: fastrec.StorageOptions, shards: Any) -> list[_File]:
+    """Return the files below directories, but those that begin with _ or a dot, in a stable order.
+
+    Raises
+    ------
+    MissingRecordsError
+        When shards are missing or mixed, see :mod:`fastrec.records.shard_sets`.
+    """
     files: list[_File] = []
+    check_shards_option(shards)
     for root in roots:
         if is_remote(root, None):
             files += _found_objects(root, storage)
         elif os.path.isdir(root):
             files += _found_below(root)
         else:
-            named = map(os.fsdecode, fastrec.Reader(root).paths)
+            named = map(os.fsdecode, expand(root, shards="any"))
             files += [_File(path, os.stat(path).st_size, {}) for path in named]
     if not files:
         raise FileNotFoundError(2, "no record files", roots[0])
+    if shards == "complete":
+        check_shards([each.path for each in files], roots)
     return files
 
 
@@ -200,8 +215,8 @@ def _found_objects(root: str, storage: fastrec.StorageOptions) -> Iterator[_File
     is_folder = not root.startswith(("http://", "https://")) and not glob.has_magic(root)
     if is_folder:
         with contextlib.suppress(FileNotFoundError):
-            listed = expand(f"{root.rstrip('/')}/**/*", storage)
-    found: Sequence[Any] = listed or expand(root, storage)
+            listed = expand(f"{root.rstrip('/')}/**/*", storage, shards="any")
+    found: Sequence[Any] = listed or expand(root, storage, shards="any")
     for file in found:
         inside = file.name.removeprefix(f"{root.rstrip('/')}/") if listed else ""
         *folders, name = inside.split("/")
@@ -210,7 +225,7 @@ def _found_objects(root: str, storage: fastrec.StorageOptions) -> Iterator[_File
 
 
 def _is_data(name: str) -> bool:
-    return name[0] not in "._" and not name.endswith(INDEX_SUFFIX)
+    return name[0] not in "._" and not is_side_file(name)
 
 
 def _raise(error: OSError) -> None:
@@ -248,23 +263,26 @@ class _Reader(DataSourceReader):  # type: ignore[misc]
         self,
         roots: list[str],
         storage: fastrec.StorageOptions,
+        shards: Any,
         schema: Any,
         kind: str,
         options: dict[str, Any],
         exact: bool,
         size: int | None,
     ) -> None:
-        self._roots, self._storage = roots, storage
+        self._roots, self._storage, self._shards = roots, storage, shards
         self._schema, self._kind = schema, kind
         self._options, self._exact, self._size = options, exact, size
 
     def partitions(self) -> Sequence[Any]:
         """Byte ranges of files; small files of one directory go together."""
-        files = _found(self._roots, self._storage)
+        files = _found(self._roots, self._storage, self._shards)
         size = self._size or _part_size(sum(each.size for each in files))
         parts: list[Any] = []
         for key, group in itertools.groupby(files, lambda each: each.values):
-            ranges = fastrec.file_ranges([each.path for each in group], size, exact=self._exact)
+            ranges = fastrec.file_ranges(
+                [each.path for each in group], size, exact=self._exact, shards="any"
+            )
             sizes = [_size(part) for part in ranges]
             parts += [_Part(some, key) for some in grouped(ranges, sizes, size)]
         return parts or [_Part([], {})]

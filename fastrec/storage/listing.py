@@ -18,13 +18,16 @@ __all__ = ["expand_urls"]
 
 
 def expand_urls(
-    sources: list[Any], options: StorageOptions, is_record_file: Callable[[str], bool]
+    sources: list[Any],
+    options: StorageOptions,
+    is_record_file: Callable[[str], bool],
+    is_side_file: Callable[[str], bool],
 ) -> list[list[RemoteFile]]:
     """The objects that each URL names, in order; one that is open already stands for itself.
 
     A URL with ``*``, ``?`` or ``[`` in its key is a pattern, whose matches come sorted (``**`` goes
-    through folders); in ``https://`` URLs ``?`` begins a query. Of a folder, its files are taken
-    for whose names `is_record_file` is true.
+    through folders) without those whose base names `is_side_file` accepts; in ``https://`` URLs
+    ``?`` begins a query. A folder yields its files whose names `is_record_file` accepts.
 
     Raises
     ------
@@ -40,7 +43,7 @@ def expand_urls(
             continue
         location = locate(url, options)
         if _has_magic(location.key):
-            found[number] = _matches(location, options)
+            found[number] = _matches(location, options, is_side_file)
         elif location.key.endswith("/") or not location.key:
             found[number] = _folder(location, options, is_record_file)
         else:
@@ -117,7 +120,9 @@ def _folder(
     return files
 
 
-def _matches(location: Location, options: StorageOptions) -> list[RemoteFile]:
+def _matches(
+    location: Location, options: StorageOptions, is_side_file: Callable[[str], bool]
+) -> list[RemoteFile]:
     parts = location.key.split("/")
     first = next(number for number, part in enumerate(parts) if _has_magic(part))
     folder = "".join(f"{part}/" for part in parts[:first])
@@ -129,7 +134,7 @@ def _matches(location: Location, options: StorageOptions) -> list[RemoteFile]:
         for each in keys
         if each[0].startswith(folder)
         and wanted.fullmatch(each[0][begin:])
-        and not each[0].endswith(".frindex")
+        and not is_side_file(each[0].rpartition("/")[2])
     ]
     files = _files(location, found, options)
     if not files:

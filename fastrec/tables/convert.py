@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from .. import arrow
 from ..features.spec import SequenceFeatures
 from ..records.paths import PathLike, is_remote
+from ..records.shard_sets import Shards
 from ..storage.options import StorageOptions
 from .formats import TEXTUAL, TFRECORD, files_of, packed, requested
 
@@ -59,6 +60,7 @@ def convert(
     on_error: Any = "raise",
     progress: Progress | None = None,
     storage_options: StorageOptions | Mapping[str, Any] | None = None,
+    source_shards: Shards = "complete",
     **options: Any,
 ) -> Converted:
     """Convert record files into tables, or tables into record files, in bounded memory.
@@ -109,6 +111,8 @@ def convert(
         ``progress(records, total)`` after each batch; the total is None where it is not known.
     storage_options : StorageOptions or mapping, optional
         Of URLs, as for :class:`fastrec.Reader`.
+    source_shards : {"complete", "any"}
+        The option `shards` of :class:`fastrec.Reader`, for the source.
     **options
         Of :class:`fastrec.Writer`, where the target is TFRecord: ``shards``, ``index``, ...
 
@@ -144,7 +148,7 @@ def convert(
         message = "fastrec.convert requires pyarrow: pip install 'fastrec-io[arrow]'"
         raise ModuleNotFoundError(message, name=error.name) from None
     storage = StorageOptions.of(storage_options)
-    paths = files_of(source, storage)
+    paths = files_of(source, storage, source_shards)
     origin, goal = requested(source_format, paths), requested(target_format, [target])
     if (origin == TFRECORD) == (goal == TFRECORD):
         advice = "; fastrec.reshard rewrites record files" if origin == TFRECORD else ""
@@ -169,7 +173,7 @@ def convert(
         raise TypeError(f"{next(iter(options))} requires a target that is TFRecord")
     writing["row_group_size"] = row_group_size
     writing["compression"] = packed(target, goal, compression)
-    options = {"on_error": on_error, "storage_options": storage}
+    options = {"on_error": on_error, "storage_options": storage, "shards": "any"}
     found, total = columns.columns_of(paths, features, raw, **options)
     reading = {"tensors": goal not in TEXTUAL, "threads": threads, **options}
 

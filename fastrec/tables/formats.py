@@ -7,7 +7,8 @@ import os
 from collections.abc import Sequence
 from typing import Any
 
-from ..records.paths import PACKED_SUFFIXES, PathLike, expand, is_path, is_remote
+from ..records.paths import PACKED_SUFFIXES, PathLike, is_path, is_remote, resolve
+from ..records.shard_sets import Shards, check_shards, check_shards_option
 from ..storage.options import StorageOptions
 
 __all__ = ["FORMATS", "TEXTUAL", "TFRECORD", "files_of", "format_of", "packed", "requested"]
@@ -68,16 +69,27 @@ def requested(name: str | None, paths: Sequence[PathLike]) -> str:
     return found.pop()
 
 
-def files_of(source: Any, storage: StorageOptions) -> list[Any]:
-    """The files that paths, patterns and directories name; of a directory, those of tables too."""
-    if not is_path(source):
-        return [path for each in source for path in files_of(each, storage)]
-    if is_remote(source, storage):
-        return [*expand(source, storage)]
-    if not os.path.isdir(source):
-        return [os.fsdecode(path) for path in expand(source)]
-    folder = os.fsdecode(source)
-    tables = [name for name in sorted(os.listdir(folder)) if format_of(name) != TFRECORD]
-    if tables:
-        return [os.path.join(folder, name) for name in tables if name[0] not in "._"]
-    return [os.fsdecode(path) for path in expand(source)]
+def files_of(source: Any, storage: StorageOptions, shards: Shards) -> list[Any]:
+    """Return the files that a source names; of a directory of tables, the tables."""
+    files: list[Any] = []
+    chosen: set[str] = set()
+    for each in [source] if is_path(source) else source:
+        if tables := [] if is_remote(each, storage) else _tables_in(each):
+            files += tables
+            continue
+        found, exact = resolve(each, storage)
+        files += [os.fsdecode(path) if isinstance(path, bytes) else path for path in found]
+        chosen |= exact
+    check_shards_option(shards)
+    if shards == "complete":
+        check_shards(files, chosen)
+    return files
+
+
+def _tables_in(path: PathLike) -> list[str]:
+    """Return the tables in a directory; none for another path."""
+    if not os.path.isdir(path):
+        return []
+    folder = os.fsdecode(path)
+    names = [name for name in sorted(os.listdir(folder)) if format_of(name) != TFRECORD]
+    return [os.path.join(folder, name) for name in names if name[0] not in "._"]

@@ -36,7 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace, report: Report) -> int:
     """Print the address of the page and serve it until Ctrl-C, or write it to a file."""
-    files, missing = expand(arguments.paths)
+    files, missing = expand(arguments.paths, any_shards=arguments.any_shards)
     if missing:
         raise missing[0]
     model = Model(files)

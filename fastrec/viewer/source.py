@@ -50,13 +50,13 @@ class Source:
         self._blocks: list[Bytes] = []
         self._places: list[tuple[str, int]] = []
         self._starts = np.zeros(1, np.int64)
-        if STDIN in files or RecordFiles(files).sequential:
+        if STDIN in files or RecordFiles(files, shards="any").sequential:
             self._load(files)
             return
         try:
-            self._dataset = RecordFiles(files).dataset()
+            self._dataset = RecordFiles(files, shards="any").dataset()
         except FastrecError:  # a length is damaged: what can be found is shown
-            kept = RecordFiles(files, on_error="skip")
+            kept = RecordFiles(files, on_error="skip", shards="any")
             self._dataset = kept.dataset()
             self._add_damage(kept.skipped)
         self.count = len(self._dataset)

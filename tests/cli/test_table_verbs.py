@@ -58,7 +58,7 @@ def test_convert_keeps_whole_records(pets: Path, capsys: Captured) -> None:
         (["pets.tfrecord", "-o", "a.tfrecord"], 2, "`fastrec reshard`"),
         (["damaged.tfrecord", "-o", "a.parquet"], 1, "record 7"),
         (["none.tfrecord", "-o", "a.parquet"], 74, "No such file"),
-        (["-", "-o", "a.parquet"], 2, "files that have names"),
+        (["pets.tfrecord", "-o", "-"], 2, "--output must be a file name"),
         (["pets.tfrecord", "-o", "changed.parquet"], 74, "changed.parquet: File exists"),
     ],
 )
@@ -109,7 +109,8 @@ def test_reshard_shuffles_as_a_batcher_does(pets: Path, capsys: Captured) -> Non
         (["pets.tfrecord", "-o", "a", "--memory", "1k"], 2, "memory must be at least 1 MiB"),
         (["pets.tfrecord", "-o", "changed.tfrecord"], 74, "changed.tfrecord: the file exists"),
         (["damaged.tfrecord", "-o", "a"], 1, "record at 103510"),
-        (["-", "-o", "a"], 2, "files that have names"),
+        (["-", "-o", "a", "--resume"], 2, "--resume and standard input"),
+        (["pets.tfrecord", "-o", "-"], 2, "--output must be a file name"),
     ],
 )
 def test_reshard_says_why_it_cannot(

@@ -92,7 +92,10 @@ def test_the_code_about_images_and_batches_runs(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     rows = [{"image/encoded": png(32, 24, 3), "image/class/label": i + 1} for i in range(8)]
+    for number in range(1024):
+        (tmp_path / f"train-{number:05d}-of-01024").touch()
     for name in ("train-00000-of-01024", "train-00000-of-00001.tfrecord"):
+        (tmp_path / name).unlink(missing_ok=True)
         with fastrec.Writer(name) as writer:
             for row in rows:
                 writer.write(row)

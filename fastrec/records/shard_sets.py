@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Sets of shards by their names: what belongs together, what is missing, what does not fit.
+
+Files named ``train-00007-of-00010.tfrecord``, in one directory, are shards of one set. The rule for
+every source (docs/records.md states it for users):
+
+* A file that is named exactly is read, whether or not it is one shard of several.
+* A pattern, a directory and ``name@10`` yield complete sets: a missing shard is an error.
+* No source may mix files that hold the same records: shards of two generations of one set
+  (``-of-00002`` next to ``-of-00004``), a set next to an unsharded file of its name, or a file next
+  to its repaired copy.
+
+``shards="any"`` disables all of it.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, field
+from typing import Literal
+
+from ..errors import MissingRecordsError
+
+__all__ = [
+    "Shards",
+    "check_shards",
+    "check_shards_option",
+    "lone_shards",
+    "missing_text",
+    "shard_count",
+]
+
+Shards = Literal["complete", "any"]
+
+_SHARD = re.compile(r"(?s)(.*)-(\d{1,9})-of-(\d{1,9})([^/]*)")
+_REPAIRED = re.compile(r"\.repaired(?=(?:\.[^./]*){0,2}$)")
+_NAMED = 3  # missing files, in a message
+
+
+@dataclass
+class _Set:
+    """The shards of one generation of a set, by their numbers."""
+
+    head: str
+    tail: str
+    count: int
+    width: int
+    files: dict[int, str] = field(default_factory=dict)
+
+    def missing(self) -> tuple[int, list[str]]:
+        """Return the number of missing shards, and the names of the first few.
+
+        Shards are numbered from 0; from 1 where the set has its last number and not 0.
+        """
+        first = 1 if self.count in self.files and 0 not in self.files else 0
+        numbers = range(first, first + self.count)
+        total = self.count - sum(number in numbers for number in self.files)
+        names: list[str] = []
+        for number in numbers[: len(self.files) + _NAMED]:
+            if number not in self.files and len(names) < _NAMED:
+                names.append(self.name(number))
+        return total, names
+
+    def name(self, number: int) -> str:
+        width = self.width
+        return f"{self.head}-{number:0{width}d}-of-{self.count:0{width}d}{self.tail}"
+
+
+def check_shards_option(shards: object) -> None:
+    """Raise ValueError unless `shards` is ``"complete"`` or ``"any"``."""
+    if shards not in ("complete", "any"):
+        raise ValueError(f"shards must be 'complete' or 'any', got {shards!r}")
+
+
+def shard_count(path: str) -> int | None:
+    """Return the number of shards that the name of one announces; None for another name."""
+    match = _SHARD.fullmatch(path)
+    return None if match is None else int(match[3])
+
+
+def check_shards(
+    paths: Iterable[str | bytes | os.PathLike[str]], chosen: Collection[str] = ()
+) -> None:
+    """Raise unless the files are complete sets of shards, of one generation each.
+
+    Parameters
+    ----------
+    chosen
+        The files that were named exactly. A set may be incomplete if all its files are chosen.
+
+    Raises
+    ------
+    MissingRecordsError
+        Naming the files.
+    """
+    names = [os.fsdecode(path) for path in paths]
+    originals: dict[str, str] = {}
+    sets: dict[tuple[str, str], dict[int, _Set]] = {}
+    for name in names:
+        original = _REPAIRED.sub("", name) if ".repaired" in name else name
+        other = originals.setdefault(original, name)
+        if other != name:
+            raise _mixed(other, name, "a file and its repaired copy")
+        match = _SHARD.fullmatch(original) if "-of-" in original else None
+        if match is None:
+            continue
+        head, number, count, tail = match.groups()
+        generations = sets.setdefault((head, tail), {})
+        if int(count) not in generations:
+            generations[int(count)] = _Set(head, tail, int(count), len(number))
+        generations[int(count)].files[int(number)] = name
+    for (head, tail), generations in sets.items():
+        some = [next(iter(each.files.values())) for each in generations.values()]
+        if len(some) > 1:
+            raise _mixed(some[0], some[1], "shards of two generations of one set")
+        if (whole := originals.get(head + tail)) is not None:
+            raise _mixed(some[0], whole, "shards and an unsharded file of their name")
+    for generations in sets.values():
+        for each in generations.values():
+            if all(name in chosen for name in each.files.values()):
+                continue
+            total, missing = each.missing()
+            if total:
+                raise _error(missing[0], missing_text(missing, total))
+
+
+def lone_shards(paths: Iterable[str]) -> set[str]:
+    """Return the paths that are not shards of a set with another shard among them."""
+    sets: dict[object, list[str]] = {}
+    for path in paths:
+        match = _SHARD.fullmatch(path)
+        sets.setdefault(path if match is None else match.group(1, 3, 4), []).append(path)
+    return {paths[0] for paths in sets.values() if len(paths) == 1}
+
+
+def missing_text(names: list[str], total: int) -> str:
+    """Say that `total` files are missing; `names` has the first few."""
+    some = ", ".join(ascii(name) for name in names[:_NAMED])
+    if total == 1:
+        return f"{some} is missing"
+    more = "" if total <= _NAMED else f" and {total - _NAMED} more"
+    return f"{some}{more} are missing"
+
+
+def _mixed(first: str, second: str, what: str) -> MissingRecordsError:
+    return _error(
+        second,
+        f"{first!a} and {second!a} are {what}, which would give records twice: name the files to "
+        "read, or move the others away",
+    )
+
+
+def _error(path: str, message: str) -> MissingRecordsError:
+    error = MissingRecordsError(f"{message}; shards='any' reads the files as they are")
+    error.path = path
+    return error

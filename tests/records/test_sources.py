@@ -1,0 +1,508 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a source names: one meaning for every function, every command and every compression."""
+
+from __future__ import annotations
+
+import io
+import os
+import socket
+import subprocess
+import sys
+import threading
+import zlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from verbs import gzipped, write, write_examples
+
+import fastrec
+from fastrec import cli
+from fastrec.errors import MissingRecordsError
+from fastrec.records.paths import expand
+from fastrec.records.patterns import brace_words
+from fastrec.records.shard_sets import check_shards
+
+FEATURES = {"i": fastrec.FixedLenFeature((), np.int64)}
+
+
+def shard(number: int, count: int, name: str = "t", suffix: str = ".tfrecord") -> str:
+    return f"{name}-{number:05d}-of-{count:05d}{suffix}"
+
+
+def make_shards(folder: Path, count: int, name: str = "t", suffix: str = ".tfrecord") -> list[str]:
+    names = [shard(number, count, name, suffix) for number in range(count)]
+    for number, each in enumerate(names):
+        write_examples(folder / each, [{"i": number}])
+    return names
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+# --- names ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", [str, os.fsencode])
+@pytest.mark.parametrize(
+    ("source", "names"),
+    [
+        ("t@3.tfrecord", "abc"),
+        ("t.tfrecord@3", "abc"),
+        ("t.tfrecord@*", "abc"),
+        ("u.tfrecord@2", "de"),
+        ("u.tfrecord@*", "de"),
+        ("./t.tfrecord@3", "abc"),
+        ("t-0000{0..2}-of-00003.tfrecord", "abc"),
+        ("{t,u}*", "abcde"),
+        ("t-*.tfrecord,u.tfrecord-*", "abcde"),
+        ("t-00000-of-00003.tfrecord, u.tfrecord-00001-of-00002", "ae"),
+        ("t-00001-of-00003.tfrecord", "b"),
+        ("t-0000[0-2]*", "abc"),
+    ],
+)
+def test_a_name_that_does_not_exist_may_stand_for_others(
+    folder: Path, source: str, names: str, kind: Any
+) -> None:
+    files = [*make_shards(folder, 3), *make_shards(folder, 2, "u.tfrecord", "")]
+    wanted = [files["abcde".index(each)] for each in names]
+    found = [os.path.normpath(os.fsdecode(path)) for path in expand(kind(source))]
+    assert found == wanted
+    assert all(type(path) is type(kind(source)) for path in expand(kind(source)))
+
+
+@pytest.mark.parametrize(
+    "name", ["x@3", "x@*", "{a,b}.tfrecord", "a,b.tfrecord", "$HOME", "~x", "[a].tfrecord", "*"]
+)
+def test_a_name_that_exists_is_taken_as_it_is(folder: Path, name: str) -> None:
+    write(folder / name, [b"1"])
+    write(folder / "a.tfrecord", [b"2"])
+    assert expand(name) == [name]
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        ("t.tfrecord", r"3 shards of it are there: 't-\*-of-\*.tfrecord'"),
+        ("u.tfrecord", r"2 shards of it are there: 'u.tfrecord-\*-of-\*'"),
+        ("~/t.tfrecord", "expanduser"),
+        ("$HOME/t.tfrecord", "expandvars"),
+        ("${HOME}/t", "expandvars"),
+        ("none@7", "no shard named 'none-00000-of-00007'"),
+        ("t.tfrecord@4", "no shard named 't.tfrecord-00000-of-00004'"),
+        ("t-00000-of-00003.tfrecord,none", "none"),
+        ("t-0000{2..4}-of-00003.tfrecord", "t-00003-of-00003"),
+        ("none-*", "no file matches the pattern"),
+    ],
+)
+def test_a_missing_name_has_a_hint_at_what_may_help(
+    folder: Path, source: str, message: str
+) -> None:
+    make_shards(folder, 3)
+    make_shards(folder, 2, "u.tfrecord", "")
+    with pytest.raises(FileNotFoundError, match=message):
+        expand(source)
+
+
+def test_braces_mean_what_they_mean_to_a_shell() -> None:
+    for text in ("a{1,2}b", "{00..11}", "{3..1}", "x{a,b}{8..10}", "{a}", "{", "}{", "{,x}y", "a"):
+        command = f"printf '%s\\n' {text.replace('}{', chr(92) + '}{') if text == '}{' else text}"
+        shell = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=True)
+        assert brace_words(text) == shell.stdout.split("\n")[:-1], text
+    with pytest.raises(ValueError, match="at most 1000000 names"):
+        brace_words("{0..99999999}")
+    with pytest.raises(ValueError, match="at most 1000000 names"):
+        brace_words("{0..9999}" * 30)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["x.tfrecord", "train00-511.tfrec", "test-0.tfr", "pets.record", "b.records", "part-r-00000",
+     "part-00000-of-00001", "A.TFRECORD", "a.TFREC.GZ", "part-00000.gz",
+     "x.tfrecord-00000-of-00001",
+     "part-00000-8f.c000.tfrecord"],
+)  # fmt: skip
+def test_a_directory_stands_for_its_record_files(folder: Path, name: str) -> None:
+    os.mkdir("d")
+    write(folder / "d" / name, [b"x"] * 3)
+    for other in ("part-0.parquet", "notes.txt", "a.tfrecord.frindex", "x.json", "_SUCCESS",
+                  ".x.tfrecord.tmp", "a.tfrecord.damaged", "a.tfrecord.0f.part"):  # fmt: skip
+        (folder / "d" / other).write_bytes(b"no record")
+    assert fastrec.count("d") == 3
+
+
+def test_a_directory_without_record_files_says_which_pattern_helps(folder: Path) -> None:
+    os.mkdir("d")
+    with pytest.raises(IsADirectoryError, match=r"no record files in this directory: 'd'$"):
+        expand("d")
+    for number in range(5):
+        write(folder / "d" / f"data{number}.bin", [b"x"])
+    with pytest.raises(IsADirectoryError, match=r"'data0.bin', .* and 2 more; .* such as 'd/\*'"):
+        expand("d")
+    assert len(expand("d/*")) == 5
+    os.makedirs("e/sub")
+    write(folder / "e" / "sub" / "x.tfrecord", [b"x"])
+    with pytest.raises(IsADirectoryError, match=r"'sub/'; .* such as 'e/\*\*/\*.tfrecord\*'"):
+        expand("e")
+    assert fastrec.count("e/**/*.tfrecord*") == 1
+
+
+# --- sets of shards ------------------------------------------------------------------------------
+
+
+def make_missing(folder: Path) -> str:
+    make_shards(folder, 4)
+    os.remove(shard(2, 4))
+    return shard(2, 4)
+
+
+def make_generations(folder: Path) -> str:
+    make_shards(folder, 4)
+    make_shards(folder, 2)
+    return shard(0, 2)
+
+
+def make_repaired(folder: Path) -> str:
+    for name in ("t.tfrecord", "t.repaired.tfrecord"):
+        write_examples(folder / name, [{"i": 1}])
+    return "t.repaired.tfrecord"
+
+
+def make_unsharded(folder: Path) -> str:
+    make_shards(folder, 2)
+    write_examples(folder / "t.tfrecord", [{"i": 1}])
+    return "t.tfrecord"
+
+
+FAULTS = [make_missing, make_generations, make_repaired, make_unsharded]
+Read = Callable[..., object]
+
+
+def _in_batches(source: Any, **options: Any) -> object:
+    return list(fastrec.Batcher(source, FEATURES, 2, **options))
+
+
+def _in_mixture(source: Any, **options: Any) -> object:
+    mixture = fastrec.Mixture([source], weights=[1])
+    return next(iter(fastrec.Batcher(mixture, FEATURES, 1, seed=0, **options)))
+
+
+def _by_reshard(source: Any, shards: Any = "complete") -> object:
+    return fastrec.reshard(source, "out.tfr", source_shards=shards)
+
+
+def _by_convert(source: Any, shards: Any = "complete") -> object:
+    pytest.importorskip("pyarrow")
+    return fastrec.convert(source, "out.jsonl", source_shards=shards)
+
+
+def _as_table(source: Any, **options: Any) -> object:
+    pytest.importorskip("pyarrow")
+    from fastrec import arrow
+
+    return list(arrow.table(source, **options).batches())
+
+
+READS: dict[str, Read] = {
+    "Reader": lambda source, **options: list(fastrec.Reader(source, **options)),
+    "Batcher": _in_batches,
+    "Mixture": _in_mixture,
+    "count": fastrec.count,
+    "verify": fastrec.verify,
+    "Manifest.build": fastrec.Manifest.build,
+    "file_ranges": fastrec.file_ranges,
+    "infer_features": fastrec.infer_features,
+    "reshard": _by_reshard,
+    "convert": _by_convert,
+    "arrow.table": _as_table,
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+@pytest.mark.parametrize("read", READS.values(), ids=READS.keys())
+def test_no_function_reads_a_set_of_shards_that_is_not_whole(
+    folder: Path, read: Read, fault: Callable[[Path], str]
+) -> None:
+    os.mkdir("d")
+    os.chdir("d")
+    name = fault(folder / "d")
+    os.chdir(folder)
+    for source in ("d", "d/t*", Path("d"), ["d/*"]):
+        with pytest.raises(MissingRecordsError, match=rf"{name}.*shards='any' reads") as caught:
+            read(source)
+        assert os.path.dirname(caught.value.path or "") == "d"
+        read(source, shards="any")
+        for left in ("out.tfr", "out.jsonl"):
+            if os.path.exists(left):
+                os.remove(left)
+    for path in sorted(os.listdir("d")):
+        read(f"d/{path}")  # a file that is named is the one that is meant
+        read([f"d/{path}"])
+        for left in ("out.tfr", "out.jsonl"):
+            if os.path.exists(left):
+                os.remove(left)
+
+
+def test_a_list_may_be_a_part_of_a_set_but_not_a_mixture(folder: Path) -> None:
+    names = make_shards(folder, 4)
+    assert fastrec.count(names[1:3]) == 2
+    make_shards(folder, 2)
+    with pytest.raises(MissingRecordsError, match="two generations"):
+        fastrec.count(sorted(os.listdir(".")))
+    assert fastrec.count(sorted(os.listdir(".")), shards="any") == 6
+    os.mkdir("other")
+    make_shards(folder / "other", 2)
+    assert fastrec.count([*names, "other"]) == 6  # another directory, another set
+
+
+def test_a_specification_names_the_shards_that_are_missing(folder: Path) -> None:
+    make_missing(folder)
+    for source in ("t.tfrecord@4", "t.tfrecord@*", "t@4.tfrecord"):
+        with pytest.raises(MissingRecordsError, match=r"'t-00002-of-00004.tfrecord' is missing"):
+            fastrec.Reader(source)
+        assert fastrec.count(source, shards="any") == 3
+
+
+def test_one_of_two_generations_can_be_named(folder: Path) -> None:
+    make_generations(folder)
+    assert fastrec.count("t@2.tfrecord") == 2
+    assert fastrec.count("t-*-of-00004.tfrecord") == 4
+
+
+def test_a_manifest_says_what_belongs_to_a_set(folder: Path) -> None:
+    make_missing(folder)
+    manifest = fastrec.Manifest.build("t-*", shards="any")
+    assert len(list(fastrec.Reader("t-*", manifest=manifest))) == 3
+    assert fastrec.verify("t-*", manifest=manifest).files == 3
+    [batch] = fastrec.Batcher("t-*", FEATURES, 4, manifest=manifest)
+    assert batch["i"].tolist() == [0, 1, 3]
+
+
+def test_an_option_that_is_no_word_is_refused(folder: Path) -> None:
+    make_shards(folder, 2)
+    for read in READS.values():
+        with pytest.raises(ValueError, match="must be 'complete' or 'any', got 4"):
+            read("t-*", shards=4)
+
+
+@settings(deadline=None, max_examples=300)
+@given(
+    count=st.integers(1, 12),
+    first=st.integers(0, 1),
+    width=st.integers(1, 6),
+    suffix=st.sampled_from(["", ".tfrecord", ".tfrecord.gz"]),
+    data=st.data(),
+)
+def test_a_set_is_whole_when_all_its_numbers_are_there(
+    count: int, first: int, width: int, suffix: str, data: Any
+) -> None:
+    numbers = range(first, first + count)
+    names = [f"d/x-{n:0{width}d}-of-{count:0{width}d}{suffix}" for n in numbers]
+    check_shards(names)
+    kept = data.draw(st.lists(st.sampled_from(names), min_size=1, unique=True))
+    repaired = [
+        name.replace(".tfrecord", ".repaired.tfrecord") if data.draw(st.booleans()) else name
+        for name in kept
+    ]
+    check_shards(kept, kept)
+    lost = sorted({*names} - {*kept})
+    if not lost:
+        check_shards(repaired)
+        return
+    # Without its first and its last number, a set may be one that is numbered from 0.
+    with pytest.raises(MissingRecordsError) as caught:
+        check_shards(repaired)
+    assert caught.value.path is not None
+    assert caught.value.path not in kept
+    assert caught.value.path.startswith("d/x-")
+
+
+# --- commands ------------------------------------------------------------------------------------
+
+VERBS = {
+    "head": [], "cat": [], "grep": ["x"], "schema": [], "count": [], "stats": [], "verify": [],
+    "split": ["-o", "o.tfr", "--records", "1"], "merge": ["-o", "o.tfr"],
+    "reshard": ["-o", "o.tfr"], "shuffle": ["-o", "o.tfr"], "convert": ["-o", "o.jsonl"],
+    "view": ["--html", "o.html"], "extract": ["-o", "o", "--feature", "i"],
+}  # fmt: skip
+
+
+def run(verb: str, *words: str) -> int:
+    extra = VERBS[verb]
+    return cli.main([verb, *(extra if verb == "grep" else []), *words, "-q",
+                     *(extra if verb != "grep" else [])])  # fmt: skip
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+@pytest.mark.parametrize("verb", VERBS)
+def test_no_command_takes_a_set_of_shards_that_is_not_whole_for_all_is_well(
+    folder: Path, capsys: pytest.CaptureFixture[str], verb: str, fault: Callable[[Path], str]
+) -> None:
+    fault(folder)
+    names = sorted(os.listdir())
+    for words in (["t*"], ["."], names):  # quoted, a directory, and as a shell expands it
+        assert run(verb, *words) == 1, words
+        error = capsys.readouterr().err
+        assert "; --any-shards reads the files as they are" in error
+        assert not any(each.startswith("o.") for each in os.listdir())
+    run(verb, names[0])
+    assert "--any-shards" not in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("verb", [verb for verb in VERBS if verb not in ("grep", "extract")])
+def test_any_shards_has_a_command_read_them(
+    folder: Path, capsys: pytest.CaptureFixture[str], verb: str
+) -> None:
+    make_generations(folder)
+    assert run(verb, "t*", "--any-shards") == 0, capsys.readouterr().err
+
+
+@pytest.mark.parametrize("verb", [verb for verb in VERBS if verb not in ("grep", "extract")])
+def test_side_files_that_a_shell_names_are_left_out(
+    folder: Path, capsys: pytest.CaptureFixture[str], verb: str
+) -> None:
+    make_shards(folder, 2)
+    for name in make_shards(folder, 2):
+        fastrec.Index.build(name).save()
+        fastrec.Index.build(name).write_text(f"{name}.idx")
+    (folder / "t-images.json").write_text("{}")
+    (folder / "t-labels.txt").write_text("cat\n")
+    (folder / f"{shard(0, 2)}.damaged").write_bytes(b"no record")
+    (folder / f"{shard(0, 2)}.00ff.part").write_bytes(b"no record")
+    names = sorted(os.listdir())
+    for words in (["t*"], ["."], names):
+        assert run(verb, *words) == 0, (words, capsys.readouterr().err)
+        for name in os.listdir():
+            if name.startswith(("o.", "o-")):
+                os.remove(name)
+    for verb in ("repair", "index"):
+        assert cli.main([verb, *names]) == 0
+
+
+def test_a_side_file_that_is_named_alone_is_an_error(folder: Path) -> None:
+    [name] = make_shards(folder, 1)
+    index = fastrec.Index.build(name).save()
+    with pytest.raises(fastrec.CorruptRecordError, match="a fastrec index"):
+        list(fastrec.Reader(index))
+    assert cli.main(["count", index]) == 1
+    with pytest.raises(FileNotFoundError, match="no file matches the pattern"):
+        expand("*.frindex")
+
+
+# --- kinds of input, and compressions ------------------------------------------------------------
+
+PACK: dict[str, Callable[[bytes], bytes]] = {
+    "plain": bytes,
+    "GZIP": gzipped,
+    "ZLIB": zlib.compress,
+    "two members": lambda data: gzipped(data[:10]) + gzipped(data[10:]),
+}
+RECORDS = [b"record %d" % number * (number % 7) for number in range(500)]
+
+
+@pytest.fixture(params=PACK, ids=PACK.keys())
+def packed(request: pytest.FixtureRequest, folder: Path) -> bytes:
+    data = write(folder / "plain", RECORDS).read_bytes()
+    packed = PACK[request.param](data)
+    (folder / "x.tfrecord").write_bytes(packed)
+    return packed
+
+
+def _feed(path: str | int, data: bytes) -> threading.Thread:
+    def write_all() -> None:
+        with open(path, "wb") as file:
+            file.write(data)
+
+    thread = threading.Thread(target=write_all, daemon=True)
+    thread.start()
+    return thread
+
+
+def _open_inputs(data: bytes) -> Iterator[tuple[str, Any]]:
+    """Each input once, opened when it is asked for."""
+    yield "path", "x.tfrecord"
+    yield "bytes", b"x.tfrecord"
+    yield "Path", Path("x.tfrecord")
+    yield "pattern", "x*"
+    yield "directory", "."
+    yield "URL", Path("x.tfrecord").absolute().as_uri()
+    yield "list", ["x.tfrecord"]
+    with open("x.tfrecord", "rb") as file:
+        yield "file", file
+    with open("x.tfrecord", "rb", buffering=0) as raw:
+        yield "raw file", raw
+    yield "memory", io.BytesIO(data)
+    os.mkfifo("pipe")
+    thread = _feed("pipe", data)
+    yield "FIFO", "pipe"
+    thread.join(10)
+    reading, writing = os.pipe()
+    thread = _feed(writing, data)
+    yield "/dev/fd", f"/dev/fd/{reading}"
+    thread.join(10)
+    os.close(reading)
+    ours, theirs = socket.socketpair()
+    thread = threading.Thread(target=lambda: (theirs.sendall(data), theirs.close()), daemon=True)
+    thread.start()
+    with ours, ours.makefile("rb") as stream:
+        yield "socket", stream
+    thread.join(10)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no named pipes in its file system")
+def test_every_input_of_every_compression_gives_the_records(packed: bytes) -> None:
+    readers: list[Callable[[Any], list[bytes]]] = [
+        lambda source: [*fastrec.Reader(source)],
+        lambda source: [bytes(each) for each in fastrec.Reader(source).views()],
+        lambda source: [each for block in fastrec.Reader(source).blocks(7) for each in block],
+        lambda source: [each for batch in fastrec.Batcher(source, None, 64) for each in batch],
+    ]
+    for read in readers:
+        for name, source in _open_inputs(packed):
+            assert read(source) == RECORDS, name
+        os.remove("pipe")
+    for name, source in _open_inputs(packed):
+        assert fastrec.count(source) == len(RECORDS), name
+    os.remove("pipe")
+    for name, source in _open_inputs(packed):
+        assert fastrec.verify(source).records == len(RECORDS), name
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no named pipes in its file system")
+def test_a_damaged_input_is_an_error_however_it_is_named(packed: bytes) -> None:
+    (Path("x.tfrecord")).write_bytes(packed[:-9])
+    for name, source in _open_inputs(packed[:-9]):
+        with pytest.raises((fastrec.CorruptRecordError, EOFError)):
+            assert list(fastrec.Reader(source)), name
+
+
+@pytest.mark.parametrize("kind", ["GZIP", "ZLIB", "gzip", None, "auto"])
+def test_a_batcher_takes_a_compression(folder: Path, kind: str | None) -> None:
+    data = write(folder / "plain", RECORDS).read_bytes()
+    pack = {None: bytes, "ZLIB": zlib.compress}.get(kind, gzipped)
+    (folder / "x").write_bytes(pack(data))
+    found = [each for batch in fastrec.Batcher("x", None, 64, compression=kind) for each in batch]
+    assert found == RECORDS
+    with pytest.raises(ValueError, match="compression must be"):
+        fastrec.Batcher("x", None, 64, compression="lz4")
+
+
+@pytest.mark.parametrize("verb", [verb for verb in VERBS if verb != "extract"])
+@pytest.mark.parametrize("pack", [bytes, gzipped])
+def test_every_command_reads_standard_input(
+    folder: Path, verb: str, pack: Callable[[bytes], bytes]
+) -> None:
+    data = pack(write_examples(folder / "x", [{"i": number, "s": "x"} for number in range(9)])
+                .read_bytes())  # fmt: skip
+    extra = VERBS[verb]
+    words = [sys.executable, "-m", "fastrec", verb, *(extra if verb == "grep" else []), "-",
+             *(extra if verb != "grep" else [])]  # fmt: skip
+    done = subprocess.run(words, input=data, capture_output=True, cwd=folder)
+    assert done.returncode == 0, done.stderr.decode()
