@@ -7,12 +7,11 @@ import argparse
 from typing import Any
 
 import fastrec
-from fastrec.cli.files import STDIN, check_files, spooled, without_side_files
+from fastrec.cli.files import STDIN, expand, spooled
 from fastrec.cli.grammar import USAGE, add_paths, add_threads, whole_number
 from fastrec.cli.report import Failure, Report, counted, shown
 from fastrec.cli.reshard import Skip, Steps
-from fastrec.storage.options import StorageOptions
-from fastrec.tables.formats import FORMATS, TFRECORD, files_of
+from fastrec.tables.formats import FORMATS, TFRECORD
 
 __all__ = ["add_arguments", "run"]
 
@@ -63,12 +62,9 @@ def run(arguments: argparse.Namespace, report: Report) -> int:
     """Write the file, or nothing, and print what it has; 1 if there is damage."""
     if arguments.output == STDIN:
         raise Failure("--output must be a file name, got standard output", USAGE)
-    words = without_side_files(arguments.paths)
-    files: list[str] = []
-    for word in words:
-        files += [word] if word == STDIN else files_of(word, StorageOptions(), "any")
-    if not arguments.any_shards:
-        check_files(files, {*words})
+    files, missing = expand(arguments.paths, any_shards=arguments.any_shards, tables=True)
+    if missing:
+        raise missing[0]
     options: dict[str, Any] = {}
     skip = Skip(report)
     if arguments.text:

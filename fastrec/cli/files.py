@@ -22,10 +22,10 @@ from fastrec.records.shard_sets import check_shards, lone_shards
 from fastrec.records.side_files import is_side_file
 from fastrec.storage.remote import RemoteFile
 from fastrec.storage.stores import public
+from fastrec.tables.formats import tables_in
 
 __all__ = [
     "STDIN",
-    "check_files",
     "check_local",
     "expand",
     "is_empty",
@@ -34,54 +34,42 @@ __all__ = [
     "reader_of",
     "size_of",
     "spooled",
-    "without_side_files",
 ]
 
 STDIN = "-"
 
 
 def expand(
-    words: Sequence[str], *, any_shards: bool = False
+    words: Sequence[str], *, any_shards: bool = False, tables: bool = False
 ) -> tuple[list[str], list[OSError | MissingRecordsError]]:
     """Return the files that `words` name, in that order, and an error for each missing file.
 
     A word is ``-`` for standard input, or what :func:`fastrec.records.paths.expand` accepts; the
     directory of a dataset that TFDS has prepared yields the files of its splits. Several words
     may be a pattern that the shell has expanded, so side files among them are left out, and several
-    shards of a set have to be all of it, unless with `any_shards`.
+    shards of a set have to be all of it, unless with `any_shards`. With `tables`, a directory
+    with tables in it yields these.
     """
     files: list[str] = []
     missing: list[OSError | MissingRecordsError] = []
     chosen: set[str] = set()
-    for word in without_side_files(words):
+    kept = [word for word in words if not is_side_file(os.path.basename(word))]
+    for word in kept or words:  # side files that are named alone are errors when they are read
         try:
-            files += [word] if word == STDIN else _meant_by(word, chosen)
+            if word == STDIN:
+                files.append(word)
+            else:
+                files += (tables and tables_in(word)) or _meant_by(word, chosen)
         except OSError as error:
             missing.append(error)
     files = list(dict.fromkeys(files))
     if not any_shards:
         try:
-            check_files(files, chosen)
+            names = [path for path in files if path != STDIN]
+            check_shards(names, chosen & lone_shards(names))
         except MissingRecordsError as error:
             missing.append(error)
     return files, missing
-
-
-def without_side_files(words: Sequence[str]) -> Sequence[str]:
-    """Leave out side files, unless no other file is named."""
-    kept = [word for word in words if not is_side_file(os.path.basename(word))]
-    return kept or words
-
-
-def check_files(files: Sequence[str], chosen: set[str]) -> None:
-    """Raise unless the files are complete sets of shards; one that is chosen may be alone.
-
-    Raises
-    ------
-    MissingRecordsError
-    """
-    names = [path for path in files if path != STDIN]
-    check_shards(names, chosen & lone_shards(names))
 
 
 @contextlib.contextmanager

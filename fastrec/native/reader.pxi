@@ -22,7 +22,7 @@ cdef class RecordReader:
     cdef c.fr_index seen  # the records given
     cdef readonly object path
     cdef object read, damage, wait, indexed, failure
-    cdef bint views, ended
+    cdef bint views, ended, once
     cdef cython.pymutex lock
     cdef unsigned long calling  # the thread inside `read` or `damage`
     cdef unsigned long forks
@@ -39,7 +39,7 @@ cdef class RecordReader:
 
     def __init__(self, path, *, read=None, bint verify=True, uint64_t max_record=0, damage=None,
                  wait=None, bint views=False, place=None, uint64_t begin=0, uint64_t end=0,
-                 indexed=None, listed=None):
+                 indexed=None, listed=None, bint once=False):
         """From the file at `path`, or, when `read` is given, from what `read(size)` returns.
 
         `place`: where the file is, when `path` is only what messages call it.
@@ -51,6 +51,7 @@ cdef class RecordReader:
         bytes from `begin` on.
         `indexed(index)` is called once, when all records were given: with where they were.
         `listed`: how many records there have to be.
+        `once`: what `read` returns cannot be read again, by a child of ``fork()`` neither.
         """
         self.path = path
         self.read = read
@@ -59,6 +60,7 @@ cdef class RecordReader:
         self.views = views
         self.indexed = indexed
         self.listed = listed
+        self.once = once
         if indexed is not None:
             self.reader.index = &self.seen
         self.reader.options.verify = verify
@@ -153,7 +155,7 @@ cdef class RecordReader:
     cdef int _enter(self) except -1:
         if self.calling and self.calling == <unsigned long>get_ident():
             raise ValueError("the reader cannot be used by the function that it calls")
-        if self.forks != forks and self.reader.source.reads:  # at an offset that is shared
+        if self.forks != forks and (self.once or self.reader.source.reads):  # at an offset that is shared
             raise ValueError("a pipe or stream can only be read in the process that opened it"
                              + _where(self.path))
         return 0

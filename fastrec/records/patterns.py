@@ -12,6 +12,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import TypeVar
 
+from ..errors import LimitExceededError
 from .side_files import is_side_file, is_side_folder
 
 __all__ = ["brace_words", "matching_files"]
@@ -29,7 +30,7 @@ def brace_words(text: str) -> list[str]:
 
     Raises
     ------
-    ValueError
+    LimitExceededError
         For more than a million words.
 
     Examples
@@ -61,7 +62,7 @@ def brace_words(text: str) -> list[str]:
 
 def _check_count(count: int) -> None:
     if count > _MOST_WORDS:
-        raise ValueError(f"braces must stand for at most {_MOST_WORDS} names, got {count}")
+        raise LimitExceededError(f"braces must yield at most {_MOST_WORDS} names, got {count}")
 
 
 def matching_files(pattern: str) -> list[str]:

@@ -194,7 +194,7 @@ class RecordFiles:
         if kind == "auto":
             head = regular_head(place)
             if head is None:  # a pipe or a device, which can be read only once
-                return self._open_stream(NamedPipe(place, path), path, options)
+                return self._open_stream(NamedPipe(place, path), path, {**options, "once": True})
             kind = streams.detect(head)
         if kind is not None:
             read = self._inflate_all(number, place, kind)

@@ -11,7 +11,16 @@ from ..records.paths import PACKED_SUFFIXES, PathLike, is_path, is_remote, resol
 from ..records.shard_sets import Shards, check_shards, check_shards_option
 from ..storage.options import StorageOptions
 
-__all__ = ["FORMATS", "TEXTUAL", "TFRECORD", "files_of", "format_of", "packed", "requested"]
+__all__ = [
+    "FORMATS",
+    "TEXTUAL",
+    "TFRECORD",
+    "files_of",
+    "format_of",
+    "packed",
+    "requested",
+    "tables_in",
+]
 
 TFRECORD = "tfrecord"
 TEXTUAL = ("csv", "jsonl")
@@ -74,7 +83,7 @@ def files_of(source: Any, storage: StorageOptions, shards: Shards) -> list[Any]:
     files: list[Any] = []
     chosen: set[str] = set()
     for each in [source] if is_path(source) else source:
-        if tables := [] if is_remote(each, storage) else _tables_in(each):
+        if tables := [] if is_remote(each, storage) else tables_in(each):
             files += tables
             continue
         found, exact = resolve(each, storage)
@@ -86,7 +95,7 @@ def files_of(source: Any, storage: StorageOptions, shards: Shards) -> list[Any]:
     return files
 
 
-def _tables_in(path: PathLike) -> list[str]:
+def tables_in(path: PathLike) -> list[str]:
     """Return the tables in a directory; none for another path."""
     if not os.path.isdir(path):
         return []
