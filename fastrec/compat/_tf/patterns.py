@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Regular expressions of RE2, which TensorFlow has, by Python's ``re``.
+"""Regular expressions of RE2, which TensorFlow uses, matched by Python's ``re``.
 
+Where ``re`` may take long, google-re2 matches instead; see :mod:`.backtracking`.
 A dot is a character of UTF-8, classes such as ``\\d`` are of ASCII, ``[[:alpha:]]`` and ``\\p{Lu}``
 are known, ``$`` is the end alone, and what matches nothing does not match right behind what matched
 something. What RE2 does not have, such as ``(?=...)``, is refused as there.
@@ -16,6 +17,7 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby
 from typing import Any
 
+from .backtracking import MOST_STEPS, bound_of, linear
 from .errors import InvalidArgumentError
 
 __all__ = ["Pattern", "compiled"]
@@ -157,20 +159,38 @@ class Pattern:
                 self._text = re.compile(known, re.ASCII)
         except (re.error, OverflowError, RecursionError) as error:
             raise _error(pattern, error) from error
-        self._known = known
+        self._known, self._pattern = known, pattern
+        self._in_search = bound_of(known, re.ASCII, True)
+        self._in_full = bound_of(known, re.ASCII, False)
 
     @functools.cached_property
     def _text(self) -> re.Pattern[str]:
         return re.compile(self._known, re.ASCII)
 
+    @functools.cached_property
+    def _linear(self) -> Any:
+        return linear(self._pattern.encode("utf-8", "surrogateescape"))
+
     def may_match(self, texts: bytes) -> bool:
         """Whether it may match in one of the texts that are these bytes, one after the other."""
         if self._bytes is None or not self._anywhere or not texts.isascii():
             return True
+        if self._in_search is None or self._in_search.degree > 0:
+            return True  # The texts together are larger than the bound allows for each.
         return self._bytes.search(texts) is not None
+
+    def _is_long(self, texts: Sequence[bytes], is_search: bool) -> bool:
+        """Whether Python's ``re`` may take long for the longest of the texts."""
+        bound, size = (
+            self._in_search if is_search else self._in_full,
+            max(map(len, texts), default=0),
+        )
+        return bound is None or bound.steps(size, size if is_search else 1) > MOST_STEPS
 
     def full_matches(self, texts: Sequence[bytes]) -> list[bool]:
         """Whether the whole of each text matches."""
+        if self._is_long(texts, is_search=False):
+            return [self._linear.fullmatch(text) is not None for text in texts]
         if self._bytes is not None and b"".join(texts).isascii():
             of_bytes = self._bytes.fullmatch
             return [of_bytes(text) is not None for text in texts]
@@ -184,6 +204,9 @@ class Pattern:
         made = _rewriter((self._bytes or self._text).groups, rewrite)
         if made is None:
             return list(texts)
+        if self._is_long(texts, is_search=True):
+            parts = [_changed(self._linear, text, made[0], everywhere) for text in texts]
+            return [b"".join(each) for each in parts]
         if self._bytes is None or not b"".join(texts).isascii():
             spelled = [text.decode("utf-8", "surrogateescape") for text in texts]
             found = self._changed(self._text, spelled, made[1], everywhere)
@@ -220,19 +243,39 @@ def _instead(parts: Sequence[Any], empty: Any) -> Any:
     return lambda match: match[0].join(around)
 
 
-def _changed(compiled: re.Pattern[Any], text: Any, parts: Any, everywhere: bool) -> list[Any]:
-    """The parts of a text, matches as `parts` says."""
-    found: list[Any] = []
-    at, end = 0, -1
-    for match in compiled.finditer(text):
-        if match.start() == match.end() == end:
+def _changed(compiled: Any, text: Any, parts: Any, everywhere: bool) -> list[Any]:
+    """Return the pieces of a text whose matches are replaced, as ``RE2::GlobalReplace`` does.
+
+    An empty match directly after a match is skipped together with the character behind it.
+    """
+    pieces: list[Any] = []
+    start, last_end = 0, -1
+    while (match := compiled.search(text, start)) is not None:
+        pieces.append(text[start : match.start()])
+        if match.start() == match.end() == last_end:
+            if start >= len(text):
+                break
+            size = _character_size(text, start)
+            pieces.append(text[start : start + size])
+            start += size
             continue
-        found.append(text[at : match.start()])
-        found += [match[part] or text[:0] if isinstance(part, int) else part for part in parts]
-        at = end = match.end()
+        pieces += [match[part] or text[:0] if isinstance(part, int) else part for part in parts]
+        start = last_end = match.end()
         if not everywhere:
             break
-    return [*found, text[at:]]
+    return [*pieces, text[start:]]
+
+
+def _character_size(text: Any, start: int) -> int:
+    """Return the length of a character, in bytes if the text is UTF-8; 1 if it is malformed."""
+    if isinstance(text, str) or text[start] < 0xC0:
+        return 1
+    size = 2 + (text[start] >= 0xE0) + (text[start] >= 0xF0)
+    try:
+        text[start : start + size].decode()
+    except UnicodeDecodeError:
+        return 1
+    return size
 
 
 @functools.lru_cache(256)

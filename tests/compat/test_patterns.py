@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Patterns take time in proportion to the text, by google-re2 where Python's ``re`` may not."""
+
+from __future__ import annotations
+
+import re
+import sys
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import fastrec.compat.v2 as tf
+from fastrec.compat._tf.backtracking import bound_of
+from fastrec.compat._tf.patterns import Pattern
+
+EXPONENTIAL = ["(a|aa)+$|(a+)+c", "(a|a)*$", "(a*)*c", "(?:a+b?)+c", "(x+x+)+y"]
+POLYNOMIAL = ["(a|b)*c", "a*a*a*c", r"\s+$"]
+LINEAR = ["[^a-z ]+", "<br />", "a{2,3}", "(?:foo|bar)", r"\d", "[%s]" % re.escape("!?.,")]
+
+
+@pytest.mark.parametrize("pattern", EXPONENTIAL + POLYNOMIAL)
+def test_a_hostile_text_is_matched_by_re2(pattern: str) -> None:
+    pytest.importorskip("re2")
+    text = "a" * 40_000 + "b" + " " * 40_000 + "!"
+    assert not tf.strings.regex_full_match(text, pattern).numpy()
+    assert tf.strings.regex_replace(text, pattern, "").numpy() == text.encode()
+
+
+@pytest.mark.parametrize("pattern", EXPONENTIAL)
+def test_an_exponential_pattern_is_refused_where_re2_is_missing(
+    pattern: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "re2", None)
+    with pytest.raises(ImportError, match=r"google-re2.*fastrec-io\[re2\]"):
+        Pattern(pattern).full_matches([b"a" * 40 + b"b"])
+    with pytest.raises(ImportError, match=r"google-re2.*fastrec-io\[re2\]"):
+        Pattern(pattern).replaced([b"a" * 40 + b"b"], b"")
+
+
+@pytest.mark.parametrize("pattern", POLYNOMIAL)
+def test_a_polynomial_pattern_needs_re2_for_long_texts_alone(
+    pattern: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "re2", None)
+    assert Pattern(pattern).full_matches([b"ab" * 40]) == [False]
+    with pytest.raises(ImportError, match="google-re2"):
+        Pattern(pattern).replaced([b"a" * 1_000_000], b"")
+
+
+@pytest.mark.parametrize("pattern", LINEAR)
+def test_a_linear_pattern_needs_no_re2(pattern: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "re2", None)
+    bound = bound_of(pattern, re.ASCII, True)
+    assert bound is not None
+    assert bound.degree == 0
+    assert Pattern(pattern).replaced([b"q" * 1_000_000], b"") == [b"q" * 1_000_000]
+
+
+PATTERNS = st.recursive(
+    st.sampled_from(["a", "b", "[ab]", ".", "c"]),
+    lambda inner: st.one_of(
+        st.tuples(inner, inner).map("".join),
+        st.tuples(inner, inner).map(lambda pair: f"(?:{pair[0]}|{pair[1]})"),
+        st.tuples(inner, st.sampled_from("*+?")).map(lambda pair: f"(?:{pair[0]}){pair[1]}"),
+    ),
+    max_leaves=6,
+)
+
+
+@given(PATTERNS, st.text("abc", max_size=12))
+def test_re2_and_re_find_the_same(pattern: str, text: str) -> None:
+    pytest.importorskip("re2")
+    compiled, data = Pattern(pattern), text.encode()
+    assert (compiled._linear.fullmatch(data) is None) == (re.fullmatch(pattern, text) is None)
+    slow = Pattern(pattern)
+    slow._in_search = None
+    fast = Pattern(pattern)
+    fast._is_long = lambda texts, is_search: False  # type: ignore[method-assign]
+    assert slow.replaced([data], b"<\\0>") == fast.replaced([data], b"<\\0>")
