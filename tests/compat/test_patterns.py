@@ -16,7 +16,7 @@ from fastrec.compat._tf.patterns import Pattern
 
 EXPONENTIAL = ["(a|aa)+$|(a+)+c", "(a|a)*$", "(a*)*c", "(?:a+b?)+c", "(x+x+)+y"]
 POLYNOMIAL = ["(a|b)*c", "a*a*a*c", r"\s+$"]
-LINEAR = ["[^a-z ]+", "<br />", "a{2,3}", "(?:foo|bar)", r"\d", "[%s]" % re.escape("!?.,")]
+LINEAR = ["[^a-z ]+", "<br />", "a{2,3}", "(?:foo|bar)", r"\d", f"[{re.escape('!?.,')}]"]
 
 
 @pytest.mark.parametrize("pattern", EXPONENTIAL + POLYNOMIAL)

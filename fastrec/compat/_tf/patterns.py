@@ -180,7 +180,7 @@ class Pattern:
         return self._bytes.search(texts) is not None
 
     def _is_long(self, texts: Sequence[bytes], is_search: bool) -> bool:
-        """Whether Python's ``re`` may take long for the longest of the texts."""
+        """Return whether Python's ``re`` may take long for the longest of the texts."""
         bound, size = (
             self._in_search if is_search else self._in_full,
             max(map(len, texts), default=0),
@@ -270,7 +270,7 @@ def _character_size(text: Any, start: int) -> int:
     """Return the length of a character, in bytes if the text is UTF-8; 1 if it is malformed."""
     if isinstance(text, str) or text[start] < 0xC0:
         return 1
-    size = 2 + (text[start] >= 0xE0) + (text[start] >= 0xF0)
+    size: int = 2 + (text[start] >= 0xE0) + (text[start] >= 0xF0)
     try:
         text[start : start + size].decode()
     except UnicodeDecodeError:
